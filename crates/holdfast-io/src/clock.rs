@@ -1,0 +1,12 @@
+//! Time.
+//!
+//! Promise: the only two ways to ask what time it is.
+//! Never: sleeps.
+
+/// A source of time. Both are nanoseconds.
+pub trait Clock: Send + Sync {
+    /// Since 1970, UTC. May step.
+    fn utc_ns(&self) -> i64;
+    /// Since some fixed moment. Never steps back.
+    fn monotonic_ns(&self) -> u64;
+}

@@ -1,0 +1,201 @@
+//! Files below one root directory.
+//!
+//! Promise: every operation that Holdfast performs on a file system is a method of [`Files`] or
+//! [`OpenFile`], so a test can stop, fail or tear any of them.
+//! Never: follows a symbolic link, leaves its root, retries, or hides a short transfer.
+//!
+//! Paths are relative to the root and use `/`; the empty path names the root itself.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+/// What a directory entry is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// An ordinary file.
+    File,
+    /// A directory.
+    Directory,
+    /// A symbolic link.
+    Symlink,
+    /// A named pipe.
+    Fifo,
+    /// A unix socket.
+    Socket,
+    /// A character device.
+    CharDevice,
+    /// A block device.
+    BlockDevice,
+}
+
+/// What `lstat` tells. Times are nanoseconds since 1970, UTC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Metadata {
+    /// What it is.
+    pub kind: Kind,
+    /// Permission bits only (`0o7777`).
+    pub mode: u32,
+    /// Owner.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+    /// Bytes.
+    pub size_bytes: u64,
+    /// Allocated bytes.
+    pub allocated_bytes: u64,
+    /// Number of names.
+    pub links: u32,
+    /// Inode number on the file system below.
+    pub inode: u64,
+    /// Device number, for device files.
+    pub rdev: u64,
+    /// Last access.
+    pub accessed_ns: i64,
+    /// Last change of the contents.
+    pub modified_ns: i64,
+    /// Last change of the inode.
+    pub changed_ns: i64,
+}
+
+/// One name in a directory. `.` and `..` are left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DirEntry {
+    /// The name, as bytes.
+    pub name: Vec<u8>,
+    /// What it is.
+    pub kind: Kind,
+    /// Inode number on the file system below.
+    pub inode: u64,
+}
+
+/// What `statfs` tells, in bytes and counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Space {
+    /// Size of the file system.
+    pub total_bytes: u64,
+    /// Free for anybody.
+    pub free_bytes: u64,
+    /// Free for an ordinary user.
+    pub available_bytes: u64,
+    /// Inodes in all.
+    pub total_inodes: u64,
+    /// Inodes free.
+    pub free_inodes: u64,
+    /// Longest name, in bytes.
+    pub name_bytes_max: u32,
+    /// Preferred transfer size.
+    pub block_bytes: u32,
+}
+
+/// How to open a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OpenHow {
+    /// Writes are allowed.
+    pub write: bool,
+    /// Create it, with these permission bits, if it is missing.
+    pub create_mode: Option<u32>,
+    /// Fail with `AlreadyExists` if it exists (with `create_mode`).
+    pub exclusive: bool,
+    /// Bypass the page cache where the file system can; transfers are aligned to 4096 bytes.
+    /// A file system that cannot is used through its page cache.
+    pub direct: bool,
+}
+
+/// A change of metadata; `None` leaves a field alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Change {
+    /// Permission bits.
+    pub mode: Option<u32>,
+    /// Owner.
+    pub uid: Option<u32>,
+    /// Group.
+    pub gid: Option<u32>,
+    /// Last access, nanoseconds since 1970.
+    pub accessed_ns: Option<i64>,
+    /// Last change of the contents, nanoseconds since 1970.
+    pub modified_ns: Option<i64>,
+}
+
+/// Operations on the names below one root.
+pub trait Files: Send + Sync {
+    /// Opens an ordinary file.
+    fn open(&self, path: &Path, how: OpenHow) -> io::Result<Arc<dyn OpenFile>>;
+    /// Describes what the name itself refers to (`lstat`).
+    fn metadata(&self, path: &Path) -> io::Result<Metadata>;
+    /// Lists a directory, in no particular order, without `.` and `..`.
+    fn read_dir(&self, path: &Path) -> io::Result<Vec<DirEntry>>;
+    /// The target of a symbolic link.
+    fn read_link(&self, path: &Path) -> io::Result<Vec<u8>>;
+    /// Makes a directory with exactly these permission bits (no umask).
+    fn make_dir(&self, path: &Path, mode: u32) -> io::Result<()>;
+    /// Makes a symbolic link at `path`.
+    fn make_symlink(&self, path: &Path, target: &[u8]) -> io::Result<()>;
+    /// Makes a pipe, socket, device or empty file with exactly these permission bits.
+    fn make_node(&self, path: &Path, kind: Kind, mode: u32, rdev: u64) -> io::Result<()>;
+    /// Gives `from` a second name.
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Renames, replacing `to` if it exists.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Swaps two names (`RENAME_EXCHANGE`).
+    fn exchange(&self, one: &Path, other: &Path) -> io::Result<()>;
+    /// Removes a name that is not a directory.
+    fn remove_file(&self, path: &Path) -> io::Result<()>;
+    /// Removes an empty directory.
+    fn remove_dir(&self, path: &Path) -> io::Result<()>;
+    /// Changes metadata of what the name itself refers to.
+    fn change(&self, path: &Path, change: &Change) -> io::Result<()>;
+    /// Makes the names in a directory durable.
+    fn sync_dir(&self, path: &Path) -> io::Result<()>;
+    /// Free and total space.
+    fn space(&self) -> io::Result<Space>;
+}
+
+/// Operations on one open ordinary file. All may be called from several threads.
+pub trait OpenFile: Send + Sync {
+    /// Reads at an offset; fewer bytes than asked means end of file or a short read.
+    fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize>;
+    /// Writes at an offset; may write fewer bytes than given.
+    fn write_at(&self, from: &[u8], offset: u64) -> io::Result<usize>;
+    /// Makes contents and size durable.
+    fn sync_data(&self) -> io::Result<()>;
+    /// Truncates or extends with zeros.
+    fn set_len(&self, bytes: u64) -> io::Result<()>;
+    /// Reserves space without changing the size.
+    fn reserve(&self, offset: u64, bytes: u64) -> io::Result<()>;
+    /// Makes a range read as zeros without changing the size.
+    fn punch(&self, offset: u64, bytes: u64) -> io::Result<()>;
+    /// Describes the open file.
+    fn metadata(&self) -> io::Result<Metadata>;
+    /// Changes metadata of the open file.
+    fn change(&self, change: &Change) -> io::Result<()>;
+
+    /// Reads until `into` is full or the file ends; interrupted calls are repeated.
+    /// Returns the number of bytes read.
+    fn read_full_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
+        let mut done = 0;
+        while done < into.len() {
+            match self.read_at(&mut into[done..], offset + done as u64) {
+                Ok(0) => break,
+                Ok(bytes) => done += bytes,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(done)
+    }
+
+    /// Writes all of `from`; short writes are continued, interrupted calls are repeated.
+    fn write_all_at(&self, from: &[u8], offset: u64) -> io::Result<()> {
+        let mut done = 0;
+        while done < from.len() {
+            match self.write_at(&from[done..], offset + done as u64) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(bytes) => done += bytes,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,188 @@
+//! What a front end asks of a file tree.
+//!
+//! Promise: the whole border between protocols above and volumes below; a front end is written
+//! against [`Tree`] and knows nothing else of what it serves.
+//! Never: speaks of a protocol.
+
+use std::time::Duration;
+
+pub use holdfast_io::{Kind, Space};
+
+/// Names a file, directory or other inode of a tree for as long as somebody remembers it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NodeId(pub u64);
+
+/// The root directory of every tree.
+pub const ROOT: NodeId = NodeId(1);
+
+/// An error number, as the kernel knows it (`EIO` is 5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Errno(pub i32);
+
+/// The attributes of a node. Times are nanoseconds since 1970, UTC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attributes {
+    /// Whose they are.
+    pub node: NodeId,
+    /// What it is.
+    pub kind: Kind,
+    /// Permission bits only (`0o7777`).
+    pub mode: u32,
+    /// Owner.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+    /// Bytes.
+    pub size_bytes: u64,
+    /// Allocated bytes.
+    pub allocated_bytes: u64,
+    /// Number of names.
+    pub links: u32,
+    /// Device number, for device files.
+    pub rdev: u64,
+    /// Last access.
+    pub accessed_ns: i64,
+    /// Last change of the contents.
+    pub modified_ns: i64,
+    /// Last change of the inode.
+    pub changed_ns: i64,
+}
+
+/// A change of attributes; `None` leaves a field alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SetAttributes {
+    /// Permission bits.
+    pub mode: Option<u32>,
+    /// Owner.
+    pub uid: Option<u32>,
+    /// Group.
+    pub gid: Option<u32>,
+    /// Truncates or extends with zeros.
+    pub size_bytes: Option<u64>,
+    /// Last access, nanoseconds since 1970.
+    pub accessed_ns: Option<i64>,
+    /// Last change of the contents, nanoseconds since 1970.
+    pub modified_ns: Option<i64>,
+}
+
+/// What to make under a new name.
+#[derive(Clone, Copy, Debug)]
+pub struct NewNode<'a> {
+    /// What it is. `Symlink` needs `target`.
+    pub kind: Kind,
+    /// Permission bits, umask already applied.
+    pub mode: u32,
+    /// Owner.
+    pub uid: u32,
+    /// Group (a front end applies the set-group-id rule of directories through the tree).
+    pub gid: u32,
+    /// Device number, for device files.
+    pub rdev: u64,
+    /// Where a symbolic link leads.
+    pub target: &'a [u8],
+}
+
+/// How a rename treats an existing target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RenameHow {
+    /// Replaces it.
+    Replace,
+    /// Fails with `EEXIST`.
+    KeepTarget,
+    /// Swaps the two.
+    Exchange,
+}
+
+/// How `allocate` changes a range of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Allocate {
+    /// Reserves space; the file grows if the range ends behind it.
+    Reserve {
+        /// The size stays as it is.
+        keep_size: bool,
+    },
+    /// The range reads as zeros; the size stays as it is.
+    PunchHole,
+    /// The range reads as zeros.
+    ZeroRange {
+        /// The size stays as it is.
+        keep_size: bool,
+    },
+}
+
+/// One name of a listing.
+#[derive(Clone, Copy, Debug)]
+pub struct Listed<'a> {
+    /// The name.
+    pub name: &'a [u8],
+    /// A number for the inode that stays the same while the node is known.
+    pub inode: u64,
+    /// What it is.
+    pub kind: Kind,
+    /// Pass this to [`Tree::list`] to go on behind this name.
+    pub cookie: u64,
+}
+
+/// A file tree. Every method may be called from several threads at once.
+///
+/// Durability: what an `Ok` of a change means (class Memory or Disk) is the tree's matter;
+/// [`Tree::sync_is_needed`] tells a front end whether a program's `fsync` has work to do.
+pub trait Tree: Send + Sync {
+    /// Finds a name. Counts one more remembrance of the node.
+    fn lookup(&self, parent: NodeId, name: &[u8]) -> Result<Attributes, Errno>;
+    /// Takes back `count` remembrances of a node.
+    fn forget(&self, node: NodeId, count: u64);
+    /// Tells the attributes.
+    fn attributes(&self, node: NodeId) -> Result<Attributes, Errno>;
+    /// Changes attributes and tells the new ones.
+    fn set_attributes(&self, node: NodeId, set: &SetAttributes) -> Result<Attributes, Errno>;
+    /// Where a symbolic link leads.
+    fn read_link(&self, node: NodeId) -> Result<Vec<u8>, Errno>;
+    /// Makes a node under a new name; `EEXIST` if the name is taken. Counts one remembrance.
+    fn make(&self, parent: NodeId, name: &[u8], new: &NewNode<'_>) -> Result<Attributes, Errno>;
+    /// Gives a node a second name. Counts one more remembrance.
+    fn link(&self, node: NodeId, parent: NodeId, name: &[u8]) -> Result<Attributes, Errno>;
+    /// Removes the name of anything but a directory.
+    fn remove_file(&self, parent: NodeId, name: &[u8]) -> Result<(), Errno>;
+    /// Removes an empty directory.
+    fn remove_dir(&self, parent: NodeId, name: &[u8]) -> Result<(), Errno>;
+    /// Renames.
+    fn rename(
+        &self,
+        from: (NodeId, &[u8]),
+        to: (NodeId, &[u8]),
+        how: RenameHow,
+    ) -> Result<(), Errno>;
+    /// A program opened the node (any flags but truncation, which comes as `set_attributes`).
+    fn opened(&self, node: NodeId) -> Result<(), Errno>;
+    /// The last user of one earlier `opened` closed it.
+    fn closed(&self, node: NodeId);
+    /// Reads; fewer bytes than asked means end of file.
+    fn read(&self, node: NodeId, into: &mut [u8], offset: u64) -> Result<usize, Errno>;
+    /// Writes all of `from`. `clear_privileges` drops set-user-id and set-group-id bits.
+    fn write(
+        &self,
+        node: NodeId,
+        from: &[u8],
+        offset: u64,
+        clear_privileges: bool,
+    ) -> Result<(), Errno>;
+    /// Reserves, punches or zeroes a range.
+    fn allocate(&self, node: NodeId, how: Allocate, offset: u64, bytes: u64) -> Result<(), Errno>;
+    /// Makes everything acknowledged so far as durable as the tree's class promises.
+    fn sync(&self, node: NodeId) -> Result<(), Errno>;
+    /// False if an acknowledged change is already as durable as promised: `sync` never has work.
+    fn sync_is_needed(&self) -> bool;
+    /// Lists names behind `cookie` (0: from the start) until `sink` returns false.
+    /// Cookies stay valid while names come and go, and across a restart. `.` and `..` are left out.
+    fn list(
+        &self,
+        directory: NodeId,
+        cookie: u64,
+        sink: &mut dyn FnMut(Listed<'_>) -> bool,
+    ) -> Result<(), Errno>;
+    /// Free and total space.
+    fn space(&self) -> Result<Space, Errno>;
+    /// How long attributes and names may be remembered by whoever asked.
+    fn remember_for(&self) -> Duration;
+}
