@@ -1,0 +1,97 @@
+//! One open ordinary file, by positioned system calls.
+//!
+//! Promise: no shared file position, so any number of threads may use one file.
+//! Never: repeats a failed `fdatasync`, whose second success would say nothing.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::fs::{
+    FallocateFlags, FileType, Mode, OFlags, fallocate, fchmod, fchown, fcntl_getfl, fcntl_setfl,
+    fdatasync, fstat, ftruncate, futimens,
+};
+use rustix::io::{Errno, pread, pwrite};
+
+use super::files::{describe, owner, times};
+use crate::{Change, Metadata, OpenFile};
+
+/// An ordinary file of this machine.
+#[derive(Debug)]
+pub(super) struct RealFile {
+    fd: OwnedFd,
+}
+
+impl RealFile {
+    /// Refuses what is not an ordinary file, then sets the way of transfer.
+    pub(super) fn new(fd: OwnedFd, direct: bool) -> io::Result<RealFile> {
+        match FileType::from_raw_mode(fstat(&fd)?.st_mode) {
+            FileType::RegularFile => {}
+            FileType::Directory => return Err(Errno::ISDIR.into()),
+            _ => return Err(Errno::INVAL.into()),
+        }
+        if direct {
+            bypass_page_cache(&fd)?;
+        }
+        Ok(RealFile { fd })
+    }
+}
+
+/// Sets `O_DIRECT` after the file is open: asked for while creating, a file system without it would
+/// fail and leave the new file behind.
+fn bypass_page_cache(fd: &OwnedFd) -> io::Result<()> {
+    match fcntl_setfl(fd, fcntl_getfl(fd)? | OFlags::DIRECT) {
+        // This file system has no direct transfers.
+        Err(Errno::INVAL) => Ok(()),
+        outcome => Ok(outcome?),
+    }
+}
+
+impl OpenFile for RealFile {
+    fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
+        Ok(pread(&self.fd, into, offset)?)
+    }
+
+    fn write_at(&self, from: &[u8], offset: u64) -> io::Result<usize> {
+        Ok(pwrite(&self.fd, from, offset)?)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        Ok(fdatasync(&self.fd)?)
+    }
+
+    fn set_len(&self, bytes: u64) -> io::Result<()> {
+        Ok(ftruncate(&self.fd, bytes)?)
+    }
+
+    fn reserve(&self, offset: u64, bytes: u64) -> io::Result<()> {
+        Ok(fallocate(
+            &self.fd,
+            FallocateFlags::KEEP_SIZE,
+            offset,
+            bytes,
+        )?)
+    }
+
+    fn punch(&self, offset: u64, bytes: u64) -> io::Result<()> {
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        Ok(fallocate(&self.fd, flags, offset, bytes)?)
+    }
+
+    fn metadata(&self) -> io::Result<Metadata> {
+        describe(&fstat(&self.fd)?)
+    }
+
+    fn change(&self, change: &Change) -> io::Result<()> {
+        // The owner first: changing it clears the set-user-id bits that the mode may set.
+        if let Some((uid, gid)) = owner(change) {
+            fchown(&self.fd, uid, gid)?;
+        }
+        if let Some(mode) = change.mode {
+            fchmod(&self.fd, Mode::from_raw_mode(mode & 0o7777))?;
+        }
+        if let Some(times) = times(change) {
+            futimens(&self.fd, &times)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,3 @@
+//! The border to the machine, as its users see it.
+
+mod real;
