@@ -1,0 +1,226 @@
+//! The work directory of a demonstration, and its removal.
+//!
+//! Promise: when the demonstration ends, by success, error, Ctrl-C or SIGTERM, its processes are
+//! gone, its mounts are undone and its directory is removed. What a run that was itself killed
+//! left behind is removed by the next run.
+//! Never: removes a file while something is still mounted below the directory, or kills a process
+//! that is not one of ours.
+//!
+//! A process is one of ours if its working directory lies inside the work directory *and* it runs
+//! one of the programs the demonstration starts. That needs no record that could itself be lost,
+//! and it spares the shell of somebody who is looking around in there.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::fs::FlockOperation;
+use rustix::mount::UnmountFlags;
+use rustix::process::{Pid, Signal, kill_process};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use super::error::{DemoError, During};
+
+/// Programs that a demonstration starts.
+const PROGRAMS: [&str; 7] = [
+    "holdfast",
+    "postgres",
+    "pgbench",
+    "psql",
+    "pg_amcheck",
+    "pg_isready",
+    "initdb",
+];
+
+/// How long killed processes and busy mounts are waited for.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Exit code of a run that a signal ended, as shells expect it for Ctrl-C.
+const INTERRUPTED: i32 = 130;
+
+/// A claimed work directory. Dropping it removes everything in it.
+pub(crate) struct WorkDir {
+    path: PathBuf,
+    sweep: Arc<Mutex<Sweep>>,
+}
+
+/// What the removal needs; shared with the thread that waits for signals.
+struct Sweep {
+    path: PathBuf,
+    /// Files outside the work directory that go with it: regions in `/dev/shm`.
+    strays: Vec<PathBuf>,
+    /// Holds the claim. The kernel gives it back if this process dies.
+    _claim: File,
+}
+
+impl WorkDir {
+    /// Claims `path`, sweeps what an earlier run left there, and arranges for the removal.
+    /// `strays` are files elsewhere that belong to the run.
+    pub(crate) fn claim(path: &Path, strays: Vec<PathBuf>) -> Result<WorkDir, DemoError> {
+        let doing = || format!("claiming the work directory {}", path.display());
+        fs::create_dir_all(path).during(doing)?;
+        let claim = File::open(path).during(doing)?;
+        rustix::fs::flock(&claim, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
+            DemoError::new(doing(), "another demonstration is running; wait for it")
+        })?;
+        let sweep = Sweep {
+            path: path.to_owned(),
+            strays,
+            _claim: claim,
+        };
+        sweep
+            .run()
+            .during(|| format!("removing what an earlier run left in {}", path.display()))?;
+        let sweep = Arc::new(Mutex::new(sweep));
+        sweep_on_signal(Arc::clone(&sweep)).during(|| "waiting for signals".into())?;
+        Ok(WorkDir {
+            path: path.to_owned(),
+            sweep,
+        })
+    }
+
+    /// Where everything of the run lives.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for WorkDir {
+    fn drop(&mut self) {
+        let sweep = self.sweep.lock().unwrap_or_else(PoisonError::into_inner);
+        if sweep
+            .run()
+            .and_then(|()| fs::remove_dir(&sweep.path))
+            .is_err()
+        {
+            tracing::warn!(path = %sweep.path.display(), "could not be removed; the next run will");
+        }
+    }
+}
+
+/// Starts the thread that removes everything on a signal and ends the process. It keeps the lock
+/// until the process is gone, so the interrupted thread cannot sweep, or report, at the same time.
+fn sweep_on_signal(sweep: Arc<Mutex<Sweep>>) -> io::Result<()> {
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    thread::Builder::new()
+        .name("signals".into())
+        .spawn(move || {
+            if signals.forever().next().is_some() {
+                let sweep = sweep.lock().unwrap_or_else(PoisonError::into_inner);
+                let words = format!("interrupted: removing {}", sweep.path.display());
+                let _unwritable = writeln!(io::stderr(), "{words}");
+                let _left_for_the_next_run = sweep.run().and_then(|()| fs::remove_dir(&sweep.path));
+                std::process::exit(INTERRUPTED);
+            }
+        })?;
+    Ok(())
+}
+
+impl Sweep {
+    /// Kills, unmounts, removes. Leaves the directory itself, which carries the claim.
+    fn run(&self) -> io::Result<()> {
+        self.kill_all()?;
+        self.unmount_all()?;
+        for entry in fs::read_dir(&self.path)? {
+            remove(&entry?.path())?;
+        }
+        self.strays
+            .iter()
+            .filter(|stray| stray.exists())
+            .try_for_each(|stray| remove(stray))
+    }
+
+    /// Kills our processes until none is left. A process that waits for a dead mount dies only
+    /// when the mount is gone, so mounts are undone in between.
+    fn kill_all(&self) -> io::Result<()> {
+        let give_up = Instant::now() + PATIENCE;
+        loop {
+            let ours = self.processes();
+            if ours.is_empty() {
+                return Ok(());
+            }
+            if Instant::now() > give_up {
+                return Err(io::Error::other(format!("processes {ours:?} do not die")));
+            }
+            for pid in ours.iter().filter_map(|&pid| Pid::from_raw(pid)) {
+                let _may_be_gone = kill_process(pid, Signal::KILL);
+            }
+            self.unmount_all()?;
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Our processes: one of [`PROGRAMS`], working inside the work directory, not this one.
+    fn processes(&self) -> Vec<i32> {
+        process_ids()
+            .into_iter()
+            .filter(|&pid| self.is_ours(pid))
+            .collect()
+    }
+
+    fn is_ours(&self, pid: i32) -> bool {
+        let of = |link: &str| fs::read_link(format!("/proc/{pid}/{link}")).unwrap_or_default();
+        pid.cast_unsigned() != std::process::id()
+            && of("cwd").starts_with(&self.path)
+            && of("exe").file_name().is_some_and(is_our_program)
+    }
+
+    /// Undoes the mounts below the directory, the deepest first.
+    fn unmount_all(&self) -> io::Result<()> {
+        for mount in mounts_below(&self.path)?.iter().rev() {
+            let how = UnmountFlags::DETACH | UnmountFlags::FORCE;
+            rustix::mount::unmount(mount, how).or_else(|_| {
+                // A file system that knows no force is detached without it.
+                rustix::mount::unmount(mount, UnmountFlags::DETACH)
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// The kernel appends ` (deleted)` to the name of a program that was rebuilt meanwhile.
+fn is_our_program(name: &OsStr) -> bool {
+    let name = name.as_bytes();
+    let name = name.strip_suffix(b" (deleted)").unwrap_or(name);
+    PROGRAMS.iter().any(|program| program.as_bytes() == name)
+}
+
+/// All process ids. Processes come and go while this looks.
+pub(crate) fn process_ids() -> Vec<i32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect()
+}
+
+/// Mount points below `path`, in mount order.
+pub(crate) fn mounts_below(path: &Path) -> io::Result<Vec<PathBuf>> {
+    let table = fs::read_to_string("/proc/self/mountinfo")?;
+    let points = table
+        .lines()
+        .filter_map(|line| line.split(' ').nth(4))
+        .map(PathBuf::from);
+    Ok(points.filter(|point| point.starts_with(path)).collect())
+}
+
+/// True if something is mounted exactly at `path`.
+pub(crate) fn is_mounted(path: &Path) -> bool {
+    mounts_below(path).is_ok_and(|points| points.iter().any(|point| point == path))
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    if path.symlink_metadata()?.is_dir() {
+        fs::remove_dir_all(path)
+    } else {
+        fs::remove_file(path)
+    }
+}
+
+#[cfg(test)]
+mod tests;
