@@ -1,0 +1,72 @@
+//! A tree as a Linux file system, over `/dev/fuse`.
+//!
+//! Promise: the process that serves can be killed at any instruction and replaced. The descriptor
+//! from [`mount()`] stays with the keeper; the next process adopts it ([`Session::adopt`]), asks for
+//! the unanswered requests again ([`Session::resend`]) and goes on. No program sees an error.
+//! Never: depends on anything this process saw earlier on the descriptor, `INIT` included.
+//!
+//! What programs get that other file systems do more of:
+//! - extended attributes and ACLs: `EOPNOTSUPP`;
+//! - `flock` and `fcntl` locks are kept by the kernel, among the programs of this machine;
+//! - `SEEK_HOLE`, `copy_file_range`, `FIEMAP`: the kernel's generic answers;
+//! - device files are kept, but cannot be opened through the mount; set-user-id has no effect.
+
+mod listen;
+mod mount;
+mod negotiate;
+pub mod parse;
+#[allow(unsafe_code)]
+mod raw;
+pub mod reply;
+mod serve;
+mod wire;
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use holdfast_volume::Tree;
+
+pub use listen::{Answer, ListenConfig, ListenError, Session};
+pub use mount::{MountError, MountOptions, Unmount, mount, unmount};
+pub use serve::{Cache, Server};
+
+/// How to serve a tree.
+#[derive(Clone, Copy, Debug)]
+pub struct FuseConfig {
+    /// How the descriptor is read.
+    pub listen: ListenConfig,
+    /// What the kernel may keep of a file's contents.
+    pub cache: Cache,
+}
+
+/// Serves `tree` until the file system is unmounted.
+///
+/// A panic in the tree ends the whole process, so that whoever holds the descriptor notices and
+/// starts another: a file system that answers only some requests is worse than none.
+pub fn serve(session: &Session, tree: &dyn Tree, config: &FuseConfig) -> Result<(), ListenError> {
+    let server = Server::new(tree, config.cache, utc_now_ns);
+    session.listen(&config.listen, &|message, answer| {
+        answer_one(&server, message, answer)
+    })
+}
+
+/// Parse, serve, encode. Returns the bytes of `answer` to send; 0 sends nothing.
+fn answer_one(server: &Server<'_>, message: &[u8], answer: &mut [u8]) -> usize {
+    let (unique, reply) = match parse::parse(message) {
+        Ok(request) => (
+            request.unique,
+            server.serve(&request, &mut answer[reply::HEADER_BYTES..]),
+        ),
+        Err(fault) => match fault.unique() {
+            Some(unique) => (unique, reply::Reply::Failed(wire::EIO)),
+            None => return 0,
+        },
+    };
+    reply::encode(&reply, unique, answer)
+}
+
+fn utc_now_ns() -> i64 {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+}

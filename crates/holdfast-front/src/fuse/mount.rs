@@ -1,0 +1,117 @@
+//! Mounting and unmounting.
+//!
+//! Promise: the descriptor that [`mount()`] returns *is* the file system: as long as some process
+//! has it open, programs wait for answers instead of seeing errors.
+//! Never: reads or answers a request.
+
+use std::ffi::CString;
+use std::fmt;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use rustix::mount::{MountFlags, UnmountFlags};
+
+use super::wire;
+
+/// How a mount looks to the system.
+#[derive(Clone, Debug)]
+pub struct MountOptions {
+    /// Shown as the source in `/proc/mounts`.
+    pub name: String,
+}
+
+/// Why a mount failed.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum MountError {
+    /// `/dev/fuse` cannot be opened: load the module `fuse`, or allow the device in the container.
+    Device(io::Error),
+    /// Mounting needs the right `CAP_SYS_ADMIN`: run as root.
+    NotPermitted,
+    /// The mount point does not exist or is not a directory: make it.
+    NotADirectory(PathBuf),
+    /// A file system whose server is gone is still mounted there: unmount it first.
+    Dead(PathBuf),
+    /// Something else.
+    Io(io::Error),
+}
+
+impl fmt::Display for MountError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Device(error) => write!(
+                f,
+                "cannot open /dev/fuse: {error} (load the module with `modprobe fuse`, or allow \
+                 the device in the container)"
+            ),
+            Self::NotPermitted => write!(f, "mounting needs CAP_SYS_ADMIN: run as root"),
+            Self::NotADirectory(path) => {
+                write!(f, "{} is not a directory: make it first", path.display())
+            }
+            Self::Dead(path) => write!(
+                f,
+                "a file system whose server is gone is mounted on {0}: `umount {0}` first",
+                path.display()
+            ),
+            Self::Io(error) => write!(f, "cannot mount: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for MountError {}
+
+/// Mounts a file system of type `fuse.holdfast` that all users may reach and whose permissions the
+/// kernel checks. Set-user-id bits and device files have no effect in it.
+///
+/// The caller keeps the descriptor and hands a copy to whatever process serves; see
+/// [`super::Session::adopt`].
+pub fn mount(mountpoint: &Path, options: &MountOptions) -> Result<OwnedFd, MountError> {
+    match mountpoint.metadata() {
+        Ok(found) if found.is_dir() => {}
+        Err(error) if error.raw_os_error() == Some(Errno::NOTCONN.raw_os_error()) => {
+            return Err(MountError::Dead(mountpoint.into()));
+        }
+        _ => return Err(MountError::NotADirectory(mountpoint.into())),
+    }
+    let device = rustix::fs::open("/dev/fuse", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
+        .map_err(|error| MountError::Device(error.into()))?;
+    let data = format!(
+        "fd={},rootmode=40000,user_id=0,group_id=0,allow_other,default_permissions,max_read={}",
+        device.as_raw_fd(),
+        wire::TRANSFER_BYTES_MAX
+    );
+    let data = CString::new(data).expect("no NUL was put into it");
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    match rustix::mount::mount(
+        options.name.as_str(),
+        mountpoint,
+        "fuse.holdfast",
+        flags,
+        data.as_c_str(),
+    ) {
+        Ok(()) => Ok(device),
+        Err(Errno::PERM) => Err(MountError::NotPermitted),
+        Err(error) => Err(MountError::Io(error.into())),
+    }
+}
+
+/// When to unmount.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unmount {
+    /// Only if no program uses it; otherwise `EBUSY`.
+    IfIdle,
+    /// Takes it out of sight at once; it ends when the last program has let go.
+    Detach,
+}
+
+/// Unmounts. The processes that listen on the descriptor then end.
+pub fn unmount(mountpoint: &Path, when: Unmount) -> io::Result<()> {
+    let flags = match when {
+        Unmount::IfIdle => UnmountFlags::empty(),
+        Unmount::Detach => UnmountFlags::DETACH,
+    };
+    Ok(rustix::mount::unmount(mountpoint, flags)?)
+}

@@ -1,0 +1,529 @@
+//! Requests answered from a tree.
+//!
+//! Promise: one request in, one answer out; a request that the kernel sends again after the death
+//! of a front end gets the answer it would have got the first time.
+//! Never: knows a descriptor, keeps anything between two requests, or allocates on the write path.
+//!
+//! # Requests that come twice
+//!
+//! Reads, writes and attribute changes name absolute values, so carrying them out twice is
+//! carrying them out once. Operations on names are not so: the second `mkdir` finds the first.
+//! The kernel holds the directory's lock from before its own lookup until the answer, and nobody
+//! else changes the tree, so the name was missing (or there) when the request was first sent; the
+//! error of a repeated request is then its success, and is reported as such. The exception is the
+//! exchange of two names, which a second time undoes the first: a front end that dies in the
+//! microseconds between carrying one out and answering it leaves them unexchanged.
+
+use holdfast_volume::{
+    Allocate, Attributes, Errno, Kind, Listed, NewNode, NodeId, ROOT, RenameHow,
+    SetAttributes as Change, Tree,
+};
+
+use super::negotiate::negotiate;
+use super::parse::{Open, Operation, Request, SetAttributes, When};
+use super::reply::{self, Entry, Listing, Opened, Reply, Space};
+use super::wire;
+
+/// What the kernel may keep of a file's contents. Either way a `write` returns after the tree has
+/// taken it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cache {
+    /// Nothing: every read and write is a request of its size, writes to one file run side by side.
+    Direct,
+    /// Pages: repeated reads cost nothing, a write is copied twice and goes out in whole or parts.
+    WriteThrough,
+}
+
+impl Cache {
+    fn open_flags(self) -> u32 {
+        match self {
+            Self::Direct => wire::FOPEN_DIRECT_IO | wire::FOPEN_PARALLEL_DIRECT_WRITES,
+            Self::WriteThrough => wire::FOPEN_KEEP_CACHE,
+        }
+    }
+}
+
+/// Answers requests from one tree.
+pub struct Server<'t> {
+    tree: &'t dyn Tree,
+    cache: Cache,
+    utc_ns: fn() -> i64,
+}
+
+impl<'t> Server<'t> {
+    /// `utc_ns` tells nanoseconds since 1970 where a program asks for "now".
+    pub fn new(tree: &'t dyn Tree, cache: Cache, utc_ns: fn() -> i64) -> Self {
+        Self {
+            tree,
+            cache,
+            utc_ns,
+        }
+    }
+
+    /// Answers one request. `data` takes what [`Reply::Data`] speaks of.
+    pub fn serve(&self, request: &Request<'_>, data: &mut [u8]) -> Reply {
+        self.answer(request, data)
+            .unwrap_or_else(|Errno(errno)| Reply::Failed(errno))
+    }
+
+    fn answer(&self, request: &Request<'_>, data: &mut [u8]) -> Result<Reply, Errno> {
+        let node = NodeId(request.node);
+        match request.operation {
+            Operation::Write {
+                offset,
+                data,
+                kill_privileges,
+            } => {
+                self.tree.write(node, data, offset, kill_privileges)?;
+                Ok(Reply::Written {
+                    bytes: data.len() as u32,
+                })
+            }
+            Operation::Read { offset, bytes } => self.read(node, offset, bytes, data),
+            Operation::Sync | Operation::SyncDirectory => self.sync(node),
+            Operation::SyncFileSystem => self.sync(ROOT),
+            Operation::Lookup { name } => self.lookup(node, name),
+            Operation::GetAttributes => self.tree.attributes(node).map(|found| self.told(&found)),
+            Operation::SetAttributes(set) => self.set_attributes(node, &set),
+            Operation::ReadLink => put_data(&self.tree.read_link(node)?, data),
+            Operation::Symlink { .. }
+            | Operation::MakeNode { .. }
+            | Operation::MakeDirectory { .. } => self.make(request),
+            Operation::Create {
+                name,
+                mode,
+                umask,
+                open,
+            } => self.create(request, name, mode & !umask, open),
+            Operation::Unlink { name } => done_before(request, self.tree.remove_file(node, name)),
+            Operation::RemoveDirectory { name } => {
+                done_before(request, self.tree.remove_dir(node, name))
+            }
+            Operation::Rename { .. } => self.rename(request),
+            Operation::Link { node: linked, name } => self.link(request, NodeId(linked), name),
+            Operation::Open(open) => self.open(node, open),
+            Operation::Release => {
+                self.tree.closed(node);
+                Ok(Reply::Done)
+            }
+            Operation::OpenDirectory => Ok(Reply::Opened(Opened::default())),
+            Operation::ReadDirectory { offset, bytes } => {
+                self.list(node, offset, area(data, bytes))
+            }
+            Operation::ReadDirectoryPlus { offset, bytes } => {
+                self.list_plus(node, offset, area(data, bytes))
+            }
+            Operation::ReleaseDirectory | Operation::Destroy => Ok(Reply::Done),
+            Operation::StatFs => self.space(),
+            Operation::Allocate {
+                offset,
+                bytes,
+                mode,
+            } => {
+                self.tree
+                    .allocate(node, allocate_how(mode)?, offset, bytes)?;
+                Ok(Reply::Done)
+            }
+            Operation::Forget { count } => {
+                self.tree.forget(node, count);
+                Ok(Reply::Nothing)
+            }
+            Operation::BatchForget(forgets) => {
+                forgets
+                    .pairs()
+                    .for_each(|(node, count)| self.tree.forget(NodeId(node), count));
+                Ok(Reply::Nothing)
+            }
+            Operation::Init(offer) => negotiate(&offer).map(Reply::Started).map_err(Errno),
+            // The kernel takes this answer, here too, as "never ask again". An interrupt is of no
+            // use: what a program waits for is the tree's next free byte, and that comes.
+            Operation::Interrupt | Operation::Unknown { .. } => Err(Errno(wire::ENOSYS)),
+        }
+    }
+
+    fn read(&self, node: NodeId, offset: u64, bytes: u32, data: &mut [u8]) -> Result<Reply, Errno> {
+        let bytes = self.tree.read(node, area(data, bytes), offset)?;
+        Ok(Reply::Data { bytes })
+    }
+
+    /// "Not implemented" is remembered by the kernel for the whole mount: a program's `fsync` then
+    /// costs nothing, because every change was as durable as promised when it was acknowledged.
+    fn sync(&self, node: NodeId) -> Result<Reply, Errno> {
+        if !self.tree.sync_is_needed() {
+            return Err(Errno(wire::ENOSYS));
+        }
+        self.tree.sync(node).map(|()| Reply::Done)
+    }
+
+    /// A missing name is an answer of its own, so that the kernel remembers it as missing.
+    fn lookup(&self, parent: NodeId, name: &[u8]) -> Result<Reply, Errno> {
+        match self.tree.lookup(parent, name) {
+            Ok(found) => Ok(Reply::Entry(self.entry(&found))),
+            Err(Errno(wire::ENOENT)) => {
+                let remember_for = self.tree.remember_for();
+                Ok(Reply::Entry(Entry {
+                    remember_for,
+                    ..Entry::default()
+                }))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn set_attributes(&self, node: NodeId, set: &SetAttributes) -> Result<Reply, Errno> {
+        let time = |when| match when {
+            When::Now => (self.utc_ns)(),
+            When::At(time_ns) => time_ns,
+        };
+        let change = Change {
+            mode: match set.mode {
+                Some(mode) => Some(mode & 0o7777),
+                None => self.mode_without_privileges(node, set)?,
+            },
+            uid: set.uid,
+            gid: set.gid,
+            size_bytes: set.size_bytes,
+            accessed_ns: set.accessed.map(time),
+            modified_ns: set.modified.map(time),
+        };
+        self.tree
+            .set_attributes(node, &change)
+            .map(|changed| self.told(&changed))
+    }
+
+    /// A new owner, or a truncation by somebody without the right, takes set-user-id away, and
+    /// set-group-id where the group may execute. The kernel leaves this to the server.
+    fn mode_without_privileges(
+        &self,
+        node: NodeId,
+        set: &SetAttributes,
+    ) -> Result<Option<u32>, Errno> {
+        let owner = set.uid.is_some() || set.gid.is_some();
+        let truncated = set.size_bytes.is_some() && set.kill_privileges;
+        if !owner && !truncated {
+            return Ok(None);
+        }
+        let old = self.tree.attributes(node)?;
+        let new = without_privileges(old.mode);
+        Ok((old.kind != Kind::Directory && new != old.mode).then_some(new))
+    }
+
+    fn make(&self, request: &Request<'_>) -> Result<Reply, Errno> {
+        let parent = NodeId(request.node);
+        let (name, kind, mode, rdev, target): (_, _, _, _, &[u8]) = match request.operation {
+            Operation::Symlink { name, target } => (name, Kind::Symlink, 0o777, 0, target),
+            Operation::MakeDirectory { name, mode, umask } => {
+                (name, Kind::Directory, mode & !umask, 0, &[])
+            }
+            Operation::MakeNode {
+                name,
+                mode,
+                umask,
+                rdev,
+            } => (name, kind_of(mode)?, mode & !umask, rdev, &[]),
+            _ => return Err(Errno(wire::EINVAL)),
+        };
+        let new = NewNode {
+            rdev: u64::from(rdev),
+            target,
+            ..self.new_node(request, kind, mode)?
+        };
+        let made = match self.tree.make(parent, name, &new) {
+            Err(Errno(wire::EEXIST)) if request.resent => self.tree.lookup(parent, name)?,
+            made => made?,
+        };
+        Ok(Reply::Entry(self.entry(&made)))
+    }
+
+    /// A directory with set-group-id hands its group down, and the bit to directories.
+    fn new_node(
+        &self,
+        request: &Request<'_>,
+        kind: Kind,
+        mode: u32,
+    ) -> Result<NewNode<'static>, Errno> {
+        let parent = self.tree.attributes(NodeId(request.node))?;
+        let inherits = parent.mode & wire::S_ISGID != 0;
+        let bit = if inherits && kind == Kind::Directory {
+            wire::S_ISGID
+        } else {
+            0
+        };
+        Ok(NewNode {
+            kind,
+            mode: mode & 0o7777 | bit,
+            uid: request.uid,
+            gid: if inherits { parent.gid } else { request.gid },
+            rdev: 0,
+            target: &[],
+        })
+    }
+
+    fn create(
+        &self,
+        request: &Request<'_>,
+        name: &[u8],
+        mode: u32,
+        open: Open,
+    ) -> Result<Reply, Errno> {
+        let parent = NodeId(request.node);
+        let new = self.new_node(request, Kind::File, mode)?;
+        let found = match self.tree.make(parent, name, &new) {
+            Err(Errno(wire::EEXIST)) if !open.exclusive || request.resent => {
+                let found = self.tree.lookup(parent, name)?;
+                self.truncate_on_open(found.node, open)?.unwrap_or(found)
+            }
+            made => made?,
+        };
+        self.tree.opened(found.node)?;
+        Ok(Reply::Created(self.entry(&found), self.opened_file()))
+    }
+
+    fn open(&self, node: NodeId, open: Open) -> Result<Reply, Errno> {
+        self.truncate_on_open(node, open)?;
+        self.tree.opened(node)?;
+        Ok(Reply::Opened(self.opened_file()))
+    }
+
+    fn truncate_on_open(&self, node: NodeId, open: Open) -> Result<Option<Attributes>, Errno> {
+        if !open.truncate {
+            return Ok(None);
+        }
+        let kill_privileges = open.kill_privileges;
+        let set = SetAttributes {
+            size_bytes: Some(0),
+            kill_privileges,
+            ..Default::default()
+        };
+        let mode = self.mode_without_privileges(node, &set)?;
+        let change = Change {
+            mode,
+            size_bytes: Some(0),
+            ..Change::default()
+        };
+        self.tree.set_attributes(node, &change).map(Some)
+    }
+
+    fn opened_file(&self) -> Opened {
+        Opened {
+            flags: self.cache.open_flags(),
+        }
+    }
+
+    fn link(&self, request: &Request<'_>, node: NodeId, name: &[u8]) -> Result<Reply, Errno> {
+        let parent = NodeId(request.node);
+        let linked = match self.tree.link(node, parent, name) {
+            Err(Errno(wire::EEXIST)) if request.resent => {
+                let found = self.tree.lookup(parent, name)?;
+                if found.node != node {
+                    return Err(Errno(wire::EEXIST));
+                }
+                found
+            }
+            linked => linked?,
+        };
+        Ok(Reply::Entry(self.entry(&linked)))
+    }
+
+    fn rename(&self, request: &Request<'_>) -> Result<Reply, Errno> {
+        let Operation::Rename {
+            name,
+            new_parent,
+            new_name,
+            flags,
+        } = request.operation
+        else {
+            return Err(Errno(wire::EINVAL));
+        };
+        let how = match flags {
+            0 => RenameHow::Replace,
+            wire::RENAME_NOREPLACE => RenameHow::KeepTarget,
+            wire::RENAME_EXCHANGE => RenameHow::Exchange,
+            _ => return Err(Errno(wire::EINVAL)),
+        };
+        let (from, to) = ((NodeId(request.node), name), (NodeId(new_parent), new_name));
+        done_before(request, self.tree.rename(from, to, how))
+    }
+
+    /// Listing offsets: 0 is the start, 1 follows `.`, 2 follows `..`, and `cookie + 2` follows
+    /// the name with that cookie.
+    fn list(&self, directory: NodeId, offset: u64, area: &mut [u8]) -> Result<Reply, Errno> {
+        let mut listing = Listing::new(area);
+        if list_dots(&mut listing, directory, offset) {
+            self.tree.list(
+                directory,
+                offset.saturating_sub(2),
+                &mut |listed: Listed<'_>| {
+                    let kind = type_bits(listed.kind) >> 12;
+                    listing.add(listed.name, listed.inode, kind, listed.cookie + 2)
+                },
+            )?;
+        }
+        Ok(Reply::Data {
+            bytes: listing.used_bytes(),
+        })
+    }
+
+    /// Names are gathered first: the tree may hold a lock while it lists.
+    fn list_plus(&self, directory: NodeId, offset: u64, area: &mut [u8]) -> Result<Reply, Errno> {
+        let area_bytes = area.len();
+        let mut listing = Listing::new(area);
+        if !list_dots_plus(&mut listing, directory, offset) {
+            return Ok(Reply::Data {
+                bytes: listing.used_bytes(),
+            });
+        }
+        let mut names = Vec::new();
+        let mut planned_bytes = listing.used_bytes();
+        self.tree
+            .list(directory, offset.saturating_sub(2), &mut |listed| {
+                planned_bytes += Listing::plus_bytes(listed.name);
+                let fits = planned_bytes <= area_bytes;
+                if fits {
+                    names.push((listed.name.to_vec(), listed.kind, listed.cookie));
+                }
+                fits
+            })?;
+        for (name, kind, cookie) in names {
+            // A name that went away in between is listed without a node; a later lookup tells.
+            let entry = self
+                .tree
+                .lookup(directory, &name)
+                .map(|found| self.entry(&found));
+            let entry = entry.unwrap_or_default();
+            let inode = entry.attributes.inode.max(1);
+            listing.add_plus(&name, &entry, inode, type_bits(kind) >> 12, cookie + 2);
+        }
+        Ok(Reply::Data {
+            bytes: listing.used_bytes(),
+        })
+    }
+
+    fn space(&self) -> Result<Reply, Errno> {
+        let space = self.tree.space()?;
+        let block_bytes = space.block_bytes.max(512);
+        let blocks = |bytes: u64| bytes / u64::from(block_bytes);
+        Ok(Reply::Space(Space {
+            blocks: blocks(space.total_bytes),
+            free_blocks: blocks(space.free_bytes),
+            available_blocks: blocks(space.available_bytes),
+            inodes: space.total_inodes,
+            free_inodes: space.free_inodes,
+            block_bytes,
+            name_bytes_max: space.name_bytes_max,
+        }))
+    }
+
+    fn entry(&self, found: &Attributes) -> Entry {
+        let remember_for = self.tree.remember_for();
+        Entry {
+            node: found.node.0,
+            remember_for,
+            attributes: attributes(found),
+        }
+    }
+
+    fn told(&self, found: &Attributes) -> Reply {
+        Reply::Attributes(attributes(found), self.tree.remember_for())
+    }
+}
+
+/// The part of the answer's data that the kernel has room for.
+fn area(data: &mut [u8], bytes: u32) -> &mut [u8] {
+    let bytes = (bytes as usize).min(data.len());
+    &mut data[..bytes]
+}
+
+fn put_data(from: &[u8], data: &mut [u8]) -> Result<Reply, Errno> {
+    let room = data.get_mut(..from.len()).ok_or(Errno(wire::EIO))?;
+    room.copy_from_slice(from);
+    Ok(Reply::Data { bytes: from.len() })
+}
+
+/// A name that a repeated request does not find any more is one that it took away itself.
+fn done_before(request: &Request<'_>, result: Result<(), Errno>) -> Result<Reply, Errno> {
+    match result {
+        Err(Errno(wire::ENOENT)) if request.resent => Ok(Reply::Done),
+        result => result.map(|()| Reply::Done),
+    }
+}
+
+fn list_dots(listing: &mut Listing<'_>, directory: NodeId, offset: u64) -> bool {
+    let kind = type_bits(Kind::Directory) >> 12;
+    (offset > 0 || listing.add(b".", directory.0, kind, 1))
+        && (offset > 1 || listing.add(b"..", ROOT.0, kind, 2))
+}
+
+/// The kernel looks nothing up for the two dots, so they carry no node.
+fn list_dots_plus(listing: &mut Listing<'_>, directory: NodeId, offset: u64) -> bool {
+    let kind = type_bits(Kind::Directory) >> 12;
+    let none = Entry::default();
+    (offset > 0 || listing.add_plus(b".", &none, directory.0, kind, 1))
+        && (offset > 1 || listing.add_plus(b"..", &none, ROOT.0, kind, 2))
+}
+
+fn allocate_how(mode: u32) -> Result<Allocate, Errno> {
+    const KEEP: u32 = wire::FALLOCATE_KEEP_SIZE;
+    const PUNCH_KEEP: u32 = wire::FALLOCATE_PUNCH_HOLE | KEEP;
+    const ZERO: u32 = wire::FALLOCATE_ZERO_RANGE;
+    const ZERO_KEEP: u32 = ZERO | KEEP;
+    Ok(match mode {
+        0 => Allocate::Reserve { keep_size: false },
+        KEEP => Allocate::Reserve { keep_size: true },
+        PUNCH_KEEP => Allocate::PunchHole,
+        ZERO => Allocate::ZeroRange { keep_size: false },
+        ZERO_KEEP => Allocate::ZeroRange { keep_size: true },
+        _ => return Err(Errno(wire::EOPNOTSUPP)),
+    })
+}
+
+fn without_privileges(mode: u32) -> u32 {
+    let group = if mode & wire::S_IXGRP != 0 {
+        wire::S_ISGID
+    } else {
+        0
+    };
+    mode & !(wire::S_ISUID | group)
+}
+
+fn attributes(found: &Attributes) -> reply::Attributes {
+    reply::Attributes {
+        inode: found.node.0,
+        size_bytes: found.size_bytes,
+        blocks: found.allocated_bytes.div_ceil(512),
+        accessed_ns: found.accessed_ns,
+        modified_ns: found.modified_ns,
+        changed_ns: found.changed_ns,
+        mode: found.mode & 0o7777 | type_bits(found.kind),
+        links: found.links,
+        uid: found.uid,
+        gid: found.gid,
+        rdev: found.rdev as u32,
+    }
+}
+
+fn type_bits(kind: Kind) -> u32 {
+    match kind {
+        Kind::Fifo => 0o010_000,
+        Kind::CharDevice => 0o020_000,
+        Kind::Directory => 0o040_000,
+        Kind::BlockDevice => 0o060_000,
+        Kind::File => 0o100_000,
+        Kind::Symlink => 0o120_000,
+        Kind::Socket => 0o140_000,
+    }
+}
+
+fn kind_of(mode: u32) -> Result<Kind, Errno> {
+    let kinds = [
+        Kind::File,
+        Kind::Fifo,
+        Kind::CharDevice,
+        Kind::BlockDevice,
+        Kind::Socket,
+    ];
+    let found = kinds
+        .into_iter()
+        .find(|&kind| type_bits(kind) == mode & 0o170_000);
+    found.ok_or(Errno(wire::EINVAL))
+}
