@@ -11,6 +11,7 @@ mod entropy;
 #[cfg(feature = "fake")]
 pub mod fake;
 mod files;
+mod path;
 pub mod real;
 
 pub use clock::Clock;

@@ -2,11 +2,25 @@
 //!
 //! Promise: everything it does follows from its seed and from the calls made to it.
 //! Never: touches the real disk, clock or entropy.
+//!
+//! [`FakeFiles`] is a disk with a page cache above it. What no sync has covered may be lost, kept,
+//! or torn when the power is cut; what a sync has covered is always there, unless a [`Fault`] says
+//! otherwise.
 
 mod clock;
+mod contents;
+mod crash;
 mod entropy;
+mod faults;
+mod files;
+mod machine;
+mod names;
+mod open_file;
 mod random;
 
 pub use clock::FakeClock;
+pub use crash::{Mood, Sectors};
 pub use entropy::FakeEntropy;
+pub use faults::{EINTR, EIO, ENOSPC, Effect, Fault, Operation};
+pub use files::{FakeFiles, is_power_cut};
 pub use random::Random;

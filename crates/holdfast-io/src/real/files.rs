@@ -6,7 +6,6 @@
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -19,6 +18,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use super::open_file::RealFile;
+use crate::path::check;
 use crate::{Change, DirEntry, Files, Kind, Metadata, OpenFile, OpenHow, Space};
 
 /// Bytes of names asked for in one `getdents64`: about a thousand names.
@@ -40,10 +40,15 @@ impl RealFiles {
         })
     }
 
-    /// Opens what `path` names, itself.
+    /// Takes the directory that `root` is open on, such as one opened before a mount covered it.
+    pub fn from_fd(root: OwnedFd) -> RealFiles {
+        RealFiles { root }
+    }
+
+    /// Opens what `path` names; a symbolic link anywhere in it is an error (`ELOOP`).
     fn open_at(&self, path: &Path, flags: OFlags, mode: Mode) -> io::Result<OwnedFd> {
         check(path)?;
-        let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let flags = flags | OFlags::CLOEXEC;
         Ok(openat2(
             &self.root,
             name_of(path),
@@ -88,7 +93,7 @@ impl RealFiles {
     /// `fchmodat` knows no "do not follow" before Linux 6.6, so the name is pinned first and then
     /// changed through its descriptor.
     fn set_mode(&self, path: &Path, mode: u32) -> io::Result<()> {
-        let pinned = self.open_at(path, OFlags::PATH, Mode::empty())?;
+        let pinned = self.open_at(path, OFlags::PATH | OFlags::NOFOLLOW, Mode::empty())?;
         let through = format!("/proc/self/fd/{}", pinned.as_raw_fd());
         Ok(chmodat(CWD, through, permissions(mode), AtFlags::empty())?)
     }
@@ -235,16 +240,6 @@ impl Files for RealFiles {
             block_bytes: u32::try_from(space.f_bsize).unwrap_or(u32::MAX),
         })
     }
-}
-
-/// Refuses a path that could lead out of the root or that is not in its one normal form.
-fn check(path: &Path) -> rustix::io::Result<()> {
-    let bytes = path.as_os_str().as_bytes();
-    let strange = |name: &[u8]| matches!(name, b"" | b"." | b"..");
-    if !bytes.is_empty() && bytes.split(|&byte| byte == b'/').any(strange) {
-        return Err(Errno::INVAL);
-    }
-    Ok(())
 }
 
 /// What the kernel calls `path`: the root is `.`.

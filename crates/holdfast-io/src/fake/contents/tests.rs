@@ -1,0 +1,1 @@
+//! Tests of one file through time.

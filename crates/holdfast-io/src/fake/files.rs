@@ -1,0 +1,321 @@
+//! Files in memory that can be lost, torn, damaged and refused.
+//!
+//! Promise: behaves as [`crate::real::RealFiles`] does until a test asks for trouble; the same seed
+//! and the same calls give the same trouble.
+//! Never: keeps what no sync has covered out of luck's reach.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustix::io::Errno;
+
+use super::faults::{Fault, Operation};
+use super::machine::{Machine, NAME_BYTES_MAX, Outcome, Turn};
+use super::open_file::FakeFile;
+use super::{Mood, Random, Sectors};
+use crate::{Change, DirEntry, Files, Kind, Metadata, OpenFile, OpenHow, Space};
+
+/// Told as the size of a disk without a limit.
+const UNLIMITED_BYTES: u64 = 1 << 40;
+
+/// A fake disk. A clone is another handle to the same machine: dropping all handles of a program
+/// and opening the files again by another clone is what a killed process leaves behind.
+#[derive(Clone)]
+pub struct FakeFiles {
+    machine: Arc<Mutex<Machine>>,
+}
+
+impl fmt::Debug for FakeFiles {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let operations = self.operations();
+        formatter
+            .debug_struct("FakeFiles")
+            .field("operations", &operations)
+            .finish()
+    }
+}
+
+/// The power is gone.
+#[derive(Clone, Copy, Debug)]
+struct PowerCut;
+
+impl fmt::Display for PowerCut {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("the power was cut")
+    }
+}
+
+impl std::error::Error for PowerCut {}
+
+/// Whether a call failed because of [`FakeFiles::cut_power_at`].
+#[must_use]
+pub fn is_power_cut(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|inner| inner.is::<PowerCut>())
+}
+
+impl FakeFiles {
+    /// An empty, unlimited disk.
+    #[must_use]
+    pub fn new(seed: u64) -> FakeFiles {
+        FakeFiles::from_machine(Machine::new(seed))
+    }
+
+    fn from_machine(machine: Machine) -> FakeFiles {
+        FakeFiles {
+            machine: Arc::new(Mutex::new(machine)),
+        }
+    }
+
+    /// How many calls that could change the disk were made: every write, sync, change of names or
+    /// metadata, and every `open` that may create, whether they succeeded or not.
+    #[must_use]
+    pub fn operations(&self) -> u64 {
+        self.lock().operations()
+    }
+
+    /// Cuts the power during the operation of this number; the first is 1. That call and all later
+    /// ones fail ([`is_power_cut`]); what it did is unsynced, so it may be lost, kept or torn.
+    pub fn cut_power_at(&self, operation: u64) {
+        self.lock().cut_at = Some(operation);
+    }
+
+    /// The disk as a new machine finds it if the power is cut now, in a mood drawn from `seed`.
+    /// This machine is left as it is, so many images can be drawn from one moment.
+    #[must_use]
+    pub fn after_power_cut(&self, seed: u64) -> FakeFiles {
+        let machine = self.lock();
+        let mut random = Random::new(seed);
+        let mood = machine.any_mood(&mut random);
+        FakeFiles::from_machine(machine.after_power_cut(mood, random))
+    }
+
+    /// [`Self::after_power_cut`] in a chosen mood.
+    #[must_use]
+    pub fn after_power_cut_in(&self, mood: Mood, seed: u64) -> FakeFiles {
+        FakeFiles::from_machine(self.lock().after_power_cut(mood, Random::new(seed)))
+    }
+
+    /// Chooses what is found in torn sectors.
+    pub fn set_sectors(&self, sectors: Sectors) {
+        self.lock().sectors = sectors;
+    }
+
+    /// Sets a fault up.
+    pub fn fail(&self, fault: Fault) {
+        self.lock().faults.add(fault);
+    }
+
+    /// How many faults have struck. A test that set one up checks this, or it tests nothing.
+    #[must_use]
+    pub fn faults_fired(&self) -> u64 {
+        self.lock().faults.fired()
+    }
+
+    /// How many faults are still waiting for their call.
+    #[must_use]
+    pub fn faults_waiting(&self) -> usize {
+        self.lock().faults.waiting()
+    }
+
+    /// Limits the allocated bytes of all files (`None`: no limit), in pages of 4096. Beyond it,
+    /// writes are short and then fail with `ENOSPC`; raising the limit cures that.
+    pub fn set_capacity_bytes(&self, capacity_bytes: Option<u64>) {
+        self.lock().capacity_bytes = capacity_bytes;
+    }
+
+    /// Refuses all changes with `EROFS`, as a file system does that has found itself damaged.
+    pub fn set_read_only(&self, read_only: bool) {
+        self.lock().read_only = read_only;
+    }
+
+    /// Turns one bit of a file over, on the platter and in the cache. Bit 0 is the lowest of the
+    /// first byte.
+    pub fn flip_bit(&self, path: &Path, bit: u64) -> io::Result<()> {
+        let mut machine = self.lock();
+        let number = machine.lookup(path)?;
+        if machine.inode_mut(number).history.flip_bit(bit) {
+            return Ok(());
+        }
+        Err(io::ErrorKind::InvalidInput.into())
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Machine> {
+        self.machine.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Serves one call.
+    pub(super) fn call<T>(
+        &self,
+        operation: Operation,
+        act: impl FnOnce(&mut Machine, Turn) -> Outcome<T>,
+    ) -> io::Result<T> {
+        self.call_counted(operation, operation.changes_state(), act)
+    }
+
+    fn call_counted<T>(
+        &self,
+        operation: Operation,
+        changes: bool,
+        act: impl FnOnce(&mut Machine, Turn) -> Outcome<T>,
+    ) -> io::Result<T> {
+        let mut machine = self.lock();
+        let turn = machine.begin(operation, changes)?.ok_or_else(power_cut)?;
+        let outcome = act(&mut machine, turn);
+        if turn.cut {
+            return Err(power_cut());
+        }
+        Ok(outcome?)
+    }
+}
+
+fn power_cut() -> io::Error {
+    io::Error::other(PowerCut)
+}
+
+/// Finds or creates the file to open.
+fn open_or_create(machine: &mut Machine, turn: Turn, path: &Path, how: OpenHow) -> Outcome<u64> {
+    let existing = machine.lookup(path);
+    let number = match (existing, how.create_mode) {
+        (Ok(_), Some(_)) if how.exclusive => return Err(Errno::EXIST),
+        (Err(Errno::NOENT), Some(mode)) => machine.make(turn.number, path, Kind::File, mode)?,
+        (existing, _) => existing?,
+    };
+    match machine.inode(number).kind {
+        Kind::File => {}
+        Kind::Directory => return Err(Errno::ISDIR),
+        Kind::Symlink => return Err(Errno::LOOP),
+        Kind::Socket => return Err(Errno::NXIO),
+        Kind::Fifo | Kind::CharDevice | Kind::BlockDevice => return Err(Errno::INVAL),
+    }
+    machine.inode_mut(number).opens += 1;
+    Ok(number)
+}
+
+impl Files for FakeFiles {
+    fn open(&self, path: &Path, how: OpenHow) -> io::Result<Arc<dyn OpenFile>> {
+        let number = self.call_counted(
+            Operation::Open,
+            how.create_mode.is_some(),
+            |machine, turn| open_or_create(machine, turn, path, how),
+        )?;
+        Ok(Arc::new(FakeFile::new(self.clone(), number, how)))
+    }
+
+    fn metadata(&self, path: &Path) -> io::Result<Metadata> {
+        self.call(Operation::Metadata, |machine, _| {
+            Ok(machine.metadata(machine.lookup(path)?))
+        })
+    }
+
+    fn read_dir(&self, path: &Path) -> io::Result<Vec<DirEntry>> {
+        self.call(Operation::ReadDir, |machine, _| {
+            let dir = machine.inode(machine.directory(path)?);
+            let entry = |(name, &inode): (&Vec<u8>, &u64)| DirEntry {
+                name: name.clone(),
+                kind: machine.inode(inode).kind,
+                inode,
+            };
+            let mut entries: Vec<DirEntry> = dir.names.iter().map(entry).collect();
+            // Nobody may count on an order.
+            for last in (1..entries.len()).rev() {
+                entries.swap(last, machine.random.below(last as u64 + 1) as usize);
+            }
+            Ok(entries)
+        })
+    }
+
+    fn read_link(&self, path: &Path) -> io::Result<Vec<u8>> {
+        self.call(Operation::ReadLink, |machine, _| {
+            let inode = machine.inode(machine.lookup(path)?);
+            match inode.kind {
+                Kind::Symlink => Ok(inode.target.clone()),
+                _ => Err(Errno::INVAL),
+            }
+        })
+    }
+
+    fn make_dir(&self, path: &Path, mode: u32) -> io::Result<()> {
+        self.call(Operation::MakeDir, |machine, turn| {
+            machine
+                .make(turn.number, path, Kind::Directory, mode)
+                .map(|_| ())
+        })
+    }
+
+    fn make_symlink(&self, path: &Path, target: &[u8]) -> io::Result<()> {
+        self.call(Operation::MakeSymlink, |machine, turn| {
+            machine.make_symlink(turn.number, path, target)
+        })
+    }
+
+    fn make_node(&self, path: &Path, kind: Kind, mode: u32, rdev: u64) -> io::Result<()> {
+        self.call(Operation::MakeNode, |machine, turn| {
+            machine.make_node(turn.number, path, kind, mode, rdev)
+        })
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.call(Operation::Link, |machine, turn| {
+            machine.link(turn.number, from, to)
+        })
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.call(Operation::Rename, |machine, turn| {
+            machine.rename(turn.number, from, to)
+        })
+    }
+
+    fn exchange(&self, one: &Path, other: &Path) -> io::Result<()> {
+        self.call(Operation::Exchange, |machine, turn| {
+            machine.exchange(turn.number, one, other)
+        })
+    }
+
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        self.call(Operation::RemoveFile, |machine, turn| {
+            machine.remove_file(turn.number, path)
+        })
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        self.call(Operation::RemoveDir, |machine, turn| {
+            machine.remove_dir(turn.number, path)
+        })
+    }
+
+    fn change(&self, path: &Path, change: &Change) -> io::Result<()> {
+        self.call(Operation::Change, |machine, turn| {
+            let number = machine.lookup(path)?;
+            machine.change(turn.number, number, change)
+        })
+    }
+
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        self.call(Operation::SyncDir, |machine, turn| {
+            let number = machine.directory(path)?;
+            if !turn.cut {
+                machine.sync_dir(number);
+            }
+            Ok(())
+        })
+    }
+
+    fn space(&self) -> io::Result<Space> {
+        self.call(Operation::Space, |machine, _| {
+            let total_bytes = machine.capacity_bytes.unwrap_or(UNLIMITED_BYTES);
+            let free_bytes = total_bytes.saturating_sub(machine.used_bytes());
+            Ok(Space {
+                total_bytes,
+                free_bytes,
+                available_bytes: free_bytes,
+                total_inodes: 1 << 32,
+                free_inodes: (1 << 32) - machine.inodes.len() as u64,
+                name_bytes_max: NAME_BYTES_MAX as u32,
+                block_bytes: 4096,
+            })
+        })
+    }
+}

@@ -1,0 +1,704 @@
+//! The state of a fake machine: inodes, names, and what is going to go wrong.
+//!
+//! Promise: names behave as on Linux: the same calls succeed, the others fail with the same error.
+//! Never: decides by itself what is durable; that is asked of [`Names`] and [`History`].
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use rustix::io::Errno;
+
+use super::contents::{Delivery, History, PAGE_BYTES, SECTOR_BYTES};
+use super::faults::Faults;
+use super::names::{Attributes, Edit, NameChange, Names};
+use super::{Effect, Operation, Random, Sectors};
+use crate::path::check;
+use crate::{Change, Kind, Metadata};
+
+/// The inode of the root.
+pub(super) const ROOT: u64 = 2;
+/// Longest name, as in most file systems.
+pub(super) const NAME_BYTES_MAX: usize = 255;
+/// The first moment, in November 2023.
+const START_NS: i64 = 1_700_000_000_000_000_000;
+
+pub(super) type Outcome<T> = Result<T, Errno>;
+
+/// A file, directory or other node.
+#[derive(Clone, Debug)]
+pub(super) struct Inode {
+    pub(super) kind: Kind,
+    rdev: u64,
+    /// Of a symbolic link.
+    pub(super) target: Vec<u8>,
+    attributes: Attributes,
+    changed_ns: i64,
+    /// Of a directory.
+    pub(super) names: BTreeMap<Vec<u8>, u64>,
+    /// The directories that hold its names, one for each name.
+    parents: Vec<u64>,
+    /// Handles to it.
+    pub(super) opens: u32,
+    pub(super) history: History,
+    pub(super) durable_attributes: Attributes,
+    pub(super) durable_names: BTreeMap<Vec<u8>, u64>,
+    durable_links: u32,
+}
+
+impl Inode {
+    fn new(kind: Kind, mode: u32, now_ns: i64) -> Inode {
+        let attributes = Attributes {
+            mode: mode & 0o7777,
+            uid: 0,
+            gid: 0,
+            accessed_ns: now_ns,
+            modified_ns: now_ns,
+        };
+        Inode {
+            kind,
+            rdev: 0,
+            target: Vec::new(),
+            attributes,
+            changed_ns: now_ns,
+            names: BTreeMap::new(),
+            parents: Vec::new(),
+            opens: 0,
+            history: History::default(),
+            durable_attributes: attributes,
+            durable_names: BTreeMap::new(),
+            durable_links: 0,
+        }
+    }
+
+    /// The same inode as it is read from the platter.
+    pub(super) fn found_again(
+        &self,
+        names: BTreeMap<Vec<u8>, u64>,
+        attributes: Attributes,
+        history: History,
+    ) -> Inode {
+        Inode {
+            attributes,
+            durable_attributes: attributes,
+            names: names.clone(),
+            durable_names: names,
+            parents: Vec::new(),
+            durable_links: 0,
+            opens: 0,
+            history,
+            target: self.target.clone(),
+            ..*self
+        }
+    }
+
+    /// One more name on the platter and in the cache.
+    pub(super) fn add_parent(&mut self, parent: Option<u64>) {
+        self.parents.extend(parent);
+        self.durable_links += u32::from(parent.is_some());
+    }
+
+    fn is_dir(&self) -> bool {
+        self.kind == Kind::Directory
+    }
+
+    /// Whether it still takes up space.
+    fn is_live(&self) -> bool {
+        !self.parents.is_empty() || self.opens > 0
+    }
+
+    fn touch(&mut self, now_ns: i64) {
+        self.attributes.modified_ns = now_ns;
+        self.changed_ns = now_ns;
+    }
+}
+
+/// One call that is being served.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Turn {
+    /// Which operation it is; calls that change nothing share the number of the one before.
+    pub(super) number: u64,
+    /// The power fails during it.
+    pub(super) cut: bool,
+    /// A fault that the call itself has to bring about.
+    pub(super) effect: Option<Effect>,
+}
+
+/// Everything behind one lock.
+#[derive(Clone, Debug)]
+pub(super) struct Machine {
+    pub(super) inodes: BTreeMap<u64, Inode>,
+    pub(super) names: Names,
+    pub(super) faults: Faults,
+    pub(super) random: Random,
+    pub(super) sectors: Sectors,
+    pub(super) capacity_bytes: Option<u64>,
+    pub(super) read_only: bool,
+    pub(super) cut_at: Option<u64>,
+    pub(super) powerless: bool,
+    operations: u64,
+    now_ns: i64,
+    next_inode: u64,
+}
+
+impl Machine {
+    pub(super) fn new(seed: u64) -> Machine {
+        Machine {
+            inodes: BTreeMap::from([(ROOT, Inode::new(Kind::Directory, 0o755, START_NS))]),
+            names: Names::default(),
+            faults: Faults::default(),
+            random: Random::new(seed),
+            sectors: Sectors::default(),
+            capacity_bytes: None,
+            read_only: false,
+            cut_at: None,
+            powerless: false,
+            operations: 0,
+            now_ns: START_NS,
+            next_inode: ROOT + 1,
+        }
+    }
+
+    /// The same machine with these inodes, started again.
+    pub(super) fn restarted(&self, inodes: BTreeMap<u64, Inode>, random: Random) -> Machine {
+        Machine {
+            inodes,
+            random,
+            sectors: self.sectors,
+            capacity_bytes: self.capacity_bytes,
+            now_ns: self.now_ns,
+            next_inode: self.next_inode,
+            ..Machine::new(0)
+        }
+    }
+
+    pub(super) fn operations(&self) -> u64 {
+        self.operations
+    }
+
+    /// Counts a call and decides whether it fails before it begins. `Ok(None)`: there is no power.
+    pub(super) fn begin(
+        &mut self,
+        operation: Operation,
+        changes: bool,
+    ) -> io::Result<Option<Turn>> {
+        if self.powerless {
+            return Ok(None);
+        }
+        if changes {
+            self.operations += 1;
+            self.now_ns += 1_000_000;
+        }
+        let number = self.operations;
+        if changes && self.cut_at == Some(number) {
+            self.powerless = true;
+            return Ok(Some(Turn {
+                number,
+                cut: true,
+                effect: None,
+            }));
+        }
+        if changes && self.read_only && (operation.writes() || operation == Operation::Open) {
+            return Err(Errno::ROFS.into());
+        }
+        let effect = self.faults.strike(operation);
+        if let Some(Effect::Errno(number)) = effect {
+            return Err(io::Error::from_raw_os_error(number));
+        }
+        Ok(Some(Turn {
+            number,
+            cut: false,
+            effect,
+        }))
+    }
+
+    pub(super) fn inode(&self, number: u64) -> &Inode {
+        self.inodes
+            .get(&number)
+            .expect("names and handles pin their inodes")
+    }
+
+    pub(super) fn inode_mut(&mut self, number: u64) -> &mut Inode {
+        self.inodes
+            .get_mut(&number)
+            .expect("names and handles pin their inodes")
+    }
+
+    /// The inode that a path names.
+    pub(super) fn lookup(&self, path: &Path) -> Outcome<u64> {
+        check(path)?;
+        let mut at = ROOT;
+        for name in path.as_os_str().as_bytes().split(|&byte| byte == b'/') {
+            if !name.is_empty() {
+                at = self.entry(at, name)?.ok_or(Errno::NOENT)?;
+            }
+        }
+        Ok(at)
+    }
+
+    /// The inode of a directory.
+    pub(super) fn directory(&self, path: &Path) -> Outcome<u64> {
+        let number = self.lookup(path)?;
+        self.must_be_dir(number)?;
+        Ok(number)
+    }
+
+    fn must_be_dir(&self, number: u64) -> Outcome<()> {
+        match self.inode(number).kind {
+            Kind::Directory => Ok(()),
+            Kind::Symlink => Err(Errno::LOOP),
+            _ => Err(Errno::NOTDIR),
+        }
+    }
+
+    fn entry(&self, dir: u64, name: &[u8]) -> Outcome<Option<u64>> {
+        self.must_be_dir(dir)?;
+        if name.len() > NAME_BYTES_MAX {
+            return Err(Errno::NAMETOOLONG);
+        }
+        Ok(self.inode(dir).names.get(name).copied())
+    }
+
+    /// The directory that holds the last name of a path, that name, and what it stands for now.
+    /// The root has no name: `at_root` says what the call makes of that.
+    fn place(&self, path: &Path, at_root: Errno) -> Outcome<Place> {
+        check(path)?;
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(at_root);
+        };
+        let dir = self.directory(parent)?;
+        let name = name.as_bytes().to_vec();
+        let inode = self.entry(dir, &name)?;
+        Ok(Place { dir, name, inode })
+    }
+
+    /// Whether `dir` is `inode` or lies below it.
+    fn lies_in(&self, mut dir: u64, inode: u64) -> bool {
+        loop {
+            if dir == inode {
+                return true;
+            }
+            match self.inode(dir).parents.first() {
+                Some(&parent) => dir = parent,
+                None => return false,
+            }
+        }
+    }
+
+    /// Makes the change seen, and remembers it until it is durable.
+    fn change_names(&mut self, operation: u64, mut change: NameChange) {
+        for edit in &change.edits {
+            let names = &mut self.inode_mut(edit.dir).names;
+            let before = match edit.inode {
+                Some(inode) => names.insert(edit.name.clone(), inode),
+                None => names.remove(&edit.name),
+            };
+            if let Some(inode) = before {
+                let parents = &mut self.inode_mut(inode).parents;
+                let position = parents.iter().position(|&parent| parent == edit.dir);
+                parents.swap_remove(position.expect("each name is counted at its inode"));
+            }
+            if let Some(inode) = edit.inode {
+                self.inode_mut(inode).parents.push(edit.dir);
+            }
+            let now_ns = self.now_ns;
+            self.inode_mut(edit.dir).touch(now_ns);
+            change.waits_for.insert(edit.dir);
+        }
+        self.names.record(operation, change);
+    }
+
+    /// Makes a new inode with one name.
+    pub(super) fn make(
+        &mut self,
+        operation: u64,
+        path: &Path,
+        kind: Kind,
+        mode: u32,
+    ) -> Outcome<u64> {
+        let place = self.place(path, Errno::EXIST)?;
+        if place.inode.is_some() {
+            return Err(Errno::EXIST);
+        }
+        let number = self.next_inode;
+        self.next_inode += 1;
+        self.inodes
+            .insert(number, Inode::new(kind, mode, self.now_ns));
+        let change = NameChange {
+            made: (kind == Kind::Directory).then_some(number),
+            ..place.becomes(Some(number))
+        };
+        self.change_names(operation, change);
+        Ok(number)
+    }
+
+    pub(super) fn make_symlink(
+        &mut self,
+        operation: u64,
+        path: &Path,
+        target: &[u8],
+    ) -> Outcome<()> {
+        if target.is_empty() {
+            return Err(Errno::NOENT);
+        }
+        let number = self.make(operation, path, Kind::Symlink, 0o777)?;
+        self.inode_mut(number).target = target.to_vec();
+        Ok(())
+    }
+
+    pub(super) fn make_node(
+        &mut self,
+        operation: u64,
+        path: &Path,
+        kind: Kind,
+        mode: u32,
+        rdev: u64,
+    ) -> Outcome<()> {
+        if matches!(kind, Kind::Directory | Kind::Symlink) {
+            return Err(Errno::INVAL);
+        }
+        let number = self.make(operation, path, kind, mode)?;
+        self.inode_mut(number).rdev = rdev;
+        Ok(())
+    }
+
+    pub(super) fn link(&mut self, operation: u64, from: &Path, to: &Path) -> Outcome<()> {
+        let from = self.place(from, Errno::PERM)?;
+        let to = self.place(to, Errno::EXIST)?;
+        let number = from.inode.ok_or(Errno::NOENT)?;
+        if to.inode.is_some() {
+            return Err(Errno::EXIST);
+        }
+        if self.inode(number).is_dir() {
+            return Err(Errno::PERM);
+        }
+        self.change_names(operation, to.becomes(Some(number)));
+        Ok(())
+    }
+
+    pub(super) fn rename(&mut self, operation: u64, from: &Path, to: &Path) -> Outcome<()> {
+        let from = self.place(from, Errno::BUSY)?;
+        let to = self.place(to, Errno::BUSY)?;
+        let moved = from.inode.ok_or(Errno::NOENT)?;
+        if self.lies_in(to.dir, moved) {
+            return Err(Errno::INVAL);
+        }
+        if to.inode == Some(moved) {
+            return Ok(());
+        }
+        if let Some(replaced) = to.inode {
+            self.may_replace(moved, replaced, from.dir)?;
+        }
+        let is_dir = |number: &u64| self.inode(*number).is_dir();
+        let moved_directory = is_dir(&moved) && from.dir != to.dir;
+        let removed = to.inode.filter(is_dir);
+        let taken = from.becomes(None);
+        let mut change = NameChange {
+            moved_directory,
+            removed,
+            ..to.becomes(Some(moved))
+        };
+        change.edits.splice(0..0, taken.edits);
+        self.change_names(operation, change);
+        Ok(())
+    }
+
+    fn may_replace(&self, moved: u64, replaced: u64, from_dir: u64) -> Outcome<()> {
+        if self.lies_in(from_dir, replaced) {
+            return Err(Errno::NOTEMPTY);
+        }
+        match (self.inode(moved).is_dir(), self.inode(replaced).is_dir()) {
+            (true, false) => Err(Errno::NOTDIR),
+            (false, true) => Err(Errno::ISDIR),
+            (true, true) if !self.inode(replaced).names.is_empty() => Err(Errno::NOTEMPTY),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn exchange(&mut self, operation: u64, one: &Path, other: &Path) -> Outcome<()> {
+        let one = self.place(one, Errno::BUSY)?;
+        let other = self.place(other, Errno::BUSY)?;
+        let one_inode = one.inode.ok_or(Errno::NOENT)?;
+        let other_inode = other.inode.ok_or(Errno::NOENT)?;
+        if self.lies_in(other.dir, one_inode) || self.lies_in(one.dir, other_inode) {
+            return Err(Errno::INVAL);
+        }
+        if one_inode == other_inode {
+            return Ok(());
+        }
+        let a_dir = self.inode(one_inode).is_dir() || self.inode(other_inode).is_dir();
+        let moved_directory = a_dir && one.dir != other.dir;
+        let mut change = one.becomes(Some(other_inode));
+        change.edits.extend(other.becomes(Some(one_inode)).edits);
+        self.change_names(
+            operation,
+            NameChange {
+                moved_directory,
+                ..change
+            },
+        );
+        Ok(())
+    }
+
+    pub(super) fn remove_file(&mut self, operation: u64, path: &Path) -> Outcome<()> {
+        let place = self.place(path, Errno::ISDIR)?;
+        let number = place.inode.ok_or(Errno::NOENT)?;
+        if self.inode(number).is_dir() {
+            return Err(Errno::ISDIR);
+        }
+        self.change_names(operation, place.becomes(None));
+        Ok(())
+    }
+
+    pub(super) fn remove_dir(&mut self, operation: u64, path: &Path) -> Outcome<()> {
+        let place = self.place(path, Errno::INVAL)?;
+        let number = place.inode.ok_or(Errno::NOENT)?;
+        if !self.inode(number).is_dir() {
+            return Err(Errno::NOTDIR);
+        }
+        if !self.inode(number).names.is_empty() {
+            return Err(Errno::NOTEMPTY);
+        }
+        let change = NameChange {
+            removed: Some(number),
+            ..place.becomes(None)
+        };
+        self.change_names(operation, change);
+        Ok(())
+    }
+
+    /// Changes attributes. They are durable once the directory itself, or else every directory that
+    /// names the file, is synced.
+    pub(super) fn change(&mut self, operation: u64, number: u64, change: &Change) -> Outcome<()> {
+        let now_ns = self.now_ns;
+        let inode = self.inode_mut(number);
+        if change.mode.is_some() && inode.kind == Kind::Symlink {
+            return Err(Errno::OPNOTSUPP);
+        }
+        inode.attributes = changed(inode.attributes, inode.kind, change);
+        inode.changed_ns = now_ns;
+        let waits_for: BTreeSet<u64> = match inode.kind {
+            Kind::Directory => BTreeSet::from([number]),
+            _ => inode.parents.iter().copied().collect(),
+        };
+        let attributes = Some((number, inode.attributes));
+        // A file without a name cannot be found again.
+        if !waits_for.is_empty() {
+            let inodes = BTreeSet::from([number]);
+            let change = NameChange {
+                attributes,
+                inodes,
+                waits_for,
+                ..NameChange::default()
+            };
+            self.names.record(operation, change);
+        }
+        Ok(())
+    }
+
+    pub(super) fn sync_dir(&mut self, number: u64) {
+        for change in self.names.sync(number) {
+            self.make_durable(&change);
+        }
+    }
+
+    fn make_durable(&mut self, change: &NameChange) {
+        for edit in &change.edits {
+            let names = &mut self.inode_mut(edit.dir).durable_names;
+            let before = match edit.inode {
+                Some(inode) => names.insert(edit.name.clone(), inode),
+                None => names.remove(&edit.name),
+            };
+            if let Some(inode) = before {
+                self.inode_mut(inode).durable_links -= 1;
+            }
+            if let Some(inode) = edit.inode {
+                self.inode_mut(inode).durable_links += 1;
+            }
+        }
+        if let Some((inode, attributes)) = change.attributes {
+            self.inode_mut(inode).durable_attributes = attributes;
+        }
+        for &inode in &change.inodes {
+            self.forget_if_gone(inode);
+        }
+    }
+
+    /// Frees an inode that nobody can reach any more, not even after a power cut.
+    pub(super) fn forget_if_gone(&mut self, number: u64) {
+        let gone = self
+            .inodes
+            .get(&number)
+            .is_some_and(|inode| !inode.is_live() && inode.durable_links == 0 && number != ROOT);
+        if gone && !self.names.mentions(number) {
+            self.inodes.remove(&number);
+        }
+    }
+
+    pub(super) fn metadata(&self, number: u64) -> Metadata {
+        let inode = self.inode(number);
+        let size_bytes = match inode.kind {
+            Kind::File => inode.history.volatile.size_bytes(),
+            Kind::Symlink => inode.target.len() as u64,
+            _ => 0,
+        };
+        let subdirectories = || {
+            inode
+                .names
+                .values()
+                .filter(|&&child| self.inode(child).is_dir())
+        };
+        let links = match inode.kind {
+            Kind::Directory => 2 + subdirectories().count(),
+            _ => inode.parents.len(),
+        };
+        Metadata {
+            kind: inode.kind,
+            mode: inode.attributes.mode,
+            uid: inode.attributes.uid,
+            gid: inode.attributes.gid,
+            size_bytes,
+            allocated_bytes: inode.history.volatile.allocated_bytes(),
+            links: links as u32,
+            inode: number,
+            rdev: inode.rdev,
+            accessed_ns: inode.attributes.accessed_ns,
+            modified_ns: inode.attributes.modified_ns,
+            changed_ns: inode.changed_ns,
+        }
+    }
+
+    /// Bytes allocated to files that somebody can still read.
+    pub(super) fn used_bytes(&self) -> u64 {
+        let live = self.inodes.values().filter(|inode| inode.is_live());
+        live.map(|inode| inode.history.volatile.allocated_bytes())
+            .sum()
+    }
+
+    fn free_bytes(&self) -> u64 {
+        self.capacity_bytes.map_or(u64::MAX, |capacity| {
+            capacity.saturating_sub(self.used_bytes())
+        })
+    }
+
+    /// Writes as much as fits and as the turn allows.
+    pub(super) fn write(
+        &mut self,
+        turn: Turn,
+        number: u64,
+        from: &[u8],
+        offset: u64,
+        direct: bool,
+    ) -> Outcome<usize> {
+        let bytes = match turn.effect {
+            Some(Effect::Short) => self.shortened(from.len(), direct),
+            _ => from.len(),
+        };
+        let free_bytes = self.free_bytes();
+        let history = &self.inode(number).history;
+        let fitting = history.volatile.fitting(offset, bytes as u64, free_bytes) as usize;
+        if fitting == 0 && bytes > 0 {
+            return Err(Errno::NOSPC);
+        }
+        let delivery = match turn.effect {
+            Some(Effect::LostWrite) => Delivery::Lost,
+            Some(Effect::MisdirectedWrite) => self.misdirected(number, offset, fitting as u64),
+            _ => Delivery::Sound,
+        };
+        let now_ns = self.now_ns;
+        let inode = self.inode_mut(number);
+        inode
+            .history
+            .write(turn.number, &from[..fitting], offset, delivery, direct);
+        inode.touch(now_ns);
+        Ok(fitting)
+    }
+
+    /// A length shorter than `bytes`, if one is possible.
+    pub(super) fn shortened(&mut self, bytes: usize, direct: bool) -> usize {
+        let unit = if direct { PAGE_BYTES } else { 1 };
+        let units = bytes as u64 / unit;
+        if units < 2 {
+            return bytes;
+        }
+        ((1 + self.random.below(units - 1)) * unit) as usize
+    }
+
+    /// Another place of the same file, off by whole sectors.
+    fn misdirected(&mut self, number: u64, offset: u64, bytes: u64) -> Delivery {
+        let size_bytes = self.inode(number).history.volatile.size_bytes();
+        let room = size_bytes.saturating_sub(bytes) / SECTOR_BYTES;
+        let within = offset % SECTOR_BYTES;
+        let chosen = self.random.below(room.max(1)) * SECTOR_BYTES + within;
+        Delivery::Misdirected(if chosen == offset {
+            offset + SECTOR_BYTES
+        } else {
+            chosen
+        })
+    }
+
+    pub(super) fn set_len(&mut self, turn: Turn, number: u64, bytes: u64) {
+        let now_ns = self.now_ns;
+        let inode = self.inode_mut(number);
+        inode.history.set_len(turn.number, bytes);
+        inode.touch(now_ns);
+    }
+
+    pub(super) fn reserve(&mut self, number: u64, offset: u64, bytes: u64) -> Outcome<()> {
+        let free_bytes = self.free_bytes();
+        let contents = &mut self.inode_mut(number).history.volatile;
+        if contents.fitting(offset, bytes, free_bytes) < bytes {
+            return Err(Errno::NOSPC);
+        }
+        contents.reserve(offset, bytes);
+        Ok(())
+    }
+
+    pub(super) fn punch(&mut self, turn: Turn, number: u64, offset: u64, bytes: u64) {
+        let now_ns = self.now_ns;
+        let inode = self.inode_mut(number);
+        inode.history.punch(turn.number, offset, bytes);
+        inode.touch(now_ns);
+    }
+}
+
+/// A name in a directory and what it stands for.
+struct Place {
+    dir: u64,
+    name: Vec<u8>,
+    inode: Option<u64>,
+}
+
+impl Place {
+    /// The change that lets the name stand for something else.
+    fn becomes(self, inode: Option<u64>) -> NameChange {
+        NameChange {
+            inodes: self.inode.into_iter().chain(inode).collect(),
+            edits: vec![Edit {
+                dir: self.dir,
+                name: self.name,
+                inode,
+            }],
+            ..NameChange::default()
+        }
+    }
+}
+
+/// The attributes after a change.
+fn changed(mut now: Attributes, kind: Kind, change: &Change) -> Attributes {
+    if kind == Kind::File && (change.uid.is_some() || change.gid.is_some()) {
+        // As Linux does, whoever asks; the group bit means something else without execution.
+        now.mode &= if now.mode & 0o010 == 0 {
+            !0o4000
+        } else {
+            !0o6000
+        };
+    }
+    now.uid = change.uid.unwrap_or(now.uid);
+    now.gid = change.gid.unwrap_or(now.gid);
+    now.mode = change.mode.map_or(now.mode, |mode| mode & 0o7777);
+    now.accessed_ns = change.accessed_ns.unwrap_or(now.accessed_ns);
+    now.modified_ns = change.modified_ns.unwrap_or(now.modified_ns);
+    now
+}

@@ -1,0 +1,143 @@
+//! One open file of a fake machine.
+//!
+//! Promise: usable after its name is gone, as on Linux; strict about the alignment of direct
+//! transfers, so that nothing works here and fails on a disk with blocks of 4096 bytes.
+//! Never: survives a power cut.
+
+use std::io;
+
+use rustix::io::Errno;
+
+use super::FakeFiles;
+use super::contents::PAGE_BYTES;
+use super::faults::{Effect, Operation};
+use super::machine::Outcome;
+use crate::{Change, Metadata, OpenFile, OpenHow};
+
+/// Offsets on Linux are signed.
+const OFFSET_MAX: u64 = i64::MAX as u64;
+
+/// A file in memory.
+#[derive(Debug)]
+pub(super) struct FakeFile {
+    files: FakeFiles,
+    inode: u64,
+    how: OpenHow,
+}
+
+impl FakeFile {
+    /// Takes over one count of the inode's open handles.
+    pub(super) fn new(files: FakeFiles, inode: u64, how: OpenHow) -> FakeFile {
+        FakeFile { files, inode, how }
+    }
+
+    fn check_transfer(&self, bytes: &[u8], offset: u64) -> Outcome<()> {
+        if offset
+            .checked_add(bytes.len() as u64)
+            .is_none_or(|end| end > OFFSET_MAX)
+        {
+            return Err(Errno::INVAL);
+        }
+        let numbers = [bytes.as_ptr().addr() as u64, bytes.len() as u64, offset];
+        if self.how.direct && numbers.iter().any(|number| number % PAGE_BYTES != 0) {
+            return Err(Errno::INVAL);
+        }
+        Ok(())
+    }
+
+    fn check_range(&self, offset: u64, bytes: u64) -> Outcome<()> {
+        if !self.how.write {
+            return Err(Errno::BADF);
+        }
+        if bytes == 0 || offset.checked_add(bytes).is_none_or(|end| end > OFFSET_MAX) {
+            return Err(Errno::INVAL);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for FakeFile {
+    fn drop(&mut self) {
+        let mut machine = self.files.lock();
+        machine.inode_mut(self.inode).opens -= 1;
+        machine.forget_if_gone(self.inode);
+    }
+}
+
+impl OpenFile for FakeFile {
+    fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.files.call(Operation::Read, |machine, turn| {
+            self.check_transfer(into, offset)?;
+            let wanted = match turn.effect {
+                Some(Effect::Short) => machine.shortened(into.len(), self.how.direct),
+                _ => into.len(),
+            };
+            Ok(machine
+                .inode(self.inode)
+                .history
+                .volatile
+                .read(&mut into[..wanted], offset))
+        })
+    }
+
+    fn write_at(&self, from: &[u8], offset: u64) -> io::Result<usize> {
+        self.files.call(Operation::Write, |machine, turn| {
+            if !self.how.write {
+                return Err(Errno::BADF);
+            }
+            self.check_transfer(from, offset)?;
+            machine.write(turn, self.inode, from, offset, self.how.direct)
+        })
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.files.call(Operation::SyncData, |machine, turn| {
+            let history = &mut machine.inode_mut(self.inode).history;
+            if turn.effect == Some(Effect::DropsDirty) {
+                history.drop_dirty();
+                return Err(Errno::IO);
+            }
+            if !turn.cut {
+                history.sync();
+            }
+            Ok(())
+        })
+    }
+
+    fn set_len(&self, bytes: u64) -> io::Result<()> {
+        self.files.call(Operation::SetLen, |machine, turn| {
+            if !self.how.write || bytes > OFFSET_MAX {
+                return Err(Errno::INVAL);
+            }
+            machine.set_len(turn, self.inode, bytes);
+            Ok(())
+        })
+    }
+
+    fn reserve(&self, offset: u64, bytes: u64) -> io::Result<()> {
+        self.files.call(Operation::Reserve, |machine, _| {
+            self.check_range(offset, bytes)?;
+            machine.reserve(self.inode, offset, bytes)
+        })
+    }
+
+    fn punch(&self, offset: u64, bytes: u64) -> io::Result<()> {
+        self.files.call(Operation::Punch, |machine, turn| {
+            self.check_range(offset, bytes)?;
+            machine.punch(turn, self.inode, offset, bytes);
+            Ok(())
+        })
+    }
+
+    fn metadata(&self) -> io::Result<Metadata> {
+        self.files.call(Operation::Metadata, |machine, _| {
+            Ok(machine.metadata(self.inode))
+        })
+    }
+
+    fn change(&self, change: &Change) -> io::Result<()> {
+        self.files.call(Operation::Change, |machine, turn| {
+            machine.change(turn.number, self.inode, change)
+        })
+    }
+}
