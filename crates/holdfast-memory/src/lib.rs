@@ -1,1 +1,48 @@
-//! Placeholder.
+//! Durable memory: what an acknowledged write rests in until the disk has it.
+//!
+//! Promise: a [`Region`] outlives what its [`Medium`] says it outlives, whoever dies while using
+//! it and wherever; exactly one process serves it at a time; nothing half-written is ever visible.
+//! Never: knows frames, logs or volumes. It keeps bytes between marks and counts nothing else.
+//!
+//! In the order in which it happens: [`medium`] names the memory, `backing` claims and maps it,
+//! `superblock` says what is in it, [`Region`] is the claimed whole, `lock` lets one caller append,
+//! `ring` hands out the bytes, `marks` and `bell` publish them, [`Roster`] keeps small records,
+//! [`Observed`] looks on from outside. All unsafe code is in `raw.rs` and `ring/raw.rs`.
+
+// The models of tests/loom.rs include the modules they check by path; loom's atomics have another
+// size than the machine's, so nothing that lays them over mapped memory is built there.
+#![cfg(not(loom))]
+
+mod atomics;
+mod backing;
+mod bell;
+mod control;
+mod error;
+mod futex;
+mod lock;
+mod marks;
+pub mod medium;
+mod observed;
+mod orderings;
+#[allow(unsafe_code)]
+mod raw;
+mod region;
+mod ring;
+mod roster;
+mod superblock;
+
+pub use control::WORDS;
+pub use error::{AttachError, CreateError};
+pub use marks::Marks;
+pub use medium::{Medium, MediumSurvival};
+pub use observed::{ObserveError, Observed};
+pub use region::{Region, RegionSpec};
+pub use ring::{Guard, Pin};
+pub use roster::{Roster, RosterFault, RosterFull};
+
+/// The byte tables of a region, as FORMAT.md in this crate prints them and a test compares them.
+pub const FORMAT: &str = include_str!("../FORMAT.md");
+
+// Marks and words are shared as the machine's own integers, and the format says little endian.
+const _: () = assert!(cfg!(target_endian = "little"));
+const _: () = assert!(usize::BITS == 64); // region offsets are u64 and index memory

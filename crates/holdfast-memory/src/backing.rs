@@ -1,0 +1,282 @@
+//! Claims the memory of a region: opens, locks, sizes and maps what a [`Medium`] names.
+//!
+//! Promise: at most one process on the machine holds the [`Backing`] of a file or device; its
+//! death, however it dies, ends the claim at once.
+//! Never: looks at more than whether the first two pages are blank.
+//!
+//! The witness of death is the kernel: a claim is an exclusive flock(2) on the open file, which
+//! the kernel drops when the last descriptor of the process is gone. There is no table of process
+//! numbers to evict the dead from, and no number that a stranger could inherit.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Seek, SeekFrom};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock, fstatfs};
+
+use crate::control::CONTROL_BYTES;
+use crate::error::{AttachError, CreateError};
+use crate::medium::Medium;
+use crate::raw::Mapping;
+use crate::superblock::{MAGIC, PAGE_BYTES};
+
+/// The bytes that say whether there is a region: superblock and control page.
+pub(crate) const HEAD_BYTES: u64 = PAGE_BYTES + CONTROL_BYTES;
+
+/// Rings up to this size get their pages when they are made: later first touches would land in
+/// somebody's commit. Zeroing this much takes well under a second.
+const POPULATE_BYTES_MAX: u64 = 256 << 20;
+
+/// The type number of hugetlbfs in statfs(2).
+const HUGETLBFS_TYPE: u64 = 0x9584_58f6;
+
+/// Claimed memory.
+#[derive(Debug)]
+pub(crate) struct Backing {
+    pub(crate) mapping: Mapping,
+    /// Holds the claim while it is open; none for memory that no other process can reach.
+    pub(crate) claim: Option<File>,
+}
+
+/// Claims memory for a new region of `bytes`: blank, its pages allocated.
+pub(crate) fn create(medium: &Medium, bytes: u64) -> Result<Backing, CreateError> {
+    let backing = match medium.path() {
+        None => {
+            let mapping = Mapping::anonymous(bytes as usize).map_err(making("map memory"))?;
+            Backing {
+                mapping,
+                claim: None,
+            }
+        }
+        Some(path) => create_at(medium, path, bytes)?,
+    };
+    if bytes <= POPULATE_BYTES_MAX && matches!(medium, Medium::Private | Medium::Shm { .. }) {
+        backing.mapping.populate();
+    }
+    Ok(backing)
+}
+
+/// Claims the memory of a region that exists.
+pub(crate) fn attach(medium: &Medium) -> Result<Backing, AttachError> {
+    let path = medium.path().ok_or(AttachError::Missing)?;
+    let file = open_existing(path, true)?;
+    let length = region_length(&file)?;
+    let mapping = map_shared(medium, &file, length).map_err(attaching("map the region"))?;
+    if !claim(&file).map_err(attaching("lock the region's file"))? {
+        let pid = mapping.control().notes.0.server_pid.load(Ordering::Relaxed);
+        return Err(AttachError::InUse { pid });
+    }
+    Ok(Backing {
+        mapping,
+        claim: Some(file),
+    })
+}
+
+/// Maps the memory of a region for reading, whoever serves it.
+pub(crate) fn observe(medium: &Medium) -> Result<Mapping, AttachError> {
+    let path = medium.path().ok_or(AttachError::Missing)?;
+    let file = open_existing(path, false)?;
+    let length = region_length(&file)?;
+    Mapping::read_only(file.as_fd(), length as usize).map_err(attaching("map the region"))
+}
+
+/// Removes the region at `medium`: unlinks a file, blanks the head of a device.
+pub(crate) fn remove(medium: &Medium) -> io::Result<()> {
+    let Some(path) = medium.path() else {
+        return Ok(());
+    };
+    let file = OpenOptions::new().read(true).write(true).open(path)?;
+    if !claim(&file)? {
+        return Err(io::Error::new(
+            io::ErrorKind::ResourceBusy,
+            "a process serves the region",
+        ));
+    }
+    if file.metadata()?.is_file() {
+        return std::fs::remove_file(path);
+    }
+    file.write_all_at(&[0; HEAD_BYTES as usize], 0)?;
+    file.sync_all()
+}
+
+fn create_at(medium: &Medium, path: &Path, bytes: u64) -> Result<Backing, CreateError> {
+    let (file, made) = open_or_make(path).map_err(making("open the region's file"))?;
+    let claimed = claim(&file).map_err(making("lock the region's file"))?;
+    if !claimed {
+        return Err(CreateError::Exists {
+            path: path.to_owned(),
+        });
+    }
+    match fill(medium, path, &file, bytes) {
+        Ok(mapping) => Ok(Backing {
+            mapping,
+            claim: Some(file),
+        }),
+        Err(error) => {
+            if made {
+                // The error that matters is the first one; an empty file is no region anyway.
+                let _ = std::fs::remove_file(path);
+            }
+            Err(error)
+        }
+    }
+}
+
+/// Sizes and maps a claimed file or device, if it is free to be used.
+fn fill(medium: &Medium, path: &Path, file: &File, bytes: u64) -> Result<Mapping, CreateError> {
+    let metadata = file
+        .metadata()
+        .map_err(making("inspect the region's file"))?;
+    let length = if metadata.is_file() {
+        let length = bytes.next_multiple_of(allocation_unit(medium, path, file)?);
+        // An empty file is ours; a blank one of the right size is what a maker that died left.
+        if metadata.len() != 0 {
+            free_to_use(file, path)?;
+            if metadata.len() != length {
+                return Err(CreateError::Occupied {
+                    path: path.to_owned(),
+                });
+            }
+        }
+        // Allocated, not sparse: a page that cannot be had must fail here, not as a fault later.
+        fallocate(file, FallocateFlags::empty(), 0, length)
+            .map_err(|error| making("allocate the region's file")(error.into()))?;
+        length
+    } else {
+        free_to_use(file, path)?;
+        device_length(file).map_err(making("measure the device"))?
+    };
+    if length < bytes {
+        return Err(CreateError::TooSmall {
+            have: length,
+            need: bytes,
+        });
+    }
+    map_shared(medium, file, length).map_err(making("map the region"))
+}
+
+/// Refuses memory that holds something, a region or not.
+fn free_to_use(file: &File, path: &Path) -> Result<(), CreateError> {
+    let head = head_of(file).map_err(making("read the region's file"))?;
+    if is_blank(&head) {
+        Ok(())
+    } else if head.starts_with(&MAGIC) {
+        Err(CreateError::Exists {
+            path: path.to_owned(),
+        })
+    } else {
+        Err(CreateError::Occupied {
+            path: path.to_owned(),
+        })
+    }
+}
+
+/// Opens the file for a new region, and says whether it was made by this call.
+fn open_or_make(path: &Path) -> io::Result<(File, bool)> {
+    let mut how = OpenOptions::new();
+    how.read(true).write(true).mode(0o600);
+    match how.open(path) {
+        // A device that is not there must not become a file under /dev.
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !is_device_path(path) => {
+            let made = how.create_new(true).open(path)?;
+            Ok((made, true))
+        }
+        opened => Ok((opened?, false)),
+    }
+}
+
+fn is_device_path(path: &Path) -> bool {
+    path.parent() == Some(Path::new("/dev"))
+}
+
+fn open_existing(path: &Path, write: bool) -> Result<File, AttachError> {
+    let opened = OpenOptions::new().read(true).write(write).open(path);
+    opened.map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => AttachError::Missing,
+        _ => attaching("open the region's file")(error),
+    })
+}
+
+/// The length of a file or device that may hold a region. One with a blank head holds none.
+fn region_length(file: &File) -> Result<u64, AttachError> {
+    let head = head_of(file).map_err(attaching("read the region's file"))?;
+    if is_blank(&head) {
+        return Err(AttachError::Missing);
+    }
+    let length = device_length(file).map_err(attaching("measure the region's file"))?;
+    if length < HEAD_BYTES {
+        return Err(AttachError::Damaged {
+            field: "length",
+            offset: length,
+        });
+    }
+    Ok(length)
+}
+
+/// The first two pages, or as much of them as there is.
+fn head_of(file: &File) -> io::Result<Vec<u8>> {
+    let mut head = vec![0; HEAD_BYTES as usize];
+    let mut have = 0;
+    while have < head.len() {
+        match file.read_at(&mut head[have..], have as u64)? {
+            0 => break,
+            more => have += more,
+        }
+    }
+    head.truncate(have);
+    Ok(head)
+}
+
+fn is_blank(head: &[u8]) -> bool {
+    head.iter().all(|byte| *byte == 0)
+}
+
+/// Takes the claim on an open file; false if another process has it.
+fn claim(file: &File) -> io::Result<bool> {
+    match flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(true),
+        Err(rustix::io::Errno::WOULDBLOCK) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Maps a file for serving: a DAX file such that stores reach the memory itself, if it can.
+fn map_shared(medium: &Medium, file: &File, length: u64) -> io::Result<Mapping> {
+    if matches!(medium, Medium::Pmem { .. })
+        && let Ok(mapping) = Mapping::synchronous(file.as_fd(), length as usize)
+    {
+        return Ok(mapping);
+    }
+    Mapping::shared(file.as_fd(), length as usize)
+}
+
+/// What the file's length must be a multiple of: a page, or a huge page.
+fn allocation_unit(medium: &Medium, path: &Path, file: &File) -> Result<u64, CreateError> {
+    if !matches!(medium, Medium::HugeTlb { .. }) {
+        return Ok(PAGE_BYTES);
+    }
+    let system = fstatfs(file);
+    let system = system.map_err(|error| making("inspect the file system")(error.into()))?;
+    if system.f_type as u64 != HUGETLBFS_TYPE {
+        return Err(CreateError::NotHugeTlb {
+            path: path.to_owned(),
+        });
+    }
+    Ok(system.f_bsize as u64)
+}
+
+/// The length of a file or of a block device: the end that seeking finds.
+fn device_length(mut file: &File) -> io::Result<u64> {
+    file.seek(SeekFrom::End(0))
+}
+
+fn making(doing: &'static str) -> impl Fn(io::Error) -> CreateError {
+    move |source| CreateError::Io { doing, source }
+}
+
+fn attaching(doing: &'static str) -> impl Fn(io::Error) -> AttachError {
+    move |source| AttachError::Io { doing, source }
+}

@@ -1,0 +1,57 @@
+//! Wakes a thread that waits for something to be published.
+//!
+//! Promise: whoever finds nothing and sleeps is woken by the next publication.
+//! Never: costs a publisher a system call while nobody sleeps. It lives in the serving process,
+//! not in the region: sleepers die with it.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use crate::atomics::{AtomicU32, fence};
+use crate::futex;
+
+/// A doorbell for any number of sleepers.
+#[derive(Debug)]
+pub(crate) struct Bell {
+    /// Threads inside [`Bell::wait_unless`].
+    sleepers: AtomicU32,
+    /// Counts rings, so that a ring between a sleeper's look and its sleep is not missed.
+    rings: AtomicU32,
+}
+
+impl Bell {
+    pub(crate) fn new() -> Bell {
+        Bell {
+            sleepers: AtomicU32::new(0),
+            rings: AtomicU32::new(0),
+        }
+    }
+
+    /// Sleeps until the bell rings or `timeout` passes, unless `found` is already true.
+    pub(crate) fn wait_unless(&self, found: impl Fn() -> bool, timeout: Option<Duration>) {
+        let rings = self.rings.load(Ordering::Relaxed);
+        self.sleepers.fetch_add(1, Ordering::Relaxed);
+        // Either this fence comes first and the publisher sees the sleeper, or the publisher's
+        // does and the sleeper sees what was published.
+        dekker_fence();
+        if !found() {
+            futex::wait_while(&self.rings, rings, timeout);
+        }
+        self.sleepers.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Wakes every sleeper. To be called after the store that a sleeper looks for.
+    pub(crate) fn ring(&self) {
+        dekker_fence();
+        if self.sleepers.load(Ordering::Relaxed) != 0 {
+            self.rings.fetch_add(1, Ordering::Relaxed);
+            futex::wake(&self.rings, i32::MAX.unsigned_abs());
+        }
+    }
+}
+
+fn dekker_fence() {
+    if !cfg!(all(loom, holdfast_weak_bell)) {
+        fence(Ordering::SeqCst);
+    }
+}

@@ -1,0 +1,35 @@
+//! Every memory order that another one relies on, by name.
+//!
+//! Promise: outside a model each constant is what its line says.
+//! Never: is weakened in a product build: the `holdfast_weak_*` switches work only together with
+//! `loom`, where `loom.sh` sets one at a time and expects the model to fail.
+
+use std::sync::atomic::Ordering;
+
+/// Publishing the tail: the bytes below it are whole before it can be seen.
+pub(crate) const TAIL_PUBLISH: Ordering = if cfg!(all(loom, holdfast_weak_publish)) {
+    Ordering::Relaxed
+} else {
+    Ordering::Release
+};
+
+/// Moving `released`: whoever read the bytes below it has finished.
+pub(crate) const RELEASED_STORE: Ordering = if cfg!(all(loom, holdfast_weak_release)) {
+    Ordering::Relaxed
+} else {
+    Ordering::Release
+};
+
+/// Taking the lock: everything its last holder did is seen.
+pub(crate) const LOCK_TAKE: Ordering = if cfg!(all(loom, holdfast_weak_lock)) {
+    Ordering::Relaxed
+} else {
+    Ordering::Acquire
+};
+
+/// Giving the lock back: everything done under it can be seen by the next holder.
+pub(crate) const LOCK_GIVE: Ordering = if cfg!(all(loom, holdfast_weak_unlock)) {
+    Ordering::Relaxed
+} else {
+    Ordering::Release
+};

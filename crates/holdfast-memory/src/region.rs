@@ -1,0 +1,397 @@
+//! A region: claimed memory with a superblock, marks, words, a roster and a ring.
+//!
+//! Promise: what [`Region::attach`] returns has its marks in order and no other server; a death
+//! between any two stores of the server before leaves a region that attaches.
+//! Never: repairs damage. It names the field and leaves every byte as it was.
+
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::backing::{self, Backing};
+use crate::bell::Bell;
+use crate::control::{ControlPage, FIELDS, WORDS};
+use crate::error::{AttachError, CreateError};
+use crate::lock::HOLDER_MAX;
+use crate::marks::{MarkWords, Marks};
+use crate::medium::{self, Medium, MediumSurvival};
+use crate::observed::Observed;
+use crate::raw::Mapping;
+use crate::ring::{Guard, Pin, Pins};
+use crate::roster::{self, Roster};
+use crate::superblock::{
+    GENERATION_OFFSET, PAGE_BYTES, REGION_BYTES_MAX, Section, Superblock, SuperblockFault, VERSION,
+    generation_in, generation_word,
+};
+
+/// What a new region is to be.
+#[derive(Clone, Copy, Debug)]
+pub struct RegionSpec {
+    /// Bytes of the ring: a power of two, at least 4096.
+    pub ring_bytes: u64,
+    /// Bytes of records that the roster must hold, each record counted with 8 bytes more and
+    /// rounded up to 8.
+    pub roster_bytes: u64,
+    /// Whose region it is: the identity of the log that the ring belongs to.
+    pub identity: [u8; 16],
+}
+
+/// Durable memory, served by this process. Used as `Arc<Region>` by many threads.
+///
+/// Dropping it ends the claim; the contents stay (unless the medium is `Private`).
+#[derive(Debug)]
+pub struct Region {
+    mapping: Arc<Mapping>,
+    superblock: Superblock,
+    /// This attachment's number, which is also its name in the lock word.
+    generation: u32,
+    survives: MediumSurvival,
+    roster: Roster,
+    pins: Pins,
+    bell: Bell,
+    /// Last, so that the claim ends after the memory is unmapped.
+    _claim: Option<File>,
+}
+
+impl Region {
+    /// Makes a region on `medium` and serves it.
+    ///
+    /// The memory is allocated here, so that no later store can fail for want of it.
+    pub fn create(medium: &Medium, spec: &RegionSpec) -> Result<Region, CreateError> {
+        let superblock = plan(medium, spec)?;
+        let backing = backing::create(medium, superblock.region_bytes())?;
+        write_superblock(&backing.mapping, &superblock);
+        let region = Region::begin(medium, backing, superblock, 1);
+        region.note_attachment();
+        Ok(region)
+    }
+
+    /// Attaches the region on `medium` after its last server ended or died, and serves it.
+    ///
+    /// A `Private` region is [`AttachError::Missing`] to everybody: it dies with its process.
+    pub fn attach(medium: &Medium) -> Result<Region, AttachError> {
+        let backing = backing::attach(medium)?;
+        let superblock = read_superblock(&backing.mapping)?;
+        if superblock.medium != medium.tag() {
+            let found = medium::name_of(superblock.medium).expect("decoding checked the medium");
+            return Err(AttachError::OtherMedium { found });
+        }
+        let generation = check_state(&backing.mapping, &superblock)?;
+        let region = Region::begin(medium, backing, superblock, generation + 1);
+        region.note_attachment();
+        Ok(region)
+    }
+
+    /// Does to a region what a death of this process and a new attach would do: checks it, takes
+    /// a new generation, and forgets pins and a lock that were left behind.
+    ///
+    /// For a `Private` region, whose next user lives in the same process.
+    pub fn reattach(&mut self) -> Result<(), AttachError> {
+        self.generation = check_state(&self.mapping, &self.superblock)? + 1;
+        self.pins = Pins::default();
+        self.note_attachment();
+        Ok(())
+    }
+
+    /// Looks at the region on `medium` without serving it, whoever serves it meanwhile.
+    pub fn observe(medium: &Medium) -> Result<Observed, AttachError> {
+        let mapping = backing::observe(medium)?;
+        let superblock = read_superblock(&mapping)?;
+        Ok(Observed::new(mapping, superblock))
+    }
+
+    /// Removes the region on `medium` and all that is in it. A region that is served is left
+    /// alone ([`io::ErrorKind::ResourceBusy`]).
+    pub fn remove(medium: &Medium) -> io::Result<()> {
+        backing::remove(medium)
+    }
+
+    /// Whose region it is.
+    #[must_use]
+    pub fn identity(&self) -> [u8; 16] {
+        self.superblock.identity
+    }
+
+    /// How often the region was attached, this time and its making included.
+    #[must_use]
+    pub fn generation(&self) -> u64 {
+        u64::from(self.generation)
+    }
+
+    /// Bytes of the ring, a power of two. Its first byte is aligned to 4096.
+    #[must_use]
+    pub fn ring_bytes(&self) -> u64 {
+        self.superblock.ring.bytes
+    }
+
+    /// What the memory behind this mapping outlives, as found, not as configured.
+    #[must_use]
+    pub fn survives(&self) -> MediumSurvival {
+        self.survives
+    }
+
+    /// The marks now.
+    #[must_use]
+    pub fn marks(&self) -> Marks {
+        self.words_of_marks().read()
+    }
+
+    /// Waits for the right to append.
+    pub fn lock(&self) -> Guard<'_> {
+        // One attachment serves at a time, so any other in the lock word is a dead one.
+        self.control()
+            .lock
+            .0
+            .take(self.generation, |holder| holder != self.generation);
+        Guard::new(self)
+    }
+
+    /// Says that everything below `lsn` is on the device. Falling values change nothing.
+    ///
+    /// # Panics
+    /// If `lsn` is above the tail.
+    pub fn set_durable(&self, lsn: u64) {
+        let tail = self.words_of_marks().tail();
+        assert!(lsn <= tail, "what is durable was published: {lsn} > {tail}");
+        self.words_of_marks().set_durable(lsn);
+        self.mapping.persist_control();
+    }
+
+    /// Gives the ring bytes below `lsn` back to be written again.
+    ///
+    /// # Panics
+    /// If `lsn` falls, is not durable yet, or a [`Pin`] needs bytes below it.
+    pub fn release(&self, lsn: u64) {
+        let pins = self.pins.hold();
+        let marks = self.marks();
+        assert!(
+            marks.released <= lsn,
+            "released never falls: {lsn} < {}",
+            marks.released
+        );
+        assert!(
+            lsn <= marks.durable,
+            "only durable bytes are released: {lsn} > {}",
+            marks.durable
+        );
+        assert!(
+            pins.iter().all(|from| *from >= lsn),
+            "a reader needs bytes below {lsn}"
+        );
+        self.words_of_marks().set_released(lsn);
+        self.mapping.persist_control();
+    }
+
+    /// Keeps the bytes from `from` on in the ring while the pin lives.
+    ///
+    /// # Panics
+    /// If bytes from `from` on were released already.
+    pub fn pin(&self, from: u64) -> Pin<'_> {
+        Pin::new(self, from)
+    }
+
+    /// A shared word for counters and status, free for the region's user. Zero in a new region,
+    /// otherwise as the last server left it.
+    ///
+    /// # Panics
+    /// If `index` is not below [`WORDS`].
+    #[must_use]
+    pub fn word(&self, index: usize) -> &AtomicU64 {
+        assert!(
+            index < WORDS,
+            "a region has {WORDS} words, {index} is not one of them"
+        );
+        &self.control().words.0[index]
+    }
+
+    /// Waits until the tail is above `seen`, a wake-up, or `timeout`; the tail then.
+    pub fn wait_tail(&self, seen: u64, timeout: Duration) -> u64 {
+        self.bell
+            .wait_unless(|| self.words_of_marks().tail() > seen, Some(timeout));
+        self.words_of_marks().tail()
+    }
+
+    /// Wakes everybody in [`Region::wait_tail`], whatever the tail is.
+    pub fn wake_tail_waiters(&self) {
+        self.bell.ring();
+    }
+
+    /// Small records that outlive the process.
+    #[must_use]
+    pub fn roster(&self) -> &Roster {
+        &self.roster
+    }
+}
+
+/// What the ring, in its own files, needs of a region.
+impl Region {
+    pub(crate) fn mapping(&self) -> &Mapping {
+        &self.mapping
+    }
+
+    pub(crate) fn ring_section(&self) -> Section {
+        self.superblock.ring
+    }
+
+    pub(crate) fn pins(&self) -> &Pins {
+        &self.pins
+    }
+
+    pub(crate) fn bell(&self) -> &Bell {
+        &self.bell
+    }
+
+    pub(crate) fn words_of_marks(&self) -> &MarkWords {
+        &self.control().marks
+    }
+
+    pub(crate) fn unlock(&self) {
+        self.control().lock.0.give(self.generation);
+    }
+
+    /// Puts all marks at `lsn` such that a death half-way is finished by the next attach.
+    pub(crate) fn reset_marks(&self, lsn: u64) {
+        let notes = &self.control().notes.0;
+        notes.reset_lsn.store(lsn, Ordering::Relaxed);
+        // EDGE reset-noted: the place is noted before the note counts.
+        notes.reset_pending.store(1, Ordering::Release);
+        self.mapping.persist_control();
+        finish_reset(&self.mapping);
+    }
+
+    fn control(&self) -> &ControlPage {
+        self.mapping.control()
+    }
+
+    fn begin(medium: &Medium, backing: Backing, superblock: Superblock, generation: u32) -> Region {
+        let mapping = Arc::new(backing.mapping);
+        let survives = medium.survives();
+        Region {
+            roster: Roster::new(Arc::clone(&mapping), &superblock),
+            survives: MediumSurvival {
+                os: survives.os && mapping.persists(),
+                ..survives
+            },
+            mapping,
+            superblock,
+            generation,
+            pins: Pins::default(),
+            bell: Bell::new(),
+            _claim: backing.claim,
+        }
+    }
+
+    /// Writes this attachment's generation and process into the region.
+    fn note_attachment(&self) {
+        let word = generation_word(&self.superblock.identity, self.generation);
+        self.mapping.words(0..PAGE_BYTES)[GENERATION_OFFSET as usize / 8]
+            .store(word, Ordering::Relaxed);
+        self.mapping.persist(0, PAGE_BYTES);
+        self.control()
+            .notes
+            .0
+            .server_pid
+            .store(std::process::id(), Ordering::Relaxed);
+        self.mapping.persist_control();
+    }
+}
+
+/// Checks what was asked for and lays it out.
+fn plan(medium: &Medium, spec: &RegionSpec) -> Result<Superblock, CreateError> {
+    if !spec.ring_bytes.is_power_of_two() || spec.ring_bytes < PAGE_BYTES {
+        return Err(CreateError::BadSpec(
+            "the ring is a power of two of at least 4096 bytes",
+        ));
+    }
+    if spec.ring_bytes > REGION_BYTES_MAX || spec.roster_bytes > roster::HALF_BYTES_MAX {
+        return Err(CreateError::BadSpec(
+            "the ring or the roster is larger than a region can be",
+        ));
+    }
+    let roster = roster::section_bytes(spec.roster_bytes);
+    Ok(Superblock::plan(
+        spec.identity,
+        medium.tag(),
+        roster,
+        spec.ring_bytes,
+    ))
+}
+
+/// Stores the superblock, its magic last: before that the region does not exist.
+fn write_superblock(mapping: &Mapping, superblock: &Superblock) {
+    let page = superblock.encode();
+    let words = mapping.words(0..PAGE_BYTES);
+    for (word, bytes) in words.iter().zip(page.chunks_exact(8)).rev() {
+        let value = u64::from_le_bytes(bytes.try_into().expect("eight bytes were cut"));
+        // EDGE superblock-whole: the magic, stored last, follows the rest.
+        word.store(value, Ordering::Release);
+    }
+    mapping.persist(0, PAGE_BYTES);
+}
+
+/// Reads the superblock once and checks the copy.
+fn read_superblock(mapping: &Mapping) -> Result<Superblock, AttachError> {
+    let mut page = Vec::with_capacity(PAGE_BYTES as usize);
+    for word in mapping.words(0..PAGE_BYTES) {
+        // EDGE superblock-whole: having seen the magic, the rest is there.
+        page.extend_from_slice(&word.load(Ordering::Acquire).to_le_bytes());
+    }
+    Superblock::decode(&page, mapping.len()).map_err(|fault| match fault {
+        SuperblockFault::OtherVersion { found } => AttachError::OtherVersion {
+            found,
+            known: VERSION,
+        },
+        SuperblockFault::Field { name, offset } => AttachError::Damaged {
+            field: name,
+            offset: offset as u64,
+        },
+    })
+}
+
+/// Checks what changes while a region is served, finishes what a death left half-done, and
+/// returns the last generation.
+fn check_state(mapping: &Mapping, superblock: &Superblock) -> Result<u32, AttachError> {
+    let word = mapping.words(0..PAGE_BYTES)[GENERATION_OFFSET as usize / 8].load(Ordering::Relaxed);
+    let generation = generation_in(&superblock.identity, word)
+        .filter(|generation| *generation < HOLDER_MAX)
+        .ok_or(AttachError::Damaged {
+            field: "generation",
+            offset: GENERATION_OFFSET,
+        })?;
+    let control = mapping.control();
+    if !roster::is_whole(control, superblock) {
+        return Err(damaged_control("roster_published"));
+    }
+    // EDGE reset-noted: having seen the note, its place is there.
+    match control.notes.0.reset_pending.load(Ordering::Acquire) {
+        0 => {}
+        1 => finish_reset(mapping),
+        _ => return Err(damaged_control("reset_pending")),
+    }
+    match control.marks.read().fault(superblock.ring.bytes) {
+        None => Ok(generation),
+        Some(mark) => Err(damaged_control(mark)),
+    }
+}
+
+/// Puts all marks where the note says, then withdraws the note.
+fn finish_reset(mapping: &Mapping) {
+    let control = mapping.control();
+    control
+        .marks
+        .set_all(control.notes.0.reset_lsn.load(Ordering::Relaxed));
+    // EDGE reset-noted: the marks are set before the note is gone.
+    control.notes.0.reset_pending.store(0, Ordering::Release);
+    mapping.persist_control();
+}
+
+fn damaged_control(name: &'static str) -> AttachError {
+    let field = FIELDS.iter().find(|field| field.0 == name);
+    let (field, offset, _) = *field.expect("the name is one of the page's fields");
+    AttachError::Damaged {
+        field,
+        offset: offset as u64,
+    }
+}

@@ -1,0 +1,137 @@
+//! The ring: appending under the lock, reading under a pin.
+//!
+//! Promise: bytes given out for writing lie in `[tail, released + ring_bytes)`, bytes given out
+//! for reading in `[released, tail)`, so the two never meet; an append is visible whole or not.
+//! Never: knows what the bytes mean, and never hands out bytes that wrap.
+
+#[allow(unsafe_code)]
+mod raw;
+
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::region::Region;
+
+/// The readers that need ring bytes to stay. In the serving process only: pins die with it.
+#[derive(Debug, Default)]
+pub(crate) struct Pins {
+    /// Lowest byte each pin needs, in no order.
+    from: Mutex<Vec<u64>>,
+}
+
+impl Pins {
+    /// Stops pins from coming and going. Nobody panics while holding it, except a failed
+    /// assertion that changed nothing.
+    pub(crate) fn hold(&self) -> MutexGuard<'_, Vec<u64>> {
+        self.from.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The right to append to a region, one caller at a time (see [`Region::lock`]).
+///
+/// A guard that is forgotten, or whose process dies, leaves a lock that the next attachment takes
+/// over; whatever was reserved and not published was never there.
+pub struct Guard<'a> {
+    region: &'a Region,
+    published: bool,
+}
+
+impl<'a> Guard<'a> {
+    pub(crate) fn new(region: &'a Region) -> Guard<'a> {
+        Guard {
+            region,
+            published: false,
+        }
+    }
+
+    /// Where the next byte goes.
+    #[must_use]
+    pub fn tail(&self) -> u64 {
+        self.region.marks().tail
+    }
+
+    /// Makes the next `bytes` bytes of the ring visible to readers, in one store.
+    ///
+    /// # Panics
+    /// If they were not free to be reserved.
+    pub fn publish(&mut self, bytes: u64) {
+        let marks = self.region.marks();
+        let tail = marks.tail + bytes;
+        let end = marks.released + self.region.ring_bytes();
+        assert!(
+            tail <= end,
+            "only what was reserved is published: {tail} > {end}"
+        );
+        let ring = self.region.ring_section();
+        let at = marks.tail & (ring.bytes - 1);
+        assert!(at + bytes <= ring.bytes, "what is published does not wrap");
+        let mapping = self.region.mapping();
+        mapping.persist(ring.offset + at, bytes);
+        self.region.words_of_marks().publish(tail);
+        mapping.persist_control();
+        self.published = true;
+    }
+
+    /// Empties the ring and puts all three marks at `lsn`. For recovery only: whoever reads the
+    /// marks meanwhile may see them out of order. A death half-way is finished by the next attach.
+    ///
+    /// # Panics
+    /// If a pin lives.
+    pub fn reset(&mut self, lsn: u64) {
+        let pins = self.region.pins().hold();
+        assert!(pins.is_empty(), "nobody reads a ring that is emptied");
+        self.region.reset_marks(lsn);
+    }
+}
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        self.region.unlock();
+        if self.published {
+            // After the lock is free: whoever wakes may want it.
+            self.region.bell().ring();
+        }
+    }
+}
+
+impl fmt::Debug for Guard<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Guard")
+            .field("tail", &self.tail())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A reader's hold on ring bytes: while it lives, nothing from its start on is overwritten.
+#[derive(Debug)]
+pub struct Pin<'a> {
+    region: &'a Region,
+    from: u64,
+}
+
+impl<'a> Pin<'a> {
+    pub(crate) fn new(region: &'a Region, from: u64) -> Pin<'a> {
+        let mut pins = region.pins().hold();
+        let released = region.marks().released;
+        assert!(
+            from >= released,
+            "bytes below {released} are given back, {from} cannot be pinned"
+        );
+        pins.push(from);
+        Pin { region, from }
+    }
+
+    /// The lowest position this pin holds.
+    #[must_use]
+    pub fn from(&self) -> u64 {
+        self.from
+    }
+}
+
+impl Drop for Pin<'_> {
+    fn drop(&mut self) {
+        let mut pins = self.region.pins().hold();
+        let at = pins.iter().position(|from| *from == self.from);
+        pins.swap_remove(at.expect("a pin that lives is listed"));
+    }
+}
