@@ -1,0 +1,46 @@
+//! What a log is told when it is made or opened.
+//!
+//! Promise: every size is checked once, at the door.
+//! Never: changes while a log is open.
+
+use holdfast_core::frame::BLOCK_BYTES;
+use holdfast_core::ring::{RESERVE_BYTES, SPAN_BYTES_MAX};
+
+use crate::error::ConfigFault;
+
+/// Smallest segment: sixteen blocks.
+pub const SEGMENT_BYTES_MIN: u64 = 16 * BLOCK_BYTES;
+/// Largest segment.
+pub const SEGMENT_BYTES_MAX: u64 = 1 << 30;
+/// Most segments made at once by `create`.
+pub const SEGMENTS_MAX: u32 = 4096;
+
+const _: () = assert!(SEGMENT_BYTES_MIN >= 2 * RESERVE_BYTES); // a ring of two holds data
+const _: () = assert!(SPAN_BYTES_MAX <= SEGMENT_BYTES_MAX);
+
+/// Sizes of a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogConfig {
+    /// Bytes of frames in one segment file: a power of two, at most half the ring. Fixed when the
+    /// log is made; `open` takes it from the catalogue and ignores this field.
+    pub segment_bytes: u64,
+    /// Segment files made, zeroed and synced by `create`; at least 2. More follow if needed.
+    pub segments: u32,
+    /// Most bytes that may be stable without being durable. One frame is always admitted when
+    /// nothing is dirty, so 0 means one frame at a time.
+    pub dirty_bytes_max: u64,
+}
+
+impl LogConfig {
+    /// Whether a log can be made with these sizes.
+    pub(crate) fn check(&self) -> Result<(), ConfigFault> {
+        let sizes = SEGMENT_BYTES_MIN..=SEGMENT_BYTES_MAX;
+        if !self.segment_bytes.is_power_of_two() || !sizes.contains(&self.segment_bytes) {
+            return Err(ConfigFault::SegmentBytes { found: self.segment_bytes });
+        }
+        if !(2..=SEGMENTS_MAX).contains(&self.segments) {
+            return Err(ConfigFault::Segments { found: self.segments });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,157 @@
+//! What can go wrong, and what the caller can do about it.
+//!
+//! Promise: one enum per public operation; damage is named by file or position.
+//! Never: hides an I/O error behind a summary.
+
+use std::io;
+use std::sync::Arc;
+
+use holdfast_core::Lsn;
+use holdfast_core::handover::MarksFault;
+
+/// A size that no log can have. Correct the configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ConfigFault {
+    /// Not a power of two, or outside 64 KiB..=1 GiB.
+    SegmentBytes {
+        /// What was asked for.
+        found: u64,
+    },
+    /// Outside 2..=4096.
+    Segments {
+        /// What was asked for.
+        found: u32,
+    },
+}
+
+/// Why no log was made. Whatever was half made is overwritten by the next attempt.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum CreateError {
+    /// Correct the configuration.
+    Config(ConfigFault),
+    /// There is a log here already: open it, or choose another directory.
+    Exists,
+    /// There is something else here: choose an empty directory.
+    NotEmpty {
+        /// One of the names found.
+        name: String,
+    },
+    /// The directory could not be written. Try again when the cause is gone.
+    Io(io::Error),
+}
+
+/// What is wrong with a file of the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FileFault {
+    /// Too short or too long for what it says it holds.
+    Length {
+        /// Bytes found.
+        found: u64,
+    },
+    /// It does not begin as a file of this kind does.
+    Magic,
+    /// Its check does not match its contents.
+    Check,
+    /// It belongs to another log.
+    Foreign,
+    /// It is whole, but says something that cannot be.
+    Contents,
+    /// It holds another stretch of the log than the one it must hold.
+    Number {
+        /// The segment number found.
+        found: u64,
+    },
+}
+
+/// Why a log was not opened. Nothing that was acknowledged has been changed.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// There is no catalogue: not the directory of a log.
+    NoLog,
+    /// Made by another version: open it with that one.
+    OtherVersion {
+        /// Version found.
+        found: u32,
+        /// Version this program knows.
+        known: u32,
+    },
+    /// A file is damaged where acknowledged data depends on it. Restore it.
+    File {
+        /// Name in the log's directory.
+        name: String,
+        /// What is wrong with it.
+        fault: FileFault,
+    },
+    /// The catalogue names a file that is not there. Restore it.
+    MissingSegment {
+        /// Name in the log's directory.
+        name: String,
+    },
+    /// Acknowledged bytes are damaged. Nothing was changed; restore them, or salvage the rest.
+    Corrupt {
+        /// First position lost.
+        from: Lsn,
+        /// First position known to be good again, or the watermark that proves the loss.
+        to: Lsn,
+    },
+    /// The region belongs to another log. Use the region of this one, or a new one.
+    ForeignRegion {
+        /// Identity of the region.
+        region: [u8; 16],
+        /// Identity of the log.
+        log: [u8; 16],
+    },
+    /// The region holds frames of this log, but the log has been opened without it since. What is
+    /// only in the region is out of order now; save the region, then open with a new one.
+    StaleRegion {
+        /// Generation of the region.
+        region: u32,
+        /// First generation this region could have had.
+        log: u32,
+    },
+    /// The marks in the region contradict each other or the log.
+    Marks(MarksFault),
+    /// The ring is too small for this log's segments or for what has to go back into it.
+    RingTooSmall {
+        /// Ring at hand.
+        ring_bytes: u64,
+        /// Ring needed.
+        needed_bytes: u64,
+    },
+    /// This region is already in use by an open log of this process.
+    InUse,
+    /// A file could not be read or written. Never taken for the end of the log.
+    Io(io::Error),
+}
+
+/// Why a frame was not appended. The log is unchanged.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum AppendError {
+    /// Split the records and try again.
+    TooLarge {
+        /// What was offered.
+        payload_bytes: u64,
+        /// The most that one frame of this log takes.
+        payload_bytes_max: u64,
+    },
+    /// The ring is full, or too much is dirty: [`crate::Log::wait_for_room`], then try again.
+    Full,
+    /// An earlier write or sync failed. Nothing is accepted until the log is opened anew.
+    Poisoned(Arc<io::Error>),
+}
+
+/// Why bytes are not durable.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum CommitError {
+    /// A write or a sync failed. Final: every later call says the same.
+    Poisoned(Arc<io::Error>),
+    /// No segment could be prepared (a full disk, most often). Nothing is lost and nothing is
+    /// poisoned: make space, then call again.
+    Unprepared(Arc<io::Error>),
+}

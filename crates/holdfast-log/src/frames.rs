@@ -1,0 +1,85 @@
+//! Reading published frames where they lie in the ring.
+//!
+//! Promise: what is yielded stays readable while the [`Frames`] live: the ring is pinned.
+//! Never: reads a file, copies a payload, yields a pad.
+
+use holdfast_core::Lsn;
+use holdfast_core::frame::{FrameHeader, HEADER_BYTES, Kind, Sealer, decode};
+use holdfast_memory::Pin;
+
+/// One frame, in place.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame<'a> {
+    /// Its header.
+    pub header: FrameHeader,
+    /// Its payload.
+    pub payload: &'a [u8],
+    /// Where the payload lies in the log.
+    pub payload_lsn: Lsn,
+}
+
+impl Frame<'_> {
+    /// Where the next frame starts.
+    #[must_use]
+    pub fn end(&self) -> Lsn {
+        self.header.end()
+    }
+}
+
+/// A pinned stretch of the ring. Iterate over a reference: `for frame in &log.frames(from, to)`.
+pub struct Frames<'a> {
+    pub(crate) pin: Pin<'a>,
+    pub(crate) sealer: Sealer,
+    pub(crate) from: Lsn,
+    pub(crate) to: Lsn,
+}
+
+impl Frames<'_> {
+    /// The frames of data and the marks, in order.
+    #[must_use]
+    pub fn iter(&self) -> FramesIter<'_> {
+        FramesIter { frames: self, at: self.from }
+    }
+
+    /// The frame at a boundary. Published frames decode: they were verified when the log was opened
+    /// or written by this process.
+    fn at(&self, lsn: Lsn) -> Frame<'_> {
+        let head = self.pin.bytes(lsn.get(), HEADER_BYTES as usize);
+        let head = head.first_chunk().expect("a header was asked for");
+        let header = decode(&self.sealer, head).expect("published frames decode");
+        assert!(header.lsn == lsn, "frames start where the one before ends");
+        let payload_lsn = header.payload_lsn();
+        let payload = self.pin.bytes(payload_lsn.get(), header.payload_bytes as usize);
+        Frame { header, payload, payload_lsn }
+    }
+}
+
+impl<'a> IntoIterator for &'a Frames<'_> {
+    type Item = Frame<'a>;
+    type IntoIter = FramesIter<'a>;
+
+    fn into_iter(self) -> FramesIter<'a> {
+        self.iter()
+    }
+}
+
+/// See [`Frames::iter`].
+pub struct FramesIter<'a> {
+    frames: &'a Frames<'a>,
+    at: Lsn,
+}
+
+impl<'a> Iterator for FramesIter<'a> {
+    type Item = Frame<'a>;
+
+    fn next(&mut self) -> Option<Frame<'a>> {
+        while self.at < self.frames.to {
+            let frame = self.frames.at(self.at);
+            self.at = frame.end();
+            if frame.header.kind != Kind::Pad {
+                return Some(frame);
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,321 @@
+//! The log as its user sees it: the operations, each delegated to the file that does it.
+//!
+//! Promise: all methods may be called from any thread of the process that opened the log.
+//! Never: blocks in `append`; holds the region's lock while a device is written.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+use std::{fmt, io};
+
+use holdfast_core::Lsn;
+use holdfast_core::frame::Sealer;
+use holdfast_core::ring::Geometry;
+use holdfast_io::{Clock, Files};
+use holdfast_memory::Region;
+
+use crate::catalogue::Catalogue;
+use crate::config::LogConfig;
+use crate::drain::{Progress, Work};
+use crate::error::{AppendError, CommitError, CreateError, OpenError};
+use crate::frames::Frames;
+use crate::segments::Segments;
+use crate::{create, open, words};
+
+/// Where a frame went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Appended {
+    /// The frame's position.
+    pub lsn: Lsn,
+    /// Where its payload lies: parts follow one another without gaps.
+    pub payload: Lsn,
+    /// Where the next frame starts; `commit(end)` makes this frame durable.
+    pub end: Lsn,
+}
+
+/// What one drain did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Drained {
+    /// Bytes written and synced; 0 when there was nothing to do.
+    pub bytes: u64,
+    /// The durable mark afterwards.
+    pub durable: Lsn,
+}
+
+/// The marks of a log, each a position: `released <= durable <= tail`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Marks {
+    /// Below this the reader is done and the ring has been reused.
+    pub released: Lsn,
+    /// Below this everything is on the device.
+    pub durable: Lsn,
+    /// Below this everything is published in the ring.
+    pub tail: Lsn,
+}
+
+/// Whether a log still accepts frames.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Health {
+    /// All is well.
+    Sound,
+    /// A write or a sync failed; the bytes in the ring can still be read.
+    Poisoned(Arc<io::Error>),
+}
+
+/// Where an opened log came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The region had survived: everything that was stable is there.
+    Ring,
+    /// The region was new: everything that was durable is there.
+    Segments,
+}
+
+/// What the end of the log looked like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Verdict {
+    /// Nothing was there after the last frame.
+    Clean,
+    /// The remains of a write that never completed were there, and have been cut off.
+    Torn {
+        /// Where.
+        at: Lsn,
+    },
+    /// The ring was damaged where the segments were not; it has been filled again from them.
+    Healed {
+        /// The first damaged frame.
+        at: Lsn,
+    },
+}
+
+/// How a log was recovered when it was opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recovery {
+    /// Where from.
+    pub source: Source,
+    /// Apply frames from here on to the home.
+    pub released: Lsn,
+    /// On the device up to here.
+    pub durable: Lsn,
+    /// Recovered up to here.
+    pub tail: Lsn,
+    /// How it ended.
+    pub verdict: Verdict,
+    /// Bytes read from segments or ring to find out.
+    pub bytes_scanned: u64,
+    /// The generation of frames appended from now on.
+    pub generation: u32,
+}
+
+/// An open log. Dropping it without [`Log::close`] loses nothing that was stable.
+pub struct Log {
+    pub(crate) region: Arc<Region>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) sealer: Sealer,
+    pub(crate) geometry: Geometry,
+    pub(crate) dirty_bytes_max: u64,
+    pub(crate) generation: u32,
+    pub(crate) segments: Segments,
+    pub(crate) work: Mutex<Work>,
+    pub(crate) progress: Mutex<Progress>,
+    /// Rung whenever a drain ends or ring space is released.
+    pub(crate) moved: Condvar,
+    /// The tail at the last call of `prepare`.
+    pub(crate) idle_tail: AtomicU64,
+}
+
+impl Log {
+    /// Makes a log in the root of `files`: segments full of zeros, then the catalogue, all synced.
+    ///
+    /// # Errors
+    /// See [`CreateError`]. What an interrupted attempt left is overwritten.
+    pub fn create(
+        files: &dyn Files,
+        identity: [u8; 16],
+        config: &LogConfig,
+    ) -> Result<(), CreateError> {
+        create::create(files, identity, config)
+    }
+
+    /// The identity of the log in the root of `files`.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn identity_of(files: &dyn Files) -> Result<[u8; 16], OpenError> {
+        Catalogue::load(files).map(|catalogue| catalogue.identity)
+    }
+
+    /// Opens the log in the root of `files`, with `region` as its ring. A region that was the ring
+    /// of this log is verified and taken over as it is; a new one is filled from the segments.
+    /// A region that was poisoned gives a poisoned log, which can still be read.
+    ///
+    /// # Errors
+    /// See [`OpenError`]. Acknowledged data is as it was.
+    pub fn open(
+        files: Arc<dyn Files>,
+        region: Arc<Region>,
+        clock: Arc<dyn Clock>,
+        config: LogConfig,
+    ) -> Result<(Log, Recovery), OpenError> {
+        open::open(files, region, clock, &config)
+    }
+
+    /// Appends one frame that holds `parts`, one after the other. It is stable (durability class
+    /// Memory: it survives what the region survives) when this returns. Never blocks on a device.
+    ///
+    /// # Errors
+    /// See [`AppendError`]; the log is unchanged.
+    pub fn append(&self, records: u16, parts: &[&[u8]]) -> Result<Appended, AppendError> {
+        self.append_data(records, parts)
+    }
+
+    /// Waits until a payload of this length could be appended, draining itself if nobody does.
+    /// A ring that is full of durable frames waits for [`Log::release`].
+    ///
+    /// # Errors
+    /// [`AppendError::TooLarge`] or [`AppendError::Poisoned`], never [`AppendError::Full`].
+    pub fn wait_for_room(&self, payload_bytes: u64) -> Result<(), AppendError> {
+        self.wait_room(payload_bytes)
+    }
+
+    /// Returns when everything below `upto` is on the device (durability class Disk).
+    ///
+    /// # Errors
+    /// See [`CommitError`]. A failure of a write or sync is final.
+    pub fn commit(&self, upto: Lsn) -> Result<(), CommitError> {
+        self.commit_to(upto)
+    }
+
+    /// One step of draining: writes and syncs what is published now, up to the end of its span (at
+    /// most 8 MiB). Waits for a drain that is under way.
+    ///
+    /// # Errors
+    /// See [`CommitError`].
+    pub fn drain(&self) -> Result<Drained, CommitError> {
+        self.drain_once()
+    }
+
+    /// Sleeps until something is published that is not durable, or until the timeout. Returns
+    /// whether there is something to drain; never for a poisoned log.
+    pub fn wait_for_drain_work(&self, timeout: Duration) -> bool {
+        let marks = self.marks();
+        if self.refuse_if_poisoned().is_err() {
+            std::thread::park_timeout(timeout);
+            return false;
+        }
+        if marks.durable < marks.tail {
+            return true;
+        }
+        self.region.wait_tail(marks.tail.get(), timeout) > marks.tail.get()
+    }
+
+    /// One step of what is better done before it is needed: gets a segment ready, or puts a
+    /// watermark behind the last frame of an idle log. Returns whether there was something to do.
+    ///
+    /// # Errors
+    /// See [`CommitError`].
+    pub fn prepare(&self) -> Result<bool, CommitError> {
+        self.prepare_step()
+    }
+
+    /// Appends a mark: the reader has applied, and made durable elsewhere, everything below
+    /// `released` (which must be durable here). After a crash, recovery starts there.
+    ///
+    /// # Errors
+    /// See [`AppendError`]. Marks go past the dirty bound and into the reserve of the ring.
+    pub fn mark(&self, released: Lsn) -> Result<(), AppendError> {
+        self.append_reader_mark(released)
+    }
+
+    /// Gives the ring below `upto` back to be written again, and lets segments below be recycled.
+    ///
+    /// # Panics
+    /// If `upto` is above the newest mark, not durable, or pinned by a reader.
+    pub fn release(&self, upto: Lsn) {
+        let marked = self.word(words::MARKED).load(Ordering::Relaxed);
+        assert!(upto.get() <= marked, "the mark goes into the log before the space is released");
+        self.region.release(upto.get());
+        // Under the lock that waiters hold while they look, so that none sleeps through this.
+        drop(self.progress());
+        self.moved.notify_all();
+    }
+
+    /// The frames from one boundary to another, pinned in the ring.
+    ///
+    /// # Panics
+    /// If `from` has been released, or `to` is not published.
+    pub fn frames(&self, from: Lsn, to: Lsn) -> Frames<'_> {
+        let pin = self.region.pin(from.get());
+        assert!(to <= self.marks().tail, "only published frames can be read");
+        Frames { pin, sealer: self.sealer, from, to }
+    }
+
+    /// Copies published bytes, which must lie inside one frame.
+    ///
+    /// # Panics
+    /// If they have been released, or are not published.
+    pub fn copy_bytes(&self, lsn: Lsn, into: &mut [u8]) {
+        let pin = self.region.pin(lsn.get());
+        into.copy_from_slice(pin.bytes(lsn.get(), into.len()));
+    }
+
+    /// The marks now.
+    #[must_use]
+    pub fn marks(&self) -> Marks {
+        let marks = self.region.marks();
+        Marks { released: Lsn(marks.released), durable: Lsn(marks.durable), tail: Lsn(marks.tail) }
+    }
+
+    /// Whether the log still accepts frames.
+    #[must_use]
+    pub fn health(&self) -> Health {
+        let poison = self.progress().poison.clone();
+        poison.map_or(Health::Sound, Health::Poisoned)
+    }
+
+    /// How fast the device takes what is drained, in bytes a second of draining; 0 before the first
+    /// drain.
+    #[must_use]
+    pub fn drain_rate_bytes_per_s(&self) -> u64 {
+        self.word(words::DRAIN_RATE).load(Ordering::Relaxed)
+    }
+
+    /// The longest payload one frame can have.
+    #[must_use]
+    pub fn payload_bytes_max(&self) -> u64 {
+        self.geometry.payload_bytes_max()
+    }
+
+    /// Drains everything and writes the last watermark, so that the next open finds a clean end.
+    /// The log can still be read afterwards.
+    ///
+    /// # Errors
+    /// See [`CommitError`].
+    pub fn close(&self) -> Result<(), CommitError> {
+        self.commit_to(self.marks().tail)?;
+        if self.cover(self.marks()) {
+            self.commit_to(self.marks().tail)?;
+        }
+        let below = self.segments.generations_below();
+        let recorded = self.segments.record(self.needs(), below);
+        recorded.map_err(|error| CommitError::Unprepared(Arc::new(error)))
+    }
+
+    pub(crate) fn word(&self, index: usize) -> &AtomicU64 {
+        self.region.word(index)
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        self.word(words::OPENER).store(0, Ordering::Relaxed);
+    }
+}
+
+impl fmt::Debug for Log {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Log").field("marks", &self.marks()).finish_non_exhaustive()
+    }
+}

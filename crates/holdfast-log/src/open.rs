@@ -1,0 +1,325 @@
+//! Opening a log: from the ring that survived, or from the segments.
+//!
+//! The region's word [`words::GENERATION`] says whether its ring is this log: it is 0 while a ring is
+//! being filled, and set last. The catalogue bounds the generations that may have been used, in
+//! steps, so that most opens write nothing; every open from segments starts a new step, so a region
+//! left over from before such an open is recognised as stale.
+//!
+//! Promise: everything is looked at before anything is changed; what is changed first is made
+//! durable first: the cut of a torn tail, then the catalogue, then the ring.
+//! Never: takes an I/O error for the end of the log; opens over damaged acknowledged data.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+
+use holdfast_core::Lsn;
+use holdfast_core::drain::Drain;
+use holdfast_core::frame::{BLOCK_BYTES, HEADER_BYTES, Sealer, decode, payload_matches};
+use holdfast_core::handover::{Walk, check_marks};
+use holdfast_core::recovery::Verdict as End;
+use holdfast_core::ring::Geometry;
+use holdfast_io::checksum::crc32c;
+use holdfast_io::{Clock, Files};
+use holdfast_memory::{Pin, Region};
+
+use crate::catalogue::Catalogue;
+use crate::config::LogConfig;
+use crate::drain::{Progress, Work};
+use crate::error::{AppendError, CommitError, FileFault, OpenError};
+use crate::log::{Log, Recovery, Source, Verdict};
+use crate::recovery::{Found, SpanReader, scan};
+use crate::segment::{Segment, segment_name};
+use crate::segments::{Segments, Slot, Table};
+use crate::words;
+
+/// How many opens share one write of the catalogue.
+const GENERATION_STEP: u32 = 64;
+
+/// What an open works with.
+struct Opening<'a> {
+    files: Arc<dyn Files>,
+    region: Arc<Region>,
+    clock: Arc<dyn Clock>,
+    config: &'a LogConfig,
+    sealer: Sealer,
+    geometry: Geometry,
+}
+
+/// See [`Log::open`].
+pub(crate) fn open(
+    files: Arc<dyn Files>,
+    region: Arc<Region>,
+    clock: Arc<dyn Clock>,
+    config: &LogConfig,
+) -> Result<(Log, Recovery), OpenError> {
+    let table = load_table(&*files)?;
+    let identity = table.catalogue.identity;
+    if region.identity() != identity {
+        return Err(OpenError::ForeignRegion { region: region.identity(), log: identity });
+    }
+    if region.word(words::OPENER).load(Ordering::Relaxed) == region.generation() {
+        return Err(OpenError::InUse);
+    }
+    let geometry = fit(&region, table.catalogue.segment_bytes)?;
+    let sealer = Sealer::new(&identity, crc32c);
+    let opening = Opening { files, region, clock, config, sealer, geometry };
+    // EDGE ring-filled: having seen the generation, the ring below the tail is this log.
+    let generation = opening.region.word(words::GENERATION).load(Ordering::Acquire);
+    if generation == 0 {
+        return opening.open_segments(table);
+    }
+    opening.open_ring(table, generation as u32)
+}
+
+/// The geometry of a ring and a segment size, if the ring is large enough.
+fn fit(region: &Region, segment_bytes: u64) -> Result<Geometry, OpenError> {
+    let ring_bytes = region.ring_bytes();
+    let too_small = OpenError::RingTooSmall { ring_bytes, needed_bytes: 2 * segment_bytes };
+    Geometry::new(ring_bytes, segment_bytes).ok_or(too_small)
+}
+
+/// Reads the catalogue and opens every segment it lists.
+fn load_table(files: &dyn Files) -> Result<Table, OpenError> {
+    let catalogue = Catalogue::load(files)?;
+    let mut slots = Vec::with_capacity(catalogue.entries.len());
+    for entry in &catalogue.entries {
+        let segment = Segment::open(files, entry.file, catalogue.segment_bytes)?;
+        let name = segment_name(entry.file);
+        let ready = match segment.header().map_err(OpenError::Io)? {
+            Ok(header) if header.identity != catalogue.identity => {
+                return Err(OpenError::File { name, fault: FileFault::Foreign });
+            }
+            Ok(header) => header.number == entry.number,
+            // Torn while it was recycled, or damaged: its frames speak for themselves, and the
+            // header is written again before a drain uses the file.
+            Err(_) => false,
+        };
+        slots.push(Slot { entry: *entry, segment, ready });
+    }
+    Ok(Table { catalogue, slots })
+}
+
+impl Opening<'_> {
+    /// The region is new: what the device has is the log.
+    fn open_segments(self, mut table: Table) -> Result<(Log, Recovery), OpenError> {
+        let mut reader = SpanReader::new(&table, self.geometry);
+        let found = scan(&mut reader, &self.sealer)?;
+        let (end, verdict) = match found.verdict {
+            End::Clean { end } => (end, Verdict::Clean),
+            End::Torn { end } => (end, Verdict::Torn { at: end }),
+            End::Corrupt { from, to } => return Err(OpenError::Corrupt { from, to }),
+        };
+        assert!(found.released <= found.sealed && found.sealed <= end);
+        self.check_fits(found.released, end)?;
+        self.make_end_durable(&table, &found, end)?;
+        let generation = self.begin_step(&mut table, &found)?;
+        self.refill(&table, &found, end)?;
+        let recovery = Recovery {
+            source: Source::Segments,
+            released: found.released,
+            durable: found.sealed,
+            tail: end,
+            verdict,
+            bytes_scanned: found.bytes_scanned,
+            generation,
+        };
+        let log = self.assemble(table, generation);
+        begin_generation(&log)?;
+        Ok((log, recovery))
+    }
+
+    /// The region survived: what is in the ring is the log.
+    fn open_ring(self, table: Table, last: u32) -> Result<(Log, Recovery), OpenError> {
+        let below = table.catalogue.generations_below;
+        if !(below.saturating_sub(GENERATION_STEP)..below).contains(&last) {
+            let log = below.saturating_sub(GENERATION_STEP);
+            return Err(OpenError::StaleRegion { region: last, log });
+        }
+        let marks = self.region.marks();
+        let (released, durable) = (Lsn(marks.released), Lsn(marks.durable));
+        let tail = Lsn(marks.tail);
+        check_marks(&self.geometry, released, durable, tail).map_err(OpenError::Marks)?;
+        if let Some(from) = self.first_damaged(durable, tail) {
+            return Err(OpenError::Corrupt { from, to: tail });
+        }
+        if let Some(at) = self.first_damaged(released, durable) {
+            return self.heal(table, last, at);
+        }
+        let generation = last.checked_add(1).expect("a log is opened less than 2^32 times");
+        let log = self.assemble(table, generation);
+        log.take_generation(below)?;
+        begin_generation(&log)?;
+        let recovery = Recovery {
+            source: Source::Ring,
+            released,
+            durable,
+            tail,
+            verdict: Verdict::Clean,
+            bytes_scanned: tail.since(released),
+            generation,
+        };
+        Ok((log, recovery))
+    }
+
+    /// The ring is damaged where the device has the bytes: drains the rest, which is whole, and
+    /// fills the ring anew.
+    fn heal(self, table: Table, last: u32, at: Lsn) -> Result<(Log, Recovery), OpenError> {
+        let (files, region) = (Arc::clone(&self.files), Arc::clone(&self.region));
+        let (clock, config) = (Arc::clone(&self.clock), self.config);
+        let log = self.assemble(table, last);
+        log.commit_to(log.marks().tail).map_err(|error| match error {
+            CommitError::Poisoned(error) | CommitError::Unprepared(error) => {
+                OpenError::Io(io::Error::new(error.kind(), error))
+            }
+        })?;
+        drop(log);
+        region.word(words::GENERATION).store(0, Ordering::Relaxed);
+        let (log, mut recovery) = open(files, region, clock, config)?;
+        recovery.verdict = Verdict::Healed { at };
+        Ok((log, recovery))
+    }
+
+    /// The first frame between two boundaries of the ring that is not whole.
+    fn first_damaged(&self, from: Lsn, to: Lsn) -> Option<Lsn> {
+        let pin = self.region.pin(from.get());
+        let mut walk = Walk::new(self.geometry, from, to);
+        while let Some(at) = walk.at() {
+            if !self.step_over(&pin, &mut walk, at) {
+                return Some(at);
+            }
+        }
+        None
+    }
+
+    fn step_over(&self, pin: &Pin<'_>, walk: &mut Walk, at: Lsn) -> bool {
+        let head = pin.bytes(at.get(), HEADER_BYTES as usize);
+        let head = head.first_chunk().expect("a header was asked for");
+        let Ok(header) = decode(&self.sealer, head) else { return false };
+        if !walk.fits(&header) {
+            return false;
+        }
+        let payload = pin.bytes(header.payload_lsn().get(), header.payload_bytes as usize);
+        if !payload_matches(&self.sealer, &header, payload) {
+            return false;
+        }
+        walk.step(&header);
+        true
+    }
+
+    fn check_fits(&self, released: Lsn, end: Lsn) -> Result<(), OpenError> {
+        let (ring_bytes, needed_bytes) = (self.geometry.ring_bytes(), end.since(released));
+        if needed_bytes > ring_bytes {
+            return Err(OpenError::RingTooSmall { ring_bytes, needed_bytes });
+        }
+        Ok(())
+    }
+
+    /// Zeroes what lies behind a torn end, up to the end of its span (nothing can lie further on:
+    /// one span is drained at a time), and syncs, so that neither the remains come back nor frames
+    /// that were only in a cache are taken for durable.
+    fn make_end_durable(&self, table: &Table, found: &Found, end: Lsn) -> Result<(), OpenError> {
+        let first = self.geometry.segment_of(found.released);
+        let last = self.geometry.segment_of(end);
+        for slot in &table.slots {
+            if !(first..=last).contains(&slot.entry.number) {
+                continue;
+            }
+            if slot.entry.number == last && matches!(found.verdict, End::Torn { .. }) {
+                let from = end.align_up(BLOCK_BYTES);
+                let to = self.geometry.span_end(end);
+                slot.segment.zero(from, to).map_err(OpenError::Io)?;
+            }
+            slot.segment.sync().map_err(OpenError::Io)?;
+        }
+        Ok(())
+    }
+
+    /// Starts a new step of generations, on the device, and returns its first.
+    fn begin_step(&self, table: &mut Table, found: &Found) -> Result<u32, OpenError> {
+        let generation = table.catalogue.generations_below.max(found.generation + 1);
+        let mut catalogue = table.catalogue.clone();
+        catalogue.generations_below = generation + GENERATION_STEP;
+        catalogue.durable = found.sealed;
+        let number = self.geometry.segment_of(found.released);
+        if catalogue.entries.iter().any(|entry| entry.number == number) {
+            catalogue.first = found.released;
+        }
+        catalogue.replace(&*self.files).map_err(OpenError::Io)?;
+        table.catalogue = catalogue;
+        Ok(generation)
+    }
+
+    /// Puts the frames from `released` to `end` into the ring.
+    fn refill(&self, table: &Table, found: &Found, end: Lsn) -> Result<(), OpenError> {
+        let mut reader = SpanReader::new(table, self.geometry);
+        let mut guard = self.region.lock();
+        guard.reset(found.released.get());
+        let mut at = found.released;
+        while at < end {
+            let until = self.geometry.span_end(at).min(end);
+            let bytes = until.since(at);
+            let room = guard.reserve(bytes).expect("an empty ring holds what was checked to fit");
+            room.copy_from_slice(&reader.from(at)?[..bytes as usize]);
+            guard.publish(bytes);
+            at = until;
+        }
+        drop(guard);
+        self.region.set_durable(found.sealed.get());
+        self.region.word(words::MARKED).store(found.released.get(), Ordering::Relaxed);
+        self.region.word(words::NEWEST_END).store(end.get(), Ordering::Relaxed);
+        self.region.word(words::COVERED).store(0, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn assemble(self, table: Table, generation: u32) -> Log {
+        let durable = Lsn(self.region.marks().durable);
+        let drain = Drain::new(self.geometry, durable);
+        let work = Work { drain, sealed: durable, rate_bytes: 0, rate_ns: 0 };
+        let poison = poison_in(&self.region).map(Arc::new);
+        self.region.word(words::OPENER).store(self.region.generation(), Ordering::Relaxed);
+        Log {
+            segments: Segments::new(self.files, table),
+            region: self.region,
+            clock: self.clock,
+            sealer: self.sealer,
+            geometry: self.geometry,
+            dirty_bytes_max: self.config.dirty_bytes_max,
+            generation,
+            work: Mutex::new(work),
+            progress: Mutex::new(Progress { leading: false, poison }),
+            moved: Condvar::new(),
+            idle_tail: AtomicU64::new(0),
+        }
+    }
+}
+
+impl Log {
+    /// Makes sure that the catalogue bounds this generation.
+    fn take_generation(&self, below: u32) -> Result<(), OpenError> {
+        if self.generation < below {
+            return Ok(());
+        }
+        self.segments.record(self.needs(), below + GENERATION_STEP).map_err(OpenError::Io)
+    }
+}
+
+/// Says in the region that the ring is the log, and in the log that a new generation begins.
+/// A ring too full for the mark, or a poisoned log, does without.
+fn begin_generation(log: &Log) -> Result<(), OpenError> {
+    // EDGE ring-filled: the ring and its marks are whole before the generation can be seen.
+    log.word(words::GENERATION).store(u64::from(log.generation), Ordering::Release);
+    match log.append_watermark() {
+        Ok(()) | Err(AppendError::Full | AppendError::Poisoned(_)) => Ok(()),
+        Err(AppendError::TooLarge { .. }) => unreachable!("a mark fits every span"),
+    }
+}
+
+/// The failure that a predecessor left in the region.
+fn poison_in(region: &Region) -> Option<io::Error> {
+    match region.word(words::POISON).load(Ordering::Relaxed) {
+        0 => None,
+        1 => Some(io::Error::other("a write or sync of the log failed earlier")),
+        word => Some(io::Error::from_raw_os_error((word - 1) as i32)),
+    }
+}

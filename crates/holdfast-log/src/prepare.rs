@@ -1,0 +1,60 @@
+//! What can be done before anybody waits for it.
+//!
+//! Promise: with `prepare` called now and then, drains find their segments ready, and an idle log
+//! has a watermark on the device above its last frame, so that damage to any acknowledged frame is
+//! told from a torn tail.
+//! Never: is needed for correctness. A drain does without.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crate::error::CommitError;
+use crate::log::{Log, Marks};
+use crate::words;
+
+/// Segments that should be ready: the one in use and two more.
+const READY_WANTED: usize = 3;
+/// With fewer than this, and nothing to recycle, another file is made.
+const READY_NEEDED: usize = 2;
+
+impl Log {
+    pub(crate) fn prepare_step(&self) -> Result<bool, CommitError> {
+        if let Some(error) = &self.progress().poison {
+            return Err(CommitError::Poisoned(Arc::clone(error)));
+        }
+        let prepared = self.prepare_segment()?;
+        Ok(self.cover_when_idle() || prepared)
+    }
+
+    /// Puts the newest watermark into the log if everything is durable and nothing says so yet.
+    /// Returns whether it did; the mark is drained like any frame.
+    pub(crate) fn cover(&self, marks: Marks) -> bool {
+        let newest_end = self.word(words::NEWEST_END).load(Ordering::Relaxed);
+        let covered = self.word(words::COVERED).load(Ordering::Relaxed);
+        if marks.durable != marks.tail || newest_end <= covered {
+            return false;
+        }
+        self.append_watermark().is_ok()
+    }
+
+    fn prepare_segment(&self) -> Result<bool, CommitError> {
+        let needs = self.needs();
+        let number = self.geometry.segment_of(needs.durable);
+        let ready = self.segments.ready_from(number);
+        self.word(words::READY).store(ready as u64, Ordering::Relaxed);
+        if ready >= READY_WANTED {
+            return Ok(false);
+        }
+        let prepared = self.segments.prepare_one(needs, ready < READY_NEEDED);
+        let prepared = prepared.map_err(|error| CommitError::Unprepared(Arc::new(error)))?;
+        self.word(words::PREPARED).fetch_add(u64::from(prepared), Ordering::Relaxed);
+        Ok(prepared)
+    }
+
+    /// Idle means: nothing was appended since the last call.
+    fn cover_when_idle(&self) -> bool {
+        let marks = self.marks();
+        let seen = self.idle_tail.swap(marks.tail.get(), Ordering::Relaxed);
+        seen == marks.tail.get() && self.cover(marks)
+    }
+}

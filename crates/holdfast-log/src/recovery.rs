@@ -1,0 +1,167 @@
+//! Finding the end of a log in its segments.
+//!
+//! Feeds the scan of `holdfast-core` with what lies in the files. A span is read at a time, because
+//! no frame crosses one.
+//!
+//! Promise: reads only; an I/O error ends it with that error.
+//! Never: decides. The scan does.
+
+use holdfast_core::Lsn;
+use holdfast_core::frame::{
+    FRAME_ALIGN, FRAME_MAGIC, FrameHeader, HEADER_BYTES, Kind, Sealer, decode, decode_mark,
+    payload_matches,
+};
+use holdfast_core::recovery::{Scan, Seen, Step, Verdict};
+use holdfast_core::ring::Geometry;
+
+use crate::buffer::Buffer;
+use crate::error::OpenError;
+use crate::segments::Table;
+
+/// How much of each span further on is looked at for witnesses. A span that was drained begins with
+/// a frame; the rest is for when that one is damaged, too.
+const GLANCE_BYTES: u64 = 64 << 10;
+/// How many spans from the damage on are looked at whole.
+const SPANS_WHOLE: u64 = 2;
+
+/// What a scan found.
+pub(crate) struct Found {
+    pub(crate) verdict: Verdict,
+    /// The newest mark's position, or where the scan began.
+    pub(crate) released: Lsn,
+    /// Where the next drain starts.
+    pub(crate) sealed: Lsn,
+    /// Generation of the last frame.
+    pub(crate) generation: u32,
+    pub(crate) bytes_scanned: u64,
+}
+
+/// The bytes of a log in its segments, a span at a time.
+pub(crate) struct SpanReader<'a> {
+    table: &'a Table,
+    geometry: Geometry,
+    buffer: Buffer,
+    loaded: Option<Lsn>,
+    bytes_read: u64,
+}
+
+impl<'a> SpanReader<'a> {
+    pub(crate) fn new(table: &'a Table, geometry: Geometry) -> SpanReader<'a> {
+        let buffer = Buffer::zeroed(geometry.span_bytes() as usize);
+        SpanReader { table, geometry, buffer, loaded: None, bytes_read: 0 }
+    }
+
+    /// One past the last position that the segments have a place for.
+    pub(crate) fn limit(&self) -> Lsn {
+        let last = self.table.catalogue.entries.last().expect("a catalogue lists segments");
+        self.geometry.segment_start(last.number + 1)
+    }
+
+    /// The bytes from `lsn` to the end of its span.
+    pub(crate) fn from(&mut self, lsn: Lsn) -> Result<&[u8], OpenError> {
+        let span_bytes = self.geometry.span_bytes();
+        let start = lsn.align_down(span_bytes);
+        if self.loaded != Some(start) {
+            self.loaded = None;
+            self.load(start, span_bytes)?;
+            self.loaded = Some(start);
+        }
+        Ok(&self.buffer.bytes()[lsn.since(start) as usize..])
+    }
+
+    /// The first bytes of the span that starts at `start`.
+    fn glance(&mut self, start: Lsn) -> Result<&[u8], OpenError> {
+        self.loaded = None;
+        let bytes = GLANCE_BYTES.min(self.geometry.span_bytes());
+        self.load(start, bytes)?;
+        Ok(&self.buffer.bytes()[..bytes as usize])
+    }
+
+    fn load(&mut self, start: Lsn, bytes: u64) -> Result<(), OpenError> {
+        let number = self.geometry.segment_of(start);
+        let slot = self.table.slots.iter().find(|slot| slot.entry.number == number);
+        let slot = slot.expect("the caller stays between the first position and the limit");
+        let into = &mut self.buffer.bytes_mut()[..bytes as usize];
+        self.bytes_read += bytes;
+        slot.segment.read(start, into).map_err(OpenError::Io)
+    }
+}
+
+/// Scans from the catalogue's first needed position to the end.
+pub(crate) fn scan(reader: &mut SpanReader<'_>, sealer: &Sealer) -> Result<Found, OpenError> {
+    let catalogue = &reader.table.catalogue;
+    let (first, durable) = (catalogue.first, catalogue.durable);
+    let mut scan = Scan::new(reader.geometry, first, reader.limit(), durable);
+    let mut released = first;
+    loop {
+        match scan.step() {
+            Step::Frame { at } => {
+                let bytes = reader.from(at)?;
+                let mark = see(&mut scan, sealer, bytes);
+                released = released.max(mark.unwrap_or(released));
+            }
+            Step::LookAhead { from } => {
+                look_ahead(reader, &mut scan, sealer, from)?;
+                break;
+            }
+        }
+    }
+    Ok(Found {
+        verdict: scan.finish(),
+        released,
+        sealed: scan.sealed(),
+        generation: scan.generation(),
+        bytes_scanned: reader.bytes_read,
+    })
+}
+
+/// Shows the scan what lies at the start of `bytes`. Returns the position in a mark it accepted.
+fn see(scan: &mut Scan, sealer: &Sealer, bytes: &[u8]) -> Option<Lsn> {
+    let Some(header) = header_at(sealer, bytes) else {
+        scan.see(Seen::Nothing);
+        return None;
+    };
+    let payload = if scan.fits(&header) { payload_of(&header, bytes) } else { None };
+    let payload_ok = payload.is_some_and(|payload| payload_matches(sealer, &header, payload));
+    let accepted = scan.see(Seen::Frame { header, payload_ok });
+    payload.filter(|_| accepted && header.kind == Kind::Mark).and_then(decode_mark)
+}
+
+/// Shows the scan every header from `from` on that could be a witness.
+fn look_ahead(
+    reader: &mut SpanReader<'_>,
+    scan: &mut Scan,
+    sealer: &Sealer,
+    from: Lsn,
+) -> Result<(), OpenError> {
+    let (geometry, limit) = (reader.geometry, reader.limit());
+    let span_bytes = geometry.span_bytes();
+    let whole_end = from.align_down(span_bytes).advance(SPANS_WHOLE * span_bytes);
+    let mut at = from;
+    while at < limit {
+        let bytes = if at < whole_end { reader.from(at)? } else { reader.glance(at)? };
+        show_witnesses(scan, sealer, at, bytes);
+        at = geometry.span_end(at);
+    }
+    Ok(())
+}
+
+fn show_witnesses(scan: &mut Scan, sealer: &Sealer, start: Lsn, bytes: &[u8]) {
+    let magic = FRAME_MAGIC.to_le_bytes();
+    for offset in (0..bytes.len()).step_by(FRAME_ALIGN as usize) {
+        if !bytes[offset..].starts_with(&magic) {
+            continue;
+        }
+        if let Some(header) = header_at(sealer, &bytes[offset..]) {
+            scan.witness(start.advance(offset as u64), &header);
+        }
+    }
+}
+
+fn header_at(sealer: &Sealer, bytes: &[u8]) -> Option<FrameHeader> {
+    decode(sealer, bytes.first_chunk()?).ok()
+}
+
+fn payload_of<'a>(header: &FrameHeader, bytes: &'a [u8]) -> Option<&'a [u8]> {
+    bytes.get(HEADER_BYTES as usize..)?.get(..header.payload_bytes as usize)
+}

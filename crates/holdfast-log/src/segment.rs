@@ -1,0 +1,193 @@
+//! One segment file: a header block, then frames at their places.
+//!
+//! | bytes | type | field |
+//! |-------|------|-------|
+//! | 0..4   | u32 | magic `0x53464648` ("HFFS") |
+//! | 4..8   | u32 | format version, 1 |
+//! | 8..12  | u32 | check: CRC-32C of bytes 12..48 |
+//! | 12..16 | u32 | generation that prepared it |
+//! | 16..32 |     | identity of the log |
+//! | 32..40 | u64 | segment number: its first position divided by the segment's size |
+//! | 40..48 | u64 | bytes of frames |
+//! | 48..4096 |   | zero |
+//!
+//! The frame at `lsn` lies at file offset `4096 + lsn mod segment bytes`.
+//!
+//! Promise: a segment is whole on the device (allocated, zeroed or recycled, headed, synced) before
+//! the first drain reaches it.
+//! Never: changes its length once made.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use holdfast_core::Lsn;
+use holdfast_core::frame::BLOCK_BYTES;
+use holdfast_io::checksum::crc32c;
+use holdfast_io::{Files, OpenFile, OpenHow};
+
+use crate::buffer::Buffer;
+use crate::catalogue::{VERSION, array_at, u32_at, u64_at};
+use crate::error::{FileFault, OpenError};
+
+const MAGIC: u32 = 0x5346_4648;
+const HEADER_BYTES: usize = 48;
+/// Zeros are written in pieces of this size.
+const ZERO_BYTES: usize = 1 << 20;
+
+/// What a segment's header says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SegmentHeader {
+    pub(crate) identity: [u8; 16],
+    pub(crate) generation: u32,
+    pub(crate) number: u64,
+    pub(crate) segment_bytes: u64,
+}
+
+/// An open segment file.
+#[derive(Clone)]
+pub(crate) struct Segment {
+    file: Arc<dyn OpenFile>,
+    segment_bytes: u64,
+}
+
+/// The name of a segment file.
+pub(crate) fn segment_name(file: u32) -> String {
+    format!("segment-{file:08}")
+}
+
+/// Whether a name could be one of ours.
+pub(crate) fn is_segment_name(name: &str) -> bool {
+    name.strip_prefix("segment-").is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit()))
+}
+
+impl Segment {
+    /// Makes a file full of real zeros and syncs it; the directory is the caller's to sync.
+    /// Whatever an interrupted attempt left under this name is overwritten.
+    pub(crate) fn make(files: &dyn Files, file: u32, segment_bytes: u64) -> io::Result<Segment> {
+        let create_mode = Some(0o600);
+        let how = OpenHow { write: true, create_mode, direct: true, ..OpenHow::default() };
+        let file = files.open(&path(file), how)?;
+        let segment = Segment { file, segment_bytes };
+        segment.file.set_len(segment.file_bytes())?;
+        segment.write_zeros(0, segment.file_bytes())?;
+        segment.file.sync_data()?;
+        Ok(segment)
+    }
+
+    /// Opens an existing file and checks its length.
+    pub(crate) fn open(
+        files: &dyn Files,
+        file: u32,
+        segment_bytes: u64,
+    ) -> Result<Segment, OpenError> {
+        let how = OpenHow { write: true, direct: true, ..OpenHow::default() };
+        let name = segment_name(file);
+        let file = files.open(&path(file), how).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => OpenError::MissingSegment { name: name.clone() },
+            _ => OpenError::Io(error),
+        })?;
+        let segment = Segment { file, segment_bytes };
+        let found = segment.file.metadata().map_err(OpenError::Io)?.size_bytes;
+        if found != segment.file_bytes() {
+            return Err(OpenError::File { name, fault: FileFault::Length { found } });
+        }
+        Ok(segment)
+    }
+
+    /// Reads and checks the header.
+    pub(crate) fn header(&self) -> io::Result<Result<SegmentHeader, FileFault>> {
+        let mut block = Buffer::zeroed(BLOCK_BYTES as usize);
+        let got = self.file.read_full_at(block.bytes_mut(), 0)?;
+        Ok(decode(&block.bytes()[..got]))
+    }
+
+    /// Writes the header and syncs it. The file must not hold anything that is still needed.
+    pub(crate) fn write_header(&self, header: &SegmentHeader) -> io::Result<()> {
+        let mut block = Buffer::zeroed(BLOCK_BYTES as usize);
+        block.bytes_mut()[..HEADER_BYTES].copy_from_slice(&encode(header));
+        self.file.write_all_at(block.bytes(), 0)?;
+        self.file.sync_data()
+    }
+
+    /// Reads frames from `lsn` on, which must be at the start of a block, inside this segment.
+    pub(crate) fn read(&self, lsn: Lsn, into: &mut [u8]) -> io::Result<()> {
+        let got = self.file.read_full_at(into, self.offset(lsn))?;
+        if got < into.len() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(())
+    }
+
+    /// Writes whole blocks of frames; returns how many bytes were taken.
+    pub(crate) fn write(&self, lsn: Lsn, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write_at(bytes, self.offset(lsn))
+    }
+
+    /// Zeroes whole blocks from one position to another (both inside, `to` may be the end).
+    pub(crate) fn zero(&self, from: Lsn, to: Lsn) -> io::Result<()> {
+        self.write_zeros(self.offset(from), to.since(from))
+    }
+
+    /// Makes everything written durable.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+
+    fn write_zeros(&self, offset: u64, bytes: u64) -> io::Result<()> {
+        let zeros = Buffer::zeroed(ZERO_BYTES.min(bytes as usize));
+        let mut done = 0;
+        while done < bytes {
+            let piece = (bytes - done).min(ZERO_BYTES as u64);
+            self.file.write_all_at(&zeros.bytes()[..piece as usize], offset + done)?;
+            done += piece;
+        }
+        Ok(())
+    }
+
+    fn offset(&self, lsn: Lsn) -> u64 {
+        BLOCK_BYTES + lsn.offset_in(self.segment_bytes)
+    }
+
+    fn file_bytes(&self) -> u64 {
+        BLOCK_BYTES + self.segment_bytes
+    }
+}
+
+fn path(file: u32) -> PathBuf {
+    Path::new(&segment_name(file)).to_path_buf()
+}
+
+fn encode(header: &SegmentHeader) -> [u8; HEADER_BYTES] {
+    let mut bytes = [0u8; HEADER_BYTES];
+    bytes[0..4].copy_from_slice(&MAGIC.to_le_bytes());
+    bytes[4..8].copy_from_slice(&VERSION.to_le_bytes());
+    bytes[12..16].copy_from_slice(&header.generation.to_le_bytes());
+    bytes[16..32].copy_from_slice(&header.identity);
+    bytes[32..40].copy_from_slice(&header.number.to_le_bytes());
+    bytes[40..48].copy_from_slice(&header.segment_bytes.to_le_bytes());
+    let check = crc32c(0, &bytes[12..]);
+    bytes[8..12].copy_from_slice(&check.to_le_bytes());
+    bytes
+}
+
+fn decode(bytes: &[u8]) -> Result<SegmentHeader, FileFault> {
+    if bytes.len() < HEADER_BYTES {
+        return Err(FileFault::Length { found: bytes.len() as u64 });
+    }
+    if u32_at(bytes, 0) != MAGIC {
+        return Err(FileFault::Magic);
+    }
+    if u32_at(bytes, 8) != crc32c(0, &bytes[12..HEADER_BYTES]) {
+        return Err(FileFault::Check);
+    }
+    if u32_at(bytes, 4) != VERSION {
+        return Err(FileFault::Contents);
+    }
+    Ok(SegmentHeader {
+        generation: u32_at(bytes, 12),
+        identity: array_at(bytes, 16),
+        number: u64_at(bytes, 32),
+        segment_bytes: u64_at(bytes, 40),
+    })
+}

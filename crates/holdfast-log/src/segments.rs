@@ -1,0 +1,173 @@
+//! The segment files of an open log, and how more of them become ready.
+//!
+//! Recycling, in this order, so that a power cut between any two steps leaves a log that opens: the
+//! catalogue says that the old stretch is no longer needed and what the file will hold; then the
+//! file's header says so too; then a drain may use it. Frames of the earlier round are told from
+//! new ones by their position.
+//!
+//! Promise: a segment that holds bytes at or above `released` is never overwritten; a failed
+//! preparation changes nothing that the log depends on, and can be tried again.
+//! Never: is on the way of a commit unless nothing was prepared in time.
+
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use holdfast_core::Lsn;
+use holdfast_io::Files;
+
+use crate::catalogue::{Catalogue, Entry};
+use crate::segment::{Segment, SegmentHeader};
+
+/// One file, and whether a drain may use it.
+#[derive(Clone)]
+pub(crate) struct Slot {
+    pub(crate) entry: Entry,
+    pub(crate) segment: Segment,
+    pub(crate) ready: bool,
+}
+
+/// The catalogue as it is on the device, and the open file of each of its entries, in its order.
+pub(crate) struct Table {
+    pub(crate) catalogue: Catalogue,
+    pub(crate) slots: Vec<Slot>,
+}
+
+/// The marks that decide what can be recycled.
+#[derive(Clone, Copy)]
+pub(crate) struct Needs {
+    pub(crate) released: Lsn,
+    pub(crate) durable: Lsn,
+    pub(crate) generation: u32,
+}
+
+/// All segments of a log.
+pub(crate) struct Segments {
+    files: Arc<dyn Files>,
+    table: Mutex<Table>,
+    /// Held through a whole preparation: there is one at a time, and drains look up beside it.
+    preparing: Mutex<()>,
+}
+
+impl Segments {
+    pub(crate) fn new(files: Arc<dyn Files>, table: Table) -> Segments {
+        Segments { files, table: Mutex::new(table), preparing: Mutex::new(()) }
+    }
+
+    /// The segment of this number, if a drain may use it.
+    pub(crate) fn ready(&self, number: u64) -> Option<Segment> {
+        let table = self.table();
+        let slot = table.slots.iter().find(|slot| slot.entry.number == number)?;
+        slot.ready.then(|| slot.segment.clone())
+    }
+
+    /// How many segments from `number` on are ready.
+    pub(crate) fn ready_from(&self, number: u64) -> usize {
+        let usable = |slot: &&Slot| slot.ready && slot.entry.number >= number;
+        self.table().slots.iter().filter(usable).count()
+    }
+
+    /// Gets one more segment ready: finishes one that is listed, or recycles the oldest that is no
+    /// longer needed, or, if `grow`, makes a new one. Returns whether there was one to be had.
+    pub(crate) fn prepare_one(&self, needs: Needs, grow: bool) -> io::Result<bool> {
+        let _alone = self.preparing.lock().expect("no preparation panics");
+        if self.finish_listed(needs)? {
+            return Ok(true);
+        }
+        if self.list_recycled(needs)? || (grow && self.list_new(needs)?) {
+            return self.finish_listed(needs);
+        }
+        Ok(false)
+    }
+
+    /// Writes the marks and the bound of generations to the catalogue.
+    pub(crate) fn record(&self, needs: Needs, generations_below: u32) -> io::Result<()> {
+        let _alone = self.preparing.lock().expect("no preparation panics");
+        let mut catalogue = self.marked(needs);
+        catalogue.generations_below = generations_below;
+        catalogue.replace(&*self.files)?;
+        self.table().catalogue = catalogue;
+        Ok(())
+    }
+
+    /// The bound below which every generation used so far lies.
+    pub(crate) fn generations_below(&self) -> u32 {
+        self.table().catalogue.generations_below
+    }
+
+    /// Heads the first segment that is listed but not ready.
+    fn finish_listed(&self, needs: Needs) -> io::Result<bool> {
+        let unready = {
+            let table = self.table();
+            table.slots.iter().find(|slot| !slot.ready).cloned()
+        };
+        let Some(slot) = unready else { return Ok(false) };
+        slot.segment.write_header(&self.header(slot.entry.number, needs.generation))?;
+        let mut table = self.table();
+        let listed = table.slots.iter_mut().find(|known| known.entry == slot.entry);
+        listed.expect("only a preparation changes the list").ready = true;
+        Ok(true)
+    }
+
+    /// Lists the file of the oldest segment, if it is not needed, under the next number.
+    fn list_recycled(&self, needs: Needs) -> io::Result<bool> {
+        let mut catalogue = self.marked(needs);
+        let Some(oldest) = catalogue.entries.first().copied() else { return Ok(false) };
+        let end = Lsn((oldest.number + 1) * catalogue.segment_bytes);
+        if end > needs.released {
+            return Ok(false);
+        }
+        catalogue.entries.remove(0);
+        let entry = Entry { file: oldest.file, number: self.next_number() };
+        catalogue.entries.push(entry);
+        let segment_start = Lsn(catalogue.entries[0].number * catalogue.segment_bytes);
+        catalogue.first = needs.released.max(segment_start);
+        catalogue.replace(&*self.files)?;
+        let mut table = self.table();
+        let segment = table.slots.remove(0).segment;
+        table.slots.push(Slot { entry, segment, ready: false });
+        table.catalogue = catalogue;
+        Ok(true)
+    }
+
+    /// Makes a file and lists it under the next number.
+    fn list_new(&self, needs: Needs) -> io::Result<bool> {
+        let mut catalogue = self.marked(needs);
+        let file = catalogue.entries.iter().map(|entry| entry.file + 1).max().unwrap_or(0);
+        let segment = Segment::make(&*self.files, file, catalogue.segment_bytes)?;
+        self.files.sync_dir(Path::new(""))?;
+        let entry = Entry { file, number: self.next_number() };
+        catalogue.entries.push(entry);
+        catalogue.replace(&*self.files)?;
+        let mut table = self.table();
+        table.slots.push(Slot { entry, segment, ready: false });
+        table.catalogue = catalogue;
+        Ok(true)
+    }
+
+    /// The catalogue with today's marks. `first` stays where it is while its new place is not
+    /// listed, which is so exactly at the end of the last segment.
+    fn marked(&self, needs: Needs) -> Catalogue {
+        let mut catalogue = self.table().catalogue.clone();
+        catalogue.durable = needs.durable;
+        let number = needs.released.get() / catalogue.segment_bytes;
+        if catalogue.entries.iter().any(|entry| entry.number == number) {
+            catalogue.first = needs.released;
+        }
+        catalogue
+    }
+
+    fn next_number(&self) -> u64 {
+        self.table().slots.last().map_or(0, |slot| slot.entry.number + 1)
+    }
+
+    fn header(&self, number: u64, generation: u32) -> SegmentHeader {
+        let table = self.table();
+        let Catalogue { identity, segment_bytes, .. } = table.catalogue;
+        SegmentHeader { identity, generation, number, segment_bytes }
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().expect("nothing panics with the table")
+    }
+}

@@ -1,0 +1,161 @@
+//! Appending: one frame, under the region's lock, published whole.
+//!
+//! Promise: a frame is stable when this returns; a caller that dies half-way leaves nothing
+//! visible; frames of data leave room for marks and seals.
+//! Never: waits, touches a file.
+
+use std::sync::atomic::Ordering;
+
+use holdfast_core::Lsn;
+use holdfast_core::frame::{
+    BLOCK_BYTES, FrameHeader, HEADER_BYTES, Kind, encode, encode_mark, frame_end, pad_payload_bytes,
+};
+use holdfast_core::ring::{Occupancy, Place, Refusal};
+use holdfast_memory::Guard;
+
+use crate::error::AppendError;
+use crate::log::{Appended, Log};
+use crate::words;
+
+/// What goes into a frame besides its payload.
+#[derive(Clone, Copy)]
+struct Sort {
+    kind: Kind,
+    records: u16,
+    durable: Lsn,
+}
+
+impl Log {
+    pub(crate) fn append_data(
+        &self,
+        records: u16,
+        parts: &[&[u8]],
+    ) -> Result<Appended, AppendError> {
+        let payload_bytes = parts.iter().map(|part| part.len() as u64).sum();
+        let mut guard = self.region.lock();
+        self.refuse_if_poisoned()?;
+        let at = self.occupancy();
+        let place = self.geometry.place(&at, payload_bytes);
+        let place = place.map_err(|refusal| self.refused(refusal, payload_bytes))?;
+        let sort = Sort { kind: Kind::Data, records, durable: at.durable };
+        let appended = self.put(&mut guard, place, sort, parts);
+        self.word(words::NEWEST_END).store(appended.end.get(), Ordering::Relaxed);
+        Ok(appended)
+    }
+
+    /// Appends a mark of the reader, which a later watermark has to cover like data.
+    pub(crate) fn append_reader_mark(&self, released: Lsn) -> Result<(), AppendError> {
+        let mut guard = self.region.lock();
+        let appended = self.append_mark(&mut guard, released)?;
+        self.word(words::MARKED).fetch_max(released.get(), Ordering::Relaxed);
+        self.word(words::NEWEST_END).store(appended.end.get(), Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Appends a mark that says nothing new about the reader, for the watermark in its header.
+    /// It needs no cover itself: losing it loses nothing.
+    pub(crate) fn append_watermark(&self) -> Result<(), AppendError> {
+        let released = Lsn(self.word(words::MARKED).load(Ordering::Relaxed));
+        self.append_mark(&mut self.region.lock(), released).map(|_| ())
+    }
+
+    fn append_mark(&self, guard: &mut Guard<'_>, released: Lsn) -> Result<Appended, AppendError> {
+        self.refuse_if_poisoned()?;
+        let at = self.occupancy();
+        assert!(released <= at.durable, "only durable frames can have been applied");
+        let place = self.geometry.place_mark(&at).map_err(|refusal| self.refused(refusal, 0))?;
+        let sort = Sort { kind: Kind::Mark, records: 0, durable: at.durable };
+        Ok(self.put(guard, place, sort, &[&encode_mark(released)]))
+    }
+
+    /// Seals the published tail to a block, so that a drain can end there, and returns the tail. The
+    /// pad's watermark is the start of what it is drained with: once it is on the device it proves
+    /// that everything before was. `sealed` is the tail at which the last seal ended.
+    pub(crate) fn seal(&self, sealed: &mut Lsn) -> Lsn {
+        let mut guard = self.region.lock();
+        let at = self.occupancy();
+        let span_end = self.geometry.span_end(at.durable);
+        // A drain that ends with its span needs no seal: the next span proves this one.
+        if at.tail == at.durable || at.tail >= span_end || at.tail == *sealed {
+            return at.tail;
+        }
+        let end = self.geometry.seal_end(at.tail);
+        // A predecessor may have died after sealing a full ring; its seal is good enough.
+        if at.tail.is_aligned(BLOCK_BYTES) && !self.geometry.fits(&at, end) {
+            return at.tail;
+        }
+        self.pad(&mut guard, at.tail, end, at.durable);
+        *sealed = end;
+        end
+    }
+
+    /// The marks as admission wants them. Exact under the region's lock, else a moment old.
+    pub(crate) fn occupancy(&self) -> Occupancy {
+        let marks = self.marks();
+        Occupancy {
+            released: marks.released,
+            durable: marks.durable,
+            tail: marks.tail,
+            dirty_bytes_max: self.dirty_bytes_max,
+        }
+    }
+
+    pub(crate) fn refused(&self, refusal: Refusal, payload_bytes: u64) -> AppendError {
+        if refusal == Refusal::TooLarge {
+            let payload_bytes_max = self.geometry.payload_bytes_max();
+            return AppendError::TooLarge { payload_bytes, payload_bytes_max };
+        }
+        self.word(words::REFUSALS).fetch_add(1, Ordering::Relaxed);
+        AppendError::Full
+    }
+
+    /// Publishes a pad up to the place if need be, then the frame.
+    fn put(&self, guard: &mut Guard<'_>, place: Place, sort: Sort, parts: &[&[u8]]) -> Appended {
+        let tail = Lsn(guard.tail());
+        if tail < place.lsn {
+            self.pad(guard, tail, place.lsn, sort.durable);
+        }
+        self.put_frame(guard, place.lsn, place.end, sort, parts);
+        self.word(words::FRAMES).fetch_add(1, Ordering::Relaxed);
+        Appended { lsn: place.lsn, payload: place.lsn.advance(HEADER_BYTES), end: place.end }
+    }
+
+    fn pad(&self, guard: &mut Guard<'_>, from: Lsn, to: Lsn, durable: Lsn) {
+        let sort = Sort { kind: Kind::Pad, records: 0, durable };
+        self.put_frame(guard, from, to, sort, &[]);
+    }
+
+    /// Fills `[lsn, end)` with header, parts and zeros, and publishes it. What the parts leave of a
+    /// pad's payload is zeros and part of the check.
+    fn put_frame(&self, guard: &mut Guard<'_>, lsn: Lsn, end: Lsn, sort: Sort, parts: &[&[u8]]) {
+        let bytes = end.since(lsn);
+        let room = guard.reserve(bytes).expect("admission leaves room for every frame");
+        let (head, body) = room.split_at_mut(HEADER_BYTES as usize);
+        let mut check = self.sealer.payload_seed(lsn, self.generation);
+        let mut used = 0;
+        for part in parts {
+            body[used..used + part.len()].copy_from_slice(part);
+            check = self.sealer.more(check, &body[used..used + part.len()]);
+            used += part.len();
+        }
+        body[used..].fill(0);
+        let payload_bytes = match sort.kind {
+            Kind::Pad => pad_payload_bytes(lsn, end),
+            Kind::Data | Kind::Mark => used as u32,
+        };
+        assert!(frame_end(lsn, payload_bytes) == end);
+        check = self.sealer.more(check, &body[used..(payload_bytes as usize).max(used)]);
+        let header = FrameHeader {
+            lsn,
+            durable: sort.durable,
+            payload_bytes,
+            payload_check: check,
+            generation: self.generation,
+            kind: sort.kind,
+            records: sort.records,
+            utc_ns: self.clock.utc_ns(),
+        };
+        head.copy_from_slice(&encode(&self.sealer, &header));
+        guard.publish(bytes);
+    }
+}
