@@ -18,3 +18,12 @@ pub(crate) fn check(path: &Path) -> rustix::io::Result<()> {
     }
     Ok(())
 }
+
+/// Refuses to link, rename or exchange the root (`EBUSY`), and paths that [`check`] refuses.
+pub(crate) fn check_both(one: &Path, other: &Path) -> rustix::io::Result<()> {
+    if one.as_os_str().is_empty() || other.as_os_str().is_empty() {
+        return Err(Errno::BUSY);
+    }
+    check(one)?;
+    check(other)
+}

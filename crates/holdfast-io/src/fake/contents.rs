@@ -37,10 +37,7 @@ impl Contents {
 
     /// Copies out what lies below the size; returns how much.
     pub(super) fn read(&self, into: &mut [u8], offset: u64) -> usize {
-        let there = self
-            .size_bytes
-            .saturating_sub(offset)
-            .min(into.len() as u64);
+        let there = self.size_bytes.saturating_sub(offset).min(into.len() as u64);
         for piece in pieces(offset, there, PAGE_BYTES) {
             let target = &mut into[piece.from..piece.from + piece.bytes];
             match self.pages.get(&piece.unit) {
@@ -84,10 +81,7 @@ impl Contents {
     }
 
     fn page(&mut self, unit: u64) -> &mut Page {
-        let page = self
-            .pages
-            .entry(unit)
-            .or_insert_with(|| Arc::new([0; PAGE_BYTES as usize]));
+        let page = self.pages.entry(unit).or_insert_with(|| Arc::new([0; PAGE_BYTES as usize]));
         Arc::make_mut(page)
     }
 
@@ -202,11 +196,7 @@ pub(super) struct History {
 impl History {
     /// A file that was found on the platter.
     pub(super) fn at_rest(contents: Contents) -> History {
-        History {
-            volatile: contents.clone(),
-            durable: contents,
-            unsynced: Vec::new(),
-        }
+        History { volatile: contents.clone(), durable: contents, unsynced: Vec::new() }
     }
 
     /// Writes. A page cache shows what was asked for whatever the device does with it; without one
@@ -231,42 +221,26 @@ impl History {
             self.volatile.put(from, arrives);
         }
         self.volatile.grow(end);
-        let edit = Edit::Write {
-            offset: arrives,
-            bytes: from.into(),
-            end,
-            lost,
-        };
+        let edit = Edit::Write { offset: arrives, bytes: from.into(), end, lost };
         self.unsynced.push(Unsynced { operation, edit });
     }
 
     pub(super) fn set_len(&mut self, operation: u64, bytes: u64) {
         let shrinks = bytes < self.volatile.size_bytes;
         self.volatile.set_len(bytes);
-        self.unsynced.push(Unsynced {
-            operation,
-            edit: Edit::SetLen { bytes, shrinks },
-        });
+        self.unsynced.push(Unsynced { operation, edit: Edit::SetLen { bytes, shrinks } });
     }
 
     pub(super) fn punch(&mut self, operation: u64, offset: u64, bytes: u64) {
         self.volatile.punch(offset, bytes);
-        self.unsynced.push(Unsynced {
-            operation,
-            edit: Edit::Punch { offset, bytes },
-        });
+        self.unsynced.push(Unsynced { operation, edit: Edit::Punch { offset, bytes } });
     }
 
     /// Everything written so far reaches the platter.
     pub(super) fn sync(&mut self) {
         for Unsynced { edit, .. } in self.unsynced.drain(..) {
             match edit {
-                Edit::Write {
-                    offset,
-                    bytes,
-                    end,
-                    lost,
-                } => {
+                Edit::Write { offset, bytes, end, lost } => {
                     if !lost {
                         self.durable.put(&bytes, offset);
                     }
@@ -306,12 +280,7 @@ impl History {
         let mut image = self.durable.clone();
         for (index, Unsynced { edit, .. }) in self.unsynced[..reach].iter().enumerate() {
             match edit {
-                Edit::Write {
-                    offset,
-                    bytes,
-                    end,
-                    lost,
-                } => {
+                Edit::Write { offset, bytes, end, lost } => {
                     if !lost {
                         put_sectors(&mut image, *offset, bytes, |sector| index < cuts[&sector]);
                     }
@@ -350,10 +319,7 @@ impl History {
     /// that did not survive went to blocks that nothing points to.
     fn reach(&self, named: usize) -> usize {
         let is_border = |unsynced: &Unsynced| {
-            matches!(
-                unsynced.edit,
-                Edit::SetLen { shrinks: true, .. } | Edit::Punch { .. }
-            )
+            matches!(unsynced.edit, Edit::SetLen { shrinks: true, .. } | Edit::Punch { .. })
         };
         let border = self.unsynced[named..].iter().position(is_border);
         border.map_or(self.unsynced.len(), |position| named + position)
@@ -375,9 +341,7 @@ impl History {
                     }
                     Mood::Scatter => {
                         let chosen = random.below(writers.len() as u64 + 1) as usize;
-                        chosen
-                            .checked_sub(1)
-                            .map_or(0, |position| writers[position] + 1)
+                        chosen.checked_sub(1).map_or(0, |position| writers[position] + 1)
                     }
                 };
                 (sector, cut)
@@ -392,24 +356,14 @@ impl History {
             let operation = self.unsynced[index].operation;
             operation < last || (operation == last && !torn)
         };
-        writers
-            .iter()
-            .rev()
-            .find(arrived)
-            .map_or(0, |index| index + 1)
+        writers.iter().rev().find(arrived).map_or(0, |index| index + 1)
     }
 
     /// The changes that wrote each sector, oldest first.
     fn writers(&self, reach: usize) -> BTreeMap<u64, Vec<usize>> {
         let mut writers: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
         for (index, Unsynced { edit, .. }) in self.unsynced[..reach].iter().enumerate() {
-            if let Edit::Write {
-                offset,
-                bytes,
-                lost: false,
-                ..
-            } = edit
-            {
+            if let Edit::Write { offset, bytes, lost: false, .. } = edit {
                 for piece in pieces(*offset, bytes.len() as u64, SECTOR_BYTES) {
                     writers.entry(piece.unit).or_default().push(index);
                 }
@@ -420,11 +374,7 @@ impl History {
 
     /// File systems move the size forward as data arrives, so a long write may leave it half-way.
     fn grow_partly(&self, image: &mut Contents, named: usize, mood: Mood, random: &mut Random) {
-        let Some(Unsynced {
-            edit: Edit::Write { end, .. },
-            ..
-        }) = self.unsynced.get(named)
-        else {
+        let Some(Unsynced { edit: Edit::Write { end, .. }, .. }) = self.unsynced.get(named) else {
             return;
         };
         if mood == Mood::Scatter && *end > image.size_bytes {

@@ -79,26 +79,19 @@ impl Machine {
     /// The durable names and attributes with the lucky changes laid over them.
     fn platter(&self, kept: &[&NameChange]) -> BTreeMap<u64, Found> {
         let durable = |inode: &Inode| (inode.durable_names.clone(), inode.durable_attributes);
-        let mut found: BTreeMap<u64, Found> = self
-            .inodes
-            .iter()
-            .map(|(&number, inode)| (number, durable(inode)))
-            .collect();
+        let mut found: BTreeMap<u64, Found> =
+            self.inodes.iter().map(|(&number, inode)| (number, durable(inode))).collect();
         for change in kept {
             for edit in &change.edits {
-                let (names, _) = found
-                    .get_mut(&edit.dir)
-                    .expect("a pending change pins its inodes");
+                let (names, _) =
+                    found.get_mut(&edit.dir).expect("a pending change pins its inodes");
                 match edit.inode {
                     Some(inode) => names.insert(edit.name.clone(), inode),
                     None => names.remove(&edit.name),
                 };
             }
             if let Some((inode, attributes)) = change.attributes {
-                found
-                    .get_mut(&inode)
-                    .expect("a pending change pins its inodes")
-                    .1 = attributes;
+                found.get_mut(&inode).expect("a pending change pins its inodes").1 = attributes;
             }
         }
         found

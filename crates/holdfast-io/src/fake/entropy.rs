@@ -18,17 +18,12 @@ impl FakeEntropy {
     /// Bytes that follow from `seed`.
     #[must_use]
     pub fn new(seed: u64) -> FakeEntropy {
-        FakeEntropy {
-            random: Arc::new(Mutex::new(Random::new(seed))),
-        }
+        FakeEntropy { random: Arc::new(Mutex::new(Random::new(seed))) }
     }
 }
 
 impl Entropy for FakeEntropy {
     fn fill(&self, into: &mut [u8]) {
-        self.random
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .fill(into);
+        self.random.lock().unwrap_or_else(PoisonError::into_inner).fill(into);
     }
 }

@@ -30,10 +30,7 @@ pub struct FakeFiles {
 impl fmt::Debug for FakeFiles {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let operations = self.operations();
-        formatter
-            .debug_struct("FakeFiles")
-            .field("operations", &operations)
-            .finish()
+        formatter.debug_struct("FakeFiles").field("operations", &operations).finish()
     }
 }
 
@@ -63,9 +60,7 @@ impl FakeFiles {
     }
 
     fn from_machine(machine: Machine) -> FakeFiles {
-        FakeFiles {
-            machine: Arc::new(Mutex::new(machine)),
-        }
+        FakeFiles { machine: Arc::new(Mutex::new(machine)) }
     }
 
     /// How many calls that could change the disk were made: every write, sync, change of names or
@@ -195,18 +190,15 @@ fn open_or_create(machine: &mut Machine, turn: Turn, path: &Path, how: OpenHow) 
 
 impl Files for FakeFiles {
     fn open(&self, path: &Path, how: OpenHow) -> io::Result<Arc<dyn OpenFile>> {
-        let number = self.call_counted(
-            Operation::Open,
-            how.create_mode.is_some(),
-            |machine, turn| open_or_create(machine, turn, path, how),
-        )?;
+        let number =
+            self.call_counted(Operation::Open, how.create_mode.is_some(), |machine, turn| {
+                open_or_create(machine, turn, path, how)
+            })?;
         Ok(Arc::new(FakeFile::new(self.clone(), number, how)))
     }
 
     fn metadata(&self, path: &Path) -> io::Result<Metadata> {
-        self.call(Operation::Metadata, |machine, _| {
-            Ok(machine.metadata(machine.lookup(path)?))
-        })
+        self.call(Operation::Metadata, |machine, _| Ok(machine.metadata(machine.lookup(path)?)))
     }
 
     fn read_dir(&self, path: &Path) -> io::Result<Vec<DirEntry>> {
@@ -238,9 +230,7 @@ impl Files for FakeFiles {
 
     fn make_dir(&self, path: &Path, mode: u32) -> io::Result<()> {
         self.call(Operation::MakeDir, |machine, turn| {
-            machine
-                .make(turn.number, path, Kind::Directory, mode)
-                .map(|_| ())
+            machine.make(turn.number, path, Kind::Directory, mode).map(|_| ())
         })
     }
 
@@ -257,33 +247,23 @@ impl Files for FakeFiles {
     }
 
     fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.call(Operation::Link, |machine, turn| {
-            machine.link(turn.number, from, to)
-        })
+        self.call(Operation::Link, |machine, turn| machine.link(turn.number, from, to))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.call(Operation::Rename, |machine, turn| {
-            machine.rename(turn.number, from, to)
-        })
+        self.call(Operation::Rename, |machine, turn| machine.rename(turn.number, from, to))
     }
 
     fn exchange(&self, one: &Path, other: &Path) -> io::Result<()> {
-        self.call(Operation::Exchange, |machine, turn| {
-            machine.exchange(turn.number, one, other)
-        })
+        self.call(Operation::Exchange, |machine, turn| machine.exchange(turn.number, one, other))
     }
 
     fn remove_file(&self, path: &Path) -> io::Result<()> {
-        self.call(Operation::RemoveFile, |machine, turn| {
-            machine.remove_file(turn.number, path)
-        })
+        self.call(Operation::RemoveFile, |machine, turn| machine.remove_file(turn.number, path))
     }
 
     fn remove_dir(&self, path: &Path) -> io::Result<()> {
-        self.call(Operation::RemoveDir, |machine, turn| {
-            machine.remove_dir(turn.number, path)
-        })
+        self.call(Operation::RemoveDir, |machine, turn| machine.remove_dir(turn.number, path))
     }
 
     fn change(&self, path: &Path, change: &Change) -> io::Result<()> {

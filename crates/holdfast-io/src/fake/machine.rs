@@ -14,7 +14,7 @@ use super::contents::{Delivery, History, PAGE_BYTES, SECTOR_BYTES};
 use super::faults::Faults;
 use super::names::{Attributes, Edit, NameChange, Names};
 use super::{Effect, Operation, Random, Sectors};
-use crate::path::check;
+use crate::path::{check, check_both};
 use crate::{Change, Kind, Metadata};
 
 /// The inode of the root.
@@ -193,11 +193,7 @@ impl Machine {
         let number = self.operations;
         if changes && self.cut_at == Some(number) {
             self.powerless = true;
-            return Ok(Some(Turn {
-                number,
-                cut: true,
-                effect: None,
-            }));
+            return Ok(Some(Turn { number, cut: true, effect: None }));
         }
         if changes && self.read_only && (operation.writes() || operation == Operation::Open) {
             return Err(Errno::ROFS.into());
@@ -206,23 +202,15 @@ impl Machine {
         if let Some(Effect::Errno(number)) = effect {
             return Err(io::Error::from_raw_os_error(number));
         }
-        Ok(Some(Turn {
-            number,
-            cut: false,
-            effect,
-        }))
+        Ok(Some(Turn { number, cut: false, effect }))
     }
 
     pub(super) fn inode(&self, number: u64) -> &Inode {
-        self.inodes
-            .get(&number)
-            .expect("names and handles pin their inodes")
+        self.inodes.get(&number).expect("names and handles pin their inodes")
     }
 
     pub(super) fn inode_mut(&mut self, number: u64) -> &mut Inode {
-        self.inodes
-            .get_mut(&number)
-            .expect("names and handles pin their inodes")
+        self.inodes.get_mut(&number).expect("names and handles pin their inodes")
     }
 
     /// The inode that a path names.
@@ -260,17 +248,34 @@ impl Machine {
         Ok(self.inode(dir).names.get(name).copied())
     }
 
-    /// The directory that holds the last name of a path, that name, and what it stands for now.
-    /// The root has no name: `at_root` says what the call makes of that.
-    fn place(&self, path: &Path, at_root: Errno) -> Outcome<Place> {
+    /// The directory that holds the last name of a path, and that name. The root has none:
+    /// `at_root` says what the call makes of that.
+    fn parent(&self, path: &Path, at_root: Errno) -> Outcome<(u64, Vec<u8>)> {
         check(path)?;
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(at_root);
         };
-        let dir = self.directory(parent)?;
-        let name = name.as_bytes().to_vec();
+        Ok((self.directory(parent)?, name.as_bytes().to_vec()))
+    }
+
+    /// A name and what it stands for now.
+    fn place(&self, path: &Path, at_root: Errno) -> Outcome<Place> {
+        let (dir, name) = self.parent(path, at_root)?;
         let inode = self.entry(dir, &name)?;
         Ok(Place { dir, name, inode })
+    }
+
+    /// Two names, the first of which must stand for something. Both directories are found before
+    /// either name, as the kernel does, which decides between two errors.
+    fn places(&self, from: &Path, to: &Path) -> Outcome<(Place, u64, Place)> {
+        check_both(from, to)?;
+        let (from_dir, from_name) = self.parent(from, Errno::BUSY)?;
+        let (to_dir, to_name) = self.parent(to, Errno::BUSY)?;
+        let inode = self.entry(from_dir, &from_name)?;
+        let found = inode.ok_or(Errno::NOENT)?;
+        let from = Place { dir: from_dir, name: from_name, inode };
+        let inode = self.entry(to_dir, &to_name)?;
+        Ok((from, found, Place { dir: to_dir, name: to_name, inode }))
     }
 
     /// Whether `dir` is `inode` or lies below it.
@@ -323,8 +328,7 @@ impl Machine {
         }
         let number = self.next_inode;
         self.next_inode += 1;
-        self.inodes
-            .insert(number, Inode::new(kind, mode, self.now_ns));
+        self.inodes.insert(number, Inode::new(kind, mode, self.now_ns));
         let change = NameChange {
             made: (kind == Kind::Directory).then_some(number),
             ..place.becomes(Some(number))
@@ -364,9 +368,7 @@ impl Machine {
     }
 
     pub(super) fn link(&mut self, operation: u64, from: &Path, to: &Path) -> Outcome<()> {
-        let from = self.place(from, Errno::PERM)?;
-        let to = self.place(to, Errno::EXIST)?;
-        let number = from.inode.ok_or(Errno::NOENT)?;
+        let (_, number, to) = self.places(from, to)?;
         if to.inode.is_some() {
             return Err(Errno::EXIST);
         }
@@ -378,9 +380,7 @@ impl Machine {
     }
 
     pub(super) fn rename(&mut self, operation: u64, from: &Path, to: &Path) -> Outcome<()> {
-        let from = self.place(from, Errno::BUSY)?;
-        let to = self.place(to, Errno::BUSY)?;
-        let moved = from.inode.ok_or(Errno::NOENT)?;
+        let (from, moved, to) = self.places(from, to)?;
         if self.lies_in(to.dir, moved) {
             return Err(Errno::INVAL);
         }
@@ -394,11 +394,7 @@ impl Machine {
         let moved_directory = is_dir(&moved) && from.dir != to.dir;
         let removed = to.inode.filter(is_dir);
         let taken = from.becomes(None);
-        let mut change = NameChange {
-            moved_directory,
-            removed,
-            ..to.becomes(Some(moved))
-        };
+        let mut change = NameChange { moved_directory, removed, ..to.becomes(Some(moved)) };
         change.edits.splice(0..0, taken.edits);
         self.change_names(operation, change);
         Ok(())
@@ -417,9 +413,7 @@ impl Machine {
     }
 
     pub(super) fn exchange(&mut self, operation: u64, one: &Path, other: &Path) -> Outcome<()> {
-        let one = self.place(one, Errno::BUSY)?;
-        let other = self.place(other, Errno::BUSY)?;
-        let one_inode = one.inode.ok_or(Errno::NOENT)?;
+        let (one, one_inode, other) = self.places(one, other)?;
         let other_inode = other.inode.ok_or(Errno::NOENT)?;
         if self.lies_in(other.dir, one_inode) || self.lies_in(one.dir, other_inode) {
             return Err(Errno::INVAL);
@@ -431,13 +425,7 @@ impl Machine {
         let moved_directory = a_dir && one.dir != other.dir;
         let mut change = one.becomes(Some(other_inode));
         change.edits.extend(other.becomes(Some(one_inode)).edits);
-        self.change_names(
-            operation,
-            NameChange {
-                moved_directory,
-                ..change
-            },
-        );
+        self.change_names(operation, NameChange { moved_directory, ..change });
         Ok(())
     }
 
@@ -460,10 +448,7 @@ impl Machine {
         if !self.inode(number).names.is_empty() {
             return Err(Errno::NOTEMPTY);
         }
-        let change = NameChange {
-            removed: Some(number),
-            ..place.becomes(None)
-        };
+        let change = NameChange { removed: Some(number), ..place.becomes(None) };
         self.change_names(operation, change);
         Ok(())
     }
@@ -486,12 +471,7 @@ impl Machine {
         // A file without a name cannot be found again.
         if !waits_for.is_empty() {
             let inodes = BTreeSet::from([number]);
-            let change = NameChange {
-                attributes,
-                inodes,
-                waits_for,
-                ..NameChange::default()
-            };
+            let change = NameChange { attributes, inodes, waits_for, ..NameChange::default() };
             self.names.record(operation, change);
         }
         Ok(())
@@ -543,12 +523,7 @@ impl Machine {
             Kind::Symlink => inode.target.len() as u64,
             _ => 0,
         };
-        let subdirectories = || {
-            inode
-                .names
-                .values()
-                .filter(|&&child| self.inode(child).is_dir())
-        };
+        let subdirectories = || inode.names.values().filter(|&&child| self.inode(child).is_dir());
         let links = match inode.kind {
             Kind::Directory => 2 + subdirectories().count(),
             _ => inode.parents.len(),
@@ -572,14 +547,11 @@ impl Machine {
     /// Bytes allocated to files that somebody can still read.
     pub(super) fn used_bytes(&self) -> u64 {
         let live = self.inodes.values().filter(|inode| inode.is_live());
-        live.map(|inode| inode.history.volatile.allocated_bytes())
-            .sum()
+        live.map(|inode| inode.history.volatile.allocated_bytes()).sum()
     }
 
     fn free_bytes(&self) -> u64 {
-        self.capacity_bytes.map_or(u64::MAX, |capacity| {
-            capacity.saturating_sub(self.used_bytes())
-        })
+        self.capacity_bytes.map_or(u64::MAX, |capacity| capacity.saturating_sub(self.used_bytes()))
     }
 
     /// Writes as much as fits and as the turn allows.
@@ -591,6 +563,9 @@ impl Machine {
         offset: u64,
         direct: bool,
     ) -> Outcome<usize> {
+        if from.is_empty() {
+            return Ok(0);
+        }
         let bytes = match turn.effect {
             Some(Effect::Short) => self.shortened(from.len(), direct),
             _ => from.len(),
@@ -598,7 +573,7 @@ impl Machine {
         let free_bytes = self.free_bytes();
         let history = &self.inode(number).history;
         let fitting = history.volatile.fitting(offset, bytes as u64, free_bytes) as usize;
-        if fitting == 0 && bytes > 0 {
+        if fitting == 0 {
             return Err(Errno::NOSPC);
         }
         let delivery = match turn.effect {
@@ -608,9 +583,7 @@ impl Machine {
         };
         let now_ns = self.now_ns;
         let inode = self.inode_mut(number);
-        inode
-            .history
-            .write(turn.number, &from[..fitting], offset, delivery, direct);
+        inode.history.write(turn.number, &from[..fitting], offset, delivery, direct);
         inode.touch(now_ns);
         Ok(fitting)
     }
@@ -631,11 +604,7 @@ impl Machine {
         let room = size_bytes.saturating_sub(bytes) / SECTOR_BYTES;
         let within = offset % SECTOR_BYTES;
         let chosen = self.random.below(room.max(1)) * SECTOR_BYTES + within;
-        Delivery::Misdirected(if chosen == offset {
-            offset + SECTOR_BYTES
-        } else {
-            chosen
-        })
+        Delivery::Misdirected(if chosen == offset { offset + SECTOR_BYTES } else { chosen })
     }
 
     pub(super) fn set_len(&mut self, turn: Turn, number: u64, bytes: u64) {
@@ -647,11 +616,13 @@ impl Machine {
 
     pub(super) fn reserve(&mut self, number: u64, offset: u64, bytes: u64) -> Outcome<()> {
         let free_bytes = self.free_bytes();
-        let contents = &mut self.inode_mut(number).history.volatile;
-        if contents.fitting(offset, bytes, free_bytes) < bytes {
+        let now_ns = self.now_ns;
+        let inode = self.inode_mut(number);
+        if inode.history.volatile.fitting(offset, bytes, free_bytes) < bytes {
             return Err(Errno::NOSPC);
         }
-        contents.reserve(offset, bytes);
+        inode.history.volatile.reserve(offset, bytes);
+        inode.touch(now_ns);
         Ok(())
     }
 
@@ -675,11 +646,7 @@ impl Place {
     fn becomes(self, inode: Option<u64>) -> NameChange {
         NameChange {
             inodes: self.inode.into_iter().chain(inode).collect(),
-            edits: vec![Edit {
-                dir: self.dir,
-                name: self.name,
-                inode,
-            }],
+            edits: vec![Edit { dir: self.dir, name: self.name, inode }],
             ..NameChange::default()
         }
     }
@@ -689,11 +656,7 @@ impl Place {
 fn changed(mut now: Attributes, kind: Kind, change: &Change) -> Attributes {
     if kind == Kind::File && (change.uid.is_some() || change.gid.is_some()) {
         // As Linux does, whoever asks; the group bit means something else without execution.
-        now.mode &= if now.mode & 0o010 == 0 {
-            !0o4000
-        } else {
-            !0o6000
-        };
+        now.mode &= if now.mode & 0o010 == 0 { !0o4000 } else { !0o6000 };
     }
     now.uid = change.uid.unwrap_or(now.uid);
     now.gid = change.gid.unwrap_or(now.gid);

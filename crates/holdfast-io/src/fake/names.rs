@@ -53,12 +53,9 @@ impl NameChange {
     }
 
     fn shares_entry(&self, other: &NameChange) -> bool {
-        self.edits.iter().any(|one| {
-            other
-                .edits
-                .iter()
-                .any(|edit| edit.dir == one.dir && edit.name == one.name)
-        })
+        self.edits
+            .iter()
+            .any(|one| other.edits.iter().any(|edit| edit.dir == one.dir && edit.name == one.name))
     }
 
     /// Whether a disk that has this change must have the older one. Moves of directories are all
@@ -106,14 +103,7 @@ impl Names {
             // Syncing a new directory makes its mode durable, and not its name.
             inside.append(&mut follows);
         }
-        self.pending.insert(
-            operation,
-            Pending {
-                change,
-                follows,
-                inside,
-            },
-        );
+        self.pending.insert(operation, Pending { change, follows, inside });
     }
 
     /// A directory was synced: hands out what is durable now, oldest first.
@@ -149,10 +139,7 @@ impl Names {
             if !pending.change.waits_for.is_empty() || needs.any(|n| self.pending.contains_key(n)) {
                 continue;
             }
-            let taken = self
-                .pending
-                .remove(&number)
-                .expect("the number was listed above");
+            let taken = self.pending.remove(&number).expect("the number was listed above");
             durable.push(taken.change);
         }
         durable
@@ -160,9 +147,7 @@ impl Names {
 
     /// Whether some change that may still be lost speaks of this inode.
     pub(super) fn mentions(&self, inode: u64) -> bool {
-        self.pending
-            .values()
-            .any(|pending| pending.change.inodes.contains(&inode))
+        self.pending.values().any(|pending| pending.change.inodes.contains(&inode))
     }
 
     /// The changes found on the platter when power is gone, oldest first.

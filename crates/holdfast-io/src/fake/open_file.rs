@@ -32,10 +32,7 @@ impl FakeFile {
     }
 
     fn check_transfer(&self, bytes: &[u8], offset: u64) -> Outcome<()> {
-        if offset
-            .checked_add(bytes.len() as u64)
-            .is_none_or(|end| end > OFFSET_MAX)
-        {
+        if offset.checked_add(bytes.len() as u64).is_none_or(|end| end > OFFSET_MAX) {
             return Err(Errno::INVAL);
         }
         let numbers = [bytes.as_ptr().addr() as u64, bytes.len() as u64, offset];
@@ -72,11 +69,7 @@ impl OpenFile for FakeFile {
                 Some(Effect::Short) => machine.shortened(into.len(), self.how.direct),
                 _ => into.len(),
             };
-            Ok(machine
-                .inode(self.inode)
-                .history
-                .volatile
-                .read(&mut into[..wanted], offset))
+            Ok(machine.inode(self.inode).history.volatile.read(&mut into[..wanted], offset))
         })
     }
 
@@ -130,9 +123,7 @@ impl OpenFile for FakeFile {
     }
 
     fn metadata(&self) -> io::Result<Metadata> {
-        self.files.call(Operation::Metadata, |machine, _| {
-            Ok(machine.metadata(self.inode))
-        })
+        self.files.call(Operation::Metadata, |machine, _| Ok(machine.metadata(self.inode)))
     }
 
     fn change(&self, change: &Change) -> io::Result<()> {

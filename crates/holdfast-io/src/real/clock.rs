@@ -24,7 +24,5 @@ impl Clock for RealClock {
 
 /// One number, good until the year 2262.
 fn nanoseconds(time: Timespec) -> i64 {
-    time.tv_sec
-        .saturating_mul(1_000_000_000)
-        .saturating_add(time.tv_nsec)
+    time.tv_sec.saturating_mul(1_000_000_000).saturating_add(time.tv_nsec)
 }

@@ -18,7 +18,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use super::open_file::RealFile;
-use crate::path::check;
+use crate::path::{check, check_both};
 use crate::{Change, DirEntry, Files, Kind, Metadata, OpenFile, OpenHow, Space};
 
 /// Bytes of names asked for in one `getdents64`: about a thousand names.
@@ -35,9 +35,7 @@ impl RealFiles {
     /// refused.
     pub fn open(root: &Path) -> io::Result<RealFiles> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        Ok(RealFiles {
-            root: open(root, flags, Mode::empty())?,
-        })
+        Ok(RealFiles { root: open(root, flags, Mode::empty())? })
     }
 
     /// Takes the directory that `root` is open on, such as one opened before a mount covered it.
@@ -49,13 +47,7 @@ impl RealFiles {
     fn open_at(&self, path: &Path, flags: OFlags, mode: Mode) -> io::Result<OwnedFd> {
         check(path)?;
         let flags = flags | OFlags::CLOEXEC;
-        Ok(openat2(
-            &self.root,
-            name_of(path),
-            flags,
-            mode,
-            ResolveFlags::NO_SYMLINKS,
-        )?)
+        Ok(openat2(&self.root, name_of(path), flags, mode, ResolveFlags::NO_SYMLINKS)?)
     }
 
     /// Calls `act` with a descriptor of the directory that holds the last name of `path`, and that
@@ -66,9 +58,7 @@ impl RealFiles {
         act: impl FnOnce(BorrowedFd<'_>, &Path) -> rustix::io::Result<T>,
     ) -> io::Result<T> {
         check(path)?;
-        let parent = path
-            .parent()
-            .filter(|parent| !parent.as_os_str().is_empty());
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         let (Some(parent), Some(name)) = (parent, path.file_name()) else {
             return Ok(act(self.root.as_fd(), name_of(path))?);
         };
@@ -83,6 +73,7 @@ impl RealFiles {
         other: &Path,
         act: impl Fn(BorrowedFd<'_>, &Path, BorrowedFd<'_>, &Path) -> rustix::io::Result<()>,
     ) -> io::Result<()> {
+        check_both(one, other)?;
         self.at(one, |one_dir, one_name| {
             Ok(self.at(other, |dir, name| act(one_dir, one_name, dir, name)))
         })?
@@ -126,20 +117,14 @@ impl RealFiles {
 
 impl Files for RealFiles {
     fn open(&self, path: &Path, how: OpenHow) -> io::Result<Arc<dyn OpenFile>> {
-        let access = if how.write {
-            OFlags::RDWR
-        } else {
-            OFlags::RDONLY
-        };
+        let access = if how.write { OFlags::RDWR } else { OFlags::RDONLY };
         // Without NONBLOCK, opening a pipe by mistake would wait for its other end.
         let fd = self.open_or_create(path, how, access | OFlags::NONBLOCK)?;
         Ok(Arc::new(RealFile::new(fd, how.direct)?))
     }
 
     fn metadata(&self, path: &Path) -> io::Result<Metadata> {
-        let stat = self.at(path, |dir, name| {
-            statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)
-        })?;
+        let stat = self.at(path, |dir, name| statat(dir, name, AtFlags::SYMLINK_NOFOLLOW))?;
         describe(&stat)
     }
 
@@ -170,9 +155,7 @@ impl Files for RealFiles {
 
     fn make_node(&self, path: &Path, kind: Kind, mode: u32, rdev: u64) -> io::Result<()> {
         let node = node_type(kind)?;
-        self.at(path, |dir, name| {
-            mknodat(dir, name, node, permissions(mode), rdev)
-        })?;
+        self.at(path, |dir, name| mknodat(dir, name, node, permissions(mode), rdev))?;
         self.set_mode(path, mode)
     }
 
@@ -190,13 +173,7 @@ impl Files for RealFiles {
 
     fn exchange(&self, one: &Path, other: &Path) -> io::Result<()> {
         self.at_both(one, other, |one_dir, one_name, other_dir, other_name| {
-            renameat_with(
-                one_dir,
-                one_name,
-                other_dir,
-                other_name,
-                RenameFlags::EXCHANGE,
-            )
+            renameat_with(one_dir, one_name, other_dir, other_name, RenameFlags::EXCHANGE)
         })
     }
 
@@ -244,11 +221,7 @@ impl Files for RealFiles {
 
 /// What the kernel calls `path`: the root is `.`.
 fn name_of(path: &Path) -> &Path {
-    if path.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        path
-    }
+    if path.as_os_str().is_empty() { Path::new(".") } else { path }
 }
 
 fn permissions(mode: u32) -> Mode {
@@ -271,11 +244,7 @@ fn entry_of(dir: &OwnedFd, entry: &RawDirEntry<'_>) -> io::Result<Option<DirEntr
         },
         known => kind_of(known)?,
     };
-    Ok(Some(DirEntry {
-        name: name.to_bytes().to_vec(),
-        kind,
-        inode: entry.ino(),
-    }))
+    Ok(Some(DirEntry { name: name.to_bytes().to_vec(), kind, inode: entry.ino() }))
 }
 
 fn kind_of(file_type: FileType) -> io::Result<Kind> {
@@ -325,9 +294,7 @@ pub(super) fn describe(stat: &Stat) -> io::Result<Metadata> {
 
 /// Saturates outside the years 1677 to 2262.
 fn instant_ns(seconds: i64, nanoseconds: u64) -> i64 {
-    seconds
-        .saturating_mul(1_000_000_000)
-        .saturating_add_unsigned(nanoseconds)
+    seconds.saturating_mul(1_000_000_000).saturating_add_unsigned(nanoseconds)
 }
 
 /// The owner and group to set, if either is.
@@ -347,13 +314,9 @@ pub(super) fn times(change: &Change) -> Option<Timestamps> {
 
 fn instant(time_ns: Option<i64>) -> Timespec {
     match time_ns {
-        Some(ns) => Timespec {
-            tv_sec: ns.div_euclid(1_000_000_000),
-            tv_nsec: ns.rem_euclid(1_000_000_000),
-        },
-        None => Timespec {
-            tv_sec: 0,
-            tv_nsec: UTIME_OMIT,
-        },
+        Some(ns) => {
+            Timespec { tv_sec: ns.div_euclid(1_000_000_000), tv_nsec: ns.rem_euclid(1_000_000_000) }
+        }
+        None => Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
     }
 }

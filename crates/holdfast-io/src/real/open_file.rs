@@ -64,12 +64,7 @@ impl OpenFile for RealFile {
     }
 
     fn reserve(&self, offset: u64, bytes: u64) -> io::Result<()> {
-        Ok(fallocate(
-            &self.fd,
-            FallocateFlags::KEEP_SIZE,
-            offset,
-            bytes,
-        )?)
+        Ok(fallocate(&self.fd, FallocateFlags::KEEP_SIZE, offset, bytes)?)
     }
 
     fn punch(&self, offset: u64, bytes: u64) -> io::Result<()> {

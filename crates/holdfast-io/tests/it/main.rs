@@ -11,18 +11,12 @@ use std::sync::Arc;
 use holdfast_io::{Files, OpenFile, OpenHow};
 
 /// How to open a file that may have to be made.
-const CREATE: OpenHow = OpenHow {
-    write: true,
-    create_mode: Some(0o644),
-    exclusive: false,
-    direct: false,
-};
+const CREATE: OpenHow =
+    OpenHow { write: true, create_mode: Some(0o644), exclusive: false, direct: false };
 
 /// Makes or opens a file for writing.
 fn create(files: &dyn Files, path: &str) -> Arc<dyn OpenFile> {
-    files
-        .open(Path::new(path), CREATE)
-        .expect("a file that can be made")
+    files.open(Path::new(path), CREATE).expect("a file that can be made")
 }
 
 /// All bytes of a file; `None` if it is not there.

@@ -14,20 +14,14 @@ fn root() -> (tempfile::TempDir, RealFiles) {
     (dir, files)
 }
 
-const CREATE: OpenHow = OpenHow {
-    write: true,
-    create_mode: Some(0o666),
-    exclusive: false,
-    direct: false,
-};
+const CREATE: OpenHow =
+    OpenHow { write: true, create_mode: Some(0o666), exclusive: false, direct: false };
 
 #[test]
 fn modes_are_exact_whatever_the_umask_is() {
     let (_dir, files) = root();
     files.make_dir(Path::new("d"), 0o1777).unwrap();
-    files
-        .make_node(Path::new("p"), Kind::Fifo, 0o666, 0)
-        .unwrap();
+    files.make_node(Path::new("p"), Kind::Fifo, 0o666, 0).unwrap();
     drop(files.open(Path::new("f"), CREATE).unwrap());
     assert_eq!(files.metadata(Path::new("d")).unwrap().mode, 0o1777);
     assert_eq!(files.metadata(Path::new("p")).unwrap().mode, 0o666);
@@ -57,15 +51,10 @@ fn no_path_leads_out_of_the_root() {
 #[test]
 fn only_ordinary_files_are_opened_and_a_pipe_does_not_hang() {
     let (_dir, files) = root();
-    files
-        .make_node(Path::new("p"), Kind::Fifo, 0o600, 0)
-        .unwrap();
+    files.make_node(Path::new("p"), Kind::Fifo, 0o600, 0).unwrap();
     files.make_dir(Path::new("d"), 0o700).unwrap();
     for write in [false, true] {
-        let how = OpenHow {
-            write,
-            ..OpenHow::default()
-        };
+        let how = OpenHow { write, ..OpenHow::default() };
         assert!(files.open(Path::new("p"), how).is_err());
         assert!(files.open(Path::new("d"), how).is_err());
     }
@@ -93,11 +82,7 @@ fn a_directory_of_many_names_is_listed_whole() {
     names.sort_by(|one, other| one.name.cmp(&other.name));
     names.dedup();
     assert_eq!(names.len(), 5000);
-    assert!(
-        names
-            .iter()
-            .all(|entry| entry.kind == Kind::File && entry.inode != 0)
-    );
+    assert!(names.iter().all(|entry| entry.kind == Kind::File && entry.inode != 0));
 }
 
 #[test]
