@@ -1,9 +1,41 @@
 //! A directory kept by a log.
 //!
-//! Promise: what is acknowledged is stable; what is in the home is durable in the log first; after
-//! any failure home plus log is a prefix of the acknowledged order.
+//! A volume is a *home*, an ordinary directory, and a log before it. A change becomes one frame of
+//! the log; it is acknowledged when the frame is stable, seen at once through an overlay of the
+//! frames that the home does not have yet, and applied to the home only after the device has the
+//! frame. The home is never ahead of the durable log, so after any failure home plus log is a
+//! prefix of what was acknowledged.
+//!
+//! ```text
+//!  front end ──► Tree ──► write, rename ──► log (ring ──► device)
+//!                 │                           │ frames
+//!                 └─► read ◄── overlay ◄──────┤
+//!                       ▲                     ▼
+//!                       └──────── home ◄── clean (plan, apply)
+//! ```
+//!
+//! Promise: what is acknowledged is stable; what is in the home is durable in the log first.
 //! Never: speaks a protocol, or starts a thread.
 
+mod clean;
+mod errno;
+mod extents;
+mod names;
+mod node;
+mod read;
+mod recent;
+mod record;
+mod rename;
+mod replay;
+mod roster;
+mod serve;
+mod space;
 mod tree;
+mod volume;
+pub mod words;
+mod write;
 
+pub use clean::{Act, CleanError, Cleaned};
+pub use record::RecordFault;
 pub use tree::*;
+pub use volume::{Attached, Class, DirectoryVolume, VolumeConfig, VolumeError};

@@ -1,0 +1,231 @@
+//! The cleaner: what the device's log has becomes what the home has.
+//!
+//! Promise: one step applies one window of frames, syncs the home, says so in the log, waits until
+//! the device has that, and only then gives the ring's bytes back. A step that fails changes
+//! nothing that matters: it is repeated from the log.
+//! Never: runs ahead of the durable mark, so the home is never ahead of the log.
+
+mod apply;
+mod plan;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use holdfast_io::Files;
+use holdfast_log::{AppendError, CommitError, Kind as FrameKind, Lsn};
+
+use crate::clean::apply::Applier;
+use crate::clean::plan::Window;
+use crate::names::ORPHANS_NAME;
+use crate::record::{self, Record, RecordFault};
+use crate::volume::DirectoryVolume;
+use crate::words;
+
+/// Bytes of log in one window: enough to be worth a sync, not so much that the ring fills while it
+/// is applied.
+const WINDOW_BYTES_MAX: u64 = 64 << 20;
+
+/// What one step did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cleaned {
+    /// Records applied.
+    pub records: u64,
+    /// Bytes written to the home.
+    pub bytes: u64,
+    /// Bytes of the ring given back.
+    pub released_bytes: u64,
+}
+
+impl Cleaned {
+    /// True if there was nothing to do.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.records == 0
+    }
+}
+
+/// What the home refused to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Act {
+    /// Make a file, directory or other node.
+    Make,
+    /// Give a second name.
+    Link,
+    /// Remove a name.
+    Remove,
+    /// Rename.
+    Rename,
+    /// Open a file.
+    Open,
+    /// Write a file.
+    Write,
+    /// Change attributes.
+    Change,
+    /// Make durable.
+    Sync,
+}
+
+/// Why a step failed. The log still has everything: mend the cause and step again.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum CleanError {
+    /// The home failed.
+    Home {
+        /// What was tried.
+        act: Act,
+        /// On which path below the home.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// The log failed. Final.
+    Log(CommitError),
+    /// A frame holds what no version of Holdfast writes.
+    Record(Lsn, RecordFault),
+}
+
+impl CleanError {
+    pub(crate) fn home(act: Act, path: &Path, error: io::Error) -> CleanError {
+        CleanError::Home { act, path: path.to_path_buf(), error }
+    }
+
+    /// The error number behind it, for a status word.
+    pub(crate) fn errno(&self) -> u64 {
+        match self {
+            CleanError::Home { error, .. } => {
+                error.raw_os_error().unwrap_or(5).unsigned_abs().into()
+            }
+            _ => 5,
+        }
+    }
+}
+
+impl std::fmt::Display for CleanError {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            CleanError::Home { act, path, error } => {
+                write!(out, "{act:?} of {} in the home failed: {error}", path.display())
+            }
+            CleanError::Log(error) => write!(out, "the log failed: {error:?}"),
+            CleanError::Record(lsn, fault) => {
+                write!(out, "the frame at LSN {lsn} holds no known record: {fault:?}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for CleanError {}
+
+/// How far the home is.
+pub(crate) struct Cleaner {
+    applied: Lsn,
+    /// The next window may have been applied in part by an earlier process.
+    repeats: bool,
+}
+
+impl Cleaner {
+    pub(crate) fn new(applied: Lsn) -> Cleaner {
+        Cleaner { applied, repeats: true }
+    }
+
+    /// Applies one window, if anything is durable and not applied.
+    pub(crate) fn step(&mut self, volume: &DirectoryVolume) -> Result<Cleaned, CleanError> {
+        let durable = volume.log.marks().durable;
+        if self.applied >= durable {
+            return Ok(Cleaned::default());
+        }
+        let (window, upto) = self.window(volume, durable)?;
+        let bytes = Applier::new(volume).run(&window)?;
+        words::set(&volume.region, words::HOME_ERRNO, 0);
+        let released_bytes = upto.since(self.applied);
+        if window.records > 0 {
+            note_applied(volume, upto)?;
+        }
+        settle(volume, &window, upto);
+        volume.log.release(upto);
+        self.applied = upto;
+        self.repeats = false;
+        words::count(&volume.region, words::WINDOWS, 1);
+        words::count(&volume.region, words::APPLIED_BYTES, bytes);
+        Ok(Cleaned { records: window.records, bytes, released_bytes })
+    }
+
+    /// The longest window from the applied mark, and where it ends.
+    fn window(&self, volume: &DirectoryVolume, durable: Lsn) -> Result<(Window, Lsn), CleanError> {
+        let mut window = Window::new(self.repeats);
+        let limit = self.applied.advance(WINDOW_BYTES_MAX);
+        for frame in &volume.log.frames(self.applied, durable) {
+            let lsn = frame.header.lsn;
+            if lsn > limit {
+                return Ok((window, lsn));
+            }
+            if frame.header.kind != FrameKind::Data {
+                continue;
+            }
+            let records = decode(lsn, frame.payload, frame.payload_lsn)?;
+            if !window.take(lsn, &records) {
+                return Ok((window, lsn));
+            }
+        }
+        Ok((window, durable))
+    }
+}
+
+/// The records of a frame, each with the LSN of its data.
+pub(crate) fn decode(
+    lsn: Lsn,
+    payload: &[u8],
+    payload_lsn: Lsn,
+) -> Result<Vec<(Record<'_>, Lsn)>, CleanError> {
+    record::decode(payload)
+        .map(|decoded| {
+            let (record, data_at) = decoded.map_err(|fault| CleanError::Record(lsn, fault))?;
+            Ok((record, payload_lsn.advance(data_at as u64)))
+        })
+        .collect()
+}
+
+/// Says in the log, durably, that the home has everything below `upto`.
+fn note_applied(volume: &DirectoryVolume, upto: Lsn) -> Result<(), CleanError> {
+    loop {
+        match volume.log.mark(upto) {
+            Ok(()) => break,
+            Err(AppendError::Poisoned(error)) => {
+                return Err(CleanError::Log(CommitError::Poisoned(error)));
+            }
+            // The ring keeps a reserve for marks, so only undrained bytes can be in the way.
+            Err(_) => {
+                volume.log.commit(volume.log.marks().durable.advance(1)).map_err(CleanError::Log)?
+            }
+        }
+    }
+    volume.log.commit(volume.log.marks().tail).map_err(CleanError::Log)
+}
+
+/// The overlay lets go of what the home has.
+fn settle(volume: &DirectoryVolume, window: &Window, upto: Lsn) {
+    for id in window.contents.keys() {
+        let node = volume.names().entry(*id).map(|entry| entry.node.clone());
+        let Some(node) = node else { continue };
+        node.body_mut().applied(upto);
+        if !node.is_remembered() {
+            volume.names_mut().drop_if_clean(*id);
+        }
+    }
+}
+
+/// Removes the directory of files that had no name but were open.
+pub(crate) fn remove_orphans(home: &dyn Files) -> Result<(), CleanError> {
+    let orphans = crate::names::to_path(ORPHANS_NAME.to_vec());
+    let fail = |error| CleanError::home(Act::Remove, &orphans, error);
+    let listing = match home.read_dir(&orphans) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        listing => listing.map_err(fail)?,
+    };
+    for entry in listing {
+        home.remove_file(&orphans.join(crate::names::to_path(entry.name))).map_err(fail)?;
+    }
+    home.remove_dir(&orphans).map_err(fail)?;
+    home.sync_dir(Path::new("")).map_err(fail)
+}

@@ -1,0 +1,108 @@
+//! A window amounts to what its frames say, and ends before it could not be repeated.
+
+use super::*;
+
+const NODE: NodeId = NodeId(40);
+
+fn record<'a>(node: NodeId, path: &'a str, op: Op<'a>) -> Record<'a> {
+    Record { node, path: path.as_bytes(), at_ns: 5, op }
+}
+
+fn make() -> Op<'static> {
+    let parent = NodeId(1);
+    Op::Make { parent, kind: Kind::File, mode: 0o600, uid: 0, gid: 0, rdev: 0, target: b"" }
+}
+
+fn rename(to: &str) -> Op<'_> {
+    Op::Rename { parent: NodeId(1), to: to.as_bytes() }
+}
+
+const REMOVE: Op<'_> = Op::Remove { survivor: b"", last: true };
+
+/// Takes one frame per record; returns how many fitted.
+fn take(window: &mut Window, records: &[Record<'_>]) -> usize {
+    records
+        .iter()
+        .enumerate()
+        .take_while(|(index, record)| {
+            let lsn = Lsn(1000 * (*index as u64 + 1));
+            window.take(lsn, &[(**record, lsn.advance(100))])
+        })
+        .count()
+}
+
+#[test]
+fn a_file_made_and_removed_in_one_window_costs_nothing_however_often() {
+    let mut window = Window::new(false);
+    let write = Op::Write { offset: 0, bytes: 8 };
+    for number in 0..5 {
+        let node = NodeId(100 + number);
+        let life = [record(node, "j", make()), record(node, "j", write), record(node, "j", REMOVE)];
+        assert_eq!(take(&mut window, &life), 3);
+    }
+    assert!(window.steps.is_empty() && window.contents.is_empty());
+}
+
+#[test]
+fn what_an_earlier_process_may_have_begun_is_never_left_out() {
+    let mut window = Window::new(true);
+    let life = [record(NODE, "j", make()), record(NODE, "j", REMOVE)];
+    assert_eq!(take(&mut window, &life), 1, "the removal starts a window of its own");
+}
+
+#[test]
+fn a_name_touched_twice_ends_the_window() {
+    for second in [make(), REMOVE, rename("c"), Op::Link { to: b"d" }] {
+        let mut window = Window::new(false);
+        let other = NodeId(41);
+        let frames = [record(NODE, "a", rename("b")), record(other, "b", second)];
+        assert_eq!(take(&mut window, &frames), 1, "{second:?}");
+    }
+}
+
+#[test]
+fn a_directory_is_not_renamed_over_what_the_window_knows_below_it() {
+    let write = Op::Write { offset: 0, bytes: 8 };
+    for first in [make(), write, REMOVE] {
+        let mut window = Window::new(false);
+        let frames = [record(NODE, "d/x", first), record(NodeId(50), "d", rename("e"))];
+        assert_eq!(take(&mut window, &frames), 1, "{first:?}");
+    }
+}
+
+#[test]
+fn bytes_follow_their_file_to_its_new_name() {
+    let mut window = Window::new(false);
+    let write = Op::Write { offset: 0, bytes: 8 };
+    let frames =
+        [record(NODE, "a", write), record(NODE, "a", rename("b")), record(NODE, "b", write)];
+    assert_eq!(take(&mut window, &frames), 3);
+    let contents = &window.contents[&NODE];
+    assert_eq!(contents.path, b"b");
+    let at: Vec<_> = contents.extents.iter().map(|piece| piece.at).collect();
+    assert_eq!(at, [Lsn(3100)], "the newer write hides the older");
+}
+
+#[test]
+fn one_frame_that_touches_a_name_twice_gets_a_barrier() {
+    let mut window = Window::new(false);
+    let away = record(NODE, "t", rename(".holdfast/40-0"));
+    let onto = record(NodeId(41), "s", rename("t"));
+    assert!(window.take(Lsn(8), &[(away, Lsn(8)), (onto, Lsn(8))]));
+    assert_eq!(window.steps.len(), 3);
+    assert_eq!(window.steps[1], Step::Barrier);
+}
+
+#[test]
+fn a_file_cut_short_and_grown_again_has_zeros_between() {
+    let mut window = Window::new(false);
+    let size = |size_bytes| Op::SetSize { size_bytes };
+    let write = Op::Write { offset: 100, bytes: 10 };
+    let frames =
+        [record(NODE, "a", size(10)), record(NODE, "a", write), record(NODE, "a", size(50))];
+    assert_eq!(take(&mut window, &frames), 3);
+    let contents = &window.contents[&NODE];
+    assert_eq!((contents.cut_bytes, contents.size_bytes), (Some(10), Some(50)));
+    assert!(contents.extents.is_empty());
+    assert_eq!(contents.end_bytes(), 50);
+}

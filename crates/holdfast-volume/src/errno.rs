@@ -1,0 +1,45 @@
+//! Error numbers.
+//!
+//! Promise: the numbers of Linux, by name, and the number behind an I/O error.
+//! Never: interprets one.
+
+use std::io;
+
+use crate::tree::Errno;
+
+impl Errno {
+    /// The name must not be changed.
+    pub const PERM: Errno = Errno(1);
+    /// No such name or node.
+    pub const NOENT: Errno = Errno(2);
+    /// The log or the home failed.
+    pub const IO: Errno = Errno(5);
+    /// The name is taken.
+    pub const EXIST: Errno = Errno(17);
+    /// Not a directory.
+    pub const NOTDIR: Errno = Errno(20);
+    /// A directory.
+    pub const ISDIR: Errno = Errno(21);
+    /// The arguments make no sense.
+    pub const INVAL: Errno = Errno(22);
+    /// The file would be too large.
+    pub const FBIG: Errno = Errno(27);
+    /// No room on the home.
+    pub const NOSPC: Errno = Errno(28);
+    /// The home is read-only.
+    pub const ROFS: Errno = Errno(30);
+    /// The path is too long.
+    pub const NAMETOOLONG: Errno = Errno(36);
+    /// The volume does not do this.
+    pub const NOSYS: Errno = Errno(38);
+    /// The directory has names in it.
+    pub const NOTEMPTY: Errno = Errno(39);
+    /// The node is unknown.
+    pub const STALE: Errno = Errno(116);
+}
+
+impl From<io::Error> for Errno {
+    fn from(error: io::Error) -> Errno {
+        Errno(error.raw_os_error().unwrap_or(Errno::IO.0))
+    }
+}

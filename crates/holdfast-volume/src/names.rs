@@ -1,0 +1,435 @@
+//! The names of a volume: which name stands for which node, now and on the home.
+//!
+//! A directory is read from the home when it is first touched; from then on memory is the truth
+//! about it. The home lags behind by what is not applied yet, so a node has its places in the tree
+//! of today and one place in the tree of the home.
+//!
+//! Promise: a path made here is the path at this moment of the log; a home path is where the home
+//! has the node at this moment of cleaning.
+//! Never: logs, or changes the home.
+
+mod children;
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use holdfast_io::{Files, Kind, Metadata};
+
+pub(crate) use children::{Child, Children};
+
+use crate::node::{Node, attributes_of};
+use crate::roster::{Entry as RosterEntry, Known};
+use crate::tree::{Errno, NodeId, ROOT};
+
+/// Where the home keeps files that have no name but are still open.
+pub(crate) const ORPHANS_NAME: &[u8] = b".holdfast";
+/// The directory of that name. Programs cannot see it.
+pub(crate) const ORPHANS: NodeId = NodeId(2);
+/// The first number for other nodes.
+const FIRST_FREE: u64 = 16;
+/// Longest path the log and the home are asked for.
+const PATH_BYTES_MAX: usize = 4000;
+
+/// A name in a directory.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Place {
+    pub(crate) parent: NodeId,
+    pub(crate) name: Box<[u8]>,
+}
+
+/// A node and where it stands.
+pub(crate) struct Entry {
+    pub(crate) node: Arc<Node>,
+    pub(crate) kind: Kind,
+    /// Its names of today; more than one for hard links.
+    pub(crate) places: Vec<Place>,
+    /// Its name on the home, if the home has it.
+    pub(crate) home: Option<Place>,
+    /// The names in it, once read.
+    pub(crate) children: Option<Children>,
+}
+
+/// All names known to this process.
+pub(crate) struct Names {
+    entries: HashMap<NodeId, Entry>,
+    /// Numbers given to inodes of the home, so that hard links share one.
+    by_home_inode: HashMap<u64, NodeId>,
+    /// Nodes that the log names by path: a directory read while the log is replayed must give them
+    /// the numbers they have there.
+    mentioned: HashMap<Vec<u8>, NodeId>,
+    /// What the roster knows and nobody has asked for yet.
+    known: Known,
+    /// The same, by name.
+    known_by_place: HashMap<Place, NodeId>,
+    next: u64,
+}
+
+impl Names {
+    /// The tree of a home, with the nodes that an earlier process told of. `next_free` is above
+    /// every number in the log.
+    pub(crate) fn new(root: &Metadata, known: Known, next_free: u64) -> Names {
+        let highest = known.keys().map(|node| node.0 + 1).max().unwrap_or(0);
+        let known_by_place = known
+            .iter()
+            .flat_map(|(node, places)| places.iter().map(|place| (place.clone(), *node)))
+            .collect();
+        let mut names = Names {
+            entries: HashMap::new(),
+            by_home_inode: HashMap::new(),
+            mentioned: HashMap::new(),
+            known,
+            known_by_place,
+            next: next_free.max(highest).max(FIRST_FREE),
+        };
+        let root_node = Node::from_home(ROOT, root, Vec::new());
+        root_node.remember();
+        names.put(Arc::new(root_node), Kind::Directory, None, None);
+        let orphans = Metadata { mode: 0o700, ..*root };
+        let orphans_node = Node::from_home(ORPHANS, &orphans, Vec::new());
+        orphans_node.remember();
+        let place = Place { parent: ROOT, name: ORPHANS_NAME.into() };
+        let place = Some(place);
+        names.put(Arc::new(orphans_node), Kind::Directory, place.clone(), place);
+        names
+    }
+
+    /// Adds a node.
+    pub(crate) fn put(
+        &mut self,
+        node: Arc<Node>,
+        kind: Kind,
+        place: Option<Place>,
+        home: Option<Place>,
+    ) {
+        let places = place.into_iter().collect();
+        self.entries.insert(node.id, Entry { node, kind, places, home, children: None });
+    }
+
+    /// While the log is replayed: which node it means by which path. Empty afterwards.
+    pub(crate) fn mention(&mut self, mentioned: HashMap<Vec<u8>, NodeId>) {
+        self.mentioned = mentioned;
+    }
+
+    /// A number never given before.
+    pub(crate) fn new_id(&mut self) -> NodeId {
+        self.next += 1;
+        NodeId(self.next - 1)
+    }
+
+    pub(crate) fn entry(&self, node: NodeId) -> Option<&Entry> {
+        self.entries.get(&node)
+    }
+
+    pub(crate) fn entry_mut(&mut self, node: NodeId) -> Option<&mut Entry> {
+        self.entries.get_mut(&node)
+    }
+
+    /// True if an earlier process told of a node that has not been asked for yet.
+    pub(crate) fn is_known(&self, node: NodeId) -> bool {
+        self.known.contains_key(&node)
+    }
+
+    /// The path of a node today. `ENOENT` if it has no name any more.
+    pub(crate) fn path(&self, node: NodeId) -> Result<Vec<u8>, Errno> {
+        self.path_by(node, |entry| entry.places.first()).ok_or(Errno::NOENT)
+    }
+
+    /// The path that `name` in `directory` has today.
+    pub(crate) fn path_in(&self, directory: NodeId, name: &[u8]) -> Result<Vec<u8>, Errno> {
+        let mut path = self.path(directory)?;
+        join(&mut path, name);
+        if path.len() > PATH_BYTES_MAX {
+            return Err(Errno::NAMETOOLONG);
+        }
+        Ok(path)
+    }
+
+    /// Where the home has the node.
+    pub(crate) fn home_path(&self, node: NodeId) -> Option<PathBuf> {
+        self.path_by(node, |entry| entry.home.as_ref()).map(to_path)
+    }
+
+    /// Where the home has, or would have, a place.
+    pub(crate) fn home_path_of(&self, place: &Place) -> Option<PathBuf> {
+        let mut path = self.path_by(place.parent, |entry| entry.home.as_ref())?;
+        join(&mut path, &place.name);
+        Some(to_path(path))
+    }
+
+    fn path_by(&self, node: NodeId, step: impl Fn(&Entry) -> Option<&Place>) -> Option<Vec<u8>> {
+        let mut names: Vec<&[u8]> = Vec::new();
+        let mut at = node;
+        while at != ROOT {
+            let place = step(self.entries.get(&at)?)?;
+            names.push(&place.name);
+            at = place.parent;
+        }
+        names.reverse();
+        Some(names.join(&b'/'))
+    }
+
+    /// The names in a directory, read from the home if this is the first time.
+    pub(crate) fn load(&mut self, home: &dyn Files, directory: NodeId) -> Result<(), Errno> {
+        let entry = self.entry(directory).ok_or(Errno::STALE)?;
+        if entry.kind != Kind::Directory {
+            return Err(Errno::NOTDIR);
+        }
+        if entry.children.is_some() {
+            return Ok(());
+        }
+        let listing = match self.home_path(directory) {
+            Some(path) => read_dir_or_nothing(home, &path)?,
+            None => Vec::new(),
+        };
+        let mut children = Children::default();
+        for item in listing {
+            if directory == ROOT && item.name == ORPHANS_NAME {
+                continue;
+            }
+            let node = self.number_of(directory, &item.name, item.inode);
+            children.put(Child { name: item.name.into(), kind: item.kind, node });
+        }
+        self.entries.get_mut(&directory).expect("looked up above").children = Some(children);
+        Ok(())
+    }
+
+    fn number_of(&mut self, directory: NodeId, name: &[u8], inode: u64) -> NodeId {
+        let place = Place { parent: directory, name: name.into() };
+        let mentioned = match self.mentioned.is_empty() {
+            true => None,
+            false => self.path_in(directory, name).ok().and_then(|path| self.mentioned.get(&path)),
+        };
+        if let Some(node) = mentioned.or_else(|| self.known_by_place.get(&place)) {
+            self.by_home_inode.insert(inode, *node);
+            return *node;
+        }
+        if let Some(node) = self.by_home_inode.get(&inode) {
+            return *node;
+        }
+        let node = self.new_id();
+        self.by_home_inode.insert(inode, node);
+        node
+    }
+
+    /// True if the names in a directory are known.
+    pub(crate) fn is_loaded(&self, directory: NodeId) -> bool {
+        self.entry(directory).is_some_and(|entry| entry.children.is_some())
+    }
+
+    /// A name in a loaded directory.
+    pub(crate) fn child(&self, directory: NodeId, name: &[u8]) -> Option<&Child> {
+        self.entry(directory)?.children.as_ref()?.get(name)
+    }
+
+    /// `name` in a loaded directory stands for `node` from now on.
+    pub(crate) fn bind(&mut self, directory: NodeId, name: &[u8], kind: Kind, node: NodeId) {
+        let place = Place { parent: directory, name: name.into() };
+        if let Some(children) = self.children_mut(directory) {
+            children.put(Child { name: name.into(), kind, node });
+        }
+        if let Some(entry) = self.entries.get_mut(&node)
+            && !entry.places.contains(&place)
+        {
+            entry.places.push(place);
+        }
+    }
+
+    /// `name` in a loaded directory stands for nothing from now on.
+    pub(crate) fn unbind(&mut self, directory: NodeId, name: &[u8]) {
+        let removed = self.children_mut(directory).and_then(|children| children.remove(name));
+        let place = Place { parent: directory, name: name.into() };
+        self.known_by_place.remove(&place);
+        if let Some(entry) = removed.and_then(|child| self.entries.get_mut(&child.node)) {
+            entry.places.retain(|other| *other != place);
+        }
+    }
+
+    fn children_mut(&mut self, directory: NodeId) -> Option<&mut Children> {
+        self.entries.get_mut(&directory)?.children.as_mut()
+    }
+
+    /// The node behind a name of a loaded directory, read from the home if need be.
+    pub(crate) fn open_child(
+        &mut self,
+        home: &dyn Files,
+        directory: NodeId,
+        name: &[u8],
+    ) -> Result<Arc<Node>, Errno> {
+        let child = self.child(directory, name).ok_or(Errno::NOENT)?;
+        let (id, kind) = (child.node, child.kind);
+        let place = Place { parent: directory, name: name.into() };
+        if let Some(entry) = self.entries.get_mut(&id) {
+            if !entry.places.contains(&place) {
+                entry.places.push(place);
+            }
+            return Ok(entry.node.clone());
+        }
+        if self.known.contains_key(&id) {
+            return self.revive(home, id);
+        }
+        let path = self.home_path_of(&place).ok_or(Errno::STALE)?;
+        let node = Arc::new(read_node(home, id, &path)?);
+        self.put(node.clone(), kind, Some(place.clone()), Some(place));
+        Ok(node)
+    }
+
+    /// A node that an earlier process told of, read from the home.
+    pub(crate) fn revive(&mut self, home: &dyn Files, id: NodeId) -> Result<Arc<Node>, Errno> {
+        let places = self.known.get(&id).cloned().ok_or(Errno::STALE)?;
+        for place in &places {
+            if self.entry(place.parent).is_none() && self.is_known(place.parent) {
+                self.revive(home, place.parent)?;
+            }
+        }
+        let found = places.iter().find_map(|place| {
+            let path = self.home_path_of(place)?;
+            read_node(home, id, &path).ok().map(|node| (node, place.clone()))
+        });
+        let (node, place) = found.ok_or(Errno::STALE)?;
+        node.inherit();
+        let kind = node.body().attributes.kind;
+        Ok(self.adopt(Arc::new(node), kind, places, Some(place)))
+    }
+
+    /// Adds a node with the places that the roster knows for it.
+    pub(crate) fn adopt(
+        &mut self,
+        node: Arc<Node>,
+        kind: Kind,
+        places: Vec<Place>,
+        home: Option<Place>,
+    ) -> Arc<Node> {
+        self.known.remove(&node.id);
+        let entry = Entry { node: node.clone(), kind, places, home, children: None };
+        self.entries.insert(node.id, entry);
+        node
+    }
+
+    /// Adds a node that has just been made.
+    pub(crate) fn put_made(&mut self, node: Arc<Node>, kind: Kind, parent: NodeId, name: &[u8]) {
+        let id = node.id;
+        self.put(node, kind, None, None);
+        if kind == Kind::Directory {
+            self.entries.get_mut(&id).expect("put above").children = Some(Children::default());
+        }
+        self.bind(parent, name, kind, id);
+    }
+
+    /// True if `directory` is `ancestor` or below it.
+    pub(crate) fn is_within(&self, directory: NodeId, ancestor: NodeId) -> bool {
+        let mut at = directory;
+        loop {
+            if at == ancestor {
+                return true;
+            }
+            match self.entry(at).and_then(|entry| entry.places.first()) {
+                Some(place) if at != ROOT => at = place.parent,
+                _ => return false,
+            }
+        }
+    }
+
+    /// The node has no name any more.
+    pub(crate) fn forget_places(&mut self, node: NodeId) {
+        if let Some(entry) = self.entries.get_mut(&node) {
+            entry.places.clear();
+        }
+    }
+
+    /// The home has the node at `path`, in the directory `parent`, from now on.
+    pub(crate) fn moved_home(&mut self, node: NodeId, parent: NodeId, path: &[u8]) {
+        let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+        if let Some(entry) = self.entries.get_mut(&node) {
+            entry.home = Some(Place { parent, name: name.into() });
+        }
+    }
+
+    /// The home no longer has the node at `path`; perhaps it has it elsewhere.
+    pub(crate) fn left_home(&mut self, home: &dyn Files, node: NodeId, path: &[u8]) {
+        let path = to_path(path.to_vec());
+        if self.home_path(node).is_none_or(|known| known != path) {
+            return;
+        }
+        let Some(entry) = self.entries.get(&node) else { return };
+        let other = entry.places.iter().find(|place| {
+            self.home_path_of(place).is_some_and(|path| home.metadata(&path).is_ok())
+        });
+        let other = other.cloned();
+        self.entries.get_mut(&node).expect("looked up above").home = other;
+    }
+
+    /// The node is here: the roster's knowledge of it has served.
+    pub(crate) fn forget_known(&mut self, node: NodeId) {
+        self.known.remove(&node);
+    }
+
+    /// The places that the roster knows for a node.
+    pub(crate) fn known_places(&self, node: NodeId) -> Option<&Vec<Place>> {
+        self.known.get(&node)
+    }
+
+    /// Drops a node that nobody remembers and that the home has just as memory does.
+    pub(crate) fn drop_if_clean(&mut self, id: NodeId) -> bool {
+        let Some(entry) = self.entries.get(&id) else { return false };
+        let settled = match entry.places.as_slice() {
+            [] => true,
+            [place] => entry.home.as_ref() == Some(place),
+            _ => false,
+        };
+        let clean = !entry.node.is_remembered()
+            && !entry.node.is_open()
+            && entry.children.is_none()
+            && settled
+            && entry.node.body().extents.is_empty();
+        if clean && id != ROOT && id != ORPHANS {
+            self.entries.remove(&id);
+        }
+        clean
+    }
+
+    /// What a roster must hold now.
+    pub(crate) fn roster(&self) -> Vec<RosterEntry> {
+        let live = self.entries.values().filter(|entry| entry.node.is_remembered());
+        let live = live.flat_map(|entry| entry.places.iter().map(|place| (entry.node.id, place)));
+        let known = self.known.iter();
+        let known = known.flat_map(|(node, places)| places.iter().map(|place| (*node, place)));
+        live.chain(known)
+            .filter(|(node, _)| *node != ORPHANS)
+            .map(|(node, place)| RosterEntry::Bind(node, place.clone()))
+            .collect()
+    }
+}
+
+/// Reads a node from the home.
+pub(crate) fn read_node(home: &dyn Files, id: NodeId, path: &Path) -> Result<Node, Errno> {
+    let metadata = home.metadata(path)?;
+    let target = match metadata.kind {
+        Kind::Symlink => home.read_link(path)?,
+        _ => Vec::new(),
+    };
+    debug_assert_eq!(attributes_of(id, &metadata).node, id);
+    Ok(Node::from_home(id, &metadata, target))
+}
+
+fn read_dir_or_nothing(home: &dyn Files, path: &Path) -> Result<Vec<holdfast_io::DirEntry>, Errno> {
+    match home.read_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        listing => Ok(listing?),
+    }
+}
+
+fn join(path: &mut Vec<u8>, name: &[u8]) {
+    if !path.is_empty() {
+        path.push(b'/');
+    }
+    path.extend_from_slice(name);
+}
+
+/// A path as the file system calls take it.
+pub(crate) fn to_path(bytes: Vec<u8>) -> PathBuf {
+    PathBuf::from(OsStr::from_bytes(&bytes))
+}

@@ -1,0 +1,191 @@
+//! One inode of a volume as memory has it.
+//!
+//! Promise: attributes are what was acknowledged last; extents and the valid part of the home file
+//! together give every byte.
+//! Never: knows where the node stands in the tree.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use holdfast_io::{Change, Metadata, OpenFile};
+use holdfast_log::Lsn;
+
+use crate::extents::Extents;
+use crate::recent::Recent;
+use crate::tree::{Attributes, NodeId};
+
+/// An inode.
+pub(crate) struct Node {
+    pub(crate) id: NodeId,
+    /// How often a front end was told of it and has not forgotten it.
+    remembered: AtomicU64,
+    /// How many opens are not closed.
+    opens: AtomicU64,
+    /// An earlier process told of it: both counts are lower bounds until it is forgotten.
+    inherited: AtomicBool,
+    /// The file on the home, kept while somebody has the node open.
+    file: Mutex<Option<Arc<dyn OpenFile>>>,
+    body: RwLock<Body>,
+}
+
+/// The part of a node that its lock guards.
+pub(crate) struct Body {
+    pub(crate) attributes: Attributes,
+    /// Where a symbolic link leads.
+    pub(crate) target: Vec<u8>,
+    /// Bytes that stand in the log and not yet in the home.
+    pub(crate) extents: Extents,
+    /// The home file counts up to here; behind it, what is in no extent is zero.
+    pub(crate) home_valid_bytes: u64,
+    /// Where the last record that made the home file count for less stands.
+    pub(crate) cut_at: Lsn,
+    /// Where the last record of this node stands.
+    pub(crate) last: Lsn,
+    /// What was written last, to log only what differs.
+    pub(crate) recent: Recent,
+}
+
+impl Body {
+    /// The file ends at `size_bytes` from the record at `at` on.
+    pub(crate) fn resize(&mut self, size_bytes: u64, at: Lsn) {
+        if size_bytes < self.attributes.size_bytes {
+            self.extents.cut(size_bytes);
+            self.recent.forget();
+            if size_bytes < self.home_valid_bytes {
+                self.home_valid_bytes = size_bytes;
+                self.cut_at = at;
+            }
+        }
+        self.attributes.size_bytes = size_bytes;
+    }
+
+    /// The contents changed.
+    pub(crate) fn touch(&mut self, at_ns: i64, at: Lsn) {
+        self.attributes.modified_ns = at_ns;
+        self.attributes.changed_ns = at_ns;
+        self.last = at;
+    }
+
+    /// Attributes changed.
+    pub(crate) fn change(&mut self, change: &Change, at_ns: i64, at: Lsn) {
+        let attributes = &mut self.attributes;
+        attributes.mode = change.mode.unwrap_or(attributes.mode);
+        attributes.uid = change.uid.unwrap_or(attributes.uid);
+        attributes.gid = change.gid.unwrap_or(attributes.gid);
+        attributes.accessed_ns = change.accessed_ns.unwrap_or(attributes.accessed_ns);
+        attributes.modified_ns = change.modified_ns.unwrap_or(attributes.modified_ns);
+        attributes.changed_ns = at_ns;
+        self.last = at;
+    }
+
+    /// Everything below `upto` is in the home.
+    pub(crate) fn applied(&mut self, upto: Lsn) {
+        self.extents.drop_below(upto);
+        if self.cut_at < upto {
+            self.home_valid_bytes = u64::MAX;
+        }
+    }
+}
+
+impl Node {
+    /// A node that the home has.
+    pub(crate) fn from_home(id: NodeId, metadata: &Metadata, target: Vec<u8>) -> Node {
+        Node::new(attributes_of(id, metadata), target, u64::MAX)
+    }
+
+    /// A node that only the log has.
+    pub(crate) fn from_log(attributes: Attributes, target: Vec<u8>) -> Node {
+        Node::new(attributes, target, 0)
+    }
+
+    fn new(attributes: Attributes, target: Vec<u8>, home_valid_bytes: u64) -> Node {
+        Node {
+            id: attributes.node,
+            remembered: AtomicU64::new(0),
+            opens: AtomicU64::new(0),
+            inherited: AtomicBool::new(false),
+            file: Mutex::new(None),
+            body: RwLock::new(Body {
+                attributes,
+                target,
+                extents: Extents::default(),
+                home_valid_bytes,
+                cut_at: Lsn(0),
+                last: Lsn(0),
+                recent: Recent::default(),
+            }),
+        }
+    }
+
+    pub(crate) fn body(&self) -> RwLockReadGuard<'_, Body> {
+        self.body.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn body_mut(&self) -> RwLockWriteGuard<'_, Body> {
+        self.body.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn file(&self) -> MutexGuard<'_, Option<Arc<dyn OpenFile>>> {
+        self.file.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// An earlier process may have told of the node and opened it.
+    pub(crate) fn inherit(&self) {
+        self.inherited.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn remember(&self) {
+        self.remembered.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Takes back `count` remembrances.
+    pub(crate) fn forget(&self, count: u64) {
+        let left = |known: u64| Some(known.saturating_sub(count));
+        let _ = self.remembered.fetch_update(Ordering::Relaxed, Ordering::Relaxed, left);
+        if self.inherited.swap(false, Ordering::Relaxed) {
+            // The kernel forgets an inode all at once, so the counts of this process are in it.
+            self.remembered.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// True while a front end may still ask for the node by number.
+    pub(crate) fn is_remembered(&self) -> bool {
+        self.remembered.load(Ordering::Relaxed) > 0 || self.inherited.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn opened(&self) {
+        self.opens.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// One user less; the last one lets go of the home file.
+    pub(crate) fn closed(&self) {
+        let less = |opens: u64| Some(opens.saturating_sub(1));
+        let before = self.opens.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        if before.unwrap_or(0) <= 1 {
+            *self.file() = None;
+        }
+    }
+
+    /// True while a program may have it open.
+    pub(crate) fn is_open(&self) -> bool {
+        self.opens.load(Ordering::Relaxed) > 0 || self.inherited.load(Ordering::Relaxed)
+    }
+}
+
+/// The attributes of what the home has.
+pub(crate) fn attributes_of(node: NodeId, metadata: &Metadata) -> Attributes {
+    Attributes {
+        node,
+        kind: metadata.kind,
+        mode: metadata.mode,
+        uid: metadata.uid,
+        gid: metadata.gid,
+        size_bytes: metadata.size_bytes,
+        allocated_bytes: metadata.allocated_bytes,
+        links: metadata.links,
+        rdev: metadata.rdev,
+        accessed_ns: metadata.accessed_ns,
+        modified_ns: metadata.modified_ns,
+        changed_ns: metadata.changed_ns,
+    }
+}

@@ -1,0 +1,210 @@
+//! Reading: names, attributes, bytes.
+//!
+//! Promise: everything acknowledged is seen, whether the home has it or only the log.
+//! Never: changes the home or the log.
+
+use std::sync::Arc;
+
+use holdfast_io::{Kind, OpenFile, OpenHow, Space};
+
+use crate::extents::Source;
+use crate::names::{Names, ORPHANS, ORPHANS_NAME, Place};
+use crate::node::{Body, Node};
+use crate::roster::Entry as RosterEntry;
+use crate::tree::{Attributes, Errno, Listed, NodeId, ROOT};
+use crate::volume::DirectoryVolume;
+
+impl DirectoryVolume {
+    pub(crate) fn find(&self, parent: NodeId, name: &[u8]) -> Result<Attributes, Errno> {
+        if let Some(attributes) = self.find_at_hand(parent, name)? {
+            return Ok(attributes);
+        }
+        self.node(parent)?;
+        let mut names = self.names_mut();
+        names.load(&*self.home, parent)?;
+        let node = names.open_child(&*self.home, parent, name)?;
+        self.remember(&names, &node, parent, name)?;
+        Ok(node.body().attributes)
+    }
+
+    /// The common case: the directory is read, and the name is missing or its node is here.
+    fn find_at_hand(&self, parent: NodeId, name: &[u8]) -> Result<Option<Attributes>, Errno> {
+        let names = self.names();
+        if !names.is_loaded(parent) {
+            return Ok(None);
+        }
+        let child = names.child(parent, name).ok_or(Errno::NOENT)?;
+        let Some(entry) = names.entry(child.node) else { return Ok(None) };
+        if !entry.node.is_remembered() {
+            return Ok(None);
+        }
+        entry.node.remember();
+        let attributes = entry.node.body().attributes;
+        Ok(Some(attributes))
+    }
+
+    /// A front end is told of the node under this name.
+    pub(crate) fn remember(
+        &self,
+        names: &Names,
+        node: &Node,
+        parent: NodeId,
+        name: &[u8],
+    ) -> Result<(), Errno> {
+        let place = Place { parent, name: name.into() };
+        self.note(names, &RosterEntry::Bind(node.id, place))?;
+        node.remember();
+        Ok(())
+    }
+
+    pub(crate) fn forget_node(&self, id: NodeId, count: u64) {
+        let Some(node) = self.names().entry(id).map(|entry| entry.node.clone()) else { return };
+        node.forget(count);
+        if node.is_remembered() {
+            return;
+        }
+        let mut names = self.names_mut();
+        // A full roster only means that the next front end knows one node too many.
+        let _ = self.note(&names, &RosterEntry::Drop(id));
+        let orphan = names.entry(id).and_then(|entry| entry.places.first());
+        let orphan = orphan.filter(|place| place.parent == ORPHANS).map(|place| place.name.clone());
+        if let Some(name) = orphan {
+            drop(names);
+            // Nobody can reach the file any more; if the log is full or broken it stays behind
+            // until the volume is detached.
+            let _ = self.remove_orphan(id, &name);
+            names = self.names_mut();
+        }
+        names.drop_if_clean(id);
+    }
+
+    pub(crate) fn attributes_of(&self, id: NodeId) -> Result<Attributes, Errno> {
+        let node = self.node(id)?;
+        let attributes = node.body().attributes;
+        Ok(attributes)
+    }
+
+    pub(crate) fn target_of(&self, id: NodeId) -> Result<Vec<u8>, Errno> {
+        let node = self.node(id)?;
+        let body = node.body();
+        if body.attributes.kind != Kind::Symlink {
+            return Err(Errno::INVAL);
+        }
+        Ok(body.target.clone())
+    }
+
+    pub(crate) fn read_bytes(
+        &self,
+        id: NodeId,
+        into: &mut [u8],
+        offset: u64,
+    ) -> Result<usize, Errno> {
+        let node = self.node(id)?;
+        let file = self.home_file(&node)?;
+        let body = node.body();
+        let left = body.attributes.size_bytes.saturating_sub(offset);
+        let length = into.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        let into = &mut into[..length];
+        if !body.extents.covers(offset, length as u64) {
+            self.read_home(file.as_deref(), &body, into, offset)?;
+        }
+        for piece in body.extents.within(offset, length as u64) {
+            let start = (piece.offset - offset) as usize;
+            let part = &mut into[start..start + piece.bytes as usize];
+            match piece.source {
+                Source::Log => self.log.copy_bytes(piece.at, part),
+                Source::Zeros | Source::Hole => part.fill(0),
+            }
+        }
+        Ok(length)
+    }
+
+    /// The home's part of a read; zeros where the home has nothing that counts.
+    fn read_home(
+        &self,
+        file: Option<&dyn OpenFile>,
+        body: &Body,
+        into: &mut [u8],
+        offset: u64,
+    ) -> Result<(), Errno> {
+        let counting = body.home_valid_bytes.saturating_sub(offset);
+        let counting = into.len().min(usize::try_from(counting).unwrap_or(usize::MAX));
+        let got = match file {
+            Some(file) => file.read_full_at(&mut into[..counting], offset)?,
+            None => 0,
+        };
+        into[got..].fill(0);
+        Ok(())
+    }
+
+    /// The home's file of a node, if the home has one. Kept open while the node is.
+    pub(crate) fn home_file(&self, node: &Node) -> Result<Option<Arc<dyn OpenFile>>, Errno> {
+        let mut kept = node.file();
+        if let Some(file) = &*kept {
+            return Ok(Some(file.clone()));
+        }
+        let names = self.names();
+        let Some(path) = names.home_path(node.id) else { return Ok(None) };
+        let how = OpenHow { write: true, ..OpenHow::default() };
+        let file = self.home.open(&path, how)?;
+        if node.is_open() {
+            *kept = Some(file.clone());
+        }
+        Ok(Some(file))
+    }
+
+    pub(crate) fn list_names(
+        &self,
+        directory: NodeId,
+        cookie: u64,
+        sink: &mut dyn FnMut(Listed<'_>) -> bool,
+    ) -> Result<(), Errno> {
+        self.node(directory)?;
+        if !self.names().is_loaded(directory) {
+            self.names_mut().load(&*self.home, directory)?;
+        }
+        let names = self.names();
+        let entry = names.entry(directory).ok_or(Errno::STALE)?;
+        let children = entry.children.as_ref().ok_or(Errno::NOTDIR)?;
+        for (cookie, child) in children.behind(cookie) {
+            let (name, kind, inode) = (&*child.name, child.kind, child.node.0);
+            if !sink(Listed { name, inode, kind, cookie }) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn space_left(&self) -> Result<Space, Errno> {
+        let space = self.home.space()?;
+        let waiting = self.waiting_bytes();
+        Ok(Space {
+            free_bytes: space.free_bytes.saturating_sub(waiting),
+            available_bytes: space.available_bytes.saturating_sub(waiting),
+            ..space
+        })
+    }
+
+    /// Bytes in the log that the home does not have yet.
+    pub(crate) fn waiting_bytes(&self) -> u64 {
+        let marks = self.log.marks();
+        marks.tail.since(marks.released)
+    }
+}
+
+/// Names that no program may use.
+pub(crate) fn check_name(parent: NodeId, name: &[u8]) -> Result<(), Errno> {
+    if name.is_empty() || name == b"." || name == b".." {
+        return Err(Errno::INVAL);
+    }
+    if name.len() > NAME_BYTES_MAX {
+        return Err(Errno::NAMETOOLONG);
+    }
+    if parent == ROOT && name == ORPHANS_NAME {
+        return Err(Errno::PERM);
+    }
+    Ok(())
+}
+
+/// Longest name, as on every Linux file system.
+const NAME_BYTES_MAX: usize = 255;

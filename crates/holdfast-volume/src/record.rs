@@ -1,0 +1,307 @@
+//! Records: one change of a file tree as bytes.
+//!
+//! Promise: what [`Record::encode`] wrote, [`decode`] gives back; anything else is a
+//! [`RecordFault`], never a panic. A record names its node by number, for a process that goes on
+//! after a crash, and by path, for a machine that starts from the disk alone. The path is the one
+//! the node had at that moment of the log, so a home that has everything before the record has
+//! the path too.
+//! Never: touches a file, or says what a change means.
+//!
+//! Every number is little endian. A record starts with its head:
+//!
+//! | offset | bytes | field |
+//! |-------:|------:|-------|
+//! | 0 | 1 | op |
+//! | 1 | 1 | kind of node (`Make`), flags elsewhere |
+//! | 2 | 2 | bytes of `path` |
+//! | 4 | 2 | bytes of `other` (second path, or target of a symbolic link) |
+//! | 6 | 2 | mask of the fields set (`Change`) |
+//! | 8 | 8 | node |
+//! | 16 | 8 | time, nanoseconds since 1970, UTC |
+//! | 24 | 8 | first argument: offset, size, mode and device |
+//! | 32 | 8 | second argument: bytes, owner and group |
+//! | 40 | 8 | directory of the new name (`Make`, `Rename`), else 0 |
+//! | 48 | | path, other, then the data of a `Write` |
+
+use holdfast_io::{Change, Kind};
+
+use crate::tree::NodeId;
+
+/// Bytes before the path.
+pub(crate) const HEAD_BYTES: usize = 48;
+
+/// One change. `at_ns` is the time it was acknowledged, nanoseconds since 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Record<'a> {
+    pub(crate) node: NodeId,
+    pub(crate) path: &'a [u8],
+    pub(crate) at_ns: i64,
+    pub(crate) op: Op<'a>,
+}
+
+/// What is done to the node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Op<'a> {
+    /// The bytes behind the record replace the range.
+    Write { offset: u64, bytes: u64 },
+    /// The range reads as zeros; a `hole` gives its room back.
+    Zero { offset: u64, bytes: u64, hole: bool },
+    /// The file ends here.
+    SetSize { size_bytes: u64 },
+    /// The range has room on the home.
+    Reserve { offset: u64, bytes: u64 },
+    /// Attributes change.
+    Change { change: Change },
+    /// The node comes to be, empty, under `path`, which is in the directory `parent`.
+    Make { parent: NodeId, kind: Kind, mode: u32, uid: u32, gid: u32, rdev: u64, target: &'a [u8] },
+    /// The node gets a second name.
+    Link { to: &'a [u8] },
+    /// The name goes. `survivor` is another name of the same node, if one is known.
+    Remove { survivor: &'a [u8], last: bool },
+    /// The empty directory goes.
+    RemoveDir,
+    /// The name moves into the directory `parent`, and replaces what stood there.
+    Rename { parent: NodeId, to: &'a [u8] },
+}
+
+/// Why bytes are not a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordFault {
+    /// The payload ends inside a record.
+    Short,
+    /// No operation has this number.
+    UnknownOp(u8),
+    /// No kind of node has this number.
+    UnknownKind(u8),
+}
+
+const OP_WRITE: u8 = 1;
+const OP_ZERO: u8 = 2;
+const OP_SET_SIZE: u8 = 3;
+const OP_RESERVE: u8 = 4;
+const OP_CHANGE: u8 = 5;
+const OP_MAKE: u8 = 6;
+const OP_LINK: u8 = 7;
+const OP_REMOVE: u8 = 8;
+const OP_REMOVE_DIR: u8 = 9;
+const OP_RENAME: u8 = 10;
+
+const SET_MODE: u16 = 1;
+const SET_UID: u16 = 2;
+const SET_GID: u16 = 4;
+const SET_ACCESSED: u16 = 8;
+const SET_MODIFIED: u16 = 16;
+
+/// The fixed part of a record, as stored.
+#[derive(Default)]
+struct Head {
+    op: u8,
+    detail: u8,
+    mask: u16,
+    first: u64,
+    second: u64,
+    parent: u64,
+}
+
+impl Record<'_> {
+    /// Appends the record, without the data of a `Write`, to `out`.
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        let (head, other) = self.op.head();
+        out.reserve(HEAD_BYTES + self.path.len() + other.len());
+        out.extend_from_slice(&[head.op, head.detail]);
+        out.extend_from_slice(&length_u16(self.path));
+        out.extend_from_slice(&length_u16(other));
+        out.extend_from_slice(&head.mask.to_le_bytes());
+        out.extend_from_slice(&self.node.0.to_le_bytes());
+        out.extend_from_slice(&self.at_ns.to_le_bytes());
+        out.extend_from_slice(&head.first.to_le_bytes());
+        out.extend_from_slice(&head.second.to_le_bytes());
+        out.extend_from_slice(&head.parent.to_le_bytes());
+        out.extend_from_slice(self.path);
+        out.extend_from_slice(other);
+        if let Op::Change { change } = &self.op {
+            encode_times(change, out);
+        }
+    }
+}
+
+/// The two times of a `Change` stand behind its path.
+fn encode_times(change: &Change, out: &mut Vec<u8>) {
+    out.extend_from_slice(&change.accessed_ns.unwrap_or(0).to_le_bytes());
+    out.extend_from_slice(&change.modified_ns.unwrap_or(0).to_le_bytes());
+}
+
+fn length_u16(bytes: &[u8]) -> [u8; 2] {
+    let length = u16::try_from(bytes.len()).expect("the tree refuses paths of 64 KiB and more");
+    length.to_le_bytes()
+}
+
+impl<'a> Op<'a> {
+    fn head(&self) -> (Head, &'a [u8]) {
+        let head = |op| Head { op, ..Head::default() };
+        match *self {
+            Op::Write { offset, bytes } => {
+                (Head { first: offset, second: bytes, ..head(OP_WRITE) }, &[])
+            }
+            Op::Zero { offset, bytes, hole } => {
+                let detail = u8::from(hole);
+                (Head { detail, first: offset, second: bytes, ..head(OP_ZERO) }, &[])
+            }
+            Op::SetSize { size_bytes } => (Head { first: size_bytes, ..head(OP_SET_SIZE) }, &[]),
+            Op::Reserve { offset, bytes } => {
+                (Head { first: offset, second: bytes, ..head(OP_RESERVE) }, &[])
+            }
+            Op::Change { change } => (change_head(&change), &[]),
+            Op::Make { parent, kind, mode, uid, gid, rdev, target } => {
+                let first = u64::from(mode) | rdev << 32;
+                let second = u64::from(uid) | u64::from(gid) << 32;
+                let (detail, parent) = (kind_number(kind), parent.0);
+                (Head { detail, first, second, parent, ..head(OP_MAKE) }, target)
+            }
+            Op::Link { to } => (head(OP_LINK), to),
+            Op::Remove { survivor, last } => {
+                (Head { detail: u8::from(last), ..head(OP_REMOVE) }, survivor)
+            }
+            Op::RemoveDir => (head(OP_REMOVE_DIR), &[]),
+            Op::Rename { parent, to } => (Head { parent: parent.0, ..head(OP_RENAME) }, to),
+        }
+    }
+}
+
+fn change_head(change: &Change) -> Head {
+    let bit = |set: bool, bit: u16| if set { bit } else { 0 };
+    Head {
+        op: OP_CHANGE,
+        mask: bit(change.mode.is_some(), SET_MODE)
+            | bit(change.uid.is_some(), SET_UID)
+            | bit(change.gid.is_some(), SET_GID)
+            | bit(change.accessed_ns.is_some(), SET_ACCESSED)
+            | bit(change.modified_ns.is_some(), SET_MODIFIED),
+        first: u64::from(change.mode.unwrap_or(0)),
+        second: u64::from(change.uid.unwrap_or(0)) | u64::from(change.gid.unwrap_or(0)) << 32,
+        ..Head::default()
+    }
+}
+
+pub(crate) fn kind_number(kind: Kind) -> u8 {
+    match kind {
+        Kind::File => 1,
+        Kind::Directory => 2,
+        Kind::Symlink => 3,
+        Kind::Fifo => 4,
+        Kind::Socket => 5,
+        Kind::CharDevice => 6,
+        Kind::BlockDevice => 7,
+    }
+}
+
+pub(crate) fn kind_from(number: u8) -> Option<Kind> {
+    Some(match number {
+        1 => Kind::File,
+        2 => Kind::Directory,
+        3 => Kind::Symlink,
+        4 => Kind::Fifo,
+        5 => Kind::Socket,
+        6 => Kind::CharDevice,
+        7 => Kind::BlockDevice,
+        _ => return None,
+    })
+}
+
+/// Takes `count` bytes off the front.
+pub(crate) fn take<'a>(bytes: &mut &'a [u8], count: usize) -> Option<&'a [u8]> {
+    let (front, rest) = bytes.split_at_checked(count)?;
+    *bytes = rest;
+    Some(front)
+}
+
+pub(crate) fn take_u16(bytes: &mut &[u8]) -> Option<u16> {
+    Some(u16::from_le_bytes(take(bytes, 2)?.try_into().ok()?))
+}
+
+pub(crate) fn take_u64(bytes: &mut &[u8]) -> Option<u64> {
+    Some(u64::from_le_bytes(take(bytes, 8)?.try_into().ok()?))
+}
+
+/// A decoded record and where the data of a `Write` starts in the payload.
+pub(crate) type Decoded<'a> = (Record<'a>, usize);
+
+/// Decodes all records of a frame's payload.
+pub(crate) fn decode(payload: &[u8]) -> impl Iterator<Item = Result<Decoded<'_>, RecordFault>> {
+    let mut rest = payload;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let decoded = decode_one(&mut rest, payload.len());
+        if decoded.is_err() {
+            rest = &[];
+        }
+        Some(decoded)
+    })
+}
+
+fn decode_one<'a>(rest: &mut &'a [u8], total: usize) -> Result<Decoded<'a>, RecordFault> {
+    let short = RecordFault::Short;
+    let head = take(rest, 2).ok_or(short)?;
+    let (op, detail) = (head[0], head[1]);
+    let path_bytes = usize::from(take_u16(rest).ok_or(short)?);
+    let other_bytes = usize::from(take_u16(rest).ok_or(short)?);
+    let mask = take_u16(rest).ok_or(short)?;
+    let node = NodeId(take_u64(rest).ok_or(short)?);
+    let at_ns = take_u64(rest).ok_or(short)?.cast_signed();
+    let first = take_u64(rest).ok_or(short)?;
+    let second = take_u64(rest).ok_or(short)?;
+    let parent = take_u64(rest).ok_or(short)?;
+    let path = take(rest, path_bytes).ok_or(short)?;
+    let other = take(rest, other_bytes).ok_or(short)?;
+    let head = Head { op, detail, mask, first, second, parent };
+    let op = decode_op(&head, other, rest)?;
+    let data_at = total - rest.len();
+    if let Op::Write { bytes, .. } = op {
+        let bytes = usize::try_from(bytes).map_err(|_| short)?;
+        take(rest, bytes).ok_or(short)?;
+    }
+    Ok((Record { node, path, at_ns, op }, data_at))
+}
+
+fn decode_op<'a>(head: &Head, other: &'a [u8], rest: &mut &'a [u8]) -> Result<Op<'a>, RecordFault> {
+    let (first, second) = (head.first, head.second);
+    Ok(match head.op {
+        OP_WRITE => Op::Write { offset: first, bytes: second },
+        OP_ZERO => Op::Zero { offset: first, bytes: second, hole: head.detail != 0 },
+        OP_SET_SIZE => Op::SetSize { size_bytes: first },
+        OP_RESERVE => Op::Reserve { offset: first, bytes: second },
+        OP_CHANGE => Op::Change { change: decode_change(head, rest).ok_or(RecordFault::Short)? },
+        OP_MAKE => Op::Make {
+            parent: NodeId(head.parent),
+            kind: kind_from(head.detail).ok_or(RecordFault::UnknownKind(head.detail))?,
+            mode: first as u32,
+            rdev: first >> 32,
+            uid: second as u32,
+            gid: (second >> 32) as u32,
+            target: other,
+        },
+        OP_LINK => Op::Link { to: other },
+        OP_REMOVE => Op::Remove { survivor: other, last: head.detail != 0 },
+        OP_REMOVE_DIR => Op::RemoveDir,
+        OP_RENAME => Op::Rename { parent: NodeId(head.parent), to: other },
+        op => return Err(RecordFault::UnknownOp(op)),
+    })
+}
+
+fn decode_change(head: &Head, rest: &mut &[u8]) -> Option<Change> {
+    let accessed_ns = take_u64(rest)?.cast_signed();
+    let modified_ns = take_u64(rest)?.cast_signed();
+    let has = |bit: u16| head.mask & bit != 0;
+    Some(Change {
+        mode: has(SET_MODE).then_some(head.first as u32),
+        uid: has(SET_UID).then_some(head.second as u32),
+        gid: has(SET_GID).then_some((head.second >> 32) as u32),
+        accessed_ns: has(SET_ACCESSED).then_some(accessed_ns),
+        modified_ns: has(SET_MODIFIED).then_some(modified_ns),
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,396 @@
+//! Changing names.
+//!
+//! Promise: each change is one frame, so a rename that replaces is there wholly or not at all. A
+//! file that loses its last name while a program has it open goes on living among the orphans.
+//! Never: touches the home; a name is changed there when the cleaner comes to its frame.
+
+use std::sync::Arc;
+
+use holdfast_io::Kind;
+
+use crate::names::{Names, ORPHANS, Place};
+use crate::node::Node;
+use crate::read::check_name;
+use crate::record::{Op, Record};
+use crate::roster::Entry as RosterEntry;
+use crate::tree::{Attributes, Errno, NewNode, NodeId, RenameHow};
+use crate::volume::{DirectoryVolume, Stop};
+use crate::words;
+
+const SET_GROUP_ID: u32 = 0o2000;
+
+/// A name that is about to go: its node, and what is left of it.
+struct Leaving {
+    node: Arc<Node>,
+    place: Place,
+    path: Vec<u8>,
+    /// Another path of the node, if one is known.
+    survivor: Vec<u8>,
+    links: u32,
+    /// Where it goes on living, if a program has it open and this is its last name.
+    orphan: Option<Place>,
+}
+
+impl DirectoryVolume {
+    pub(crate) fn make_node(
+        &self,
+        parent: NodeId,
+        name: &[u8],
+        new: &NewNode<'_>,
+    ) -> Result<Attributes, Errno> {
+        check_name(parent, name)?;
+        self.node(parent)?;
+        self.with_room(|| {
+            let mut names = self.names_mut();
+            names.load(&*self.home, parent)?;
+            if names.child(parent, name).is_some() {
+                return Err(Errno::EXIST.into());
+            }
+            self.make_once(&mut names, parent, name, new)
+        })
+    }
+
+    fn make_once(
+        &self,
+        names: &mut Names,
+        parent: NodeId,
+        name: &[u8],
+        new: &NewNode<'_>,
+    ) -> Result<Attributes, Stop> {
+        self.space.admit(&*self.home, &*self.clock, 0, self.waiting_bytes())?;
+        let path = names.path_in(parent, name)?;
+        let above = names.entry(parent).ok_or(Errno::STALE)?.node.body().attributes;
+        let inherits = above.mode & SET_GROUP_ID != 0;
+        let gid = if inherits { above.gid } else { new.gid };
+        let keeps = inherits && new.kind == Kind::Directory;
+        let mode = if keeps { new.mode | SET_GROUP_ID } else { new.mode };
+        let id = names.new_id();
+        let at_ns = self.clock.utc_ns();
+        let NewNode { kind, uid, rdev, target, .. } = *new;
+        let op = Op::Make { parent, kind, mode, uid, gid, rdev, target };
+        let mut payload = Vec::new();
+        Record { node: id, path: &path, at_ns, op }.encode(&mut payload);
+        let appended = self.log_frame(1, &payload, &[])?;
+        let attributes = made(id, &op, at_ns).expect("the operation is Make");
+        let node = Arc::new(Node::from_log(attributes, target.to_vec()));
+        node.body_mut().last = appended.lsn;
+        names.put_made(node.clone(), kind, parent, name);
+        self.touch_directory(names, parent, at_ns, i64::from(kind == Kind::Directory));
+        self.remember(names, &node, parent, name)?;
+        Ok(attributes)
+    }
+
+    pub(crate) fn link_node(
+        &self,
+        id: NodeId,
+        parent: NodeId,
+        name: &[u8],
+    ) -> Result<Attributes, Errno> {
+        check_name(parent, name)?;
+        self.node(id)?;
+        self.node(parent)?;
+        self.with_room(|| {
+            let mut names = self.names_mut();
+            names.load(&*self.home, parent)?;
+            if names.child(parent, name).is_some() {
+                return Err(Errno::EXIST.into());
+            }
+            let entry = names.entry(id).ok_or(Errno::STALE)?;
+            let (node, kind) = (entry.node.clone(), entry.kind);
+            if kind == Kind::Directory {
+                return Err(Errno::PERM.into());
+            }
+            let (from, to) = (names.path(id)?, names.path_in(parent, name)?);
+            let at_ns = self.clock.utc_ns();
+            let mut payload = Vec::new();
+            Record { node: id, path: &from, at_ns, op: Op::Link { to: &to } }.encode(&mut payload);
+            let appended = self.log_frame(1, &payload, &[])?;
+            names.bind(parent, name, kind, id);
+            self.touch_directory(&names, parent, at_ns, 0);
+            let attributes = {
+                let mut body = node.body_mut();
+                body.attributes.links += 1;
+                body.attributes.changed_ns = at_ns;
+                body.last = appended.lsn;
+                body.attributes
+            };
+            self.remember(&names, &node, parent, name)?;
+            Ok(attributes)
+        })
+    }
+
+    pub(crate) fn remove_name(&self, parent: NodeId, name: &[u8]) -> Result<(), Errno> {
+        check_name(parent, name)?;
+        self.node(parent)?;
+        self.with_room(|| {
+            let mut names = self.names_mut();
+            names.load(&*self.home, parent)?;
+            let child = names.child(parent, name).ok_or(Errno::NOENT)?;
+            if child.kind == Kind::Directory {
+                return Err(Errno::ISDIR.into());
+            }
+            let leaving = self.leaving(&mut names, parent, name)?;
+            let at_ns = self.clock.utc_ns();
+            let mut payload = Vec::new();
+            let records = self.encode_leaving(&names, &leaving, at_ns, &mut payload)?;
+            self.log_frame(records, &payload, &[])?;
+            self.leave(&mut names, &leaving, at_ns)?;
+            self.touch_directory(&names, parent, at_ns, 0);
+            Ok(())
+        })
+    }
+
+    /// What happens to the file behind a name that goes.
+    fn leaving(&self, names: &mut Names, parent: NodeId, name: &[u8]) -> Result<Leaving, Errno> {
+        let node = names.open_child(&*self.home, parent, name)?;
+        let place = Place { parent, name: name.into() };
+        let path = names.path_in(parent, name)?;
+        let links = node.body().attributes.links;
+        let others = &names.entry(node.id).ok_or(Errno::STALE)?.places;
+        let other = others.iter().find(|other| **other != place);
+        let survivor = match other {
+            Some(other) => names.path_in(other.parent, &other.name)?,
+            None => Vec::new(),
+        };
+        let lives_on = links <= 1 && node.is_open();
+        let orphan = lives_on.then(|| Place {
+            parent: ORPHANS,
+            name: format!("{}-{}", node.id.0, self.log.marks().tail).into_bytes().into(),
+        });
+        Ok(Leaving { node, place, path, survivor, links, orphan })
+    }
+
+    fn encode_leaving(
+        &self,
+        names: &Names,
+        leaving: &Leaving,
+        at_ns: i64,
+        payload: &mut Vec<u8>,
+    ) -> Result<u16, Errno> {
+        let Leaving { node, path, survivor, links, orphan, .. } = leaving;
+        let orphan_path = match orphan {
+            Some(orphan) => names.path_in(orphan.parent, &orphan.name)?,
+            None => Vec::new(),
+        };
+        let op = match orphan {
+            Some(_) => Op::Rename { parent: ORPHANS, to: &orphan_path },
+            None => Op::Remove { survivor, last: *links <= 1 },
+        };
+        Record { node: node.id, path, at_ns, op }.encode(payload);
+        Ok(1)
+    }
+
+    /// The name has gone.
+    fn leave(&self, names: &mut Names, leaving: &Leaving, at_ns: i64) -> Result<(), Errno> {
+        let Leaving { node, place, orphan, .. } = leaving;
+        names.unbind(place.parent, &place.name);
+        {
+            let mut body = node.body_mut();
+            body.attributes.links = body.attributes.links.saturating_sub(1);
+            body.attributes.changed_ns = at_ns;
+        }
+        self.note(names, &RosterEntry::Unbind(node.id, place.clone()))?;
+        match orphan {
+            Some(orphan) => {
+                names.bind(orphan.parent, &orphan.name, Kind::File, node.id);
+                self.note(names, &RosterEntry::Bind(node.id, orphan.clone()))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Nobody has the orphan open any more.
+    pub(crate) fn remove_orphan(&self, id: NodeId, name: &[u8]) -> Result<(), Errno> {
+        self.with_room(|| {
+            let mut names = self.names_mut();
+            let path = names.path_in(ORPHANS, name)?;
+            let at_ns = self.clock.utc_ns();
+            let op = Op::Remove { survivor: b"", last: true };
+            let mut payload = Vec::new();
+            Record { node: id, path: &path, at_ns, op }.encode(&mut payload);
+            self.log_frame(1, &payload, &[])?;
+            names.unbind(ORPHANS, name);
+            names.forget_places(id);
+            Ok(())
+        })
+    }
+
+    pub(crate) fn remove_directory(&self, parent: NodeId, name: &[u8]) -> Result<(), Errno> {
+        check_name(parent, name)?;
+        self.node(parent)?;
+        self.with_room(|| {
+            let mut names = self.names_mut();
+            names.load(&*self.home, parent)?;
+            let child = names.child(parent, name).ok_or(Errno::NOENT)?;
+            if child.kind != Kind::Directory {
+                return Err(Errno::NOTDIR.into());
+            }
+            let node = names.open_child(&*self.home, parent, name)?;
+            self.require_empty(&mut names, node.id)?;
+            let path = names.path_in(parent, name)?;
+            let at_ns = self.clock.utc_ns();
+            let mut payload = Vec::new();
+            Record { node: node.id, path: &path, at_ns, op: Op::RemoveDir }.encode(&mut payload);
+            self.log_frame(1, &payload, &[])?;
+            names.unbind(parent, name);
+            self.touch_directory(&names, parent, at_ns, -1);
+            let place = Place { parent, name: name.into() };
+            self.note(&names, &RosterEntry::Unbind(node.id, place))?;
+            Ok(())
+        })
+    }
+
+    fn require_empty(&self, names: &mut Names, directory: NodeId) -> Result<(), Errno> {
+        names.load(&*self.home, directory)?;
+        let entry = names.entry(directory).ok_or(Errno::STALE)?;
+        match &entry.children {
+            Some(children) if children.is_empty() => Ok(()),
+            _ => Err(Errno::NOTEMPTY),
+        }
+    }
+
+    pub(crate) fn rename_node(
+        &self,
+        from: (NodeId, &[u8]),
+        to: (NodeId, &[u8]),
+        how: RenameHow,
+    ) -> Result<(), Errno> {
+        check_name(from.0, from.1)?;
+        check_name(to.0, to.1)?;
+        self.node(from.0)?;
+        self.node(to.0)?;
+        if how == RenameHow::Exchange {
+            // Nothing on the home tells afterwards whether a swap has happened, so it could not be
+            // repeated safely after a crash.
+            return Err(Errno::INVAL);
+        }
+        self.with_room(|| {
+            let mut names = self.names_mut();
+            names.load(&*self.home, from.0)?;
+            names.load(&*self.home, to.0)?;
+            self.rename_once(&mut names, from, to, how)
+        })
+    }
+
+    fn rename_once(
+        &self,
+        names: &mut Names,
+        from: (NodeId, &[u8]),
+        to: (NodeId, &[u8]),
+        how: RenameHow,
+    ) -> Result<(), Stop> {
+        let kind = names.child(from.0, from.1).ok_or(Errno::NOENT)?.kind;
+        let node = names.open_child(&*self.home, from.0, from.1)?;
+        let target = names.child(to.0, to.1).cloned();
+        if target.as_ref().is_some_and(|target| target.node == node.id) {
+            return Ok(()); // two names of one file: POSIX wants nothing to happen
+        }
+        if target.is_some() && how == RenameHow::KeepTarget {
+            return Err(Errno::EXIST.into());
+        }
+        if kind == Kind::Directory && names.is_within(to.0, node.id) {
+            return Err(Errno::INVAL.into());
+        }
+        let (path, to_path) = (names.path_in(from.0, from.1)?, names.path_in(to.0, to.1)?);
+        let at_ns = self.clock.utc_ns();
+        let mut payload = Vec::new();
+        let mut records = 1;
+        let mut leaving = None;
+        let replaced_directory =
+            target.as_ref().is_some_and(|target| target.kind == Kind::Directory);
+        if let Some(target) = target {
+            self.require_replaceable(names, kind, target.kind, target.node, to)?;
+            if target.kind != Kind::Directory {
+                let gone = self.leaving(names, to.0, to.1)?;
+                if gone.orphan.is_some() {
+                    records += self.encode_leaving(names, &gone, at_ns, &mut payload)?;
+                }
+                leaving = Some(gone);
+            }
+        }
+        let op = Op::Rename { parent: to.0, to: &to_path };
+        Record { node: node.id, path: &path, at_ns, op }.encode(&mut payload);
+        let appended = self.log_frame(records, &payload, &[])?;
+        if let Some(leaving) = &leaving {
+            self.leave(names, leaving, at_ns)?;
+        }
+        names.unbind(to.0, to.1);
+        names.unbind(from.0, from.1);
+        names.bind(to.0, to.1, kind, node.id);
+        self.renamed(names, &node, from, to)?;
+        node.body_mut().last = appended.lsn;
+        let moved = i64::from(kind == Kind::Directory);
+        let replaced = i64::from(replaced_directory);
+        self.touch_directory(names, from.0, at_ns, -moved);
+        self.touch_directory(names, to.0, at_ns, moved - replaced);
+        Ok(())
+    }
+
+    fn require_replaceable(
+        &self,
+        names: &mut Names,
+        kind: Kind,
+        target_kind: Kind,
+        target: NodeId,
+        to: (NodeId, &[u8]),
+    ) -> Result<(), Errno> {
+        match (kind == Kind::Directory, target_kind == Kind::Directory) {
+            (true, false) => Err(Errno::NOTDIR),
+            (false, true) => Err(Errno::ISDIR),
+            (false, false) => Ok(()),
+            (true, true) => {
+                names.open_child(&*self.home, to.0, to.1)?;
+                self.require_empty(names, target)
+            }
+        }
+    }
+
+    fn renamed(
+        &self,
+        names: &Names,
+        node: &Node,
+        from: (NodeId, &[u8]),
+        to: (NodeId, &[u8]),
+    ) -> Result<(), Errno> {
+        if !node.is_remembered() {
+            return Ok(());
+        }
+        let old = Place { parent: from.0, name: from.1.into() };
+        let new = Place { parent: to.0, name: to.1.into() };
+        self.note(names, &RosterEntry::Bind(node.id, new))?;
+        self.note(names, &RosterEntry::Unbind(node.id, old))
+    }
+
+    /// A name in the directory changed, and with it the number of its subdirectories.
+    fn touch_directory(&self, names: &Names, directory: NodeId, at_ns: i64, subdirectories: i64) {
+        if let Some(entry) = names.entry(directory) {
+            let mut body = entry.node.body_mut();
+            let links = i64::from(body.attributes.links) + subdirectories;
+            body.attributes.links = u32::try_from(links).unwrap_or(1);
+            body.attributes.modified_ns = at_ns;
+            body.attributes.changed_ns = at_ns;
+        }
+        words::count(&self.region, words::CHANGES, 1);
+    }
+}
+
+/// The attributes of a node that `Make` brings to be.
+pub(crate) fn made(node: NodeId, op: &Op<'_>, at_ns: i64) -> Option<Attributes> {
+    let Op::Make { kind, mode, uid, gid, rdev, target, .. } = *op else { return None };
+    let size_bytes = if kind == Kind::Symlink { target.len() as u64 } else { 0 };
+    let links = if kind == Kind::Directory { 2 } else { 1 };
+    Some(Attributes {
+        node,
+        kind,
+        mode,
+        uid,
+        gid,
+        size_bytes,
+        allocated_bytes: 0,
+        links,
+        rdev,
+        accessed_ns: at_ns,
+        modified_ns: at_ns,
+        changed_ns: at_ns,
+    })
+}

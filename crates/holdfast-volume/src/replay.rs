@@ -1,0 +1,265 @@
+//! Giving memory back what the log has and the home has not, after the process died.
+//!
+//! The home may already have a part of the first window (see [`crate::clean`]), so every name is
+//! looked up there before it is believed to be missing or present.
+//!
+//! Promise: after a replay every node, name, byte and attribute is as it was acknowledged.
+//! Never: changes the home or the log.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use holdfast_io::{Files, Kind};
+use holdfast_log::{Kind as FrameKind, Log, Lsn};
+
+use crate::clean;
+use crate::extents::{Piece, Source};
+use crate::names::{Names, Place, read_node};
+use crate::node::Node;
+use crate::record::{Op, Record};
+use crate::rename::made;
+use crate::tree::{Errno, NodeId, ROOT};
+use crate::volume::{DirectoryVolume, VolumeError};
+
+/// Calls `each` for every record that is in the ring.
+fn for_each(
+    log: &Log,
+    mut each: impl FnMut(Lsn, &Record<'_>, Lsn) -> Result<(), VolumeError>,
+) -> Result<(), VolumeError> {
+    let marks = log.marks();
+    for frame in &log.frames(marks.released, marks.tail) {
+        if frame.header.kind != FrameKind::Data {
+            continue;
+        }
+        let lsn = frame.header.lsn;
+        for (record, data) in clean::decode(lsn, frame.payload, frame.payload_lsn)? {
+            each(lsn, &record, data)?;
+        }
+    }
+    Ok(())
+}
+
+/// A node number above all that the log names.
+pub(crate) fn next_free(log: &Log) -> Result<u64, VolumeError> {
+    let mut next = 0;
+    for_each(log, |_, record, _| {
+        next = next.max(record.node.0 + 1);
+        Ok(())
+    })?;
+    Ok(next)
+}
+
+/// Replays every record in the ring. Returns how many there were.
+pub(crate) fn replay(volume: &DirectoryVolume) -> Result<u64, VolumeError> {
+    let mut mentioned = HashMap::new();
+    for_each(&volume.log, |_, record, _| {
+        if !matches!(record.op, Op::Make { .. }) {
+            mentioned.entry(record.path.to_vec()).or_insert(record.node);
+        }
+        Ok(())
+    })?;
+    let mut names = volume.names_mut();
+    names.mention(mentioned);
+    let mut replay = Replay { home: &*volume.home, names: &mut names };
+    let mut records = 0;
+    for_each(&volume.log, |lsn, record, data| {
+        records += 1;
+        replay.record(lsn, record, data).map_err(VolumeError::Home)
+    })?;
+    names.mention(HashMap::new());
+    Ok(records)
+}
+
+struct Replay<'a> {
+    home: &'a dyn Files,
+    names: &'a mut Names,
+}
+
+impl Replay<'_> {
+    fn record(&mut self, lsn: Lsn, record: &Record<'_>, data: Lsn) -> Result<(), Errno> {
+        match record.op {
+            Op::Make { .. } => self.make(lsn, record),
+            Op::Link { to } => self.link(lsn, record, to),
+            Op::Remove { .. } | Op::RemoveDir => self.remove(record),
+            Op::Rename { to, .. } => self.rename(lsn, record, to),
+            _ => self.fill(lsn, record, data),
+        }
+    }
+
+    /// The directory and the name of a path, with every directory on the way read.
+    fn place(&mut self, path: &[u8]) -> Result<Place, Errno> {
+        let mut directory = ROOT;
+        let mut parts = path.split(|byte| *byte == b'/').peekable();
+        while let Some(part) = parts.next() {
+            let orphans = directory == ROOT && part == crate::names::ORPHANS_NAME;
+            self.names.load(self.home, directory)?;
+            if parts.peek().is_none() {
+                return Ok(Place { parent: directory, name: part.into() });
+            }
+            directory = match orphans {
+                true => crate::names::ORPHANS,
+                false => self.directory_in(directory, part)?,
+            };
+        }
+        Err(Errno::INVAL)
+    }
+
+    fn directory_in(&mut self, directory: NodeId, name: &[u8]) -> Result<NodeId, Errno> {
+        let child = self.names.child(directory, name).ok_or(Errno::NOENT)?;
+        let (id, kind) = (child.node, child.kind);
+        let place = Place { parent: directory, name: name.into() };
+        self.node(id, kind, &place)?;
+        Ok(id)
+    }
+
+    fn home_has(&self, place: &Place) -> bool {
+        let path = self.names.home_path_of(place);
+        path.is_some_and(|path| self.home.metadata(&path).is_ok())
+    }
+
+    /// The node that the log means by a number and a place.
+    fn node(&mut self, id: NodeId, kind: Kind, place: &Place) -> Result<Arc<Node>, Errno> {
+        if let Some(entry) = self.names.entry(id) {
+            return Ok(entry.node.clone());
+        }
+        let known = self.names.known_places(id).cloned();
+        let candidates = std::iter::once(place).chain(known.iter().flatten());
+        let home = candidates.filter(|place| self.home_has(place)).next().cloned();
+        let node = match home.as_ref().and_then(|place| self.names.home_path_of(place)) {
+            Some(path) => read_node(self.home, id, &path)?,
+            // Made and removed again in one window: what is said of it no longer matters.
+            None => Node::from_log(nothing(id, kind), Vec::new()),
+        };
+        if known.is_some() {
+            node.inherit();
+        }
+        let kind = node.body().attributes.kind;
+        let mut places = vec![place.clone()];
+        places.extend(known.into_iter().flatten().filter(|other| other != place));
+        let node = self.names.adopt(Arc::new(node), kind, places, home);
+        self.names.bind(place.parent, &place.name, kind, id);
+        Ok(node)
+    }
+
+    fn make(&mut self, lsn: Lsn, record: &Record<'_>) -> Result<(), Errno> {
+        let attributes = made(record.node, &record.op, record.at_ns).ok_or(Errno::INVAL)?;
+        let Op::Make { kind, target, .. } = record.op else { return Err(Errno::INVAL) };
+        let place = self.place(record.path)?;
+        let home = self.home_has(&place).then(|| place.clone());
+        let node = Node::from_log(attributes, target.to_vec());
+        {
+            let mut body = node.body_mut();
+            body.last = lsn;
+            body.cut_at = lsn;
+        }
+        let inherited = self.names.known_places(record.node).is_some();
+        if inherited {
+            node.inherit();
+        }
+        self.names.put_made(Arc::new(node), kind, place.parent, &place.name);
+        if let Some(entry) = self.names.entry_mut(record.node) {
+            entry.home = home;
+        }
+        self.names.forget_known(record.node);
+        Ok(())
+    }
+
+    fn link(&mut self, lsn: Lsn, record: &Record<'_>, to: &[u8]) -> Result<(), Errno> {
+        let from = self.place(record.path)?;
+        let node = self.node(record.node, Kind::File, &from)?;
+        let to = self.place(to)?;
+        let counted = self.home_has(&to) && node.body().home_valid_bytes > 0;
+        let kind = node.body().attributes.kind;
+        {
+            let mut body = node.body_mut();
+            body.attributes.links += u32::from(!counted);
+            body.last = lsn;
+        }
+        self.names.bind(to.parent, &to.name, kind, record.node);
+        Ok(())
+    }
+
+    fn remove(&mut self, record: &Record<'_>) -> Result<(), Errno> {
+        let place = match self.place(record.path) {
+            // The directory above has gone from the home in the same window.
+            Err(Errno::NOENT) => return Ok(()),
+            place => place?,
+        };
+        let node = self.node(record.node, Kind::File, &place)?;
+        if self.home_has(&place) {
+            let mut body = node.body_mut();
+            body.attributes.links = body.attributes.links.saturating_sub(1);
+        }
+        self.names.unbind(place.parent, &place.name);
+        Ok(())
+    }
+
+    fn rename(&mut self, lsn: Lsn, record: &Record<'_>, to: &[u8]) -> Result<(), Errno> {
+        let from = self.place(record.path)?;
+        let to = self.place(to)?;
+        if self.names.entry(record.node).is_none() && !self.home_has(&from) {
+            // The home has done this step: the name it left never reaches memory.
+            self.node(record.node, Kind::File, &to)?;
+            self.names.unbind(from.parent, &from.name);
+            return Ok(());
+        }
+        let node = self.node(record.node, Kind::File, &from)?;
+        let kind = node.body().attributes.kind;
+        self.names.unbind(to.parent, &to.name);
+        self.names.unbind(from.parent, &from.name);
+        self.names.bind(to.parent, &to.name, kind, record.node);
+        node.body_mut().last = lsn;
+        Ok(())
+    }
+
+    fn fill(&mut self, lsn: Lsn, record: &Record<'_>, data: Lsn) -> Result<(), Errno> {
+        let node = match self.names.entry(record.node) {
+            Some(entry) => entry.node.clone(),
+            None if record.path.is_empty() => return Ok(()),
+            None => {
+                let place = self.place(record.path)?;
+                self.node(record.node, Kind::File, &place)?
+            }
+        };
+        let mut body = node.body_mut();
+        match record.op {
+            Op::Write { offset, bytes } => {
+                body.extents.insert(Piece { offset, bytes, at: data, source: Source::Log });
+                body.attributes.size_bytes = body.attributes.size_bytes.max(offset + bytes);
+                body.touch(record.at_ns, lsn);
+            }
+            Op::Zero { offset, bytes, hole } => {
+                let source = if hole { Source::Hole } else { Source::Zeros };
+                body.extents.insert(Piece { offset, bytes, at: lsn, source });
+                let end = if hole { 0 } else { offset + bytes };
+                body.attributes.size_bytes = body.attributes.size_bytes.max(end);
+                body.touch(record.at_ns, lsn);
+            }
+            Op::SetSize { size_bytes } => {
+                body.resize(size_bytes, lsn);
+                body.touch(record.at_ns, lsn);
+            }
+            Op::Change { change } => body.change(&change, record.at_ns, lsn),
+            _ => body.touch(record.at_ns, lsn),
+        }
+        Ok(())
+    }
+}
+
+/// Attributes of a node that no longer matters.
+fn nothing(id: NodeId, kind: Kind) -> crate::tree::Attributes {
+    crate::tree::Attributes {
+        node: id,
+        kind,
+        mode: 0,
+        uid: 0,
+        gid: 0,
+        size_bytes: 0,
+        allocated_bytes: 0,
+        links: 0,
+        rdev: 0,
+        accessed_ns: 0,
+        modified_ns: 0,
+        changed_ns: 0,
+    }
+}

@@ -1,0 +1,141 @@
+//! The names behind the node numbers, kept in the region.
+//!
+//! The kernel knows nodes by number and goes on using the numbers after a front end has died. The
+//! roster tells the next front end which names they stand for. It holds nothing durable: a machine
+//! that starts anew has a kernel that knows no numbers.
+//!
+//! Promise: folding the records gives every remembered node its names.
+//! Never: is read by anything but a front end that takes over.
+
+use std::collections::HashMap;
+
+use holdfast_memory::{Region, RosterFault};
+
+use crate::names::Place;
+use crate::record::{take, take_u64};
+use crate::tree::{Errno, NodeId};
+
+const BIND: u8 = 1;
+const UNBIND: u8 = 2;
+const DROP: u8 = 3;
+
+/// One step in the life of a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Entry {
+    /// The node has this name.
+    Bind(NodeId, Place),
+    /// The node no longer has this name.
+    Unbind(NodeId, Place),
+    /// Nobody remembers the node.
+    Drop(NodeId),
+}
+
+impl Entry {
+    fn encode(&self) -> Vec<u8> {
+        let (op, node, place) = match self {
+            Entry::Bind(node, place) => (BIND, node, Some(place)),
+            Entry::Unbind(node, place) => (UNBIND, node, Some(place)),
+            Entry::Drop(node) => (DROP, node, None),
+        };
+        let mut bytes = vec![op];
+        bytes.extend_from_slice(&node.0.to_le_bytes());
+        if let Some(place) = place {
+            bytes.extend_from_slice(&place.parent.0.to_le_bytes());
+            bytes.extend_from_slice(&place.name);
+        }
+        bytes
+    }
+
+    fn decode(mut bytes: &[u8]) -> Option<Entry> {
+        let op = take(&mut bytes, 1)?[0];
+        let node = NodeId(take_u64(&mut bytes)?);
+        if op == DROP {
+            return Some(Entry::Drop(node));
+        }
+        let parent = NodeId(take_u64(&mut bytes)?);
+        let place = Place { parent, name: bytes.into() };
+        match op {
+            BIND => Some(Entry::Bind(node, place)),
+            UNBIND => Some(Entry::Unbind(node, place)),
+            _ => None,
+        }
+    }
+}
+
+/// The names of every node that an earlier front end told the kernel of.
+pub(crate) type Known = HashMap<NodeId, Vec<Place>>;
+
+/// Writes one entry; makes room from `known`, the state without the entry, when the roster is
+/// full. `ENOSPC` if even that does not fit: the roster is too small for the remembered nodes.
+pub(crate) fn note(
+    region: &Region,
+    entry: &Entry,
+    known: impl FnOnce() -> Vec<Entry>,
+) -> Result<(), Errno> {
+    let bytes = entry.encode();
+    if region.roster().append(&bytes).is_ok() {
+        return Ok(());
+    }
+    rewrite(region, known())?;
+    region.roster().append(&bytes).map_err(|_| Errno::NOSPC)
+}
+
+/// Replaces the roster's contents.
+pub(crate) fn rewrite(region: &Region, entries: Vec<Entry>) -> Result<(), Errno> {
+    let records: Vec<Vec<u8>> = entries.iter().map(Entry::encode).collect();
+    let records = records.iter().map(Vec::as_slice);
+    region.roster().rewrite(records).map_err(|_| Errno::NOSPC)
+}
+
+/// Folds the roster.
+pub(crate) fn known(region: &Region) -> Result<Known, RosterFault> {
+    let mut known = Known::new();
+    for entry in region.roster().records()?.iter().filter_map(|bytes| Entry::decode(bytes)) {
+        fold(&mut known, entry);
+    }
+    known.retain(|_, places| !places.is_empty());
+    Ok(known)
+}
+
+fn fold(known: &mut Known, entry: Entry) {
+    match entry {
+        Entry::Bind(node, place) => {
+            let places = known.entry(node).or_default();
+            if !places.contains(&place) {
+                places.push(place);
+            }
+        }
+        Entry::Unbind(node, place) => {
+            if let Some(places) = known.get_mut(&node) {
+                places.retain(|other| *other != place);
+            }
+        }
+        Entry::Drop(node) => {
+            known.remove(&node);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fold_knows_the_last_names_of_every_node_still_remembered() {
+        let place = |name: &str| Place { parent: NodeId(1), name: name.as_bytes().into() };
+        let steps = [
+            Entry::Bind(NodeId(5), place("a")),
+            Entry::Bind(NodeId(6), place("b")),
+            Entry::Unbind(NodeId(5), place("a")),
+            Entry::Bind(NodeId(5), place("c")),
+            Entry::Drop(NodeId(6)),
+        ];
+        let mut known = Known::new();
+        for step in steps {
+            let decoded = Entry::decode(&step.encode()).expect("own bytes decode");
+            assert_eq!(decoded, step);
+            fold(&mut known, decoded);
+        }
+        assert_eq!(known, Known::from([(NodeId(5), vec![place("c")])]));
+    }
+}

@@ -1,0 +1,262 @@
+//! Changing what a file holds, and its attributes.
+//!
+//! Promise: each change is one frame, so it is there wholly or not at all; only what differs from
+//! the file's last bytes is logged.
+//! Never: writes the home.
+
+use holdfast_io::{Change, Kind};
+
+use crate::extents::{Piece, Source};
+use crate::names::Names;
+use crate::node::Body;
+use crate::record::{Op, Record};
+use crate::tree::{Allocate, Attributes, Errno, NodeId, SetAttributes};
+use crate::volume::{DirectoryVolume, Stop};
+use crate::words;
+
+/// No file grows beyond the largest signed offset.
+const SIZE_BYTES_MAX: u64 = i64::MAX as u64;
+/// A run of zeros at the end of a write that is worth a record of its own.
+const ZEROS_WORTH_A_RECORD: usize = 256;
+const PRIVILEGES: u32 = 0o6000;
+const GROUP_EXECUTE: u32 = 0o010;
+
+/// The records of one frame, being put together.
+struct Frame<'a> {
+    node: NodeId,
+    path: &'a [u8],
+    at_ns: i64,
+    records: u16,
+    payload: Vec<u8>,
+}
+
+impl<'a> Frame<'a> {
+    fn new(node: NodeId, path: &'a [u8], at_ns: i64) -> Frame<'a> {
+        Frame { node, path, at_ns, records: 0, payload: Vec::new() }
+    }
+
+    fn add(&mut self, op: Op<'_>) {
+        let Frame { node, path, at_ns, .. } = *self;
+        Record { node, path, at_ns, op }.encode(&mut self.payload);
+        self.records += 1;
+    }
+}
+
+impl DirectoryVolume {
+    pub(crate) fn write_bytes(
+        &self,
+        id: NodeId,
+        data: &[u8],
+        offset: u64,
+        clear_privileges: bool,
+    ) -> Result<(), Errno> {
+        let end = offset.checked_add(data.len() as u64).ok_or(Errno::FBIG)?;
+        if end > SIZE_BYTES_MAX {
+            return Err(Errno::FBIG);
+        }
+        self.node(id)?;
+        self.with_room(|| {
+            let names = self.names();
+            let node = names.entry(id).ok_or(Errno::STALE)?.node.clone();
+            let mut body = node.body_mut();
+            self.write_once(&names, &mut body, data, offset, clear_privileges)
+        })
+    }
+
+    fn write_once(
+        &self,
+        names: &Names,
+        body: &mut Body,
+        data: &[u8],
+        offset: u64,
+        clear_privileges: bool,
+    ) -> Result<(), Stop> {
+        let id = body.attributes.node;
+        require_file(body)?;
+        let end = offset + data.len() as u64;
+        self.admit_growth(body, end)?;
+        let path = names.path(id)?;
+        let at_ns = self.clock.utc_ns();
+        let mut frame = Frame::new(id, &path, at_ns);
+        let change = privileges_cleared(body, clear_privileges);
+        if let Some(change) = change {
+            frame.add(Op::Change { change });
+        }
+        let part = body.recent.differing(data, offset);
+        let (part_offset, part_data) = (offset + part.start as u64, &data[part]);
+        let (front, zeros) = part_data.split_at(part_data.len() - zeros_at_the_end(part_data));
+        let zeros_offset = part_offset + front.len() as u64;
+        if !zeros.is_empty() {
+            let bytes = zeros.len() as u64;
+            frame.add(Op::Zero { offset: zeros_offset, bytes, hole: false });
+        }
+        frame.add(Op::Write { offset: part_offset, bytes: front.len() as u64 });
+        let appended = self.log_frame(frame.records, &frame.payload, front)?;
+        let at = appended.payload.advance(frame.payload.len() as u64);
+        let (lsn, front_bytes, zero_bytes) = (appended.lsn, front.len() as u64, zeros.len() as u64);
+        let extents = &mut body.extents;
+        extents.insert(Piece { offset: part_offset, bytes: front_bytes, at, source: Source::Log });
+        let zeros =
+            Piece { offset: zeros_offset, bytes: zero_bytes, at: lsn, source: Source::Zeros };
+        extents.insert(zeros);
+        body.recent.written(data, offset);
+        body.attributes.size_bytes = body.attributes.size_bytes.max(end);
+        if let Some(change) = change {
+            body.change(&change, at_ns, lsn);
+        }
+        body.touch(at_ns, lsn);
+        words::count(&self.region, words::CHANGES, 1);
+        Ok(())
+    }
+
+    /// Asks the home for room if the file grows to `end`.
+    fn admit_growth(&self, body: &Body, end: u64) -> Result<(), Errno> {
+        let growth = end.saturating_sub(body.attributes.size_bytes);
+        if growth == 0 {
+            return Ok(());
+        }
+        self.space.admit(&*self.home, &*self.clock, growth, self.waiting_bytes())
+    }
+
+    pub(crate) fn set_attributes_of(
+        &self,
+        id: NodeId,
+        set: &SetAttributes,
+    ) -> Result<Attributes, Errno> {
+        if set.size_bytes.is_some_and(|bytes| bytes > SIZE_BYTES_MAX) {
+            return Err(Errno::FBIG);
+        }
+        self.node(id)?;
+        self.with_room(|| {
+            let names = self.names();
+            let node = names.entry(id).ok_or(Errno::STALE)?.node.clone();
+            let mut body = node.body_mut();
+            self.set_once(&names, &mut body, set)?;
+            Ok(body.attributes)
+        })
+    }
+
+    fn set_once(&self, names: &Names, body: &mut Body, set: &SetAttributes) -> Result<(), Stop> {
+        let path = names.path(body.attributes.node)?;
+        let at_ns = self.clock.utc_ns();
+        let mut change = Change {
+            mode: set.mode,
+            uid: set.uid,
+            gid: set.gid,
+            accessed_ns: set.accessed_ns,
+            modified_ns: set.modified_ns,
+        };
+        let mut frame = Frame::new(body.attributes.node, &path, at_ns);
+        if let Some(size_bytes) = set.size_bytes {
+            require_file(body)?;
+            change.modified_ns = change.modified_ns.or(Some(at_ns));
+            frame.add(Op::SetSize { size_bytes });
+        }
+        if change != Change::default() {
+            frame.add(Op::Change { change });
+        }
+        if frame.records == 0 {
+            return Ok(());
+        }
+        let appended = self.log_frame(frame.records, &frame.payload, &[])?;
+        if let Some(size_bytes) = set.size_bytes {
+            body.resize(size_bytes, appended.lsn);
+        }
+        body.change(&change, at_ns, appended.lsn);
+        words::count(&self.region, words::CHANGES, 1);
+        Ok(())
+    }
+
+    pub(crate) fn allocate_range(
+        &self,
+        id: NodeId,
+        how: Allocate,
+        offset: u64,
+        bytes: u64,
+    ) -> Result<(), Errno> {
+        let end = offset.checked_add(bytes).filter(|end| *end <= SIZE_BYTES_MAX);
+        let end = end.ok_or(Errno::FBIG)?;
+        if bytes == 0 {
+            return Err(Errno::INVAL);
+        }
+        self.node(id)?;
+        self.with_room(|| {
+            let names = self.names();
+            let node = names.entry(id).ok_or(Errno::STALE)?.node.clone();
+            let mut body = node.body_mut();
+            self.allocate_once(&names, &mut body, how, offset, end)
+        })
+    }
+
+    fn allocate_once(
+        &self,
+        names: &Names,
+        body: &mut Body,
+        how: Allocate,
+        offset: u64,
+        end: u64,
+    ) -> Result<(), Stop> {
+        require_file(body)?;
+        let size_bytes = body.attributes.size_bytes;
+        let (keep_size, zeroes, hole) = match how {
+            Allocate::Reserve { keep_size } => (keep_size, false, false),
+            Allocate::PunchHole => (true, true, true),
+            Allocate::ZeroRange { keep_size } => (keep_size, true, false),
+        };
+        if !hole {
+            self.admit_growth(body, end)?;
+        }
+        let path = names.path(body.attributes.node)?;
+        let at_ns = self.clock.utc_ns();
+        let mut frame = Frame::new(body.attributes.node, &path, at_ns);
+        let grown = if keep_size { size_bytes } else { size_bytes.max(end) };
+        let zeros = grown.min(end).saturating_sub(offset);
+        if grown > size_bytes {
+            frame.add(Op::SetSize { size_bytes: grown });
+        }
+        if zeroes && zeros > 0 {
+            frame.add(Op::Zero { offset, bytes: zeros, hole });
+        }
+        if !hole {
+            frame.add(Op::Reserve { offset, bytes: end - offset });
+        }
+        if frame.records == 0 {
+            return Ok(());
+        }
+        let appended = self.log_frame(frame.records, &frame.payload, &[])?;
+        body.resize(grown, appended.lsn);
+        if zeroes {
+            let source = if hole { Source::Hole } else { Source::Zeros };
+            body.extents.insert(Piece { offset, bytes: zeros, at: appended.lsn, source });
+            body.recent.forget();
+        }
+        body.touch(at_ns, appended.lsn);
+        words::count(&self.region, words::CHANGES, 1);
+        Ok(())
+    }
+}
+
+fn require_file(body: &Body) -> Result<(), Errno> {
+    match body.attributes.kind {
+        Kind::File => Ok(()),
+        Kind::Directory => Err(Errno::ISDIR),
+        _ => Err(Errno::INVAL),
+    }
+}
+
+/// The mode without set-user-id and set-group-id, if a write must clear them.
+fn privileges_cleared(body: &Body, asked: bool) -> Option<Change> {
+    let mode = body.attributes.mode;
+    let group_runs = mode & GROUP_EXECUTE != 0;
+    let drops = if group_runs { PRIVILEGES } else { PRIVILEGES & 0o4000 };
+    let cleared = mode & !drops;
+    (asked && cleared != mode).then(|| Change { mode: Some(cleared), ..Change::default() })
+}
+
+/// How many zeros end the data, if enough to be worth a record.
+fn zeros_at_the_end(data: &[u8]) -> usize {
+    const BLOCK: usize = 256;
+    let zero_blocks = data.rchunks(BLOCK).take_while(|block| **block == [0; BLOCK][..block.len()]);
+    let zeros = zero_blocks.map(<[u8]>::len).sum();
+    if zeros >= ZEROS_WORTH_A_RECORD { zeros } else { 0 }
+}

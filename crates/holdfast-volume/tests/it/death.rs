@@ -1,0 +1,57 @@
+//! The process dies, the region stays: nothing acknowledged is lost, and node numbers live on.
+
+use std::collections::HashMap;
+
+use holdfast_io::fake::Random;
+use holdfast_volume::{NodeId, Tree};
+
+use crate::model::{any_doing, apply, image_of, image_through, walk};
+use crate::world::World;
+
+/// Lives a random life with deaths in it. Returns how often it died with work in memory only.
+fn live(seed: u64) -> u64 {
+    let mut random = Random::new(seed);
+    let world = World::new(seed);
+    let (mut volume, _) = world.open().expect("a new volume");
+    let mut known: HashMap<String, NodeId> = HashMap::new();
+    let mut deaths = 0;
+    for step in 0..120 {
+        let doing = any_doing(&mut random);
+        let _ = apply(&volume, &doing);
+        match random.below(12) {
+            0 => drop(volume.drain_step().expect("a sound disk")),
+            1 => drop(volume.clean_step().expect("a sound home")),
+            2 => {
+                let before = image_through(&volume);
+                let dirty = volume.log().marks().tail > volume.log().marks().durable;
+                deaths += u64::from(dirty);
+                drop(volume);
+                (volume, _) = world.open().expect("the region has everything");
+                for (path, node) in &known {
+                    if before.contains_key(path) {
+                        volume.attributes(*node).unwrap_or_else(|errno| {
+                            panic!("seed {seed}, step {step}: {path} is {errno:?} by number")
+                        });
+                    }
+                }
+                let after = image_through(&volume);
+                assert_eq!(before, after, "seed {seed}, step {step}: changed by a death");
+            }
+            _ => {}
+        }
+        known = image_through(&volume)
+            .into_keys()
+            .map(|path| (path.clone(), walk(&volume, &path).expect("a path just listed")))
+            .collect();
+    }
+    let through = image_through(&volume);
+    volume.detach().expect("a sound disk");
+    assert_eq!(image_of(&*world.home()), through, "seed {seed}: the home is not what was seen");
+    deaths
+}
+
+#[test]
+fn a_death_changes_nothing_that_was_acknowledged() {
+    let deaths: u64 = (0..150).map(live).sum();
+    assert!(deaths > 100, "only {deaths} deaths had anything to lose");
+}

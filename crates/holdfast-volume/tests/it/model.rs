@@ -1,0 +1,197 @@
+//! What a file tree is, without log, home or crash; and a random life for it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use holdfast_io::fake::Random;
+use holdfast_io::{Files, Kind, OpenHow};
+use holdfast_volume::{Allocate, Errno, NewNode, NodeId, ROOT, RenameHow, SetAttributes, Tree};
+
+/// What stands under a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Item {
+    File { mode: u32, bytes: Vec<u8> },
+    Directory { mode: u32 },
+    Symlink { target: Vec<u8> },
+}
+
+/// A whole tree, by path.
+pub type Image = BTreeMap<String, Item>;
+
+/// Reads a whole tree through a file system.
+pub fn image_of(files: &dyn Files) -> Image {
+    let mut image = Image::new();
+    let mut directories = vec![String::new()];
+    while let Some(directory) = directories.pop() {
+        for entry in files.read_dir(Path::new(&directory)).expect("a directory that can be read") {
+            let name = String::from_utf8(entry.name).expect("a name made here");
+            let path = if directory.is_empty() { name } else { format!("{directory}/{name}") };
+            if path == ".holdfast" {
+                continue;
+            }
+            if entry.kind == Kind::Directory {
+                directories.push(path.clone());
+            }
+            image.insert(path.clone(), item_of(files, &path));
+        }
+    }
+    image
+}
+
+fn item_of(files: &dyn Files, path: &str) -> Item {
+    let path = Path::new(path);
+    let metadata = files.metadata(path).expect("a name just listed");
+    match metadata.kind {
+        Kind::Directory => Item::Directory { mode: metadata.mode },
+        Kind::Symlink => Item::Symlink { target: files.read_link(path).expect("a link") },
+        _ => {
+            let file = files.open(path, OpenHow::default()).expect("a file just listed");
+            let mut bytes = vec![0; usize::try_from(metadata.size_bytes).expect("small")];
+            file.read_full_at(&mut bytes, 0).expect("a file that can be read");
+            Item::File { mode: metadata.mode, bytes }
+        }
+    }
+}
+
+/// Reads a whole tree through a volume.
+pub fn image_through(tree: &dyn Tree) -> Image {
+    let mut image = Image::new();
+    let mut directories = vec![(ROOT, String::new())];
+    while let Some((node, directory)) = directories.pop() {
+        let mut listed = Vec::new();
+        tree.list(node, 0, &mut |item| {
+            listed.push(String::from_utf8(item.name.to_vec()).expect("a name made here"));
+            true
+        })
+        .expect("a directory that can be listed");
+        for name in listed {
+            let found = tree.lookup(node, name.as_bytes()).expect("a name just listed");
+            let path = if directory.is_empty() { name } else { format!("{directory}/{name}") };
+            let item = match found.kind {
+                Kind::Directory => {
+                    directories.push((found.node, path.clone()));
+                    Item::Directory { mode: found.mode }
+                }
+                Kind::Symlink => {
+                    Item::Symlink { target: tree.read_link(found.node).expect("a link") }
+                }
+                _ => {
+                    let mut bytes = vec![0; usize::try_from(found.size_bytes).expect("small")];
+                    let got = tree.read(found.node, &mut bytes, 0).expect("a readable file");
+                    assert_eq!(got, bytes.len(), "{path} is shorter than it says");
+                    Item::File { mode: found.mode, bytes }
+                }
+            };
+            image.insert(path, item);
+        }
+    }
+    image
+}
+
+/// One change, by path, as a program would ask for it.
+#[derive(Clone, Debug)]
+pub enum Doing {
+    Make { path: String, kind: Kind },
+    Write { path: String, offset: u64, byte: u8, bytes: usize },
+    SetSize { path: String, bytes: u64 },
+    SetMode { path: String, mode: u32 },
+    Punch { path: String, offset: u64, bytes: u64 },
+    Link { from: String, to: String },
+    Rename { from: String, to: String },
+    Remove { path: String },
+    RemoveDir { path: String },
+}
+
+const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
+const DIRECTORIES: [&str; 3] = ["", "p", "q"];
+
+fn any_path(random: &mut Random) -> String {
+    let directory = DIRECTORIES[random.below(3) as usize];
+    let name = NAMES[random.below(5) as usize];
+    if directory.is_empty() { name.into() } else { format!("{directory}/{name}") }
+}
+
+/// A change drawn at random; many make no sense in the state of the moment and are refused.
+pub fn any_doing(random: &mut Random) -> Doing {
+    let path = any_path(random);
+    let directory = DIRECTORIES[1 + random.below(2) as usize].to_string();
+    match random.below(20) {
+        0..=2 => Doing::Make { path, kind: Kind::File },
+        3 => Doing::Make { path: directory, kind: Kind::Directory },
+        4 => Doing::Make { path, kind: Kind::Symlink },
+        5..=10 => {
+            let bytes = 1 + random.below(3000) as usize;
+            let byte = random.below(4) as u8;
+            Doing::Write { path, offset: random.below(5000), byte, bytes }
+        }
+        11 => Doing::SetSize { path, bytes: random.below(6000) },
+        12 => Doing::SetMode { path, mode: 0o600 + random.below(64) as u32 },
+        13 => Doing::Punch { path, offset: random.below(4000), bytes: 1 + random.below(2000) },
+        14 => Doing::Link { from: path, to: any_path(random) },
+        15..=16 => Doing::Rename { from: path, to: any_path(random) },
+        17 => Doing::Rename { from: directory, to: "p".into() },
+        18 => Doing::Remove { path },
+        _ if random.chance(50) => Doing::RemoveDir { path: directory },
+        _ => Doing::Remove { path },
+    }
+}
+
+/// Walks to a node.
+pub fn walk(tree: &dyn Tree, path: &str) -> Result<NodeId, Errno> {
+    path.split('/')
+        .filter(|part| !part.is_empty())
+        .try_fold(ROOT, |node, part| tree.lookup(node, part.as_bytes()).map(|found| found.node))
+}
+
+/// The directory and the last name of a path.
+pub fn split<'a>(tree: &dyn Tree, path: &'a str) -> Result<(NodeId, &'a [u8]), Errno> {
+    let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
+    Ok((walk(tree, directory)?, name.as_bytes()))
+}
+
+/// Does it.
+pub fn apply(tree: &dyn Tree, doing: &Doing) -> Result<(), Errno> {
+    match doing {
+        Doing::Make { path, kind } => {
+            let (parent, name) = split(tree, path)?;
+            let mode = if *kind == Kind::Symlink { 0o777 } else { 0o750 };
+            let new = NewNode { kind: *kind, mode, uid: 0, gid: 0, rdev: 0, target: b"x/y" };
+            tree.make(parent, name, &new).map(|_| ())
+        }
+        Doing::Write { path, offset, byte, bytes } => {
+            tree.write(walk(tree, path)?, &vec![*byte; *bytes], *offset, false)
+        }
+        Doing::SetSize { path, bytes } => {
+            let set = SetAttributes { size_bytes: Some(*bytes), ..SetAttributes::default() };
+            tree.set_attributes(walk(tree, path)?, &set).map(|_| ())
+        }
+        Doing::SetMode { path, mode } => {
+            let node = walk(tree, path)?;
+            if tree.attributes(node)?.kind == Kind::Symlink {
+                return Err(Errno::INVAL);
+            }
+            let set = SetAttributes { mode: Some(*mode), ..SetAttributes::default() };
+            tree.set_attributes(node, &set).map(|_| ())
+        }
+        Doing::Punch { path, offset, bytes } => {
+            tree.allocate(walk(tree, path)?, Allocate::PunchHole, *offset, *bytes)
+        }
+        Doing::Link { from, to } => {
+            let node = walk(tree, from)?;
+            let (parent, name) = split(tree, to)?;
+            tree.link(node, parent, name).map(|_| ())
+        }
+        Doing::Rename { from, to } => {
+            let (from, to) = (split(tree, from)?, split(tree, to)?);
+            tree.rename(from, to, RenameHow::Replace)
+        }
+        Doing::Remove { path } => {
+            let (parent, name) = split(tree, path)?;
+            tree.remove_file(parent, name)
+        }
+        Doing::RemoveDir { path } => {
+            let (parent, name) = split(tree, path)?;
+            tree.remove_dir(parent, name)
+        }
+    }
+}

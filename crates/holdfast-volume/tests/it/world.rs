@@ -1,0 +1,122 @@
+//! A machine with one disk, on it a home and a log, and a region beside it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use holdfast_io::fake::{FakeClock, FakeFiles};
+use holdfast_io::{Change, DirEntry, Files, Kind, Metadata, OpenFile, OpenHow, Space};
+use holdfast_log::{Log, LogConfig};
+use holdfast_memory::{Medium, Region, RegionSpec};
+use holdfast_volume::{Attached, Class, DirectoryVolume, VolumeConfig, VolumeError};
+
+pub const IDENTITY: [u8; 16] = [7; 16];
+const RING_BYTES: u64 = 1 << 20;
+
+/// One directory of a larger file system, as a root of its own.
+pub struct Below {
+    files: FakeFiles,
+    root: &'static str,
+}
+
+impl Below {
+    pub fn new(files: &FakeFiles, root: &'static str) -> Arc<Below> {
+        Arc::new(Below { files: files.clone(), root })
+    }
+
+    fn at(&self, path: &Path) -> PathBuf {
+        Path::new(self.root).join(path)
+    }
+}
+
+impl Files for Below {
+    fn open(&self, path: &Path, how: OpenHow) -> io::Result<Arc<dyn OpenFile>> {
+        self.files.open(&self.at(path), how)
+    }
+    fn metadata(&self, path: &Path) -> io::Result<Metadata> {
+        self.files.metadata(&self.at(path))
+    }
+    fn read_dir(&self, path: &Path) -> io::Result<Vec<DirEntry>> {
+        self.files.read_dir(&self.at(path))
+    }
+    fn read_link(&self, path: &Path) -> io::Result<Vec<u8>> {
+        self.files.read_link(&self.at(path))
+    }
+    fn make_dir(&self, path: &Path, mode: u32) -> io::Result<()> {
+        self.files.make_dir(&self.at(path), mode)
+    }
+    fn make_symlink(&self, path: &Path, target: &[u8]) -> io::Result<()> {
+        self.files.make_symlink(&self.at(path), target)
+    }
+    fn make_node(&self, path: &Path, kind: Kind, mode: u32, rdev: u64) -> io::Result<()> {
+        self.files.make_node(&self.at(path), kind, mode, rdev)
+    }
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.files.link(&self.at(from), &self.at(to))
+    }
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.files.rename(&self.at(from), &self.at(to))
+    }
+    fn exchange(&self, one: &Path, other: &Path) -> io::Result<()> {
+        self.files.exchange(&self.at(one), &self.at(other))
+    }
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        self.files.remove_file(&self.at(path))
+    }
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        self.files.remove_dir(&self.at(path))
+    }
+    fn change(&self, path: &Path, change: &Change) -> io::Result<()> {
+        self.files.change(&self.at(path), change)
+    }
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        self.files.sync_dir(&self.at(path))
+    }
+    fn space(&self) -> io::Result<Space> {
+        self.files.space()
+    }
+}
+
+/// The machine.
+pub struct World {
+    pub files: FakeFiles,
+    pub region: Arc<Region>,
+}
+
+pub fn new_region() -> Arc<Region> {
+    let spec = RegionSpec { ring_bytes: RING_BYTES, roster_bytes: 1 << 18, identity: IDENTITY };
+    Arc::new(Region::create(&Medium::Private, &spec).expect("a private region"))
+}
+
+pub fn config() -> VolumeConfig {
+    let log = LogConfig { segment_bytes: 1 << 16, segments: 4, dirty_bytes_max: RING_BYTES };
+    VolumeConfig { class: Class::Memory, log }
+}
+
+impl World {
+    /// A machine with an empty home and a new log.
+    pub fn new(seed: u64) -> World {
+        let files = FakeFiles::new(seed);
+        for directory in ["home", "log"] {
+            files.make_dir(Path::new(directory), 0o755).expect("a new disk");
+        }
+        files.sync_dir(Path::new("")).expect("a new disk");
+        Log::create(&*Below::new(&files, "log"), IDENTITY, &config().log).expect("a new log");
+        World { files, region: new_region() }
+    }
+
+    pub fn home(&self) -> Arc<Below> {
+        Below::new(&self.files, "home")
+    }
+
+    pub fn open(&self) -> Result<(DirectoryVolume, Attached), VolumeError> {
+        let log = Below::new(&self.files, "log");
+        let clock = Arc::new(FakeClock::default());
+        DirectoryVolume::open(self.home(), log, self.region.clone(), clock, config())
+    }
+
+    /// The machine after a power cut: what the disk kept, and an empty region.
+    pub fn after_power_cut(&self, seed: u64) -> World {
+        World { files: self.files.after_power_cut(seed), region: new_region() }
+    }
+}
