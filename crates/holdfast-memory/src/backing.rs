@@ -11,7 +11,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom};
 use std::os::fd::AsFd;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
@@ -46,10 +46,7 @@ pub(crate) fn create(medium: &Medium, bytes: u64) -> Result<Backing, CreateError
     let backing = match medium.path() {
         None => {
             let mapping = Mapping::anonymous(bytes as usize).map_err(making("map memory"))?;
-            Backing {
-                mapping,
-                claim: None,
-            }
+            Backing { mapping, claim: None }
         }
         Some(path) => create_at(medium, path, bytes)?,
     };
@@ -65,14 +62,11 @@ pub(crate) fn attach(medium: &Medium) -> Result<Backing, AttachError> {
     let file = open_existing(path, true)?;
     let length = region_length(&file)?;
     let mapping = map_shared(medium, &file, length).map_err(attaching("map the region"))?;
-    if !claim(&file).map_err(attaching("lock the region's file"))? {
+    if !claim(&file, path).map_err(attaching("lock the region's file"))? {
         let pid = mapping.control().notes.0.server_pid.load(Ordering::Relaxed);
         return Err(AttachError::InUse { pid });
     }
-    Ok(Backing {
-        mapping,
-        claim: Some(file),
-    })
+    Ok(Backing { mapping, claim: Some(file) })
 }
 
 /// Maps the memory of a region for reading, whoever serves it.
@@ -89,11 +83,8 @@ pub(crate) fn remove(medium: &Medium) -> io::Result<()> {
         return Ok(());
     };
     let file = OpenOptions::new().read(true).write(true).open(path)?;
-    if !claim(&file)? {
-        return Err(io::Error::new(
-            io::ErrorKind::ResourceBusy,
-            "a process serves the region",
-        ));
+    if !claim(&file, path)? {
+        return Err(io::Error::new(io::ErrorKind::ResourceBusy, "a process serves the region"));
     }
     if file.metadata()?.is_file() {
         return std::fs::remove_file(path);
@@ -104,17 +95,12 @@ pub(crate) fn remove(medium: &Medium) -> io::Result<()> {
 
 fn create_at(medium: &Medium, path: &Path, bytes: u64) -> Result<Backing, CreateError> {
     let (file, made) = open_or_make(path).map_err(making("open the region's file"))?;
-    let claimed = claim(&file).map_err(making("lock the region's file"))?;
+    let claimed = claim(&file, path).map_err(making("lock the region's file"))?;
     if !claimed {
-        return Err(CreateError::Exists {
-            path: path.to_owned(),
-        });
+        return Err(CreateError::Exists { path: path.to_owned() });
     }
     match fill(medium, path, &file, bytes) {
-        Ok(mapping) => Ok(Backing {
-            mapping,
-            claim: Some(file),
-        }),
+        Ok(mapping) => Ok(Backing { mapping, claim: Some(file) }),
         Err(error) => {
             if made {
                 // The error that matters is the first one; an empty file is no region anyway.
@@ -127,18 +113,14 @@ fn create_at(medium: &Medium, path: &Path, bytes: u64) -> Result<Backing, Create
 
 /// Sizes and maps a claimed file or device, if it is free to be used.
 fn fill(medium: &Medium, path: &Path, file: &File, bytes: u64) -> Result<Mapping, CreateError> {
-    let metadata = file
-        .metadata()
-        .map_err(making("inspect the region's file"))?;
+    let metadata = file.metadata().map_err(making("inspect the region's file"))?;
     let length = if metadata.is_file() {
         let length = bytes.next_multiple_of(allocation_unit(medium, path, file)?);
         // An empty file is ours; a blank one of the right size is what a maker that died left.
         if metadata.len() != 0 {
             free_to_use(file, path)?;
             if metadata.len() != length {
-                return Err(CreateError::Occupied {
-                    path: path.to_owned(),
-                });
+                return Err(CreateError::Occupied { path: path.to_owned() });
             }
         }
         // Allocated, not sparse: a page that cannot be had must fail here, not as a fault later.
@@ -150,10 +132,7 @@ fn fill(medium: &Medium, path: &Path, file: &File, bytes: u64) -> Result<Mapping
         device_length(file).map_err(making("measure the device"))?
     };
     if length < bytes {
-        return Err(CreateError::TooSmall {
-            have: length,
-            need: bytes,
-        });
+        return Err(CreateError::TooSmall { have: length, need: bytes });
     }
     map_shared(medium, file, length).map_err(making("map the region"))
 }
@@ -164,13 +143,9 @@ fn free_to_use(file: &File, path: &Path) -> Result<(), CreateError> {
     if is_blank(&head) {
         Ok(())
     } else if head.starts_with(&MAGIC) {
-        Err(CreateError::Exists {
-            path: path.to_owned(),
-        })
+        Err(CreateError::Exists { path: path.to_owned() })
     } else {
-        Err(CreateError::Occupied {
-            path: path.to_owned(),
-        })
+        Err(CreateError::Occupied { path: path.to_owned() })
     }
 }
 
@@ -208,10 +183,7 @@ fn region_length(file: &File) -> Result<u64, AttachError> {
     }
     let length = device_length(file).map_err(attaching("measure the region's file"))?;
     if length < HEAD_BYTES {
-        return Err(AttachError::Damaged {
-            field: "length",
-            offset: length,
-        });
+        return Err(AttachError::Damaged { field: "length", offset: length });
     }
     Ok(length)
 }
@@ -234,10 +206,14 @@ fn is_blank(head: &[u8]) -> bool {
     head.iter().all(|byte| *byte == 0)
 }
 
-/// Takes the claim on an open file; false if another process has it.
-fn claim(file: &File) -> io::Result<bool> {
+/// Takes the claim on the file opened at `path`; false if another process has it, or removed the
+/// file between the opening and the claim.
+fn claim(file: &File, path: &Path) -> io::Result<bool> {
     match flock(file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(true),
+        Ok(()) => {
+            let (ours, there) = (file.metadata()?, std::fs::metadata(path));
+            Ok(there.is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino())))
+        }
         Err(rustix::io::Errno::WOULDBLOCK) => Ok(false),
         Err(error) => Err(error.into()),
     }
@@ -261,9 +237,7 @@ fn allocation_unit(medium: &Medium, path: &Path, file: &File) -> Result<u64, Cre
     let system = fstatfs(file);
     let system = system.map_err(|error| making("inspect the file system")(error.into()))?;
     if system.f_type as u64 != HUGETLBFS_TYPE {
-        return Err(CreateError::NotHugeTlb {
-            path: path.to_owned(),
-        });
+        return Err(CreateError::NotHugeTlb { path: path.to_owned() });
     }
     Ok(system.f_bsize as u64)
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use crate::atomics::{AtomicU32, fence};
 use crate::futex;
+use crate::orderings::BELL_FENCED;
 
 /// A doorbell for any number of sleepers.
 #[derive(Debug)]
@@ -21,37 +22,37 @@ pub(crate) struct Bell {
 
 impl Bell {
     pub(crate) fn new() -> Bell {
-        Bell {
-            sleepers: AtomicU32::new(0),
-            rings: AtomicU32::new(0),
-        }
+        Bell { sleepers: AtomicU32::new(0), rings: AtomicU32::new(0) }
     }
 
     /// Sleeps until the bell rings or `timeout` passes, unless `found` is already true.
     pub(crate) fn wait_unless(&self, found: impl Fn() -> bool, timeout: Option<Duration>) {
         let rings = self.rings.load(Ordering::Relaxed);
         self.sleepers.fetch_add(1, Ordering::Relaxed);
-        // Either this fence comes first and the publisher sees the sleeper, or the publisher's
-        // does and the sleeper sees what was published.
-        dekker_fence();
+        full_fence();
         if !found() {
             futex::wait_while(&self.rings, rings, timeout);
+            // EDGE ring-to-look: having been woken, what was published is seen.
+            fence(Ordering::Acquire);
         }
         self.sleepers.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Wakes every sleeper. To be called after the store that a sleeper looks for.
     pub(crate) fn ring(&self) {
-        dekker_fence();
+        full_fence();
         if self.sleepers.load(Ordering::Relaxed) != 0 {
-            self.rings.fetch_add(1, Ordering::Relaxed);
+            // EDGE ring-to-look: what was published comes before the ring.
+            self.rings.fetch_add(1, Ordering::Release);
             futex::wake(&self.rings, i32::MAX.unsigned_abs());
         }
     }
 }
 
-fn dekker_fence() {
-    if !cfg!(all(loom, holdfast_weak_bell)) {
+/// Of two full fences one comes first: the sleeper's, and the publisher sees the sleeper; or the
+/// publisher's, and the sleeper sees what was published (Dekker's exclusion).
+fn full_fence() {
+    if BELL_FENCED {
         fence(Ordering::SeqCst);
     }
 }

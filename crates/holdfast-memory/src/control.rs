@@ -54,19 +54,11 @@ pub(crate) const FIELDS: [(&str, usize, usize); 9] = {
         (released.0, marks + released.1, 8),
         (durable.0, marks + durable.1, 8),
         (tail.0, marks + tail.1, 8),
-        (
-            "lock",
-            page + offset_of!(ControlPage, lock),
-            size_of::<Lock>(),
-        ),
+        ("lock", page + offset_of!(ControlPage, lock), size_of::<Lock>()),
         ("server_pid", notes + offset_of!(Notes, server_pid), 4),
         ("reset_pending", notes + offset_of!(Notes, reset_pending), 4),
         ("reset_lsn", notes + offset_of!(Notes, reset_lsn), 8),
-        (
-            "roster_published",
-            notes + offset_of!(Notes, roster_published),
-            8,
-        ),
+        ("roster_published", notes + offset_of!(Notes, roster_published), 8),
         ("words", page + offset_of!(ControlPage, words), 8 * WORDS),
     ]
 };

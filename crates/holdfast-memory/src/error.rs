@@ -100,11 +100,7 @@ impl fmt::Display for CreateError {
                 write!(out, "the device has {have} bytes, the region needs {need}")
             }
             Self::NotHugeTlb { path } => {
-                write!(
-                    out,
-                    "{} does not lie on a mounted hugetlbfs",
-                    path.display()
-                )
+                write!(out, "{} does not lie on a mounted hugetlbfs", path.display())
             }
             Self::BadSpec(why) => write!(out, "no such region can exist: {why}"),
             Self::Io { doing, source } => write!(out, "cannot {doing}: {source}"),
@@ -118,16 +114,10 @@ impl fmt::Display for AttachError {
             Self::Missing => write!(out, "there is no region: create it"),
             Self::InUse { pid } => write!(out, "process {pid} serves the region"),
             Self::OtherVersion { found, known } => {
-                write!(
-                    out,
-                    "the region has format version {found}, this program knows {known}"
-                )
+                write!(out, "the region has format version {found}, this program knows {known}")
             }
             Self::OtherMedium { found } => {
-                write!(
-                    out,
-                    "the region was made on medium {found}: correct the configuration"
-                )
+                write!(out, "the region was made on medium {found}: correct the configuration")
             }
             Self::Damaged { field, offset } => {
                 write!(out, "the region is damaged: {field} at byte {offset}")

@@ -24,10 +24,7 @@ pub(crate) fn wait_while(word: &AtomicU32, value: u32, timeout: Option<Duration>
 pub(crate) fn wake(word: &AtomicU32, sleepers: u32) {
     use rustix::thread::futex;
     let woken = futex::wake(word, futex::Flags::PRIVATE, sleepers);
-    debug_assert!(
-        woken.is_ok(),
-        "waking on an aligned word of ours cannot fail"
-    );
+    debug_assert!(woken.is_ok(), "waking on an aligned word of ours cannot fail");
 }
 
 /// The model's sleep: other threads run until the word changes. A lost wake-up never ends, and

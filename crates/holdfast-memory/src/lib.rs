@@ -30,6 +30,8 @@ mod region;
 mod ring;
 mod roster;
 mod superblock;
+#[cfg(test)]
+mod tests;
 
 pub use control::WORDS;
 pub use error::{AttachError, CreateError};

@@ -25,7 +25,7 @@ pub(crate) const HOLDER_MAX: u32 = SLEEPERS - 1;
 
 /// Looks at a busy lock before sleeping. An append holds it for about as long as it takes to copy
 /// a frame, less than a sleep costs.
-const SPINS: u32 = if cfg!(loom) { 0 } else { 100 };
+const SPINS: u32 = if cfg!(loom) { 1 } else { 100 };
 
 const FREE: u32 = 0;
 
@@ -41,10 +41,7 @@ impl Lock {
     ///
     /// `dead` tells whether an attachment is gone for good.
     pub(crate) fn take(&self, holder: u32, dead: impl Fn(u32) -> bool) {
-        assert!(
-            holder != FREE && holder <= HOLDER_MAX,
-            "an attachment's number fits the word"
-        );
+        assert!(holder != FREE && holder <= HOLDER_MAX, "an attachment's number fits the word");
         if self.exchange(FREE, holder) {
             return;
         }
@@ -64,10 +61,7 @@ impl Lock {
     pub(crate) fn give(&self, holder: u32) {
         // EDGE lock-hand-over: all that was done under the lock comes before it is free.
         let was = self.word.swap(FREE, LOCK_GIVE);
-        assert!(
-            was & HOLDER_MAX == holder,
-            "only the holder gives the lock back"
-        );
+        assert!(was & HOLDER_MAX == holder, "only the holder gives the lock back");
         if was & SLEEPERS != 0 {
             futex::wake(&self.word, 1);
         }
@@ -94,9 +88,7 @@ impl Lock {
 
     fn exchange(&self, from: u32, to: u32) -> bool {
         // EDGE lock-hand-over: having taken the lock, all that was done under it is seen.
-        self.word
-            .compare_exchange(from, to, LOCK_TAKE, Ordering::Relaxed)
-            .is_ok()
+        self.word.compare_exchange(from, to, LOCK_TAKE, Ordering::Relaxed).is_ok()
     }
 }
 
@@ -104,8 +96,6 @@ impl Lock {
 impl Lock {
     /// A free lock outside any region, for the models.
     pub(crate) fn new() -> Lock {
-        Lock {
-            word: AtomicU32::new(FREE),
-        }
+        Lock { word: AtomicU32::new(FREE) }
     }
 }

@@ -66,11 +66,7 @@ impl MarkWords {
         let released = self.released();
         // EDGE durable-to-home: the device has what the mark covers before it can be seen.
         let durable = self.durable.0.load(Ordering::Acquire);
-        Marks {
-            released,
-            durable,
-            tail: self.tail(),
-        }
+        Marks { released, durable, tail: self.tail() }
     }
 
     /// The tail: the bytes below it may be read.
@@ -117,10 +113,6 @@ impl MarkWords {
     /// Marks outside any region, all zero, for the models.
     pub(crate) fn new() -> MarkWords {
         let zero = || Line(AtomicU64::new(0));
-        MarkWords {
-            released: zero(),
-            durable: zero(),
-            tail: zero(),
-        }
+        MarkWords { released: zero(), durable: zero(), tail: zero() }
     }
 }

@@ -35,10 +35,7 @@ pub struct Observed {
 
 impl Observed {
     pub(crate) fn new(mapping: Mapping, superblock: Superblock) -> Observed {
-        Observed {
-            mapping,
-            superblock,
-        }
+        Observed { mapping, superblock }
     }
 
     /// Whose region it is.
@@ -79,10 +76,7 @@ impl Observed {
     /// If `index` is not below [`WORDS`].
     #[must_use]
     pub fn word(&self, index: usize) -> u64 {
-        assert!(
-            index < WORDS,
-            "a region has {WORDS} words, {index} is not one of them"
-        );
+        assert!(index < WORDS, "a region has {WORDS} words, {index} is not one of them");
         self.control().words.0[index].load(Ordering::Relaxed)
     }
 
@@ -108,11 +102,7 @@ impl Observed {
         }
         // EDGE read-to-reuse: the bytes are copied before the mark is looked at again.
         std::sync::atomic::fence(Ordering::Acquire);
-        if self.marks().released > lsn {
-            Err(ObserveError::Overwritten)
-        } else {
-            Ok(())
-        }
+        if self.marks().released > lsn { Err(ObserveError::Overwritten) } else { Ok(()) }
     }
 
     fn control(&self) -> &ControlPage {
@@ -124,11 +114,7 @@ impl fmt::Display for ObserveError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Outside { marks } => {
-                write!(
-                    out,
-                    "the ring holds bytes {}..{} only",
-                    marks.released, marks.tail
-                )
+                write!(out, "the ring holds bytes {}..{} only", marks.released, marks.tail)
             }
             Self::Overwritten => out.write_str("the bytes were released while they were copied"),
         }

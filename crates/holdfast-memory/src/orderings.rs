@@ -7,29 +7,21 @@
 use std::sync::atomic::Ordering;
 
 /// Publishing the tail: the bytes below it are whole before it can be seen.
-pub(crate) const TAIL_PUBLISH: Ordering = if cfg!(all(loom, holdfast_weak_publish)) {
-    Ordering::Relaxed
-} else {
-    Ordering::Release
-};
+pub(crate) const TAIL_PUBLISH: Ordering =
+    if cfg!(all(loom, holdfast_weak_publish)) { Ordering::Relaxed } else { Ordering::Release };
 
 /// Moving `released`: whoever read the bytes below it has finished.
-pub(crate) const RELEASED_STORE: Ordering = if cfg!(all(loom, holdfast_weak_release)) {
-    Ordering::Relaxed
-} else {
-    Ordering::Release
-};
+pub(crate) const RELEASED_STORE: Ordering =
+    if cfg!(all(loom, holdfast_weak_release)) { Ordering::Relaxed } else { Ordering::Release };
 
 /// Taking the lock: everything its last holder did is seen.
-pub(crate) const LOCK_TAKE: Ordering = if cfg!(all(loom, holdfast_weak_lock)) {
-    Ordering::Relaxed
-} else {
-    Ordering::Acquire
-};
+pub(crate) const LOCK_TAKE: Ordering =
+    if cfg!(all(loom, holdfast_weak_lock)) { Ordering::Relaxed } else { Ordering::Acquire };
 
 /// Giving the lock back: everything done under it can be seen by the next holder.
-pub(crate) const LOCK_GIVE: Ordering = if cfg!(all(loom, holdfast_weak_unlock)) {
-    Ordering::Relaxed
-} else {
-    Ordering::Release
-};
+pub(crate) const LOCK_GIVE: Ordering =
+    if cfg!(all(loom, holdfast_weak_unlock)) { Ordering::Relaxed } else { Ordering::Release };
+
+/// Whether a fence stands between publishing and looking for sleepers, and between announcing a
+/// sleeper and looking for what was published. Without either, both may miss the other.
+pub(crate) const BELL_FENCED: bool = !cfg!(all(loom, holdfast_weak_bell));

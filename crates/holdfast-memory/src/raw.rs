@@ -48,12 +48,7 @@ impl Mapping {
 
     /// The first `bytes` of a file, for reading and writing.
     pub(crate) fn shared(file: BorrowedFd<'_>, bytes: usize) -> io::Result<Mapping> {
-        Self::of_file(
-            file,
-            bytes,
-            ProtFlags::READ | ProtFlags::WRITE,
-            MapFlags::SHARED,
-        )
+        Self::of_file(file, bytes, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED)
     }
 
     /// The first `bytes` of a DAX file, such that stores reach the persistent memory itself.
@@ -81,15 +76,8 @@ impl Mapping {
 
     fn new(base: *mut u8, bytes: usize, synchronous: bool) -> Mapping {
         let base = NonNull::new(base).expect("the kernel maps nothing at address zero unasked");
-        assert!(
-            bytes as u64 >= PAGE_BYTES + CONTROL_BYTES,
-            "a mapping holds the first two pages"
-        );
-        Mapping {
-            base,
-            bytes,
-            synchronous,
-        }
+        assert!(bytes as u64 >= PAGE_BYTES + CONTROL_BYTES, "a mapping holds the first two pages");
+        Mapping { base, bytes, synchronous }
     }
 
     /// Bytes mapped.
@@ -144,9 +132,7 @@ impl Mapping {
 
     /// The control page.
     pub(crate) fn control(&self) -> &ControlPage {
-        let page = self
-            .address(PAGE_BYTES, CONTROL_BYTES)
-            .cast::<ControlPage>();
+        let page = self.address(PAGE_BYTES, CONTROL_BYTES).cast::<ControlPage>();
         // SAFETY: `new` asserts that the page is inside the mapping; it is page aligned; the
         // struct is made of atomics, for which every bit pattern is valid.
         unsafe { page.as_ref() }
@@ -155,10 +141,7 @@ impl Mapping {
     /// A range of the mapping as words. The range is never one that `bytes_mut` is used on.
     pub(crate) fn words(&self, range: Range<u64>) -> &[AtomicU64] {
         let bytes = range.end - range.start;
-        assert!(
-            range.start.is_multiple_of(8) && bytes.is_multiple_of(8),
-            "words are aligned"
-        );
+        assert!(range.start.is_multiple_of(8) && bytes.is_multiple_of(8), "words are aligned");
         let first = self.address(range.start, bytes).cast::<AtomicU64>();
         // SAFETY: in bounds by `address`, aligned by the assert and the page-aligned base, and
         // valid whatever the bytes are.
@@ -189,13 +172,8 @@ impl Mapping {
 
     /// The address of `bytes` bytes from `offset`, which must be inside the mapping.
     fn address(&self, offset: u64, bytes: u64) -> NonNull<u8> {
-        let end = offset
-            .checked_add(bytes)
-            .expect("a range of a region does not overflow");
-        assert!(
-            end <= self.len(),
-            "bytes {offset}..{end} lie inside the mapping"
-        );
+        let end = offset.checked_add(bytes).expect("a range of a region does not overflow");
+        assert!(end <= self.len(), "bytes {offset}..{end} lie inside the mapping");
         // SAFETY: the offset is inside the mapping, so the sum stays in one allocation.
         unsafe { self.base.add(offset as usize) }
     }

@@ -141,10 +141,7 @@ impl Region {
     /// Waits for the right to append.
     pub fn lock(&self) -> Guard<'_> {
         // One attachment serves at a time, so any other in the lock word is a dead one.
-        self.control()
-            .lock
-            .0
-            .take(self.generation, |holder| holder != self.generation);
+        self.control().lock.0.take(self.generation, |holder| holder != self.generation);
         Guard::new(self)
     }
 
@@ -166,20 +163,9 @@ impl Region {
     pub fn release(&self, lsn: u64) {
         let pins = self.pins.hold();
         let marks = self.marks();
-        assert!(
-            marks.released <= lsn,
-            "released never falls: {lsn} < {}",
-            marks.released
-        );
-        assert!(
-            lsn <= marks.durable,
-            "only durable bytes are released: {lsn} > {}",
-            marks.durable
-        );
-        assert!(
-            pins.iter().all(|from| *from >= lsn),
-            "a reader needs bytes below {lsn}"
-        );
+        assert!(marks.released <= lsn, "released never falls: {lsn} < {}", marks.released);
+        assert!(lsn <= marks.durable, "only durable bytes are released: {lsn} > {}", marks.durable);
+        assert!(pins.iter().all(|from| *from >= lsn), "a reader needs bytes below {lsn}");
         self.words_of_marks().set_released(lsn);
         self.mapping.persist_control();
     }
@@ -199,17 +185,13 @@ impl Region {
     /// If `index` is not below [`WORDS`].
     #[must_use]
     pub fn word(&self, index: usize) -> &AtomicU64 {
-        assert!(
-            index < WORDS,
-            "a region has {WORDS} words, {index} is not one of them"
-        );
+        assert!(index < WORDS, "a region has {WORDS} words, {index} is not one of them");
         &self.control().words.0[index]
     }
 
     /// Waits until the tail is above `seen`, a wake-up, or `timeout`; the tail then.
     pub fn wait_tail(&self, seen: u64, timeout: Duration) -> u64 {
-        self.bell
-            .wait_unless(|| self.words_of_marks().tail() > seen, Some(timeout));
+        self.bell.wait_unless(|| self.words_of_marks().tail() > seen, Some(timeout));
         self.words_of_marks().tail()
     }
 
@@ -270,10 +252,7 @@ impl Region {
         let survives = medium.survives();
         Region {
             roster: Roster::new(Arc::clone(&mapping), &superblock),
-            survives: MediumSurvival {
-                os: survives.os && mapping.persists(),
-                ..survives
-            },
+            survives: MediumSurvival { os: survives.os && mapping.persists(), ..survives },
             mapping,
             superblock,
             generation,
@@ -289,11 +268,7 @@ impl Region {
         self.mapping.words(0..PAGE_BYTES)[GENERATION_OFFSET as usize / 8]
             .store(word, Ordering::Relaxed);
         self.mapping.persist(0, PAGE_BYTES);
-        self.control()
-            .notes
-            .0
-            .server_pid
-            .store(std::process::id(), Ordering::Relaxed);
+        self.control().notes.0.server_pid.store(std::process::id(), Ordering::Relaxed);
         self.mapping.persist_control();
     }
 }
@@ -301,22 +276,13 @@ impl Region {
 /// Checks what was asked for and lays it out.
 fn plan(medium: &Medium, spec: &RegionSpec) -> Result<Superblock, CreateError> {
     if !spec.ring_bytes.is_power_of_two() || spec.ring_bytes < PAGE_BYTES {
-        return Err(CreateError::BadSpec(
-            "the ring is a power of two of at least 4096 bytes",
-        ));
+        return Err(CreateError::BadSpec("the ring is a power of two of at least 4096 bytes"));
     }
     if spec.ring_bytes > REGION_BYTES_MAX || spec.roster_bytes > roster::HALF_BYTES_MAX {
-        return Err(CreateError::BadSpec(
-            "the ring or the roster is larger than a region can be",
-        ));
+        return Err(CreateError::BadSpec("the ring or the roster is larger than a region can be"));
     }
     let roster = roster::section_bytes(spec.roster_bytes);
-    Ok(Superblock::plan(
-        spec.identity,
-        medium.tag(),
-        roster,
-        spec.ring_bytes,
-    ))
+    Ok(Superblock::plan(spec.identity, medium.tag(), roster, spec.ring_bytes))
 }
 
 /// Stores the superblock, its magic last: before that the region does not exist.
@@ -339,14 +305,12 @@ fn read_superblock(mapping: &Mapping) -> Result<Superblock, AttachError> {
         page.extend_from_slice(&word.load(Ordering::Acquire).to_le_bytes());
     }
     Superblock::decode(&page, mapping.len()).map_err(|fault| match fault {
-        SuperblockFault::OtherVersion { found } => AttachError::OtherVersion {
-            found,
-            known: VERSION,
-        },
-        SuperblockFault::Field { name, offset } => AttachError::Damaged {
-            field: name,
-            offset: offset as u64,
-        },
+        SuperblockFault::OtherVersion { found } => {
+            AttachError::OtherVersion { found, known: VERSION }
+        }
+        SuperblockFault::Field { name, offset } => {
+            AttachError::Damaged { field: name, offset: offset as u64 }
+        }
     })
 }
 
@@ -356,10 +320,7 @@ fn check_state(mapping: &Mapping, superblock: &Superblock) -> Result<u32, Attach
     let word = mapping.words(0..PAGE_BYTES)[GENERATION_OFFSET as usize / 8].load(Ordering::Relaxed);
     let generation = generation_in(&superblock.identity, word)
         .filter(|generation| *generation < HOLDER_MAX)
-        .ok_or(AttachError::Damaged {
-            field: "generation",
-            offset: GENERATION_OFFSET,
-        })?;
+        .ok_or(AttachError::Damaged { field: "generation", offset: GENERATION_OFFSET })?;
     let control = mapping.control();
     if !roster::is_whole(control, superblock) {
         return Err(damaged_control("roster_published"));
@@ -379,9 +340,7 @@ fn check_state(mapping: &Mapping, superblock: &Superblock) -> Result<u32, Attach
 /// Puts all marks where the note says, then withdraws the note.
 fn finish_reset(mapping: &Mapping) {
     let control = mapping.control();
-    control
-        .marks
-        .set_all(control.notes.0.reset_lsn.load(Ordering::Relaxed));
+    control.marks.set_all(control.notes.0.reset_lsn.load(Ordering::Relaxed));
     // EDGE reset-noted: the marks are set before the note is gone.
     control.notes.0.reset_pending.store(0, Ordering::Release);
     mapping.persist_control();
@@ -390,8 +349,5 @@ fn finish_reset(mapping: &Mapping) {
 fn damaged_control(name: &'static str) -> AttachError {
     let field = FIELDS.iter().find(|field| field.0 == name);
     let (field, offset, _) = *field.expect("the name is one of the page's fields");
-    AttachError::Damaged {
-        field,
-        offset: offset as u64,
-    }
+    AttachError::Damaged { field, offset: offset as u64 }
 }

@@ -31,6 +31,7 @@ impl Pins {
 ///
 /// A guard that is forgotten, or whose process dies, leaves a lock that the next attachment takes
 /// over; whatever was reserved and not published was never there.
+#[must_use = "the lock is given back when the guard is dropped"]
 pub struct Guard<'a> {
     region: &'a Region,
     published: bool,
@@ -38,10 +39,7 @@ pub struct Guard<'a> {
 
 impl<'a> Guard<'a> {
     pub(crate) fn new(region: &'a Region) -> Guard<'a> {
-        Guard {
-            region,
-            published: false,
-        }
+        Guard { region, published: false }
     }
 
     /// Where the next byte goes.
@@ -58,10 +56,7 @@ impl<'a> Guard<'a> {
         let marks = self.region.marks();
         let tail = marks.tail + bytes;
         let end = marks.released + self.region.ring_bytes();
-        assert!(
-            tail <= end,
-            "only what was reserved is published: {tail} > {end}"
-        );
+        assert!(tail <= end, "only what was reserved is published: {tail} > {end}");
         let ring = self.region.ring_section();
         let at = marks.tail & (ring.bytes - 1);
         assert!(at + bytes <= ring.bytes, "what is published does not wrap");
@@ -96,13 +91,12 @@ impl Drop for Guard<'_> {
 
 impl fmt::Debug for Guard<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Guard")
-            .field("tail", &self.tail())
-            .finish_non_exhaustive()
+        out.debug_struct("Guard").field("tail", &self.tail()).finish_non_exhaustive()
     }
 }
 
 /// A reader's hold on ring bytes: while it lives, nothing from its start on is overwritten.
+#[must_use = "the bytes may be overwritten once the pin is dropped"]
 #[derive(Debug)]
 pub struct Pin<'a> {
     region: &'a Region,
@@ -113,10 +107,7 @@ impl<'a> Pin<'a> {
     pub(crate) fn new(region: &'a Region, from: u64) -> Pin<'a> {
         let mut pins = region.pins().hold();
         let released = region.marks().released;
-        assert!(
-            from >= released,
-            "bytes below {released} are given back, {from} cannot be pinned"
-        );
+        assert!(from >= released, "bytes below {released} are given back, {from} cannot be pinned");
         pins.push(from);
         Pin { region, from }
     }

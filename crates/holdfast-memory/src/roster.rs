@@ -57,12 +57,7 @@ struct Published {
 impl Roster {
     pub(crate) fn new(mapping: Arc<Mapping>, superblock: &Superblock) -> Roster {
         let seed = crc32c::crc32c(&superblock.identity);
-        Roster {
-            mapping,
-            section: superblock.roster,
-            seed,
-            turn: Mutex::new(()),
-        }
+        Roster { mapping, section: superblock.roster, seed, turn: Mutex::new(()) }
     }
 
     /// Adds a record behind the others.
@@ -70,10 +65,7 @@ impl Roster {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let Published { half, used } = self.published();
         let used_then = self.write_record(half, used, record)?;
-        self.publish(Published {
-            half,
-            used: used_then,
-        });
+        self.publish(Published { half, used: used_then });
         Ok(())
     }
 
@@ -109,10 +101,7 @@ impl Roster {
         let words = self.mapping.words(at..at + need);
         let length = record.len() as u32;
         let check = record_check(self.seed, length, record);
-        words[0].store(
-            u64::from(length) | u64::from(check) << 32,
-            Ordering::Relaxed,
-        );
+        words[0].store(u64::from(length) | u64::from(check) << 32, Ordering::Relaxed);
         for (word, bytes) in words[1..].iter().zip(record.chunks(8)) {
             let mut padded = [0; 8];
             padded[..bytes.len()].copy_from_slice(bytes);
@@ -132,12 +121,7 @@ impl Roster {
         let check = crc32c::crc32c_append(self.seed, &value.to_le_bytes());
         let word = u64::from(value) | u64::from(check) << 32;
         // EDGE roster-published: the records are whole before the word covers them.
-        self.mapping
-            .control()
-            .notes
-            .0
-            .roster_published
-            .store(word, Ordering::Release);
+        self.mapping.control().notes.0.roster_published.store(word, Ordering::Release);
         self.mapping.persist_control();
     }
 }
@@ -158,26 +142,18 @@ pub(crate) fn records_of(
     mapping: &Mapping,
     superblock: &Superblock,
 ) -> Result<Vec<Vec<u8>>, RosterFault> {
-    records_in(
-        mapping,
-        superblock.roster,
-        crc32c::crc32c(&superblock.identity),
-    )
+    records_in(mapping, superblock.roster, crc32c::crc32c(&superblock.identity))
 }
 
 fn records_in(mapping: &Mapping, section: Section, seed: u32) -> Result<Vec<Vec<u8>>, RosterFault> {
     let word = published_word(mapping.control());
-    let published = parse(word, seed, section).ok_or(RosterFault {
-        offset: section.offset,
-    })?;
+    let published = parse(word, seed, section).ok_or(RosterFault { offset: section.offset })?;
     let start = section.offset + published.half * (section.bytes / 2);
     let words = mapping.words(start..start + published.used);
     let mut records = Vec::new();
     let mut at = 0;
     while at < words.len() {
-        let fault = RosterFault {
-            offset: start + at as u64 * 8,
-        };
+        let fault = RosterFault { offset: start + at as u64 * 8 };
         let record = read_record(&words[at..], seed).ok_or(fault)?;
         at += 1 + record.len().div_ceil(8);
         records.push(record);
@@ -226,11 +202,7 @@ impl fmt::Display for RosterFull {
 
 impl fmt::Display for RosterFault {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            out,
-            "the roster's record at byte {} of the region is damaged",
-            self.offset
-        )
+        write!(out, "the roster's record at byte {} of the region is damaged", self.offset)
     }
 }
 

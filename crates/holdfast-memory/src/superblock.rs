@@ -60,6 +60,23 @@ const _: () = assert!(offset_of!(RawSuperblock, generation) == STATIC_BYTES);
 /// Where the generation lies: after the static part, in a word of its own.
 pub(crate) const GENERATION_OFFSET: u64 = offset_of!(RawSuperblock, generation) as u64;
 
+/// The fields of the page: name, bytes from the start of the region, size in bytes.
+#[cfg(test)]
+pub(crate) const FIELDS: [(&str, usize, usize); 12] = [
+    ("magic", offset_of!(RawSuperblock, magic), 8),
+    ("version", offset_of!(RawSuperblock, version), 4),
+    ("header_check", offset_of!(RawSuperblock, header_check), 4),
+    ("identity", offset_of!(RawSuperblock, identity), 16),
+    ("medium", offset_of!(RawSuperblock, medium), 4),
+    ("section_count", offset_of!(RawSuperblock, section_count), 4),
+    ("region_bytes", offset_of!(RawSuperblock, region_bytes), 8),
+    ("control", section_offset(0), size_of::<RawSection>()),
+    ("roster", section_offset(1), size_of::<RawSection>()),
+    ("ring", section_offset(2), size_of::<RawSection>()),
+    ("reserved", offset_of!(RawSuperblock, reserved), 32),
+    ("generation", offset_of!(RawSuperblock, generation), 8),
+];
+
 /// A piece of a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Section {
@@ -94,10 +111,7 @@ pub(crate) enum SuperblockFault {
 /// The fault of a field, found by its name in the struct.
 macro_rules! fault {
     ($name:literal, $field:ident) => {
-        SuperblockFault::Field {
-            name: $name,
-            offset: offset_of!(RawSuperblock, $field),
-        }
+        SuperblockFault::Field { name: $name, offset: offset_of!(RawSuperblock, $field) }
     };
 }
 
@@ -108,16 +122,8 @@ impl Superblock {
             offset: PAGE_BYTES + CONTROL_BYTES,
             bytes: roster.next_multiple_of(PAGE_BYTES),
         };
-        let ring = Section {
-            offset: roster.end(),
-            bytes: ring,
-        };
-        Superblock {
-            identity,
-            medium,
-            roster,
-            ring,
-        }
+        let ring = Section { offset: roster.end(), bytes: ring };
+        Superblock { identity, medium, roster, ring }
     }
 
     /// Bytes of the whole region.
@@ -127,35 +133,16 @@ impl Superblock {
 
     /// The page, generation 0 included.
     pub(crate) fn encode(&self) -> [u8; PAGE_BYTES as usize] {
-        let control = Section {
-            offset: PAGE_BYTES,
-            bytes: CONTROL_BYTES,
-        };
+        let control = Section { offset: PAGE_BYTES, bytes: CONTROL_BYTES };
         let mut page = [0; PAGE_BYTES as usize];
         put(&mut page, offset_of!(RawSuperblock, magic), &MAGIC);
-        put(
-            &mut page,
-            offset_of!(RawSuperblock, version),
-            &VERSION.to_le_bytes(),
-        );
-        put(
-            &mut page,
-            offset_of!(RawSuperblock, identity),
-            &self.identity,
-        );
-        put(
-            &mut page,
-            offset_of!(RawSuperblock, medium),
-            &self.medium.to_le_bytes(),
-        );
+        put(&mut page, offset_of!(RawSuperblock, version), &VERSION.to_le_bytes());
+        put(&mut page, offset_of!(RawSuperblock, identity), &self.identity);
+        put(&mut page, offset_of!(RawSuperblock, medium), &self.medium.to_le_bytes());
         let count = (SECTIONS as u32).to_le_bytes();
         put(&mut page, offset_of!(RawSuperblock, section_count), &count);
         let region_bytes = self.region_bytes().to_le_bytes();
-        put(
-            &mut page,
-            offset_of!(RawSuperblock, region_bytes),
-            &region_bytes,
-        );
+        put(&mut page, offset_of!(RawSuperblock, region_bytes), &region_bytes);
         for (index, section) in [control, self.roster, self.ring].iter().enumerate() {
             let at = section_offset(index);
             put(&mut page, at, &section.offset.to_le_bytes());
@@ -164,11 +151,7 @@ impl Superblock {
         let check = static_check(&page).to_le_bytes();
         put(&mut page, offset_of!(RawSuperblock, header_check), &check);
         let generation = generation_word(&self.identity, 0).to_le_bytes();
-        put(
-            &mut page,
-            offset_of!(RawSuperblock, generation),
-            &generation,
-        );
+        put(&mut page, offset_of!(RawSuperblock, generation), &generation);
         page
     }
 
@@ -206,16 +189,10 @@ fn decode_fields(page: &[u8]) -> Result<Superblock, SuperblockFault> {
     let roster = section_at(page, 1, control.end())?;
     let ring = section_at(page, 2, roster.end())?;
     if control.bytes != CONTROL_BYTES {
-        return Err(SuperblockFault::Field {
-            name: "control",
-            offset: section_offset(0),
-        });
+        return Err(SuperblockFault::Field { name: "control", offset: section_offset(0) });
     }
     if !ring.bytes.is_power_of_two() {
-        return Err(SuperblockFault::Field {
-            name: "ring",
-            offset: section_offset(2),
-        });
+        return Err(SuperblockFault::Field { name: "ring", offset: section_offset(2) });
     }
     if u64_at(page, offset_of!(RawSuperblock, region_bytes)) != ring.end() {
         return Err(fault!("region_bytes", region_bytes));
@@ -227,27 +204,16 @@ fn decode_fields(page: &[u8]) -> Result<Superblock, SuperblockFault> {
     let mut identity = [0; 16];
     let at = offset_of!(RawSuperblock, identity);
     identity.copy_from_slice(&page[at..at + 16]);
-    Ok(Superblock {
-        identity,
-        medium,
-        roster,
-        ring,
-    })
+    Ok(Superblock { identity, medium, roster, ring })
 }
 
 /// One row of the section table: it must start where the one before it ends.
 fn section_at(page: &[u8], index: usize, starts: u64) -> Result<Section, SuperblockFault> {
     let at = section_offset(index);
-    let section = Section {
-        offset: u64_at(page, at),
-        bytes: u64_at(page, at + 8),
-    };
+    let section = Section { offset: u64_at(page, at), bytes: u64_at(page, at + 8) };
     let whole_pages = section.bytes != 0 && section.bytes.is_multiple_of(PAGE_BYTES);
     if section.offset != starts || !whole_pages || section.bytes > REGION_BYTES_MAX {
-        return Err(SuperblockFault::Field {
-            name: SECTION_NAMES[index],
-            offset: at,
-        });
+        return Err(SuperblockFault::Field { name: SECTION_NAMES[index], offset: at });
     }
     Ok(section)
 }
@@ -271,7 +237,7 @@ fn static_check(page: &[u8]) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(&page[..at]), &page[at + 4..STATIC_BYTES])
 }
 
-fn section_offset(index: usize) -> usize {
+const fn section_offset(index: usize) -> usize {
     offset_of!(RawSuperblock, sections) + index * size_of::<RawSection>()
 }
 

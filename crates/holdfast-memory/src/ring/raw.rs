@@ -31,10 +31,7 @@ impl Guard<'_> {
             return None;
         }
         let at = marks.tail & (ring.bytes - 1);
-        assert!(
-            at + bytes <= ring.bytes,
-            "a reservation at {at} of {bytes} bytes does not wrap"
-        );
+        assert!(at + bytes <= ring.bytes, "a reservation at {at} of {bytes} bytes does not wrap");
         // SAFETY: the range is inside `[tail, released + ring_bytes)` by the check above, which
         // no pin reaches and no other guard has (see the file's head).
         Some(unsafe { self.region.mapping().bytes_mut(ring.offset + at, bytes) })
@@ -50,19 +47,10 @@ impl Pin<'_> {
     pub fn bytes(&self, lsn: u64, bytes: usize) -> &[u8] {
         let ring = self.region.ring_section();
         let tail = self.region.words_of_marks().tail();
-        let end = lsn
-            .checked_add(bytes as u64)
-            .expect("a position in a log does not overflow");
-        assert!(
-            self.from <= lsn && end <= tail,
-            "{lsn}..{end} lies in {}..{tail}",
-            self.from
-        );
+        let end = lsn.checked_add(bytes as u64).expect("a position in a log does not overflow");
+        assert!(self.from <= lsn && end <= tail, "{lsn}..{end} lies in {}..{tail}", self.from);
         let at = lsn & (ring.bytes - 1);
-        assert!(
-            at + bytes as u64 <= ring.bytes,
-            "a read at {at} of {bytes} bytes does not wrap"
-        );
+        assert!(at + bytes as u64 <= ring.bytes, "a read at {at} of {bytes} bytes does not wrap");
         // SAFETY: the range is inside `[pin, tail)` by the check above, and stays unwritten while
         // this pin lives, which the slice borrows (see the file's head).
         unsafe { self.region.mapping().bytes(ring.offset + at, bytes as u64) }

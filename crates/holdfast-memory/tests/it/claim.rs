@@ -21,14 +21,7 @@ fn a_region_is_attached_as_its_last_server_left_it() {
     let region = Region::attach(&medium).unwrap();
     assert_eq!(region.identity(), IDENTITY);
     assert_eq!(region.generation(), 2);
-    assert_eq!(
-        region.marks(),
-        Marks {
-            released: 100,
-            durable: 200,
-            tail: 300
-        }
-    );
+    assert_eq!(region.marks(), Marks { released: 100, durable: 200, tail: 300 });
     assert_eq!(region.pin(100).bytes(100, 200), pattern(100, 200));
     assert_eq!(region.word(63).load(Ordering::Relaxed), 77);
     assert_eq!(region.roster().records().unwrap(), [b"first"]);
@@ -42,10 +35,7 @@ fn a_second_server_is_refused_while_the_first_lives() {
         Err(AttachError::InUse { pid }) => assert_eq!(pid, std::process::id()),
         other => panic!("{other:?}"),
     }
-    assert!(matches!(
-        Region::create(&medium, &spec()),
-        Err(CreateError::Exists { .. })
-    ));
+    assert!(matches!(Region::create(&medium, &spec()), Err(CreateError::Exists { .. })));
     drop(region);
     Region::attach(&medium).unwrap();
 }
@@ -73,14 +63,8 @@ fn a_served_region_is_observed() {
 fn a_region_that_is_not_there_is_missing() {
     let (_folder, medium) = shm();
     assert!(matches!(Region::attach(&medium), Err(AttachError::Missing)));
-    assert!(matches!(
-        Region::observe(&medium),
-        Err(AttachError::Missing)
-    ));
-    assert!(matches!(
-        Region::attach(&Medium::Private),
-        Err(AttachError::Missing)
-    ));
+    assert!(matches!(Region::observe(&medium), Err(AttachError::Missing)));
+    assert!(matches!(Region::attach(&Medium::Private), Err(AttachError::Missing)));
 }
 
 #[test]
@@ -100,10 +84,7 @@ fn a_file_that_is_no_region_is_left_alone() {
     for bytes in [&b"somebody's thesis"[..], &[0; 4000], &[0; 1 << 20]] {
         std::fs::write(path_of(&medium), bytes).unwrap();
         let refused = Region::create(&medium, &spec());
-        assert!(
-            matches!(refused, Err(CreateError::Occupied { .. })),
-            "{refused:?}"
-        );
+        assert!(matches!(refused, Err(CreateError::Occupied { .. })), "{refused:?}");
         assert_eq!(std::fs::read(path_of(&medium)).unwrap(), bytes);
     }
 }
@@ -123,30 +104,19 @@ fn a_removed_region_is_missing_and_a_served_one_is_not_removed() {
 fn a_region_of_another_medium_says_which() {
     let (_folder, medium) = shm();
     drop(create(&medium));
-    let asked = Medium::File {
-        path: path_of(&medium),
-    };
+    let asked = Medium::File { path: path_of(&medium) };
     let refused = Region::attach(&asked);
-    assert!(
-        matches!(refused, Err(AttachError::OtherMedium { found: "shm" })),
-        "{refused:?}"
-    );
+    assert!(matches!(refused, Err(AttachError::OtherMedium { found: "shm" })), "{refused:?}");
 }
 
 #[test]
 fn every_medium_with_a_file_survives_its_process() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("region");
-    for medium in [
-        Medium::File { path: path.clone() },
-        Medium::Pmem { path: path.clone() },
-    ] {
+    for medium in [Medium::File { path: path.clone() }, Medium::Pmem { path: path.clone() }] {
         let region = create(&medium);
         assert!(region.survives().process);
-        assert!(
-            !region.survives().os,
-            "a plain file is no persistent memory"
-        );
+        assert!(!region.survives().os, "a plain file is no persistent memory");
         assert!(append(&region, 128));
         drop(region);
         let region = Region::attach(&medium).unwrap();
@@ -159,13 +129,8 @@ fn every_medium_with_a_file_survives_its_process() {
 #[test]
 fn huge_pages_are_refused_where_there_are_none() {
     let (_folder, medium) = shm();
-    let asked = Medium::HugeTlb {
-        path: path_of(&medium),
-    };
-    assert!(matches!(
-        Region::create(&asked, &spec()),
-        Err(CreateError::NotHugeTlb { .. })
-    ));
+    let asked = Medium::HugeTlb { path: path_of(&medium) };
+    assert!(matches!(Region::create(&asked, &spec()), Err(CreateError::NotHugeTlb { .. })));
     assert!(!path_of(&medium).exists(), "nothing is left behind");
 }
 
@@ -173,10 +138,7 @@ fn huge_pages_are_refused_where_there_are_none() {
 fn a_device_that_is_not_there_does_not_become_a_file() {
     let path = std::path::PathBuf::from("/dev/pmem4095");
     let refused = Region::create(&Medium::Pmem { path: path.clone() }, &spec());
-    assert!(
-        matches!(refused, Err(CreateError::Io { .. })),
-        "{refused:?}"
-    );
+    assert!(matches!(refused, Err(CreateError::Io { .. })), "{refused:?}");
     assert!(!path.exists());
 }
 
@@ -186,10 +148,7 @@ fn a_region_that_cannot_exist_is_refused() {
         let mut asked = spec();
         asked.ring_bytes = ring_bytes;
         let refused = Region::create(&Medium::Private, &asked);
-        assert!(
-            matches!(refused, Err(CreateError::BadSpec(_))),
-            "{ring_bytes}: {refused:?}"
-        );
+        assert!(matches!(refused, Err(CreateError::BadSpec(_))), "{ring_bytes}: {refused:?}");
     }
 }
 
@@ -199,10 +158,7 @@ fn memory_that_cannot_be_had_fails_the_making_and_not_a_later_store() {
     let mut asked = spec();
     asked.ring_bytes = 1 << 45;
     let refused = Region::create(&medium, &asked);
-    assert!(
-        matches!(refused, Err(CreateError::Io { .. })),
-        "{refused:?}"
-    );
+    assert!(matches!(refused, Err(CreateError::Io { .. })), "{refused:?}");
     assert!(!path_of(&medium).exists(), "nothing is left behind");
 }
 
@@ -216,10 +172,7 @@ fn a_private_region_is_reattached_by_its_next_user() {
     std::mem::forget(region.pin(0));
     region.reattach().unwrap();
     assert_eq!(region.generation(), 2);
-    assert!(
-        append(&region, 64),
-        "the lock that was left behind is taken over"
-    );
+    assert!(append(&region, 64), "the lock that was left behind is taken over");
     region.set_durable(128);
     region.release(128);
 }

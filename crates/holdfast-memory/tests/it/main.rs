@@ -4,6 +4,12 @@
 //! it with the same seed.
 //! Never: asserts how long something took.
 
+// A test that cannot go on stops; its helpers are no exception.
+#![allow(clippy::unwrap_used)]
+
 mod claim;
 mod common;
+mod damage;
+mod death;
 mod ring;
+mod roster;

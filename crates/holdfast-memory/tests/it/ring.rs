@@ -13,14 +13,7 @@ fn published_bytes_are_read_back_under_a_pin() {
     let region = create(&Medium::Private);
     assert!(append(&region, 100));
     assert!(append(&region, 28));
-    assert_eq!(
-        region.marks(),
-        Marks {
-            released: 0,
-            durable: 0,
-            tail: 128
-        }
-    );
+    assert_eq!(region.marks(), Marks { released: 0, durable: 0, tail: 128 });
     assert_eq!(region.pin(0).bytes(40, 80), pattern(40, 80));
 }
 
@@ -42,10 +35,7 @@ fn a_full_ring_gives_no_room_until_bytes_are_released() {
     assert!(!append(&region, 1), "durable is not released");
     region.release(4096);
     assert!(append(&region, 4096));
-    assert_eq!(
-        region.pin(4096).bytes(RING_BYTES, 4096),
-        pattern(RING_BYTES, 4096)
-    );
+    assert_eq!(region.pin(4096).bytes(RING_BYTES, 4096), pattern(RING_BYTES, 4096));
 }
 
 #[test]
@@ -130,14 +120,7 @@ fn a_reset_empties_the_ring_anywhere() {
     assert!(append(&region, 64));
     region.lock().reset(1 << 40);
     let there = 1 << 40;
-    assert_eq!(
-        region.marks(),
-        Marks {
-            released: there,
-            durable: there,
-            tail: there
-        }
-    );
+    assert_eq!(region.marks(), Marks { released: there, durable: there, tail: there });
     assert!(append(&region, RING_BYTES));
 }
 
@@ -150,9 +133,7 @@ fn many_threads_append_one_after_another() {
             thread::spawn(move || (0..32).for_each(|_| assert!(append(&region, 64))))
         })
         .collect();
-    appenders
-        .into_iter()
-        .for_each(|appender| appender.join().unwrap());
+    appenders.into_iter().for_each(|appender| appender.join().unwrap());
     assert_eq!(region.pin(0).bytes(0, 8192), pattern(0, 8192));
 }
 

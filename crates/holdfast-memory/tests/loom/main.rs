@@ -1,0 +1,155 @@
+//! Every interleaving, and every reordering the memory model allows, of publish, lock and bell.
+//!
+//! Promise: the modules checked are the product's own source, included by path and built on loom's
+//! atomics; each model fails when the order it is about is weakened (`loom.sh` shows that).
+//! Never: touches mapped memory or a real futex: the models' bytes are loom's cells.
+
+#![cfg(loom)]
+// A model that cannot go on stops.
+#![allow(clippy::unwrap_used)]
+
+#[path = "../../src/atomics.rs"]
+mod atomics;
+#[path = "../../src/bell.rs"]
+mod bell;
+#[path = "../../src/futex.rs"]
+mod futex;
+#[path = "../../src/lock.rs"]
+mod lock;
+// Public in the product, and more than the models need.
+#[allow(dead_code, unreachable_pub)]
+#[path = "../../src/marks.rs"]
+mod marks;
+#[path = "../../src/orderings.rs"]
+mod orderings;
+#[allow(unsafe_code)]
+mod raw;
+
+use std::sync::atomic::Ordering;
+
+use loom::sync::Arc;
+use loom::sync::atomic::AtomicBool;
+use loom::thread;
+
+use bell::Bell;
+use lock::Lock;
+use marks::MarkWords;
+use raw::Plain;
+
+/// A ring of one byte: the second append must wait for the release of the first.
+struct TinyRing {
+    marks: MarkWords,
+    byte: Plain,
+}
+
+/// Runs all interleavings in which a thread is preempted at most three times: what loom's authors
+/// found enough to expose ordering mistakes, and what ends within seconds.
+fn every_interleaving(model: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(model);
+}
+
+fn wait_until(condition: impl Fn() -> bool) {
+    while !condition() {
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn a_reader_that_sees_the_tail_sees_the_bytes_below_it() {
+    every_interleaving(|| {
+        let ring = Arc::new(TinyRing { marks: MarkWords::new(), byte: Plain::new(0) });
+        let writer = Arc::clone(&ring);
+        let writer = thread::spawn(move || {
+            writer.byte.write(7);
+            writer.marks.publish(1);
+        });
+        if ring.marks.tail() == 1 {
+            assert_eq!(ring.byte.read(), 7);
+        }
+        writer.join().unwrap();
+    });
+}
+
+#[test]
+fn bytes_are_overwritten_only_after_their_reader_released_them() {
+    every_interleaving(|| {
+        let ring = Arc::new(TinyRing { marks: MarkWords::new(), byte: Plain::new(7) });
+        ring.marks.publish(1);
+        let reader = Arc::clone(&ring);
+        let reader = thread::spawn(move || {
+            assert_eq!(reader.byte.read(), 7);
+            reader.marks.set_durable(1);
+            reader.marks.set_released(1);
+        });
+        if ring.marks.released() == 1 {
+            ring.byte.write(8);
+            ring.marks.publish(2);
+        }
+        reader.join().unwrap();
+    });
+}
+
+#[test]
+fn holders_exclude_each_other_and_hand_over_what_they_did() {
+    every_interleaving(|| {
+        let shared = Arc::new((Lock::new(), Plain::new(0)));
+        let append = |shared: &(Lock, Plain)| {
+            shared.0.take(1, |_| false);
+            shared.1.write(shared.1.read() + 1);
+            shared.0.give(1);
+        };
+        let other = Arc::clone(&shared);
+        let other = thread::spawn(move || append(&other));
+        append(&shared);
+        other.join().unwrap();
+        shared.0.take(1, |_| false);
+        assert_eq!(shared.1.read(), 2);
+        shared.0.give(1);
+    });
+}
+
+#[test]
+fn a_lock_left_by_the_dead_is_taken_by_one_of_the_living() {
+    every_interleaving(|| {
+        let shared = Arc::new((Lock::new(), Plain::new(0), AtomicBool::new(false)));
+        let victim = Arc::clone(&shared);
+        let victim = thread::spawn(move || {
+            victim.0.take(1, |_| false);
+            victim.1.write(5);
+            // The kernel's witness: it drops the claim after the last instruction of the dead.
+            victim.2.store(true, Ordering::Release);
+        });
+        wait_until(|| shared.2.load(Ordering::Acquire));
+        let heir = |shared: &(Lock, Plain, AtomicBool)| {
+            shared.0.take(2, |holder| holder == 1);
+            shared.1.write(shared.1.read() + 1);
+            shared.0.give(2);
+        };
+        let other = Arc::clone(&shared);
+        let other = thread::spawn(move || heir(&other));
+        heir(&shared);
+        other.join().unwrap();
+        victim.join().unwrap();
+        shared.0.take(2, |_| false);
+        assert_eq!(shared.1.read(), 7);
+        shared.0.give(2);
+    });
+}
+
+#[test]
+fn a_sleeper_is_woken_by_the_publication_it_did_not_see() {
+    every_interleaving(|| {
+        let shared = Arc::new((MarkWords::new(), Bell::new()));
+        let publisher = Arc::clone(&shared);
+        let publisher = thread::spawn(move || {
+            publisher.0.publish(1);
+            publisher.1.ring();
+        });
+        // A lost wake-up sleeps for ever, which loom reports as too many branches.
+        shared.1.wait_unless(|| shared.0.tail() == 1, None);
+        assert_eq!(shared.0.tail(), 1);
+        publisher.join().unwrap();
+    });
+}
