@@ -1,6 +1,6 @@
 //! CRC-32C (Castagnoli) by the processor's own instruction where there is one.
 //!
-//! Promise: the same number on every machine; appending to a checksum equals checksumming the whole.
+//! Promise: the same number on every machine; a checksum may be taken in pieces.
 //! Never: detects deliberate change. It finds accidents only.
 
 #[cfg(test)]

@@ -9,9 +9,6 @@ use std::sync::Arc;
 
 use super::{Mood, Random, Sectors};
 
-#[cfg(test)]
-mod tests;
-
 /// What a disk writes whole or not at all.
 pub(super) const SECTOR_BYTES: u64 = 512;
 /// The unit of allocation.
@@ -56,10 +53,12 @@ impl Contents {
         }
     }
 
+    /// Makes the size at least this.
     fn grow(&mut self, size_bytes: u64) {
         self.size_bytes = self.size_bytes.max(size_bytes);
     }
 
+    /// Cuts or extends; what lay beyond the new size is gone for good.
     fn set_len(&mut self, size_bytes: u64) {
         self.size_bytes = size_bytes;
         self.pages.split_off(&size_bytes.div_ceil(PAGE_BYTES));
@@ -80,6 +79,7 @@ impl Contents {
         }
     }
 
+    /// A page to write to; a hole becomes zeros.
     fn page(&mut self, unit: u64) -> &mut Page {
         let page = self.pages.entry(unit).or_insert_with(|| Arc::new([0; PAGE_BYTES as usize]));
         Arc::make_mut(page)
@@ -225,12 +225,14 @@ impl History {
         self.unsynced.push(Unsynced { operation, edit });
     }
 
+    /// Cuts or extends the file.
     pub(super) fn set_len(&mut self, operation: u64, bytes: u64) {
         let shrinks = bytes < self.volatile.size_bytes;
         self.volatile.set_len(bytes);
         self.unsynced.push(Unsynced { operation, edit: Edit::SetLen { bytes, shrinks } });
     }
 
+    /// Makes a hole.
     pub(super) fn punch(&mut self, operation: u64, offset: u64, bytes: u64) {
         self.volatile.punch(offset, bytes);
         self.unsynced.push(Unsynced { operation, edit: Edit::Punch { offset, bytes } });
@@ -274,9 +276,12 @@ impl History {
         sectors: Sectors,
         random: &mut Random,
     ) -> Contents {
+        // Three questions to luck: how far did metadata get, what came after it can still matter,
+        // and which version does each sector hold?
         let named = self.sizes_kept(mood, random);
         let reach = self.reach(named);
-        let cuts = self.sector_cuts(reach, mood, random);
+        let mut cuts = self.sector_cuts(reach, mood, random);
+        self.order_borders(named, &mut cuts);
         let mut image = self.durable.clone();
         for (index, Unsynced { edit, .. }) in self.unsynced[..reach].iter().enumerate() {
             match edit {
@@ -335,6 +340,8 @@ impl History {
                     Mood::LoseAll => 0,
                     Mood::KeepAll => reach,
                     Mood::Prefix(last) => self.torn_prefix(&writers, last, random),
+                    // A page cache has one version of a sector: the last write that got through
+                    // carried the earlier ones with it.
                     Mood::Subset => {
                         let kept = writers.iter().rev().find(|&&index| whole[index]);
                         kept.map_or(0, |index| index + 1)
@@ -347,6 +354,21 @@ impl History {
                 (sector, cut)
             })
             .collect()
+    }
+
+    /// A cut or hole that ends inside a sector zeroes a part of it, and the new size is not durable
+    /// before that sector is (as with ext4 in its ordered mode).
+    fn order_borders(&self, named: usize, cuts: &mut BTreeMap<u64, usize>) {
+        for (index, Unsynced { edit, .. }) in self.unsynced[..named].iter().enumerate() {
+            let borders = match edit {
+                Edit::SetLen { bytes, shrinks: true } => [*bytes, *bytes],
+                Edit::Punch { offset, bytes } => [*offset, offset + bytes],
+                Edit::SetLen { .. } | Edit::Write { .. } => continue,
+            };
+            for border in borders.into_iter().filter(|border| border % SECTOR_BYTES != 0) {
+                cuts.entry(border / SECTOR_BYTES).and_modify(|cut| *cut = index.max(*cut));
+            }
+        }
     }
 
     /// Everything before operation `last`, and `last` itself torn by sectors.

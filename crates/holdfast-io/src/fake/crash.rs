@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 
 use super::Random;
 use super::contents::History;
-use super::machine::{Inode, Machine, ROOT};
+use super::inode::Inode;
+use super::machine::{Machine, ROOT};
 use super::names::{Attributes, NameChange};
 use crate::Kind;
 

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustix::io::Errno;
 
 use super::faults::{Fault, Operation};
-use super::machine::{Machine, NAME_BYTES_MAX, Outcome, Turn};
+use super::machine::{Machine, NAME_BYTES_MAX, Outcome, ROOT, Turn};
 use super::open_file::FakeFile;
 use super::{Mood, Random, Sectors};
 use crate::{Change, DirEntry, Files, Kind, Metadata, OpenFile, OpenHow, Space};
@@ -25,6 +25,8 @@ const UNLIMITED_BYTES: u64 = 1 << 40;
 #[derive(Clone)]
 pub struct FakeFiles {
     machine: Arc<Mutex<Machine>>,
+    /// The directory that the empty path names.
+    root: u64,
 }
 
 impl fmt::Debug for FakeFiles {
@@ -56,11 +58,18 @@ impl FakeFiles {
     /// An empty, unlimited disk.
     #[must_use]
     pub fn new(seed: u64) -> FakeFiles {
-        FakeFiles::from_machine(Machine::new(seed))
+        FakeFiles::from_machine(Machine::new(seed), ROOT)
     }
 
-    fn from_machine(machine: Machine) -> FakeFiles {
-        FakeFiles { machine: Arc::new(Mutex::new(machine)) }
+    fn from_machine(machine: Machine, root: u64) -> FakeFiles {
+        FakeFiles { machine: Arc::new(Mutex::new(machine)), root }
+    }
+
+    /// The files below a directory of the same machine, as [`crate::real::RealFiles::open`] gives
+    /// them: one power cut strikes all, and operations are counted together.
+    pub fn below(&self, dir: &Path) -> io::Result<FakeFiles> {
+        let root = self.here().directory(dir)?;
+        Ok(FakeFiles { machine: Arc::clone(&self.machine), root })
     }
 
     /// How many calls that could change the disk were made: every write, sync, change of names or
@@ -83,13 +92,14 @@ impl FakeFiles {
         let machine = self.lock();
         let mut random = Random::new(seed);
         let mood = machine.any_mood(&mut random);
-        FakeFiles::from_machine(machine.after_power_cut(mood, random))
+        FakeFiles::from_machine(machine.after_power_cut(mood, random), self.root)
     }
 
     /// [`Self::after_power_cut`] in a chosen mood.
     #[must_use]
     pub fn after_power_cut_in(&self, mood: Mood, seed: u64) -> FakeFiles {
-        FakeFiles::from_machine(self.lock().after_power_cut(mood, Random::new(seed)))
+        let image = self.lock().after_power_cut(mood, Random::new(seed));
+        FakeFiles::from_machine(image, self.root)
     }
 
     /// Chooses what is found in torn sectors.
@@ -128,7 +138,7 @@ impl FakeFiles {
     /// Turns one bit of a file over, on the platter and in the cache. Bit 0 is the lowest of the
     /// first byte.
     pub fn flip_bit(&self, path: &Path, bit: u64) -> io::Result<()> {
-        let mut machine = self.lock();
+        let mut machine = self.here();
         let number = machine.lookup(path)?;
         if machine.inode_mut(number).history.flip_bit(bit) {
             return Ok(());
@@ -138,6 +148,13 @@ impl FakeFiles {
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Machine> {
         self.machine.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The machine, with paths beginning at this handle's root.
+    fn here(&self) -> MutexGuard<'_, Machine> {
+        let mut machine = self.lock();
+        machine.root = self.root;
+        machine
     }
 
     /// Serves one call.
@@ -155,7 +172,7 @@ impl FakeFiles {
         changes: bool,
         act: impl FnOnce(&mut Machine, Turn) -> Outcome<T>,
     ) -> io::Result<T> {
-        let mut machine = self.lock();
+        let mut machine = self.here();
         let turn = machine.begin(operation, changes)?.ok_or_else(power_cut)?;
         let outcome = act(&mut machine, turn);
         if turn.cut {

@@ -1,7 +1,7 @@
 //! The state of a fake machine: inodes, names, and what is going to go wrong.
 //!
 //! Promise: names behave as on Linux: the same calls succeed, the others fail with the same error.
-//! Never: decides by itself what is durable; that is asked of [`Names`] and [`History`].
+//! Never: decides by itself what is durable; that is asked of [`Names`] and each file's history.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -10,9 +10,9 @@ use std::path::Path;
 
 use rustix::io::Errno;
 
-use super::contents::{Delivery, History, PAGE_BYTES, SECTOR_BYTES};
 use super::faults::Faults;
-use super::names::{Attributes, Edit, NameChange, Names};
+use super::inode::{Inode, changed};
+use super::names::{Edit, NameChange, Names};
 use super::{Effect, Operation, Random, Sectors};
 use crate::path::{check, check_both};
 use crate::{Change, Kind, Metadata};
@@ -25,94 +25,6 @@ pub(super) const NAME_BYTES_MAX: usize = 255;
 const START_NS: i64 = 1_700_000_000_000_000_000;
 
 pub(super) type Outcome<T> = Result<T, Errno>;
-
-/// A file, directory or other node.
-#[derive(Clone, Debug)]
-pub(super) struct Inode {
-    pub(super) kind: Kind,
-    rdev: u64,
-    /// Of a symbolic link.
-    pub(super) target: Vec<u8>,
-    attributes: Attributes,
-    changed_ns: i64,
-    /// Of a directory.
-    pub(super) names: BTreeMap<Vec<u8>, u64>,
-    /// The directories that hold its names, one for each name.
-    parents: Vec<u64>,
-    /// Handles to it.
-    pub(super) opens: u32,
-    pub(super) history: History,
-    pub(super) durable_attributes: Attributes,
-    pub(super) durable_names: BTreeMap<Vec<u8>, u64>,
-    durable_links: u32,
-}
-
-impl Inode {
-    fn new(kind: Kind, mode: u32, now_ns: i64) -> Inode {
-        let attributes = Attributes {
-            mode: mode & 0o7777,
-            uid: 0,
-            gid: 0,
-            accessed_ns: now_ns,
-            modified_ns: now_ns,
-        };
-        Inode {
-            kind,
-            rdev: 0,
-            target: Vec::new(),
-            attributes,
-            changed_ns: now_ns,
-            names: BTreeMap::new(),
-            parents: Vec::new(),
-            opens: 0,
-            history: History::default(),
-            durable_attributes: attributes,
-            durable_names: BTreeMap::new(),
-            durable_links: 0,
-        }
-    }
-
-    /// The same inode as it is read from the platter.
-    pub(super) fn found_again(
-        &self,
-        names: BTreeMap<Vec<u8>, u64>,
-        attributes: Attributes,
-        history: History,
-    ) -> Inode {
-        Inode {
-            attributes,
-            durable_attributes: attributes,
-            names: names.clone(),
-            durable_names: names,
-            parents: Vec::new(),
-            durable_links: 0,
-            opens: 0,
-            history,
-            target: self.target.clone(),
-            ..*self
-        }
-    }
-
-    /// One more name on the platter and in the cache.
-    pub(super) fn add_parent(&mut self, parent: Option<u64>) {
-        self.parents.extend(parent);
-        self.durable_links += u32::from(parent.is_some());
-    }
-
-    fn is_dir(&self) -> bool {
-        self.kind == Kind::Directory
-    }
-
-    /// Whether it still takes up space.
-    fn is_live(&self) -> bool {
-        !self.parents.is_empty() || self.opens > 0
-    }
-
-    fn touch(&mut self, now_ns: i64) {
-        self.attributes.modified_ns = now_ns;
-        self.changed_ns = now_ns;
-    }
-}
 
 /// One call that is being served.
 #[derive(Clone, Copy, Debug)]
@@ -137,8 +49,10 @@ pub(super) struct Machine {
     pub(super) read_only: bool,
     pub(super) cut_at: Option<u64>,
     pub(super) powerless: bool,
+    /// Where the paths of the call now served begin.
+    pub(super) root: u64,
     operations: u64,
-    now_ns: i64,
+    pub(super) now_ns: i64,
     next_inode: u64,
 }
 
@@ -154,6 +68,7 @@ impl Machine {
             read_only: false,
             cut_at: None,
             powerless: false,
+            root: ROOT,
             operations: 0,
             now_ns: START_NS,
             next_inode: ROOT + 1,
@@ -192,12 +107,14 @@ impl Machine {
         }
         let number = self.operations;
         if changes && self.cut_at == Some(number) {
+            // The call is still carried out, unsynced, so that luck decides what is left of it.
             self.powerless = true;
             return Ok(Some(Turn { number, cut: true, effect: None }));
         }
         if changes && self.read_only && (operation.writes() || operation == Operation::Open) {
             return Err(Errno::ROFS.into());
         }
+        // Only calls that get this far are counted against a fault.
         let effect = self.faults.strike(operation);
         if let Some(Effect::Errno(number)) = effect {
             return Err(io::Error::from_raw_os_error(number));
@@ -216,7 +133,11 @@ impl Machine {
     /// The inode that a path names.
     pub(super) fn lookup(&self, path: &Path) -> Outcome<u64> {
         check(path)?;
-        let mut at = ROOT;
+        if !self.inodes.contains_key(&self.root) {
+            // The directory a handle stands on was removed, or lost with the power.
+            return Err(Errno::STALE);
+        }
+        let mut at = self.root;
         for name in path.as_os_str().as_bytes().split(|&byte| byte == b'/') {
             if !name.is_empty() {
                 at = self.entry(at, name)?.ok_or(Errno::NOENT)?;
@@ -232,6 +153,7 @@ impl Machine {
         Ok(number)
     }
 
+    /// The error is the one a path gets that goes on after such an inode.
     fn must_be_dir(&self, number: u64) -> Outcome<()> {
         match self.inode(number).kind {
             Kind::Directory => Ok(()),
@@ -240,6 +162,7 @@ impl Machine {
         }
     }
 
+    /// What a name stands for in a directory.
     fn entry(&self, dir: u64, name: &[u8]) -> Outcome<Option<u64>> {
         self.must_be_dir(dir)?;
         if name.len() > NAME_BYTES_MAX {
@@ -367,6 +290,7 @@ impl Machine {
         Ok(())
     }
 
+    /// Gives a file one more name.
     pub(super) fn link(&mut self, operation: u64, from: &Path, to: &Path) -> Outcome<()> {
         let (_, number, to) = self.places(from, to)?;
         if to.inode.is_some() {
@@ -379,11 +303,14 @@ impl Machine {
         Ok(())
     }
 
+    /// Moves a name, over another one if need be.
     pub(super) fn rename(&mut self, operation: u64, from: &Path, to: &Path) -> Outcome<()> {
         let (from, moved, to) = self.places(from, to)?;
+        // A directory cannot be moved into itself: nothing would lead to it any more.
         if self.lies_in(to.dir, moved) {
             return Err(Errno::INVAL);
         }
+        // Two names of one file: POSIX says to do nothing and call it success.
         if to.inode == Some(moved) {
             return Ok(());
         }
@@ -393,6 +320,7 @@ impl Machine {
         let is_dir = |number: &u64| self.inode(*number).is_dir();
         let moved_directory = is_dir(&moved) && from.dir != to.dir;
         let removed = to.inode.filter(is_dir);
+        // Both edits are one change, so a power cut finds the file under one name exactly.
         let taken = from.becomes(None);
         let mut change = NameChange { moved_directory, removed, ..to.becomes(Some(moved)) };
         change.edits.splice(0..0, taken.edits);
@@ -400,6 +328,7 @@ impl Machine {
         Ok(())
     }
 
+    /// Whether a rename may put `moved` in the place of `replaced`.
     fn may_replace(&self, moved: u64, replaced: u64, from_dir: u64) -> Outcome<()> {
         if self.lies_in(from_dir, replaced) {
             return Err(Errno::NOTEMPTY);
@@ -412,6 +341,7 @@ impl Machine {
         }
     }
 
+    /// Swaps two names.
     pub(super) fn exchange(&mut self, operation: u64, one: &Path, other: &Path) -> Outcome<()> {
         let (one, one_inode, other) = self.places(one, other)?;
         let other_inode = other.inode.ok_or(Errno::NOENT)?;
@@ -429,6 +359,7 @@ impl Machine {
         Ok(())
     }
 
+    /// Removes a name. The inode stays for open handles, and for a power cut that undoes this.
     pub(super) fn remove_file(&mut self, operation: u64, path: &Path) -> Outcome<()> {
         let place = self.place(path, Errno::ISDIR)?;
         let number = place.inode.ok_or(Errno::NOENT)?;
@@ -439,6 +370,7 @@ impl Machine {
         Ok(())
     }
 
+    /// Removes an empty directory.
     pub(super) fn remove_dir(&mut self, operation: u64, path: &Path) -> Outcome<()> {
         let place = self.place(path, Errno::INVAL)?;
         let number = place.inode.ok_or(Errno::NOENT)?;
@@ -477,12 +409,14 @@ impl Machine {
         Ok(())
     }
 
+    /// Makes durable what [`Names`] says is covered now.
     pub(super) fn sync_dir(&mut self, number: u64) {
         for change in self.names.sync(number) {
             self.make_durable(&change);
         }
     }
 
+    /// Writes one change to the platter.
     fn make_durable(&mut self, change: &NameChange) {
         for edit in &change.edits {
             let names = &mut self.inode_mut(edit.dir).durable_names;
@@ -516,6 +450,7 @@ impl Machine {
         }
     }
 
+    /// What `lstat` tells; links of directories are counted as ext4 does.
     pub(super) fn metadata(&self, number: u64) -> Metadata {
         let inode = self.inode(number);
         let size_bytes = match inode.kind {
@@ -543,95 +478,6 @@ impl Machine {
             changed_ns: inode.changed_ns,
         }
     }
-
-    /// Bytes allocated to files that somebody can still read.
-    pub(super) fn used_bytes(&self) -> u64 {
-        let live = self.inodes.values().filter(|inode| inode.is_live());
-        live.map(|inode| inode.history.volatile.allocated_bytes()).sum()
-    }
-
-    fn free_bytes(&self) -> u64 {
-        self.capacity_bytes.map_or(u64::MAX, |capacity| capacity.saturating_sub(self.used_bytes()))
-    }
-
-    /// Writes as much as fits and as the turn allows.
-    pub(super) fn write(
-        &mut self,
-        turn: Turn,
-        number: u64,
-        from: &[u8],
-        offset: u64,
-        direct: bool,
-    ) -> Outcome<usize> {
-        if from.is_empty() {
-            return Ok(0);
-        }
-        let bytes = match turn.effect {
-            Some(Effect::Short) => self.shortened(from.len(), direct),
-            _ => from.len(),
-        };
-        let free_bytes = self.free_bytes();
-        let history = &self.inode(number).history;
-        let fitting = history.volatile.fitting(offset, bytes as u64, free_bytes) as usize;
-        if fitting == 0 {
-            return Err(Errno::NOSPC);
-        }
-        let delivery = match turn.effect {
-            Some(Effect::LostWrite) => Delivery::Lost,
-            Some(Effect::MisdirectedWrite) => self.misdirected(number, offset, fitting as u64),
-            _ => Delivery::Sound,
-        };
-        let now_ns = self.now_ns;
-        let inode = self.inode_mut(number);
-        inode.history.write(turn.number, &from[..fitting], offset, delivery, direct);
-        inode.touch(now_ns);
-        Ok(fitting)
-    }
-
-    /// A length shorter than `bytes`, if one is possible.
-    pub(super) fn shortened(&mut self, bytes: usize, direct: bool) -> usize {
-        let unit = if direct { PAGE_BYTES } else { 1 };
-        let units = bytes as u64 / unit;
-        if units < 2 {
-            return bytes;
-        }
-        ((1 + self.random.below(units - 1)) * unit) as usize
-    }
-
-    /// Another place of the same file, off by whole sectors.
-    fn misdirected(&mut self, number: u64, offset: u64, bytes: u64) -> Delivery {
-        let size_bytes = self.inode(number).history.volatile.size_bytes();
-        let room = size_bytes.saturating_sub(bytes) / SECTOR_BYTES;
-        let within = offset % SECTOR_BYTES;
-        let chosen = self.random.below(room.max(1)) * SECTOR_BYTES + within;
-        Delivery::Misdirected(if chosen == offset { offset + SECTOR_BYTES } else { chosen })
-    }
-
-    pub(super) fn set_len(&mut self, turn: Turn, number: u64, bytes: u64) {
-        let now_ns = self.now_ns;
-        let inode = self.inode_mut(number);
-        inode.history.set_len(turn.number, bytes);
-        inode.touch(now_ns);
-    }
-
-    pub(super) fn reserve(&mut self, number: u64, offset: u64, bytes: u64) -> Outcome<()> {
-        let free_bytes = self.free_bytes();
-        let now_ns = self.now_ns;
-        let inode = self.inode_mut(number);
-        if inode.history.volatile.fitting(offset, bytes, free_bytes) < bytes {
-            return Err(Errno::NOSPC);
-        }
-        inode.history.volatile.reserve(offset, bytes);
-        inode.touch(now_ns);
-        Ok(())
-    }
-
-    pub(super) fn punch(&mut self, turn: Turn, number: u64, offset: u64, bytes: u64) {
-        let now_ns = self.now_ns;
-        let inode = self.inode_mut(number);
-        inode.history.punch(turn.number, offset, bytes);
-        inode.touch(now_ns);
-    }
 }
 
 /// A name in a directory and what it stands for.
@@ -650,18 +496,4 @@ impl Place {
             ..NameChange::default()
         }
     }
-}
-
-/// The attributes after a change.
-fn changed(mut now: Attributes, kind: Kind, change: &Change) -> Attributes {
-    if kind == Kind::File && (change.uid.is_some() || change.gid.is_some()) {
-        // As Linux does, whoever asks; the group bit means something else without execution.
-        now.mode &= if now.mode & 0o010 == 0 { !0o4000 } else { !0o6000 };
-    }
-    now.uid = change.uid.unwrap_or(now.uid);
-    now.gid = change.gid.unwrap_or(now.gid);
-    now.mode = change.mode.map_or(now.mode, |mode| mode & 0o7777);
-    now.accessed_ns = change.accessed_ns.unwrap_or(now.accessed_ns);
-    now.modified_ns = change.modified_ns.unwrap_or(now.modified_ns);
-    now
 }

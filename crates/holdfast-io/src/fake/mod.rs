@@ -13,10 +13,12 @@ mod crash;
 mod entropy;
 mod faults;
 mod files;
+mod inode;
 mod machine;
 mod names;
 mod open_file;
 mod random;
+mod transfer;
 
 pub use clock::FakeClock;
 pub use crash::{Mood, Sectors};

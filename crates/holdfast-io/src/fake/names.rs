@@ -8,9 +8,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Mood, Random};
 
-#[cfg(test)]
-mod tests;
-
 /// The part of an inode that is changed together with names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Attributes {

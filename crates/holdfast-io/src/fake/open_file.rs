@@ -31,6 +31,7 @@ impl FakeFile {
         FakeFile { files, inode, how }
     }
 
+    /// What Linux, and the strictest disk, ask of a read or write.
     fn check_transfer(&self, bytes: &[u8], offset: u64) -> Outcome<()> {
         if offset.checked_add(bytes.len() as u64).is_none_or(|end| end > OFFSET_MAX) {
             return Err(Errno::INVAL);
@@ -42,6 +43,7 @@ impl FakeFile {
         Ok(())
     }
 
+    /// What `fallocate` asks.
     fn check_range(&self, offset: u64, bytes: u64) -> Outcome<()> {
         if !self.how.write {
             return Err(Errno::BADF);
@@ -90,6 +92,7 @@ impl OpenFile for FakeFile {
                 history.drop_dirty();
                 return Err(Errno::IO);
             }
+            // A sync that the power interrupts may have carried anything down; luck decides.
             if !turn.cut {
                 history.sync();
             }

@@ -1,5 +1,8 @@
 //! The border to the machine, as its users see it.
 
+// Helpers of tests fail like tests, and print the command that repeats a failure.
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
+
 mod conformance;
 mod faults;
 mod power;

@@ -120,6 +120,23 @@ fn syncing_a_new_directory_does_not_keep_its_own_name() {
     assert_eq!(found, BTreeSet::from([(false, false), (true, true)]));
 }
 
+#[test]
+fn a_synced_name_brings_along_the_move_that_made_room_for_it() {
+    let files = FakeFiles::new(1);
+    synced(&files, "f", 1, 1);
+    files.make_dir(Path::new("d"), 0o700).unwrap();
+    files.make_dir(Path::new("d/e"), 0o700).unwrap();
+    files.rename(Path::new("f"), Path::new("d/e/f")).unwrap();
+    let second = create(&files, "f");
+    second.write_all_at(&[2; SECTOR], 0).unwrap();
+    second.sync_data().unwrap();
+    // Neither `d` nor `d/e` is ever synced.
+    files.sync_dir(Path::new(ROOT)).unwrap();
+    let image = files.after_power_cut_in(Mood::LoseAll, 0);
+    assert_eq!(contents(&image, "f"), Some(vec![2; SECTOR]));
+    assert_eq!(contents(&image, "d/e/f"), Some(vec![1; SECTOR]), "and the first is not lost");
+}
+
 /// Replaces the contents of `f` by way of `t`, as everybody does.
 fn replace(files: &FakeFiles, sync: bool) -> io::Result<()> {
     let file = files.open(Path::new("t"), CREATE)?;
@@ -235,6 +252,35 @@ fn a_killed_process_loses_nothing() {
 }
 
 #[test]
+fn one_power_cut_strikes_all_directories_of_a_machine() {
+    let machine = FakeFiles::new(1);
+    for dir in ["home", "log"] {
+        machine.make_dir(Path::new(dir), 0o700).unwrap();
+    }
+    machine.sync_dir(Path::new(ROOT)).unwrap();
+    let [home, log] = ["home", "log"].map(|dir| machine.below(Path::new(dir)).unwrap());
+    synced(&home, "f", 1, 1);
+    assert!(log.metadata(Path::new("f")).is_err());
+    assert!(log.metadata(Path::new("../home/f")).is_err(), "no way out");
+    log.cut_power_at(log.operations() + 1);
+    assert!(is_power_cut(&home.remove_file(Path::new("f")).unwrap_err()));
+    assert!(is_power_cut(&log.metadata(Path::new(ROOT)).unwrap_err()));
+    let image = machine.after_power_cut_in(Mood::LoseAll, 0).below(Path::new("home")).unwrap();
+    assert_eq!(contents(&image, "f"), Some(vec![1; SECTOR]));
+    assert_eq!(contents(&home.after_power_cut_in(Mood::KeepAll, 0), "f"), None);
+}
+
+#[test]
+fn a_root_that_was_lost_with_the_power_is_reported() {
+    let machine = FakeFiles::new(1);
+    machine.make_dir(Path::new("home"), 0o700).unwrap();
+    let home = machine.below(Path::new("home")).unwrap();
+    let image = home.after_power_cut_in(Mood::LoseAll, 0);
+    assert!(image.metadata(Path::new(ROOT)).is_err());
+    assert!(image.open(Path::new("f"), CREATE).is_err());
+}
+
+#[test]
 fn a_prefix_holds_all_operations_up_to_its_end_and_no_later_one() {
     let files = FakeFiles::new(1);
     for number in 0..6 {
@@ -331,6 +377,15 @@ fn files_in(files: &FakeFiles) -> BTreeSet<u64> {
 }
 
 #[test]
+fn a_file_that_was_lost_would_be_missed() {
+    let files = FakeFiles::new(1);
+    synced(&files, "f", 1, 1);
+    let kept = files_in(&files);
+    files.remove_file(Path::new("f")).unwrap();
+    assert!((0..50).any(|seed| files_in(&files.after_power_cut(seed)) != kept));
+}
+
+#[test]
 fn the_names_of_a_directory_synced_last_are_found_as_they_were() {
     for_seeds(300, "the_names_of_a_directory", |seed| {
         let files = FakeFiles::new(seed);
@@ -358,9 +413,9 @@ fn the_names_of_a_directory_synced_last_are_found_as_they_were() {
     });
 }
 
-/// One file as a program knows it: what the last sync covered, and everything since.
+/// One file as a program knows it.
 struct Known {
-    /// Versions of the contents, the synced one first.
+    /// Its contents when last synced, and after each change since.
     versions: Vec<Vec<u8>>,
 }
 

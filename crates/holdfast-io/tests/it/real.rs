@@ -29,6 +29,19 @@ fn modes_are_exact_whatever_the_umask_is() {
 }
 
 #[test]
+fn a_device_keeps_its_number() {
+    let (_dir, files) = root();
+    match files.make_node(Path::new("null"), Kind::CharDevice, 0o666, 0x103) {
+        Ok(()) => {
+            let metadata = files.metadata(Path::new("null")).unwrap();
+            assert_eq!((metadata.kind, metadata.rdev), (Kind::CharDevice, 0x103));
+        }
+        // Only a privileged user may make one.
+        Err(error) => assert_eq!(error.kind(), ErrorKind::PermissionDenied),
+    }
+}
+
+#[test]
 fn no_path_leads_out_of_the_root() {
     let (dir, files) = root();
     symlink("/etc", dir.path().join("way")).unwrap();

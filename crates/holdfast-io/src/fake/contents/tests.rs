@@ -1,1 +1,0 @@
-//! Tests of one file through time.

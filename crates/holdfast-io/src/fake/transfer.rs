@@ -1,0 +1,106 @@
+//! Bytes on their way into files: what fits, what arrives, and where.
+//!
+//! Promise: allocation is counted in pages of 4096 bytes, as on a real disk.
+//! Never: refuses a write to what is already allocated.
+
+use rustix::io::Errno;
+
+use super::Effect;
+use super::contents::{Delivery, PAGE_BYTES, SECTOR_BYTES};
+use super::machine::{Machine, Outcome, Turn};
+
+impl Machine {
+    /// Bytes allocated to files that somebody can still read.
+    pub(super) fn used_bytes(&self) -> u64 {
+        let live = self.inodes.values().filter(|inode| inode.is_live());
+        live.map(|inode| inode.history.volatile.allocated_bytes()).sum()
+    }
+
+    /// Bytes that can still be allocated.
+    fn free_bytes(&self) -> u64 {
+        self.capacity_bytes.map_or(u64::MAX, |capacity| capacity.saturating_sub(self.used_bytes()))
+    }
+
+    /// Writes as much as fits and as the turn allows.
+    pub(super) fn write(
+        &mut self,
+        turn: Turn,
+        number: u64,
+        from: &[u8],
+        offset: u64,
+        direct: bool,
+    ) -> Outcome<usize> {
+        if from.is_empty() {
+            return Ok(0);
+        }
+        let bytes = match turn.effect {
+            Some(Effect::Short) => self.shortened(from.len(), direct),
+            _ => from.len(),
+        };
+        // As on Linux, a write that fits in part is short, and only the next one fails.
+        let free_bytes = self.free_bytes();
+        let history = &self.inode(number).history;
+        let fitting = history.volatile.fitting(offset, bytes as u64, free_bytes) as usize;
+        if fitting == 0 {
+            return Err(Errno::NOSPC);
+        }
+        let delivery = match turn.effect {
+            Some(Effect::LostWrite) => Delivery::Lost,
+            Some(Effect::MisdirectedWrite) => self.misdirected(number, offset, fitting as u64),
+            _ => Delivery::Sound,
+        };
+        let now_ns = self.now_ns;
+        let inode = self.inode_mut(number);
+        inode.history.write(turn.number, &from[..fitting], offset, delivery, direct);
+        inode.touch(now_ns);
+        Ok(fitting)
+    }
+
+    /// A length shorter than `bytes`, if one is possible.
+    pub(super) fn shortened(&mut self, bytes: usize, direct: bool) -> usize {
+        let unit = if direct { PAGE_BYTES } else { 1 };
+        let units = bytes as u64 / unit;
+        if units < 2 {
+            return bytes;
+        }
+        ((1 + self.random.below(units - 1)) * unit) as usize
+    }
+
+    /// Another place of the same file, off by whole sectors.
+    fn misdirected(&mut self, number: u64, offset: u64, bytes: u64) -> Delivery {
+        let size_bytes = self.inode(number).history.volatile.size_bytes();
+        let room = size_bytes.saturating_sub(bytes) / SECTOR_BYTES;
+        let within = offset % SECTOR_BYTES;
+        let chosen = self.random.below(room.max(1)) * SECTOR_BYTES + within;
+        Delivery::Misdirected(if chosen == offset { offset + SECTOR_BYTES } else { chosen })
+    }
+
+    /// Cuts or extends a file.
+    pub(super) fn set_len(&mut self, turn: Turn, number: u64, bytes: u64) {
+        let now_ns = self.now_ns;
+        let inode = self.inode_mut(number);
+        inode.history.set_len(turn.number, bytes);
+        inode.touch(now_ns);
+    }
+
+    /// Allocates a range, wholly or not at all.
+    pub(super) fn reserve(&mut self, number: u64, offset: u64, bytes: u64) -> Outcome<()> {
+        let free_bytes = self.free_bytes();
+        let now_ns = self.now_ns;
+        let inode = self.inode_mut(number);
+        if inode.history.volatile.fitting(offset, bytes, free_bytes) < bytes {
+            return Err(Errno::NOSPC);
+        }
+        inode.history.volatile.reserve(offset, bytes);
+        inode.touch(now_ns);
+        Ok(())
+    }
+
+    /// Makes a hole.
+    pub(super) fn punch(&mut self, turn: Turn, number: u64, offset: u64, bytes: u64) {
+        let now_ns = self.now_ns;
+        let inode = self.inode_mut(number);
+        inode.history.punch(turn.number, offset, bytes);
+        inode.touch(now_ns);
+    }
+}
