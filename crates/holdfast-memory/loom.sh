@@ -40,7 +40,9 @@ model() {
 
 model "" "" pass
 model publish a_reader_that_sees_the_tail fail
+model tail_see a_reader_that_sees_the_tail fail
 model release bytes_are_overwritten_only fail
+model released_see bytes_are_overwritten_only fail
 model lock holders_exclude_each_other fail
 model unlock holders_exclude_each_other fail
 model lock a_lock_left_by_the_dead fail

@@ -7,7 +7,7 @@
 use std::sync::atomic::Ordering;
 
 use crate::atomics::AtomicU64;
-use crate::orderings::{RELEASED_STORE, TAIL_PUBLISH};
+use crate::orderings::{RELEASED_SEE, RELEASED_STORE, TAIL_PUBLISH, TAIL_SEE};
 
 /// A copy of the marks, all in bytes of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,13 +72,13 @@ impl MarkWords {
     /// The tail: the bytes below it may be read.
     pub(crate) fn tail(&self) -> u64 {
         // EDGE filled-to-read: having seen the tail, the bytes below it are whole.
-        self.tail.0.load(Ordering::Acquire)
+        self.tail.0.load(TAIL_SEE)
     }
 
     /// Everything below may be overwritten.
     pub(crate) fn released(&self) -> u64 {
         // EDGE read-to-reuse: having seen the mark, nobody reads below it any more.
-        self.released.0.load(Ordering::Acquire)
+        self.released.0.load(RELEASED_SEE)
     }
 
     /// Moves the tail: the one store that makes an append visible.

@@ -10,9 +10,17 @@ use std::sync::atomic::Ordering;
 pub(crate) const TAIL_PUBLISH: Ordering =
     if cfg!(all(loom, holdfast_weak_publish)) { Ordering::Relaxed } else { Ordering::Release };
 
+/// Seeing the tail: the bytes below it may be read.
+pub(crate) const TAIL_SEE: Ordering =
+    if cfg!(all(loom, holdfast_weak_tail_see)) { Ordering::Relaxed } else { Ordering::Acquire };
+
 /// Moving `released`: whoever read the bytes below it has finished.
 pub(crate) const RELEASED_STORE: Ordering =
     if cfg!(all(loom, holdfast_weak_release)) { Ordering::Relaxed } else { Ordering::Release };
+
+/// Seeing `released`: the bytes below it may be overwritten.
+pub(crate) const RELEASED_SEE: Ordering =
+    if cfg!(all(loom, holdfast_weak_released_see)) { Ordering::Relaxed } else { Ordering::Acquire };
 
 /// Taking the lock: everything its last holder did is seen.
 pub(crate) const LOCK_TAKE: Ordering =
