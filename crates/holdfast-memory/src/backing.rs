@@ -26,9 +26,9 @@ use crate::superblock::{MAGIC, PAGE_BYTES};
 /// The bytes that say whether there is a region: superblock and control page.
 pub(crate) const HEAD_BYTES: u64 = PAGE_BYTES + CONTROL_BYTES;
 
-/// Rings up to this size get their pages when they are made: later first touches would land in
+/// Regions up to this size get their pages when they are made: later first touches would land in
 /// somebody's commit. Zeroing this much takes well under a second.
-const POPULATE_BYTES_MAX: u64 = 256 << 20;
+const POPULATE_BYTES_MAX: u64 = 512 << 20;
 
 /// The type number of hugetlbfs in statfs(2).
 const HUGETLBFS_TYPE: u64 = 0x9584_58f6;
@@ -37,8 +37,20 @@ const HUGETLBFS_TYPE: u64 = 0x9584_58f6;
 #[derive(Debug)]
 pub(crate) struct Backing {
     pub(crate) mapping: Mapping,
-    /// Holds the claim while it is open; none for memory that no other process can reach.
-    pub(crate) claim: Option<File>,
+    /// None for memory that no other process can reach.
+    pub(crate) claim: Option<Claim>,
+}
+
+/// The right to serve what the file holds, until it is dropped or its process is gone.
+#[derive(Debug)]
+pub(crate) struct Claim(File);
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        // Closing is not enough: a child being started by another thread holds a copy of the
+        // descriptor until it runs its own program. Should this fail, the close still follows.
+        let _ = flock(&self.0, FlockOperation::Unlock);
+    }
 }
 
 /// Claims memory for a new region of `bytes`: blank, its pages allocated.
@@ -62,11 +74,13 @@ pub(crate) fn attach(medium: &Medium) -> Result<Backing, AttachError> {
     let file = open_existing(path, true)?;
     let length = region_length(&file)?;
     let mapping = map_shared(medium, &file, length).map_err(attaching("map the region"))?;
-    if !claim(&file, path).map_err(attaching("lock the region's file"))? {
-        let pid = mapping.control().notes.0.server_pid.load(Ordering::Relaxed);
-        return Err(AttachError::InUse { pid });
+    match claim(file, path).map_err(attaching("lock the region's file"))? {
+        Some(claim) => Ok(Backing { mapping, claim: Some(claim) }),
+        None => {
+            let pid = mapping.control().notes.0.server_pid.load(Ordering::Relaxed);
+            Err(AttachError::InUse { pid })
+        }
     }
-    Ok(Backing { mapping, claim: Some(file) })
 }
 
 /// Maps the memory of a region for reading, whoever serves it.
@@ -83,24 +97,22 @@ pub(crate) fn remove(medium: &Medium) -> io::Result<()> {
         return Ok(());
     };
     let file = OpenOptions::new().read(true).write(true).open(path)?;
-    if !claim(&file, path)? {
+    let Some(claim) = claim(file, path)? else {
         return Err(io::Error::new(io::ErrorKind::ResourceBusy, "a process serves the region"));
-    }
-    if file.metadata()?.is_file() {
+    };
+    if claim.0.metadata()?.is_file() {
         return std::fs::remove_file(path);
     }
-    file.write_all_at(&[0; HEAD_BYTES as usize], 0)?;
-    file.sync_all()
+    claim.0.write_all_at(&[0; HEAD_BYTES as usize], 0)?;
+    claim.0.sync_all()
 }
 
 fn create_at(medium: &Medium, path: &Path, bytes: u64) -> Result<Backing, CreateError> {
     let (file, made) = open_or_make(path).map_err(making("open the region's file"))?;
-    let claimed = claim(&file, path).map_err(making("lock the region's file"))?;
-    if !claimed {
-        return Err(CreateError::Exists { path: path.to_owned() });
-    }
-    match fill(medium, path, &file, bytes) {
-        Ok(mapping) => Ok(Backing { mapping, claim: Some(file) }),
+    let claimed = claim(file, path).map_err(making("lock the region's file"))?;
+    let claim = claimed.ok_or_else(|| CreateError::Exists { path: path.to_owned() })?;
+    match fill(medium, path, &claim.0, bytes) {
+        Ok(mapping) => Ok(Backing { mapping, claim: Some(claim) }),
         Err(error) => {
             if made {
                 // The error that matters is the first one; an empty file is no region anyway.
@@ -206,17 +218,18 @@ fn is_blank(head: &[u8]) -> bool {
     head.iter().all(|byte| *byte == 0)
 }
 
-/// Takes the claim on the file opened at `path`; false if another process has it, or removed the
+/// Takes the claim on the file opened at `path`; none if another process has it, or removed the
 /// file between the opening and the claim.
-fn claim(file: &File, path: &Path) -> io::Result<bool> {
-    match flock(file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => {
-            let (ours, there) = (file.metadata()?, std::fs::metadata(path));
-            Ok(there.is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino())))
-        }
-        Err(rustix::io::Errno::WOULDBLOCK) => Ok(false),
-        Err(error) => Err(error.into()),
+fn claim(file: File, path: &Path) -> io::Result<Option<Claim>> {
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => {}
+        Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
+        Err(error) => return Err(error.into()),
     }
+    let claim = Claim(file);
+    let (ours, there) = (claim.0.metadata()?, std::fs::metadata(path));
+    let same = there.is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino()));
+    Ok(same.then_some(claim))
 }
 
 /// Maps a file for serving: a DAX file such that stores reach the memory itself, if it can.

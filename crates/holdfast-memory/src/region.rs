@@ -4,13 +4,12 @@
 //! between any two stores of the server before leaves a region that attaches.
 //! Never: repairs damage. It names the field and leaves every byte as it was.
 
-use std::fs::File;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::backing::{self, Backing};
+use crate::backing::{self, Backing, Claim};
 use crate::bell::Bell;
 use crate::control::{ControlPage, FIELDS, WORDS};
 use crate::error::{AttachError, CreateError};
@@ -52,7 +51,7 @@ pub struct Region {
     pins: Pins,
     bell: Bell,
     /// Last, so that the claim ends after the memory is unmapped.
-    _claim: Option<File>,
+    _claim: Option<Claim>,
 }
 
 impl Region {

@@ -152,3 +152,20 @@ fn a_living_server_is_named_to_whoever_asks() {
     let region = kill_and_attach(child, &medium);
     assert!(region.marks().tail - region.marks().released <= RING_BYTES);
 }
+
+#[test]
+fn a_dropped_region_is_free_although_children_are_being_started() {
+    let (_folder, medium) = shm();
+    drop(create(&medium));
+    thread::scope(|scope| {
+        // A child holds copies of its parent's descriptors until it runs its own program.
+        let starter = scope.spawn(|| {
+            for _ in 0..200 {
+                Command::new("true").status().unwrap();
+            }
+        });
+        while !starter.is_finished() {
+            drop(Region::attach(&medium).unwrap());
+        }
+    });
+}
