@@ -34,3 +34,6 @@ pub fn crc32c(seed: u32, bytes: &[u8]) -> u32 {
     }
     !sum
 }
+
+#[cfg(test)]
+mod tests;

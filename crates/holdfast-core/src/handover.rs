@@ -80,3 +80,6 @@ impl Walk {
         self.generation = header.generation;
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,6 +3,8 @@
 //! Promise: one enum per public operation; damage is named by file or position.
 //! Never: hides an I/O error behind a summary.
 
+mod display;
+
 use std::io;
 use std::sync::Arc;
 
@@ -59,11 +61,6 @@ pub enum FileFault {
     Foreign,
     /// It is whole, but says something that cannot be.
     Contents,
-    /// It holds another stretch of the log than the one it must hold.
-    Number {
-        /// The segment number found.
-        found: u64,
-    },
 }
 
 /// Why a log was not opened. Nothing that was acknowledged has been changed.

@@ -10,6 +10,7 @@ mod buffer;
 mod catalogue;
 mod config;
 mod create;
+mod display;
 mod drain;
 mod error;
 mod frames;

@@ -1,0 +1,87 @@
+//! Errors in words.
+//!
+//! Promise: each names the file, position or size that it is about; none ends in a full stop, so
+//! that a caller can go on with what to do.
+//! Never: says what to do; only the caller knows its user's commands.
+
+use std::fmt;
+
+use crate::error::{CommitError, ConfigFault, CreateError, FileFault, OpenError};
+
+impl fmt::Display for ConfigFault {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SegmentBytes { found } => {
+                write!(out, "a segment of {found} bytes is no power of two from 64 KiB to 1 GiB")
+            }
+            Self::Segments { found } => write!(out, "{found} segments are not 2 to 4096"),
+        }
+    }
+}
+
+impl fmt::Display for CreateError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Config(fault) => write!(out, "{fault}"),
+            Self::Exists => out.write_str("there is a log already"),
+            Self::NotEmpty { name } => write!(out, "the directory is not empty: it holds {name}"),
+            Self::Io(error) => write!(out, "{error}"),
+        }
+    }
+}
+
+impl fmt::Display for FileFault {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Length { found } => write!(out, "it has {found} bytes, which is not its length"),
+            Self::Magic => out.write_str("it does not begin as a file of a log does"),
+            Self::Check => out.write_str("its check does not match its contents"),
+            Self::Foreign => out.write_str("it belongs to another log"),
+            Self::Contents => out.write_str("it says something that cannot be"),
+            Self::Number { found } => write!(out, "it holds segment {found}, not its own"),
+        }
+    }
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoLog => out.write_str("there is no log: the file catalogue is missing"),
+            Self::OtherVersion { found, known } => {
+                write!(out, "the log has format version {found}, this program knows {known}")
+            }
+            Self::File { name, fault } => write!(out, "the file {name} is damaged: {fault}"),
+            Self::MissingSegment { name } => write!(out, "the segment file {name} is missing"),
+            Self::Corrupt { from, to } => {
+                write!(out, "acknowledged bytes from LSN {} to LSN {} are damaged", from.0, to.0)
+            }
+            Self::ForeignRegion { .. } => out.write_str("the region belongs to another log"),
+            Self::StaleRegion { region, log } => write!(
+                out,
+                "the region is of generation {region}, but without it the log went on to \
+                 generation {log}"
+            ),
+            Self::Marks(fault) => write!(out, "the region's marks cannot be: {fault:?}"),
+            Self::RingTooSmall { ring_bytes, needed_bytes } => {
+                write!(out, "the ring has {ring_bytes} bytes and needs {needed_bytes}")
+            }
+            Self::InUse => out.write_str("the region is in use by an open log"),
+            Self::Io(error) => write!(out, "{error}"),
+        }
+    }
+}
+
+impl fmt::Display for CommitError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Poisoned(error) => write!(out, "an earlier write or sync failed ({error})"),
+            Self::Unprepared(error) => write!(out, "no segment could be prepared ({error})"),
+        }
+    }
+}
+
+impl std::error::Error for ConfigFault {}
+impl std::error::Error for CreateError {}
+impl std::error::Error for FileFault {}
+impl std::error::Error for OpenError {}
+impl std::error::Error for CommitError {}

@@ -1,0 +1,206 @@
+//! Bits that turn over at rest.
+
+use std::fs;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use holdfast_io::fake::{FakeFiles, Mood};
+use holdfast_log::{Log, Lsn, OpenError, Verdict};
+use holdfast_memory::{Medium, Region, RegionSpec};
+
+use crate::support::{
+    IDENTITY, Model, RING_BYTES, new_log, open_shared, open_with, payload, region,
+};
+
+const SEGMENT: &str = "segment-00000000";
+/// Where frames start in a segment file.
+const FRAMES_OFFSET: u64 = 4096;
+
+/// Three commits of one frame each. Returns also where each was drained from.
+fn small_log(close: bool) -> (FakeFiles, Model, Vec<Lsn>) {
+    let (files, _region, log) = new_log(1);
+    let mut model = Model::default();
+    log.commit(log.marks().tail).expect("the disk is sound");
+    let mut starts = Vec::new();
+    for bytes in [60, 700, 90] {
+        starts.push(log.marks().durable);
+        model.put(&log, bytes).expect("there is room");
+        log.commit(log.marks().tail).expect("the disk is sound");
+    }
+    if close {
+        log.close().expect("the disk is sound");
+    }
+    model.note(&log);
+    (files, model, starts)
+}
+
+/// Opens a damaged image; whether the damage was reported. What is not reported is not there.
+fn is_reported(files: &FakeFiles, name: &str, bit: u64, model: &Model) -> bool {
+    let image = files.after_power_cut_in(Mood::KeepAll, 0);
+    image.flip_bit(Path::new(name), bit).expect("the file is long enough");
+    match open_with(&image, region()) {
+        Ok((log, _)) => {
+            let checked = model.check(&log, false);
+            assert!(checked.is_ok(), "{name} bit {bit}: {checked:?}");
+            false
+        }
+        Err(OpenError::Io(error)) => panic!("{name} bit {bit}: {error}"),
+        Err(_) => true,
+    }
+}
+
+/// The bits to try: all where headers and payloads are, one of each byte in the zeros between.
+fn bits(bytes: std::ops::Range<u64>) -> impl Iterator<Item = u64> {
+    bytes.flat_map(|byte| {
+        let dense = byte % 4096 < 800;
+        let first = if dense { 0 } else { byte % 8 };
+        let last = if dense { 8 } else { first + 1 };
+        (first..last).map(move |bit| byte * 8 + bit)
+    })
+}
+
+#[test]
+fn any_bit_of_a_closed_log_that_turns_over_is_reported_or_harmless() {
+    let (files, model, _) = small_log(true);
+    let end = FRAMES_OFFSET + model.durable;
+    let (mut tried, mut reported) = (0, 0);
+    for bit in bits(FRAMES_OFFSET..end) {
+        reported += u64::from(is_reported(&files, SEGMENT, bit, &model));
+        tried += 1;
+    }
+    println!("{tried} bits turned, {reported} reported");
+    assert!(reported * 10 > tried * 9); // what is not: slack between frames
+}
+
+#[test]
+fn any_bit_of_the_files_heads_that_turns_over_is_reported_or_harmless() {
+    let (files, model, _) = small_log(true);
+    for bit in 0..FRAMES_OFFSET {
+        is_reported(&files, SEGMENT, bit, &model);
+    }
+    for bit in 0..8 * 96 {
+        let reported = is_reported(&files, "catalogue", bit, &model);
+        assert!(reported, "bit {bit} of the catalogue");
+    }
+}
+
+#[test]
+fn any_bit_of_an_unclosed_log_is_reported_harmless_or_in_the_uncovered_last_drain() {
+    let (files, mut model, starts) = small_log(false);
+    // The watermark in the last drain's seal covers everything before that drain.
+    let end = FRAMES_OFFSET + model.durable;
+    model.durable = starts[2].get();
+    let mut tried = 0;
+    for bit in bits(FRAMES_OFFSET..end) {
+        is_reported(&files, SEGMENT, bit, &model);
+        tried += 1;
+    }
+    println!("{tried} bits turned");
+}
+
+#[test]
+fn damage_below_a_watermark_is_corruption_and_above_it_a_torn_tail() {
+    let (files, model, starts) = small_log(false);
+    let covered = files.after_power_cut_in(Mood::KeepAll, 0);
+    let first = model.puts[0].lsn;
+    covered.flip_bit(Path::new(SEGMENT), (FRAMES_OFFSET + first.get() + 60) * 8).expect("a bit");
+    match open_with(&covered, region()) {
+        Err(OpenError::Corrupt { from, to }) => {
+            assert_eq!(from, first);
+            assert!(to > from && to <= starts[1], "{to}");
+        }
+        other => panic!("{other:?}"),
+    }
+    let uncovered = files.after_power_cut_in(Mood::KeepAll, 0);
+    let last = model.puts[2].lsn;
+    uncovered.flip_bit(Path::new(SEGMENT), (FRAMES_OFFSET + last.get() + 60) * 8).expect("a bit");
+    let (_log, recovery) = open_with(&uncovered, region()).expect("a torn tail is legal");
+    assert_eq!(recovery.verdict, Verdict::Torn { at: last });
+}
+
+#[test]
+fn a_corrupt_log_is_left_exactly_as_it_was() {
+    let (files, model, _) = small_log(true);
+    let bit = (FRAMES_OFFSET + model.puts[0].lsn.get() + 60) * 8;
+    files.flip_bit(Path::new(SEGMENT), bit).expect("a bit");
+    let before = files.operations();
+    for _ in 0..3 {
+        assert!(matches!(open_with(&files, region()), Err(OpenError::Corrupt { .. })));
+    }
+    assert_eq!(files.operations(), before);
+    files.flip_bit(Path::new(SEGMENT), bit).expect("a bit");
+    let (log, _) = open_with(&files, region()).expect("the damage is gone");
+    model.check(&log, true).expect("all of it");
+}
+
+/// A region in a file, so that its bytes can be damaged.
+struct FileRegion {
+    path: PathBuf,
+}
+
+impl FileRegion {
+    fn new(name: &str) -> (FileRegion, Arc<Region>) {
+        let path = std::env::temp_dir().join(format!("holdfast-{name}-{}", std::process::id()));
+        let place = FileRegion { path };
+        let spec = RegionSpec { ring_bytes: RING_BYTES, roster_bytes: 4096, identity: IDENTITY };
+        let _absent = Region::remove(&place.medium());
+        let region = Region::create(&place.medium(), &spec).expect("a file can be made");
+        (place, Arc::new(region))
+    }
+
+    fn medium(&self) -> Medium {
+        Medium::File { path: self.path.clone() }
+    }
+
+    fn attach(&self) -> Arc<Region> {
+        Arc::new(Region::attach(&self.medium()).expect("the marks are in order"))
+    }
+
+    /// Turns over a bit in the only copy of these bytes.
+    fn damage(&self, needle: &[u8]) {
+        let bytes = fs::read(&self.path).expect("the region is a file");
+        let at = bytes.windows(needle.len()).position(|window| window == needle);
+        let at = at.expect("the bytes are in the ring");
+        let file = fs::File::options().write(true).open(&self.path).expect("the region is a file");
+        file.write_all_at(&[bytes[at] ^ 1], at as u64).expect("one byte can be written");
+    }
+}
+
+impl Drop for FileRegion {
+    fn drop(&mut self) {
+        let _removed = Region::remove(&self.medium());
+    }
+}
+
+/// A log whose first frame is durable and whose second is only in the ring; then its process dies.
+fn durable_and_stable(name: &str) -> (FileRegion, FakeFiles, Model) {
+    let files = FakeFiles::new(1);
+    Log::create(&files, IDENTITY, &crate::support::CONFIG).expect("an empty disk takes a log");
+    let (place, region) = FileRegion::new(name);
+    let (log, _) = open_shared(&files, &region).expect("a new log opens");
+    let mut model = Model::default();
+    model.put(&log, 1000).expect("there is room");
+    log.commit(log.marks().tail).expect("the disk is sound");
+    model.put(&log, 1000).expect("there is room");
+    (place, files, model)
+}
+
+#[test]
+fn a_ring_damaged_where_the_device_has_the_bytes_is_healed_from_the_device() {
+    let (place, files, model) = durable_and_stable("healed");
+    place.damage(&payload(0, 1000)[100..200]);
+    let (log, recovery) = open_shared(&files, &place.attach()).expect("the segments are whole");
+    assert_eq!(recovery.verdict, Verdict::Healed { at: model.puts[0].lsn });
+    model.check(&log, true).expect("all of it");
+}
+
+#[test]
+fn a_ring_damaged_where_only_it_has_the_bytes_is_reported() {
+    let (place, files, model) = durable_and_stable("reported");
+    place.damage(&payload(1, 1000)[100..200]);
+    match open_shared(&files, &place.attach()) {
+        Err(OpenError::Corrupt { from, .. }) => assert_eq!(from, model.puts[1].lsn),
+        other => panic!("{other:?}"),
+    }
+}

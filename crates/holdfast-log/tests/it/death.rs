@@ -1,0 +1,102 @@
+//! The process dies and the region survives: everything stable is there.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use holdfast_io::fake::{FakeFiles, Mood, Random};
+use holdfast_log::{Log, Source, words};
+use holdfast_memory::Region;
+
+use crate::support::{
+    CONFIG, Failure, IDENTITY, Model, new_log, open_shared, region, replay, seeds, step,
+};
+
+/// What the next process makes of a region. That the power was cut, a dead process did not learn.
+fn reattached(region: Arc<Region>) -> Arc<Region> {
+    let mut region = Arc::into_inner(region).expect("the log is gone");
+    region.word(words::POISON).store(0, Ordering::Relaxed);
+    region.reattach().expect("the marks are in order");
+    Arc::new(region)
+}
+
+fn life(
+    files: &FakeFiles,
+    region: &Arc<Region>,
+    model: &mut Model,
+    seed: u64,
+) -> Result<(), Failure> {
+    let (log, recovery) = open_shared(files, region).map_err(Failure::Open)?;
+    assert!(recovery.source == Source::Ring || model.next == 0);
+    model.check(&log, true).map_err(Failure::Wrong)?;
+    model.note(&log);
+    let mut random = Random::new(seed);
+    for _ in 0..50 {
+        step(model, &log, &mut random)?;
+    }
+    log.close().map_err(Failure::Commit)
+}
+
+#[test]
+fn what_was_appended_is_there_after_a_death_at_any_io() {
+    let mut deaths = 0;
+    for seed in seeds(300) {
+        let mut random = Random::new(seed);
+        let mut files = FakeFiles::new(seed);
+        Log::create(&files, IDENTITY, &CONFIG).expect("an empty disk takes a log");
+        let mut ring = Arc::new(region());
+        let mut model = Model::default();
+        for _ in 0..6 {
+            files.cut_power_at(files.operations() + 1 + random.below(60));
+            let outcome = life(&files, &ring, &mut model, random.any());
+            let cut = outcome.as_ref().err().is_none_or(Failure::is_power_cut);
+            assert!(cut, "{outcome:?}; {}", replay("what_was_appended", seed));
+            // The page cache survives the process; with a region that survives the power as well,
+            // the disk may be in any mood.
+            files = match random.below(2) {
+                0 => files.after_power_cut_in(Mood::KeepAll, random.any()),
+                _ => files.after_power_cut(random.any()),
+            };
+            ring = reattached(ring);
+            deaths += 1;
+        }
+    }
+    println!("{deaths} deaths survived");
+}
+
+#[test]
+fn a_log_opens_again_and_again_without_growing_out_of_its_ring() {
+    let (files, mut ring, log) = new_log(1);
+    let mut model = Model::default();
+    while model.put(&log, 5000).is_ok() {
+        log.commit(log.marks().tail).expect("the disk is sound");
+    }
+    drop(log);
+    for _ in 0..400 {
+        ring = reattached(ring);
+        let (log, _) = open_shared(&files, &ring).expect("a full ring opens, too");
+        log.drain().expect("there is always room for a seal");
+        model.check(&log, true).expect("all of it");
+        drop(log);
+    }
+    ring = reattached(ring);
+    let (log, _) = open_shared(&files, &ring).expect("a full ring opens, too");
+    model.check(&log, true).expect("all of it");
+}
+
+#[test]
+fn a_death_while_the_ring_is_filled_again_starts_over_from_the_segments() {
+    let (files, first, log) = new_log(2);
+    let mut model = Model::default();
+    model.put(&log, 20_000).expect("there is room");
+    log.commit(log.marks().tail).expect("the disk is sound");
+    drop((log, first));
+    let ring = Arc::new(region());
+    let (log, _) = open_shared(&files, &ring).expect("it was committed");
+    drop(log);
+    // As a death before the last step of filling leaves it.
+    ring.word(words::GENERATION).store(0, Ordering::Relaxed);
+    let ring = reattached(ring);
+    let (log, recovery) = open_shared(&files, &ring).expect("the segments are whole");
+    assert_eq!(recovery.source, Source::Segments);
+    model.check(&log, true).expect("all of it");
+}

@@ -1,0 +1,13 @@
+//! Behaviour of the log as its users see it, on a disk that tears, loses, damages and fails.
+//!
+//! Every test that draws from a seed prints it, with the command that replays it, when it fails.
+
+mod basics;
+mod canary;
+mod damage;
+mod death;
+mod faults;
+mod power;
+mod refusals;
+mod support;
+mod threads;
