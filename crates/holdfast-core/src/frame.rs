@@ -3,7 +3,7 @@
 //! | bytes | type | field |
 //! |-------|------|-------|
 //! | 0..4   | u32 | magic `0x31464648` ("HFF1") |
-//! | 4..8   | u32 | header check: CRC-32C of bytes 8..48, seeded by the CRC-32C of the log's identity |
+//! | 4..8   | u32 | header check: CRC-32C of bytes 8..48, seeded by that of the identity |
 //! | 8..16  | u64 | lsn: the position of this frame |
 //! | 16..24 | u64 | durable: every byte below was on the device when this frame was made |
 //! | 24..28 | u32 | payload bytes |

@@ -1,7 +1,7 @@
 //! Recovery: where the log ends after a crash, and whether that end is honest.
 //!
 //! A scan walks frame by frame from a known boundary. Where it meets something that is not the next
-//! frame, it looks at everything behind it for **witnesses**: whole headers of this log, at their own
+//! frame, it looks at what lies behind for **witnesses**: whole headers of this log, at their own
 //! positions, not of an older generation. A witness proves that the device was durable up to
 //! * the watermark in its header, and
 //! * the start of its span, because a span is drained only after the one before was synced.
@@ -12,8 +12,8 @@
 //! first bad frame loses acknowledged data, and failing on any later good frame refuses a legal
 //! power cut. A watermark in every header tells the two apart.)
 //!
-//! Promise: with a device that keeps what it synced, the result is a prefix of what was appended and
-//! holds all that was durable and witnessed; stale frames of earlier rounds and generations are
+//! Promise: with a device that keeps what it synced, the result is a prefix of what was appended
+//! and holds all that was durable and witnessed; stale frames of earlier rounds and generations are
 //! never taken for the log.
 //! Never: takes damage below a proved watermark for the end; guesses about an I/O error (the caller
 //! stops instead).
@@ -98,8 +98,8 @@ enum Stop {
 }
 
 impl Scan {
-    /// A scan from the frame boundary `from`, over segments that end at `limit`. `watermark` is what
-    /// is known to have been durable from elsewhere; `from` if nothing is.
+    /// A scan from the frame boundary `from`, over segments that end at `limit`. `watermark` is
+    /// what is known from elsewhere to have been durable; `from` if nothing is.
     #[must_use]
     pub fn new(geometry: Geometry, from: Lsn, limit: Lsn, watermark: Lsn) -> Scan {
         Scan {

@@ -1,8 +1,8 @@
 //! Geometry and admission: where the next frame goes.
 //!
-//! The log is cut into **spans**: stretches of `min(segment, 8 MiB)` bytes. No frame crosses a span,
-//! so none crosses a segment or the end of the ring either, and one drain never needs more than one
-//! span: one contiguous write to one file.
+//! The log is cut into **spans**: stretches of `min(segment, 8 MiB)` bytes. No frame crosses a
+//! span, so none crosses a segment or the end of the ring either, and one drain never needs more
+//! than one span: one contiguous write to one file.
 //!
 //! Promise: a frame that is admitted fits, with enough left to seal it to a block; a drain and a
 //! mark therefore always find room, so a full ring can always be emptied.

@@ -1,7 +1,7 @@
 //! Making a log.
 //!
-//! Promise: there is a log exactly when its catalogue is there, and then every segment is allocated,
-//! zeroed and synced.
+//! Promise: there is a log exactly when its catalogue is there, and then every segment is
+//! allocated, zeroed and synced.
 //! Never: overwrites a log, or anything that is not its own.
 
 use std::path::Path;

@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use crate::error::{CommitError, ConfigFault, CreateError, FileFault, OpenError};
+use crate::error::{AppendError, CommitError, ConfigFault, CreateError, FileFault, OpenError};
 
 impl fmt::Display for ConfigFault {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -38,7 +38,6 @@ impl fmt::Display for FileFault {
             Self::Check => out.write_str("its check does not match its contents"),
             Self::Foreign => out.write_str("it belongs to another log"),
             Self::Contents => out.write_str("it says something that cannot be"),
-            Self::Number { found } => write!(out, "it holds segment {found}, not its own"),
         }
     }
 }
@@ -80,8 +79,21 @@ impl fmt::Display for CommitError {
     }
 }
 
+impl fmt::Display for AppendError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooLarge { payload_bytes, payload_bytes_max } => {
+                write!(out, "a payload of {payload_bytes} bytes is over {payload_bytes_max}")
+            }
+            Self::Full => out.write_str("the ring is full or too much is dirty"),
+            Self::Poisoned(error) => write!(out, "an earlier write or sync failed ({error})"),
+        }
+    }
+}
+
 impl std::error::Error for ConfigFault {}
 impl std::error::Error for CreateError {}
 impl std::error::Error for FileFault {}
 impl std::error::Error for OpenError {}
+impl std::error::Error for AppendError {}
 impl std::error::Error for CommitError {}

@@ -3,8 +3,6 @@
 //! Promise: one enum per public operation; damage is named by file or position.
 //! Never: hides an I/O error behind a summary.
 
-mod display;
-
 use std::io;
 use std::sync::Arc;
 

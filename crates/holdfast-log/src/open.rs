@@ -1,7 +1,7 @@
 //! Opening a log: from the ring that survived, or from the segments.
 //!
-//! The region's word [`words::GENERATION`] says whether its ring is this log: it is 0 while a ring is
-//! being filled, and set last. The catalogue bounds the generations that may have been used, in
+//! The region's word [`words::GENERATION`] says whether its ring is this log: it is 0 while a ring
+//! is being filled, and set last. The catalogue bounds the generations that may have been used, in
 //! steps, so that most opens write nothing; every open from segments starts a new step, so a region
 //! left over from before such an open is recognised as stale.
 //!
