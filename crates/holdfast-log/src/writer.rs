@@ -69,7 +69,7 @@ impl Log {
     }
 
     /// Seals the published tail to a block, so that a drain can end there, and returns the tail.
-    /// The pad's watermark is the start of what it is drained with: once it is on the device it proves
+    /// The pad's watermark is the start of what it is drained with: once on the device, it proves
     /// that everything before was. `sealed` is the tail at which the last seal ended.
     pub(crate) fn seal(&self, sealed: &mut Lsn) -> Lsn {
         let mut guard = self.region.lock();

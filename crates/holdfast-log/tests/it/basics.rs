@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use holdfast_io::fake::Mood;
-use holdfast_log::{AppendError, Health, Log, Source, Verdict, words};
+use holdfast_log::{AppendError, Health, Source, Verdict, words};
 use holdfast_memory::Region;
 
 use crate::support::{CONFIG, Model, contents, new_log, open_with, region};
