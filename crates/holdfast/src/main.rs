@@ -1,2 +1,28 @@
-//! Placeholder.
-fn main() {}
+//! `holdfast`: the command.
+
+mod claims;
+mod cli;
+mod commands;
+mod config;
+mod control;
+mod demo;
+mod exit;
+mod keeper;
+mod observe;
+mod orders;
+mod output;
+mod problem;
+#[allow(unsafe_code)]
+mod raw;
+mod report;
+mod sizes;
+
+use clap::Parser;
+use std::process::ExitCode;
+use tracing_subscriber::EnvFilter;
+
+fn main() -> ExitCode {
+    let filter = EnvFilter::try_from_env("HOLDFAST_LOG").unwrap_or_else(|_| "info".into());
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    commands::run(cli::Cli::parse())
+}

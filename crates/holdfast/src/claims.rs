@@ -1,0 +1,248 @@
+//! Claims: what an acknowledgement survives, computed from the configuration.
+//!
+//! Promise: a pure function from medium, power source and wish to a verdict. A volume acknowledges
+//! from memory only if the memory survives every failure its `must_survive` names; otherwise it
+//! writes through. Each failure that memory does not survive comes with the reason and with what
+//! would supply it.
+//! Never: looks at the machine, or claims what it cannot compute.
+
+use serde::{Deserialize, Serialize};
+
+/// A failure that an acknowledged write may have to survive.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum,
+)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Failure {
+    /// Death of any process: database, front end, keeper.
+    Process,
+    /// Death of the operating system with the machine staying powered: panic, reset.
+    Os,
+    /// Loss of mains power.
+    Power,
+    /// Loss of the machine with its disks.
+    Machine,
+}
+
+impl Failure {
+    /// All of them, mildest first.
+    pub(crate) const ALL: [Failure; 4] =
+        [Failure::Process, Failure::Os, Failure::Power, Failure::Machine];
+
+    /// What `must_survive` is when a volume does not say.
+    pub(crate) const DEFAULT: [Failure; 3] = [Failure::Process, Failure::Os, Failure::Power];
+
+    /// The word used in configuration, reports and documents.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Failure::Process => "process",
+            Failure::Os => "os",
+            Failure::Power => "power",
+            Failure::Machine => "machine",
+        }
+    }
+
+    /// What the failure is, for people.
+    pub(crate) fn meaning(self) -> &'static str {
+        match self {
+            Failure::Process => "any process dies: the database, the front end, the keeper",
+            Failure::Os => "the operating system dies and the machine stays powered",
+            Failure::Power => "the mains power fails",
+            Failure::Machine => "the machine is lost with its disks",
+        }
+    }
+}
+
+/// What a region is made of, as far as claims go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum MediumKind {
+    /// Heap of the front end.
+    Private,
+    /// A file in `/dev/shm`.
+    Shm,
+    /// A file in a hugetlbfs.
+    Hugetlb,
+    /// Persistent memory, or RAM hidden from the operating system.
+    Pmem,
+    /// An ordinary file, mapped.
+    File,
+}
+
+impl MediumKind {
+    /// All of them.
+    pub(crate) const ALL: [MediumKind; 5] = [
+        MediumKind::Private,
+        MediumKind::Shm,
+        MediumKind::Hugetlb,
+        MediumKind::Pmem,
+        MediumKind::File,
+    ];
+
+    /// The word used in configuration, reports and documents.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            MediumKind::Private => "private",
+            MediumKind::Shm => "shm",
+            MediumKind::Hugetlb => "hugetlb",
+            MediumKind::Pmem => "pmem",
+            MediumKind::File => "file",
+        }
+    }
+}
+
+/// What keeps the machine alive while memory is emptied to disk after the mains failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum PowerSource {
+    /// Nothing does.
+    #[default]
+    None,
+}
+
+/// When a write is acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Class {
+    /// When the region has it.
+    Memory,
+    /// When the log's device has it.
+    Disk,
+}
+
+/// A failure that an acknowledgement from this memory would not survive.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Gap {
+    /// Which.
+    pub failure: Failure,
+    /// True if `must_survive` names it: it is then a reason to write through.
+    pub asked: bool,
+    /// Why memory does not survive it.
+    pub why: String,
+    /// What would.
+    pub supply: String,
+}
+
+/// What a volume's acknowledgements mean.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Verdict {
+    /// When writes are acknowledged.
+    pub class: Class,
+    /// The failures that an acknowledged write survives.
+    pub survives: Vec<Failure>,
+    /// The failures it does not survive.
+    pub lost_in: Vec<Failure>,
+    /// What the memory lacks, for each failure it does not cover, asked for or not.
+    pub missing: Vec<Gap>,
+}
+
+/// What claims are computed from.
+#[derive(Clone, Debug)]
+pub(crate) struct Facts<'a> {
+    /// What the region is made of.
+    pub medium: MediumKind,
+    /// What powers the machine when the mains fail.
+    pub power: PowerSource,
+    /// The failures an acknowledgement must survive.
+    pub must_survive: &'a [Failure],
+    /// The operator wants class Disk whatever the memory can.
+    pub write_through: bool,
+}
+
+/// The verdict, or why no class of acknowledgement can keep what is asked.
+pub(crate) fn judge(facts: &Facts<'_>) -> Result<Verdict, String> {
+    if facts.must_survive.is_empty() {
+        return Err("must_survive is empty: an acknowledgement that survives nothing says \
+                    nothing; name at least \"process\""
+            .into());
+    }
+    if let Some(failure) = facts.must_survive.iter().find(|f| !disk_survives(**f)) {
+        return Err(format!(
+            "must_survive names \"{}\" ({}), which needs a copy on another machine; this version \
+             keeps none",
+            failure.word(),
+            failure.meaning()
+        ));
+    }
+    let missing = gaps(facts);
+    let class = match facts.write_through || missing.iter().any(|gap| gap.asked) {
+        true => Class::Disk,
+        false => Class::Memory,
+    };
+    let kept = |failure: &Failure| match class {
+        Class::Disk => disk_survives(*failure),
+        Class::Memory => memory_gap(facts.medium, facts.power, *failure).is_none(),
+    };
+    let (survives, lost_in) = Failure::ALL.into_iter().partition(kept);
+    Ok(Verdict { class, survives, lost_in, missing })
+}
+
+/// What the memory lacks. The loss of the machine is beyond any memory and is left out.
+fn gaps(facts: &Facts<'_>) -> Vec<Gap> {
+    let gap = |failure| {
+        let (why, supply) = memory_gap(facts.medium, facts.power, failure)?;
+        let asked = facts.must_survive.contains(&failure);
+        Some(Gap { failure, asked, why: why.into(), supply: supply.into() })
+    };
+    Failure::DEFAULT.into_iter().filter_map(gap).collect()
+}
+
+/// Whether an acknowledgement from the log's device survives. It assumes a disk that obeys flush.
+fn disk_survives(failure: Failure) -> bool {
+    failure != Failure::Machine
+}
+
+/// None if memory on this medium survives the failure; else why not, and what would supply it.
+pub(crate) fn memory_gap(
+    medium: MediumKind,
+    power: PowerSource,
+    failure: Failure,
+) -> Option<(&'static str, &'static str)> {
+    use MediumKind::{File, Hugetlb, Pmem, Private, Shm};
+    match (failure, medium) {
+        (Failure::Process, Private) => Some((
+            "private memory is gone when the front end dies",
+            "memory = { medium = \"shm\" } or better",
+        )),
+        (Failure::Process, Shm | Hugetlb | Pmem | File) => None,
+        (Failure::Os, Private | Shm | Hugetlb) => Some((
+            "the kernel takes this memory with it",
+            "medium = \"pmem\": persistent memory, or RAM hidden with memmap= that a reset keeps",
+        )),
+        (Failure::Os, File) => Some((
+            "a mapped file is page cache until the kernel writes it",
+            "medium = \"pmem\": persistent memory, or RAM hidden with memmap= that a reset keeps",
+        )),
+        (Failure::Os, Pmem) => None,
+        (Failure::Power, _) => match power {
+            PowerSource::None => Some((
+                "no power source is configured, so nothing keeps the memory alive while it drains",
+                "a power source with a proven hold-up; this version knows none",
+            )),
+        },
+        (Failure::Machine, _) => {
+            Some(("memory and disk are in the same machine", "a copy on another machine"))
+        }
+    }
+}
+
+/// The failure x medium matrix as a Markdown table, for `docs/guarantees.md`.
+pub(crate) fn matrix() -> String {
+    let mut text = String::from("| acknowledged by |");
+    Failure::ALL.iter().for_each(|failure| text += &format!(" {} |", failure.word()));
+    text += "\n|---|";
+    Failure::ALL.iter().for_each(|_| text += "---|");
+    for medium in MediumKind::ALL {
+        let kept = |f| memory_gap(medium, PowerSource::None, f).is_none();
+        text += &row(&format!("memory, `{}`", medium.word()), kept);
+    }
+    text + &row("disk (write-through), any medium", disk_survives) + "\n"
+}
+
+fn row(name: &str, kept: impl Fn(Failure) -> bool) -> String {
+    let cell = |failure| if kept(failure) { " survives |" } else { " **lost** |" };
+    format!("\n| {name} |") + &Failure::ALL.into_iter().map(cell).collect::<String>()
+}
+
+#[cfg(test)]
+mod tests;

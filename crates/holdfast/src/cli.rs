@@ -1,0 +1,166 @@
+//! The command line, as data.
+//!
+//! Promise: every flag and subcommand is declared here with help that tells what to do.
+//! Never: acts; `commands` does.
+
+use crate::claims::Failure;
+use crate::exit::Exit;
+use clap::{Args, Parser, Subcommand};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Makes an unmodified database commit at memory speed, and loses nothing.
+///
+/// A volume is an ordinary directory (its home) plus a log. Programs see it through a mount. What
+/// they write is acknowledged when the memory region has it, if that memory survives the failures
+/// the volume's `must_survive` names, and otherwise when the log's disk has it.
+///
+/// First steps, as root: write /etc/holdfast.toml, then
+///   holdfast volume make NAME     make the log of a volume
+///   holdfast serve                start the keeper; it mounts every volume
+///   holdfast status               see what survives what
+///   holdfast umount NAME          give the home back, complete and ordinary
+#[derive(Debug, Parser)]
+#[command(name = "holdfast", version, about, verbatim_doc_comment, after_long_help = Exit::HELP)]
+pub(crate) struct Cli {
+    /// The configuration file.
+    #[arg(
+        long,
+        global = true,
+        value_name = "PATH",
+        env = "HOLDFAST_CONFIG",
+        default_value = "/etc/holdfast.toml"
+    )]
+    pub config: PathBuf,
+
+    /// Print JSON instead of text.
+    #[arg(long, global = true)]
+    pub json: bool,
+
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run the keeper: mount every configured volume and keep it served until SIGTERM.
+    ///
+    /// The keeper holds what must outlive a front end: the mount and the directories. It starts one
+    /// front-end process a volume and restarts it when it dies; programs see a pause, no error.
+    /// Stop it with SIGTERM or Ctrl-C: every volume is unmounted, drained and given back.
+    /// A keeper killed with SIGKILL leaves its front ends serving; `holdfast umount` ends them.
+    Serve,
+    /// Attach and mount a volume. The running keeper does it, from the configuration as it is now.
+    Mount {
+        /// The volume, as named in the configuration.
+        name: String,
+    },
+    /// Unmount a volume, drain it, and give its home back, complete and ordinary.
+    ///
+    /// The running keeper does it. Without a keeper this command does it itself.
+    Umount {
+        /// The volume, as named in the configuration.
+        name: String,
+        /// Unmount although programs use it; their open files fail with an error.
+        #[arg(long)]
+        force: bool,
+    },
+    /// Stop the keeper: unmount, drain and give back every volume, as SIGTERM does.
+    Shutdown,
+    /// Run one command on a volume of its own, then give the home back; ends with its exit code.
+    Run(RunArgs),
+    /// Show every volume: state, what it survives and what not, dirty bytes, rates, last error.
+    ///
+    /// Works without a keeper too (exit code 4), from what the memory regions say.
+    Status,
+    /// Make, check or list volumes.
+    Volume {
+        /// What to do with volumes.
+        #[command(subcommand)]
+        command: VolumeCommand,
+    },
+    /// Show on this machine what Holdfast does.
+    Demo {
+        /// What to show it with.
+        #[command(subcommand)]
+        command: DemoCommand,
+    },
+    /// Print the failure x medium matrix that the claims are computed from, as Markdown.
+    #[command(hide = true)]
+    Matrix,
+    /// A front end; the keeper starts it.
+    #[command(hide = true)]
+    Front(FrontArgs),
+}
+
+/// `holdfast volume ...`
+#[derive(Debug, Subcommand)]
+pub(crate) enum VolumeCommand {
+    /// Make the log of a volume. The home is taken as it stands; nothing in it changes.
+    Make {
+        /// The volume, as named in the configuration.
+        name: String,
+    },
+    /// Check a volume that is not mounted: paths, claims, log and region. Changes nothing.
+    Check {
+        /// The volume, as named in the configuration.
+        name: String,
+    },
+    /// List the configured volumes.
+    List,
+}
+
+/// `holdfast demo ...`
+#[derive(Debug, Subcommand)]
+pub(crate) enum DemoCommand {
+    /// An unmodified PostgreSQL, measured in four settings and killed under load.
+    Postgres(crate::demo::postgres::Options),
+}
+
+/// `holdfast run ...`
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// The ordinary directory that the command's files live in.
+    #[arg(long, value_name = "DIR")]
+    pub home: PathBuf,
+    /// Where the command sees it; may be the home itself.
+    #[arg(long, value_name = "DIR")]
+    pub mount: PathBuf,
+    /// Where the log is kept while the command runs [default: HOME.holdfast, beside the home].
+    #[arg(long, value_name = "DIR")]
+    pub log: Option<PathBuf>,
+    /// How much memory the region has, a power of two such as 64MiB.
+    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = crate::sizes::parse)]
+    pub memory: u64,
+    /// The failures that acknowledgements must survive; fewer is faster and less safe.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "process,os,power")]
+    pub must_survive: Vec<Failure>,
+    /// The command and its arguments.
+    #[arg(last = true, required = true, value_name = "CMD")]
+    pub command: Vec<OsString>,
+}
+
+/// What the keeper tells a front end. Descriptors are inherited.
+#[derive(Debug, Args)]
+pub(crate) struct FrontArgs {
+    /// The volume's name, for people who look at the process list.
+    #[arg(long)]
+    pub volume: String,
+    /// Descriptor of the JSON description of the work.
+    #[arg(long)]
+    pub orders_fd: i32,
+    /// Descriptor that progress and outcome are reported to, as JSON lines.
+    #[arg(long)]
+    pub report_fd: i32,
+    /// Descriptor of the home directory.
+    #[arg(long)]
+    pub home_fd: i32,
+    /// Descriptor of the log directory.
+    #[arg(long)]
+    pub log_fd: i32,
+    /// Descriptor of the FUSE connection, if there is something to serve.
+    #[arg(long)]
+    pub fuse_fd: Option<i32>,
+}

@@ -1,0 +1,59 @@
+//! The subcommands, one file each.
+//!
+//! Promise: each turns its arguments into one call of what does the work and prints the outcome.
+//! Never: holds logic that another part needs.
+
+mod front;
+mod mount;
+mod run;
+mod serve;
+mod status;
+mod umount;
+mod volume;
+
+use crate::cli::{Cli, Command, DemoCommand};
+use crate::demo::{DemoError, postgres};
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::problem::{Outcome, Problem};
+use std::process::ExitCode;
+
+/// Runs what the command line asks for; says why if it fails.
+pub(crate) fn run(cli: Cli) -> ExitCode {
+    let output = Output { json: cli.json };
+    match dispatch(cli, output) {
+        Ok(code) => code,
+        Err(problem) => {
+            output.problem(&problem);
+            problem.exit.into()
+        }
+    }
+}
+
+fn dispatch(cli: Cli, output: Output) -> Outcome<ExitCode> {
+    let config = cli.config;
+    let done = match cli.command {
+        Command::Run(args) => return run::run(args),
+        Command::Front(args) => return Ok(front::front(&args).into()),
+        Command::Serve => serve::serve(config),
+        Command::Mount { name } => mount::mount(&config, name, output),
+        Command::Umount { name, force } => umount::umount(&config, &name, force, output),
+        Command::Shutdown => mount::shutdown(&config, output),
+        Command::Status => return status::status(&config, output).map(ExitCode::from),
+        Command::Volume { command } => volume::volume(&config, command, output),
+        Command::Demo { command: DemoCommand::Postgres(options) } => demo(options),
+        Command::Matrix => {
+            let matrix = crate::claims::matrix();
+            output.result(&matrix, &matrix);
+            Ok(())
+        }
+    };
+    done.map(|()| Exit::Ok.into())
+}
+
+fn demo(options: postgres::Options) -> Outcome<()> {
+    postgres::run(options).map_err(|error: DemoError| {
+        let remedy = "everything was cleaned up; correct the cause and run it again";
+        Problem::new(Exit::Failed, "the demonstration", error, remedy)
+    })
+}

@@ -1,0 +1,35 @@
+//! `holdfast mount` and `holdfast shutdown`: what only a running keeper can do.
+//!
+//! Promise: the keeper's answer, unchanged.
+//! Never: mounts anything itself; the mount would end with this command.
+
+use crate::config::Config;
+use crate::control::{Answer, Command, ask};
+use crate::output::{Output, Progress};
+use crate::problem::Outcome;
+use std::path::Path;
+
+/// Asks the keeper to attach and mount a volume; returns when it is served.
+pub(crate) fn mount(config: &Path, name: String, output: Output) -> Outcome<()> {
+    let config = Config::load(config)?;
+    // The keeper would say the same, but a misspelt name is told without a keeper too.
+    config.volume(&name)?;
+    ask_and_print(&config, Command::Mount { name }, output)
+}
+
+/// Asks the keeper to give every volume back and end.
+pub(crate) fn shutdown(config: &Path, output: Output) -> Outcome<()> {
+    ask_and_print(&Config::load(config)?, Command::Shutdown, output)
+}
+
+/// Sends one request to the keeper and prints its answer.
+pub(super) fn ask_and_print(config: &Config, command: Command, output: Output) -> Outcome<()> {
+    let mut progress = Progress::new();
+    let answer = ask(&config.keeper.socket, command, &mut |text| progress.say(text));
+    drop(progress);
+    match answer? {
+        Answer::Text(text) => output.done(&text),
+        Answer::Status(report) => output.result(&report, &report.text()),
+    }
+    Ok(())
+}

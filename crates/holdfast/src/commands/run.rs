@@ -1,0 +1,141 @@
+//! `holdfast run`: a keeper and a volume around one command.
+//!
+//! Promise: the command runs on a mounted volume and its exit code is ours; afterwards the home is
+//! complete and nothing of the volume is left. A run that is killed leaves log and region where the
+//! next run with the same home finds and recovers them.
+//! Never: reads or needs a configuration file.
+
+use super::serve::stop_on_signals;
+use super::volume::{is_made, make_log};
+use crate::claims::{MediumKind, PowerSource};
+use crate::cli::RunArgs;
+use crate::config::{Cache, Config, KeeperConfig, MemoryConfig, VolumeConfig};
+use crate::exit::Exit;
+use crate::keeper::{Keeper, Source, start_process};
+use crate::output::Progress;
+use crate::problem::{Outcome, Problem};
+use crate::sizes::Size;
+use std::collections::BTreeMap;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, ExitStatus};
+use std::sync::Arc;
+
+/// What the volume of a run is called.
+const NAME: &str = "run";
+
+/// Runs the command; ends with its exit code.
+pub(crate) fn run(args: RunArgs) -> Outcome<ExitCode> {
+    let log_was_named = args.log.is_some();
+    let (command, volume) = prepare(args).map_err(unstarted)?;
+    let made = !is_made(&volume.log);
+    let mut progress = Progress::new();
+    if made {
+        make_log(NAME, &volume, &mut |text| progress.say(text)).map_err(unstarted)?;
+    }
+    let log = volume.log.clone();
+    let volumes = BTreeMap::from([(NAME.to_owned(), volume)]);
+    let config = Config { keeper: KeeperConfig::default(), volumes };
+    let keeper = Arc::new(Keeper::new(Source::Fixed(config), PathBuf::new()));
+    let mounted = keeper.mount(NAME, &mut |text| progress.say(text)).map_err(unstarted)?;
+    drop(progress);
+    tracing::info!("{mounted}");
+    let status = run_command(&keeper, &command);
+    keeper.shut_down()?;
+    if made || !log_was_named {
+        remove_log(&log)?;
+    }
+    status.map(code)
+}
+
+/// The volume that the arguments describe.
+fn prepare(args: RunArgs) -> Outcome<(Vec<std::ffi::OsString>, VolumeConfig)> {
+    let home = absolute("--home", &args.home)?;
+    let mount = absolute("--mount", &args.mount)?;
+    let log = match &args.log {
+        Some(log) => std::path::absolute(log).map_err(|error| bad("--log", log, &error))?,
+        None => beside(&home),
+    };
+    let seen = home.metadata().map_err(|error| bad("--home", &home, &error))?;
+    let region = format!("/dev/shm/holdfast-run-{:x}-{:x}", seen.dev(), seen.ino());
+    let memory = MemoryConfig {
+        medium: MediumKind::Shm,
+        size: Size(args.memory),
+        path: Some(region.into()),
+    };
+    let mut volume = VolumeConfig {
+        home,
+        mount,
+        log,
+        memory,
+        segment: None,
+        must_survive: args.must_survive,
+        write_through: false,
+        cache: Cache::Direct,
+        threads: 2,
+    };
+    volume.complete(NAME).map_err(|why| {
+        Problem::new(Exit::Run, "preparing the volume", why, "correct the command line")
+    })?;
+    volume.verdict(NAME, PowerSource::None)?;
+    Ok((args.command, volume))
+}
+
+fn absolute(flag: &str, path: &Path) -> Outcome<PathBuf> {
+    std::fs::canonicalize(path).map_err(|error| bad(flag, path, &error))
+}
+
+fn bad(flag: &str, path: &Path, error: &io::Error) -> Problem {
+    let what = format!("finding {flag} {}", path.display());
+    Problem::new(Exit::Run, what, error, "name an existing directory")
+}
+
+/// `/a/home` -> `/a/home.holdfast`: on the home's disk, and found again by the next run.
+fn beside(home: &Path) -> PathBuf {
+    let mut path = home.as_os_str().to_owned();
+    path.push(".holdfast");
+    path.into()
+}
+
+/// What fails before the command runs has an exit code that the command's own cannot be taken for.
+fn unstarted(problem: Problem) -> Problem {
+    Problem { exit: Exit::Run, ..problem }
+}
+
+fn run_command(keeper: &Arc<Keeper>, command: &[std::ffi::OsString]) -> Outcome<ExitStatus> {
+    let what = || format!("running {}", command[0].to_string_lossy());
+    let failed = |error: io::Error| Problem::new(Exit::Run, what(), error, "correct the command");
+    let mut child = start_process(Command::new(&command[0]).args(&command[1..])).map_err(failed)?;
+    // From here on a signal is the command's to obey; when it has ended, a further one cuts off
+    // whoever still uses the mount.
+    stop_on_signals(keeper)?;
+    pass_on_stop(keeper, child.id());
+    child.wait().map_err(failed)
+}
+
+/// Tells the command to end when we are told to.
+fn pass_on_stop(keeper: &Arc<Keeper>, pid: u32) {
+    let keeper = keeper.clone();
+    std::thread::spawn(move || {
+        keeper.wait_for_stop();
+        let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
+        // Refused only if it has ended already.
+        let _ = pid.map(|pid| rustix::process::kill_process(pid, rustix::process::Signal::TERM));
+    });
+}
+
+fn code(status: ExitStatus) -> ExitCode {
+    let signalled = status.signal().map(|signal| 128 + signal);
+    let code = status.code().or(signalled).unwrap_or(i32::from(Exit::Failed as u8));
+    ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX))
+}
+
+/// Everything in the log is in the home by now.
+fn remove_log(log: &Path) -> Outcome<()> {
+    std::fs::remove_dir_all(log).map_err(|error| {
+        let what = format!("removing the empty log {}", log.display());
+        Problem::new(Exit::Failed, what, error, "remove it by hand; the home is complete")
+    })
+}

@@ -1,0 +1,74 @@
+//! `holdfast serve`: the keeper in the foreground.
+//!
+//! Promise: one keeper a socket; every configured volume is mounted, or the log says why not;
+//! SIGTERM and SIGINT give everything back before it ends.
+//! Never: goes into the background; a service manager or a shell does that better.
+
+use crate::config::Config;
+use crate::control::Server;
+use crate::exit::Exit;
+use crate::keeper::lock::KeeperLock;
+use crate::keeper::{Keeper, Source};
+use crate::problem::{Outcome, Problem};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Runs the keeper until it is told to stop.
+pub(crate) fn serve(config_path: PathBuf) -> Outcome<()> {
+    let config = Config::load(&config_path)?;
+    let socket = config.keeper.socket.clone();
+    make_directory_of(&socket)?;
+    let _lock = KeeperLock::take(&socket)?;
+    let keeper = Arc::new(Keeper::new(Source::File(config_path), socket.clone()));
+    stop_on_signals(&keeper)?;
+    let _server = Server::start(&socket, keeper.clone())?;
+    tracing::info!(socket = %socket.display(), pid = std::process::id(), "keeper listens");
+    let mounted = mount_all(&keeper, &config);
+    if mounted.is_ok() {
+        keeper.wait_for_stop();
+    }
+    tracing::info!("giving every volume back");
+    mounted.and(keeper.shut_down())
+}
+
+/// SIGTERM and SIGINT ask the keeper to stop; a second one cuts off who still uses a mount.
+pub(super) fn stop_on_signals(keeper: &Arc<Keeper>) -> Outcome<()> {
+    let mut signals = Signals::new([SIGTERM, SIGINT]).map_err(|error| {
+        Problem::new(Exit::Failed, "listening for signals", error, "see the system's log")
+    })?;
+    let keeper = keeper.clone();
+    std::thread::spawn(move || signals.forever().for_each(|_| keeper.ask_to_stop()));
+    Ok(())
+}
+
+fn make_directory_of(socket: &Path) -> Outcome<()> {
+    let directory = socket.parent().unwrap_or(Path::new("/"));
+    std::fs::create_dir_all(directory).map_err(|error| {
+        let what = format!("making the directory {}", directory.display());
+        Problem::new(Exit::Failed, what, error, "run as root, or set keeper.socket")
+    })
+}
+
+/// Mounts what is configured, all at the same time. A volume that cannot be mounted does not keep
+/// the others from being served; a keeper that serves none at all ends.
+fn mount_all(keeper: &Keeper, config: &Config) -> Outcome<()> {
+    let mount = |name: &String| {
+        let outcome = keeper.mount(name, &mut |text| tracing::info!("{text}"));
+        match &outcome {
+            Ok(text) => tracing::info!("{text}"),
+            Err(problem) => tracing::error!("{problem}"),
+        }
+        outcome.map(drop)
+    };
+    let outcomes: Vec<Outcome<()>> = std::thread::scope(|scope| {
+        let threads: Vec<_> =
+            config.volumes.keys().map(|name| scope.spawn(move || mount(name))).collect();
+        threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
+    });
+    match outcomes.iter().any(Result::is_ok) {
+        true => Ok(()),
+        false => outcomes.into_iter().collect(),
+    }
+}

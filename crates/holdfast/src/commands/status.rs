@@ -1,0 +1,37 @@
+//! `holdfast status`.
+//!
+//! Promise: tells what is known with a keeper and without one; exit code 4 says there is none.
+//! Never: waits for a front end: counters come from the regions.
+
+use crate::config::Config;
+use crate::control::{Answer, Command, ask};
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::problem::{Outcome, Problem};
+use crate::report::{StatusReport, VolumeStatus};
+use std::path::Path;
+
+/// Prints the status of everything.
+pub(crate) fn status(config: &Path, output: Output) -> Outcome<Exit> {
+    let config = Config::load(config)?;
+    let (report, exit) = match ask(&config.keeper.socket, Command::Status, &mut |_| {}) {
+        Ok(Answer::Status(report)) => (*report, Exit::Ok),
+        Ok(Answer::Text(why)) => {
+            let what = "reading the status";
+            return Err(Problem::new(Exit::Failed, what, why, "use the keeper's version"));
+        }
+        Err(problem) if problem.exit == Exit::NotRunning => {
+            (without_keeper(&config), Exit::NotRunning)
+        }
+        Err(problem) => return Err(problem),
+    };
+    output.result(&report, &report.text());
+    Ok(exit)
+}
+
+/// What configuration and regions tell.
+fn without_keeper(config: &Config) -> StatusReport {
+    let power = config.keeper.power;
+    let one = |(name, volume): (&String, _)| VolumeStatus::unattached(name, volume, power);
+    StatusReport::new(None, config.volumes.iter().map(one).collect())
+}

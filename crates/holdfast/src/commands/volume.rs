@@ -1,0 +1,167 @@
+//! `holdfast volume make | check | list`.
+//!
+//! Promise: `make` makes the log and leaves the home as it is; `check` and `list` change nothing.
+//! Never: works on a volume that is served.
+
+use crate::cli::VolumeCommand;
+use crate::config::{Config, VolumeConfig};
+use crate::exit::Exit;
+use crate::keeper;
+use crate::keeper::lock::take_directory;
+use crate::keeper::mounts::mounted_at;
+use crate::observe::observe;
+use crate::output::{Output, Progress};
+use crate::problem::{Outcome, Problem};
+use crate::report::verdict_text;
+use crate::sizes::rounded;
+use holdfast_io::Entropy;
+use holdfast_io::real::{RealEntropy, RealFiles};
+use holdfast_log::{CreateError, Log};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Does what is asked of volumes.
+pub(crate) fn volume(config: &Path, command: VolumeCommand, output: Output) -> Outcome<()> {
+    let config = Config::load(config)?;
+    match command {
+        VolumeCommand::Make { name } => make(&config, &name, output),
+        VolumeCommand::Check { name } => check(&config, &name, output),
+        VolumeCommand::List => {
+            list(&config, output);
+            Ok(())
+        }
+    }
+}
+
+fn make(config: &Config, name: &str, output: Output) -> Outcome<()> {
+    let volume = config.volume(name)?;
+    let verdict = volume.verdict(name, config.keeper.power)?;
+    let mut progress = Progress::new();
+    make_log(name, volume, &mut |text| progress.say(text))?;
+    drop(progress);
+    let log = volume.log.display();
+    output.done(&format!("{name} is made: its log is in {log}\n{}", verdict_text(&verdict)));
+    Ok(())
+}
+
+/// True if the directory holds the log of a volume, whatever its state.
+pub(super) fn is_made(log: &Path) -> bool {
+    log.join("catalogue").exists()
+}
+
+/// Makes the log of a volume, and its directory if that is missing.
+pub(super) fn make_log(
+    name: &str,
+    volume: &VolumeConfig,
+    say: keeper::Progress<'_>,
+) -> Outcome<()> {
+    let what = format!("making the log of volume {name} in {}", volume.log.display());
+    let failed = |error: &dyn std::fmt::Display, remedy: &str| {
+        Problem::new(Exit::Failed, what.clone(), error, remedy)
+    };
+    drop(take_directory("home", &volume.home)?);
+    std::fs::create_dir_all(&volume.log)
+        .map_err(|error| failed(&error, "make the directory, or correct log"))?;
+    let files = RealFiles::from_fd(take_directory("log", &volume.log)?);
+    let mut identity = [0; 16];
+    RealEntropy.fill(&mut identity);
+    let config = volume.log_config();
+    let bytes = config.segment_bytes * u64::from(config.segments);
+    let made = aloud(
+        || say(&format!("{name}: writing {} of zeros for the log", rounded(bytes))),
+        || Log::create(&files, identity, &config),
+    );
+    made.map_err(|error| match error {
+        CreateError::Exists => {
+            let remedy = format!("mount it with `holdfast mount {name}`");
+            Problem::new(Exit::Usage, what.clone(), "there is a log in it already", remedy)
+        }
+        CreateError::NotEmpty { .. } | CreateError::Config(_) => {
+            Problem::new(Exit::Usage, what.clone(), error, "name an empty directory as log")
+        }
+        error => failed(&error, "make space or mend the disk, then make it again"),
+    })
+}
+
+/// Does `work`, and calls `say` once if it takes more than a second.
+fn aloud<T: Send>(mut say: impl FnMut(), work: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| {
+        let started = Instant::now();
+        let thread = scope.spawn(work);
+        let mut said = false;
+        while !thread.is_finished() {
+            std::thread::sleep(Duration::from_millis(5));
+            if !said && started.elapsed() > Duration::from_secs(1) {
+                said = true;
+                say();
+            }
+        }
+        thread.join().expect("a panic has ended the process")
+    })
+}
+
+/// Checks what can be checked without changing anything.
+fn check(config: &Config, name: &str, output: Output) -> Outcome<()> {
+    let volume = config.volume(name)?;
+    let verdict = volume.verdict(name, config.keeper.power)?;
+    if let Some(mount) = mounted_at(&volume.mount).filter(|mount| mount.is_ours()) {
+        let what = format!("checking volume {name}");
+        let why = format!("volume {} is mounted at {}", mount.source, volume.mount.display());
+        return Err(Problem::new(Exit::InUse, what, why, "`holdfast status` tells how it is"));
+    }
+    drop(take_directory("home", &volume.home)?);
+    let files = RealFiles::from_fd(take_directory("log", &volume.log)?);
+    let identity = Log::identity_of(&files).map_err(|error| {
+        let what = format!("reading the log {} of volume {name}", volume.log.display());
+        let remedy = format!("restore it, or make it with `holdfast volume make {name}`");
+        Problem::new(Exit::Damaged, what, error, remedy)
+    })?;
+    let memory = check_region(name, volume, identity)?;
+    output.done(&format!(
+        "{name}: paths, log and memory are sound; {memory}\n{}",
+        verdict_text(&verdict)
+    ));
+    Ok(())
+}
+
+/// The region, if there is one, must be whole and belong to the log.
+fn check_region(name: &str, volume: &VolumeConfig, identity: [u8; 16]) -> Outcome<String> {
+    let seen = match observe(&volume.medium()) {
+        Ok(seen) => seen,
+        Err(problem) if problem.exit == Exit::Failed => {
+            return Ok("there is no region: nothing waits in memory".into());
+        }
+        Err(problem) => return Err(problem),
+    };
+    if seen.identity != identity {
+        let what = format!("checking the region of volume {name}");
+        let why = "it belongs to another log";
+        return Err(Problem::new(Exit::Damaged, what, why, "correct memory.path or log"));
+    }
+    let (dirty, unapplied) = (rounded(seen.dirty_bytes()), rounded(seen.unapplied_bytes()));
+    Ok(format!("{dirty} in memory are not on the disk, {unapplied} not in the home"))
+}
+
+fn list(config: &Config, output: Output) {
+    let volumes: Vec<serde_json::Value> = config.volumes.iter().map(listed).collect();
+    let text = |volume: &serde_json::Value| {
+        let field = |key: &str| volume[key].as_str().unwrap_or_default().to_owned();
+        let is = if volume["made"] == true { field("mounted") } else { "not made".to_owned() };
+        format!("{:<16} {:<12} {} -> {}\n", field("name"), is, field("home"), field("mount"))
+    };
+    let text: String = volumes.iter().map(text).collect();
+    let text = if text.is_empty() { "no volumes are configured".to_owned() } else { text };
+    output.result(&volumes, &text);
+}
+
+fn listed((name, volume): (&String, &VolumeConfig)) -> serde_json::Value {
+    let is_mounted = mounted_at(&volume.mount).is_some_and(|m| m.is_ours() && m.source == *name);
+    serde_json::json!({
+        "name": name,
+        "home": volume.home,
+        "mount": volume.mount,
+        "log": volume.log,
+        "made": is_made(&volume.log),
+        "mounted": if is_mounted { "mounted" } else { "not mounted" },
+    })
+}

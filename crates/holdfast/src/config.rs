@@ -1,0 +1,312 @@
+//! The configuration file.
+//!
+//! Promise: what is returned was checked wherever a file can be checked without looking at the
+//! machine: known keys, sizes, names, and no path used twice. Every refusal names file, volume and
+//! key.
+//! Never: fills in what the operator must decide, or opens anything but the one file.
+
+use crate::claims::{Facts, Failure, MediumKind, PowerSource, Verdict, judge};
+use crate::exit::Exit;
+use crate::problem::{Outcome, Problem};
+use crate::sizes::Size;
+use holdfast_log::{LogConfig, SEGMENTS_MAX};
+use holdfast_memory::Medium;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Where the keeper listens unless the configuration says otherwise.
+pub(crate) const SOCKET_DEFAULT: &str = "/run/holdfast/control.sock";
+
+/// Longest volume name: it becomes part of file names and of the mount's source.
+const NAME_BYTES_MAX: usize = 32;
+const RING_BYTES_MIN: u64 = 1 << 20;
+const SEGMENT_BYTES_MIN: u64 = 64 << 10;
+const SEGMENT_BYTES_MAX: u64 = 1 << 30;
+const SEGMENT_BYTES_DEFAULT: u64 = 16 << 20;
+/// The smallest ring's default segment is a segment that a log takes.
+const _: () = assert!(RING_BYTES_MIN / 4 >= SEGMENT_BYTES_MIN);
+const THREADS_MAX: usize = 64;
+
+/// The whole file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Config {
+    /// The keeper's own settings.
+    #[serde(default)]
+    pub keeper: KeeperConfig,
+    /// The volumes by name.
+    #[serde(default, rename = "volume")]
+    pub volumes: BTreeMap<String, VolumeConfig>,
+}
+
+/// `[keeper]`
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct KeeperConfig {
+    /// The control socket. Its lock file stands beside it.
+    #[serde(default = "socket_default")]
+    pub socket: PathBuf,
+    /// What powers the machine when the mains fail.
+    #[serde(default)]
+    pub power: PowerSource,
+}
+
+/// `[volume.NAME]`. It is also what a front end is told, so that a restarted front end works with
+/// the settings its volume was attached with, whatever the file says by then.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct VolumeConfig {
+    /// The ordinary directory.
+    pub home: PathBuf,
+    /// Where programs see the volume; may be the home itself.
+    pub mount: PathBuf,
+    /// The directory of the log's segment files.
+    pub log: PathBuf,
+    /// The region.
+    pub memory: MemoryConfig,
+    /// Bytes of a segment file: a power of two, at most half the ring. A quarter of the ring, but
+    /// no more than 16 MiB, unless it says otherwise. It counts only when the log is made.
+    #[serde(default)]
+    pub segment: Option<Size>,
+    /// The failures that acknowledgements must survive.
+    #[serde(default = "must_survive_default")]
+    pub must_survive: Vec<Failure>,
+    /// Acknowledge from disk whatever the memory can.
+    #[serde(default)]
+    pub write_through: bool,
+    /// How the kernel caches file contents.
+    #[serde(default)]
+    pub cache: Cache,
+    /// Threads that answer file system requests.
+    #[serde(default = "threads_default")]
+    pub threads: usize,
+}
+
+/// `memory = { ... }`
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct MemoryConfig {
+    /// What the region is made of.
+    pub medium: MediumKind,
+    /// Bytes of the ring. A power of two.
+    pub size: Size,
+    /// The file or device. Only `shm` has a default: `/dev/shm/holdfast-NAME`.
+    #[serde(default)]
+    pub path: Option<PathBuf>,
+}
+
+/// How the kernel caches the contents of a mounted volume's files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Cache {
+    /// Not at all: each read and write reaches the front end. Best for logs.
+    #[default]
+    Direct,
+    /// Reads are cached, writes reach the front end. Best for data files.
+    WriteThrough,
+}
+
+impl Default for KeeperConfig {
+    fn default() -> KeeperConfig {
+        KeeperConfig { socket: socket_default(), power: PowerSource::None }
+    }
+}
+
+fn socket_default() -> PathBuf {
+    SOCKET_DEFAULT.into()
+}
+
+fn must_survive_default() -> Vec<Failure> {
+    Failure::DEFAULT.to_vec()
+}
+
+fn threads_default() -> usize {
+    2
+}
+
+impl Config {
+    /// Reads and checks the file.
+    pub(crate) fn load(path: &Path) -> Outcome<Config> {
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            let what = format!("reading the configuration {}", path.display());
+            Problem::new(Exit::Usage, what, error, "write it, or name another with --config PATH")
+        })?;
+        Config::parse(&text).map_err(|why| {
+            let what = format!("understanding the configuration {}", path.display());
+            Problem::new(Exit::Usage, what, why, "correct the file; nothing was changed")
+        })
+    }
+
+    /// The configuration that the text states. The error is a sentence that names the key.
+    pub(crate) fn parse(text: &str) -> Result<Config, String> {
+        let mut config: Config =
+            toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
+        for (name, volume) in &mut config.volumes {
+            let named = |why| format!("[volume.{name}]: {why}");
+            check_name(name).map_err(named)?;
+            volume.complete(name).map_err(named)?;
+        }
+        config.check_no_path_twice()?;
+        Ok(config)
+    }
+
+    /// The volume of that name.
+    pub(crate) fn volume(&self, name: &str) -> Outcome<&VolumeConfig> {
+        self.volumes.get(name).ok_or_else(|| {
+            let known: Vec<&str> = self.volumes.keys().map(String::as_str).collect();
+            let why = format!("the configuration has no [volume.{name}]");
+            let remedy = match known.is_empty() {
+                true => "add it to the configuration".to_owned(),
+                false => format!("add it, or name one of: {}", known.join(", ")),
+            };
+            Problem::new(Exit::Usage, format!("finding volume {name}"), why, remedy)
+        })
+    }
+
+    /// Two volumes that share a directory would each apply their log to it.
+    fn check_no_path_twice(&self) -> Result<(), String> {
+        let mut seen: BTreeMap<&Path, (&str, &str)> = BTreeMap::new();
+        for (name, volume) in &self.volumes {
+            let own_mount = (volume.mount != volume.home).then_some(("mount", &*volume.mount));
+            let fixed = [("home", &*volume.home), ("log", &*volume.log)];
+            let region = volume.memory.path.as_deref().map(|path| ("memory.path", path));
+            for (key, path) in fixed.into_iter().chain(own_mount).chain(region) {
+                if let Some((other, at)) = seen.insert(path, (name, key)) {
+                    return Err(format!(
+                        "[volume.{name}] {key} = {path:?} is already [volume.{other}] {at}"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl VolumeConfig {
+    /// Fills in what has a default that depends on the name, then checks every field.
+    pub(crate) fn complete(&mut self, name: &str) -> Result<(), String> {
+        if self.memory.medium == MediumKind::Shm && self.memory.path.is_none() {
+            self.memory.path = Some(format!("/dev/shm/holdfast-{name}").into());
+        }
+        self.memory.check()?;
+        for (key, path) in [("home", &self.home), ("mount", &self.mount), ("log", &self.log)] {
+            check_path(key, path)?;
+        }
+        let ring_bytes = self.memory.size.0;
+        let segment = *self.segment.get_or_insert(Size(SEGMENT_BYTES_DEFAULT.min(ring_bytes / 4)));
+        check_power_of_two("segment", segment, SEGMENT_BYTES_MIN, SEGMENT_BYTES_MAX)?;
+        if segment.0 > ring_bytes / 2 {
+            return Err(format!(
+                "segment = \"{segment}\" is more than half of memory.size = \"{}\"",
+                self.memory.size
+            ));
+        }
+        if self.log.starts_with(&self.home) || self.log.starts_with(&self.mount) {
+            return Err("log lies inside home or mount; a log cannot keep itself".into());
+        }
+        if !(1..=THREADS_MAX).contains(&self.threads) {
+            return Err(format!("threads = {} is not in 1..={THREADS_MAX}", self.threads));
+        }
+        Ok(())
+    }
+
+    /// The region's medium as the memory crate knows it.
+    pub(crate) fn medium(&self) -> Medium {
+        // Checked: every medium but private memory has a path.
+        let path = self.memory.path.clone().unwrap_or_default();
+        match self.memory.medium {
+            MediumKind::Private => Medium::Private,
+            MediumKind::Shm => Medium::Shm { path },
+            MediumKind::Hugetlb => Medium::HugeTlb { path },
+            MediumKind::Pmem => Medium::Pmem { path },
+            MediumKind::File => Medium::File { path },
+        }
+    }
+
+    /// The log's sizes; known once [`Self::complete`] has run.
+    pub(crate) fn log_config(&self) -> LogConfig {
+        let segment_bytes = self.segment.expect("a checked configuration has a segment size").0;
+        // As many as the ring covers, and two more: one being filled, one being prepared.
+        let segments = self.memory.size.0 / segment_bytes + 2;
+        LogConfig {
+            segment_bytes,
+            segments: u32::try_from(segments).map_or(SEGMENTS_MAX, |n| n.min(SEGMENTS_MAX)),
+            dirty_bytes_max: self.dirty_bytes_max(),
+        }
+    }
+
+    /// Most bytes that may wait for the log's device. With a power source it is what the hold-up
+    /// covers; without one nothing depends on it, and the ring is the bound.
+    pub(crate) fn dirty_bytes_max(&self) -> u64 {
+        self.memory.size.0
+    }
+
+    /// What acknowledgements of this volume mean if its memory is what it is called, or the refusal.
+    pub(crate) fn verdict(&self, name: &str, power: PowerSource) -> Outcome<Verdict> {
+        self.verdict_on(name, self.memory.medium, power)
+    }
+
+    /// [`Self::verdict`] with the memory that is really there.
+    pub(crate) fn verdict_on(
+        &self,
+        name: &str,
+        medium: MediumKind,
+        power: PowerSource,
+    ) -> Outcome<Verdict> {
+        let facts = Facts {
+            medium,
+            power,
+            must_survive: &self.must_survive,
+            write_through: self.write_through,
+        };
+        judge(&facts).map_err(|why| {
+            let what = format!("judging what volume {name} survives");
+            Problem::new(Exit::Claims, what, why, "change must_survive in the configuration")
+        })
+    }
+}
+
+impl MemoryConfig {
+    fn check(&self) -> Result<(), String> {
+        check_power_of_two("memory.size", self.size, RING_BYTES_MIN, 1 << 40)?;
+        match (self.medium, &self.path) {
+            (MediumKind::Private, Some(_)) => Err("memory.path: private memory has none".into()),
+            (MediumKind::Private, None) => Ok(()),
+            (_, Some(path)) => check_path("memory.path", path),
+            (medium, None) => {
+                Err(format!("memory.path is missing; medium = \"{}\" needs it", medium.word()))
+            }
+        }
+    }
+}
+
+fn check_name(name: &str) -> Result<(), String> {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
+    match (1..=NAME_BYTES_MAX).contains(&name.len()) && name.chars().all(plain) {
+        true => Ok(()),
+        false => Err(format!("a name has 1 to {NAME_BYTES_MAX} of a-z, 0-9, - and _")),
+    }
+}
+
+/// Front ends are started elsewhere, so a relative path would mean another place to them.
+fn check_path(key: &str, path: &Path) -> Result<(), String> {
+    match path.is_absolute() {
+        true => Ok(()),
+        false => Err(format!("{key} = {path:?} is not an absolute path")),
+    }
+}
+
+fn check_power_of_two(key: &str, size: Size, min: u64, max: u64) -> Result<(), String> {
+    match size.0.is_power_of_two() && (min..=max).contains(&size.0) {
+        true => Ok(()),
+        false => Err(format!(
+            "{key} = \"{size}\" is not a power of two from {} to {}",
+            Size(min),
+            Size(max)
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests;

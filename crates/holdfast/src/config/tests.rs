@@ -1,0 +1,114 @@
+//! The configuration: what is accepted, what is filled in, what is refused and in which words.
+
+use super::*;
+use crate::claims::Class;
+
+const WHOLE: &str = r#"
+[keeper]
+socket = "/run/holdfast/control.sock"
+power = "none"
+
+[volume.pgwal]
+home = "/var/lib/postgresql/15/main/pg_wal"
+mount = "/srv/pgwal"
+log = "/var/lib/holdfast/pgwal"
+memory = { medium = "shm", size = "256MiB", path = "/dev/shm/holdfast-pgwal" }
+segment = "16MiB"
+must_survive = ["process"]
+write_through = false
+cache = "direct"
+threads = 2
+"#;
+
+const SHORT: &str = r#"
+[volume.pgwal]
+home = "/var/lib/postgresql/15/main/pg_wal"
+mount = "/srv/pgwal"
+log = "/var/lib/holdfast/pgwal"
+memory = { medium = "shm", size = "256MiB" }
+must_survive = ["process"]
+"#;
+
+fn refusal(line: &str, instead: &str) -> String {
+    assert!(WHOLE.contains(line), "{line}");
+    Config::parse(&WHOLE.replace(line, instead)).unwrap_err()
+}
+
+#[test]
+fn what_is_left_out_is_filled_in() {
+    assert_eq!(Config::parse(WHOLE), Config::parse(SHORT));
+}
+
+#[test]
+fn a_volume_that_does_not_say_must_survive_everything_this_version_knows() {
+    let config = Config::parse(&SHORT.replace("must_survive = [\"process\"]", "")).unwrap();
+    let volume = config.volume("pgwal").unwrap();
+    assert_eq!(volume.must_survive, Failure::DEFAULT);
+    assert_eq!(volume.verdict("pgwal", PowerSource::None).unwrap().class, Class::Disk);
+}
+
+#[test]
+fn an_unknown_key_is_refused_with_its_line() {
+    for (line, instead, word) in [
+        ("threads = 2", "treads = 2", "treads"),
+        ("power = \"none\"", "pwoer = \"none\"", "pwoer"),
+        ("medium = \"shm\", size", "medium = \"shm\", bytes = 1, size", "bytes"),
+        ("[keeper]", "[keper]", "keper"),
+    ] {
+        let why = refusal(line, instead);
+        assert!(why.contains("unknown field") && why.contains(word), "{why}");
+        assert!(why.contains("line "), "{why}");
+    }
+}
+
+#[test]
+fn every_bad_value_is_refused_by_its_key() {
+    for (line, instead, word) in [
+        ("size = \"256MiB\"", "size = \"256M\"", "256MiB"),
+        ("size = \"256MiB\"", "size = \"200MiB\"", "memory.size"),
+        ("segment = \"16MiB\"", "segment = \"17MiB\"", "segment"),
+        ("segment = \"16MiB\"", "segment = \"256MiB\"", "half"),
+        ("threads = 2", "threads = 0", "threads"),
+        ("home = \"/var/lib/postgresql/15/main/pg_wal\"", "home = \"pg_wal\"", "home"),
+        ("log = \"/var/lib/holdfast/pgwal\"", "log = \"/srv/pgwal/log\"", "log"),
+        ("cache = \"direct\"", "cache = \"lots\"", "lots"),
+        ("[\"process\"]", "[\"proces\"]", "proces"),
+        ("power = \"none\"", "power = \"hope\"", "hope"),
+        ("medium = \"shm\"", "medium = \"ram\"", "ram"),
+        ("[volume.pgwal]", "[volume.PgWal]", "PgWal"),
+    ] {
+        let why = refusal(line, instead);
+        assert!(why.contains(word), "{instead}: {why}");
+    }
+}
+
+#[test]
+fn a_medium_that_needs_a_path_says_so() {
+    let why = Config::parse(&SHORT.replace("\"shm\"", "\"pmem\"")).unwrap_err();
+    assert!(why.contains("memory.path"), "{why}");
+    let why = Config::parse(&WHOLE.replace("\"shm\"", "\"private\"")).unwrap_err();
+    assert!(why.contains("memory.path"), "{why}");
+}
+
+#[test]
+fn two_volumes_never_share_a_directory() {
+    let second = SHORT.replace("volume.pgwal", "volume.other");
+    let why = Config::parse(&format!("{SHORT}{second}")).unwrap_err();
+    assert!(why.contains("other") && why.contains("pgwal") && why.contains("home"), "{why}");
+}
+
+#[test]
+fn asking_for_the_impossible_is_refused_by_the_claims() {
+    let config = Config::parse(&SHORT.replace("\"process\"", "\"machine\"")).unwrap();
+    let problem = config.volume("pgwal").unwrap().verdict("pgwal", PowerSource::None).unwrap_err();
+    assert_eq!(problem.exit, Exit::Claims);
+    assert!(problem.why.contains("machine"), "{problem}");
+}
+
+#[test]
+fn a_volume_survives_the_way_to_its_front_end() {
+    let config = Config::parse(WHOLE).unwrap();
+    let volume = config.volume("pgwal").unwrap();
+    let text = serde_json::to_string(volume).unwrap();
+    assert_eq!(&serde_json::from_str::<VolumeConfig>(&text).unwrap(), volume);
+}

@@ -1,0 +1,89 @@
+//! The control socket: how commands reach the running keeper.
+//!
+//! Promise: one request a connection; while it is worked on, progress lines; then one answer. Only
+//! the socket's owner can connect (mode 0600).
+//! Never: decides; [`crate::keeper::Keeper`] does.
+//!
+//! The protocol is JSON lines. Request: `{"protocol":1,"command":{"mount":{"name":"pgwal"}}}`.
+//! Answers: any number of `{"progress":"..."}`, then `{"done":...}` or `{"failed":{...}}`.
+
+mod client;
+mod server;
+
+pub(crate) use client::{ask, is_answering};
+pub(crate) use server::Server;
+
+use crate::problem::Problem;
+use crate::report::StatusReport;
+use serde::{Deserialize, Serialize};
+
+/// The one version of the protocol.
+pub(crate) const PROTOCOL: u32 = 1;
+
+/// The first and only line of a client.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Request {
+    /// [`PROTOCOL`] of the client.
+    pub protocol: u32,
+    /// What is asked.
+    pub command: Command,
+}
+
+/// What can be asked of a keeper.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Command {
+    /// Tell everything about every volume.
+    Status,
+    /// Attach and mount.
+    Mount {
+        /// The volume.
+        name: String,
+    },
+    /// Unmount, drain, give back.
+    Umount {
+        /// The volume.
+        name: String,
+        /// Although programs use it.
+        force: bool,
+    },
+    /// Unmount everything and end.
+    Shutdown,
+}
+
+/// One line of a keeper.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Line {
+    /// It is being worked on.
+    Progress(String),
+    /// It is done.
+    Done(Answer),
+    /// It failed.
+    Failed(Problem),
+}
+
+/// What comes of a request.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Answer {
+    /// A sentence about what was done.
+    Text(String),
+    /// The status of everything.
+    Status(Box<StatusReport>),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_protocol_reads_as_documented() {
+        let line = r#"{"protocol":1,"command":{"mount":{"name":"pgwal"}}}"#;
+        let request = Request { protocol: 1, command: Command::Mount { name: "pgwal".into() } };
+        assert_eq!(serde_json::from_str::<Request>(line).unwrap(), request);
+        assert_eq!(serde_json::to_string(&request).unwrap(), line);
+        let status = r#"{"protocol":1,"command":"status"}"#;
+        assert_eq!(serde_json::from_str::<Request>(status).unwrap().command, Command::Status);
+    }
+}

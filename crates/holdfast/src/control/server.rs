@@ -1,0 +1,101 @@
+//! Listening for commands.
+//!
+//! Promise: a client that is slow, silent or gone delays nobody else; a line that is not understood
+//! is answered with a failure.
+//! Never: outlives its keeper.
+
+use super::{Command, Line, PROTOCOL, Request};
+use crate::exit::Exit;
+use crate::keeper::Keeper;
+use crate::problem::{Outcome, Problem};
+use rustix::fs::Mode;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// No request is longer.
+const REQUEST_BYTES_MAX: u64 = 4096;
+/// A client that connects speaks at once or is let go.
+const REQUEST_PATIENCE: Duration = Duration::from_secs(5);
+
+/// The listening socket. Its file goes when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Server {
+    path: PathBuf,
+}
+
+impl Server {
+    /// Binds the socket, in place of one that an earlier keeper left, and serves it in the
+    /// background. The caller holds the keeper's lock, so nobody else listens there.
+    pub(crate) fn start(path: &Path, keeper: Arc<Keeper>) -> Outcome<Server> {
+        let listener = bind(path).map_err(|error| {
+            let what = format!("listening at {}", path.display());
+            Problem::new(Exit::Failed, what, error, "run as root, or set keeper.socket")
+        })?;
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let keeper = keeper.clone();
+                std::thread::spawn(move || serve(stream, &keeper));
+            }
+        });
+        Ok(Server { path: path.to_owned() })
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+fn bind(path: &Path) -> io::Result<UnixListener> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    // The socket is born with mode 0600: changing it afterwards would leave a moment.
+    let before = rustix::process::umask(Mode::from_raw_mode(0o177));
+    let bound = UnixListener::bind(path);
+    rustix::process::umask(before);
+    bound
+}
+
+fn serve(mut stream: UnixStream, keeper: &Keeper) {
+    let answer = match read_request(&stream) {
+        Ok(command) => keeper.obey(command, &mut |text| {
+            let _ = send(&mut stream, &Line::Progress(text.to_owned()));
+        }),
+        Err(problem) => Err(problem),
+    };
+    let line = match answer {
+        Ok(answer) => Line::Done(answer),
+        Err(problem) => Line::Failed(problem),
+    };
+    if let Err(error) = send(&mut stream, &line) {
+        tracing::debug!(%error, "the client did not wait for its answer");
+    }
+}
+
+fn read_request(stream: &UnixStream) -> Outcome<Command> {
+    let refused = |why: &dyn std::fmt::Display| {
+        let what = "understanding a request";
+        Problem::new(Exit::Usage, what, why, "use the `holdfast` command of the keeper's version")
+    };
+    stream.set_read_timeout(Some(REQUEST_PATIENCE)).map_err(|error| refused(&error))?;
+    let mut line = String::new();
+    let mut limited = BufReader::new(stream.take(REQUEST_BYTES_MAX));
+    limited.read_line(&mut line).map_err(|error| refused(&error))?;
+    let request: Request = serde_json::from_str(&line).map_err(|error| refused(&error))?;
+    match request.protocol {
+        PROTOCOL => Ok(request.command),
+        other => Err(refused(&format!("it speaks protocol {other}, this keeper {PROTOCOL}"))),
+    }
+}
+
+fn send(stream: &mut UnixStream, line: &Line) -> io::Result<()> {
+    let mut bytes = serde_json::to_vec(line)?;
+    bytes.push(b'\n');
+    stream.write_all(&bytes)
+}

@@ -1,0 +1,349 @@
+//! The keeper: holds what must outlive every front end, and supervises them.
+//!
+//! Promise: a volume is attached once, served as long as it is attached, and given back complete
+//! when it is unmounted; one volume's trouble is not another's.
+//! Never: opens a region to serve it, opens a log, or applies anything: front ends do.
+
+mod attach;
+pub(crate) mod lock;
+pub(crate) mod mounts;
+mod restart;
+mod spawn;
+mod supervisor;
+
+pub(crate) use spawn::start as start_process;
+pub(crate) use supervisor::{Snapshot, State};
+
+use crate::claims::{PowerSource, Verdict};
+use crate::config::{Config, VolumeConfig};
+use crate::control::{Answer, Command};
+use crate::exit::Exit;
+use crate::observe::observe;
+use crate::problem::{Outcome, Problem};
+use crate::report::{KeeperStatus, StatusReport, VolumeStatus};
+use crate::sizes;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use supervisor::Supervised;
+
+/// How often something that takes long is spoken of.
+const PROGRESS_EVERY: Duration = Duration::from_secs(1);
+/// How often a volume that cannot be unmounted is tried again while the keeper ends.
+const RETRY_EVERY: Duration = Duration::from_millis(200);
+
+/// Takes sentences about what takes long.
+pub(crate) type Progress<'a> = &'a mut dyn FnMut(&str);
+
+/// Where the configuration comes from.
+#[derive(Debug)]
+pub(crate) enum Source {
+    /// Read anew for every mount, so that volumes can be added to a running keeper.
+    File(PathBuf),
+    /// As given.
+    Fixed(Config),
+}
+
+/// A volume that was attached, and may by now be over.
+#[derive(Debug)]
+struct Attached {
+    volume: VolumeConfig,
+    verdict: Verdict,
+    power: PowerSource,
+    supervised: Supervised,
+}
+
+/// The keeper of a machine, or of one `holdfast run`.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    source: Source,
+    socket: PathBuf,
+    started: Instant,
+    /// One entry a volume; None while it is being attached.
+    volumes: Mutex<BTreeMap<String, Option<Arc<Attached>>>>,
+    stopping: Mutex<bool>,
+    stop_asked: Condvar,
+    /// Whoever uses a mount is cut off.
+    force: AtomicBool,
+    /// Nothing is attached any more; changes under the lock of `volumes`.
+    closing: AtomicBool,
+}
+
+impl Keeper {
+    /// A keeper without volumes.
+    pub(crate) fn new(source: Source, socket: PathBuf) -> Keeper {
+        Keeper {
+            source,
+            socket,
+            started: Instant::now(),
+            volumes: Mutex::new(BTreeMap::new()),
+            stopping: Mutex::new(false),
+            stop_asked: Condvar::new(),
+            force: AtomicBool::new(false),
+            closing: AtomicBool::new(false),
+        }
+    }
+
+    /// Does what a client asks.
+    pub(crate) fn obey(&self, command: Command, say: Progress<'_>) -> Outcome<Answer> {
+        match command {
+            Command::Status => self.status().map(|status| Answer::Status(Box::new(status))),
+            Command::Mount { name } => self.mount(&name, say).map(Answer::Text),
+            Command::Umount { name, force } => self.umount(&name, force, say).map(Answer::Text),
+            Command::Shutdown => {
+                self.ask_to_stop();
+                Ok(Answer::Text("the keeper unmounts its volumes and ends".into()))
+            }
+        }
+    }
+
+    /// Attaches and mounts a volume, or starts again what was given up. Returns when it serves.
+    pub(crate) fn mount(&self, name: &str, say: Progress<'_>) -> Outcome<String> {
+        if let Some(given_up) = self.reserve(name)? {
+            given_up.supervised.try_again();
+            return self.wait_until_served(name, &given_up, say);
+        }
+        let attached = self.attach(name);
+        let mut volumes = self.lock();
+        match attached {
+            Ok(attached) => {
+                let attached = Arc::new(attached);
+                volumes.insert(name.to_owned(), Some(attached.clone()));
+                drop(volumes);
+                self.wait_until_served(name, &attached, say)
+            }
+            Err(problem) => {
+                volumes.remove(name);
+                Err(problem)
+            }
+        }
+    }
+
+    /// Makes the name ours while the volume is attached, or returns the volume if it was given up.
+    fn reserve(&self, name: &str) -> Outcome<Option<Arc<Attached>>> {
+        let what = || format!("mounting volume {name}");
+        let mut volumes = self.lock();
+        if self.closing.load(Ordering::Relaxed) {
+            return Err(Problem::new(Exit::Failed, what(), "the keeper ends", "start it again"));
+        }
+        match volumes.get(name) {
+            Some(None) => {
+                let why = "it is being attached";
+                return Err(Problem::new(Exit::InUse, what(), why, "wait for it"));
+            }
+            Some(Some(attached)) => match attached.supervised.snapshot().state {
+                State::GivenUp => return Ok(Some(attached.clone())),
+                State::Detached | State::Failed => {}
+                _ => {
+                    let why = format!("it is mounted at {}", attached.volume.mount.display());
+                    return Err(Problem::new(Exit::InUse, what(), why, "use it there"));
+                }
+            },
+            None => {}
+        }
+        volumes.insert(name.to_owned(), None);
+        Ok(None)
+    }
+
+    fn attach(&self, name: &str) -> Outcome<Attached> {
+        let config = self.config()?;
+        let volume = config.volume(name)?.clone();
+        let power = config.keeper.power;
+        let verdict = volume.verdict(name, power)?;
+        let held = attach::take(name, &volume)?;
+        let orders = attach::orders(name, &volume, power);
+        let supervised = Supervised::start(orders, held, attach::unmount_unserved);
+        Ok(Attached { volume, verdict, power, supervised })
+    }
+
+    fn config(&self) -> Outcome<Config> {
+        match &self.source {
+            Source::File(path) => Config::load(path),
+            Source::Fixed(config) => Ok(config.clone()),
+        }
+    }
+
+    fn wait_until_served(
+        &self,
+        name: &str,
+        attached: &Attached,
+        say: Progress<'_>,
+    ) -> Outcome<String> {
+        let started = Instant::now();
+        let waits = |s: &Snapshot| matches!(s.state, State::Starting | State::Restarting);
+        loop {
+            let snapshot = attached.supervised.wait(PROGRESS_EVERY, |s| !waits(s));
+            if waits(&snapshot) {
+                say(&format!("{name}: starting, {} s", started.elapsed().as_secs()));
+                continue;
+            }
+            return match (snapshot.state, snapshot.problem) {
+                (State::Serving, _) => Ok(self.served_text(name, attached, snapshot.recovery)),
+                (_, Some(problem)) => Err(problem),
+                (state, None) => {
+                    let what = format!("mounting volume {name}");
+                    let why = format!("it is {} meanwhile", state.word());
+                    Err(Problem::new(Exit::Failed, what, why, "try again"))
+                }
+            };
+        }
+    }
+
+    fn served_text(&self, name: &str, attached: &Attached, recovery: Option<String>) -> String {
+        let verdict = attached.verdict();
+        format!(
+            "{name} is mounted at {}; {}\n{}",
+            attached.volume.mount.display(),
+            recovery.unwrap_or_default(),
+            crate::report::verdict_text(&verdict)
+        )
+    }
+
+    /// Unmounts a volume and waits until its home is complete.
+    pub(crate) fn umount(&self, name: &str, force: bool, say: Progress<'_>) -> Outcome<String> {
+        let found = self.lock().get(name).cloned().flatten();
+        let found = found.filter(|attached| !attached.supervised.snapshot().is_over());
+        let attached = found.ok_or_else(|| {
+            let what = format!("unmounting volume {name}");
+            Problem::new(Exit::Failed, what, "it is not mounted", "see `holdfast status`")
+        })?;
+        // Whoever asks a second time waits for the end of the first.
+        if attached.supervised.snapshot().state != State::Detaching {
+            mounts::unmount_at(&attached.volume.mount, force)?;
+            attached.supervised.unmounted();
+        }
+        self.wait_until_detached(name, &attached, say)
+    }
+
+    fn wait_until_detached(
+        &self,
+        name: &str,
+        attached: &Attached,
+        say: Progress<'_>,
+    ) -> Outcome<String> {
+        loop {
+            let snapshot = attached.supervised.wait(PROGRESS_EVERY, Snapshot::is_over);
+            match (snapshot.state, snapshot.problem) {
+                (State::Detached, _) => {
+                    let home = attached.volume.home.display();
+                    return Ok(format!("{name} is given back: {home} is complete"));
+                }
+                (State::Failed, Some(problem)) => return Err(problem),
+                _ => say(&left_text(name, &attached.volume)),
+            }
+        }
+    }
+
+    /// What is known of every volume, configured or attached.
+    pub(crate) fn status(&self) -> Outcome<StatusReport> {
+        let config = self.config()?;
+        let mut names: Vec<String> = config.volumes.keys().cloned().collect();
+        let attached = self.lock().clone();
+        names.extend(attached.keys().filter(|name| !config.volumes.contains_key(*name)).cloned());
+        let status = |name: &String| match attached.get(name).cloned().flatten() {
+            Some(attached) => Some(attached.status(name)),
+            None => {
+                let volume = config.volumes.get(name)?;
+                Some(VolumeStatus::unattached(name, volume, config.keeper.power))
+            }
+        };
+        let volumes = names.iter().filter_map(status).collect();
+        let keeper = KeeperStatus::of_this_process(&self.socket, self.started.elapsed());
+        Ok(StatusReport::new(Some(keeper), volumes))
+    }
+
+    /// Makes [`Self::wait_for_stop`] return. The second time, whoever uses a mount is cut off.
+    pub(crate) fn ask_to_stop(&self) {
+        let mut stopping = self.stopping.lock().unwrap_or_else(PoisonError::into_inner);
+        if *stopping {
+            self.force.store(true, Ordering::Relaxed);
+        }
+        *stopping = true;
+        self.stop_asked.notify_all();
+    }
+
+    /// Returns when somebody asked the keeper to stop.
+    pub(crate) fn wait_for_stop(&self) {
+        let stopping = self.stopping.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(self.stop_asked.wait_while(stopping, |stopping| !*stopping));
+    }
+
+    /// Unmounts everything and waits until every home is complete. The first problem is returned,
+    /// after everything else was done.
+    pub(crate) fn shut_down(&self) -> Outcome<()> {
+        let names: Vec<String> = {
+            let volumes = self.lock();
+            self.closing.store(true, Ordering::Relaxed);
+            volumes.keys().cloned().collect()
+        };
+        let ends: Vec<Outcome<()>> = std::thread::scope(|scope| {
+            let threads: Vec<_> =
+                names.iter().map(|name| scope.spawn(|| self.shut_down_one(name))).collect();
+            threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
+        });
+        let entries = std::mem::take(&mut *self.lock()).into_values().flatten();
+        entries.filter_map(Arc::into_inner).for_each(|attached| attached.supervised.join());
+        ends.into_iter().collect()
+    }
+
+    fn shut_down_one(&self, name: &str) -> Outcome<()> {
+        let mut spoken: Option<Instant> = None;
+        let mut say = |text: &str| tracing::info!("{text}");
+        loop {
+            match self.lock().get(name).cloned() {
+                None => return Ok(()),
+                Some(Some(attached)) if attached.supervised.snapshot().is_over() => return Ok(()),
+                Some(Some(_)) => {}
+                // It is just being attached; it can be detached when it is.
+                Some(None) => {
+                    std::thread::sleep(RETRY_EVERY);
+                    continue;
+                }
+            }
+            let problem = match self.umount(name, self.force.load(Ordering::Relaxed), &mut say) {
+                Ok(_) => return Ok(()),
+                Err(problem) if problem.exit == Exit::InUse => problem,
+                Err(problem) => {
+                    tracing::error!("{problem}");
+                    return Err(problem);
+                }
+            };
+            if spoken.is_none_or(|at| at.elapsed() > 5 * PROGRESS_EVERY) {
+                tracing::warn!("{problem}; a second signal cuts them off");
+                spoken = Some(Instant::now());
+            }
+            std::thread::sleep(RETRY_EVERY);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Option<Arc<Attached>>>> {
+        self.volumes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Attached {
+    /// The verdict of the front end, which has seen the memory, once there is one.
+    fn verdict(&self) -> Verdict {
+        self.supervised.snapshot().verdict.unwrap_or_else(|| self.verdict.clone())
+    }
+
+    fn status(&self, name: &str) -> VolumeStatus {
+        let observed = observe(&self.volume.medium());
+        VolumeStatus::new(name, &self.volume, self.verdict(), self.power, observed)
+            .with(self.supervised.snapshot())
+    }
+}
+
+/// How much of a volume still waits, for people.
+fn left_text(name: &str, volume: &VolumeConfig) -> String {
+    match observe(&volume.medium()) {
+        Ok(seen) => format!(
+            "{name}: {} to drain, {} to apply to the home",
+            sizes::rounded(seen.dirty_bytes()),
+            sizes::rounded(seen.unapplied_bytes())
+        ),
+        Err(_) => format!("{name}: detaching"),
+    }
+}

@@ -1,0 +1,125 @@
+//! Who may have what.
+//!
+//! Promise: one keeper a socket, one volume a home and a log directory. The locks are the kernel's,
+//! so they are gone exactly when the last process that holds them is; nothing is left to clean up.
+//! Never: writes into a home or a log directory.
+
+use crate::exit::Exit;
+use crate::problem::{Outcome, Problem};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+/// The right to be the keeper behind a socket, held until dropped.
+#[derive(Debug)]
+pub(crate) struct KeeperLock {
+    _file: File,
+}
+
+impl KeeperLock {
+    /// Takes the lock file that stands beside the socket and writes our process id into it.
+    pub(crate) fn take(socket: &Path) -> Outcome<KeeperLock> {
+        let path = lock_path(socket);
+        let what = format!("locking {}", path.display());
+        let failed = |error: std::io::Error| {
+            Problem::new(Exit::Failed, what.clone(), error, "run as root, or set keeper.socket")
+        };
+        let mut open = File::options();
+        let open = open.read(true).write(true).create(true).truncate(false);
+        let mut file = open.open(&path).map_err(failed)?;
+        if let Err(error) = flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            return match error {
+                Errno::WOULDBLOCK => Err(held(&mut file, socket)),
+                error => Err(failed(error.into())),
+            };
+        }
+        file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id())).map_err(failed)?;
+        Ok(KeeperLock { _file: file })
+    }
+}
+
+fn lock_path(socket: &Path) -> PathBuf {
+    let mut path = socket.to_owned().into_os_string();
+    path.push(".lock");
+    path.into()
+}
+
+fn held(file: &mut File, socket: &Path) -> Problem {
+    let mut pid = String::new();
+    let _ = file.read_to_string(&mut pid);
+    let what = "starting the keeper";
+    let why = format!("the keeper with pid {} has {}", pid.trim(), socket.display());
+    Problem::new(Exit::InUse, what, why, "use it, or stop it with SIGTERM first")
+}
+
+/// Opens a directory and takes it for one volume. The lock lives as long as any process has this
+/// descriptor or an inherited copy of it: the keeper and its front ends, whichever ends last.
+pub(crate) fn take_directory(key: &str, path: &Path) -> Outcome<OwnedFd> {
+    let what = || format!("taking {key} {}", path.display());
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let directory = rustix::fs::open(path, flags, Mode::empty()).map_err(|error| match error {
+        Errno::NOTDIR => Problem::new(
+            Exit::Usage,
+            what(),
+            "it is not a directory",
+            format!("name a directory as {key}"),
+        ),
+        Errno::NOENT => Problem::new(
+            Exit::Usage,
+            what(),
+            "it does not exist",
+            format!("make it, or mount the file system it is on, or correct {key}"),
+        ),
+        error => Problem::new(Exit::Failed, what(), error, "run as root"),
+    })?;
+    match flock(&directory, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(directory),
+        Err(Errno::WOULDBLOCK) => Err(Problem::new(
+            Exit::InUse,
+            what(),
+            "another volume, or a front end whose keeper is gone, is attached to it",
+            "see `holdfast status`; `holdfast umount` gives it back",
+        )),
+        Err(error) => Err(Problem::new(Exit::Failed, what(), error, "it must support flock")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_second_keeper_is_told_who_the_first_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let socket = directory.path().join("control.sock");
+        let first = KeeperLock::take(&socket).unwrap();
+        let refused = KeeperLock::take(&socket).unwrap_err();
+        assert_eq!(refused.exit, Exit::InUse);
+        assert!(refused.why.contains(&std::process::id().to_string()), "{refused}");
+        drop(first);
+        KeeperLock::take(&socket).unwrap();
+    }
+
+    #[test]
+    fn a_directory_belongs_to_one_volume_until_the_last_copy_is_closed() {
+        let directory = tempfile::tempdir().unwrap();
+        let first = take_directory("home", directory.path()).unwrap();
+        let copy = first.try_clone().unwrap();
+        drop(first);
+        assert_eq!(take_directory("home", directory.path()).unwrap_err().exit, Exit::InUse);
+        drop(copy);
+        take_directory("home", directory.path()).unwrap();
+    }
+
+    #[test]
+    fn what_is_not_a_directory_is_refused_by_its_key() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let refused = take_directory("home", file.path()).unwrap_err();
+        assert!(refused.what.contains("home") && refused.why.contains("not a directory"));
+        let missing = take_directory("log", &file.path().with_extension("gone")).unwrap_err();
+        assert!(missing.why.contains("does not exist"), "{missing}");
+    }
+}

@@ -1,0 +1,458 @@
+//! The life of one attached volume.
+//!
+//! Promise: as long as the volume is attached there is a front end, or the reason why not is in the
+//! snapshot; what a front end left in memory is drained before the keeper gives up on serving it;
+//! the descriptors that programs' mounts depend on stay open throughout.
+//! Never: opens a region, a log or the mount. Whatever could crash does so in another process.
+
+use super::restart::{Death, Deaths, Decision};
+use super::spawn::{Held, start_front};
+use crate::claims::Verdict;
+use crate::exit::Exit;
+use crate::orders::{Orders, Report, Task};
+use crate::problem::{Outcome, Problem};
+use serde::{Deserialize, Serialize};
+use std::io::{BufRead, BufReader, PipeReader};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ExitStatus};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Where a volume is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum State {
+    /// The first front end is starting, or recovering what was left.
+    Starting,
+    /// A front end serves.
+    Serving,
+    /// The front end died; programs wait for the next one.
+    Restarting,
+    /// Front ends died at every start; programs wait, memory and mount are kept.
+    GivenUp,
+    /// Unmounted; what is in memory is on its way to disk and home.
+    Detaching,
+    /// Given back: the home is complete.
+    Detached,
+    /// It could not be attached, or not be detached; nothing is mounted.
+    Failed,
+}
+
+impl State {
+    /// The word used in messages and reports.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            State::Starting => "starting",
+            State::Serving => "serving",
+            State::Restarting => "restarting",
+            State::GivenUp => "given up",
+            State::Detaching => "detaching",
+            State::Detached => "detached",
+            State::Failed => "failed",
+        }
+    }
+
+    /// True when nothing more happens unless somebody asks for it.
+    fn is_over(self) -> bool {
+        matches!(self, State::Detached | State::Failed)
+    }
+}
+
+/// What is known of a volume's front end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Snapshot {
+    /// Where the volume is in its life.
+    pub state: State,
+    /// Why, for `GivenUp` and `Failed`.
+    pub problem: Option<Problem>,
+    /// The newest thing a front end complained about.
+    pub last_error: Option<String>,
+    /// What recovery said at the last start.
+    pub recovery: Option<String>,
+    /// What acknowledgements mean, by the front end that has mapped the memory.
+    pub verdict: Option<Verdict>,
+    /// The process, while there is one.
+    pub front_end_pid: Option<u32>,
+    /// Front ends that died and were replaced since the volume was attached.
+    pub restarts: u64,
+    /// Longest time without a front end that serves, since the first one did.
+    pub longest_stall: Duration,
+}
+
+/// The snapshot, and a bell that rings when it changes.
+#[derive(Debug)]
+struct Shared {
+    snapshot: Mutex<Snapshot>,
+    changed: Condvar,
+}
+
+/// A volume that was attached, seen from the keeper.
+#[derive(Debug)]
+pub(crate) struct Supervised {
+    shared: Arc<Shared>,
+    events: Sender<Event>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What the supervising thread hears.
+enum Event {
+    Said(Report),
+    Ended(ExitStatus),
+    Unmounted,
+    TryAgain,
+}
+
+/// A front-end process that runs.
+struct Front {
+    task: Task,
+    started: Instant,
+    was_ready: bool,
+    fault: Option<Problem>,
+}
+
+/// What the supervising thread is doing.
+enum Phase {
+    /// A process runs.
+    Running(Front),
+    /// The next one starts then.
+    Waiting(Task, Instant),
+    /// Nothing runs until somebody asks.
+    Idle,
+    /// The volume is no longer attached.
+    Over,
+}
+
+struct Supervisor {
+    orders: Orders,
+    held: Held,
+    shared: Arc<Shared>,
+    events: Receiver<Event>,
+    sender: Sender<Event>,
+    deaths: Deaths,
+    /// Since when programs wait.
+    stalled: Option<Instant>,
+    /// A front end was started on the mount and may have read requests from it.
+    has_started: bool,
+    was_ever_ready: bool,
+    is_unmounted: bool,
+    /// Takes the mount away when the volume never served.
+    unmount: fn(&Orders),
+}
+
+impl Supervised {
+    /// Starts to serve a volume whose mount is made. `unmount` takes the mount away again if no
+    /// front end ever serves it.
+    pub(crate) fn start(orders: Orders, held: Held, unmount: fn(&Orders)) -> Supervised {
+        let shared = Arc::new(Shared {
+            snapshot: Mutex::new(Snapshot {
+                state: State::Starting,
+                problem: None,
+                last_error: None,
+                recovery: None,
+                verdict: None,
+                front_end_pid: None,
+                restarts: 0,
+                longest_stall: Duration::ZERO,
+            }),
+            changed: Condvar::new(),
+        });
+        let (sender, events) = channel();
+        let supervisor = Supervisor {
+            orders,
+            held,
+            shared: shared.clone(),
+            events,
+            sender: sender.clone(),
+            deaths: Deaths::default(),
+            stalled: None,
+            has_started: false,
+            was_ever_ready: false,
+            is_unmounted: false,
+            unmount,
+        };
+        let thread = std::thread::spawn(move || supervisor.run());
+        Supervised { shared, events: sender, thread: Some(thread) }
+    }
+
+    /// What is known now.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        self.shared.lock().clone()
+    }
+
+    /// Waits until `done` or until `patience` is over; returns the last snapshot either way.
+    pub(crate) fn wait(&self, patience: Duration, done: impl Fn(&Snapshot) -> bool) -> Snapshot {
+        let snapshot = self.shared.lock();
+        let waited = self.shared.changed.wait_timeout_while(snapshot, patience, |s| !done(s));
+        waited.unwrap_or_else(PoisonError::into_inner).0.clone()
+    }
+
+    /// The mount is gone: a volume without a front end has to be detached by a new one.
+    pub(crate) fn unmounted(&self) {
+        let _ = self.events.send(Event::Unmounted);
+    }
+
+    /// After giving up: counts anew and starts another front end.
+    pub(crate) fn try_again(&self) {
+        let _ = self.events.send(Event::TryAgain);
+    }
+
+    /// Waits for the thread of a volume that is over.
+    pub(crate) fn join(mut self) {
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Snapshot {
+    /// True when nothing more happens to the volume.
+    pub(crate) fn is_over(&self) -> bool {
+        self.state.is_over()
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Snapshot> {
+        self.snapshot.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, with: impl FnOnce(&mut Snapshot)) {
+        with(&mut self.lock());
+        self.changed.notify_all();
+    }
+}
+
+impl Supervisor {
+    fn run(mut self) {
+        let mut phase = self.begin(Task::Serve);
+        while !matches!(phase, Phase::Over) {
+            phase = match self.next_event(&phase) {
+                Some(event) => self.heard(event, phase),
+                None => self.due(phase),
+            };
+        }
+        // The descriptors close here, and with them the locks on home and log.
+    }
+
+    /// The next event, or None when a waiting phase is due.
+    fn next_event(&self, phase: &Phase) -> Option<Event> {
+        let patience = match phase {
+            Phase::Waiting(_, due) => due.saturating_duration_since(Instant::now()),
+            _ => Duration::from_secs(3600),
+        };
+        // It cannot be disconnected: this end keeps a sender for its children's listeners.
+        self.events.recv_timeout(patience).ok()
+    }
+
+    fn due(&mut self, phase: Phase) -> Phase {
+        match phase {
+            Phase::Waiting(task, due) if due <= Instant::now() => self.begin(task),
+            phase => phase,
+        }
+    }
+
+    fn heard(&mut self, event: Event, phase: Phase) -> Phase {
+        match (event, phase) {
+            (Event::Said(report), Phase::Running(front)) => {
+                Phase::Running(self.said(report, front))
+            }
+            (Event::Ended(status), Phase::Running(front)) => self.ended(status, front),
+            (Event::Unmounted, phase) => self.unmounted(phase),
+            (Event::TryAgain, Phase::Idle) => {
+                self.deaths = Deaths::default();
+                self.begin(self.task())
+            }
+            (_, phase) => phase,
+        }
+    }
+
+    /// What a new front end is for.
+    fn task(&self) -> Task {
+        match self.is_unmounted {
+            true => Task::Detach,
+            false => Task::Serve,
+        }
+    }
+
+    fn begin(&mut self, task: Task) -> Phase {
+        let orders = Orders { task, resume: self.has_started, ..self.orders.clone() };
+        if self.is_unmounted {
+            self.held.fuse = None;
+        }
+        match start_front(&orders, &self.held) {
+            Ok((child, reports)) => {
+                self.has_started = true;
+                tracing::info!(volume = orders.name, pid = child.id(), ?task, "front end started");
+                self.shared.change(|s| s.front_end_pid = Some(child.id()));
+                let sender = self.sender.clone();
+                std::thread::spawn(move || listen(child, reports, &sender));
+                let started = Instant::now();
+                Phase::Running(Front { task, started, was_ready: false, fault: None })
+            }
+            Err(problem) => {
+                let died = Death { lived: Duration::ZERO, was_ready: false, was_killed: false };
+                self.again(task, died, problem)
+            }
+        }
+    }
+
+    fn said(&mut self, report: Report, mut front: Front) -> Front {
+        match report {
+            Report::Ready { recovery, verdict } => {
+                front.was_ready = true;
+                self.ready(recovery, verdict);
+            }
+            Report::Warned(why) => self.shared.change(|s| s.last_error = Some(why)),
+            Report::Failed(problem) => {
+                self.shared.change(|s| s.last_error = Some(problem.to_string()));
+                front.fault = Some(problem);
+            }
+        }
+        front
+    }
+
+    fn ready(&mut self, recovery: String, verdict: Verdict) {
+        self.was_ever_ready = true;
+        let stall = self.stalled.take().map_or(Duration::ZERO, |since| since.elapsed());
+        tracing::info!(volume = self.orders.name, recovery, ?stall, "front end serves");
+        self.shared.change(|s| {
+            s.state = State::Serving;
+            s.problem = None;
+            s.recovery = Some(recovery);
+            s.verdict = Some(verdict);
+            s.longest_stall = s.longest_stall.max(stall);
+        });
+    }
+
+    fn ended(&mut self, status: ExitStatus, front: Front) -> Phase {
+        self.shared.change(|s| s.front_end_pid = None);
+        if status.success() {
+            return match front.task {
+                Task::Serve | Task::Detach => self.over(State::Detached, None),
+                Task::Drain => self.drained(Ok(())),
+            };
+        }
+        let problem = front.fault.unwrap_or_else(|| died_text(&self.orders.name, status));
+        tracing::warn!(volume = self.orders.name, %status, why = problem.why, "front end died");
+        if front.task == Task::Drain {
+            return self.drained(Err(problem));
+        }
+        let was_killed = matches!(status.signal(), Some(9 | 15));
+        let lived = front.started.elapsed();
+        self.again(front.task, Death { lived, was_ready: front.was_ready, was_killed }, problem)
+    }
+
+    /// A front end died, or could not even be started.
+    fn again(&mut self, task: Task, death: Death, problem: Problem) -> Phase {
+        self.stalled = self.stalled.or(self.was_ever_ready.then(Instant::now));
+        let decision = match problem.exit.stays() {
+            true => Decision::GiveUp,
+            false => self.deaths.another(death),
+        };
+        let Decision::StartAfter(pause) = decision else { return self.give_up(task, problem) };
+        self.shared.change(|s| {
+            s.restarts += 1;
+            s.last_error = Some(problem.why.clone());
+            match task {
+                Task::Serve if self.was_ever_ready => s.state = State::Restarting,
+                _ => {}
+            }
+        });
+        Phase::Waiting(task, Instant::now() + pause)
+    }
+
+    /// Starting front ends is of no use. Nothing that was acknowledged may wait in memory for a
+    /// better day: it is brought to the log's device by a process that does not need the volume.
+    fn give_up(&mut self, task: Task, problem: Problem) -> Phase {
+        tracing::error!(volume = self.orders.name, why = problem.why, "gave up on front ends");
+        let given_up = task == Task::Serve && self.was_ever_ready;
+        self.shared.change(|s| {
+            s.problem = Some(problem);
+            if given_up {
+                s.state = State::GivenUp;
+            }
+        });
+        self.begin_drain()
+    }
+
+    fn begin_drain(&mut self) -> Phase {
+        match self.begin(Task::Drain) {
+            // `again` would count it as a death of a front end; one attempt is enough.
+            Phase::Waiting(..) => self.drained(Err(died_text_unstarted(&self.orders.name))),
+            phase => phase,
+        }
+    }
+
+    /// The drain after giving up has ended.
+    fn drained(&mut self, how: Outcome<()>) -> Phase {
+        let text = match &how {
+            Ok(()) => "what it left in memory was drained to the log's disk".to_owned(),
+            Err(why) => format!("draining what it left in memory failed too ({})", why.why),
+        };
+        tracing::error!(volume = self.orders.name, text, "after giving up");
+        let problem = self.shared.lock().problem.clone();
+        let problem = problem.map(|p| Problem { why: format!("{}; {text}", p.why), ..p });
+        if self.was_ever_ready && !self.is_unmounted {
+            self.shared.change(|s| s.problem = problem);
+            return Phase::Idle;
+        }
+        if !self.is_unmounted {
+            (self.unmount)(&self.orders);
+        }
+        self.over(State::Failed, problem)
+    }
+
+    fn unmounted(&mut self, phase: Phase) -> Phase {
+        self.is_unmounted = true;
+        self.shared.change(|s| s.state = State::Detaching);
+        match phase {
+            // It learns from the kernel and detaches by itself.
+            Phase::Running(front) if front.task != Task::Drain => Phase::Running(front),
+            // The drain goes on first: the ring has one owner at a time.
+            Phase::Running(front) => Phase::Running(front),
+            Phase::Waiting(..) | Phase::Idle => {
+                self.deaths = Deaths::default();
+                self.begin(Task::Detach)
+            }
+            Phase::Over => Phase::Over,
+        }
+    }
+
+    fn over(&mut self, state: State, problem: Option<Problem>) -> Phase {
+        tracing::info!(volume = self.orders.name, ?state, "volume is no longer attached");
+        self.held.fuse = None;
+        self.shared.change(|s| {
+            s.state = state;
+            s.problem = problem;
+        });
+        Phase::Over
+    }
+}
+
+/// Passes on what a front end says until it ends, then how it ended.
+fn listen(mut child: Child, reports: PipeReader, events: &Sender<Event>) {
+    for line in BufReader::new(reports).lines() {
+        let Ok(line) = line else { break };
+        match serde_json::from_str(&line) {
+            Ok(report) => drop(events.send(Event::Said(report))),
+            Err(error) => tracing::warn!(line, %error, "a front end said what nobody understands"),
+        }
+    }
+    match child.wait() {
+        Ok(status) => drop(events.send(Event::Ended(status))),
+        Err(error) => tracing::error!(%error, "waiting for a front end"),
+    }
+}
+
+fn died_text(name: &str, status: ExitStatus) -> Problem {
+    let what = format!("serving volume {name}");
+    let why = format!("its front end died ({status})");
+    Problem::new(Exit::Failed, what, why, "see the keeper's log; `holdfast mount` tries again")
+}
+
+fn died_text_unstarted(name: &str) -> Problem {
+    let what = format!("draining volume {name}");
+    Problem::new(Exit::Failed, what, "no process could be started", "try again")
+}

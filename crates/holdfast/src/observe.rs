@@ -1,0 +1,132 @@
+//! A region seen from outside.
+//!
+//! Promise: numbers for status whoever serves the region, or nobody; changes nothing.
+//! Never: waits for a front end, or trusts what it reads for more than a report.
+
+use crate::exit::Exit;
+use crate::problem::{Outcome, Problem};
+use holdfast_memory::{AttachError, Medium, Observed, Region};
+use std::io;
+use std::path::Path;
+
+/// What a region tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Observation {
+    /// Identity of the log it belongs to.
+    pub identity: [u8; 16],
+    /// The process that serves it, if that is alive.
+    pub server_pid: Option<u32>,
+    /// Everything below is applied to the home.
+    pub released: u64,
+    /// Everything below is on the log's device.
+    pub durable: u64,
+    /// Everything below is acknowledged or about to be.
+    pub tail: u64,
+    /// Measured speed of the log's device, 0 before the first measurement.
+    pub drain_rate_bytes_per_s: u64,
+    /// Bytes drained in all.
+    pub drained_bytes: u64,
+    /// Syncs of the log's device.
+    pub syncs: u64,
+    /// Changes acknowledged.
+    pub changes: u64,
+    /// Longest wait of one change for room, nanoseconds.
+    pub longest_wait_ns: u64,
+    /// The error number of the failure that poisoned the log (0 if there is none).
+    pub poison: Option<i32>,
+    /// The error number of the home's last failure.
+    pub home_errno: Option<i32>,
+}
+
+impl Observation {
+    /// Bytes that are in memory only.
+    pub(crate) fn dirty_bytes(&self) -> u64 {
+        self.tail.saturating_sub(self.durable)
+    }
+
+    /// Bytes of log that the home does not have yet.
+    pub(crate) fn unapplied_bytes(&self) -> u64 {
+        self.tail.saturating_sub(self.released)
+    }
+
+    /// What went wrong, for people.
+    pub(crate) fn error_text(&self) -> Option<String> {
+        let text = |errno: i32| io::Error::from_raw_os_error(errno).to_string();
+        if let Some(errno) = self.poison {
+            return Some(format!(
+                "the log's disk failed ({}): the volume answers EIO, the memory is kept; mend the \
+                 disk, then unmount and mount",
+                text(errno)
+            ));
+        }
+        self.home_errno.map(|errno| {
+            format!("the home failed ({}): it is tried again; mend it or make space", text(errno))
+        })
+    }
+}
+
+/// Looks at the region on a medium. Private memory cannot be seen from outside and is "missing".
+pub(crate) fn observe(medium: &Medium) -> Outcome<Observation> {
+    match Region::observe(medium) {
+        Ok(seen) => Ok(read(&seen, medium)),
+        Err(error) => Err(region_problem("looking at", medium, &error)),
+    }
+}
+
+fn read(seen: &Observed, medium: &Medium) -> Observation {
+    use holdfast_log::words as log;
+    use holdfast_volume::words as volume;
+    let marks = seen.marks();
+    let errno = |word: u64| i32::try_from(word).ok().filter(|errno| *errno > 0);
+    // The log writes 1 + errno, so that 0 can mean "sound".
+    let poison = seen.word(log::POISON).checked_sub(1);
+    Observation {
+        identity: seen.identity(),
+        server_pid: Some(seen.server_pid()).filter(|pid| is_mapped_by(medium, *pid)),
+        released: marks.released,
+        durable: marks.durable,
+        tail: marks.tail,
+        drain_rate_bytes_per_s: seen.word(log::DRAIN_RATE),
+        drained_bytes: seen.word(log::DRAINED_BYTES),
+        syncs: seen.word(log::SYNCS),
+        changes: seen.word(volume::CHANGES),
+        longest_wait_ns: seen.word(volume::LONGEST_STALL_NS),
+        poison: poison.map(|errno| i32::try_from(errno).unwrap_or(0)),
+        home_errno: errno(seen.word(volume::HOME_ERRNO)),
+    }
+}
+
+/// Whether a process maps the region: its number alone may belong to another by now.
+fn is_mapped_by(medium: &Medium, pid: u32) -> bool {
+    let Some(path) = medium.path() else { return false };
+    let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let maps_it = |line: &str| line.find('/').is_some_and(|at| Path::new(&line[at..]) == path);
+    maps.lines().any(maps_it)
+}
+
+/// A region's error as a problem of the user's.
+pub(crate) fn region_problem(doing: &str, medium: &Medium, error: &AttachError) -> Problem {
+    let place = medium.path().unwrap_or(Path::new("private memory")).display();
+    let what = format!("{doing} the region {place}");
+    let kept = "nothing was changed";
+    let (exit, remedy) = match error {
+        AttachError::Missing => (Exit::Failed, "mount the volume to make it".to_owned()),
+        AttachError::InUse { pid } => {
+            (Exit::InUse, format!("stop process {pid}, or unmount its volume first"))
+        }
+        AttachError::OtherVersion { .. } => (
+            Exit::Damaged,
+            format!("{kept}; unmount the volume with the version that made the region"),
+        ),
+        AttachError::OtherMedium { .. } => (Exit::Usage, format!("{kept}; correct memory.medium")),
+        AttachError::Damaged { .. } => (
+            Exit::Damaged,
+            format!(
+                "{kept}; keep a copy of {place}, then remove it: what the disk has is recovered"
+            ),
+        ),
+        _ => (Exit::Failed, format!("{kept}; see whether {place} can be reached")),
+    };
+    Problem::new(exit, what, error, remedy)
+}

@@ -1,0 +1,54 @@
+//! What keeper and front end tell each other.
+//!
+//! Promise: everything that passes between the two processes besides descriptors: orders once, at
+//! the start, and reports as JSON lines until the end.
+//! Never: crosses a version; both ends are the same binary.
+
+use crate::claims::{PowerSource, Verdict};
+use crate::config::VolumeConfig;
+use crate::problem::Problem;
+use serde::{Deserialize, Serialize};
+
+/// What a front-end process is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Task {
+    /// Attach, serve until unmounted, then detach.
+    Serve,
+    /// Attach, apply everything to the home, detach. Serves nobody.
+    Detach,
+    /// Bring everything that waits in the region to the log's device; apply nothing.
+    Drain,
+}
+
+/// The orders of a front end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Orders {
+    /// The volume's name.
+    pub name: String,
+    /// The volume.
+    pub volume: VolumeConfig,
+    /// What powers the machine when the mains fail.
+    pub power: PowerSource,
+    /// What to do.
+    pub task: Task,
+    /// An earlier front end already spoke on this FUSE connection.
+    pub resume: bool,
+}
+
+/// One line from a front end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Report {
+    /// It attached and serves.
+    Ready {
+        /// A sentence about what recovery found.
+        recovery: String,
+        /// What acknowledgements mean, now that the memory itself was looked at.
+        verdict: Verdict,
+    },
+    /// Something failed and it goes on, such as a disk error that poisons the log.
+    Warned(String),
+    /// It cannot go on and ends.
+    Failed(Problem),
+}

@@ -1,0 +1,43 @@
+//! Errors as the user meets them.
+//!
+//! Promise: every error names what failed, why, and what to do about it, and carries its exit code;
+//! it crosses the control socket unchanged.
+//! Never: is made for the reader of the source; no debug output, no type names.
+
+use crate::exit::Exit;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// One failure, complete.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Problem {
+    /// What was being done, such as `attaching volume pgwal`.
+    pub what: String,
+    /// Why it failed.
+    pub why: String,
+    /// What the user can do now.
+    pub remedy: String,
+    /// The exit code it ends a command with.
+    pub exit: Exit,
+}
+
+/// The result of most of this program.
+pub(crate) type Outcome<T> = Result<T, Problem>;
+
+impl Problem {
+    /// A failure with its three sentences. `why` is anything printable, most often an `io::Error`.
+    pub(crate) fn new(
+        exit: Exit,
+        what: impl Into<String>,
+        why: impl fmt::Display,
+        remedy: impl Into<String>,
+    ) -> Problem {
+        Problem { what: what.into(), why: why.to_string(), remedy: remedy.into(), exit }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} failed: {}; {}", self.what, self.why, self.remedy)
+    }
+}

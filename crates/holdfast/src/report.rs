@@ -1,0 +1,281 @@
+//! What status, list and messages print.
+//!
+//! Promise: the same facts as text and as JSON; the JSON has a version and only gains fields.
+//! Never: finds anything out.
+
+use crate::claims::{Class, Failure, Gap, PowerSource, Verdict};
+use crate::config::VolumeConfig;
+use crate::keeper::{Snapshot, State};
+use crate::observe::{Observation, observe};
+use crate::problem::Outcome;
+use crate::sizes::rounded;
+use serde::{Deserialize, Serialize};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Version of the JSON that `status --json` prints.
+const SCHEMA: u32 = 1;
+
+/// The status of everything.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct StatusReport {
+    /// Version of this object.
+    pub schema: u32,
+    /// The keeper, if one runs.
+    pub keeper: Option<KeeperStatus>,
+    /// Every volume, configured or attached.
+    pub volumes: Vec<VolumeStatus>,
+}
+
+/// The keeper that answered.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct KeeperStatus {
+    /// Its process.
+    pub pid: u32,
+    /// Its version.
+    pub version: String,
+    /// Its socket.
+    pub socket: PathBuf,
+    /// How long it has been running.
+    pub up_s: u64,
+}
+
+/// One volume.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct VolumeStatus {
+    /// Its name.
+    pub name: String,
+    /// `starting`, `serving`, `restarting`, `given up`, `detaching`, `detached`, `failed`;
+    /// `poisoned` when the log failed; `served without a keeper`; `left in memory`.
+    pub state: String,
+    /// Why, when something went wrong with the volume as a whole.
+    pub problem: Option<String>,
+    /// The ordinary directory.
+    pub home: PathBuf,
+    /// Where programs see it.
+    pub mount: PathBuf,
+    /// The log directory.
+    pub log: PathBuf,
+    /// What the region is made of.
+    pub medium: String,
+    /// What powers the machine when the mains fail.
+    pub power: PowerSource,
+    /// The failures that acknowledgements must survive, as configured.
+    pub must_survive: Vec<Failure>,
+    /// What acknowledgements mean; missing when the claims refuse the configuration.
+    pub verdict: Option<Verdict>,
+    /// Bytes acknowledged or waiting that the log's device does not have yet.
+    pub dirty_bytes: u64,
+    /// Most bytes that may be dirty.
+    pub bound_bytes: u64,
+    /// Bytes of log that are not applied to the home yet.
+    pub unapplied_bytes: u64,
+    /// Speed of the log's device while draining; 0 before the first measurement.
+    pub drain_rate_bytes_per_s: u64,
+    /// Bytes drained in all.
+    pub drained_bytes: u64,
+    /// Syncs of the log's device.
+    pub syncs: u64,
+    /// Changes acknowledged.
+    pub changes: u64,
+    /// The process that serves it.
+    pub front_end_pid: Option<u32>,
+    /// Front ends that were replaced since it was attached.
+    pub restarts: u64,
+    /// Longest time without a front end, in milliseconds, rounded up.
+    pub longest_stall_ms: u64,
+    /// Longest wait of one change for room in the log, in milliseconds, rounded up.
+    pub longest_wait_ms: u64,
+    /// What recovery found when the front end started.
+    pub recovery: Option<String>,
+    /// The newest complaint.
+    pub last_error: Option<String>,
+}
+
+impl StatusReport {
+    /// A report of the current schema.
+    pub(crate) fn new(keeper: Option<KeeperStatus>, volumes: Vec<VolumeStatus>) -> StatusReport {
+        StatusReport { schema: SCHEMA, keeper, volumes }
+    }
+
+    /// The report for people.
+    pub(crate) fn text(&self) -> String {
+        let mut text = match &self.keeper {
+            Some(keeper) => format!("keeper {}, up {} s\n", keeper.pid, keeper.up_s),
+            None => "no keeper is running; start it with `holdfast serve`\n".into(),
+        };
+        self.volumes.iter().for_each(|volume| text += &volume.text());
+        if self.volumes.is_empty() {
+            text += "no volumes are configured\n";
+        }
+        text
+    }
+}
+
+impl KeeperStatus {
+    /// This process as the keeper.
+    pub(crate) fn of_this_process(socket: &Path, up: Duration) -> KeeperStatus {
+        KeeperStatus {
+            pid: std::process::id(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            socket: socket.to_owned(),
+            up_s: up.as_secs(),
+        }
+    }
+}
+
+impl VolumeStatus {
+    /// What configuration and region tell of a volume.
+    pub(crate) fn new(
+        name: &str,
+        volume: &VolumeConfig,
+        verdict: Verdict,
+        power: PowerSource,
+        observed: Outcome<Observation>,
+    ) -> VolumeStatus {
+        let seen = observed.as_ref().ok();
+        VolumeStatus {
+            name: name.to_owned(),
+            state: if seen.is_some() { "left in memory" } else { State::Detached.word() }.into(),
+            problem: None,
+            home: volume.home.clone(),
+            mount: volume.mount.clone(),
+            log: volume.log.clone(),
+            medium: volume.memory.medium.word().into(),
+            power,
+            must_survive: volume.must_survive.clone(),
+            verdict: Some(verdict),
+            dirty_bytes: seen.map_or(0, Observation::dirty_bytes),
+            bound_bytes: volume.dirty_bytes_max(),
+            unapplied_bytes: seen.map_or(0, Observation::unapplied_bytes),
+            drain_rate_bytes_per_s: seen.map_or(0, |seen| seen.drain_rate_bytes_per_s),
+            drained_bytes: seen.map_or(0, |seen| seen.drained_bytes),
+            syncs: seen.map_or(0, |seen| seen.syncs),
+            changes: seen.map_or(0, |seen| seen.changes),
+            front_end_pid: seen.and_then(|seen| seen.server_pid),
+            restarts: 0,
+            longest_stall_ms: 0,
+            longest_wait_ms: seen.map_or(0, |seen| seen.longest_wait_ns.div_ceil(1_000_000)),
+            recovery: None,
+            last_error: seen.and_then(Observation::error_text),
+        }
+        .with_observed_state(seen)
+    }
+
+    /// A volume that no keeper has attached.
+    pub(crate) fn unattached(
+        name: &str,
+        volume: &VolumeConfig,
+        power: PowerSource,
+    ) -> VolumeStatus {
+        let observed = observe(&volume.medium());
+        let damaged = observed.as_ref().err().filter(|problem| problem.exit.stays()).cloned();
+        let judged = volume.verdict(name, power);
+        let refused = judged.as_ref().err().cloned();
+        let lacking =
+            Verdict { class: Class::Disk, survives: vec![], lost_in: vec![], missing: vec![] };
+        let mut status =
+            Self::new(name, volume, judged.clone().unwrap_or(lacking), power, observed);
+        status.verdict = judged.ok();
+        status.problem = damaged.or(refused).map(|problem| problem.to_string());
+        if status.problem.is_some() {
+            status.state = State::Failed.word().into();
+        }
+        status
+    }
+
+    fn with_observed_state(mut self, seen: Option<&Observation>) -> VolumeStatus {
+        if seen.is_some_and(|seen| seen.server_pid.is_some()) {
+            self.state = "served without a keeper".into();
+        }
+        if seen.is_some_and(|seen| seen.poison.is_some()) {
+            self.state = "poisoned".into();
+        }
+        self
+    }
+
+    /// Adds what the volume's supervisor knows.
+    pub(crate) fn with(mut self, snapshot: Snapshot) -> VolumeStatus {
+        if !(snapshot.state == State::Serving && self.state == "poisoned") {
+            self.state = snapshot.state.word().into();
+        }
+        self.problem = snapshot.problem.map(|problem| problem.to_string());
+        self.front_end_pid = snapshot.front_end_pid;
+        self.restarts = snapshot.restarts;
+        self.longest_stall_ms = snapshot.longest_stall.as_micros().div_ceil(1000) as u64;
+        self.recovery = snapshot.recovery;
+        self.last_error = self.last_error.or(snapshot.last_error);
+        self
+    }
+
+    fn text(&self) -> String {
+        let mut text = format!("\n{}: {}", self.name, self.state);
+        if let Some(pid) = self.front_end_pid {
+            let _ = write!(text, ", front end {pid}");
+        }
+        if self.restarts > 0 {
+            let (count, stall) = (self.restarts, self.longest_stall_ms);
+            let _ = write!(text, ", {count} restarts, longest stall {stall} ms");
+        }
+        let mut line = |key: &str, value: &str| {
+            let _ = write!(text, "\n  {key:<11} {value}");
+        };
+        self.problem.iter().for_each(|why| line("problem", why));
+        line("home", &self.home.display().to_string());
+        line("mount", &self.mount.display().to_string());
+        match &self.verdict {
+            Some(verdict) => verdict_lines(verdict).iter().for_each(|(k, v)| line(k, v)),
+            None => line("acknowledges", "never: the claims refuse this configuration"),
+        }
+        line("dirty", &self.dirty_text());
+        line("un-applied", &rounded(self.unapplied_bytes));
+        line("last error", self.last_error.as_deref().unwrap_or("none"));
+        text + "\n"
+    }
+
+    fn dirty_text(&self) -> String {
+        let rate = match self.drain_rate_bytes_per_s {
+            0 => "drain rate not measured yet".to_owned(),
+            rate => format!("drains at {}/s", rounded(rate)),
+        };
+        format!("{} of at most {}; {rate}", rounded(self.dirty_bytes), rounded(self.bound_bytes))
+    }
+}
+
+/// What a verdict means, for people, a line each.
+pub(crate) fn verdict_text(verdict: &Verdict) -> String {
+    let lines = verdict_lines(verdict);
+    lines.iter().map(|(key, value)| format!("  {key:<11} {value}\n")).collect()
+}
+
+fn verdict_lines(verdict: &Verdict) -> Vec<(&'static str, String)> {
+    let acknowledges = match verdict.class {
+        Class::Memory => "when the memory region has it (class memory)",
+        Class::Disk => "when the log's disk has it (class disk)",
+    };
+    let words = |failures: &[Failure]| match failures.len() {
+        0 => "nothing".to_owned(),
+        _ => failures.iter().map(|f| f.word()).collect::<Vec<_>>().join(", "),
+    };
+    let mut lines = vec![
+        ("acknowledges", acknowledges.to_owned()),
+        ("survives", words(&verdict.survives)),
+        ("NOT", words(&verdict.lost_in)),
+    ];
+    lines.extend(verdict.missing.iter().map(|gap| ("", gap_text(verdict.class, gap))));
+    lines
+}
+
+fn gap_text(class: Class, gap: &Gap) -> String {
+    let Gap { failure, why, supply, .. } = gap;
+    let lead = match (class, gap.asked) {
+        (Class::Disk, true) => format!("writes through because of {}", failure.word()),
+        (Class::Disk, false) => format!("memory alone would not survive {}", failure.word()),
+        (Class::Memory, _) => format!("lost in {}: {}", failure.word(), failure.meaning()),
+    };
+    format!("{lead}: {why}; needs {supply}")
+}
+
+#[cfg(test)]
+mod tests;
