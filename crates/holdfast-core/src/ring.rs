@@ -16,7 +16,9 @@ pub const SPAN_BYTES_MAX: u64 = 8 << 20;
 /// The smallest segment.
 pub const SPAN_BYTES_MIN: u64 = 8 * BLOCK_BYTES;
 /// Room that frames of data leave in the ring for marks and seals.
-pub const RESERVE_BYTES: u64 = 4 * BLOCK_BYTES;
+pub const RESERVE_BYTES: u64 = 6 * BLOCK_BYTES;
+/// What a mark of the reader may take with its seal: the rest of a block, and a block.
+const READER_BYTES: u64 = 2 * BLOCK_BYTES;
 
 // Two spans hold a largest frame, the pad in front of it (less than the frame), what aligning both
 // costs, and the reserve.
@@ -144,34 +146,55 @@ impl Geometry {
         Ok(place)
     }
 
-    /// Where a mark goes: as a frame of data, but into the reserve and past the bound, because
-    /// marks are what makes room.
+    /// Where a mark of the reader goes: as a frame of data, but into the reserve and past the
+    /// bound, because marks are what makes room. Leaves room for its seal.
     ///
     /// # Errors
-    /// [`Refusal::Full`] when even the reserve is used up.
+    /// [`Refusal::Full`] when even the reserve is used up, which takes several marks without a
+    /// release.
     pub const fn place_mark(&self, at: &Occupancy) -> Result<Place, Refusal> {
+        self.place_in_reserve(at, BLOCK_BYTES)
+    }
+
+    /// Where a mark goes that is made for its watermark: leaves room for its seal, and for a mark of
+    /// the reader with its seal.
+    ///
+    /// # Errors
+    /// [`Refusal::Full`]: the log does without.
+    pub const fn place_watermark(&self, at: &Occupancy) -> Result<Place, Refusal> {
+        self.place_in_reserve(at, BLOCK_BYTES + READER_BYTES)
+    }
+
+    /// Where the pad ends that seals the tail to a block, so that a drain can end there; `None` if a
+    /// drain can end as it is: at the end of a span (the next span proves it), or at the last seal,
+    /// `sealed`. A seal that a dead process left is only repeated where there is room for it.
+    #[must_use]
+    pub const fn seal(&self, at: &Occupancy, sealed: Lsn) -> Option<Lsn> {
+        let nothing_new = at.tail.0 == at.durable.0 || at.tail.0 == sealed.0;
+        if nothing_new || at.tail.0 >= self.span_end(at.durable).0 {
+            return None;
+        }
+        let end = at.tail.advance(1).align_up(BLOCK_BYTES);
+        if at.tail.is_aligned(BLOCK_BYTES) && !self.fits(at, end.advance(READER_BYTES)) {
+            return None;
+        }
+        Some(end)
+    }
+
+    /// Whether the ring can hold everything up to `end`.
+    const fn fits(&self, at: &Occupancy, end: Lsn) -> bool {
+        end.0 <= at.released.0 + self.ring_bytes
+    }
+
+    const fn place_in_reserve(&self, at: &Occupancy, left_bytes: u64) -> Result<Place, Refusal> {
         let place = match self.next(at.tail, MARK_PAYLOAD_BYTES as u64) {
             Ok(place) => place,
             Err(refusal) => return Err(refusal),
         };
-        if !self.fits(at, place.end.advance(BLOCK_BYTES)) {
+        if !self.fits(at, place.end.advance(left_bytes)) {
             return Err(Refusal::Full);
         }
         Ok(place)
-    }
-
-    /// Where the pad ends that seals `tail` to a block, so that a drain can end there. Not for the
-    /// start of a span: the span before is whole.
-    #[must_use]
-    pub const fn seal_end(&self, tail: Lsn) -> Lsn {
-        assert!(!tail.is_aligned(self.span_bytes()));
-        tail.advance(1).align_up(BLOCK_BYTES)
-    }
-
-    /// Whether the ring can hold everything up to `end`.
-    #[must_use]
-    pub const fn fits(&self, at: &Occupancy, end: Lsn) -> bool {
-        end.0 <= at.released.0 + self.ring_bytes
     }
 
     /// The next place for a payload, behind a pad to the span's end where the rest is too small.

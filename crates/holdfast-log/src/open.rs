@@ -137,15 +137,19 @@ impl Opening<'_> {
             return Err(OpenError::StaleRegion { region: last, log });
         }
         let marks = self.region.marks();
-        let (released, durable) = (Lsn(marks.released), Lsn(marks.durable));
-        let tail = Lsn(marks.tail);
-        check_marks(&self.geometry, released, durable, tail).map_err(OpenError::Marks)?;
+        let (durable, tail) = (Lsn(marks.durable), Lsn(marks.tail));
+        check_marks(&self.geometry, Lsn(marks.released), durable, tail)
+            .map_err(OpenError::Marks)?;
+        // The reader may have died between its mark and the release; the mark counts.
+        let released = marks.released.max(self.region.word(words::MARKED).load(Ordering::Relaxed));
+        let released = Lsn(released.min(marks.durable));
         if let Some(from) = self.first_damaged(durable, tail) {
             return Err(OpenError::Corrupt { from, to: tail });
         }
         if let Some(at) = self.first_damaged(released, durable) {
             return self.heal(table, last, at);
         }
+        self.region.release(released.get());
         let generation = last.checked_add(1).expect("a log is opened less than 2^32 times");
         let log = self.assemble(table, generation);
         log.take_generation(below)?;

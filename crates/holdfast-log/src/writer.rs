@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use holdfast_core::Lsn;
 use holdfast_core::frame::{
-    BLOCK_BYTES, FrameHeader, HEADER_BYTES, Kind, encode, encode_mark, frame_end, pad_payload_bytes,
+    FrameHeader, HEADER_BYTES, Kind, encode, encode_mark, frame_end, pad_payload_bytes,
 };
 use holdfast_core::ring::{Occupancy, Place, Refusal};
 use holdfast_memory::Guard;
@@ -46,7 +46,11 @@ impl Log {
     /// Appends a mark of the reader, which a later watermark has to cover like data.
     pub(crate) fn append_reader_mark(&self, released: Lsn) -> Result<(), AppendError> {
         let mut guard = self.region.lock();
-        let appended = self.append_mark(&mut guard, released)?;
+        self.refuse_if_poisoned()?;
+        let at = self.occupancy();
+        assert!(released <= at.durable, "only durable frames can have been applied");
+        let place = self.geometry.place_mark(&at).map_err(|refusal| self.refused(refusal, 0))?;
+        let appended = self.put_mark(&mut guard, &at, place, released);
         self.word(words::MARKED).fetch_max(released.get(), Ordering::Relaxed);
         self.word(words::NEWEST_END).store(appended.end.get(), Ordering::Relaxed);
         Ok(())
@@ -55,17 +59,25 @@ impl Log {
     /// Appends a mark that says nothing new about the reader, for the watermark in its header.
     /// It needs no cover itself: losing it loses nothing.
     pub(crate) fn append_watermark(&self) -> Result<(), AppendError> {
-        let released = Lsn(self.word(words::MARKED).load(Ordering::Relaxed));
-        self.append_mark(&mut self.region.lock(), released).map(|_| ())
-    }
-
-    fn append_mark(&self, guard: &mut Guard<'_>, released: Lsn) -> Result<Appended, AppendError> {
+        let mut guard = self.region.lock();
         self.refuse_if_poisoned()?;
         let at = self.occupancy();
-        assert!(released <= at.durable, "only durable frames can have been applied");
-        let place = self.geometry.place_mark(&at).map_err(|refusal| self.refused(refusal, 0))?;
+        let place =
+            self.geometry.place_watermark(&at).map_err(|refusal| self.refused(refusal, 0))?;
+        let released = Lsn(self.word(words::MARKED).load(Ordering::Relaxed));
+        self.put_mark(&mut guard, &at, place, released);
+        Ok(())
+    }
+
+    fn put_mark(
+        &self,
+        guard: &mut Guard<'_>,
+        at: &Occupancy,
+        place: Place,
+        released: Lsn,
+    ) -> Appended {
         let sort = Sort { kind: Kind::Mark, records: 0, durable: at.durable };
-        Ok(self.put(guard, place, sort, &[&encode_mark(released)]))
+        self.put(guard, place, sort, &[&encode_mark(released)])
     }
 
     /// Seals the published tail to a block, so that a drain can end there, and returns the tail.
@@ -74,16 +86,7 @@ impl Log {
     pub(crate) fn seal(&self, sealed: &mut Lsn) -> Lsn {
         let mut guard = self.region.lock();
         let at = self.occupancy();
-        let span_end = self.geometry.span_end(at.durable);
-        // A drain that ends with its span needs no seal: the next span proves this one.
-        if at.tail == at.durable || at.tail >= span_end || at.tail == *sealed {
-            return at.tail;
-        }
-        let end = self.geometry.seal_end(at.tail);
-        // A predecessor may have died after sealing a full ring; its seal is good enough.
-        if at.tail.is_aligned(BLOCK_BYTES) && !self.geometry.fits(&at, end) {
-            return at.tail;
-        }
+        let Some(end) = self.geometry.seal(&at, *sealed) else { return at.tail };
         self.pad(&mut guard, at.tail, end, at.durable);
         *sealed = end;
         end

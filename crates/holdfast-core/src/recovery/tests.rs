@@ -96,7 +96,7 @@ impl Small {
     fn begin_drain(&mut self) -> (Lsn, Lsn) {
         let span_end = geometry().span_end(self.durable);
         if self.tail < span_end {
-            self.pad(geometry().seal_end(self.tail));
+            self.pad(self.tail.advance(1).align_up(BLOCK_BYTES));
         }
         (self.durable, self.tail.min(span_end))
     }

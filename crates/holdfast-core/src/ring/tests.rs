@@ -60,46 +60,69 @@ fn a_payload_that_is_too_large_is_told_from_one_that_has_to_wait() {
     assert!(geometry.place(&clean, 100).is_ok());
 }
 
-/// Random appends, marks, seals and releases keep every rule of the layout.
-#[test]
-fn whatever_is_placed_keeps_to_spans_and_leaves_room_for_a_seal() {
-    let geometry = geometry();
-    for seed in 0..200 {
-        let mut state = seed;
-        let mut at = Occupancy { dirty_bytes_max: 1 << 20, ..empty_at(Lsn(0)) };
-        let mut sealed = true;
-        for _ in 0..500 {
-            let place = match random(&mut state) % 8 {
-                0 => geometry.place_mark(&at),
-                1 => {
-                    seal(&geometry, &mut at, &mut sealed);
-                    continue;
-                }
-                2 => {
-                    at.released = at.durable;
-                    continue;
-                }
-                _ => geometry.place(&at, random(&mut state) % 5000),
-            };
-            let Ok(place) = place else { continue };
-            check_place(&geometry, &at, place);
-            at.tail = place.end;
-            sealed = false;
+/// A ring under random appends, marks, seals, deaths and releases.
+struct Ring {
+    geometry: Geometry,
+    at: Occupancy,
+    /// The last seal, as the living process remembers it.
+    sealed: Lsn,
+    /// Marks of the reader since the last release.
+    marks: u32,
+}
+
+impl Ring {
+    fn act(&mut self, state: &mut u64) {
+        match random(state) % 12 {
+            0 => self.drain(),
+            1 => {
+                self.mark();
+                self.drain();
+                self.at.released = self.at.durable;
+                self.marks = 0;
+            }
+            2 => self.sealed = self.at.durable, // the process died; so says the next one
+            3 | 4 => self.take(self.geometry.place_watermark(&self.at)),
+            _ => self.take(self.geometry.place(&self.at, random(state) % 5000)),
         }
+        if self.marks == 0 {
+            assert!(self.geometry.place_mark(&self.at).is_ok(), "the reader can always mark");
+        }
+    }
+
+    fn mark(&mut self) {
+        self.take(self.geometry.place_mark(&self.at));
+        self.marks += 1;
+    }
+
+    fn take(&mut self, place: Result<Place, Refusal>) {
+        let Ok(place) = place else { return };
+        check_place(&self.geometry, &self.at, place);
+        self.at.tail = place.end;
+    }
+
+    fn drain(&mut self) {
+        if let Some(end) = self.geometry.seal(&self.at, self.sealed) {
+            assert!(end.get() <= self.at.released.get() + RING, "a seal always has room");
+            let pad = pad_payload_bytes(self.at.tail, end);
+            assert_eq!(frame_end(self.at.tail, pad), end);
+            self.at.tail = end;
+            self.sealed = end;
+        }
+        self.at.durable = self.at.tail.min(self.geometry.span_end(self.at.durable));
+        assert!(self.at.durable.is_aligned(BLOCK_BYTES));
     }
 }
 
-fn seal(geometry: &Geometry, at: &mut Occupancy, sealed: &mut bool) {
-    if !*sealed && !at.tail.is_aligned(geometry.span_bytes()) {
-        let end = geometry.seal_end(at.tail);
-        assert!(geometry.fits(at, end), "a seal always has room");
-        let pad = pad_payload_bytes(at.tail, end);
-        assert_eq!(frame_end(at.tail, pad), end);
-        at.tail = end;
+#[test]
+fn whatever_is_placed_keeps_to_spans_and_leaves_room_for_seals_and_the_readers_mark() {
+    for seed in 0..400 {
+        let mut state = seed;
+        let at = Occupancy { dirty_bytes_max: 1 << 20, ..empty_at(Lsn(0)) };
+        let mut ring = Ring { geometry: geometry(), at, sealed: Lsn(0), marks: 0 };
+        for _ in 0..500 {
+            ring.act(&mut state);
+        }
     }
-    assert!(at.tail.is_aligned(BLOCK_BYTES));
-    at.durable = at.tail;
-    *sealed = true;
 }
 
 fn check_place(geometry: &Geometry, at: &Occupancy, place: Place) {

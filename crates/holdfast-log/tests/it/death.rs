@@ -81,6 +81,29 @@ fn a_log_opens_again_and_again_without_growing_out_of_its_ring() {
     ring = reattached(ring);
     let (log, _) = open_shared(&files, &ring).expect("a full ring opens, too");
     model.check(&log, true).expect("all of it");
+    model.apply(&log).expect("the reader can always mark");
+    model.put(&log, 5000).expect("and then there is room");
+}
+
+#[test]
+fn a_mark_counts_even_if_its_process_died_before_the_release() {
+    let (files, mut ring, log) = new_log(3);
+    let mut model = Model::default();
+    while model.put(&log, 5000).is_ok() {
+        log.commit(log.marks().tail).expect("the disk is sound");
+    }
+    let mut log = Some(log);
+    for _ in 0..50 {
+        let dying = log.take().expect("it is put back below");
+        let durable = dying.marks().durable;
+        dying.mark(durable).expect("the reader can always mark");
+        dying.drain().expect("the disk is sound");
+        drop(dying);
+        ring = reattached(ring);
+        let (next, recovery) = open_shared(&files, &ring).expect("the ring is whole");
+        assert_eq!(recovery.released, durable);
+        log = Some(next);
+    }
 }
 
 #[test]

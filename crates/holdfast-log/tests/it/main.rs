@@ -8,6 +8,7 @@ mod damage;
 mod death;
 mod faults;
 mod power;
+mod real;
 mod refusals;
 mod support;
 mod threads;

@@ -2,8 +2,9 @@
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::ScopedJoinHandle;
 
-use holdfast_io::fake::Mood;
+use holdfast_io::fake::{EIO, Effect, Fault, Mood, Operation};
 use holdfast_log::{AppendError, Kind, Log, Lsn, words};
 
 use crate::support::{contents, new_log, open_with, region};
@@ -26,10 +27,7 @@ fn what_eight_threads_commit_survives_a_power_cut_and_costs_fewer_syncs() {
                 })
             })
             .collect();
-        for writer in writers {
-            writer.join().expect("no panic");
-        }
-        over.store(true, Ordering::Relaxed);
+        join_all(writers, &over);
         reader.join().expect("no panic")
     });
     let released = log.marks().released;
@@ -70,6 +68,13 @@ fn write(log: &Log, thread: u64, committed: &Mutex<Vec<Vec<u8>>>) {
     }
 }
 
+/// Ends the reader before anything is said about the writers, so that a failure does not hang.
+fn join_all(writers: Vec<ScopedJoinHandle<'_, ()>>, over: &AtomicBool) {
+    let outcomes: Vec<_> = writers.into_iter().map(ScopedJoinHandle::join).collect();
+    over.store(true, Ordering::Relaxed);
+    outcomes.into_iter().for_each(|outcome| outcome.expect("no panic"));
+}
+
 fn append(log: &Log, payload: &[u8]) -> Lsn {
     loop {
         match log.append(1, &[payload]) {
@@ -86,4 +91,44 @@ fn data_between(log: &Log, from: Lsn, to: Lsn) -> Vec<Vec<u8>> {
     let frames = log.frames(from, to);
     let data = frames.iter().filter(|frame| frame.header.kind == Kind::Data);
     data.map(|frame| frame.payload.to_vec()).collect()
+}
+
+fn fill(log: &Log, thread: u64) {
+    for turn in 0..EACH {
+        append(log, &vec![thread as u8; 1000 + 31 * turn as usize]);
+    }
+}
+
+#[test]
+fn writers_that_wait_for_room_all_finish() {
+    let (_files, _region, log) = new_log(2);
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| read_until(&log, &over));
+        let writers: Vec<_> = (0..THREADS)
+            .map(|thread| {
+                let log = &log;
+                scope.spawn(move || fill(log, thread))
+            })
+            .collect();
+        join_all(writers, &over);
+    });
+}
+
+#[test]
+fn a_writer_that_waits_for_the_reader_learns_of_a_poisoned_log() {
+    let (files, _region, log) = new_log(3);
+    while log.append(1, &[&[1; 5000]]).is_ok() {
+        log.commit(log.marks().tail).expect("the disk is sound");
+    }
+    std::thread::scope(|scope| {
+        let waiter = scope.spawn(|| log.wait_for_room(5000));
+        log.mark(log.marks().released).expect("marks have room in a full ring");
+        let effect = Effect::Errno(EIO);
+        files.fail(Fault { operation: Operation::SyncData, skip: 0, effect });
+        let _poisoned = log.drain();
+        let told = waiter.join().expect("no panic");
+        assert!(matches!(told, Err(AppendError::Poisoned(_))), "{told:?}");
+    });
+    assert_eq!(files.faults_fired(), 1);
 }
