@@ -107,7 +107,7 @@ impl std::fmt::Display for CleanError {
             CleanError::Home { act, path, error } => {
                 write!(out, "{act:?} of {} in the home failed: {error}", path.display())
             }
-            CleanError::Log(error) => write!(out, "the log failed: {error:?}"),
+            CleanError::Log(error) => write!(out, "the log failed: {error}"),
             CleanError::Record(lsn, fault) => {
                 write!(out, "the frame at LSN {lsn} holds no known record: {fault:?}")
             }
@@ -136,12 +136,14 @@ impl Cleaner {
             return Ok(Cleaned::default());
         }
         let (window, upto) = self.window(volume, durable)?;
+        if window.records == 0 {
+            // Nothing but marks and padding, which the next window passes over too.
+            return Ok(Cleaned::default());
+        }
         let bytes = Applier::new(volume).run(&window)?;
         words::set(&volume.region, words::HOME_ERRNO, 0);
         let released_bytes = upto.since(self.applied);
-        if window.records > 0 {
-            note_applied(volume, upto)?;
-        }
+        note_applied(volume, upto)?;
         settle(volume, &window, upto);
         volume.log.release(upto);
         self.applied = upto;

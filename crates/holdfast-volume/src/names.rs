@@ -290,6 +290,9 @@ impl Names {
             read_node(home, id, &path).ok().map(|node| (node, place.clone()))
         });
         let (node, place) = found.ok_or(Errno::STALE)?;
+        if place.parent == ORPHANS {
+            node.body_mut().attributes.links = 0;
+        }
         node.inherit();
         let kind = node.body().attributes.kind;
         Ok(self.adopt(Arc::new(node), kind, places, Some(place)))

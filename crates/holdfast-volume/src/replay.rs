@@ -14,7 +14,7 @@ use holdfast_log::{Kind as FrameKind, Log, Lsn};
 
 use crate::clean;
 use crate::extents::{Piece, Source};
-use crate::names::{Names, Place, read_node};
+use crate::names::{Names, ORPHANS, Place, read_node};
 use crate::node::Node;
 use crate::record::{Op, Record};
 use crate::rename::made;
@@ -60,7 +60,7 @@ pub(crate) fn replay(volume: &DirectoryVolume) -> Result<u64, VolumeError> {
     })?;
     let mut names = volume.names_mut();
     names.mention(mentioned);
-    let mut replay = Replay { home: &*volume.home, names: &mut names };
+    let mut replay = Replay { home: &*volume.home, names: &mut names, touched: HashMap::new() };
     let mut records = 0;
     for_each(&volume.log, |lsn, record, data| {
         records += 1;
@@ -73,6 +73,9 @@ pub(crate) fn replay(volume: &DirectoryVolume) -> Result<u64, VolumeError> {
 struct Replay<'a> {
     home: &'a dyn Files,
     names: &'a mut Names,
+    /// Names that records so far changed, and whether they left one there. What the home has
+    /// under such a name says nothing about later records.
+    touched: HashMap<Place, bool>,
 }
 
 impl Replay<'_> {
@@ -97,7 +100,7 @@ impl Replay<'_> {
                 return Ok(Place { parent: directory, name: part.into() });
             }
             directory = match orphans {
-                true => crate::names::ORPHANS,
+                true => ORPHANS,
                 false => self.directory_in(directory, part)?,
             };
         }
@@ -112,9 +115,28 @@ impl Replay<'_> {
         Ok(id)
     }
 
+    /// True if the home has the name, and no record so far is about it.
     fn home_has(&self, place: &Place) -> bool {
         let path = self.names.home_path_of(place);
+        let path = path.filter(|_| !self.touched.contains_key(place));
         path.is_some_and(|path| self.home.metadata(&path).is_ok())
+    }
+
+    /// True if the name is among those that the node's link count counts.
+    fn is_counted(&self, node: &Node, place: &Place) -> bool {
+        let from_log = node.body().home_valid_bytes == 0;
+        let at_home = || !from_log && self.home_has(place);
+        self.touched.get(place).copied().unwrap_or_else(at_home)
+    }
+
+    /// The name goes from its node.
+    fn leave(&mut self, node: &Node, place: &Place) {
+        if self.is_counted(node, place) {
+            let mut body = node.body_mut();
+            body.attributes.links = body.attributes.links.saturating_sub(1);
+        }
+        self.names.unbind(place.parent, &place.name);
+        self.touched.insert(place.clone(), false);
     }
 
     /// The node that the log means by a number and a place.
@@ -130,6 +152,9 @@ impl Replay<'_> {
             // Made and removed again in one window: what is said of it no longer matters.
             None => Node::from_log(nothing(id, kind), Vec::new()),
         };
+        if home.as_ref().is_some_and(|home| home.parent == ORPHANS) {
+            node.body_mut().attributes.links = 0;
+        }
         if known.is_some() {
             node.inherit();
         }
@@ -146,6 +171,7 @@ impl Replay<'_> {
         let Op::Make { kind, target, .. } = record.op else { return Err(Errno::INVAL) };
         let place = self.place(record.path)?;
         let home = self.home_has(&place).then(|| place.clone());
+        self.touched.insert(place.clone(), true);
         let node = Node::from_log(attributes, target.to_vec());
         {
             let mut body = node.body_mut();
@@ -168,7 +194,7 @@ impl Replay<'_> {
         let from = self.place(record.path)?;
         let node = self.node(record.node, Kind::File, &from)?;
         let to = self.place(to)?;
-        let counted = self.home_has(&to) && node.body().home_valid_bytes > 0;
+        let counted = self.is_counted(&node, &to);
         let kind = node.body().attributes.kind;
         {
             let mut body = node.body_mut();
@@ -176,6 +202,7 @@ impl Replay<'_> {
             body.last = lsn;
         }
         self.names.bind(to.parent, &to.name, kind, record.node);
+        self.touched.insert(to, true);
         Ok(())
     }
 
@@ -186,11 +213,7 @@ impl Replay<'_> {
             place => place?,
         };
         let node = self.node(record.node, Kind::File, &place)?;
-        if self.home_has(&place) {
-            let mut body = node.body_mut();
-            body.attributes.links = body.attributes.links.saturating_sub(1);
-        }
-        self.names.unbind(place.parent, &place.name);
+        self.leave(&node, &place);
         Ok(())
     }
 
@@ -201,14 +224,27 @@ impl Replay<'_> {
             // The home has done this step: the name it left never reaches memory.
             self.node(record.node, Kind::File, &to)?;
             self.names.unbind(from.parent, &from.name);
+            self.touched.insert(from, false);
+            self.touched.insert(to, true);
             return Ok(());
         }
         let node = self.node(record.node, Kind::File, &from)?;
         let kind = node.body().attributes.kind;
-        self.names.unbind(to.parent, &to.name);
+        if let Some(child) = self.names.child(to.parent, &to.name).cloned()
+            && child.node != record.node
+        {
+            let replaced = self.node(child.node, child.kind, &to)?;
+            self.leave(&replaced, &to);
+        }
         self.names.unbind(from.parent, &from.name);
         self.names.bind(to.parent, &to.name, kind, record.node);
-        node.body_mut().last = lsn;
+        self.touched.insert(from, false);
+        self.touched.insert(to.clone(), true);
+        let mut body = node.body_mut();
+        if to.parent == ORPHANS {
+            body.attributes.links = 0;
+        }
+        body.last = lsn;
         Ok(())
     }
 

@@ -73,7 +73,7 @@ pub enum VolumeError {
 impl std::fmt::Display for VolumeError {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            VolumeError::Log(error) => write!(out, "the log cannot be opened: {error:?}"),
+            VolumeError::Log(error) => write!(out, "the log cannot be opened: {error}"),
             VolumeError::Clean(error) => write!(out, "what the log has cannot be applied: {error}"),
             VolumeError::Home(errno) => {
                 write!(out, "the home cannot be read: {}", io::Error::from_raw_os_error(errno.0))
@@ -161,6 +161,8 @@ impl DirectoryVolume {
             let roster = volume.names_mut().roster();
             roster::rewrite(&volume.region, roster).map_err(VolumeError::Home)?;
         } else {
+            let tail = volume.log.marks().tail;
+            volume.log.commit(tail).map_err(CleanError::Log)?;
             attached.bytes_applied = volume.apply_all()?;
             roster::rewrite(&volume.region, Vec::new()).map_err(VolumeError::Home)?;
         }

@@ -137,9 +137,13 @@ fn a_full_home_refuses_growth_at_once_and_recovers_when_space_returns() {
     let world = World::new(1);
     let (volume, _) = world.open().expect("a new volume");
     let node = file(&volume, "f");
-    world.files.set_capacity_bytes(Some(6 << 20));
-    let results: Vec<_> =
-        (0..800).map(|step| volume.write(node, &[1; 4096], step * 4096, false)).collect();
+    world.files.set_capacity_bytes(Some(5 << 20));
+    let results: Vec<_> = (0..200)
+        .map(|step| {
+            world.clock.advance_ns(1_000_000_000);
+            volume.write(node, &[1; 4096], step * 4096, false)
+        })
+        .collect();
     assert!(results.contains(&Err(Errno::NOSPC)), "a full disk was never noticed");
     world.files.set_capacity_bytes(None);
     settle(&volume);

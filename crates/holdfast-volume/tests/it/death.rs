@@ -52,6 +52,6 @@ fn live(seed: u64) -> u64 {
 
 #[test]
 fn a_death_changes_nothing_that_was_acknowledged() {
-    let deaths: u64 = (0..150).map(live).sum();
+    let deaths: u64 = (0..400).map(live).sum();
     assert!(deaths > 100, "only {deaths} deaths had anything to lose");
 }

@@ -1,6 +1,7 @@
 //! What a file tree is, without log, home or crash; and a random life for it.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::Path;
 
 use holdfast_io::fake::Random;
@@ -8,18 +9,34 @@ use holdfast_io::{Files, Kind, OpenHow};
 use holdfast_volume::{Allocate, Errno, NewNode, NodeId, ROOT, RenameHow, SetAttributes, Tree};
 
 /// What stands under a path.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Item {
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) enum Item {
     File { mode: u32, bytes: Vec<u8> },
     Directory { mode: u32 },
     Symlink { target: Vec<u8> },
 }
 
+/// Files are told as runs of equal bytes: `100x0 20x3`.
+impl fmt::Debug for Item {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Item::File { mode, bytes } => {
+                write!(out, "File {mode:o}")?;
+                bytes
+                    .chunk_by(|one, next| one == next)
+                    .try_for_each(|run| write!(out, " {}x{}", run.len(), run[0]))
+            }
+            Item::Directory { mode } => write!(out, "Directory {mode:o}"),
+            Item::Symlink { target } => write!(out, "Symlink {target:?}"),
+        }
+    }
+}
+
 /// A whole tree, by path.
-pub type Image = BTreeMap<String, Item>;
+pub(crate) type Image = BTreeMap<String, Item>;
 
 /// Reads a whole tree through a file system.
-pub fn image_of(files: &dyn Files) -> Image {
+pub(crate) fn image_of(files: &dyn Files) -> Image {
     let mut image = Image::new();
     let mut directories = vec![String::new()];
     while let Some(directory) = directories.pop() {
@@ -54,7 +71,7 @@ fn item_of(files: &dyn Files, path: &str) -> Item {
 }
 
 /// Reads a whole tree through a volume.
-pub fn image_through(tree: &dyn Tree) -> Image {
+pub(crate) fn image_through(tree: &dyn Tree) -> Image {
     let mut image = Image::new();
     let mut directories = vec![(ROOT, String::new())];
     while let Some((node, directory)) = directories.pop() {
@@ -77,7 +94,9 @@ pub fn image_through(tree: &dyn Tree) -> Image {
                 }
                 _ => {
                     let mut bytes = vec![0; usize::try_from(found.size_bytes).expect("small")];
-                    let got = tree.read(found.node, &mut bytes, 0).expect("a readable file");
+                    let got = tree
+                        .read(found.node, &mut bytes, 0)
+                        .unwrap_or_else(|errno| panic!("{path} cannot be read: {errno:?}"));
                     assert_eq!(got, bytes.len(), "{path} is shorter than it says");
                     Item::File { mode: found.mode, bytes }
                 }
@@ -90,7 +109,7 @@ pub fn image_through(tree: &dyn Tree) -> Image {
 
 /// One change, by path, as a program would ask for it.
 #[derive(Clone, Debug)]
-pub enum Doing {
+pub(crate) enum Doing {
     Make { path: String, kind: Kind },
     Write { path: String, offset: u64, byte: u8, bytes: usize },
     SetSize { path: String, bytes: u64 },
@@ -112,7 +131,7 @@ fn any_path(random: &mut Random) -> String {
 }
 
 /// A change drawn at random; many make no sense in the state of the moment and are refused.
-pub fn any_doing(random: &mut Random) -> Doing {
+pub(crate) fn any_doing(random: &mut Random) -> Doing {
     let path = any_path(random);
     let directory = DIRECTORIES[1 + random.below(2) as usize].to_string();
     match random.below(20) {
@@ -137,20 +156,20 @@ pub fn any_doing(random: &mut Random) -> Doing {
 }
 
 /// Walks to a node.
-pub fn walk(tree: &dyn Tree, path: &str) -> Result<NodeId, Errno> {
+pub(crate) fn walk(tree: &dyn Tree, path: &str) -> Result<NodeId, Errno> {
     path.split('/')
         .filter(|part| !part.is_empty())
         .try_fold(ROOT, |node, part| tree.lookup(node, part.as_bytes()).map(|found| found.node))
 }
 
 /// The directory and the last name of a path.
-pub fn split<'a>(tree: &dyn Tree, path: &'a str) -> Result<(NodeId, &'a [u8]), Errno> {
+pub(crate) fn split<'a>(tree: &dyn Tree, path: &'a str) -> Result<(NodeId, &'a [u8]), Errno> {
     let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
     Ok((walk(tree, directory)?, name.as_bytes()))
 }
 
 /// Does it.
-pub fn apply(tree: &dyn Tree, doing: &Doing) -> Result<(), Errno> {
+pub(crate) fn apply(tree: &dyn Tree, doing: &Doing) -> Result<(), Errno> {
     match doing {
         Doing::Make { path, kind } => {
             let (parent, name) = split(tree, path)?;

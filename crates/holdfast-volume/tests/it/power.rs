@@ -94,7 +94,7 @@ fn check_all_cuts(seeds: std::ops::Range<u64>, stride: u64) -> u64 {
 
 #[test]
 fn a_power_cut_at_any_io_leaves_a_prefix_of_what_was_acknowledged() {
-    let images = check_all_cuts(0..24, 3);
+    let images = check_all_cuts(0..60, 3);
     println!("{images} crash images");
     assert!(images > 1000, "only {images} crash images");
 }

@@ -10,22 +10,23 @@ use holdfast_log::{Log, LogConfig};
 use holdfast_memory::{Medium, Region, RegionSpec};
 use holdfast_volume::{Attached, Class, DirectoryVolume, VolumeConfig, VolumeError};
 
-pub const IDENTITY: [u8; 16] = [7; 16];
+pub(crate) const IDENTITY: [u8; 16] = [7; 16];
 const RING_BYTES: u64 = 1 << 20;
 
 /// One directory of a larger file system, as a root of its own.
-pub struct Below {
+pub(crate) struct Below {
     files: FakeFiles,
     root: &'static str,
 }
 
 impl Below {
-    pub fn new(files: &FakeFiles, root: &'static str) -> Arc<Below> {
+    pub(crate) fn new(files: &FakeFiles, root: &'static str) -> Arc<Below> {
         Arc::new(Below { files: files.clone(), root })
     }
 
     fn at(&self, path: &Path) -> PathBuf {
-        Path::new(self.root).join(path)
+        let root = Path::new(self.root);
+        if path.as_os_str().is_empty() { root.to_path_buf() } else { root.join(path) }
     }
 }
 
@@ -78,45 +79,47 @@ impl Files for Below {
 }
 
 /// The machine.
-pub struct World {
-    pub files: FakeFiles,
-    pub region: Arc<Region>,
+pub(crate) struct World {
+    pub(crate) files: FakeFiles,
+    pub(crate) region: Arc<Region>,
+    pub(crate) clock: FakeClock,
 }
 
-pub fn new_region() -> Arc<Region> {
+pub(crate) fn new_region() -> Arc<Region> {
     let spec = RegionSpec { ring_bytes: RING_BYTES, roster_bytes: 1 << 18, identity: IDENTITY };
     Arc::new(Region::create(&Medium::Private, &spec).expect("a private region"))
 }
 
-pub fn config() -> VolumeConfig {
+pub(crate) fn config() -> VolumeConfig {
     let log = LogConfig { segment_bytes: 1 << 16, segments: 4, dirty_bytes_max: RING_BYTES };
     VolumeConfig { class: Class::Memory, log }
 }
 
 impl World {
     /// A machine with an empty home and a new log.
-    pub fn new(seed: u64) -> World {
+    pub(crate) fn new(seed: u64) -> World {
         let files = FakeFiles::new(seed);
         for directory in ["home", "log"] {
             files.make_dir(Path::new(directory), 0o755).expect("a new disk");
         }
         files.sync_dir(Path::new("")).expect("a new disk");
         Log::create(&*Below::new(&files, "log"), IDENTITY, &config().log).expect("a new log");
-        World { files, region: new_region() }
+        World { files, region: new_region(), clock: FakeClock::default() }
     }
 
-    pub fn home(&self) -> Arc<Below> {
+    pub(crate) fn home(&self) -> Arc<Below> {
         Below::new(&self.files, "home")
     }
 
-    pub fn open(&self) -> Result<(DirectoryVolume, Attached), VolumeError> {
+    pub(crate) fn open(&self) -> Result<(DirectoryVolume, Attached), VolumeError> {
         let log = Below::new(&self.files, "log");
-        let clock = Arc::new(FakeClock::default());
+        let clock = Arc::new(self.clock.clone());
         DirectoryVolume::open(self.home(), log, self.region.clone(), clock, config())
     }
 
     /// The machine after a power cut: what the disk kept, and an empty region.
-    pub fn after_power_cut(&self, seed: u64) -> World {
-        World { files: self.files.after_power_cut(seed), region: new_region() }
+    pub(crate) fn after_power_cut(&self, seed: u64) -> World {
+        let files = self.files.after_power_cut(seed);
+        World { files, region: new_region(), clock: self.clock.clone() }
     }
 }
