@@ -1,0 +1,134 @@
+//! One canary per rule: a sample that must be refused, beside one that must not.
+//!
+//! Promise: a rule that stops refusing fails here.
+//! Never: reads the repository.
+
+use super::*;
+use crate::source::File;
+
+const HEAD: &str = "//! A sample.\n//!\n//! Promise: none.\n//! Never: ships.\n";
+
+fn tree(files: &[(&str, &str)]) -> Tree {
+    let files = files.iter().map(|(path, text)| File::new(*path, *text)).collect();
+    Tree { root: PathBuf::from("/nonexistent"), files }
+}
+
+/// What the rule says about one source file with a proper head.
+fn says(rule: Rule, body: &str) -> String {
+    says_of(rule, "crates/holdfast-log/src/log.rs", &format!("{HEAD}{body}"))
+}
+
+fn says_of(rule: Rule, path: &str, text: &str) -> String {
+    let faults = rule(&tree(&[(path, text)]));
+    faults.iter().map(|fault| format!("{fault}\n")).collect()
+}
+
+#[test]
+fn clean_code_breaks_no_rule() {
+    let body = "fn f() -> u32 {\n    // todo! and unsafe { are only words here\n    1\n}\n";
+    for rule in [text::check, length::check, words::check, edges::check] {
+        assert_eq!(says(rule, body), "");
+    }
+}
+
+#[test]
+fn a_wide_line_a_trailing_space_and_a_foreign_letter_are_refused() {
+    assert!(says(text::check, &format!("// {}\n", "x".repeat(98))).contains("101 columns"));
+    assert!(says(text::check, "fn f() {} \n").contains("trailing space"));
+    assert!(says(text::check, "// caf\u{e9}\n").contains("not ASCII"));
+}
+
+#[test]
+fn a_file_without_contract_or_of_too_many_lines_is_refused() {
+    let path = "crates/holdfast-log/src/log.rs";
+    assert!(says_of(text::check, path, "fn f() {}\n").contains("no contract"));
+    assert!(says_of(text::check, path, "//! Job.\n").contains("Promise"));
+    assert!(says_of(text::check, path, "//! Job.\n//! Promise: x.\n").contains("Never"));
+    assert!(says(text::check, &"\n".repeat(850)).contains("854 lines"));
+}
+
+#[test]
+fn a_function_of_71_lines_is_refused_and_one_of_70_is_not() {
+    let function = |lines: usize| format!("fn f() {{{}}}\n", "\n".repeat(lines - 1));
+    assert!(says(length::check, &function(71)).contains("71 lines in one function"));
+    assert_eq!(says(length::check, &function(70)), "");
+}
+
+#[test]
+fn a_core_of_1601_lines_is_refused() {
+    let text = "\n".repeat(1_601);
+    assert!(says_of(length::check, "crates/holdfast-core/src/lib.rs", &text).contains("1601"));
+    assert_eq!(says_of(length::check, "crates/holdfast-core/src/lib/tests.rs", &text), "");
+}
+
+#[test]
+fn each_forbidden_word_is_refused_outside_tests() {
+    let body = "fn f() {\n    println!();\n    todo!();\n    g().unwrap();\n    dbg!(1);\n}\n";
+    let said = says(words::check, body);
+    for word in ["println!", "todo!", ".unwrap()", "dbg!"] {
+        assert!(said.contains(word), "{word} is missing in {said}");
+    }
+    assert_eq!(says_of(words::check, "crates/holdfast-log/tests/it/main.rs", body), "");
+}
+
+#[test]
+fn unsafe_is_refused_outside_raw_and_without_safety() {
+    let bare = "fn f() {\n    unsafe { g() }\n}\n";
+    let said = says(words::check, bare);
+    assert!(said.contains("`raw.rs` only") && said.contains("SAFETY"), "{said}");
+    let argued = "fn f() {\n    // SAFETY: g has no precondition.\n    unsafe { g() }\n}\n";
+    assert_eq!(says_of(words::check, "crates/holdfast-memory/src/raw.rs", argued), "");
+}
+
+#[test]
+fn a_todo_without_a_number_is_refused() {
+    assert!(says(words::check, "// TODO later\n").contains("issue number"));
+    assert_eq!(says(words::check, "// TODO #7: later\n"), "");
+}
+
+#[test]
+fn an_order_without_edge_and_an_edge_with_one_end_are_refused() {
+    let store = "fn f() {\n    x.store(1, Ordering::Release);\n}\n";
+    assert!(says(edges::check, store).contains("without `// EDGE"));
+    let one = format!("// EDGE filled: whole before it is seen.\n{store}");
+    assert!(says(edges::check, &one).contains("one end"));
+    assert_eq!(says(edges::check, &format!("{one}{one}")), "");
+}
+
+#[test]
+fn arrows_must_equal_the_picture() {
+    let manifest = "[dependencies]\nholdfast-core.workspace = true\n[dev-dependencies]\n\
+                    holdfast-io = \"1\"\n";
+    let said = |picture: &str| {
+        let faults = workspace::check(&tree(&[
+            ("ARCHITECTURE.md", picture),
+            ("crates/holdfast-core/Cargo.toml", "[dependencies]\n"),
+            ("crates/holdfast-log/Cargo.toml", manifest),
+        ]));
+        faults.iter().map(ToString::to_string).collect::<String>()
+    };
+    assert_eq!(said("```arrows\ncore\nlog -> core\n```\n"), "");
+    assert!(said("```arrows\ncore\nlog\n```\n").contains("log -> core is not drawn"));
+    assert!(said("```arrows\ncore\nlog -> core, io\n```\n").contains("does not exist"));
+    assert!(said("```arrows\nlog -> core\n```\n").contains("core is missing"));
+    assert!(said("no picture").contains("draw the crates"));
+}
+
+#[test]
+fn a_dependency_of_the_core_is_refused() {
+    let files = [("crates/holdfast-core/Cargo.toml", "[dependencies]\nserde = \"1\"\n")];
+    let faults = workspace::check(&tree(&files));
+    assert!(faults.iter().any(|fault| fault.fix.contains("core depends on serde")));
+}
+
+#[test]
+fn a_dead_link_and_an_unlinked_decision_are_refused() {
+    let note = ("docs/decisions/0001-one.md", "# One\n");
+    let said = |text: &str| {
+        let faults = links::check(&tree(&[("docs/index.md", text), note]));
+        faults.iter().map(ToString::to_string).collect::<String>()
+    };
+    assert_eq!(said("[one](decisions/0001-one.md)"), "");
+    assert!(said("[two](decisions/0002-two.md)").contains("does not exist"));
+    assert!(said("nothing").contains("no document links"));
+}

@@ -1,0 +1,106 @@
+//! Rules about crates: the arrows between them are the ones that ARCHITECTURE.md draws.
+//!
+//! Promise: an arrow that is not drawn and a drawn arrow that does not exist are both faults.
+//! Never: counts dev-dependencies; a test may use what it likes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Fault;
+use crate::source::{Tree, ends};
+
+const PICTURE: &str = "ARCHITECTURE.md";
+const FENCE: &str = "```arrows";
+const PREFIX: &str = "holdfast-";
+
+/// The crate that may depend on nothing at all.
+const ALONE: &str = "core";
+
+/// Targets by source.
+type Arrows = BTreeMap<String, BTreeSet<String>>;
+
+pub(super) fn check(tree: &Tree) -> Vec<Fault> {
+    let real = real(tree);
+    let mut faults = core_dependencies(tree);
+    match tree.get(PICTURE).and_then(|file| drawn(&file.text)) {
+        Some(drawn) => faults.extend(compare(&real, &drawn)),
+        None => faults.push(Fault::new(PICTURE, 1, format!("no {FENCE} block; draw the crates"))),
+    }
+    faults
+}
+
+fn compare(real: &Arrows, drawn: &Arrows) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    for from in real.keys().chain(drawn.keys().filter(|name| !real.contains_key(*name))) {
+        let none = BTreeSet::new();
+        let (is, should) = (real.get(from).unwrap_or(&none), drawn.get(from).unwrap_or(&none));
+        for to in is.symmetric_difference(should) {
+            let fix = if is.contains(to) {
+                format!(
+                    "{from} -> {to} is not drawn; remove the dependency, or decide it and draw it"
+                )
+            } else {
+                format!("{from} -> {to} is drawn but does not exist; remove it from the picture")
+            };
+            faults.push(Fault::new(PICTURE, 1, fix));
+        }
+    }
+    let missing = real.keys().filter(|name| !drawn.contains_key(*name));
+    let fix = |name: &String| format!("crate {name} is missing from the picture; draw it");
+    faults.extend(missing.map(|name| Fault::new(PICTURE, 1, fix(name))));
+    faults
+}
+
+/// The arrows of the picture: lines such as `log -> core, io`, or a name alone.
+fn drawn(text: &str) -> Option<Arrows> {
+    let (_, rest) = text.split_once(FENCE)?;
+    let (block, _) = rest.split_once("```")?;
+    let lines = block.lines().map(str::trim).filter(|line| !line.is_empty());
+    let arrow = |line: &str| {
+        let (from, to) = line.split_once("->").unwrap_or((line, ""));
+        let to = to.split(',').map(str::trim).filter(|name| !name.is_empty());
+        (from.trim().to_owned(), to.map(str::to_owned).collect())
+    };
+    Some(lines.map(arrow).collect())
+}
+
+/// The arrows of the manifests.
+fn real(tree: &Tree) -> Arrows {
+    let mut arrows = Arrows::new();
+    for (name, text) in manifests(tree) {
+        let targets = dependencies(text).into_iter().filter_map(|of| of.strip_prefix(PREFIX));
+        arrows.insert(name.to_owned(), targets.map(str::to_owned).collect());
+    }
+    arrows
+}
+
+/// Short name and text of each crate's manifest.
+fn manifests(tree: &Tree) -> impl Iterator<Item = (&str, &str)> {
+    tree.files.iter().filter_map(|file| {
+        let is_manifest = ends(&file.path, "toml") && file.path.ends_with("Cargo.toml");
+        let name = file.crate_name().filter(|_| is_manifest)?;
+        Some((name.strip_prefix(PREFIX).unwrap_or(name), file.text.as_str()))
+    })
+}
+
+/// Names below `[dependencies]` and `[target.*.dependencies]`.
+fn dependencies(manifest: &str) -> Vec<&str> {
+    let (mut names, mut inside) = (Vec::new(), false);
+    for line in manifest.lines().map(str::trim) {
+        if line.starts_with('[') {
+            inside = line.ends_with("dependencies]") && !line.contains("dev-dependencies");
+        } else if inside && !line.starts_with('#') {
+            let name = line.split(['.', '=', ' ']).next().unwrap_or_default();
+            names.extend((!name.is_empty()).then_some(name));
+        }
+    }
+    names
+}
+
+fn core_dependencies(tree: &Tree) -> Vec<Fault> {
+    let core = manifests(tree).filter(|(name, _)| *name == ALONE);
+    let fault = |of: &str| {
+        let fix = format!("core depends on {of}; the core depends on nothing");
+        Fault::new(format!("crates/{PREFIX}{ALONE}/Cargo.toml"), 1, fix)
+    };
+    core.flat_map(|(_, text)| dependencies(text)).map(fault).collect()
+}
