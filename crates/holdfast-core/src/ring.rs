@@ -20,6 +20,7 @@ pub const RESERVE_BYTES: u64 = 6 * BLOCK_BYTES;
 /// What a mark of the reader may take with its seal: the rest of a block, and a block.
 const READER_BYTES: u64 = 2 * BLOCK_BYTES;
 
+const _: () = assert!(SPAN_BYTES_MIN >= BLOCK_BYTES + READER_BYTES); // half a ring is enough
 // Two spans hold a largest frame, the pad in front of it (less than the frame), what aligning both
 // costs, and the reserve.
 const _: () = assert!(SPAN_BYTES_MIN > RESERVE_BYTES + 4 * HEADER_BYTES);
@@ -156,13 +157,13 @@ impl Geometry {
         self.place_in_reserve(at, BLOCK_BYTES)
     }
 
-    /// Where a mark goes that is made for its watermark: leaves room for its seal, and for a mark of
-    /// the reader with its seal.
+    /// Where a mark goes that is made for its watermark: only while half of the ring is free, so
+    /// that a log that is opened over and over, or idles, never fills a ring with marks alone.
     ///
     /// # Errors
     /// [`Refusal::Full`]: the log does without.
     pub const fn place_watermark(&self, at: &Occupancy) -> Result<Place, Refusal> {
-        self.place_in_reserve(at, BLOCK_BYTES + READER_BYTES)
+        self.place_in_reserve(at, self.ring_bytes / 2)
     }
 
     /// Where the pad ends that seals the tail to a block, so that a drain can end there; `None` if a

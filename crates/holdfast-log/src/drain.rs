@@ -60,6 +60,8 @@ impl Drop for Lead<'_> {
 }
 
 impl Log {
+    /// See [`Log::commit`]. A waiter whose frames were covered by another's drain leaves; the
+    /// others take the lead in turn, so each hears of a failure itself.
     pub(crate) fn commit_to(&self, upto: Lsn) -> Result<(), CommitError> {
         assert!(upto <= self.marks().tail, "only published bytes can be committed");
         loop {
@@ -70,11 +72,14 @@ impl Log {
         }
     }
 
+    /// See [`Log::drain`].
     pub(crate) fn drain_once(&self) -> Result<Drained, CommitError> {
         let lead = self.lead_unless(|| false)?.expect("nothing else ends the wait");
         self.step(lead)
     }
 
+    /// See [`Log::wait_for_room`]. It looks while it holds the lock that every notice is given
+    /// under, so no notice falls between the look and the sleep.
     pub(crate) fn wait_room(&self, payload_bytes: u64) -> Result<(), AppendError> {
         loop {
             let progress = self.progress();
@@ -98,6 +103,7 @@ impl Log {
         Arc::clone(kept)
     }
 
+    /// The word in the region is asked first: it costs a load, the error itself a lock.
     pub(crate) fn refuse_if_poisoned(&self) -> Result<(), AppendError> {
         if self.word(words::POISON).load(Ordering::Relaxed) == 0 {
             return Ok(());
@@ -106,10 +112,12 @@ impl Log {
         Err(AppendError::Poisoned(error.unwrap_or_else(|| Arc::new(io::ErrorKind::Other.into()))))
     }
 
+    /// What waiters share, locked.
     pub(crate) fn progress(&self) -> MutexGuard<'_, Progress> {
         self.progress.lock().expect("nothing panics with the progress")
     }
 
+    /// What a preparation has to know.
     pub(crate) fn needs(&self) -> Needs {
         let marks = self.marks();
         let generation = self.generation;
@@ -238,6 +246,7 @@ impl Log {
         }
     }
 
+    /// Counts a drain. The rate forgets by halves, so that it follows the device.
     fn count(&self, work: &mut Work, bytes: u64, started_ns: u64) {
         let elapsed_ns = self.clock.monotonic_ns().saturating_sub(started_ns);
         work.rate_bytes += bytes;

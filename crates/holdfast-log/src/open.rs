@@ -110,6 +110,7 @@ impl Opening<'_> {
             End::Torn { end } => (end, Verdict::Torn { at: end }),
             End::Corrupt { from, to } => return Err(OpenError::Corrupt { from, to }),
         };
+        // Marks only tell of durable frames, and what was durable ended with a seal.
         assert!(found.released <= found.sealed && found.sealed <= end);
         self.check_fits(found.released, end)?;
         self.make_end_durable(&table, &found, end)?;
@@ -129,7 +130,9 @@ impl Opening<'_> {
         Ok((log, recovery))
     }
 
-    /// The region survived: what is in the ring is the log.
+    /// The region survived: what is in the ring is the log, and all of it is looked at before any
+    /// of it is believed. Frames that only the ring has come first: if they are damaged, nothing
+    /// can be done here, and nothing is.
     fn open_ring(self, table: Table, last: u32) -> Result<(Log, Recovery), OpenError> {
         let below = table.catalogue.generations_below;
         if !(below.saturating_sub(GENERATION_STEP)..below).contains(&last) {
@@ -167,7 +170,8 @@ impl Opening<'_> {
     }
 
     /// The ring is damaged where the device has the bytes: drains the rest, which is whole, and
-    /// fills the ring anew.
+    /// fills the ring anew. A death on the way leaves either the damaged ring, to be healed again,
+    /// or one that says it is not the log.
     fn heal(self, table: Table, last: u32, at: Lsn) -> Result<(Log, Recovery), OpenError> {
         let (files, region) = (Arc::clone(&self.files), Arc::clone(&self.region));
         let (clock, config) = (Arc::clone(&self.clock), self.config);
@@ -211,6 +215,7 @@ impl Opening<'_> {
         true
     }
 
+    /// What has to go back into the ring came out of one as large, unless it was replaced.
     fn check_fits(&self, released: Lsn, end: Lsn) -> Result<(), OpenError> {
         let (ring_bytes, needed_bytes) = (self.geometry.ring_bytes(), end.since(released));
         if needed_bytes > ring_bytes {
@@ -239,7 +244,8 @@ impl Opening<'_> {
         Ok(())
     }
 
-    /// Starts a new step of generations, on the device, and returns its first.
+    /// Starts a new step of generations, on the device, and returns its first. It is above every
+    /// generation that any region left behind can have given out, even to frames that were lost.
     fn begin_step(&self, table: &mut Table, found: &Found) -> Result<u32, OpenError> {
         let generation = table.catalogue.generations_below.max(found.generation + 1);
         let mut catalogue = table.catalogue.clone();
@@ -254,7 +260,8 @@ impl Opening<'_> {
         Ok(generation)
     }
 
-    /// Puts the frames from `released` to `end` into the ring.
+    /// Puts the frames from `released` to `end` into the ring. Those behind the last seal count as
+    /// stable only: the block they end in will be written again, so they cannot count as durable.
     fn refill(&self, table: &Table, found: &Found, end: Lsn) -> Result<(), OpenError> {
         let mut reader = SpanReader::new(table, self.geometry);
         let mut guard = self.region.lock();
@@ -276,6 +283,7 @@ impl Opening<'_> {
         Ok(())
     }
 
+    /// The log over a ring that is whole.
     fn assemble(self, table: Table, generation: u32) -> Log {
         let durable = Lsn(self.region.marks().durable);
         let drain = Drain::new(self.geometry, durable);
@@ -309,7 +317,7 @@ impl Log {
 }
 
 /// Says in the region that the ring is the log, and in the log that a new generation begins.
-/// A ring too full for the mark, or a poisoned log, does without.
+/// A ring that is half full, or a poisoned log, does without the mark.
 fn begin_generation(log: &Log) -> Result<(), OpenError> {
     // EDGE ring-filled: the ring and its marks are whole before the generation can be seen.
     log.word(words::GENERATION).store(u64::from(log.generation), Ordering::Release);

@@ -26,6 +26,7 @@ struct Sort {
 }
 
 impl Log {
+    /// See [`Log::append`].
     pub(crate) fn append_data(
         &self,
         records: u16,
@@ -103,6 +104,7 @@ impl Log {
         }
     }
 
+    /// A refusal as the caller of an append sees it.
     pub(crate) fn refused(&self, refusal: Refusal, payload_bytes: u64) -> AppendError {
         if refusal == Refusal::TooLarge {
             let payload_bytes_max = self.geometry.payload_bytes_max();
