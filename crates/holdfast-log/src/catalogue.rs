@@ -1,18 +1,6 @@
-//! The catalogue: what belongs to the log. One small file, `catalogue`, little endian.
+//! The catalogue: what belongs to the log. One small file.
 //!
-//! | bytes | type | field |
-//! |-------|------|-------|
-//! | 0..4   | u32 | magic `0x43464648` ("HFFC") |
-//! | 4..8   | u32 | format version, 1 |
-//! | 8..12  | u32 | check: CRC-32C of bytes 12.. to the end |
-//! | 12..16 | u32 | number of segments |
-//! | 16..32 |     | identity of the log |
-//! | 32..40 | u64 | bytes of frames in a segment |
-//! | 40..48 | u64 | first: nothing below this position is needed; a frame starts here |
-//! | 48..56 | u64 | durable: a watermark, so that a lost end is noticed |
-//! | 56..60 | u32 | every generation ever used is below this |
-//! | 60..64 |     | zero |
-//! | then, each 16 bytes: | u32, u32, u64 | number in the file's name, zero, segment number |
+//! Byte table: FORMAT.md, "Catalogue".
 //!
 //! Promise: it is the old one or the new one, whole, whatever happens while it is replaced; a
 //! segment file that is missing is noticed because it is named here.
@@ -54,10 +42,15 @@ pub(crate) struct Entry {
 /// The contents of the catalogue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Catalogue {
+    /// Identity of the log.
     pub(crate) identity: [u8; 16],
+    /// Bytes of frames in one segment.
     pub(crate) segment_bytes: u64,
+    /// Nothing below is needed; a frame starts here.
     pub(crate) first: Lsn,
+    /// A watermark, so that a lost end of the log is noticed.
     pub(crate) durable: Lsn,
+    /// Every generation used so far is below.
     pub(crate) generations_below: u32,
     /// In ascending, gapless order of number.
     pub(crate) entries: Vec<Entry>,
@@ -93,7 +86,8 @@ impl Catalogue {
         files.sync_dir(Path::new(""))
     }
 
-    fn encode(&self) -> Vec<u8> {
+    /// The catalogue as bytes.
+    pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(HEAD_BYTES + self.entries.len() * ENTRY_BYTES);
         bytes.extend_from_slice(&MAGIC.to_le_bytes());
         bytes.extend_from_slice(&VERSION.to_le_bytes());

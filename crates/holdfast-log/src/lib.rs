@@ -29,3 +29,6 @@ pub use frames::{Frame, Frames, FramesIter};
 pub use holdfast_core::Lsn;
 pub use holdfast_core::frame::{FrameHeader, Kind};
 pub use log::{Appended, Drained, Health, Log, Marks, Recovery, Source, Verdict};
+
+#[cfg(test)]
+mod tests;

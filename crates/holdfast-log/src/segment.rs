@@ -1,16 +1,6 @@
 //! One segment file: a header block, then frames at their places.
 //!
-//! | bytes | type | field |
-//! |-------|------|-------|
-//! | 0..4   | u32 | magic `0x53464648` ("HFFS") |
-//! | 4..8   | u32 | format version, 1 |
-//! | 8..12  | u32 | check: CRC-32C of bytes 12..48 |
-//! | 12..16 | u32 | generation that prepared it |
-//! | 16..32 |     | identity of the log |
-//! | 32..40 | u64 | segment number: its first position divided by the segment's size |
-//! | 40..48 | u64 | bytes of frames |
-//! | 48..4096 |   | zero |
-//!
+//! Byte table: FORMAT.md, "Segment header".
 //! The frame at `lsn` lies at file offset `4096 + lsn mod segment bytes`.
 //!
 //! Promise: a segment is whole on the device (allocated, zeroed or recycled, headed, synced) before
@@ -158,7 +148,8 @@ fn path(file: u32) -> PathBuf {
     Path::new(&segment_name(file)).to_path_buf()
 }
 
-fn encode(header: &SegmentHeader) -> [u8; HEADER_BYTES] {
+/// A header as bytes.
+pub(crate) fn encode(header: &SegmentHeader) -> [u8; HEADER_BYTES] {
     let mut bytes = [0u8; HEADER_BYTES];
     bytes[0..4].copy_from_slice(&MAGIC.to_le_bytes());
     bytes[4..8].copy_from_slice(&VERSION.to_le_bytes());

@@ -1,0 +1,129 @@
+//! FORMAT.md and the code say the same.
+
+use holdfast_core::Lsn;
+use holdfast_core::frame::{FrameHeader, Kind, Sealer, encode};
+use holdfast_io::checksum::crc32c;
+
+use crate::catalogue::{Catalogue, Entry};
+use crate::segment::{self, SegmentHeader};
+
+const FORMAT: &str = include_str!("../FORMAT.md");
+
+/// The rows of a section's table: name, and the bytes it takes.
+fn rows(section: &str) -> Vec<(String, std::ops::Range<usize>)> {
+    let heading = format!("\n## {section}\n");
+    let (_, text) = FORMAT.split_once(&heading).expect("the section is there");
+    let text = text.split("\n## ").next().expect("there is text");
+    let cells = text.lines().filter(|line| line.starts_with("| ")).skip(1);
+    cells
+        .map(|line| {
+            let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+            let offset: usize = cells[1].parse().expect("an offset");
+            let size: usize = cells[2].parse().expect("a size");
+            (cells[3].trim_matches('`').to_owned(), offset..offset + size)
+        })
+        .collect()
+}
+
+/// The field is where the table says: only its bytes (and a check) follow a change of it.
+fn check_field(section: &str, name: &str, before: &[u8], after: &[u8]) {
+    let rows = rows(section);
+    let place = |wanted: &dyn Fn(&str) -> bool| {
+        rows.iter().find(|row| wanted(&row.0)).map(|row| row.1.clone())
+    };
+    let field = place(&|row| row == name).expect("the table has the field");
+    let check = place(&|row| row.ends_with("check") && row != "payload_check").expect("a check");
+    assert_ne!(before[field.clone()], after[field.clone()], "{section}: {name} is elsewhere");
+    for at in 0..before.len() {
+        if !field.contains(&at) && !check.contains(&at) {
+            assert_eq!(before[at], after[at], "{section}: {name} changes byte {at}");
+        }
+    }
+}
+
+/// The rows follow one another without a gap, to the end of the structure.
+fn check_gapless(section: &str, bytes: usize) {
+    let mut at = 0;
+    for (name, place) in rows(section) {
+        assert_eq!(place.start, at, "{section}: {name}");
+        at = place.end;
+    }
+    assert_eq!(at, bytes, "{section}");
+}
+
+#[test]
+fn the_table_of_a_frame_is_what_is_encoded() {
+    let sealer = Sealer::new(b"identity of logs", crc32c);
+    let base = FrameHeader {
+        lsn: Lsn(1 << 40),
+        durable: Lsn(0),
+        payload_bytes: 1,
+        payload_check: 1,
+        generation: 1,
+        kind: Kind::Data,
+        records: 1,
+        utc_ns: 1,
+    };
+    let changed = [
+        ("lsn", FrameHeader { lsn: Lsn(!7), ..base }),
+        ("durable", FrameHeader { durable: Lsn(!7 >> 24), ..base }),
+        ("payload_bytes", FrameHeader { payload_bytes: !1, ..base }),
+        ("payload_check", FrameHeader { payload_check: !1, ..base }),
+        ("generation", FrameHeader { generation: !1, ..base }),
+        ("kind", FrameHeader { kind: Kind::Mark, ..base }),
+        ("records", FrameHeader { records: !1, ..base }),
+        ("utc_ns", FrameHeader { utc_ns: !1, ..base }),
+    ];
+    check_gapless("Frame", 48);
+    let before = encode(&sealer, &base);
+    assert_eq!(&before[..4], b"HFF1");
+    for (name, header) in changed {
+        check_field("Frame", name, &before, &encode(&sealer, &header));
+    }
+}
+
+#[test]
+fn the_table_of_a_segment_header_is_what_is_encoded() {
+    let base =
+        SegmentHeader { identity: [1; 16], generation: 1, number: 1, segment_bytes: 1 << 16 };
+    let changed = [
+        ("generation", SegmentHeader { generation: !1, ..base }),
+        ("identity", SegmentHeader { identity: [2; 16], ..base }),
+        ("number", SegmentHeader { number: !1, ..base }),
+        ("segment_bytes", SegmentHeader { segment_bytes: !1, ..base }),
+    ];
+    check_gapless("Segment header", 48);
+    let before = segment::encode(&base);
+    assert_eq!(&before[..4], b"HFFS");
+    for (name, header) in changed {
+        check_field("Segment header", name, &before, &segment::encode(&header));
+    }
+}
+
+#[test]
+fn the_table_of_the_catalogue_is_what_is_encoded() {
+    let base = Catalogue {
+        identity: [1; 16],
+        segment_bytes: 1 << 16,
+        first: Lsn(0),
+        durable: Lsn(0),
+        generations_below: 1,
+        entries: vec![Entry { file: 7, number: 9 }],
+    };
+    let changed = [
+        ("identity", Catalogue { identity: [2; 16], ..base.clone() }),
+        ("segment_bytes", Catalogue { segment_bytes: !1, ..base.clone() }),
+        ("first", Catalogue { first: Lsn(!1), ..base.clone() }),
+        ("durable", Catalogue { durable: Lsn(!1), ..base.clone() }),
+        ("generations_below", Catalogue { generations_below: !1, ..base.clone() }),
+    ];
+    check_gapless("Catalogue", 64);
+    let before = base.encode();
+    assert_eq!(&before[..4], b"HFFC");
+    assert_eq!(before[12..16], 1u32.to_le_bytes());
+    assert_eq!(before[64..68], 7u32.to_le_bytes());
+    assert_eq!(before[72..80], 9u64.to_le_bytes());
+    for (name, catalogue) in changed {
+        check_field("Catalogue", name, &before, &catalogue.encode());
+    }
+}
