@@ -8,6 +8,10 @@ use std::collections::BTreeMap;
 use super::Fault;
 use crate::source::{File, Tree};
 
+/// Where a crate may name its orders, so that a model can weaken them one by one. Using such a
+/// name is using the order.
+const NAMES: &str = "orderings.rs";
+
 /// Orders that make an edge.
 const ORDERS: [&str; 3] = ["Ordering::Acquire", "Ordering::Release", "Ordering::AcqRel"];
 
@@ -16,22 +20,37 @@ const EDGE_LINES: usize = 8;
 
 pub(super) fn check(tree: &Tree) -> Vec<Fault> {
     let files = || tree.files.iter().filter(|file| file.is_rust() && !file.is_test());
-    let mut faults: Vec<Fault> = files().flat_map(unnamed).collect();
+    let (naming, using): (Vec<&File>, Vec<&File>) =
+        files().partition(|file| file.path.ends_with(NAMES));
+    let mut orders: Vec<&str> = naming.iter().flat_map(|file| names(&file.code)).collect();
+    orders.extend(ORDERS);
+    let mut faults: Vec<Fault> = using.iter().flat_map(|file| unnamed(file, &orders)).collect();
     faults.extend(single(files()));
     faults
 }
 
+/// The constants of type `Ordering` that a file defines.
+fn names(code: &str) -> impl Iterator<Item = &str> {
+    let definition = |line: &'_ str| line.contains(": Ordering");
+    code.lines().filter(move |line| definition(line)).filter_map(|line| {
+        let (_, rest) = line.split_once("const ")?;
+        rest.split(':').next()
+    })
+}
+
 /// Orders without a name.
-fn unnamed(file: &File) -> Vec<Fault> {
+fn unnamed(file: &File, orders: &[&str]) -> Vec<Fault> {
     let lines: Vec<&str> = file.text.lines().collect();
-    let mut faults = Vec::new();
+    let (mut faults, mut importing) = (Vec::new(), false);
     for (at, code) in file.code.lines().enumerate() {
-        let orders = ORDERS.iter().any(|order| code.contains(order));
+        importing |= code.trim_start().starts_with("use ");
+        let ordered = !importing && orders.iter().any(|order| code.contains(order));
         let above = &lines[at.saturating_sub(EDGE_LINES)..=at];
-        if orders && !above.iter().any(|line| edge(line).is_some()) {
+        if ordered && !above.iter().any(|line| edge(line).is_some()) {
             let fix = "an order without `// EDGE name:`; name the edge and what it carries";
             faults.push(Fault::new(&file.path, at + 1, fix));
         }
+        importing &= !code.contains(';');
     }
     faults
 }

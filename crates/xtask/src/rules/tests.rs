@@ -72,6 +72,22 @@ fn each_forbidden_word_is_refused_outside_tests() {
 }
 
 #[test]
+fn tests_inside_a_file_that_ships_are_refused() {
+    let said = says(words::check, "#[cfg(test)]\nmod tests {\n    fn f() { g().unwrap() }\n}\n");
+    assert!(said.contains("tests inside the file") && !said.contains("unwrap"), "{said}");
+}
+
+#[test]
+fn a_named_order_needs_its_edge_where_it_is_used() {
+    let names =
+        ("crates/x/src/orderings.rs", "pub(crate) const SEE: Ordering = Ordering::Acquire;\n");
+    let used = "use crate::orderings::{\n    SEE,\n};\nfn f() {\n    x.load(SEE);\n}\n";
+    let faults = edges::check(&tree(&[names, ("crates/x/src/y.rs", used)]));
+    assert_eq!(faults.len(), 1, "{faults:?}");
+    assert_eq!(faults[0].line, 5);
+}
+
+#[test]
 fn unsafe_is_refused_outside_raw_and_without_safety() {
     let bare = "fn f() {\n    unsafe { g() }\n}\n";
     let said = says(words::check, bare);
@@ -82,8 +98,9 @@ fn unsafe_is_refused_outside_raw_and_without_safety() {
 
 #[test]
 fn a_todo_without_a_number_is_refused() {
-    assert!(says(words::check, "// TODO later\n").contains("issue number"));
-    assert_eq!(says(words::check, "// TODO #7: later\n"), "");
+    let note = |rest: &str| ["// TO", "DO ", rest].concat();
+    assert!(says(words::check, &note("later\n")).contains("issue number"));
+    assert_eq!(says(words::check, &note("#7: later\n")), "");
 }
 
 #[test]
