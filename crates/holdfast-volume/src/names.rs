@@ -138,6 +138,11 @@ impl Names {
         self.path_by(node, |entry| entry.places.first()).ok_or(Errno::NOENT)
     }
 
+    /// The directory that a node is in today; the root's is the root.
+    pub(crate) fn parent(&self, node: NodeId) -> NodeId {
+        self.entry(node).and_then(|entry| entry.places.first()).map_or(ROOT, |place| place.parent)
+    }
+
     /// The path that `name` in `directory` has today.
     pub(crate) fn path_in(&self, directory: NodeId, name: &[u8]) -> Result<Vec<u8>, Errno> {
         let mut path = self.path(directory)?;

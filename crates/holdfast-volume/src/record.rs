@@ -18,9 +18,9 @@
 //! | 6 | 2 | mask of the fields set (`Change`) |
 //! | 8 | 8 | node |
 //! | 16 | 8 | time, nanoseconds since 1970, UTC |
-//! | 24 | 8 | first argument: offset, size, mode and device |
+//! | 24 | 8 | first argument: offset, size, mode and device, node replaced |
 //! | 32 | 8 | second argument: bytes, owner and group |
-//! | 40 | 8 | directory of the new name (`Make`, `Rename`), else 0 |
+//! | 40 | 8 | directory of the new name (`Rename`, `Link`), else of `path` |
 //! | 48 | | path, other, then the data of a `Write` |
 
 use holdfast_io::{Change, Kind};
@@ -34,6 +34,8 @@ pub(crate) const HEAD_BYTES: usize = 48;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Record<'a> {
     pub(crate) node: NodeId,
+    /// The directory of the name that the record makes, or else of `path`.
+    pub(crate) parent: NodeId,
     pub(crate) path: &'a [u8],
     pub(crate) at_ns: i64,
     pub(crate) op: Op<'a>,
@@ -52,16 +54,16 @@ pub(crate) enum Op<'a> {
     Reserve { offset: u64, bytes: u64 },
     /// Attributes change.
     Change { change: Change },
-    /// The node comes to be, empty, under `path`, which is in the directory `parent`.
-    Make { parent: NodeId, kind: Kind, mode: u32, uid: u32, gid: u32, rdev: u64, target: &'a [u8] },
+    /// The node comes to be, empty, under `path`.
+    Make { kind: Kind, mode: u32, uid: u32, gid: u32, rdev: u64, target: &'a [u8] },
     /// The node gets a second name.
     Link { to: &'a [u8] },
     /// The name goes. `survivor` is another name of the same node, if one is known.
     Remove { survivor: &'a [u8], last: bool },
     /// The empty directory goes.
     RemoveDir,
-    /// The name moves into the directory `parent`, and replaces what stood there.
-    Rename { parent: NodeId, to: &'a [u8] },
+    /// The name moves, and replaces the node that stood there (0 for none).
+    Rename { to: &'a [u8], replaced: NodeId },
 }
 
 /// Why bytes are not a record.
@@ -100,7 +102,6 @@ struct Head {
     mask: u16,
     first: u64,
     second: u64,
-    parent: u64,
 }
 
 impl Record<'_> {
@@ -116,7 +117,7 @@ impl Record<'_> {
         out.extend_from_slice(&self.at_ns.to_le_bytes());
         out.extend_from_slice(&head.first.to_le_bytes());
         out.extend_from_slice(&head.second.to_le_bytes());
-        out.extend_from_slice(&head.parent.to_le_bytes());
+        out.extend_from_slice(&self.parent.0.to_le_bytes());
         out.extend_from_slice(self.path);
         out.extend_from_slice(other);
         if let Op::Change { change } = &self.op {
@@ -152,18 +153,17 @@ impl<'a> Op<'a> {
                 (Head { first: offset, second: bytes, ..head(OP_RESERVE) }, &[])
             }
             Op::Change { change } => (change_head(&change), &[]),
-            Op::Make { parent, kind, mode, uid, gid, rdev, target } => {
+            Op::Make { kind, mode, uid, gid, rdev, target } => {
                 let first = u64::from(mode) | rdev << 32;
                 let second = u64::from(uid) | u64::from(gid) << 32;
-                let (detail, parent) = (kind_number(kind), parent.0);
-                (Head { detail, first, second, parent, ..head(OP_MAKE) }, target)
+                (Head { detail: kind_number(kind), first, second, ..head(OP_MAKE) }, target)
             }
             Op::Link { to } => (head(OP_LINK), to),
             Op::Remove { survivor, last } => {
                 (Head { detail: u8::from(last), ..head(OP_REMOVE) }, survivor)
             }
             Op::RemoveDir => (head(OP_REMOVE_DIR), &[]),
-            Op::Rename { parent, to } => (Head { parent: parent.0, ..head(OP_RENAME) }, to),
+            Op::Rename { to, replaced } => (Head { first: replaced.0, ..head(OP_RENAME) }, to),
         }
     }
 }
@@ -252,17 +252,17 @@ fn decode_one<'a>(rest: &mut &'a [u8], total: usize) -> Result<Decoded<'a>, Reco
     let at_ns = take_u64(rest).ok_or(short)?.cast_signed();
     let first = take_u64(rest).ok_or(short)?;
     let second = take_u64(rest).ok_or(short)?;
-    let parent = take_u64(rest).ok_or(short)?;
+    let parent = NodeId(take_u64(rest).ok_or(short)?);
     let path = take(rest, path_bytes).ok_or(short)?;
     let other = take(rest, other_bytes).ok_or(short)?;
-    let head = Head { op, detail, mask, first, second, parent };
+    let head = Head { op, detail, mask, first, second };
     let op = decode_op(&head, other, rest)?;
     let data_at = total - rest.len();
     if let Op::Write { bytes, .. } = op {
         let bytes = usize::try_from(bytes).map_err(|_| short)?;
         take(rest, bytes).ok_or(short)?;
     }
-    Ok((Record { node, path, at_ns, op }, data_at))
+    Ok((Record { node, parent, path, at_ns, op }, data_at))
 }
 
 fn decode_op<'a>(head: &Head, other: &'a [u8], rest: &mut &'a [u8]) -> Result<Op<'a>, RecordFault> {
@@ -274,7 +274,6 @@ fn decode_op<'a>(head: &Head, other: &'a [u8], rest: &mut &'a [u8]) -> Result<Op
         OP_RESERVE => Op::Reserve { offset: first, bytes: second },
         OP_CHANGE => Op::Change { change: decode_change(head, rest).ok_or(RecordFault::Short)? },
         OP_MAKE => Op::Make {
-            parent: NodeId(head.parent),
             kind: kind_from(head.detail).ok_or(RecordFault::UnknownKind(head.detail))?,
             mode: first as u32,
             rdev: first >> 32,
@@ -285,7 +284,7 @@ fn decode_op<'a>(head: &Head, other: &'a [u8], rest: &mut &'a [u8]) -> Result<Op
         OP_LINK => Op::Link { to: other },
         OP_REMOVE => Op::Remove { survivor: other, last: head.detail != 0 },
         OP_REMOVE_DIR => Op::RemoveDir,
-        OP_RENAME => Op::Rename { parent: NodeId(head.parent), to: other },
+        OP_RENAME => Op::Rename { to: other, replaced: NodeId(first) },
         op => return Err(RecordFault::UnknownOp(op)),
     })
 }

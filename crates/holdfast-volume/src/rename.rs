@@ -67,9 +67,9 @@ impl DirectoryVolume {
         let id = names.new_id();
         let at_ns = self.clock.utc_ns();
         let NewNode { kind, uid, rdev, target, .. } = *new;
-        let op = Op::Make { parent, kind, mode, uid, gid, rdev, target };
+        let op = Op::Make { kind, mode, uid, gid, rdev, target };
         let mut payload = Vec::new();
-        Record { node: id, path: &path, at_ns, op }.encode(&mut payload);
+        Record { node: id, parent, path: &path, at_ns, op }.encode(&mut payload);
         let appended = self.log_frame(1, &payload, &[])?;
         let attributes = made(id, &op, at_ns).expect("the operation is Make");
         let node = Arc::new(Node::from_log(attributes, target.to_vec()));
@@ -103,7 +103,8 @@ impl DirectoryVolume {
             let (from, to) = (names.path(id)?, names.path_in(parent, name)?);
             let at_ns = self.clock.utc_ns();
             let mut payload = Vec::new();
-            Record { node: id, path: &from, at_ns, op: Op::Link { to: &to } }.encode(&mut payload);
+            let op = Op::Link { to: &to };
+            Record { node: id, parent, path: &from, at_ns, op }.encode(&mut payload);
             let appended = self.log_frame(1, &payload, &[])?;
             names.bind(parent, name, kind, id);
             self.touch_directory(&names, parent, at_ns, 0);
@@ -167,16 +168,17 @@ impl DirectoryVolume {
         at_ns: i64,
         payload: &mut Vec<u8>,
     ) -> Result<u16, Errno> {
-        let Leaving { node, path, survivor, links, orphan, .. } = leaving;
+        let Leaving { node, place, path, survivor, links, orphan } = leaving;
         let orphan_path = match orphan {
             Some(orphan) => names.path_in(orphan.parent, &orphan.name)?,
             None => Vec::new(),
         };
         let op = match orphan {
-            Some(_) => Op::Rename { parent: ORPHANS, to: &orphan_path },
+            Some(_) => Op::Rename { to: &orphan_path, replaced: NodeId(0) },
             None => Op::Remove { survivor, last: *links <= 1 },
         };
-        Record { node: node.id, path, at_ns, op }.encode(payload);
+        let parent = orphan.as_ref().map_or(place.parent, |orphan| orphan.parent);
+        Record { node: node.id, parent, path, at_ns, op }.encode(payload);
         Ok(1)
     }
 
@@ -207,7 +209,7 @@ impl DirectoryVolume {
             let at_ns = self.clock.utc_ns();
             let op = Op::Remove { survivor: b"", last: true };
             let mut payload = Vec::new();
-            Record { node: id, path: &path, at_ns, op }.encode(&mut payload);
+            Record { node: id, parent: ORPHANS, path: &path, at_ns, op }.encode(&mut payload);
             self.log_frame(1, &payload, &[])?;
             names.unbind(ORPHANS, name);
             names.forget_places(id);
@@ -230,7 +232,8 @@ impl DirectoryVolume {
             let path = names.path_in(parent, name)?;
             let at_ns = self.clock.utc_ns();
             let mut payload = Vec::new();
-            Record { node: node.id, path: &path, at_ns, op: Op::RemoveDir }.encode(&mut payload);
+            let op = Op::RemoveDir;
+            Record { node: node.id, parent, path: &path, at_ns, op }.encode(&mut payload);
             self.log_frame(1, &payload, &[])?;
             names.unbind(parent, name);
             self.touch_directory(&names, parent, at_ns, -1);
@@ -296,8 +299,9 @@ impl DirectoryVolume {
         let mut payload = Vec::new();
         let mut records = 1;
         let mut leaving = None;
+        let replaced = target.as_ref().map_or(NodeId(0), |target| target.node);
         let replaced_directory =
-            target.as_ref().is_some_and(|target| target.kind == Kind::Directory);
+            target.as_ref().filter(|target| target.kind == Kind::Directory).map(|t| t.node);
         if let Some(target) = target {
             self.require_replaceable(names, kind, target.kind, target.node, to)?;
             if target.kind != Kind::Directory {
@@ -308,11 +312,15 @@ impl DirectoryVolume {
                 leaving = Some(gone);
             }
         }
-        let op = Op::Rename { parent: to.0, to: &to_path };
-        Record { node: node.id, path: &path, at_ns, op }.encode(&mut payload);
+        let op = Op::Rename { to: &to_path, replaced };
+        Record { node: node.id, parent: to.0, path: &path, at_ns, op }.encode(&mut payload);
         let appended = self.log_frame(records, &payload, &[])?;
         if let Some(leaving) = &leaving {
             self.leave(names, leaving, at_ns)?;
+        }
+        if let Some(directory) = replaced_directory {
+            let place = Place { parent: to.0, name: to.1.into() };
+            self.note(names, &RosterEntry::Unbind(directory, place))?;
         }
         names.unbind(to.0, to.1);
         names.unbind(from.0, from.1);
@@ -320,9 +328,9 @@ impl DirectoryVolume {
         self.renamed(names, &node, from, to)?;
         node.body_mut().last = appended.lsn;
         let moved = i64::from(kind == Kind::Directory);
-        let replaced = i64::from(replaced_directory);
+        let fewer = i64::from(replaced_directory.is_some());
         self.touch_directory(names, from.0, at_ns, -moved);
-        self.touch_directory(names, to.0, at_ns, moved - replaced);
+        self.touch_directory(names, to.0, at_ns, moved - fewer);
         Ok(())
     }
 

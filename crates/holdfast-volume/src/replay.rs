@@ -56,6 +56,18 @@ pub(crate) fn replay(volume: &DirectoryVolume) -> Result<u64, VolumeError> {
         if !matches!(record.op, Op::Make { .. }) {
             mentioned.entry(record.path.to_vec()).or_insert(record.node);
         }
+        if let Op::Rename { to, replaced } = record.op
+            && replaced.0 != 0
+        {
+            mentioned.entry(to.to_vec()).or_insert(replaced);
+        }
+        let named = match record.op {
+            Op::Rename { to, .. } | Op::Link { to } => to,
+            _ => record.path,
+        };
+        if let Some(slash) = named.iter().rposition(|byte| *byte == b'/') {
+            mentioned.entry(named[..slash].to_vec()).or_insert(record.parent);
+        }
         Ok(())
     })?;
     let mut names = volume.names_mut();
@@ -83,7 +95,8 @@ impl Replay<'_> {
         match record.op {
             Op::Make { .. } => self.make(lsn, record),
             Op::Link { to } => self.link(lsn, record, to),
-            Op::Remove { .. } | Op::RemoveDir => self.remove(record),
+            Op::Remove { survivor, .. } => self.remove(record, survivor),
+            Op::RemoveDir => self.remove(record, b""),
             Op::Rename { to, .. } => self.rename(lsn, record, to),
             _ => self.fill(lsn, record, data),
         }
@@ -147,6 +160,18 @@ impl Replay<'_> {
         let known = self.names.known_places(id).cloned();
         let candidates = std::iter::once(place).chain(known.iter().flatten());
         let home = candidates.filter(|place| self.home_has(place)).next().cloned();
+        self.enter(id, kind, place, home)
+    }
+
+    /// Adds a node under a place, as the home has it.
+    fn enter(
+        &mut self,
+        id: NodeId,
+        kind: Kind,
+        place: &Place,
+        home: Option<Place>,
+    ) -> Result<Arc<Node>, Errno> {
+        let known = self.names.known_places(id).cloned();
         let node = match home.as_ref().and_then(|place| self.names.home_path_of(place)) {
             Some(path) => read_node(self.home, id, &path)?,
             // Made and removed again in one window: what is said of it no longer matters.
@@ -206,23 +231,40 @@ impl Replay<'_> {
         Ok(())
     }
 
-    fn remove(&mut self, record: &Record<'_>) -> Result<(), Errno> {
+    fn remove(&mut self, record: &Record<'_>, survivor: &[u8]) -> Result<(), Errno> {
         let place = match self.place(record.path) {
             // The directory above has gone from the home in the same window.
             Err(Errno::NOENT) => return Ok(()),
             place => place?,
         };
-        let node = self.node(record.node, Kind::File, &place)?;
-        self.leave(&node, &place);
+        if !survivor.is_empty() {
+            let other = self.place(survivor)?;
+            let node = self.node(record.node, Kind::File, &other)?;
+            self.leave(&node, &place);
+        } else if self.names.entry(record.node).is_some() || self.home_has(&place) {
+            let node = self.node(record.node, Kind::File, &place)?;
+            self.leave(&node, &place);
+        } else {
+            self.names.unbind(place.parent, &place.name);
+            self.touched.insert(place, false);
+        }
         Ok(())
+    }
+
+    /// True if the home has done this rename: an orphan's name is new, so it is told by the target;
+    /// any other by the name it left.
+    fn is_moved(&self, from: &Place, to: &Place) -> bool {
+        match to.parent == ORPHANS {
+            true => self.home_has(to),
+            false => !self.home_has(from),
+        }
     }
 
     fn rename(&mut self, lsn: Lsn, record: &Record<'_>, to: &[u8]) -> Result<(), Errno> {
         let from = self.place(record.path)?;
         let to = self.place(to)?;
-        if self.names.entry(record.node).is_none() && !self.home_has(&from) {
-            // The home has done this step: the name it left never reaches memory.
-            self.node(record.node, Kind::File, &to)?;
+        if self.names.entry(record.node).is_none() && self.is_moved(&from, &to) {
+            self.enter(record.node, Kind::File, &to, Some(to.clone()))?;
             self.names.unbind(from.parent, &from.name);
             self.touched.insert(from, false);
             self.touched.insert(to, true);

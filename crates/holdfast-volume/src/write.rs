@@ -24,6 +24,7 @@ const GROUP_EXECUTE: u32 = 0o010;
 /// The records of one frame, being put together.
 struct Frame<'a> {
     node: NodeId,
+    parent: NodeId,
     path: &'a [u8],
     at_ns: i64,
     records: u16,
@@ -31,13 +32,14 @@ struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    fn new(node: NodeId, path: &'a [u8], at_ns: i64) -> Frame<'a> {
-        Frame { node, path, at_ns, records: 0, payload: Vec::new() }
+    fn new(names: &Names, node: NodeId, path: &'a [u8], at_ns: i64) -> Frame<'a> {
+        let parent = names.parent(node);
+        Frame { node, parent, path, at_ns, records: 0, payload: Vec::new() }
     }
 
     fn add(&mut self, op: Op<'_>) {
-        let Frame { node, path, at_ns, .. } = *self;
-        Record { node, path, at_ns, op }.encode(&mut self.payload);
+        let Frame { node, parent, path, at_ns, .. } = *self;
+        Record { node, parent, path, at_ns, op }.encode(&mut self.payload);
         self.records += 1;
     }
 }
@@ -77,7 +79,7 @@ impl DirectoryVolume {
         self.admit_growth(body, end)?;
         let path = names.path(id)?;
         let at_ns = self.clock.utc_ns();
-        let mut frame = Frame::new(id, &path, at_ns);
+        let mut frame = Frame::new(names, id, &path, at_ns);
         let change = privileges_cleared(body, clear_privileges);
         if let Some(change) = change {
             frame.add(Op::Change { change });
@@ -146,7 +148,7 @@ impl DirectoryVolume {
             accessed_ns: set.accessed_ns,
             modified_ns: set.modified_ns,
         };
-        let mut frame = Frame::new(body.attributes.node, &path, at_ns);
+        let mut frame = Frame::new(names, body.attributes.node, &path, at_ns);
         if let Some(size_bytes) = set.size_bytes {
             require_file(body)?;
             change.modified_ns = change.modified_ns.or(Some(at_ns));
@@ -208,7 +210,7 @@ impl DirectoryVolume {
         }
         let path = names.path(body.attributes.node)?;
         let at_ns = self.clock.utc_ns();
-        let mut frame = Frame::new(body.attributes.node, &path, at_ns);
+        let mut frame = Frame::new(names, body.attributes.node, &path, at_ns);
         let grown = if keep_size { size_bytes } else { size_bytes.max(end) };
         let zeros = grown.min(end).saturating_sub(offset);
         if grown > size_bytes {

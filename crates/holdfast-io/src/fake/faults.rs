@@ -119,6 +119,10 @@ impl Faults {
         self.waiting.len()
     }
 
+    pub(super) fn forget(&mut self) {
+        self.waiting.clear();
+    }
+
     /// Counts a call, and says what goes wrong with it. If several faults meet at one call, the
     /// oldest strikes and the others wait for the next.
     pub(super) fn strike(&mut self, operation: Operation) -> Option<Effect> {

@@ -124,6 +124,11 @@ impl FakeFiles {
         self.lock().faults.waiting()
     }
 
+    /// Forgets the faults that have not struck yet.
+    pub fn forget_faults(&self) {
+        self.lock().faults.forget();
+    }
+
     /// Limits the allocated bytes of all files (`None`: no limit), in pages of 4096. Beyond it,
     /// writes are short and then fail with `ENOSPC`; raising the limit cures that.
     pub fn set_capacity_bytes(&self, capacity_bytes: Option<u64>) {

@@ -158,7 +158,7 @@ impl Window {
                 let (node, path) = (record.node, record.path.to_vec());
                 self.steps.push(Step::RemoveDir { node, path });
             }
-            Op::Rename { parent, to } => self.rename(record, parent, to),
+            Op::Rename { to, .. } => self.rename(record, to),
             _ => self.fill(frame, record, data),
         }
     }
@@ -168,11 +168,12 @@ impl Window {
     }
 
     fn make(&mut self, record: &Record<'_>) {
-        let Op::Make { parent, kind, mode, uid, gid, rdev, target } = record.op else { return };
+        let Op::Make { kind, mode, uid, gid, rdev, target } = record.op else { return };
         self.touch(record.path);
         let make = Make { kind, mode, uid, gid, rdev, target: target.to_vec() };
         let path = record.path.to_vec();
-        self.steps.push(Step::Make { node: record.node, parent, path, make });
+        let (node, parent) = (record.node, record.parent);
+        self.steps.push(Step::Make { node, parent, path, make });
         let contents = self.contents_of(record);
         contents.made = true;
         contents.cut_bytes = Some(0);
@@ -211,7 +212,7 @@ impl Window {
         }
     }
 
-    fn rename(&mut self, record: &Record<'_>, parent: NodeId, to: &[u8]) {
+    fn rename(&mut self, record: &Record<'_>, to: &[u8]) {
         self.touch(record.path);
         self.touch(to);
         let (from, to) = (record.path.to_vec(), to.to_vec());
@@ -221,7 +222,8 @@ impl Window {
                 contents.path.clone_from(&to);
             }
         }
-        self.steps.push(Step::Rename { node: record.node, parent, from, to });
+        let (node, parent) = (record.node, record.parent);
+        self.steps.push(Step::Rename { node, parent, from, to });
     }
 
     fn forget(&mut self, node: NodeId) {

@@ -10,19 +10,11 @@ fn samples() -> Vec<Op<'static>> {
         Op::SetSize { size_bytes: 77 },
         Op::Reserve { offset: 0, bytes: 4096 },
         Op::Change { change },
-        Op::Make {
-            parent: NodeId(9),
-            kind: Kind::Symlink,
-            mode: 0o777,
-            uid: 1,
-            gid: 2,
-            rdev: 3,
-            target: b"there",
-        },
+        Op::Make { kind: Kind::Symlink, mode: 0o777, uid: 1, gid: 2, rdev: 3, target: b"there" },
         Op::Link { to: b"a/other" },
         Op::Remove { survivor: b"kept", last: false },
         Op::RemoveDir,
-        Op::Rename { parent: NodeId(4), to: b"b/new" },
+        Op::Rename { to: b"b/new", replaced: NodeId(8) },
         Op::Write { offset: 4096, bytes: 5 },
     ]
 }
@@ -31,7 +23,8 @@ fn encoded() -> Vec<u8> {
     let mut payload = Vec::new();
     for (number, op) in samples().into_iter().enumerate() {
         let node = NodeId(number as u64);
-        Record { node, path: b"a/name", at_ns: -3, op }.encode(&mut payload);
+        let parent = NodeId(9);
+        Record { node, parent, path: b"a/name", at_ns: -3, op }.encode(&mut payload);
     }
     payload.extend_from_slice(b"12345");
     payload

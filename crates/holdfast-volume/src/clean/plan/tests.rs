@@ -5,16 +5,15 @@ use super::*;
 const NODE: NodeId = NodeId(40);
 
 fn record<'a>(node: NodeId, path: &'a str, op: Op<'a>) -> Record<'a> {
-    Record { node, path: path.as_bytes(), at_ns: 5, op }
+    Record { node, parent: NodeId(1), path: path.as_bytes(), at_ns: 5, op }
 }
 
 fn make() -> Op<'static> {
-    let parent = NodeId(1);
-    Op::Make { parent, kind: Kind::File, mode: 0o600, uid: 0, gid: 0, rdev: 0, target: b"" }
+    Op::Make { kind: Kind::File, mode: 0o600, uid: 0, gid: 0, rdev: 0, target: b"" }
 }
 
 fn rename(to: &str) -> Op<'_> {
-    Op::Rename { parent: NodeId(1), to: to.as_bytes() }
+    Op::Rename { to: to.as_bytes(), replaced: NodeId(0) }
 }
 
 const REMOVE: Op<'_> = Op::Remove { survivor: b"", last: true };
