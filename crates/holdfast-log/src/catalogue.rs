@@ -29,6 +29,12 @@ const HEAD_BYTES: usize = 64;
 const ENTRY_BYTES: usize = 16;
 /// More than any ring could ever need; bounds what is read.
 const ENTRIES_MAX: usize = 1 << 16;
+/// No log is opened this often.
+const GENERATIONS_MAX: u32 = 1 << 31;
+/// A file's name has eight digits.
+const FILES_MAX: u32 = 100_000_000;
+/// No log grows this long, so no position in one overflows.
+const LOG_BYTES_MAX: u64 = 1 << 62;
 
 /// One segment file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,7 +156,12 @@ impl Catalogue {
                 .windows(2)
                 .all(|two| two[0].number.checked_add(1) == Some(two[1].number))
             && self.covers(self.first)
-            && self.entries.last().is_some_and(|last| last.number < u64::MAX / self.segment_bytes)
+            && self.generations_below < GENERATIONS_MAX
+            && self.entries.iter().all(|entry| entry.file < FILES_MAX)
+            && self
+                .entries
+                .last()
+                .is_some_and(|last| last.number < LOG_BYTES_MAX / self.segment_bytes)
     }
 
     fn covers(&self, lsn: Lsn) -> bool {

@@ -247,7 +247,7 @@ impl Opening<'_> {
     /// Starts a new step of generations, on the device, and returns its first. It is above every
     /// generation that any region left behind can have given out, even to frames that were lost.
     fn begin_step(&self, table: &mut Table, found: &Found) -> Result<u32, OpenError> {
-        let generation = table.catalogue.generations_below.max(found.generation + 1);
+        let generation = table.catalogue.generations_below.max(found.generation.saturating_add(1));
         let mut catalogue = table.catalogue.clone();
         catalogue.generations_below = generation + GENERATION_STEP;
         catalogue.durable = found.sealed;

@@ -344,3 +344,28 @@ fn a_durable_sector_that_is_lost_is_noticed() {
         assert!(matches!(verdict, Verdict::Corrupt { .. }), "sector {sector}: {verdict:?}");
     }
 }
+
+#[test]
+fn a_witness_elsewhere_or_of_an_older_generation_proves_nothing() {
+    let header = |lsn: u64, durable: u64, generation| FrameHeader {
+        lsn: Lsn(lsn),
+        durable: Lsn(durable),
+        payload_bytes: 0,
+        payload_check: 0,
+        generation,
+        kind: Kind::Pad,
+        records: 0,
+        utc_ns: 0,
+    };
+    let mut scan = Scan::new(geometry(), Lsn(0), Lsn(DISK), Lsn(0));
+    assert!(scan.see(Seen::Frame { header: header(0, 0, 5), payload_ok: true }));
+    assert!(!scan.see(Seen::Nothing));
+    scan.witness(Lsn(4096), &header(4096, 1024, 4));
+    scan.witness(Lsn(4096), &header(8192, 4096, 5));
+    scan.witness(Lsn(0), &header(0, 0, 5));
+    assert_eq!(scan.finish(), Verdict::Clean { end: Lsn(48) });
+    scan.witness(Lsn(4096), &header(4096, 0, 5));
+    assert_eq!(scan.finish(), Verdict::Torn { end: Lsn(48) });
+    scan.witness(Lsn(8192), &header(8192, 4096, 5));
+    assert_eq!(scan.finish(), Verdict::Corrupt { from: Lsn(48), to: Lsn(4096) });
+}

@@ -134,6 +134,25 @@ fn every_waiter_of_a_failed_sync_is_told() {
 }
 
 #[test]
+fn a_poisoned_log_opens_poisoned_again_and_can_be_read() {
+    let (files, region, log) = new_log(3);
+    let mut model = Model::default();
+    model.put(&log, 3000).expect("there is room");
+    files.fail(Fault { operation: Operation::Write, skip: 0, effect: Effect::Errno(EIO) });
+    let told = log.commit(log.marks().tail);
+    assert!(matches!(told, Err(CommitError::Poisoned(_))), "{told:?}");
+    drop(log);
+    let mut region = Arc::into_inner(region).expect("the log is gone");
+    region.reattach().expect("the marks are in order");
+    let (log, _) = open_with(&files, region).expect("what is in the ring can be rescued");
+    match log.health() {
+        Health::Poisoned(error) => assert_eq!(error.raw_os_error(), Some(EIO)),
+        other => panic!("{other:?}"),
+    }
+    check_poisoned(&log, &model, &Failure::Wrong("reopened".to_owned()));
+}
+
+#[test]
 fn a_full_disk_holds_writers_up_and_lets_them_go_on_when_space_returns() {
     let (files, _region, log) = new_log(2);
     let mut model = Model::default();
