@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use holdfast_io::fake::{FakeFiles, Mood};
+use holdfast_io::{Files, OpenHow};
 use holdfast_log::{Log, Lsn, OpenError, Verdict};
 use holdfast_memory::{Medium, Region, RegionSpec};
 
@@ -117,6 +118,20 @@ fn damage_below_a_watermark_is_corruption_and_above_it_a_torn_tail() {
     uncovered.flip_bit(Path::new(SEGMENT), (FRAMES_OFFSET + last.get() + 60) * 8).expect("a bit");
     let (_log, recovery) = open_with(&uncovered, region()).expect("a torn tail is legal");
     assert_eq!(recovery.verdict, Verdict::Torn { at: last });
+}
+
+#[test]
+fn what_lies_behind_a_cut_is_gone_from_the_device_when_the_log_is_open() {
+    let (files, model, starts) = small_log(false);
+    let bit = (FRAMES_OFFSET + model.puts[2].lsn.get() + 60) * 8;
+    files.flip_bit(Path::new(SEGMENT), bit).expect("a bit");
+    let (_log, recovery) = open_with(&files, region()).expect("a torn tail is legal");
+    assert_eq!(recovery.verdict, Verdict::Torn { at: starts[2] });
+    let image = files.after_power_cut_in(Mood::LoseAll, 0);
+    let file = image.open(Path::new(SEGMENT), OpenHow::default()).expect("it is there");
+    let mut rest = vec![1; 8192];
+    file.read_full_at(&mut rest, FRAMES_OFFSET + starts[2].get()).expect("the disk is sound");
+    assert!(rest.iter().all(|byte| *byte == 0));
 }
 
 #[test]
