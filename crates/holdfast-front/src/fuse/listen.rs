@@ -55,10 +55,7 @@ impl fmt::Display for ListenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Buffers(error) => {
-                write!(
-                    f,
-                    "cannot lock request buffers in memory (RLIMIT_MEMLOCK): {error}"
-                )
+                write!(f, "cannot lock request buffers in memory (RLIMIT_MEMLOCK): {error}")
             }
             Self::Device(error) => write!(f, "cannot read requests from /dev/fuse: {error}"),
         }
@@ -96,13 +93,8 @@ impl Session {
         // Memory reclaim must not wait for the process that it may be writing through. Without
         // the right to say so, the front end works like any other process.
         let _ = rustix::process::configure_io_flusher_behavior(true);
-        let spinner = Spinner {
-            busy: AtomicBool::new(false),
-            time: spin_time(config),
-        };
-        let buffers = (0..config.threads.max(1))
-            .map(|_| Buffers::new())
-            .collect::<Result<_, _>>();
+        let spinner = Spinner { busy: AtomicBool::new(false), time: spin_time(config) };
+        let buffers = (0..config.threads.max(1)).map(|_| Buffers::new()).collect::<Result<_, _>>();
         let mut buffers: Vec<Buffers> = buffers.map_err(ListenError::Buffers)?;
         thread::scope(|scope| {
             let (own, others) = buffers.split_first_mut().expect("at least one thread");
@@ -112,9 +104,7 @@ impl Session {
                 .map(|buffers| scope.spawn(move || self.listener(buffers, spinner, answer)))
                 .collect();
             let ended = self.listener(own, spinner, answer);
-            let joined = listeners
-                .into_iter()
-                .map(|one| one.join().expect("panics abort"));
+            let joined = listeners.into_iter().map(|one| one.join().expect("panics abort"));
             joined.fold(ended, Result::and)
         })
     }
@@ -148,10 +138,7 @@ impl Session {
         match rustix::io::write(&self.device, reply) {
             // Nobody waits for it any more, or the mount is gone: the next read will tell.
             Ok(_) | Err(Errno::NOENT | Errno::NODEV) => {}
-            Err(error) => panic!(
-                "the kernel refuses an answer of {} bytes: {error}",
-                reply.len()
-            ),
+            Err(error) => panic!("the kernel refuses an answer of {} bytes: {error}", reply.len()),
         }
     }
 }

@@ -44,18 +44,13 @@ pub struct FuseConfig {
 /// starts another: a file system that answers only some requests is worse than none.
 pub fn serve(session: &Session, tree: &dyn Tree, config: &FuseConfig) -> Result<(), ListenError> {
     let server = Server::new(tree, config.cache, utc_now_ns);
-    session.listen(&config.listen, &|message, answer| {
-        answer_one(&server, message, answer)
-    })
+    session.listen(&config.listen, &|message, answer| answer_one(&server, message, answer))
 }
 
 /// Parse, serve, encode. Returns the bytes of `answer` to send; 0 sends nothing.
 fn answer_one(server: &Server<'_>, message: &[u8], answer: &mut [u8]) -> usize {
     let (unique, reply) = match parse::parse(message) {
-        Ok(request) => (
-            request.unique,
-            server.serve(&request, &mut answer[reply::HEADER_BYTES..]),
-        ),
+        Ok(request) => (request.unique, server.serve(&request, &mut answer[reply::HEADER_BYTES..])),
         Err(fault) => match fault.unique() {
             Some(unique) => (unique, reply::Reply::Failed(wire::EIO)),
             None => return 0,
@@ -65,8 +60,6 @@ fn answer_one(server: &Server<'_>, message: &[u8], answer: &mut [u8]) -> usize {
 }
 
 fn utc_now_ns() -> i64 {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
 }

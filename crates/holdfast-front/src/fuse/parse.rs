@@ -19,10 +19,7 @@
 //!
 //! Bodies are documented where they are read, as offsets from their own start.
 
-#![expect(
-    clippy::host_endian_bytes,
-    reason = "the kernel speaks the machine's byte order"
-)]
+#![expect(clippy::host_endian_bytes, reason = "the kernel speaks the machine's byte order")]
 
 #[cfg(test)]
 mod tests;
@@ -48,10 +45,7 @@ pub struct Request<'a> {
 
 /// What is asked. Names carry no NUL and no length limit beyond the message's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(
-    missing_docs,
-    reason = "fields are named as in the system call behind each operation"
-)]
+#[expect(missing_docs, reason = "fields are named as in the system call behind each operation")]
 pub enum Operation<'a> {
     /// The first message of a mount.
     Init(Init),
@@ -72,48 +66,25 @@ pub enum Operation<'a> {
     /// Make a symbolic link.
     Symlink { name: &'a [u8], target: &'a [u8] },
     /// Make anything but a directory or a symbolic link.
-    MakeNode {
-        name: &'a [u8],
-        mode: u32,
-        umask: u32,
-        rdev: u32,
-    },
+    MakeNode { name: &'a [u8], mode: u32, umask: u32, rdev: u32 },
     /// Make a directory.
-    MakeDirectory {
-        name: &'a [u8],
-        mode: u32,
-        umask: u32,
-    },
+    MakeDirectory { name: &'a [u8], mode: u32, umask: u32 },
     /// Remove a name that is not a directory.
     Unlink { name: &'a [u8] },
     /// Remove an empty directory.
     RemoveDirectory { name: &'a [u8] },
     /// Rename.
-    Rename {
-        name: &'a [u8],
-        new_parent: u64,
-        new_name: &'a [u8],
-        flags: u32,
-    },
+    Rename { name: &'a [u8], new_parent: u64, new_name: &'a [u8], flags: u32 },
     /// Give `node` a second name in the directory.
     Link { node: u64, name: &'a [u8] },
     /// Open a file.
     Open(Open),
     /// Make and open a file.
-    Create {
-        name: &'a [u8],
-        mode: u32,
-        umask: u32,
-        open: Open,
-    },
+    Create { name: &'a [u8], mode: u32, umask: u32, open: Open },
     /// Read.
     Read { offset: u64, bytes: u32 },
     /// Write.
-    Write {
-        offset: u64,
-        data: &'a [u8],
-        kill_privileges: bool,
-    },
+    Write(Write<'a>),
     /// Tell the space.
     StatFs,
     /// The last descriptor of one open was closed.
@@ -164,6 +135,19 @@ pub struct Open {
     pub kill_privileges: bool,
 }
 
+/// What is written where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Write<'a> {
+    /// Where, in bytes.
+    pub offset: u64,
+    /// What.
+    pub data: &'a [u8],
+    /// Set-user-id and set-group-id bits go.
+    pub kill_privileges: bool,
+    /// The descriptor was opened with `O_DSYNC` or `O_SYNC`, or the call asked for the same.
+    pub synchronous: bool,
+}
+
 /// Which attributes change, and to what.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SetAttributes {
@@ -199,14 +183,8 @@ pub struct Forgets<'a>(&'a [u8]);
 impl Forgets<'_> {
     /// The pairs (node, count).
     pub fn pairs(&self) -> impl Iterator<Item = (u64, u64)> {
-        let word = |bytes: &[u8]| {
-            bytes
-                .first_chunk()
-                .map_or(0, |word| u64::from_ne_bytes(*word))
-        };
-        self.0
-            .chunks_exact(16)
-            .map(move |pair| (word(pair), word(&pair[8..])))
+        let word = |bytes: &[u8]| bytes.first_chunk().map_or(0, |word| u64::from_ne_bytes(*word));
+        self.0.chunks_exact(16).map(move |pair| (word(pair), word(&pair[8..])))
     }
 }
 
@@ -250,20 +228,14 @@ impl ParseFault {
 /// Reads one message.
 pub fn parse(message: &[u8]) -> Result<Request<'_>, ParseFault> {
     let Some((header, body)) = message.split_at_checked(wire::IN_HEADER_BYTES) else {
-        return Err(ParseFault::Header {
-            got_bytes: message.len(),
-        });
+        return Err(ParseFault::Header { got_bytes: message.len() });
     };
     let header = Body(header);
     let field = |offset| header.u32(offset).unwrap_or(0);
     let wide = |offset| header.u64(offset).unwrap_or(0);
     let (claimed_bytes, opcode, unique) = (field(0), field(4), wide(8));
     if claimed_bytes as usize != message.len() {
-        return Err(ParseFault::Length {
-            unique,
-            claimed_bytes,
-            got_bytes: message.len(),
-        });
+        return Err(ParseFault::Length { unique, claimed_bytes, got_bytes: message.len() });
     }
     let Some(operation) = operation(opcode, Body(body)) else {
         return Err(ParseFault::Body { unique, opcode });
@@ -283,12 +255,8 @@ fn operation(opcode: u32, body: Body<'_>) -> Option<Operation<'_>> {
     Some(match opcode {
         opcode::INIT => Operation::Init(init(body)?),
         opcode::DESTROY => Operation::Destroy,
-        opcode::LOOKUP => Operation::Lookup {
-            name: body.name(0)?,
-        },
-        opcode::FORGET => Operation::Forget {
-            count: body.u64(0)?,
-        },
+        opcode::LOOKUP => Operation::Lookup { name: body.name(0)? },
+        opcode::FORGET => Operation::Forget { count: body.u64(0)? },
         opcode::BATCH_FORGET => Operation::BatchForget(forgets(body)?),
         opcode::GETATTR => Operation::GetAttributes,
         opcode::SETATTR => Operation::SetAttributes(set_attributes(body)?),
@@ -296,45 +264,29 @@ fn operation(opcode: u32, body: Body<'_>) -> Option<Operation<'_>> {
         opcode::SYMLINK => symlink(body)?,
         opcode::MKNOD => make_node(body)?,
         opcode::MKDIR => make_directory(body)?,
-        opcode::UNLINK => Operation::Unlink {
-            name: body.name(0)?,
-        },
-        opcode::RMDIR => Operation::RemoveDirectory {
-            name: body.name(0)?,
-        },
+        opcode::UNLINK => Operation::Unlink { name: body.name(0)? },
+        opcode::RMDIR => Operation::RemoveDirectory { name: body.name(0)? },
         opcode::RENAME => rename(body, 0, 8)?,
         opcode::RENAME2 => rename(body, body.u32(8)?, 16)?,
-        opcode::LINK => Operation::Link {
-            node: body.u64(0)?,
-            name: body.name(8)?,
-        },
+        opcode::LINK => Operation::Link { node: body.u64(0)?, name: body.name(8)? },
         opcode::OPEN => Operation::Open(open(body.u32(0)?, body.u32(4)?)),
         opcode::CREATE => create(body)?,
-        opcode::READ => Operation::Read {
-            offset: body.u64(8)?,
-            bytes: body.u32(16)?,
-        },
+        opcode::READ => Operation::Read { offset: body.u64(8)?, bytes: body.u32(16)? },
         opcode::WRITE => write(body)?,
         opcode::STATFS => Operation::StatFs,
         opcode::RELEASE => Operation::Release,
         opcode::FSYNC => Operation::Sync,
         opcode::OPENDIR => Operation::OpenDirectory,
-        opcode::READDIR => Operation::ReadDirectory {
-            offset: body.u64(8)?,
-            bytes: body.u32(16)?,
-        },
-        opcode::READDIRPLUS => Operation::ReadDirectoryPlus {
-            offset: body.u64(8)?,
-            bytes: body.u32(16)?,
-        },
+        opcode::READDIR => Operation::ReadDirectory { offset: body.u64(8)?, bytes: body.u32(16)? },
+        opcode::READDIRPLUS => {
+            Operation::ReadDirectoryPlus { offset: body.u64(8)?, bytes: body.u32(16)? }
+        }
         opcode::RELEASEDIR => Operation::ReleaseDirectory,
         opcode::FSYNCDIR => Operation::SyncDirectory,
         opcode::INTERRUPT => Operation::Interrupt,
-        opcode::FALLOCATE => Operation::Allocate {
-            offset: body.u64(8)?,
-            bytes: body.u64(16)?,
-            mode: body.u32(24)?,
-        },
+        opcode::FALLOCATE => {
+            Operation::Allocate { offset: body.u64(8)?, bytes: body.u64(16)?, mode: body.u32(24)? }
+        }
         opcode::SYNCFS => Operation::SyncFileSystem,
         opcode => Operation::Unknown { opcode },
     })
@@ -348,11 +300,7 @@ fn init(body: Body<'_>) -> Option<Init> {
         major: body.u32(0)?,
         minor: body.u32(4)?,
         max_readahead_bytes: body.u32(8)?,
-        features: if low & wire::init::INIT_EXT != 0 {
-            low | high << 32
-        } else {
-            low
-        },
+        features: if low & wire::init::INIT_EXT != 0 { low | high << 32 } else { low },
     })
 }
 
@@ -375,9 +323,7 @@ fn set_attributes(body: Body<'_>) -> Option<SetAttributes> {
         }
         let seconds = body.u64(seconds)?.cast_signed();
         let whole = seconds.saturating_mul(1_000_000_000);
-        Some(When::At(
-            whole.saturating_add(i64::from(body.u32(nanoseconds)?)),
-        ))
+        Some(When::At(whole.saturating_add(i64::from(body.u32(nanoseconds)?))))
     };
     Some(SetAttributes {
         mode: body.u32(68).filter(|_| has(setattr::MODE)),
@@ -393,10 +339,7 @@ fn set_attributes(body: Body<'_>) -> Option<SetAttributes> {
 /// Name, NUL, target, NUL.
 fn symlink(body: Body<'_>) -> Option<Operation<'_>> {
     let name = body.name(0)?;
-    Some(Operation::Symlink {
-        name,
-        target: body.name(name.len() + 1)?,
-    })
+    Some(Operation::Symlink { name, target: body.name(name.len() + 1)? })
 }
 
 /// 0 mode, 4 device, 8 umask, 12 unused, 16 name.
@@ -412,23 +355,14 @@ fn make_node(body: Body<'_>) -> Option<Operation<'_>> {
 /// 0 mode, 4 umask, 8 name.
 fn make_directory(body: Body<'_>) -> Option<Operation<'_>> {
     let (mode, umask) = (body.u32(0)?, body.u32(4)?);
-    Some(Operation::MakeDirectory {
-        name: body.name(8)?,
-        mode,
-        umask,
-    })
+    Some(Operation::MakeDirectory { name: body.name(8)?, mode, umask })
 }
 
 /// 0 new parent, then flags in the newer form, then at `names` the old and the new name.
 fn rename(body: Body<'_>, flags: u32, names: usize) -> Option<Operation<'_>> {
     let name = body.name(names)?;
     let new_name = body.name(names + name.len() + 1)?;
-    Some(Operation::Rename {
-        name,
-        new_parent: body.u64(0)?,
-        new_name,
-        flags,
-    })
+    Some(Operation::Rename { name, new_parent: body.u64(0)?, new_name, flags })
 }
 
 fn open(flags: u32, more: u32) -> Open {
@@ -452,11 +386,12 @@ fn create(body: Body<'_>) -> Option<Operation<'_>> {
 /// 0 handle, 8 offset, 16 bytes, 20 flags, 24 lock owner, 32 open flags, 36 unused, 40 data.
 fn write(body: Body<'_>) -> Option<Operation<'_>> {
     let bytes = body.u32(16)? as usize;
-    Some(Operation::Write {
+    Some(Operation::Write(Write {
         offset: body.u64(8)?,
         data: body.0.get(40..)?.get(..bytes)?,
         kill_privileges: body.u32(20)? & wire::WRITE_KILL_SUIDGID != 0,
-    })
+        synchronous: body.u32(32)? & wire::O_DSYNC != 0,
+    }))
 }
 
 /// Bytes whose every access is checked.
@@ -475,8 +410,6 @@ impl<'a> Body<'a> {
     /// The bytes from `offset` up to a NUL that must be there.
     fn name(self, offset: usize) -> Option<&'a [u8]> {
         let rest = self.0.get(offset..)?;
-        rest.iter()
-            .position(|&byte| byte == 0)
-            .map(|end| &rest[..end])
+        rest.iter().position(|&byte| byte == 0).map(|end| &rest[..end])
     }
 }

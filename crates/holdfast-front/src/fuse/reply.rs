@@ -6,10 +6,7 @@
 //! Every answer starts with 16 bytes: 0 length of all, 4 negated error number, 8 unique.
 //! Layouts below are offsets from the start of the structure they describe.
 
-#![expect(
-    clippy::host_endian_bytes,
-    reason = "the kernel speaks the machine's byte order"
-)]
+#![expect(clippy::host_endian_bytes, reason = "the kernel speaks the machine's byte order")]
 
 #[cfg(test)]
 mod tests;
@@ -162,20 +159,14 @@ pub fn encode(reply: &Reply, unique: u64, into: &mut [u8]) -> usize {
     };
     assert!(body_bytes <= body.len());
     let bytes = HEADER_BYTES + body_bytes;
-    put(header)
-        .u32(bytes as u32)
-        .u32(error.cast_unsigned())
-        .u64(unique);
+    put(header).u32(bytes as u32).u32(error.cast_unsigned()).u64(unique);
     bytes
 }
 
 /// The notification that asks the kernel for every unanswered request again.
 pub(crate) fn resend_notification() -> [u8; HEADER_BYTES] {
     let mut bytes = [0; HEADER_BYTES];
-    put(&mut bytes)
-        .u32(HEADER_BYTES as u32)
-        .u32(wire::NOTIFY_RESEND.cast_unsigned())
-        .u64(0);
+    put(&mut bytes).u32(HEADER_BYTES as u32).u32(wire::NOTIFY_RESEND.cast_unsigned()).u64(0);
     bytes
 }
 
@@ -192,11 +183,7 @@ fn put_entry(entry: &Entry, into: &mut [u8]) -> usize {
 /// 60 mode, 64 links, 68 uid, 72 gid, 76 device, 80 preferred transfer, 84 flags.
 fn put_attributes(attributes: &Attributes, into: &mut [u8]) -> usize {
     const NS: i64 = 1_000_000_000;
-    let times = [
-        attributes.accessed_ns,
-        attributes.modified_ns,
-        attributes.changed_ns,
-    ];
+    let times = [attributes.accessed_ns, attributes.modified_ns, attributes.changed_ns];
     let [atime, mtime, ctime] = times.map(|time| time.div_euclid(NS).cast_unsigned());
     let [atime_ns, mtime_ns, ctime_ns] = times.map(|time| time.rem_euclid(NS) as u32);
     put(into)
@@ -234,17 +221,9 @@ fn put_opened(opened: Opened, into: &mut [u8]) -> usize {
 /// 0 blocks, 8 free, 16 available, 24 inodes, 32 free inodes, 40 block, 44 longest name,
 /// 48 fragment, 52 unused.
 fn put_space(space: &Space, into: &mut [u8]) -> usize {
-    let counts = put(into)
-        .u64(space.blocks)
-        .u64(space.free_blocks)
-        .u64(space.available_blocks);
+    let counts = put(into).u64(space.blocks).u64(space.free_blocks).u64(space.available_blocks);
     let counts = counts.u64(space.inodes).u64(space.free_inodes);
-    counts
-        .u32(space.block_bytes)
-        .u32(space.name_bytes_max)
-        .u32(space.block_bytes)
-        .zeros(28)
-        .used
+    counts.u32(space.block_bytes).u32(space.name_bytes_max).u32(space.block_bytes).zeros(28).used
 }
 
 /// 0 major, 4 minor, 8 longest read ahead, 12 features, 16 background limit, 18 congestion limit,
@@ -301,21 +280,12 @@ impl<'b> Listing<'b> {
     /// Adds a name; false if it does not fit. `offset` is where the listing goes on behind it.
     pub fn add(&mut self, name: &[u8], inode: u64, kind: u32, offset: u64) -> bool {
         let bytes = (DIRENT_BYTES + name.len()).next_multiple_of(8);
-        let Some(room) = self
-            .area
-            .get_mut(self.used..)
-            .and_then(|rest| rest.get_mut(..bytes))
+        let Some(room) = self.area.get_mut(self.used..).and_then(|rest| rest.get_mut(..bytes))
         else {
             return false;
         };
         let length = name.len() as u32;
-        put(room)
-            .u64(inode)
-            .u64(offset)
-            .u32(length)
-            .u32(kind)
-            .bytes(name)
-            .rest();
+        put(room).u64(inode).u64(offset).u32(length).u32(kind).bytes(name).rest();
         self.used += bytes;
         true
     }

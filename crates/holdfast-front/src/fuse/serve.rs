@@ -20,7 +20,7 @@ use holdfast_volume::{
 };
 
 use super::negotiate::negotiate;
-use super::parse::{Open, Operation, Request, SetAttributes, When};
+use super::parse::{Open, Operation, Request, SetAttributes, When, Write};
 use super::reply::{self, Entry, Listing, Opened, Reply, Space};
 use super::wire;
 
@@ -53,32 +53,18 @@ pub struct Server<'t> {
 impl<'t> Server<'t> {
     /// `utc_ns` tells nanoseconds since 1970 where a program asks for "now".
     pub fn new(tree: &'t dyn Tree, cache: Cache, utc_ns: fn() -> i64) -> Self {
-        Self {
-            tree,
-            cache,
-            utc_ns,
-        }
+        Self { tree, cache, utc_ns }
     }
 
     /// Answers one request. `data` takes what [`Reply::Data`] speaks of.
     pub fn serve(&self, request: &Request<'_>, data: &mut [u8]) -> Reply {
-        self.answer(request, data)
-            .unwrap_or_else(|Errno(errno)| Reply::Failed(errno))
+        self.answer(request, data).unwrap_or_else(|Errno(errno)| Reply::Failed(errno))
     }
 
     fn answer(&self, request: &Request<'_>, data: &mut [u8]) -> Result<Reply, Errno> {
         let node = NodeId(request.node);
         match request.operation {
-            Operation::Write {
-                offset,
-                data,
-                kill_privileges,
-            } => {
-                self.tree.write(node, data, offset, kill_privileges)?;
-                Ok(Reply::Written {
-                    bytes: data.len() as u32,
-                })
-            }
+            Operation::Write(write) => self.write(node, &write),
             Operation::Read { offset, bytes } => self.read(node, offset, bytes, data),
             Operation::Sync | Operation::SyncDirectory => self.sync(node),
             Operation::SyncFileSystem => self.sync(ROOT),
@@ -89,12 +75,9 @@ impl<'t> Server<'t> {
             Operation::Symlink { .. }
             | Operation::MakeNode { .. }
             | Operation::MakeDirectory { .. } => self.make(request),
-            Operation::Create {
-                name,
-                mode,
-                umask,
-                open,
-            } => self.create(request, name, mode & !umask, open),
+            Operation::Create { name, mode, umask, open } => {
+                self.create(request, name, mode & !umask, open)
+            }
             Operation::Unlink { name } => done_before(request, self.tree.remove_file(node, name)),
             Operation::RemoveDirectory { name } => {
                 done_before(request, self.tree.remove_dir(node, name))
@@ -115,13 +98,8 @@ impl<'t> Server<'t> {
             }
             Operation::ReleaseDirectory | Operation::Destroy => Ok(Reply::Done),
             Operation::StatFs => self.space(),
-            Operation::Allocate {
-                offset,
-                bytes,
-                mode,
-            } => {
-                self.tree
-                    .allocate(node, allocate_how(mode)?, offset, bytes)?;
+            Operation::Allocate { offset, bytes, mode } => {
+                self.tree.allocate(node, allocate_how(mode)?, offset, bytes)?;
                 Ok(Reply::Done)
             }
             Operation::Forget { count } => {
@@ -129,9 +107,7 @@ impl<'t> Server<'t> {
                 Ok(Reply::Nothing)
             }
             Operation::BatchForget(forgets) => {
-                forgets
-                    .pairs()
-                    .for_each(|(node, count)| self.tree.forget(NodeId(node), count));
+                forgets.pairs().for_each(|(node, count)| self.tree.forget(NodeId(node), count));
                 Ok(Reply::Nothing)
             }
             Operation::Init(offer) => negotiate(&offer).map(Reply::Started).map_err(Errno),
@@ -144,6 +120,17 @@ impl<'t> Server<'t> {
     fn read(&self, node: NodeId, offset: u64, bytes: u32, data: &mut [u8]) -> Result<Reply, Errno> {
         let bytes = self.tree.read(node, area(data, bytes), offset)?;
         Ok(Reply::Data { bytes })
+    }
+
+    /// With pages in between, the kernel asks for a sync of its own after a synchronous write.
+    /// Without them it does not: the write itself has to be one.
+    fn write(&self, node: NodeId, write: &Write<'_>) -> Result<Reply, Errno> {
+        self.tree.write(node, write.data, write.offset, write.kill_privileges)?;
+        let sync = write.synchronous && self.cache == Cache::Direct;
+        if sync && self.tree.sync_is_needed() {
+            self.tree.sync(node)?;
+        }
+        Ok(Reply::Written { bytes: write.data.len() as u32 })
     }
 
     /// "Not implemented" is remembered by the kernel for the whole mount: a program's `fsync` then
@@ -161,10 +148,7 @@ impl<'t> Server<'t> {
             Ok(found) => Ok(Reply::Entry(self.entry(&found))),
             Err(Errno(wire::ENOENT)) => {
                 let remember_for = self.tree.remember_for();
-                Ok(Reply::Entry(Entry {
-                    remember_for,
-                    ..Entry::default()
-                }))
+                Ok(Reply::Entry(Entry { remember_for, ..Entry::default() }))
             }
             Err(error) => Err(error),
         }
@@ -186,9 +170,7 @@ impl<'t> Server<'t> {
             accessed_ns: set.accessed.map(time),
             modified_ns: set.modified.map(time),
         };
-        self.tree
-            .set_attributes(node, &change)
-            .map(|changed| self.told(&changed))
+        self.tree.set_attributes(node, &change).map(|changed| self.told(&changed))
     }
 
     /// A new owner, or a truncation by somebody without the right, takes set-user-id away, and
@@ -215,19 +197,12 @@ impl<'t> Server<'t> {
             Operation::MakeDirectory { name, mode, umask } => {
                 (name, Kind::Directory, mode & !umask, 0, &[])
             }
-            Operation::MakeNode {
-                name,
-                mode,
-                umask,
-                rdev,
-            } => (name, kind_of(mode)?, mode & !umask, rdev, &[]),
+            Operation::MakeNode { name, mode, umask, rdev } => {
+                (name, kind_of(mode)?, mode & !umask, rdev, &[])
+            }
             _ => return Err(Errno(wire::EINVAL)),
         };
-        let new = NewNode {
-            rdev: u64::from(rdev),
-            target,
-            ..self.new_node(request, kind, mode)?
-        };
+        let new = NewNode { rdev: u64::from(rdev), target, ..self.new_node(request, kind, mode)? };
         let made = match self.tree.make(parent, name, &new) {
             Err(Errno(wire::EEXIST)) if request.resent => self.tree.lookup(parent, name)?,
             made => made?,
@@ -244,11 +219,7 @@ impl<'t> Server<'t> {
     ) -> Result<NewNode<'static>, Errno> {
         let parent = self.tree.attributes(NodeId(request.node))?;
         let inherits = parent.mode & wire::S_ISGID != 0;
-        let bit = if inherits && kind == Kind::Directory {
-            wire::S_ISGID
-        } else {
-            0
-        };
+        let bit = if inherits && kind == Kind::Directory { wire::S_ISGID } else { 0 };
         Ok(NewNode {
             kind,
             mode: mode & 0o7777 | bit,
@@ -290,24 +261,14 @@ impl<'t> Server<'t> {
             return Ok(None);
         }
         let kill_privileges = open.kill_privileges;
-        let set = SetAttributes {
-            size_bytes: Some(0),
-            kill_privileges,
-            ..Default::default()
-        };
+        let set = SetAttributes { size_bytes: Some(0), kill_privileges, ..Default::default() };
         let mode = self.mode_without_privileges(node, &set)?;
-        let change = Change {
-            mode,
-            size_bytes: Some(0),
-            ..Change::default()
-        };
+        let change = Change { mode, size_bytes: Some(0), ..Change::default() };
         self.tree.set_attributes(node, &change).map(Some)
     }
 
     fn opened_file(&self) -> Opened {
-        Opened {
-            flags: self.cache.open_flags(),
-        }
+        Opened { flags: self.cache.open_flags() }
     }
 
     fn link(&self, request: &Request<'_>, node: NodeId, name: &[u8]) -> Result<Reply, Errno> {
@@ -326,13 +287,7 @@ impl<'t> Server<'t> {
     }
 
     fn rename(&self, request: &Request<'_>) -> Result<Reply, Errno> {
-        let Operation::Rename {
-            name,
-            new_parent,
-            new_name,
-            flags,
-        } = request.operation
-        else {
+        let Operation::Rename { name, new_parent, new_name, flags } = request.operation else {
             return Err(Errno(wire::EINVAL));
         };
         let how = match flags {
@@ -350,18 +305,12 @@ impl<'t> Server<'t> {
     fn list(&self, directory: NodeId, offset: u64, area: &mut [u8]) -> Result<Reply, Errno> {
         let mut listing = Listing::new(area);
         if list_dots(&mut listing, directory, offset) {
-            self.tree.list(
-                directory,
-                offset.saturating_sub(2),
-                &mut |listed: Listed<'_>| {
-                    let kind = type_bits(listed.kind) >> 12;
-                    listing.add(listed.name, listed.inode, kind, listed.cookie + 2)
-                },
-            )?;
+            self.tree.list(directory, offset.saturating_sub(2), &mut |listed: Listed<'_>| {
+                let kind = type_bits(listed.kind) >> 12;
+                listing.add(listed.name, listed.inode, kind, listed.cookie + 2)
+            })?;
         }
-        Ok(Reply::Data {
-            bytes: listing.used_bytes(),
-        })
+        Ok(Reply::Data { bytes: listing.used_bytes() })
     }
 
     /// Names are gathered first: the tree may hold a lock while it lists.
@@ -369,34 +318,26 @@ impl<'t> Server<'t> {
         let area_bytes = area.len();
         let mut listing = Listing::new(area);
         if !list_dots_plus(&mut listing, directory, offset) {
-            return Ok(Reply::Data {
-                bytes: listing.used_bytes(),
-            });
+            return Ok(Reply::Data { bytes: listing.used_bytes() });
         }
         let mut names = Vec::new();
         let mut planned_bytes = listing.used_bytes();
-        self.tree
-            .list(directory, offset.saturating_sub(2), &mut |listed| {
-                planned_bytes += Listing::plus_bytes(listed.name);
-                let fits = planned_bytes <= area_bytes;
-                if fits {
-                    names.push((listed.name.to_vec(), listed.kind, listed.cookie));
-                }
-                fits
-            })?;
+        self.tree.list(directory, offset.saturating_sub(2), &mut |listed| {
+            planned_bytes += Listing::plus_bytes(listed.name);
+            let fits = planned_bytes <= area_bytes;
+            if fits {
+                names.push((listed.name.to_vec(), listed.kind, listed.cookie));
+            }
+            fits
+        })?;
         for (name, kind, cookie) in names {
             // A name that went away in between is listed without a node; a later lookup tells.
-            let entry = self
-                .tree
-                .lookup(directory, &name)
-                .map(|found| self.entry(&found));
+            let entry = self.tree.lookup(directory, &name).map(|found| self.entry(&found));
             let entry = entry.unwrap_or_default();
             let inode = entry.attributes.inode.max(1);
             listing.add_plus(&name, &entry, inode, type_bits(kind) >> 12, cookie + 2);
         }
-        Ok(Reply::Data {
-            bytes: listing.used_bytes(),
-        })
+        Ok(Reply::Data { bytes: listing.used_bytes() })
     }
 
     fn space(&self) -> Result<Reply, Errno> {
@@ -416,11 +357,7 @@ impl<'t> Server<'t> {
 
     fn entry(&self, found: &Attributes) -> Entry {
         let remember_for = self.tree.remember_for();
-        Entry {
-            node: found.node.0,
-            remember_for,
-            attributes: attributes(found),
-        }
+        Entry { node: found.node.0, remember_for, attributes: attributes(found) }
     }
 
     fn told(&self, found: &Attributes) -> Reply {
@@ -478,11 +415,7 @@ fn allocate_how(mode: u32) -> Result<Allocate, Errno> {
 }
 
 fn without_privileges(mode: u32) -> u32 {
-    let group = if mode & wire::S_IXGRP != 0 {
-        wire::S_ISGID
-    } else {
-        0
-    };
+    let group = if mode & wire::S_IXGRP != 0 { wire::S_ISGID } else { 0 };
     mode & !(wire::S_ISUID | group)
 }
 
@@ -515,15 +448,7 @@ fn type_bits(kind: Kind) -> u32 {
 }
 
 fn kind_of(mode: u32) -> Result<Kind, Errno> {
-    let kinds = [
-        Kind::File,
-        Kind::Fifo,
-        Kind::CharDevice,
-        Kind::BlockDevice,
-        Kind::Socket,
-    ];
-    let found = kinds
-        .into_iter()
-        .find(|&kind| type_bits(kind) == mode & 0o170_000);
+    let kinds = [Kind::File, Kind::Fifo, Kind::CharDevice, Kind::BlockDevice, Kind::Socket];
+    let found = kinds.into_iter().find(|&kind| type_bits(kind) == mode & 0o170_000);
     found.ok_or(Errno(wire::EINVAL))
 }

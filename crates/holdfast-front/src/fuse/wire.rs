@@ -97,6 +97,8 @@ pub(crate) const FOPEN_PARALLEL_DIRECT_WRITES: u32 = 1 << 6;
 
 pub(crate) const O_EXCL: u32 = 0o200;
 pub(crate) const O_TRUNC: u32 = 0o1000;
+/// Each write is synchronous; `O_SYNC` contains it.
+pub(crate) const O_DSYNC: u32 = 0o10000;
 
 pub(crate) const RENAME_NOREPLACE: u32 = 1;
 pub(crate) const RENAME_EXCHANGE: u32 = 2;

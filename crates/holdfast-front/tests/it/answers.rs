@@ -14,20 +14,11 @@ struct Asker {
 
 impl Asker {
     fn new(sync_is_needed: bool) -> Self {
-        Self {
-            tree: MemoryTree::new(sync_is_needed),
-        }
+        Self { tree: MemoryTree::new(sync_is_needed) }
     }
 
     fn ask_as(&self, resent: bool, node: u64, operation: Operation<'_>) -> Reply {
-        let request = Request {
-            unique: 2,
-            resent,
-            node,
-            uid: 1,
-            gid: 1,
-            operation,
-        };
+        let request = Request { unique: 2, resent, node, uid: 1, gid: 1, operation };
         let server = Server::new(&self.tree, Cache::Direct, || 0);
         server.serve(&request, &mut [0; 4096])
     }
@@ -38,20 +29,12 @@ impl Asker {
 
     /// Asks twice, the second time marked as sent again, as after a death between the two.
     fn ask_twice(&self, operation: Operation<'_>) -> (Reply, Reply) {
-        (
-            self.ask_as(false, 1, operation),
-            self.ask_as(true, 1, operation),
-        )
+        (self.ask_as(false, 1, operation), self.ask_as(true, 1, operation))
     }
 }
 
 fn make_file(name: &[u8]) -> Operation<'_> {
-    Operation::MakeNode {
-        name,
-        mode: 0o100_644,
-        umask: 0,
-        rdev: 0,
-    }
+    Operation::MakeNode { name, mode: 0o100_644, umask: 0, rdev: 0 }
 }
 
 fn node_of(reply: Reply) -> u64 {
@@ -61,42 +44,23 @@ fn node_of(reply: Reply) -> u64 {
     }
 }
 
-const EXCLUSIVE: Open = Open {
-    exclusive: true,
-    truncate: false,
-    kill_privileges: false,
-};
+const EXCLUSIVE: Open = Open { exclusive: true, truncate: false, kill_privileges: false };
 
 #[test]
 fn a_repeated_making_of_a_name_gets_the_answer_of_the_first() {
     let asker = Asker::new(false);
     let operations = [
         make_file(b"file"),
-        Operation::MakeDirectory {
-            name: b"directory",
-            mode: 0o755,
-            umask: 0,
-        },
-        Operation::Symlink {
-            name: b"symlink",
-            target: b"file",
-        },
-        Operation::Create {
-            name: b"created",
-            mode: 0o100_644,
-            umask: 0,
-            open: EXCLUSIVE,
-        },
+        Operation::MakeDirectory { name: b"directory", mode: 0o755, umask: 0 },
+        Operation::Symlink { name: b"symlink", target: b"file" },
+        Operation::Create { name: b"created", mode: 0o100_644, umask: 0, open: EXCLUSIVE },
     ];
     for operation in operations {
         let (first, second) = asker.ask_twice(operation);
         assert_eq!(node_of(first), node_of(second), "{operation:?}");
     }
     let node = node_of(asker.ask(Operation::Lookup { name: b"file" }));
-    let (first, second) = asker.ask_twice(Operation::Link {
-        node,
-        name: b"link",
-    });
+    let (first, second) = asker.ask_twice(Operation::Link { node, name: b"link" });
     assert_eq!((node_of(first), node_of(second)), (node, node));
 }
 
@@ -105,27 +69,14 @@ fn a_repeated_taking_of_a_name_gets_the_answer_of_the_first() {
     let asker = Asker::new(false);
     asker.ask(make_file(b"a"));
     asker.ask(make_file(b"b"));
-    asker.ask(Operation::MakeDirectory {
-        name: b"d",
-        mode: 0o755,
-        umask: 0,
-    });
+    asker.ask(Operation::MakeDirectory { name: b"d", mode: 0o755, umask: 0 });
     let operations = [
-        Operation::Rename {
-            name: b"a",
-            new_parent: 1,
-            new_name: b"b",
-            flags: 0,
-        },
+        Operation::Rename { name: b"a", new_parent: 1, new_name: b"b", flags: 0 },
         Operation::Unlink { name: b"b" },
         Operation::RemoveDirectory { name: b"d" },
     ];
     for operation in operations {
-        assert_eq!(
-            asker.ask_twice(operation),
-            (Reply::Done, Reply::Done),
-            "{operation:?}"
-        );
+        assert_eq!(asker.ask_twice(operation), (Reply::Done, Reply::Done), "{operation:?}");
     }
 }
 
@@ -134,10 +85,7 @@ fn what_is_not_repeated_keeps_its_error() {
     let asker = Asker::new(false);
     asker.ask(make_file(b"a"));
     assert_eq!(asker.ask(make_file(b"a")), Reply::Failed(17));
-    assert_eq!(
-        asker.ask(Operation::Unlink { name: b"b" }),
-        Reply::Failed(2)
-    );
+    assert_eq!(asker.ask(Operation::Unlink { name: b"b" }), Reply::Failed(2));
 }
 
 #[test]
@@ -151,10 +99,7 @@ fn a_link_to_another_file_is_an_error_even_when_repeated() {
 
 #[test]
 fn sync_is_declined_for_good_where_it_has_no_work() {
-    assert_eq!(
-        Asker::new(false).ask(Operation::Sync),
-        Reply::Failed(ENOSYS)
-    );
+    assert_eq!(Asker::new(false).ask(Operation::Sync), Reply::Failed(ENOSYS));
     assert_eq!(Asker::new(true).ask(Operation::Sync), Reply::Done);
     assert_eq!(Asker::new(true).ask(Operation::SyncFileSystem), Reply::Done);
 }
@@ -162,29 +107,16 @@ fn sync_is_declined_for_good_where_it_has_no_work() {
 #[test]
 fn unknown_operations_and_interrupts_are_not_asked_again() {
     let asker = Asker::new(false);
-    assert_eq!(
-        asker.ask(Operation::Unknown { opcode: 52 }),
-        Reply::Failed(ENOSYS)
-    );
+    assert_eq!(asker.ask(Operation::Unknown { opcode: 52 }), Reply::Failed(ENOSYS));
     assert_eq!(asker.ask(Operation::Interrupt), Reply::Failed(ENOSYS));
 }
 
 #[test]
 fn an_unknown_node_is_an_error_and_not_a_panic() {
     let asker = Asker::new(true);
-    let lost = asker.ask_as(
-        false,
-        4711,
-        Operation::Read {
-            offset: 0,
-            bytes: 10,
-        },
-    );
+    let lost = asker.ask_as(false, 4711, Operation::Read { offset: 0, bytes: 10 });
     assert_eq!(lost, Reply::Failed(116));
-    assert_eq!(
-        asker.ask_as(false, 4711, Operation::GetAttributes),
-        Reply::Failed(116)
-    );
+    assert_eq!(asker.ask_as(false, 4711, Operation::GetAttributes), Reply::Failed(116));
 }
 
 #[test]
@@ -200,38 +132,21 @@ fn a_missing_name_may_be_remembered_as_missing() {
 fn requests_are_served_by_a_process_that_saw_no_init() {
     let asker = Asker::new(true);
     node_of(asker.ask(make_file(b"a")));
-    let offer = Init {
-        major: 7,
-        minor: 45,
-        max_readahead_bytes: 4096,
-        features: u64::MAX,
-    };
-    assert!(matches!(
-        asker.ask(Operation::Init(offer)),
-        Reply::Started(_)
-    ));
+    let offer = Init { major: 7, minor: 45, max_readahead_bytes: 4096, features: u64::MAX };
+    assert!(matches!(asker.ask(Operation::Init(offer)), Reply::Started(_)));
 }
 
 #[test]
 fn whiteouts_and_mixed_rename_flags_are_refused() {
     let asker = Asker::new(true);
     for flags in [3, 4, 5] {
-        let rename = Operation::Rename {
-            name: b"a",
-            new_parent: 1,
-            new_name: b"b",
-            flags,
-        };
+        let rename = Operation::Rename { name: b"a", new_parent: 1, new_name: b"b", flags };
         assert_eq!(asker.ask(rename), Reply::Failed(22));
     }
 }
 
 #[test]
 fn ways_to_allocate_that_are_not_known_are_refused_without_never_ask_again() {
-    let allocate = Operation::Allocate {
-        offset: 0,
-        bytes: 1,
-        mode: 0x20,
-    };
+    let allocate = Operation::Allocate { offset: 0, bytes: 1, mode: 0x20 };
     assert_eq!(Asker::new(true).ask(allocate), Reply::Failed(95));
 }

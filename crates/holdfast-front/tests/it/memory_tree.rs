@@ -39,20 +39,10 @@ struct Node {
 
 impl MemoryTree {
     pub(crate) fn new(sync_is_needed: bool) -> Self {
-        let new = NewNode {
-            kind: Kind::Directory,
-            mode: 0o755,
-            uid: 0,
-            gid: 0,
-            rdev: 0,
-            target: b"",
-        };
+        let new =
+            NewNode { kind: Kind::Directory, mode: 0o755, uid: 0, gid: 0, rdev: 0, target: b"" };
         let nodes = HashMap::from([(ROOT, Node::new(ROOT, &new))]);
-        Self {
-            state: Mutex::new(State { nodes, next: 2 }),
-            sync_is_needed,
-            syncs: 0.into(),
-        }
+        Self { state: Mutex::new(State { nodes, next: 2 }), sync_is_needed, syncs: 0.into() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -83,13 +73,7 @@ impl Node {
             changed_ns: now,
         };
         let (names, cookies) = Default::default();
-        Self {
-            attributes,
-            data: new.target.to_vec(),
-            names,
-            cookies,
-            opens: 0,
-        }
+        Self { attributes, data: new.target.to_vec(), names, cookies, opens: 0 }
     }
 
     fn resize(&mut self, bytes: u64) {
@@ -155,10 +139,7 @@ impl State {
 }
 
 fn now_ns() -> i64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap()
-        .as_nanos() as i64
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as i64
 }
 
 impl Tree for MemoryTree {
@@ -346,12 +327,7 @@ impl Tree for MemoryTree {
         let names = state.node(directory)?.names.clone();
         for (cookie, (name, node)) in names.range(cookie + 1..) {
             let kind = state.node(*node)?.attributes.kind;
-            if !sink(Listed {
-                name,
-                inode: node.0,
-                kind,
-                cookie: *cookie,
-            }) {
+            if !sink(Listed { name, inode: node.0, kind, cookie: *cookie }) {
                 break;
             }
         }

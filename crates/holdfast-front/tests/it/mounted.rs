@@ -20,9 +20,7 @@ pub(crate) struct Mounted {
 /// Mounts an empty directory of the system's temporary one.
 pub(crate) fn mount_point() -> (TempDir, std::os::fd::OwnedFd) {
     let directory = tempfile::tempdir().unwrap();
-    let options = MountOptions {
-        name: "holdfast-test".into(),
-    };
+    let options = MountOptions { name: "holdfast-test".into() };
     let device = mount(directory.path(), &options)
         .unwrap_or_else(|error| panic!("this test needs root and /dev/fuse: {error}"));
     (directory, device)
@@ -31,18 +29,12 @@ pub(crate) fn mount_point() -> (TempDir, std::os::fd::OwnedFd) {
 impl Mounted {
     pub(crate) fn new(tree: Arc<dyn Tree>, cache: Cache) -> Self {
         let (directory, device) = mount_point();
-        let listen = ListenConfig {
-            threads: 2,
-            spin_us: 0,
-        };
+        let listen = ListenConfig { threads: 2, spin_us: 0 };
         let server = thread::spawn(move || {
             let session = Session::adopt(device);
             fuse::serve(&session, &*tree, &FuseConfig { listen, cache }).unwrap();
         });
-        Self {
-            directory,
-            server: Some(server),
-        }
+        Self { directory, server: Some(server) }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -55,7 +47,11 @@ impl Mounted {
 
     /// Unmounts and waits for the server to end by itself.
     pub(crate) fn end(mut self) {
-        unmount(self.path(), Unmount::IfIdle).unwrap();
+        // A process that another test is just starting holds copies of all descriptors.
+        while let Err(error) = unmount(self.path(), Unmount::IfIdle) {
+            assert_eq!(error.kind(), std::io::ErrorKind::ResourceBusy);
+            thread::yield_now();
+        }
         self.server.take().unwrap().join().unwrap();
     }
 }

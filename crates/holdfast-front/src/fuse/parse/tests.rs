@@ -21,9 +21,7 @@ fn words(words: &[u32]) -> Vec<u8> {
 
 fn parsed(opcode: u32, body: &[u8]) -> Option<String> {
     let message = message(opcode, 1, 2, body);
-    parse(&message)
-        .ok()
-        .map(|request| format!("{:?}", request.operation))
+    parse(&message).ok().map(|request| format!("{:?}", request.operation))
 }
 
 #[test]
@@ -40,25 +38,15 @@ fn the_header_tells_who_asks_about_what() {
 fn a_write_carries_its_bytes_uncopied() {
     let body = [words(&[0, 0, 8192, 0, 3, 4, 0, 0, 0, 0]), b"abc".to_vec()].concat();
     let message = message(opcode::WRITE, 1, 2, &body);
-    let expected = Operation::Write {
-        offset: 8192,
-        data: b"abc",
-        kill_privileges: true,
-    };
-    assert_eq!(parse(&message).unwrap().operation, expected);
+    let expected = Write { offset: 8192, data: b"abc", kill_privileges: true, synchronous: false };
+    assert_eq!(parse(&message).unwrap().operation, Operation::Write(expected));
 }
 
 #[test]
 fn a_write_that_claims_more_than_it_carries_is_refused() {
     let body = words(&[0, 0, 0, 0, 3, 0, 0, 0, 0, 0]);
     let message = message(opcode::WRITE, 1, 2, &body);
-    assert_eq!(
-        parse(&message),
-        Err(ParseFault::Body {
-            unique: 2,
-            opcode: opcode::WRITE
-        })
-    );
+    assert_eq!(parse(&message), Err(ParseFault::Body { unique: 2, opcode: opcode::WRITE }));
 }
 
 #[test]
@@ -70,18 +58,8 @@ fn names_without_an_end_are_refused() {
 
 #[test]
 fn both_forms_of_rename_are_read() {
-    let old = Operation::Rename {
-        name: b"a",
-        new_parent: 1,
-        new_name: b"b",
-        flags: 0,
-    };
-    let new = Operation::Rename {
-        name: b"a",
-        new_parent: 1,
-        new_name: b"b",
-        flags: 2,
-    };
+    let old = Operation::Rename { name: b"a", new_parent: 1, new_name: b"b", flags: 0 };
+    let new = Operation::Rename { name: b"a", new_parent: 1, new_name: b"b", flags: 2 };
     let names = b"a\0b\0".to_vec();
     let body = [words(&[1, 0]), names.clone()].concat();
     assert_eq!(parsed(opcode::RENAME, &body), Some(format!("{old:?}")));
@@ -101,34 +79,26 @@ fn only_the_attributes_named_valid_are_set() {
         modified: Some(When::At(5_000_000_006)),
         ..SetAttributes::default()
     };
-    assert_eq!(
-        parse(&message).unwrap().operation,
-        Operation::SetAttributes(expected)
-    );
+    assert_eq!(parse(&message).unwrap().operation, Operation::SetAttributes(expected));
 }
 
 #[test]
 fn a_batch_of_forgets_is_whole_or_refused() {
     let body = words(&[2, 0, 7, 0, 1, 0, 8, 0, 3, 0]);
     let message = message(opcode::BATCH_FORGET, 0, 2, &body);
-    let Operation::BatchForget(forgets) = parse(&message).unwrap().operation else {
-        panic!()
-    };
+    let Operation::BatchForget(forgets) = parse(&message).unwrap().operation else { panic!() };
     assert_eq!(forgets.pairs().collect::<Vec<_>>(), [(7, 1), (8, 3)]);
     assert_eq!(parsed(opcode::BATCH_FORGET, &body[..24]), None);
-    assert_eq!(
-        parsed(opcode::BATCH_FORGET, &words(&[u32::MAX, 0, 0])),
-        None
-    );
+    assert_eq!(parsed(opcode::BATCH_FORGET, &words(&[u32::MAX, 0, 0])), None);
 }
 
 #[test]
 fn features_beyond_the_first_word_count_only_if_announced() {
-    let init =
-        |flags| {
-            parse(&message(opcode::INIT, 0, 2, &words(&[7, 45, 0, flags, 128])))
-        .map(|request| matches!(request.operation, Operation::Init(i) if i.features >> 32 == 128))
-        };
+    let init = |flags| {
+        parse(&message(opcode::INIT, 0, 2, &words(&[7, 45, 0, flags, 128]))).map(
+            |request| matches!(request.operation, Operation::Init(i) if i.features >> 32 == 128),
+        )
+    };
     assert_eq!(init(1 << 30), Ok(true));
     assert_eq!(init(0), Ok(false));
 }
@@ -136,10 +106,7 @@ fn features_beyond_the_first_word_count_only_if_announced() {
 #[test]
 fn an_unknown_operation_is_a_value() {
     let message = message(999, 1, 2, b"whatever");
-    assert_eq!(
-        parse(&message).unwrap().operation,
-        Operation::Unknown { opcode: 999 }
-    );
+    assert_eq!(parse(&message).unwrap().operation, Operation::Unknown { opcode: 999 });
 }
 
 #[test]
@@ -164,31 +131,18 @@ impl Random {
 
 #[test]
 fn no_bytes_make_the_parser_panic() {
-    let seed = std::env::var("HOLDFAST_SEED")
-        .ok()
-        .and_then(|seed| seed.parse().ok())
-        .unwrap_or(1);
+    let seed = std::env::var("HOLDFAST_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
     println!("replay: HOLDFAST_SEED={seed} cargo test -p holdfast-front no_bytes_make");
     let mut random = Random(seed);
     for _ in 0..200_000 {
         let body: Vec<u8> = (0..random.next() % 120)
-            .map(|_| {
-                if random.next() % 3 == 0 {
-                    0
-                } else {
-                    random.next() as u8
-                }
-            })
+            .map(|_| if random.next().is_multiple_of(3) { 0 } else { random.next() as u8 })
             .collect();
         let mut message = message((random.next() % 56) as u32, 1, random.next(), &body);
-        if random.next() % 8 == 0 {
+        if random.next().is_multiple_of(8) {
             message.truncate((random.next() % 60) as usize);
         }
-        if let Ok(Request {
-            operation: Operation::BatchForget(forgets),
-            ..
-        }) = parse(&message)
-        {
+        if let Ok(Request { operation: Operation::BatchForget(forgets), .. }) = parse(&message) {
             assert!(forgets.pairs().count() <= body.len() / 16);
         }
     }

@@ -23,15 +23,9 @@ fn every_answer_has_the_size_that_the_kernel_expects() {
         (Reply::Failed(5), 16),
         (Reply::Done, 16),
         (Reply::Entry(Entry::default()), 16 + 128),
-        (
-            Reply::Attributes(Attributes::default(), Duration::ZERO),
-            16 + 104,
-        ),
+        (Reply::Attributes(Attributes::default(), Duration::ZERO), 16 + 104),
         (Reply::Opened(Opened::default()), 16 + 16),
-        (
-            Reply::Created(Entry::default(), Opened::default()),
-            16 + 144,
-        ),
+        (Reply::Created(Entry::default(), Opened::default()), 16 + 144),
         (Reply::Written { bytes: 1 }, 16 + 8),
         (Reply::Data { bytes: 100 }, 16 + 100),
         (Reply::Space(Space::default()), 16 + 80),
@@ -57,10 +51,7 @@ fn errors_are_negative() {
 
 #[test]
 fn times_before_1970_have_positive_nanoseconds() {
-    let attributes = Attributes {
-        modified_ns: -1,
-        ..Attributes::default()
-    };
+    let attributes = Attributes { modified_ns: -1, ..Attributes::default() };
     let bytes = encoded(&Reply::Attributes(attributes, Duration::from_millis(1500)));
     assert_eq!((u64_at(&bytes, 16), u32_at(&bytes, 24)), (1, 500_000_000));
     assert_eq!(u64_at(&bytes, 32 + 32).cast_signed(), -1);
@@ -84,10 +75,7 @@ fn a_listing_pads_names_and_stops_when_full() {
 #[test]
 fn a_listing_with_attributes_puts_the_entry_first() {
     let mut area = [0; 160];
-    let entry = Entry {
-        node: 9,
-        ..Entry::default()
-    };
+    let entry = Entry { node: 9, ..Entry::default() };
     let mut listing = Listing::new(&mut area);
     assert!(listing.add_plus(b"name", &entry, 9, 8, 1));
     assert!(!listing.add_plus(b"name", &entry, 9, 8, 1));
