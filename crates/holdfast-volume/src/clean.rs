@@ -131,15 +131,17 @@ impl Cleaner {
 
     /// Applies one window, if anything is durable and not applied.
     pub(crate) fn step(&mut self, volume: &DirectoryVolume) -> Result<Cleaned, CleanError> {
-        let durable = volume.log.marks().durable;
-        if self.applied >= durable {
+        let limit = self.limit(volume);
+        if self.applied >= limit {
             return Ok(Cleaned::default());
         }
-        let (window, upto) = self.window(volume, durable)?;
+        let (window, upto) = self.window(volume, limit)?;
         if window.records == 0 {
             // Nothing but marks and padding, which the next window passes over too.
             return Ok(Cleaned::default());
         }
+        let finishing = begun(volume).filter(|end| *end > upto);
+        words::set(&volume.region, words::WINDOW_END, finishing.unwrap_or(upto).0);
         let bytes = Applier::new(volume).run(&window)?;
         words::set(&volume.region, words::HOME_ERRNO, 0);
         let released_bytes = upto.since(self.applied);
@@ -147,10 +149,19 @@ impl Cleaner {
         settle(volume, &window, upto);
         volume.log.release(upto);
         self.applied = upto;
-        self.repeats = false;
+        self.repeats = finishing.is_some();
         words::count(&volume.region, words::WINDOWS, 1);
         words::count(&volume.region, words::APPLIED_BYTES, bytes);
         Ok(Cleaned { records: window.records, bytes, released_bytes })
+    }
+
+    /// Where the next window ends at the latest. One that was begun and not finished, by this
+    /// process or one before it, is finished first, and nothing more.
+    fn limit(&self, volume: &DirectoryVolume) -> Lsn {
+        match begun(volume) {
+            Some(end) if end > self.applied => end,
+            _ => volume.log.marks().durable,
+        }
     }
 
     /// The longest window from the applied mark, and where it ends.
@@ -172,6 +183,25 @@ impl Cleaner {
         }
         Ok((window, durable))
     }
+}
+
+/// Where the window ends that was begun last.
+fn begun(volume: &DirectoryVolume) -> Option<Lsn> {
+    let end = words::get(&volume.region, words::WINDOW_END);
+    (end > 0).then_some(Lsn(end))
+}
+
+/// Finishes the window that a process died in, so that the home is where the log says it is.
+pub(crate) fn finish_begun(volume: &DirectoryVolume) -> Result<u64, CleanError> {
+    let mut bytes = 0;
+    while begun(volume).is_some_and(|end| end > volume.log.marks().released) {
+        let cleaned = volume.clean_step()?;
+        bytes += cleaned.bytes;
+        if cleaned.is_idle() {
+            break;
+        }
+    }
+    Ok(bytes)
 }
 
 /// The records of a frame, each with the LSN of its data.

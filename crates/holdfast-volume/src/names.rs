@@ -124,10 +124,6 @@ impl Names {
         self.entries.get(&node)
     }
 
-    pub(crate) fn entry_mut(&mut self, node: NodeId) -> Option<&mut Entry> {
-        self.entries.get_mut(&node)
-    }
-
     /// True if an earlier process told of a node that has not been asked for yet.
     pub(crate) fn is_known(&self, node: NodeId) -> bool {
         self.known.contains_key(&node)

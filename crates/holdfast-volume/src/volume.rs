@@ -48,7 +48,8 @@ pub struct Attached {
     pub recovery: Recovery,
     /// Records given back to memory because their process died.
     pub records_replayed: u64,
-    /// Bytes applied to the home because their machine stopped.
+    /// Bytes applied to the home before service: what a process died in the middle of, or all
+    /// that the log had because the machine stopped.
     pub bytes_applied: u64,
 }
 
@@ -157,6 +158,7 @@ impl DirectoryVolume {
         };
         let mut attached = Attached { recovery, records_replayed: 0, bytes_applied: 0 };
         if process_died {
+            attached.bytes_applied = crate::clean::finish_begun(&volume)?;
             attached.records_replayed = replay::replay(&volume)?;
             let roster = volume.names_mut().roster();
             roster::rewrite(&volume.region, roster).map_err(VolumeError::Home)?;

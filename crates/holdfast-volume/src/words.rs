@@ -1,7 +1,8 @@
 //! The volume's counters in the region's shared words.
 //!
-//! Promise: `holdfast status` reads them while the front end lives, and after it died.
-//! Never: carries anything that recovery needs.
+//! Promise: `holdfast status` reads them while the front end lives, and after it died. One of them,
+//! [`WINDOW_END`], tells the next process what the last one was at.
+//! Never: counts anything twice.
 
 use std::sync::atomic::Ordering;
 
@@ -19,6 +20,13 @@ pub const WINDOWS: usize = 43;
 pub const APPLIED_BYTES: usize = 44;
 /// Changes acknowledged.
 pub const CHANGES: usize = 45;
+
+/// Where the window ends, in the log, that the cleaner began last.
+pub const WINDOW_END: usize = 46;
+
+pub(crate) fn get(region: &Region, word: usize) -> u64 {
+    region.word(word).load(Ordering::Relaxed)
+}
 
 pub(crate) fn count(region: &Region, word: usize, more: u64) {
     region.word(word).fetch_add(more, Ordering::Relaxed);

@@ -69,9 +69,10 @@ impl<'a> Applier<'a> {
                 self.remove(path, true)?;
                 names.left_home(self.home, *node, path);
             }
-            Step::Rename { node, parent, from, to } => {
+            Step::Rename { node, replaced, parent, from, to } => {
                 self.rename(from, to)?;
                 names.moved_home(*node, *parent, to);
+                names.left_home(self.home, *replaced, to);
             }
             Step::Barrier => {}
         }

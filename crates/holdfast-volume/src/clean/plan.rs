@@ -33,8 +33,8 @@ pub(crate) enum Step {
     Remove { node: NodeId, path: Vec<u8> },
     /// The directory goes, if it is there.
     RemoveDir { node: NodeId, path: Vec<u8> },
-    /// The name moves into the directory `parent`, unless it has.
-    Rename { node: NodeId, parent: NodeId, from: Vec<u8>, to: Vec<u8> },
+    /// The name moves into the directory `parent`, unless it has, over the node `replaced`.
+    Rename { node: NodeId, replaced: NodeId, parent: NodeId, from: Vec<u8>, to: Vec<u8> },
     /// All names changed so far become durable before the next step.
     Barrier,
 }
@@ -158,7 +158,7 @@ impl Window {
                 let (node, path) = (record.node, record.path.to_vec());
                 self.steps.push(Step::RemoveDir { node, path });
             }
-            Op::Rename { to, .. } => self.rename(record, to),
+            Op::Rename { to, replaced } => self.rename(record, to, replaced),
             _ => self.fill(frame, record, data),
         }
     }
@@ -212,7 +212,7 @@ impl Window {
         }
     }
 
-    fn rename(&mut self, record: &Record<'_>, to: &[u8]) {
+    fn rename(&mut self, record: &Record<'_>, to: &[u8], replaced: NodeId) {
         self.touch(record.path);
         self.touch(to);
         let (from, to) = (record.path.to_vec(), to.to_vec());
@@ -223,7 +223,7 @@ impl Window {
             }
         }
         let (node, parent) = (record.node, record.parent);
-        self.steps.push(Step::Rename { node, parent, from, to });
+        self.steps.push(Step::Rename { node, replaced, parent, from, to });
     }
 
     fn forget(&mut self, node: NodeId) {

@@ -29,6 +29,7 @@ fn half_apply(world: &World, volume: &DirectoryVolume, random: &mut Random) {
 
 /// Lives a random life with deaths in it. Returns how often it died with work in memory only.
 fn live(seed: u64) -> u64 {
+    println!("seed {seed}");
     let mut random = Random::new(seed);
     let world = World::new(seed);
     let (mut volume, _) = world.open().expect("a new volume");
@@ -49,7 +50,9 @@ fn live(seed: u64) -> u64 {
                 let dirty = volume.log().marks().tail > volume.log().marks().durable;
                 deaths += u64::from(dirty);
                 drop(volume);
-                (volume, _) = world.open().expect("the region has everything");
+                (volume, _) = world
+                    .open()
+                    .unwrap_or_else(|error| panic!("seed {seed}, step {step}: {error}"));
                 for (path, node) in known {
                     volume.attributes(node).unwrap_or_else(|errno| {
                         panic!("seed {seed}, step {step}: {path} is {errno:?} by number")
