@@ -131,7 +131,7 @@ pub(crate) struct RunArgs {
     /// Where the log is kept while the command runs [default: HOME.holdfast, beside the home].
     #[arg(long, value_name = "DIR")]
     pub log: Option<PathBuf>,
-    /// How much memory the region has, a power of two such as 64MiB.
+    /// How much memory the region has, a power of two of at least 8MiB.
     #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = crate::sizes::parse)]
     pub memory: u64,
     /// The failures that acknowledgements must survive; fewer is faster and less safe.

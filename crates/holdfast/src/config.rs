@@ -20,12 +20,12 @@ pub(crate) const SOCKET_DEFAULT: &str = "/run/holdfast/control.sock";
 
 /// Longest volume name: it becomes part of file names and of the mount's source.
 const NAME_BYTES_MAX: usize = 32;
-const RING_BYTES_MIN: u64 = 1 << 20;
-const SEGMENT_BYTES_MIN: u64 = 64 << 10;
+/// A front end hands over up to 1 MiB at once, as one frame, and a frame takes at most half of a
+/// segment.
+const SEGMENT_BYTES_MIN: u64 = 4 << 20;
+const RING_BYTES_MIN: u64 = 2 * SEGMENT_BYTES_MIN;
 const SEGMENT_BYTES_MAX: u64 = 1 << 30;
 const SEGMENT_BYTES_DEFAULT: u64 = 16 << 20;
-/// The smallest ring's default segment is a segment that a log takes.
-const _: () = assert!(RING_BYTES_MIN / 4 >= SEGMENT_BYTES_MIN);
 const THREADS_MAX: usize = 64;
 
 /// The whole file.
@@ -194,7 +194,9 @@ impl VolumeConfig {
             check_path(key, path)?;
         }
         let ring_bytes = self.memory.size.0;
-        let segment = *self.segment.get_or_insert(Size(SEGMENT_BYTES_DEFAULT.min(ring_bytes / 4)));
+        let segment = *self
+            .segment
+            .get_or_insert(Size((ring_bytes / 4).clamp(SEGMENT_BYTES_MIN, SEGMENT_BYTES_DEFAULT)));
         check_power_of_two("segment", segment, SEGMENT_BYTES_MIN, SEGMENT_BYTES_MAX)?;
         if segment.0 > ring_bytes / 2 {
             return Err(format!(

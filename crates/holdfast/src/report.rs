@@ -219,7 +219,7 @@ impl VolumeStatus {
             let _ = write!(text, ", {count} restarts, longest stall {stall} ms");
         }
         let mut line = |key: &str, value: &str| {
-            let _ = write!(text, "\n  {key:<11} {value}");
+            let _ = write!(text, "\n  {key:<12} {value}");
         };
         self.problem.iter().for_each(|why| line("problem", why));
         line("home", &self.home.display().to_string());
@@ -246,7 +246,7 @@ impl VolumeStatus {
 /// What a verdict means, for people, a line each.
 pub(crate) fn verdict_text(verdict: &Verdict) -> String {
     let lines = verdict_lines(verdict);
-    lines.iter().map(|(key, value)| format!("  {key:<11} {value}\n")).collect()
+    lines.iter().map(|(key, value)| format!("  {key:<12} {value}\n")).collect()
 }
 
 fn verdict_lines(verdict: &Verdict) -> Vec<(&'static str, String)> {
@@ -269,10 +269,11 @@ fn verdict_lines(verdict: &Verdict) -> Vec<(&'static str, String)> {
 
 fn gap_text(class: Class, gap: &Gap) -> String {
     let Gap { failure, why, supply, .. } = gap;
+    let failure = failure.word();
     let lead = match (class, gap.asked) {
-        (Class::Disk, true) => format!("writes through because of {}", failure.word()),
-        (Class::Disk, false) => format!("memory alone would not survive {}", failure.word()),
-        (Class::Memory, _) => format!("lost in {}: {}", failure.word(), failure.meaning()),
+        (Class::Disk, true) => format!("writes through because of {failure}"),
+        (Class::Disk, false) => format!("memory alone would not survive {failure}"),
+        (Class::Memory, _) => format!("does not survive {failure}"),
     };
     format!("{lead}: {why}; needs {supply}")
 }

@@ -46,6 +46,7 @@ impl Reporter {
 pub(crate) fn front(args: &FrontArgs) -> Exit {
     // The process was started through a link of another name; people look for this one.
     let _ = std::fs::write("/proc/self/comm", "holdfast-front");
+    end_on_any_panic();
     let reporter = inherited(args.report_fd).map(|fd| Reporter(File::from(fd)));
     let mut reporter = match reporter {
         Ok(reporter) => reporter,
@@ -63,6 +64,16 @@ pub(crate) fn front(args: &FrontArgs) -> Exit {
             exit
         }
     }
+}
+
+/// A front end that lost one of its threads would serve without draining, or drain without serving.
+/// It ends instead, and the keeper starts a whole one.
+fn end_on_any_panic() {
+    let say = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        say(panic);
+        std::process::abort();
+    }));
 }
 
 fn obey(args: &FrontArgs, reporter: &mut Reporter) -> Outcome<()> {
@@ -182,7 +193,7 @@ impl Parts {
     /// Everything home, then nothing of the volume is left but its log.
     fn give_back(&self, opened: Opened) -> Outcome<()> {
         opened.volume.detach().map_err(|error| {
-            let remedy = "nothing is lost; mend the cause, then `holdfast umount` again";
+            let remedy = "nothing is lost; mend the cause, then mount and unmount it again";
             Problem::new(Exit::Failed, self.what("giving back"), error, remedy)
         })?;
         drop(opened);

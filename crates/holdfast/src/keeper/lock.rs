@@ -12,6 +12,10 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How long a lock is tried for before somebody else is said to have it.
+const LOCK_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The right to be the keeper behind a socket, held until dropped.
 #[derive(Debug)]
@@ -71,11 +75,14 @@ pub(crate) fn take_directory(key: &str, path: &Path) -> Outcome<OwnedFd> {
             Exit::Usage,
             what(),
             "it does not exist",
-            format!("make it, or mount the file system it is on, or correct {key}"),
+            match key {
+                "log" => "make it with `holdfast volume make`, or mount the file system it is on",
+                _ => "make it, or mount the file system it is on, or correct the configuration",
+            },
         ),
         error => Problem::new(Exit::Failed, what(), error, "run as root"),
     })?;
-    match flock(&directory, FlockOperation::NonBlockingLockExclusive) {
+    match lock_patiently(&directory) {
         Ok(()) => Ok(directory),
         Err(Errno::WOULDBLOCK) => Err(Problem::new(
             Exit::InUse,
@@ -84,6 +91,19 @@ pub(crate) fn take_directory(key: &str, path: &Path) -> Outcome<OwnedFd> {
             "see `holdfast status`; `holdfast umount` gives it back",
         )),
         Err(error) => Err(Problem::new(Exit::Failed, what(), error, "it must support flock")),
+    }
+}
+
+/// A process that has just ended, or been killed, lets go of its descriptors last of all.
+fn lock_patiently(directory: &OwnedFd) -> Result<(), Errno> {
+    let started = Instant::now();
+    loop {
+        match flock(directory, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK) if started.elapsed() < LOCK_PATIENCE => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            ended => return ended,
+        }
     }
 }
 

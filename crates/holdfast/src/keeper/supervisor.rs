@@ -137,6 +137,8 @@ struct Supervisor {
     has_started: bool,
     was_ever_ready: bool,
     is_unmounted: bool,
+    /// What was given up is to be tried again as soon as the drain after it has ended.
+    is_wanted_again: bool,
     /// Takes the mount away when the volume never served.
     unmount: fn(&Orders),
 }
@@ -170,6 +172,7 @@ impl Supervised {
             has_started: false,
             was_ever_ready: false,
             is_unmounted: false,
+            is_wanted_again: false,
             unmount,
         };
         let thread = std::thread::spawn(move || supervisor.run());
@@ -195,6 +198,8 @@ impl Supervised {
 
     /// After giving up: counts anew and starts another front end.
     pub(crate) fn try_again(&self) {
+        // At once, so that whoever waits for the outcome does not take the old state for it.
+        self.shared.change(|s| s.state = State::Restarting);
         let _ = self.events.send(Event::TryAgain);
     }
 
@@ -260,12 +265,20 @@ impl Supervisor {
             }
             (Event::Ended(status), Phase::Running(front)) => self.ended(status, front),
             (Event::Unmounted, phase) => self.unmounted(phase),
-            (Event::TryAgain, Phase::Idle) => {
-                self.deaths = Deaths::default();
-                self.begin(self.task())
+            (Event::TryAgain, Phase::Idle) => self.begin_anew(),
+            (Event::TryAgain, phase) => {
+                self.is_wanted_again = true;
+                phase
             }
             (_, phase) => phase,
         }
+    }
+
+    /// Somebody asked for it: what happened before does not count.
+    fn begin_anew(&mut self) -> Phase {
+        self.is_wanted_again = false;
+        self.deaths = Deaths::default();
+        self.begin(self.task())
     }
 
     /// What a new front end is for.
@@ -277,25 +290,27 @@ impl Supervisor {
     }
 
     fn begin(&mut self, task: Task) -> Phase {
-        let orders = Orders { task, resume: self.has_started, ..self.orders.clone() };
-        if self.is_unmounted {
-            self.held.fuse = None;
-        }
-        match start_front(&orders, &self.held) {
-            Ok((child, reports)) => {
-                self.has_started = true;
-                tracing::info!(volume = orders.name, pid = child.id(), ?task, "front end started");
-                self.shared.change(|s| s.front_end_pid = Some(child.id()));
-                let sender = self.sender.clone();
-                std::thread::spawn(move || listen(child, reports, &sender));
-                let started = Instant::now();
-                Phase::Running(Front { task, started, was_ready: false, fault: None })
-            }
+        match self.try_begin(task) {
+            Ok(front) => Phase::Running(front),
             Err(problem) => {
                 let died = Death { lived: Duration::ZERO, was_ready: false, was_killed: false };
                 self.again(task, died, problem)
             }
         }
+    }
+
+    fn try_begin(&mut self, task: Task) -> Outcome<Front> {
+        let orders = Orders { task, resume: self.has_started, ..self.orders.clone() };
+        if self.is_unmounted {
+            self.held.fuse = None;
+        }
+        let (child, reports) = start_front(&orders, &self.held)?;
+        self.has_started = true;
+        tracing::info!(volume = orders.name, pid = child.id(), ?task, "front end started");
+        self.shared.change(|s| s.front_end_pid = Some(child.id()));
+        let sender = self.sender.clone();
+        std::thread::spawn(move || listen(child, reports, &sender));
+        Ok(Front { task, started: Instant::now(), was_ready: false, fault: None })
     }
 
     fn said(&mut self, report: Report, mut front: Front) -> Front {
@@ -356,18 +371,20 @@ impl Supervisor {
             s.restarts += 1;
             s.last_error = Some(problem.why.clone());
             match task {
-                Task::Serve if self.was_ever_ready => s.state = State::Restarting,
+                Task::Serve if self.was_ever_ready && !self.is_unmounted => {
+                    s.state = State::Restarting;
+                }
                 _ => {}
             }
         });
-        Phase::Waiting(task, Instant::now() + pause)
+        Phase::Waiting(self.task(), Instant::now() + pause)
     }
 
     /// Starting front ends is of no use. Nothing that was acknowledged may wait in memory for a
     /// better day: it is brought to the log's device by a process that does not need the volume.
     fn give_up(&mut self, task: Task, problem: Problem) -> Phase {
         tracing::error!(volume = self.orders.name, why = problem.why, "gave up on front ends");
-        let given_up = task == Task::Serve && self.was_ever_ready;
+        let given_up = task == Task::Serve && self.was_ever_ready && !self.is_unmounted;
         self.shared.change(|s| {
             s.problem = Some(problem);
             if given_up {
@@ -378,10 +395,10 @@ impl Supervisor {
     }
 
     fn begin_drain(&mut self) -> Phase {
-        match self.begin(Task::Drain) {
-            // `again` would count it as a death of a front end; one attempt is enough.
-            Phase::Waiting(..) => self.drained(Err(died_text_unstarted(&self.orders.name))),
-            phase => phase,
+        // Not `begin`: one attempt is enough, and its failure is no death of a front end.
+        match self.try_begin(Task::Drain) {
+            Ok(front) => Phase::Running(front),
+            Err(problem) => self.drained(Err(problem)),
         }
     }
 
@@ -394,6 +411,9 @@ impl Supervisor {
         tracing::error!(volume = self.orders.name, text, "after giving up");
         let problem = self.shared.lock().problem.clone();
         let problem = problem.map(|p| Problem { why: format!("{}; {text}", p.why), ..p });
+        if self.is_wanted_again {
+            return self.begin_anew();
+        }
         if self.was_ever_ready && !self.is_unmounted {
             self.shared.change(|s| s.problem = problem);
             return Phase::Idle;
@@ -408,10 +428,12 @@ impl Supervisor {
         self.is_unmounted = true;
         self.shared.change(|s| s.state = State::Detaching);
         match phase {
-            // It learns from the kernel and detaches by itself.
-            Phase::Running(front) if front.task != Task::Drain => Phase::Running(front),
-            // The drain goes on first: the ring has one owner at a time.
-            Phase::Running(front) => Phase::Running(front),
+            Phase::Running(front) => {
+                // A front end that serves learns it from the kernel and detaches by itself. A
+                // drain ends first: the region has one user at a time.
+                self.is_wanted_again = front.task == Task::Drain;
+                Phase::Running(front)
+            }
             Phase::Waiting(..) | Phase::Idle => {
                 self.deaths = Deaths::default();
                 self.begin(Task::Detach)
@@ -450,9 +472,4 @@ fn died_text(name: &str, status: ExitStatus) -> Problem {
     let what = format!("serving volume {name}");
     let why = format!("its front end died ({status})");
     Problem::new(Exit::Failed, what, why, "see the keeper's log; `holdfast mount` tries again")
-}
-
-fn died_text_unstarted(name: &str) -> Problem {
-    let what = format!("draining volume {name}");
-    Problem::new(Exit::Failed, what, "no process could be started", "try again")
 }

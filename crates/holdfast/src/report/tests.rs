@@ -22,10 +22,10 @@ fn status(must_survive: &str) -> VolumeStatus {
 fn a_memory_volume_says_what_it_does_not_survive_and_what_would_supply_it() {
     let text = status("[\"process\"]").text();
     assert!(text.contains("class memory"), "{text}");
-    assert!(text.contains("survives    process\n"), "{text}");
-    assert!(text.contains("NOT         os, power, machine"), "{text}");
-    assert!(text.contains("lost in os") && text.contains("medium = \"pmem\""), "{text}");
-    assert!(text.contains("lost in power") && text.contains("power source"), "{text}");
+    assert!(text.contains("survives     process\n"), "{text}");
+    assert!(text.contains("NOT          os, power, machine"), "{text}");
+    assert!(text.contains("does not survive os") && text.contains("medium = \"pmem\""), "{text}");
+    assert!(text.contains("does not survive power") && text.contains("power source"), "{text}");
 }
 
 #[test]
@@ -58,8 +58,8 @@ fn what_the_supervisor_knows_is_in_the_report() {
     let status = status("[\"process\"]").with(snapshot);
     let text = status.text();
     assert!(text.contains("pgwal: given up, 4 restarts, longest stall 31 ms"), "{text}");
-    assert!(text.contains("problem     serving volume pgwal failed: it died"), "{text}");
-    assert!(text.contains("last error  signal 9"), "{text}");
+    assert!(text.contains("problem      serving volume pgwal failed: it died"), "{text}");
+    assert!(text.contains("last error   signal 9"), "{text}");
 }
 
 #[test]

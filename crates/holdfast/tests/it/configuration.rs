@@ -1,0 +1,93 @@
+//! Command line, configuration and claims: what is refused, in which words, with which code.
+
+use crate::fixture::{Fixture, NAME};
+
+#[test]
+fn a_wrong_key_is_refused_with_file_and_key() {
+    let fixture = Fixture::new();
+    fixture.reconfigure("must_survive", "must_survve");
+    for command in [&["status"][..], &["serve"], &["volume", "list"], &["mount", NAME]] {
+        fixture.holdfast(command).expect(2, &["holdfast.toml", "must_survve", "correct the file"]);
+    }
+}
+
+#[test]
+fn a_missing_configuration_is_named() {
+    let fixture = Fixture::new();
+    let ended = fixture.holdfast(&["--config", "/nowhere.toml", "status"]);
+    ended.expect(2, &["/nowhere.toml", "--config"]);
+}
+
+#[test]
+fn a_volume_that_is_not_configured_is_refused_with_those_that_are() {
+    Fixture::new().holdfast(&["mount", "w"]).expect(2, &["[volume.w]", "name one of: v"]);
+}
+
+#[test]
+fn an_unknown_flag_is_a_wrong_command_line() {
+    Fixture::new().holdfast(&["status", "--verbose"]).expect(2, &["--verbose"]);
+}
+
+#[test]
+fn the_help_tells_the_exit_codes_and_the_first_steps() {
+    let help = Fixture::new().holdfast(&["--help"]).succeeded().out;
+    assert!(help.contains("Exit codes:") && help.contains("holdfast volume make NAME"), "{help}");
+}
+
+#[test]
+fn what_no_class_keeps_is_refused_by_the_claims() {
+    let fixture = Fixture::new();
+    fixture.reconfigure("[\"process\"]", "[\"machine\"]");
+    fixture.holdfast(&["volume", "make", NAME]).expect(3, &["machine", "must_survive"]);
+    fixture.holdfast(&["serve"]).expect(3, &["machine", "must_survive"]);
+}
+
+#[test]
+fn without_a_keeper_mount_says_so_and_status_answers_from_what_is_there() {
+    let fixture = Fixture::made();
+    fixture.holdfast(&["mount", NAME]).expect(4, &["no keeper is running", "holdfast serve"]);
+    let status = fixture.holdfast(&["status", "--json"]);
+    assert_eq!(status.code, Some(4), "{status:?}");
+    let report: serde_json::Value = serde_json::from_str(&status.out).unwrap();
+    assert_eq!(report["schema"], 1);
+    assert_eq!(report["volumes"][0]["state"], "detached");
+    assert_eq!(report["volumes"][0]["verdict"]["class"], "memory");
+}
+
+#[test]
+fn a_problem_as_json_has_the_same_parts() {
+    let ended = Fixture::new().holdfast(&["--json", "mount", NAME]);
+    let failed: serde_json::Value = serde_json::from_str(&ended.err).unwrap();
+    assert_eq!(failed["failed"]["exit"], "not_running", "{failed}");
+    assert!(failed["failed"]["remedy"].as_str().unwrap().contains("holdfast serve"), "{failed}");
+}
+
+#[test]
+fn a_volume_is_made_once_listed_and_checked() {
+    let fixture = Fixture::new();
+    let listed = fixture.holdfast(&["volume", "list"]).succeeded().out;
+    assert!(listed.contains("not made"), "{listed}");
+    fixture.holdfast(&["volume", "check", NAME]).expect(2, &["log", "volume make"]);
+    let made = fixture.holdfast(&["volume", "make", NAME]).succeeded().out;
+    assert!(made.contains("survives     process"), "{made}");
+    fixture.holdfast(&["volume", "make", NAME]).expect(2, &["there is a log in it already"]);
+    fixture.holdfast(&["volume", "check", NAME]).succeeded();
+    assert!(fixture.holdfast(&["volume", "list"]).succeeded().out.contains("not mounted"));
+}
+
+#[test]
+fn a_home_that_is_no_directory_is_refused_by_its_key() {
+    let fixture = Fixture::made();
+    std::fs::remove_dir(fixture.home()).unwrap();
+    std::fs::write(fixture.home(), "a file").unwrap();
+    for command in [&["volume", "check", NAME][..], &["serve"]] {
+        fixture.holdfast(command).expect(2, &["home", "not a directory"]);
+    }
+    assert!(!fixture.is_mounted());
+}
+
+#[test]
+fn the_matrix_for_the_documents_is_printed_from_the_code() {
+    let matrix = Fixture::new().holdfast(&["matrix"]).succeeded().out;
+    assert!(matrix.starts_with("| acknowledged by | process | os | power | machine |"), "{matrix}");
+}

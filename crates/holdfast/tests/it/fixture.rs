@@ -1,0 +1,241 @@
+//! A machine's worth of directories for one test, and the command run in it.
+
+use rustix::mount::{UnmountFlags, unmount};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// The name of the volume in every test.
+pub(crate) const NAME: &str = "v";
+
+/// Far longer than anything takes; a test that reaches it has failed.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+static NUMBER: AtomicU32 = AtomicU32::new(0);
+
+/// How a command ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Ended {
+    fn of(output: Output) -> Ended {
+        Ended {
+            code: output.status.code(),
+            out: String::from_utf8_lossy(&output.stdout).into_owned(),
+            err: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    /// Fails unless the code is this one and every word is in what was said on standard error.
+    #[track_caller]
+    pub(crate) fn expect(&self, code: i32, words: &[&str]) {
+        assert_eq!(self.code, Some(code), "{self:?}");
+        for word in words {
+            assert!(self.err.contains(word), "no {word:?} in {self:?}");
+        }
+    }
+
+    /// Fails unless it succeeded.
+    #[track_caller]
+    pub(crate) fn succeeded(self) -> Ended {
+        assert_eq!(self.code, Some(0), "{self:?}");
+        self
+    }
+}
+
+/// Directories, a configuration, and what is to be cleaned up.
+pub(crate) struct Fixture {
+    root: tempfile::TempDir,
+    pub(crate) region: PathBuf,
+    keepers: Vec<Child>,
+}
+
+impl Fixture {
+    /// An empty home, a mount point, and a configuration of one class Memory volume.
+    pub(crate) fn new() -> Fixture {
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let region = format!("/dev/shm/holdfast-test-{}-{number}", std::process::id());
+        let root = tempfile::tempdir().unwrap();
+        let fixture = Fixture { root, region: region.into(), keepers: Vec::new() };
+        fs::create_dir(fixture.home()).unwrap();
+        fs::create_dir(fixture.mount()).unwrap();
+        fixture.configure(&fixture.config_text());
+        fixture
+    }
+
+    /// [`Self::new`] with the volume's log made.
+    pub(crate) fn made() -> Fixture {
+        let fixture = Fixture::new();
+        fixture.holdfast(&["volume", "make", NAME]).succeeded();
+        fixture
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.root.path().join(name)
+    }
+
+    pub(crate) fn home(&self) -> PathBuf {
+        self.path("home")
+    }
+
+    pub(crate) fn mount(&self) -> PathBuf {
+        self.path("mount")
+    }
+
+    pub(crate) fn log(&self) -> PathBuf {
+        self.path("log")
+    }
+
+    pub(crate) fn config(&self) -> PathBuf {
+        self.path("holdfast.toml")
+    }
+
+    pub(crate) fn config_text(&self) -> String {
+        format!(
+            "[keeper]\nsocket = {:?}\n\n[volume.{NAME}]\nhome = {:?}\nmount = {:?}\nlog = {:?}\n\
+             memory = {{ medium = \"shm\", size = \"8MiB\", path = {:?} }}\n\
+             must_survive = [\"process\"]\n",
+            self.path("run/control.sock"),
+            self.home(),
+            self.mount(),
+            self.log(),
+            self.region,
+        )
+    }
+
+    /// Writes the configuration.
+    pub(crate) fn configure(&self, text: &str) {
+        fs::write(self.config(), text).unwrap();
+    }
+
+    /// Writes the configuration with one thing replaced.
+    #[track_caller]
+    pub(crate) fn reconfigure(&self, what: &str, with: &str) {
+        let text = self.config_text();
+        assert!(text.contains(what), "{what}");
+        self.configure(&text.replace(what, with));
+    }
+
+    /// Runs a subcommand to its end.
+    pub(crate) fn holdfast(&self, arguments: &[&str]) -> Ended {
+        Ended::of(self.command().args(arguments).output().unwrap())
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_holdfast"));
+        command.env("HOLDFAST_CONFIG", self.config());
+        command
+    }
+
+    /// Starts a keeper and waits until the volume is served.
+    pub(crate) fn serve(&mut self) {
+        let command = self.command();
+        self.serve_as(command);
+    }
+
+    /// [`Self::serve`] behind another program, such as one that takes rights away.
+    pub(crate) fn serve_behind(&mut self, program: &str, arguments: &[&str]) {
+        let mut command = Command::new(program);
+        command.args(arguments).arg(env!("CARGO_BIN_EXE_holdfast"));
+        command.env("HOLDFAST_CONFIG", self.config());
+        self.serve_as(command);
+    }
+
+    fn serve_as(&mut self, mut command: Command) {
+        let log = fs::File::create(self.path("keeper.log")).unwrap();
+        self.keepers.push(command.arg("serve").stderr(log).spawn().unwrap());
+        self.wait_for_state("serving");
+    }
+
+    /// What the newest keeper has said so far.
+    pub(crate) fn keeper_log(&self) -> String {
+        fs::read_to_string(self.path("keeper.log")).unwrap_or_default()
+    }
+
+    pub(crate) fn keeper_pid(&self) -> i32 {
+        self.keepers.last().unwrap().id().cast_signed()
+    }
+
+    /// Sends the newest keeper SIGTERM and waits for its end.
+    pub(crate) fn stop(&mut self) -> Option<i32> {
+        kill(self.keeper_pid(), Signal::TERM);
+        self.keepers.pop().unwrap().wait().unwrap().code()
+    }
+
+    /// Kills the newest keeper as nothing can be prepared for.
+    pub(crate) fn kill_keeper(&mut self) {
+        kill(self.keeper_pid(), Signal::KILL);
+        self.keepers.pop().unwrap().wait().unwrap();
+    }
+
+    /// The status of the volume, with or without a keeper.
+    pub(crate) fn status(&self) -> Value {
+        let ended = self.holdfast(&["status", "--json"]);
+        let report: Value = serde_json::from_str(&ended.out).unwrap_or_default();
+        report["volumes"][0].clone()
+    }
+
+    pub(crate) fn front_end(&self) -> i32 {
+        let pid = self.status()["front_end_pid"].as_i64();
+        pid.expect("a front end serves") as i32
+    }
+
+    #[track_caller]
+    pub(crate) fn wait_for_state(&self, state: &str) {
+        let reached = || self.status()["state"] == state;
+        let tell = || format!("never {state}: {}\n{}", self.status(), self.keeper_log());
+        wait_until(reached, tell);
+    }
+
+    /// Fails unless nothing of the volume is left but its home and its log.
+    #[track_caller]
+    pub(crate) fn assert_given_back(&self) {
+        assert!(!self.is_mounted());
+        assert!(!self.region.exists(), "the region is gone with the volume");
+    }
+
+    pub(crate) fn is_mounted(&self) -> bool {
+        let table = fs::read_to_string("/proc/self/mountinfo").unwrap();
+        let (home, mount) = (self.home(), self.mount());
+        table.lines().any(|line| {
+            let point = Path::new(line.split(' ').nth(4).unwrap());
+            point == home || point == mount
+        })
+    }
+}
+
+impl Drop for Fixture {
+    fn drop(&mut self) {
+        let front_end = self.status()["front_end_pid"].as_i64();
+        for keeper in &mut self.keepers {
+            let _ = keeper.kill();
+            let _ = keeper.wait();
+        }
+        front_end.into_iter().for_each(|pid| kill(pid as i32, Signal::KILL));
+        let _ = unmount(self.mount(), UnmountFlags::DETACH);
+        let _ = unmount(self.home(), UnmountFlags::DETACH);
+        let _ = fs::remove_file(&self.region);
+    }
+}
+
+/// Sends a signal; the process may be gone.
+pub(crate) fn kill(pid: i32, signal: Signal) {
+    let _ = kill_process(Pid::from_raw(pid).unwrap(), signal);
+}
+
+#[track_caller]
+pub(crate) fn wait_until(reached: impl Fn() -> bool, tell: impl Fn() -> String) {
+    let started = Instant::now();
+    while !reached() {
+        assert!(started.elapsed() < PATIENCE, "{}", tell());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}

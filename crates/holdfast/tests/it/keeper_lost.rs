@@ -1,0 +1,85 @@
+//! Two keepers, no keeper, a new keeper.
+
+use crate::fixture::{Fixture, NAME, kill};
+use rustix::process::Signal;
+use std::fs;
+
+#[test]
+fn a_second_keeper_is_told_who_the_first_is() {
+    let mut fixture = Fixture::made();
+    fixture.serve();
+    let pid = fixture.keeper_pid().to_string();
+    fixture.holdfast(&["serve"]).expect(5, &[&pid, "control.sock", "SIGTERM"]);
+    assert_eq!(fixture.status()["state"], "serving");
+}
+
+#[test]
+fn two_keepers_never_share_a_home() {
+    let mut fixture = Fixture::made();
+    fixture.serve();
+    let elsewhere = fixture.config_text().replace("control.sock", "other.sock");
+    fixture.configure(&elsewhere.replace("[volume.v]", "[volume.w]"));
+    fixture.holdfast(&["serve"]).expect(5, &["volume v is mounted at", "umount"]);
+    let (mount, other) = (format!("{:?}", fixture.mount()), format!("{:?}", fixture.path("m2")));
+    fs::create_dir(fixture.path("m2")).unwrap();
+    fixture.configure(&elsewhere.replace("[volume.v]", "[volume.w]").replace(&mount, &other));
+    fixture.holdfast(&["serve"]).expect(5, &["home", "another volume"]);
+    fixture.configure(&fixture.config_text());
+    assert_eq!(fixture.status()["state"], "serving");
+}
+
+#[test]
+fn a_keeper_that_is_killed_leaves_its_front_end_serving() {
+    let mut fixture = Fixture::made();
+    fixture.serve();
+    let front_end = fixture.front_end();
+    fixture.kill_keeper();
+    fs::write(fixture.mount().join("f"), "written without a keeper").unwrap();
+    let status = fixture.status();
+    assert_eq!(status["state"], "served without a keeper", "{status}");
+    assert_eq!(status["front_end_pid"], front_end, "{status}");
+    let pid = front_end.to_string();
+    fixture.holdfast(&["serve"]).expect(5, &[&pid, "keeper is gone", "holdfast umount v"]);
+    fixture.holdfast(&["umount", NAME]).succeeded();
+    fixture.assert_given_back();
+    assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"written without a keeper");
+    fixture.serve();
+    assert_eq!(fs::read(fixture.mount().join("f")).unwrap(), b"written without a keeper");
+}
+
+#[test]
+fn umount_gives_back_what_keeper_and_front_end_left_when_both_were_killed() {
+    let mut fixture = Fixture::made();
+    fixture.serve();
+    fs::write(fixture.mount().join("f"), "x").unwrap();
+    let front_end = fixture.front_end();
+    fixture.kill_keeper();
+    kill(front_end, Signal::KILL);
+    fixture.wait_for_state("left in memory");
+    fixture.holdfast(&["umount", NAME]).succeeded();
+    fixture.assert_given_back();
+    assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"x");
+}
+
+#[test]
+fn a_new_keeper_takes_up_what_keeper_and_front_end_left_when_both_were_killed() {
+    let mut fixture = Fixture::made();
+    fixture.serve();
+    fs::write(fixture.mount().join("f"), "x").unwrap();
+    let front_end = fixture.front_end();
+    fixture.kill_keeper();
+    kill(front_end, Signal::KILL);
+    fixture.wait_for_state("left in memory");
+    fixture.serve();
+    assert_eq!(fs::read(fixture.mount().join("f")).unwrap(), b"x");
+    assert_eq!(fixture.stop(), Some(0));
+    fixture.assert_given_back();
+    assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"x");
+}
+
+#[test]
+fn umount_of_what_is_not_mounted_leaves_the_home_complete() {
+    let fixture = Fixture::made();
+    fixture.holdfast(&["umount", NAME]).succeeded();
+    fixture.assert_given_back();
+}

@@ -1,0 +1,13 @@
+//! The command as its users meet it: the real binary, real mounts, real kills.
+//!
+//! Needs root and `/dev/fuse`. Each test has directories, a socket and a region of its own.
+
+// In a test, and in what tests are made of, a failed step is the end of the test.
+#![allow(clippy::unwrap_used)]
+
+mod configuration;
+mod fixture;
+mod keeper_lost;
+mod life;
+mod run;
+mod trouble;

@@ -1,0 +1,143 @@
+//! What goes wrong: each gets a clear error and a code, and nothing is lost.
+
+use crate::fixture::{Fixture, NAME, kill, wait_until};
+use rustix::process::Signal;
+use std::fs;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// Writes a file through the mount, then kills keeper and front end: the file is in the region.
+fn left_in_memory() -> Fixture {
+    let mut fixture = Fixture::made();
+    fixture.serve();
+    fs::write(fixture.mount().join("f"), "x").unwrap();
+    let front_end = fixture.front_end();
+    fixture.kill_keeper();
+    kill(front_end, Signal::KILL);
+    fixture.wait_for_state("left in memory");
+    fixture
+}
+
+/// Turns the bits of one byte of a file over.
+fn turn_over(path: &Path, offset: u64) {
+    let file = fs::File::options().read(true).write(true).open(path).unwrap();
+    let mut byte = [0];
+    file.read_exact_at(&mut byte, offset).unwrap();
+    file.write_all_at(&[!byte[0]], offset).unwrap();
+}
+
+#[test]
+fn a_volume_that_was_never_made_is_not_served() {
+    let fixture = Fixture::new();
+    fixture.holdfast(&["serve"]).expect(2, &["log", "does not exist"]);
+    fs::create_dir(fixture.log()).unwrap();
+    fixture.holdfast(&["serve"]).expect(2, &["catalogue", "holdfast volume make v"]);
+    assert!(!fixture.is_mounted());
+}
+
+#[test]
+fn a_region_of_another_version_is_left_alone() {
+    let fixture = left_in_memory();
+    // The version follows the eight bytes of the magic.
+    turn_over(&fixture.region, 8);
+    let before = fs::read(&fixture.region).unwrap();
+    fixture.holdfast(&["serve"]).expect(6, &["version", "nothing was changed"]);
+    fixture.holdfast(&["umount", NAME]).expect(6, &["version", "nothing was changed"]);
+    assert!(fs::read(&fixture.region).unwrap() == before);
+    turn_over(&fixture.region, 8);
+    fixture.holdfast(&["umount", NAME]).succeeded();
+    assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"x");
+}
+
+#[test]
+fn a_damaged_region_header_is_named_by_field_and_left_alone() {
+    let fixture = left_in_memory();
+    turn_over(&fixture.region, 24);
+    let before = fs::read(&fixture.region).unwrap();
+    fixture.holdfast(&["serve"]).expect(6, &["damaged", "at byte", "nothing was changed"]);
+    fixture.holdfast(&["volume", "check", NAME]).code.filter(|code| *code == 6).unwrap();
+    assert!(fs::read(&fixture.region).unwrap() == before);
+    turn_over(&fixture.region, 24);
+    fixture.holdfast(&["umount", NAME]).succeeded();
+    assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"x");
+}
+
+#[test]
+fn a_damaged_log_is_named_by_file() {
+    let fixture = Fixture::made();
+    turn_over(&fixture.log().join("catalogue"), 40);
+    fixture.holdfast(&["serve"]).expect(6, &["catalogue", "restore"]);
+    fixture.holdfast(&["volume", "check", NAME]).expect(6, &["catalogue"]);
+}
+
+#[test]
+fn a_medium_that_is_not_there_is_named() {
+    let fixture = Fixture::made();
+    let region = format!("{:?}", fixture.region);
+    fixture.configure(&fixture.config_text().replace(&region, "\"/nowhere/region\""));
+    let ended = fixture.holdfast(&["serve"]);
+    ended.expect(1, &["memory.path", "No such file"]);
+    assert!(!fixture.is_mounted());
+}
+
+#[test]
+fn a_mount_point_in_use_is_left_alone() {
+    let fixture = Fixture::made();
+    let (tmpfs, flags) = ("tmpfs", rustix::mount::MountFlags::empty());
+    rustix::mount::mount(tmpfs, fixture.mount(), tmpfs, flags, None).unwrap();
+    fixture.holdfast(&["serve"]).expect(5, &["mount point", "tmpfs", "unmount it"]);
+}
+
+#[test]
+fn a_mount_point_that_is_not_there_is_named() {
+    let fixture = Fixture::made();
+    fs::remove_dir(fixture.mount()).unwrap();
+    fixture.holdfast(&["serve"]).expect(2, &["mount", "not a directory"]);
+}
+
+/// With a stack this small a new process of the keeper dies before it begins.
+fn limit_stack(pid: i32, limit: &str) {
+    let prlimit = ["--pid", &pid.to_string(), &format!("--stack={limit}")];
+    let status = std::process::Command::new("prlimit").args(prlimit).status().unwrap();
+    assert!(status.success());
+}
+
+#[test]
+fn a_front_end_that_crashes_at_every_start_is_given_up_and_the_memory_kept() {
+    let mut fixture = Fixture::made();
+    fixture.serve();
+    fs::write(fixture.mount().join("f"), "x").unwrap();
+    let front_end = fixture.front_end();
+    limit_stack(fixture.keeper_pid(), "4096:unlimited");
+    kill(front_end, Signal::KILL);
+    fixture.wait_for_state("given up");
+    assert!(fixture.is_mounted() && fixture.region.exists());
+    let problem = fixture.status()["problem"].to_string();
+    assert!(problem.contains("front end died") && problem.contains("holdfast mount"), "{problem}");
+    limit_stack(fixture.keeper_pid(), "8388608:unlimited");
+    fixture.holdfast(&["mount", NAME]).succeeded();
+    assert_eq!(fs::read(fixture.mount().join("f")).unwrap(), b"x");
+    fixture.holdfast(&["umount", NAME]).succeeded();
+    assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"x");
+}
+
+#[test]
+fn what_a_front_end_left_that_never_comes_up_is_drained_to_the_disk() {
+    let mut fixture = Fixture::made();
+    // Without the right to lock memory, front ends die as soon as the limit is low.
+    let arguments = ["--bounding-set", "-ipc_lock", "--inh-caps", "-ipc_lock"];
+    fixture.serve_behind("setpriv", &arguments);
+    fs::write(fixture.mount().join("f"), vec![3; 500_000]).unwrap();
+    let front_end = fixture.front_end();
+    let keeper = fixture.keeper_pid().to_string();
+    let low = ["--pid", &keeper, "--memlock=0:0"];
+    assert!(std::process::Command::new("prlimit").args(low).status().unwrap().success());
+    kill(front_end, Signal::KILL);
+    fixture.wait_for_state("given up");
+    let drained = || fixture.status()["problem"].to_string().contains("was drained");
+    wait_until(drained, || fixture.status().to_string());
+    assert_eq!(fixture.status()["dirty_bytes"], 0);
+    fixture.kill_keeper();
+    fixture.holdfast(&["umount", NAME, "--force"]).succeeded();
+    assert_eq!(fs::read(fixture.home().join("f")).unwrap(), vec![3; 500_000]);
+}
