@@ -1,0 +1,113 @@
+//! A slow disk: a directory that behaves, in time, like a disk with one head and a turning platter.
+//!
+//! Promise: both sides of a comparison pay for the same disk: a sync costs what [`platter`] says,
+//! whoever asks, and nothing else costs anything.
+//! Never: makes anything durable. It is a model for measurements, not a place for data.
+
+mod passthrough;
+mod platter;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread;
+
+use holdfast_front::fuse::{
+    self, Cache, FuseConfig, ListenConfig, ListenError, MountError, MountOptions, Session, Unmount,
+};
+use holdfast_io::real::{RealClock, RealFiles};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use passthrough::Passthrough;
+use platter::Platter;
+
+/// Enough for the clients of a benchmark: a thread sleeps while its platter turns.
+const THREADS: usize = 16;
+
+/// Which disk, and where.
+#[derive(Clone, Debug)]
+pub(crate) struct SlowDisk {
+    /// An existing directory that keeps the contents.
+    pub(crate) backing: PathBuf,
+    /// An existing directory through which they are seen.
+    pub(crate) mountpoint: PathBuf,
+    /// Turns of the platter a minute.
+    pub(crate) turns_per_minute: u32,
+    /// Transfer rate in megabytes a second.
+    pub(crate) megabytes_per_s: u32,
+}
+
+/// What the disk did in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Counts {
+    /// Syncs that had something to flush.
+    pub(crate) flushes: u64,
+    /// Bytes they flushed.
+    pub(crate) flushed_bytes: u64,
+}
+
+/// Why there is no slow disk.
+#[derive(Debug)]
+#[non_exhaustive]
+pub(crate) enum SlowDiskError {
+    /// The speed is none: both numbers must be at least 1.
+    Speed,
+    /// The backing directory cannot be opened.
+    Backing(PathBuf, io::Error),
+    /// It cannot be mounted.
+    Mount(MountError),
+    /// It cannot be served.
+    Listen(ListenError),
+    /// Signals cannot be received.
+    Signals(io::Error),
+}
+
+impl fmt::Display for SlowDiskError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Speed => write!(f, "a disk turns and transfers: give numbers of at least 1"),
+            Self::Backing(path, error) => write!(f, "cannot open {}: {error}", path.display()),
+            Self::Mount(error) => write!(f, "{error}"),
+            Self::Listen(error) => write!(f, "{error}"),
+            Self::Signals(error) => write!(f, "cannot receive signals: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for SlowDiskError {}
+
+/// Serves until unmounted. SIGTERM and SIGINT unmount: at once out of sight, and for good when the
+/// last program has let go.
+pub(crate) fn run(disk: &SlowDisk) -> Result<Counts, SlowDiskError> {
+    let platter =
+        Platter::new(disk.turns_per_minute, disk.megabytes_per_s, Arc::new(RealClock))
+            .ok_or(SlowDiskError::Speed)?;
+    let files = RealFiles::open(&disk.backing)
+        .map_err(|error| SlowDiskError::Backing(disk.backing.clone(), error))?;
+    let tree = Passthrough::new(Arc::new(files), platter)
+        .map_err(|error| SlowDiskError::Backing(disk.backing.clone(), error))?;
+    let mut signals = Signals::new([SIGTERM, SIGINT]).map_err(SlowDiskError::Signals)?;
+    let options = MountOptions { name: "slowdisk".into() };
+    let device = fuse::mount(&disk.mountpoint, &options).map_err(SlowDiskError::Mount)?;
+    let handle = signals.handle();
+    let served = thread::scope(|scope| {
+        scope.spawn(|| {
+            for _ in signals.forever() {
+                // It fails if somebody else unmounted first, which is as good.
+                let _ = fuse::unmount(&disk.mountpoint, Unmount::Detach);
+            }
+        });
+        let listen = ListenConfig { threads: THREADS, spin_us: 0 };
+        let config = FuseConfig { listen, cache: Cache::WriteThrough };
+        let served = fuse::serve(&Session::adopt(device), &tree, &config);
+        handle.close();
+        served
+    });
+    served.map_err(SlowDiskError::Listen)?;
+    Ok(tree.platter().counts())
+}

@@ -1,0 +1,156 @@
+//! The model in numbers, and the tree as programs see it on a real mount (root, `/dev/fuse`).
+
+use std::fs::{self, File};
+use std::io::{Read, Seek, Write};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::thread::{self, JoinHandle};
+
+use super::*;
+
+fn platter(turns_per_minute: u32) -> Platter {
+    Platter::new(turns_per_minute, 100, Arc::new(RealClock)).unwrap()
+}
+
+#[test]
+fn a_flush_ends_at_the_next_turn_plus_the_transfer() {
+    let platter = platter(10_000);
+    assert_eq!(platter.done_ns(0, 0), 6_000_000);
+    assert_eq!(platter.done_ns(5_999_999, 0), 6_000_000);
+    assert_eq!(platter.done_ns(6_000_000, 0), 12_000_000);
+    assert_eq!(platter.done_ns(1, 100_000_000), 6_000_000 + 1_000_000_000);
+}
+
+#[test]
+fn a_flush_of_nothing_is_free_and_not_counted() {
+    let platter = platter(1);
+    platter.flush(&AtomicU64::new(0));
+    assert_eq!(platter.counts(), Counts { flushes: 0, flushed_bytes: 0 });
+}
+
+#[test]
+fn those_who_wait_for_one_file_share_a_flush_or_two() {
+    let (platter, dirty_bytes) = (platter(6_000), AtomicU64::new(8192));
+    thread::scope(|scope| {
+        (0..8).for_each(|_| drop(scope.spawn(|| platter.flush(&dirty_bytes))));
+    });
+    assert_eq!(platter.counts(), Counts { flushes: 1, flushed_bytes: 8192 });
+}
+
+#[test]
+fn a_disk_that_does_not_turn_is_refused() {
+    assert!(Platter::new(0, 100, Arc::new(RealClock)).is_none());
+    assert!(Platter::new(10_000, 0, Arc::new(RealClock)).is_none());
+}
+
+/// A slow disk (that turns fast) on a mount.
+struct Mounted {
+    mountpoint: tempfile::TempDir,
+    _backing: tempfile::TempDir,
+    server: JoinHandle<Result<Counts, SlowDiskError>>,
+}
+
+impl Mounted {
+    fn new() -> Self {
+        let (backing, mountpoint) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let disk = SlowDisk {
+            backing: backing.path().into(),
+            mountpoint: mountpoint.path().into(),
+            turns_per_minute: 600_000,
+            megabytes_per_s: 1000,
+        };
+        let before = mountpoint.path().metadata().unwrap().dev();
+        let server = thread::spawn(move || run(&disk));
+        while mountpoint.path().metadata().unwrap().dev() == before {
+            assert!(!server.is_finished(), "{:?}", server.join());
+            thread::yield_now();
+        }
+        Self { mountpoint, _backing: backing, server }
+    }
+
+    fn path(&self) -> &Path {
+        self.mountpoint.path()
+    }
+
+    fn end(self) -> Counts {
+        fuse::unmount(self.mountpoint.path(), Unmount::Detach).unwrap();
+        self.server.join().unwrap().unwrap()
+    }
+}
+
+#[test]
+fn each_synchronous_write_turns_the_platter_once() {
+    let mounted = Mounted::new();
+    let dsync = rustix::fs::OFlags::DSYNC.bits().cast_signed();
+    let path = mounted.path().join("log");
+    let file = File::options().write(true).create_new(true).custom_flags(dsync).open(path).unwrap();
+    (0..10).for_each(|at| file.write_all_at(&[1; 8192], at * 8192).unwrap());
+    file.sync_all().unwrap();
+    drop(file);
+    assert_eq!(mounted.end().flushes, 10);
+}
+
+#[test]
+fn a_new_name_is_flushed_with_its_directory() {
+    let mounted = Mounted::new();
+    File::create(mounted.path().join("a")).unwrap();
+    let directory = File::open(mounted.path()).unwrap();
+    directory.sync_all().unwrap();
+    directory.sync_all().unwrap();
+    drop(directory);
+    assert_eq!(mounted.end().flushes, 1);
+}
+
+#[test]
+fn nodes_follow_the_renames_of_the_directories_above_them() {
+    let mounted = Mounted::new();
+    let at = |name: &str| mounted.path().join(name);
+    fs::create_dir_all(at("a/b")).unwrap();
+    let mut file =
+        File::options().read(true).write(true).create_new(true).open(at("a/b/c")).unwrap();
+    fs::rename(at("a"), at("z")).unwrap();
+    file.write_all(b"text").unwrap();
+    assert_eq!(fs::read(at("z/b/c")).unwrap(), b"text");
+    fs::hard_link(at("z/b/c"), at("d")).unwrap();
+    fs::remove_file(at("z/b/c")).unwrap();
+    assert_eq!(fs::metadata(at("d")).unwrap().nlink(), 1);
+    fs::set_permissions(at("d"), std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    fs::remove_file(at("d")).unwrap();
+    fs::write(at("d"), "another").unwrap();
+    file.rewind().unwrap();
+    let mut text = String::new();
+    file.read_to_string(&mut text).unwrap();
+    assert_eq!((text.as_str(), file.metadata().unwrap().nlink()), ("text", 0));
+    drop(file);
+    fs::remove_dir_all(at("z")).unwrap();
+    assert_eq!(fs::read(at("d")).unwrap(), b"another");
+    mounted.end();
+}
+
+#[test]
+fn replaced_and_exchanged_names_lead_where_they_should() {
+    let mounted = Mounted::new();
+    let at = |name: &str| mounted.path().join(name);
+    ["a", "b", "c"].iter().for_each(|name| fs::write(at(name), name).unwrap());
+    let (cwd, exchange) = (rustix::fs::CWD, rustix::fs::RenameFlags::EXCHANGE);
+    rustix::fs::renameat_with(cwd, at("a"), cwd, at("b"), exchange).unwrap();
+    fs::rename(at("a"), at("c")).unwrap();
+    fs::write(at("a"), "new").unwrap();
+    let read = |name| fs::read_to_string(at(name)).unwrap();
+    assert_eq!([read("a"), read("b"), read("c")], ["new", "a", "b"]);
+    mounted.end();
+}
+
+#[test]
+fn a_thousand_names_are_listed_once_each() {
+    let mounted = Mounted::new();
+    (0..1000).for_each(|n| drop(File::create(mounted.path().join(n.to_string())).unwrap()));
+    let mut names: Vec<_> =
+        fs::read_dir(mounted.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), 1000);
+    mounted.end();
+}
