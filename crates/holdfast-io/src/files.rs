@@ -157,7 +157,7 @@ pub trait OpenFile: Send + Sync {
     fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize>;
     /// Writes at an offset; may write fewer bytes than given.
     fn write_at(&self, from: &[u8], offset: u64) -> io::Result<usize>;
-    /// Makes contents and size durable.
+    /// Makes contents, size, owner and mode durable; times may lag behind.
     fn sync_data(&self) -> io::Result<()>;
     /// Truncates or extends with zeros.
     fn set_len(&self, bytes: u64) -> io::Result<()>;

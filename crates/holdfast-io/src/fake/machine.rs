@@ -385,8 +385,8 @@ impl Machine {
         Ok(())
     }
 
-    /// Changes attributes. They are durable once the directory itself, or else every directory that
-    /// names the file, is synced.
+    /// Changes attributes. They are durable once the directory or file itself, or else every
+    /// directory that names the file, is synced.
     pub(super) fn change(&mut self, operation: u64, number: u64, change: &Change) -> Outcome<()> {
         let now_ns = self.now_ns;
         let inode = self.inode_mut(number);
@@ -412,6 +412,13 @@ impl Machine {
     /// Makes durable what [`Names`] says is covered now.
     pub(super) fn sync_dir(&mut self, number: u64) {
         for change in self.names.sync(number) {
+            self.make_durable(&change);
+        }
+    }
+
+    /// Makes attributes of a synced file durable.
+    pub(super) fn sync_attributes(&mut self, number: u64) {
+        for change in self.names.sync_attributes(number) {
             self.make_durable(&change);
         }
     }

@@ -116,6 +116,16 @@ impl Names {
         self.take_durable()
     }
 
+    /// A file was synced, and with it its attributes: hands out what is durable now.
+    pub(super) fn sync_attributes(&mut self, inode: u64) -> Vec<NameChange> {
+        for pending in self.pending.values_mut() {
+            if pending.change.attributes.is_some_and(|(number, _)| number == inode) {
+                pending.change.waits_for.clear();
+            }
+        }
+        self.take_durable()
+    }
+
     /// Makes changes durable ahead of their own sync, with all they build on.
     fn force(&mut self, mut forced: Vec<u64>) {
         while let Some(number) = forced.pop() {

@@ -95,6 +95,7 @@ impl OpenFile for FakeFile {
             // A sync that the power interrupts may have carried anything down; luck decides.
             if !turn.cut {
                 history.sync();
+                machine.sync_attributes(self.inode);
             }
             Ok(())
         })

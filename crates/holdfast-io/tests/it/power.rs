@@ -177,17 +177,21 @@ fn a_file_replaced_without_the_sync_is_found_damaged() {
 }
 
 #[test]
-fn a_mode_is_kept_by_a_sync_of_the_directory_only() {
-    let files = FakeFiles::new(1);
-    synced(&files, "f", 1, 1);
+fn a_mode_is_kept_by_a_sync_of_the_file_or_of_its_directory() {
     let path = Path::new("f");
     let mode_in = |image: &FakeFiles| image.metadata(path).unwrap().mode;
-    files.change(path, &Change { mode: Some(0o400), ..Change::default() }).unwrap();
-    create(&files, "f").sync_data().unwrap();
-    assert_eq!(mode_in(&files.after_power_cut_in(Mood::LoseAll, 0)), 0o644);
-    assert_eq!(mode_in(&files.after_power_cut_in(Mood::KeepAll, 0)), 0o400);
-    files.sync_dir(Path::new(ROOT)).unwrap();
-    assert_eq!(mode_in(&files.after_power_cut_in(Mood::LoseAll, 0)), 0o400);
+    for sync_the_file in [true, false] {
+        let files = FakeFiles::new(1);
+        synced(&files, "f", 1, 1);
+        files.change(path, &Change { mode: Some(0o400), ..Change::default() }).unwrap();
+        assert_eq!(mode_in(&files.after_power_cut_in(Mood::LoseAll, 0)), 0o644);
+        assert_eq!(mode_in(&files.after_power_cut_in(Mood::KeepAll, 0)), 0o400);
+        match sync_the_file {
+            true => create(&files, "f").sync_data().unwrap(),
+            false => files.sync_dir(Path::new(ROOT)).unwrap(),
+        }
+        assert_eq!(mode_in(&files.after_power_cut_in(Mood::LoseAll, 0)), 0o400);
+    }
 }
 
 #[test]

@@ -78,6 +78,9 @@ pub(crate) struct Window {
     pub(crate) records: u64,
     /// Names changed, whole paths.
     touched: BTreeSet<Vec<u8>>,
+    /// Names made and removed again. A repetition makes and removes them for a while, so nothing
+    /// but another new file may come to stand there in this window.
+    passing: BTreeSet<Vec<u8>>,
     /// Whose contents a path stands for.
     by_path: HashMap<Vec<u8>, NodeId>,
     /// Repeats what an earlier process may have begun: nothing is left out as pointless.
@@ -109,19 +112,18 @@ impl Window {
     /// True if repeating the window could not tell whether the record's names have been changed.
     fn conflicts(&self, record: &Record<'_>) -> bool {
         let touched = |path: &[u8]| self.touched.contains(path);
+        let used = |path: &[u8]| touched(path) || self.passing.contains(path);
         let path = record.path;
         match record.op {
-            Op::Make { .. } | Op::RemoveDir => touched(path),
-            Op::Link { to } => touched(path) || touched(to),
+            Op::Make { .. } => touched(path),
+            Op::RemoveDir => touched(path) || is_below(&self.passing, path),
+            Op::Link { to } => used(path) || used(to),
             Op::Remove { survivor, last } => {
                 let lost = !last && survivor.is_empty() && self.contents.contains_key(&record.node);
                 (touched(path) && !self.is_pointless(record)) || lost
             }
             Op::Rename { to, .. } => {
-                touched(path)
-                    || touched(to)
-                    || self.by_path.contains_key(to)
-                    || self.knows_below(path)
+                used(path) || used(to) || self.by_path.contains_key(to) || self.knows_below(path)
             }
             _ => false,
         }
@@ -130,8 +132,8 @@ impl Window {
     /// True if names or contents below the path are in the window.
     fn knows_below(&self, path: &[u8]) -> bool {
         let below = [path, b"/"].concat();
-        let next = self.touched.range(below.clone()..).next();
-        next.is_some_and(|other| other.starts_with(&below))
+        is_below(&self.touched, path)
+            || is_below(&self.passing, path)
             || self.by_path.keys().any(|other| other.starts_with(&below))
     }
 
@@ -193,6 +195,7 @@ impl Window {
                     if *node == record.node && path == record.path)
             });
             self.touched.remove(record.path);
+            self.passing.insert(record.path.to_vec());
             self.forget(record.node);
             return;
         }
@@ -274,6 +277,13 @@ impl Contents {
         let written = self.extents.iter().map(|piece| piece.offset + piece.bytes).max();
         written.unwrap_or(0).max(self.size_bytes.unwrap_or(0))
     }
+}
+
+/// True if one of the paths lies below `path`.
+fn is_below(paths: &BTreeSet<Vec<u8>>, path: &[u8]) -> bool {
+    let below = [path, b"/"].concat();
+    let next = paths.range(below.clone()..).next();
+    next.is_some_and(|other| other.starts_with(&below))
 }
 
 fn merge(into: &mut Change, from: &Change) {

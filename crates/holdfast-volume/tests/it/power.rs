@@ -63,8 +63,8 @@ fn recovered_index(run: &Run, world: &World, told: &str) -> usize {
     assert_eq!(home, through, "{told}: the home is not what was seen");
     let index = run.images.iter().rposition(|image| *image == home);
     index.unwrap_or_else(|| {
-        let last = run.images.last().expect("the first image");
-        panic!("{told}: the home is in no acknowledged state: {home:?}, last was {last:?}")
+        let last: Vec<_> = run.images.iter().rev().take(4).collect();
+        panic!("{told}: the home is in no acknowledged state: {home:?}, last were {last:#?}")
     })
 }
 
@@ -97,7 +97,7 @@ fn check_all_cuts(seeds: std::ops::Range<u64>, stride: u64) -> u64 {
 
 #[test]
 fn a_power_cut_at_any_io_leaves_a_prefix_of_what_was_acknowledged() {
-    let images = check_all_cuts(1091..1092, 1);
+    let images = check_all_cuts(0..60, 3);
     println!("{images} crash images");
     assert!(images > 1000, "only {images} crash images");
 }

@@ -105,3 +105,23 @@ fn a_file_cut_short_and_grown_again_has_zeros_between() {
     assert!(contents.extents.is_empty());
     assert_eq!(contents.end_bytes(), 50);
 }
+
+#[test]
+fn nothing_old_comes_to_stand_where_a_passing_file_stood() {
+    let onto = [rename("j"), Op::Link { to: b"j" }];
+    for op in onto {
+        let mut window = Window::new(false);
+        let (passing, old) = (NodeId(100), NodeId(20));
+        let frames =
+            [record(passing, "j", make()), record(passing, "j", REMOVE), record(old, "x", op)];
+        assert_eq!(take(&mut window, &frames), 2, "{op:?}");
+    }
+    let mut window = Window::new(false);
+    let (passing, directory) = (NodeId(100), NodeId(20));
+    let frames = [
+        record(passing, "d/j", make()),
+        record(passing, "d/j", REMOVE),
+        record(directory, "d", Op::RemoveDir),
+    ];
+    assert_eq!(take(&mut window, &frames), 2);
+}
