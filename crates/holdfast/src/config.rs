@@ -244,7 +244,7 @@ impl VolumeConfig {
         self.memory.size.0
     }
 
-    /// What acknowledgements of this volume mean if its memory is what it is called, or the refusal.
+    /// What acknowledgements of this volume mean if its memory is what it is called.
     pub(crate) fn verdict(&self, name: &str, power: PowerSource) -> Outcome<Verdict> {
         self.verdict_on(name, self.memory.medium, power)
     }

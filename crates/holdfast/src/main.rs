@@ -1,4 +1,9 @@
 //! `holdfast`: the command.
+//!
+//! Promise: results on standard output, everything else on standard error, an exit code that says
+//! what kind of end it was ([`exit::Exit`]). `HOLDFAST_LOG` sets what is logged, as in
+//! `HOLDFAST_LOG=debug`.
+//! Never: does anything itself; `commands` does.
 
 mod claims;
 mod cli;

@@ -132,32 +132,4 @@ fn uses(pid: u32, point: &Path) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_line_with_optional_fields_and_escapes_is_understood() {
-        let table =
-            b"36 35 98:0 /mnt1 /srv/pg\\040wal rw,noatime master:1 shared:2 - fuse.holdfast \
-            pgwal rw\nnonsense\n37 35 98:0 / /srv rw - ext4 /dev/root rw\n";
-        let mounts = parse(table);
-        assert_eq!(mounts.len(), 2);
-        assert_eq!(mounts[0].point, Path::new("/srv/pg wal"));
-        assert!(mounts[0].is_ours());
-        assert_eq!(mounts[0].source, "pgwal");
-        assert_eq!((mounts[1].kind.as_str(), mounts[1].is_ours()), ("ext4", false));
-    }
-
-    #[test]
-    fn a_backslash_that_escapes_nothing_stays() {
-        assert_eq!(unescaped(b"a\\"), b"a\\");
-        assert_eq!(unescaped(b"a\\9zz"), b"a\\9zz");
-        assert_eq!(unescaped(b"a\\134b"), b"a\\b");
-    }
-
-    #[test]
-    fn the_root_is_mounted_and_a_plain_directory_is_not() {
-        assert!(mounted_at(Path::new("/proc")).is_some_and(|mount| mount.kind == "proc"));
-        assert_eq!(mounted_at(Path::new("/proc/self")), None);
-    }
-}
+mod tests;

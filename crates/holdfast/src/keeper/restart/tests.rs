@@ -1,0 +1,41 @@
+//! Deaths in a row, and what follows.
+
+use super::*;
+
+fn crash(lived_ms: u64) -> Death {
+    let lived = Duration::from_millis(lived_ms);
+    Death { lived, was_ready: false, was_killed: false }
+}
+
+#[test]
+fn the_first_death_is_answered_at_once_and_later_ones_more_slowly() {
+    let mut deaths = Deaths::default();
+    let answers: Vec<Decision> = (0..5).map(|_| deaths.another(crash(3))).collect();
+    let after = |ms| Decision::StartAfter(Duration::from_millis(ms));
+    assert_eq!(answers, [after(0), after(50), after(100), after(200), Decision::GiveUp]);
+}
+
+#[test]
+fn a_front_end_that_was_well_for_a_while_starts_the_count_anew() {
+    let mut deaths = Deaths::default();
+    (0..4).map(|_| crash(9_999)).for_each(|death| _ = deaths.another(death));
+    assert_eq!(deaths.another(crash(10_000)), Decision::StartAfter(Duration::ZERO));
+    assert_eq!(deaths.another(crash(0)), Decision::StartAfter(Duration::ZERO));
+}
+
+#[test]
+fn being_killed_while_serving_is_never_held_against_it() {
+    let mut deaths = Deaths::default();
+    let killed = Death { was_ready: true, was_killed: true, ..crash(1) };
+    for _ in 0..1000 {
+        assert_eq!(deaths.another(killed), Decision::StartAfter(Duration::ZERO));
+    }
+}
+
+#[test]
+fn being_killed_before_serving_is_counted_for_the_start_itself_may_be_the_reason() {
+    let mut deaths = Deaths::default();
+    let killed = Death { was_killed: true, ..crash(1) };
+    (0..4).for_each(|_| _ = deaths.another(killed));
+    assert_eq!(deaths.another(killed), Decision::GiveUp);
+}
