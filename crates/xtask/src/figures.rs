@@ -20,7 +20,9 @@ const HEAD: &str = "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf
 /// Writes the page. True, as there is nothing to find wrong.
 pub(crate) fn write(results: &Path) -> io::Result<bool> {
     let mut page = HEAD.to_owned();
-    let mut paths: Vec<_> = fs::read_dir(results)?.flatten().map(|entry| entry.path()).collect();
+    let entries = fs::read_dir(results)
+        .map_err(|error| io::Error::other(format!("{}: {error}", results.display())))?;
+    let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
     paths.sort();
     for path in paths.iter().filter(|path| ends(path, "json")) {
         let result: Value = serde_json::from_str(&fs::read_to_string(path)?)?;

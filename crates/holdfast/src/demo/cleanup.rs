@@ -28,15 +28,8 @@ use signal_hook::iterator::Signals;
 use super::error::{DemoError, During};
 
 /// Programs that a demonstration starts.
-const PROGRAMS: [&str; 7] = [
-    "holdfast",
-    "postgres",
-    "pgbench",
-    "psql",
-    "pg_amcheck",
-    "pg_isready",
-    "initdb",
-];
+const PROGRAMS: [&str; 7] =
+    ["holdfast", "postgres", "pgbench", "psql", "pg_amcheck", "pg_isready", "initdb"];
 
 /// How long killed processes and busy mounts are waited for.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -69,20 +62,13 @@ impl WorkDir {
         rustix::fs::flock(&claim, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
             DemoError::new(doing(), "another demonstration is running; wait for it")
         })?;
-        let sweep = Sweep {
-            path: path.to_owned(),
-            strays,
-            _claim: claim,
-        };
+        let sweep = Sweep { path: path.to_owned(), strays, _claim: claim };
         sweep
             .run()
             .during(|| format!("removing what an earlier run left in {}", path.display()))?;
         let sweep = Arc::new(Mutex::new(sweep));
         sweep_on_signal(Arc::clone(&sweep)).during(|| "waiting for signals".into())?;
-        Ok(WorkDir {
-            path: path.to_owned(),
-            sweep,
-        })
+        Ok(WorkDir { path: path.to_owned(), sweep })
     }
 
     /// Where everything of the run lives.
@@ -94,11 +80,7 @@ impl WorkDir {
 impl Drop for WorkDir {
     fn drop(&mut self) {
         let sweep = self.sweep.lock().unwrap_or_else(PoisonError::into_inner);
-        if sweep
-            .run()
-            .and_then(|()| fs::remove_dir(&sweep.path))
-            .is_err()
-        {
+        if sweep.run().and_then(|()| fs::remove_dir(&sweep.path)).is_err() {
             tracing::warn!(path = %sweep.path.display(), "could not be removed; the next run will");
         }
     }
@@ -108,17 +90,15 @@ impl Drop for WorkDir {
 /// until the process is gone, so the interrupted thread cannot sweep, or report, at the same time.
 fn sweep_on_signal(sweep: Arc<Mutex<Sweep>>) -> io::Result<()> {
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
-    thread::Builder::new()
-        .name("signals".into())
-        .spawn(move || {
-            if signals.forever().next().is_some() {
-                let sweep = sweep.lock().unwrap_or_else(PoisonError::into_inner);
-                let words = format!("interrupted: removing {}", sweep.path.display());
-                let _unwritable = writeln!(io::stderr(), "{words}");
-                let _left_for_the_next_run = sweep.run().and_then(|()| fs::remove_dir(&sweep.path));
-                std::process::exit(INTERRUPTED);
-            }
-        })?;
+    thread::Builder::new().name("signals".into()).spawn(move || {
+        if signals.forever().next().is_some() {
+            let sweep = sweep.lock().unwrap_or_else(PoisonError::into_inner);
+            let words = format!("interrupted: removing {}", sweep.path.display());
+            let _unwritable = writeln!(io::stderr(), "{words}");
+            let _left_for_the_next_run = sweep.run().and_then(|()| fs::remove_dir(&sweep.path));
+            std::process::exit(INTERRUPTED);
+        }
+    })?;
     Ok(())
 }
 
@@ -130,10 +110,7 @@ impl Sweep {
         for entry in fs::read_dir(&self.path)? {
             remove(&entry?.path())?;
         }
-        self.strays
-            .iter()
-            .filter(|stray| stray.exists())
-            .try_for_each(|stray| remove(stray))
+        self.strays.iter().filter(|stray| stray.exists()).try_for_each(|stray| remove(stray))
     }
 
     /// Kills our processes until none is left. A process that waits for a dead mount dies only
@@ -158,10 +135,7 @@ impl Sweep {
 
     /// Our processes: one of [`PROGRAMS`], working inside the work directory, not this one.
     fn processes(&self) -> Vec<i32> {
-        process_ids()
-            .into_iter()
-            .filter(|&pid| self.is_ours(pid))
-            .collect()
+        process_ids().into_iter().filter(|&pid| self.is_ours(pid)).collect()
     }
 
     fn is_ours(&self, pid: i32) -> bool {
@@ -192,20 +166,15 @@ fn is_our_program(name: &OsStr) -> bool {
 }
 
 /// All process ids. Processes come and go while this looks.
-pub(crate) fn process_ids() -> Vec<i32> {
+fn process_ids() -> Vec<i32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    entries
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .collect()
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
 /// Mount points below `path`, in mount order.
 pub(crate) fn mounts_below(path: &Path) -> io::Result<Vec<PathBuf>> {
     let table = fs::read_to_string("/proc/self/mountinfo")?;
-    let points = table
-        .lines()
-        .filter_map(|line| line.split(' ').nth(4))
-        .map(PathBuf::from);
+    let points = table.lines().filter_map(|line| line.split(' ').nth(4)).map(PathBuf::from);
     Ok(points.filter(|point| point.starts_with(path)).collect())
 }
 
@@ -215,11 +184,7 @@ pub(crate) fn is_mounted(path: &Path) -> bool {
 }
 
 fn remove(path: &Path) -> io::Result<()> {
-    if path.symlink_metadata()?.is_dir() {
-        fs::remove_dir_all(path)
-    } else {
-        fs::remove_file(path)
-    }
+    if path.symlink_metadata()?.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }
 }
 
 #[cfg(test)]

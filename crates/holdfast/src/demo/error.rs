@@ -17,10 +17,7 @@ pub(crate) struct DemoError {
 impl DemoError {
     /// An error met while `doing` something, with its cause in words.
     pub(crate) fn new(doing: impl Into<String>, cause: impl Into<String>) -> DemoError {
-        DemoError {
-            doing: doing.into(),
-            cause: cause.into(),
-        }
+        DemoError { doing: doing.into(), cause: cause.into() }
     }
 }
 

@@ -76,15 +76,7 @@ impl Figure {
     /// A figure whose value is the median of its runs.
     pub(crate) fn of(id: impl Into<String>, unit: &str, better: Better, runs: Vec<f64>) -> Figure {
         let (id, unit, value) = (id.into(), unit.into(), median(&runs));
-        Figure {
-            id,
-            value,
-            unit,
-            better,
-            goal: None,
-            peer: None,
-            runs,
-        }
+        Figure { id, value, unit, better, goal: None, peer: None, runs }
     }
 
     /// The same figure with a goal and what it is measured against.
@@ -125,19 +117,10 @@ impl Figures {
 impl Machine {
     fn here(disk: &str) -> Machine {
         let cpus = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-        let model = cpus
-            .lines()
-            .find_map(|line| line.strip_prefix("model name"));
-        let read = |path: &str| {
-            fs::read_to_string(path)
-                .unwrap_or_default()
-                .trim()
-                .to_owned()
-        };
+        let model = cpus.lines().find_map(|line| line.strip_prefix("model name"));
+        let read = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
         Machine {
-            cpu: model
-                .map_or("unknown", |rest| rest.trim_matches([' ', '\t', ':']))
-                .into(),
+            cpu: model.map_or("unknown", |rest| rest.trim_matches([' ', '\t', ':'])).into(),
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             kernel: read("/proc/sys/kernel/osrelease"),
             disk: disk.into(),
@@ -160,32 +143,19 @@ pub(crate) fn median(values: &[f64]) -> f64 {
 /// The value below which `percent` of a sorted list lies; 0 of nothing.
 pub(crate) fn percentile(sorted: &[u64], percent: u64) -> u64 {
     let rank = (sorted.len() as u64 * percent).div_ceil(100).max(1) - 1;
-    usize::try_from(rank)
-        .ok()
-        .and_then(|rank| sorted.get(rank))
-        .copied()
-        .unwrap_or(0)
+    usize::try_from(rank).ok().and_then(|rank| sorted.get(rank)).copied().unwrap_or(0)
 }
 
 fn commit() -> String {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let git = Command::new("git")
-        .arg("-C")
-        .arg(here)
-        .args(["rev-parse", "HEAD"])
-        .output();
-    let said = git
-        .ok()
-        .filter(|output| output.status.success())
-        .map(|output| output.stdout);
+    let git = Command::new("git").arg("-C").arg(here).args(["rev-parse", "HEAD"]).output();
+    let said = git.ok().filter(|output| output.status.success()).map(|output| output.stdout);
     let said = said.and_then(|bytes| String::from_utf8(bytes).ok());
     said.map_or_else(|| "unknown".into(), |commit| commit.trim().to_owned())
 }
 
 fn utc_now() -> String {
-    let since_1970 = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     utc(since_1970.as_secs())
 }
 
@@ -199,11 +169,7 @@ fn utc(seconds: u64) -> String {
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let march_month = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * march_month + 2) / 5 + 1;
-    let month = if march_month < 10 {
-        march_month + 3
-    } else {
-        march_month - 9
-    };
+    let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
     let year = era * 400 + year_of_era + u64::from(month <= 2);
     let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")

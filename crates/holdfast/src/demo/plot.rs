@@ -32,24 +32,9 @@ struct Panel {
 }
 
 const PANELS: [Panel; 3] = [
-    Panel {
-        title: "1 client",
-        clients: 1,
-        measure: "tps",
-        unit: "transactions/s",
-    },
-    Panel {
-        title: "8 clients",
-        clients: 8,
-        measure: "tps",
-        unit: "transactions/s",
-    },
-    Panel {
-        title: "8 clients, 99th percentile",
-        clients: 8,
-        measure: "p99_ms",
-        unit: "ms",
-    },
+    Panel { title: "1 client", clients: 1, measure: "tps", unit: "transactions/s" },
+    Panel { title: "8 clients", clients: 8, measure: "tps", unit: "transactions/s" },
+    Panel { title: "8 clients, 99th percentile", clients: 8, measure: "p99_ms", unit: "ms" },
 ];
 
 /// Draws the figures.
@@ -67,10 +52,7 @@ pub(crate) fn svg(figures: &Figures) -> String {
         top += panel_height;
     }
     let disk = escape(&figures.machine.disk);
-    let note = format!(
-        "pgbench TPC-B; log disk {disk}; medians; {}",
-        escape(&figures.date)
-    );
+    let note = format!("pgbench TPC-B; log disk {disk}; medians; {}", escape(&figures.date));
     text.push_str(&label(16.0, top + 14.0, "#666666", &note));
     text.push_str("</svg>\n");
     text
@@ -81,10 +63,7 @@ fn draw(panel: &Panel, figures: &Figures, top: f64) -> String {
         let id = format!("postgres.c{}.{setting}.{}", panel.clients, panel.measure);
         figures.get(&id).map_or(0.0, |figure| figure.value)
     };
-    let largest = SETTINGS
-        .iter()
-        .map(|(id, ..)| value(id))
-        .fold(f64::MIN_POSITIVE, f64::max);
+    let largest = SETTINGS.iter().map(|(id, ..)| value(id)).fold(f64::MIN_POSITIVE, f64::max);
     let scale = (WIDTH - LABEL_WIDTH - VALUE_WIDTH) / largest;
     let heading = format!("{}, {}", panel.title, panel.unit);
     let mut text = label(16.0, top + 28.0, "#111111", &heading);
@@ -100,12 +79,7 @@ fn draw(panel: &Panel, figures: &Figures, top: f64) -> String {
              fill=\"{colour}\"/>"
         );
         let after = LABEL_WIDTH + length + 6.0;
-        text.push_str(&label(
-            after,
-            baseline,
-            "#111111",
-            &format!("{value:.digits$}"),
-        ));
+        text.push_str(&label(after, baseline, "#111111", &format!("{value:.digits$}")));
         y += BAR_STEP;
     }
     text
@@ -117,9 +91,7 @@ fn label(x: f64, y: f64, colour: &str, words: &str) -> String {
 
 /// Text as it may stand between two tags.
 pub(crate) fn escape(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 #[cfg(test)]

@@ -16,9 +16,7 @@ pub(crate) struct Progress {
 impl Progress {
     /// Starts counting now.
     pub(crate) fn start() -> Progress {
-        Progress {
-            started: Instant::now(),
-        }
+        Progress { started: Instant::now() }
     }
 
     /// Seconds since the start.

@@ -43,11 +43,7 @@ pub(crate) fn html(figures: &Figures, table: &str, plot: &str) -> String {
 }
 
 fn row(figure: &Figure) -> String {
-    let class = if figure.met() == Some(false) {
-        " class=\"missed\""
-    } else {
-        ""
-    };
+    let class = if figure.met() == Some(false) { " class=\"missed\"" } else { "" };
     let goal = figure.goal.map_or(String::new(), |goal| goal.to_string());
     let mut runs = String::new();
     for run in &figure.runs {

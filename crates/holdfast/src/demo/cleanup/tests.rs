@@ -14,10 +14,7 @@ fn a_dropped_work_directory_is_gone_with_its_strays() {
     let (path, stray) = (scratch("drop"), scratch("stray"));
     fs::write(&stray, "region").unwrap();
     let work = WorkDir::claim(&path, vec![stray.clone()]).unwrap();
-    assert!(
-        !stray.exists(),
-        "a stray of an earlier run is swept at the claim"
-    );
+    assert!(!stray.exists(), "a stray of an earlier run is swept at the claim");
     fs::create_dir(work.path().join("data")).unwrap();
     fs::write(work.path().join("data/file"), "bytes").unwrap();
     fs::write(&stray, "region").unwrap();
@@ -31,16 +28,8 @@ fn a_second_claim_is_refused_while_the_first_lives() {
     let first = WorkDir::claim(&path, Vec::new()).unwrap();
     fs::write(path.join("file"), "bytes").unwrap();
     let refused = WorkDir::claim(&path, Vec::new()).err().unwrap();
-    assert!(
-        refused
-            .to_string()
-            .contains("another demonstration is running"),
-        "{refused}"
-    );
-    assert!(
-        path.join("file").exists(),
-        "a refused claim removes nothing"
-    );
+    assert!(refused.to_string().contains("another demonstration is running"), "{refused}");
+    assert!(path.join("file").exists(), "a refused claim removes nothing");
     drop(first);
     assert!(WorkDir::claim(&path, Vec::new()).is_ok());
 }

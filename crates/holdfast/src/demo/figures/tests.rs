@@ -34,8 +34,5 @@ fn a_goal_is_met_from_its_own_side() {
     let figure = |better, goal| Figure::of("x", "ratio", better, vec![2.0]).against(goal, "peer");
     assert_eq!(figure(Better::Higher, 1.5).met(), Some(true));
     assert_eq!(figure(Better::Lower, 1.5).met(), Some(false));
-    assert_eq!(
-        Figure::of("x", "ratio", Better::Lower, vec![2.0]).met(),
-        None
-    );
+    assert_eq!(Figure::of("x", "ratio", Better::Lower, vec![2.0]).met(), None);
 }

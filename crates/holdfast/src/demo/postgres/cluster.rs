@@ -15,7 +15,6 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::demo::cleanup::process_ids;
 use crate::demo::error::{DemoError, During};
 
 /// Where Debian puts server versions.
@@ -69,19 +68,8 @@ impl Cluster {
         cluster.own_directory(&cluster.data())?;
         cluster.own_directory(&cluster.logs())?;
         // Nothing of value is in there yet; the first shutdown syncs everything.
-        let initdb = [
-            "-U",
-            "postgres",
-            "-A",
-            "trust",
-            "-E",
-            "UTF8",
-            "--no-locale",
-            "--no-sync",
-        ];
-        cluster.run("initdb", |command| {
-            command.args(initdb).arg("-D").arg(cluster.data())
-        })?;
+        let initdb = ["-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync"];
+        cluster.run("initdb", |command| command.args(initdb).arg("-D").arg(cluster.data()))?;
         cluster.configure()?;
         Ok(cluster)
     }
@@ -119,29 +107,15 @@ impl Cluster {
         let path = self.data().join("postgresql.conf");
         let mut file = File::options().append(true).open(path).during(doing)?;
         file.write_all(SETTINGS.as_bytes()).during(doing)?;
-        writeln!(
-            file,
-            "unix_socket_directories = '{}'",
-            self.sockets().display()
-        )
-        .during(doing)
+        writeln!(file, "unix_socket_directories = '{}'", self.sockets().display()).during(doing)
     }
 
     /// A command that runs one of the server's programs as `postgres`, inside the work directory.
     pub(super) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(self.programs.join(program));
-        command
-            .uid(self.uid)
-            .gid(self.gid)
-            .current_dir(&self.work)
-            .process_group(0);
-        command
-            .env("PGHOST", self.sockets())
-            .env("PGUSER", "postgres");
-        command
-            .env("PGDATABASE", "postgres")
-            .env("LC_ALL", "C")
-            .stdin(Stdio::null());
+        command.uid(self.uid).gid(self.gid).current_dir(&self.work).process_group(0);
+        command.env("PGHOST", self.sockets()).env("PGUSER", "postgres");
+        command.env("PGDATABASE", "postgres").env("LC_ALL", "C").stdin(Stdio::null());
         command
     }
 
@@ -152,9 +126,7 @@ impl Cluster {
         arguments: impl FnOnce(&mut Command) -> &mut Command,
     ) -> Result<String, DemoError> {
         let mut command = self.command(program);
-        let output = arguments(&mut command)
-            .output()
-            .during(|| format!("running {program}"))?;
+        let output = arguments(&mut command).output().during(|| format!("running {program}"))?;
         said(program, &output)
     }
 
@@ -171,25 +143,16 @@ impl Cluster {
         let doing = || "starting PostgreSQL".into();
         let began = Instant::now();
         let log = self.work.join("postgresql.log");
-        let log = File::options()
-            .create(true)
-            .append(true)
-            .open(log)
-            .during(doing)?;
+        let log = File::options().create(true).append(true).open(log).during(doing)?;
         let mut command = self.command("postgres");
         command.arg("-D").arg(self.data());
-        command
-            .arg("-c")
-            .arg(format!("synchronous_commit={synchronous_commit}"));
+        command.arg("-c").arg(format!("synchronous_commit={synchronous_commit}"));
         command.stdout(log.try_clone().during(doing)?).stderr(log);
         self.server = Some(command.spawn().during(doing)?);
         while !self.answers() {
             self.expect_alive()?;
             if began.elapsed() > PATIENCE {
-                return Err(DemoError::new(
-                    doing(),
-                    self.complaint("it does not answer"),
-                ));
+                return Err(DemoError::new(doing(), self.complaint("it does not answer")));
             }
             thread::sleep(Duration::from_millis(20));
         }
@@ -202,10 +165,7 @@ impl Cluster {
     }
 
     fn expect_alive(&mut self) -> Result<(), DemoError> {
-        let ended = self
-            .server
-            .as_mut()
-            .and_then(|server| server.try_wait().ok().flatten());
+        let ended = self.server.as_mut().and_then(|server| server.try_wait().ok().flatten());
         match ended {
             None => Ok(()),
             Some(status) => {
@@ -220,10 +180,7 @@ impl Cluster {
     fn complaint(&self, what: &str) -> String {
         let log = fs::read_to_string(self.work.join("postgresql.log")).unwrap_or_default();
         let lines: Vec<&str> = log.lines().collect();
-        format!(
-            "{what}; its log ends with\n{}",
-            lines[lines.len().saturating_sub(8)..].join("\n")
-        )
+        format!("{what}; its log ends with\n{}", lines[lines.len().saturating_sub(8)..].join("\n"))
     }
 
     /// Stops the server in order: everything is checkpointed and synced.
@@ -233,11 +190,7 @@ impl Cluster {
         };
         signal(server.id().cast_signed(), Signal::INT);
         let began = Instant::now();
-        while server
-            .try_wait()
-            .during(|| "stopping PostgreSQL".into())?
-            .is_none()
-        {
+        while server.try_wait().during(|| "stopping PostgreSQL".into())?.is_none() {
             if began.elapsed() > PATIENCE {
                 let cause = self.complaint("it does not stop");
                 return Err(DemoError::new("stopping PostgreSQL", cause));
@@ -258,19 +211,12 @@ impl Cluster {
         signal(postmaster, Signal::STOP);
         let children = children_of(postmaster);
         signal(postmaster, Signal::KILL);
-        children
-            .iter()
-            .for_each(|&child| signal(child, Signal::KILL));
-        server
-            .wait()
-            .during(|| "waiting for the killed PostgreSQL".into())?;
+        children.iter().for_each(|&child| signal(child, Signal::KILL));
+        server.wait().during(|| "waiting for the killed PostgreSQL".into())?;
         let began = Instant::now();
         while children.iter().any(|&child| runs(child)) {
             if began.elapsed() > PATIENCE {
-                return Err(DemoError::new(
-                    "killing PostgreSQL",
-                    "its processes do not die",
-                ));
+                return Err(DemoError::new("killing PostgreSQL", "its processes do not die"));
             }
             thread::sleep(Duration::from_millis(1));
         }
@@ -297,10 +243,7 @@ fn newest_programs() -> Result<PathBuf, DemoError> {
         .filter(|version| programs_of(*version).join("initdb").exists())
         .max();
     newest.map(programs_of).ok_or_else(|| {
-        DemoError::new(
-            doing,
-            format!("no server below {VERSIONS}; apt-get install postgresql"),
-        )
+        DemoError::new(doing, format!("no server below {VERSIONS}; apt-get install postgresql"))
     })
 }
 
@@ -314,12 +257,8 @@ pub(super) fn said(program: &str, output: &Output) -> Result<String, DemoError> 
     if output.status.success() {
         return Ok(text(&output.stdout));
     }
-    let cause = format!(
-        "{}; it said: {} {}",
-        output.status,
-        text(&output.stderr),
-        text(&output.stdout)
-    );
+    let cause =
+        format!("{}; it said: {} {}", output.status, text(&output.stderr), text(&output.stdout));
     Err(DemoError::new(format!("running {program}"), cause))
 }
 
@@ -330,20 +269,18 @@ pub(super) fn signal(pid: i32, signal: Signal) {
     }
 }
 
-/// Direct children, from `/proc`.
+/// Direct children of a process that is stopped. It asks the kernel about this process alone: a
+/// walk over all of `/proc` waits for any process that is stuck.
 fn children_of(parent: i32) -> Vec<i32> {
-    let is_child = |pid: &i32| state_and_parent(*pid).is_some_and(|(_, of)| of == parent);
-    process_ids().into_iter().filter(is_child).collect()
+    let list = fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));
+    let list = list.unwrap_or_default();
+    list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
 }
 
-/// True unless the process is gone or waits only to be reaped.
-pub(super) fn runs(pid: i32) -> bool {
-    state_and_parent(pid).is_some_and(|(state, _)| state != 'Z' && state != 'X')
-}
-
-/// State and parent of a process. The name before them may itself hold spaces and parentheses.
-fn state_and_parent(pid: i32) -> Option<(char, i32)> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
-    Some((fields.next()?.chars().next()?, fields.next()?.parse().ok()?))
+/// True unless the process is gone or waits only to be reaped. The name that stands before the
+/// state may itself hold spaces and parentheses.
+fn runs(pid: i32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
+    state.is_some_and(|state| state != 'Z' && state != 'X')
 }

@@ -74,11 +74,7 @@ pub(super) fn run(
             _ => kill_front_end(cluster, volume, round, wait)?,
         };
         kill.complaint = complaint(cluster)?;
-        progress.say(&format!(
-            "kill {} of {count}: {}",
-            round + 1,
-            kill.sentence()
-        ));
+        progress.say(&format!("kill {} of {count}: {}", round + 1, kill.sentence()));
         kills.push(kill);
     }
     Ok(kills)
@@ -101,12 +97,7 @@ pub(super) fn canary(cluster: &mut Cluster, seed: u64) -> Result<u64, DemoError>
 }
 
 fn kill_server(cluster: &mut Cluster, round: u32, wait: Duration) -> Result<Kill, DemoError> {
-    let load = Load {
-        clients: CLIENTS,
-        seconds: 60,
-        round: Some(round),
-    }
-    .start(cluster)?;
+    let load = Load { clients: CLIENTS, seconds: 60, round: Some(round) }.start(cluster)?;
     thread::sleep(wait);
     cluster.kill()?;
     let outcome = load.finish()?;
@@ -123,12 +114,7 @@ fn kill_front_end(
     round: u32,
     wait: Duration,
 ) -> Result<Kill, DemoError> {
-    let load = Load {
-        clients: CLIENTS,
-        seconds: LOAD_S,
-        round: Some(round),
-    }
-    .start(cluster)?;
+    let load = Load { clients: CLIENTS, seconds: LOAD_S, round: Some(round) }.start(cluster)?;
     thread::sleep(wait);
     let killed = volume.kill_front_end()?;
     let outcome = load.finish()?;
@@ -168,11 +154,7 @@ fn judge(
 
 /// What the checks of the whole database complain of.
 fn complaint(cluster: &Cluster) -> Result<String, DemoError> {
-    let books = if verify::balanced(cluster)? {
-        ""
-    } else {
-        "the books do not balance "
-    };
+    let books = if verify::balanced(cluster)? { "" } else { "the books do not balance " };
     Ok(format!("{books}{}", verify::amcheck(cluster)?))
 }
 
@@ -187,19 +169,8 @@ impl Kill {
             Victim::Server => ("PostgreSQL", "recovered in"),
             Victim::FrontEnd => ("front end", "longest stall"),
         };
-        let Kill {
-            acknowledged,
-            lost,
-            failed,
-            stall_ms,
-            complaint,
-            ..
-        } = self;
-        let checks = if complaint.is_empty() {
-            "checks passed"
-        } else {
-            complaint
-        };
+        let Kill { acknowledged, lost, failed, stall_ms, complaint, .. } = self;
+        let checks = if complaint.is_empty() { "checks passed" } else { complaint };
         format!(
             "{what}: {acknowledged} acknowledged, {lost} lost, {failed} failed, \
              {wait} {stall_ms:.0} ms, {checks}"

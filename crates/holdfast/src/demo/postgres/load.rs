@@ -77,28 +77,16 @@ impl Load {
         let mut command = cluster.command("pgbench");
         command.args(["-n", "-M", "prepared", "-l", "-s", &SCALE.to_string()]);
         command.arg(format!("--log-prefix={}", prefix.display()));
-        command.args([
-            "-c",
-            &self.clients.to_string(),
-            "-j",
-            &self.clients.min(2).to_string(),
-        ]);
+        command.args(["-c", &self.clients.to_string(), "-j", &self.clients.min(2).to_string()]);
         command.args(["-T", &self.seconds.to_string()]);
         if let Some(round) = self.round {
             let script = cluster.logs().join("script");
             fs::write(&script, COUNTED_TPCB).during(doing)?;
             cluster.own(&script)?;
-            command
-                .args(["-D", "seq=0", "-D", &format!("round={round}"), "-f"])
-                .arg(script);
+            command.args(["-D", "seq=0", "-D", &format!("round={round}"), "-f"]).arg(script);
         }
-        command
-            .stdout(output("stdout").during(doing)?)
-            .stderr(output("stderr").during(doing)?);
-        Ok(Running {
-            child: command.spawn().during(doing)?,
-            prefix,
-        })
+        command.stdout(output("stdout").during(doing)?).stderr(output("stderr").during(doing)?);
+        Ok(Running { child: command.spawn().during(doing)?, prefix })
     }
 
     /// Runs pgbench to its end, which must be a good one.
@@ -152,10 +140,7 @@ impl Outcome {
 
     /// The longest time, in milliseconds, in which nobody got an acknowledgement.
     pub(super) fn longest_stall_ms(&self) -> f64 {
-        let gaps = self
-            .acknowledged
-            .windows(2)
-            .map(|two| two[1].at_us - two[0].at_us);
+        let gaps = self.acknowledged.windows(2).map(|two| two[1].at_us - two[0].at_us);
         std::time::Duration::from_micros(gaps.max().unwrap_or(0)).as_secs_f64() * 1e3
     }
 }
@@ -170,16 +155,8 @@ fn read_transactions(folder: &Path) -> std::io::Result<Vec<Acknowledged>> {
     let mut all = Vec::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
-        if entry
-            .file_name()
-            .to_string_lossy()
-            .starts_with("transactions.")
-        {
-            all.extend(
-                fs::read_to_string(entry.path())?
-                    .lines()
-                    .filter_map(transaction),
-            );
+        if entry.file_name().to_string_lossy().starts_with("transactions.") {
+            all.extend(fs::read_to_string(entry.path())?.lines().filter_map(transaction));
         }
     }
     all.sort_by_key(|one| one.at_us);
@@ -196,35 +173,21 @@ fn transaction(line: &str) -> Option<Acknowledged> {
     let _script = fields.next()?;
     let seconds: u64 = fields.next()?.parse().ok()?;
     let micros: u64 = fields.next()?.parse().ok()?;
-    Some(Acknowledged {
-        client,
-        seq,
-        latency_us,
-        at_us: seconds * 1_000_000 + micros,
-    })
+    Some(Acknowledged { client, seq, latency_us, at_us: seconds * 1_000_000 + micros })
 }
 
 /// The figure in `tps = 1234.5 (without initial connection time)`.
 fn per_second(stdout: &str) -> Option<f64> {
-    let line = stdout
-        .lines()
-        .find_map(|line| line.strip_prefix("tps = "))?;
+    let line = stdout.lines().find_map(|line| line.strip_prefix("tps = "))?;
     line.split(' ').next()?.parse().ok()
 }
 
 /// Transactions that failed by pgbench's count, plus clients that gave up.
 fn failed(stdout: &str, stderr: &str) -> u64 {
     let counted = stdout.lines().find_map(|line| {
-        line.strip_prefix("number of failed transactions: ")?
-            .split(' ')
-            .next()?
-            .parse::<u64>()
-            .ok()
+        line.strip_prefix("number of failed transactions: ")?.split(' ').next()?.parse::<u64>().ok()
     });
-    let gave_up = stderr
-        .lines()
-        .filter(|line| line.contains("aborted"))
-        .count() as u64;
+    let gave_up = stderr.lines().filter(|line| line.contains("aborted")).count() as u64;
     counted.unwrap_or(0) + gave_up
 }
 

@@ -49,12 +49,7 @@ pub(super) fn run(
         for setting in order {
             wal::move_to(cluster, &places.wal(setting))?;
             cluster.start(setting.synchronous_commit())?;
-            Load {
-                clients: 8,
-                seconds: WARM_UP_S,
-                round: None,
-            }
-            .run(cluster)?;
+            Load { clients: 8, seconds: WARM_UP_S, round: None }.run(cluster)?;
             for clients in CLIENTS {
                 let sample = sample(cluster, setting, clients, repetition, seconds)?;
                 progress.say(&sample.sentence(repetitions));
@@ -73,12 +68,7 @@ fn sample(
     repetition: u32,
     seconds: u32,
 ) -> Result<Sample, DemoError> {
-    let outcome = Load {
-        clients,
-        seconds,
-        round: None,
-    }
-    .run(cluster)?;
+    let outcome = Load { clients, seconds, round: None }.run(cluster)?;
     Ok(Sample {
         setting,
         clients,
@@ -91,12 +81,7 @@ fn sample(
 
 impl Sample {
     fn sentence(&self, repetitions: u32) -> String {
-        let Sample {
-            clients,
-            per_second,
-            p99_ms,
-            ..
-        } = self;
+        let Sample { clients, per_second, p99_ms, .. } = self;
         let (setting, repetition) = (self.setting.title(), self.repetition + 1);
         let noun = if *clients == 1 { "client " } else { "clients" };
         format!(

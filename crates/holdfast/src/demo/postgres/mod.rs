@@ -97,46 +97,31 @@ struct Shown {
 }
 
 fn show(work: &WorkDir, options: &Options, progress: Progress) -> Result<Shown, DemoError> {
-    let seed = options
-        .seed
-        .unwrap_or_else(|| u64::from(std::process::id()));
+    let seed = options.seed.unwrap_or_else(|| u64::from(std::process::id()));
     progress.say(&format!("work directory {WORK}, seed of the kills {seed}"));
     let places = Places::mount(work.path())?;
-    progress.say(&format!(
-        "creating a PostgreSQL cluster, pgbench scale {SCALE}"
-    ));
+    progress.say(&format!("creating a PostgreSQL cluster, pgbench scale {SCALE}"));
     let mut cluster = create_cluster(work)?;
     progress.say("making a Holdfast volume for pg_wal");
     let mut volume = Volume::serve(work.path(), &places, &cluster)?;
-    let samples = measure::run(
-        &mut cluster,
-        &places,
-        options.repetitions,
-        options.seconds,
-        progress,
-    )?;
+    let class = volume.class()?;
+    let samples =
+        measure::run(&mut cluster, &places, options.repetitions, options.seconds, progress)?;
     wal::move_to(&cluster, &places.wal(Setting::Async))?;
     let async_lost = kills::canary(&mut cluster, seed)?;
-    progress.say(&format!(
-        "a kill under synchronous_commit=off: {async_lost} lost, as it must be"
-    ));
+    progress.say(&format!("a kill under synchronous_commit=off: {async_lost} lost, as it must be"));
     wal::move_to(&cluster, &places.wal(Setting::Holdfast))?;
     cluster.start(Setting::Holdfast.synchronous_commit())?;
     let kills = kills::run(&mut cluster, &volume, options.kills, seed, progress)?;
     cluster.stop()?;
     give_back(&mut cluster, &mut volume, &places, progress)?;
-    Ok(Shown {
-        figures: summary::figures(&samples, &kills, async_lost),
-        kills,
-    })
+    Ok(Shown { figures: summary::figures(&samples, &kills, async_lost, &class), kills })
 }
 
 fn create_cluster(work: &WorkDir) -> Result<Cluster, DemoError> {
     let mut cluster = Cluster::create(work.path())?;
     cluster.start("off")?;
-    cluster.run("pgbench", |pgbench| {
-        pgbench.args(["-i", "-q", "-s", &SCALE.to_string()])
-    })?;
+    cluster.run("pgbench", |pgbench| pgbench.args(["-i", "-q", "-s", &SCALE.to_string()]))?;
     verify::prepare(&cluster)?;
     cluster.stop()?;
     Ok(cluster)
@@ -156,23 +141,14 @@ fn give_back(
     let home = verify::tree(&places.volume_home()).during(doing)?;
     let differences = verify::differences(&seen, &home);
     if !differences.is_empty() {
-        return Err(DemoError::new(
-            doing(),
-            format!("these differ: {differences:?}"),
-        ));
+        return Err(DemoError::new(doing(), format!("these differ: {differences:?}")));
     }
-    progress.say(&format!(
-        "volume given back: {} files, byte for byte",
-        home.len()
-    ));
+    progress.say(&format!("volume given back: {} files, byte for byte", home.len()));
     wal::relink_to(cluster, &places.volume_home())?;
     cluster.start(Setting::Sync.synchronous_commit())?;
     let complaint = verify::amcheck(cluster)?;
     if !complaint.is_empty() {
-        return Err(DemoError::new(
-            "checking the database without Holdfast",
-            complaint,
-        ));
+        return Err(DemoError::new("checking the database without Holdfast", complaint));
     }
     progress.say("PostgreSQL runs on the home without Holdfast; amcheck passed");
     cluster.stop()
@@ -210,9 +186,6 @@ fn print(figures: &Figures, json: bool) -> std::io::Result<()> {
 fn verdict(kills: &[Kill]) -> Result<(), DemoError> {
     match kills.iter().find(|kill| !kill.is_clean()) {
         None => Ok(()),
-        Some(kill) => Err(DemoError::new(
-            "checking the kills",
-            format!("not clean: {kill:?}"),
-        )),
+        Some(kill) => Err(DemoError::new("checking the kills", format!("not clean: {kill:?}"))),
     }
 }

@@ -37,12 +37,8 @@ pub(super) enum Setting {
 
 impl Setting {
     /// All of them, in the order of the table.
-    pub(super) const ALL: [Setting; 4] = [
-        Setting::Sync,
-        Setting::Async,
-        Setting::Holdfast,
-        Setting::Tmpfs,
-    ];
+    pub(super) const ALL: [Setting; 4] =
+        [Setting::Sync, Setting::Async, Setting::Holdfast, Setting::Tmpfs];
 
     /// Name in ids of figures.
     pub(super) fn id(self) -> &'static str {
@@ -90,10 +86,7 @@ impl Places {
     /// Mounts the modelled disk and a tmpfs below `work`.
     pub(super) fn mount(work: &Path) -> Result<Places, DemoError> {
         let slow_disk = mount_slow_disk(work)?;
-        let places = Places {
-            work: work.to_owned(),
-            _slow_disk: slow_disk,
-        };
+        let places = Places { work: work.to_owned(), _slow_disk: slow_disk };
         places.mount_tmpfs()?;
         Ok(places)
     }
@@ -146,12 +139,7 @@ fn mount_slow_disk(work: &Path) -> Result<Child, DemoError> {
     fs::create_dir(&point).during(doing)?;
     let log = work.join("slowdisk.log");
     let mut command = Command::new(this_program()?);
-    command
-        .arg("slowdisk")
-        .arg("--backing")
-        .arg(backing)
-        .arg("--mount")
-        .arg(&point);
+    command.arg("slowdisk").arg("--backing").arg(backing).arg("--mount").arg(&point);
     command.args(["--rpm", &TURNS_PER_MINUTE.to_string()]);
     command.args(["--mb-per-s", &MEGABYTES_PER_S.to_string()]);
     let mut disk = spawn(command, work, &log)?;
@@ -160,10 +148,7 @@ fn mount_slow_disk(work: &Path) -> Result<Child, DemoError> {
         let ended = disk.try_wait().during(doing)?.is_some();
         if ended || Instant::now() > give_up {
             let log = fs::read_to_string(log).unwrap_or_default();
-            return Err(DemoError::new(
-                doing(),
-                format!("it did not come up; it said: {log}"),
-            ));
+            return Err(DemoError::new(doing(), format!("it did not come up; it said: {log}")));
         }
         thread::sleep(Duration::from_millis(10));
     }
@@ -175,15 +160,8 @@ fn mount_slow_disk(work: &Path) -> Result<Child, DemoError> {
 pub(super) fn spawn(mut command: Command, work: &Path, log: &Path) -> Result<Child, DemoError> {
     use std::os::unix::process::CommandExt;
     let doing = || format!("starting {command:?}", command = log.display());
-    let log = File::options()
-        .create(true)
-        .append(true)
-        .open(log)
-        .during(doing)?;
-    command
-        .current_dir(work)
-        .process_group(0)
-        .stdin(Stdio::null());
+    let log = File::options().create(true).append(true).open(log).during(doing)?;
+    command.current_dir(work).process_group(0).stdin(Stdio::null());
     command.stdout(log.try_clone().during(doing)?).stderr(log);
     command.spawn().during(doing)
 }

@@ -11,25 +11,20 @@ use super::measure::{CLIENTS, Sample};
 use super::settings::{MEGABYTES_PER_S, Setting, TURNS_PER_MINUTE};
 use crate::demo::figures::{Better, Figure, Figures};
 
-/// What an acknowledgement of the Holdfast setting meant.
-const CLASS: &str = "Memory (shm): survives the death of any process, not of the kernel or power; \
-                     must_survive = [\"process\"]";
-
 /// A question about one sample.
 type Measure = fn(&Sample) -> f64;
 
-/// Everything the run has shown.
-pub(super) fn figures(samples: &[Sample], kills: &[Kill], async_lost: u64) -> Figures {
+/// Everything the run has shown. `class` is what an acknowledgement of the volume meant.
+pub(super) fn figures(samples: &[Sample], kills: &[Kill], async_lost: u64, class: &str) -> Figures {
     let disk = format!("model: {TURNS_PER_MINUTE} turns per minute, {MEGABYTES_PER_S} MB/s");
-    let mut all = Figures::here("postgres", &disk, CLASS);
+    let mut all = Figures::here("postgres", &disk, class);
     all.figures.extend(ratios(samples));
     all.figures.extend(rows(samples));
     if !kills.is_empty() {
         all.figures.extend(kill_figures(kills));
     }
     let (id, lost) = ("postgres.kills.async_lost", vec![async_lost as f64]);
-    all.figures
-        .push(Figure::of(id, "transactions", Better::Lower, lost));
+    all.figures.push(Figure::of(id, "transactions", Better::Lower, lost));
     all
 }
 
@@ -42,46 +37,11 @@ fn ratios(samples: &[Sample]) -> Vec<Figure> {
     };
     let (higher, lower) = (Better::Higher, Better::Lower);
     vec![
-        ratio(
-            "postgres.c1.holdfast_over_sync",
-            1,
-            rate,
-            Setting::Sync,
-            higher,
-            12.0,
-        ),
-        ratio(
-            "postgres.c8.holdfast_over_sync",
-            8,
-            rate,
-            Setting::Sync,
-            higher,
-            15.0,
-        ),
-        ratio(
-            "postgres.c8.holdfast_over_async",
-            8,
-            rate,
-            Setting::Async,
-            higher,
-            0.9,
-        ),
-        ratio(
-            "postgres.c8.holdfast_over_tmpfs",
-            8,
-            rate,
-            Setting::Tmpfs,
-            higher,
-            0.7,
-        ),
-        ratio(
-            "postgres.c8.p99_over_sync",
-            8,
-            p99,
-            Setting::Sync,
-            lower,
-            0.1,
-        ),
+        ratio("postgres.c1.holdfast_over_sync", 1, rate, Setting::Sync, higher, 12.0),
+        ratio("postgres.c8.holdfast_over_sync", 8, rate, Setting::Sync, higher, 15.0),
+        ratio("postgres.c8.holdfast_over_async", 8, rate, Setting::Async, higher, 0.9),
+        ratio("postgres.c8.holdfast_over_tmpfs", 8, rate, Setting::Tmpfs, higher, 0.7),
+        ratio("postgres.c8.p99_over_sync", 8, p99, Setting::Sync, lower, 0.1),
     ]
 }
 
@@ -89,10 +49,7 @@ fn ratios(samples: &[Sample]) -> Vec<Figure> {
 fn over(samples: &[Sample], clients: u32, measure: Measure, peer: Setting) -> Vec<f64> {
     let ours = values(samples, Setting::Holdfast, clients, measure);
     let theirs = values(samples, peer, clients, measure);
-    ours.iter()
-        .zip(theirs)
-        .map(|(ours, theirs)| ours / theirs)
-        .collect()
+    ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect()
 }
 
 /// One value per repetition, in the order of the repetitions.
@@ -112,16 +69,9 @@ fn rows(samples: &[Sample]) -> Vec<Figure> {
         for setting in Setting::ALL {
             let mut row = |name: &str, unit, better, measure: Measure| {
                 let id = format!("postgres.c{clients}.{}.{name}", setting.id());
-                rows.push(Figure::of(
-                    id,
-                    unit,
-                    better,
-                    values(samples, setting, clients, measure),
-                ));
+                rows.push(Figure::of(id, unit, better, values(samples, setting, clients, measure)));
             };
-            row("tps", "transactions/s", Better::Higher, |sample| {
-                sample.per_second
-            });
+            row("tps", "transactions/s", Better::Higher, |sample| sample.per_second);
             row("p50_ms", "ms", Better::Lower, |sample| sample.p50_ms);
             row("p99_ms", "ms", Better::Lower, |sample| sample.p99_ms);
         }
@@ -132,10 +82,7 @@ fn rows(samples: &[Sample]) -> Vec<Figure> {
 fn kill_figures(kills: &[Kill]) -> Vec<Figure> {
     let sum = |of: fn(&Kill) -> u64| vec![kills.iter().map(of).sum::<u64>() as f64];
     let longest = |victim| {
-        let stalls = kills
-            .iter()
-            .filter(|kill| kill.victim == victim)
-            .map(|kill| kill.stall_ms);
+        let stalls = kills.iter().filter(|kill| kill.victim == victim).map(|kill| kill.stall_ms);
         vec![stalls.fold(0.0, f64::max)]
     };
     let zero = |id: &str, unit, runs| {
@@ -145,31 +92,12 @@ fn kill_figures(kills: &[Kill]) -> Vec<Figure> {
     let complaints = sum(|kill| u64::from(!kill.complaint.is_empty()));
     vec![
         Figure::of("postgres.kills.count", "kills", higher, sum(|_| 1)),
-        Figure::of(
-            "postgres.kills.acknowledged",
-            "transactions",
-            higher,
-            sum(|k| k.acknowledged),
-        ),
+        Figure::of("postgres.kills.acknowledged", "transactions", higher, sum(|k| k.acknowledged)),
         zero("postgres.kills.lost", "transactions", sum(|kill| kill.lost)),
-        zero(
-            "postgres.kills.front_end.failed",
-            "transactions",
-            sum(|kill| kill.failed),
-        ),
+        zero("postgres.kills.front_end.failed", "transactions", sum(|kill| kill.failed)),
         zero("postgres.kills.complaints", "kills", complaints),
-        Figure::of(
-            "postgres.kills.front_end.stall_max_ms",
-            "ms",
-            lower,
-            longest(Victim::FrontEnd),
-        ),
-        Figure::of(
-            "postgres.kills.server.recovery_max_ms",
-            "ms",
-            lower,
-            longest(Victim::Server),
-        ),
+        Figure::of("postgres.kills.front_end.stall_max_ms", "ms", lower, longest(Victim::FrontEnd)),
+        Figure::of("postgres.kills.server.recovery_max_ms", "ms", lower, longest(Victim::Server)),
     ]
 }
 
@@ -178,22 +106,13 @@ pub(super) fn table(figures: &Figures) -> String {
     let mut text = settings_table(figures);
     text.push_str(&goals_table(figures));
     text.push_str(&kills_paragraph(figures));
-    line(
-        &mut text,
-        format_args!("An acknowledgement meant: {}.", figures.class),
-    );
+    line(&mut text, format_args!("An acknowledgement meant: {}.", figures.class));
     text
 }
 
 fn settings_table(figures: &Figures) -> String {
     let mut text = String::new();
-    line(
-        &mut text,
-        format_args!(
-            "PostgreSQL, pgbench TPC-B, log disk {}",
-            figures.machine.disk
-        ),
-    );
+    line(&mut text, format_args!("PostgreSQL, pgbench TPC-B, log disk {}", figures.machine.disk));
     line(
         &mut text,
         format_args!(
@@ -243,18 +162,14 @@ fn goals_table(figures: &Figures) -> String {
 }
 
 fn kills_paragraph(figures: &Figures) -> String {
-    let value = |id: &str| {
-        figures
-            .get(&format!("postgres.kills.{id}"))
-            .map(|figure| figure.value)
-    };
+    let value = |id: &str| figures.get(&format!("postgres.kills.{id}")).map(|figure| figure.value);
     let (Some(count), Some(lost)) = (value("count"), value("lost")) else {
         return String::new();
     };
     let of = |id| value(id).unwrap_or(f64::NAN);
     format!(
-        "{count:.0} kills under load: {:.0} transactions acknowledged, {lost:.0} lost, {:.0} failed \
-         at a front end's death;\nlongest stall {:.0} ms, longest recovery of PostgreSQL {:.0} ms, \
+        "{count:.0} kills under load: {:.0} transactions acknowledged, {lost:.0} lost, \
+         {:.0} failed at a front end's death;\nlongest stall {:.0} ms, longest recovery of PostgreSQL {:.0} ms, \
          complaints of the checks: {:.0}.\n\
          The same kill of PostgreSQL with synchronous_commit=off lost {:.0} acknowledged \
          transactions.\n\n",

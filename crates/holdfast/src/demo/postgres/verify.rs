@@ -41,10 +41,7 @@ pub(super) fn lost(
     for (client, seq) in rows.lines().filter_map(|line| line.split_once('|')) {
         let wrong = |_| DemoError::new("reading the recovered rows", format!("`{client}|{seq}`"));
         let seq = seq.parse().map_err(wrong)?;
-        present
-            .entry(client.parse().map_err(wrong)?)
-            .or_default()
-            .push(seq);
+        present.entry(client.parse().map_err(wrong)?).or_default().push(seq);
     }
     Ok(missing(&present, acknowledged))
 }
@@ -52,9 +49,7 @@ pub(super) fn lost(
 /// How many of the acknowledged transactions are not present.
 fn missing(present: &Sequences, acknowledged: &[Acknowledged]) -> u64 {
     let is_present = |one: &Acknowledged| {
-        present
-            .get(&one.client)
-            .is_some_and(|all| all.binary_search(&one.seq).is_ok())
+        present.get(&one.client).is_some_and(|all| all.binary_search(&one.seq).is_ok())
     };
     acknowledged.iter().filter(|one| !is_present(one)).count() as u64
 }
@@ -112,15 +107,7 @@ pub(super) fn tree(root: &Path) -> io::Result<Tree> {
             }
             let name = path.strip_prefix(root).unwrap_or(&path).to_owned();
             let (mode, uid) = (metadata.mode(), metadata.uid());
-            found.insert(
-                name,
-                FileDigest {
-                    mode,
-                    uid,
-                    bytes,
-                    hash,
-                },
-            );
+            found.insert(name, FileDigest { mode, uid, bytes, hash });
         }
     }
     Ok(found)
@@ -139,13 +126,8 @@ fn hash_of(path: &Path) -> io::Result<u64> {
 
 /// Names that differ between two trees.
 pub(super) fn differences(one: &Tree, other: &Tree) -> Vec<PathBuf> {
-    let names = one
-        .keys()
-        .chain(other.keys().filter(|name| !one.contains_key(*name)));
-    names
-        .filter(|name| one.get(*name) != other.get(*name))
-        .cloned()
-        .collect()
+    let names = one.keys().chain(other.keys().filter(|name| !one.contains_key(*name)));
+    names.filter(|name| one.get(*name) != other.get(*name)).cloned().collect()
 }
 
 #[cfg(test)]

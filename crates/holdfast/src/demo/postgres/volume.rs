@@ -51,11 +51,7 @@ impl Volume {
         let mut command = Command::new(this_program()?);
         command.arg("--config").arg(&config).arg("serve");
         let log = work.join("keeper.log");
-        let mut volume = Volume {
-            keeper: spawn(command, work, &log)?,
-            config,
-            mount,
-        };
+        let mut volume = Volume { keeper: spawn(command, work, &log)?, config, mount };
         volume.wait_until_serving(&log)?;
         Ok(volume)
     }
@@ -75,8 +71,7 @@ impl Volume {
     }
 
     fn is_serving(&self) -> bool {
-        self.status()
-            .is_ok_and(|status| status["state"] == "serving")
+        self.status().is_ok_and(|status| status["state"] == "serving")
     }
 
     /// What `holdfast status --json` says of the volume.
@@ -85,21 +80,36 @@ impl Volume {
         let doing = "reading the status";
         let all: Value = serde_json::from_str(&text)
             .map_err(|error| DemoError::new(doing, format!("{error} in {text}")))?;
-        let volumes = all["volumes"]
-            .as_array()
-            .map(Vec::as_slice)
-            .unwrap_or_default();
+        let volumes = all["volumes"].as_array().map(Vec::as_slice).unwrap_or_default();
         let ours = volumes.iter().find(|volume| volume["name"] == NAME);
-        ours.cloned()
-            .ok_or_else(|| DemoError::new(doing, format!("no volume {NAME} in {text}")))
+        ours.cloned().ok_or_else(|| DemoError::new(doing, format!("no volume {NAME} in {text}")))
+    }
+
+    /// What an acknowledgement means, in the keeper's own words. The figures of a volume that
+    /// writes through would be figures of the disk, so that is an error.
+    pub(super) fn class(&self) -> Result<String, DemoError> {
+        let status = self.status()?;
+        let words = |value: &Value| {
+            let list = value.as_array().map(Vec::as_slice).unwrap_or_default();
+            list.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ")
+        };
+        let verdict = &status["verdict"];
+        let (survives, lost_in) = (words(&verdict["survives"]), words(&verdict["lost_in"]));
+        let must = words(&status["must_survive"]);
+        match verdict["class"].as_str() {
+            Some("memory") => Ok(format!(
+                "class Memory on {}, must_survive = [{must}]; it survives: {survives}; it is lost \
+                 in: {lost_in}",
+                status["medium"].as_str().unwrap_or("an unnamed medium")
+            )),
+            class => Err(DemoError::new("reading the claims", format!("the class is {class:?}"))),
+        }
     }
 
     /// Process id of the front end that serves the volume now, if one does.
     pub(super) fn front_end(&self) -> Result<Option<i32>, DemoError> {
         let pid = self.status()?["front_end_pid"].as_i64();
-        Ok(pid
-            .and_then(|pid| i32::try_from(pid).ok())
-            .filter(|&pid| pid > 0))
+        Ok(pid.and_then(|pid| i32::try_from(pid).ok()).filter(|&pid| pid > 0))
     }
 
     /// Kills the front end with SIGKILL. The keeper starts another.
@@ -117,18 +127,12 @@ impl Volume {
         let give_up = Instant::now() + PATIENCE;
         while is_mounted(&self.mount) {
             if Instant::now() > give_up {
-                return Err(DemoError::new(
-                    "unmounting the volume",
-                    "it is still mounted",
-                ));
+                return Err(DemoError::new("unmounting the volume", "it is still mounted"));
             }
             thread::sleep(Duration::from_millis(20));
         }
         signal(self.keeper.id().cast_signed(), Signal::TERM);
-        self.keeper
-            .wait()
-            .during(|| "stopping the keeper".into())
-            .map(drop)
+        self.keeper.wait().during(|| "stopping the keeper".into()).map(drop)
     }
 }
 
@@ -159,8 +163,5 @@ fn run(config: &Path, arguments: &[&str]) -> Result<String, DemoError> {
     let mut command = Command::new(this_program()?);
     let command = command.arg("--config").arg(config).args(arguments);
     let doing = || format!("running holdfast {}", arguments.join(" "));
-    said(
-        &format!("holdfast {}", arguments.join(" ")),
-        &command.output().during(doing)?,
-    )
+    said(&format!("holdfast {}", arguments.join(" ")), &command.output().during(doing)?)
 }

@@ -44,24 +44,15 @@ impl Segment {
             return None;
         }
         let (timeline, log, low) = (part(0..8)?, part(8..16)?, part(16..24)?);
-        Some(Segment {
-            timeline,
-            number: u64::from(log) * SEGMENTS_PER_LOG + u64::from(low),
-        })
+        Some(Segment { timeline, number: u64::from(log) * SEGMENTS_PER_LOG + u64::from(low) })
     }
 
     fn plus(self, segments: u64) -> Segment {
-        Segment {
-            number: self.number + segments,
-            ..self
-        }
+        Segment { number: self.number + segments, ..self }
     }
 
     fn name(self) -> String {
-        let (log, low) = (
-            self.number / SEGMENTS_PER_LOG,
-            self.number % SEGMENTS_PER_LOG,
-        );
+        let (log, low) = (self.number / SEGMENTS_PER_LOG, self.number % SEGMENTS_PER_LOG);
         format!("{:08X}{log:08X}{low:08X}", self.timeline)
     }
 }
@@ -86,9 +77,7 @@ pub(super) fn move_to(cluster: &Cluster, target: &Path) -> Result<(), DemoError>
         }
     }
     name_spares(cluster, target, first, spares)?;
-    File::open(target)
-        .and_then(|folder| folder.sync_all())
-        .during(doing)?;
+    File::open(target).and_then(|folder| folder.sync_all()).during(doing)?;
     relink(&link, target).during(doing)
 }
 
@@ -100,12 +89,9 @@ pub(super) fn relink_to(cluster: &Cluster, target: &Path) -> Result<(), DemoErro
 
 /// The segment that holds the last checkpoint's redo point, from `pg_controldata`.
 fn last_checkpoint(cluster: &Cluster) -> Result<Segment, DemoError> {
-    let control = cluster.run("pg_controldata", |command| {
-        command.arg("-D").arg(cluster.data())
-    })?;
-    let line = control
-        .lines()
-        .find_map(|line| line.strip_prefix("Latest checkpoint's REDO WAL file:"));
+    let control = cluster.run("pg_controldata", |command| command.arg("-D").arg(cluster.data()))?;
+    let line =
+        control.lines().find_map(|line| line.strip_prefix("Latest checkpoint's REDO WAL file:"));
     line.and_then(|name| Segment::parse(name.trim()))
         .ok_or_else(|| DemoError::new("reading pg_controldata", "it names no REDO WAL file"))
 }

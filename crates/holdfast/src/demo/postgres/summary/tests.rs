@@ -5,27 +5,15 @@
 
 use super::*;
 
+const CLASS: &str = "memory, must_survive = [process]";
+
 fn sample(setting: Setting, repetition: u32, per_second: f64, p99_ms: f64) -> Sample {
-    Sample {
-        setting,
-        clients: 8,
-        repetition,
-        per_second,
-        p50_ms: 1.0,
-        p99_ms,
-    }
+    Sample { setting, clients: 8, repetition, per_second, p50_ms: 1.0, p99_ms }
 }
 
 fn kill(victim: Victim, lost: u64, stall_ms: f64) -> Kill {
     let complaint = String::new();
-    Kill {
-        victim,
-        acknowledged: 10,
-        lost,
-        failed: 0,
-        stall_ms,
-        complaint,
-    }
+    Kill { victim, acknowledged: 10, lost, failed: 0, stall_ms, complaint }
 }
 
 fn samples() -> Vec<Sample> {
@@ -39,7 +27,7 @@ fn samples() -> Vec<Sample> {
 
 #[test]
 fn a_ratio_is_taken_within_its_repetition() {
-    let all = figures(&samples(), &[], 7);
+    let all = figures(&samples(), &[], 7, CLASS);
     let ratio = all.get("postgres.c8.holdfast_over_sync").unwrap();
     assert_eq!(ratio.runs, [20.0, 18.0]);
     assert!((ratio.value - 19.0).abs() < 1e-9);
@@ -48,24 +36,14 @@ fn a_ratio_is_taken_within_its_repetition() {
 
 #[test]
 fn one_lost_transaction_misses_the_goal() {
-    let kills = [
-        kill(Victim::Server, 0, 900.0),
-        kill(Victim::FrontEnd, 1, 70.0),
-    ];
-    let all = figures(&samples(), &kills, 7);
+    let kills = [kill(Victim::Server, 0, 900.0), kill(Victim::FrontEnd, 1, 70.0)];
+    let all = figures(&samples(), &kills, 7, CLASS);
     assert_eq!(all.get("postgres.kills.lost").unwrap().met(), Some(false));
-    assert!(
-        (all.get("postgres.kills.front_end.stall_max_ms")
-            .unwrap()
-            .value
-            - 70.0)
-            .abs()
-            < 1e-9
-    );
+    assert!((all.get("postgres.kills.front_end.stall_max_ms").unwrap().value - 70.0).abs() < 1e-9);
     assert!(table(&all).contains("MISSED"));
 }
 
 #[test]
 fn the_table_says_what_an_acknowledgement_meant() {
-    assert!(table(&figures(&samples(), &[], 7)).contains("must_survive"));
+    assert!(table(&figures(&samples(), &[], 7, CLASS)).contains("must_survive"));
 }
