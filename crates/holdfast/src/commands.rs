@@ -7,6 +7,7 @@ mod front;
 mod mount;
 mod run;
 mod serve;
+mod slowdisk;
 mod status;
 mod umount;
 mod volume;
@@ -42,6 +43,7 @@ fn dispatch(cli: Cli, output: Output) -> Outcome<ExitCode> {
         Command::Status => return status::status(&config, output).map(ExitCode::from),
         Command::Volume { command } => volume::volume(&config, command, output),
         Command::Demo { command: DemoCommand::Postgres(options) } => demo(options),
+        Command::SlowDisk(args) => slowdisk::slowdisk(args, output),
         Command::Matrix => {
             let matrix = crate::claims::matrix();
             output.result(&matrix, &matrix);

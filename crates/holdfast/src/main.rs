@@ -21,6 +21,7 @@ mod problem;
 mod raw;
 mod report;
 mod sizes;
+mod slowdisk;
 
 use clap::Parser;
 use std::io::IsTerminal;
