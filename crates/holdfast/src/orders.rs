@@ -47,8 +47,6 @@ pub(crate) enum Report {
         /// What acknowledgements mean, now that the memory itself was looked at.
         verdict: Verdict,
     },
-    /// Something failed and it goes on, such as a disk error that poisons the log.
-    Warned(String),
     /// It cannot go on and ends.
     Failed(Problem),
 }

@@ -319,7 +319,6 @@ impl Supervisor {
                 front.was_ready = true;
                 self.ready(recovery, verdict);
             }
-            Report::Warned(why) => self.shared.change(|s| s.last_error = Some(why)),
             Report::Failed(problem) => {
                 self.shared.change(|s| s.last_error = Some(problem.to_string()));
                 front.fault = Some(problem);
