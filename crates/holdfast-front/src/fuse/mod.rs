@@ -1,8 +1,10 @@
 //! A tree as a Linux file system, over `/dev/fuse`.
 //!
 //! Promise: the process that serves can be killed at any instruction and replaced. The descriptor
-//! from [`mount()`] stays with the keeper; the next process adopts it ([`Session::adopt`]), asks for
-//! the unanswered requests again ([`Session::resend`]) and goes on. No program sees an error.
+//! from [`mount()`] stays with the keeper; the next process adopts it ([`Session::adopt`]), asks
+//! for the unanswered requests again ([`Session::resend`]) and goes on. No program sees an error.
+//! The keeper itself has nothing open on the mount: a process that it starts would close that
+//! before it could serve, and wait for itself.
 //! Never: depends on anything this process saw earlier on the descriptor, `INIT` included.
 //!
 //! What programs get that other file systems do more of:

@@ -29,7 +29,9 @@ pub(crate) fn mount_point() -> (TempDir, std::os::fd::OwnedFd) {
 impl Mounted {
     pub(crate) fn new(tree: Arc<dyn Tree>, cache: Cache) -> Self {
         let (directory, device) = mount_point();
-        let listen = ListenConfig { threads: 2, spin_us: 0 };
+        // One of the two modes also looks for requests before it sleeps.
+        let spin_us = if cache == Cache::Direct { 0 } else { 20 };
+        let listen = ListenConfig { threads: 2, spin_us };
         let server = thread::spawn(move || {
             let session = Session::adopt(device);
             fuse::serve(&session, &*tree, &FuseConfig { listen, cache }).unwrap();
