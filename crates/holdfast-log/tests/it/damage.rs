@@ -11,7 +11,7 @@ use holdfast_log::{Log, Lsn, OpenError, Verdict};
 use holdfast_memory::{Medium, Region, RegionSpec};
 
 use crate::support::{
-    IDENTITY, Model, RING_BYTES, new_log, open_shared, open_with, payload, region,
+    IDENTITY, Model, RING_BYTES, contents, new_log, open_shared, open_with, payload, region,
 };
 
 const SEGMENT: &str = "segment-00000000";
@@ -118,6 +118,28 @@ fn damage_below_a_watermark_is_corruption_and_above_it_a_torn_tail() {
     uncovered.flip_bit(Path::new(SEGMENT), (FRAMES_OFFSET + last.get() + 60) * 8).expect("a bit");
     let (_log, recovery) = open_with(&uncovered, region()).expect("a torn tail is legal");
     assert_eq!(recovery.verdict, Verdict::Torn { at: last });
+}
+
+#[test]
+fn whole_frames_of_a_torn_drain_are_kept_and_count_as_durable_only_once_drained_again() {
+    let (files, _region, log) = new_log(2);
+    log.commit(log.marks().tail).expect("the disk is sound");
+    let from = log.marks().durable;
+    let mut model = Model::default();
+    for _ in 0..3 {
+        model.put(&log, 3000).expect("there is room");
+    }
+    log.commit(log.marks().tail).expect("the disk is sound");
+    let bit = (FRAMES_OFFSET + model.puts[2].lsn.get() + 60) * 8;
+    files.flip_bit(Path::new(SEGMENT), bit).expect("a bit");
+    let (log, recovery) = open_with(&files, region()).expect("a torn tail is legal");
+    assert_eq!((recovery.durable, recovery.tail), (from, model.puts[2].lsn));
+    model.adopt(&log, &recovery);
+    assert_eq!(contents(&log), model.puts);
+    log.commit(recovery.tail).expect("the disk is sound");
+    let image = files.after_power_cut_in(Mood::LoseAll, 0);
+    let (log, _) = open_with(&image, region()).expect("the disk is sound");
+    model.check(&log, true).expect("all that was kept");
 }
 
 #[test]
