@@ -31,6 +31,10 @@ use super::error::{DemoError, During};
 const PROGRAMS: [&str; 7] =
     ["holdfast", "postgres", "pgbench", "psql", "pg_amcheck", "pg_isready", "initdb"];
 
+/// How long processes may take to go by themselves. PostgreSQL gives back its shared memory, which
+/// the kernel would keep.
+const COURTESY: Duration = Duration::from_millis(500);
+
 /// How long killed processes and busy mounts are waited for.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -113,22 +117,26 @@ impl Sweep {
         self.strays.iter().filter(|stray| stray.exists()).try_for_each(|stray| remove(stray))
     }
 
-    /// Kills our processes until none is left. A process that waits for a dead mount dies only
+    /// Ends our processes, politely first, until none is left. A process that waits for a dead mount dies only
     /// when the mount is gone, so mounts are undone in between.
     fn kill_all(&self) -> io::Result<()> {
-        let give_up = Instant::now() + PATIENCE;
+        let began = Instant::now();
         loop {
             let ours = self.processes();
             if ours.is_empty() {
                 return Ok(());
             }
-            if Instant::now() > give_up {
+            if began.elapsed() > PATIENCE {
                 return Err(io::Error::other(format!("processes {ours:?} do not die")));
             }
+            let polite = began.elapsed() < COURTESY;
+            let signal = if polite { Signal::QUIT } else { Signal::KILL };
             for pid in ours.iter().filter_map(|&pid| Pid::from_raw(pid)) {
-                let _may_be_gone = kill_process(pid, Signal::KILL);
+                let _may_be_gone = kill_process(pid, signal);
             }
-            self.unmount_all()?;
+            if !polite {
+                self.unmount_all()?;
+            }
             thread::sleep(Duration::from_millis(20));
         }
     }

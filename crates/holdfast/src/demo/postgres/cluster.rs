@@ -39,6 +39,7 @@ min_wal_size = 1GB
 max_wal_size = 4GB
 checkpoint_timeout = 1h
 max_connections = 40
+dynamic_shared_memory_type = mmap
 jit = off
 ";
 
@@ -225,11 +226,11 @@ impl Cluster {
 }
 
 impl Drop for Cluster {
-    /// A server that is still running belongs to a run that failed: the sweep kills its children.
+    /// A server that still runs belongs to a run that failed: it is told to go at once, and the
+    /// sweep sees to it that it does.
     fn drop(&mut self) {
-        if let Some(server) = &mut self.server {
-            let _may_be_gone = server.kill();
-            let _reaped = server.wait();
+        if let Some(server) = &self.server {
+            signal(server.id().cast_signed(), Signal::QUIT);
         }
     }
 }

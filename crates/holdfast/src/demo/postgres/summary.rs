@@ -169,7 +169,8 @@ fn kills_paragraph(figures: &Figures) -> String {
     let of = |id| value(id).unwrap_or(f64::NAN);
     format!(
         "{count:.0} kills under load: {:.0} transactions acknowledged, {lost:.0} lost, \
-         {:.0} failed at a front end's death;\nlongest stall {:.0} ms, longest recovery of PostgreSQL {:.0} ms, \
+         {:.0} failed at a front end's death;\n\
+         longest stall {:.0} ms, longest recovery of PostgreSQL {:.0} ms, \
          complaints of the checks: {:.0}.\n\
          The same kill of PostgreSQL with synchronous_commit=off lost {:.0} acknowledged \
          transactions.\n\n",

@@ -28,7 +28,7 @@ const LIVE_SEGMENTS: u64 = 2;
 const SPARE_SEGMENTS: u64 = 32;
 
 /// What a new spare segment is filled with, a mebibyte at a time.
-const ZEROS: [u8; 1 << 20] = [0; 1 << 20];
+static ZEROS: [u8; 1 << 20] = [0; 1 << 20];
 
 /// A segment's place in the log, with the timeline it belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
