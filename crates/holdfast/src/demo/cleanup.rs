@@ -117,8 +117,8 @@ impl Sweep {
         self.strays.iter().filter(|stray| stray.exists()).try_for_each(|stray| remove(stray))
     }
 
-    /// Ends our processes, politely first, until none is left. A process that waits for a dead mount dies only
-    /// when the mount is gone, so mounts are undone in between.
+    /// Ends our processes, politely first, until none is left. A process that waits for a dead
+    /// mount dies only when the mount is gone, so mounts are undone in between.
     fn kill_all(&self) -> io::Result<()> {
         let began = Instant::now();
         loop {
