@@ -21,9 +21,9 @@ use crate::record::{self, Record, RecordFault};
 use crate::volume::DirectoryVolume;
 use crate::words;
 
-/// Bytes of log in one window: enough to be worth a sync, not so much that the ring fills while it
-/// is applied.
-const WINDOW_BYTES_MAX: u64 = 64 << 20;
+/// Bytes of log in one window: enough to be worth its syncs, not so much that a front end that
+/// takes over, and finishes the window first, is long about it.
+const WINDOW_BYTES_MAX: u64 = 16 << 20;
 
 /// What one step did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
