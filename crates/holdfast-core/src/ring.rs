@@ -167,8 +167,8 @@ impl Geometry {
     }
 
     /// Where the pad ends that seals the tail to a block, so that a drain can end there; `None` if
-    /// a drain can end as it is: at the end of a span (the next span proves it), or at the last seal,
-    /// `sealed`. A seal that a dead process left is only repeated where there is room for it.
+    /// a drain can end as it is: at the end of a span (the next span proves it), or at the last
+    /// seal, `sealed`. A seal that a dead process left is only repeated where there is room for it.
     #[must_use]
     pub const fn seal(&self, at: &Occupancy, sealed: Lsn) -> Option<Lsn> {
         let nothing_new = at.tail.0 == at.durable.0 || at.tail.0 == sealed.0;

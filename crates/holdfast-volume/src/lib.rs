@@ -7,11 +7,11 @@
 //! prefix of what was acknowledged.
 //!
 //! ```text
-//!  front end ──► Tree ──► write, rename ──► log (ring ──► device)
-//!                 │                           │ frames
-//!                 └─► read ◄── overlay ◄──────┤
-//!                       ▲                     ▼
-//!                       └──────── home ◄── clean (plan, apply)
+//!  front end --> Tree --> write, rename --> log (ring --> device)
+//!                 |                           |
+//!                 +--> read <-- overlay <-----+ frames
+//!                        ^                    |
+//!                        +------- home <-- clean (plan, apply)
 //! ```
 //!
 //! Promise: what is acknowledged is stable; what is in the home is durable in the log first.

@@ -1,3 +1,5 @@
+//! The portable sum is the CRC-32C of the standards, and can be continued.
+
 use super::crc32c;
 
 #[test]

@@ -1,3 +1,5 @@
+//! Drains step by step: what is written next, what counts as durable, and when it ends for good.
+
 extern crate std;
 
 use std::vec::Vec;

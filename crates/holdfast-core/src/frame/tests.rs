@@ -1,3 +1,5 @@
+//! Frames survive the round trip, and every damaged one is a fault that says what is wrong.
+
 extern crate std;
 
 use super::*;

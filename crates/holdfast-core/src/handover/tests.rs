@@ -1,3 +1,5 @@
+//! What a dead process can leave in a region, and what of it is believed.
+
 use super::*;
 use crate::frame::Kind;
 

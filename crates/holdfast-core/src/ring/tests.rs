@@ -1,3 +1,5 @@
+//! Where frames are placed: never across a span, never over what is still needed.
+
 extern crate std;
 
 use super::*;

@@ -32,14 +32,14 @@ fn the_newest_piece_wins_at_every_offset() {
         for step in 1..40u64 {
             let offset = next(&mut state) % SIZE as u64;
             let bytes = next(&mut state) % (SIZE as u64 - offset + 1);
-            let zero = next(&mut state) % 5 == 0;
+            let zero = next(&mut state).is_multiple_of(5);
             let at = step * 1000;
             let source = if zero { Source::Zeros } else { Source::Log };
             extents.insert(Piece { offset, bytes, at: Lsn(at), source });
             for index in 0..bytes {
                 model[(offset + index) as usize] = Some(if zero { u64::MAX } else { at + index });
             }
-            if next(&mut state) % 7 == 0 {
+            if next(&mut state).is_multiple_of(7) {
                 let size = next(&mut state) % SIZE as u64;
                 extents.cut(size);
                 model[size as usize..].fill(None);

@@ -16,7 +16,7 @@ fn writing_only_what_differs_gives_the_same_file() {
         let mut recent = Recent::default();
         let mut offset = 0;
         for step in 0..60 {
-            if next(&mut state) % 4 == 0 {
+            if next(&mut state).is_multiple_of(4) {
                 offset = next(&mut state) as usize % 30_000;
             }
             let length = 1 + next(&mut state) as usize % 20_000;
@@ -31,7 +31,7 @@ fn writing_only_what_differs_gives_the_same_file() {
             recent.written(&data, offset as u64);
             whole[offset..offset + length].copy_from_slice(&data);
             assert!(whole == sparse, "seed {seed}, step {step}");
-            if next(&mut state) % 9 == 0 {
+            if next(&mut state).is_multiple_of(9) {
                 recent.forget();
             }
         }

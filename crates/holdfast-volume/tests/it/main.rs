@@ -1,5 +1,8 @@
 //! What a volume promises, tried on a machine that loses power and processes.
 
+// A failing test prints the seed that repeats it.
+#![allow(clippy::print_stdout)]
+
 mod behaviour;
 mod death;
 mod model;
