@@ -2,7 +2,7 @@
 //!
 //! Promise: whatever Holdfast does to a disk, reads from a clock, or draws as entropy goes through
 //! one of the traits here, so that it can be done for real ([`real`]) or against a machine that
-//! tears, reorders, loses, corrupts and fails, all from one seed ([`fake`]).
+//! tears, reorders, loses, corrupts and fails, all from one seed (`fake`).
 //! Never: knows what the bytes mean.
 
 pub mod checksum;

@@ -84,9 +84,8 @@ impl std::error::Error for SlowDiskError {}
 /// Serves until unmounted. SIGTERM and SIGINT unmount: at once out of sight, and for good when the
 /// last program has let go.
 pub(crate) fn run(disk: &SlowDisk) -> Result<Counts, SlowDiskError> {
-    let platter =
-        Platter::new(disk.turns_per_minute, disk.megabytes_per_s, Arc::new(RealClock))
-            .ok_or(SlowDiskError::Speed)?;
+    let platter = Platter::new(disk.turns_per_minute, disk.megabytes_per_s, Arc::new(RealClock))
+        .ok_or(SlowDiskError::Speed)?;
     let files = RealFiles::open(&disk.backing)
         .map_err(|error| SlowDiskError::Backing(disk.backing.clone(), error))?;
     let tree = Passthrough::new(Arc::new(files), platter)
