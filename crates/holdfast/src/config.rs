@@ -5,7 +5,7 @@
 //! key.
 //! Never: fills in what the operator must decide, or opens anything but the one file.
 
-use crate::claims::{Facts, Failure, MediumKind, PowerSource, Verdict, judge};
+use crate::claims::{Class, Facts, Failure, MediumKind, PowerSource, Verdict, judge};
 use crate::exit::Exit;
 use crate::problem::{Outcome, Problem};
 use crate::sizes::Size;
@@ -78,9 +78,10 @@ pub(crate) struct VolumeConfig {
     /// How the kernel caches file contents.
     #[serde(default)]
     pub cache: Cache,
-    /// Threads that answer file system requests.
-    #[serde(default = "threads_default")]
-    pub threads: usize,
+    /// Threads that answer file system requests. As many as suit the class, unless it says
+    /// otherwise: see [`Self::threads_for`].
+    #[serde(default)]
+    pub threads: Option<usize>,
 }
 
 /// `memory = { ... }`
@@ -119,10 +120,6 @@ fn socket_default() -> PathBuf {
 
 fn must_survive_default() -> Vec<Failure> {
     Failure::DEFAULT.to_vec()
-}
-
-fn threads_default() -> usize {
-    2
 }
 
 impl Config {
@@ -207,10 +204,12 @@ impl VolumeConfig {
         if self.log.starts_with(&self.home) || self.log.starts_with(&self.mount) {
             return Err("log lies inside home or mount; a log cannot keep itself".into());
         }
-        if !(1..=THREADS_MAX).contains(&self.threads) {
-            return Err(format!("threads = {} is not in 1..={THREADS_MAX}", self.threads));
+        match self.threads {
+            Some(count) if !(1..=THREADS_MAX).contains(&count) => {
+                Err(format!("threads = {count} is not in 1..={THREADS_MAX}"))
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// The region's medium as the memory crate knows it.
@@ -242,6 +241,15 @@ impl VolumeConfig {
     /// covers; without one nothing depends on it, and the ring is the bound.
     pub(crate) fn dirty_bytes_max(&self) -> u64 {
         self.memory.size.0
+    }
+
+    /// Threads for a class. In class Memory no request waits for a device, and one thread that
+    /// never yields is fastest; in class Disk several wait together, so that they share a flush.
+    pub(crate) fn threads_for(&self, class: Class) -> usize {
+        self.threads.unwrap_or(match class {
+            Class::Memory => 1,
+            Class::Disk => 8,
+        })
     }
 
     /// What acknowledgements of this volume mean if its memory is what it is called.

@@ -34,6 +34,17 @@ const PROGRESS_EVERY: Duration = Duration::from_secs(1);
 /// How often a volume that cannot be unmounted is tried again while the keeper ends.
 const RETRY_EVERY: Duration = Duration::from_millis(200);
 
+/// The kernel ends almost every other process before one with this score.
+const OOM_SCORE: &str = "-900";
+
+/// Asks the kernel to end other processes first when memory runs out: every program on a volume
+/// waits for this one. Without the right to ask, the process is as likely to go as any.
+pub(crate) fn stay_when_memory_is_short() {
+    if let Err(error) = std::fs::write("/proc/self/oom_score_adj", OOM_SCORE) {
+        tracing::debug!(%error, "the out-of-memory score stays as it is");
+    }
+}
+
 /// Takes sentences about what takes long.
 pub(crate) type Progress<'a> = &'a mut dyn FnMut(&str);
 

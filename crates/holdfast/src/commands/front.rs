@@ -9,7 +9,7 @@ use crate::cli::FrontArgs;
 use crate::config::{Cache, VolumeConfig};
 use crate::exit::Exit;
 use crate::keeper::lock::take_directory;
-use crate::keeper::{self, mounts::mounted_at};
+use crate::keeper::{self, mounts::mounted_at, stay_when_memory_is_short};
 use crate::observe::{observe, region_problem};
 use crate::orders::{Orders, Report, Task};
 use crate::problem::{Outcome, Problem};
@@ -47,6 +47,7 @@ pub(crate) fn front(args: &FrontArgs) -> Exit {
     // The process was started through a link of another name; people look for this one.
     let _ = std::fs::write("/proc/self/comm", "holdfast-front");
     end_on_any_panic();
+    stay_when_memory_is_short();
     let reporter = inherited(args.report_fd).map(|fd| Reporter(File::from(fd)));
     let mut reporter = match reporter {
         Ok(reporter) => reporter,
@@ -165,7 +166,10 @@ impl Parts {
     ) -> Outcome<()> {
         let opened = self.open(power)?;
         let config = fuse::FuseConfig {
-            listen: fuse::ListenConfig { threads: self.volume.threads, spin_us: 0 },
+            listen: fuse::ListenConfig {
+                threads: self.volume.threads_for(opened.verdict.class),
+                spin_us: 0,
+            },
             cache: match self.volume.cache {
                 Cache::Direct => fuse::Cache::Direct,
                 Cache::WriteThrough => fuse::Cache::WriteThrough,

@@ -74,7 +74,7 @@ fn prepare(args: RunArgs) -> Outcome<(Vec<std::ffi::OsString>, VolumeConfig)> {
         must_survive: args.must_survive,
         write_through: false,
         cache: Cache::Direct,
-        threads: 2,
+        threads: None,
     };
     volume.complete(NAME).map_err(|why| {
         Problem::new(Exit::Run, "preparing the volume", why, "correct the command line")

@@ -8,7 +8,7 @@ use crate::config::Config;
 use crate::control::Server;
 use crate::exit::Exit;
 use crate::keeper::lock::KeeperLock;
-use crate::keeper::{Keeper, Source};
+use crate::keeper::{Keeper, Source, stay_when_memory_is_short};
 use crate::problem::{Outcome, Problem};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -21,6 +21,7 @@ pub(crate) fn serve(config_path: PathBuf) -> Outcome<()> {
     let socket = config.keeper.socket.clone();
     make_directory_of(&socket)?;
     let _lock = KeeperLock::take(&socket)?;
+    stay_when_memory_is_short();
     let keeper = Arc::new(Keeper::new(Source::File(config_path), socket.clone()));
     stop_on_signals(&keeper)?;
     let _server = Server::start(&socket, keeper.clone())?;

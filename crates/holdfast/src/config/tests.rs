@@ -17,7 +17,6 @@ segment = "16MiB"
 must_survive = ["process"]
 write_through = false
 cache = "direct"
-threads = 2
 "#;
 
 const SHORT: &str = r#"
@@ -48,9 +47,20 @@ fn a_volume_that_does_not_say_must_survive_everything_this_version_knows() {
 }
 
 #[test]
+fn threads_suit_the_class_unless_the_file_says_how_many() {
+    let threads = |text: &str| {
+        let config = Config::parse(text).unwrap();
+        let volume = config.volume("pgwal").unwrap();
+        (volume.threads_for(Class::Memory), volume.threads_for(Class::Disk))
+    };
+    assert_eq!(threads(SHORT), (1, 8));
+    assert_eq!(threads(&format!("{SHORT}threads = 3")), (3, 3));
+}
+
+#[test]
 fn an_unknown_key_is_refused_with_its_line() {
     for (line, instead, word) in [
-        ("threads = 2", "treads = 2", "treads"),
+        ("cache = \"direct\"", "treads = 2", "treads"),
         ("power = \"none\"", "pwoer = \"none\"", "pwoer"),
         ("medium = \"shm\", size", "medium = \"shm\", bytes = 1, size", "bytes"),
         ("[keeper]", "[keper]", "keper"),
@@ -68,7 +78,7 @@ fn every_bad_value_is_refused_by_its_key() {
         ("size = \"256MiB\"", "size = \"200MiB\"", "memory.size"),
         ("segment = \"16MiB\"", "segment = \"17MiB\"", "segment"),
         ("segment = \"16MiB\"", "segment = \"256MiB\"", "half"),
-        ("threads = 2", "threads = 0", "threads"),
+        ("cache = \"direct\"", "threads = 0", "threads"),
         ("home = \"/var/lib/postgresql/15/main/pg_wal\"", "home = \"pg_wal\"", "home"),
         ("log = \"/var/lib/holdfast/pgwal\"", "log = \"/srv/pgwal/log\"", "log"),
         ("cache = \"direct\"", "cache = \"lots\"", "lots"),

@@ -2,7 +2,7 @@
 //!
 //! Promise: a client that is slow, silent or gone delays nobody else; a line that is not understood
 //! is answered with a failure.
-//! Never: outlives its keeper.
+//! Never: outlives its keeper; lets the keeper's process end between an act and its answer.
 
 use super::{Command, Line, PROTOCOL, Request};
 use crate::exit::Exit;
@@ -12,7 +12,7 @@ use rustix::fs::Mode;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// No request is longer.
@@ -20,10 +20,39 @@ const REQUEST_BYTES_MAX: u64 = 4096;
 /// A client that connects speaks at once or is let go.
 const REQUEST_PATIENCE: Duration = Duration::from_secs(5);
 
-/// The listening socket. Its file goes when this is dropped.
+/// How long the end of the keeper waits for answers that are on their way.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(1);
+
+/// The listening socket. Its file goes when this is dropped, after the last answer has gone out.
 #[derive(Debug)]
 pub(crate) struct Server {
     path: PathBuf,
+    unanswered: Arc<Unanswered>,
+}
+
+/// How many requests were read and not yet answered.
+#[derive(Debug, Default)]
+struct Unanswered {
+    count: Mutex<usize>,
+    changed: Condvar,
+}
+
+impl Unanswered {
+    fn lock(&self) -> MutexGuard<'_, usize> {
+        self.count.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts a request for as long as `answer` works on it.
+    fn during(&self, answer: impl FnOnce()) {
+        *self.lock() += 1;
+        answer();
+        *self.lock() -= 1;
+        self.changed.notify_all();
+    }
+
+    fn wait_for_none(&self, patience: Duration) {
+        drop(self.changed.wait_timeout_while(self.lock(), patience, |count| *count > 0));
+    }
 }
 
 impl Server {
@@ -34,18 +63,21 @@ impl Server {
             let what = format!("listening at {}", path.display());
             Problem::new(Exit::Failed, what, error, "run as root, or set keeper.socket")
         })?;
+        let unanswered = Arc::new(Unanswered::default());
+        let counted = unanswered.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let keeper = keeper.clone();
-                std::thread::spawn(move || serve(stream, &keeper));
+                let (keeper, counted) = (keeper.clone(), counted.clone());
+                std::thread::spawn(move || serve(stream, &keeper, &counted));
             }
         });
-        Ok(Server { path: path.to_owned() })
+        Ok(Server { path: path.to_owned(), unanswered })
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
+        self.unanswered.wait_for_none(ANSWER_PATIENCE);
         let _ = std::fs::remove_file(&self.path);
     }
 }
@@ -62,8 +94,13 @@ fn bind(path: &Path) -> io::Result<UnixListener> {
     bound
 }
 
-fn serve(mut stream: UnixStream, keeper: &Keeper) {
-    let answer = match read_request(&stream) {
+fn serve(stream: UnixStream, keeper: &Keeper, unanswered: &Unanswered) {
+    let request = read_request(&stream);
+    unanswered.during(|| answer(stream, request, keeper));
+}
+
+fn answer(mut stream: UnixStream, request: Outcome<Command>, keeper: &Keeper) {
+    let answer = match request {
         Ok(command) => keeper.obey(command, &mut |text| {
             let _ = send(&mut stream, &Line::Progress(text.to_owned()));
         }),

@@ -142,9 +142,23 @@ fn shutdown_gives_every_volume_back() {
     let mut fixture = Fixture::made();
     fixture.serve();
     fs::write(fixture.mount().join("f"), "x").unwrap();
-    fixture.holdfast(&["shutdown"]).succeeded();
+    let said = fixture.holdfast(&["shutdown"]).succeeded().out;
+    assert!(said.contains("unmounts its volumes"), "{said}");
     let ended = || fixture.holdfast(&["status"]).code == Some(4);
     wait_until(ended, || fixture.keeper_log());
     wait_until(|| !fixture.region.exists(), || fixture.keeper_log());
     assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"x");
+}
+
+#[test]
+fn keeper_and_front_end_are_the_last_to_go_when_memory_runs_out_if_they_may() {
+    // Where even root may not ask for it, the score stays what it was.
+    let ask = "echo -900 2>/dev/null >/proc/self/oom_score_adj; cat /proc/self/oom_score_adj";
+    let possible = std::process::Command::new("sh").args(["-c", ask]).output().unwrap().stdout;
+    let mut fixture = Fixture::made();
+    fixture.serve();
+    for pid in [fixture.keeper_pid(), fixture.front_end()] {
+        let score = fs::read_to_string(format!("/proc/{pid}/oom_score_adj")).unwrap();
+        assert_eq!(score.as_bytes(), possible);
+    }
 }
