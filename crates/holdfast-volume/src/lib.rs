@@ -30,6 +30,8 @@ mod replay;
 mod roster;
 mod serve;
 mod space;
+#[cfg(test)]
+mod tests;
 mod tree;
 mod volume;
 pub mod words;

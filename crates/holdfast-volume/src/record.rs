@@ -7,21 +7,7 @@
 //! the path too.
 //! Never: touches a file, or says what a change means.
 //!
-//! Every number is little endian. A record starts with its head:
-//!
-//! | offset | bytes | field |
-//! |-------:|------:|-------|
-//! | 0 | 1 | op |
-//! | 1 | 1 | kind of node (`Make`), flags elsewhere |
-//! | 2 | 2 | bytes of `path` |
-//! | 4 | 2 | bytes of `other` (second path, or target of a symbolic link) |
-//! | 6 | 2 | mask of the fields set (`Change`) |
-//! | 8 | 8 | node |
-//! | 16 | 8 | time, nanoseconds since 1970, UTC |
-//! | 24 | 8 | first argument: offset, size, mode and device, node replaced |
-//! | 32 | 8 | second argument: bytes, owner and group |
-//! | 40 | 8 | directory of the new name (`Rename`, `Link`), else of `path` |
-//! | 48 | | path, other, then the data of a `Write` |
+//! The bytes are told in FORMAT.md of this crate; a test compares it with this file.
 
 use holdfast_io::{Change, Kind};
 
@@ -183,6 +169,7 @@ fn change_head(change: &Change) -> Head {
     }
 }
 
+/// The number of a kind of node in records.
 pub(crate) fn kind_number(kind: Kind) -> u8 {
     match kind {
         Kind::File => 1,

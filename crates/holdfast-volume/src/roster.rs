@@ -31,7 +31,8 @@ pub(crate) enum Entry {
 }
 
 impl Entry {
-    fn encode(&self) -> Vec<u8> {
+    /// Its bytes; FORMAT.md tells them.
+    pub(crate) fn encode(&self) -> Vec<u8> {
         let (op, node, place) = match self {
             Entry::Bind(node, place) => (BIND, node, Some(place)),
             Entry::Unbind(node, place) => (UNBIND, node, Some(place)),

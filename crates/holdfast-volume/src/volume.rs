@@ -223,12 +223,18 @@ impl DirectoryVolume {
             match attempt() {
                 Ok(value) => return Ok(value),
                 Err(Stop::Refused(errno)) => return Err(errno),
-                Err(Stop::NoRoom(bytes)) => {
-                    words::count(&self.region, words::STALLS, 1);
-                    self.log.wait_for_room(bytes).map_err(|_| Errno::IO)?;
-                }
+                Err(Stop::NoRoom(bytes)) => self.wait_for_room(bytes)?,
             }
         }
+    }
+
+    fn wait_for_room(&self, bytes: u64) -> Result<(), Errno> {
+        let from_ns = self.clock.monotonic_ns();
+        let waited = self.log.wait_for_room(bytes);
+        let waited_ns = self.clock.monotonic_ns().saturating_sub(from_ns);
+        words::count(&self.region, words::STALLS, 1);
+        words::raise(&self.region, words::LONGEST_STALL_NS, waited_ns);
+        waited.map_err(|_| Errno::IO)
     }
 
     /// Logs one frame. The caller holds the locks that order its effects.

@@ -20,7 +20,6 @@ pub const WINDOWS: usize = 43;
 pub const APPLIED_BYTES: usize = 44;
 /// Changes acknowledged.
 pub const CHANGES: usize = 45;
-
 /// Where the window ends, in the log, that the cleaner began last.
 pub const WINDOW_END: usize = 46;
 
@@ -30,6 +29,10 @@ pub(crate) fn get(region: &Region, word: usize) -> u64 {
 
 pub(crate) fn count(region: &Region, word: usize, more: u64) {
     region.word(word).fetch_add(more, Ordering::Relaxed);
+}
+
+pub(crate) fn raise(region: &Region, word: usize, value: u64) {
+    region.word(word).fetch_max(value, Ordering::Relaxed);
 }
 
 pub(crate) fn set(region: &Region, word: usize, value: u64) {

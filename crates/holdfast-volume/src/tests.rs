@@ -1,0 +1,172 @@
+//! FORMAT.md and the code say the same.
+
+use holdfast_io::{Change, Kind};
+
+use crate::names::Place;
+use crate::record::{HEAD_BYTES, Op, Record, kind_number};
+use crate::roster::Entry;
+use crate::tree::NodeId;
+
+const FORMAT: &str = include_str!("../FORMAT.md");
+
+/// The cells of a section's table, without its head.
+fn cells(section: &str) -> Vec<Vec<String>> {
+    let heading = format!("\n## {section}\n");
+    let (_, text) = FORMAT.split_once(&heading).expect("the section is there");
+    let text = text.split("\n## ").next().expect("a split has a first part");
+    let lines = text.lines().filter(|line| line.starts_with("| ")).skip(1);
+    let cell = |cell: &str| cell.trim().trim_matches('`').to_owned();
+    lines.map(|line| line.split('|').skip(1).map(cell).collect()).collect()
+}
+
+/// The first two columns of a table of numbers and names.
+fn numbers(section: &str) -> Vec<(u64, String)> {
+    let number = |row: Vec<String>| (row[0].parse().expect("a number"), row[1].clone());
+    cells(section).into_iter().map(number).collect()
+}
+
+/// The rows of a table of bytes: name, and the bytes it takes; they follow one another.
+fn places(section: &str, bytes: usize) -> Vec<(String, std::ops::Range<usize>)> {
+    let mut end = 0;
+    let place = |row: Vec<String>| {
+        let (offset, size): (usize, usize) = (row[0].parse().unwrap(), row[1].parse().unwrap());
+        assert_eq!(offset, end, "{section}: {}", row[2]);
+        end = offset + size;
+        (row[2].clone(), offset..end)
+    };
+    let places = cells(section).into_iter().map(place).collect();
+    assert_eq!(end, bytes, "{section}");
+    places
+}
+
+/// The fields in which two encodings differ.
+fn changed(
+    section: &str,
+    fields: &[(String, std::ops::Range<usize>)],
+    before: &[u8],
+    after: &[u8],
+) -> Vec<String> {
+    let differs = |at: &usize| before[*at] != after[*at];
+    let field = |at: usize| {
+        let field = fields.iter().find(|(_, place)| place.contains(&at));
+        field.unwrap_or_else(|| panic!("{section}: byte {at} has no field")).0.clone()
+    };
+    let bytes = before.len().min(after.len()).min(fields.last().expect("fields").1.end);
+    let mut names: Vec<String> = (0..bytes).filter(differs).map(field).collect();
+    names.dedup();
+    names
+}
+
+const BASE: Record<'_> = Record {
+    node: NodeId(1),
+    parent: NodeId(1),
+    path: b"p",
+    at_ns: 1,
+    op: Op::Write { offset: 1, bytes: 1 },
+};
+
+fn encoded(record: Record<'_>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    record.encode(&mut bytes);
+    bytes
+}
+
+#[test]
+fn the_table_of_a_record_is_what_is_encoded() {
+    let fields = places("Record", HEAD_BYTES);
+    let link = Record { op: Op::Link { to: b"" }, ..BASE };
+    let change = |mode| Op::Change { change: Change { mode, ..Change::default() } };
+    let pairs = [
+        ("op", BASE, Record { op: Op::Reserve { offset: 1, bytes: 1 }, ..BASE }),
+        (
+            "detail",
+            Record { op: Op::Zero { offset: 1, bytes: 1, hole: false }, ..BASE },
+            Record { op: Op::Zero { offset: 1, bytes: 1, hole: true }, ..BASE },
+        ),
+        ("path_bytes", link, Record { path: b"path", ..link }),
+        ("other_bytes", link, Record { op: Op::Link { to: b"to" }, ..link }),
+        ("mask", Record { op: change(None), ..BASE }, Record { op: change(Some(0)), ..BASE }),
+        ("node", BASE, Record { node: NodeId(!1), ..BASE }),
+        ("at_ns", BASE, Record { at_ns: !1, ..BASE }),
+        ("first", BASE, Record { op: Op::Write { offset: !1, bytes: 1 }, ..BASE }),
+        ("second", BASE, Record { op: Op::Write { offset: 1, bytes: !1 }, ..BASE }),
+        ("parent", BASE, Record { parent: NodeId(!1), ..BASE }),
+    ];
+    let names: Vec<_> = fields.iter().map(|field| field.0.as_str()).collect();
+    assert_eq!(names, pairs.each_ref().map(|pair| pair.0), "a field is not tried");
+    for (name, before, after) in pairs {
+        assert_eq!(changed("Record", &fields, &encoded(before), &encoded(after)), [name]);
+    }
+}
+
+#[test]
+fn the_table_of_operations_is_what_is_encoded() {
+    let change = Change::default();
+    let (kind, mode, uid, gid, rdev) = (Kind::File, 0, 0, 0, 0);
+    let operations = [
+        ("write", Op::Write { offset: 0, bytes: 0 }),
+        ("zero", Op::Zero { offset: 0, bytes: 0, hole: false }),
+        ("set_size", Op::SetSize { size_bytes: 0 }),
+        ("reserve", Op::Reserve { offset: 0, bytes: 0 }),
+        ("change", Op::Change { change }),
+        ("make", Op::Make { kind, mode, uid, gid, rdev, target: b"" }),
+        ("link", Op::Link { to: b"" }),
+        ("remove", Op::Remove { survivor: b"", last: false }),
+        ("remove_dir", Op::RemoveDir),
+        ("rename", Op::Rename { to: b"", replaced: NodeId(0) }),
+    ];
+    let stored =
+        operations.map(|(name, op)| (encoded(Record { op, ..BASE })[0].into(), name.to_owned()));
+    assert_eq!(numbers("Operations"), stored);
+}
+
+#[test]
+fn the_table_of_kinds_is_what_is_encoded() {
+    let kinds = [
+        ("file", Kind::File),
+        ("directory", Kind::Directory),
+        ("symlink", Kind::Symlink),
+        ("fifo", Kind::Fifo),
+        ("socket", Kind::Socket),
+        ("char_device", Kind::CharDevice),
+        ("block_device", Kind::BlockDevice),
+    ];
+    let stored = kinds.map(|(name, kind)| (kind_number(kind).into(), name.to_owned()));
+    assert_eq!(numbers("Kinds"), stored);
+}
+
+#[test]
+fn the_table_of_a_roster_entry_is_what_is_encoded() {
+    let fields = places("Roster entry", 17);
+    let place = |parent| Place { parent: NodeId(parent), name: b"n".as_slice().into() };
+    let bind = Entry::Bind(NodeId(1), place(1)).encode();
+    assert_eq!(bind.len(), 18, "the name follows");
+    assert_eq!(Entry::Drop(NodeId(1)).encode().len(), 9, "a dropped node has no name");
+    let pairs = [
+        ("step", Entry::Unbind(NodeId(1), place(1))),
+        ("node", Entry::Bind(NodeId(!1), place(1))),
+        ("parent", Entry::Bind(NodeId(1), place(!1))),
+    ];
+    for (name, after) in pairs {
+        assert_eq!(changed("Roster entry", &fields, &bind, &after.encode()), [name]);
+    }
+}
+
+#[test]
+fn the_table_of_words_is_the_list_of_words() {
+    let constants = include_str!("words.rs").lines().filter_map(|line| {
+        let (name, number) = line.strip_prefix("pub const ")?.split_once(": usize = ")?;
+        Some((number.trim_end_matches(';').parse().ok()?, name.to_lowercase()))
+    });
+    assert_eq!(numbers("Words"), constants.collect::<Vec<(u64, String)>>());
+}
+
+#[test]
+fn a_field_at_another_place_is_noticed() {
+    let mut fields = places("Record", HEAD_BYTES);
+    fields.swap(0, 1);
+    let (first, second) = (fields[0].1.clone(), fields[1].1.clone());
+    (fields[0].1, fields[1].1) = (second, first);
+    let after = encoded(Record { op: Op::Reserve { offset: 1, bytes: 1 }, ..BASE });
+    assert_ne!(changed("Record", &fields, &encoded(BASE), &after), ["op"]);
+}
