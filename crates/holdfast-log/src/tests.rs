@@ -127,3 +127,18 @@ fn the_table_of_the_catalogue_is_what_is_encoded() {
         check_field("Catalogue", name, &before, &catalogue.encode());
     }
 }
+
+#[test]
+fn the_table_of_words_is_the_list_of_words() {
+    let (_, table) = FORMAT.split_once("\n## Words\n").expect("the section is there");
+    let rows = table.lines().filter_map(|line| {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        Some((cells.get(1)?.parse().ok()?, cells.get(2)?.trim_matches('`').to_owned()))
+    });
+    let constants = include_str!("words.rs").lines().filter_map(|line| {
+        let (name, number) = line.strip_prefix("pub const ")?.split_once(": usize = ")?;
+        Some((number.trim_end_matches(';').parse().ok()?, name.to_lowercase()))
+    });
+    let constants = constants.filter(|(_, name)| name != "end");
+    assert_eq!(rows.collect::<Vec<(u64, String)>>(), constants.collect::<Vec<_>>());
+}
