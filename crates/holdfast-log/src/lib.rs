@@ -15,6 +15,7 @@ mod drain;
 mod error;
 mod frames;
 mod log;
+mod mend;
 mod open;
 mod prepare;
 mod recovery;
@@ -28,7 +29,7 @@ pub use error::{AppendError, CommitError, ConfigFault, CreateError, FileFault, O
 pub use frames::{Frame, Frames, FramesIter};
 pub use holdfast_core::Lsn;
 pub use holdfast_core::frame::{FrameHeader, Kind};
-pub use log::{Appended, Drained, Health, Log, Marks, Recovery, Source, Verdict};
+pub use log::{Appended, Drained, Health, Log, Marks, Mended, Recovery, Source, Verdict};
 
 #[cfg(test)]
 mod tests;

@@ -109,6 +109,15 @@ pub struct Recovery {
     pub generation: u32,
 }
 
+/// What mending a poisoned log took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mended {
+    /// Bytes below the durable mark that were written, synced and read again.
+    pub rewritten_bytes: u64,
+    /// Bytes that only the ring has; the next drain brings them to the device.
+    pub undrained_bytes: u64,
+}
+
 /// An open log. Dropping it without [`Log::close`] loses nothing that was stable.
 pub struct Log {
     pub(crate) region: Arc<Region>,
@@ -160,6 +169,22 @@ impl Log {
         config: LogConfig,
     ) -> Result<(Log, Recovery), OpenError> {
         open::open(files, region, clock, &config)
+    }
+
+    /// Makes a log whose device failed usable again, once the device has been seen to: what the
+    /// ring still has of what counted as durable is written once more, synced and read back, then
+    /// the failure is forgotten. Open the log afterwards. Does nothing to a log that is sound.
+    ///
+    /// # Errors
+    /// As [`Log::open`], and [`OpenError::Corrupt`] if the device does not give back what it was
+    /// given. The log stays poisoned and the region as it was.
+    pub fn mend(
+        files: Arc<dyn Files>,
+        region: Arc<Region>,
+        clock: Arc<dyn Clock>,
+        config: LogConfig,
+    ) -> Result<Mended, OpenError> {
+        open::mend(files, region, clock, &config)
     }
 
     /// Appends one frame that holds `parts`, one after the other. It is stable (durability class

@@ -27,7 +27,7 @@ use crate::catalogue::Catalogue;
 use crate::config::LogConfig;
 use crate::drain::{Progress, Work};
 use crate::error::{AppendError, CommitError, FileFault, OpenError};
-use crate::log::{Log, Recovery, Source, Verdict};
+use crate::log::{Log, Mended, Recovery, Source, Verdict};
 use crate::recovery::{Found, SpanReader, scan};
 use crate::segment::{Segment, segment_name};
 use crate::segments::{Segments, Slot, Table};
@@ -37,13 +37,13 @@ use crate::words;
 const GENERATION_STEP: u32 = 64;
 
 /// What an open works with.
-struct Opening<'a> {
-    files: Arc<dyn Files>,
-    region: Arc<Region>,
+pub(crate) struct Opening<'a> {
+    pub(crate) files: Arc<dyn Files>,
+    pub(crate) region: Arc<Region>,
     clock: Arc<dyn Clock>,
     config: &'a LogConfig,
     sealer: Sealer,
-    geometry: Geometry,
+    pub(crate) geometry: Geometry,
 }
 
 /// See [`Log::open`].
@@ -53,6 +53,33 @@ pub(crate) fn open(
     clock: Arc<dyn Clock>,
     config: &LogConfig,
 ) -> Result<(Log, Recovery), OpenError> {
+    let (opening, table) = look(files, region, clock, config)?;
+    // EDGE ring-filled: having seen the generation, the ring below the tail is this log.
+    let generation = opening.region.word(words::GENERATION).load(Ordering::Acquire);
+    if generation == 0 {
+        return opening.open_segments(table);
+    }
+    opening.open_ring(table, generation as u32)
+}
+
+/// See [`Log::mend`].
+pub(crate) fn mend(
+    files: Arc<dyn Files>,
+    region: Arc<Region>,
+    clock: Arc<dyn Clock>,
+    config: &LogConfig,
+) -> Result<Mended, OpenError> {
+    let (opening, table) = look(files, region, clock, config)?;
+    opening.mend(&table)
+}
+
+/// The log's files, once they and the region are known to belong together. Changes nothing.
+fn look(
+    files: Arc<dyn Files>,
+    region: Arc<Region>,
+    clock: Arc<dyn Clock>,
+    config: &LogConfig,
+) -> Result<(Opening<'_>, Table), OpenError> {
     let table = load_table(&*files)?;
     let identity = table.catalogue.identity;
     if region.identity() != identity {
@@ -63,13 +90,7 @@ pub(crate) fn open(
     }
     let geometry = fit(&region, table.catalogue.segment_bytes)?;
     let sealer = Sealer::new(&identity, crc32c);
-    let opening = Opening { files, region, clock, config, sealer, geometry };
-    // EDGE ring-filled: having seen the generation, the ring below the tail is this log.
-    let generation = opening.region.word(words::GENERATION).load(Ordering::Acquire);
-    if generation == 0 {
-        return opening.open_segments(table);
-    }
-    opening.open_ring(table, generation as u32)
+    Ok((Opening { files, region, clock, config, sealer, geometry }, table))
 }
 
 /// The geometry of a ring and a segment size, if the ring is large enough.
@@ -135,10 +156,7 @@ impl Opening<'_> {
     /// can be done here, and nothing is.
     fn open_ring(self, table: Table, last: u32) -> Result<(Log, Recovery), OpenError> {
         let below = table.catalogue.generations_below;
-        if !(below.saturating_sub(GENERATION_STEP)..below).contains(&last) {
-            let log = below.saturating_sub(GENERATION_STEP);
-            return Err(OpenError::StaleRegion { region: last, log });
-        }
+        self.refuse_stale(&table, last.into())?;
         let marks = self.region.marks();
         let (durable, tail) = (Lsn(marks.durable), Lsn(marks.tail));
         check_marks(&self.geometry, Lsn(marks.released), durable, tail)
@@ -169,6 +187,16 @@ impl Opening<'_> {
         Ok((log, recovery))
     }
 
+    /// A region that was left over from before an open without it is not this log any more.
+    pub(crate) fn refuse_stale(&self, table: &Table, last: u64) -> Result<(), OpenError> {
+        let below = table.catalogue.generations_below;
+        let log = below.saturating_sub(GENERATION_STEP);
+        match (u64::from(log)..u64::from(below)).contains(&last) {
+            true => Ok(()),
+            false => Err(OpenError::StaleRegion { region: last as u32, log }),
+        }
+    }
+
     /// The ring is damaged where the device has the bytes: drains the rest, which is whole, and
     /// fills the ring anew. A death on the way leaves either the damaged ring, to be healed again,
     /// or one that says it is not the log.
@@ -189,7 +217,7 @@ impl Opening<'_> {
     }
 
     /// The first frame between two boundaries of the ring that is not whole.
-    fn first_damaged(&self, from: Lsn, to: Lsn) -> Option<Lsn> {
+    pub(crate) fn first_damaged(&self, from: Lsn, to: Lsn) -> Option<Lsn> {
         let pin = self.region.pin(from.get());
         let mut walk = Walk::new(self.geometry, from, to);
         while let Some(at) = walk.at() {

@@ -114,6 +114,11 @@ impl Segment {
         self.file.write_at(bytes, self.offset(lsn))
     }
 
+    /// Writes whole blocks of frames, all of them.
+    pub(crate) fn write_all(&self, lsn: Lsn, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all_at(bytes, self.offset(lsn))
+    }
+
     /// Zeroes whole blocks from one position to another (both inside, `to` may be the end).
     pub(crate) fn zero(&self, from: Lsn, to: Lsn) -> io::Result<()> {
         self.write_zeros(self.offset(from), to.since(from))

@@ -7,6 +7,7 @@ mod canary;
 mod damage;
 mod death;
 mod faults;
+mod mend;
 mod power;
 mod real;
 mod refusals;
