@@ -4,6 +4,7 @@
 //! that it must refuse.
 //! Never: reads a file; the tree was read before.
 
+mod critical;
 mod edges;
 mod length;
 mod links;
@@ -40,8 +41,15 @@ impl fmt::Display for Fault {
 /// A rule about the whole repository.
 type Rule = fn(&Tree) -> Vec<Fault>;
 
-const RULES: [Rule; 6] =
-    [text::check, length::check, words::check, edges::check, workspace::check, links::check];
+const RULES: [Rule; 7] = [
+    text::check,
+    length::check,
+    words::check,
+    edges::check,
+    workspace::check,
+    critical::check,
+    links::check,
+];
 
 /// Applies every rule.
 pub(crate) fn check(tree: &Tree) -> Vec<Fault> {
@@ -50,7 +58,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Fault> {
 
 /// Sizes that are watched but not bounded one by one.
 pub(crate) fn summary(tree: &Tree) -> String {
-    length::summary(tree)
+    format!("{}; durability depends on {} lines", length::summary(tree), critical::lines(tree))
 }
 
 #[cfg(test)]

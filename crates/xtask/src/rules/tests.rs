@@ -149,3 +149,18 @@ fn a_dead_link_and_an_unlinked_decision_are_refused() {
     assert!(said("[two](decisions/0002-two.md)").contains("does not exist"));
     assert!(said("nothing").contains("no document links"));
 }
+
+#[test]
+fn critical_code_that_grows_or_goes_missing_is_refused() {
+    let writer = ("crates/holdfast-log/src/writer.rs", "fn f() {}\nfn g() {}\n");
+    let said = |list: &str| {
+        let list = format!("```critical\n{list}\n```\n");
+        let faults = critical::check(&tree(&[("ARCHITECTURE.md", &list), writer]));
+        faults.iter().map(ToString::to_string).collect::<String>()
+    };
+    assert_eq!(said("log <= 2: writer"), "");
+    assert_eq!(said("log <= 2"), "");
+    assert!(said("log <= 1: writer").contains("2 critical lines, at most 1"));
+    assert!(said("log <= 2: drain").contains("drain.rs does not exist"));
+    assert!(said("log: writer").contains("write it so"));
+}
