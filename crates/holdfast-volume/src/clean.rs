@@ -237,12 +237,12 @@ fn note_applied(volume: &DirectoryVolume, upto: Lsn) -> Result<(), CleanError> {
 
 /// The overlay lets go of what the home has.
 fn settle(volume: &DirectoryVolume, window: &Window, upto: Lsn) {
-    for id in window.contents.keys() {
+    for id in &window.nodes {
         let node = volume.names().entry(*id).map(|entry| entry.node.clone());
         let Some(node) = node else { continue };
         node.body_mut().applied(upto);
         if !node.is_remembered() {
-            volume.names_mut().drop_if_clean(*id);
+            volume.names_mut().drop_if_clean(*id, upto);
         }
     }
 }

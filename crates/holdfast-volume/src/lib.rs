@@ -18,6 +18,7 @@
 //! Never: speaks a protocol, or starts a thread.
 
 mod clean;
+mod cuts;
 mod errno;
 mod extents;
 mod names;

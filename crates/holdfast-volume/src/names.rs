@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use holdfast_io::{Files, Kind, Metadata};
+use holdfast_log::Lsn;
 
 pub(crate) use children::{Child, Children};
 
@@ -47,8 +48,8 @@ pub(crate) struct Entry {
     pub(crate) kind: Kind,
     /// Its names of today; more than one for hard links.
     pub(crate) places: Vec<Place>,
-    /// Its name on the home, if the home has it.
-    pub(crate) home: Option<Place>,
+    /// Its names on the home, as far as they are known; none if the home does not have it.
+    pub(crate) home: Vec<Place>,
     /// The names in it, once read.
     pub(crate) children: Option<Children>,
 }
@@ -105,7 +106,7 @@ impl Names {
         place: Option<Place>,
         home: Option<Place>,
     ) {
-        let places = place.into_iter().collect();
+        let (places, home) = (place.into_iter().collect(), home.into_iter().collect());
         self.entries.insert(node.id, Entry { node, kind, places, home, children: None });
     }
 
@@ -129,9 +130,16 @@ impl Names {
         self.known.contains_key(&node)
     }
 
-    /// The path of a node today. `ENOENT` if it has no name any more.
+    /// True if the node has a name, or needs none.
+    pub(crate) fn is_reachable(&self, node: NodeId) -> bool {
+        node == ROOT || self.entry(node).is_some_and(|entry| !entry.places.is_empty())
+    }
+
+    /// The path of a node today. `ENOENT` if it has no name any more; `ENAMETOOLONG` if a directory
+    /// above was moved to where neither the log nor the home can follow.
     pub(crate) fn path(&self, node: NodeId) -> Result<Vec<u8>, Errno> {
-        self.path_by(node, |entry| entry.places.first()).ok_or(Errno::NOENT)
+        let path = self.path_by(node, |entry| entry.places.first()).ok_or(Errno::NOENT)?;
+        if path.len() > PATH_BYTES_MAX { Err(Errno::NAMETOOLONG) } else { Ok(path) }
     }
 
     /// The directory that a node is in today; the root's is the root.
@@ -151,12 +159,12 @@ impl Names {
 
     /// Where the home has the node.
     pub(crate) fn home_path(&self, node: NodeId) -> Option<PathBuf> {
-        self.path_by(node, |entry| entry.home.as_ref()).map(to_path)
+        self.path_by(node, |entry| entry.home.first()).map(to_path)
     }
 
     /// Where the home has, or would have, a place.
     pub(crate) fn home_path_of(&self, place: &Place) -> Option<PathBuf> {
-        let mut path = self.path_by(place.parent, |entry| entry.home.as_ref())?;
+        let mut path = self.path_by(place.parent, |entry| entry.home.first())?;
         join(&mut path, &place.name);
         Some(to_path(path))
     }
@@ -265,7 +273,9 @@ impl Names {
         let place = Place { parent: directory, name: name.into() };
         if let Some(entry) = self.entries.get_mut(&id) {
             if !entry.places.contains(&place) {
-                entry.places.push(place);
+                // A second name, met for the first time: no record moved it, so the home has it.
+                entry.places.push(place.clone());
+                entry.home.push(place);
             }
             return Ok(entry.node.clone());
         }
@@ -308,6 +318,7 @@ impl Names {
         home: Option<Place>,
     ) -> Arc<Node> {
         self.known.remove(&node.id);
+        let home = home.into_iter().collect();
         let entry = Entry { node: node.clone(), kind, places, home, children: None };
         self.entries.insert(node.id, entry);
         node
@@ -345,25 +356,25 @@ impl Names {
     }
 
     /// The home has the node at `path`, in the directory `parent`, from now on.
-    pub(crate) fn moved_home(&mut self, node: NodeId, parent: NodeId, path: &[u8]) {
+    pub(crate) fn came_home(&mut self, node: NodeId, parent: NodeId, path: &[u8]) {
         let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
-        if let Some(entry) = self.entries.get_mut(&node) {
-            entry.home = Some(Place { parent, name: name.into() });
+        let place = Place { parent, name: name.into() };
+        if let Some(entry) = self.entries.get_mut(&node)
+            && !entry.home.contains(&place)
+        {
+            entry.home.push(place);
         }
     }
 
     /// The home no longer has the node at `path`; perhaps it has it elsewhere.
-    pub(crate) fn left_home(&mut self, home: &dyn Files, node: NodeId, path: &[u8]) {
-        let path = to_path(path.to_vec());
-        if self.home_path(node).is_none_or(|known| known != path) {
-            return;
-        }
+    pub(crate) fn left_home(&mut self, node: NodeId, path: &[u8]) {
         let Some(entry) = self.entries.get(&node) else { return };
-        let other = entry.places.iter().find(|place| {
-            self.home_path_of(place).is_some_and(|path| home.metadata(&path).is_ok())
-        });
-        let other = other.cloned();
-        self.entries.get_mut(&node).expect("looked up above").home = other;
+        let path = to_path(path.to_vec());
+        let is_there = |place: &Place| self.home_path_of(place).is_some_and(|other| other == path);
+        let left = entry.home.iter().position(is_there);
+        if let (Some(index), Some(entry)) = (left, self.entries.get_mut(&node)) {
+            entry.home.remove(index);
+        }
     }
 
     /// The node is here: the roster's knowledge of it has served.
@@ -376,23 +387,45 @@ impl Names {
         self.known.get(&node)
     }
 
-    /// Drops a node that nobody remembers and that the home has just as memory does.
-    pub(crate) fn drop_if_clean(&mut self, id: NodeId) -> bool {
-        let Some(entry) = self.entries.get(&id) else { return false };
+    /// Drops a node that nobody remembers and that the home, which has everything below
+    /// `applied`, has just as memory does.
+    pub(crate) fn drop_if_clean(&mut self, id: NodeId, applied: Lsn) {
+        let Some(entry) = self.entries.get(&id) else { return };
         let settled = match entry.places.as_slice() {
-            [] => true,
-            [place] => entry.home.as_ref() == Some(place),
+            [] => entry.home.is_empty(),
+            [_] => entry.home == entry.places,
             _ => false,
         };
-        let clean = !entry.node.is_remembered()
+        // The names in a directory are known to memory alone until it is gone from the home too.
+        let needed = entry.children.is_some() && !entry.places.is_empty();
+        let clean = settled
+            && !needed
+            && !entry.node.is_remembered()
             && !entry.node.is_open()
-            && entry.children.is_none()
-            && settled
-            && entry.node.body().extents.is_empty();
+            && entry.node.body().is_applied(applied);
         if clean && id != ROOT && id != ORPHANS {
             self.entries.remove(&id);
         }
-        clean
+    }
+
+    /// A name in the directory changed, and with it the number of its subdirectories.
+    pub(crate) fn touch_directory(&self, directory: NodeId, at_ns: i64, subdirectories: i64) {
+        let Some(entry) = self.entry(directory) else { return };
+        let mut body = entry.node.body_mut();
+        let links = i64::from(body.attributes.links);
+        // One link means that the home's file system does not count them.
+        if links > 1 {
+            body.attributes.links = u32::try_from(links + subdirectories).unwrap_or(2);
+        }
+        body.attributes.modified_ns = at_ns;
+        body.attributes.changed_ns = at_ns;
+    }
+
+    /// The root as the home has it now.
+    pub(crate) fn reread_root(&mut self, root: &Metadata) {
+        if let Some(entry) = self.entry(ROOT) {
+            entry.node.body_mut().attributes = attributes_of(ROOT, root);
+        }
     }
 
     /// What a roster must hold now.

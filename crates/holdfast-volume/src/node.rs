@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Rw
 use holdfast_io::{Change, Metadata, OpenFile};
 use holdfast_log::Lsn;
 
+use crate::cuts::Cuts;
 use crate::extents::Extents;
 use crate::recent::Recent;
 use crate::tree::{Attributes, NodeId};
@@ -35,10 +36,8 @@ pub(crate) struct Body {
     pub(crate) target: Vec<u8>,
     /// Bytes that stand in the log and not yet in the home.
     pub(crate) extents: Extents,
-    /// The home file counts up to here; behind it, what is in no extent is zero.
-    pub(crate) home_valid_bytes: u64,
-    /// Where the last record that made the home file count for less stands.
-    pub(crate) cut_at: Lsn,
+    /// How far the home file counts.
+    pub(crate) cuts: Cuts,
     /// Where the last record of this node stands.
     pub(crate) last: Lsn,
     /// What was written last, to log only what differs.
@@ -51,10 +50,7 @@ impl Body {
         if size_bytes < self.attributes.size_bytes {
             self.extents.cut(size_bytes);
             self.recent.forget();
-            if size_bytes < self.home_valid_bytes {
-                self.home_valid_bytes = size_bytes;
-                self.cut_at = at;
-            }
+            self.cuts.cut(size_bytes, at);
         }
         self.attributes.size_bytes = size_bytes;
     }
@@ -81,24 +77,31 @@ impl Body {
     /// Everything below `upto` is in the home.
     pub(crate) fn applied(&mut self, upto: Lsn) {
         self.extents.drop_below(upto);
-        if self.cut_at < upto {
-            self.home_valid_bytes = u64::MAX;
-        }
+        self.cuts.applied(upto);
+    }
+
+    /// True if the home, which has everything below `upto`, has all of this node.
+    pub(crate) fn is_applied(&self, upto: Lsn) -> bool {
+        self.last < upto && self.extents.is_empty()
     }
 }
 
 impl Node {
     /// A node that the home has.
     pub(crate) fn from_home(id: NodeId, metadata: &Metadata, target: Vec<u8>) -> Node {
-        Node::new(attributes_of(id, metadata), target, u64::MAX)
+        Node::new(attributes_of(id, metadata), target, Cuts::default())
     }
 
-    /// A node that only the log has.
-    pub(crate) fn from_log(attributes: Attributes, target: Vec<u8>) -> Node {
-        Node::new(attributes, target, 0)
+    /// A node that only the log has, made by the record at `at`.
+    pub(crate) fn from_log(attributes: Attributes, target: Vec<u8>, at: Lsn) -> Node {
+        let mut cuts = Cuts::default();
+        cuts.cut(0, at);
+        let node = Node::new(attributes, target, cuts);
+        node.body_mut().last = at;
+        node
     }
 
-    fn new(attributes: Attributes, target: Vec<u8>, home_valid_bytes: u64) -> Node {
+    fn new(attributes: Attributes, target: Vec<u8>, cuts: Cuts) -> Node {
         Node {
             id: attributes.node,
             remembered: AtomicU64::new(0),
@@ -109,8 +112,7 @@ impl Node {
                 attributes,
                 target,
                 extents: Extents::default(),
-                home_valid_bytes,
-                cut_at: Lsn(0),
+                cuts,
                 last: Lsn(0),
                 recent: Recent::default(),
             }),

@@ -3,7 +3,7 @@
 //! Promise: everything acknowledged is seen, whether the home has it or only the log.
 //! Never: changes the home or the log.
 
-use std::sync::Arc;
+use std::sync::{Arc, RwLockReadGuard};
 
 use holdfast_io::{Kind, OpenFile, OpenHow, Space};
 
@@ -13,6 +13,9 @@ use crate::node::{Body, Node};
 use crate::roster::Entry as RosterEntry;
 use crate::tree::{Attributes, Errno, Listed, NodeId, ROOT};
 use crate::volume::DirectoryVolume;
+
+/// A file on the home, if the home has it, and what the log says of it.
+type FileAndBody<'a> = (Option<Arc<dyn OpenFile>>, RwLockReadGuard<'a, Body>);
 
 impl DirectoryVolume {
     pub(crate) fn find(&self, parent: NodeId, name: &[u8]) -> Result<Attributes, Errno> {
@@ -64,6 +67,9 @@ impl DirectoryVolume {
             return;
         }
         let mut names = self.names_mut();
+        if node.is_remembered() {
+            return; // somebody looked the name up meanwhile
+        }
         // A full roster only means that the next front end knows one node too many.
         let _ = self.note(&names, &RosterEntry::Drop(id));
         let orphan = names.entry(id).and_then(|entry| entry.places.first());
@@ -75,7 +81,19 @@ impl DirectoryVolume {
             let _ = self.remove_orphan(id, &name);
             names = self.names_mut();
         }
-        names.drop_if_clean(id);
+        names.drop_if_clean(id, self.log.marks().released);
+    }
+
+    /// A program opened the node. `ESTALE`, upon which the kernel looks the name up again, if its
+    /// last name went just before: then nothing keeps its bytes.
+    pub(crate) fn open_node(&self, id: NodeId) -> Result<(), Errno> {
+        let node = self.node(id)?;
+        let names = self.names();
+        if !names.is_reachable(id) {
+            return Err(Errno::STALE);
+        }
+        node.opened();
+        Ok(())
     }
 
     pub(crate) fn attributes_of(&self, id: NodeId) -> Result<Attributes, Errno> {
@@ -100,8 +118,7 @@ impl DirectoryVolume {
         offset: u64,
     ) -> Result<usize, Errno> {
         let node = self.node(id)?;
-        let file = self.home_file(&node)?;
-        let body = node.body();
+        let (file, body) = self.file_and_body(&node)?;
         let left = body.attributes.size_bytes.saturating_sub(offset);
         let length = into.len().min(usize::try_from(left).unwrap_or(usize::MAX));
         let into = &mut into[..length];
@@ -119,6 +136,20 @@ impl DirectoryVolume {
         Ok(length)
     }
 
+    /// The home's file, as [`Self::home_file`], and the body that goes with it. The file is looked
+    /// for first, because the tree's lock comes before a node's.
+    fn file_and_body<'a>(&self, node: &'a Node) -> Result<FileAndBody<'a>, Errno> {
+        let file = self.home_file(node)?;
+        let body = node.body();
+        if file.is_some() || body.cuts.valid_bytes() == 0 {
+            return Ok((file, body));
+        }
+        // The cleaner may have brought the file home between the two looks.
+        drop(body);
+        let file = self.home_file(node)?;
+        Ok((file, node.body()))
+    }
+
     /// The home's part of a read; zeros where the home has nothing that counts.
     fn read_home(
         &self,
@@ -127,7 +158,7 @@ impl DirectoryVolume {
         into: &mut [u8],
         offset: u64,
     ) -> Result<(), Errno> {
-        let counting = body.home_valid_bytes.saturating_sub(offset);
+        let counting = body.cuts.valid_bytes().saturating_sub(offset);
         let counting = into.len().min(usize::try_from(counting).unwrap_or(usize::MAX));
         let got = match file {
             Some(file) => file.read_full_at(&mut into[..counting], offset)?,

@@ -7,8 +7,9 @@
 use std::sync::Arc;
 
 use holdfast_io::Kind;
+use holdfast_log::Lsn;
 
-use crate::names::{Names, ORPHANS, Place};
+use crate::names::{Child, Names, ORPHANS, Place};
 use crate::node::Node;
 use crate::read::check_name;
 use crate::record::{Op, Record};
@@ -29,6 +30,14 @@ struct Leaving {
     links: u32,
     /// Where it goes on living, if a program has it open and this is its last name.
     orphan: Option<Place>,
+}
+
+/// What a rename puts something in the place of.
+enum Replaced {
+    Nothing,
+    File(Leaving),
+    /// An empty one.
+    Directory(Arc<Node>),
 }
 
 impl DirectoryVolume {
@@ -72,10 +81,10 @@ impl DirectoryVolume {
         Record { node: id, parent, path: &path, at_ns, op }.encode(&mut payload);
         let appended = self.log_frame(1, &payload, &[])?;
         let attributes = made(id, &op, at_ns).expect("the operation is Make");
-        let node = Arc::new(Node::from_log(attributes, target.to_vec()));
-        node.body_mut().last = appended.lsn;
+        let node = Arc::new(Node::from_log(attributes, target.to_vec(), appended.lsn));
         names.put_made(node.clone(), kind, parent, name);
-        self.touch_directory(names, parent, at_ns, i64::from(kind == Kind::Directory));
+        names.touch_directory(parent, at_ns, i64::from(kind == Kind::Directory));
+        words::count(&self.region, words::CHANGES, 1);
         self.remember(names, &node, parent, name)?;
         Ok(attributes)
     }
@@ -107,7 +116,8 @@ impl DirectoryVolume {
             Record { node: id, parent, path: &from, at_ns, op }.encode(&mut payload);
             let appended = self.log_frame(1, &payload, &[])?;
             names.bind(parent, name, kind, id);
-            self.touch_directory(&names, parent, at_ns, 0);
+            names.touch_directory(parent, at_ns, 0);
+            words::count(&self.region, words::CHANGES, 1);
             let attributes = {
                 let mut body = node.body_mut();
                 body.attributes.links += 1;
@@ -134,10 +144,11 @@ impl DirectoryVolume {
             let at_ns = self.clock.utc_ns();
             let mut payload = Vec::new();
             let records = self.encode_leaving(&names, &leaving, at_ns, &mut payload)?;
-            self.log_frame(records, &payload, &[])?;
-            self.leave(&mut names, &leaving, at_ns)?;
-            self.touch_directory(&names, parent, at_ns, 0);
-            Ok(())
+            let appended = self.log_frame(records, &payload, &[])?;
+            names.touch_directory(parent, at_ns, 0);
+            words::count(&self.region, words::CHANGES, 1);
+            leave(&mut names, &leaving, at_ns, appended.lsn);
+            Ok(self.note_left(&names, &leaving)?)
         })
     }
 
@@ -182,23 +193,17 @@ impl DirectoryVolume {
         Ok(1)
     }
 
-    /// The name has gone.
-    fn leave(&self, names: &mut Names, leaving: &Leaving, at_ns: i64) -> Result<(), Errno> {
+    /// Notes for the next front end that the name has gone. Memory and log agree already, so an
+    /// error says no more than that there is no room for the note.
+    fn note_left(&self, names: &Names, leaving: &Leaving) -> Result<(), Errno> {
         let Leaving { node, place, orphan, .. } = leaving;
-        names.unbind(place.parent, &place.name);
-        {
-            let mut body = node.body_mut();
-            body.attributes.links = body.attributes.links.saturating_sub(1);
-            body.attributes.changed_ns = at_ns;
+        if !node.is_remembered() {
+            return Ok(());
         }
-        self.note(names, &RosterEntry::Unbind(node.id, place.clone()))?;
-        match orphan {
-            Some(orphan) => {
-                names.bind(orphan.parent, &orphan.name, Kind::File, node.id);
-                self.note(names, &RosterEntry::Bind(node.id, orphan.clone()))
-            }
-            None => Ok(()),
+        if let Some(orphan) = orphan {
+            self.note(names, &RosterEntry::Bind(node.id, orphan.clone()))?;
         }
+        self.note(names, &RosterEntry::Unbind(node.id, place.clone()))
     }
 
     /// Nobody has the orphan open any more.
@@ -234,13 +239,31 @@ impl DirectoryVolume {
             let mut payload = Vec::new();
             let op = Op::RemoveDir;
             Record { node: node.id, parent, path: &path, at_ns, op }.encode(&mut payload);
-            self.log_frame(1, &payload, &[])?;
-            names.unbind(parent, name);
-            self.touch_directory(&names, parent, at_ns, -1);
-            let place = Place { parent, name: name.into() };
-            self.note(&names, &RosterEntry::Unbind(node.id, place))?;
+            let appended = self.log_frame(1, &payload, &[])?;
+            names.touch_directory(parent, at_ns, -1);
+            words::count(&self.region, words::CHANGES, 1);
+            self.directory_left(&mut names, &node, parent, name, appended.lsn)?;
             Ok(())
         })
+    }
+
+    /// The name of an empty directory has gone.
+    fn directory_left(
+        &self,
+        names: &mut Names,
+        node: &Node,
+        parent: NodeId,
+        name: &[u8],
+        at: Lsn,
+    ) -> Result<(), Errno> {
+        names.unbind(parent, name);
+        {
+            let mut body = node.body_mut();
+            body.attributes.links = 0;
+            body.last = at;
+        }
+        let place = Place { parent, name: name.into() };
+        self.note(names, &RosterEntry::Unbind(node.id, place))
     }
 
     fn require_empty(&self, names: &mut Names, directory: NodeId) -> Result<(), Errno> {
@@ -296,64 +319,78 @@ impl DirectoryVolume {
         }
         let (path, to_path) = (names.path_in(from.0, from.1)?, names.path_in(to.0, to.1)?);
         let at_ns = self.clock.utc_ns();
+        let replaced = match &target {
+            Some(target) => self.replacing(names, kind, target, to)?,
+            None => Replaced::Nothing,
+        };
         let mut payload = Vec::new();
         let mut records = 1;
-        let mut leaving = None;
-        let replaced = target.as_ref().map_or(NodeId(0), |target| target.node);
-        let replaced_directory =
-            target.as_ref().filter(|target| target.kind == Kind::Directory).map(|t| t.node);
-        if let Some(target) = target {
-            self.require_replaceable(names, kind, target.kind, target.node, to)?;
-            if target.kind != Kind::Directory {
-                let gone = self.leaving(names, to.0, to.1)?;
-                if gone.orphan.is_some() {
-                    records += self.encode_leaving(names, &gone, at_ns, &mut payload)?;
-                }
-                leaving = Some(gone);
-            }
+        if let Replaced::File(leaving) = &replaced
+            && leaving.orphan.is_some()
+        {
+            records += self.encode_leaving(names, leaving, at_ns, &mut payload)?;
         }
-        let op = Op::Rename { to: &to_path, replaced };
+        let replaced_id = target.as_ref().map_or(NodeId(0), |target| target.node);
+        let op = Op::Rename { to: &to_path, replaced: replaced_id };
         Record { node: node.id, parent: to.0, path: &path, at_ns, op }.encode(&mut payload);
         let appended = self.log_frame(records, &payload, &[])?;
-        if let Some(leaving) = &leaving {
-            self.leave(names, leaving, at_ns)?;
-        }
-        if let Some(directory) = replaced_directory {
-            let place = Place { parent: to.0, name: to.1.into() };
-            self.note(names, &RosterEntry::Unbind(directory, place))?;
-        }
-        names.unbind(to.0, to.1);
+        let moved = i64::from(kind == Kind::Directory);
+        let fewer = i64::from(matches!(replaced, Replaced::Directory(_)));
+        names.touch_directory(from.0, at_ns, -moved);
+        names.touch_directory(to.0, at_ns, moved - fewer);
+        words::count(&self.region, words::CHANGES, 1);
+        let noted = self.replaced(names, &replaced, to, at_ns, appended.lsn);
         names.unbind(from.0, from.1);
         names.bind(to.0, to.1, kind, node.id);
-        self.renamed(names, &node, from, to)?;
-        node.body_mut().last = appended.lsn;
-        let moved = i64::from(kind == Kind::Directory);
-        let fewer = i64::from(replaced_directory.is_some());
-        self.touch_directory(names, from.0, at_ns, -moved);
-        self.touch_directory(names, to.0, at_ns, moved - fewer);
-        Ok(())
+        {
+            let mut body = node.body_mut();
+            body.attributes.changed_ns = at_ns;
+            body.last = appended.lsn;
+        }
+        self.note_renamed(names, &node, from, to)?;
+        Ok(noted?)
     }
 
-    fn require_replaceable(
+    /// Whether the target may be replaced, and what becomes of it.
+    fn replacing(
         &self,
         names: &mut Names,
         kind: Kind,
-        target_kind: Kind,
-        target: NodeId,
+        target: &Child,
         to: (NodeId, &[u8]),
-    ) -> Result<(), Errno> {
-        match (kind == Kind::Directory, target_kind == Kind::Directory) {
+    ) -> Result<Replaced, Errno> {
+        match (kind == Kind::Directory, target.kind == Kind::Directory) {
             (true, false) => Err(Errno::NOTDIR),
             (false, true) => Err(Errno::ISDIR),
-            (false, false) => Ok(()),
+            (false, false) => Ok(Replaced::File(self.leaving(names, to.0, to.1)?)),
             (true, true) => {
-                names.open_child(&*self.home, to.0, to.1)?;
-                self.require_empty(names, target)
+                let node = names.open_child(&*self.home, to.0, to.1)?;
+                self.require_empty(names, node.id)?;
+                Ok(Replaced::Directory(node))
             }
         }
     }
 
-    fn renamed(
+    /// What stood under the new name has gone.
+    fn replaced(
+        &self,
+        names: &mut Names,
+        replaced: &Replaced,
+        to: (NodeId, &[u8]),
+        at_ns: i64,
+        at: Lsn,
+    ) -> Result<(), Errno> {
+        match replaced {
+            Replaced::Nothing => Ok(()),
+            Replaced::Directory(node) => self.directory_left(names, node, to.0, to.1, at),
+            Replaced::File(leaving) => {
+                leave(names, leaving, at_ns, at);
+                self.note_left(names, leaving)
+            }
+        }
+    }
+
+    fn note_renamed(
         &self,
         names: &Names,
         node: &Node,
@@ -368,17 +405,20 @@ impl DirectoryVolume {
         self.note(names, &RosterEntry::Bind(node.id, new))?;
         self.note(names, &RosterEntry::Unbind(node.id, old))
     }
+}
 
-    /// A name in the directory changed, and with it the number of its subdirectories.
-    fn touch_directory(&self, names: &Names, directory: NodeId, at_ns: i64, subdirectories: i64) {
-        if let Some(entry) = names.entry(directory) {
-            let mut body = entry.node.body_mut();
-            let links = i64::from(body.attributes.links) + subdirectories;
-            body.attributes.links = u32::try_from(links).unwrap_or(1);
-            body.attributes.modified_ns = at_ns;
-            body.attributes.changed_ns = at_ns;
-        }
-        words::count(&self.region, words::CHANGES, 1);
+/// The name has gone.
+fn leave(names: &mut Names, leaving: &Leaving, at_ns: i64, at: Lsn) {
+    let Leaving { node, place, orphan, .. } = leaving;
+    names.unbind(place.parent, &place.name);
+    {
+        let mut body = node.body_mut();
+        body.attributes.links = body.attributes.links.saturating_sub(1);
+        body.attributes.changed_ns = at_ns;
+        body.last = at;
+    }
+    if let Some(orphan) = orphan {
+        names.bind(orphan.parent, &orphan.name, Kind::File, node.id);
     }
 }
 

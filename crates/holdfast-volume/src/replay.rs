@@ -10,7 +10,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use holdfast_io::Files;
+use holdfast_io::{Files, Kind};
 use holdfast_log::{Kind as FrameKind, Log, Lsn};
 
 use crate::clean;
@@ -106,7 +106,7 @@ impl Replay<'_> {
         match record.op {
             Op::Make { .. } => self.make(lsn, record),
             Op::Link { to } => self.link(lsn, record, to),
-            Op::Remove { .. } | Op::RemoveDir => self.remove(record),
+            Op::Remove { .. } | Op::RemoveDir => self.remove(lsn, record),
             Op::Rename { to, .. } => self.rename(lsn, record, to),
             _ => self.fill(lsn, record, data),
         }
@@ -160,29 +160,32 @@ impl Replay<'_> {
     }
 
     /// The name goes from its node.
-    fn leave(&mut self, node: &Node, place: &Place) {
-        {
+    fn leave(&mut self, node: &Node, place: &Place, at_ns: i64, lsn: Lsn) {
+        let is_directory = {
             let mut body = node.body_mut();
-            body.attributes.links = body.attributes.links.saturating_sub(1);
-        }
+            let is_directory = body.attributes.kind == Kind::Directory;
+            let links = body.attributes.links.saturating_sub(1);
+            body.attributes.links = if is_directory { 0 } else { links };
+            body.attributes.changed_ns = at_ns;
+            body.last = lsn;
+            is_directory
+        };
         self.names.unbind(place.parent, &place.name);
+        self.names.touch_directory(place.parent, at_ns, -i64::from(is_directory));
     }
 
     fn make(&mut self, lsn: Lsn, record: &Record<'_>) -> Result<(), Errno> {
         let attributes = made(record.node, &record.op, record.at_ns).ok_or(Errno::INVAL)?;
         let Op::Make { kind, target, .. } = record.op else { return Err(Errno::INVAL) };
         let place = self.place(record.path)?;
-        let node = Node::from_log(attributes, target.to_vec());
-        {
-            let mut body = node.body_mut();
-            body.last = lsn;
-            body.cut_at = lsn;
-        }
+        let node = Node::from_log(attributes, target.to_vec(), lsn);
         let inherited = self.names.known_places(record.node).is_some();
         if inherited {
             node.inherit();
         }
         self.names.put_made(Arc::new(node), kind, place.parent, &place.name);
+        let subdirectories = i64::from(kind == Kind::Directory);
+        self.names.touch_directory(place.parent, record.at_ns, subdirectories);
         self.names.forget_known(record.node);
         Ok(())
     }
@@ -194,17 +197,19 @@ impl Replay<'_> {
         let kind = {
             let mut body = node.body_mut();
             body.attributes.links += 1;
+            body.attributes.changed_ns = record.at_ns;
             body.last = lsn;
             body.attributes.kind
         };
         self.names.bind(to.parent, &to.name, kind, record.node);
+        self.names.touch_directory(to.parent, record.at_ns, 0);
         Ok(())
     }
 
-    fn remove(&mut self, record: &Record<'_>) -> Result<(), Errno> {
+    fn remove(&mut self, lsn: Lsn, record: &Record<'_>) -> Result<(), Errno> {
         let place = self.place(record.path)?;
         let node = self.node(record.node, &place)?;
-        self.leave(&node, &place);
+        self.leave(&node, &place, record.at_ns, lsn);
         Ok(())
     }
 
@@ -216,15 +221,22 @@ impl Replay<'_> {
             && child.node != record.node
         {
             let replaced = self.node(child.node, &to)?;
-            self.leave(&replaced, &to);
+            self.leave(&replaced, &to, record.at_ns, lsn);
         }
-        let mut body = node.body_mut();
-        if to.parent == ORPHANS {
-            body.attributes.links = 0;
-        }
-        body.last = lsn;
+        let kind = {
+            let mut body = node.body_mut();
+            if to.parent == ORPHANS {
+                body.attributes.links = 0;
+            }
+            body.attributes.changed_ns = record.at_ns;
+            body.last = lsn;
+            body.attributes.kind
+        };
         self.names.unbind(from.parent, &from.name);
-        self.names.bind(to.parent, &to.name, body.attributes.kind, record.node);
+        self.names.bind(to.parent, &to.name, kind, record.node);
+        let moved = i64::from(kind == Kind::Directory);
+        self.names.touch_directory(from.parent, record.at_ns, -moved);
+        self.names.touch_directory(to.parent, record.at_ns, moved);
         Ok(())
     }
 

@@ -61,8 +61,7 @@ impl Tree for DirectoryVolume {
     }
 
     fn opened(&self, node: NodeId) -> Result<(), Errno> {
-        self.node(node)?.opened();
-        Ok(())
+        self.open_node(node)
     }
 
     fn closed(&self, node: NodeId) {

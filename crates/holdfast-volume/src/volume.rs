@@ -159,6 +159,7 @@ impl DirectoryVolume {
         let mut attached = Attached { recovery, records_replayed: 0, bytes_applied: 0 };
         if process_died {
             attached.bytes_applied = crate::clean::finish_begun(&volume)?;
+            volume.reread_root()?;
             attached.records_replayed = replay::replay(&volume)?;
             let roster = volume.names_mut().roster();
             roster::rewrite(&volume.region, roster).map_err(VolumeError::Home)?;
@@ -166,9 +167,18 @@ impl DirectoryVolume {
             let tail = volume.log.marks().tail;
             volume.log.commit(tail).map_err(CleanError::Log)?;
             attached.bytes_applied = volume.apply_all()?;
+            volume.reread_root()?;
             roster::rewrite(&volume.region, Vec::new()).map_err(VolumeError::Home)?;
         }
         Ok((volume, attached))
+    }
+
+    /// The root's attributes once the home is where the log says it is.
+    fn reread_root(&self) -> Result<(), VolumeError> {
+        let root = self.home.metadata("".as_ref());
+        let root = root.map_err(|error| VolumeError::Home(error.into()))?;
+        self.names_mut().reread_root(&root);
+        Ok(())
     }
 
     /// Applies everything that is durable in the log.

@@ -141,8 +141,11 @@ impl DirectoryVolume {
     fn set_once(&self, names: &Names, body: &mut Body, set: &SetAttributes) -> Result<(), Stop> {
         let path = names.path(body.attributes.node)?;
         let at_ns = self.clock.utc_ns();
+        // A change of owner clears the set-id bits of the home's file, so the mode goes with it.
+        let owned = set.uid.is_some() || set.gid.is_some();
+        let kept = Some(body.attributes.mode).filter(|mode| owned && mode & PRIVILEGES != 0);
         let mut change = Change {
-            mode: set.mode,
+            mode: set.mode.or(kept),
             uid: set.uid,
             gid: set.gid,
             accessed_ns: set.accessed_ns,

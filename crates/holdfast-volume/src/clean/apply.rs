@@ -58,21 +58,25 @@ impl<'a> Applier<'a> {
         match step {
             Step::Make { node, parent, path, make } => {
                 self.make(path, make)?;
-                names.moved_home(*node, *parent, path);
+                names.came_home(*node, *parent, path);
             }
-            Step::Link { from, to } => self.link(from, to)?,
+            Step::Link { node, parent, from, to } => {
+                self.link(from, to)?;
+                names.came_home(*node, *parent, to);
+            }
             Step::Remove { node, path } => {
                 self.remove(path, false)?;
-                names.left_home(self.home, *node, path);
+                names.left_home(*node, path);
             }
             Step::RemoveDir { node, path } => {
                 self.remove(path, true)?;
-                names.left_home(self.home, *node, path);
+                names.left_home(*node, path);
             }
             Step::Rename { node, replaced, parent, from, to } => {
                 self.rename(from, to)?;
-                names.moved_home(*node, *parent, to);
-                names.left_home(self.home, *replaced, to);
+                names.left_home(*replaced, to);
+                names.left_home(*node, from);
+                names.came_home(*node, *parent, to);
             }
             Step::Barrier => {}
         }

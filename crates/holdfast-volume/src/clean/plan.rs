@@ -27,8 +27,8 @@ use crate::tree::NodeId;
 pub(crate) enum Step {
     /// The node comes to be under the path, in the directory `parent`.
     Make { node: NodeId, parent: NodeId, path: Vec<u8>, make: Make },
-    /// A second name.
-    Link { from: Vec<u8>, to: Vec<u8> },
+    /// A second name, in the directory `parent`.
+    Link { node: NodeId, parent: NodeId, from: Vec<u8>, to: Vec<u8> },
     /// The name goes, if it is there.
     Remove { node: NodeId, path: Vec<u8> },
     /// The directory goes, if it is there.
@@ -74,6 +74,8 @@ pub(crate) struct Contents {
 pub(crate) struct Window {
     pub(crate) steps: Vec<Step>,
     pub(crate) contents: BTreeMap<NodeId, Contents>,
+    /// Every node that a record is about.
+    pub(crate) nodes: BTreeSet<NodeId>,
     /// Records taken in.
     pub(crate) records: u64,
     /// Names changed, whole paths.
@@ -104,6 +106,10 @@ impl Window {
                 self.steps.push(Step::Barrier);
             }
             self.add(frame, record, *data);
+            self.nodes.insert(record.node);
+            if let Op::Rename { replaced, .. } = record.op {
+                self.nodes.insert(replaced);
+            }
             self.records += 1;
         }
         true
@@ -185,7 +191,9 @@ impl Window {
     fn link(&mut self, record: &Record<'_>, to: &[u8]) {
         self.touch(record.path);
         self.touch(to);
-        self.steps.push(Step::Link { from: record.path.to_vec(), to: to.to_vec() });
+        let (node, parent) = (record.node, record.parent);
+        let (from, to) = (record.path.to_vec(), to.to_vec());
+        self.steps.push(Step::Link { node, parent, from, to });
     }
 
     fn remove(&mut self, record: &Record<'_>, survivor: &[u8], last: bool) {
@@ -256,8 +264,14 @@ impl Window {
                 contents.extents.insert(piece(offset, bytes, frame, source));
                 contents.change.modified_ns = Some(at_ns);
             }
-            Op::SetSize { size_bytes } => contents.resize(size_bytes),
-            Op::Reserve { offset, bytes } => contents.reserved.push((offset, bytes)),
+            Op::SetSize { size_bytes } => {
+                contents.resize(size_bytes);
+                contents.change.modified_ns = Some(at_ns);
+            }
+            Op::Reserve { offset, bytes } => {
+                contents.reserved.push((offset, bytes));
+                contents.change.modified_ns = Some(at_ns);
+            }
             Op::Change { change } => merge(&mut contents.change, &change),
             _ => {}
         }
