@@ -22,6 +22,8 @@ mod raw;
 mod report;
 mod sizes;
 mod slowdisk;
+#[cfg(test)]
+mod tests;
 
 use clap::Parser;
 use std::io::IsTerminal;
