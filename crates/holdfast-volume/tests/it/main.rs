@@ -7,4 +7,6 @@ mod behaviour;
 mod death;
 mod model;
 mod power;
+mod seeds;
+mod threads;
 mod world;
