@@ -5,6 +5,11 @@
 //! shorter than what was durable, never with a hole; damage to durable bytes is reported by
 //! position and never cut off as if it were the end.
 //! Never: starts a thread, knows what a record means, retries a failed write or sync.
+//!
+//! Where to look: `create` makes a log; `open` takes one into use, from the ring or, by `recovery`,
+//! from its segments. `writer` appends, `drain` makes durable, `prepare` works ahead, `frames`
+//! reads. `segment`, `segments` and `catalogue` are the files, `words` what outlives the process in
+//! the region. `mend` is for a device that failed.
 
 mod buffer;
 mod catalogue;

@@ -16,6 +16,13 @@
 //!
 //! Promise: what is acknowledged is stable; what is in the home is durable in the log first.
 //! Never: speaks a protocol, or starts a thread.
+//!
+//! Where to look: `tree` is what a front end may ask, `serve` passes it on. `read` answers, `write`
+//! changes contents and attributes, `rename` makes, links, moves and removes names; `space` says
+//! whether the home has room for it. A change is a `record` in the log. Memory knows `names`,
+//! a `node` behind each, its `extents` in the log, `cuts` of its home file and its `recent` bytes.
+//! `clean` brings frames home: `plan` says what they amount to, `apply` does it. After a death
+//! `replay` gives memory back, and `roster` the numbers that the kernel knows.
 
 mod clean;
 mod cuts;

@@ -4,6 +4,11 @@
 //! what kind of end it was ([`exit::Exit`]). `HOLDFAST_LOG` sets what is logged, as in
 //! `HOLDFAST_LOG=debug`.
 //! Never: does anything itself; `commands` does.
+//!
+//! Where to look: `cli` declares, `commands` acts, one file a subcommand. `config` is read at the
+//! door and `claims` judges it. The `keeper` starts front ends (`commands::front`, by `orders`) and
+//! is reached through `control`; `observe` looks into a region from outside for `report`. `demo`
+//! and `slowdisk` are for showing and measuring.
 
 mod claims;
 mod cli;

@@ -48,6 +48,13 @@ fn a_file_without_contract_or_of_too_many_lines_is_refused() {
 }
 
 #[test]
+fn a_module_without_a_name_of_its_own_is_refused() {
+    let said = |path| says_of(text::check, path, HEAD);
+    assert!(said("crates/holdfast-io/src/real/mod.rs").contains("named as its folder"));
+    assert_eq!(said("crates/holdfast-io/src/real.rs"), "");
+}
+
+#[test]
 fn a_function_of_71_lines_is_refused_and_one_of_70_is_not() {
     let function = |lines: usize| format!("fn f() {{{}}}\n", "\n".repeat(lines - 1));
     assert!(says(length::check, &function(71)).contains("71 lines in one function"));

@@ -1,4 +1,4 @@
-//! Rules about the text of a file: width, trailing space, ASCII, length, head.
+//! Rules about the text of a file: name, width, trailing space, ASCII, length, head.
 //!
 //! Promise: looks at lines only.
 //! Never: needs to understand Rust.
@@ -11,7 +11,14 @@ const FILE_LINES_MAX: usize = 850;
 
 pub(super) fn check(tree: &Tree) -> Vec<Fault> {
     let rust = tree.files.iter().filter(|file| file.is_rust());
-    rust.flat_map(|file| [lines(file), size(file), head(file)].concat()).collect()
+    rust.flat_map(|file| [name(file), lines(file), size(file), head(file)].concat()).collect()
+}
+
+/// A module has one name, so that it is found by it.
+fn name(file: &File) -> Vec<Fault> {
+    let fix = "a module is named as its folder, and stands beside it; move it there";
+    let unnamed = file.path.ends_with("mod.rs");
+    unnamed.then(|| Fault::new(&file.path, 1, fix)).into_iter().collect()
 }
 
 fn lines(file: &File) -> Vec<Fault> {
