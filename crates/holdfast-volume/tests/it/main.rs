@@ -1,7 +1,7 @@
 //! What a volume promises, tried on a machine that loses power and processes.
 
 // A failing test prints the seed that repeats it.
-#![allow(clippy::print_stdout)]
+#![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod behaviour;
 mod death;

@@ -53,7 +53,7 @@ fn open(scratch: &Scratch) -> DirectoryVolume {
     Log::create(&*scratch.files("log"), IDENTITY, &log).expect("an empty directory");
     let config = VolumeConfig { class: Class::Memory, log };
     let (home, log) = (scratch.files("home"), scratch.files("log"));
-    let opened = DirectoryVolume::open(home, log, region, Arc::new(RealClock::default()), config);
+    let opened = DirectoryVolume::open(home, log, region, Arc::new(RealClock), config);
     opened.expect("a new volume").0
 }
 
