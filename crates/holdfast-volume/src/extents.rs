@@ -104,6 +104,7 @@ impl Extents {
         self.by_offset.is_empty()
     }
 
+    /// Takes away what stands in the range, and splits what reaches over its borders.
     fn clear(&mut self, from: u64, to: u64) {
         let hit: Vec<Piece> = self
             .by_offset

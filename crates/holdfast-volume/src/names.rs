@@ -169,6 +169,8 @@ impl Names {
         Some(to_path(path))
     }
 
+    /// The path by which `step` leads from node to directory, up to the root: that of today, or the
+    /// home's. None if it ends before.
     fn path_by(&self, node: NodeId, step: impl Fn(&Entry) -> Option<&Place>) -> Option<Vec<u8>> {
         let mut names: Vec<&[u8]> = Vec::new();
         let mut at = node;
@@ -206,6 +208,8 @@ impl Names {
         Ok(())
     }
 
+    /// The number of a node that the home has: the one that the log or the kernel knows it by, or
+    /// that of another hard link, or else a new one.
     fn number_of(&mut self, directory: NodeId, name: &[u8], inode: u64) -> NodeId {
         let place = Place { parent: directory, name: name.into() };
         let mentioned = match self.mentioned.is_empty() {
@@ -257,6 +261,7 @@ impl Names {
         }
     }
 
+    /// The names in a directory, if it has been read.
     fn children_mut(&mut self, directory: NodeId) -> Option<&mut Children> {
         self.entries.get_mut(&directory)?.children.as_mut()
     }
@@ -452,6 +457,7 @@ pub(crate) fn read_node(home: &dyn Files, id: NodeId, path: &Path) -> Result<Nod
     Ok(Node::from_home(id, &metadata, target))
 }
 
+/// A directory that the home does not have yet has no names there.
 fn read_dir_or_nothing(home: &dyn Files, path: &Path) -> Result<Vec<holdfast_io::DirEntry>, Errno> {
     match home.read_dir(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
@@ -459,6 +465,7 @@ fn read_dir_or_nothing(home: &dyn Files, path: &Path) -> Result<Vec<holdfast_io:
     }
 }
 
+/// Appends a name to a path.
 fn join(path: &mut Vec<u8>, name: &[u8]) {
     if !path.is_empty() {
         path.push(b'/');

@@ -119,14 +119,18 @@ impl Node {
         }
     }
 
+    /// What the node is now. Readers of one node do not wait for each other.
     pub(crate) fn body(&self) -> RwLockReadGuard<'_, Body> {
         self.body.read().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// What the node is now, for changing. Held while the change is logged, so that the log has
+    /// changes in the order in which they are seen.
     pub(crate) fn body_mut(&self) -> RwLockWriteGuard<'_, Body> {
         self.body.write().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The home's file, if it is open.
     pub(crate) fn file(&self) -> MutexGuard<'_, Option<Arc<dyn OpenFile>>> {
         self.file.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -136,6 +140,7 @@ impl Node {
         self.inherited.store(true, Ordering::Relaxed);
     }
 
+    /// A front end has been told of the node once more.
     pub(crate) fn remember(&self) {
         self.remembered.fetch_add(1, Ordering::Relaxed);
     }
@@ -155,6 +160,7 @@ impl Node {
         self.remembered.load(Ordering::Relaxed) > 0 || self.inherited.load(Ordering::Relaxed)
     }
 
+    /// One user more.
     pub(crate) fn opened(&self) {
         self.opens.fetch_add(1, Ordering::Relaxed);
     }

@@ -18,6 +18,7 @@ use crate::volume::DirectoryVolume;
 type FileAndBody<'a> = (Option<Arc<dyn OpenFile>>, RwLockReadGuard<'a, Body>);
 
 impl DirectoryVolume {
+    /// The node under a name. It is remembered until it is forgotten as often as it was found.
     pub(crate) fn find(&self, parent: NodeId, name: &[u8]) -> Result<Attributes, Errno> {
         if let Some(attributes) = self.find_at_hand(parent, name)? {
             return Ok(attributes);
@@ -60,6 +61,7 @@ impl DirectoryVolume {
         Ok(())
     }
 
+    /// A front end gives back `count` findings; with the last one goes what nobody can reach.
     pub(crate) fn forget_node(&self, id: NodeId, count: u64) {
         let Some(node) = self.names().entry(id).map(|entry| entry.node.clone()) else { return };
         node.forget(count);
@@ -111,6 +113,7 @@ impl DirectoryVolume {
         Ok(body.target.clone())
     }
 
+    /// The home's bytes first, unless the log has them all; then the log's over them.
     pub(crate) fn read_bytes(
         &self,
         id: NodeId,

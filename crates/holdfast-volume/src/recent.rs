@@ -54,6 +54,7 @@ impl Recent {
         self.bytes.clear();
     }
 
+    /// What is known from `offset` on, if anything.
     fn known_from(&self, offset: u64) -> Option<&[u8]> {
         let start = usize::try_from(offset.checked_sub(self.offset)?).ok()?;
         self.bytes.get(start..).filter(|known| !known.is_empty())
@@ -78,6 +79,7 @@ fn equal_back(one: &[u8], other: &[u8]) -> usize {
     from + pairs.take_while(|(a, b)| a == b).count()
 }
 
+/// Bytes compared at once.
 const BLOCK: usize = 128;
 
 #[cfg(test)]

@@ -124,6 +124,7 @@ fn length_u16(bytes: &[u8]) -> [u8; 2] {
 }
 
 impl<'a> Op<'a> {
+    /// The fixed part, and the other path. FORMAT.md tells which field holds what.
     fn head(&self) -> (Head, &'a [u8]) {
         let head = |op| Head { op, ..Head::default() };
         match *self {
@@ -182,6 +183,7 @@ pub(crate) fn kind_number(kind: Kind) -> u8 {
     }
 }
 
+/// The kind of node with this number in records.
 pub(crate) fn kind_from(number: u8) -> Option<Kind> {
     Some(match number {
         1 => Kind::File,
@@ -228,6 +230,7 @@ pub(crate) fn decode(payload: &[u8]) -> impl Iterator<Item = Result<Decoded<'_>,
     })
 }
 
+/// Takes one record off the front. Every length is checked before it is used.
 fn decode_one<'a>(rest: &mut &'a [u8], total: usize) -> Result<Decoded<'a>, RecordFault> {
     let short = RecordFault::Short;
     let head = take(rest, 2).ok_or(short)?;

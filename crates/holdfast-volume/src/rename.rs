@@ -41,6 +41,7 @@ enum Replaced {
 }
 
 impl DirectoryVolume {
+    /// A new node under a name that is free.
     pub(crate) fn make_node(
         &self,
         parent: NodeId,
@@ -89,6 +90,7 @@ impl DirectoryVolume {
         Ok(attributes)
     }
 
+    /// A second name for a node that is no directory.
     pub(crate) fn link_node(
         &self,
         id: NodeId,
@@ -130,6 +132,7 @@ impl DirectoryVolume {
         })
     }
 
+    /// Takes a name away that is no directory's.
     pub(crate) fn remove_name(&self, parent: NodeId, name: &[u8]) -> Result<(), Errno> {
         check_name(parent, name)?;
         self.node(parent)?;
@@ -172,6 +175,7 @@ impl DirectoryVolume {
         Ok(Leaving { node, place, path, survivor, links, orphan })
     }
 
+    /// The record by which a name goes: a removal, or a move among the orphans.
     fn encode_leaving(
         &self,
         names: &Names,
@@ -222,6 +226,7 @@ impl DirectoryVolume {
         })
     }
 
+    /// Takes an empty directory away.
     pub(crate) fn remove_directory(&self, parent: NodeId, name: &[u8]) -> Result<(), Errno> {
         check_name(parent, name)?;
         self.node(parent)?;
@@ -266,6 +271,7 @@ impl DirectoryVolume {
         self.note(names, &RosterEntry::Unbind(node.id, place))
     }
 
+    /// `ENOTEMPTY` if the directory holds a name, as memory knows it.
     fn require_empty(&self, names: &mut Names, directory: NodeId) -> Result<(), Errno> {
         names.load(&*self.home, directory)?;
         let entry = names.entry(directory).ok_or(Errno::STALE)?;
@@ -275,6 +281,7 @@ impl DirectoryVolume {
         }
     }
 
+    /// Moves a name, perhaps over another. One frame, so no crash shows both or neither.
     pub(crate) fn rename_node(
         &self,
         from: (NodeId, &[u8]),

@@ -96,12 +96,14 @@ fn mention(mentioned: &mut HashMap<Vec<u8>, Option<NodeId>>, record: &Record<'_>
     }
 }
 
+/// A replay under way.
 struct Replay<'a> {
     home: &'a dyn Files,
     names: &'a mut Names,
 }
 
 impl Replay<'_> {
+    /// Does in memory what the record did when it was acknowledged.
     fn record(&mut self, lsn: Lsn, record: &Record<'_>, data: Lsn) -> Result<(), Errno> {
         match record.op {
             Op::Make { .. } => self.make(lsn, record),
@@ -130,6 +132,7 @@ impl Replay<'_> {
         Err(Errno::INVAL)
     }
 
+    /// The directory of that name, with a node behind it.
     fn directory_in(&mut self, directory: NodeId, name: &[u8]) -> Result<NodeId, Errno> {
         let id = self.names.child(directory, name).ok_or(Errno::NOENT)?.node;
         self.node(id, &Place { parent: directory, name: name.into() })?;

@@ -47,6 +47,7 @@ impl Entry {
         bytes
     }
 
+    /// None for bytes that no version of Holdfast writes.
     fn decode(mut bytes: &[u8]) -> Option<Entry> {
         let op = take(&mut bytes, 1)?[0];
         let node = NodeId(take_u64(&mut bytes)?);
@@ -98,6 +99,7 @@ pub(crate) fn known(region: &Region) -> Result<Known, RosterFault> {
     Ok(known)
 }
 
+/// Takes in one step.
 fn fold(known: &mut Known, entry: Entry) {
     match entry {
         Entry::Bind(node, place) => {

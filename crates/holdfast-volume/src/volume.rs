@@ -193,10 +193,13 @@ impl DirectoryVolume {
         }
     }
 
+    /// The names, for looking. In the program that ships a panic ends the process, so the lock's
+    /// poison says nothing.
     pub(crate) fn names(&self) -> RwLockReadGuard<'_, Names> {
         self.names.read().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The names, for changing.
     pub(crate) fn names_mut(&self) -> RwLockWriteGuard<'_, Names> {
         self.names.write().unwrap_or_else(PoisonError::into_inner)
     }
@@ -238,6 +241,7 @@ impl DirectoryVolume {
         }
     }
 
+    /// Waits until the drain and the cleaner have made room, and counts the wait.
     fn wait_for_room(&self, bytes: u64) -> Result<(), Errno> {
         let from_ns = self.clock.monotonic_ns();
         let waited = self.log.wait_for_room(bytes);

@@ -23,18 +23,22 @@ pub const CHANGES: usize = 45;
 /// Where the window ends, in the log, that the cleaner began last.
 pub const WINDOW_END: usize = 46;
 
+/// The word's value.
 pub(crate) fn get(region: &Region, word: usize) -> u64 {
     region.word(word).load(Ordering::Relaxed)
 }
 
+/// Adds to a counter.
 pub(crate) fn count(region: &Region, word: usize, more: u64) {
     region.word(word).fetch_add(more, Ordering::Relaxed);
 }
 
+/// Keeps the largest value.
 pub(crate) fn raise(region: &Region, word: usize, value: u64) {
     region.word(word).fetch_max(value, Ordering::Relaxed);
 }
 
+/// Stores a state.
 pub(crate) fn set(region: &Region, word: usize, value: u64) {
     region.word(word).store(value, Ordering::Relaxed);
 }

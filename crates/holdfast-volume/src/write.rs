@@ -18,6 +18,7 @@ use crate::words;
 const SIZE_BYTES_MAX: u64 = i64::MAX as u64;
 /// A run of zeros at the end of a write that is worth a record of its own.
 const ZEROS_WORTH_A_RECORD: usize = 256;
+/// Set-user-id and set-group-id.
 const PRIVILEGES: u32 = 0o6000;
 const GROUP_EXECUTE: u32 = 0o010;
 
@@ -37,6 +38,7 @@ impl<'a> Frame<'a> {
         Frame { node, parent, path, at_ns, records: 0, payload: Vec::new() }
     }
 
+    /// Appends a record about the frame's node.
     fn add(&mut self, op: Op<'_>) {
         let Frame { node, parent, path, at_ns, .. } = *self;
         Record { node, parent, path, at_ns, op }.encode(&mut self.payload);
@@ -45,6 +47,7 @@ impl<'a> Frame<'a> {
 }
 
 impl DirectoryVolume {
+    /// Writes `data` at `offset`, growing the file if need be. One frame, whatever its size.
     pub(crate) fn write_bytes(
         &self,
         id: NodeId,
@@ -65,6 +68,7 @@ impl DirectoryVolume {
         })
     }
 
+    /// One attempt, under the locks that order it. Nothing has changed if the log has no room.
     fn write_once(
         &self,
         names: &Names,
@@ -120,6 +124,7 @@ impl DirectoryVolume {
         self.space.admit(&*self.home, &*self.clock, growth, self.waiting_bytes())
     }
 
+    /// Changes what `set` names, size included, in one frame.
     pub(crate) fn set_attributes_of(
         &self,
         id: NodeId,
@@ -172,6 +177,7 @@ impl DirectoryVolume {
         Ok(())
     }
 
+    /// Gives room to a range, or takes it back, in one frame.
     pub(crate) fn allocate_range(
         &self,
         id: NodeId,
@@ -241,6 +247,7 @@ impl DirectoryVolume {
     }
 }
 
+/// An error unless the node is an ordinary file.
 fn require_file(body: &Body) -> Result<(), Errno> {
     match body.attributes.kind {
         Kind::File => Ok(()),

@@ -83,6 +83,8 @@ impl<'a> Applier<'a> {
         Ok(())
     }
 
+    /// A node that is there already was made by this very step, before a crash; owner and mode may
+    /// still be missing then, so they are set either way.
     fn make(&mut self, path: &[u8], make: &Make) -> Result<(), CleanError> {
         let path = self.changed(path);
         let fail = |act, error| CleanError::home(act, &path, error);
@@ -102,12 +104,14 @@ impl<'a> Applier<'a> {
         Ok(())
     }
 
+    /// A name that is there already was made by this very step: a window touches no name twice.
     fn link(&mut self, from: &[u8], to: &[u8]) -> Result<(), CleanError> {
         let (from, to) = (to_path(from.to_vec()), self.changed(to));
         unless(self.home.link(&from, &to), io::ErrorKind::AlreadyExists)
             .map_err(|error| CleanError::home(Act::Link, &to, error))
     }
 
+    /// A name that is missing was removed by this very step.
     fn remove(&mut self, path: &[u8], directory: bool) -> Result<(), CleanError> {
         let path = self.changed(path);
         let removed = match directory {
@@ -118,6 +122,7 @@ impl<'a> Applier<'a> {
             .map_err(|error| CleanError::home(Act::Remove, &path, error))
     }
 
+    /// A source that is missing was moved by this very step.
     fn rename(&mut self, from: &[u8], to: &[u8]) -> Result<(), CleanError> {
         let (source, target) = (self.changed(from), self.changed(to));
         let fail = |error| CleanError::home(Act::Rename, &target, error);
@@ -131,6 +136,7 @@ impl<'a> Applier<'a> {
         unless(self.home.rename(&source, &target), io::ErrorKind::NotFound).map_err(fail)
     }
 
+    /// The orphans' directory is made when it is first needed, and goes when the volume is detached.
     fn make_orphans(&mut self) -> Result<(), CleanError> {
         let path = self.changed(ORPHANS_NAME);
         unless(self.home.make_dir(&path, 0o700), io::ErrorKind::AlreadyExists)
@@ -144,6 +150,7 @@ impl<'a> Applier<'a> {
         path
     }
 
+    /// Makes the names changed since the last time durable.
     fn sync_directories(&mut self) -> Result<(), CleanError> {
         for directory in std::mem::take(&mut self.directories) {
             // A directory that a later step removed or moved has nothing left to sync here.
@@ -153,6 +160,7 @@ impl<'a> Applier<'a> {
         Ok(())
     }
 
+    /// Gives a node its bytes and attributes, durably; one sync a file.
     fn fill(&mut self, contents: &Contents) -> Result<(), CleanError> {
         let path = to_path(contents.path.clone());
         if !has_bytes(contents) {
@@ -195,6 +203,8 @@ impl<'a> Applier<'a> {
         }
     }
 
+    /// The order matters: first nothing old is left behind the cut, then room, bytes, and last the
+    /// end, which may lie behind the last byte.
     fn fill_file(&mut self, file: &dyn OpenFile, contents: &Contents) -> io::Result<()> {
         if let Some(cut_bytes) = contents.cut_bytes
             && cut_bytes < file.metadata()?.size_bytes
@@ -256,6 +266,7 @@ impl<'a> Applier<'a> {
         Ok(start)
     }
 
+    /// Writes the batch at `start`.
     fn flush(&mut self, file: &dyn OpenFile, start: u64) -> io::Result<()> {
         if self.batch.is_empty() {
             return Ok(());

@@ -155,6 +155,7 @@ impl Window {
             })
     }
 
+    /// Takes in one record that does not conflict.
     fn add(&mut self, frame: Lsn, record: &Record<'_>, data: Lsn) {
         match record.op {
             Op::Make { .. } => self.make(record),
@@ -171,6 +172,7 @@ impl Window {
         }
     }
 
+    /// The name is changed in this window, and must not be changed again.
     fn touch(&mut self, path: &[u8]) {
         self.touched.insert(path.to_vec());
     }
@@ -188,6 +190,7 @@ impl Window {
         contents.change.modified_ns = Some(record.at_ns);
     }
 
+    /// The old name counts as touched too: a repetition must find it where it was.
     fn link(&mut self, record: &Record<'_>, to: &[u8]) {
         self.touch(record.path);
         self.touch(to);
@@ -196,6 +199,8 @@ impl Window {
         self.steps.push(Step::Link { node, parent, from, to });
     }
 
+    /// A file that came to be in this window and goes in it leaves no trace. Otherwise what it
+    /// holds matters only if another name leads to it.
     fn remove(&mut self, record: &Record<'_>, survivor: &[u8], last: bool) {
         if self.is_pointless(record) {
             self.steps.retain(|step| {
@@ -223,6 +228,7 @@ impl Window {
         }
     }
 
+    /// What the node ends up with is written under its new path: names are applied before contents.
     fn rename(&mut self, record: &Record<'_>, to: &[u8], replaced: NodeId) {
         self.touch(record.path);
         self.touch(to);
@@ -237,12 +243,14 @@ impl Window {
         self.steps.push(Step::Rename { node, replaced, parent, from, to });
     }
 
+    /// What the node would end up with does not matter any more.
     fn forget(&mut self, node: NodeId) {
         if let Some(contents) = self.contents.remove(&node) {
             self.by_path.remove(&contents.path);
         }
     }
 
+    /// What the record's node ends up with so far.
     fn contents_of(&mut self, record: &Record<'_>) -> &mut Contents {
         self.contents.entry(record.node).or_insert_with(|| {
             self.by_path.insert(record.path.to_vec(), record.node);
@@ -250,6 +258,7 @@ impl Window {
         })
     }
 
+    /// Takes in a record that changes no name. Later bytes win over earlier ones.
     fn fill(&mut self, frame: Lsn, record: &Record<'_>, data: Lsn) {
         let at_ns = record.at_ns;
         let contents = self.contents_of(record);
@@ -279,6 +288,7 @@ impl Window {
 }
 
 impl Contents {
+    /// What was written behind the new end is gone, and so is what the home's file holds there.
     fn resize(&mut self, size_bytes: u64) {
         self.extents.cut(size_bytes);
         self.reserved.retain(|(offset, _)| *offset < size_bytes);
@@ -300,6 +310,7 @@ fn is_below(paths: &BTreeSet<Vec<u8>>, path: &[u8]) -> bool {
     next.is_some_and(|other| other.starts_with(&below))
 }
 
+/// Later attributes win.
 fn merge(into: &mut Change, from: &Change) {
     into.mode = from.mode.or(into.mode);
     into.uid = from.uid.or(into.uid);

@@ -36,6 +36,7 @@ impl Children {
         self.count == 0
     }
 
+    /// The child of that name.
     pub(crate) fn get(&self, name: &[u8]) -> Option<&Child> {
         self.by_cookie.get(&cookie(name))?.iter().find(|child| *child.name == *name)
     }
@@ -52,6 +53,7 @@ impl Children {
         }
     }
 
+    /// Takes the name away.
     pub(crate) fn remove(&mut self, name: &[u8]) -> Option<Child> {
         let cookie = cookie(name);
         let bucket = self.by_cookie.get_mut(&cookie)?;
