@@ -136,7 +136,7 @@ impl<'a> Applier<'a> {
         unless(self.home.rename(&source, &target), io::ErrorKind::NotFound).map_err(fail)
     }
 
-    /// The orphans' directory is made when it is first needed, and goes when the volume is detached.
+    /// The orphans' directory is made when it is first needed; detaching removes it.
     fn make_orphans(&mut self) -> Result<(), CleanError> {
         let path = self.changed(ORPHANS_NAME);
         unless(self.home.make_dir(&path, 0o700), io::ErrorKind::AlreadyExists)
