@@ -25,6 +25,7 @@ test-long: test build
 
 bench-postgres: build
 	$(HOLDFAST) demo postgres --out $(OUT) $(if $(QUICK),--quick,--repetitions 5 --kills 100)
+	$(if $(QUICK)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
 
 figures:
 	$(CARGO) xtask figures
