@@ -75,7 +75,7 @@ pub(crate) enum Command {
     ///
     /// Works without a keeper too (exit code 4), from what the memory regions say.
     Status,
-    /// Make, check or list volumes.
+    /// Make, check, mend or list volumes.
     Volume {
         /// What to do with volumes.
         #[command(subcommand)]
@@ -110,6 +110,16 @@ pub(crate) enum VolumeCommand {
     },
     /// Check a volume that is not mounted: paths, claims, log and region. Changes nothing.
     Check {
+        /// The volume, as named in the configuration.
+        name: String,
+    },
+    /// Take a volume whose log's disk failed into use again, once the disk was seen to.
+    ///
+    /// A failed write or sync ends the use of a log, because nobody knows what the disk kept. The
+    /// memory region still has all of it. With the volume unmounted and the disk back, this writes
+    /// what the region has to the log once more, reads it back, and forgets the failure; mount the
+    /// volume afterwards. If the disk fails again, everything stays as it was.
+    Mend {
         /// The volume, as named in the configuration.
         name: String,
     },

@@ -54,8 +54,8 @@ impl Observation {
         let text = |errno: i32| io::Error::from_raw_os_error(errno).to_string();
         if let Some(errno) = self.poison {
             return Some(format!(
-                "the log's disk failed ({}): the volume answers EIO, the memory is kept; mend the \
-                 disk, then unmount and mount",
+                "the log's disk failed ({}): the volume answers EIO, the memory is kept; see to \
+                 the disk, then `holdfast umount`, `holdfast volume mend` and `holdfast mount`",
                 text(errno)
             ));
         }

@@ -18,9 +18,9 @@ use crate::sizes::rounded;
 use holdfast_front::fuse;
 use holdfast_io::Files;
 use holdfast_io::real::{RealClock, RealFiles};
-use holdfast_log::{Log, LogConfig, OpenError, Recovery, Source};
+use holdfast_log::{CommitError, Log, LogConfig, Mended, OpenError, Recovery, Source};
 use holdfast_memory::{AttachError, CreateError, Region, RegionSpec};
-use holdfast_volume::{DirectoryVolume, VolumeError};
+use holdfast_volume::{CleanError, DirectoryVolume, VolumeError};
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::sync::Arc;
@@ -124,11 +124,8 @@ pub(super) fn give_back(
         let why = format!("its home {} is still covered by a mount", volume.home.display());
         return Err(Problem::new(Exit::InUse, what, why, "unmount that first"));
     }
-    let home = RealFiles::from_fd(take_directory("home", &volume.home)?);
-    let log = RealFiles::from_fd(take_directory("log", &volume.log)?);
-    let (name, volume) = (name.to_owned(), volume.clone());
+    let parts = Parts::take(name, volume)?;
     let medium = volume.medium();
-    let parts = Parts { name, volume, home: Arc::new(home), log: Arc::new(log) };
     std::thread::scope(|scope| {
         let work = scope.spawn(|| parts.detach(power));
         while !work.is_finished() {
@@ -139,6 +136,23 @@ pub(super) fn give_back(
         }
         work.join().expect("a panic has ended the process")
     })
+}
+
+/// Takes the log of a volume that nobody serves into use again after its disk failed.
+pub(super) fn mend(name: &str, volume: &VolumeConfig) -> Outcome<Mended> {
+    let parts = Parts::take(name, volume)?;
+    let medium = volume.medium();
+    let region = Region::attach(&medium).map_err(|error| match error {
+        AttachError::Missing => {
+            let why = "there is no memory region, so no failure is remembered";
+            let remedy = format!("mount it with `holdfast mount {name}`");
+            Problem::new(Exit::Usage, parts.what("mending"), why, remedy)
+        }
+        error => region_problem("mending", &medium, &error),
+    })?;
+    let config = parts.log_config();
+    Log::mend(parts.log.clone(), Arc::new(region), Arc::new(RealClock), config)
+        .map_err(|error| parts.log_problem(&error))
 }
 
 /// What a volume is opened from.
@@ -157,6 +171,14 @@ struct Opened {
 }
 
 impl Parts {
+    /// Opens and locks the directories of a volume that no keeper has.
+    fn take(name: &str, volume: &VolumeConfig) -> Outcome<Parts> {
+        let home = RealFiles::from_fd(take_directory("home", &volume.home)?);
+        let log = RealFiles::from_fd(take_directory("log", &volume.log)?);
+        let (name, volume) = (name.to_owned(), volume.clone());
+        Ok(Parts { name, volume, home: Arc::new(home), log: Arc::new(log) })
+    }
+
     fn serve(
         &self,
         session: &fuse::Session,
@@ -196,9 +218,12 @@ impl Parts {
 
     /// Everything home, then nothing of the volume is left but its log.
     fn give_back(&self, opened: Opened) -> Outcome<()> {
-        opened.volume.detach().map_err(|error| {
-            let remedy = "nothing is lost; mend the cause, then mount and unmount it again";
-            Problem::new(Exit::Failed, self.what("giving back"), error, remedy)
+        opened.volume.detach().map_err(|error| match error {
+            CleanError::Log(error) => self.commit_problem("giving back", &error),
+            error => {
+                let remedy = "nothing is lost; mend the cause, then mount and unmount it again";
+                Problem::new(Exit::Failed, self.what("giving back"), error, remedy)
+            }
         })?;
         drop(opened);
         let medium = self.volume.medium();
@@ -223,10 +248,27 @@ impl Parts {
         let config = self.log_config();
         let (log, _) = Log::open(self.log.clone(), region, Arc::new(RealClock), config)
             .map_err(|error| self.log_problem(&error))?;
-        log.close().map_err(|error| {
-            let remedy = "the memory is kept; mend the log's disk, then mount again";
-            Problem::new(Exit::Failed, self.what("draining"), error, remedy)
-        })
+        log.close().map_err(|error| self.commit_problem("draining", &error))
+    }
+
+    /// A log that could not take more. One that failed for good meets every further attempt with
+    /// the same failure, until somebody has seen to its disk.
+    fn commit_problem(&self, doing: &str, error: &CommitError) -> Problem {
+        let name = &self.name;
+        let (exit, remedy) = match error {
+            CommitError::Poisoned(_) => (
+                Exit::Damaged,
+                format!(
+                    "the memory is kept; see to the log's disk, then `holdfast volume mend \
+                     {name}` and `holdfast mount {name}`"
+                ),
+            ),
+            _ => (
+                Exit::Failed,
+                "the memory is kept; make space on the log's disk, then mount again".to_owned(),
+            ),
+        };
+        Problem::new(exit, self.what(doing), error, remedy)
     }
 
     fn open(&self, power: PowerSource) -> Outcome<Opened> {

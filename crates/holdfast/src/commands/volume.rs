@@ -1,8 +1,10 @@
-//! `holdfast volume make | check | list`.
+//! `holdfast volume make | check | mend | list`.
 //!
-//! Promise: `make` makes the log and leaves the home as it is; `check` and `list` change nothing.
+//! Promise: `make` makes the log and leaves the home as it is; `mend` makes a log whose disk failed
+//! usable again; `check` and `list` change nothing.
 //! Never: works on a volume that is served.
 
+use super::front;
 use crate::cli::VolumeCommand;
 use crate::config::{Config, VolumeConfig};
 use crate::exit::Exit;
@@ -16,7 +18,7 @@ use crate::report::verdict_text;
 use crate::sizes::rounded;
 use holdfast_io::Entropy;
 use holdfast_io::real::{RealEntropy, RealFiles};
-use holdfast_log::{CreateError, Log};
+use holdfast_log::{CreateError, Log, OpenError};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -26,6 +28,7 @@ pub(crate) fn volume(config: &Path, command: VolumeCommand, output: Output) -> O
     match command {
         VolumeCommand::Make { name } => make(&config, &name, output),
         VolumeCommand::Check { name } => check(&config, &name, output),
+        VolumeCommand::Mend { name } => mend(&config, &name, output),
         VolumeCommand::List => {
             list(&config, output);
             Ok(())
@@ -79,8 +82,24 @@ pub(super) fn make_log(
         CreateError::NotEmpty { .. } | CreateError::Config(_) => {
             Problem::new(Exit::Usage, what.clone(), error, "name an empty directory as log")
         }
-        error => failed(&error, "make space or mend the disk, then make it again"),
+        error => {
+            remove_half_made(&volume.log);
+            failed(&error, "make space or mend the disk, then make it again")
+        }
     })
+}
+
+/// What an attempt left that ran out of space is of no use, and would keep the space.
+fn remove_half_made(log: &Path) {
+    if is_made(log) {
+        return;
+    }
+    let is_segment = |name: &std::ffi::OsStr| name.as_encoded_bytes().starts_with(b"segment-");
+    let left = std::fs::read_dir(log).into_iter().flatten().flatten();
+    for entry in left.filter(|entry| is_segment(&entry.file_name())) {
+        // What cannot be removed is written over by the next attempt.
+        let _ = std::fs::remove_file(entry.path());
+    }
 }
 
 /// Does `work`, and calls `say` once if it takes more than a second.
@@ -104,17 +123,18 @@ fn aloud<T: Send>(mut say: impl FnMut(), work: impl FnOnce() -> T + Send) -> T {
 fn check(config: &Config, name: &str, output: Output) -> Outcome<()> {
     let volume = config.volume(name)?;
     let verdict = volume.verdict(name, config.keeper.power)?;
-    if let Some(mount) = mounted_at(&volume.mount).filter(|mount| mount.is_ours()) {
-        let what = format!("checking volume {name}");
-        let why = format!("volume {} is mounted at {}", mount.source, volume.mount.display());
-        return Err(Problem::new(Exit::InUse, what, why, "`holdfast status` tells how it is"));
-    }
+    let remedy = "`holdfast status` tells how it is".to_owned();
+    refuse_mounted(format!("checking volume {name}"), volume, remedy)?;
     drop(take_directory("home", &volume.home)?);
     let files = RealFiles::from_fd(take_directory("log", &volume.log)?);
     let identity = Log::identity_of(&files).map_err(|error| {
         let what = format!("reading the log {} of volume {name}", volume.log.display());
         let remedy = format!("restore it, or make it with `holdfast volume make {name}`");
-        Problem::new(Exit::Damaged, what, error, remedy)
+        let exit = match error {
+            OpenError::NoLog => Exit::Usage,
+            _ => Exit::Damaged,
+        };
+        Problem::new(exit, what, error, remedy)
     })?;
     let memory = check_region(name, volume, identity)?;
     output.done(&format!(
@@ -122,6 +142,32 @@ fn check(config: &Config, name: &str, output: Output) -> Outcome<()> {
         verdict_text(&verdict)
     ));
     Ok(())
+}
+
+fn mend(config: &Config, name: &str, output: Output) -> Outcome<()> {
+    let volume = config.volume(name)?;
+    let remedy = format!("`holdfast umount {name}` first");
+    refuse_mounted(format!("mending volume {name}"), volume, remedy)?;
+    let mut progress = Progress::new();
+    let say = || progress.say(&format!("{name}: writing what memory has to the log once more"));
+    let mended = aloud(say, || front::mend(name, volume))?;
+    drop(progress);
+    let (rewritten, undrained) = (rounded(mended.rewritten_bytes), rounded(mended.undrained_bytes));
+    output.done(&format!(
+        "{name} is mended: {rewritten} of its log were written again and read back, {undrained} \
+         follow as soon as it serves; `holdfast mount {name}`"
+    ));
+    Ok(())
+}
+
+fn refuse_mounted(what: String, volume: &VolumeConfig, remedy: String) -> Outcome<()> {
+    match mounted_at(&volume.mount).filter(|mount| mount.is_ours()) {
+        None => Ok(()),
+        Some(mount) => {
+            let why = format!("volume {} is mounted at {}", mount.source, volume.mount.display());
+            Err(Problem::new(Exit::InUse, what, why, remedy))
+        }
+    }
 }
 
 /// The region, if there is one, must be whole and belong to the log.

@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod configuration;
+mod disks;
 mod fixture;
 mod keeper_lost;
 mod life;

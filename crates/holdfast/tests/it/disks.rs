@@ -1,0 +1,269 @@
+//! Disks that are full, read-only or gone: a clear error, nothing acknowledged lost, and a way on.
+
+use crate::fixture::{Fixture, NAME, kill, wait_until};
+use rustix::mount::{MountFlags, UnmountFlags, mount, mount_remount, unmount};
+use rustix::process::Signal;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+
+const MIB: usize = 1 << 20;
+
+/// A small disk of its own; gone with the test.
+struct Disk(PathBuf);
+
+impl Disk {
+    fn mount(path: PathBuf, size: &str) -> Disk {
+        fs::create_dir(&path).unwrap();
+        let options = std::ffi::CString::new(format!("size={size}")).unwrap();
+        mount("tmpfs", &path, "tmpfs", MountFlags::empty(), options.as_c_str()).unwrap();
+        Disk(path)
+    }
+
+    fn set_read_only(&self, yes: bool) {
+        let flags = if yes { MountFlags::RDONLY } else { MountFlags::empty() };
+        mount_remount(&self.0, flags, c"").unwrap();
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = unmount(&self.0, UnmountFlags::DETACH);
+    }
+}
+
+/// A fixture whose home is a directory on a disk of this size. Drop the disk last.
+fn with_home_on_disk(size: &str) -> (Disk, Fixture) {
+    let fixture = Fixture::new();
+    let disk = Disk::mount(fixture.path("disk"), size);
+    let (plain, home) = (format!("{:?}", fixture.home()), disk.0.join("home"));
+    fs::create_dir(&home).unwrap();
+    fixture.configure(&fixture.config_text().replace(&plain, &format!("{home:?}")));
+    fixture.holdfast(&["volume", "make", NAME]).succeeded();
+    (disk, fixture)
+}
+
+fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = fs::File::create_new(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+#[test]
+fn a_home_without_space_refuses_writes_at_once_and_keeps_what_it_acknowledged() {
+    let (disk, mut fixture) = with_home_on_disk("16m");
+    fixture.serve();
+    let block = |number: usize| vec![number as u8; MIB];
+    let mut written = 0;
+    let refused = loop {
+        match write_new(&fixture.mount().join(format!("f{written}")), &block(written)) {
+            Ok(()) => written += 1,
+            Err(error) => break error,
+        }
+        assert!(written < 17, "sixteen do not fit");
+    };
+    assert_eq!(refused.kind(), io::ErrorKind::StorageFull);
+    assert!(written >= 8, "{written}");
+    for number in 0..written {
+        assert!(fs::read(fixture.mount().join(format!("f{number}"))).unwrap() == block(number));
+    }
+    for number in [written, 0, 1, 2] {
+        fs::remove_file(fixture.mount().join(format!("f{number}"))).unwrap();
+    }
+    // Space comes back when the home has heard of it.
+    let again = fixture.mount().join("again");
+    let writable = || fs::write(&again, block(99)).is_ok();
+    wait_until(writable, || fixture.status().to_string());
+    fixture.holdfast(&["umount", NAME]).succeeded();
+    for number in 3..written {
+        assert!(fs::read(disk.0.join(format!("home/f{number}"))).unwrap() == block(number));
+    }
+    assert!(fs::read(disk.0.join("home/again")).unwrap() == block(99));
+}
+
+#[test]
+fn a_home_that_somebody_else_fills_up_is_reported_and_caught_up_with_when_space_returns() {
+    let (disk, mut fixture) = with_home_on_disk("16m");
+    fixture.serve();
+    let filler = disk.0.join("filler");
+    // Acknowledged while there was space, applied when there is none.
+    let fill = || fs::write(&filler, vec![0; 64 * MIB]).unwrap_err();
+    write_new(&fixture.mount().join("f"), &vec![7; 4 * MIB]).unwrap();
+    assert_eq!(fill().kind(), io::ErrorKind::StorageFull);
+    let _ = write_new(&fixture.mount().join("g"), &vec![8; MIB]);
+    assert!(fs::read(fixture.mount().join("f")).unwrap() == vec![7; 4 * MIB]);
+    fs::remove_file(&filler).unwrap();
+    fixture.holdfast(&["umount", NAME]).succeeded();
+    assert!(fs::read(disk.0.join("home/f")).unwrap() == vec![7; 4 * MIB]);
+}
+
+#[test]
+fn a_read_only_home_is_reported_and_caught_up_with_when_it_is_writable_again() {
+    let (disk, mut fixture) = with_home_on_disk("16m");
+    fixture.serve();
+    disk.set_read_only(true);
+    write_new(&fixture.mount().join("f"), b"acknowledged").unwrap();
+    let reported = || fixture.status()["last_error"].to_string().contains("Read-only");
+    wait_until(reported, || fixture.status().to_string());
+    let text = fixture.holdfast(&["status"]).succeeded().out;
+    assert!(text.contains("the home failed (Read-only file system"), "{text}");
+    assert_eq!(fs::read(fixture.mount().join("f")).unwrap(), b"acknowledged");
+    disk.set_read_only(false);
+    let caught_up = || fixture.status()["last_error"].is_null();
+    wait_until(caught_up, || fixture.status().to_string());
+    fixture.holdfast(&["umount", NAME]).succeeded();
+    assert_eq!(fs::read(disk.0.join("home/f")).unwrap(), b"acknowledged");
+}
+
+#[test]
+fn a_log_disk_without_space_makes_no_log_and_a_second_try_succeeds() {
+    let fixture = Fixture::new();
+    let disk = Disk::mount(fixture.log(), "5m");
+    let words = ["making the log", "No space left", "make space"];
+    fixture.holdfast(&["volume", "make", NAME]).expect(1, &words);
+    assert_eq!(fs::read_dir(fixture.log()).unwrap().count(), 0, "nothing is left half made");
+    fixture.holdfast(&["volume", "check", NAME]).expect(2, &["volume make"]);
+    mount_remount(&disk.0, MountFlags::empty(), c"size=64m").unwrap();
+    fixture.holdfast(&["volume", "make", NAME]).succeeded();
+    fixture.holdfast(&["volume", "check", NAME]).succeeded();
+}
+
+#[test]
+fn a_read_only_log_disk_is_named() {
+    let fixture = Fixture::new();
+    let disk = Disk::mount(fixture.log(), "64m");
+    disk.set_read_only(true);
+    let words = ["making the log", "Read-only", "mend the disk"];
+    fixture.holdfast(&["volume", "make", NAME]).expect(1, &words);
+    disk.set_read_only(false);
+    fixture.holdfast(&["volume", "make", NAME]).succeeded();
+    disk.set_read_only(true);
+    fixture
+        .holdfast(&["serve"])
+        .expect(1, &["opening the log", "Read-only", "mend the log's disk"]);
+    assert!(!fixture.is_mounted());
+}
+
+/// A modelled disk that can be torn out.
+struct SlowDisk {
+    fixture_mount: PathBuf,
+    backing: PathBuf,
+    process: Child,
+}
+
+impl SlowDisk {
+    fn start(backing: PathBuf, mount: PathBuf) -> SlowDisk {
+        fs::create_dir_all(&backing).unwrap();
+        fs::create_dir_all(&mount).unwrap();
+        let mut disk =
+            SlowDisk { process: SlowDisk::spawn(&backing, &mount), fixture_mount: mount, backing };
+        disk.wait();
+        disk
+    }
+
+    fn spawn(backing: &Path, mount: &Path) -> Child {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_holdfast"));
+        command.arg("slowdisk").arg("--backing").arg(backing).arg("--mount").arg(mount);
+        command.args(["--rpm", "60000"]).stdout(std::process::Stdio::null()).spawn().unwrap()
+    }
+
+    fn wait(&mut self) {
+        let mount = self.fixture_mount.to_str().unwrap();
+        let table = || fs::read_to_string("/proc/self/mountinfo").unwrap();
+        wait_until(|| table().contains(mount), || "the slow disk never came up".into());
+    }
+
+    /// From here on everything below the mount fails.
+    fn tear_out(&mut self) {
+        kill(self.process.id().cast_signed(), Signal::KILL);
+        self.process.wait().unwrap();
+    }
+
+    fn bring_back(&mut self) {
+        unmount(&self.fixture_mount, UnmountFlags::DETACH).unwrap();
+        self.process = SlowDisk::spawn(&self.backing, &self.fixture_mount);
+        self.wait();
+    }
+}
+
+impl Drop for SlowDisk {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        let _ = unmount(&self.fixture_mount, UnmountFlags::DETACH);
+    }
+}
+
+#[test]
+fn a_log_disk_that_fails_under_load_loses_nothing_and_the_volume_can_be_mended() {
+    let mut fixture = Fixture::new();
+    let mut disk = SlowDisk::start(fixture.path("backing"), fixture.path("slow"));
+    let log = format!("{:?}", fixture.log());
+    let on_disk = format!("{:?}", fixture.path("slow/log"));
+    fixture.configure(&fixture.config_text().replace(&log, &on_disk));
+    fixture.holdfast(&["volume", "make", NAME]).succeeded();
+    fixture.serve();
+    let acknowledged = load_until_it_fails(&fixture, &mut disk);
+    assert!(acknowledged > 100, "{acknowledged}");
+
+    let status = fixture.status();
+    assert_eq!(status["state"], "poisoned", "{status}");
+    assert!(status["unapplied_bytes"].as_u64().unwrap() > 0, "{status}");
+    let text = fixture.holdfast(&["status"]).succeeded().out;
+    for word in ["v: poisoned", "answers EIO, the memory is kept", "volume mend"] {
+        assert!(text.contains(word), "no {word:?} in {text}");
+    }
+    // What was acknowledged can be read, from memory and home.
+    assert_eq!(lines_in(&fixture.mount().join("f")), acknowledged);
+
+    fixture.holdfast(&["volume", "mend", NAME]).expect(5, &["is mounted", "umount"]);
+    fixture.holdfast(&["umount", NAME]).expect(6, &["memory is kept", "holdfast volume mend v"]);
+    assert!(fixture.region.exists());
+    // As long as the disk is gone, mending fails and changes nothing.
+    assert_ne!(fixture.holdfast(&["volume", "mend", NAME]).code, Some(0));
+    disk.bring_back();
+    let mended = fixture.holdfast(&["volume", "mend", NAME]).succeeded().out;
+    assert!(mended.contains("is mended") && mended.contains("holdfast mount v"), "{mended}");
+    fixture.holdfast(&["mount", NAME]).succeeded();
+    assert_eq!(fixture.status()["state"], "serving", "{}", fixture.status());
+    assert_eq!(lines_in(&fixture.mount().join("f")), acknowledged);
+    write_new(&fixture.mount().join("g"), b"goes on").unwrap();
+    fixture.holdfast(&["umount", NAME]).succeeded();
+    fixture.assert_given_back();
+    assert_eq!(lines_in(&fixture.home().join("f")), acknowledged);
+    assert_eq!(fs::read(fixture.home().join("g")).unwrap(), b"goes on");
+    drop(disk);
+}
+
+/// Appends numbered lines, each synced; tears the disk out on the way. Returns how many lines were
+/// acknowledged before the first error, which must be EIO.
+fn load_until_it_fails(fixture: &Fixture, disk: &mut SlowDisk) -> u64 {
+    let mut file = fs::File::create(fixture.mount().join("f")).unwrap();
+    let mut acknowledged = 0;
+    loop {
+        let done = file.write_all(line(acknowledged).as_bytes()).and_then(|()| file.sync_data());
+        match done {
+            Ok(()) => acknowledged += 1,
+            Err(error) => {
+                assert_eq!(error.raw_os_error(), Some(5), "{error}");
+                return acknowledged;
+            }
+        }
+        if acknowledged == 200 {
+            disk.tear_out();
+        }
+    }
+}
+
+fn line(number: u64) -> String {
+    format!("{number:>999}\n")
+}
+
+/// How many whole lines a file has, each in its place.
+fn lines_in(path: &Path) -> u64 {
+    let text = fs::read_to_string(path).unwrap();
+    let numbers = 0..(text.len() / 1000) as u64;
+    assert!(text == numbers.clone().map(line).collect::<String>(), "a hole in {}", path.display());
+    numbers.end
+}
