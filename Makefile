@@ -19,8 +19,9 @@ test:
 	scripts/setup
 	scripts/test
 
-# Everything of `make test`, then the demonstration with 100 kills.
+# Everything of `make test`, then 100 kills and eight times as many seeds of the simulations.
 test-long: test build
+	HOLDFAST_SEEDS_FACTOR=8 CARGO_PROFILE_DEV_OPT_LEVEL=1 $(CARGO) test --workspace
 	$(HOLDFAST) demo postgres --kills 100 --repetitions 1 --seconds 2 --out target/test-long
 
 bench-postgres: build
