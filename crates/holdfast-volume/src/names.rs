@@ -50,6 +50,8 @@ pub(crate) struct Entry {
     pub(crate) places: Vec<Place>,
     /// Its names on the home, as far as they are known; none if the home does not have it.
     pub(crate) home: Vec<Place>,
+    /// Its inode there, if the node was read from the home.
+    home_inode: Option<u64>,
     /// The names in it, once read.
     pub(crate) children: Option<Children>,
 }
@@ -107,7 +109,8 @@ impl Names {
         home: Option<Place>,
     ) {
         let (places, home) = (place.into_iter().collect(), home.into_iter().collect());
-        self.entries.insert(node.id, Entry { node, kind, places, home, children: None });
+        let entry = Entry { node, kind, places, home, home_inode: None, children: None };
+        self.entries.insert(entry.node.id, entry);
     }
 
     /// While the log is replayed: which node it means by which path. Empty afterwards.
@@ -288,9 +291,28 @@ impl Names {
             return self.revive(home, id);
         }
         let path = self.home_path_of(&place).ok_or(Errno::STALE)?;
-        let node = Arc::new(read_node(home, id, &path)?);
+        let (node, inode) = read_node(home, id, &path)?;
+        if let Some(twin) = self.twin(home, &node, inode) {
+            self.bind(directory, name, kind, twin);
+            return self.open_child(home, directory, name);
+        }
+        let node = Arc::new(node);
         self.put(node.clone(), kind, Some(place.clone()), Some(place));
+        self.note_inode(inode, id);
         Ok(node)
+    }
+
+    /// The number under which another name of the same file is known already. An earlier process
+    /// may have told of that name alone, so all that it told of is looked at first.
+    fn twin(&mut self, home: &dyn Files, node: &Node, inode: u64) -> Option<NodeId> {
+        if node.body().attributes.links < 2 || node.body().attributes.kind == Kind::Directory {
+            return None;
+        }
+        for known in self.known.keys().copied().collect::<Vec<_>>() {
+            // One that the home does not have cannot be this one.
+            let _ = self.revive(home, known);
+        }
+        self.by_home_inode.get(&inode).copied().filter(|twin| *twin != node.id)
     }
 
     /// A node that an earlier process told of, read from the home.
@@ -303,15 +325,49 @@ impl Names {
         }
         let found = places.iter().find_map(|place| {
             let path = self.home_path_of(place)?;
-            read_node(home, id, &path).ok().map(|node| (node, place.clone()))
+            read_node(home, id, &path).ok().map(|found| (found, place.clone()))
         });
-        let (node, place) = found.ok_or(Errno::STALE)?;
+        let ((node, inode), place) = found.ok_or(Errno::STALE)?;
         if place.parent == ORPHANS {
             node.body_mut().attributes.links = 0;
         }
         node.inherit();
         let kind = node.body().attributes.kind;
-        Ok(self.adopt(Arc::new(node), kind, places, Some(place)))
+        let node = self.adopt(Arc::new(node), kind, places.clone(), Some(place));
+        self.note_inode(inode, id);
+        places.iter().for_each(|place| self.note_at_home(home, id, place));
+        Ok(node)
+    }
+
+    /// Notes that the home has the node under this name too, if it has.
+    pub(crate) fn note_at_home(&mut self, home: &dyn Files, id: NodeId, place: &Place) {
+        let Some(entry) = self.entry(id) else { return };
+        if entry.home_inode.is_none() || entry.home.contains(place) {
+            return;
+        }
+        let found = self.home_path_of(place).and_then(|path| home.metadata(&path).ok());
+        if found.is_some_and(|found| Some(found.inode) == entry.home_inode) {
+            self.entries.get_mut(&id).expect("looked up above").home.push(place.clone());
+        }
+    }
+
+    /// Notes every name that the home has for the nodes at hand.
+    pub(crate) fn note_all_at_home(&mut self, home: &dyn Files) {
+        let unlike = |entry: &&Entry| entry.home_inode.is_some() && entry.home != entry.places;
+        let unlike = self.entries.values().filter(unlike);
+        let unlike: Vec<(NodeId, Vec<Place>)> =
+            unlike.map(|entry| (entry.node.id, entry.places.clone())).collect();
+        for (id, places) in unlike {
+            places.iter().for_each(|place| self.note_at_home(home, id, place));
+        }
+    }
+
+    /// The node was read from this inode of the home.
+    pub(crate) fn note_inode(&mut self, inode: u64, id: NodeId) {
+        self.by_home_inode.insert(inode, id);
+        if let Some(entry) = self.entries.get_mut(&id) {
+            entry.home_inode = Some(inode);
+        }
     }
 
     /// Adds a node with the places that the roster knows for it.
@@ -324,7 +380,8 @@ impl Names {
     ) -> Arc<Node> {
         self.known.remove(&node.id);
         let home = home.into_iter().collect();
-        let entry = Entry { node: node.clone(), kind, places, home, children: None };
+        let home_inode = None;
+        let entry = Entry { node: node.clone(), kind, places, home, home_inode, children: None };
         self.entries.insert(node.id, entry);
         node
     }
@@ -372,13 +429,15 @@ impl Names {
     }
 
     /// The home no longer has the node at `path`; perhaps it has it elsewhere.
-    pub(crate) fn left_home(&mut self, node: NodeId, path: &[u8]) {
+    pub(crate) fn left_home(&mut self, home: &dyn Files, node: NodeId, path: &[u8]) {
         let Some(entry) = self.entries.get(&node) else { return };
         let path = to_path(path.to_vec());
         let is_there = |place: &Place| self.home_path_of(place).is_some_and(|other| other == path);
         let left = entry.home.iter().position(is_there);
         if let (Some(index), Some(entry)) = (left, self.entries.get_mut(&node)) {
             entry.home.remove(index);
+            let places = if entry.home.is_empty() { entry.places.clone() } else { Vec::new() };
+            places.iter().for_each(|place| self.note_at_home(home, node, place));
         }
     }
 
@@ -446,15 +505,14 @@ impl Names {
     }
 }
 
-/// Reads a node from the home.
-pub(crate) fn read_node(home: &dyn Files, id: NodeId, path: &Path) -> Result<Node, Errno> {
+/// Reads a node from the home, and the number of its inode there.
+pub(crate) fn read_node(home: &dyn Files, id: NodeId, path: &Path) -> Result<(Node, u64), Errno> {
     let metadata = home.metadata(path)?;
     let target = match metadata.kind {
         Kind::Symlink => home.read_link(path)?,
         _ => Vec::new(),
     };
-    debug_assert_eq!(attributes_of(id, &metadata).node, id);
-    Ok(Node::from_home(id, &metadata, target))
+    Ok((Node::from_home(id, &metadata, target), metadata.inode))
 }
 
 /// A directory that the home does not have yet has no names there.

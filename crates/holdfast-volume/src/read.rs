@@ -39,7 +39,8 @@ impl DirectoryVolume {
         }
         let child = names.child(parent, name).ok_or(Errno::NOENT)?;
         let Some(entry) = names.entry(child.node) else { return Ok(None) };
-        if !entry.node.is_remembered() {
+        let is_here = |place: &Place| place.parent == parent && *place.name == *name;
+        if !entry.node.is_remembered() || !entry.places.iter().any(is_here) {
             return Ok(None);
         }
         entry.node.remember();

@@ -314,6 +314,10 @@ impl DirectoryVolume {
     ) -> Result<(), Stop> {
         let kind = names.child(from.0, from.1).ok_or(Errno::NOENT)?.kind;
         let node = names.open_child(&*self.home, from.0, from.1)?;
+        // Opened first, because that tells whether two names are one file.
+        if names.child(to.0, to.1).is_some() {
+            names.open_child(&*self.home, to.0, to.1)?;
+        }
         let target = names.child(to.0, to.1).cloned();
         if target.as_ref().is_some_and(|target| target.node == node.id) {
             return Ok(()); // two names of one file: POSIX wants nothing to happen

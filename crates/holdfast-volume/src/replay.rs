@@ -67,6 +67,7 @@ pub(crate) fn replay(volume: &DirectoryVolume) -> Result<u64, VolumeError> {
         replay.record(lsn, record, data).map_err(VolumeError::Home)
     })?;
     names.mention(HashMap::new());
+    names.note_all_at_home(&*volume.home);
     Ok(records)
 }
 
@@ -143,10 +144,12 @@ impl Replay<'_> {
     /// home has it.
     fn node(&mut self, id: NodeId, place: &Place) -> Result<Arc<Node>, Errno> {
         if let Some(entry) = self.names.entry(id) {
-            return Ok(entry.node.clone());
+            let node = entry.node.clone();
+            self.names.note_at_home(self.home, id, place);
+            return Ok(node);
         }
         let path = self.names.home_path_of(place).ok_or(Errno::STALE)?;
-        let node = read_node(self.home, id, &path)?;
+        let (node, inode) = read_node(self.home, id, &path)?;
         if place.parent == ORPHANS {
             node.body_mut().attributes.links = 0;
         }
@@ -158,6 +161,7 @@ impl Replay<'_> {
         let mut places = vec![place.clone()];
         places.extend(known.into_iter().flatten().filter(|other| other != place));
         let node = self.names.adopt(Arc::new(node), kind, places, Some(place.clone()));
+        self.names.note_inode(inode, id);
         self.names.bind(place.parent, &place.name, kind, id);
         Ok(node)
     }

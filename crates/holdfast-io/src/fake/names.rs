@@ -128,7 +128,11 @@ impl Names {
 
     /// Makes changes durable ahead of their own sync, with all they build on.
     fn force(&mut self, mut forced: Vec<u64>) {
+        let mut seen = BTreeSet::new();
         while let Some(number) = forced.pop() {
+            if !seen.insert(number) {
+                continue; // many changes build on one: a chain of renames would take for ever
+            }
             if let Some(pending) = self.pending.get_mut(&number) {
                 pending.change.waits_for.clear();
                 forced.extend(&pending.follows);

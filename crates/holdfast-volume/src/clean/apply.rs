@@ -66,16 +66,16 @@ impl<'a> Applier<'a> {
             }
             Step::Remove { node, path } => {
                 self.remove(path, false)?;
-                names.left_home(*node, path);
+                names.left_home(self.home, *node, path);
             }
             Step::RemoveDir { node, path } => {
                 self.remove(path, true)?;
-                names.left_home(*node, path);
+                names.left_home(self.home, *node, path);
             }
             Step::Rename { node, replaced, parent, from, to } => {
                 self.rename(from, to)?;
-                names.left_home(*replaced, to);
-                names.left_home(*node, from);
+                names.left_home(self.home, *replaced, to);
+                names.left_home(self.home, *node, from);
                 names.came_home(*node, *parent, to);
             }
             Step::Barrier => {}

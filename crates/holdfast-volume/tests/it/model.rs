@@ -5,29 +5,36 @@ use std::fmt;
 use std::path::Path;
 
 use holdfast_io::fake::Random;
-use holdfast_io::{Files, Kind, OpenHow};
-use holdfast_volume::{Allocate, Errno, NewNode, NodeId, ROOT, RenameHow, SetAttributes, Tree};
+use holdfast_io::{Files, Kind, Metadata, OpenHow};
+use holdfast_volume::{
+    Allocate, Attributes, Errno, NewNode, NodeId, ROOT, RenameHow, SetAttributes, Tree,
+};
 
 /// What stands under a path.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum Item {
-    File { mode: u32, bytes: Vec<u8> },
-    Directory { mode: u32 },
-    Symlink { target: Vec<u8> },
+    File { mode: u32, owner: Owner, links: u32, modified_ns: i64, bytes: Vec<u8> },
+    Directory { mode: u32, owner: Owner, links: u32 },
+    Symlink { owner: Owner, target: Vec<u8> },
 }
+
+/// User and group.
+pub(crate) type Owner = (u32, u32);
 
 /// Files are told as runs of equal bytes: `100x0 20x3`.
 impl fmt::Debug for Item {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Item::File { mode, bytes } => {
-                write!(out, "File {mode:o}")?;
+            Item::File { mode, owner, links, modified_ns, bytes } => {
+                write!(out, "File {mode:o} of {owner:?}, {links} links, at {modified_ns}:")?;
                 bytes
                     .chunk_by(|one, next| one == next)
                     .try_for_each(|run| write!(out, " {}x{}", run.len(), run[0]))
             }
-            Item::Directory { mode } => write!(out, "Directory {mode:o}"),
-            Item::Symlink { target } => write!(out, "Symlink {target:?}"),
+            Item::Directory { mode, owner, links } => {
+                write!(out, "Directory {mode:o} of {owner:?}, {links} links")
+            }
+            Item::Symlink { owner, target } => write!(out, "Symlink of {owner:?}, {target:?}"),
         }
     }
 }
@@ -58,14 +65,16 @@ pub(crate) fn image_of(files: &dyn Files) -> Image {
 fn item_of(files: &dyn Files, path: &str) -> Item {
     let path = Path::new(path);
     let metadata = files.metadata(path).expect("a name just listed");
+    let Metadata { mode, links, modified_ns, .. } = metadata;
+    let owner = (metadata.uid, metadata.gid);
     match metadata.kind {
-        Kind::Directory => Item::Directory { mode: metadata.mode },
-        Kind::Symlink => Item::Symlink { target: files.read_link(path).expect("a link") },
+        Kind::Directory => Item::Directory { mode, owner, links },
+        Kind::Symlink => Item::Symlink { owner, target: files.read_link(path).expect("a link") },
         _ => {
             let file = files.open(path, OpenHow::default()).expect("a file just listed");
             let mut bytes = vec![0; usize::try_from(metadata.size_bytes).expect("small")];
             file.read_full_at(&mut bytes, 0).expect("a file that can be read");
-            Item::File { mode: metadata.mode, bytes }
+            Item::File { mode, owner, links, modified_ns, bytes }
         }
     }
 }
@@ -84,13 +93,15 @@ pub(crate) fn image_through(tree: &dyn Tree) -> Image {
         for name in listed {
             let found = tree.lookup(node, name.as_bytes()).expect("a name just listed");
             let path = if directory.is_empty() { name } else { format!("{directory}/{name}") };
+            let Attributes { mode, links, modified_ns, .. } = found;
+            let owner = (found.uid, found.gid);
             let item = match found.kind {
                 Kind::Directory => {
                     directories.push((found.node, path.clone()));
-                    Item::Directory { mode: found.mode }
+                    Item::Directory { mode, owner, links }
                 }
                 Kind::Symlink => {
-                    Item::Symlink { target: tree.read_link(found.node).expect("a link") }
+                    Item::Symlink { owner, target: tree.read_link(found.node).expect("a link") }
                 }
                 _ => {
                     let mut bytes = vec![0; usize::try_from(found.size_bytes).expect("small")];
@@ -98,10 +109,20 @@ pub(crate) fn image_through(tree: &dyn Tree) -> Image {
                         .read(found.node, &mut bytes, 0)
                         .unwrap_or_else(|errno| panic!("{path} cannot be read: {errno:?}"));
                     assert_eq!(got, bytes.len(), "{path} is shorter than it says");
-                    Item::File { mode: found.mode, bytes }
+                    Item::File { mode, owner, links, modified_ns, bytes }
                 }
             };
             image.insert(path, item);
+        }
+    }
+    image
+}
+
+/// The same without times, which a sync of data alone does not make durable.
+pub(crate) fn timeless(mut image: Image) -> Image {
+    for item in image.values_mut() {
+        if let Item::File { modified_ns, .. } = item {
+            *modified_ns = 0;
         }
     }
     image
@@ -114,6 +135,8 @@ pub(crate) enum Doing {
     Write { path: String, offset: u64, byte: u8, bytes: usize },
     SetSize { path: String, bytes: u64 },
     SetMode { path: String, mode: u32 },
+    SetOwner { path: String, uid: u32, gid: u32 },
+    SetTime { path: String, modified_ns: i64 },
     Punch { path: String, offset: u64, bytes: u64 },
     Link { from: String, to: String },
     Rename { from: String, to: String },
@@ -155,6 +178,114 @@ pub(crate) fn any_doing(random: &mut Random) -> Doing {
     }
 }
 
+/// What only a fuller life has: owners and times.
+pub(crate) fn any_attribute(random: &mut Random) -> Doing {
+    let path = any_path(random);
+    match random.below(3) {
+        0 => Doing::SetMode { path, mode: 0o6711 },
+        1 => Doing::SetOwner { path, uid: random.below(3) as u32, gid: random.below(3) as u32 },
+        _ => Doing::SetTime { path, modified_ns: random.below(1 << 40) as i64 },
+    }
+}
+
+/// A program's life in a tree: changes, and files it has open.
+pub(crate) struct Life {
+    random: Random,
+    /// Drawn from for what the plain life does not have, so that both make the same changes.
+    more: Option<Random>,
+    pub(crate) opened: Vec<NodeId>,
+}
+
+impl Life {
+    /// A life of changes by path alone.
+    pub(crate) fn plain(seed: u64) -> Life {
+        Life { random: Random::new(seed), more: None, opened: Vec::new() }
+    }
+
+    /// With open files, nodes that the kernel forgets, owners and times.
+    pub(crate) fn full(seed: u64) -> Life {
+        let more = Some(Random::new(seed ^ 0xf11e));
+        Life { random: Random::new(seed), more, opened: Vec::new() }
+    }
+
+    /// True for a full life.
+    pub(crate) fn has_more(&self) -> bool {
+        self.more.is_some()
+    }
+
+    /// The dice of the plain life, for those who add deaths and cuts.
+    pub(crate) fn random(&mut self) -> &mut Random {
+        &mut self.random
+    }
+
+    /// One change. Returns whether it was made.
+    pub(crate) fn step(&mut self, tree: &dyn Tree) -> bool {
+        apply(tree, &any_doing(&mut self.random)).is_ok()
+    }
+
+    /// What a full life does besides, one change at the most.
+    pub(crate) fn step_more(&mut self, tree: &dyn Tree) {
+        let Some(mut more) = self.more.take() else { return };
+        match more.below(8) {
+            0 | 1 => self.open(tree, &any_path(&mut more)),
+            2 => self.close(tree, more.below(8) as usize),
+            3 => self.forget(tree, &any_path(&mut more)),
+            4 => drop(apply(tree, &any_attribute(&mut more))),
+            5 => self.write_open(tree, &mut more),
+            _ => {}
+        }
+        self.more = Some(more);
+    }
+
+    fn open(&mut self, tree: &dyn Tree, path: &str) {
+        let Ok(node) = walk(tree, path) else { return };
+        if tree.attributes(node).is_ok_and(|found| found.kind == Kind::File) {
+            tree.opened(node).expect("it has a name");
+            self.opened.push(node);
+        }
+    }
+
+    fn close(&mut self, tree: &dyn Tree, index: usize) {
+        if index >= self.opened.len() {
+            return;
+        }
+        let node = self.opened.swap_remove(index);
+        tree.closed(node);
+        let links = tree.attributes(node).expect("a node that was open").links;
+        if links == 0 && !self.opened.contains(&node) {
+            tree.forget(node, u64::MAX);
+        }
+    }
+
+    /// The kernel forgets a file that nobody has open.
+    fn forget(&mut self, tree: &dyn Tree, path: &str) {
+        let Ok(node) = walk(tree, path) else { return };
+        let is_file = tree.attributes(node).is_ok_and(|found| found.kind == Kind::File);
+        if is_file && !self.opened.contains(&node) {
+            tree.forget(node, u64::MAX);
+        }
+    }
+
+    fn write_open(&self, tree: &dyn Tree, more: &mut Random) {
+        if let Some(node) = self.opened.first() {
+            let bytes = vec![more.below(4) as u8; 1 + more.below(2000) as usize];
+            // Refused only when the power has gone.
+            let _ = tree.write(*node, &bytes, more.below(3000), false);
+        }
+    }
+
+    /// What the open files hold, those without a name too.
+    pub(crate) fn contents(&self, tree: &dyn Tree) -> Vec<Vec<u8>> {
+        let read = |node: &NodeId| {
+            let size = tree.attributes(*node).expect("an open node").size_bytes;
+            let mut bytes = vec![0; usize::try_from(size).expect("small")];
+            assert_eq!(tree.read(*node, &mut bytes, 0), Ok(bytes.len()), "an open node");
+            bytes
+        };
+        self.opened.iter().map(read).collect()
+    }
+}
+
 /// Walks to a node.
 pub(crate) fn walk(tree: &dyn Tree, path: &str) -> Result<NodeId, Errno> {
     path.split('/')
@@ -191,6 +322,15 @@ pub(crate) fn apply(tree: &dyn Tree, doing: &Doing) -> Result<(), Errno> {
             }
             let set = SetAttributes { mode: Some(*mode), ..SetAttributes::default() };
             tree.set_attributes(node, &set).map(|_| ())
+        }
+        Doing::SetOwner { path, uid, gid } => {
+            let set =
+                SetAttributes { uid: Some(*uid), gid: Some(*gid), ..SetAttributes::default() };
+            tree.set_attributes(walk(tree, path)?, &set).map(|_| ())
+        }
+        Doing::SetTime { path, modified_ns } => {
+            let set = SetAttributes { modified_ns: Some(*modified_ns), ..SetAttributes::default() };
+            tree.set_attributes(walk(tree, path)?, &set).map(|_| ())
         }
         Doing::Punch { path, offset, bytes } => {
             tree.allocate(walk(tree, path)?, Allocate::PunchHole, *offset, *bytes)
