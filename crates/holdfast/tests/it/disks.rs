@@ -195,8 +195,8 @@ impl Drop for SlowDisk {
     }
 }
 
-#[test]
-fn a_log_disk_that_fails_under_load_loses_nothing_and_the_volume_can_be_mended() {
+/// A volume whose log's disk was torn out under load, and how many lines were acknowledged.
+fn torn_out() -> (SlowDisk, Fixture, u64) {
     let mut fixture = Fixture::new();
     let mut disk = SlowDisk::start(fixture.path("backing"), fixture.path("slow"));
     let log = format!("{:?}", fixture.log());
@@ -206,7 +206,30 @@ fn a_log_disk_that_fails_under_load_loses_nothing_and_the_volume_can_be_mended()
     fixture.serve();
     let acknowledged = load_until_it_fails(&fixture, &mut disk);
     assert!(acknowledged > 100, "{acknowledged}");
+    (disk, fixture, acknowledged)
+}
 
+#[test]
+fn a_front_end_that_dies_with_its_log_disk_gone_leaves_memory_that_can_be_mended() {
+    let (mut disk, mut fixture, acknowledged) = torn_out();
+    kill(fixture.front_end(), Signal::KILL);
+    fixture.wait_for_state("given up");
+    let problem = fixture.status()["problem"].to_string();
+    assert!(problem.contains("opening the log") && problem.contains("draining"), "{problem}");
+    assert_ne!(fixture.holdfast(&["umount", NAME, "--force"]).code, Some(0));
+    assert!(fixture.region.exists() && !fixture.is_mounted());
+    disk.bring_back();
+    fixture.holdfast(&["volume", "mend", NAME]).succeeded();
+    fixture.holdfast(&["mount", NAME]).succeeded();
+    assert_eq!(lines_in(&fixture.mount().join("f")), acknowledged);
+    assert_eq!(fixture.stop(), Some(0));
+    assert_eq!(lines_in(&fixture.home().join("f")), acknowledged);
+    drop(disk);
+}
+
+#[test]
+fn a_log_disk_that_fails_under_load_loses_nothing_and_the_volume_can_be_mended() {
+    let (mut disk, fixture, acknowledged) = torn_out();
     let status = fixture.status();
     assert_eq!(status["state"], "poisoned", "{status}");
     assert!(status["unapplied_bytes"].as_u64().unwrap() > 0, "{status}");
