@@ -9,7 +9,7 @@
 //!
 //! Promise: the poison goes last, after the device has proved that it holds every byte between
 //! `released` and `durable`. A mend that fails or dies leaves the log poisoned, to be mended again.
-//! Never: changes a frame, moves a mark, or writes where nothing was durable.
+//! Never: changes a frame, moves a mark, or writes where nothing was durable. (Decision 16.)
 
 use std::sync::atomic::Ordering;
 
