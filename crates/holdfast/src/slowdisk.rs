@@ -101,7 +101,7 @@ pub(crate) fn run(disk: &SlowDisk) -> Result<Counts, SlowDiskError> {
                 let _ = fuse::unmount(&disk.mountpoint, Unmount::Detach);
             }
         });
-        let listen = ListenConfig { threads: THREADS, spin_us: 0 };
+        let listen = ListenConfig { threads: THREADS };
         let config = FuseConfig { listen, cache: Cache::WriteThrough };
         let served = fuse::serve(&Session::adopt(device), &tree, &config);
         handle.close();

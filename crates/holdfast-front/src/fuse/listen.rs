@@ -11,11 +11,8 @@
 use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use super::raw::LockedBuffer;
@@ -30,14 +27,14 @@ const REQUEST_START: usize = PAGE - wire::IN_HEADER_BYTES - 40;
 /// A reply starts so that its data starts on a page.
 const REPLY_START: usize = PAGE - reply::HEADER_BYTES;
 
+/// The nice value of a thread that goes first.
+const PRIORITY_HIGHEST: i32 = -20;
+
 /// How the descriptor is read.
 #[derive(Clone, Copy, Debug)]
 pub struct ListenConfig {
     /// Threads that read. Each owns two locked buffers of a mebibyte.
     pub threads: usize,
-    /// How long one thread looks for the next message before it sleeps, in microseconds; 0 never.
-    /// Worth a processor only where waking a thread costs more than the wait.
-    pub spin_us: u32,
 }
 
 /// Why listening ended early.
@@ -93,33 +90,28 @@ impl Session {
         // Memory reclaim must not wait for the process that it may be writing through. Without
         // the right to say so, the front end works like any other process.
         let _ = rustix::process::configure_io_flusher_behavior(true);
-        let spinner = Spinner { busy: AtomicBool::new(false), time: spin_time(config) };
         let buffers = (0..config.threads.max(1)).map(|_| Buffers::new()).collect::<Result<_, _>>();
         let mut buffers: Vec<Buffers> = buffers.map_err(ListenError::Buffers)?;
         thread::scope(|scope| {
             let (own, others) = buffers.split_first_mut().expect("at least one thread");
-            let spinner = &spinner;
             let listeners: Vec<_> = others
                 .iter_mut()
-                .map(|buffers| scope.spawn(move || self.listener(buffers, spinner, answer)))
+                .map(|buffers| scope.spawn(move || self.listener(buffers, answer)))
                 .collect();
-            let ended = self.listener(own, spinner, answer);
+            let ended = self.listener(own, answer);
             let joined = listeners.into_iter().map(|one| one.join().expect("panics abort"));
             joined.fold(ended, Result::and)
         })
     }
 
-    fn listener(
-        &self,
-        buffers: &mut Buffers,
-        spinner: &Spinner,
-        answer: &Answer<'_>,
-    ) -> Result<(), ListenError> {
+    fn listener(&self, buffers: &mut Buffers, answer: &Answer<'_>) -> Result<(), ListenError> {
         let _guard = AbortOnPanic;
+        // Every program with a request out waits for this thread, which is short about it. Without
+        // the right to go first it takes its turn like any other.
+        let _ = rustix::process::setpriority_process(None, PRIORITY_HIGHEST);
         let request = &mut buffers.request[REQUEST_START..];
         let reply = &mut buffers.reply[REPLY_START..];
         loop {
-            spinner.wait(&self.device);
             let bytes = match rustix::io::read(&self.device, &mut *request) {
                 Ok(bytes) => bytes,
                 // The asker went away before its request was read, or a signal came.
@@ -154,35 +146,6 @@ impl Buffers {
             request: LockedBuffer::new(REQUEST_BYTES)?,
             reply: LockedBuffer::new(REPLY_BYTES)?,
         })
-    }
-}
-
-fn spin_time(config: &ListenConfig) -> Duration {
-    Duration::from_micros(u64::from(config.spin_us))
-}
-
-/// Looks for a message without sleeping, on one thread at a time: a second one would take the
-/// processor from the program that is about to ask.
-struct Spinner {
-    busy: AtomicBool,
-    time: Duration,
-}
-
-impl Spinner {
-    /// Returns when a message is there or the time is over; the read that follows tells which.
-    fn wait(&self, device: &OwnedFd) {
-        // The flag guards no data, only the processor: nothing is ordered by it.
-        if self.time.is_zero() || self.busy.swap(true, Ordering::Relaxed) {
-            return;
-        }
-        let start = Instant::now();
-        let mut wanted = [PollFd::new(device, PollFlags::IN)];
-        while matches!(poll(&mut wanted, Some(&Timespec::default())), Ok(0))
-            && start.elapsed() < self.time
-        {
-            std::hint::spin_loop();
-        }
-        self.busy.store(false, Ordering::Relaxed);
     }
 }
 

@@ -139,7 +139,7 @@ fn a_server_in_a_process_of_its_own() {
         }
         encode(&server.serve(&request, &mut answer[HEADER_BYTES..]), request.unique, answer)
     };
-    session.listen(&ListenConfig { threads: 2, spin_us: 0 }, &answer).unwrap();
+    session.listen(&ListenConfig { threads: 2 }, &answer).unwrap();
 }
 
 /// The part of the keeper: owns the descriptor and the store.

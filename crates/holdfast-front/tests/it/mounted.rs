@@ -30,8 +30,7 @@ impl Mounted {
     pub(crate) fn new(tree: Arc<dyn Tree>, cache: Cache) -> Self {
         let (directory, device) = mount_point();
         // One of the two modes also looks for requests before it sleeps.
-        let spin_us = if cache == Cache::Direct { 0 } else { 20 };
-        let listen = ListenConfig { threads: 2, spin_us };
+        let listen = ListenConfig { threads: 2 };
         let server = thread::spawn(move || {
             let session = Session::adopt(device);
             fuse::serve(&session, &*tree, &FuseConfig { listen, cache }).unwrap();

@@ -189,9 +189,7 @@ impl Parts {
         let opened = self.open(power)?;
         let config = fuse::FuseConfig {
             listen: fuse::ListenConfig {
-                threads: self.volume.threads_for(opened.verdict.class),
-                spin_us: 0,
-            },
+                threads: self.volume.threads_for(opened.verdict.class) },
             cache: match self.volume.cache {
                 Cache::Direct => fuse::Cache::Direct,
                 Cache::WriteThrough => fuse::Cache::WriteThrough,
