@@ -239,10 +239,12 @@ pub(crate) fn replay(test: &str, seed: u64) -> String {
     format!("replay: HOLDFAST_SEED={seed} cargo test -p holdfast-log --test it {test}")
 }
 
-/// The seeds of a test: the one in the environment, or `count` from 1.
+/// The seeds of a test: the one in `HOLDFAST_SEED`, or `count` from 1, or `HOLDFAST_SEEDS_FACTOR`
+/// times as many.
 pub(crate) fn seeds(count: u64) -> Vec<u64> {
-    match std::env::var("HOLDFAST_SEED").ok().and_then(|seed| seed.parse().ok()) {
+    let number = |name| std::env::var(name).ok()?.parse::<u64>().ok();
+    match number("HOLDFAST_SEED") {
         Some(seed) => vec![seed],
-        None => (1..=count).collect(),
+        None => (1..=count * number("HOLDFAST_SEEDS_FACTOR").unwrap_or(1).max(1)).collect(),
     }
 }
