@@ -485,3 +485,25 @@ fn a_sync_that_does_nothing_would_be_noticed() {
         (0..20).filter(|&seed| std::panic::catch_unwind(|| write_and_check(seed, false)).is_err());
     assert!(noticed.count() > 10, "the canary sings: the check above notices nothing");
 }
+
+/// Each rename builds on the one before in two ways, so a search of all paths through them would
+/// double with every one.
+#[test]
+fn a_sync_behind_a_thousand_unsynced_renames_ends() {
+    let files = FakeFiles::new(1);
+    for directory in ["p", "q"] {
+        files.make_dir(Path::new(directory), 0o755).unwrap();
+    }
+    files.sync_dir(Path::new("")).unwrap();
+    synced(&files, "f", 1, 1);
+    let (mut from, mut to) = (Path::new("f"), Path::new("p/f"));
+    for step in 0..1000 {
+        files.rename(from, to).unwrap();
+        from = to;
+        to = Path::new(if step % 2 == 0 { "q/f" } else { "p/f" });
+    }
+    files.sync_dir(Path::new("p")).unwrap();
+    files.sync_dir(Path::new("q")).unwrap();
+    files.sync_dir(Path::new("")).unwrap();
+    assert!(contents(&files.after_power_cut(3), from.to_str().unwrap()).is_some());
+}

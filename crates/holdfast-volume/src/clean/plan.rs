@@ -85,7 +85,7 @@ pub(crate) struct Window {
     passing: BTreeSet<Vec<u8>>,
     /// Whose contents a path stands for.
     by_path: HashMap<Vec<u8>, NodeId>,
-    /// Repeats what an earlier process may have begun: nothing is left out as pointless.
+    /// Repeats what an earlier process may have begun: what passed is removed, should it be there.
     repeats: bool,
 }
 
@@ -121,6 +121,8 @@ impl Window {
         let used = |path: &[u8]| touched(path) || self.passing.contains(path);
         let path = record.path;
         match record.op {
+            // What passed here is removed by a repetition, as a file.
+            Op::Make { kind: Kind::Directory, .. } => used(path),
             Op::Make { .. } => touched(path),
             Op::RemoveDir => touched(path) || is_below(&self.passing, path),
             Op::Link { to } => used(path) || used(to),
@@ -147,7 +149,6 @@ impl Window {
     fn is_pointless(&self, record: &Record<'_>) -> bool {
         let made_here = |contents: &Contents| contents.made && contents.path == record.path;
         matches!(record.op, Op::Remove { last: true, .. })
-            && !self.repeats
             && self.contents.get(&record.node).is_some_and(made_here)
             && self.steps.iter().any(|step| {
                 matches!(step, Step::Make { node, path, .. }
@@ -203,10 +204,7 @@ impl Window {
     /// holds matters only if another name leads to it.
     fn remove(&mut self, record: &Record<'_>, survivor: &[u8], last: bool) {
         if self.is_pointless(record) {
-            self.steps.retain(|step| {
-                !matches!(step, Step::Make { node, path, .. }
-                    if *node == record.node && path == record.path)
-            });
+            self.unmake(record);
             self.touched.remove(record.path);
             self.passing.insert(record.path.to_vec());
             self.forget(record.node);
@@ -229,6 +227,23 @@ impl Window {
     }
 
     /// What the node ends up with is written under its new path: names are applied before contents.
+    /// Takes back that the file was made. An earlier process may have come as far as making it, so
+    /// a repetition removes it instead; windows end where they did the first time.
+    fn unmake(&mut self, record: &Record<'_>) {
+        let made = self.steps.iter().position(|step| {
+            matches!(step, Step::Make { node, path, .. }
+                if *node == record.node && path == record.path)
+        });
+        let Some(made) = made else { return };
+        match self.repeats {
+            true => {
+                let (node, path) = (record.node, record.path.to_vec());
+                self.steps[made] = Step::Remove { node, path };
+            }
+            false => drop(self.steps.remove(made)),
+        }
+    }
+
     fn rename(&mut self, record: &Record<'_>, to: &[u8], replaced: NodeId) {
         self.touch(record.path);
         self.touch(to);

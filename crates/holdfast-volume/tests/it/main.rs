@@ -5,6 +5,7 @@
 
 mod behaviour;
 mod death;
+mod faults;
 mod model;
 mod power;
 mod seeds;

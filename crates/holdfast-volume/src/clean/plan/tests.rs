@@ -43,10 +43,22 @@ fn a_file_made_and_removed_in_one_window_costs_nothing_however_often() {
 }
 
 #[test]
-fn what_an_earlier_process_may_have_begun_is_never_left_out() {
-    let mut window = Window::new(true);
-    let life = [record(NODE, "j", make()), record(NODE, "j", REMOVE)];
-    assert_eq!(take(&mut window, &life), 1, "the removal starts a window of its own");
+fn a_repetition_ends_where_the_first_time_ended_and_removes_what_passed() {
+    let write = Op::Write { offset: 0, bytes: 8 };
+    let life = [
+        record(NODE, "j", make()),
+        record(NODE, "j", REMOVE),
+        record(NodeId(41), "j", make()),
+        record(NodeId(41), "j", write),
+        record(NodeId(41), "j", rename("k")),
+    ];
+    let (mut first, mut again) = (Window::new(false), Window::new(true));
+    assert_eq!(take(&mut first, &life), take(&mut again, &life));
+    let removal = Step::Remove { node: NODE, path: b"j".to_vec() };
+    assert!(!first.steps.contains(&removal));
+    assert_eq!(again.steps.iter().position(|step| *step == removal), Some(0));
+    assert_eq!(again.steps[1..], first.steps[..]);
+    assert_eq!(again.contents, first.contents);
 }
 
 #[test]
@@ -109,6 +121,8 @@ fn a_file_cut_short_and_grown_again_has_zeros_between() {
 #[test]
 fn nothing_old_comes_to_stand_where_a_passing_file_stood() {
     let onto = [rename("j"), Op::Link { to: b"j" }];
+    let Op::Make { mode, uid, gid, rdev, target, .. } = make() else { unreachable!("it makes") };
+    let directory = Op::Make { kind: Kind::Directory, mode, uid, gid, rdev, target };
     for op in onto {
         let mut window = Window::new(false);
         let (passing, old) = (NodeId(100), NodeId(20));
@@ -116,6 +130,13 @@ fn nothing_old_comes_to_stand_where_a_passing_file_stood() {
             [record(passing, "j", make()), record(passing, "j", REMOVE), record(old, "x", op)];
         assert_eq!(take(&mut window, &frames), 2, "{op:?}");
     }
+    let mut window = Window::new(false);
+    let frames = [
+        record(NodeId(100), "j", make()),
+        record(NodeId(100), "j", REMOVE),
+        record(NodeId(20), "j", directory),
+    ];
+    assert_eq!(take(&mut window, &frames), 2, "a directory cannot be removed as a file");
     let mut window = Window::new(false);
     let (passing, directory) = (NodeId(100), NodeId(20));
     let frames = [

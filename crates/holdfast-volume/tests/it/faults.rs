@@ -1,0 +1,175 @@
+//! The home or the log fails: a step fails, nothing is lost, and the next one goes on.
+
+use holdfast_io::Kind;
+use holdfast_io::fake::{Effect, Fault, Operation};
+use holdfast_log::Health;
+use holdfast_volume::{Allocate, DirectoryVolume, Errno, NewNode, NodeId, ROOT, RenameHow, Tree};
+
+use crate::model::{Life, image_of, image_through};
+use crate::world::World;
+
+/// Everything that a cleaner may ask of a home.
+const OPERATIONS: [Operation; 16] = [
+    Operation::Open,
+    Operation::Metadata,
+    Operation::ReadDir,
+    Operation::MakeDir,
+    Operation::MakeSymlink,
+    Operation::MakeNode,
+    Operation::Link,
+    Operation::Rename,
+    Operation::RemoveFile,
+    Operation::RemoveDir,
+    Operation::Change,
+    Operation::SyncDir,
+    Operation::Write,
+    Operation::SetLen,
+    Operation::Reserve,
+    Operation::Punch,
+];
+const EINTR: i32 = 4;
+const EIO: i32 = 5;
+const ENOSPC: i32 = 28;
+/// Calls of each kind that fail in turn.
+const CALLS: u64 = 20;
+
+fn make(tree: &dyn Tree, parent: NodeId, name: &str, kind: Kind) -> NodeId {
+    let new = NewNode { kind, mode: 0o640, uid: 1, gid: 2, rdev: 0, target: b"there" };
+    tree.make(parent, name.as_bytes(), &new).expect("a free name").node
+}
+
+/// A tree in which a cleaner finds something of every kind to do.
+fn fill(volume: &DirectoryVolume) {
+    let directory = make(volume, ROOT, "directory", Kind::Directory);
+    make(volume, directory, "link", Kind::Symlink);
+    make(volume, directory, "gone", Kind::Directory);
+    for number in 0..4 {
+        let node = make(volume, directory, &format!("file-{number}"), Kind::File);
+        volume.write(node, &[number; 5000], 0, false).expect("room");
+        volume.allocate(node, Allocate::Reserve { keep_size: true }, 0, 9000).expect("a file");
+    }
+    let node = volume.lookup(directory, b"file-0").expect("made above").node;
+    volume.link(node, ROOT, b"second").expect("a free name");
+    volume.drain_step().expect("a sound log");
+    while !volume.clean_step().expect("a sound home").is_idle() {}
+    change(volume, directory, node);
+}
+
+fn change(volume: &DirectoryVolume, directory: NodeId, node: NodeId) {
+    let set = holdfast_volume::SetAttributes { size_bytes: Some(3000), ..Default::default() };
+    volume.set_attributes(node, &set).expect("a file");
+    volume.allocate(node, Allocate::PunchHole, 0, 1000).expect("a file");
+    let (from, to) = ((directory, &b"file-1"[..]), (ROOT, &b"file-1"[..]));
+    volume.rename(from, to, RenameHow::Replace).expect("a name");
+    let (from, to) = ((directory, &b"file-2"[..]), (directory, &b"file-3"[..]));
+    volume.rename(from, to, RenameHow::Replace).expect("a name");
+    volume.remove_dir(directory, b"gone").expect("empty");
+    volume.remove_file(ROOT, b"second").expect("a name");
+    volume.link(node, ROOT, b"third").expect("a free name");
+    make(volume, ROOT, "link", Kind::Symlink);
+    let made = make(volume, ROOT, "made", Kind::Directory);
+    let file = make(volume, made, "file", Kind::File);
+    volume.write(file, &[9; 3000], 0, false).expect("room");
+    let open = make(volume, ROOT, "open", Kind::File);
+    volume.opened(open).expect("it has a name");
+    volume.write(open, &[8; 100], 0, false).expect("room");
+    volume.remove_file(ROOT, b"open").expect("a name");
+}
+
+/// Cleans while `fault` waits, then without it. Returns whether the fault struck.
+fn clean_through(fault: Fault) -> bool {
+    let told = format!("{fault:?}");
+    let world = World::new(1);
+    let (volume, _) = world.open().expect("a new volume");
+    fill(&volume);
+    let seen = image_through(&volume);
+    volume.log().commit(volume.log().marks().tail).expect("a sound log");
+    let before = world.files.faults_fired();
+    world.files.fail(fault);
+    while volume.clean_step().is_ok_and(|cleaned| !cleaned.is_idle()) {}
+    let struck = world.files.faults_fired() > before;
+    world.files.forget_faults();
+    assert_eq!(image_through(&volume), seen, "{told}: seen in the middle of a window");
+    if !matches!(volume.log().health(), Health::Sound) {
+        return false; // it struck the log, which does not forgive
+    }
+    volume.detach().unwrap_or_else(|error| panic!("{told}: still fails: {error}"));
+    assert_eq!(image_of(&*world.home()), seen, "{told}: the home is not what was seen");
+    struck
+}
+
+#[test]
+fn whatever_call_of_the_home_fails_the_step_is_repeated_and_nothing_is_lost() {
+    let mut struck = 0;
+    for operation in OPERATIONS {
+        for skip in 0..CALLS {
+            for errno in [EIO, ENOSPC] {
+                let fault = Fault { operation, skip, effect: Effect::Errno(errno) };
+                struck += u64::from(clean_through(fault));
+            }
+        }
+    }
+    assert!(struck > 100, "only {struck} faults struck: the tree gives too little to do");
+}
+
+#[test]
+fn short_and_interrupted_transfers_are_gone_on_with() {
+    for operation in [Operation::Write, Operation::Read] {
+        for skip in 0..CALLS {
+            for effect in [Effect::Short, Effect::Errno(EINTR)] {
+                clean_through(Fault { operation, skip, effect });
+            }
+        }
+    }
+}
+
+/// A sync of the home that failed may have lost what it should have kept: the window is applied
+/// again, so the bytes are written again, and not only synced.
+#[test]
+fn a_failed_sync_of_the_home_is_not_taken_for_done_by_the_next() {
+    for skip in 0..CALLS {
+        let world = World::new(1);
+        let (volume, _) = world.open().expect("a new volume");
+        fill(&volume);
+        let seen = crate::model::timeless(image_through(&volume));
+        volume.log().commit(volume.log().marks().tail).expect("a sound log");
+        // The drain of the marks syncs too; a sync of the log that fails poisons it.
+        let fault = Fault { operation: Operation::SyncData, skip, effect: Effect::DropsDirty };
+        world.files.fail(fault);
+        while volume.clean_step().is_ok_and(|cleaned| !cleaned.is_idle()) {}
+        world.files.forget_faults();
+        while volume.clean_step().is_ok_and(|cleaned| !cleaned.is_idle()) {}
+        drop(volume);
+        let world = world.after_power_cut(skip);
+        let (volume, _) = world.open().expect("what was durable");
+        volume.detach().expect("a sound disk");
+        let home = crate::model::timeless(image_of(&*world.home()));
+        assert_eq!(home, seen, "sync {skip}: lost by a failed sync");
+    }
+}
+
+#[test]
+fn a_log_that_fails_refuses_changes_and_still_reads() {
+    let operations = [Operation::Write, Operation::SyncData];
+    for (operation, errno) in operations.into_iter().flat_map(|one| [(one, EIO), (one, ENOSPC)]) {
+        let world = World::new(2);
+        let (volume, _) = world.open().expect("a new volume");
+        let mut life = Life::plain(2);
+        for _ in 0..40 {
+            life.step(&volume);
+        }
+        let node = make(&volume, ROOT, "file", Kind::File);
+        volume.write(node, b"kept", 0, false).expect("room");
+        let seen = image_through(&volume);
+        world.files.fail(Fault { operation, skip: 0, effect: Effect::Errno(errno) });
+        volume.drain_step().expect_err("the log's device failed");
+        assert_eq!(volume.write(node, b"lost", 0, false), Err(Errno::IO));
+        assert_eq!(volume.remove_file(ROOT, b"file"), Err(Errno::IO));
+        assert_eq!(image_through(&volume), seen, "{operation:?}: a refused change was seen");
+        drop(volume);
+        // The region still has everything, and knows that its log failed.
+        let (volume, _) = world.open().expect("a region that survived");
+        assert_eq!(volume.write(node, b"lost", 0, false), Err(Errno::IO));
+        assert_eq!(image_through(&volume), seen, "{operation:?}: lost by a death");
+    }
+}
