@@ -48,7 +48,8 @@ impl DirectoryVolume {
         Ok(Some(attributes))
     }
 
-    /// A front end is told of the node under this name.
+    /// A front end is told of the node under this name. Anew, it is noted with all its names: by
+    /// which of them the node is reached later is not known.
     pub(crate) fn remember(
         &self,
         names: &Names,
@@ -57,6 +58,12 @@ impl DirectoryVolume {
         name: &[u8],
     ) -> Result<(), Errno> {
         let place = Place { parent, name: name.into() };
+        if !node.is_remembered() {
+            let places = names.entry(node.id).map_or(&[][..], |entry| &entry.places);
+            for other in places.iter().filter(|other| **other != place) {
+                self.note(names, &RosterEntry::Bind(node.id, other.clone()))?;
+            }
+        }
         self.note(names, &RosterEntry::Bind(node.id, place))?;
         node.remember();
         Ok(())
