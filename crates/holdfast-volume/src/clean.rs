@@ -227,9 +227,8 @@ fn note_applied(volume: &DirectoryVolume, upto: Lsn) -> Result<(), CleanError> {
                 return Err(CleanError::Log(CommitError::Poisoned(error)));
             }
             // The ring keeps a reserve for marks, so only undrained bytes can be in the way.
-            Err(_) => {
-                volume.log.commit(volume.log.marks().durable.advance(1)).map_err(CleanError::Log)?
-            }
+            // By now another may have drained them, and then this returns at once.
+            Err(_) => volume.log.commit(volume.log.marks().tail).map_err(CleanError::Log)?,
         }
     }
     volume.log.commit(volume.log.marks().tail).map_err(CleanError::Log)

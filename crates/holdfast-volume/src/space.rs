@@ -7,7 +7,7 @@
 //! applied yet, as far as the free space reported by the home tells.
 //! Never: refuses while plenty is free.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use holdfast_io::{Clock, Files};
 
@@ -18,15 +18,21 @@ const ANSWER_NS: u64 = 100_000_000;
 /// Kept free for directories and the home's own needs.
 const MARGIN_BYTES: u64 = 4 << 20;
 
-/// The last answer of the home.
+/// The last answer of the home, less what was admitted since.
 pub(crate) struct SpaceGate {
-    free_bytes: AtomicU64,
-    asked_at_ns: AtomicU64,
+    answer: Mutex<Answer>,
+}
+
+struct Answer {
+    /// What may still be admitted. Not the free space: between two answers some of what waits is
+    /// applied, and waits no more although the free space it took was counted as free.
+    room_bytes: u64,
+    asked_at_ns: u64,
 }
 
 impl SpaceGate {
     pub(crate) fn new() -> SpaceGate {
-        SpaceGate { free_bytes: AtomicU64::new(0), asked_at_ns: AtomicU64::new(0) }
+        SpaceGate { answer: Mutex::new(Answer { room_bytes: 0, asked_at_ns: 0 }) }
     }
 
     /// `ENOSPC` if `bytes` more do not fit behind `waiting_bytes` that are not applied yet.
@@ -37,15 +43,14 @@ impl SpaceGate {
         bytes: u64,
         waiting_bytes: u64,
     ) -> Result<(), Errno> {
-        let needed = bytes.saturating_add(waiting_bytes).saturating_add(MARGIN_BYTES);
+        let mut answer = self.answer.lock().unwrap_or_else(PoisonError::into_inner);
         let now_ns = clock.monotonic_ns();
-        let fresh = now_ns.saturating_sub(self.asked_at_ns.load(Ordering::Relaxed)) < ANSWER_NS;
-        if fresh && self.free_bytes.load(Ordering::Relaxed) >= needed {
-            return Ok(());
+        if now_ns.saturating_sub(answer.asked_at_ns) >= ANSWER_NS || answer.room_bytes < bytes {
+            let taken_bytes = waiting_bytes.saturating_add(MARGIN_BYTES);
+            answer.room_bytes = home.space()?.available_bytes.saturating_sub(taken_bytes);
+            answer.asked_at_ns = now_ns;
         }
-        let free_bytes = home.space()?.available_bytes;
-        self.free_bytes.store(free_bytes, Ordering::Relaxed);
-        self.asked_at_ns.store(now_ns, Ordering::Relaxed);
-        if free_bytes >= needed { Ok(()) } else { Err(Errno::NOSPC) }
+        answer.room_bytes = answer.room_bytes.checked_sub(bytes).ok_or(Errno::NOSPC)?;
+        Ok(())
     }
 }

@@ -20,7 +20,7 @@ use crate::model::{image_of, image_through};
 use crate::world::IDENTITY;
 
 const WRITERS: u64 = 4;
-const STEPS: u64 = 4000;
+const STEPS: u64 = 2000;
 const WATCHDOG: Duration = Duration::from_secs(120);
 
 /// A directory that goes when the test ends.
@@ -216,16 +216,22 @@ fn look(tree: &DirectoryVolume, shared: NodeId, stop: &AtomicBool) {
     }
 }
 
+/// Everybody else would wait for ever for a thread that panicked.
+fn or_abort(work: impl FnOnce()) {
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+    outcome.unwrap_or_else(|_| std::process::abort());
+}
+
 /// All writers until they are done; what they left.
 fn write_all(volume: &DirectoryVolume, seed: u64, progress: &AtomicU64) -> Vec<Contents> {
     let new = NewNode { kind: Kind::Directory, mode: 0o755, uid: 0, gid: 0, rdev: 0, target: b"" };
     let shared = volume.make(ROOT, b"shared", &new).expect("a free name").node;
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        scope.spawn(|| volume.run_drainer(&stop));
-        scope.spawn(|| volume.run_cleaner(&stop));
-        scope.spawn(|| volume.run_preparer(&stop));
-        scope.spawn(|| look(volume, shared, &stop));
+        scope.spawn(|| or_abort(|| volume.run_drainer(&stop)));
+        scope.spawn(|| or_abort(|| volume.run_cleaner(&stop)));
+        scope.spawn(|| or_abort(|| volume.run_preparer(&stop)));
+        scope.spawn(|| or_abort(|| look(volume, shared, &stop)));
         let writers: Vec<_> = (0..WRITERS)
             .map(|number| {
                 scope.spawn(move || {
