@@ -54,6 +54,9 @@ impl<'a> Applier<'a> {
         if *step == Step::Barrier {
             return self.sync_directories();
         }
+        if *step == Step::Nothing {
+            return Ok(());
+        }
         let mut names = self.volume.names_mut();
         match step {
             Step::Make { node, parent, path, make } => {
@@ -78,7 +81,7 @@ impl<'a> Applier<'a> {
                 names.left_home(self.home, *node, from);
                 names.came_home(*node, *parent, to);
             }
-            Step::Barrier => {}
+            Step::Barrier | Step::Nothing => {}
         }
         Ok(())
     }

@@ -37,6 +37,8 @@ pub(crate) enum Step {
     Rename { node: NodeId, replaced: NodeId, parent: NodeId, from: Vec<u8>, to: Vec<u8> },
     /// All names changed so far become durable before the next step.
     Barrier,
+    /// A file came to be and went.
+    Nothing,
 }
 
 /// What a new node is.
@@ -83,8 +85,10 @@ pub(crate) struct Window {
     /// Names made and removed again. A repetition makes and removes them for a while, so nothing
     /// but another new file may come to stand there in this window.
     passing: BTreeSet<Vec<u8>>,
+    /// Which step makes a node.
+    makes: HashMap<NodeId, usize>,
     /// Whose contents a path stands for.
-    by_path: HashMap<Vec<u8>, NodeId>,
+    by_path: BTreeMap<Vec<u8>, NodeId>,
     /// Repeats what an earlier process may have begun: what passed is removed, should it be there.
     repeats: bool,
 }
@@ -140,9 +144,10 @@ impl Window {
     /// True if names or contents below the path are in the window.
     fn knows_below(&self, path: &[u8]) -> bool {
         let below = [path, b"/"].concat();
-        is_below(&self.touched, path)
-            || is_below(&self.passing, path)
-            || self.by_path.keys().any(|other| other.starts_with(&below))
+        is_below(&self.touched, path) || is_below(&self.passing, path) || {
+            let next = self.by_path.range(below.clone()..).next();
+            next.is_some_and(|(other, _)| other.starts_with(&below))
+        }
     }
 
     /// True if the record removes the only name of a file that was made in this window.
@@ -150,13 +155,9 @@ impl Window {
         let made_here = |contents: &Contents| contents.made && contents.path == record.path;
         matches!(record.op, Op::Remove { last: true, .. })
             && self.contents.get(&record.node).is_some_and(made_here)
-            && self.steps.iter().any(|step| {
-                matches!(step, Step::Make { node, path, .. }
-                    if *node == record.node && path == record.path)
-            })
+            && self.makes.contains_key(&record.node)
     }
 
-    /// Takes in one record that does not conflict.
     fn add(&mut self, frame: Lsn, record: &Record<'_>, data: Lsn) {
         match record.op {
             Op::Make { .. } => self.make(record),
@@ -184,6 +185,7 @@ impl Window {
         let make = Make { kind, mode, uid, gid, rdev, target: target.to_vec() };
         let path = record.path.to_vec();
         let (node, parent) = (record.node, record.parent);
+        self.makes.insert(node, self.steps.len());
         self.steps.push(Step::Make { node, parent, path, make });
         let contents = self.contents_of(record);
         contents.made = true;
@@ -230,18 +232,9 @@ impl Window {
     /// Takes back that the file was made. An earlier process may have come as far as making it, so
     /// a repetition removes it instead; windows end where they did the first time.
     fn unmake(&mut self, record: &Record<'_>) {
-        let made = self.steps.iter().position(|step| {
-            matches!(step, Step::Make { node, path, .. }
-                if *node == record.node && path == record.path)
-        });
-        let Some(made) = made else { return };
-        match self.repeats {
-            true => {
-                let (node, path) = (record.node, record.path.to_vec());
-                self.steps[made] = Step::Remove { node, path };
-            }
-            false => drop(self.steps.remove(made)),
-        }
+        let Some(made) = self.makes.remove(&record.node) else { return };
+        let (node, path) = (record.node, record.path.to_vec());
+        self.steps[made] = if self.repeats { Step::Remove { node, path } } else { Step::Nothing };
     }
 
     fn rename(&mut self, record: &Record<'_>, to: &[u8], replaced: NodeId) {

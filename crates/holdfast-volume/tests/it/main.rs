@@ -7,6 +7,7 @@ mod behaviour;
 mod death;
 mod faults;
 mod model;
+mod names;
 mod power;
 mod seeds;
 mod threads;

@@ -39,7 +39,8 @@ fn a_file_made_and_removed_in_one_window_costs_nothing_however_often() {
         let life = [record(node, "j", make()), record(node, "j", write), record(node, "j", REMOVE)];
         assert_eq!(take(&mut window, &life), 3);
     }
-    assert!(window.steps.is_empty() && window.contents.is_empty());
+    assert!(window.steps.iter().all(|step| *step == Step::Nothing));
+    assert!(window.contents.is_empty());
 }
 
 #[test]
@@ -57,7 +58,7 @@ fn a_repetition_ends_where_the_first_time_ended_and_removes_what_passed() {
     let removal = Step::Remove { node: NODE, path: b"j".to_vec() };
     assert!(!first.steps.contains(&removal));
     assert_eq!(again.steps.iter().position(|step| *step == removal), Some(0));
-    assert_eq!(again.steps[1..], first.steps[..]);
+    assert_eq!(again.steps[1..], first.steps[1..]);
     assert_eq!(again.contents, first.contents);
 }
 
