@@ -188,8 +188,7 @@ impl Parts {
     ) -> Outcome<()> {
         let opened = self.open(power)?;
         let config = fuse::FuseConfig {
-            listen: fuse::ListenConfig {
-                threads: self.volume.threads_for(opened.verdict.class) },
+            listen: fuse::ListenConfig { threads: self.volume.threads_for(opened.verdict.class) },
             cache: match self.volume.cache {
                 Cache::Direct => fuse::Cache::Direct,
                 Cache::WriteThrough => fuse::Cache::WriteThrough,
