@@ -33,15 +33,16 @@ impl Drop for Disk {
     }
 }
 
-/// A fixture whose home is a directory on a disk of this size. Drop the disk last.
-fn with_home_on_disk(size: &str) -> (Disk, Fixture) {
+/// A fixture whose home is a directory on a disk of this size. The disk goes first, or the
+/// fixture's directory cannot.
+fn with_home_on_disk(size: &str) -> (Fixture, Disk) {
     let fixture = Fixture::new();
     let disk = Disk::mount(fixture.path("disk"), size);
     let (plain, home) = (format!("{:?}", fixture.home()), disk.0.join("home"));
     fs::create_dir(&home).unwrap();
     fixture.configure(&fixture.config_text().replace(&plain, &format!("{home:?}")));
     fixture.holdfast(&["volume", "make", NAME]).succeeded();
-    (disk, fixture)
+    (fixture, disk)
 }
 
 fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
@@ -52,7 +53,7 @@ fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 #[test]
 fn a_home_without_space_refuses_writes_at_once_and_keeps_what_it_acknowledged() {
-    let (disk, mut fixture) = with_home_on_disk("16m");
+    let (mut fixture, disk) = with_home_on_disk("16m");
     fixture.serve();
     let block = |number: usize| vec![number as u8; MIB];
     let mut written = 0;
@@ -84,7 +85,7 @@ fn a_home_without_space_refuses_writes_at_once_and_keeps_what_it_acknowledged() 
 
 #[test]
 fn a_home_that_somebody_else_fills_up_is_reported_and_caught_up_with_when_space_returns() {
-    let (disk, mut fixture) = with_home_on_disk("16m");
+    let (mut fixture, disk) = with_home_on_disk("16m");
     fixture.serve();
     let filler = disk.0.join("filler");
     // Acknowledged while there was space, applied when there is none.
@@ -100,7 +101,7 @@ fn a_home_that_somebody_else_fills_up_is_reported_and_caught_up_with_when_space_
 
 #[test]
 fn a_read_only_home_is_reported_and_caught_up_with_when_it_is_writable_again() {
-    let (disk, mut fixture) = with_home_on_disk("16m");
+    let (mut fixture, disk) = with_home_on_disk("16m");
     fixture.serve();
     disk.set_read_only(true);
     write_new(&fixture.mount().join("f"), b"acknowledged").unwrap();
@@ -147,7 +148,7 @@ fn a_read_only_log_disk_is_named() {
 
 /// A modelled disk that can be torn out.
 struct SlowDisk {
-    fixture_mount: PathBuf,
+    mount: PathBuf,
     backing: PathBuf,
     process: Child,
 }
@@ -156,8 +157,7 @@ impl SlowDisk {
     fn start(backing: PathBuf, mount: PathBuf) -> SlowDisk {
         fs::create_dir_all(&backing).unwrap();
         fs::create_dir_all(&mount).unwrap();
-        let mut disk =
-            SlowDisk { process: SlowDisk::spawn(&backing, &mount), fixture_mount: mount, backing };
+        let mut disk = SlowDisk { process: SlowDisk::spawn(&backing, &mount), mount, backing };
         disk.wait();
         disk
     }
@@ -169,7 +169,7 @@ impl SlowDisk {
     }
 
     fn wait(&mut self) {
-        let mount = self.fixture_mount.to_str().unwrap();
+        let mount = self.mount.to_str().unwrap();
         let table = || fs::read_to_string("/proc/self/mountinfo").unwrap();
         wait_until(|| table().contains(mount), || "the slow disk never came up".into());
     }
@@ -181,8 +181,8 @@ impl SlowDisk {
     }
 
     fn bring_back(&mut self) {
-        unmount(&self.fixture_mount, UnmountFlags::DETACH).unwrap();
-        self.process = SlowDisk::spawn(&self.backing, &self.fixture_mount);
+        unmount(&self.mount, UnmountFlags::DETACH).unwrap();
+        self.process = SlowDisk::spawn(&self.backing, &self.mount);
         self.wait();
     }
 }
@@ -191,12 +191,12 @@ impl Drop for SlowDisk {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
-        let _ = unmount(&self.fixture_mount, UnmountFlags::DETACH);
+        let _ = unmount(&self.mount, UnmountFlags::DETACH);
     }
 }
 
 /// A volume whose log's disk was torn out under load, and how many lines were acknowledged.
-fn torn_out() -> (SlowDisk, Fixture, u64) {
+fn torn_out() -> (Fixture, SlowDisk, u64) {
     let mut fixture = Fixture::new();
     let mut disk = SlowDisk::start(fixture.path("backing"), fixture.path("slow"));
     let log = format!("{:?}", fixture.log());
@@ -206,12 +206,12 @@ fn torn_out() -> (SlowDisk, Fixture, u64) {
     fixture.serve();
     let acknowledged = load_until_it_fails(&fixture, &mut disk);
     assert!(acknowledged > 100, "{acknowledged}");
-    (disk, fixture, acknowledged)
+    (fixture, disk, acknowledged)
 }
 
 #[test]
 fn a_front_end_that_dies_with_its_log_disk_gone_leaves_memory_that_can_be_mended() {
-    let (mut disk, mut fixture, acknowledged) = torn_out();
+    let (mut fixture, mut disk, acknowledged) = torn_out();
     kill(fixture.front_end(), Signal::KILL);
     fixture.wait_for_state("given up");
     let problem = fixture.status()["problem"].to_string();
@@ -224,12 +224,11 @@ fn a_front_end_that_dies_with_its_log_disk_gone_leaves_memory_that_can_be_mended
     assert_eq!(lines_in(&fixture.mount().join("f")), acknowledged);
     assert_eq!(fixture.stop(), Some(0));
     assert_eq!(lines_in(&fixture.home().join("f")), acknowledged);
-    drop(disk);
 }
 
 #[test]
 fn a_log_disk_that_fails_under_load_loses_nothing_and_the_volume_can_be_mended() {
-    let (mut disk, fixture, acknowledged) = torn_out();
+    let (fixture, mut disk, acknowledged) = torn_out();
     let status = fixture.status();
     assert_eq!(status["state"], "poisoned", "{status}");
     assert!(status["unapplied_bytes"].as_u64().unwrap() > 0, "{status}");
@@ -256,7 +255,6 @@ fn a_log_disk_that_fails_under_load_loses_nothing_and_the_volume_can_be_mended()
     fixture.assert_given_back();
     assert_eq!(lines_in(&fixture.home().join("f")), acknowledged);
     assert_eq!(fs::read(fixture.home().join("g")).unwrap(), b"goes on");
-    drop(disk);
 }
 
 /// Appends numbered lines, each synced; tears the disk out on the way. Returns how many lines were
