@@ -11,4 +11,5 @@ mod names;
 mod power;
 mod seeds;
 mod threads;
+mod wal;
 mod world;

@@ -11,14 +11,14 @@ use crate::world::World;
 const ONCE_FAILED: [u64; 3] = [1077, 1091, 1166];
 
 /// What is known of a run when the power went.
-struct Run {
-    world: World,
+pub(crate) struct Run {
+    pub(crate) world: World,
     /// The tree before the first change and after each acknowledged one.
-    images: Vec<Image>,
+    pub(crate) images: Vec<Image>,
     /// At least this many changes were durable.
-    durable: usize,
+    pub(crate) durable: usize,
     /// The cut came before the end.
-    cut: bool,
+    pub(crate) cut: bool,
 }
 
 /// Lives a random life until operation `cut_at` of the disk.
@@ -82,15 +82,21 @@ fn recovered_index(run: &Run, world: &World, told: &str) -> usize {
 /// Cuts the power of a life at every `stride`th operation, starting from a seeded one. Returns how
 /// many crash images were recovered.
 fn check_all_cuts(seed: u64, life: fn(u64) -> Life, stride: u64) -> u64 {
+    let cuts = (1 + seed % stride..).step_by(stride as usize);
+    check_cuts(&format!("seed {seed}"), cuts, |cut_at| run(seed, life(seed), Some(cut_at)))
+}
+
+/// Cuts the power of a run at the given operations, until one lies behind its end. Returns how many
+/// crash images were recovered.
+pub(crate) fn check_cuts(
+    name: &str,
+    cuts: impl Iterator<Item = u64>,
+    run: impl Fn(u64) -> Run,
+) -> u64 {
     let mut images = 0;
-    let operations = run(seed, life(seed), None).world.files.operations();
-    for cut_at in (1 + seed % stride..operations).step_by(stride as usize) {
-        let run = run(seed, life(seed), Some(cut_at));
-        if !run.cut {
-            break;
-        }
+    for (cut_at, run) in cuts.map(|cut_at| (cut_at, run(cut_at))).take_while(|(_, run)| run.cut) {
         for crash_seed in 0..3 {
-            let told = format!("seed {seed}, cut at {cut_at}, crash image {crash_seed}");
+            let told = format!("{name}, cut at {cut_at}, crash image {crash_seed}");
             let world = run.world.after_power_cut(crash_seed);
             let index = recovered_index(&run, &world, &told);
             assert!(
