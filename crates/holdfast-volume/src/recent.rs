@@ -36,11 +36,11 @@ impl Recent {
         same_front..data.len() - same_back
     }
 
-    /// `data` now stands at `offset`.
-    pub(crate) fn written(&mut self, data: &[u8], offset: u64) {
+    /// `data` now stands at `offset`; only its part `differing` was not there before.
+    pub(crate) fn written(&mut self, data: &[u8], offset: u64, differing: Range<usize>) {
         if self.known_from(offset).is_some_and(|known| known.len() == data.len()) {
             let start = (offset - self.offset) as usize;
-            self.bytes[start..].copy_from_slice(data);
+            self.bytes[start..][differing.clone()].copy_from_slice(&data[differing]);
             return;
         }
         let skipped = data.len().saturating_sub(KEPT_BYTES_MAX);

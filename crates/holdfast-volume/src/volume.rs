@@ -226,6 +226,17 @@ impl DirectoryVolume {
         }
     }
 
+    /// The names, for looking, with this node among them.
+    pub(crate) fn names_with(&self, id: NodeId) -> Result<RwLockReadGuard<'_, Names>, Errno> {
+        let names = self.names();
+        if names.entry(id).is_some() {
+            return Ok(names);
+        }
+        drop(names);
+        self.node(id)?;
+        Ok(self.names())
+    }
+
     /// Repeats `attempt` until there is room in the log for it. `attempt` must hold no lock when
     /// it returns, because making room needs the locks.
     pub(crate) fn with_room<T>(

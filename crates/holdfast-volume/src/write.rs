@@ -47,6 +47,19 @@ impl<'a> Frame<'a> {
 }
 
 impl DirectoryVolume {
+    /// Repeats `attempt` on a node, under the locks that order its effects, until the log has room.
+    fn change<T>(
+        &self,
+        id: NodeId,
+        mut attempt: impl FnMut(&Names, &mut Body) -> Result<T, Stop>,
+    ) -> Result<T, Errno> {
+        self.with_room(|| {
+            let names = self.names_with(id)?;
+            let node = &names.entry(id).ok_or(Errno::STALE)?.node;
+            attempt(&names, &mut node.body_mut())
+        })
+    }
+
     /// Writes `data` at `offset`, growing the file if need be. One frame, whatever its size.
     pub(crate) fn write_bytes(
         &self,
@@ -59,13 +72,7 @@ impl DirectoryVolume {
         if end > SIZE_BYTES_MAX {
             return Err(Errno::FBIG);
         }
-        self.node(id)?;
-        self.with_room(|| {
-            let names = self.names();
-            let node = names.entry(id).ok_or(Errno::STALE)?.node.clone();
-            let mut body = node.body_mut();
-            self.write_once(&names, &mut body, data, offset, clear_privileges)
-        })
+        self.change(id, |names, body| self.write_once(names, body, data, offset, clear_privileges))
     }
 
     /// One attempt, under the locks that order it. Nothing has changed if the log has no room.
@@ -89,7 +96,7 @@ impl DirectoryVolume {
             frame.add(Op::Change { change });
         }
         let part = body.recent.differing(data, offset);
-        let (part_offset, part_data) = (offset + part.start as u64, &data[part]);
+        let (part_offset, part_data) = (offset + part.start as u64, &data[part.clone()]);
         let (front, zeros) = part_data.split_at(part_data.len() - zeros_at_the_end(part_data));
         let zeros_offset = part_offset + front.len() as u64;
         if !zeros.is_empty() {
@@ -105,7 +112,7 @@ impl DirectoryVolume {
         let zeros =
             Piece { offset: zeros_offset, bytes: zero_bytes, at: lsn, source: Source::Zeros };
         extents.insert(zeros);
-        body.recent.written(data, offset);
+        body.recent.written(data, offset, part);
         body.attributes.size_bytes = body.attributes.size_bytes.max(end);
         if let Some(change) = change {
             body.change(&change, at_ns, lsn);
@@ -133,12 +140,8 @@ impl DirectoryVolume {
         if set.size_bytes.is_some_and(|bytes| bytes > SIZE_BYTES_MAX) {
             return Err(Errno::FBIG);
         }
-        self.node(id)?;
-        self.with_room(|| {
-            let names = self.names();
-            let node = names.entry(id).ok_or(Errno::STALE)?.node.clone();
-            let mut body = node.body_mut();
-            self.set_once(&names, &mut body, set)?;
+        self.change(id, |names, body| {
+            self.set_once(names, body, set)?;
             Ok(body.attributes)
         })
     }
@@ -190,13 +193,7 @@ impl DirectoryVolume {
         if bytes == 0 {
             return Err(Errno::INVAL);
         }
-        self.node(id)?;
-        self.with_room(|| {
-            let names = self.names();
-            let node = names.entry(id).ok_or(Errno::STALE)?.node.clone();
-            let mut body = node.body_mut();
-            self.allocate_once(&names, &mut body, how, offset, end)
-        })
+        self.change(id, |names, body| self.allocate_once(names, body, how, offset, end))
     }
 
     fn allocate_once(

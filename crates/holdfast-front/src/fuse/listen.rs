@@ -15,7 +15,7 @@ use std::thread;
 
 use rustix::io::Errno;
 
-use super::raw::LockedBuffer;
+use super::raw::{self, LockedBuffer};
 use super::{reply, wire};
 
 /// What the kernel demands room for: the largest write and its two headers.
@@ -26,9 +26,6 @@ const PAGE: usize = 4096;
 const REQUEST_START: usize = PAGE - wire::IN_HEADER_BYTES - 40;
 /// A reply starts so that its data starts on a page.
 const REPLY_START: usize = PAGE - reply::HEADER_BYTES;
-
-/// The nice value of a thread that goes first.
-const PRIORITY_HIGHEST: i32 = -20;
 
 /// How the descriptor is read.
 #[derive(Clone, Copy, Debug)]
@@ -108,7 +105,7 @@ impl Session {
         let _guard = AbortOnPanic;
         // Every program with a request out waits for this thread, which is short about it. Without
         // the right to go first it takes its turn like any other.
-        let _ = rustix::process::setpriority_process(None, PRIORITY_HIGHEST);
+        let _ = raw::go_first();
         let request = &mut buffers.request[REQUEST_START..];
         let reply = &mut buffers.reply[REPLY_START..];
         loop {

@@ -27,8 +27,8 @@ fn writing_only_what_differs_gives_the_same_file() {
             }
             let part = recent.differing(&data, offset as u64);
             saved += length - part.len();
-            sparse[offset + part.start..offset + part.end].copy_from_slice(&data[part]);
-            recent.written(&data, offset as u64);
+            sparse[offset + part.start..offset + part.end].copy_from_slice(&data[part.clone()]);
+            recent.written(&data, offset as u64, part);
             whole[offset..offset + length].copy_from_slice(&data);
             assert!(whole == sparse, "seed {seed}, step {step}");
             if next(&mut state).is_multiple_of(9) {
@@ -45,9 +45,9 @@ fn a_page_that_grew_by_a_record_is_logged_as_the_record() {
     let mut page = vec![0; 8192];
     page[..100].fill(1);
     assert_eq!(recent.differing(&page, 8192), 0..8192);
-    recent.written(&page, 8192);
+    recent.written(&page, 8192, 0..8192);
     page[100..150].fill(2);
     assert_eq!(recent.differing(&page, 8192), 100..150);
-    recent.written(&page, 8192);
+    recent.written(&page, 8192, 100..150);
     assert!(recent.differing(&page, 8192).is_empty());
 }
