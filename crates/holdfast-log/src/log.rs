@@ -246,7 +246,8 @@ impl Log {
     }
 
     /// Appends a mark: the reader has applied, and made durable elsewhere, everything below
-    /// `released` (which must be durable here). After a crash, recovery starts there.
+    /// `released` (which must be durable here). After a crash, recovery starts there. Does nothing
+    /// if a mark has said so before.
     ///
     /// # Errors
     /// See [`AppendError`]. Marks go past the dirty bound and into the reserve of the ring.

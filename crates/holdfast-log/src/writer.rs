@@ -44,12 +44,16 @@ impl Log {
         Ok(appended)
     }
 
-    /// Appends a mark of the reader, which a later watermark has to cover like data.
+    /// Appends a mark of the reader, which a later watermark has to cover like data. One that says
+    /// nothing new is left out: it would eat the reserve that is kept for one that does.
     pub(crate) fn append_reader_mark(&self, released: Lsn) -> Result<(), AppendError> {
         let mut guard = self.region.lock();
         self.refuse_if_poisoned()?;
         let at = self.occupancy();
         assert!(released <= at.durable, "only durable frames can have been applied");
+        if released.get() <= self.word(words::MARKED).load(Ordering::Relaxed) {
+            return Ok(());
+        }
         let place = self.geometry.place_mark(&at).map_err(|refusal| self.refused(refusal, 0))?;
         let appended = self.put_mark(&mut guard, &at, place, released);
         self.word(words::MARKED).fetch_max(released.get(), Ordering::Relaxed);

@@ -162,3 +162,16 @@ fn drain_work_is_announced_and_ends() {
     assert!(log.drain().expect("the disk is sound").bytes >= 4096);
     assert!(matches!(log.health(), Health::Sound));
 }
+
+#[test]
+fn a_mark_that_says_nothing_new_takes_no_room() {
+    let (_files, _region, log) = new_log(4);
+    log.append(1, &[b"a"]).expect("the log is empty");
+    log.commit(log.marks().tail).expect("the disk is sound");
+    let durable = log.marks().durable;
+    log.mark(durable).expect("marks have room");
+    let tail = log.marks().tail;
+    assert!(tail > durable, "the first mark is a frame");
+    log.mark(durable).expect("a repeated mark is fine");
+    assert_eq!(log.marks().tail, tail);
+}

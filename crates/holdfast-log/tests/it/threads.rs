@@ -2,7 +2,9 @@
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::ScopedJoinHandle;
+use std::time::Duration;
 
 use holdfast_io::fake::{EIO, Effect, Fault, Mood, Operation};
 use holdfast_log::{AppendError, Kind, Log, Lsn, words};
@@ -12,8 +14,30 @@ use crate::support::{contents, new_log, open_with, region};
 const THREADS: u64 = 8;
 const EACH: u64 = 200;
 
+/// Ends the process if a test takes so long that it must hang: a thread cannot be stopped.
+struct Watchdog {
+    _over: Sender<()>,
+}
+
+impl Watchdog {
+    const PATIENCE: Duration = Duration::from_secs(240);
+
+    fn start() -> Watchdog {
+        let (_over, over) = channel::<()>();
+        let test = std::thread::current().name().unwrap_or("a test").to_owned();
+        std::thread::spawn(move || {
+            if over.recv_timeout(Watchdog::PATIENCE) == Err(RecvTimeoutError::Timeout) {
+                eprintln!("{test} hangs: some thread waits for what never comes");
+                std::process::abort();
+            }
+        });
+        Watchdog { _over }
+    }
+}
+
 #[test]
 fn what_eight_threads_commit_survives_a_power_cut_and_costs_fewer_syncs() {
+    let _watchdog = Watchdog::start();
     let (files, ring, log) = new_log(1);
     let committed = Mutex::new(Vec::new());
     let over = AtomicBool::new(false);
@@ -48,15 +72,12 @@ fn read_until(log: &Log, over: &AtomicBool) -> Vec<Vec<u8>> {
     let mut applied = Vec::new();
     while !over.load(Ordering::Relaxed) {
         let marks = log.marks();
-        // A mark that says nothing new would only eat the room that is kept for one that does.
-        if marks.durable > marks.released {
-            let data = data_between(log, marks.released, marks.durable);
-            if log.mark(marks.durable).is_ok() {
-                log.release(marks.durable);
-                applied.extend(data);
-            } else {
-                log.drain().expect("the disk is sound");
-            }
+        let data = data_between(log, marks.released, marks.durable);
+        if log.mark(marks.durable).is_ok() {
+            log.release(marks.durable);
+            applied.extend(data);
+        } else {
+            log.drain().expect("the disk is sound");
         }
         log.prepare().expect("the disk is sound");
         std::thread::yield_now();
@@ -106,6 +127,7 @@ fn fill(log: &Log, thread: u64) {
 
 #[test]
 fn writers_that_wait_for_room_all_finish() {
+    let _watchdog = Watchdog::start();
     let (_files, _region, log) = new_log(2);
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -122,13 +144,14 @@ fn writers_that_wait_for_room_all_finish() {
 
 #[test]
 fn a_writer_that_waits_for_the_reader_learns_of_a_poisoned_log() {
+    let _watchdog = Watchdog::start();
     let (files, _region, log) = new_log(3);
     while log.append(1, &[&[1; 5000]]).is_ok() {
         log.commit(log.marks().tail).expect("the disk is sound");
     }
     std::thread::scope(|scope| {
         let waiter = scope.spawn(|| log.wait_for_room(5000));
-        log.mark(log.marks().released).expect("marks have room in a full ring");
+        log.mark(log.marks().durable).expect("marks have room in a full ring");
         let effect = Effect::Errno(EIO);
         files.fail(Fault { operation: Operation::SyncData, skip: 0, effect });
         let _poisoned = log.drain();
