@@ -288,10 +288,9 @@ fn plan(medium: &Medium, spec: &RegionSpec) -> Result<Superblock, CreateError> {
 fn write_superblock(mapping: &Mapping, superblock: &Superblock) {
     let page = superblock.encode();
     let words = mapping.words(0..PAGE_BYTES);
-    for (word, bytes) in words.iter().zip(page.chunks_exact(8)).rev() {
-        let value = u64::from_le_bytes(bytes.try_into().expect("eight bytes were cut"));
+    for (word, bytes) in words.iter().zip(page.as_chunks().0).rev() {
         // EDGE superblock-whole: the magic, stored last, follows the rest.
-        word.store(value, Ordering::Release);
+        word.store(u64::from_le_bytes(*bytes), Ordering::Release);
     }
     mapping.persist(0, PAGE_BYTES);
 }

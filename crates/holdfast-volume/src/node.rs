@@ -148,7 +148,7 @@ impl Node {
     /// Takes back `count` remembrances.
     pub(crate) fn forget(&self, count: u64) {
         let left = |known: u64| Some(known.saturating_sub(count));
-        let _ = self.remembered.fetch_update(Ordering::Relaxed, Ordering::Relaxed, left);
+        let _ = self.remembered.try_update(Ordering::Relaxed, Ordering::Relaxed, left);
         if self.inherited.swap(false, Ordering::Relaxed) {
             // The kernel forgets an inode all at once, so the counts of this process are in it.
             self.remembered.store(0, Ordering::Relaxed);
@@ -168,7 +168,7 @@ impl Node {
     /// One user less; the last one lets go of the home file.
     pub(crate) fn closed(&self) {
         let less = |opens: u64| Some(opens.saturating_sub(1));
-        let before = self.opens.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        let before = self.opens.try_update(Ordering::Relaxed, Ordering::Relaxed, less);
         if before.unwrap_or(0) <= 1 {
             *self.file() = None;
         }
