@@ -213,16 +213,37 @@ fn flock_excludes_the_other_descriptor() {
 
 #[test]
 fn fcntl_locks_exclude_the_other_process() {
-    const TRY: &str = "import fcntl, sys; fcntl.lockf(open(sys.argv[1], 'r+'), 6)";
     in_both_modes(|mounted| {
         let path = mounted.join("lock");
         let file = open_rw(&path);
-        let other = || Command::new("python3").args(["-c", TRY]).arg(&path).output().unwrap();
         fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive).unwrap();
-        assert!(String::from_utf8_lossy(&other().stderr).contains("BlockingIOError"));
+        let refused = lock_elsewhere(&path);
+        assert!(!refused.status.success());
+        let said = String::from_utf8_lossy(&refused.stdout).into_owned();
+        assert!(said.contains("the lock: Some(WouldBlock)"), "{said}");
         fcntl_lock(&file, FlockOperation::Unlock).unwrap();
-        assert!(other().status.success());
+        assert!(lock_elsewhere(&path).status.success());
     });
+}
+
+/// Says to this test program, started once more, which file to lock.
+const TO_LOCK: &str = "HOLDFAST_TEST_TO_LOCK";
+
+/// Locks the file in another process, without waiting, and ends that process.
+fn lock_elsewhere(path: &Path) -> std::process::Output {
+    let mut other = Command::new(std::env::current_exe().unwrap());
+    other.args(["--exact", "files::a_process_of_its_own_that_locks"]).env(TO_LOCK, path);
+    other.output().unwrap()
+}
+
+/// What the process started by [`lock_elsewhere`] does; nothing in a run of all tests.
+#[test]
+fn a_process_of_its_own_that_locks() {
+    let Some(path) = std::env::var_os(TO_LOCK) else { return };
+    let file = fs::File::options().read(true).write(true).open(path).unwrap();
+    let locked = fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive);
+    let failure = locked.err().map(|error| std::io::Error::from(error).kind());
+    assert_eq!(failure, None, "the lock: {failure:?}");
 }
 
 #[test]
