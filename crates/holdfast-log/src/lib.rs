@@ -9,10 +9,11 @@
 //! Where to look: `create` makes a log; `open` takes one into use, from the ring or, by `recovery`,
 //! from its segments. `writer` appends, `drain` makes durable, `prepare` works ahead, `frames`
 //! reads. `segment`, `segments` and `catalogue` are the files, `words` what outlives the process in
-//! the region. `mend` is for a device that failed.
+//! the region. `mend` is for a device that failed, `check` for looking without opening.
 
 mod buffer;
 mod catalogue;
+mod check;
 mod config;
 mod create;
 mod display;
@@ -29,6 +30,7 @@ mod segments;
 pub mod words;
 mod writer;
 
+pub use check::{CheckVerdict, Checked, CheckedRing, FilePlace};
 pub use config::{LogConfig, SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN, SEGMENTS_MAX};
 pub use error::{AppendError, CommitError, ConfigFault, CreateError, FileFault, OpenError};
 pub use frames::{Frame, Frames, FramesIter};

@@ -12,15 +12,16 @@ use holdfast_core::Lsn;
 use holdfast_core::frame::Sealer;
 use holdfast_core::ring::Geometry;
 use holdfast_io::{Clock, Files};
-use holdfast_memory::Region;
+use holdfast_memory::{Observed, Region};
 
 use crate::catalogue::Catalogue;
+use crate::check::{Checked, CheckedRing};
 use crate::config::LogConfig;
 use crate::drain::{Progress, Work};
 use crate::error::{AppendError, CommitError, CreateError, OpenError};
 use crate::frames::Frames;
 use crate::segments::Segments;
-use crate::{create, open, words};
+use crate::{check, create, open, words};
 
 /// Where a frame went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,6 +155,27 @@ impl Log {
     /// See [`OpenError`].
     pub fn identity_of(files: &dyn Files) -> Result<[u8; 16], OpenError> {
         Catalogue::load(files).map(|catalogue| catalogue.identity)
+    }
+
+    /// Reads every frame in the segment files that is still needed, and says what is there. Nothing
+    /// is changed, and nobody may have the log open: it would be read while it is written.
+    ///
+    /// # Errors
+    /// See [`OpenError`]; damage to frames is no error but the verdict.
+    pub fn check(files: &dyn Files) -> Result<Checked, OpenError> {
+        check::check(files)
+    }
+
+    /// Reads every frame in a region's ring that is still needed, without claiming the region.
+    /// Nothing is changed. `None` if the ring was never filled, so that it counts for nothing.
+    ///
+    /// # Errors
+    /// See [`OpenError`]; [`OpenError::InUse`] if the region is served meanwhile.
+    pub fn check_ring(
+        files: &dyn Files,
+        region: &Observed,
+    ) -> Result<Option<CheckedRing>, OpenError> {
+        check::check_ring(files, region)
     }
 
     /// Opens the log in the root of `files`, with `region` as its ring. A region that was the ring

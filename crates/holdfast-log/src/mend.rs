@@ -20,7 +20,7 @@ use holdfast_core::handover::check_marks;
 use crate::buffer::Buffer;
 use crate::error::OpenError;
 use crate::log::Mended;
-use crate::open::Opening;
+use crate::open::{Opening, is_of_step};
 use crate::segment::{Segment, SegmentHeader};
 use crate::segments::Table;
 use crate::words;
@@ -38,7 +38,7 @@ impl Opening<'_> {
         let (released, durable) = (Lsn(marks.released), Lsn(marks.durable));
         let tail = Lsn(marks.tail);
         check_marks(&self.geometry, released, durable, tail).map_err(OpenError::Marks)?;
-        self.refuse_stale(table, last)?;
+        is_of_step(table.catalogue.generations_below, last)?;
         if let Some(from) = self.first_damaged(released, tail) {
             return Err(OpenError::Corrupt { from, to: tail });
         }

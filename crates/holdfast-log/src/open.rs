@@ -80,7 +80,7 @@ fn look(
     clock: Arc<dyn Clock>,
     config: &LogConfig,
 ) -> Result<(Opening<'_>, Table), OpenError> {
-    let table = load_table(&*files)?;
+    let table = load_table(&*files, Access::Write)?;
     let identity = table.catalogue.identity;
     if region.identity() != identity {
         return Err(OpenError::ForeignRegion { region: region.identity(), log: identity });
@@ -100,12 +100,19 @@ fn fit(region: &Region, segment_bytes: u64) -> Result<Geometry, OpenError> {
     Geometry::new(ring_bytes, segment_bytes).ok_or(too_small)
 }
 
+/// What the segment files are opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    Read,
+    Write,
+}
+
 /// Reads the catalogue and opens every segment it lists.
-fn load_table(files: &dyn Files) -> Result<Table, OpenError> {
+pub(crate) fn load_table(files: &dyn Files, access: Access) -> Result<Table, OpenError> {
     let catalogue = Catalogue::load(files)?;
     let mut slots = Vec::with_capacity(catalogue.entries.len());
     for entry in &catalogue.entries {
-        let segment = Segment::open(files, entry.file, catalogue.segment_bytes)?;
+        let segment = Segment::open(files, entry.file, catalogue.segment_bytes, access)?;
         let name = segment_name(entry.file);
         let ready = match segment.header().map_err(OpenError::Io)? {
             Ok(header) if header.identity != catalogue.identity => {
@@ -156,7 +163,7 @@ impl Opening<'_> {
     /// can be done here, and nothing is.
     fn open_ring(self, table: Table, last: u32) -> Result<(Log, Recovery), OpenError> {
         let below = table.catalogue.generations_below;
-        self.refuse_stale(&table, last.into())?;
+        is_of_step(below, last.into())?;
         let marks = self.region.marks();
         let (durable, tail) = (Lsn(marks.durable), Lsn(marks.tail));
         check_marks(&self.geometry, Lsn(marks.released), durable, tail)
@@ -185,16 +192,6 @@ impl Opening<'_> {
             generation,
         };
         Ok((log, recovery))
-    }
-
-    /// A region that was left over from before an open without it is not this log any more.
-    pub(crate) fn refuse_stale(&self, table: &Table, last: u64) -> Result<(), OpenError> {
-        let below = table.catalogue.generations_below;
-        let log = below.saturating_sub(GENERATION_STEP);
-        match (u64::from(log)..u64::from(below)).contains(&last) {
-            true => Ok(()),
-            false => Err(OpenError::StaleRegion { region: last as u32, log }),
-        }
     }
 
     /// The ring is damaged where the device has the bytes: drains the rest, which is whole, and
@@ -331,6 +328,15 @@ impl Opening<'_> {
             moved: Condvar::new(),
             idle_tail: AtomicU64::new(0),
         }
+    }
+}
+
+/// A region that was left over from before an open without it is not this log any more.
+pub(crate) fn is_of_step(below: u32, last: u64) -> Result<(), OpenError> {
+    let log = below.saturating_sub(GENERATION_STEP);
+    match (u64::from(log)..u64::from(below)).contains(&last) {
+        true => Ok(()),
+        false => Err(OpenError::StaleRegion { region: last as u32, log }),
     }
 }
 

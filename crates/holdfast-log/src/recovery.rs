@@ -34,6 +34,8 @@ pub(crate) struct Found {
     /// Generation of the last frame.
     pub(crate) generation: u32,
     pub(crate) bytes_scanned: u64,
+    /// Frames accepted.
+    pub(crate) frames: u64,
 }
 
 /// The bytes of a log in its segments, a span at a time.
@@ -43,18 +45,24 @@ pub(crate) struct SpanReader<'a> {
     buffer: Buffer,
     loaded: Option<Lsn>,
     bytes_read: u64,
+    reading: Lsn,
 }
 
 impl<'a> SpanReader<'a> {
     pub(crate) fn new(table: &'a Table, geometry: Geometry) -> SpanReader<'a> {
         let buffer = Buffer::zeroed(geometry.span_bytes() as usize);
-        SpanReader { table, geometry, buffer, loaded: None, bytes_read: 0 }
+        SpanReader { table, geometry, buffer, loaded: None, bytes_read: 0, reading: Lsn(0) }
     }
 
     /// One past the last position that the segments have a place for.
     pub(crate) fn limit(&self) -> Lsn {
         let last = self.table.catalogue.entries.last().expect("a catalogue lists segments");
         self.geometry.segment_start(last.number + 1)
+    }
+
+    /// Where the last read began.
+    pub(crate) fn reading(&self) -> Lsn {
+        self.reading
     }
 
     /// The bytes from `lsn` to the end of its span.
@@ -82,7 +90,7 @@ impl<'a> SpanReader<'a> {
         let slot = self.table.slots.iter().find(|slot| slot.entry.number == number);
         let slot = slot.expect("the caller stays between the first position and the limit");
         let into = &mut self.buffer.bytes_mut()[..bytes as usize];
-        self.bytes_read += bytes;
+        (self.bytes_read, self.reading) = (self.bytes_read + bytes, start);
         slot.segment.read(start, into).map_err(OpenError::Io)
     }
 }
@@ -92,12 +100,13 @@ pub(crate) fn scan(reader: &mut SpanReader<'_>, sealer: &Sealer) -> Result<Found
     let catalogue = &reader.table.catalogue;
     let (first, durable) = (catalogue.first, catalogue.durable);
     let mut scan = Scan::new(reader.geometry, first, reader.limit(), durable);
-    let mut released = first;
+    let (mut released, mut frames) = (first, 0);
     loop {
         match scan.step() {
             Step::Frame { at } => {
                 let bytes = reader.from(at)?;
-                let mark = see(&mut scan, sealer, bytes);
+                let (accepted, mark) = see(&mut scan, sealer, bytes);
+                frames += u64::from(accepted);
                 released = released.max(mark.unwrap_or(released));
             }
             Step::LookAhead { from } => {
@@ -112,19 +121,21 @@ pub(crate) fn scan(reader: &mut SpanReader<'_>, sealer: &Sealer) -> Result<Found
         sealed: scan.sealed(),
         generation: scan.generation(),
         bytes_scanned: reader.bytes_read,
+        frames,
     })
 }
 
-/// Shows the scan what lies at the start of `bytes`. Returns the position in a mark it accepted.
-fn see(scan: &mut Scan, sealer: &Sealer, bytes: &[u8]) -> Option<Lsn> {
+/// Shows the scan what lies at the start of `bytes`. Returns whether it accepted a frame, and the
+/// position in it if it is a mark.
+fn see(scan: &mut Scan, sealer: &Sealer, bytes: &[u8]) -> (bool, Option<Lsn>) {
     let Some(header) = header_at(sealer, bytes) else {
-        scan.see(Seen::Nothing);
-        return None;
+        return (scan.see(Seen::Nothing), None);
     };
     let payload = if scan.fits(&header) { payload_of(&header, bytes) } else { None };
     let payload_ok = payload.is_some_and(|payload| payload_matches(sealer, &header, payload));
     let accepted = scan.see(Seen::Frame { header, payload_ok });
-    payload.filter(|_| accepted && header.kind == Kind::Mark).and_then(decode_mark)
+    let mark = payload.filter(|_| accepted && header.kind == Kind::Mark).and_then(decode_mark);
+    (accepted, mark)
 }
 
 /// Shows the scan every header from `from` on that could be a witness.

@@ -19,6 +19,7 @@ use holdfast_io::{Files, OpenFile, OpenHow};
 use crate::buffer::Buffer;
 use crate::catalogue::{VERSION, array_at, u32_at, u64_at};
 use crate::error::{FileFault, OpenError};
+use crate::open::Access;
 
 const MAGIC: u32 = 0x5346_4648;
 const HEADER_BYTES: usize = 48;
@@ -70,8 +71,10 @@ impl Segment {
         files: &dyn Files,
         file: u32,
         segment_bytes: u64,
+        access: Access,
     ) -> Result<Segment, OpenError> {
-        let how = OpenHow { write: true, direct: true, ..OpenHow::default() };
+        let write = access == Access::Write;
+        let how = OpenHow { write, direct: true, ..OpenHow::default() };
         let name = segment_name(file);
         let file = files.open(&path(file), how).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => OpenError::MissingSegment { name: name.clone() },

@@ -109,6 +109,11 @@ pub(crate) enum VolumeCommand {
         name: String,
     },
     /// Check a volume that is not mounted: paths, claims, log and region. Changes nothing.
+    ///
+    /// Every frame of the log that is still needed is read and compared with its checks, and every
+    /// frame that waits in the memory region. Damage to what was acknowledged ends it with exit
+    /// code 6 and the position (LSN), the file, the byte and what to do next. An unfinished write
+    /// at the end of the log is no damage.
     Check {
         /// The volume, as named in the configuration.
         name: String,

@@ -3,6 +3,7 @@
 //! Promise: each turns its arguments into one call of what does the work and prints the outcome.
 //! Never: holds logic that another part needs.
 
+mod check;
 mod front;
 mod mount;
 mod run;

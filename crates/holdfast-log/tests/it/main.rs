@@ -4,6 +4,7 @@
 
 mod basics;
 mod canary;
+mod check;
 mod damage;
 mod death;
 mod faults;

@@ -1,24 +1,23 @@
 //! `holdfast volume make | check | mend | list`.
 //!
 //! Promise: `make` makes the log and leaves the home as it is; `mend` makes a log whose disk failed
-//! usable again; `check` and `list` change nothing.
+//! usable again; `list` changes nothing. [`check`] has a file of its own.
 //! Never: works on a volume that is served.
 
-use super::front;
+use super::{check, front};
 use crate::cli::VolumeCommand;
 use crate::config::{Config, VolumeConfig};
 use crate::exit::Exit;
 use crate::keeper;
 use crate::keeper::lock::take_directory;
 use crate::keeper::mounts::mounted_at;
-use crate::observe::observe;
 use crate::output::{Output, Progress};
 use crate::problem::{Outcome, Problem};
 use crate::report::verdict_text;
 use crate::sizes::rounded;
 use holdfast_io::Entropy;
 use holdfast_io::real::{RealEntropy, RealFiles};
-use holdfast_log::{CreateError, Log, OpenError};
+use holdfast_log::{CreateError, Log};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -27,7 +26,7 @@ pub(crate) fn volume(config: &Path, command: VolumeCommand, output: Output) -> O
     let config = Config::load(config)?;
     match command {
         VolumeCommand::Make { name } => make(&config, &name, output),
-        VolumeCommand::Check { name } => check(&config, &name, output),
+        VolumeCommand::Check { name } => check::check(&config, &name, output),
         VolumeCommand::Mend { name } => mend(&config, &name, output),
         VolumeCommand::List => {
             list(&config, output);
@@ -103,7 +102,7 @@ fn remove_half_made(log: &Path) {
 }
 
 /// Does `work`, and calls `say` once if it takes more than a second.
-fn aloud<T: Send>(mut say: impl FnMut(), work: impl FnOnce() -> T + Send) -> T {
+pub(super) fn aloud<T: Send>(mut say: impl FnMut(), work: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
         let started = Instant::now();
         let thread = scope.spawn(work);
@@ -117,31 +116,6 @@ fn aloud<T: Send>(mut say: impl FnMut(), work: impl FnOnce() -> T + Send) -> T {
         }
         thread.join().expect("a panic has ended the process")
     })
-}
-
-/// Checks what can be checked without changing anything.
-fn check(config: &Config, name: &str, output: Output) -> Outcome<()> {
-    let volume = config.volume(name)?;
-    let verdict = volume.verdict(name, config.keeper.power)?;
-    let remedy = "`holdfast status` tells how it is".to_owned();
-    refuse_mounted(format!("checking volume {name}"), volume, remedy)?;
-    drop(take_directory("home", &volume.home)?);
-    let files = RealFiles::from_fd(take_directory("log", &volume.log)?);
-    let identity = Log::identity_of(&files).map_err(|error| {
-        let what = format!("reading the log {} of volume {name}", volume.log.display());
-        let remedy = format!("restore it, or make it with `holdfast volume make {name}`");
-        let exit = match error {
-            OpenError::NoLog => Exit::Usage,
-            _ => Exit::Damaged,
-        };
-        Problem::new(exit, what, error, remedy)
-    })?;
-    let memory = check_region(name, volume, identity)?;
-    output.done(&format!(
-        "{name}: paths, log and memory are sound; {memory}\n{}",
-        verdict_text(&verdict)
-    ));
-    Ok(())
 }
 
 fn mend(config: &Config, name: &str, output: Output) -> Outcome<()> {
@@ -160,7 +134,7 @@ fn mend(config: &Config, name: &str, output: Output) -> Outcome<()> {
     Ok(())
 }
 
-fn refuse_mounted(what: String, volume: &VolumeConfig, remedy: String) -> Outcome<()> {
+pub(super) fn refuse_mounted(what: String, volume: &VolumeConfig, remedy: String) -> Outcome<()> {
     match mounted_at(&volume.mount).filter(|mount| mount.is_ours()) {
         None => Ok(()),
         Some(mount) => {
@@ -168,24 +142,6 @@ fn refuse_mounted(what: String, volume: &VolumeConfig, remedy: String) -> Outcom
             Err(Problem::new(Exit::InUse, what, why, remedy))
         }
     }
-}
-
-/// The region, if there is one, must be whole and belong to the log.
-fn check_region(name: &str, volume: &VolumeConfig, identity: [u8; 16]) -> Outcome<String> {
-    let seen = match observe(&volume.medium()) {
-        Ok(seen) => seen,
-        Err(problem) if problem.exit == Exit::Failed => {
-            return Ok("there is no region: nothing waits in memory".into());
-        }
-        Err(problem) => return Err(problem),
-    };
-    if seen.identity != identity {
-        let what = format!("checking the region of volume {name}");
-        let why = "it belongs to another log";
-        return Err(Problem::new(Exit::Damaged, what, why, "correct memory.path or log"));
-    }
-    let (dirty, unapplied) = (rounded(seen.dirty_bytes()), rounded(seen.unapplied_bytes()));
-    Ok(format!("{dirty} in memory are not on the disk, {unapplied} not in the home"))
 }
 
 fn list(config: &Config, output: Output) {

@@ -141,3 +141,44 @@ fn what_a_front_end_left_that_never_comes_up_is_drained_to_the_disk() {
     fixture.holdfast(&["umount", NAME, "--force"]).succeeded();
     assert_eq!(fs::read(fixture.home().join("f")).unwrap(), vec![3; 500_000]);
 }
+
+#[test]
+fn a_check_reads_every_frame_and_names_damage_by_position_file_and_byte() {
+    let mut fixture = Fixture::made();
+    fixture.serve();
+    fs::write(fixture.mount().join("f"), vec![3; 500_000]).unwrap();
+    assert_eq!(fixture.stop(), Some(0));
+    let said = fixture.holdfast(&["volume", "check", NAME]).succeeded().out;
+    assert!(said.contains("frames are whole") && said.contains("there is no region"), "{said}");
+    let said = fixture.holdfast(&["volume", "check", NAME, "--json"]).succeeded().out;
+    let said: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert!(said["log"]["frames"].as_u64().unwrap() > 1, "{said}");
+    assert!(said["log"]["end_lsn"].as_u64().unwrap() > 500_000, "{said}");
+    // What lies below is in the home, and nobody needs it any more.
+    let first_lsn = said["log"]["first_lsn"].as_u64().unwrap();
+    let segment = fixture.log().join("segment-00000000");
+    let frame = 4096 + first_lsn;
+    turn_over(&segment, frame + 50);
+    let before = fs::read(&segment).unwrap();
+    let lost = format!("acknowledged bytes from LSN {first_lsn} to");
+    let place = format!("segment-00000000 at byte {frame}");
+    let words = [&*lost, &*place, "restore that file", "holdfast volume make v"];
+    fixture.holdfast(&["volume", "check", NAME]).expect(6, &words);
+    assert!(fs::read(&segment).unwrap() == before);
+    turn_over(&segment, frame + 50);
+    fixture.holdfast(&["volume", "check", NAME]).succeeded();
+}
+
+#[test]
+fn a_check_reads_what_waits_in_memory_and_leaves_it_there() {
+    let fixture = left_in_memory();
+    fixture.holdfast(&["volume", "check", NAME]).expect(5, &["is mounted"]);
+    rustix::mount::unmount(fixture.mount(), rustix::mount::UnmountFlags::DETACH).unwrap();
+    let said = fixture.holdfast(&["volume", "check", NAME]).succeeded().out;
+    assert!(said.contains("not in the home"), "{said}");
+    let before = fs::read(&fixture.region).unwrap();
+    fixture.holdfast(&["volume", "check", NAME]).succeeded();
+    assert!(fs::read(&fixture.region).unwrap() == before);
+    fixture.holdfast(&["umount", NAME]).succeeded();
+    assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"x");
+}
