@@ -10,5 +10,6 @@ mod disks;
 mod fixture;
 mod keeper_lost;
 mod life;
+mod names;
 mod run;
 mod trouble;
