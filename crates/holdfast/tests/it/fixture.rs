@@ -1,5 +1,6 @@
 //! A machine's worth of directories for one test, and the command run in it.
 
+use crate::watchdog::Watchdog;
 use rustix::mount::{UnmountFlags, unmount};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -14,6 +15,9 @@ pub(crate) const NAME: &str = "v";
 
 /// Far longer than anything takes; a test that reaches it has failed.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The longest that any test may take. Some wait for a disk, most take a second.
+const WATCH: Duration = Duration::from_secs(300);
 
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
@@ -56,6 +60,7 @@ pub(crate) struct Fixture {
     root: tempfile::TempDir,
     pub(crate) region: PathBuf,
     keepers: Vec<Child>,
+    watchdog: Watchdog,
 }
 
 impl Fixture {
@@ -64,7 +69,8 @@ impl Fixture {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let region = format!("/dev/shm/holdfast-test-{}-{number}", std::process::id());
         let root = tempfile::tempdir().unwrap();
-        let fixture = Fixture { root, region: region.into(), keepers: Vec::new() };
+        let watchdog = Watchdog::start(root.path().join("holdfast.toml"), WATCH);
+        let fixture = Fixture { root, region: region.into(), keepers: Vec::new(), watchdog };
         fs::create_dir(fixture.home()).unwrap();
         fs::create_dir(fixture.mount()).unwrap();
         fixture.configure(&fixture.config_text());
@@ -76,6 +82,16 @@ impl Fixture {
         let fixture = Fixture::new();
         fixture.holdfast(&["volume", "make", NAME]).succeeded();
         fixture
+    }
+
+    /// From now on a test that takes longer than this is ended.
+    pub(crate) fn watch_for(&mut self, patience: Duration) {
+        self.watchdog = Watchdog::start(self.config(), patience);
+    }
+
+    /// What the watchdog saw, if it had to end something. The test goes on.
+    pub(crate) fn take_watchdog_report(&self) -> Option<String> {
+        self.watchdog.take_report()
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -223,6 +239,11 @@ impl Drop for Fixture {
         let _ = unmount(self.mount(), UnmountFlags::DETACH);
         let _ = unmount(self.home(), UnmountFlags::DETACH);
         let _ = fs::remove_file(&self.region);
+        if let Some(report) = self.watchdog.take_report()
+            && !std::thread::panicking()
+        {
+            panic!("it hung, and was ended:\n{report}");
+        }
     }
 }
 

@@ -13,3 +13,4 @@ mod life;
 mod names;
 mod run;
 mod trouble;
+mod watchdog;
