@@ -65,7 +65,8 @@ fn a_home_without_space_refuses_writes_at_once_and_keeps_what_it_acknowledged() 
         assert!(written < 17, "sixteen do not fit");
     };
     assert_eq!(refused.kind(), io::ErrorKind::StorageFull);
-    assert!(written >= 8, "{written}");
+    // Four are kept free, and what is being applied counts as waiting until all of it is.
+    assert!(written >= 5, "{written}");
     for number in 0..written {
         assert!(fs::read(fixture.mount().join(format!("f{number}"))).unwrap() == block(number));
     }
