@@ -174,6 +174,16 @@ impl Region {
     /// # Panics
     /// If bytes from `from` on were released already.
     pub fn pin(&self, from: u64) -> Pin<'_> {
+        let pin = self.try_pin(from);
+        pin.unwrap_or_else(|| {
+            panic!("bytes below the released mark are given back, {from} cannot be pinned")
+        })
+    }
+
+    /// Keeps the bytes from `from` on in the ring while the pin lives; `None` if they were released
+    /// already.
+    #[must_use]
+    pub fn try_pin(&self, from: u64) -> Option<Pin<'_>> {
         Pin::new(self, from)
     }
 
