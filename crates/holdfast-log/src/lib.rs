@@ -13,6 +13,7 @@
 
 mod buffer;
 mod catalogue;
+mod commit_log;
 mod config;
 mod create;
 mod display;
@@ -29,6 +30,7 @@ mod segments;
 pub mod words;
 mod writer;
 
+pub use commit_log::{CommitLog, NoteError, ReadError, WordError};
 pub use config::{LogConfig, SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN, SEGMENTS_MAX};
 pub use error::{AppendError, CommitError, ConfigFault, CreateError, FileFault, OpenError};
 pub use frames::{Frame, Frames, FramesIter};

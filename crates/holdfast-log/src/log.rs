@@ -277,6 +277,12 @@ impl Log {
         Frames { pin, sealer: self.sealer, from, to }
     }
 
+    /// As [`Log::frames`], where the caller cannot know whether the ring has them.
+    pub(crate) fn try_frames(&self, from: Lsn, to: Lsn) -> Option<Frames<'_>> {
+        let pin = self.region.try_pin(from.get())?;
+        (to <= self.marks().tail).then_some(Frames { pin, sealer: self.sealer, from, to })
+    }
+
     /// Copies published bytes, which must lie inside one frame.
     ///
     /// # Panics

@@ -38,3 +38,5 @@ pub const READY: usize = 13;
 pub const REFUSALS: usize = 14;
 /// First word that is not the log's.
 pub const END: usize = 16;
+/// The words of the log's reader, see [`crate::CommitLog`].
+pub const READER: std::ops::Range<usize> = END..holdfast_memory::WORDS;
