@@ -12,7 +12,7 @@ surprises=0
 # Builds the models with one thing weakened, or nothing, and prints the program's path. The switch
 # goes to this crate alone, so loom itself is built once.
 build() {
-    RUSTFLAGS="--cfg loom" cargo rustc --quiet --release --test loom --message-format=json \
+    RUSTFLAGS="--cfg loom --cfg model" cargo rustc --quiet --release --test loom --message-format=json \
         -- ${1:+--cfg holdfast_weak_$1} 2>>"$log" |
         grep -o '"executable":"[^"]*"' | tail -n 1 | cut -d '"' -f 4
 }

@@ -10,6 +10,7 @@ mod raw;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::futex::Scope;
 use crate::region::Region;
 
 /// The readers that need ring bytes to stay. In the serving process only: pins die with it.
@@ -84,7 +85,7 @@ impl Drop for Guard<'_> {
         self.region.unlock();
         if self.published {
             // After the lock is free: whoever wakes may want it.
-            self.region.bell().ring();
+            self.region.bell().ring(Scope::Process);
         }
     }
 }
