@@ -22,7 +22,8 @@ use crate::log::{Appended, Log, Marks};
 use crate::words;
 
 /// What a user does with a log, wherever it stands. All calls may come from any thread at once,
-/// and may block while a process that has the log is being replaced.
+/// and may block while the process that has the log is being replaced. An `Unreachable` is final:
+/// every later call says the same.
 pub trait CommitLog: Send + Sync {
     /// Appends one frame that holds `parts`, one after the other. It is stable (durability class
     /// Memory) when this returns. [`Appended::payload`] is where the first byte of the first part
@@ -45,8 +46,8 @@ pub trait CommitLog: Send + Sync {
     /// See [`CommitError`].
     fn commit(&self, upto: Lsn) -> Result<(), CommitError>;
 
-    /// The marks. None is behind what this user was told of it by an earlier call; all may be
-    /// behind what they are by now.
+    /// The marks, as they were at some moment of this call; the last that were known, where the log
+    /// cannot be reached.
     fn marks(&self) -> Marks;
 
     /// Hands every frame of data in `[from, to)`, whole and in order, to `each`, until that returns

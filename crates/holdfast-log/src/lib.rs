@@ -7,9 +7,10 @@
 //! Never: starts a thread, knows what a record means, retries a failed write or sync.
 //!
 //! Where to look: `create` makes a log; `open` takes one into use, from the ring or, by `recovery`,
-//! from its segments. `writer` appends, `drain` makes durable, `prepare` works ahead, `frames`
-//! reads. `segment`, `segments` and `catalogue` are the files, `words` what outlives the process in
-//! the region. `mend` is for a device that failed.
+//! from its segments. `commit_log` is what a user does with a log, wherever that stands: `writer`
+//! appends, `drain` makes durable, `frames` reads. `prepare` works ahead; `owner` is for the
+//! threads that drain and prepare. `segment`, `segments` and `catalogue` are the files, `words`
+//! what outlives the process in the region. `mend` is for a device that failed.
 
 mod buffer;
 mod catalogue;
@@ -23,6 +24,7 @@ mod frames;
 mod log;
 mod mend;
 mod open;
+mod owner;
 mod prepare;
 mod recovery;
 mod segment;

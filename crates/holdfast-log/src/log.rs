@@ -205,6 +205,12 @@ impl Log {
         self.wait_room(payload_bytes)
     }
 
+    /// Whether a payload of this length could be appended now.
+    #[must_use]
+    pub fn has_room(&self, payload_bytes: u64) -> bool {
+        self.room(payload_bytes).is_ok()
+    }
+
     /// Returns when everything below `upto` is on the device (durability class Disk).
     ///
     /// # Errors
