@@ -140,7 +140,7 @@ impl DirectoryVolume {
             let start = (piece.offset - offset) as usize;
             let part = &mut into[start..start + piece.bytes as usize];
             match piece.source {
-                Source::Log => self.log.copy_bytes(piece.at, part),
+                Source::Log => self.log.copy_bytes(piece.at, part).map_err(|_| Errno::IO)?,
                 Source::Zeros | Source::Hole => part.fill(0),
             }
         }

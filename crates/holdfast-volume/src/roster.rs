@@ -1,4 +1,4 @@
-//! The names behind the node numbers, kept in the region.
+//! The names behind the node numbers, kept in the notes beside the log.
 //!
 //! The kernel knows nodes by number and goes on using the numbers after a front end has died. The
 //! roster tells the next front end which names they stand for. It holds nothing durable: a machine
@@ -9,7 +9,7 @@
 
 use std::collections::HashMap;
 
-use holdfast_memory::{Region, RosterFault};
+use holdfast_log::{CommitLog, NoteError};
 
 use crate::names::Place;
 use crate::record::{take, take_u64};
@@ -70,29 +70,34 @@ pub(crate) type Known = HashMap<NodeId, Vec<Place>>;
 /// Writes one entry; makes room from `known`, the state without the entry, when the roster is
 /// full. `ENOSPC` if even that does not fit: the roster is too small for the remembered nodes.
 pub(crate) fn note(
-    region: &Region,
+    log: &dyn CommitLog,
     entry: &Entry,
     known: impl FnOnce() -> Vec<Entry>,
 ) -> Result<(), Errno> {
     let bytes = entry.encode();
-    if region.roster().append(&bytes).is_ok() {
-        return Ok(());
+    match log.note(&bytes) {
+        Err(NoteError::Full) => rewrite(log, known())?,
+        noted => return noted.map_err(errno_of),
     }
-    rewrite(region, known())?;
-    region.roster().append(&bytes).map_err(|_| Errno::NOSPC)
+    log.note(&bytes).map_err(errno_of)
 }
 
 /// Replaces the roster's contents.
-pub(crate) fn rewrite(region: &Region, entries: Vec<Entry>) -> Result<(), Errno> {
-    let records: Vec<Vec<u8>> = entries.iter().map(Entry::encode).collect();
-    let records = records.iter().map(Vec::as_slice);
-    region.roster().rewrite(records).map_err(|_| Errno::NOSPC)
+pub(crate) fn rewrite(log: &dyn CommitLog, entries: Vec<Entry>) -> Result<(), Errno> {
+    log.replace_notes(&mut entries.iter().map(Entry::encode)).map_err(errno_of)
+}
+
+fn errno_of(error: NoteError) -> Errno {
+    match error {
+        NoteError::Full => Errno::NOSPC,
+        _ => Errno::IO,
+    }
 }
 
 /// Folds the roster.
-pub(crate) fn known(region: &Region) -> Result<Known, RosterFault> {
+pub(crate) fn known(log: &dyn CommitLog) -> Result<Known, NoteError> {
     let mut known = Known::new();
-    for entry in region.roster().records()?.iter().filter_map(|bytes| Entry::decode(bytes)) {
+    for entry in log.notes()?.iter().filter_map(|bytes| Entry::decode(bytes)) {
         fold(&mut known, entry);
     }
     known.retain(|_, places| !places.is_empty());
