@@ -4,4 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod basics;
+mod hostile;
+mod kills;
+mod manners;
 mod support;

@@ -19,24 +19,33 @@ const IDENTITY: [u8; 16] = *b"a served log 001";
 
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
-/// A place for one log.
+/// A place for logs.
 pub(crate) struct Place {
     root: tempfile::TempDir,
-    region: PathBuf,
+    regions: PathBuf,
+    names: Vec<&'static str>,
     pub(crate) listener: UnixListener,
 }
 
 impl Place {
-    /// With a log made, and a socket that listens.
+    /// With one log made, and a socket that listens.
     pub(crate) fn new() -> Place {
+        Place::with_logs(&[NAME])
+    }
+
+    /// [`Self::new`] with these logs.
+    pub(crate) fn with_logs(names: &[&'static str]) -> Place {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let region = format!("/dev/shm/holdfast-served-{}-{number}", std::process::id());
+        let regions = format!("/dev/shm/holdfast-served-{}-{number}", std::process::id());
+        std::fs::create_dir(&regions).unwrap();
         let root = tempfile::tempdir().unwrap();
         let listener = UnixListener::bind(root.path().join("socket")).unwrap();
-        let place = Place { root, region: region.into(), listener };
-        std::fs::create_dir(place.log()).unwrap();
-        let files = RealFiles::open(&place.log()).unwrap();
-        Log::create(&files, IDENTITY, &log_config()).unwrap();
+        let place = Place { root, regions: regions.into(), names: names.to_vec(), listener };
+        for name in names {
+            std::fs::create_dir(place.log(name)).unwrap();
+            let files = RealFiles::open(&place.log(name)).unwrap();
+            Log::create(&files, IDENTITY, &log_config()).unwrap();
+        }
         place
     }
 
@@ -44,17 +53,17 @@ impl Place {
         self.root.path().join("socket")
     }
 
-    pub(crate) fn log(&self) -> PathBuf {
-        self.root.path().join("log")
+    pub(crate) fn log(&self, name: &str) -> PathBuf {
+        self.root.path().join(name)
     }
 
-    pub(crate) fn region(&self) -> &Path {
-        &self.region
+    pub(crate) fn region(&self, name: &str) -> PathBuf {
+        self.regions.join(name)
     }
 
-    /// A client of the log.
+    /// A client of the first log.
     pub(crate) fn client(&self) -> LogClient {
-        LogClient::connect(&self.socket(), NAME).unwrap()
+        LogClient::connect(&self.socket(), self.names[0]).unwrap()
     }
 
     /// Starts a server in this process.
@@ -62,21 +71,30 @@ impl Place {
         self.serve_with(|_| {})
     }
 
-    /// [`Self::serve`] with a log that is served in another way.
-    pub(crate) fn serve_with(&self, change: impl FnOnce(&mut LogSpec)) -> Serving {
-        let mut spec = log_spec(&self.log(), &self.region);
-        change(&mut spec);
-        let server = Server::open(ServerSpec { logs: vec![spec], clients_max: 32 }).unwrap();
+    /// [`Self::serve`] with logs that are served in another way.
+    pub(crate) fn serve_with(&self, change: impl Fn(&mut LogSpec)) -> Serving {
+        let spec = |name: &&str| {
+            let mut spec = log_spec(name, &self.log(name), &self.region(name));
+            change(&mut spec);
+            spec
+        };
+        let logs = self.names.iter().map(spec).collect();
+        let server = Server::open(ServerSpec { logs, clients_max: 32 }).unwrap();
         let listener = self.listener.try_clone().unwrap();
         let (stop, stopped) = UnixStream::pair().unwrap();
         let thread = std::thread::spawn(move || server.serve(&listener, stopped).unwrap());
         Serving { stop: Some(stop), thread: Some(thread) }
     }
+
+    /// What a word of a log's region says, seen from outside.
+    pub(crate) fn word(&self, name: &str, index: usize) -> u64 {
+        Region::observe(&Medium::Shm { path: self.region(name) }).unwrap().word(index)
+    }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.region);
+        let _ = std::fs::remove_dir_all(&self.regions);
     }
 }
 
@@ -98,7 +116,7 @@ fn log_config() -> LogConfig {
 }
 
 /// The log in a directory, over a region that is attached or made.
-pub(crate) fn log_spec(log: &Path, region: &Path) -> LogSpec {
+pub(crate) fn log_spec(name: &str, log: &Path, region: &Path) -> LogSpec {
     let medium = Medium::Shm { path: region.to_owned() };
     let region = match Region::attach(&medium) {
         Err(AttachError::Missing) => {
@@ -109,7 +127,7 @@ pub(crate) fn log_spec(log: &Path, region: &Path) -> LogSpec {
         attached => attached.unwrap(),
     };
     LogSpec {
-        name: NAME.into(),
+        name: name.into(),
         files: Arc::new(RealFiles::open(log).unwrap()),
         region: Arc::new(region),
         clock: Arc::new(RealClock),
@@ -129,4 +147,36 @@ pub(crate) fn payloads(log: &dyn CommitLog, from: Lsn, to: Lsn) -> Vec<Vec<u8>> 
     });
     read.unwrap();
     payloads
+}
+
+/// How many times as much the long tests do.
+pub(crate) fn seeds_factor() -> u64 {
+    std::env::var("HOLDFAST_SEEDS_FACTOR").ok().and_then(|text| text.parse().ok()).unwrap_or(1)
+}
+
+/// Numbers that a seed repeats: splitmix64.
+#[derive(Clone, Debug)]
+pub(crate) struct Numbers(pub(crate) u64);
+
+impl Numbers {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
+        self.next() % limit
+    }
+}
+
+/// A seed of the clock's, or the one that is to be repeated; says how to repeat it.
+pub(crate) fn seed(test: &str) -> u64 {
+    let given = std::env::var("HOLDFAST_SEED").ok().and_then(|text| text.parse().ok());
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    let seed = given.unwrap_or(now.subsec_nanos().into());
+    println!("repeat with: HOLDFAST_SEED={seed} cargo test -p holdfast-server --test it {test}");
+    seed
 }
