@@ -31,15 +31,21 @@ impl Queue<'_> {
     ///
     /// To be answered once: the slot must not be put again before it was freed and acquired.
     pub fn put(&self, index: SlotIndex, request: &Request) {
-        let slot = self.page.slot(index);
-        slot.write_request(request);
-        slot.word.store(slot.look().moved_to(State::Queued).0, Ordering::Relaxed);
-        self.link(index, slot);
+        self.fill(index, request);
+        self.link(index);
         self.page.bell.0.ring(Scope::Machine);
     }
 
+    /// What goes before the link. A client that dies behind it is what the models need.
+    pub(crate) fn fill(&self, index: SlotIndex, request: &Request) {
+        let slot = self.page.slot(index);
+        slot.write_request(request);
+        slot.word.store(slot.look().moved_to(State::Queued).0, Ordering::Relaxed);
+    }
+
     /// The paper's enqueue: the one step that makes a request visible.
-    fn link(&self, index: SlotIndex, slot: &Slot) {
+    fn link(&self, index: SlotIndex) {
+        let slot = self.page.slot(index);
         let head = &self.page.heads.head;
         let mut seen = head.load(Ordering::Relaxed);
         loop {

@@ -15,9 +15,6 @@ use crate::queue::slot::{Owner, Response, State, Word};
 /// The status of a request that was lost from a damaged page. Send it again.
 pub const REBUILT: u32 = u32::MAX;
 
-/// Which slots, by number.
-type SlotSet = [bool; SLOTS];
-
 impl Queue<'_> {
     /// Frees the slots whose owner is dead; how many. For the taker, between two takes.
     ///
@@ -36,7 +33,7 @@ impl Queue<'_> {
             match words[number].state() {
                 Some(State::Held | State::Done) => dead[number],
                 // It died between saying so and linking it.
-                Some(State::Queued) => dead[number] && !linked[number],
+                Some(State::Queued) => dead[number] && !linked.lead_to(*index),
                 _ => false,
             }
         };
@@ -90,17 +87,16 @@ impl Queue<'_> {
     }
 
     /// The slots that the list leads to. Clients put on top meanwhile, which changes nothing below.
-    fn linked(&self) -> Result<SlotSet, Damage> {
-        let (mut linked, mut links) = ([false; SLOTS], Links::new());
+    fn linked(&self) -> Result<Links, Damage> {
+        let mut links = Links::default();
         // EDGE put-to-steal: having seen the head, the links below it are whole.
         let mut offset = self.page.heads.head.load(QUEUE_STEAL);
         // Newest first down to the oldest that was turned, then from there up to its tail.
         while offset != END {
-            links.follow()?;
             let index = slot_at(offset)?;
-            linked[index.number()] = true;
+            links.follow_to(index)?;
             offset = self.page.slot(index).next.load(Ordering::Relaxed);
         }
-        Ok(linked)
+        Ok(links)
     }
 }

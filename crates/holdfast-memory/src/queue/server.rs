@@ -1,7 +1,7 @@
 //! The server's side: take the oldest request, answer it.
 //!
 //! Promise: every field of the page is read once and checked before it is used; a list is followed
-//! for at most as many links as there are slots; what is wrong comes back as a value.
+//! to each slot at most once; what is wrong comes back as a value.
 //! Never: waits for a client. What a client may do at worst is to make its own requests damage.
 //!
 //! The paper's dequeue. Requests are put newest first. A take steals the whole list with one swap
@@ -43,7 +43,7 @@ pub enum Damage {
         /// The offset it holds.
         offset: u32,
     },
-    /// The list does not end: it has more links than there are slots.
+    /// The list leads to a slot twice, or does not end.
     Cycle,
     /// A slot is not in the state in which it must be there.
     State {
@@ -75,19 +75,23 @@ struct List {
     newest: SlotIndex,
 }
 
-/// How many links may still be followed.
-pub(super) struct Links(usize);
+/// The slots that links have led to. No request stands in a list twice, so there are never more
+/// links than slots; and turning a circle round opens it, so counting alone would not find it.
+#[derive(Default)]
+pub(super) struct Links {
+    met: [bool; SLOTS],
+}
 
 impl Links {
-    /// As many as there are slots: no request stands in a list twice.
-    pub(super) fn new() -> Links {
-        Links(SLOTS)
+    /// Notes one more.
+    pub(super) fn follow_to(&mut self, index: SlotIndex) -> Result<(), Damage> {
+        let met_before = std::mem::replace(&mut self.met[index.number()], true);
+        if met_before { Err(Damage::Cycle) } else { Ok(()) }
     }
 
-    /// Counts one.
-    pub(super) fn follow(&mut self) -> Result<(), Damage> {
-        self.0 = self.0.checked_sub(1).ok_or(Damage::Cycle)?;
-        Ok(())
+    /// Whether one of them leads there.
+    pub(super) fn lead_to(&self, index: SlotIndex) -> bool {
+        self.met[index.number()]
     }
 }
 
@@ -136,7 +140,7 @@ impl Queue<'_> {
     }
 
     fn take_oldest(&self) -> Result<Option<Taken>, Damage> {
-        let mut links = Links::new();
+        let mut links = Links::default();
         let Some(list) = self.steal(&mut links)? else { return Ok(None) };
         // The rest first: it stays usable if the oldest is damaged.
         self.anchor_rest(list, &mut links)?;
@@ -156,7 +160,7 @@ impl Queue<'_> {
     fn turn(&self, newest: SlotIndex, links: &mut Links) -> Result<List, Damage> {
         let (mut at, mut turned) = (newest, END);
         loop {
-            links.follow()?;
+            links.follow_to(at)?;
             let slot = self.page.slot(at);
             let older = slot.next.load(Ordering::Relaxed);
             match slot.tail.load(Ordering::Relaxed) {
@@ -184,11 +188,9 @@ impl Queue<'_> {
         let next = self.page.slot(list.oldest).next.load(Ordering::Relaxed);
         let mut rest = List { oldest: slot_at(next)?, newest: list.newest };
         while !self.anchor(rest) {
-            match self.steal(links)? {
-                Some(more) => rest = self.join(rest, more),
-                // Nobody of ours empties the head meanwhile.
-                None => links.follow()?,
-            }
+            // Nobody of ours empties the page meanwhile.
+            let more = self.steal(links)?.ok_or(Damage::Cycle)?;
+            rest = self.join(rest, more);
         }
         Ok(())
     }
