@@ -155,13 +155,14 @@ impl Replay<'_> {
         if place.parent == ORPHANS {
             node.body_mut().attributes.links = 0;
         }
-        let known = self.names.known_places(id).cloned();
-        if known.is_some() {
-            node.inherit();
+        let known = self.names.known(id).cloned();
+        if let Some(known) = &known {
+            node.inherit(known.count);
         }
         let kind = node.body().attributes.kind;
         let mut places = vec![place.clone()];
-        places.extend(known.into_iter().flatten().filter(|other| other != place));
+        let others = known.into_iter().flat_map(|known| known.places);
+        places.extend(others.filter(|other| other != place));
         let node = self.names.adopt(Arc::new(node), kind, places, Some(place.clone()));
         self.names.note_inode(inode, id);
         self.names.bind(place.parent, &place.name, kind, id);
@@ -188,9 +189,8 @@ impl Replay<'_> {
         let Op::Make { kind, target, .. } = record.op else { return Err(Errno::INVAL) };
         let place = self.place(record.path)?;
         let node = Node::from_log(attributes, target.to_vec(), lsn);
-        let inherited = self.names.known_places(record.node).is_some();
-        if inherited {
-            node.inherit();
+        if let Some(known) = self.names.known(record.node) {
+            node.inherit(known.count);
         }
         self.names.put_made(Arc::new(node), kind, place.parent, &place.name);
         let subdirectories = i64::from(kind == Kind::Directory);

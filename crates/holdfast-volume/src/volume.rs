@@ -8,7 +8,7 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 use holdfast_io::{Clock, Files};
@@ -106,6 +106,8 @@ pub struct DirectoryVolume {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) class: Class,
     names: RwLock<Names>,
+    /// Held while it is counted and noted how often a node is remembered; taken after `names`.
+    counting: Mutex<()>,
     cleaner: Mutex<Cleaner>,
     pub(crate) space: SpaceGate,
 }
@@ -136,6 +138,7 @@ impl DirectoryVolume {
             space: SpaceGate::new(),
             cleaner: Mutex::new(Cleaner::new(log.marks().released)),
             names: RwLock::new(Names::new(&root, known, next_free)),
+            counting: Mutex::new(()),
             home,
             log,
             clock,
@@ -198,6 +201,11 @@ impl DirectoryVolume {
     /// The names, for changing.
     pub(crate) fn names_mut(&self) -> RwLockWriteGuard<'_, Names> {
         self.names.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The turn of who counts how often a node is remembered.
+    pub(crate) fn counting(&self) -> MutexGuard<'_, ()> {
+        self.counting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The log, for those who tell its state.

@@ -6,6 +6,7 @@
 mod behaviour;
 mod death;
 mod faults;
+mod forget;
 mod model;
 mod names;
 mod power;
