@@ -5,6 +5,7 @@
 
 mod behaviour;
 mod death;
+mod elsewhere;
 mod faults;
 mod forget;
 mod model;

@@ -148,6 +148,13 @@ impl World {
         Ok((Opened(opened), attached))
     }
 
+    /// The log alone, for who puts something between it and a volume.
+    pub(crate) fn open_log(&self) -> Arc<Log> {
+        let (files, clock) = (Below::new(&self.files, "log"), Arc::new(self.clock.clone()));
+        let opened = Log::open(files, self.region.clone(), clock, config().log);
+        Arc::new(opened.expect("a log made here").0)
+    }
+
     /// The machine after a power cut: what the disk kept, and an empty region.
     pub(crate) fn after_power_cut(&self, seed: u64) -> World {
         let files = self.files.after_power_cut(seed);
