@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs the loom models of publish, release, lock and bell: as they are (must pass), then with one
+# Runs the loom models of publish, release, lock, bell and queue: as they are (must pass), then with one
 # ordering weakened at a time (must fail, or the models prove nothing). Prints one line each.
 # Its exit code is the number of surprises.
 set -u
@@ -12,7 +12,8 @@ surprises=0
 # Builds the models with one thing weakened, or nothing, and prints the program's path. The switch
 # goes to this crate alone, so loom itself is built once.
 build() {
-    RUSTFLAGS="--cfg loom" ../../scripts/cargo rustc --quiet --release --test loom --message-format=json \
+    RUSTFLAGS="--cfg loom --cfg model" ../../scripts/cargo rustc --quiet --release \
+        --test loom --message-format=json \
         -- ${1:+--cfg holdfast_weak_$1} 2>>"$log" |
         grep -o '"executable":"[^"]*"' | tail -n 1 | cut -d '"' -f 4
 }
@@ -47,4 +48,11 @@ model lock holders_exclude_each_other fail
 model unlock holders_exclude_each_other fail
 model lock a_lock_left_by_the_dead fail
 model bell a_sleeper_is_woken fail
+model bell a_request_that_a_sleeping_server fail
+model put what_one_producer_puts_first fail
+model steal what_one_producer_puts_first fail
+model done two_producers_get_their_own_answers fail
+model done_see two_producers_get_their_own_answers fail
+model slot_free a_slot_is_filled_only_after fail
+model slot_take a_slot_is_filled_only_after fail
 exit "$surprises"

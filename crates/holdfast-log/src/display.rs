@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use crate::commit_log::{NoteError, ReadError, WordError};
 use crate::error::{AppendError, CommitError, ConfigFault, CreateError, FileFault, OpenError};
 
 impl fmt::Display for ConfigFault {
@@ -75,6 +76,7 @@ impl fmt::Display for CommitError {
         match self {
             Self::Poisoned(error) => write!(out, "an earlier write or sync failed ({error})"),
             Self::Unprepared(error) => write!(out, "no segment could be prepared ({error})"),
+            Self::Unreachable(error) => unreachable_log(out, error),
         }
     }
 }
@@ -87,8 +89,46 @@ impl fmt::Display for AppendError {
             }
             Self::Full => out.write_str("the ring is full or too much is dirty"),
             Self::Poisoned(error) => write!(out, "an earlier write or sync failed ({error})"),
+            Self::Unreachable(error) => unreachable_log(out, error),
         }
     }
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Outside { from, to } => {
+                write!(out, "the ring does not have all from LSN {} to LSN {}", from.0, to.0)
+            }
+            Self::Boundary(lsn) => {
+                write!(out, "no frame that could be read starts at LSN {}", lsn.0)
+            }
+            Self::Unreachable(error) => unreachable_log(out, error),
+        }
+    }
+}
+
+impl fmt::Display for WordError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self::Unreachable(error) = self;
+        unreachable_log(out, error)
+    }
+}
+
+impl fmt::Display for NoteError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Full => out.write_str("there is no room for more notes"),
+            Self::Damaged { offset } => {
+                write!(out, "the note at byte {offset} of the region is damaged")
+            }
+            Self::Unreachable(error) => unreachable_log(out, error),
+        }
+    }
+}
+
+fn unreachable_log(out: &mut fmt::Formatter<'_>, error: &std::io::Error) -> fmt::Result {
+    write!(out, "the log cannot be reached ({error})")
 }
 
 impl std::error::Error for ConfigFault {}
@@ -97,3 +137,6 @@ impl std::error::Error for FileFault {}
 impl std::error::Error for OpenError {}
 impl std::error::Error for AppendError {}
 impl std::error::Error for CommitError {}
+impl std::error::Error for ReadError {}
+impl std::error::Error for WordError {}
+impl std::error::Error for NoteError {}

@@ -125,7 +125,7 @@ impl Log {
     }
 
     /// Whether a frame could be appended now.
-    fn room(&self, payload_bytes: u64) -> Result<(), AppendError> {
+    pub(crate) fn room(&self, payload_bytes: u64) -> Result<(), AppendError> {
         let at = self.occupancy();
         let place = self.geometry.place(&at, payload_bytes);
         place.map(|_| ()).map_err(|refusal| self.refused(refusal, payload_bytes))

@@ -138,6 +138,9 @@ pub enum AppendError {
     Full,
     /// An earlier write or sync failed. Nothing is accepted until the log is opened anew.
     Poisoned(Arc<io::Error>),
+    /// The log stands in another process and cannot be reached any more. Open it anew; whether the
+    /// frame is in it shows then.
+    Unreachable(Arc<io::Error>),
 }
 
 /// Why bytes are not durable.
@@ -149,4 +152,7 @@ pub enum CommitError {
     /// No segment could be prepared (a full disk, most often). Nothing is lost and nothing is
     /// poisoned: make space, then call again.
     Unprepared(Arc<io::Error>),
+    /// The log stands in another process and cannot be reached any more. Open it anew; how far it
+    /// is durable shows then.
+    Unreachable(Arc<io::Error>),
 }

@@ -41,16 +41,17 @@ impl Frames<'_> {
         FramesIter { frames: self, at: self.from }
     }
 
-    /// The frame at a boundary. Published frames decode: they were verified when the log was opened
-    /// or written by this process.
-    fn at(&self, lsn: Lsn) -> Frame<'_> {
-        let head = self.pin.bytes(lsn.get(), HEADER_BYTES as usize);
-        let head = head.first_chunk().expect("a header was asked for");
-        let header = decode(&self.sealer, head).expect("published frames decode");
-        assert!(header.lsn == lsn, "frames start where the one before ends");
+    /// The frame that starts here, of any kind. None if none does, or if it ends behind the
+    /// stretch.
+    pub(crate) fn get(&self, lsn: Lsn) -> Option<Frame<'_>> {
+        let head = self.pin.get(lsn.get(), HEADER_BYTES as usize)?;
+        let header = decode(&self.sealer, head.first_chunk()?).ok()?;
+        if header.lsn != lsn || header.end() > self.to {
+            return None;
+        }
         let payload_lsn = header.payload_lsn();
-        let payload = self.pin.bytes(payload_lsn.get(), header.payload_bytes as usize);
-        Frame { header, payload, payload_lsn }
+        let payload = self.pin.get(payload_lsn.get(), header.payload_bytes as usize)?;
+        Some(Frame { header, payload, payload_lsn })
     }
 }
 
@@ -74,7 +75,8 @@ impl<'a> Iterator for FramesIter<'a> {
 
     fn next(&mut self) -> Option<Frame<'a>> {
         while self.at < self.frames.to {
-            let frame = self.frames.at(self.at);
+            // Verified when the log was opened, or written by this process.
+            let frame = self.frames.get(self.at).expect("published frames decode");
             self.at = frame.end();
             if frame.header.kind != Kind::Pad {
                 return Some(frame);

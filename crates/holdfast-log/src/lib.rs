@@ -7,13 +7,16 @@
 //! Never: starts a thread, knows what a record means, retries a failed write or sync.
 //!
 //! Where to look: `create` makes a log; `open` takes one into use, from the ring or, by `recovery`,
-//! from its segments. `writer` appends, `drain` makes durable, `prepare` works ahead, `frames`
-//! reads. `segment`, `segments` and `catalogue` are the files, `words` what outlives the process in
-//! the region. `mend` is for a device that failed, `check` for looking without opening.
+//! from its segments. `commit_log` is what a user does with a log, wherever that stands: `writer`
+//! appends, `drain` makes durable, `frames` reads. `prepare` works ahead; `owner` is for the
+//! threads that drain and prepare. `segment`, `segments` and `catalogue` are the files, `words`
+//! what outlives the process in the region. `mend` is for a device that failed, `check` for
+//! looking without opening.
 
 mod buffer;
 mod catalogue;
 mod check;
+mod commit_log;
 mod config;
 mod create;
 mod display;
@@ -23,6 +26,7 @@ mod frames;
 mod log;
 mod mend;
 mod open;
+mod owner;
 mod prepare;
 mod recovery;
 mod segment;
@@ -31,6 +35,7 @@ pub mod words;
 mod writer;
 
 pub use check::{CheckVerdict, Checked, CheckedRing, FilePlace};
+pub use commit_log::{CommitLog, NoteError, ReadError, WordError};
 pub use config::{LogConfig, SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN, SEGMENTS_MAX};
 pub use error::{AppendError, CommitError, ConfigFault, CreateError, FileFault, OpenError};
 pub use frames::{Frame, Frames, FramesIter};

@@ -227,6 +227,12 @@ impl Log {
         self.wait_room(payload_bytes)
     }
 
+    /// Whether a payload of this length could be appended now.
+    #[must_use]
+    pub fn has_room(&self, payload_bytes: u64) -> bool {
+        self.room(payload_bytes).is_ok()
+    }
+
     /// Returns when everything below `upto` is on the device (durability class Disk).
     ///
     /// # Errors
@@ -298,6 +304,12 @@ impl Log {
         let pin = self.region.pin(from.get());
         assert!(to <= self.marks().tail, "only published frames can be read");
         Frames { pin, sealer: self.sealer, from, to }
+    }
+
+    /// As [`Log::frames`], where the caller cannot know whether the ring has them.
+    pub(crate) fn try_frames(&self, from: Lsn, to: Lsn) -> Option<Frames<'_>> {
+        let pin = self.region.try_pin(from.get())?;
+        (to <= self.marks().tail).then_some(Frames { pin, sealer: self.sealer, from, to })
     }
 
     /// Copies published bytes, which must lie inside one frame.

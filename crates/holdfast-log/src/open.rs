@@ -202,9 +202,9 @@ impl Opening<'_> {
         let (clock, config) = (Arc::clone(&self.clock), self.config);
         let log = self.assemble(table, last);
         log.commit_to(log.marks().tail).map_err(|error| match error {
-            CommitError::Poisoned(error) | CommitError::Unprepared(error) => {
-                OpenError::Io(io::Error::new(error.kind(), error))
-            }
+            CommitError::Poisoned(error)
+            | CommitError::Unprepared(error)
+            | CommitError::Unreachable(error) => OpenError::Io(io::Error::new(error.kind(), error)),
         })?;
         drop(log);
         region.word(words::GENERATION).store(0, Ordering::Relaxed);
@@ -358,6 +358,7 @@ fn begin_generation(log: &Log) -> Result<(), OpenError> {
     match log.append_watermark() {
         Ok(()) | Err(AppendError::Full | AppendError::Poisoned(_)) => Ok(()),
         Err(AppendError::TooLarge { .. }) => unreachable!("a mark fits every span"),
+        Err(AppendError::Unreachable(_)) => unreachable!("this log stands in this process"),
     }
 }
 

@@ -38,3 +38,7 @@ pub const READY: usize = 13;
 pub const REFUSALS: usize = 14;
 /// First word that is not the log's.
 pub const END: usize = 16;
+/// The words of the log's reader, see [`crate::CommitLog`].
+pub const READER: std::ops::Range<usize> = END..SERVER.start;
+/// The words of a server that has the log for other processes.
+pub const SERVER: std::ops::Range<usize> = 56..holdfast_memory::WORDS;

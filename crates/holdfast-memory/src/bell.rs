@@ -1,17 +1,18 @@
 //! Wakes a thread that waits for something to be published.
 //!
 //! Promise: whoever finds nothing and sleeps is woken by the next publication.
-//! Never: costs a publisher a system call while nobody sleeps. It lives in the serving process,
-//! not in the region: sleepers die with it.
+//! Never: costs a publisher a system call while nobody sleeps. It lives with its sleepers: a
+//! region's in the serving process, a queue's in the page that the server made.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::atomics::{AtomicU32, fence};
-use crate::futex;
+use crate::futex::{self, Scope};
 use crate::orderings::BELL_FENCED;
 
 /// A doorbell for any number of sleepers.
+#[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Bell {
     /// Threads inside [`Bell::wait_unless`].
@@ -26,12 +27,17 @@ impl Bell {
     }
 
     /// Sleeps until the bell rings or `timeout` passes, unless `found` is already true.
-    pub(crate) fn wait_unless(&self, found: impl Fn() -> bool, timeout: Option<Duration>) {
+    pub(crate) fn wait_unless(
+        &self,
+        found: impl Fn() -> bool,
+        timeout: Option<Duration>,
+        scope: Scope,
+    ) {
         let rings = self.rings.load(Ordering::Relaxed);
         self.sleepers.fetch_add(1, Ordering::Relaxed);
         full_fence();
         if !found() {
-            futex::wait_while(&self.rings, rings, timeout);
+            futex::wait_while(&self.rings, rings, timeout, scope);
             // EDGE ring-to-look: having been woken, what was published is seen.
             fence(Ordering::Acquire);
         }
@@ -39,12 +45,12 @@ impl Bell {
     }
 
     /// Wakes every sleeper. To be called after the store that a sleeper looks for.
-    pub(crate) fn ring(&self) {
+    pub(crate) fn ring(&self, scope: Scope) {
         full_fence();
         if self.sleepers.load(Ordering::Relaxed) != 0 {
             // EDGE ring-to-look: what was published comes before the ring.
             self.rings.fetch_add(1, Ordering::Release);
-            futex::wake(&self.rings, i32::MAX.unsigned_abs());
+            futex::wake(&self.rings, i32::MAX.unsigned_abs(), scope);
         }
     }
 }

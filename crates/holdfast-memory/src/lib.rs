@@ -7,11 +7,14 @@
 //! In the order in which it happens: [`medium`] names the memory, `backing` claims and maps it,
 //! `superblock` says what is in it, [`Region`] is the claimed whole, `lock` lets one caller append,
 //! `ring` hands out the bytes, `marks` and `bell` publish them, [`Roster`] keeps small records,
-//! [`Observed`] looks on from outside. All unsafe code is in `raw.rs` and `ring/raw.rs`.
+//! [`Observed`] looks on from outside.
+//!
+//! Beside the regions, which no client can map, [`SessionMemory`] is what one client shares with
+//! the server, and [`queue`] how it asks for work there. All unsafe code is in files `raw.rs`.
 
-// The models of tests/loom.rs include the modules they check by path; loom's atomics have another
-// size than the machine's, so nothing that lays them over mapped memory is built there.
-#![cfg(not(loom))]
+// The models in tests/ include the modules they check by path; a model's atomics have another size
+// than the machine's, so nothing that lays them over mapped memory is built there.
+#![cfg(not(model))]
 
 mod atomics;
 mod backing;
@@ -24,14 +27,17 @@ mod marks;
 pub mod medium;
 mod observed;
 mod orderings;
+pub mod queue;
 #[allow(unsafe_code)]
 mod raw;
 mod region;
 mod ring;
 mod roster;
+mod session;
 mod superblock;
 #[cfg(test)]
 mod tests;
+mod words;
 
 pub use control::WORDS;
 pub use error::{AttachError, CreateError};
@@ -41,6 +47,9 @@ pub use observed::{ObserveError, Observed};
 pub use region::{Region, RegionSpec};
 pub use ring::{Guard, Pin};
 pub use roster::{Roster, RosterFault, RosterFull};
+pub use session::{
+    BUFFER_BYTES_MAX, CreateSessionError, MapSessionError, OutOfBuffer, SessionMemory,
+};
 
 /// The byte tables of a region, as FORMAT.md in this crate prints them and a test compares them.
 pub const FORMAT: &str = include_str!("../FORMAT.md");

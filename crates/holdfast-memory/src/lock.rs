@@ -14,7 +14,7 @@
 use std::sync::atomic::Ordering;
 
 use crate::atomics::AtomicU32;
-use crate::futex;
+use crate::futex::{self, Scope};
 use crate::orderings::{LOCK_GIVE, LOCK_TAKE};
 
 /// Set while somebody may sleep on the word.
@@ -25,7 +25,7 @@ pub(crate) const HOLDER_MAX: u32 = SLEEPERS - 1;
 
 /// Looks at a busy lock before sleeping. An append holds it for about as long as it takes to copy
 /// a frame, less than a sleep costs.
-const SPINS: u32 = if cfg!(loom) { 1 } else { 100 };
+const SPINS: u32 = if cfg!(model) { 1 } else { 100 };
 
 const FREE: u32 = 0;
 
@@ -63,7 +63,7 @@ impl Lock {
         let was = self.word.swap(FREE, LOCK_GIVE);
         assert!(was & HOLDER_MAX == holder, "only the holder gives the lock back");
         if was & SLEEPERS != 0 {
-            futex::wake(&self.word, 1);
+            futex::wake(&self.word, 1, Scope::Process);
         }
     }
 
@@ -82,7 +82,7 @@ impl Lock {
         }
         let announced = seen | SLEEPERS;
         if seen == announced || self.exchange(seen, announced) {
-            futex::wait_while(&self.word, announced, None);
+            futex::wait_while(&self.word, announced, None, Scope::Process);
         }
     }
 
@@ -92,7 +92,7 @@ impl Lock {
     }
 }
 
-#[cfg(loom)]
+#[cfg(model)]
 impl Lock {
     /// A free lock outside any region, for the models.
     pub(crate) fn new() -> Lock {

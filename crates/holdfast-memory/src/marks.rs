@@ -53,7 +53,7 @@ pub(crate) struct MarkWords {
 
 impl MarkWords {
     /// Where each mark lies, in bytes from the first.
-    #[cfg(not(loom))]
+    #[cfg(not(model))]
     pub(crate) const OFFSETS: [(&str, usize); 3] = [
         ("released", std::mem::offset_of!(MarkWords, released)),
         ("durable", std::mem::offset_of!(MarkWords, durable)),
@@ -108,7 +108,7 @@ impl MarkWords {
     }
 }
 
-#[cfg(loom)]
+#[cfg(model)]
 impl MarkWords {
     /// Marks outside any region, all zero, for the models.
     pub(crate) fn new() -> MarkWords {

@@ -13,6 +13,7 @@ use crate::backing::{self, Backing, Claim};
 use crate::bell::Bell;
 use crate::control::{ControlPage, FIELDS, WORDS};
 use crate::error::{AttachError, CreateError};
+use crate::futex::Scope;
 use crate::lock::HOLDER_MAX;
 use crate::marks::{MarkWords, Marks};
 use crate::medium::{self, Medium, MediumSurvival};
@@ -174,6 +175,16 @@ impl Region {
     /// # Panics
     /// If bytes from `from` on were released already.
     pub fn pin(&self, from: u64) -> Pin<'_> {
+        let pin = self.try_pin(from);
+        pin.unwrap_or_else(|| {
+            panic!("bytes below the released mark are given back, {from} cannot be pinned")
+        })
+    }
+
+    /// Keeps the bytes from `from` on in the ring while the pin lives; `None` if they were released
+    /// already.
+    #[must_use]
+    pub fn try_pin(&self, from: u64) -> Option<Pin<'_>> {
         Pin::new(self, from)
     }
 
@@ -190,13 +201,17 @@ impl Region {
 
     /// Waits until the tail is above `seen`, a wake-up, or `timeout`; the tail then.
     pub fn wait_tail(&self, seen: u64, timeout: Duration) -> u64 {
-        self.bell.wait_unless(|| self.words_of_marks().tail() > seen, Some(timeout));
+        self.bell.wait_unless(
+            || self.words_of_marks().tail() > seen,
+            Some(timeout),
+            Scope::Process,
+        );
         self.words_of_marks().tail()
     }
 
     /// Wakes everybody in [`Region::wait_tail`], whatever the tail is.
     pub fn wake_tail_waiters(&self) {
-        self.bell.ring();
+        self.bell.ring(Scope::Process);
     }
 
     /// Small records that outlive the process.

@@ -10,6 +10,7 @@ mod raw;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::futex::Scope;
 use crate::region::Region;
 
 /// The readers that need ring bytes to stay. In the serving process only: pins die with it.
@@ -84,7 +85,7 @@ impl Drop for Guard<'_> {
         self.region.unlock();
         if self.published {
             // After the lock is free: whoever wakes may want it.
-            self.region.bell().ring();
+            self.region.bell().ring(Scope::Process);
         }
     }
 }
@@ -104,12 +105,30 @@ pub struct Pin<'a> {
 }
 
 impl<'a> Pin<'a> {
-    pub(crate) fn new(region: &'a Region, from: u64) -> Pin<'a> {
+    /// None if bytes from `from` on were given back already.
+    pub(crate) fn new(region: &'a Region, from: u64) -> Option<Pin<'a>> {
         let mut pins = region.pins().hold();
-        let released = region.marks().released;
-        assert!(from >= released, "bytes below {released} are given back, {from} cannot be pinned");
+        if from < region.marks().released {
+            return None;
+        }
         pins.push(from);
-        Pin { region, from }
+        Some(Pin { region, from })
+    }
+
+    /// The `bytes` published bytes from position `lsn`.
+    ///
+    /// # Panics
+    /// If they are not all inside `[pin, tail)`, or wrap.
+    #[must_use]
+    pub fn bytes(&self, lsn: u64, bytes: usize) -> &[u8] {
+        let found = self.get(lsn, bytes);
+        found.unwrap_or_else(|| {
+            let tail = self.region.marks().tail;
+            panic!(
+                "{bytes} bytes from {lsn}, unbroken: what is there lies in {}..{tail}",
+                self.from
+            )
+        })
     }
 
     /// The lowest position this pin holds.

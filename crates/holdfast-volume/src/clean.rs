@@ -12,7 +12,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use holdfast_io::Files;
-use holdfast_log::{AppendError, CommitError, Kind as FrameKind, Lsn};
+use holdfast_log::{AppendError, CommitError, Lsn, ReadError, WordError};
 
 use crate::clean::apply::Applier;
 use crate::clean::plan::Window;
@@ -81,6 +81,10 @@ pub enum CleanError {
     },
     /// The log failed. Final.
     Log(CommitError),
+    /// The log did not give back what it has.
+    Read(ReadError),
+    /// The log did not keep, or tell, how far the home is.
+    Word(WordError),
     /// A frame holds what no version of Holdfast writes.
     Record(Lsn, RecordFault),
 }
@@ -108,6 +112,8 @@ impl std::fmt::Display for CleanError {
                 write!(out, "{act:?} of {} in the home failed: {error}", path.display())
             }
             CleanError::Log(error) => write!(out, "the log failed: {error}"),
+            CleanError::Read(error) => write!(out, "the log cannot be read: {error}"),
+            CleanError::Word(error) => write!(out, "{error}"),
             CleanError::Record(lsn, fault) => {
                 write!(out, "the frame at LSN {lsn} holds no known record: {fault:?}")
             }
@@ -131,7 +137,8 @@ impl Cleaner {
 
     /// Applies one window, if anything is durable and not applied.
     pub(crate) fn step(&mut self, volume: &DirectoryVolume) -> Result<Cleaned, CleanError> {
-        let limit = self.limit(volume);
+        let begun = begun(volume)?;
+        let limit = self.limit(volume, begun);
         if self.applied >= limit {
             return Ok(Cleaned::default());
         }
@@ -140,25 +147,25 @@ impl Cleaner {
             // Nothing but marks and padding, which the next window passes over too.
             return Ok(Cleaned::default());
         }
-        let finishing = begun(volume).filter(|end| *end > upto);
-        words::set(&volume.region, words::WINDOW_END, finishing.unwrap_or(upto).0);
+        let finishing = begun.filter(|end| *end > upto);
+        set_word(volume, words::WINDOW_END, finishing.unwrap_or(upto).0)?;
         let bytes = Applier::new(volume).run(&window)?;
-        words::set(&volume.region, words::HOME_ERRNO, 0);
+        set_word(volume, words::HOME_ERRNO, 0)?;
         let released_bytes = upto.since(self.applied);
         note_applied(volume, upto)?;
         settle(volume, &window, upto);
         volume.log.release(upto);
         self.applied = upto;
         self.repeats = finishing.is_some();
-        words::count(&volume.region, words::WINDOWS, 1);
-        words::count(&volume.region, words::APPLIED_BYTES, bytes);
+        volume.log.add_to_word(words::WINDOWS, 1);
+        volume.log.add_to_word(words::APPLIED_BYTES, bytes);
         Ok(Cleaned { records: window.records, bytes, released_bytes })
     }
 
     /// Where the next window ends at the latest. One that was begun and not finished, by this
     /// process or one before it, is finished first, and nothing more.
-    fn limit(&self, volume: &DirectoryVolume) -> Lsn {
-        match begun(volume) {
+    fn limit(&self, volume: &DirectoryVolume, begun: Option<Lsn>) -> Lsn {
+        match begun {
             Some(end) if end > self.applied => end,
             _ => volume.log.marks().durable,
         }
@@ -168,33 +175,37 @@ impl Cleaner {
     fn window(&self, volume: &DirectoryVolume, durable: Lsn) -> Result<(Window, Lsn), CleanError> {
         let mut window = Window::new(self.repeats);
         let limit = self.applied.advance(WINDOW_BYTES_MAX);
-        for frame in &volume.log.frames(self.applied, durable) {
+        let mut end = Ok(durable);
+        let read = volume.log.read(self.applied, durable, &mut |frame| {
             let lsn = frame.header.lsn;
-            if lsn > limit {
-                return Ok((window, lsn));
+            let records = decode(lsn, frame.payload, frame.payload_lsn);
+            let taken = records.map(|records| lsn <= limit && window.take(lsn, &records));
+            let goes_on = matches!(taken, Ok(true));
+            if !goes_on {
+                end = taken.map(|_| lsn);
             }
-            if frame.header.kind != FrameKind::Data {
-                continue;
-            }
-            let records = decode(lsn, frame.payload, frame.payload_lsn)?;
-            if !window.take(lsn, &records) {
-                return Ok((window, lsn));
-            }
-        }
-        Ok((window, durable))
+            goes_on
+        });
+        read.map_err(CleanError::Read)?;
+        Ok((window, end?))
     }
 }
 
+/// Sets a word that the next process goes by.
+fn set_word(volume: &DirectoryVolume, word: usize, value: u64) -> Result<(), CleanError> {
+    volume.log.set_word(word, value).map_err(CleanError::Word)
+}
+
 /// Where the window ends that was begun last.
-fn begun(volume: &DirectoryVolume) -> Option<Lsn> {
-    let end = words::get(&volume.region, words::WINDOW_END);
-    (end > 0).then_some(Lsn(end))
+fn begun(volume: &DirectoryVolume) -> Result<Option<Lsn>, CleanError> {
+    let end = volume.log.word(words::WINDOW_END).map_err(CleanError::Word)?;
+    Ok((end > 0).then_some(Lsn(end)))
 }
 
 /// Finishes the window that a process died in, so that the home is where the log says it is.
 pub(crate) fn finish_begun(volume: &DirectoryVolume) -> Result<u64, CleanError> {
     let mut bytes = 0;
-    while begun(volume).is_some_and(|end| end > volume.log.marks().released) {
+    while begun(volume)?.is_some_and(|end| end > volume.log.marks().released) {
         let cleaned = volume.clean_step()?;
         bytes += cleaned.bytes;
         if cleaned.is_idle() {
@@ -225,6 +236,9 @@ fn note_applied(volume: &DirectoryVolume, upto: Lsn) -> Result<(), CleanError> {
             Ok(()) => break,
             Err(AppendError::Poisoned(error)) => {
                 return Err(CleanError::Log(CommitError::Poisoned(error)));
+            }
+            Err(AppendError::Unreachable(error)) => {
+                return Err(CleanError::Log(CommitError::Unreachable(error)));
             }
             // The ring keeps a reserve for marks, so only undrained bytes can be in the way.
             // By now another may have drained them, and then this returns at once.

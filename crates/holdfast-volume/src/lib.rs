@@ -18,21 +18,25 @@
 //! Never: speaks a protocol, or starts a thread.
 //!
 //! Where to look: `tree` is what a front end may ask, `serve` passes it on. `read` answers, `write`
-//! changes contents and attributes, `rename` makes, links, moves and removes names; `space` says
-//! whether the home has room for it. A change is a `record` in the log. Memory knows `names`,
+//! changes contents and attributes, `make`, `remove` and `rename` change names; `space` says
+//! whether the home has room for it. A change is a `record` in the log; where the log stands is
+//! the business of whoever opens the `volume`, and `direct` opens both. Memory knows `names`,
 //! a `node` behind each, its `extents` in the log, `cuts` of its home file and its `recent` bytes.
 //! `clean` brings frames home: `plan` says what they amount to, `apply` does it. After a death
 //! `replay` gives memory back, and `roster` the numbers that the kernel knows.
 
 mod clean;
 mod cuts;
+mod direct;
 mod errno;
 mod extents;
+mod make;
 mod names;
 mod node;
 mod read;
 mod recent;
 mod record;
+mod remove;
 mod rename;
 mod replay;
 mod roster;
@@ -46,6 +50,7 @@ pub mod words;
 mod write;
 
 pub use clean::{Act, CleanError, Cleaned};
+pub use direct::{DirectVolume, VolumeConfig};
 pub use record::RecordFault;
 pub use tree::*;
-pub use volume::{Attached, Class, DirectoryVolume, VolumeConfig, VolumeError};
+pub use volume::{Attached, Class, DirectoryVolume, VolumeError};

@@ -23,7 +23,7 @@ use holdfast_log::Lsn;
 pub(crate) use children::{Child, Children};
 
 use crate::node::{Node, attributes_of};
-use crate::roster::{Entry as RosterEntry, Known};
+use crate::roster::{Entry as RosterEntry, Known, Remembered};
 use crate::tree::{Errno, NodeId, ROOT};
 
 /// Where the home keeps files that have no name but are still open.
@@ -78,7 +78,7 @@ impl Names {
         let highest = known.keys().map(|node| node.0 + 1).max().unwrap_or(0);
         let known_by_place = known
             .iter()
-            .flat_map(|(node, places)| places.iter().map(|place| (place.clone(), *node)))
+            .flat_map(|(node, known)| known.places.iter().map(|place| (place.clone(), *node)))
             .collect();
         let mut names = Names {
             entries: HashMap::new(),
@@ -317,7 +317,7 @@ impl Names {
 
     /// A node that an earlier process told of, read from the home.
     pub(crate) fn revive(&mut self, home: &dyn Files, id: NodeId) -> Result<Arc<Node>, Errno> {
-        let places = self.known.get(&id).cloned().ok_or(Errno::STALE)?;
+        let Remembered { places, count } = self.known.get(&id).cloned().ok_or(Errno::STALE)?;
         for place in &places {
             if self.entry(place.parent).is_none() && self.is_known(place.parent) {
                 self.revive(home, place.parent)?;
@@ -331,7 +331,7 @@ impl Names {
         if place.parent == ORPHANS {
             node.body_mut().attributes.links = 0;
         }
-        node.inherit();
+        node.inherit(count);
         let kind = node.body().attributes.kind;
         let node = self.adopt(Arc::new(node), kind, places.clone(), Some(place));
         self.note_inode(inode, id);
@@ -446,8 +446,8 @@ impl Names {
         self.known.remove(&node);
     }
 
-    /// The places that the roster knows for a node.
-    pub(crate) fn known_places(&self, node: NodeId) -> Option<&Vec<Place>> {
+    /// What the roster knows of a node that nobody has asked for yet.
+    pub(crate) fn known(&self, node: NodeId) -> Option<&Remembered> {
         self.known.get(&node)
     }
 
@@ -495,13 +495,13 @@ impl Names {
     /// What a roster must hold now.
     pub(crate) fn roster(&self) -> Vec<RosterEntry> {
         let live = self.entries.values().filter(|entry| entry.node.is_remembered());
-        let live = live.flat_map(|entry| entry.places.iter().map(|place| (entry.node.id, place)));
-        let known = self.known.iter();
-        let known = known.flat_map(|(node, places)| places.iter().map(|place| (*node, place)));
-        live.chain(known)
-            .filter(|(node, _)| *node != ORPHANS)
-            .map(|(node, place)| RosterEntry::Bind(node, place.clone()))
-            .collect()
+        let live = live.filter(|entry| entry.node.id != ORPHANS);
+        let live = live.flat_map(|entry| {
+            let (places, count) = (entry.places.clone(), entry.node.remembered());
+            Remembered { places, count }.entries(entry.node.id)
+        });
+        let known = self.known.iter().flat_map(|(node, known)| known.entries(*node));
+        live.chain(known).collect()
     }
 }
 

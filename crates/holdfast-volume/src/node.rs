@@ -18,11 +18,12 @@ use crate::tree::{Attributes, NodeId};
 /// An inode.
 pub(crate) struct Node {
     pub(crate) id: NodeId,
-    /// How often a front end was told of it and has not forgotten it.
+    /// How often front ends were told of it, by this process or one before it, and have not
+    /// forgotten it: at the least as often as the kernel remembers.
     remembered: AtomicU64,
     /// How many opens are not closed.
     opens: AtomicU64,
-    /// An earlier process told of it: both counts are lower bounds until it is forgotten.
+    /// An earlier process told of it: `opens` is a lower bound until it is forgotten.
     inherited: AtomicBool,
     /// The file on the home, kept while somebody has the node open.
     file: Mutex<Option<Arc<dyn OpenFile>>>,
@@ -135,9 +136,10 @@ impl Node {
         self.file.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// An earlier process may have told of the node and opened it.
-    pub(crate) fn inherit(&self) {
+    /// Earlier processes told of the node `count` times, and may have opened it.
+    pub(crate) fn inherit(&self, count: u64) {
         self.inherited.store(true, Ordering::Relaxed);
+        self.remembered.fetch_add(count, Ordering::Relaxed);
     }
 
     /// A front end has been told of the node once more.
@@ -145,19 +147,28 @@ impl Node {
         self.remembered.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Takes back `count` remembrances.
-    pub(crate) fn forget(&self, count: u64) {
+    /// Takes back `count` remembrances. Returns how many are left.
+    ///
+    /// The kernel forgets an inode all at once, but it may have looked the name up again before
+    /// that is known here. So nothing but the count tells whether the node can go.
+    pub(crate) fn forget(&self, count: u64) -> u64 {
         let left = |known: u64| Some(known.saturating_sub(count));
-        let _ = self.remembered.try_update(Ordering::Relaxed, Ordering::Relaxed, left);
-        if self.inherited.swap(false, Ordering::Relaxed) {
-            // The kernel forgets an inode all at once, so the counts of this process are in it.
-            self.remembered.store(0, Ordering::Relaxed);
+        let before = self.remembered.try_update(Ordering::Relaxed, Ordering::Relaxed, left);
+        let left = before.unwrap_or(0).saturating_sub(count);
+        if left == 0 {
+            self.inherited.store(false, Ordering::Relaxed);
         }
+        left
+    }
+
+    /// How often the node is remembered.
+    pub(crate) fn remembered(&self) -> u64 {
+        self.remembered.load(Ordering::Relaxed)
     }
 
     /// True while a front end may still ask for the node by number.
     pub(crate) fn is_remembered(&self) -> bool {
-        self.remembered.load(Ordering::Relaxed) > 0 || self.inherited.load(Ordering::Relaxed)
+        self.remembered() > 0
     }
 
     /// One user more.

@@ -43,9 +43,18 @@ impl DirectoryVolume {
         if !entry.node.is_remembered() || !entry.places.iter().any(is_here) {
             return Ok(None);
         }
-        entry.node.remember();
+        self.tell(&names, &entry.node, Place { parent, name: name.into() })?;
         let attributes = entry.node.body().attributes;
         Ok(Some(attributes))
+    }
+
+    /// Notes that a front end is about to be told of the node by this name, and counts it. One note
+    /// at a time: the roster that a full one is replaced by must count what stood in that.
+    fn tell(&self, names: &Names, node: &Node, place: Place) -> Result<(), Errno> {
+        let _turn = self.counting();
+        self.note(names, &RosterEntry::Told(node.id, place))?;
+        node.remember();
+        Ok(())
     }
 
     /// A front end is told of the node under this name. Anew, it is noted with all its names: by
@@ -64,23 +73,23 @@ impl DirectoryVolume {
                 self.note(names, &RosterEntry::Bind(node.id, other.clone()))?;
             }
         }
-        self.note(names, &RosterEntry::Bind(node.id, place))?;
-        node.remember();
-        Ok(())
+        self.tell(names, node, place)
     }
 
     /// A front end gives back `count` findings; with the last one goes what nobody can reach.
     pub(crate) fn forget_node(&self, id: NodeId, count: u64) {
-        let Some(node) = self.names().entry(id).map(|entry| entry.node.clone()) else { return };
-        node.forget(count);
-        if node.is_remembered() {
+        // One that an earlier process told of is made present first: only so it can be counted.
+        let Ok(node) = self.node(id) else { return };
+        if self.give_back(&node, count) > 0 {
             return;
         }
         let mut names = self.names_mut();
-        if node.is_remembered() {
-            return; // somebody looked the name up meanwhile
-        }
         // A full roster only means that the next front end knows one node too many.
+        if node.is_remembered() {
+            // Somebody looked the name up meanwhile.
+            let _ = self.note(&names, &RosterEntry::Count(id, node.remembered()));
+            return;
+        }
         let _ = self.note(&names, &RosterEntry::Drop(id));
         let orphan = names.entry(id).and_then(|entry| entry.places.first());
         let orphan = orphan.filter(|place| place.parent == ORPHANS).map(|place| place.name.clone());
@@ -92,6 +101,18 @@ impl DirectoryVolume {
             names = self.names_mut();
         }
         names.drop_if_clean(id, self.log.marks().released);
+    }
+
+    /// Counts findings that were given back. Returns how many are left.
+    fn give_back(&self, node: &Node, count: u64) -> u64 {
+        let names = self.names();
+        let _turn = self.counting();
+        let left = node.forget(count);
+        if left > 0 {
+            // Without the note the next front end keeps the node for longer than it must.
+            let _ = self.note(&names, &RosterEntry::Count(node.id, left));
+        }
+        left
     }
 
     /// A program opened the node. `ESTALE`, upon which the kernel looks the name up again, if its
@@ -140,7 +161,7 @@ impl DirectoryVolume {
             let start = (piece.offset - offset) as usize;
             let part = &mut into[start..start + piece.bytes as usize];
             match piece.source {
-                Source::Log => self.log.copy_bytes(piece.at, part),
+                Source::Log => self.log.copy_bytes(piece.at, part).map_err(|_| Errno::IO)?,
                 Source::Zeros | Source::Hole => part.fill(0),
             }
         }

@@ -11,37 +11,39 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use holdfast_io::{Files, Kind};
-use holdfast_log::{Kind as FrameKind, Log, Lsn};
+use holdfast_log::{CommitLog, Frame, Lsn};
 
-use crate::clean;
+use crate::clean::{self, CleanError};
 use crate::extents::{Piece, Source};
+use crate::make::made;
 use crate::names::{Names, ORPHANS, Place, read_node};
 use crate::node::Node;
 use crate::record::{Op, Record};
-use crate::rename::made;
 use crate::tree::{Errno, NodeId, ROOT};
 use crate::volume::{DirectoryVolume, VolumeError};
 
 /// Calls `each` for every record that is in the ring.
 fn for_each(
-    log: &Log,
+    log: &dyn CommitLog,
     mut each: impl FnMut(Lsn, &Record<'_>, Lsn) -> Result<(), VolumeError>,
 ) -> Result<(), VolumeError> {
-    let marks = log.marks();
-    for frame in &log.frames(marks.released, marks.tail) {
-        if frame.header.kind != FrameKind::Data {
-            continue;
-        }
+    let mut frame_of = |frame: &Frame<'_>| {
         let lsn = frame.header.lsn;
-        for (record, data) in clean::decode(lsn, frame.payload, frame.payload_lsn)? {
-            each(lsn, &record, data)?;
-        }
-    }
-    Ok(())
+        let mut records = clean::decode(lsn, frame.payload, frame.payload_lsn)?.into_iter();
+        records.try_for_each(|(record, data)| each(lsn, &record, data))
+    };
+    let marks = log.marks();
+    let mut outcome = Ok(());
+    let read = log.read(marks.released, marks.tail, &mut |frame| {
+        outcome = frame_of(frame);
+        outcome.is_ok()
+    });
+    read.map_err(CleanError::Read)?;
+    outcome
 }
 
 /// A node number above all that the log names.
-pub(crate) fn next_free(log: &Log) -> Result<u64, VolumeError> {
+pub(crate) fn next_free(log: &dyn CommitLog) -> Result<u64, VolumeError> {
     let mut next = 0;
     for_each(log, |_, record, _| {
         next = next.max(record.node.0 + 1);
@@ -53,7 +55,7 @@ pub(crate) fn next_free(log: &Log) -> Result<u64, VolumeError> {
 /// Replays every record in the ring. Returns how many there were.
 pub(crate) fn replay(volume: &DirectoryVolume) -> Result<u64, VolumeError> {
     let mut mentioned = HashMap::new();
-    for_each(&volume.log, |_, record, _| {
+    for_each(&*volume.log, |_, record, _| {
         mention(&mut mentioned, record);
         Ok(())
     })?;
@@ -62,7 +64,7 @@ pub(crate) fn replay(volume: &DirectoryVolume) -> Result<u64, VolumeError> {
     names.mention(at_home.collect());
     let mut replay = Replay { home: &*volume.home, names: &mut names };
     let mut records = 0;
-    for_each(&volume.log, |lsn, record, data| {
+    for_each(&*volume.log, |lsn, record, data| {
         records += 1;
         replay.record(lsn, record, data).map_err(VolumeError::Home)
     })?;
@@ -153,13 +155,14 @@ impl Replay<'_> {
         if place.parent == ORPHANS {
             node.body_mut().attributes.links = 0;
         }
-        let known = self.names.known_places(id).cloned();
-        if known.is_some() {
-            node.inherit();
+        let known = self.names.known(id).cloned();
+        if let Some(known) = &known {
+            node.inherit(known.count);
         }
         let kind = node.body().attributes.kind;
         let mut places = vec![place.clone()];
-        places.extend(known.into_iter().flatten().filter(|other| other != place));
+        let others = known.into_iter().flat_map(|known| known.places);
+        places.extend(others.filter(|other| other != place));
         let node = self.names.adopt(Arc::new(node), kind, places, Some(place.clone()));
         self.names.note_inode(inode, id);
         self.names.bind(place.parent, &place.name, kind, id);
@@ -186,9 +189,8 @@ impl Replay<'_> {
         let Op::Make { kind, target, .. } = record.op else { return Err(Errno::INVAL) };
         let place = self.place(record.path)?;
         let node = Node::from_log(attributes, target.to_vec(), lsn);
-        let inherited = self.names.known_places(record.node).is_some();
-        if inherited {
-            node.inherit();
+        if let Some(known) = self.names.known(record.node) {
+            node.inherit(known.count);
         }
         self.names.put_made(Arc::new(node), kind, place.parent, &place.name);
         let subdirectories = i64::from(kind == Kind::Directory);

@@ -1,15 +1,20 @@
-//! The names behind the node numbers, kept in the region.
+//! The names behind the node numbers, kept in the notes beside the log.
 //!
 //! The kernel knows nodes by number and goes on using the numbers after a front end has died. The
 //! roster tells the next front end which names they stand for. It holds nothing durable: a machine
 //! that starts anew has a kernel that knows no numbers.
 //!
-//! Promise: folding the records gives every remembered node its names.
+//! The kernel forgets a node by saying how often it was told of it, so the roster counts that too,
+//! across all front ends. A count may be too high where a front end died between the note and the
+//! answer, or between a FORGET and its note: then a node is kept that nobody needs. It is never too
+//! low: a node that the kernel may still ask for is never let go.
+//!
+//! Promise: folding the records gives every remembered node its names, and how often it was told.
 //! Never: is read by anything but a front end that takes over.
 
 use std::collections::HashMap;
 
-use holdfast_memory::{Region, RosterFault};
+use holdfast_log::{CommitLog, NoteError};
 
 use crate::names::Place;
 use crate::record::{take, take_u64};
@@ -18,6 +23,8 @@ use crate::tree::{Errno, NodeId};
 const BIND: u8 = 1;
 const UNBIND: u8 = 2;
 const DROP: u8 = 3;
+const TOLD: u8 = 4;
+const COUNT: u8 = 5;
 
 /// One step in the life of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,21 +35,31 @@ pub(crate) enum Entry {
     Unbind(NodeId, Place),
     /// Nobody remembers the node.
     Drop(NodeId),
+    /// The node has this name, by which a front end is about to be told of it once more.
+    Told(NodeId, Place),
+    /// Front ends have been told of the node this often more than they have forgotten it.
+    Count(NodeId, u64),
 }
 
 impl Entry {
     /// Its bytes; FORMAT.md tells them.
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let (op, node, place) = match self {
-            Entry::Bind(node, place) => (BIND, node, Some(place)),
-            Entry::Unbind(node, place) => (UNBIND, node, Some(place)),
-            Entry::Drop(node) => (DROP, node, None),
+        let (op, node) = match self {
+            Entry::Bind(node, _) => (BIND, node),
+            Entry::Unbind(node, _) => (UNBIND, node),
+            Entry::Drop(node) => (DROP, node),
+            Entry::Told(node, _) => (TOLD, node),
+            Entry::Count(node, _) => (COUNT, node),
         };
         let mut bytes = vec![op];
         bytes.extend_from_slice(&node.0.to_le_bytes());
-        if let Some(place) = place {
-            bytes.extend_from_slice(&place.parent.0.to_le_bytes());
-            bytes.extend_from_slice(&place.name);
+        match self {
+            Entry::Bind(_, place) | Entry::Unbind(_, place) | Entry::Told(_, place) => {
+                bytes.extend_from_slice(&place.parent.0.to_le_bytes());
+                bytes.extend_from_slice(&place.name);
+            }
+            Entry::Count(_, count) => bytes.extend_from_slice(&count.to_le_bytes()),
+            Entry::Drop(_) => {}
         }
         bytes
     }
@@ -54,68 +71,104 @@ impl Entry {
         if op == DROP {
             return Some(Entry::Drop(node));
         }
-        let parent = NodeId(take_u64(&mut bytes)?);
-        let place = Place { parent, name: bytes.into() };
+        let second = take_u64(&mut bytes)?;
+        let place = Place { parent: NodeId(second), name: bytes.into() };
         match op {
             BIND => Some(Entry::Bind(node, place)),
             UNBIND => Some(Entry::Unbind(node, place)),
+            TOLD => Some(Entry::Told(node, place)),
+            COUNT => Some(Entry::Count(node, second)),
             _ => None,
         }
     }
 }
 
-/// The names of every node that an earlier front end told the kernel of.
-pub(crate) type Known = HashMap<NodeId, Vec<Place>>;
+/// What the roster knows of a node.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Remembered {
+    /// Its names.
+    pub(crate) places: Vec<Place>,
+    /// How often, at the most, the kernel was told of it and has not forgotten it.
+    pub(crate) count: u64,
+}
+
+impl Remembered {
+    /// The shortest entries that say this of the node.
+    pub(crate) fn entries(&self, node: NodeId) -> Vec<Entry> {
+        let place = |place: &Place| match self.count {
+            1 if *place == self.places[0] => Entry::Told(node, place.clone()),
+            _ => Entry::Bind(node, place.clone()),
+        };
+        let count = (self.count != 1 && !self.places.is_empty()).then_some(self.count);
+        let count = count.map(|count| Entry::Count(node, count));
+        self.places.iter().map(place).chain(count).collect()
+    }
+}
+
+/// What is known of every node that an earlier front end told the kernel of.
+pub(crate) type Known = HashMap<NodeId, Remembered>;
 
 /// Writes one entry; makes room from `known`, the state without the entry, when the roster is
 /// full. `ENOSPC` if even that does not fit: the roster is too small for the remembered nodes.
 pub(crate) fn note(
-    region: &Region,
+    log: &dyn CommitLog,
     entry: &Entry,
     known: impl FnOnce() -> Vec<Entry>,
 ) -> Result<(), Errno> {
     let bytes = entry.encode();
-    if region.roster().append(&bytes).is_ok() {
-        return Ok(());
+    match log.note(&bytes) {
+        Err(NoteError::Full) => rewrite(log, known())?,
+        noted => return noted.map_err(errno_of),
     }
-    rewrite(region, known())?;
-    region.roster().append(&bytes).map_err(|_| Errno::NOSPC)
+    log.note(&bytes).map_err(errno_of)
 }
 
 /// Replaces the roster's contents.
-pub(crate) fn rewrite(region: &Region, entries: Vec<Entry>) -> Result<(), Errno> {
-    let records: Vec<Vec<u8>> = entries.iter().map(Entry::encode).collect();
-    let records = records.iter().map(Vec::as_slice);
-    region.roster().rewrite(records).map_err(|_| Errno::NOSPC)
+pub(crate) fn rewrite(log: &dyn CommitLog, entries: Vec<Entry>) -> Result<(), Errno> {
+    log.replace_notes(&mut entries.iter().map(Entry::encode)).map_err(errno_of)
+}
+
+fn errno_of(error: NoteError) -> Errno {
+    match error {
+        NoteError::Full => Errno::NOSPC,
+        _ => Errno::IO,
+    }
 }
 
 /// Folds the roster.
-pub(crate) fn known(region: &Region) -> Result<Known, RosterFault> {
+pub(crate) fn known(log: &dyn CommitLog) -> Result<Known, NoteError> {
     let mut known = Known::new();
-    for entry in region.roster().records()?.iter().filter_map(|bytes| Entry::decode(bytes)) {
+    for entry in log.notes()?.iter().filter_map(|bytes| Entry::decode(bytes)) {
         fold(&mut known, entry);
     }
-    known.retain(|_, places| !places.is_empty());
+    known.retain(|_, node| !node.places.is_empty() && node.count > 0);
     Ok(known)
 }
 
 /// Takes in one step.
 fn fold(known: &mut Known, entry: Entry) {
     match entry {
-        Entry::Bind(node, place) => {
-            let places = known.entry(node).or_default();
-            if !places.contains(&place) {
-                places.push(place);
-            }
+        Entry::Bind(node, place) => bind(known.entry(node).or_default(), place),
+        Entry::Told(node, place) => {
+            let node = known.entry(node).or_default();
+            node.count = node.count.saturating_add(1);
+            bind(node, place);
         }
+        Entry::Count(node, count) => known.entry(node).or_default().count = count,
         Entry::Unbind(node, place) => {
-            if let Some(places) = known.get_mut(&node) {
-                places.retain(|other| *other != place);
+            if let Some(node) = known.get_mut(&node) {
+                node.places.retain(|other| *other != place);
             }
         }
         Entry::Drop(node) => {
             known.remove(&node);
         }
+    }
+}
+
+fn bind(node: &mut Remembered, place: Place) {
+    if !node.places.contains(&place) {
+        node.places.push(place);
     }
 }
 

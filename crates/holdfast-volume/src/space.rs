@@ -35,18 +35,18 @@ impl SpaceGate {
         SpaceGate { answer: Mutex::new(Answer { room_bytes: 0, asked_at_ns: 0 }) }
     }
 
-    /// `ENOSPC` if `bytes` more do not fit behind `waiting_bytes` that are not applied yet.
+    /// `ENOSPC` if `bytes` more do not fit behind the `waiting_bytes` that are not applied yet.
     pub(crate) fn admit(
         &self,
         home: &dyn Files,
         clock: &dyn Clock,
         bytes: u64,
-        waiting_bytes: u64,
+        waiting_bytes: impl FnOnce() -> u64,
     ) -> Result<(), Errno> {
         let mut answer = self.answer.lock().unwrap_or_else(PoisonError::into_inner);
         let now_ns = clock.monotonic_ns();
         if now_ns.saturating_sub(answer.asked_at_ns) >= ANSWER_NS || answer.room_bytes < bytes {
-            let taken_bytes = waiting_bytes.saturating_add(MARGIN_BYTES);
+            let taken_bytes = waiting_bytes().saturating_add(MARGIN_BYTES);
             answer.room_bytes = home.space()?.available_bytes.saturating_sub(taken_bytes);
             answer.asked_at_ns = now_ns;
         }

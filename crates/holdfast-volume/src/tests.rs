@@ -142,6 +142,12 @@ fn the_table_of_a_roster_entry_is_what_is_encoded() {
     let bind = Entry::Bind(NodeId(1), place(1)).encode();
     assert_eq!(bind.len(), 18, "the name follows");
     assert_eq!(Entry::Drop(NodeId(1)).encode().len(), 9, "a dropped node has no name");
+    assert_eq!(Entry::Count(NodeId(1), 1).encode().len(), 17, "nor has a counted one");
+    let steps = [Entry::Unbind(NodeId(1), place(1)), Entry::Drop(NodeId(1))]
+        .into_iter()
+        .chain([Entry::Told(NodeId(1), place(1)), Entry::Count(NodeId(1), 1)]);
+    let steps: Vec<u8> = steps.map(|entry| entry.encode()[0]).collect();
+    assert_eq!((bind[0], steps), (1, vec![2, 3, 4, 5]), "FORMAT.md tells them by number");
     let pairs = [
         ("step", Entry::Unbind(NodeId(1), place(1))),
         ("node", Entry::Bind(NodeId(!1), place(1))),

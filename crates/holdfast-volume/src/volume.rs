@@ -3,17 +3,16 @@
 //! Promise: a change is acknowledged when its frame is stable, seen at once through the overlay,
 //! and applied to the home only after the device has the frame. Frames enter the log in the order
 //! in which their effects can be seen.
-//! Never: starts a thread; somebody runs [`DirectoryVolume::run_drainer`],
-//! [`DirectoryVolume::run_cleaner`] and [`DirectoryVolume::run_preparer`].
+//! Never: starts a thread, or knows where the log stands; somebody runs
+//! [`DirectoryVolume::run_cleaner`], and whoever has the log drains it.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 use holdfast_io::{Clock, Files};
-use holdfast_log::{AppendError, Appended, CommitError, Log, LogConfig, Lsn, OpenError, Recovery};
-use holdfast_memory::{Region, RosterFault};
+use holdfast_log::{AppendError, Appended, CommitLog, Lsn, NoteError, OpenError};
 
 use crate::clean::{CleanError, Cleaned, Cleaner};
 use crate::names::Names;
@@ -32,21 +31,10 @@ pub enum Class {
     Disk,
 }
 
-/// How a volume works.
-#[derive(Clone, Copy, Debug)]
-pub struct VolumeConfig {
-    /// What an acknowledgement means.
-    pub class: Class,
-    /// The log.
-    pub log: LogConfig,
-}
-
 /// What opening a volume found.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attached {
-    /// What the log found.
-    pub recovery: Recovery,
-    /// Records given back to memory because their process died.
+    /// Records given back to memory because the process before died.
     pub records_replayed: u64,
     /// Bytes applied to the home before service: what a process died in the middle of, or all
     /// that the log had because the machine stopped.
@@ -64,9 +52,9 @@ pub enum VolumeError {
     Clean(CleanError),
     /// The home cannot be read. Nothing is lost; mend the disk and open again.
     Home(Errno),
-    /// The region's list of names is damaged, so the kernel's node numbers mean nothing any more.
+    /// The notes of names cannot be read, so the kernel's node numbers mean nothing any more.
     /// Nothing is lost: unmount, which makes the kernel forget them, and attach again.
-    Roster(RosterFault),
+    Names(NoteError),
     /// A frame holds what no version of Holdfast writes, at this LSN.
     Record(Lsn, crate::record::RecordFault),
 }
@@ -79,8 +67,8 @@ impl std::fmt::Display for VolumeError {
             VolumeError::Home(errno) => {
                 write!(out, "the home cannot be read: {}", io::Error::from_raw_os_error(errno.0))
             }
-            VolumeError::Roster(fault) => {
-                write!(out, "the region's names are damaged ({fault}); unmount and mount again")
+            VolumeError::Names(error) => {
+                write!(out, "the names are lost ({error}); unmount and mount again")
             }
             VolumeError::Record(lsn, fault) => {
                 write!(out, "the frame at LSN {} holds no known record: {fault:?}", lsn.0)
@@ -114,63 +102,74 @@ impl From<Errno> for Stop {
 /// An ordinary directory kept by a log. See the crate's documentation.
 pub struct DirectoryVolume {
     pub(crate) home: Arc<dyn Files>,
-    pub(crate) log: Log,
-    pub(crate) region: Arc<Region>,
+    pub(crate) log: Arc<dyn CommitLog>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) class: Class,
     names: RwLock<Names>,
+    /// Held while it is counted and noted how often a node is remembered; taken after `names`.
+    counting: Mutex<()>,
     cleaner: Mutex<Cleaner>,
     pub(crate) space: SpaceGate,
 }
 
 impl DirectoryVolume {
-    /// Opens the volume whose log `Log::create` made, and recovers it.
+    /// Opens the volume whose changes `log` has, and recovers it. Nobody else reads that log.
     ///
-    /// If the region still holds the log's frames (the process died), memory is rebuilt from them
-    /// and service can go on. Otherwise (the machine stopped) whatever the log has is applied to
-    /// the home first.
+    /// If a volume has been open on this memory before (its process died), memory is rebuilt from
+    /// the frames in the ring and service can go on. Otherwise (the machine stopped) whatever the
+    /// log has is applied to the home first.
+    ///
+    /// # Errors
+    /// See [`VolumeError`]; opening may be tried again.
     pub fn open(
         home: Arc<dyn Files>,
-        log: Arc<dyn Files>,
-        region: Arc<Region>,
+        log: Arc<dyn CommitLog>,
         clock: Arc<dyn Clock>,
-        config: VolumeConfig,
+        class: Class,
     ) -> Result<(DirectoryVolume, Attached), VolumeError> {
-        let (log, recovery) =
-            Log::open(log, region.clone(), clock.clone(), config.log).map_err(VolumeError::Log)?;
-        let process_died = recovery.source == holdfast_log::Source::Ring;
+        let process_died = log.word(words::OPENED).map_err(CleanError::Word)? != 0;
         let known = match process_died {
-            true => roster::known(&region).map_err(VolumeError::Roster)?,
+            true => roster::known(&*log).map_err(VolumeError::Names)?,
             false => roster::Known::new(),
         };
-        let next_free = replay::next_free(&log)?;
+        let next_free = replay::next_free(&*log)?;
         let root = home.metadata("".as_ref()).map_err(|error| VolumeError::Home(error.into()))?;
-        let names = Names::new(&root, known, next_free);
         let volume = DirectoryVolume {
             space: SpaceGate::new(),
-            cleaner: Mutex::new(Cleaner::new(recovery.released)),
-            names: RwLock::new(names),
+            cleaner: Mutex::new(Cleaner::new(log.marks().released)),
+            names: RwLock::new(Names::new(&root, known, next_free)),
+            counting: Mutex::new(()),
             home,
             log,
-            region,
             clock,
-            class: config.class,
+            class,
         };
-        let mut attached = Attached { recovery, records_replayed: 0, bytes_applied: 0 };
-        if process_died {
-            attached.bytes_applied = crate::clean::finish_begun(&volume)?;
-            volume.reread_root()?;
-            attached.records_replayed = replay::replay(&volume)?;
-            let roster = volume.names_mut().roster();
-            roster::rewrite(&volume.region, roster).map_err(VolumeError::Home)?;
-        } else {
-            let tail = volume.log.marks().tail;
-            volume.log.commit(tail).map_err(CleanError::Log)?;
-            attached.bytes_applied = volume.apply_all()?;
-            volume.reread_root()?;
-            roster::rewrite(&volume.region, Vec::new()).map_err(VolumeError::Home)?;
-        }
+        let attached = match process_died {
+            true => volume.take_over()?,
+            false => volume.begin()?,
+        };
         Ok((volume, attached))
+    }
+
+    /// Goes on where another process died: the kernel may know its node numbers.
+    fn take_over(&self) -> Result<Attached, VolumeError> {
+        let bytes_applied = crate::clean::finish_begun(self)?;
+        self.reread_root()?;
+        let records_replayed = replay::replay(self)?;
+        let roster = self.names_mut().roster();
+        roster::rewrite(&*self.log, roster).map_err(VolumeError::Home)?;
+        Ok(Attached { records_replayed, bytes_applied })
+    }
+
+    /// Begins on a home of which nothing is known but that it has everything below the released
+    /// mark. What is above may be there in part. One that dies on the way is begun again.
+    fn begin(&self) -> Result<Attached, VolumeError> {
+        self.log.commit(self.log.marks().tail).map_err(CleanError::Log)?;
+        let bytes_applied = self.apply_all()?;
+        self.reread_root()?;
+        roster::rewrite(&*self.log, Vec::new()).map_err(VolumeError::Home)?;
+        self.log.set_word(words::OPENED, 1).map_err(CleanError::Word)?;
+        Ok(Attached { records_replayed: 0, bytes_applied })
     }
 
     /// The root's attributes once the home is where the log says it is.
@@ -204,9 +203,14 @@ impl DirectoryVolume {
         self.names.write().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The turn of who counts how often a node is remembered.
+    pub(crate) fn counting(&self) -> MutexGuard<'_, ()> {
+        self.counting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The log, for those who tell its state.
-    pub fn log(&self) -> &Log {
-        &self.log
+    pub fn log(&self) -> &dyn CommitLog {
+        &*self.log
     }
 
     /// What an acknowledgement of this volume means.
@@ -257,8 +261,8 @@ impl DirectoryVolume {
         let from_ns = self.clock.monotonic_ns();
         let waited = self.log.wait_for_room(bytes);
         let waited_ns = self.clock.monotonic_ns().saturating_sub(from_ns);
-        words::count(&self.region, words::STALLS, 1);
-        words::raise(&self.region, words::LONGEST_STALL_NS, waited_ns);
+        self.log.add_to_word(words::STALLS, 1);
+        self.log.raise_word(words::LONGEST_STALL_NS, waited_ns);
         waited.map_err(|_| Errno::IO)
     }
 
@@ -278,12 +282,7 @@ impl DirectoryVolume {
 
     /// Notes a name for the next front end.
     pub(crate) fn note(&self, names: &Names, entry: &RosterEntry) -> Result<(), Errno> {
-        roster::note(&self.region, entry, || names.roster())
-    }
-
-    /// Moves what is in memory to the device, one step. Returns the bytes moved.
-    pub fn drain_step(&self) -> Result<u64, CommitError> {
-        Ok(self.log.drain()?.bytes)
+        roster::note(&*self.log, entry, || names.roster())
     }
 
     /// Applies what the device has to the home, one window.
@@ -292,25 +291,14 @@ impl DirectoryVolume {
         cleaner.step(self)
     }
 
-    /// Drains until told to stop or the log is poisoned. Run it in a thread of its own.
-    pub fn run_drainer(&self, stop: &AtomicBool) {
-        while !stop.load(Ordering::Relaxed) {
-            if !self.log.wait_for_drain_work(IDLE_WAIT) {
-                continue;
-            }
-            if self.log.drain().is_err() {
-                std::thread::sleep(IDLE_WAIT);
-            }
-        }
-    }
-
     /// Cleans until told to stop. A home that fails is tried again: the log still has everything.
     pub fn run_cleaner(&self, stop: &AtomicBool) {
         while !stop.load(Ordering::Relaxed) {
             let idle = match self.clean_step() {
                 Ok(cleaned) => cleaned.is_idle(),
                 Err(error) => {
-                    words::set(&self.region, words::HOME_ERRNO, error.errno());
+                    // If the log does not hear of it, the log is what failed, and says so itself.
+                    let _ = self.log.set_word(words::HOME_ERRNO, error.errno());
                     true
                 }
             };
@@ -320,17 +308,11 @@ impl DirectoryVolume {
         }
     }
 
-    /// Prepares segments and writes idle watermarks until told to stop.
-    pub fn run_preparer(&self, stop: &AtomicBool) {
-        while !stop.load(Ordering::Relaxed) {
-            if !matches!(self.log.prepare(), Ok(true)) {
-                std::thread::sleep(IDLE_WAIT);
-            }
-        }
-    }
-
     /// Brings everything home: drains, applies, removes what only a mounted volume needs, and
     /// leaves the home complete and ordinary. No front end may use the volume any more.
+    ///
+    /// # Errors
+    /// See [`CleanError`]; it may be tried again.
     pub fn detach(&self) -> Result<(), CleanError> {
         loop {
             self.log.commit(self.log.marks().tail).map_err(CleanError::Log)?;
@@ -338,12 +320,9 @@ impl DirectoryVolume {
                 break;
             }
         }
-        crate::clean::remove_orphans(&*self.home)?;
-        self.log.close().map_err(CleanError::Log)
+        crate::clean::remove_orphans(&*self.home)
     }
 }
 
-/// How long an idle thread sleeps before it looks whether it should stop.
-const IDLE_WAIT: Duration = Duration::from_millis(20);
 /// How long the cleaner lets changes gather, so that it applies them once.
 const CLEAN_PAUSE: Duration = Duration::from_millis(50);

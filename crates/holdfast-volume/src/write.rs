@@ -118,7 +118,7 @@ impl DirectoryVolume {
             body.change(&change, at_ns, lsn);
         }
         body.touch(at_ns, lsn);
-        words::count(&self.region, words::CHANGES, 1);
+        self.log.add_to_word(words::CHANGES, 1);
         Ok(())
     }
 
@@ -128,7 +128,7 @@ impl DirectoryVolume {
         if growth == 0 {
             return Ok(());
         }
-        self.space.admit(&*self.home, &*self.clock, growth, self.waiting_bytes())
+        self.space.admit(&*self.home, &*self.clock, growth, || self.waiting_bytes())
     }
 
     /// Changes what `set` names, size included, in one frame.
@@ -176,7 +176,7 @@ impl DirectoryVolume {
             body.resize(size_bytes, appended.lsn);
         }
         body.change(&change, at_ns, appended.lsn);
-        words::count(&self.region, words::CHANGES, 1);
+        self.log.add_to_word(words::CHANGES, 1);
         Ok(())
     }
 
@@ -239,7 +239,7 @@ impl DirectoryVolume {
             body.recent.forget();
         }
         body.touch(at_ns, appended.lsn);
-        words::count(&self.region, words::CHANGES, 1);
+        self.log.add_to_word(words::CHANGES, 1);
         Ok(())
     }
 }

@@ -98,6 +98,9 @@ pub(crate) enum Command {
     /// A front end; the keeper starts it.
     #[command(hide = true)]
     Front(FrontArgs),
+    /// One writer of `demo sqlite`, which starts it.
+    #[command(hide = true)]
+    SqliteWriter(crate::demo::sqlite::WriterArgs),
 }
 
 /// `holdfast volume ...`
@@ -136,7 +139,17 @@ pub(crate) enum VolumeCommand {
 #[derive(Debug, Subcommand)]
 pub(crate) enum DemoCommand {
     /// An unmodified PostgreSQL, measured in four settings and killed under load.
-    Postgres(crate::demo::postgres::Options),
+    Postgres(crate::demo::Options),
+    /// An unmodified MariaDB, its redo log on the volume, measured and killed likewise.
+    #[command(name = "mariadb")]
+    MariaDb(crate::demo::Options),
+    /// The machine's own SQLite, its whole database on the volume, measured and killed likewise.
+    Sqlite(crate::demo::Options),
+    /// MariaDB and SQLite, what full_page_writes costs PostgreSQL, and power cuts, in one report.
+    Databases(crate::demo::Options),
+    /// Each database wholly on a volume, without its own guard against torn pages: the power fails
+    /// `--kills` times.
+    PowerCut(crate::demo::Options),
 }
 
 /// `holdfast run ...`
@@ -177,6 +190,10 @@ pub(crate) struct SlowDiskArgs {
     /// Transfer rate in megabytes a second.
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub mb_per_s: u32,
+    /// Let SIGUSR1 be a power cut: of what was not synced, each sector is kept or lost at random,
+    /// drawn from this seed, and the disk ends.
+    #[arg(long, value_name = "SEED")]
+    pub power_cut_seed: Option<u64>,
 }
 
 /// What the keeper tells a front end. Descriptors are inherited.

@@ -14,7 +14,7 @@ mod umount;
 mod volume;
 
 use crate::cli::{Cli, Command, DemoCommand};
-use crate::demo::{DemoError, postgres};
+use crate::demo::{self, DemoError, Demonstration};
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::{Outcome, Problem};
@@ -43,7 +43,8 @@ fn dispatch(cli: Cli, output: Output) -> Outcome<ExitCode> {
         Command::Shutdown => mount::shutdown(&config, output),
         Command::Status => return status::status(&config, output).map(ExitCode::from),
         Command::Volume { command } => volume::volume(&config, command, output),
-        Command::Demo { command: DemoCommand::Postgres(options) } => demo(options),
+        Command::Demo { command } => demonstrate(command),
+        Command::SqliteWriter(args) => demonstrated(demo::sqlite::write(&args)),
         Command::SlowDisk(args) => slowdisk::slowdisk(args, output),
         Command::Matrix => {
             let matrix = crate::claims::matrix();
@@ -54,8 +55,19 @@ fn dispatch(cli: Cli, output: Output) -> Outcome<ExitCode> {
     done.map(|()| Exit::Ok.into())
 }
 
-fn demo(options: postgres::Options) -> Outcome<()> {
-    postgres::run(options).map_err(|error: DemoError| {
+fn demonstrate(command: DemoCommand) -> Outcome<()> {
+    let (what, options) = match command {
+        DemoCommand::Postgres(options) => (Demonstration::Postgres, options),
+        DemoCommand::MariaDb(options) => (Demonstration::MariaDb, options),
+        DemoCommand::Sqlite(options) => (Demonstration::Sqlite, options),
+        DemoCommand::Databases(options) => (Demonstration::Databases, options),
+        DemoCommand::PowerCut(options) => (Demonstration::PowerCut, options),
+    };
+    demonstrated(demo::run(what, options))
+}
+
+fn demonstrated(done: Result<(), DemoError>) -> Outcome<()> {
+    done.map_err(|error: DemoError| {
         let remedy = "everything was cleaned up; correct the cause and run it again";
         Problem::new(Exit::Failed, "the demonstration", error, remedy)
     })

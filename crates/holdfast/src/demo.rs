@@ -3,13 +3,61 @@
 //! Promise: a demonstration prints what it measured, says what its acknowledgements meant, and
 //! leaves the machine as it found it, however it ends.
 //! Never: touches anything outside its own work directory and the folder asked for.
+//!
+//! `show` is the course of every demonstration; `subject` says what it needs of a database, and
+//! `postgres`, `mariadb` and `sqlite` are the databases.
 
 mod cleanup;
+mod disks;
 mod error;
 mod figures;
+mod files;
+mod kills;
+mod mariadb;
+mod measure;
+mod options;
+mod outcome;
 mod plot;
-pub(crate) mod postgres;
+mod postgres;
+mod power;
+mod processes;
 mod progress;
 mod report;
+mod show;
+pub(crate) mod sqlite;
+mod subject;
+mod summary;
+mod volume;
 
 pub(crate) use error::DemoError;
+pub(crate) use options::Options;
+
+/// What there is to show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Demonstration {
+    /// PostgreSQL with `pg_wal` on the volume.
+    Postgres,
+    /// MariaDB with its redo log on the volume.
+    MariaDb,
+    /// SQLite with its whole database on the volume.
+    Sqlite,
+    /// All databases in one report.
+    Databases,
+    /// All databases, and the power fails.
+    PowerCut,
+}
+
+/// Runs a demonstration, writes its report and prints its result on standard output.
+///
+/// # Errors
+/// At the first thing that cannot be done, and at the end if a kill lost or broke anything.
+/// Everything is cleaned up first.
+pub(crate) fn run(what: Demonstration, options: Options) -> Result<(), DemoError> {
+    match what {
+        Demonstration::Postgres => show::run::<postgres::Postgres>(options),
+        Demonstration::MariaDb => show::run::<mariadb::MariaDb>(options),
+        Demonstration::Sqlite => show::run::<sqlite::Sqlite>(options),
+        Demonstration::Databases => show::databases(options),
+        Demonstration::PowerCut => show::power_cuts(options),
+    }
+}

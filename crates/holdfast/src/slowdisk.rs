@@ -9,6 +9,7 @@ mod platter;
 mod table;
 #[cfg(test)]
 mod tests;
+mod unsynced;
 
 use std::fmt;
 use std::io;
@@ -20,7 +21,7 @@ use holdfast_front::fuse::{
     self, Cache, FuseConfig, ListenConfig, ListenError, MountError, MountOptions, Session, Unmount,
 };
 use holdfast_io::real::{RealClock, RealFiles};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 
 use passthrough::Passthrough;
@@ -40,6 +41,8 @@ pub(crate) struct SlowDisk {
     pub(crate) turns_per_minute: u32,
     /// Transfer rate in megabytes a second.
     pub(crate) megabytes_per_s: u32,
+    /// Seed of a power cut, which SIGUSR1 brings about; without one the power cannot fail.
+    pub(crate) power_cut_seed: Option<u64>,
 }
 
 /// What the disk did in its life.
@@ -82,21 +85,25 @@ impl fmt::Display for SlowDiskError {
 impl std::error::Error for SlowDiskError {}
 
 /// Serves until unmounted. SIGTERM and SIGINT unmount: at once out of sight, and for good when the
-/// last program has let go.
+/// last program has let go. If the power can fail, SIGUSR1 takes what was not synced, and then
+/// unmounts; whoever sends it has seen to it that nobody writes any more.
 pub(crate) fn run(disk: &SlowDisk) -> Result<Counts, SlowDiskError> {
     let platter = Platter::new(disk.turns_per_minute, disk.megabytes_per_s, Arc::new(RealClock))
         .ok_or(SlowDiskError::Speed)?;
     let files = RealFiles::open(&disk.backing)
         .map_err(|error| SlowDiskError::Backing(disk.backing.clone(), error))?;
-    let tree = Passthrough::new(Arc::new(files), platter)
+    let tree = Passthrough::new(Arc::new(files), platter, disk.power_cut_seed.is_some())
         .map_err(|error| SlowDiskError::Backing(disk.backing.clone(), error))?;
-    let mut signals = Signals::new([SIGTERM, SIGINT]).map_err(SlowDiskError::Signals)?;
+    let mut signals = Signals::new([SIGTERM, SIGINT, SIGUSR1]).map_err(SlowDiskError::Signals)?;
     let options = MountOptions { name: "slowdisk".into() };
     let device = fuse::mount(&disk.mountpoint, &options).map_err(SlowDiskError::Mount)?;
     let handle = signals.handle();
     let served = thread::scope(|scope| {
         scope.spawn(|| {
-            for _ in signals.forever() {
+            for signal in signals.forever() {
+                if signal == SIGUSR1 {
+                    cut_power(&tree, disk.power_cut_seed);
+                }
                 // It fails if somebody else unmounted first, which is as good.
                 let _ = fuse::unmount(&disk.mountpoint, Unmount::Detach);
             }
@@ -109,4 +116,13 @@ pub(crate) fn run(disk: &SlowDisk) -> Result<Counts, SlowDiskError> {
     });
     served.map_err(SlowDiskError::Listen)?;
     Ok(tree.platter().counts())
+}
+
+/// What cannot be taken back stays, which is as good as synced in time; it is said all the same.
+fn cut_power(tree: &Passthrough, seed: Option<u64>) {
+    let (Some(unsynced), Some(seed)) = (tree.unsynced(), seed) else { return };
+    match unsynced.cut(seed) {
+        Ok(taken) => tracing::info!(taken, "the power failed; pieces of sectors were taken back"),
+        Err(error) => tracing::warn!(%error, "the power failed; not all could be taken back"),
+    }
 }

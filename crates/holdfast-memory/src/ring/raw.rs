@@ -1,6 +1,6 @@
 //! The two places where ring bytes become slices, each with the checks that make it sound.
 //!
-//! Promise: no byte is in a slice of [`Guard::reserve`] and in one of [`Pin::bytes`] at once.
+//! Promise: no byte is in a slice of [`Guard::reserve`] and in one of [`Pin::get`] at once.
 //! Never: relies on a caller: what it relies on is asserted here or kept by `region` and `ring`.
 //!
 //! The argument both stand on. Ring bytes are reached only through these two functions: the rest
@@ -39,20 +39,19 @@ impl Guard<'_> {
 }
 
 impl Pin<'_> {
-    /// The `bytes` published bytes from position `lsn`.
-    ///
-    /// # Panics
-    /// If they are not all inside `[pin, tail)`, or wrap.
+    /// The `bytes` published bytes from position `lsn`; `None` if they are not all inside
+    /// `[pin, tail)`, or wrap.
     #[must_use]
-    pub fn bytes(&self, lsn: u64, bytes: usize) -> &[u8] {
+    pub fn get(&self, lsn: u64, bytes: usize) -> Option<&[u8]> {
         let ring = self.region.ring_section();
-        let tail = self.region.words_of_marks().tail();
-        let end = lsn.checked_add(bytes as u64).expect("a position in a log does not overflow");
-        assert!(self.from <= lsn && end <= tail, "{lsn}..{end} lies in {}..{tail}", self.from);
+        let end = lsn.checked_add(bytes as u64)?;
         let at = lsn & (ring.bytes - 1);
-        assert!(at + bytes as u64 <= ring.bytes, "a read at {at} of {bytes} bytes does not wrap");
+        let published = self.from <= lsn && end <= self.region.words_of_marks().tail();
+        if !published || at + bytes as u64 > ring.bytes {
+            return None;
+        }
         // SAFETY: the range is inside `[pin, tail)` by the check above, and stays unwritten while
         // this pin lives, which the slice borrows (see the file's head).
-        unsafe { self.region.mapping().bytes(ring.offset + at, bytes as u64) }
+        Some(unsafe { self.region.mapping().bytes(ring.offset + at, bytes as u64) })
     }
 }

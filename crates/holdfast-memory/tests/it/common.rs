@@ -67,6 +67,11 @@ pub(crate) fn position_faults(region: &Region) -> usize {
 pub(crate) struct Random(u64);
 
 impl Random {
+    /// The numbers of a seed.
+    pub(crate) fn seeded(seed: u64) -> Random {
+        Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
     pub(crate) fn next(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
@@ -86,7 +91,7 @@ pub(crate) fn for_seeds(test: &str, count: u64, body: impl Fn(&mut Random)) {
     let given = std::env::var("HOLDFAST_SEED").ok().map(|seed| seed.parse().unwrap());
     for seed in given.map_or(1..=count, |seed| seed..=seed) {
         let replay = Replay { test, seed };
-        body(&mut Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1));
+        body(&mut Random::seeded(seed));
         std::mem::forget(replay);
     }
 }

@@ -11,5 +11,7 @@ mod claim;
 mod common;
 mod damage;
 mod death;
+mod hostile;
+mod queue;
 mod ring;
 mod roster;

@@ -1,4 +1,5 @@
-//! Every interleaving, and every reordering the memory model allows, of publish, lock and bell.
+//! Every interleaving, and every reordering the memory model allows, of publish, lock, bell and
+//! queue.
 //!
 //! Promise: the modules checked are the product's own source, included by path and built on loom's
 //! atomics; each model fails when the order it is about is weakened (`loom.sh` shows that).
@@ -22,8 +23,18 @@ mod lock;
 mod marks;
 #[path = "../../src/orderings.rs"]
 mod orderings;
+// Public in the product, and more than the models need.
+#[allow(dead_code, unreachable_pub, unused_imports)]
+#[path = "../../src/queue.rs"]
+mod queue;
+mod queue_models;
 #[allow(unsafe_code)]
 mod raw;
+
+/// What stands for the words that a slot's owner and the server hand to each other.
+mod words {
+    pub(crate) use crate::raw::Words;
+}
 
 use std::sync::atomic::Ordering;
 
@@ -32,6 +43,7 @@ use loom::sync::atomic::AtomicBool;
 use loom::thread;
 
 use bell::Bell;
+use futex::Scope;
 use lock::Lock;
 use marks::MarkWords;
 use raw::Plain;
@@ -44,10 +56,18 @@ struct TinyRing {
 
 /// Runs all interleavings in which a thread is preempted at most three times: what loom's authors
 /// found enough to expose ordering mistakes, and what ends within seconds.
-fn every_interleaving(model: impl Fn() + Sync + Send + 'static) {
+pub(crate) fn every_interleaving(model: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
     builder.check(model);
+}
+
+/// What the models of the queue need of the tool that runs them.
+pub(crate) mod rig {
+    pub(crate) use super::every_interleaving as explore;
+    pub(crate) use loom::sync::Arc;
+    pub(crate) use loom::sync::atomic::AtomicBool;
+    pub(crate) use loom::thread::{spawn, yield_now};
 }
 
 fn wait_until(condition: impl Fn() -> bool) {
@@ -145,10 +165,10 @@ fn a_sleeper_is_woken_by_the_publication_it_did_not_see() {
         let publisher = Arc::clone(&shared);
         let publisher = thread::spawn(move || {
             publisher.0.publish(1);
-            publisher.1.ring();
+            publisher.1.ring(Scope::Process);
         });
         // A lost wake-up sleeps for ever, which loom reports as too many branches.
-        shared.1.wait_unless(|| shared.0.tail() == 1, None);
+        shared.1.wait_unless(|| shared.0.tail() == 1, None, Scope::Process);
         assert_eq!(shared.0.tail(), 1);
         publisher.join().unwrap();
     });

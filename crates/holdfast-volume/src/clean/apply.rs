@@ -10,6 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use holdfast_io::{Change, Files, Kind, OpenFile, OpenHow};
+use holdfast_log::ReadError;
 
 use crate::clean::plan::{Contents, Make, Step, Window, is_orphan};
 use crate::clean::{Act, CleanError};
@@ -19,6 +20,24 @@ use crate::volume::DirectoryVolume;
 
 /// Bytes put together for one write of the home.
 const BATCH_BYTES: usize = 1 << 20;
+
+/// Why a file was not filled.
+enum Failed {
+    Home(io::Error),
+    Log(ReadError),
+}
+
+impl From<io::Error> for Failed {
+    fn from(error: io::Error) -> Failed {
+        Failed::Home(error)
+    }
+}
+
+impl From<ReadError> for Failed {
+    fn from(error: ReadError) -> Failed {
+        Failed::Log(error)
+    }
+}
 
 /// Applies one window.
 pub(crate) struct Applier<'a> {
@@ -172,8 +191,10 @@ impl<'a> Applier<'a> {
         let how = OpenHow { write: true, ..OpenHow::default() };
         let file = self.home.open(&path, how);
         let file = file.map_err(|error| CleanError::home(Act::Open, &path, error))?;
-        self.fill_file(&*file, contents)
-            .map_err(|error| CleanError::home(Act::Write, &path, error))?;
+        self.fill_file(&*file, contents).map_err(|failed| match failed {
+            Failed::Home(error) => CleanError::home(Act::Write, &path, error),
+            Failed::Log(error) => CleanError::Read(error),
+        })?;
         file.sync_data().map_err(|error| CleanError::home(Act::Sync, &path, error))
     }
 
@@ -208,7 +229,7 @@ impl<'a> Applier<'a> {
 
     /// The order matters: first nothing old is left behind the cut, then room, bytes, and last the
     /// end, which may lie behind the last byte.
-    fn fill_file(&mut self, file: &dyn OpenFile, contents: &Contents) -> io::Result<()> {
+    fn fill_file(&mut self, file: &dyn OpenFile, contents: &Contents) -> Result<(), Failed> {
         if let Some(cut_bytes) = contents.cut_bytes
             && cut_bytes < file.metadata()?.size_bytes
         {
@@ -229,7 +250,7 @@ impl<'a> Applier<'a> {
     }
 
     /// Writes neighbouring pieces as one.
-    fn write_pieces(&mut self, file: &dyn OpenFile, contents: &Contents) -> io::Result<()> {
+    fn write_pieces(&mut self, file: &dyn OpenFile, contents: &Contents) -> Result<(), Failed> {
         let mut start = 0;
         for piece in contents.extents.iter() {
             let next = start + self.batch.len() as u64;
@@ -245,12 +266,12 @@ impl<'a> Applier<'a> {
                 start = self.gather(file, &piece, start)?;
             }
         }
-        self.flush(file, start)
+        Ok(self.flush(file, start)?)
     }
 
     /// Adds a piece to the batch; a piece larger than a batch is written in parts. Returns where
     /// the batch starts now.
-    fn gather(&mut self, file: &dyn OpenFile, piece: &Piece, start: u64) -> io::Result<u64> {
+    fn gather(&mut self, file: &dyn OpenFile, piece: &Piece, start: u64) -> Result<u64, Failed> {
         let (mut start, mut done) = (start, 0);
         while done < piece.bytes {
             let room = BATCH_BYTES - self.batch.len();
@@ -258,7 +279,8 @@ impl<'a> Applier<'a> {
             let from = self.batch.len();
             self.batch.resize(from + part, 0);
             if piece.source == Source::Log {
-                self.volume.log.copy_bytes(piece.at.advance(done), &mut self.batch[from..]);
+                let at = piece.at.advance(done);
+                self.volume.log.copy_bytes(at, &mut self.batch[from..])?;
             }
             done += part as u64;
             if self.batch.len() == BATCH_BYTES {

@@ -1,4 +1,4 @@
-//! Folding the roster gives the names that count.
+//! Folding the roster gives the names that count, and how often they were told.
 
 use super::*;
 
@@ -6,10 +6,14 @@ use super::*;
 fn the_fold_knows_the_last_names_of_every_node_still_remembered() {
     let place = |name: &str| Place { parent: NodeId(1), name: name.as_bytes().into() };
     let steps = [
-        Entry::Bind(NodeId(5), place("a")),
-        Entry::Bind(NodeId(6), place("b")),
+        Entry::Told(NodeId(5), place("a")),
+        Entry::Told(NodeId(6), place("b")),
+        Entry::Told(NodeId(7), place("d")),
+        Entry::Count(NodeId(7), 9),
+        Entry::Bind(NodeId(7), place("e")),
         Entry::Unbind(NodeId(5), place("a")),
-        Entry::Bind(NodeId(5), place("c")),
+        Entry::Told(NodeId(5), place("c")),
+        Entry::Told(NodeId(7), place("e")),
         Entry::Drop(NodeId(6)),
     ];
     let mut known = Known::new();
@@ -18,5 +22,19 @@ fn the_fold_knows_the_last_names_of_every_node_still_remembered() {
         assert_eq!(decoded, step);
         fold(&mut known, decoded);
     }
-    assert_eq!(known, Known::from([(NodeId(5), vec![place("c")])]));
+    let seven = Remembered { places: vec![place("d"), place("e")], count: 10 };
+    let five = Remembered { places: vec![place("c")], count: 2 };
+    assert_eq!(known, Known::from([(NodeId(5), five), (NodeId(7), seven)]));
+}
+
+#[test]
+fn what_is_written_anew_folds_to_the_same() {
+    let place = |name: &str| Place { parent: NodeId(1), name: name.as_bytes().into() };
+    for (names, count) in [(&["a"][..], 1), (&["a"], 4), (&["a", "b"], 1), (&["a", "b"], 3)] {
+        let places = names.iter().map(|name| place(name)).collect();
+        let node = Remembered { places, count };
+        let mut known = Known::new();
+        node.entries(NodeId(5)).into_iter().for_each(|entry| fold(&mut known, entry));
+        assert_eq!(known, Known::from([(NodeId(5), node)]));
+    }
 }

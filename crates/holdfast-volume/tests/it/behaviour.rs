@@ -1,22 +1,22 @@
 //! What programs rely on.
 
 use holdfast_io::{Files, Kind, OpenHow};
-use holdfast_volume::{Allocate, Errno, NewNode, NodeId, ROOT, RenameHow, Tree};
+use holdfast_volume::{Allocate, DirectoryVolume, Errno, NewNode, NodeId, ROOT, RenameHow, Tree};
 
 use crate::model::{image_of, image_through};
-use crate::world::World;
+use crate::world::{Opened, World};
 
-fn file(tree: &dyn Tree, name: &str) -> NodeId {
+fn file(tree: &DirectoryVolume, name: &str) -> NodeId {
     let new = NewNode { kind: Kind::File, mode: 0o600, uid: 1, gid: 2, rdev: 0, target: b"" };
     tree.make(ROOT, name.as_bytes(), &new).expect("a free name").node
 }
 
-fn settle(volume: &holdfast_volume::DirectoryVolume) {
+fn settle(volume: &Opened) {
     volume.drain_step().expect("a sound disk");
     while !volume.clean_step().expect("a sound home").is_idle() {}
 }
 
-fn read(tree: &dyn Tree, node: NodeId) -> Vec<u8> {
+fn read(tree: &DirectoryVolume, node: NodeId) -> Vec<u8> {
     let size = tree.attributes(node).expect("a known node").size_bytes;
     let mut bytes = vec![0; usize::try_from(size).expect("small")];
     assert_eq!(tree.read(node, &mut bytes, 0), Ok(bytes.len()));

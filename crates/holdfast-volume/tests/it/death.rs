@@ -5,7 +5,7 @@ use holdfast_volume::{DirectoryVolume, NodeId, Tree};
 
 use crate::model::{Image, Life, image_of, image_through, walk};
 use crate::seeds::for_each_seed;
-use crate::world::World;
+use crate::world::{Opened, World};
 
 /// Seeds of the plain life that found something once.
 const ONCE_FAILED: [u64; 9] = [10, 36, 136, 239, 355, 462, 464, 2188, 4428];
@@ -13,7 +13,7 @@ const ONCE_FAILED: [u64; 9] = [10, 36, 136, 239, 355, 462, 464, 2188, 4428];
 const FULL_ONCE_FAILED: [u64; 5] = [27, 251, 278, 1299, 1441];
 
 /// Applies a part of a window, as a process does that dies while it cleans.
-pub(crate) fn half_apply(world: &World, volume: &DirectoryVolume, random: &mut Random) {
+pub(crate) fn half_apply(world: &World, volume: &Opened, random: &mut Random) {
     const STEPS: [Operation; 7] = [
         Operation::Rename,
         Operation::RemoveFile,

@@ -6,7 +6,7 @@ use holdfast_log::Health;
 use holdfast_volume::{Allocate, DirectoryVolume, Errno, NewNode, NodeId, ROOT, RenameHow, Tree};
 
 use crate::model::{Life, image_of, image_through};
-use crate::world::World;
+use crate::world::{Opened, World};
 
 /// Everything that a cleaner may ask of a home.
 const OPERATIONS: [Operation; 16] = [
@@ -33,13 +33,13 @@ const ENOSPC: i32 = 28;
 /// Calls of each kind that fail in turn.
 const CALLS: u64 = 20;
 
-fn make(tree: &dyn Tree, parent: NodeId, name: &str, kind: Kind) -> NodeId {
+fn make(tree: &DirectoryVolume, parent: NodeId, name: &str, kind: Kind) -> NodeId {
     let new = NewNode { kind, mode: 0o640, uid: 1, gid: 2, rdev: 0, target: b"there" };
     tree.make(parent, name.as_bytes(), &new).expect("a free name").node
 }
 
 /// A tree in which a cleaner finds something of every kind to do.
-fn fill(volume: &DirectoryVolume) {
+fn fill(volume: &Opened) {
     let directory = make(volume, ROOT, "directory", Kind::Directory);
     make(volume, directory, "link", Kind::Symlink);
     make(volume, directory, "gone", Kind::Directory);

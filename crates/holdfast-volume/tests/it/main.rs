@@ -5,7 +5,9 @@
 
 mod behaviour;
 mod death;
+mod elsewhere;
 mod faults;
+mod forget;
 mod model;
 mod names;
 mod power;

@@ -7,7 +7,8 @@ use std::path::Path;
 use holdfast_io::fake::Random;
 use holdfast_io::{Files, Kind, Metadata, OpenHow};
 use holdfast_volume::{
-    Allocate, Attributes, Errno, NewNode, NodeId, ROOT, RenameHow, SetAttributes, Tree,
+    Allocate, Attributes, DirectoryVolume, Errno, NewNode, NodeId, ROOT, RenameHow, SetAttributes,
+    Tree,
 };
 
 /// What stands under a path.
@@ -80,7 +81,7 @@ fn item_of(files: &dyn Files, path: &str) -> Item {
 }
 
 /// Reads a whole tree through a volume.
-pub(crate) fn image_through(tree: &dyn Tree) -> Image {
+pub(crate) fn image_through(tree: &DirectoryVolume) -> Image {
     let mut image = Image::new();
     let mut directories = vec![(ROOT, String::new())];
     while let Some((node, directory)) = directories.pop() {
@@ -219,12 +220,12 @@ impl Life {
     }
 
     /// One change. Returns whether it was made.
-    pub(crate) fn step(&mut self, tree: &dyn Tree) -> bool {
+    pub(crate) fn step(&mut self, tree: &DirectoryVolume) -> bool {
         apply(tree, &any_doing(&mut self.random)).is_ok()
     }
 
     /// What a full life does besides, one change at the most.
-    pub(crate) fn step_more(&mut self, tree: &dyn Tree) {
+    pub(crate) fn step_more(&mut self, tree: &DirectoryVolume) {
         let Some(mut more) = self.more.take() else { return };
         match more.below(8) {
             0 | 1 => self.open(tree, &any_path(&mut more)),
@@ -237,7 +238,7 @@ impl Life {
         self.more = Some(more);
     }
 
-    fn open(&mut self, tree: &dyn Tree, path: &str) {
+    fn open(&mut self, tree: &DirectoryVolume, path: &str) {
         let Ok(node) = walk(tree, path) else { return };
         if tree.attributes(node).is_ok_and(|found| found.kind == Kind::File) {
             tree.opened(node).expect("it has a name");
@@ -245,7 +246,7 @@ impl Life {
         }
     }
 
-    fn close(&mut self, tree: &dyn Tree, index: usize) {
+    fn close(&mut self, tree: &DirectoryVolume, index: usize) {
         if index >= self.opened.len() {
             return;
         }
@@ -258,7 +259,7 @@ impl Life {
     }
 
     /// The kernel forgets a file that nobody has open.
-    fn forget(&mut self, tree: &dyn Tree, path: &str) {
+    fn forget(&mut self, tree: &DirectoryVolume, path: &str) {
         let Ok(node) = walk(tree, path) else { return };
         let is_file = tree.attributes(node).is_ok_and(|found| found.kind == Kind::File);
         if is_file && !self.opened.contains(&node) {
@@ -266,7 +267,7 @@ impl Life {
         }
     }
 
-    fn write_open(&self, tree: &dyn Tree, more: &mut Random) {
+    fn write_open(&self, tree: &DirectoryVolume, more: &mut Random) {
         if let Some(node) = self.opened.first() {
             let bytes = vec![more.below(4) as u8; 1 + more.below(2000) as usize];
             // Refused only when the power has gone.
@@ -275,7 +276,7 @@ impl Life {
     }
 
     /// What the open files hold, those without a name too.
-    pub(crate) fn contents(&self, tree: &dyn Tree) -> Vec<Vec<u8>> {
+    pub(crate) fn contents(&self, tree: &DirectoryVolume) -> Vec<Vec<u8>> {
         let read = |node: &NodeId| {
             let size = tree.attributes(*node).expect("an open node").size_bytes;
             let mut bytes = vec![0; usize::try_from(size).expect("small")];
@@ -287,20 +288,23 @@ impl Life {
 }
 
 /// Walks to a node.
-pub(crate) fn walk(tree: &dyn Tree, path: &str) -> Result<NodeId, Errno> {
+pub(crate) fn walk(tree: &DirectoryVolume, path: &str) -> Result<NodeId, Errno> {
     path.split('/')
         .filter(|part| !part.is_empty())
         .try_fold(ROOT, |node, part| tree.lookup(node, part.as_bytes()).map(|found| found.node))
 }
 
 /// The directory and the last name of a path.
-pub(crate) fn split<'a>(tree: &dyn Tree, path: &'a str) -> Result<(NodeId, &'a [u8]), Errno> {
+pub(crate) fn split<'a>(
+    tree: &DirectoryVolume,
+    path: &'a str,
+) -> Result<(NodeId, &'a [u8]), Errno> {
     let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
     Ok((walk(tree, directory)?, name.as_bytes()))
 }
 
 /// Does it.
-pub(crate) fn apply(tree: &dyn Tree, doing: &Doing) -> Result<(), Errno> {
+pub(crate) fn apply(tree: &DirectoryVolume, doing: &Doing) -> Result<(), Errno> {
     match doing {
         Doing::Make { path, kind } => {
             let (parent, name) = split(tree, path)?;

@@ -4,17 +4,17 @@ use holdfast_io::Kind;
 use holdfast_volume::{DirectoryVolume, Errno, NewNode, NodeId, ROOT, RenameHow, Tree};
 
 use crate::model::{image_of, image_through};
-use crate::world::World;
+use crate::world::{Opened, World};
 
 const MANY: u32 = 20_000;
 
-fn make(tree: &dyn Tree, parent: NodeId, name: &[u8], kind: Kind) -> Result<NodeId, Errno> {
+fn make(tree: &DirectoryVolume, parent: NodeId, name: &[u8], kind: Kind) -> Result<NodeId, Errno> {
     let new = NewNode { kind, mode: 0o700, uid: 0, gid: 0, rdev: 0, target: b"" };
     tree.make(parent, name, &new).map(|found| found.node)
 }
 
 /// Makes room before the ring is full: here nobody else does.
-fn make_room(volume: &DirectoryVolume) {
+fn make_room(volume: &Opened) {
     let marks = volume.log().marks();
     if marks.tail.since(marks.released) > 600 << 10 {
         while volume.drain_step().expect("a sound log") > 0 {}

@@ -2,6 +2,8 @@
 
 use std::cell::Cell;
 
+use holdfast_io::fake::{Effect, Fault, Operation};
+
 use crate::death::half_apply;
 use crate::model::{Image, Life, image_of, image_through, timeless};
 use crate::seeds::for_each_seed;
@@ -143,6 +145,35 @@ fn a_power_cut_during_recovery_is_recovered_from() {
             let world = world.after_power_cut(cut_at);
             let index = recovered_index(&run, &world, &told);
             assert!(index + 1 >= run.durable, "{told}: lost what was durable");
+        }
+    });
+}
+
+/// Breaks a recovery off: by a death before anything is applied, or by a home that fails.
+fn break_off(world: &World, skip: Option<u64>) {
+    let Some(skip) = skip else {
+        drop(world.open_log());
+        return;
+    };
+    world.files.fail(Fault { operation: Operation::Rename, skip, effect: Effect::Errno(5) });
+    drop(world.open());
+    world.files.forget_faults();
+}
+
+/// The region stays, and what it says of the log is no proof of what the home has.
+#[test]
+fn a_recovery_that_is_broken_off_is_begun_again() {
+    for_each_seed("power::a_recovery_that_is_broken_off", &[], 5000..5012, |seed| {
+        let operations = run(seed, Life::full(seed), None).world.files.operations();
+        for cut in 1..8 {
+            let run = run(seed, Life::full(seed), Some(operations * cut / 8));
+            for skip in [None, Some(0), Some(1)] {
+                let told = format!("seed {seed}, cut {cut} of 8, broken off by {skip:?}");
+                let world = run.world.after_power_cut(seed);
+                break_off(&world, skip);
+                let index = recovered_index(&run, &world, &told);
+                assert!(index + 1 >= run.durable, "{told}: lost what was durable");
+            }
         }
     });
 }

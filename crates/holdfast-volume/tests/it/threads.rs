@@ -13,7 +13,8 @@ use holdfast_io::{Files, Kind};
 use holdfast_log::{Log, LogConfig};
 use holdfast_memory::{Medium, Region, RegionSpec};
 use holdfast_volume::{
-    Class, DirectoryVolume, NewNode, NodeId, ROOT, RenameHow, SetAttributes, Tree, VolumeConfig,
+    Class, DirectVolume, DirectoryVolume, NewNode, NodeId, ROOT, RenameHow, SetAttributes, Tree,
+    VolumeConfig,
 };
 
 use crate::model::{image_of, image_through};
@@ -46,15 +47,15 @@ impl Drop for Scratch {
     }
 }
 
-fn open(scratch: &Scratch) -> DirectoryVolume {
+fn open(scratch: &Scratch) -> DirectVolume {
     let spec = RegionSpec { ring_bytes: 2 << 20, roster_bytes: 1 << 18, identity: IDENTITY };
     let region = Arc::new(Region::create(&Medium::Private, &spec).expect("a private region"));
     let log = LogConfig { segment_bytes: 1 << 18, segments: 3, dirty_bytes_max: 1 << 20 };
     Log::create(&*scratch.files("log"), IDENTITY, &log).expect("an empty directory");
     let config = VolumeConfig { class: Class::Memory, log };
     let (home, log) = (scratch.files("home"), scratch.files("log"));
-    let opened = DirectoryVolume::open(home, log, region, Arc::new(RealClock), config);
-    opened.expect("a new volume").0
+    let opened = DirectVolume::open(home, log, region, Arc::new(RealClock), config);
+    opened.expect("a new volume")
 }
 
 /// What one writer has put where, by file name.
@@ -223,14 +224,15 @@ fn or_abort(work: impl FnOnce()) {
 }
 
 /// All writers until they are done; what they left.
-fn write_all(volume: &DirectoryVolume, seed: u64, progress: &AtomicU64) -> Vec<Contents> {
+fn write_all(opened: &DirectVolume, seed: u64, progress: &AtomicU64) -> Vec<Contents> {
+    let DirectVolume { volume, log, .. } = opened;
     let new = NewNode { kind: Kind::Directory, mode: 0o755, uid: 0, gid: 0, rdev: 0, target: b"" };
     let shared = volume.make(ROOT, b"shared", &new).expect("a free name").node;
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        scope.spawn(|| or_abort(|| volume.run_drainer(&stop)));
+        scope.spawn(|| or_abort(|| log.run_drainer(&stop)));
         scope.spawn(|| or_abort(|| volume.run_cleaner(&stop)));
-        scope.spawn(|| or_abort(|| volume.run_preparer(&stop)));
+        scope.spawn(|| or_abort(|| log.run_preparer(&stop)));
         scope.spawn(|| or_abort(|| look(volume, shared, &stop)));
         let writers: Vec<_> = (0..WRITERS)
             .map(|number| {
@@ -274,10 +276,10 @@ fn many_threads_on_a_small_ring_lose_and_mix_up_nothing() {
         let progress = Arc::new(AtomicU64::new(0));
         watched(&format!("seed {seed}"), &progress, || {
             let scratch = Scratch::new(&format!("threads-{seed}"));
-            let volume = open(&scratch);
-            let left = write_all(&volume, seed, &progress);
-            let through = image_through(&volume);
-            volume.detach().expect("a sound disk");
+            let opened = open(&scratch);
+            let left = write_all(&opened, seed, &progress);
+            let through = image_through(&opened.volume);
+            opened.detach().expect("a sound disk");
             let mut names = 0;
             for (name, bytes) in left.iter().flatten() {
                 let path = scratch.0.join("home/shared").join(name);

@@ -1,14 +1,17 @@
 //! A machine with one disk, on it a home and a log, and a region beside it.
 
 use std::io;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use holdfast_io::fake::{FakeClock, FakeFiles};
 use holdfast_io::{Change, DirEntry, Files, Kind, Metadata, OpenFile, OpenHow, Space};
-use holdfast_log::{Log, LogConfig};
+use holdfast_log::{CommitError, Log, LogConfig};
 use holdfast_memory::{Medium, Region, RegionSpec};
-use holdfast_volume::{Attached, Class, DirectoryVolume, VolumeConfig, VolumeError};
+use holdfast_volume::{
+    Attached, Class, CleanError, DirectVolume, DirectoryVolume, VolumeConfig, VolumeError,
+};
 
 pub(crate) const IDENTITY: [u8; 16] = [7; 16];
 const RING_BYTES: u64 = 1 << 20;
@@ -95,6 +98,32 @@ pub(crate) fn config() -> VolumeConfig {
     VolumeConfig { class: Class::Memory, log }
 }
 
+/// A volume with its log in this process, for tests that do what its threads would do.
+pub(crate) struct Opened(DirectVolume);
+
+impl Deref for Opened {
+    type Target = DirectoryVolume;
+
+    fn deref(&self) -> &DirectoryVolume {
+        &self.0.volume
+    }
+}
+
+impl Opened {
+    pub(crate) fn log(&self) -> &Log {
+        &self.0.log
+    }
+
+    /// One step of the drainer. Returns the bytes moved.
+    pub(crate) fn drain_step(&self) -> Result<u64, CommitError> {
+        Ok(self.log().drain()?.bytes)
+    }
+
+    pub(crate) fn detach(&self) -> Result<(), CleanError> {
+        self.0.detach()
+    }
+}
+
 impl World {
     /// A machine with an empty home and a new log.
     pub(crate) fn new(seed: u64) -> World {
@@ -111,10 +140,19 @@ impl World {
         Below::new(&self.files, "home")
     }
 
-    pub(crate) fn open(&self) -> Result<(DirectoryVolume, Attached), VolumeError> {
+    pub(crate) fn open(&self) -> Result<(Opened, Attached), VolumeError> {
         let log = Below::new(&self.files, "log");
         let clock = Arc::new(self.clock.clone());
-        DirectoryVolume::open(self.home(), log, self.region.clone(), clock, config())
+        let opened = DirectVolume::open(self.home(), log, self.region.clone(), clock, config())?;
+        let attached = opened.attached;
+        Ok((Opened(opened), attached))
+    }
+
+    /// The log alone, for who puts something between it and a volume.
+    pub(crate) fn open_log(&self) -> Arc<Log> {
+        let (files, clock) = (Below::new(&self.files, "log"), Arc::new(self.clock.clone()));
+        let opened = Log::open(files, self.region.clone(), clock, config().log);
+        Arc::new(opened.expect("a log made here").0)
     }
 
     /// The machine after a power cut: what the disk kept, and an empty region.

@@ -20,7 +20,7 @@ use holdfast_io::Files;
 use holdfast_io::real::{RealClock, RealFiles};
 use holdfast_log::{CommitError, Log, LogConfig, Mended, OpenError, Recovery, Source};
 use holdfast_memory::{AttachError, CreateError, Region, RegionSpec};
-use holdfast_volume::{CleanError, DirectoryVolume, VolumeError};
+use holdfast_volume::{CleanError, DirectVolume, VolumeError};
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::sync::Arc;
@@ -165,7 +165,7 @@ struct Parts {
 
 /// An open volume with its memory.
 struct Opened {
-    volume: DirectoryVolume,
+    volume: DirectVolume,
     verdict: Verdict,
     recovery: String,
 }
@@ -200,8 +200,8 @@ impl Parts {
         }
         let Opened { verdict, recovery, .. } = &opened;
         reporter.say(&Report::Ready { recovery: recovery.clone(), verdict: verdict.clone() });
-        let listened =
-            with_background(&opened.volume, || fuse::serve(session, &opened.volume, &config));
+        let direct = &opened.volume;
+        let listened = with_background(direct, || fuse::serve(session, &direct.volume, &config));
         listened.map_err(|error| {
             Problem::new(Exit::Failed, self.what("serving"), error, "the keeper starts another")
         })?;
@@ -283,9 +283,9 @@ impl Parts {
         let config = holdfast_volume::VolumeConfig { class, log: self.log_config() };
         let clock = Arc::new(RealClock);
         let (home, log) = (self.home.clone(), self.log.clone());
-        let (volume, attached) = DirectoryVolume::open(home, log, region, clock, config)
+        let volume = DirectVolume::open(home, log, region, clock, config)
             .map_err(|error| self.volume_problem(error))?;
-        let recovery = recovery_text(&attached.recovery, attached.bytes_applied);
+        let recovery = recovery_text(&volume.recovery, volume.attached.bytes_applied);
         Ok(Opened { volume, verdict, recovery })
     }
 
@@ -355,13 +355,14 @@ impl Parts {
     }
 }
 
-/// Runs `serve` with the volume's threads behind it.
-fn with_background<T>(volume: &DirectoryVolume, serve: impl FnOnce() -> T) -> T {
+/// Runs `serve` with the threads of the volume and of its log behind it.
+fn with_background<T>(direct: &DirectVolume, serve: impl FnOnce() -> T) -> T {
+    let DirectVolume { volume, log, .. } = direct;
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        scope.spawn(|| volume.run_drainer(&stop));
+        scope.spawn(|| log.run_drainer(&stop));
         scope.spawn(|| volume.run_cleaner(&stop));
-        scope.spawn(|| volume.run_preparer(&stop));
+        scope.spawn(|| log.run_preparer(&stop));
         let served = serve();
         stop.store(true, Ordering::Relaxed);
         served

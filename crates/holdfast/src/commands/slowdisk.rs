@@ -16,6 +16,7 @@ pub(crate) fn slowdisk(args: SlowDiskArgs, output: Output) -> Outcome<()> {
         mountpoint: args.mount,
         turns_per_minute: args.rpm,
         megabytes_per_s: args.mb_per_s,
+        power_cut_seed: args.power_cut_seed,
     };
     let Counts { flushes, flushed_bytes } = run(&disk).map_err(|error| {
         let exit = match error {

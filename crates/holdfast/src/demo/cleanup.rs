@@ -28,8 +28,18 @@ use signal_hook::iterator::Signals;
 use super::error::{DemoError, During};
 
 /// Programs that a demonstration starts.
-const PROGRAMS: [&str; 7] =
-    ["holdfast", "postgres", "pgbench", "psql", "pg_amcheck", "pg_isready", "initdb"];
+const PROGRAMS: [&str; 10] = [
+    "holdfast",
+    "postgres",
+    "pgbench",
+    "psql",
+    "pg_amcheck",
+    "pg_isready",
+    "initdb",
+    "mariadbd",
+    "mariadb",
+    "sysbench",
+];
 
 /// How long processes may take to go by themselves. PostgreSQL gives back its shared memory, which
 /// the kernel would keep.
@@ -73,6 +83,12 @@ impl WorkDir {
         let sweep = Arc::new(Mutex::new(sweep));
         sweep_on_signal(Arc::clone(&sweep)).during(|| "waiting for signals".into())?;
         Ok(WorkDir { path: path.to_owned(), sweep })
+    }
+
+    /// Removes everything and keeps the claim, so that something else can begin.
+    pub(crate) fn clear(&self) -> Result<(), DemoError> {
+        let sweep = self.sweep.lock().unwrap_or_else(PoisonError::into_inner);
+        sweep.run().during(|| format!("clearing {}", self.path.display()))
     }
 
     /// Where everything of the run lives.

@@ -16,6 +16,7 @@ use holdfast_volume::{
 
 use super::platter::Platter;
 use super::table::Table;
+use super::unsynced::Unsynced;
 
 /// What a change of a name or of an inode adds to be flushed.
 const INODE_BYTES: u64 = 4096;
@@ -27,13 +28,25 @@ pub(super) struct Passthrough {
     files: Arc<dyn Files>,
     platter: Platter,
     table: Mutex<Table>,
+    unsynced: Option<Unsynced>,
 }
 
 impl Passthrough {
-    /// Serves what `files` sees.
-    pub(super) fn new(files: Arc<dyn Files>, platter: Platter) -> std::io::Result<Self> {
+    /// Serves what `files` sees. A disk whose power can fail remembers what it would lose.
+    pub(super) fn new(
+        files: Arc<dyn Files>,
+        platter: Platter,
+        power_can_fail: bool,
+    ) -> std::io::Result<Self> {
         let root = files.metadata(Path::new(""))?;
-        Ok(Self { files, platter, table: Mutex::new(Table::new(root.inode)) })
+        let table = Mutex::new(Table::new(root.inode));
+        let unsynced = power_can_fail.then(Unsynced::new);
+        Ok(Self { files, platter, table, unsynced })
+    }
+
+    /// What a power cut would take, if it can.
+    pub(super) fn unsynced(&self) -> Option<&Unsynced> {
+        self.unsynced.as_ref()
     }
 
     /// The disk.
@@ -234,7 +247,10 @@ impl Tree for Passthrough {
         clear_privileges: bool,
     ) -> Result<(), Errno> {
         let file = self.file(node)?;
-        file.write_all_at(from, offset)?;
+        match &self.unsynced {
+            Some(unsynced) => unsynced.write(file.clone(), from, offset)?,
+            None => file.write_all_at(from, offset)?,
+        }
         if clear_privileges {
             let mode = Some(file.metadata()?.mode & 0o1777);
             file.change(&Change { mode, ..Change::default() })?;
@@ -267,6 +283,10 @@ impl Tree for Passthrough {
 
     fn sync(&self, node: NodeId) -> Result<(), Errno> {
         let dirty_bytes: Arc<AtomicU64> = self.table().node(node)?.dirty_bytes.clone();
+        if let Some(unsynced) = &self.unsynced {
+            // Before the flush: what is written during it waits for the next.
+            unsynced.synced(self.metadata(node)?.inode);
+        }
         self.platter.flush(&dirty_bytes);
         Ok(())
     }

@@ -8,6 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::thread::{self, JoinHandle};
 
+use holdfast_io::{Files, OpenHow};
+
 use super::*;
 
 fn platter(turns_per_minute: u32) -> Platter {
@@ -60,6 +62,7 @@ impl Mounted {
             mountpoint: mountpoint.path().into(),
             turns_per_minute: 600_000,
             megabytes_per_s: 1000,
+            power_cut_seed: None,
         };
         let before = mountpoint.path().metadata().unwrap().dev();
         let server = thread::spawn(move || run(&disk));
@@ -153,4 +156,37 @@ fn a_thousand_names_are_listed_once_each() {
     names.dedup();
     assert_eq!(names.len(), 1000);
     mounted.end();
+}
+
+/// A file of sectors that were synced full of 1, then written full of 2, and of 3.
+fn twice_written(seed: u64, synced: bool) -> Vec<u8> {
+    const SECTORS: usize = 64;
+    let folder = tempfile::tempdir().unwrap();
+    let files = RealFiles::open(folder.path()).unwrap();
+    let how = OpenHow { write: true, create_mode: Some(0o600), ..OpenHow::default() };
+    let file = files.open(Path::new("file"), how).unwrap();
+    let unsynced = unsynced::Unsynced::new();
+    unsynced.write(file.clone(), &[1; SECTORS * 512], 0).unwrap();
+    unsynced.synced(file.metadata().unwrap().inode);
+    unsynced.write(file.clone(), &[2; SECTORS * 512], 0).unwrap();
+    unsynced.write(file.clone(), &[3; SECTORS * 512], 0).unwrap();
+    if synced {
+        unsynced.synced(file.metadata().unwrap().inode);
+    }
+    unsynced.cut(seed).unwrap();
+    fs::read(folder.path().join("file")).unwrap()
+}
+
+#[test]
+fn a_power_cut_tears_what_was_not_synced_at_sectors_and_nowhere_else() {
+    let left = twice_written(7, false);
+    let firsts: Vec<u8> = left.chunks(512).map(|sector| sector[0]).collect();
+    assert!(left.chunks(512).all(|sector| sector.iter().all(|byte| *byte == sector[0])));
+    assert!([1, 2, 3].iter().all(|value| firsts.contains(value)), "{firsts:?}");
+    assert_ne!(left, twice_written(8, false), "another seed, another cut");
+}
+
+#[test]
+fn a_power_cut_takes_nothing_that_was_synced() {
+    assert!(twice_written(7, true).iter().all(|byte| *byte == 3));
 }

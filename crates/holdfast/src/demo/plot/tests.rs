@@ -5,14 +5,18 @@
 
 use super::*;
 use crate::demo::figures::{Better, Figure};
+use crate::demo::sqlite::Sqlite;
+use crate::demo::subject::Database;
 
 #[test]
 fn every_setting_has_a_bar_in_every_panel() {
-    let mut figures = Figures::here("postgres", "a <slow> disk", "Memory");
+    let panels = panels(&Sqlite::SUBJECT);
+    let mut figures = Figures::here("sqlite", "a <slow> disk", "Memory");
     let runs = vec![1_234.0];
-    figures.figures.push(Figure::of("postgres.c8.holdfast.tps", "1/s", Better::Higher, runs));
-    let drawn = svg(&figures);
-    assert_eq!(drawn.matches("<rect x=").count(), SETTINGS.len() * PANELS.len());
+    figures.figures.push(Figure::of("sqlite.wal.holdfast.tps", "1/s", Better::Higher, runs));
+    let drawn = svg(&figures, &panels);
+    assert_eq!(panels.len(), Sqlite::SUBJECT.cases.len() + 1);
+    assert_eq!(drawn.matches("<rect x=").count(), Setting::ALL.len() * panels.len());
     assert!(drawn.contains(">1234</text>"), "{drawn}");
     assert!(drawn.contains("a &lt;slow&gt; disk"), "words from outside are escaped");
 }

@@ -6,16 +6,15 @@
 
 use std::fs::{self, File};
 use std::io::Write;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-use std::thread;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 
 use crate::demo::error::{DemoError, During};
+use crate::demo::processes::{self, Owner, said, signal, spawn, wait_until_ready};
 
 /// Where Debian puts server versions.
 const VERSIONS: &str = "/usr/lib/postgresql";
@@ -29,12 +28,11 @@ pub(super) const SCALE: u32 = 10;
 /// How long a server may take to start or stop. Recovery of this database takes seconds.
 const PATIENCE: Duration = Duration::from_secs(120);
 
+/// What every cluster is configured with.
 const SETTINGS: &str = "
 listen_addresses = ''
 fsync = on
-full_page_writes = on
 autovacuum = off
-shared_buffers = 512MB
 min_wal_size = 1GB
 max_wal_size = 4GB
 checkpoint_timeout = 1h
@@ -47,37 +45,46 @@ jit = off
 pub(super) struct Cluster {
     /// Folder of `postgres`, `psql`, `pgbench`.
     programs: PathBuf,
-    uid: u32,
-    gid: u32,
+    pub(super) owner: Owner,
     work: PathBuf,
+    data: PathBuf,
     server: Option<Child>,
 }
 
 impl Cluster {
-    /// Makes a cluster in `work` and fills it with pgbench's tables.
-    pub(super) fn create(work: &Path) -> Result<Cluster, DemoError> {
-        let owner = fs::metadata(HOME_OF_POSTGRES)
-            .during(|| "looking for PostgreSQL (apt-get install postgresql)".into())?;
-        let cluster = Cluster {
-            programs: newest_programs()?,
-            uid: owner.uid(),
-            gid: owner.gid(),
-            work: work.to_owned(),
-            server: None,
-        };
-        cluster.own_directory(&cluster.sockets())?;
-        cluster.own_directory(&cluster.data())?;
-        cluster.own_directory(&cluster.logs())?;
+    /// Makes a cluster whose logs and sockets lie in `work` and whose data lie in `data`, with
+    /// checksums of its pages or without, and with these settings beside those that all have.
+    pub(super) fn create(
+        work: &Path,
+        data: &Path,
+        checksums: bool,
+        settings: &str,
+    ) -> Result<Cluster, DemoError> {
+        let owner = Cluster::user()?;
+        let (programs, work, data) = (newest_programs()?, work.to_owned(), data.to_owned());
+        let cluster = Cluster { programs, owner, work, data, server: None };
+        owner.own_directory(&cluster.sockets())?;
+        owner.own_directory(cluster.data())?;
+        owner.own_directory(&cluster.logs())?;
         // Nothing of value is in there yet; the first shutdown syncs everything.
         let initdb = ["-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync"];
-        cluster.run("initdb", |command| command.args(initdb).arg("-D").arg(cluster.data()))?;
-        cluster.configure()?;
+        cluster.run("initdb", |command| {
+            command.args(initdb).args(checksums.then_some("--data-checksums"));
+            command.arg("-D").arg(cluster.data())
+        })?;
+        cluster.configure(settings)?;
         Ok(cluster)
     }
 
+    /// The user that the server runs as.
+    pub(super) fn user() -> Result<Owner, DemoError> {
+        Owner::of(Path::new(HOME_OF_POSTGRES))
+            .during(|| "looking for PostgreSQL (apt-get install postgresql)".into())
+    }
+
     /// Data directory.
-    pub(super) fn data(&self) -> PathBuf {
-        self.work.join("data")
+    pub(super) fn data(&self) -> &Path {
+        &self.data
     }
 
     /// Directory for logs of pgbench.
@@ -89,32 +96,18 @@ impl Cluster {
         self.work.join("sockets")
     }
 
-    /// Makes a directory that only PostgreSQL can enter, if it is missing.
-    pub(super) fn own_directory(&self, path: &Path) -> Result<(), DemoError> {
-        let doing = || format!("making {}", path.display());
-        fs::create_dir_all(path).during(doing)?;
-        fs::set_permissions(path, fs::Permissions::from_mode(0o700)).during(doing)?;
-        self.own(path)
-    }
-
-    /// Gives a file to PostgreSQL.
-    pub(super) fn own(&self, path: &Path) -> Result<(), DemoError> {
-        chown(path, Some(self.uid), Some(self.gid))
-            .during(|| format!("giving {} to postgres", path.display()))
-    }
-
-    fn configure(&self) -> Result<(), DemoError> {
+    fn configure(&self, settings: &str) -> Result<(), DemoError> {
         let doing = || "writing postgresql.conf".into();
         let path = self.data().join("postgresql.conf");
         let mut file = File::options().append(true).open(path).during(doing)?;
-        file.write_all(SETTINGS.as_bytes()).during(doing)?;
+        writeln!(file, "{SETTINGS}{settings}").during(doing)?;
         writeln!(file, "unix_socket_directories = '{}'", self.sockets().display()).during(doing)
     }
 
     /// A command that runs one of the server's programs as `postgres`, inside the work directory.
     pub(super) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(self.programs.join(program));
-        command.uid(self.uid).gid(self.gid).current_dir(&self.work).process_group(0);
+        command.uid(self.owner.uid).gid(self.owner.gid).current_dir(&self.work).process_group(0);
         command.env("PGHOST", self.sockets()).env("PGUSER", "postgres");
         command.env("PGDATABASE", "postgres").env("LC_ALL", "C").stdin(Stdio::null());
         command
@@ -138,50 +131,26 @@ impl Cluster {
         })
     }
 
-    /// Starts the server and waits until it answers. Returns how long that took.
-    pub(super) fn start(&mut self, synchronous_commit: &str) -> Result<Duration, DemoError> {
+    /// Starts the server with these settings beside those of its file, and waits until it answers.
+    /// Returns how long that took.
+    pub(super) fn start(&mut self, settings: &[&str]) -> Result<Duration, DemoError> {
         assert!(self.server.is_none(), "the server runs already");
-        let doing = || "starting PostgreSQL".into();
         let began = Instant::now();
-        let log = self.work.join("postgresql.log");
-        let log = File::options().create(true).append(true).open(log).during(doing)?;
         let mut command = self.command("postgres");
         command.arg("-D").arg(self.data());
-        command.arg("-c").arg(format!("synchronous_commit={synchronous_commit}"));
-        command.stdout(log.try_clone().during(doing)?).stderr(log);
-        self.server = Some(command.spawn().during(doing)?);
-        while !self.answers() {
-            self.expect_alive()?;
-            if began.elapsed() > PATIENCE {
-                return Err(DemoError::new(doing(), self.complaint("it does not answer")));
-            }
-            thread::sleep(Duration::from_millis(20));
-        }
+        command.args(settings.iter().flat_map(|setting| ["-c", *setting]));
+        let mut server = spawn(command, &self.work, &self.log())?;
+        let answers = || {
+            let status = self.command("pg_isready").stdout(Stdio::null()).status();
+            status.is_ok_and(|status| status.success())
+        };
+        wait_until_ready("starting PostgreSQL", &mut server, &self.log(), PATIENCE, answers)?;
+        self.server = Some(server);
         Ok(began.elapsed())
     }
 
-    fn answers(&self) -> bool {
-        let status = self.command("pg_isready").stdout(Stdio::null()).status();
-        status.is_ok_and(|status| status.success())
-    }
-
-    fn expect_alive(&mut self) -> Result<(), DemoError> {
-        let ended = self.server.as_mut().and_then(|server| server.try_wait().ok().flatten());
-        match ended {
-            None => Ok(()),
-            Some(status) => {
-                self.server = None;
-                let cause = self.complaint(&format!("it ended with {status}"));
-                Err(DemoError::new("running PostgreSQL", cause))
-            }
-        }
-    }
-
-    /// `what`, and the last lines of the server's log.
-    fn complaint(&self, what: &str) -> String {
-        let log = fs::read_to_string(self.work.join("postgresql.log")).unwrap_or_default();
-        let lines: Vec<&str> = log.lines().collect();
-        format!("{what}; its log ends with\n{}", lines[lines.len().saturating_sub(8)..].join("\n"))
+    fn log(&self) -> PathBuf {
+        self.work.join("postgresql.log")
     }
 
     /// Stops the server in order: everything is checkpointed and synced.
@@ -189,39 +158,23 @@ impl Cluster {
         let Some(mut server) = self.server.take() else {
             return Ok(());
         };
+        let doing = || "stopping PostgreSQL".into();
         signal(server.id().cast_signed(), Signal::INT);
-        let began = Instant::now();
-        while server.try_wait().during(|| "stopping PostgreSQL".into())?.is_none() {
-            if began.elapsed() > PATIENCE {
-                let cause = self.complaint("it does not stop");
-                return Err(DemoError::new("stopping PostgreSQL", cause));
+        match processes::wait(&mut server, PATIENCE).during(doing)? {
+            Some(_) => Ok(()),
+            None => {
+                let cause = processes::complaint("it does not stop", &self.log());
+                Err(DemoError::new(doing(), cause))
             }
-            thread::sleep(Duration::from_millis(10));
         }
-        Ok(())
     }
 
-    /// Kills the whole server with SIGKILL: the postmaster and every process it started. The
-    /// postmaster is stopped first, so that it starts no process while they are being counted.
+    /// Kills the whole server with SIGKILL: the postmaster and every process it started.
     pub(super) fn kill(&mut self) -> Result<(), DemoError> {
-        let mut server = self
-            .server
-            .take()
-            .ok_or_else(|| DemoError::new("killing PostgreSQL", "it does not run"))?;
-        let postmaster = server.id().cast_signed();
-        signal(postmaster, Signal::STOP);
-        let children = children_of(postmaster);
-        signal(postmaster, Signal::KILL);
-        children.iter().for_each(|&child| signal(child, Signal::KILL));
-        server.wait().during(|| "waiting for the killed PostgreSQL".into())?;
-        let began = Instant::now();
-        while children.iter().any(|&child| runs(child)) {
-            if began.elapsed() > PATIENCE {
-                return Err(DemoError::new("killing PostgreSQL", "its processes do not die"));
-            }
-            thread::sleep(Duration::from_millis(1));
-        }
-        Ok(())
+        let server = self.server.take();
+        processes::kill_with_children(
+            server.ok_or_else(|| DemoError::new("killing PostgreSQL", "it does not run"))?,
+        )
     }
 }
 
@@ -250,38 +203,4 @@ fn newest_programs() -> Result<PathBuf, DemoError> {
 
 fn programs_of(version: u32) -> PathBuf {
     Path::new(VERSIONS).join(version.to_string()).join("bin")
-}
-
-/// What a finished program printed, or why it failed.
-pub(super) fn said(program: &str, output: &Output) -> Result<String, DemoError> {
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
-    if output.status.success() {
-        return Ok(text(&output.stdout));
-    }
-    let cause =
-        format!("{}; it said: {} {}", output.status, text(&output.stderr), text(&output.stdout));
-    Err(DemoError::new(format!("running {program}"), cause))
-}
-
-/// Sends a signal to a process that may be gone already.
-pub(super) fn signal(pid: i32, signal: Signal) {
-    if let Some(pid) = Pid::from_raw(pid) {
-        let _may_be_gone = kill_process(pid, signal);
-    }
-}
-
-/// Direct children of a process that is stopped. It asks the kernel about this process alone: a
-/// walk over all of `/proc` waits for any process that is stuck.
-fn children_of(parent: i32) -> Vec<i32> {
-    let list = fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));
-    let list = list.unwrap_or_default();
-    list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
-}
-
-/// True unless the process is gone or waits only to be reaped. The name that stands before the
-/// state may itself hold spaces and parentheses.
-fn runs(pid: i32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
-    state.is_some_and(|state| state != 'Z' && state != 'X')
 }

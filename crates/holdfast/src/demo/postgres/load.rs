@@ -1,16 +1,15 @@
 //! Load: pgbench, and what it says happened.
 //!
-//! Promise: a transaction counts as acknowledged exactly if pgbench's own log lists it, that is,
-//! if the client had the server's answer to its COMMIT.
+//! Promise: pgbench notes a transaction when its client had the server's answer to the COMMIT.
 //! Never: interprets a run; it starts one and reads its logs.
 
 use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Child;
 
 use super::cluster::{Cluster, SCALE};
 use crate::demo::error::{DemoError, During};
-use crate::demo::figures::percentile;
+use crate::demo::outcome::{LOG_PREFIX, Outcome, empty, read_transactions};
 
 /// TPC-B as pgbench runs it, with one row more: which transaction of which client this was. The
 /// variable `seq` counts the transactions of a client from 1, as pgbench's log does.
@@ -39,64 +38,31 @@ pub(super) struct Load {
 }
 
 /// A running pgbench.
-pub(super) struct Running {
+pub(in crate::demo) struct Running {
     child: Child,
-    prefix: PathBuf,
-}
-
-/// One acknowledged transaction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Acknowledged {
-    /// Number of the client, from 0.
-    pub(super) client: u32,
-    /// Number of the transaction at this client, from 1.
-    pub(super) seq: u64,
-    /// From its start to its acknowledgement.
-    pub(super) latency_us: u64,
-    /// When it was acknowledged, microseconds since 1970.
-    pub(super) at_us: u64,
-}
-
-/// What a finished pgbench reported.
-pub(super) struct Outcome {
-    /// Transactions per second, without the time to connect.
-    pub(super) per_second: f64,
-    /// Transactions that failed, plus clients that gave up.
-    pub(super) failed: u64,
-    /// Every acknowledged transaction, in the order of acknowledgement.
-    pub(super) acknowledged: Vec<Acknowledged>,
+    logs: PathBuf,
 }
 
 impl Load {
     /// Starts pgbench against the cluster.
     pub(super) fn start(&self, cluster: &Cluster) -> Result<Running, DemoError> {
         let doing = || "starting pgbench".into();
-        let prefix = cluster.logs().join("transactions");
-        empty(&cluster.logs()).during(doing)?;
-        let output = |name: &str| File::create(cluster.logs().join(name));
+        let logs = cluster.logs();
+        empty(&logs).during(doing)?;
+        let output = |name: &str| File::create(logs.join(name));
         let mut command = cluster.command("pgbench");
         command.args(["-n", "-M", "prepared", "-l", "-s", &SCALE.to_string()]);
-        command.arg(format!("--log-prefix={}", prefix.display()));
+        command.arg(format!("--log-prefix={}", logs.join(LOG_PREFIX).display()));
         command.args(["-c", &self.clients.to_string(), "-j", &self.clients.min(2).to_string()]);
         command.args(["-T", &self.seconds.to_string()]);
         if let Some(round) = self.round {
-            let script = cluster.logs().join("script");
+            let script = logs.join("script");
             fs::write(&script, COUNTED_TPCB).during(doing)?;
-            cluster.own(&script)?;
+            cluster.owner.own(&script)?;
             command.args(["-D", "seq=0", "-D", &format!("round={round}"), "-f"]).arg(script);
         }
         command.stdout(output("stdout").during(doing)?).stderr(output("stderr").during(doing)?);
-        Ok(Running { child: command.spawn().during(doing)?, prefix })
-    }
-
-    /// Runs pgbench to its end, which must be a good one.
-    pub(super) fn run(&self, cluster: &Cluster) -> Result<Outcome, DemoError> {
-        let outcome = self.start(cluster)?.finish()?;
-        if outcome.failed > 0 {
-            let cause = format!("{} transactions failed without any fault", outcome.failed);
-            return Err(DemoError::new("measuring", cause));
-        }
-        Ok(outcome)
+        Ok(Running { child: command.spawn().during(doing)?, logs })
     }
 }
 
@@ -106,10 +72,9 @@ impl Running {
     pub(super) fn finish(mut self) -> Result<Outcome, DemoError> {
         let doing = || "reading the logs of pgbench".into();
         self.child.wait().during(doing)?;
-        let logs = self.prefix.parent().unwrap_or(Path::new("/"));
-        let stdout = fs::read_to_string(logs.join("stdout")).during(doing)?;
-        let stderr = fs::read_to_string(logs.join("stderr")).during(doing)?;
-        let acknowledged = read_transactions(logs).during(doing)?;
+        let stdout = fs::read_to_string(self.logs.join("stdout")).during(doing)?;
+        let stderr = fs::read_to_string(self.logs.join("stderr")).during(doing)?;
+        let acknowledged = read_transactions(&self.logs).during(doing)?;
         if acknowledged.is_empty() {
             let cause = format!("no transaction was acknowledged; it said: {stderr}");
             return Err(DemoError::new("running pgbench", cause));
@@ -117,6 +82,7 @@ impl Running {
         Ok(Outcome {
             per_second: per_second(&stdout).unwrap_or(0.0),
             failed: failed(&stdout, &stderr),
+            said: stderr,
             acknowledged,
         })
     }
@@ -128,52 +94,6 @@ impl Drop for Running {
         let _may_have_ended = self.child.kill();
         let _reaped = self.child.wait();
     }
-}
-
-impl Outcome {
-    /// Latency in milliseconds that `percent` of the transactions did not exceed.
-    pub(super) fn latency_ms(&self, percent: u64) -> f64 {
-        let mut latencies: Vec<u64> = self.acknowledged.iter().map(|one| one.latency_us).collect();
-        latencies.sort_unstable();
-        std::time::Duration::from_micros(percentile(&latencies, percent)).as_secs_f64() * 1e3
-    }
-
-    /// The longest time, in milliseconds, in which nobody got an acknowledgement.
-    pub(super) fn longest_stall_ms(&self) -> f64 {
-        let gaps = self.acknowledged.windows(2).map(|two| two[1].at_us - two[0].at_us);
-        std::time::Duration::from_micros(gaps.max().unwrap_or(0)).as_secs_f64() * 1e3
-    }
-}
-
-/// Removes the files of an earlier run.
-fn empty(folder: &Path) -> std::io::Result<()> {
-    fs::read_dir(folder)?.try_for_each(|entry| fs::remove_file(entry?.path()))
-}
-
-/// Reads every transaction log in `folder`: one file per thread.
-fn read_transactions(folder: &Path) -> std::io::Result<Vec<Acknowledged>> {
-    let mut all = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        if entry.file_name().to_string_lossy().starts_with("transactions.") {
-            all.extend(fs::read_to_string(entry.path())?.lines().filter_map(transaction));
-        }
-    }
-    all.sort_by_key(|one| one.at_us);
-    Ok(all)
-}
-
-/// One line of pgbench's log: client, number, latency, script, seconds, microseconds. A line that
-/// names a failure instead of a latency is no acknowledgement.
-fn transaction(line: &str) -> Option<Acknowledged> {
-    let mut fields = line.split_whitespace();
-    let client = fields.next()?.parse().ok()?;
-    let seq = fields.next()?.parse().ok()?;
-    let latency_us = fields.next()?.parse().ok()?;
-    let _script = fields.next()?;
-    let seconds: u64 = fields.next()?.parse().ok()?;
-    let micros: u64 = fields.next()?.parse().ok()?;
-    Some(Acknowledged { client, seq, latency_us, at_us: seconds * 1_000_000 + micros })
 }
 
 /// The figure in `tps = 1234.5 (without initial connection time)`.

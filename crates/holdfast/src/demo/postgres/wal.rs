@@ -66,14 +66,14 @@ pub(super) fn move_to(cluster: &Cluster, target: &Path) -> Result<(), DemoError>
     }
     let doing = || format!("moving pg_wal to {}", target.display());
     let first = last_checkpoint(cluster)?;
-    cluster.own_directory(target)?;
-    cluster.own_directory(&target.join("archive_status"))?;
+    cluster.owner.own_directory(target)?;
+    cluster.owner.own_directory(&target.join("archive_status"))?;
     let spares = set_spares_aside(target).during(doing)?;
     for segment in (0..LIVE_SEGMENTS).map(|step| first.plus(step).name()) {
         let (from, to) = (source.join(&segment), target.join(&segment));
         if from.exists() {
             copy_synced(&from, &to).during(doing)?;
-            cluster.own(&to)?;
+            cluster.owner.own(&to)?;
         }
     }
     name_spares(cluster, target, first, spares)?;
@@ -125,7 +125,7 @@ fn name_spares(
             Some(spare) => fs::rename(spare, &path).during(doing)?,
             None => write_zeros(&path).during(doing)?,
         }
-        cluster.own(&path)?;
+        cluster.owner.own(&path)?;
     }
     spares.try_for_each(fs::remove_file).during(doing)
 }

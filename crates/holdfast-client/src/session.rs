@@ -1,0 +1,226 @@
+//! What outlives a connection: who the client is, and which of its requests are unanswered.
+//!
+//! Each thread has at most one request under way and repeats it itself on the next connection.
+//! Requests of several threads have no order among each other, so nobody has to restore one.
+//!
+//! Promise: a request is asked until it is answered or the server refuses the client; an append
+//! carries the same sequence number each time, by which the server knows it again.
+//! Never: gives up on a server that is away.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use holdfast_io::Entropy;
+use holdfast_io::real::RealEntropy;
+use holdfast_memory::queue::{Request, Response};
+
+use crate::connect::{ConnectError, connect};
+use crate::link::Link;
+use crate::protocol::{ClientId, Hello, Operation, Reply, Status, VERSION, WINDOW};
+
+/// The first pause between two attempts to connect; it doubles up to the longest.
+const PAUSE_FIRST: Duration = Duration::from_millis(1);
+const PAUSE_LONGEST: Duration = Duration::from_millis(100);
+
+/// How long a refusal is taken for one that passes: a server that was just started still has the
+/// connections of clients that went away.
+const REFUSAL_PATIENCE: Duration = Duration::from_secs(10);
+
+/// One request as its caller means it, whatever connection it goes over.
+#[derive(Debug)]
+pub(crate) struct Ask<'a> {
+    pub(crate) operation: Operation,
+    pub(crate) count: u16,
+    /// What goes into the buffer.
+    pub(crate) parts: &'a [&'a [u8]],
+    /// Bytes asked for, where nothing goes in.
+    pub(crate) bytes: u32,
+    pub(crate) argument: [u64; 2],
+    pub(crate) sequence: u64,
+    /// The answer brings bytes in the buffer.
+    pub(crate) wants_bytes: bool,
+}
+
+impl<'a> Ask<'a> {
+    pub(crate) fn new(operation: Operation, argument: [u64; 2]) -> Ask<'a> {
+        Ask { operation, count: 0, parts: &[], bytes: 0, argument, sequence: 0, wants_bytes: false }
+    }
+
+    /// As it goes over a connection; the buffer is the connection's to choose.
+    pub(crate) fn request(&self, reply: &Reply) -> Request {
+        let bytes: usize = self.parts.iter().map(|part| part.len()).sum();
+        Request {
+            sequence: self.sequence,
+            handle: reply.handle,
+            check: reply.check,
+            operation: self.operation as u16,
+            count: self.count,
+            buffer: 0,
+            bytes: self.bytes.max(bytes as u32),
+            argument: self.argument,
+        }
+    }
+}
+
+/// A client's session, shared by the threads of its process.
+#[derive(Debug)]
+pub(crate) struct Session {
+    socket: PathBuf,
+    service: String,
+    client: ClientId,
+    /// What the first server said; every later one takes payloads as long.
+    reply: Reply,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug)]
+struct State {
+    /// The connection, unless one is being made.
+    link: Option<Arc<Link>>,
+    /// Why there will be none any more.
+    refused: Option<Arc<io::Error>>,
+    /// The highest sequence number given out.
+    last: u64,
+    /// Those that have no answer yet.
+    unanswered: BTreeSet<u64>,
+}
+
+impl State {
+    fn oldest(&self) -> u64 {
+        self.unanswered.first().copied().unwrap_or(self.last + 1)
+    }
+}
+
+impl Session {
+    /// Connects for the first time.
+    pub(crate) fn open(socket: PathBuf, service: String) -> Result<Session, ConnectError> {
+        let mut client = ClientId([0; 16]);
+        RealEntropy.fill(&mut client.0);
+        let hello = Hello { version: VERSION, client, oldest: 0, service: service.clone() };
+        let link = connect(&socket, &hello)?;
+        let reply = *link.reply();
+        let link = Some(Arc::new(link));
+        let state = State { link, refused: None, last: 0, unanswered: BTreeSet::new() };
+        let (state, changed) = (Mutex::new(state), Condvar::new());
+        Ok(Session { socket, service, client, reply, state, changed })
+    }
+
+    /// What the server said when the session began.
+    pub(crate) fn reply(&self) -> &Reply {
+        &self.reply
+    }
+
+    /// Asks until there is an answer.
+    pub(crate) fn ask(
+        &self,
+        ask: &Ask<'_>,
+        into: &mut Vec<u8>,
+    ) -> Result<Response, Arc<io::Error>> {
+        loop {
+            let link = self.link()?;
+            match link.exchange(ask, into) {
+                Some(response) => return Ok(response),
+                None => self.reconnect(&link),
+            }
+        }
+    }
+
+    /// Asks for what must happen once.
+    pub(crate) fn ask_once(&self, mut ask: Ask<'_>) -> Result<Response, Arc<io::Error>> {
+        let (sequence, oldest) = self.number();
+        ask.sequence = sequence;
+        ask.argument[0] = oldest;
+        let answer = self.ask(&ask, &mut Vec::new());
+        self.lock().unanswered.remove(&sequence);
+        self.changed.notify_all();
+        answer
+    }
+
+    /// A new sequence number, and the oldest that is unanswered. Waits while a much older one is.
+    fn number(&self) -> (u64, u64) {
+        let state = self.lock();
+        let is_far = |state: &mut State| state.last + 1 - state.oldest() >= WINDOW;
+        let waited = self.changed.wait_while(state, is_far);
+        let mut state = waited.unwrap_or_else(PoisonError::into_inner);
+        state.last += 1;
+        let sequence = state.last;
+        state.unanswered.insert(sequence);
+        (sequence, state.oldest())
+    }
+
+    /// The connection. Waits while another thread makes one.
+    fn link(&self) -> Result<Arc<Link>, Arc<io::Error>> {
+        let mut state = self.lock();
+        loop {
+            if let Some(refused) = &state.refused {
+                return Err(Arc::clone(refused));
+            }
+            if let Some(link) = &state.link {
+                return Ok(Arc::clone(link));
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Replaces a connection that ended. The first thread to notice does it, the others wait.
+    fn reconnect(&self, ended: &Arc<Link>) {
+        let oldest = {
+            let mut state = self.lock();
+            if state.link.as_ref().is_none_or(|link| !Arc::ptr_eq(link, ended)) {
+                return;
+            }
+            state.link = None;
+            state.oldest()
+        };
+        let outcome = self.connect_again(oldest);
+        let mut state = self.lock();
+        match outcome {
+            Ok(link) => state.link = Some(Arc::new(link)),
+            Err(error) => state.refused = Some(Arc::new(error)),
+        }
+        self.changed.notify_all();
+    }
+
+    fn connect_again(&self, oldest: u64) -> io::Result<Link> {
+        let (version, client, service) = (VERSION, self.client, self.service.clone());
+        let hello = Hello { version, client, oldest, service };
+        let (mut pause, mut refused_since) = (PAUSE_FIRST, None);
+        loop {
+            match connect(&self.socket, &hello) {
+                Ok(link) if self.fits(link.reply()) => return Ok(link),
+                Ok(_) => return Err(io::Error::other("the server takes shorter payloads now")),
+                Err(ConnectError::Unreachable(_)) => refused_since = None,
+                Err(error) => {
+                    let since: &mut Instant = refused_since.get_or_insert_with(Instant::now);
+                    if !passes(&error) || since.elapsed() > REFUSAL_PATIENCE {
+                        return Err(io::Error::new(io::ErrorKind::ConnectionRefused, error));
+                    }
+                }
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(PAUSE_LONGEST);
+        }
+    }
+
+    /// Whether everything that is under way can be repeated to this server.
+    fn fits(&self, reply: &Reply) -> bool {
+        reply.payload_bytes_max >= self.reply.payload_bytes_max
+            && reply.buffer_bytes >= self.reply.buffer_bytes
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether a refusal may be over soon.
+fn passes(error: &ConnectError) -> bool {
+    let ConnectError::Refused(status) = error else {
+        return matches!(error, ConnectError::Memory(_));
+    };
+    matches!(status, Status::InUse | Status::TooManyClients | Status::NoMemory)
+}

@@ -1,0 +1,185 @@
+//! From a connection to a session: who is it, what does it want, may it, is there room.
+//!
+//! Promise: every refusal is answered, counted where a service is concerned, and written to the
+//! log; a peer that says nothing is given up after a moment.
+//! Never: believes a peer's word for who it is; the kernel says that.
+
+use std::io::{self, IoSlice, Read};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use holdfast_client::protocol::{HELLO_BYTES, Hello, HelloFault, Reply, Status, VERSION};
+use holdfast_memory::{CreateSessionError, SessionMemory};
+use rustix::net::sockopt::socket_peercred;
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+
+use crate::registry::{Registry, Service};
+use crate::session::Session;
+use crate::waiting::Address;
+use crate::window::WindowRefusal;
+use crate::words;
+
+/// How long a peer may take for its hello, and for taking the reply.
+const HELLO_PATIENCE: Duration = Duration::from_secs(1);
+
+/// Requests of one client that may have data under way.
+const BUFFERS: u32 = 8;
+
+/// A place among a log's clients, given back when dropped.
+pub(crate) struct Seat(Service);
+
+impl Seat {
+    fn take(service: &Service) -> Option<Seat> {
+        let log = &service.log;
+        let taken = log.clients.fetch_add(1, Ordering::Relaxed);
+        let seat = Seat(service.clone());
+        log.show_clients();
+        (taken < log.clients_max).then_some(seat)
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.0.log.clients.fetch_sub(1, Ordering::Relaxed);
+        self.0.log.show_clients();
+    }
+}
+
+/// The user at the other end, if any service allows that user.
+pub(crate) fn allowed_uid(stream: &UnixStream, registry: &Registry) -> Option<u32> {
+    let uid = socket_peercred(stream).ok()?.uid.as_raw();
+    let is_allowed = registry.all().any(|service| service.log.allow_uids.contains(&uid));
+    if !is_allowed {
+        registry.all().for_each(|service| service.log.count(words::REFUSED));
+        tracing::warn!(uid, "a user that no service allows was refused");
+    }
+    is_allowed.then_some(uid)
+}
+
+/// Says no. A peer that does not listen is not waited for.
+pub(crate) fn refuse(stream: &UnixStream, status: Status) {
+    let _ = send(stream, &Reply::refusal(status), None);
+}
+
+/// Hears the hello and makes the session, or answers why not.
+pub(crate) fn admit(stream: UnixStream, uid: u32, registry: &Registry) -> Option<(Session, Seat)> {
+    let hello = match hear(&stream) {
+        Ok(hello) => hello,
+        Err(status) => {
+            // No service is concerned, so all show it.
+            registry.all().for_each(|service| service.log.count(words::REFUSED));
+            tracing::warn!(uid, %status, "a hello was refused");
+            refuse(&stream, status);
+            return None;
+        }
+    };
+    let Some(service) = registry.find(&hello.service) else {
+        tracing::warn!(uid, service = hello.service, "a client asked for an unknown service");
+        refuse(&stream, Status::NoService);
+        return None;
+    };
+    match seat(&stream, uid, &hello, service) {
+        Ok((made, seat)) => Some((made.into_session(stream, &hello, service), seat)),
+        Err(status) => {
+            service.log.count(words::REFUSED);
+            tracing::warn!(uid, service = hello.service, %status, "a client was refused");
+            refuse(&stream, status);
+            None
+        }
+    }
+}
+
+/// What a session is made of.
+struct Made {
+    memory: SessionMemory,
+    window: crate::window::Shared,
+    buffer_bytes: u32,
+}
+
+impl Made {
+    fn into_session(self, stream: UnixStream, hello: &Hello, service: &Service) -> Session {
+        Session {
+            stream,
+            client: hello.client,
+            service: service.clone(),
+            window: self.window,
+            address: Arc::new(Address::new(self.memory)),
+            buffers: BUFFERS,
+            buffer_bytes: self.buffer_bytes,
+            payload: Vec::new(),
+            collected: Vec::new(),
+            faults: 0,
+        }
+    }
+}
+
+/// Checks rights and quotas, makes the memory, and sends it.
+fn seat(
+    stream: &UnixStream,
+    uid: u32,
+    hello: &Hello,
+    service: &Service,
+) -> Result<(Made, Seat), Status> {
+    let log = &service.log;
+    if !log.allow_uids.contains(&uid) {
+        return Err(Status::NotAllowed);
+    }
+    let seat = Seat::take(service).ok_or(Status::TooManyClients)?;
+    let buffer_bytes = log.buffer_bytes();
+    let made = SessionMemory::create_sealed(BUFFERS * buffer_bytes);
+    let (memory, descriptor) = made.map_err(|error| no_memory(&error))?;
+    let (window, last_sequence) =
+        log.windows.enter(hello.client, hello.oldest).map_err(|refusal| match refusal {
+            WindowRefusal::InUse => Status::InUse,
+            WindowRefusal::Forgotten => Status::Forgotten,
+        })?;
+    let marks = log.log.marks();
+    let reply = Reply {
+        version: VERSION,
+        status: Status::Done,
+        handle: service.handle,
+        check: service.check,
+        buffers: BUFFERS,
+        buffer_bytes,
+        payload_bytes_max: log.payload_bytes_max(),
+        last_sequence,
+        marks: [marks.released, marks.durable, marks.tail].map(|lsn| lsn.0),
+    };
+    // A peer that is gone by now is found out by its session.
+    let _ = send(stream, &reply, Some(descriptor));
+    Ok((Made { memory, window, buffer_bytes }, seat))
+}
+
+fn no_memory(error: &CreateSessionError) -> Status {
+    tracing::warn!(%error, "no memory for a session");
+    Status::NoMemory
+}
+
+fn hear(mut stream: &UnixStream) -> Result<Hello, Status> {
+    let mut bytes = [0; HELLO_BYTES];
+    let patience = Some(HELLO_PATIENCE);
+    let timeouts = stream.set_read_timeout(patience).and(stream.set_write_timeout(patience));
+    timeouts.and_then(|()| stream.read_exact(&mut bytes)).map_err(|_| Status::BadHello)?;
+    Hello::parse(&bytes).map_err(|fault| match fault {
+        HelloFault::Version { .. } => Status::OtherVersion,
+        _ => Status::BadHello,
+    })
+}
+
+fn send(stream: &UnixStream, reply: &Reply, descriptor: Option<OwnedFd>) -> io::Result<()> {
+    let bytes = reply.encode();
+    let descriptors: Vec<_> = descriptor.iter().map(AsFd::as_fd).collect();
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut beside = SendAncillaryBuffer::new(&mut space);
+    if !descriptors.is_empty() {
+        beside.push(SendAncillaryMessage::ScmRights(&descriptors));
+    }
+    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    // The reply is far smaller than the buffer of a socket that nothing was sent on before.
+    sendmsg(stream, &[IoSlice::new(&bytes)], &mut beside, flags)?;
+    Ok(())
+}

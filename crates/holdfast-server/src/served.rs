@@ -1,0 +1,417 @@
+//! One log that is served: what clients may do with it, on arguments that were copied once.
+//!
+//! Promise: whatever a client asks, the log's own promises hold: positions are checked to be
+//! boundaries of frames, nothing is released that somebody reads or that is needed to know a
+//! request again, and a number is appended once.
+//! Never: touches a session's memory, or waits for a device in a session's thread.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
+use std::{error, fmt, io};
+
+use holdfast_client::protocol::{
+    BUFFER_ROOM_BYTES, LOG_PREFIX, PAYLOAD_BYTES_MAX, PREFIX_BYTES, Status,
+};
+use holdfast_client::wire;
+use holdfast_io::{Clock, Files};
+use holdfast_log::{
+    AppendError, CommitError, CommitLog, Health, Kind, Log, LogConfig, Lsn, OpenError, ReadError,
+    Recovery,
+};
+use holdfast_memory::Region;
+
+use crate::waiting::{Need, Verdict, WaitingRoom};
+use crate::window::{Placed, Prefix, Seen, Shared, Windows, lock};
+use crate::words;
+
+/// How long drainer and preparer sleep when there is nothing to do.
+const IDLE_WAIT: Duration = Duration::from_millis(20);
+
+/// The first byte of a record in the roster: whose it is.
+const NOTE: u8 = 0;
+const CARRIED: u8 = 1;
+
+/// A log to be served, and to whom.
+pub struct LogSpec {
+    /// The log's name; its service is `log/NAME`.
+    pub name: String,
+    /// The log's directory.
+    pub files: Arc<dyn Files>,
+    /// The region that is its ring.
+    pub region: Arc<Region>,
+    /// What stamps its frames.
+    pub clock: Arc<dyn Clock>,
+    /// Its sizes.
+    pub config: LogConfig,
+    /// Appends are acknowledged when the device has them; else when the region has.
+    pub is_written_through: bool,
+    /// The users that may be its clients.
+    pub allow_uids: Vec<u32>,
+    /// Most sessions at a time.
+    pub clients_max: u32,
+}
+
+/// Why a log is not served.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// The log cannot be opened. See there.
+    Open {
+        /// Which log.
+        name: String,
+        /// Why.
+        error: OpenError,
+    },
+    /// Its notes are damaged, and with them what is known of requests under way. Nothing was
+    /// changed; restore the region, or remove it if only the disk's part is wanted.
+    Notes {
+        /// Which log.
+        name: String,
+        /// Where, in bytes from the start of the region.
+        offset: u64,
+    },
+}
+
+/// Why a request is not done, as its client hears it.
+pub(crate) type Refusal = (Status, u64);
+
+/// An open log with its clients' windows.
+pub(crate) struct ServedLog {
+    /// Full name of the service.
+    pub(crate) service: String,
+    pub(crate) log: Log,
+    pub(crate) recovery: Recovery,
+    region: Arc<Region>,
+    pub(crate) windows: Windows,
+    pub(crate) waiting: WaitingRoom,
+    pub(crate) is_written_through: bool,
+    pub(crate) allow_uids: Vec<u32>,
+    pub(crate) clients_max: u32,
+    pub(crate) clients: AtomicU32,
+    /// Held by who reads, and alone by who releases.
+    reading: RwLock<()>,
+    /// The newest position that is known to be a boundary.
+    boundary: Mutex<Lsn>,
+    /// Changes of the notes take turns.
+    noting: Mutex<()>,
+}
+
+impl ServedLog {
+    /// Opens the log and learns from it what its clients may ask again.
+    pub(crate) fn open(spec: LogSpec) -> Result<ServedLog, ServeError> {
+        let LogSpec { name, files, region, clock, config, .. } = spec;
+        let opened = Log::open(files, Arc::clone(&region), clock, config);
+        let (log, recovery) =
+            opened.map_err(|error| ServeError::Open { name: name.clone(), error })?;
+        let served = ServedLog {
+            service: format!("{LOG_PREFIX}{name}"),
+            boundary: Mutex::new(log.marks().released),
+            log,
+            recovery,
+            region,
+            windows: Windows::default(),
+            waiting: WaitingRoom::default(),
+            is_written_through: spec.is_written_through,
+            allow_uids: spec.allow_uids,
+            clients_max: spec.clients_max,
+            clients: AtomicU32::new(0),
+            reading: RwLock::new(()),
+            noting: Mutex::new(()),
+        };
+        served.region.word(words::CLIENTS).store(0, Ordering::Relaxed);
+        served.rebuild_windows().map_err(|offset| ServeError::Notes { name, offset })?;
+        Ok(served)
+    }
+
+    fn rebuild_windows(&self) -> Result<(), u64> {
+        let records = self.region.roster().records().map_err(|fault| fault.offset)?;
+        for record in &records {
+            if let Some((&CARRIED, carried)) = record.split_first() {
+                self.windows.replay_carried(carried);
+            }
+        }
+        let marks = self.log.marks();
+        for frame in &self.log.frames(marks.released, marks.tail) {
+            if frame.header.kind == Kind::Data {
+                let placed = Placed { lsn: frame.header.lsn, end: frame.end() };
+                self.windows.replay(frame.payload, placed);
+            }
+        }
+        Ok(())
+    }
+
+    /// The longest payload of a client's append.
+    pub(crate) fn payload_bytes_max(&self) -> u64 {
+        (self.log.payload_bytes_max() - PREFIX_BYTES as u64).min(PAYLOAD_BYTES_MAX)
+    }
+
+    /// Bytes of one buffer of a session.
+    pub(crate) fn buffer_bytes(&self) -> u32 {
+        (self.payload_bytes_max() + BUFFER_ROOM_BYTES).next_multiple_of(4096) as u32
+    }
+
+    /// Adds to one of the server's counters.
+    pub(crate) fn count(&self, word: usize) {
+        self.region.word(word).fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The root of the service, set by `make` the first time.
+    pub(crate) fn root(&self, make: impl FnOnce() -> u32) -> u32 {
+        let word = self.region.word(words::ROOT);
+        if word.load(Ordering::Relaxed) == 0 {
+            word.store(make().max(1).into(), Ordering::Relaxed);
+        }
+        word.load(Ordering::Relaxed) as u32
+    }
+
+    /// Tells status how many sessions there are.
+    pub(crate) fn show_clients(&self) {
+        let clients = self.clients.load(Ordering::Relaxed);
+        self.region.word(words::CLIENTS).store(clients.into(), Ordering::Relaxed);
+    }
+
+    /// Appends, unless this number was appended already. Returns where it is. The window is held
+    /// throughout, so whoever releases sees a frame and what is known of it, or neither.
+    pub(crate) fn append(
+        &self,
+        window: &Shared,
+        prefix: Prefix,
+        records: u16,
+        payload: &[u8],
+    ) -> Result<Placed, Refusal> {
+        let mut window = lock(window);
+        match window.look(prefix.sequence, prefix.oldest) {
+            Seen::Outside => return Err((Status::BadSequence, prefix.sequence)),
+            Seen::Placed(placed) => {
+                self.count(words::REPLAYED);
+                return Ok(placed);
+            }
+            Seen::New => {}
+        }
+        let appended = self.log.append(records, &[&prefix.encode(), payload]);
+        let appended = appended.map_err(|error| self.append_refusal(error))?;
+        let placed = Placed { lsn: appended.lsn, end: appended.end };
+        window.put(prefix.sequence, placed);
+        drop(window);
+        self.count(words::APPENDED);
+        Ok(placed)
+    }
+
+    /// Packs frames of `[from, to)`, as many as fit into `bytes_max`; returns where it stopped.
+    pub(crate) fn read(
+        &self,
+        from: Lsn,
+        to: Lsn,
+        into: &mut Vec<u8>,
+        bytes_max: usize,
+    ) -> Result<Lsn, Refusal> {
+        let _reading = self.reading.read().unwrap_or_else(PoisonError::into_inner);
+        let mut next = to;
+        let read = CommitLog::read(&self.log, from, to, &mut |frame| {
+            let has_fitted = wire::pack_frame(into, frame, bytes_max);
+            if !has_fitted {
+                next = frame.header.lsn;
+            }
+            has_fitted
+        });
+        read.map_err(read_refusal)?;
+        Ok(next)
+    }
+
+    /// Copies published bytes.
+    pub(crate) fn copy(&self, lsn: Lsn, into: &mut [u8]) -> Result<(), Refusal> {
+        let _reading = self.reading.read().unwrap_or_else(PoisonError::into_inner);
+        CommitLog::copy_bytes(&self.log, lsn, into).map_err(read_refusal)
+    }
+
+    /// Logs that the reader is done below `upto`. Saying it again changes nothing.
+    pub(crate) fn mark(&self, upto: Lsn) -> Result<(), Refusal> {
+        if upto <= self.marked() {
+            return Ok(());
+        }
+        self.check_boundary(upto)?;
+        let _alone = self.reading.write().unwrap_or_else(PoisonError::into_inner);
+        self.carry(upto)?;
+        self.log.mark(upto).map_err(|error| self.append_refusal(error))
+    }
+
+    /// Gives the ring below `upto` back. Saying it again changes nothing.
+    pub(crate) fn release(&self, upto: Lsn) -> Result<(), Refusal> {
+        if upto <= self.log.marks().released {
+            return Ok(());
+        }
+        if upto > self.marked() {
+            return Err((Status::BadPosition, 0));
+        }
+        self.check_boundary(upto)?;
+        let alone = self.reading.write().unwrap_or_else(PoisonError::into_inner);
+        if upto > self.log.marks().released {
+            self.log.release(upto);
+        }
+        drop(alone);
+        self.settle();
+        Ok(())
+    }
+
+    fn marked(&self) -> Lsn {
+        Lsn(self.region.word(holdfast_log::words::MARKED).load(Ordering::Relaxed))
+    }
+
+    /// Refuses a position that is not durable, or at which no frame begins or ends: a log that was
+    /// marked there could not be opened again.
+    fn check_boundary(&self, upto: Lsn) -> Result<(), Refusal> {
+        let _reading = self.reading.read().unwrap_or_else(PoisonError::into_inner);
+        let marks = self.log.marks();
+        if !(marks.released..=marks.durable).contains(&upto) {
+            return Err((Status::BadPosition, 0));
+        }
+        let mut boundary = self.boundary.lock().unwrap_or_else(PoisonError::into_inner);
+        let known =
+            if (marks.released..=upto).contains(&*boundary) { *boundary } else { marks.released };
+        CommitLog::read(&self.log, known, upto, &mut |_| true).map_err(read_refusal)?;
+        *boundary = upto;
+        Ok(())
+    }
+
+    /// Brings what the frames below `upto` tell of requests under way into the roster. If that is
+    /// full, it is written anew without what was needed only earlier.
+    fn carry(&self, upto: Lsn) -> Result<(), Refusal> {
+        let records = self.windows.carry(upto);
+        let _alone = self.noting.lock().unwrap_or_else(PoisonError::into_inner);
+        let roster = self.region.roster();
+        let all_fit = records.iter().all(|record| roster.append(&tagged(CARRIED, record)).is_ok());
+        if !all_fit {
+            let notes = self.notes()?;
+            let carried = self.windows.carry_anew(upto);
+            let carried = carried.iter().map(|record| tagged(CARRIED, record));
+            let notes = notes.iter().map(|note| tagged(NOTE, note));
+            roster.rewrite(carried.chain(notes)).map_err(|_| (Status::NotesFull, 0))?;
+        }
+        self.windows.carried(upto);
+        Ok(())
+    }
+
+    /// Adds a note.
+    pub(crate) fn note(&self, note: &[u8]) -> Result<(), Refusal> {
+        let _alone = self.noting.lock().unwrap_or_else(PoisonError::into_inner);
+        let noted = self.region.roster().append(&tagged(NOTE, note));
+        noted.map_err(|_| (Status::NotesFull, 0))
+    }
+
+    /// The reader's notes.
+    pub(crate) fn notes(&self) -> Result<Vec<Vec<u8>>, Refusal> {
+        let records = self.region.roster().records();
+        let records = records.map_err(|fault| (Status::NotesDamaged, fault.offset))?;
+        let note = |record: &Vec<u8>| match record.split_first() {
+            Some((&NOTE, note)) => Some(note.to_vec()),
+            _ => None,
+        };
+        Ok(records.iter().filter_map(note).collect())
+    }
+
+    /// Replaces the reader's notes; what was carried stays.
+    pub(crate) fn replace_notes(&self, notes: &[Vec<u8>]) -> Result<(), Refusal> {
+        let _alone = self.noting.lock().unwrap_or_else(PoisonError::into_inner);
+        let records = self.region.roster().records();
+        let records = records.map_err(|fault| (Status::NotesDamaged, fault.offset))?;
+        let carried = records.into_iter().filter(|record| record.first() == Some(&CARRIED));
+        let notes = notes.iter().map(|note| tagged(NOTE, note));
+        let replaced = self.region.roster().rewrite(carried.chain(notes));
+        replaced.map_err(|_| (Status::NotesFull, 0))
+    }
+
+    /// Answers the requests whose time has come.
+    pub(crate) fn settle(&self) {
+        let marks = self.log.marks();
+        self.waiting.settle(|need| {
+            if need.is_met(&marks) {
+                return Verdict::Answer;
+            }
+            if let Health::Poisoned(error) = self.log.health() {
+                return Verdict::Refuse(Status::Poisoned, errno_of(&error));
+            }
+            match need {
+                Need::Room(bytes) if self.log.has_room(bytes + PREFIX_BYTES as u64) => {
+                    Verdict::Answer
+                }
+                _ => Verdict::Wait,
+            }
+        });
+    }
+
+    /// Drains, and answers who waited for it, until told to stop. Run it in a thread of its own.
+    pub(crate) fn run_drainer(&self, stop: &AtomicBool) {
+        while !stop.load(Ordering::Relaxed) {
+            if self.log.wait_for_drain_work(IDLE_WAIT)
+                && let Err(error) = self.log.drain()
+            {
+                tracing::warn!(service = self.service, %error, "draining failed");
+                if let CommitError::Unprepared(error) = &error {
+                    self.tell_unprepared(errno_of(error));
+                }
+                std::thread::sleep(IDLE_WAIT);
+            }
+            self.settle();
+        }
+    }
+
+    /// Prepares segments until told to stop. Run it in a thread of its own.
+    pub(crate) fn run_preparer(&self, stop: &AtomicBool) {
+        while !stop.load(Ordering::Relaxed) {
+            if !matches!(self.log.prepare(), Ok(true)) {
+                std::thread::sleep(IDLE_WAIT);
+            }
+        }
+    }
+
+    /// Who waits for the device hears that it is short of space; nothing is lost meanwhile. In a
+    /// log that is written through the appends go on waiting: they are in the ring.
+    fn tell_unprepared(&self, errno: u64) {
+        if !self.is_written_through {
+            self.waiting.settle(|need| match need {
+                Need::Durable(_) => Verdict::Refuse(Status::Unprepared, errno),
+                Need::Room(_) => Verdict::Wait,
+            });
+        }
+    }
+
+    fn append_refusal(&self, error: AppendError) -> Refusal {
+        match error {
+            AppendError::TooLarge { payload_bytes, .. } => (Status::TooLarge, payload_bytes),
+            AppendError::Poisoned(error) => (Status::Poisoned, errno_of(&error)),
+            _ => (Status::Full, 0),
+        }
+    }
+}
+
+fn read_refusal(error: ReadError) -> Refusal {
+    match error {
+        ReadError::Boundary(lsn) => (Status::BadPosition, lsn.0),
+        _ => (Status::BadPosition, 0),
+    }
+}
+
+fn tagged(tag: u8, record: &[u8]) -> Vec<u8> {
+    let mut tagged = Vec::with_capacity(1 + record.len());
+    tagged.push(tag);
+    tagged.extend_from_slice(record);
+    tagged
+}
+
+fn errno_of(error: &io::Error) -> u64 {
+    u64::from(error.raw_os_error().unwrap_or(0).unsigned_abs())
+}
+
+impl fmt::Display for ServeError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Open { name, error } => write!(out, "log {name} cannot be opened: {error}"),
+            Self::Notes { name, offset } => {
+                write!(out, "a note of log {name} at byte {offset} of its region is damaged")
+            }
+        }
+    }
+}
+
+impl error::Error for ServeError {}

@@ -1,0 +1,149 @@
+//! The server's threads: one accepts, two work for each log, one serves each client.
+//!
+//! Promise: a client that says nothing, or too much, keeps nobody else waiting; told to stop, every
+//! session finishes what it took, and the regions stay as they are for the next server.
+//! Never: accepts more connections at a time than it was told.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread::{Builder, Scope};
+use std::time::Duration;
+
+use holdfast_client::protocol::Status;
+use holdfast_log::Recovery;
+use rustix::event::{PollFd, PollFlags, poll};
+
+use crate::admission::{admit, allowed_uid, refuse};
+use crate::registry::Registry;
+use crate::served::{LogSpec, ServeError, ServedLog};
+
+/// A pause after an accept that failed, most often for want of descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
+
+/// What a server serves.
+pub struct ServerSpec {
+    /// The logs.
+    pub logs: Vec<LogSpec>,
+    /// Most connections at a time, over all logs.
+    pub clients_max: u32,
+}
+
+/// Open logs, ready to be served.
+pub struct Server {
+    registry: Registry,
+    clients_max: u32,
+    connections: AtomicU32,
+}
+
+impl Server {
+    /// Opens every log and learns what its clients may ask again.
+    ///
+    /// # Errors
+    /// See [`ServeError`]. Nothing that was acknowledged has changed.
+    pub fn open(spec: ServerSpec) -> Result<Server, ServeError> {
+        let logs: Result<Vec<_>, _> = spec.logs.into_iter().map(ServedLog::open).collect();
+        let (registry, clients_max) = (Registry::new(logs?), spec.clients_max);
+        Ok(Server { registry, clients_max, connections: AtomicU32::new(0) })
+    }
+
+    /// How each log was recovered, by the full name of its service.
+    pub fn recoveries(&self) -> impl Iterator<Item = (&str, &Recovery)> {
+        self.registry.all().map(|service| (&*service.log.service, &service.log.recovery))
+    }
+
+    /// Serves until there is something to read from `stop`.
+    ///
+    /// # Errors
+    /// The listening socket cannot be waited for. Everything acknowledged is where it was.
+    pub fn serve(&self, listener: &UnixListener, stop: impl AsFd) -> io::Result<()> {
+        listener.set_nonblocking(true)?;
+        let stopping = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for service in self.registry.all() {
+                scope.spawn(|| service.log.run_drainer(&stopping));
+                scope.spawn(|| service.log.run_preparer(&stopping));
+            }
+            let outcome = self.accept_until(listener, stop, scope, &stopping);
+            stopping.store(true, Ordering::Relaxed);
+            outcome
+        })
+    }
+
+    fn accept_until<'scope>(
+        &'scope self,
+        listener: &UnixListener,
+        stop: impl AsFd,
+        scope: &'scope Scope<'scope, '_>,
+        stopping: &'scope AtomicBool,
+    ) -> io::Result<()> {
+        loop {
+            let mut polled =
+                [PollFd::new(listener, PollFlags::IN), PollFd::new(&stop, PollFlags::IN)];
+            match poll(&mut polled, None) {
+                Err(rustix::io::Errno::INTR) => continue,
+                outcome => outcome?,
+            };
+            if !polled[1].revents().is_empty() {
+                return Ok(());
+            }
+            match listener.accept() {
+                Ok((stream, _)) => self.begin(stream, scope, stopping),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => {
+                    tracing::warn!(%error, "a connection could not be accepted");
+                    std::thread::sleep(ACCEPT_PAUSE);
+                }
+            }
+        }
+    }
+
+    /// Gives a connection a thread of its own, if there may be one more.
+    fn begin<'scope>(
+        &'scope self,
+        stream: UnixStream,
+        scope: &'scope Scope<'scope, '_>,
+        stopping: &'scope AtomicBool,
+    ) {
+        let Some(uid) = allowed_uid(&stream, &self.registry) else {
+            return refuse(&stream, Status::NotAllowed);
+        };
+        let connection = Connection::of(&self.connections);
+        if connection.number >= self.clients_max {
+            tracing::warn!(uid, "a client was refused: the server has as many as it takes");
+            return refuse(&stream, Status::TooManyClients);
+        }
+        let serve = move || {
+            let _connection = connection;
+            // An accepted socket does not inherit this from the listening one, but says so itself.
+            if stream.set_nonblocking(false).is_err() {
+                return;
+            }
+            if let Some((session, _seat)) = admit(stream, uid, &self.registry) {
+                session.run(stopping);
+            }
+        };
+        if let Err(error) = Builder::new().name("session".into()).spawn_scoped(scope, serve) {
+            tracing::warn!(%error, "no thread for a client");
+        }
+    }
+}
+
+/// One connection, counted while it lives.
+struct Connection<'a> {
+    connections: &'a AtomicU32,
+    number: u32,
+}
+
+impl<'a> Connection<'a> {
+    fn of(connections: &'a AtomicU32) -> Connection<'a> {
+        Connection { connections, number: connections.fetch_add(1, Ordering::Relaxed) }
+    }
+}
+
+impl Drop for Connection<'_> {
+    fn drop(&mut self) {
+        self.connections.fetch_sub(1, Ordering::Relaxed);
+    }
+}

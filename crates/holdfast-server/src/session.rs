@@ -1,0 +1,132 @@
+//! One client's session, in a thread of its own.
+//!
+//! Promise: each round takes at most as many requests as the queue has slots; a queue that is
+//! damaged is counted, made anew and used on; the session ends when the client's end of the socket
+//! does, or when the server stops.
+//! Never: waits for a device, or for another client.
+
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use holdfast_client::protocol::{ClientId, Status};
+use holdfast_memory::queue::{Damage, SLOTS, Taken};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::registry::Service;
+use crate::request::Outcome;
+use crate::waiting::{Address, refusal};
+use crate::window::Shared;
+use crate::words;
+
+/// Looks at the queue before the thread sleeps: about as long as a client that goes on at once
+/// takes for its next request.
+const SPINS: u32 = 200;
+
+/// How long it sleeps before it sees whether it should end.
+const IDLE_WAIT: Duration = Duration::from_millis(25);
+
+/// Rounds without a pause after which a busy session, too, sees whether it should end.
+const BUSY_ROUNDS: u32 = 256;
+
+/// A session.
+pub(crate) struct Session {
+    pub(crate) stream: UnixStream,
+    pub(crate) client: ClientId,
+    pub(crate) service: Service,
+    pub(crate) window: Shared,
+    pub(crate) address: Arc<Address>,
+    pub(crate) buffers: u32,
+    pub(crate) buffer_bytes: u32,
+    /// Private copy of a payload; kept for its memory.
+    pub(crate) payload: Vec<u8>,
+    /// Notes that are to replace the others.
+    pub(crate) collected: Vec<Vec<u8>>,
+    /// Faults of this client so far; every power of two of them is written to the log.
+    pub(crate) faults: u64,
+}
+
+impl Session {
+    /// Serves until the client or the server ends.
+    pub(crate) fn run(mut self, stop: &AtomicBool) {
+        let mut busy_rounds = 0;
+        while !stop.load(Ordering::Relaxed) {
+            let has_work = self.address.memory.queue().wait_for_work(SPINS, IDLE_WAIT);
+            busy_rounds = if has_work { busy_rounds + 1 } else { 0 };
+            if busy_rounds % BUSY_ROUNDS == 0 && self.has_hung_up() {
+                break;
+            }
+            self.round();
+        }
+        self.end();
+    }
+
+    /// Serves what waits, at most once round the page.
+    fn round(&mut self) {
+        for _ in 0..SLOTS {
+            match self.take() {
+                Ok(Some(taken)) => self.answer(&taken),
+                Ok(None) => return,
+                Err(damage) => {
+                    self.damaged(damage);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn take(&self) -> Result<Option<Taken>, Damage> {
+        self.address.memory.queue().take()
+    }
+
+    fn answer(&mut self, taken: &Taken) {
+        let (need, response) = match self.carry_out(&taken.request) {
+            Outcome::Now(response) => return self.address.answer(taken.slot, &response),
+            Outcome::When(need, response) => (need, response),
+        };
+        let log = Arc::clone(&self.service.log);
+        if !log.waiting.enter(&self.address, taken.slot, need, response) {
+            self.refused(Status::BadSequence);
+            return self.address.answer(taken.slot, &refusal(Status::BadSequence, 0));
+        }
+        // What it needs may have come about before it was seen to wait.
+        log.settle();
+    }
+
+    /// Counts a request that was refused as wrong.
+    pub(crate) fn refused(&mut self, status: Status) {
+        self.service.log.count(words::REFUSED);
+        if self.is_worth_a_line() {
+            let (service, faults) = (&self.service.log.service, self.faults);
+            tracing::warn!(service, %status, faults, "a client's request was refused");
+        }
+    }
+
+    fn damaged(&mut self, damage: Damage) {
+        self.service.log.count(words::DAMAGE);
+        self.address.memory.queue().rebuild();
+        if self.is_worth_a_line() {
+            let (service, faults) = (&self.service.log.service, self.faults);
+            tracing::warn!(service, %damage, faults, "a client's queue was damaged, and rebuilt");
+        }
+    }
+
+    fn is_worth_a_line(&mut self) -> bool {
+        self.faults += 1;
+        self.faults.is_power_of_two()
+    }
+
+    /// A client never sends anything after its hello, so whatever comes is the end.
+    fn has_hung_up(&self) -> bool {
+        let mut polled = [PollFd::new(&self.stream, PollFlags::IN | PollFlags::RDHUP)];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        matches!(poll(&mut polled, Some(&now)), Ok(count) if count > 0)
+    }
+
+    fn end(self) {
+        let log = &self.service.log;
+        log.waiting.forget(&self.address);
+        log.windows.leave(self.client);
+    }
+}

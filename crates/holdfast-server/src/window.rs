@@ -1,0 +1,256 @@
+//! Exactly once: which appends of a client are in the log, and what they were answered.
+//!
+//! A client numbers its appends and says with each which is the oldest it has no answer to. The
+//! server writes both before the payload, into the frame itself, so the log is the truth: after a
+//! death the windows are read from the ring. What a reader releases before its client is known to
+//! have the answer is carried over into the region's roster first.
+//!
+//! Promise: a number that was appended is answered as it was then, never appended again; a number
+//! that no longer can be told from a new one is refused.
+//! Never: keeps more of a client than [`WINDOW`] numbers.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use holdfast_client::protocol::{ClientId, PREFIX_BYTES, WINDOW};
+use holdfast_log::Lsn;
+
+/// Clients that went away and are still remembered, should they only have lost their connection.
+const DEPARTED_MAX: usize = 256;
+
+/// Bytes of a carried answer.
+const CARRIED_BYTES: usize = PREFIX_BYTES + 16;
+
+/// Where an append went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Placed {
+    pub(crate) lsn: Lsn,
+    pub(crate) end: Lsn,
+}
+
+/// What the server puts before a payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Prefix {
+    pub(crate) client: ClientId,
+    pub(crate) sequence: u64,
+    /// The client has the answers to everything below.
+    pub(crate) oldest: u64,
+}
+
+impl Prefix {
+    pub(crate) fn encode(&self) -> [u8; PREFIX_BYTES] {
+        let mut bytes = [0; PREFIX_BYTES];
+        bytes[..16].copy_from_slice(&self.client.0);
+        bytes[16..24].copy_from_slice(&self.sequence.to_le_bytes());
+        bytes[24..].copy_from_slice(&self.oldest.to_le_bytes());
+        bytes
+    }
+
+    /// The prefix of a payload; None if it is too short to have one.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Prefix> {
+        let (client, rest) = bytes.split_first_chunk()?;
+        let (sequence, rest) = rest.split_first_chunk()?;
+        let (oldest, _) = rest.split_first_chunk()?;
+        let (sequence, oldest) = (u64::from_le_bytes(*sequence), u64::from_le_bytes(*oldest));
+        Some(Prefix { client: ClientId(*client), sequence, oldest })
+    }
+}
+
+/// What is known of a sequence number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Seen {
+    /// Nothing: append it.
+    New,
+    /// It was appended, and went there.
+    Placed(Placed),
+    /// Outside the window: the client does not keep to the protocol.
+    Outside,
+}
+
+/// The appends of one client that it may ask for again.
+#[derive(Debug, Default)]
+pub(crate) struct Window {
+    /// The client has the answers to everything below.
+    oldest: u64,
+    /// The highest number appended.
+    last: u64,
+    placed: BTreeMap<u64, Placed>,
+    /// Everything below this position is in the roster, if it is needed at all.
+    carried: Lsn,
+    has_session: bool,
+}
+
+impl Window {
+    /// Looks a number up; the client has the answers to everything below `oldest`.
+    pub(crate) fn look(&mut self, sequence: u64, oldest: u64) -> Seen {
+        if sequence < oldest.max(self.oldest) || oldest == 0 {
+            return Seen::Outside;
+        }
+        self.forget_below(oldest);
+        if let Some(placed) = self.placed.get(&sequence) {
+            return Seen::Placed(*placed);
+        }
+        match sequence - self.oldest < WINDOW {
+            true => Seen::New,
+            false => Seen::Outside,
+        }
+    }
+
+    /// Remembers where a number went.
+    pub(crate) fn put(&mut self, sequence: u64, placed: Placed) {
+        self.last = self.last.max(sequence);
+        self.placed.insert(sequence, placed);
+    }
+
+    /// Takes over what a frame or a note says, in the order of the log.
+    fn replay(&mut self, prefix: Prefix, placed: Placed) {
+        self.forget_below(prefix.oldest);
+        if prefix.sequence >= self.oldest {
+            self.put(prefix.sequence, placed);
+        }
+    }
+
+    fn forget_below(&mut self, oldest: u64) {
+        if oldest > self.oldest {
+            self.oldest = oldest;
+            self.placed = self.placed.split_off(&oldest);
+        }
+    }
+
+    /// What would be lost with the frames below `upto`.
+    fn to_carry(&self, upto: Lsn) -> impl Iterator<Item = (u64, Placed)> {
+        let is_leaving = move |placed: &Placed| self.carried <= placed.lsn && placed.lsn < upto;
+        let placed = self.placed.iter().map(|(sequence, placed)| (*sequence, *placed));
+        placed.filter(move |(_, placed)| is_leaving(placed))
+    }
+}
+
+/// A client's window while it has a session.
+pub(crate) type Shared = Arc<Mutex<Window>>;
+
+/// The windows of a log's clients.
+#[derive(Debug, Default)]
+pub(crate) struct Windows {
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    windows: HashMap<ClientId, Shared>,
+    /// Those without a session that had one in this server's life, the longest gone first.
+    departed: VecDeque<ClientId>,
+    /// A departed client was forgotten.
+    has_forgotten: bool,
+}
+
+/// Why a client gets no window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WindowRefusal {
+    /// A session of the same client is open.
+    InUse,
+    /// It has requests that it wants answered, and they may have been forgotten.
+    Forgotten,
+}
+
+impl Windows {
+    /// Takes over a frame found in the ring.
+    pub(crate) fn replay(&self, payload: &[u8], placed: Placed) {
+        if let Some(prefix) = Prefix::decode(payload) {
+            let window = Arc::clone(self.lock().windows.entry(prefix.client).or_default());
+            lock(&window).replay(prefix, placed);
+        }
+    }
+
+    /// Takes over what [`Windows::carry`] wrote.
+    pub(crate) fn replay_carried(&self, record: &[u8]) {
+        let Some((prefix, rest)) = record.split_at_checked(PREFIX_BYTES) else { return };
+        let (Some(lsn), Some(end)) = (rest.first_chunk(), rest.last_chunk()) else { return };
+        let (lsn, end) = (Lsn(u64::from_le_bytes(*lsn)), Lsn(u64::from_le_bytes(*end)));
+        self.replay(prefix, Placed { lsn, end });
+    }
+
+    /// Opens a client's window, and returns it with the highest number that was appended.
+    pub(crate) fn enter(
+        &self,
+        client: ClientId,
+        oldest: u64,
+    ) -> Result<(Shared, u64), WindowRefusal> {
+        let mut known = self.lock();
+        if !known.windows.contains_key(&client) && oldest > 1 && known.has_forgotten {
+            return Err(WindowRefusal::Forgotten);
+        }
+        let shared = Arc::clone(known.windows.entry(client).or_default());
+        let mut window = lock(&shared);
+        if window.has_session {
+            return Err(WindowRefusal::InUse);
+        }
+        window.has_session = true;
+        window.forget_below(oldest);
+        let last = window.last;
+        drop(window);
+        known.departed.retain(|departed| *departed != client);
+        Ok((shared, last))
+    }
+
+    /// The client's session is over.
+    pub(crate) fn leave(&self, client: ClientId) {
+        let mut known = self.lock();
+        if let Some(window) = known.windows.get(&client) {
+            lock(window).has_session = false;
+        }
+        known.departed.push_back(client);
+        while known.departed.len() > DEPARTED_MAX {
+            let gone = known.departed.pop_front().expect("there are too many");
+            known.windows.remove(&gone);
+            known.has_forgotten = true;
+        }
+    }
+
+    /// The answers that would be lost with the frames below `upto`, as records of the roster. When
+    /// they are there, [`Windows::carried`] is to be told.
+    pub(crate) fn carry(&self, upto: Lsn) -> Vec<Vec<u8>> {
+        let mut records = Vec::new();
+        for (client, window) in &self.lock().windows {
+            let window = lock(window);
+            for (sequence, placed) in window.to_carry(upto) {
+                let prefix = Prefix { client: *client, sequence, oldest: window.oldest };
+                records.push(carried_record(&prefix, placed));
+            }
+        }
+        records
+    }
+
+    /// What [`Windows::carry`] gave for this position is in the roster.
+    pub(crate) fn carried(&self, upto: Lsn) {
+        for window in self.lock().windows.values() {
+            let mut window = lock(window);
+            window.carried = window.carried.max(upto);
+        }
+    }
+
+    /// Everything that is below `upto` and may still be asked for, whether carried or not.
+    pub(crate) fn carry_anew(&self, upto: Lsn) -> Vec<Vec<u8>> {
+        self.lock().windows.values().for_each(|window| lock(window).carried = Lsn(0));
+        self.carry(upto)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A window, whoever panicked with it.
+pub(crate) fn lock(window: &Mutex<Window>) -> MutexGuard<'_, Window> {
+    window.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn carried_record(prefix: &Prefix, placed: Placed) -> Vec<u8> {
+    let mut record = Vec::with_capacity(CARRIED_BYTES);
+    record.extend_from_slice(&prefix.encode());
+    record.extend_from_slice(&placed.lsn.0.to_le_bytes());
+    record.extend_from_slice(&placed.end.0.to_le_bytes());
+    record
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,1 @@
+//! Whatever order numbers come in, each is appended once.

@@ -1,0 +1,303 @@
+//! A client that writes whatever it likes wherever it can, beside one that keeps to the protocol.
+//!
+//! The hostile clients use a log of their own: none of their buffers may ever show a byte of the
+//! honest client's, whose payloads are full of a mark.
+
+use crate::support::{NAME, Numbers, Place, seed};
+use holdfast_client::protocol::{ClientId, Hello, REPLY_BYTES, Reply, Status, VERSION};
+use holdfast_client::{ConnectError, LogClient};
+use holdfast_log::{AppendError, CommitLog};
+use holdfast_memory::SessionMemory;
+use holdfast_memory::queue::{Owner, Request};
+use holdfast_server::words;
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use std::fs::File;
+use std::io::{IoSliceMut, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+const HOSTILE: &str = "hostile";
+const MARK: &[u8] = b"HONEST-BYTES-OF-THE-OTHER-CLIENT";
+
+/// A session that is used by hand.
+struct Raw {
+    stream: UnixStream,
+    file: File,
+    memory: SessionMemory,
+    reply: Reply,
+}
+
+/// Connects with a chosen identity; None while the server refuses.
+fn connect(place: &Place, client: [u8; 16], service: &str) -> Option<Raw> {
+    let mut stream = UnixStream::connect(place.socket()).unwrap();
+    let client = ClientId(client);
+    let hello = Hello { version: VERSION, client, oldest: 0, service: service.into() };
+    stream.write_all(&hello.encode()).ok()?;
+    let (mut bytes, mut file) = ([0; REPLY_BYTES], None);
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut beside = RecvAncillaryBuffer::new(&mut space);
+    let mut parts = [IoSliceMut::new(&mut bytes)];
+    recvmsg(&stream, &mut parts, &mut beside, RecvFlags::empty()).ok()?;
+    for part in beside.drain() {
+        if let RecvAncillaryMessage::ScmRights(mut descriptors) = part {
+            file = descriptors.next();
+        }
+    }
+    let reply = Reply::parse(&bytes).ok()?;
+    let file: OwnedFd = file?;
+    let memory = SessionMemory::map(file.as_fd()).unwrap();
+    Some(Raw { stream, file: File::from(file), memory, reply })
+}
+
+impl Raw {
+    /// Puts a request without waiting for the answer.
+    fn put(&self, request: &Request) {
+        if let Some(slot) = self.memory.queue().acquire(Owner::MIN) {
+            self.memory.queue().put(slot, request);
+        }
+    }
+
+    /// Asks properly.
+    fn ask(&self, request: &Request) -> u32 {
+        let queue = self.memory.queue();
+        let slot = queue.acquire(Owner::MIN).unwrap();
+        queue.put(slot, request);
+        let response = queue.wait(slot, 100, Duration::from_secs(30)).unwrap();
+        queue.free(slot);
+        response.status
+    }
+
+    fn request(&self, operation: u16) -> Request {
+        let (handle, check) = (self.reply.handle, self.reply.check);
+        Request { sequence: 1, handle, check, operation, argument: [1, 0], ..Request::default() }
+    }
+
+    /// Every byte of the memory, as the client sees it.
+    fn sees(&self, mark: &[u8]) -> bool {
+        let bytes = 4096 + self.memory.buffer_bytes() as usize;
+        let mut seen = vec![0; bytes];
+        self.file.read_exact_at(&mut seen, 0).unwrap();
+        seen.windows(mark.len()).any(|window| window == mark)
+    }
+}
+
+#[test]
+fn a_wrong_handle_check_operation_buffer_position_or_number_is_refused_to_its_client_alone() {
+    let place = Place::new();
+    let _server = place.serve();
+    let raw = connect(&place, [9; 16], &format!("log/{NAME}")).unwrap();
+    let good = raw.request(1);
+    let wrong = [
+        (Request { handle: good.handle + 1, ..good }, Status::BadHandle),
+        (Request { check: good.check ^ 1, ..good }, Status::BadHandle),
+        (Request { operation: 0, ..good }, Status::BadOperation),
+        (Request { operation: 999, ..good }, Status::BadOperation),
+        (Request { buffer: 8, ..good }, Status::BadBuffer),
+        (Request { buffer: u32::MAX, ..good }, Status::BadBuffer),
+        (Request { buffer: raw.reply.buffer_bytes * raw.reply.buffers, ..good }, Status::BadBuffer),
+        (Request { bytes: raw.reply.buffer_bytes + 1, ..good }, Status::BadBuffer),
+        (Request { bytes: u32::MAX, ..good }, Status::BadBuffer),
+        (Request { bytes: raw.reply.buffer_bytes, ..good }, Status::TooLarge),
+        (Request { sequence: 0, ..good }, Status::BadSequence),
+        (Request { sequence: 5000, ..good }, Status::BadSequence),
+        (Request { argument: [0, 0], ..good }, Status::BadSequence),
+        (Request { argument: [u64::MAX, 0], ..raw.request(2) }, Status::BadPosition),
+        (Request { argument: [u64::MAX, 0], ..raw.request(3) }, Status::TooLarge),
+        (Request { argument: [u64::MAX, 0], ..raw.request(7) }, Status::BadPosition),
+        (Request { argument: [u64::MAX, 0], ..raw.request(8) }, Status::BadPosition),
+        (Request { argument: [0, 0], ..raw.request(9) }, Status::BadWord),
+        (Request { argument: [u64::MAX, 0], ..raw.request(10) }, Status::BadWord),
+        (Request { argument: [60, 0], ..raw.request(10) }, Status::BadWord),
+        (Request { argument: [7, 0], ..raw.request(15) }, Status::BadSequence),
+    ];
+    for (request, status) in wrong {
+        assert_eq!(raw.ask(&request), status as u32, "{request:?}");
+    }
+    assert_eq!(raw.ask(&good), Status::Done as u32);
+    let misused = wrong.iter().filter(|(_, status)| status.is_misuse()).count();
+    assert_eq!(place.word(NAME, words::REFUSED), misused as u64);
+    place.client().append(1, &[b"undisturbed"]).unwrap();
+}
+
+#[test]
+fn a_number_that_comes_again_is_answered_as_the_first_time() {
+    let place = Place::new();
+    let service = format!("log/{NAME}");
+    let tail = |place: &Place| place.client().marks().tail;
+    let after = {
+        let _server = place.serve();
+        let raw = connect(&place, [9; 16], &service).unwrap();
+        assert_eq!(raw.ask(&raw.request(1)), Status::Done as u32);
+        let after = tail(&place);
+        assert_eq!(raw.ask(&raw.request(1)), Status::Done as u32);
+        after
+    };
+    let _server = place.serve();
+    let client = place.client();
+    client.commit(after).unwrap();
+    // What the reader releases is remembered all the same.
+    client.mark(after).unwrap();
+    client.release(after);
+    drop(_server);
+    let _server = place.serve();
+    let raw = connect(&place, [9; 16], &service).unwrap();
+    assert_eq!(raw.reply.last_sequence, 1);
+    assert_eq!(raw.ask(&raw.request(1)), Status::Done as u32);
+    assert_eq!(place.word(NAME, words::APPENDED), 1);
+    assert_eq!(place.word(NAME, words::REPLAYED), 2);
+}
+
+#[test]
+fn a_session_cannot_be_shrunk_or_grown() {
+    let place = Place::new();
+    let _server = place.serve();
+    let raw = connect(&place, [9; 16], &format!("log/{NAME}")).unwrap();
+    for bytes in [0, 4096, 1 << 30] {
+        assert!(raw.file.set_len(bytes).is_err(), "{bytes} bytes");
+    }
+    assert_eq!(raw.ask(&raw.request(4)), Status::Done as u32);
+}
+
+/// One hostile session: garbage everywhere, requests of all kinds, then a sudden end.
+fn attack(raw: &Raw, numbers: &mut Numbers) {
+    let bytes = 4096 + u64::from(raw.memory.buffer_bytes());
+    for _ in 0..numbers.below(400) {
+        match numbers.below(8) {
+            // A word of the page, any value or one that means something.
+            0..=2 => {
+                let value =
+                    [numbers.next() as u32, 0, 128, 4096, u32::MAX][numbers.below(5) as usize];
+                let at = numbers.below(1024) * 4;
+                raw.file.write_all_at(&value.to_le_bytes(), at).unwrap();
+            }
+            // A stretch of garbage anywhere.
+            3 => {
+                let garbage: Vec<u8> = (0..512).map(|_| numbers.next() as u8).collect();
+                let at = if numbers.below(2) == 0 {
+                    numbers.below(4096 - 512)
+                } else {
+                    numbers.below(bytes - 512)
+                };
+                raw.file.write_all_at(&garbage, at).unwrap();
+            }
+            // A flood.
+            4 => (0..200).for_each(|_| raw.put(&raw.request(1))),
+            // Requests that look right but for some fields.
+            _ => raw.put(&Request {
+                sequence: numbers.below(2000),
+                operation: numbers.below(18) as u16,
+                count: numbers.next() as u16,
+                buffer: numbers.below(10) as u32 * raw.reply.buffer_bytes,
+                bytes: numbers.below(1 + u64::from(raw.reply.buffer_bytes)) as u32,
+                argument: [numbers.below(1 << 20), numbers.next() >> numbers.below(64)],
+                ..raw.request(1)
+            }),
+        }
+    }
+    // A stall: whatever it left is left to the server.
+    std::thread::sleep(Duration::from_millis(numbers.below(20)));
+}
+
+fn attack_until(place: &Place, stop: &AtomicBool, mut numbers: Numbers, sessions: &AtomicU64) {
+    while !stop.load(Ordering::Relaxed) {
+        let mut client = [0; 16];
+        client[..8].copy_from_slice(&numbers.next().to_le_bytes());
+        let Some(raw) = connect(place, client, &format!("log/{HOSTILE}")) else { continue };
+        attack(&raw, &mut numbers);
+        assert!(!raw.sees(MARK), "a hostile client sees what another wrote");
+        sessions.fetch_add(1, Ordering::Relaxed);
+        let _ = (&raw.stream).write_all(b"unasked");
+    }
+}
+
+/// Connections that never say hello, or say nonsense.
+fn knock_until(place: &Place, stop: &AtomicBool, mut numbers: Numbers) {
+    while !stop.load(Ordering::Relaxed) {
+        let mut stream = UnixStream::connect(place.socket()).unwrap();
+        let garbage: Vec<u8> = (0..numbers.below(200)).map(|_| numbers.next() as u8).collect();
+        let _ = stream.write_all(&garbage);
+        std::thread::sleep(Duration::from_millis(numbers.below(30)));
+    }
+}
+
+/// Appends, reads back, and finds exactly that. Returns how often.
+fn live_honestly(client: &LogClient, until: Instant) -> u64 {
+    let mut rounds = 0;
+    while Instant::now() < until {
+        let payload = [MARK, &u64::to_le_bytes(rounds)].concat();
+        let appended = match client.append(1, &[&payload]) {
+            Ok(appended) => appended,
+            Err(AppendError::Full) => {
+                let durable = client.marks().durable;
+                client.mark(durable).unwrap();
+                client.release(durable);
+                continue;
+            }
+            Err(error) => panic!("{error}"),
+        };
+        let mut found = vec![0; payload.len()];
+        client.copy_bytes(appended.payload, &mut found).unwrap();
+        assert_eq!(found, payload, "round {rounds}");
+        rounds += 1;
+    }
+    rounds
+}
+
+#[test]
+fn an_honest_client_is_served_right_whatever_hostile_ones_do() {
+    let seconds = std::env::var("HOLDFAST_HOSTILE_SECONDS").ok();
+    let seconds = seconds.and_then(|text| text.parse().ok()).unwrap_or(8);
+    let mut numbers = Numbers(seed("an_honest_client_is_served"));
+    let place = Place::with_logs(&[NAME, HOSTILE]);
+    let _server = place.serve();
+    let client = place.client();
+    let (stop, sessions) = (AtomicBool::new(false), AtomicU64::new(0));
+    let rounds = std::thread::scope(|scope| {
+        for _ in 0..3 {
+            let numbers = Numbers(numbers.next());
+            let (place, stop, sessions) = (&place, &stop, &sessions);
+            scope.spawn(move || attack_until(place, stop, numbers, sessions));
+        }
+        let knocks = Numbers(numbers.next());
+        scope.spawn(|| knock_until(&place, &stop, knocks));
+        let rounds = live_honestly(&client, Instant::now() + Duration::from_secs(seconds));
+        stop.store(true, Ordering::Relaxed);
+        rounds
+    });
+    let sessions = sessions.load(Ordering::Relaxed);
+    println!(
+        "{rounds} honest rounds beside {sessions} hostile sessions, {} requests refused, {} \
+         queues rebuilt",
+        place.word(HOSTILE, words::REFUSED),
+        place.word(HOSTILE, words::DAMAGE)
+    );
+    assert!(rounds > 0 && sessions > 0);
+    assert!(place.word(HOSTILE, words::DAMAGE) > 0, "the attack damages something");
+    assert!(place.word(HOSTILE, words::REFUSED) > 0, "the attack asks for something");
+    assert_eq!(place.word(NAME, words::DAMAGE), 0, "the honest client's queue is whole");
+}
+
+#[test]
+fn the_search_for_foreign_bytes_finds_some_that_are_there() {
+    let place = Place::new();
+    let _server = place.serve();
+    let raw = connect(&place, [9; 16], &format!("log/{NAME}")).unwrap();
+    assert!(!raw.sees(MARK));
+    raw.file.write_all_at(MARK, 4096 + 1234).unwrap();
+    assert!(raw.sees(MARK), "the canary of the search");
+}
+
+#[test]
+fn a_hello_of_a_service_that_is_none_gets_no_memory() {
+    let place = Place::new();
+    let _server = place.serve();
+    assert!(connect(&place, [9; 16], "volume/pgwal").is_none());
+    assert!(matches!(
+        LogClient::connect(&place.socket(), ""),
+        Err(ConnectError::Refused(Status::NoService))
+    ));
+}

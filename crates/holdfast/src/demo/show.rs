@@ -1,0 +1,211 @@
+//! The course of a demonstration, the same for every database.
+//!
+//! Promise: measures the database in four settings, proves that a loss would be seen, kills it and
+//! the front end in turn, gives the volume back, compares its home byte for byte with what the
+//! database saw, and runs the database on the bare home.
+//! Never: goes on after the first thing that cannot be done.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use super::cleanup::WorkDir;
+use super::disks::{Disks, Setting, model};
+use super::error::{DemoError, During};
+use super::figures::{Figure, Figures};
+use super::files;
+use super::kills::{self, Kill};
+use super::mariadb::MariaDb;
+use super::options::Options;
+use super::plot::{self, Panel};
+use super::postgres::{Postgres, pages};
+use super::progress::Progress;
+use super::sqlite::Sqlite;
+use super::subject::{Database, Subject};
+use super::volume::{self, Volume};
+use super::{measure, power, report, summary};
+
+/// Fixed, so that the next run finds what a killed one left.
+const WORK: &str = "/var/tmp/holdfast-demo";
+
+/// What was shown, by whichever database.
+struct Shown {
+    /// What an acknowledgement of the volume meant.
+    class: String,
+    /// All of them, the ratios with a goal first.
+    figures: Vec<Figure>,
+    /// Every kill.
+    kills: Vec<Kill>,
+}
+
+/// `holdfast demo NAME`: one database, with a report of its own.
+///
+/// # Errors
+/// At the first thing that cannot be done, and at the end if a kill lost or broke anything.
+/// Everything is cleaned up first.
+pub(super) fn run<D: Database>(options: Options) -> Result<(), DemoError> {
+    on_stage(D::SUBJECT.id, options, &[D::SUBJECT], database::<D>)
+}
+
+/// `holdfast demo power-cut`: every database, with its guard against torn pages switched off.
+///
+/// # Errors
+/// As for [`run`].
+pub(super) fn power_cuts(options: Options) -> Result<(), DemoError> {
+    on_stage("power-cut", options, &[], cuts)
+}
+
+/// `holdfast demo databases`: MariaDB and SQLite as [`run`] shows them, what `full_page_writes`
+/// costs PostgreSQL, and the power cuts, with one report.
+///
+/// # Errors
+/// As for [`run`].
+pub(super) fn databases(options: Options) -> Result<(), DemoError> {
+    on_stage(
+        "databases",
+        options,
+        &[MariaDb::SUBJECT, Sqlite::SUBJECT],
+        |work, options, progress| {
+            let mut shown = database::<MariaDb>(work, options, progress)?;
+            work.clear()?;
+            shown.extend(database::<Sqlite>(work, options, progress)?);
+            work.clear()?;
+            let (repetitions, seconds) = (options.repetitions, options.seconds);
+            shown.figures.extend(pages::run(work, repetitions, seconds, progress)?);
+            work.clear()?;
+            shown.extend(cuts(work, options, progress)?);
+            Ok(shown)
+        },
+    )
+}
+
+/// Cuts the power of every database, as often as each would be killed.
+fn cuts(work: &WorkDir, options: &Options, progress: Progress) -> Result<Shown, DemoError> {
+    let (count, seed) = (options.kills, options.seed());
+    let mut figures = power::run::<Postgres>(work, count, seed, progress)?.figures("postgres");
+    figures.extend(power::run::<MariaDb>(work, count, seed, progress)?.figures("mariadb"));
+    figures.extend(power::run::<Sqlite>(work, count, seed, progress)?.figures("sqlite"));
+    let class = "class Memory on shm and class Disk in turn".to_owned();
+    Ok(Shown { class, figures, kills: Vec::new() })
+}
+
+impl Shown {
+    fn extend(&mut self, more: Shown) {
+        self.figures.extend(more.figures);
+        self.kills.extend(more.kills);
+    }
+}
+
+/// Claims the work directory, lets `act` show something in it, cleans up and reports.
+fn on_stage(
+    name: &str,
+    options: Options,
+    subjects: &[Subject],
+    act: impl FnOnce(&WorkDir, &Options, Progress) -> Result<Shown, DemoError>,
+) -> Result<(), DemoError> {
+    let options = options.resolved();
+    if !rustix::process::geteuid().is_root() {
+        let cause = "it mounts file systems and runs databases as their own users; run it as root";
+        return Err(DemoError::new("starting the demonstration", cause));
+    }
+    let progress = Progress::start();
+    let out = prepare_out(&options.out)?;
+    let shown = {
+        let work = WorkDir::claim(Path::new(WORK), vec![PathBuf::from(volume::REGION)])?;
+        progress.say(&format!("work directory {WORK}, seed of the kills {}", options.seed()));
+        act(&work, &options, progress)?
+    };
+    let mut figures = Figures::here(name, &model(), &shown.class);
+    figures.figures = shown.figures;
+    let tables: String = subjects.iter().map(|it| summary::tables(it, &figures)).collect();
+    let panels: Vec<Panel> = subjects.iter().flat_map(plot::panels).collect();
+    let table = tables + &summary::goals_table(&figures);
+    write_report(&figures, &table, &plot::svg(&figures, &panels), &out)?;
+    print(&figures, &table, options.json).during(|| "printing the result".into())?;
+    progress.say(&format!("report: {}", out.join(format!("{name}.html")).display()));
+    verdict(&shown.kills)
+}
+
+/// Shows one database from beginning to end, in a work directory that is empty.
+fn database<D: Database>(
+    work: &WorkDir,
+    options: &Options,
+    progress: Progress,
+) -> Result<Shown, DemoError> {
+    let subject = D::SUBJECT;
+    let disks = Disks::mount(work.path())?;
+    progress.say(&format!("{}: creating a database", subject.name));
+    let mut database = D::create(work.path(), &disks)?;
+    let mut volume = Volume::make(work.path(), &disks, D::user()?)?;
+    let class = volume.class()?;
+    let (repetitions, seconds) = (options.repetitions, options.seconds);
+    let samples = measure::run(&mut database, &volume, repetitions, seconds, progress)?;
+    let lost = database.canary(options.seed())?;
+    progress.say(&format!("{} lost {lost} transactions, as it must be", subject.canary));
+    database.enter(Setting::Holdfast)?;
+    let kills = kills::run(&mut database, &volume, options.kills, options.seed(), progress)?;
+    database.leave()?;
+    give_back(&mut database, &mut volume, &disks, progress)?;
+    let figures = summary::figures(&subject, &samples, &kills, lost);
+    Ok(Shown { class, figures, kills })
+}
+
+/// Gives the volume's home back, compares it byte for byte with what the database saw through the
+/// mount, and runs the database on the bare home.
+fn give_back<D: Database>(
+    database: &mut D,
+    volume: &mut Volume,
+    disks: &Disks,
+    progress: Progress,
+) -> Result<(), DemoError> {
+    let doing = || "comparing the home with what the database saw".into();
+    let seen = files::tree(&disks.volume_mount()).during(doing)?;
+    volume.give_back()?;
+    let home = files::tree(&disks.volume_home()).during(doing)?;
+    let differences = files::differences(&seen, &home);
+    if !differences.is_empty() {
+        return Err(DemoError::new(doing(), format!("these differ: {differences:?}")));
+    }
+    progress.say(&format!("volume given back: {} files, byte for byte", home.len()));
+    database.enter_home(&disks.volume_home())?;
+    let complaint = database.complaint()?;
+    if !complaint.is_empty() {
+        return Err(DemoError::new("checking the database without Holdfast", complaint));
+    }
+    progress.say(&format!("{} runs on the home without Holdfast", D::SUBJECT.name));
+    database.leave()
+}
+
+/// Makes the report's folder before the work, so that a bad name fails at once.
+fn prepare_out(out: &Path) -> Result<PathBuf, DemoError> {
+    let doing = || format!("making the folder {}", out.display());
+    std::fs::create_dir_all(out).during(doing)?;
+    out.canonicalize().during(doing)
+}
+
+fn write_report(figures: &Figures, table: &str, plot: &str, out: &Path) -> Result<(), DemoError> {
+    let json = serde_json::to_string_pretty(figures)
+        .map_err(|error| DemoError::new("writing the figures", error.to_string()))?;
+    let html = report::html(figures, table, plot);
+    for (kind, text) in [("json", json + "\n"), ("svg", plot.to_owned()), ("html", html)] {
+        let path = out.join(format!("{}.{kind}", figures.name));
+        std::fs::write(&path, text).during(|| format!("writing {}", path.display()))?;
+    }
+    Ok(())
+}
+
+fn print(figures: &Figures, table: &str, json: bool) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    if json {
+        serde_json::to_writer_pretty(&mut out, figures)?;
+        return writeln!(out);
+    }
+    write!(out, "\n{table}")
+}
+
+/// An error if any kill lost or broke anything.
+fn verdict(kills: &[Kill]) -> Result<(), DemoError> {
+    match kills.iter().find(|kill| !kill.is_clean()) {
+        None => Ok(()),
+        Some(kill) => Err(DemoError::new("checking the kills", format!("not clean: {kill:?}"))),
+    }
+}

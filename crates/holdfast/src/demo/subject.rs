@@ -1,0 +1,151 @@
+//! What a demonstration needs to know of a database, as code and as words.
+//!
+//! Promise: everything that differs between the databases is behind [`Database`] or in a
+//! [`Subject`]; measuring, killing and reporting are the same for all of them.
+//! Never: runs anything.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::disks::{Disks, Setting};
+use super::error::DemoError;
+use super::figures::Better;
+use super::measure::Sample;
+use super::outcome::{Outcome, Present};
+use super::processes::Owner;
+
+/// A database that can be measured and killed.
+pub(super) trait Database: Sized {
+    /// Its words, cases and goals.
+    const SUBJECT: Subject;
+
+    /// Whether it waits for a sync before it acknowledges when made by `create_whole`.
+    const ACKNOWLEDGES_SYNCED_WHEN_WHOLE: bool;
+
+    /// A load under way. Dropped unfinished, it is ended.
+    type Load;
+
+    /// Makes the database in the work directory, filled, and stopped.
+    fn create(work: &Path, disks: &Disks) -> Result<Self, DemoError>;
+
+    /// Makes the database with all its files in `data`, an empty directory of its owner, and with
+    /// what guards it against torn pages switched off; stopped.
+    fn create_whole(work: &Path, data: &Path) -> Result<Self, DemoError>;
+
+    /// The user it runs as, and whom its files belong to.
+    fn user() -> Result<Owner, DemoError>;
+
+    /// Moves the stopped database's files to where they lie under a setting, and starts it so.
+    /// Returns how long it took to answer.
+    fn enter(&mut self, setting: Setting) -> Result<Duration, DemoError>;
+
+    /// Stops it in order.
+    fn leave(&mut self) -> Result<(), DemoError>;
+
+    /// Runs one case to its end, undisturbed.
+    fn run(&mut self, case: &Case, seconds: u32) -> Result<Outcome, DemoError>;
+
+    /// Starts a load whose transactions can be told by `round`, client and number.
+    fn load(&mut self, round: u32, seconds: u32) -> Result<Self::Load, DemoError>;
+
+    /// Kills the database with SIGKILL, every process of it.
+    fn kill(&mut self, load: &mut Self::Load) -> Result<(), DemoError>;
+
+    /// Waits for the end of a load and reads what it noted. If the database was killed, ends it.
+    fn finish(&mut self, load: Self::Load, killed: bool) -> Result<Outcome, DemoError>;
+
+    /// Starts it again after a kill; returns how long it took to answer.
+    fn recover(&mut self, setting: Setting) -> Result<Duration, DemoError>;
+
+    /// The rows of a round that are there.
+    fn present(&self, round: u32) -> Result<Present, DemoError>;
+
+    /// What the checks of the whole database complain of; empty if nothing.
+    fn complaint(&self) -> Result<String, DemoError>;
+
+    /// Proves that a loss would be seen: kills it where something must be lost, and returns how
+    /// many acknowledged transactions were. The database is stopped before and after.
+    fn canary(&mut self, seed: u64) -> Result<u64, DemoError>;
+
+    /// Starts it on the volume's home, without Holdfast; `leave` follows.
+    fn enter_home(&mut self, home: &Path) -> Result<(), DemoError>;
+}
+
+/// A database in words.
+pub(super) struct Subject {
+    /// First part of its ids, and name of its report.
+    pub(super) id: &'static str,
+    /// Name for people.
+    pub(super) name: &'static str,
+    /// The load, and which files pay for the disk.
+    pub(super) load: &'static str,
+    /// Heading over the settings: what lies on the disk.
+    pub(super) place: &'static str,
+    /// The loads that are measured.
+    pub(super) cases: &'static [Case],
+    /// One entry a setting, in the order of [`Setting::ALL`].
+    pub(super) settings: [Words; 4],
+    /// What is compared, and what is asked of it.
+    pub(super) goals: &'static [Goal],
+    /// What the kills of the canary were, as the beginning of `... lost N transactions`.
+    pub(super) canary: &'static str,
+    /// Last part of the canary's id.
+    pub(super) canary_id: &'static str,
+}
+
+/// One load that is measured.
+pub(super) struct Case {
+    /// Name in ids.
+    pub(super) id: &'static str,
+    /// Name for people.
+    pub(super) title: &'static str,
+}
+
+/// A setting in words.
+pub(super) struct Words {
+    /// What it is called.
+    pub(super) title: &'static str,
+    /// What is left out of the acknowledged transactions when the power fails.
+    pub(super) risk: &'static str,
+}
+
+/// A ratio of Holdfast to another setting.
+pub(super) struct Goal {
+    /// Its id, after the subject's.
+    pub(super) id: &'static str,
+    /// Which case.
+    pub(super) case: &'static str,
+    /// Which figure of a run.
+    pub(super) measure: fn(&Sample) -> f64,
+    /// With what it is compared.
+    pub(super) peer: Setting,
+    /// Which way is better.
+    pub(super) better: Better,
+    /// What is asked of it.
+    pub(super) goal: f64,
+}
+
+impl Goal {
+    /// A goal for the rate of a case.
+    pub(super) const fn rate(
+        id: &'static str,
+        case: &'static str,
+        peer: Setting,
+        goal: f64,
+    ) -> Goal {
+        let (measure, better) = (rate as fn(&Sample) -> f64, Better::Higher);
+        Goal { id, case, measure, peer, better, goal }
+    }
+}
+
+/// Transactions per second.
+pub(super) fn rate(sample: &Sample) -> f64 {
+    sample.per_second
+}
+
+impl Subject {
+    /// The words for a setting.
+    pub(super) fn words(&self, setting: Setting) -> &Words {
+        &self.settings[setting as usize]
+    }
+}

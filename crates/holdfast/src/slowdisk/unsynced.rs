@@ -1,0 +1,117 @@
+//! What a power cut takes: writes that were not synced, sector by sector.
+//!
+//! Promise: after [`Unsynced::cut`] a sector that was written since its file's last sync holds what
+//! it held after some earlier write to it, or before all of them; which one is drawn from the seed,
+//! for each sector apart, so pages tear and writes reorder.
+//! Never: takes anything that was synced. Names, sizes and holes stay as they are: a file system
+//! with a journal keeps those in order, and this model is about contents.
+
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use holdfast_io::OpenFile;
+
+/// What a disk writes at once.
+const SECTOR_BYTES: u64 = 512;
+
+/// The contents that unsynced writes have replaced, by inode: nodes are forgotten and made anew.
+pub(super) struct Unsynced {
+    files: Mutex<HashMap<u64, File>>,
+}
+
+/// A file with unsynced writes, held open so that it can still be reached, and keeps its inode.
+struct File {
+    file: Arc<dyn OpenFile>,
+    replaced: Vec<Replaced>,
+}
+
+/// What stood in one place before one write. What lay beyond the end of the file was zero.
+struct Replaced {
+    offset: u64,
+    bytes: Vec<u8>,
+}
+
+impl Unsynced {
+    /// Nothing is unsynced yet.
+    pub(super) fn new() -> Self {
+        Self { files: Mutex::default() }
+    }
+
+    fn files(&self) -> MutexGuard<'_, HashMap<u64, File>> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes, and remembers what stood there.
+    pub(super) fn write(
+        &self,
+        file: Arc<dyn OpenFile>,
+        from: &[u8],
+        offset: u64,
+    ) -> io::Result<()> {
+        // Held across both, so that the writes to a file are remembered in their order.
+        let mut files = self.files();
+        let inode = file.metadata()?.inode;
+        let mut bytes = vec![0; from.len()];
+        file.read_full_at(&mut bytes, offset)?;
+        file.write_all_at(from, offset)?;
+        let known = files.entry(inode).or_insert_with(|| File { file, replaced: Vec::new() });
+        known.replaced.push(Replaced { offset, bytes });
+        Ok(())
+    }
+
+    /// Forgets what stood in a file whose writes are being synced.
+    pub(super) fn synced(&self, inode: u64) {
+        self.files().remove(&inode);
+    }
+
+    /// The power fails. Returns how many pieces of sectors were taken back.
+    pub(super) fn cut(&self, seed: u64) -> io::Result<u64> {
+        let mut coin = Coin { state: seed };
+        let mut taken = 0;
+        for (_, mut file) in self.files().drain() {
+            taken += file.cut(&mut coin)?;
+        }
+        Ok(taken)
+    }
+}
+
+impl File {
+    /// From the last write to the first: a sector of which one write is kept keeps all before it.
+    fn cut(&mut self, coin: &mut Coin) -> io::Result<u64> {
+        let (size, mut kept, mut taken) = (self.file.metadata()?.size_bytes, HashSet::new(), 0);
+        while let Some(Replaced { offset, bytes }) = self.replaced.pop() {
+            let end = offset.saturating_add(bytes.len() as u64).min(size);
+            let mut at = offset;
+            while at < end {
+                let sector = at / SECTOR_BYTES;
+                let next = end.min((sector + 1) * SECTOR_BYTES);
+                if !kept.contains(&sector) && coin.toss() {
+                    let piece = (at - offset) as usize..(next - offset) as usize;
+                    self.file.write_all_at(&bytes[piece], at)?;
+                    taken += 1;
+                } else {
+                    kept.insert(sector);
+                }
+                at = next;
+            }
+        }
+        Ok(taken)
+    }
+}
+
+/// Random bits from a seed (xorshift).
+struct Coin {
+    state: u64,
+}
+
+impl Coin {
+    fn toss(&mut self) -> bool {
+        // Zero would stay zero.
+        self.state = self.state.max(1);
+        self.state ^= self.state << 13;
+        self.state ^= self.state >> 7;
+        self.state ^= self.state << 17;
+        self.state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 63 == 1
+    }
+}
