@@ -7,7 +7,7 @@
 //! [`DirectoryVolume::run_cleaner`], and whoever has the log drains it.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
@@ -109,6 +109,7 @@ pub struct DirectoryVolume {
     /// Held while it is counted and noted how often a node is remembered; taken after `names`.
     counting: Mutex<()>,
     cleaner: Mutex<Cleaner>,
+    waiting_for_room: AtomicU64,
     pub(crate) space: SpaceGate,
 }
 
@@ -136,6 +137,7 @@ impl DirectoryVolume {
         let root = home.metadata("".as_ref()).map_err(|error| VolumeError::Home(error.into()))?;
         let volume = DirectoryVolume {
             space: SpaceGate::new(),
+            waiting_for_room: AtomicU64::new(0),
             cleaner: Mutex::new(Cleaner::new(log.marks().released)),
             names: RwLock::new(Names::new(&root, known, next_free)),
             counting: Mutex::new(()),
@@ -259,7 +261,9 @@ impl DirectoryVolume {
     /// Waits until the drain and the cleaner have made room, and counts the wait.
     fn wait_for_room(&self, bytes: u64) -> Result<(), Errno> {
         let from_ns = self.clock.monotonic_ns();
+        self.waiting_for_room.fetch_add(1, Ordering::Relaxed);
         let waited = self.log.wait_for_room(bytes);
+        self.waiting_for_room.fetch_sub(1, Ordering::Relaxed);
         let waited_ns = self.clock.monotonic_ns().saturating_sub(from_ns);
         self.log.add_to_word(words::STALLS, 1);
         self.log.raise_word(words::LONGEST_STALL_NS, waited_ns);
@@ -294,16 +298,20 @@ impl DirectoryVolume {
     /// Cleans until told to stop. A home that fails is tried again: the log still has everything.
     pub fn run_cleaner(&self, stop: &AtomicBool) {
         while !stop.load(Ordering::Relaxed) {
-            let idle = match self.clean_step() {
-                Ok(cleaned) => cleaned.is_idle(),
-                Err(error) => {
-                    // If the log does not hear of it, the log is what failed, and says so itself.
-                    let _ = self.log.set_word(words::HOME_ERRNO, error.errno());
-                    true
-                }
-            };
-            if idle {
-                std::thread::sleep(CLEAN_PAUSE);
+            if let Err(error) = self.clean_step() {
+                // If the log does not hear of it, the log is what failed, and says so itself.
+                let _ = self.log.set_word(words::HOME_ERRNO, error.errno());
+            }
+            self.let_changes_gather(stop);
+        }
+    }
+
+    /// Lets several changes become one window, unless somebody waits for the room they take.
+    fn let_changes_gather(&self, stop: &AtomicBool) {
+        for _ in 0..CLEAN_LOOKS {
+            std::thread::sleep(CLEAN_LOOK);
+            if stop.load(Ordering::Relaxed) || self.waiting_for_room.load(Ordering::Relaxed) > 0 {
+                return;
             }
         }
     }
@@ -324,5 +332,8 @@ impl DirectoryVolume {
     }
 }
 
-/// How long the cleaner lets changes gather, so that it applies them once.
-const CLEAN_PAUSE: Duration = Duration::from_millis(50);
+/// How often the cleaner looks whether it should go on before the changes have gathered.
+const CLEAN_LOOK: Duration = Duration::from_millis(5);
+/// Looks between two windows. A window costs about six flushes, whatever is in it, and the drain may
+/// wait for the same disk.
+const CLEAN_LOOKS: u32 = 40;
