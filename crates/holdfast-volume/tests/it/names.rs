@@ -6,7 +6,7 @@ use holdfast_volume::{DirectoryVolume, Errno, NewNode, NodeId, ROOT, RenameHow, 
 use crate::model::{image_of, image_through};
 use crate::world::{Opened, World};
 
-const MANY: u32 = 20_000;
+const MANY: u32 = 5_000;
 
 fn make(tree: &DirectoryVolume, parent: NodeId, name: &[u8], kind: Kind) -> Result<NodeId, Errno> {
     let new = NewNode { kind, mode: 0o700, uid: 0, gid: 0, rdev: 0, target: b"" };

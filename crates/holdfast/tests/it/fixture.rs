@@ -84,6 +84,19 @@ impl Fixture {
         fixture
     }
 
+    /// A volume with a file `f` that holds "x", its keeper and its front end killed: the file is in
+    /// the region.
+    pub(crate) fn left_in_memory() -> Fixture {
+        let mut fixture = Fixture::made();
+        fixture.serve();
+        fs::write(fixture.mount().join("f"), "x").unwrap();
+        let front_end = fixture.front_end();
+        fixture.kill_keeper();
+        kill(front_end, Signal::KILL);
+        fixture.wait_for_state("left in memory");
+        fixture
+    }
+
     /// From now on a test that takes longer than this is ended.
     pub(crate) fn watch_for(&mut self, patience: Duration) {
         self.watchdog = Watchdog::start(self.config(), patience);

@@ -1,7 +1,6 @@
 //! Two keepers, no keeper, a new keeper.
 
-use crate::fixture::{Fixture, NAME, kill};
-use rustix::process::Signal;
+use crate::fixture::{Fixture, NAME};
 use std::fs;
 
 #[test]
@@ -49,13 +48,7 @@ fn a_keeper_that_is_killed_leaves_its_front_end_serving() {
 
 #[test]
 fn umount_gives_back_what_keeper_and_front_end_left_when_both_were_killed() {
-    let mut fixture = Fixture::made();
-    fixture.serve();
-    fs::write(fixture.mount().join("f"), "x").unwrap();
-    let front_end = fixture.front_end();
-    fixture.kill_keeper();
-    kill(front_end, Signal::KILL);
-    fixture.wait_for_state("left in memory");
+    let fixture = Fixture::left_in_memory();
     fixture.holdfast(&["umount", NAME]).succeeded();
     fixture.assert_given_back();
     assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"x");
@@ -63,13 +56,7 @@ fn umount_gives_back_what_keeper_and_front_end_left_when_both_were_killed() {
 
 #[test]
 fn a_new_keeper_takes_up_what_keeper_and_front_end_left_when_both_were_killed() {
-    let mut fixture = Fixture::made();
-    fixture.serve();
-    fs::write(fixture.mount().join("f"), "x").unwrap();
-    let front_end = fixture.front_end();
-    fixture.kill_keeper();
-    kill(front_end, Signal::KILL);
-    fixture.wait_for_state("left in memory");
+    let mut fixture = Fixture::left_in_memory();
     fixture.serve();
     assert_eq!(fs::read(fixture.mount().join("f")).unwrap(), b"x");
     assert_eq!(fixture.stop(), Some(0));

@@ -6,18 +6,6 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Writes a file through the mount, then kills keeper and front end: the file is in the region.
-fn left_in_memory() -> Fixture {
-    let mut fixture = Fixture::made();
-    fixture.serve();
-    fs::write(fixture.mount().join("f"), "x").unwrap();
-    let front_end = fixture.front_end();
-    fixture.kill_keeper();
-    kill(front_end, Signal::KILL);
-    fixture.wait_for_state("left in memory");
-    fixture
-}
-
 /// Turns the bits of one byte of a file over.
 fn turn_over(path: &Path, offset: u64) {
     let file = fs::File::options().read(true).write(true).open(path).unwrap();
@@ -37,7 +25,7 @@ fn a_volume_that_was_never_made_is_not_served() {
 
 #[test]
 fn a_region_of_another_version_is_left_alone() {
-    let fixture = left_in_memory();
+    let fixture = Fixture::left_in_memory();
     // The version follows the eight bytes of the magic.
     turn_over(&fixture.region, 8);
     let before = fs::read(&fixture.region).unwrap();
@@ -51,7 +39,7 @@ fn a_region_of_another_version_is_left_alone() {
 
 #[test]
 fn a_damaged_region_header_is_named_by_field_and_left_alone() {
-    let fixture = left_in_memory();
+    let fixture = Fixture::left_in_memory();
     turn_over(&fixture.region, 24);
     let before = fs::read(&fixture.region).unwrap();
     fixture.holdfast(&["serve"]).expect(6, &["damaged", "at byte", "nothing was changed"]);
@@ -171,7 +159,7 @@ fn a_check_reads_every_frame_and_names_damage_by_position_file_and_byte() {
 
 #[test]
 fn a_check_reads_what_waits_in_memory_and_leaves_it_there() {
-    let fixture = left_in_memory();
+    let fixture = Fixture::left_in_memory();
     fixture.holdfast(&["volume", "check", NAME]).expect(5, &["is mounted"]);
     rustix::mount::unmount(fixture.mount(), rustix::mount::UnmountFlags::DETACH).unwrap();
     let said = fixture.holdfast(&["volume", "check", NAME]).succeeded().out;
