@@ -9,6 +9,7 @@ mod death;
 mod faults;
 mod mend;
 mod power;
+mod reader;
 mod real;
 mod refusals;
 mod support;
