@@ -6,7 +6,7 @@ CARGO := scripts/cargo
 OUT ?= bench/results
 HOLDFAST := $${CARGO_TARGET_DIR:-target}/release/holdfast
 
-.PHONY: run build test test-long bench-postgres bench-databases figures tidy
+.PHONY: run build test test-long test-races bench-server bench-postgres bench-databases figures tidy
 
 run: build
 	$(HOLDFAST) demo postgres --out holdfast-demo
@@ -36,6 +36,10 @@ bench-postgres: build
 bench-databases: build
 	$(HOLDFAST) demo databases --out $(OUT) $(if $(QUICK),--quick,--repetitions 5 --kills 20)
 	$(if $(QUICK)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
+
+# The queue's tests under ThreadSanitizer. Needs a nightly toolchain with its sources.
+test-races:
+	crates/holdfast-memory/races.sh
 
 # Needs two cores and nothing else running: it pins processes to them.
 bench-server:

@@ -8,7 +8,8 @@
 //! There is no chain of free slots. Whoever unlinks a slot from a chain and dies before it has put
 //! its name on it leaves a slot that nobody can attribute, and a chain must be guarded against a
 //! head that left and came back. A slot is free if its word says so; taking it and naming its
-//! owner is one compare-and-swap of that word, and the search begins where one became free last.
+//! owner is one compare-and-swap of that word, and the search begins where one became free last
+//! (decision 22).
 //!
 //! The word, from its low end: 4 bits state, 1 bit "the owner sleeps", 11 bits counting how often
 //! the slot was taken, 16 bits owner.
