@@ -11,4 +11,5 @@ mod fixture;
 mod keeper_lost;
 mod life;
 mod run;
+mod served;
 mod trouble;
