@@ -5,8 +5,9 @@
 
 use super::*;
 
-const LEFT_OVER: &str = "sysbench.sbtest1\tcheck\tWarning\tInnoDB: Clustered index record not \
-    found for index `k_1` of table `sysbench`.`sbtest1`: COMPACT RECORD(info_bits=32, 2 fields): {}";
+const LEFT_OVER: &str = "sysbench.sbtest1\tcheck\tWarning\t\
+    InnoDB: Clustered index record not found for index `k_1` of table `sysbench`.`sbtest1`: \
+    COMPACT RECORD(info_bits=32, 2 fields): {}";
 
 #[test]
 fn tables_that_are_well_and_entries_left_over_are_no_complaint() {
