@@ -5,9 +5,9 @@
 //! Never: decides what a slot's content means.
 //!
 //! Header, 128 bytes: `head` at 0, the offset of the newest request or 0, alone on its line, which
-//! the server watches; `bell` at 64, which wakes it; `freed` at 72, where the search for a free slot
-//! begins. Slots of 128 bytes follow, so that none shares a line with another, nor the pair of
-//! lines that processors fetch together.
+//! the server watches; `bell` at 64, which wakes it; `freed` at 72, where the search for a free
+//! slot begins. Slots of 128 bytes follow, so that none shares a line with another, nor the pair
+//! of lines that processors fetch together.
 
 use crate::atomics::AtomicU32;
 use crate::bell::Bell;
