@@ -6,7 +6,7 @@ CARGO := scripts/cargo
 OUT ?= bench/results
 HOLDFAST := $${CARGO_TARGET_DIR:-target}/release/holdfast
 
-.PHONY: run build test test-long bench-postgres figures tidy
+.PHONY: run build test test-long test-races bench-server bench-postgres bench-databases figures tidy
 
 run: build
 	$(HOLDFAST) demo postgres --out holdfast-demo
@@ -19,13 +19,32 @@ test:
 	scripts/setup
 	scripts/test
 
-# Everything of `make test`, then 100 kills and eight times as many seeds of the simulations.
+# Everything of `make test`, then 100 kills of each database, 20 power cuts, and eight times as many
+# seeds of the simulations.
 test-long: test build
 	HOLDFAST_SEEDS_FACTOR=8 CARGO_PROFILE_DEV_OPT_LEVEL=1 $(CARGO) test --workspace
-	$(HOLDFAST) demo postgres --kills 100 --repetitions 1 --seconds 2 --out target/test-long
+	HOLDFAST_SCHEDULES=125000 crates/holdfast-memory/shuttle.sh
+	set -e; for database in postgres mariadb sqlite; do \
+	    $(HOLDFAST) demo $$database --kills 100 --repetitions 1 --seconds 2 --out target/test-long; \
+	done
+	$(HOLDFAST) demo power-cut --kills 20 --out target/test-long
 
 bench-postgres: build
 	$(HOLDFAST) demo postgres --out $(OUT) $(if $(QUICK),--quick,--repetitions 5 --kills 100)
+	$(if $(QUICK)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
+
+bench-databases: build
+	$(HOLDFAST) demo databases --out $(OUT) $(if $(QUICK),--quick,--repetitions 5 --kills 20)
+	$(if $(QUICK)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
+
+# The queue's tests under ThreadSanitizer. Needs a nightly toolchain with its sources.
+test-races:
+	crates/holdfast-memory/races.sh
+
+# Needs two cores and nothing else running: it pins processes to them.
+bench-server:
+	scripts/setup
+	cd bench && ../$(CARGO) run --release -- --out $(abspath $(OUT)) $(if $(QUICK),--quick)
 	$(if $(QUICK)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
 
 figures:

@@ -36,6 +36,12 @@ pub use repair::REBUILT;
 pub use server::{Damage, Taken};
 pub use slot::{Owner, Request, Response};
 
+/// How often to look before sleeping, on a machine with more than one core; with one core, 0.
+///
+/// About as long as waking a process on an idle core takes, so whoever waits in vain loses at most
+/// what it would have lost by sleeping at once (decision 21).
+pub const SPINS: u32 = 250;
+
 /// One side's view of a queue page.
 #[derive(Clone, Copy, Debug)]
 pub struct Queue<'a> {

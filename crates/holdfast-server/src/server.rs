@@ -5,14 +5,14 @@
 //! Never: accepts more connections at a time than it was told.
 
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::{Builder, Scope};
 use std::time::Duration;
 
 use holdfast_client::protocol::Status;
-use holdfast_log::Recovery;
+use holdfast_log::{CommitError, Recovery};
 use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::admission::{admit, allowed_uid, refuse};
@@ -53,11 +53,17 @@ impl Server {
         self.registry.all().map(|service| (&*service.log.service, &service.log.recovery))
     }
 
-    /// Serves until there is something to read from `stop`.
+    /// Serves until there is something to read from `stop` or from `drain`; true for `drain`, which
+    /// asks for [`Server::drain`] besides.
     ///
     /// # Errors
     /// The listening socket cannot be waited for. Everything acknowledged is where it was.
-    pub fn serve(&self, listener: &UnixListener, stop: impl AsFd) -> io::Result<()> {
+    pub fn serve(
+        &self,
+        listener: &UnixListener,
+        stop: impl AsFd,
+        drain: impl AsFd,
+    ) -> io::Result<bool> {
         listener.set_nonblocking(true)?;
         let stopping = AtomicBool::new(false);
         std::thread::scope(|scope| {
@@ -65,28 +71,42 @@ impl Server {
                 scope.spawn(|| service.log.run_drainer(&stopping));
                 scope.spawn(|| service.log.run_preparer(&stopping));
             }
-            let outcome = self.accept_until(listener, stop, scope, &stopping);
+            let ends = [stop.as_fd(), drain.as_fd()];
+            let outcome = self.accept_until(listener, ends, scope, &stopping);
             stopping.store(true, Ordering::Relaxed);
             outcome
         })
     }
 
+    /// Brings everything to the logs' devices, for a machine that is to be switched off.
+    ///
+    /// # Errors
+    /// The first log that could not be drained, after all others were.
+    pub fn drain(&self) -> Result<(), CommitError> {
+        let ends: Vec<_> = self.registry.all().map(|service| service.log.log.close()).collect();
+        ends.into_iter().collect()
+    }
+
     fn accept_until<'scope>(
         &'scope self,
         listener: &UnixListener,
-        stop: impl AsFd,
+        [stop, drain]: [BorrowedFd<'_>; 2],
         scope: &'scope Scope<'scope, '_>,
         stopping: &'scope AtomicBool,
-    ) -> io::Result<()> {
+    ) -> io::Result<bool> {
         loop {
-            let mut polled =
-                [PollFd::new(listener, PollFlags::IN), PollFd::new(&stop, PollFlags::IN)];
+            let mut polled = [
+                PollFd::new(listener, PollFlags::IN),
+                PollFd::from_borrowed_fd(stop, PollFlags::IN),
+                PollFd::from_borrowed_fd(drain, PollFlags::IN),
+            ];
             match poll(&mut polled, None) {
                 Err(rustix::io::Errno::INTR) => continue,
                 outcome => outcome?,
             };
-            if !polled[1].revents().is_empty() {
-                return Ok(());
+            let is_told = |end: usize| !polled[end].revents().is_empty();
+            if is_told(1) || is_told(2) {
+                return Ok(is_told(2));
             }
             match listener.accept() {
                 Ok((stream, _)) => self.begin(stream, scope, stopping),

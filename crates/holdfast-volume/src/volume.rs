@@ -210,11 +210,6 @@ impl DirectoryVolume {
         self.counting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The log, for those who tell its state.
-    pub fn log(&self) -> &dyn CommitLog {
-        &*self.log
-    }
-
     /// What an acknowledgement of this volume means.
     pub fn class(&self) -> Class {
         self.class

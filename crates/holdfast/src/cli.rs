@@ -95,9 +95,24 @@ pub(crate) enum Command {
     /// Print the failure x medium matrix that the claims are computed from, as Markdown.
     #[command(hide = true)]
     Matrix,
+    /// Make the logs that the server serves.
+    Log {
+        /// What to do with logs.
+        #[command(subcommand)]
+        command: LogCommand,
+    },
+    /// Replace a process of the running keeper by another version of itself, under load.
+    Upgrade {
+        /// What to replace.
+        #[command(subcommand)]
+        command: UpgradeCommand,
+    },
     /// A front end; the keeper starts it.
     #[command(hide = true)]
     Front(FrontArgs),
+    /// The server; the keeper starts it.
+    #[command(hide = true)]
+    Server(ServerArgs),
     /// One writer of `demo sqlite`, which starts it.
     #[command(hide = true)]
     SqliteWriter(crate::demo::sqlite::WriterArgs),
@@ -194,6 +209,45 @@ pub(crate) struct SlowDiskArgs {
     /// drawn from this seed, and the disk ends.
     #[arg(long, value_name = "SEED")]
     pub power_cut_seed: Option<u64>,
+}
+
+/// `holdfast log ...`
+#[derive(Debug, Subcommand)]
+pub(crate) enum LogCommand {
+    /// Make a log that the server is to serve: its segment files, full of zeros.
+    Make {
+        /// The log, as named in the configuration.
+        name: String,
+    },
+}
+
+/// `holdfast upgrade ...`
+#[derive(Debug, Subcommand)]
+pub(crate) enum UpgradeCommand {
+    /// Replace the server. Its clients wait a moment and notice nothing else.
+    ///
+    /// The old server finishes what it took and ends; the new one goes on from the same memory. If
+    /// the new one does not come up, the old one is started again, and this command says why.
+    Server {
+        /// The program to run from now on [default: the one at the keeper's own path].
+        #[arg(long, value_name = "PATH")]
+        binary: Option<PathBuf>,
+    },
+}
+
+/// What the keeper tells the server. Descriptors are inherited; those of the logs are in the
+/// orders.
+#[derive(Debug, Args)]
+pub(crate) struct ServerArgs {
+    /// Descriptor of the JSON description of the work.
+    #[arg(long)]
+    pub orders_fd: i32,
+    /// Descriptor that progress and outcome are reported to, as JSON lines.
+    #[arg(long)]
+    pub report_fd: i32,
+    /// Descriptor of the listening socket.
+    #[arg(long)]
+    pub listen_fd: i32,
 }
 
 /// What the keeper tells a front end. Descriptors are inherited.

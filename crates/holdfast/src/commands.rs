@@ -8,12 +8,13 @@ mod front;
 mod mount;
 mod run;
 mod serve;
+mod server;
 mod slowdisk;
 mod status;
 mod umount;
 mod volume;
 
-use crate::cli::{Cli, Command, DemoCommand};
+use crate::cli::{Cli, Command, DemoCommand, LogCommand, UpgradeCommand};
 use crate::demo::{self, DemoError, Demonstration};
 use crate::exit::Exit;
 use crate::output::Output;
@@ -37,6 +38,13 @@ fn dispatch(cli: Cli, output: Output) -> Outcome<ExitCode> {
     let done = match cli.command {
         Command::Run(args) => return run::run(args),
         Command::Front(args) => return Ok(front::front(&args).into()),
+        Command::Server(args) => return Ok(server::server(&args).into()),
+        Command::Log { command: LogCommand::Make { name } } => {
+            volume::make_served(&config, &name, output)
+        }
+        Command::Upgrade { command: UpgradeCommand::Server { binary } } => {
+            mount::upgrade_server(&config, binary, output)
+        }
         Command::Serve => serve::serve(config),
         Command::Mount { name } => mount::mount(&config, name, output),
         Command::Umount { name, force } => umount::umount(&config, &name, force, output),

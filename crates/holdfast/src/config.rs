@@ -5,6 +5,10 @@
 //! key.
 //! Never: fills in what the operator must decide, or opens anything but the one file.
 
+mod served;
+
+pub(crate) use served::{ServedLogConfig, ServerConfig};
+
 use crate::claims::{Class, Facts, Failure, MediumKind, PowerSource, Verdict, judge};
 use crate::exit::Exit;
 use crate::problem::{Outcome, Problem};
@@ -38,6 +42,12 @@ pub(crate) struct Config {
     /// The volumes by name.
     #[serde(default, rename = "volume")]
     pub volumes: BTreeMap<String, VolumeConfig>,
+    /// The server's own settings.
+    #[serde(default)]
+    pub server: ServerConfig,
+    /// The logs that the server serves, by name.
+    #[serde(default, rename = "log")]
+    pub logs: BTreeMap<String, ServedLogConfig>,
 }
 
 /// `[keeper]`
@@ -144,6 +154,12 @@ impl Config {
             check_name(name).map_err(named)?;
             volume.complete(name).map_err(named)?;
         }
+        config.server.check().map_err(|why| format!("[server]: {why}"))?;
+        for (name, log) in &mut config.logs {
+            let named = |why| format!("[log.{name}]: {why}");
+            check_name(name).map_err(named)?;
+            log.complete(name).map_err(named)?;
+        }
         config.check_no_path_twice()?;
         Ok(config)
     }
@@ -161,22 +177,42 @@ impl Config {
         })
     }
 
-    /// Two volumes that share a directory would each apply their log to it.
+    /// The served log of that name.
+    pub(crate) fn log(&self, name: &str) -> Outcome<&ServedLogConfig> {
+        self.logs.get(name).ok_or_else(|| {
+            let why = format!("the configuration has no [log.{name}]");
+            Problem::new(Exit::Usage, format!("finding log {name}"), why, "add it, or correct it")
+        })
+    }
+
+    /// Two that share a directory would each apply, or take, what is the other's.
     fn check_no_path_twice(&self) -> Result<(), String> {
-        let mut seen: BTreeMap<&Path, (&str, &str)> = BTreeMap::new();
+        let mut seen: BTreeMap<&Path, String> = BTreeMap::new();
+        for (key, path) in self.paths() {
+            match seen.get(path) {
+                Some(other) => return Err(format!("{key} = {path:?} is already {other}")),
+                None => seen.insert(path, key),
+            };
+        }
+        Ok(())
+    }
+
+    /// Every path that belongs to one volume or log alone, with its place in the file.
+    fn paths(&self) -> Vec<(String, &Path)> {
+        let mut paths: Vec<(String, &Path)> = Vec::new();
         for (name, volume) in &self.volumes {
             let own_mount = (volume.mount != volume.home).then_some(("mount", &*volume.mount));
             let fixed = [("home", &*volume.home), ("log", &*volume.log)];
             let region = volume.memory.path.as_deref().map(|path| ("memory.path", path));
-            for (key, path) in fixed.into_iter().chain(own_mount).chain(region) {
-                if let Some((other, at)) = seen.insert(path, (name, key)) {
-                    return Err(format!(
-                        "[volume.{name}] {key} = {path:?} is already [volume.{other}] {at}"
-                    ));
-                }
-            }
+            let all = fixed.into_iter().chain(own_mount).chain(region);
+            paths.extend(all.map(|(key, path)| (format!("[volume.{name}] {key}"), path)));
         }
-        Ok(())
+        for (name, log) in &self.logs {
+            let region = log.memory.path.as_deref().map(|path| ("memory.path", path));
+            let all = [("log", &*log.log)].into_iter().chain(region);
+            paths.extend(all.map(|(key, path)| (format!("[log.{name}] {key}"), path)));
+        }
+        paths
     }
 }
 
@@ -190,17 +226,7 @@ impl VolumeConfig {
         for (key, path) in [("home", &self.home), ("mount", &self.mount), ("log", &self.log)] {
             check_path(key, path)?;
         }
-        let ring_bytes = self.memory.size.0;
-        let segment = *self
-            .segment
-            .get_or_insert(Size((ring_bytes / 4).clamp(SEGMENT_BYTES_MIN, SEGMENT_BYTES_DEFAULT)));
-        check_power_of_two("segment", segment, SEGMENT_BYTES_MIN, SEGMENT_BYTES_MAX)?;
-        if segment.0 > ring_bytes / 2 {
-            return Err(format!(
-                "segment = \"{segment}\" is more than half of memory.size = \"{}\"",
-                self.memory.size
-            ));
-        }
+        self.segment = Some(segment_for(&self.memory, self.segment)?);
         if self.log.starts_with(&self.home) || self.log.starts_with(&self.mount) {
             return Err("log lies inside home or mount; a log cannot keep itself".into());
         }
@@ -214,26 +240,14 @@ impl VolumeConfig {
 
     /// The region's medium as the memory crate knows it.
     pub(crate) fn medium(&self) -> Medium {
-        // Checked: every medium but private memory has a path.
-        let path = self.memory.path.clone().unwrap_or_default();
-        match self.memory.medium {
-            MediumKind::Private => Medium::Private,
-            MediumKind::Shm => Medium::Shm { path },
-            MediumKind::Hugetlb => Medium::HugeTlb { path },
-            MediumKind::Pmem => Medium::Pmem { path },
-            MediumKind::File => Medium::File { path },
-        }
+        self.memory.medium()
     }
 
     /// The log's sizes; known once [`Self::complete`] has run.
     pub(crate) fn log_config(&self) -> LogConfig {
-        let segment_bytes = self.segment.expect("a checked configuration has a segment size").0;
-        // As many as the ring covers, and two more: one being filled, one being prepared.
-        let segments = self.memory.size.0 / segment_bytes + 2;
         LogConfig {
-            segment_bytes,
-            segments: u32::try_from(segments).map_or(SEGMENTS_MAX, |n| n.min(SEGMENTS_MAX)),
             dirty_bytes_max: self.dirty_bytes_max(),
+            ..log_config(&self.memory, self.segment)
         }
     }
 
@@ -278,6 +292,19 @@ impl VolumeConfig {
 }
 
 impl MemoryConfig {
+    /// The medium as the memory crate knows it.
+    pub(crate) fn medium(&self) -> Medium {
+        // Checked: every medium but private memory has a path.
+        let path = self.path.clone().unwrap_or_default();
+        match self.medium {
+            MediumKind::Private => Medium::Private,
+            MediumKind::Shm => Medium::Shm { path },
+            MediumKind::Hugetlb => Medium::HugeTlb { path },
+            MediumKind::Pmem => Medium::Pmem { path },
+            MediumKind::File => Medium::File { path },
+        }
+    }
+
     fn check(&self) -> Result<(), String> {
         check_power_of_two("memory.size", self.size, RING_BYTES_MIN, 1 << 40)?;
         match (self.medium, &self.path) {
@@ -288,6 +315,32 @@ impl MemoryConfig {
                 Err(format!("memory.path is missing; medium = \"{}\" needs it", medium.word()))
             }
         }
+    }
+}
+
+/// The segment size that is asked for, or the one that suits the memory.
+fn segment_for(memory: &MemoryConfig, asked: Option<Size>) -> Result<Size, String> {
+    let suits = (memory.size.0 / 4).clamp(SEGMENT_BYTES_MIN, SEGMENT_BYTES_DEFAULT);
+    let segment = asked.unwrap_or(Size(suits));
+    check_power_of_two("segment", segment, SEGMENT_BYTES_MIN, SEGMENT_BYTES_MAX)?;
+    if segment.0 > memory.size.0 / 2 {
+        return Err(format!(
+            "segment = \"{segment}\" is more than half of memory.size = \"{}\"",
+            memory.size
+        ));
+    }
+    Ok(segment)
+}
+
+/// The sizes of a log over this memory, once its segment size is known.
+fn log_config(memory: &MemoryConfig, segment: Option<Size>) -> LogConfig {
+    let segment_bytes = segment.expect("a checked configuration has a segment size").0;
+    // As many as the ring covers, and two more: one being filled, one being prepared.
+    let segments = memory.size.0 / segment_bytes + 2;
+    LogConfig {
+        segment_bytes,
+        segments: u32::try_from(segments).map_or(SEGMENTS_MAX, |n| n.min(SEGMENTS_MAX)),
+        dirty_bytes_max: memory.size.0,
     }
 }
 

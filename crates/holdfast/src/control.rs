@@ -16,6 +16,7 @@ pub(crate) use server::Server;
 use crate::problem::Problem;
 use crate::report::StatusReport;
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 
 /// The one version of the protocol.
 pub(crate) const PROTOCOL: u32 = 1;
@@ -49,6 +50,11 @@ pub(crate) enum Command {
     },
     /// Unmount everything and end.
     Shutdown,
+    /// Replace the server by this binary, or by the one at the keeper's path.
+    UpgradeServer {
+        /// The binary.
+        binary: Option<PathBuf>,
+    },
 }
 
 /// One line of a keeper.

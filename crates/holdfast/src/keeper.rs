@@ -8,9 +8,11 @@ mod attach;
 pub(crate) mod lock;
 pub(crate) mod mounts;
 mod restart;
+mod server;
 mod spawn;
 mod supervisor;
 
+pub(crate) use server::ServerSnapshot;
 pub(crate) use spawn::start as start_process;
 pub(crate) use supervisor::{Snapshot, State};
 
@@ -20,12 +22,13 @@ use crate::control::{Answer, Command};
 use crate::exit::Exit;
 use crate::observe::observe;
 use crate::problem::{Outcome, Problem};
-use crate::report::{KeeperStatus, StatusReport, VolumeStatus};
+use crate::report::{KeeperStatus, LogStatus, ServerStatus, StatusReport, VolumeStatus};
 use crate::sizes;
+use server::ServerLife;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use supervisor::Supervised;
 
@@ -74,6 +77,8 @@ pub(crate) struct Keeper {
     started: Instant,
     /// One entry a volume; None while it is being attached.
     volumes: Mutex<BTreeMap<String, Option<Arc<Attached>>>>,
+    /// The server, if there are logs to be served; set once.
+    server: OnceLock<ServerLife>,
     stopping: Mutex<bool>,
     stop_asked: Condvar,
     /// Whoever uses a mount is cut off.
@@ -90,6 +95,7 @@ impl Keeper {
             socket,
             started: Instant::now(),
             volumes: Mutex::new(BTreeMap::new()),
+            server: OnceLock::new(),
             stopping: Mutex::new(false),
             stop_asked: Condvar::new(),
             force: AtomicBool::new(false),
@@ -103,11 +109,37 @@ impl Keeper {
             Command::Status => self.status().map(|status| Answer::Status(Box::new(status))),
             Command::Mount { name } => self.mount(&name, say).map(Answer::Text),
             Command::Umount { name, force } => self.umount(&name, force, say).map(Answer::Text),
+            Command::UpgradeServer { binary } => {
+                self.upgrade_server(binary.as_deref(), say).map(Answer::Text)
+            }
             Command::Shutdown => {
                 self.ask_to_stop();
                 Ok(Answer::Text("the keeper unmounts its volumes and ends".into()))
             }
         }
+    }
+
+    /// Starts the server if the configuration has logs for it. Returns when it serves.
+    pub(crate) fn serve_logs(&self, config: &Config) -> Outcome<Option<String>> {
+        if config.logs.is_empty() {
+            return Ok(None);
+        }
+        let server = ServerLife::start(config)?;
+        self.server.get_or_init(|| server).wait_until_served().map(Some)
+    }
+
+    /// Replaces the server, by default by the program that now stands where this one came from.
+    fn upgrade_server(&self, binary: Option<&Path>, say: Progress<'_>) -> Outcome<String> {
+        let what = "upgrading the server";
+        let none = || Problem::new(Exit::Usage, what, "no logs are served", "configure [log.NAME]");
+        let server = self.server.get().ok_or_else(none)?;
+        let own = std::env::current_exe().map_err(|error| {
+            Problem::new(Exit::Failed, what, error, "name the binary with --binary PATH")
+        })?;
+        // The kernel's word for a file that was replaced since.
+        let own = own.to_string_lossy();
+        let own = Path::new(own.trim_end_matches(" (deleted)"));
+        server.upgrade(binary.unwrap_or(own), say)
     }
 
     /// Attaches and mounts a volume, or starts again what was given up. Returns when it serves.
@@ -262,7 +294,10 @@ impl Keeper {
         };
         let volumes = names.iter().filter_map(status).collect();
         let keeper = KeeperStatus::of_this_process(&self.socket, self.started.elapsed());
-        Ok(StatusReport::new(Some(keeper), volumes))
+        let server = self.server.get().map(|server| (server.socket(), server.snapshot()));
+        let logs = LogStatus::all(&config, server.as_ref().map(|(_, snapshot)| snapshot));
+        let server = server.map(|(socket, snapshot)| ServerStatus::new(socket, snapshot));
+        Ok(StatusReport::new(Some(keeper), volumes).with(server, logs))
     }
 
     /// Makes [`Self::wait_for_stop`] return. The second time, whoever uses a mount is cut off.
@@ -289,6 +324,7 @@ impl Keeper {
             self.closing.store(true, Ordering::Relaxed);
             volumes.keys().cloned().collect()
         };
+        self.server.get().into_iter().for_each(ServerLife::stop);
         let ends: Vec<Outcome<()>> = std::thread::scope(|scope| {
             let threads: Vec<_> =
                 names.iter().map(|name| scope.spawn(|| self.shut_down_one(name))).collect();

@@ -30,12 +30,29 @@ pub(crate) struct Observation {
     pub syncs: u64,
     /// Changes acknowledged.
     pub changes: u64,
+    /// What the server counted, if it is a served log.
+    pub served: ServedCounts,
     /// Longest wait of one change for room, nanoseconds.
     pub longest_wait_ns: u64,
     /// The error number of the failure that poisoned the log (0 if there is none).
     pub poison: Option<i32>,
     /// The error number of the home's last failure.
     pub home_errno: Option<i32>,
+}
+
+/// The server's counters in the region of a log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ServedCounts {
+    /// Clients that have a session.
+    pub clients: u64,
+    /// Appends acknowledged.
+    pub appended: u64,
+    /// Appends that were repeated, and answered as the first time.
+    pub replayed: u64,
+    /// Requests and hellos that were refused.
+    pub refused: u64,
+    /// Times a client's queue was damaged.
+    pub damage: u64,
 }
 
 impl Observation {
@@ -47,6 +64,12 @@ impl Observation {
     /// Bytes of log that the home does not have yet.
     pub(crate) fn unapplied_bytes(&self) -> u64 {
         self.tail.saturating_sub(self.released)
+    }
+
+    /// What went wrong with a served log, for people.
+    pub(crate) fn log_error_text(&self) -> Option<String> {
+        let error = io::Error::from_raw_os_error(self.poison?);
+        Some(format!("the log's disk failed ({error}): appends are refused, the memory is kept"))
     }
 
     /// What went wrong, for people.
@@ -75,6 +98,7 @@ pub(crate) fn observe(medium: &Medium) -> Outcome<Observation> {
 
 fn read(seen: &Observed, medium: &Medium) -> Observation {
     use holdfast_log::words as log;
+    use holdfast_server::words as served;
     use holdfast_volume::words as volume;
     let marks = seen.marks();
     let errno = |word: u64| i32::try_from(word).ok().filter(|errno| *errno > 0);
@@ -90,6 +114,13 @@ fn read(seen: &Observed, medium: &Medium) -> Observation {
         drained_bytes: seen.word(log::DRAINED_BYTES),
         syncs: seen.word(log::SYNCS),
         changes: seen.word(volume::CHANGES),
+        served: ServedCounts {
+            clients: seen.word(served::CLIENTS),
+            appended: seen.word(served::APPENDED),
+            replayed: seen.word(served::REPLAYED),
+            refused: seen.word(served::REFUSED),
+            damage: seen.word(served::DAMAGE),
+        },
         longest_wait_ns: seen.word(volume::LONGEST_STALL_NS),
         poison: poison.map(|errno| i32::try_from(errno).unwrap_or(0)),
         home_errno: errno(seen.word(volume::HOME_ERRNO)),

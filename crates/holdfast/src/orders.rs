@@ -1,11 +1,11 @@
-//! What keeper and front end tell each other.
+//! What the keeper and the processes it starts tell each other.
 //!
 //! Promise: everything that passes between the two processes besides descriptors: orders once, at
 //! the start, and reports as JSON lines until the end.
-//! Never: crosses a version; both ends are the same binary.
+//! Never: crosses a version, but for an upgraded server, which says so if it does not understand.
 
 use crate::claims::{PowerSource, Verdict};
-use crate::config::VolumeConfig;
+use crate::config::{ServedLogConfig, VolumeConfig};
 use crate::problem::Problem;
 use serde::{Deserialize, Serialize};
 
@@ -46,6 +46,45 @@ pub(crate) enum Report {
         recovery: String,
         /// What acknowledgements mean, now that the memory itself was looked at.
         verdict: Verdict,
+    },
+    /// It cannot go on and ends.
+    Failed(Problem),
+}
+
+/// The orders of the server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ServerOrders {
+    /// The logs it serves.
+    pub logs: Vec<LogOrders>,
+    /// Most clients at a time, over all logs.
+    pub clients_max: u32,
+    /// What powers the machine when the mains fail.
+    pub power: PowerSource,
+}
+
+/// One log that the server is to serve.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LogOrders {
+    /// The log's name.
+    pub name: String,
+    /// The log.
+    pub log: ServedLogConfig,
+    /// The number of the inherited descriptor of its directory.
+    pub directory_fd: i32,
+}
+
+/// One line from the server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ServerReport {
+    /// Every log is open, and clients are answered.
+    Ready {
+        /// A sentence about what recovery found.
+        recovery: String,
+        /// What acknowledgements of each log mean.
+        verdicts: Vec<(String, Verdict)>,
+        /// The rights that the machine would not take from it, and why.
+        rights_kept: Vec<String>,
     },
     /// It cannot go on and ends.
     Failed(Problem),

@@ -3,6 +3,10 @@
 //! Promise: the same facts as text and as JSON; the JSON has a version and only gains fields.
 //! Never: finds anything out.
 
+mod served;
+
+pub(crate) use served::{LogStatus, ServerStatus};
+
 use crate::claims::{Class, Failure, Gap, PowerSource, Verdict};
 use crate::config::VolumeConfig;
 use crate::keeper::{Snapshot, State};
@@ -26,6 +30,12 @@ pub(crate) struct StatusReport {
     pub keeper: Option<KeeperStatus>,
     /// Every volume, configured or attached.
     pub volumes: Vec<VolumeStatus>,
+    /// The server, if logs are served.
+    #[serde(default)]
+    pub server: Option<ServerStatus>,
+    /// Every log that is configured to be served.
+    #[serde(default)]
+    pub logs: Vec<LogStatus>,
 }
 
 /// The keeper that answered.
@@ -96,7 +106,13 @@ pub(crate) struct VolumeStatus {
 impl StatusReport {
     /// A report of the current schema.
     pub(crate) fn new(keeper: Option<KeeperStatus>, volumes: Vec<VolumeStatus>) -> StatusReport {
-        StatusReport { schema: SCHEMA, keeper, volumes }
+        StatusReport { schema: SCHEMA, keeper, volumes, server: None, logs: Vec::new() }
+    }
+
+    /// With what is known of the server and its logs.
+    pub(crate) fn with(mut self, server: Option<ServerStatus>, logs: Vec<LogStatus>) -> Self {
+        (self.server, self.logs) = (server, logs);
+        self
     }
 
     /// The report for people.
@@ -106,7 +122,9 @@ impl StatusReport {
             None => "no keeper is running; start it with `holdfast serve`\n".into(),
         };
         self.volumes.iter().for_each(|volume| text += &volume.text());
-        if self.volumes.is_empty() {
+        self.server.iter().for_each(|server| text += &server.text());
+        self.logs.iter().for_each(|log| text += &log.text());
+        if self.volumes.is_empty() && self.logs.is_empty() {
             text += "no volumes are configured\n";
         }
         text

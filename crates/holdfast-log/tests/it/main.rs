@@ -10,6 +10,7 @@ mod death;
 mod faults;
 mod mend;
 mod power;
+mod reader;
 mod real;
 mod refusals;
 mod support;

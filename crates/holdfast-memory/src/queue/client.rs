@@ -18,7 +18,7 @@ impl Queue<'_> {
     /// A free slot, now `owner`'s; `None` while all are in use: treat it as a busy device.
     #[must_use]
     pub fn acquire(&self, owner: Owner) -> Option<SlotIndex> {
-        let freed = self.page.heads.freed.load(Ordering::Relaxed);
+        let freed = self.page.aside.freed.load(Ordering::Relaxed);
         let first = SlotIndex::at(freed).unwrap_or_default();
         first.all_from().find(|index| {
             let (slot, word) = (self.page.slot(*index), self.page.slot(*index).look());
@@ -33,7 +33,7 @@ impl Queue<'_> {
     pub fn put(&self, index: SlotIndex, request: &Request) {
         self.fill(index, request);
         self.link(index);
-        self.page.bell.0.ring(Scope::Machine);
+        self.page.aside.bell.ring(Scope::Machine);
     }
 
     /// What goes before the link. A client that dies behind it is what the models need.
@@ -46,7 +46,7 @@ impl Queue<'_> {
     /// The paper's enqueue: the one step that makes a request visible.
     fn link(&self, index: SlotIndex) {
         let slot = self.page.slot(index);
-        let head = &self.page.heads.head;
+        let head = &self.page.watched.head;
         let mut seen = head.load(Ordering::Relaxed);
         loop {
             slot.link(seen, END);
@@ -80,7 +80,7 @@ impl Queue<'_> {
         let slot = self.page.slot(index);
         // EDGE freed-to-taken: the response was read before another may take the slot.
         slot.word.store(slot.look().freed().0, SLOT_FREE);
-        self.page.heads.freed.store(index.offset(), Ordering::Relaxed);
+        self.page.aside.freed.store(index.offset(), Ordering::Relaxed);
     }
 }
 

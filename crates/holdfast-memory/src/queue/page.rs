@@ -4,9 +4,9 @@
 //! it is checked.
 //! Never: decides what a slot's content means.
 //!
-//! Header, 128 bytes: `head` at 0, the offset of the newest request or 0; `freed` at 4, where the
-//! search for a free slot begins; `bell` at 64, on a line of its own, because a server that waits
-//! writes there. Slots of 128 bytes follow, so that none shares a line with another, nor the pair
+//! Header, 128 bytes: `head` at 0, the offset of the newest request or 0, alone on its line, which
+//! the server watches; `bell` at 64, which wakes it; `freed` at 72, where the search for a free
+//! slot begins. Slots of 128 bytes follow, so that none shares a line with another, nor the pair
 //! of lines that processors fetch together.
 
 use crate::atomics::AtomicU32;
@@ -60,27 +60,30 @@ impl SlotIndex {
     }
 }
 
-/// The words of the header that clients write.
+/// What the server watches.
 #[repr(C, align(64))]
 #[derive(Debug)]
-pub(crate) struct Heads {
+pub(crate) struct Watched {
     /// Offset of the newest request, [`END`] if there is none.
     pub(crate) head: AtomicU32,
+}
+
+/// What neither side waits for with its eyes open.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub(crate) struct Aside {
+    /// Wakes the server.
+    pub(crate) bell: Bell,
     /// Offset of the slot that became free last. A hint: any value will do.
     pub(crate) freed: AtomicU32,
 }
-
-/// What wakes the server.
-#[repr(C, align(64))]
-#[derive(Debug)]
-pub(crate) struct BellLine(pub(crate) Bell);
 
 /// The page.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Page {
-    pub(crate) heads: Heads,
-    pub(crate) bell: BellLine,
+    pub(crate) watched: Watched,
+    pub(crate) aside: Aside,
     slots: [Slot; SLOTS],
 }
 
@@ -88,7 +91,7 @@ pub(crate) struct Page {
 const _: () = {
     use std::mem::{offset_of, size_of};
     assert!(size_of::<Page>() == PAGE_BYTES && size_of::<Slot>() == SLOT_BYTES as usize);
-    assert!(offset_of!(Page, slots) == SLOT_BYTES as usize && offset_of!(Page, bell) == 64);
+    assert!(offset_of!(Page, slots) == SLOT_BYTES as usize && offset_of!(Page, aside) == 64);
 };
 
 impl Page {
@@ -102,8 +105,8 @@ impl Page {
 impl Page {
     /// An empty page outside any mapping, for the models.
     pub(crate) fn new() -> Page {
-        let heads = Heads { head: AtomicU32::new(END), freed: AtomicU32::new(END) };
-        let slots = std::array::from_fn(|_| Slot::new());
-        Page { heads, bell: BellLine(Bell::new()), slots }
+        let watched = Watched { head: AtomicU32::new(END) };
+        let aside = Aside { bell: Bell::new(), freed: AtomicU32::new(END) };
+        Page { watched, aside, slots: std::array::from_fn(|_| Slot::new()) }
     }
 }

@@ -48,7 +48,7 @@ impl Queue<'_> {
     /// afterwards; that is damage again, and found by the take that meets it.
     pub fn rebuild(&self) {
         // EDGE put-to-steal: what was put before is seen to wait.
-        self.page.heads.head.swap(END, QUEUE_STEAL);
+        self.page.watched.head.swap(END, QUEUE_STEAL);
         for index in SlotIndex::all() {
             let word = self.page.slot(index).look();
             match (word.state(), word.owner()) {
@@ -90,7 +90,7 @@ impl Queue<'_> {
     fn linked(&self) -> Result<Links, Damage> {
         let mut links = Links::default();
         // EDGE put-to-steal: having seen the head, the links below it are whole.
-        let mut offset = self.page.heads.head.load(QUEUE_STEAL);
+        let mut offset = self.page.watched.head.load(QUEUE_STEAL);
         // Newest first down to the oldest that was turned, then from there up to its tail.
         while offset != END {
             let index = slot_at(offset)?;

@@ -115,7 +115,7 @@ impl Queue<'_> {
             }
             futex::pause();
         }
-        self.page.bell.0.wait_unless(|| self.has_work(), Some(timeout), Scope::Machine);
+        self.page.aside.bell.wait_unless(|| self.has_work(), Some(timeout), Scope::Machine);
         self.has_work()
     }
 
@@ -124,7 +124,12 @@ impl Queue<'_> {
     /// # Errors
     /// The slot is not in the state in which it was taken. Nobody waits for this response.
     pub fn complete(&self, index: SlotIndex, response: &Response) -> Result<(), Damage> {
-        self.page.slot(index).write_response(response);
+        let slot = self.page.slot(index);
+        let word = slot.look();
+        if word.state() != Some(State::Taken) {
+            return self.counted(Err(out_of_turn(index, word)));
+        }
+        slot.write_response(response);
         self.counted(self.tell_done(index, State::Taken))
     }
 
@@ -136,7 +141,7 @@ impl Queue<'_> {
     }
 
     fn has_work(&self) -> bool {
-        self.page.heads.head.load(Ordering::Relaxed) != END
+        self.page.watched.head.load(Ordering::Relaxed) != END
     }
 
     fn take_oldest(&self) -> Result<Option<Taken>, Damage> {
@@ -150,7 +155,7 @@ impl Queue<'_> {
     /// Takes everything off the page, the oldest first.
     fn steal(&self, links: &mut Links) -> Result<Option<List>, Damage> {
         // EDGE put-to-steal: having seen the head, all that it leads to is whole.
-        match self.page.heads.head.swap(END, QUEUE_STEAL) {
+        match self.page.watched.head.swap(END, QUEUE_STEAL) {
             END => Ok(None),
             head => self.turn(slot_at(head)?, links).map(Some),
         }
@@ -197,7 +202,7 @@ impl Queue<'_> {
 
     /// Puts a list back where nothing is; false if something is.
     fn anchor(&self, list: List) -> bool {
-        let head = &self.page.heads.head;
+        let head = &self.page.watched.head;
         self.page.slot(list.oldest).tail.store(list.newest.offset(), Ordering::Relaxed);
         // Only this taker reads these links; a client that puts on top of them hands them back.
         let order = Ordering::Relaxed;

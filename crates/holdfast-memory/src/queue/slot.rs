@@ -8,7 +8,8 @@
 //! There is no chain of free slots. Whoever unlinks a slot from a chain and dies before it has put
 //! its name on it leaves a slot that nobody can attribute, and a chain must be guarded against a
 //! head that left and came back. A slot is free if its word says so; taking it and naming its
-//! owner is one compare-and-swap of that word, and the search begins where one became free last.
+//! owner is one compare-and-swap of that word, and the search begins where one became free last
+//! (decision 22).
 //!
 //! The word, from its low end: 4 bits state, 1 bit "the owner sleeps", 11 bits counting how often
 //! the slot was taken, 16 bits owner.
@@ -118,11 +119,11 @@ pub struct Response {
     pub value: [u64; 2],
 }
 
-const REQUEST_WORDS: usize = 6;
-const RESPONSE_WORDS: usize = 3;
+/// Words of a request; a response needs fewer.
+const CONTENT_WORDS: usize = 6;
 
 impl Request {
-    fn to_words(self) -> [u64; REQUEST_WORDS] {
+    fn to_words(self) -> [u64; CONTENT_WORDS] {
         let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
         let operation = u32::from(self.operation) | u32::from(self.count) << 16;
         let [first, second] = self.argument;
@@ -130,7 +131,7 @@ impl Request {
         [self.sequence, name, data, u64::from(self.bytes), first, second]
     }
 
-    fn from_words(words: [u64; REQUEST_WORDS]) -> Request {
+    fn from_words(words: [u64; CONTENT_WORDS]) -> Request {
         let [sequence, name, data, bytes, first, second] = words;
         Request {
             sequence,
@@ -146,12 +147,12 @@ impl Request {
 }
 
 impl Response {
-    fn to_words(self) -> [u64; RESPONSE_WORDS] {
+    fn to_words(self) -> [u64; CONTENT_WORDS] {
         let head = u64::from(self.status) | u64::from(self.bytes) << 32;
-        [head, self.value[0], self.value[1]]
+        [head, self.value[0], self.value[1], 0, 0, 0]
     }
 
-    fn from_words([head, first, second]: [u64; RESPONSE_WORDS]) -> Response {
+    fn from_words([head, first, second, ..]: [u64; CONTENT_WORDS]) -> Response {
         Response { status: head as u32, bytes: (head >> 32) as u32, value: [first, second] }
     }
 }
@@ -168,8 +169,9 @@ pub(crate) struct Slot {
     /// In the oldest request of a turned list: the newest of that list. Else 0.
     pub(crate) tail: AtomicU32,
     unused: AtomicU32,
-    request: Words<REQUEST_WORDS>,
-    response: Words<RESPONSE_WORDS>,
+    /// The request; once the server has copied that, the response. All of a slot that is used lies
+    /// on one cache line, which goes to the server and back once.
+    content: Words<CONTENT_WORDS>,
 }
 
 impl Slot {
@@ -185,22 +187,22 @@ impl Slot {
 
     /// Writes the request. For the owner of a held slot.
     pub(crate) fn write_request(&self, request: &Request) {
-        self.request.store(request.to_words());
+        self.content.store(request.to_words());
     }
 
     /// A copy of the request. For the server, of a taken slot.
     pub(crate) fn read_request(&self) -> Request {
-        Request::from_words(self.request.load())
+        Request::from_words(self.content.load())
     }
 
     /// Writes the response. For the server, of a taken slot.
     pub(crate) fn write_response(&self, response: &Response) {
-        self.response.store(response.to_words());
+        self.content.store(response.to_words());
     }
 
     /// A copy of the response. For the owner of a done slot.
     pub(crate) fn read_response(&self) -> Response {
-        Response::from_words(self.response.load())
+        Response::from_words(self.content.load())
     }
 
     /// Sets where the slot stands among others.
@@ -215,7 +217,7 @@ impl Slot {
     /// A free slot outside any page, for the models.
     pub(crate) fn new() -> Slot {
         let zero = || AtomicU32::new(0);
-        let (request, response) = (Words::new(), Words::new());
-        Slot { word: zero(), next: zero(), tail: zero(), unused: zero(), request, response }
+        let content = Words::new();
+        Slot { word: zero(), next: zero(), tail: zero(), unused: zero(), content }
     }
 }

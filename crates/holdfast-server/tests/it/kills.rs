@@ -26,8 +26,8 @@ fn a_server_process() {
     let listener: OwnedFd = std::io::stdin().as_fd().try_clone_to_owned().unwrap();
     let spec = log_spec(NAME, log.as_ref(), region.as_ref());
     let server = Server::open(ServerSpec { logs: vec![spec], clients_max: 32 }).unwrap();
-    let (_stop, stopped) = UnixStream::pair().unwrap();
-    server.serve(&UnixListener::from(listener), stopped).unwrap();
+    let (_stop, told) = UnixStream::pair().unwrap();
+    server.serve(&UnixListener::from(listener), &told, &told).unwrap();
 }
 
 fn start(place: &Place) -> Child {

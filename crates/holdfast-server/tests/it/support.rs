@@ -82,8 +82,9 @@ impl Place {
         let server = Server::open(ServerSpec { logs, clients_max: 32 }).unwrap();
         let listener = self.listener.try_clone().unwrap();
         let (stop, stopped) = UnixStream::pair().unwrap();
-        let thread = std::thread::spawn(move || server.serve(&listener, stopped).unwrap());
-        Serving { stop: Some(stop), thread: Some(thread) }
+        let (drain, drained) = UnixStream::pair().unwrap();
+        let serve = move || server.serve(&listener, stopped, drained).unwrap();
+        Serving { stop: Some(stop), _drain: drain, thread: Some(std::thread::spawn(serve)) }
     }
 
     /// What a word of a log's region says, seen from outside.
@@ -101,13 +102,15 @@ impl Drop for Place {
 /// A server in a thread; dropping it stops it gracefully.
 pub(crate) struct Serving {
     stop: Option<UnixStream>,
-    thread: Option<JoinHandle<()>>,
+    _drain: UnixStream,
+    thread: Option<JoinHandle<bool>>,
 }
 
 impl Drop for Serving {
     fn drop(&mut self) {
         drop(self.stop.take());
-        self.thread.take().unwrap().join().unwrap();
+        let drains = self.thread.take().unwrap().join().unwrap();
+        assert!(!drains, "it was told to stop, not to drain");
     }
 }
 

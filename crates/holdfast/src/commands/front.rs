@@ -69,7 +69,7 @@ pub(crate) fn front(args: &FrontArgs) -> Exit {
 
 /// A front end that lost one of its threads would serve without draining, or drain without serving.
 /// It ends instead, and the keeper starts a whole one.
-fn end_on_any_panic() {
+pub(super) fn end_on_any_panic() {
     let say = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         say(panic);
@@ -285,7 +285,7 @@ impl Parts {
         let (home, log) = (self.home.clone(), self.log.clone());
         let volume = DirectVolume::open(home, log, region, clock, config)
             .map_err(|error| self.volume_problem(error))?;
-        let recovery = recovery_text(&volume.recovery, volume.attached.bytes_applied);
+        let recovery = recovery_text(&volume.recovery, Some(volume.attached.bytes_applied));
         Ok(Opened { volume, verdict, recovery })
     }
 
@@ -369,11 +369,13 @@ fn with_background<T>(direct: &DirectVolume, serve: impl FnOnce() -> T) -> T {
     })
 }
 
-fn recovery_text(recovery: &Recovery, applied_bytes: u64) -> String {
+/// What recovery found, for people; with what was applied to a home, if there is one.
+pub(super) fn recovery_text(recovery: &Recovery, applied_bytes: Option<u64>) -> String {
     let kept = rounded(recovery.tail.0.saturating_sub(recovery.released.0));
-    match recovery.source {
-        Source::Ring => format!("{kept} of log found in memory"),
-        Source::Segments => {
+    match (recovery.source, applied_bytes) {
+        (Source::Ring, _) => format!("{kept} of log found in memory"),
+        (Source::Segments, None) => format!("{kept} of log found on disk"),
+        (Source::Segments, Some(applied_bytes)) => {
             let applied = rounded(applied_bytes);
             format!("{kept} of log found on disk, {applied} of it applied to the home")
         }

@@ -1,13 +1,14 @@
-//! `holdfast mount` and `holdfast shutdown`: what only a running keeper can do.
+//! `holdfast mount`, `shutdown` and `upgrade server`: what only a running keeper can do.
 //!
 //! Promise: the keeper's answer, unchanged.
 //! Never: mounts anything itself; the mount would end with this command.
 
 use crate::config::Config;
 use crate::control::{Answer, Command, ask};
+use crate::exit::Exit;
 use crate::output::{Output, Progress};
-use crate::problem::Outcome;
-use std::path::Path;
+use crate::problem::{Outcome, Problem};
+use std::path::{Path, PathBuf};
 
 /// Asks the keeper to attach and mount a volume; returns when it is served.
 pub(crate) fn mount(config: &Path, name: String, output: Output) -> Outcome<()> {
@@ -20,6 +21,18 @@ pub(crate) fn mount(config: &Path, name: String, output: Output) -> Outcome<()> 
 /// Asks the keeper to give every volume back and end.
 pub(crate) fn shutdown(config: &Path, output: Output) -> Outcome<()> {
     ask_and_print(&Config::load(config)?, Command::Shutdown, output)
+}
+
+/// Asks the keeper to replace the server; returns when the new one serves.
+pub(crate) fn upgrade_server(
+    config: &Path,
+    binary: Option<PathBuf>,
+    output: Output,
+) -> Outcome<()> {
+    let binary = binary.map(std::path::absolute).transpose().map_err(|error| {
+        Problem::new(Exit::Usage, "finding the binary", error, "name it with --binary PATH")
+    })?;
+    ask_and_print(&Config::load(config)?, Command::UpgradeServer { binary }, output)
 }
 
 /// Sends one request to the keeper and prints its answer.

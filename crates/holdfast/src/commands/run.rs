@@ -9,7 +9,7 @@ use super::serve::stop_on_signals;
 use super::volume::{is_made, make_log};
 use crate::claims::{MediumKind, PowerSource};
 use crate::cli::RunArgs;
-use crate::config::{Cache, Config, KeeperConfig, MemoryConfig, VolumeConfig};
+use crate::config::{Cache, Config, MemoryConfig, VolumeConfig};
 use crate::exit::Exit;
 use crate::keeper::{Keeper, Source, start_process};
 use crate::output::Progress;
@@ -37,7 +37,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome<ExitCode> {
     }
     let log = volume.log.clone();
     let volumes = BTreeMap::from([(NAME.to_owned(), volume)]);
-    let config = Config { keeper: KeeperConfig::default(), volumes };
+    let config = Config { volumes, ..Config::default() };
     let keeper = Arc::new(Keeper::new(Source::Fixed(config), PathBuf::new()));
     let mounted = keeper.mount(NAME, &mut |text| progress.say(text)).map_err(unstarted)?;
     drop(progress);

@@ -26,7 +26,18 @@ pub(crate) fn serve(config_path: PathBuf) -> Outcome<()> {
     stop_on_signals(&keeper)?;
     let _server = Server::start(&socket, keeper.clone())?;
     tracing::info!(socket = %socket.display(), pid = std::process::id(), "keeper listens");
-    let mounted = mount_all(&keeper, &config);
+    let served = keeper.serve_logs(&config);
+    match &served {
+        Ok(text) => text.iter().for_each(|text| tracing::info!("{text}")),
+        Err(problem) => tracing::error!("{problem}"),
+    }
+    let mounted = match served {
+        Ok(Some(_)) => mount_all(&keeper, &config).or(Ok(())),
+        Ok(None) => mount_all(&keeper, &config),
+        // A keeper that serves nothing at all ends, with the first reason.
+        Err(problem) if config.volumes.is_empty() => Err(problem),
+        Err(_) => mount_all(&keeper, &config),
+    };
     if mounted.is_ok() {
         keeper.wait_for_stop();
     }

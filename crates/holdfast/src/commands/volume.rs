@@ -17,7 +17,7 @@ use crate::report::verdict_text;
 use crate::sizes::rounded;
 use holdfast_io::Entropy;
 use holdfast_io::real::{RealEntropy, RealFiles};
-use holdfast_log::{CreateError, Log};
+use holdfast_log::{CreateError, Log, LogConfig};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -57,32 +57,55 @@ pub(super) fn make_log(
     volume: &VolumeConfig,
     say: keeper::Progress<'_>,
 ) -> Outcome<()> {
-    let what = format!("making the log of volume {name} in {}", volume.log.display());
+    drop(take_directory("home", &volume.home)?);
+    make_log_in(&format!("volume {name}"), &volume.log, &volume.log_config(), say)
+}
+
+/// Makes a log that the server serves.
+pub(super) fn make_served(config: &Path, name: &str, output: Output) -> Outcome<()> {
+    let config = Config::load(config)?;
+    let log = config.log(name)?;
+    let verdict = log.verdict_on(name, log.memory.medium, config.keeper.power)?;
+    let mut progress = Progress::new();
+    let say = &mut |text: &str| progress.say(text);
+    make_log_in(&format!("log {name}"), &log.log, &log.log_config(), say)?;
+    drop(progress);
+    let place = log.log.display();
+    output.done(&format!("{name} is made, in {place}\n{}", verdict_text(&verdict)));
+    Ok(())
+}
+
+/// Makes a log in a directory. `of` says whose it is.
+fn make_log_in(
+    of: &str,
+    directory: &Path,
+    config: &LogConfig,
+    say: keeper::Progress<'_>,
+) -> Outcome<()> {
+    let what = format!("making the log of {of} in {}", directory.display());
     let failed = |error: &dyn std::fmt::Display, remedy: &str| {
         Problem::new(Exit::Failed, what.clone(), error, remedy)
     };
-    drop(take_directory("home", &volume.home)?);
-    std::fs::create_dir_all(&volume.log)
+    std::fs::create_dir_all(directory)
         .map_err(|error| failed(&error, "make the directory, or correct log"))?;
-    let files = RealFiles::from_fd(take_directory("log", &volume.log)?);
+    let files = RealFiles::from_fd(take_directory("log", directory)?);
     let mut identity = [0; 16];
     RealEntropy.fill(&mut identity);
-    let config = volume.log_config();
     let bytes = config.segment_bytes * u64::from(config.segments);
     let made = aloud(
-        || say(&format!("{name}: writing {} of zeros for the log", rounded(bytes))),
-        || Log::create(&files, identity, &config),
+        || say(&format!("{of}: writing {} of zeros for the log", rounded(bytes))),
+        || Log::create(&files, identity, config),
     );
     made.map_err(|error| match error {
         CreateError::Exists => {
-            let remedy = format!("mount it with `holdfast mount {name}`");
+            let remedy = "use it as it is: `holdfast serve`, or `holdfast mount`";
             Problem::new(Exit::Usage, what.clone(), "there is a log in it already", remedy)
         }
         CreateError::NotEmpty { .. } | CreateError::Config(_) => {
             Problem::new(Exit::Usage, what.clone(), error, "name an empty directory as log")
         }
         error => {
-            remove_half_made(&volume.log);
+            remove_half_made(directory);
             failed(&error, "make space or mend the disk, then make it again")
         }
     })

@@ -1,4 +1,4 @@
-//! Trees of files, compared byte for byte.
+//! Trees of files, compared byte for byte, and synced.
 //!
 //! Promise: two trees differ if a name, a byte, a mode or an owner does.
 //! Never: changes a file.
@@ -53,6 +53,24 @@ fn hash_of(path: &Path) -> io::Result<u64> {
             bytes => hasher.write(&buffer[..bytes]),
         }
     }
+}
+
+/// Syncs every file and directory below `root`.
+pub(super) fn sync(root: &Path) -> io::Result<()> {
+    let mut folders = vec![root.to_owned()];
+    while let Some(folder) = folders.pop() {
+        fs::File::open(&folder)?.sync_all()?;
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            let kind = entry.file_type()?;
+            if kind.is_dir() {
+                folders.push(entry.path());
+            } else if kind.is_file() {
+                fs::File::open(entry.path())?.sync_all()?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Names that differ between two trees.

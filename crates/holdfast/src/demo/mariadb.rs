@@ -147,12 +147,9 @@ impl Database for MariaDb {
         Present::parse(&self.server.query(&sql)?)
     }
 
-    /// Every table must be found well; what is said of one that is not stands in the complaint.
     fn complaint(&self) -> Result<String, DemoError> {
         let sql = format!("USE {DATABASE}; CHECK TABLE {} EXTENDED", self.tables()?);
-        let said = self.server.query(&sql)?;
-        let bad: Vec<&str> = said.lines().filter(|line| !line.ends_with("status\tOK")).collect();
-        Ok(bad.join("; "))
+        Ok(complaints(&self.server.query(&sql)?))
     }
 
     fn canary(&mut self, seed: u64) -> Result<u64, DemoError> {
@@ -164,3 +161,21 @@ impl Database for MariaDb {
         self.recover(Setting::Sync).map(drop)
     }
 }
+
+/// What `CHECK TABLE` says beyond that a table is well. Index entries of deleted rows that wait in
+/// vain for their removal are no damage: InnoDB leaves some after any kill, on any disk, ignores
+/// them, warns of one an index, and still calls the table well.
+fn complaints(said: &str) -> String {
+    const LEFT_OVER: [&str; 2] = [
+        "\tWarning\tInnoDB: Clustered index record not found for index",
+        "\tWarning\tInnoDB: Unpurged clustered index record",
+    ];
+    let is_fine = |line: &&str| {
+        line.ends_with("\tstatus\tOK") || LEFT_OVER.iter().any(|words| line.contains(words))
+    };
+    let bad: Vec<&str> = said.lines().filter(|line| !is_fine(line)).collect();
+    bad.join("; ")
+}
+
+#[cfg(test)]
+mod tests;

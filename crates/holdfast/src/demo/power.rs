@@ -13,8 +13,9 @@ use std::thread;
 
 use super::cleanup::WorkDir;
 use super::disks::{Disks, Setting};
-use super::error::DemoError;
+use super::error::{DemoError, During};
 use super::figures::{Better, Figure};
+use super::files;
 use super::kills::{LOAD_UNTIL_KILLED_S, Moments, blind};
 use super::outcome::Acknowledged;
 use super::progress::Progress;
@@ -125,6 +126,8 @@ fn bare<D: Database>(
     let data = disks.slow().join("data");
     D::user()?.own_directory(&data)?;
     let mut database = D::create_whole(work, &data)?;
+    // What is damaged must have been written under load.
+    files::sync(&data).during(|| "syncing the new database".into())?;
     database.recover(Setting::Sync)?;
     for round in 0..BARE_TRIES {
         let mut load = database.load(round, LOAD_UNTIL_KILLED_S)?;

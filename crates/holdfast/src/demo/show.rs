@@ -35,6 +35,8 @@ struct Shown {
     figures: Vec<Figure>,
     /// Every kill.
     kills: Vec<Kill>,
+    /// What is to be compared by eye.
+    panels: Vec<Panel>,
 }
 
 /// `holdfast demo NAME`: one database, with a report of its own.
@@ -71,6 +73,7 @@ pub(super) fn databases(options: Options) -> Result<(), DemoError> {
             work.clear()?;
             let (repetitions, seconds) = (options.repetitions, options.seconds);
             shown.figures.extend(pages::run(work, repetitions, seconds, progress)?);
+            shown.panels.extend(pages::panels());
             work.clear()?;
             shown.extend(cuts(work, options, progress)?);
             Ok(shown)
@@ -85,13 +88,14 @@ fn cuts(work: &WorkDir, options: &Options, progress: Progress) -> Result<Shown, 
     figures.extend(power::run::<MariaDb>(work, count, seed, progress)?.figures("mariadb"));
     figures.extend(power::run::<Sqlite>(work, count, seed, progress)?.figures("sqlite"));
     let class = "class Memory on shm and class Disk in turn".to_owned();
-    Ok(Shown { class, figures, kills: Vec::new() })
+    Ok(Shown { class, figures, kills: Vec::new(), panels: Vec::new() })
 }
 
 impl Shown {
     fn extend(&mut self, more: Shown) {
         self.figures.extend(more.figures);
         self.kills.extend(more.kills);
+        self.panels.extend(more.panels);
     }
 }
 
@@ -117,9 +121,8 @@ fn on_stage(
     let mut figures = Figures::here(name, &model(), &shown.class);
     figures.figures = shown.figures;
     let tables: String = subjects.iter().map(|it| summary::tables(it, &figures)).collect();
-    let panels: Vec<Panel> = subjects.iter().flat_map(plot::panels).collect();
     let table = tables + &summary::goals_table(&figures);
-    write_report(&figures, &table, &plot::svg(&figures, &panels), &out)?;
+    write_report(&figures, &table, &plot::svg(&figures, &shown.panels), &out)?;
     print(&figures, &table, options.json).during(|| "printing the result".into())?;
     progress.say(&format!("report: {}", out.join(format!("{name}.html")).display()));
     verdict(&shown.kills)
@@ -146,7 +149,7 @@ fn database<D: Database>(
     database.leave()?;
     give_back(&mut database, &mut volume, &disks, progress)?;
     let figures = summary::figures(&subject, &samples, &kills, lost);
-    Ok(Shown { class, figures, kills })
+    Ok(Shown { class, figures, kills, panels: plot::panels(&subject) })
 }
 
 /// Gives the volume's home back, compares it byte for byte with what the database saw through the

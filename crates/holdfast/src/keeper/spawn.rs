@@ -1,20 +1,25 @@
-//! Starting front-end processes.
+//! Starting the keeper's processes.
 //!
-//! Promise: a front end gets exactly the descriptors it is meant to have, runs the very binary its
-//! keeper runs even if the file was replaced since, and hears no signal of the keeper's terminal.
+//! Promise: a process gets exactly the descriptors it is meant to have, runs the very binary its
+//! keeper runs (the server: the one it is told to), and hears no signal of the keeper's terminal.
 //! Never: waits for it.
 
 use crate::exit::Exit;
-use crate::orders::Orders;
+use crate::orders::{Orders, ServerOrders};
 use crate::problem::{Outcome, Problem};
 use rustix::fs::MemfdFlags;
 use rustix::io::{FdFlags, fcntl_setfd};
+use serde::Serialize;
 use std::fs::File;
 use std::io::{self, PipeReader, Write};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
+
+/// The binary that the keeper runs, even if the file was replaced since.
+pub(crate) const OWN_BINARY: &str = "/proc/self/exe";
 
 /// While a descriptor is made inheritable no other process may be started: it would inherit it too.
 static STARTING: Mutex<()> = Mutex::new(());
@@ -45,24 +50,53 @@ pub(crate) fn start_front(orders: &Orders, held: &Held) -> Outcome<(Child, PipeR
 }
 
 fn try_start_front(orders: &Orders, held: &Held) -> io::Result<(Child, PipeReader)> {
-    let (reader, writer) = io::pipe()?;
-    let written = write_orders(orders)?;
-    let mut passed = vec![
-        ("--orders-fd", written.as_fd()),
-        ("--report-fd", writer.as_fd()),
-        ("--home-fd", held.home.as_fd()),
-        ("--log-fd", held.log.as_fd()),
-    ];
+    let mut passed = vec![("--home-fd", held.home.as_fd()), ("--log-fd", held.log.as_fd())];
     passed.extend(held.fuse.as_ref().map(|fuse| ("--fuse-fd", fuse.as_fd())));
-    // The name is resolved in the new process before exec, when it still is the keeper's binary.
-    let mut command = Command::new("/proc/self/exe");
-    command.arg0("holdfast").args(["front", "--volume", &orders.name]).process_group(0);
-    command.stdin(Stdio::null());
+    let arguments = ["front", "--volume", &orders.name];
+    start_with(Path::new(OWN_BINARY), &arguments, &passed, &[], &write_orders(orders)?)
+}
+
+/// Starts the server from this binary. Its reports come out of the pipe, which ends when the
+/// process does.
+pub(crate) fn start_server(
+    binary: BorrowedFd<'_>,
+    orders: &ServerOrders,
+    listener: BorrowedFd<'_>,
+    directories: &[OwnedFd],
+) -> Outcome<(Child, PipeReader)> {
+    let start = || {
+        let directories: Vec<_> = directories.iter().map(AsFd::as_fd).collect();
+        let binary = PathBuf::from(format!("/proc/self/fd/{}", binary.as_raw_fd()));
+        let passed = [("--listen-fd", listener)];
+        start_with(&binary, &["server"], &passed, &directories, &write_orders(orders)?)
+    };
+    start().map_err(|error| {
+        let remedy = "see whether processes or memory ran out, or name a binary that runs here";
+        Problem::new(Exit::Failed, "starting the server", error, remedy)
+    })
+}
+
+/// Starts a process of ours with descriptors: those that a flag names, and those that its orders
+/// do.
+fn start_with(
+    binary: &Path,
+    arguments: &[&str],
+    flagged: &[(&str, BorrowedFd<'_>)],
+    ordered: &[BorrowedFd<'_>],
+    orders: &File,
+) -> io::Result<(Child, PipeReader)> {
+    let (reader, writer) = io::pipe()?;
+    let mut passed = vec![("--orders-fd", orders.as_fd()), ("--report-fd", writer.as_fd())];
+    passed.extend(flagged);
+    // The name is resolved in the new process before exec, when it still is the keeper's.
+    let mut command = Command::new(binary);
+    command.arg0("holdfast").args(arguments).process_group(0).stdin(Stdio::null());
     for (flag, descriptor) in &passed {
         command.arg(flag).arg(descriptor.as_raw_fd().to_string());
     }
+    let inherited: Vec<_> = passed.iter().map(|(_, fd)| fd).chain(ordered).collect();
     let _alone = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
-    let mark = |flags| passed.iter().try_for_each(|(_, descriptor)| fcntl_setfd(descriptor, flags));
+    let mark = |flags| inherited.iter().try_for_each(|descriptor| fcntl_setfd(descriptor, flags));
     mark(FdFlags::empty())?;
     let started = command.spawn();
     mark(FdFlags::CLOEXEC)?;
@@ -70,7 +104,7 @@ fn try_start_front(orders: &Orders, held: &Held) -> io::Result<(Child, PipeReade
 }
 
 /// Orders are in a file without a name: readable at once, gone with the process.
-fn write_orders(orders: &Orders) -> io::Result<File> {
+fn write_orders(orders: &impl Serialize) -> io::Result<File> {
     let mut file = File::from(rustix::fs::memfd_create("holdfast-orders", MemfdFlags::CLOEXEC)?);
     serde_json::to_writer(&mut file, orders)?;
     file.flush()?;

@@ -12,5 +12,6 @@ mod keeper_lost;
 mod life;
 mod names;
 mod run;
+mod served;
 mod trouble;
 mod watchdog;

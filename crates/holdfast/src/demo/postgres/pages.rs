@@ -8,9 +8,10 @@ use super::cluster::{Cluster, SCALE};
 use super::load::Load;
 use super::{CLIENTS, SETTINGS, WARM_UP_S};
 use crate::demo::cleanup::WorkDir;
-use crate::demo::disks::Disks;
+use crate::demo::disks::{Disks, Setting};
 use crate::demo::error::DemoError;
 use crate::demo::figures::{Better, Figure};
+use crate::demo::plot::{Bar, Panel, colour};
 use crate::demo::progress::Progress;
 use crate::demo::volume::Volume;
 
@@ -85,6 +86,22 @@ impl Sample {
              transactions/s, {wal_bytes:.0} bytes of WAL each"
         )
     }
+}
+
+/// What is to be compared by eye.
+pub(in crate::demo) fn panels() -> [Panel; 2] {
+    let panel = |title: &str, measure: &str| {
+        let bar = |setting, value, label| {
+            let id = format!("postgres.full_page_writes.{value}.{measure}");
+            Bar { label, colour: colour(setting), id }
+        };
+        let bars = vec![
+            bar(Setting::Sync, "on", "full_page_writes=on"),
+            bar(Setting::Holdfast, "off", "full_page_writes=off"),
+        ];
+        Panel { title: format!("PostgreSQL wholly on a volume, {title}"), bars }
+    };
+    [panel("transactions/s", "tps"), panel("bytes of WAL a transaction", "wal_bytes")]
 }
 
 fn figures(samples: &[Sample]) -> Vec<Figure> {

@@ -1,0 +1,67 @@
+//! `bench-server`: how long a request through the queue takes, beside what else could carry it.
+//!
+//! Promise: every way is measured between two processes, pinned, in turns within the same run;
+//! writes `server.json` and `server.svg` into a folder.
+//! Never: leaves a process behind.
+
+mod figures;
+mod output;
+mod payload;
+mod plot;
+#[allow(unsafe_code)]
+mod raw;
+mod rounds;
+mod ways;
+
+use std::error::Error;
+use std::fs;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use figures::Figures;
+
+/// What the command line asks for.
+enum Task {
+    /// Answers on standard input and output, pinned to a core, until it is killed.
+    Echo { way: String, core: usize },
+    /// Measures everything.
+    Measure { out: PathBuf, quick: bool },
+}
+
+fn main() -> ExitCode {
+    let done = parse(std::env::args().skip(1).collect()).and_then(|task| match task {
+        Task::Echo { way, core } => echo(&way, core),
+        Task::Measure { out, quick } => measure(&out, quick),
+    });
+    output::exit(done)
+}
+
+fn parse(words: Vec<String>) -> Result<Task, Box<dyn Error>> {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words[..] {
+        ["--echo", way, core] => Ok(Task::Echo { way: way.into(), core: core.parse()? }),
+        ["--out", out] => Ok(Task::Measure { out: out.into(), quick: false }),
+        ["--out", out, "--quick"] => Ok(Task::Measure { out: out.into(), quick: true }),
+        _ => Err("usage: bench-server --out FOLDER [--quick]".into()),
+    }
+}
+
+fn echo(way: &str, core: usize) -> Result<(), Box<dyn Error>> {
+    ways::pin(core)?;
+    match way {
+        payload::NAME => payload::echo(),
+        name => ways::named(name).ok_or("no such way")?.echo(),
+    }
+}
+
+fn measure(out: &PathBuf, quick: bool) -> Result<(), Box<dyn Error>> {
+    let effort = rounds::Effort::new(quick);
+    let mut figures = Figures::here("server", "none", "none: a request is answered, not kept");
+    figures.figures.extend(rounds::measure(&effort)?);
+    figures.figures.extend(payload::measure(&effort)?);
+    fs::create_dir_all(out)?;
+    fs::write(out.join("server.json"), serde_json::to_string_pretty(&figures)? + "\n")?;
+    fs::write(out.join("server.svg"), plot::svg(&figures))?;
+    output::table(&figures);
+    Ok(())
+}

@@ -1,0 +1,484 @@
+//! The life of the server process, seen from the keeper.
+//!
+//! Promise: the listening socket and the logs' directories outlive every server, so clients can
+//! always connect and the next server always finds its logs; a server that died is replaced; one
+//! that is to be replaced and whose successor does not come up is started again.
+//! Never: opens a region or a log.
+
+use super::Progress;
+use super::lock::take_directory;
+use super::restart::{Death, Deaths, Decision};
+use super::spawn::{OWN_BINARY, start_server};
+use super::supervisor::State;
+use crate::claims::Verdict;
+use crate::config::Config;
+use crate::exit::Exit;
+use crate::orders::{LogOrders, ServerOrders, ServerReport};
+use crate::problem::{Outcome, Problem};
+use rustix::fs::{Mode, OFlags};
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::{BufRead, BufReader, PipeReader};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::net::UnixListener;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ExitStatus};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How long a new server may take to open its logs before the old one is started again.
+const READY_PATIENCE: Duration = Duration::from_secs(60);
+/// How long a server may take to finish what it took before it is killed, which loses nothing.
+const END_PATIENCE: Duration = Duration::from_secs(10);
+/// How long it may take to bring everything to the disks when the keeper ends.
+const DRAIN_PATIENCE: Duration = Duration::from_secs(120);
+
+/// What is known of the server.
+#[derive(Clone, Debug)]
+pub(crate) struct ServerSnapshot {
+    /// Where it is in its life.
+    pub state: State,
+    /// Why, when it was given up.
+    pub problem: Option<Problem>,
+    /// The newest complaint.
+    pub last_error: Option<String>,
+    /// What recovery said at the last start.
+    pub recovery: Option<String>,
+    /// What acknowledgements of each log mean.
+    pub verdicts: Vec<(String, Verdict)>,
+    /// Rights that the machine would not take from it.
+    pub rights_kept: Vec<String>,
+    /// The process, while there is one.
+    pub pid: Option<u32>,
+    /// Servers that died and were replaced.
+    pub restarts: u64,
+    /// Servers that were replaced on request.
+    pub upgrades: u64,
+    /// Longest time without a server that answers, since the first one did.
+    pub longest_stall: Duration,
+}
+
+#[derive(Debug)]
+struct Shared {
+    snapshot: Mutex<ServerSnapshot>,
+    changed: Condvar,
+}
+
+/// The server, seen from the keeper.
+#[derive(Debug)]
+pub(crate) struct ServerLife {
+    socket: PathBuf,
+    shared: Arc<Shared>,
+    events: Sender<Event>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+enum Event {
+    Said(u64, ServerReport),
+    Ended(u64, ExitStatus),
+    Upgrade(OwnedFd, Sender<Outcome<()>>),
+    Stop,
+}
+
+/// What outlives every server.
+struct Held {
+    listener: UnixListener,
+    directories: Vec<OwnedFd>,
+    orders: ServerOrders,
+}
+
+/// A server process.
+struct Running {
+    number: u64,
+    pid: u32,
+    started: Instant,
+    was_ready: bool,
+    fault: Option<Problem>,
+    /// Told to end; killed then.
+    kill_at: Option<Instant>,
+}
+
+/// A replacement under way.
+struct Upgrade {
+    /// What to go back to.
+    old: OwnedFd,
+    answer: Sender<Outcome<()>>,
+    /// The new server runs, and has until then.
+    ready_until: Option<Instant>,
+}
+
+struct Supervisor {
+    held: Held,
+    binary: OwnedFd,
+    shared: Arc<Shared>,
+    events: Receiver<Event>,
+    sender: Sender<Event>,
+    deaths: Deaths,
+    running: Option<Running>,
+    starts: u64,
+    /// When the next one starts, if none runs.
+    due: Option<Instant>,
+    upgrade: Option<Upgrade>,
+    stalled: Option<Instant>,
+    is_stopping: bool,
+}
+
+impl ServerLife {
+    /// Takes the logs' directories and the socket, and starts the first server.
+    pub(crate) fn start(config: &Config) -> Outcome<ServerLife> {
+        let socket = config.server.socket.clone();
+        let (mut directories, mut logs) = (Vec::new(), Vec::new());
+        for (name, log) in &config.logs {
+            log.verdict_on(name, log.memory.medium, config.keeper.power)?;
+            let directory = take_directory("log", &log.log)?;
+            let directory_fd = directory.as_raw_fd();
+            logs.push(LogOrders { name: name.clone(), log: log.clone(), directory_fd });
+            directories.push(directory);
+        }
+        let listener = listen(&socket)?;
+        let (clients_max, power) = (config.server.clients_max, config.keeper.power);
+        let orders = ServerOrders { logs, clients_max, power };
+        let binary = open_binary(Path::new(OWN_BINARY))?;
+        let held = Held { listener, directories, orders };
+        let shared = Arc::new(Shared::default());
+        let (sender, events) = channel();
+        let supervisor = Supervisor {
+            held,
+            binary,
+            shared: shared.clone(),
+            events,
+            sender: sender.clone(),
+            deaths: Deaths::default(),
+            running: None,
+            starts: 0,
+            due: Some(Instant::now()),
+            upgrade: None,
+            stalled: None,
+            is_stopping: false,
+        };
+        let thread = Mutex::new(Some(std::thread::spawn(move || supervisor.run())));
+        Ok(ServerLife { socket, shared, events: sender, thread })
+    }
+
+    /// What is known now.
+    pub(crate) fn snapshot(&self) -> ServerSnapshot {
+        self.shared.lock().clone()
+    }
+
+    /// Where clients connect.
+    pub(crate) fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    /// Returns when the first server serves, or when it is given up.
+    pub(crate) fn wait_until_served(&self) -> Outcome<String> {
+        let waits = |s: &mut ServerSnapshot| matches!(s.state, State::Starting | State::Restarting);
+        let snapshot = self.shared.changed.wait_while(self.shared.lock(), waits);
+        let snapshot = snapshot.unwrap_or_else(PoisonError::into_inner).clone();
+        match (snapshot.problem, snapshot.recovery) {
+            (Some(problem), _) => Err(problem),
+            (None, recovery) => Ok(format!(
+                "the server answers at {}; {}",
+                self.socket.display(),
+                recovery.unwrap_or_default()
+            )),
+        }
+    }
+
+    /// Replaces the server; returns when the new one serves, or the old one is started again.
+    pub(crate) fn upgrade(&self, binary: &Path, say: Progress<'_>) -> Outcome<String> {
+        let opened = open_binary(binary)?;
+        say(&format!("the server is replaced by {}", binary.display()));
+        let (answer, outcome) = channel();
+        let _ = self.events.send(Event::Upgrade(opened, answer));
+        let ended = || {
+            let why = "the server ends, or is being replaced already";
+            Problem::new(Exit::Failed, "upgrading the server", why, "try again")
+        };
+        outcome.recv().map_err(|_| ended())??;
+        let pid = self.snapshot().pid.unwrap_or_default();
+        Ok(format!("the server is replaced: {} serves as process {pid}", binary.display()))
+    }
+
+    /// Has the server drain everything and end.
+    pub(crate) fn stop(&self) {
+        let _ = self.events.send(Event::Stop);
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        thread.into_iter().for_each(|thread| drop(thread.join()));
+        let _ = std::fs::remove_file(&self.socket);
+    }
+}
+
+impl Default for Shared {
+    fn default() -> Shared {
+        let snapshot = ServerSnapshot {
+            state: State::Starting,
+            problem: None,
+            last_error: None,
+            recovery: None,
+            verdicts: Vec::new(),
+            rights_kept: Vec::new(),
+            pid: None,
+            restarts: 0,
+            upgrades: 0,
+            longest_stall: Duration::ZERO,
+        };
+        Shared { snapshot: Mutex::new(snapshot), changed: Condvar::new() }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, ServerSnapshot> {
+        self.snapshot.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, with: impl FnOnce(&mut ServerSnapshot)) {
+        with(&mut self.lock());
+        self.changed.notify_all();
+    }
+}
+
+impl Supervisor {
+    fn run(mut self) {
+        while !(self.is_stopping && self.running.is_none()) {
+            match self.events.recv_timeout(self.patience()) {
+                Ok(event) => self.heard(event),
+                Err(RecvTimeoutError::Timeout) => self.look_at_the_clock(),
+                // It cannot be: this end keeps a sender for its children's listeners.
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+        self.shared.change(|s| s.state = State::Detached);
+        // The descriptors close here, and with them the locks on the directories.
+    }
+
+    /// Until the next thing that has a time.
+    fn patience(&self) -> Duration {
+        let kill_at = self.running.as_ref().and_then(|running| running.kill_at);
+        let ready_until = self.upgrade.as_ref().and_then(|upgrade| upgrade.ready_until);
+        let next = [self.due, kill_at, ready_until].into_iter().flatten().min();
+        next.map_or(Duration::from_secs(3600), |at| at.saturating_duration_since(Instant::now()))
+    }
+
+    fn look_at_the_clock(&mut self) {
+        let now = Instant::now();
+        if self.due.is_some_and(|due| due <= now) {
+            self.due = None;
+            self.begin();
+        }
+        let is_late = |at: Option<Instant>| at.is_some_and(|at| at <= now);
+        let kill_at = self.running.as_ref().and_then(|running| running.kill_at);
+        let ready_until = self.upgrade.as_ref().and_then(|upgrade| upgrade.ready_until);
+        if is_late(kill_at) || is_late(ready_until) {
+            self.upgrade.iter_mut().for_each(|upgrade| upgrade.ready_until = None);
+            self.tell(Signal::KILL, None);
+        }
+    }
+
+    fn heard(&mut self, event: Event) {
+        let current = self.running.as_ref().map(|running| running.number);
+        match event {
+            Event::Said(number, report) if current == Some(number) => self.said(report),
+            Event::Ended(number, status) if current == Some(number) => self.ended(status),
+            Event::Said(..) | Event::Ended(..) => {}
+            Event::Upgrade(binary, answer) => self.begin_upgrade(binary, answer),
+            Event::Stop => {
+                self.is_stopping = true;
+                self.due = None;
+                self.tell(Signal::INT, Some(DRAIN_PATIENCE));
+            }
+        }
+    }
+
+    fn begin(&mut self) {
+        let Held { listener, directories, orders } = &self.held;
+        let started = start_server(self.binary.as_fd(), orders, listener.as_fd(), directories);
+        let (child, reports) = match started {
+            Ok(started) => started,
+            Err(problem) => {
+                let died = Death { lived: Duration::ZERO, was_ready: false, was_killed: false };
+                return self.again(died, problem);
+            }
+        };
+        self.starts += 1;
+        let (number, pid, started) = (self.starts, child.id(), Instant::now());
+        tracing::info!(pid, "server started");
+        self.shared.change(|s| s.pid = Some(pid));
+        let sender = self.sender.clone();
+        std::thread::spawn(move || listen_to(number, child, reports, &sender));
+        let (was_ready, fault, kill_at) = (false, None, None);
+        self.running = Some(Running { number, pid, started, was_ready, fault, kill_at });
+    }
+
+    fn said(&mut self, report: ServerReport) {
+        let Some(running) = &mut self.running else { return };
+        let (recovery, verdicts, rights_kept) = match report {
+            ServerReport::Ready { recovery, verdicts, rights_kept } => {
+                (recovery, verdicts, rights_kept)
+            }
+            ServerReport::Failed(problem) => {
+                self.shared.change(|s| s.last_error = Some(problem.to_string()));
+                running.fault = Some(problem);
+                return;
+            }
+        };
+        running.was_ready = true;
+        let stall = self.stalled.take().map_or(Duration::ZERO, |since| since.elapsed());
+        tracing::info!(recovery, ?stall, "server serves");
+        rights_kept.iter().for_each(|right| tracing::warn!(right, "the server keeps a right"));
+        let upgrade = self.upgrade.take();
+        self.shared.change(|s| {
+            s.state = State::Serving;
+            s.problem = None;
+            s.recovery = Some(recovery);
+            s.verdicts = verdicts;
+            s.rights_kept = rights_kept;
+            s.upgrades += u64::from(upgrade.is_some());
+            s.longest_stall = s.longest_stall.max(stall);
+        });
+        upgrade.into_iter().for_each(|upgrade| drop(upgrade.answer.send(Ok(()))));
+    }
+
+    fn begin_upgrade(&mut self, binary: OwnedFd, answer: Sender<Outcome<()>>) {
+        if self.upgrade.is_some() || self.is_stopping {
+            return; // whoever asked hears that the answer will not come
+        }
+        let old = std::mem::replace(&mut self.binary, binary);
+        self.upgrade = Some(Upgrade { old, answer, ready_until: None });
+        self.deaths = Deaths::default();
+        self.stalled = Some(Instant::now());
+        match self.running {
+            Some(_) => self.tell(Signal::TERM, Some(END_PATIENCE)),
+            None => self.begin_successor(),
+        }
+    }
+
+    fn begin_successor(&mut self) {
+        self.due = None;
+        if let Some(upgrade) = &mut self.upgrade {
+            upgrade.ready_until = Some(Instant::now() + READY_PATIENCE);
+        }
+        self.shared.change(|s| s.state = State::Restarting);
+        self.begin();
+    }
+
+    /// Signals the server; if it does not end in time it is killed.
+    fn tell(&mut self, signal: Signal, patience: Option<Duration>) {
+        let Some(running) = &mut self.running else { return };
+        running.kill_at = patience.map(|patience| Instant::now() + patience);
+        if let Some(pid) = Pid::from_raw(running.pid.cast_signed()) {
+            let _ = kill_process(pid, signal);
+        }
+    }
+
+    fn ended(&mut self, status: ExitStatus) {
+        let Some(running) = self.running.take() else { return };
+        self.shared.change(|s| s.pid = None);
+        if self.is_stopping {
+            return;
+        }
+        // An upgrade whose successor does not run yet waited for just this.
+        if self.upgrade.as_ref().is_some_and(|upgrade| upgrade.ready_until.is_none())
+            && running.kill_at.is_some()
+        {
+            return self.begin_successor();
+        }
+        let problem = running.fault.unwrap_or_else(|| {
+            let why = format!("the server died ({status})");
+            let remedy = "see the keeper's log; `holdfast upgrade server` starts it again";
+            Problem::new(Exit::Failed, "serving logs", why, remedy)
+        });
+        tracing::warn!(%status, why = problem.why, "server died");
+        let was_killed = matches!(status.signal(), Some(9 | 15));
+        let (lived, was_ready) = (running.started.elapsed(), running.was_ready);
+        self.again(Death { lived, was_ready, was_killed }, problem);
+    }
+
+    /// A server died, or could not even be started.
+    fn again(&mut self, death: Death, problem: Problem) {
+        let was_ever_ready = self.shared.lock().recovery.is_some();
+        self.stalled = self.stalled.or(was_ever_ready.then(Instant::now));
+        if let Some(upgrade) = self.upgrade.take() {
+            return self.hand_back(upgrade, problem);
+        }
+        let decision = match problem.exit.stays() {
+            true => Decision::GiveUp,
+            false => self.deaths.another(death),
+        };
+        match decision {
+            Decision::StartAfter(pause) => {
+                self.due = Some(Instant::now() + pause);
+                self.shared.change(|s| {
+                    s.restarts += 1;
+                    s.last_error = Some(problem.why);
+                    s.state = if was_ever_ready { State::Restarting } else { s.state };
+                });
+            }
+            Decision::GiveUp => {
+                tracing::error!(why = problem.why, "gave up on the server");
+                self.shared.change(|s| {
+                    s.state = State::GivenUp;
+                    s.problem = Some(problem);
+                });
+            }
+        }
+    }
+
+    /// The new server did not come up: the old one serves again.
+    fn hand_back(&mut self, upgrade: Upgrade, problem: Problem) {
+        tracing::error!(why = problem.why, "the new server did not come up; the old one goes on");
+        self.binary = upgrade.old;
+        self.deaths = Deaths::default();
+        self.begin();
+        let why = format!("the new server did not come up ({})", problem.why);
+        let remedy = "the old one serves again and nothing is lost; see the keeper's log";
+        let problem = Problem::new(Exit::Failed, "upgrading the server", why, remedy);
+        let _ = upgrade.answer.send(Err(problem));
+    }
+}
+
+/// Binds the socket in place of one that an earlier keeper left. Everybody may connect; each log's
+/// list of users says who is served.
+fn listen(socket: &Path) -> Outcome<UnixListener> {
+    let failed = |error: std::io::Error| {
+        let what = format!("listening at {}", socket.display());
+        Problem::new(Exit::Failed, what, error, "run as root, or set server.socket")
+    };
+    if let Some(directory) = socket.parent() {
+        std::fs::create_dir_all(directory).map_err(failed)?;
+    }
+    match std::fs::remove_file(socket) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(error)),
+        _ => {}
+    }
+    let listener = UnixListener::bind(socket).map_err(failed)?;
+    let everybody = Mode::from_raw_mode(0o666);
+    rustix::fs::chmod(socket, everybody).map_err(|error| failed(error.into()))?;
+    Ok(listener)
+}
+
+/// A binary, kept open so that it can be started again after its file was replaced.
+fn open_binary(path: &Path) -> Outcome<OwnedFd> {
+    let opened = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+    opened.map_err(|error| {
+        let what = format!("opening the binary {}", path.display());
+        Problem::new(Exit::Usage, what, error, "name it with --binary PATH")
+    })
+}
+
+/// Passes on what a server says until it ends, then how it ended.
+fn listen_to(number: u64, mut child: Child, reports: PipeReader, events: &Sender<Event>) {
+    for line in BufReader::new(reports).lines() {
+        let Ok(line) = line else { break };
+        match serde_json::from_str(&line) {
+            Ok(report) => drop(events.send(Event::Said(number, report))),
+            Err(error) => tracing::warn!(line, %error, "a server said what nobody understands"),
+        }
+    }
+    match child.wait() {
+        Ok(status) => drop(events.send(Event::Ended(number, status))),
+        Err(error) => tracing::error!(%error, "waiting for the server"),
+    }
+}

@@ -1,0 +1,174 @@
+//! What status prints of the server and its logs.
+//!
+//! Promise: as for volumes: the same facts as text and as JSON, which only gains fields.
+//! Never: finds anything out but by looking into a region.
+
+use super::verdict_lines;
+use crate::claims::{Failure, Verdict};
+use crate::config::{Config, ServedLogConfig};
+use crate::keeper::ServerSnapshot;
+use crate::observe::observe;
+use crate::sizes::rounded;
+use serde::{Deserialize, Serialize};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// The server.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct ServerStatus {
+    /// `starting`, `serving`, `restarting`, `given up`, `detached`.
+    pub state: String,
+    /// Why, when it was given up.
+    pub problem: Option<String>,
+    /// Where clients connect.
+    pub socket: PathBuf,
+    /// The process, while there is one.
+    pub pid: Option<u32>,
+    /// Servers that died and were replaced.
+    pub restarts: u64,
+    /// Servers that were replaced on request.
+    pub upgrades: u64,
+    /// Longest time without one, in milliseconds, rounded up.
+    pub longest_stall_ms: u64,
+    /// Rights that the machine would not take from it, and why.
+    pub rights_kept: Vec<String>,
+    /// What recovery found when it started.
+    pub recovery: Option<String>,
+    /// The newest complaint.
+    pub last_error: Option<String>,
+}
+
+/// A served log.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct LogStatus {
+    /// Its name.
+    pub name: String,
+    /// Its directory.
+    pub log: PathBuf,
+    /// What the region is made of.
+    pub medium: String,
+    /// The failures that acknowledgements must survive, as configured.
+    pub must_survive: Vec<Failure>,
+    /// What acknowledgements mean; missing when the claims refuse the configuration.
+    pub verdict: Option<Verdict>,
+    /// Clients that have a session.
+    pub clients: u64,
+    /// Most clients at a time.
+    pub clients_max: u32,
+    /// Appends acknowledged.
+    pub appended: u64,
+    /// Appends that were repeated after a server's death, and answered as the first time.
+    pub replayed: u64,
+    /// Requests and hellos that were refused.
+    pub refused: u64,
+    /// Times a client's queue was found damaged, and made anew.
+    pub damage: u64,
+    /// Bytes acknowledged that the log's device does not have yet.
+    pub dirty_bytes: u64,
+    /// Bytes that the log's reader has not released.
+    pub unreleased_bytes: u64,
+    /// Speed of the log's device while draining; 0 before the first measurement.
+    pub drain_rate_bytes_per_s: u64,
+    /// What went wrong with the log, or with looking at it.
+    pub last_error: Option<String>,
+}
+
+impl ServerStatus {
+    pub(crate) fn new(socket: &Path, snapshot: ServerSnapshot) -> ServerStatus {
+        ServerStatus {
+            state: snapshot.state.word().into(),
+            problem: snapshot.problem.map(|problem| problem.to_string()),
+            socket: socket.to_owned(),
+            pid: snapshot.pid,
+            restarts: snapshot.restarts,
+            upgrades: snapshot.upgrades,
+            longest_stall_ms: snapshot.longest_stall.as_micros().div_ceil(1000) as u64,
+            rights_kept: snapshot.rights_kept,
+            recovery: snapshot.recovery,
+            last_error: snapshot.last_error,
+        }
+    }
+
+    /// For people.
+    pub(super) fn text(&self) -> String {
+        let mut text = format!("\nserver: {}", self.state);
+        if let Some(pid) = self.pid {
+            let _ = write!(text, ", process {pid}");
+        }
+        let (restarts, upgrades) = (self.restarts, self.upgrades);
+        let _ = write!(text, ", {restarts} restarts, {upgrades} upgrades");
+        let _ = write!(text, ", longest stall {} ms", self.longest_stall_ms);
+        let mut line = |key: &str, value: &str| {
+            let _ = write!(text, "\n  {key:<12} {value}");
+        };
+        self.problem.iter().for_each(|why| line("problem", why));
+        line("socket", &self.socket.display().to_string());
+        self.rights_kept.iter().for_each(|right| line("keeps", right));
+        line("last error", self.last_error.as_deref().unwrap_or("none"));
+        text + "\n"
+    }
+}
+
+impl LogStatus {
+    /// Every configured log, with what the server said of it, if one runs.
+    pub(crate) fn all(config: &Config, server: Option<&ServerSnapshot>) -> Vec<LogStatus> {
+        let told = |name: &str| {
+            let verdicts = server.map(|server| &server.verdicts)?;
+            verdicts.iter().find(|(of, _)| of == name).map(|(_, verdict)| verdict.clone())
+        };
+        let one = |(name, log): (&String, &ServedLogConfig)| {
+            let medium = log.memory.medium;
+            let judged = || log.verdict_on(name, medium, config.keeper.power).ok();
+            LogStatus::new(name, log, told(name).or_else(judged))
+        };
+        config.logs.iter().map(one).collect()
+    }
+
+    fn new(name: &str, log: &ServedLogConfig, verdict: Option<Verdict>) -> LogStatus {
+        let observed = observe(&log.memory.medium());
+        let damaged = observed.as_ref().err().filter(|problem| problem.exit.stays());
+        let damaged = damaged.map(ToString::to_string);
+        let seen = observed.as_ref().ok();
+        let served = seen.map(|seen| seen.served).unwrap_or_default();
+        LogStatus {
+            name: name.to_owned(),
+            log: log.log.clone(),
+            medium: log.memory.medium.word().into(),
+            must_survive: log.must_survive.clone(),
+            verdict,
+            // What a dead server counted last is no client now.
+            clients: seen.and_then(|seen| seen.server_pid).map_or(0, |_| served.clients),
+            clients_max: log.clients_max,
+            appended: served.appended,
+            replayed: served.replayed,
+            refused: served.refused,
+            damage: served.damage,
+            dirty_bytes: seen.map_or(0, |seen| seen.dirty_bytes()),
+            unreleased_bytes: seen.map_or(0, |seen| seen.unapplied_bytes()),
+            drain_rate_bytes_per_s: seen.map_or(0, |seen| seen.drain_rate_bytes_per_s),
+            last_error: seen.and_then(|seen| seen.log_error_text()).or(damaged),
+        }
+    }
+
+    /// For people.
+    pub(super) fn text(&self) -> String {
+        let mut text =
+            format!("\nlog {}: {} of {} clients", self.name, self.clients, self.clients_max);
+        let mut line = |key: &str, value: &str| {
+            let _ = write!(text, "\n  {key:<12} {value}");
+        };
+        line("log", &self.log.display().to_string());
+        match &self.verdict {
+            Some(verdict) => verdict_lines(verdict).iter().for_each(|(k, v)| line(k, v)),
+            None => line("acknowledges", "never: the claims refuse this configuration"),
+        }
+        let (dirty, unreleased) = (rounded(self.dirty_bytes), rounded(self.unreleased_bytes));
+        line("dirty", &format!("{dirty}, and {unreleased} not released by the reader"));
+        let (appended, replayed) = (self.appended, self.replayed);
+        line("appended", &format!("{appended}, of which repeated and recognised {replayed}"));
+        let (refused, damage) = (self.refused, self.damage);
+        line("refused", &format!("{refused} requests; {damage} queues were damaged and rebuilt"));
+        line("last error", self.last_error.as_deref().unwrap_or("none"));
+        text + "\n"
+    }
+}

@@ -1,0 +1,258 @@
+//! Logs that are served: the keeper, its server, upgrades, and clients that notice nothing.
+
+use crate::fixture::{kill, wait_until};
+use holdfast_client::LogClient;
+use holdfast_log::{AppendError, CommitLog};
+use rustix::process::Signal;
+use serde_json::Value;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+static NUMBER: AtomicU32 = AtomicU32::new(0);
+
+const THREADS: usize = 8;
+
+/// One served log and a keeper.
+struct Served {
+    root: tempfile::TempDir,
+    region: PathBuf,
+    keeper: Option<Child>,
+}
+
+impl Served {
+    fn new() -> Served {
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let region = format!("/dev/shm/holdfast-served-{}-{number}", std::process::id()).into();
+        let served = Served { root: tempfile::tempdir().unwrap(), region, keeper: None };
+        let text = format!(
+            "[keeper]\nsocket = {:?}\n[server]\nsocket = {:?}\n[log.ledger]\nlog = {:?}\n\
+             memory = {{ medium = \"shm\", size = \"8MiB\", path = {:?} }}\n\
+             must_survive = [\"process\"]\n",
+            served.path("control.sock"),
+            served.socket(),
+            served.path("log"),
+            served.region,
+        );
+        fs::write(served.path("holdfast.toml"), text).unwrap();
+        let made = served.holdfast(&["log", "make", "ledger"]);
+        assert!(made.status.success(), "{made:?}");
+        served
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.root.path().join(name)
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.path("server.sock")
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_holdfast"));
+        command.env("HOLDFAST_CONFIG", self.path("holdfast.toml"));
+        command
+    }
+
+    fn holdfast(&self, arguments: &[&str]) -> Output {
+        self.command().args(arguments).output().unwrap()
+    }
+
+    fn serve(&mut self) {
+        let log = fs::File::create(self.path("keeper.log")).unwrap();
+        self.keeper = Some(self.command().arg("serve").stderr(log).spawn().unwrap());
+        self.wait_for_state("serving");
+    }
+
+    fn status(&self) -> Value {
+        let output = self.holdfast(&["status", "--json"]);
+        serde_json::from_slice(&output.stdout).unwrap_or_default()
+    }
+
+    #[track_caller]
+    fn wait_for_state(&self, state: &str) {
+        let tell = || fs::read_to_string(self.path("keeper.log")).unwrap_or_default();
+        wait_until(|| self.status()["server"]["state"] == state, tell);
+    }
+
+    fn server_pid(&self) -> i32 {
+        wait_until(|| self.status()["server"]["pid"].is_u64(), || self.status().to_string());
+        self.status()["server"]["pid"].as_u64().unwrap() as i32
+    }
+
+    fn client(&self) -> LogClient {
+        LogClient::connect(&self.socket(), "ledger").unwrap()
+    }
+
+    fn stop(&mut self) {
+        let mut keeper = self.keeper.take().unwrap();
+        kill(keeper.id().cast_signed(), Signal::TERM);
+        let ended = keeper.wait().unwrap();
+        let told = fs::read_to_string(self.path("keeper.log")).unwrap_or_default();
+        assert!(ended.success(), "{ended}: {told}");
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let server = self.status()["server"]["pid"].as_u64();
+        if let Some(mut keeper) = self.keeper.take() {
+            let _ = keeper.kill();
+            let _ = keeper.wait();
+        }
+        server.into_iter().for_each(|pid| kill(pid as i32, Signal::KILL));
+        let _ = fs::remove_file(&self.region);
+    }
+}
+
+/// Appends 0, 1, 2 and so on until told to stop. Returns the longest wait.
+fn append_values(
+    client: &LogClient,
+    thread: usize,
+    stop: &AtomicBool,
+    values: &AtomicU64,
+) -> Duration {
+    let mut longest = Duration::ZERO;
+    while !stop.load(Ordering::Relaxed) {
+        let (value, began) = (values.load(Ordering::Relaxed), Instant::now());
+        match client.append(1, &[&[thread as u8], &value.to_le_bytes()]) {
+            Ok(_) => values.store(value + 1, Ordering::Relaxed),
+            Err(AppendError::Full) => client.wait_for_room(16).unwrap(),
+            Err(error) => panic!("thread {thread}, value {value}: {error}"),
+        }
+        longest = longest.max(began.elapsed());
+    }
+    longest
+}
+
+/// Reads what is durable, checks that each thread's values follow one another, and releases it.
+fn check_and_release(client: &LogClient, next: &mut [u64]) {
+    let marks = client.marks();
+    let read = client.read(marks.released, marks.durable, &mut |frame| {
+        let (thread, value) = frame.payload.split_first().unwrap();
+        let value = u64::from_le_bytes(value.try_into().unwrap());
+        assert_eq!(value, next[usize::from(*thread)], "thread {thread}: lost or doubled");
+        next[usize::from(*thread)] += 1;
+        true
+    });
+    read.unwrap();
+    client.mark(marks.durable).unwrap();
+    client.release(marks.durable);
+}
+
+#[test]
+fn clients_notice_nothing_of_upgrades_and_kills_but_the_time() {
+    let factor = std::env::var("HOLDFAST_SEEDS_FACTOR").ok().and_then(|text| text.parse().ok());
+    let upgrades = factor.map_or(5, |factor: u64| 100 * factor / 8);
+    let mut served = Served::new();
+    served.serve();
+    let clients = [served.client(), served.client()];
+    let values: Vec<AtomicU64> = (0..THREADS).map(|_| AtomicU64::new(0)).collect();
+    let (stop, mut next) = (AtomicBool::new(false), [0; THREADS]);
+    let longest = std::thread::scope(|scope| {
+        let work = |(thread, values)| {
+            let (client, stop) = (&clients[thread % 2], &stop);
+            scope.spawn(move || append_values(client, thread, stop, values))
+        };
+        let threads: Vec<_> = values.iter().enumerate().map(work).collect();
+        for round in 0..upgrades {
+            let upgraded = served.holdfast(&["upgrade", "server"]);
+            assert!(upgraded.status.success(), "{upgraded:?}");
+            check_and_release(&clients[0], &mut next);
+            if round % 2 == 1 {
+                kill(served.server_pid(), Signal::KILL);
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+        threads.into_iter().map(|thread| thread.join().unwrap()).max().unwrap()
+    });
+    clients[0].commit(clients[0].marks().tail).unwrap();
+    check_and_release(&clients[0], &mut next);
+    let acknowledged: Vec<u64> = values.iter().map(|v| v.load(Ordering::Relaxed)).collect();
+    assert_eq!(next.to_vec(), acknowledged);
+    let status = served.status();
+    assert_eq!(status["server"]["upgrades"], upgrades);
+    println!("{upgrades} upgrades, longest wait {longest:?}, {}", status["server"]);
+    served.stop();
+}
+
+#[test]
+fn an_upgrade_that_does_not_come_up_hands_back_to_the_old_server() {
+    let mut served = Served::new();
+    served.serve();
+    let client = served.client();
+    client.append(1, &[b"before"]).unwrap();
+    let text = fs::read("/bin/false").unwrap();
+    let broken = served.path("broken");
+    fs::write(&broken, text).unwrap();
+    let upgraded = served.holdfast(&["upgrade", "server", "--binary", broken.to_str().unwrap()]);
+    assert_eq!(upgraded.status.code(), Some(1), "{upgraded:?}");
+    let told = String::from_utf8_lossy(&upgraded.stderr).into_owned();
+    assert!(told.contains("the old one serves again"), "{told}");
+    client.append(1, &[b"after"]).unwrap();
+    served.wait_for_state("serving");
+    let missing = served.holdfast(&["upgrade", "server", "--binary", "/no/such/file"]);
+    assert_eq!(missing.status.code(), Some(2), "{missing:?}");
+    client.append(1, &[b"after that"]).unwrap();
+    served.stop();
+}
+
+#[test]
+fn the_status_tells_of_the_server_and_its_logs() {
+    let mut served = Served::new();
+    served.serve();
+    let client = served.client();
+    for _ in 0..3 {
+        client.append(1, &[b"counted"]).unwrap();
+    }
+    let status = served.status();
+    let log = &status["logs"][0];
+    assert_eq!(log["name"], "ledger");
+    assert_eq!((&log["clients"], &log["appended"]), (&1.into(), &3.into()), "{log}");
+    assert_eq!(log["verdict"]["class"], "memory");
+    let text = String::from_utf8(served.holdfast(&["status"]).stdout).unwrap();
+    for word in ["server: serving", "log ledger: 1 of 64 clients", "appended     3"] {
+        assert!(text.contains(word), "no {word:?} in {text}");
+    }
+    served.stop();
+}
+
+#[test]
+fn the_server_gives_its_rights_up() {
+    let mut served = Served::new();
+    served.serve();
+    let status = fs::read_to_string(format!("/proc/{}/status", served.server_pid())).unwrap();
+    for line in ["NoNewPrivs:\t1", "Seccomp:\t2"] {
+        assert!(status.contains(line), "no {line:?} in {status}");
+    }
+    let kept = served.status()["server"]["rights_kept"].clone();
+    println!("rights that this machine would not take: {kept}");
+    served.stop();
+}
+
+#[test]
+fn what_was_acknowledged_is_there_after_keeper_and_server_ended() {
+    let mut served = Served::new();
+    served.serve();
+    let appended = served.client().append(1, &[b"kept"]).unwrap();
+    served.stop();
+    served.serve();
+    let client = served.client();
+    let mut bytes = [0; 4];
+    client.copy_bytes(appended.payload, &mut bytes).unwrap();
+    assert_eq!(&bytes, b"kept");
+    assert!(client.marks().durable >= appended.end, "a keeper that ends leaves nothing undrained");
+    served.stop();
+}
+
+#[test]
+fn a_log_that_was_never_made_is_said_and_nothing_is_started() {
+    let served = Served::new();
+    fs::remove_file(served.path("log/catalogue")).unwrap();
+    let ended = served.holdfast(&["serve"]);
+    assert_ne!(ended.status.code(), Some(0), "{ended:?}");
+    let told = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert!(told.contains("holdfast log make ledger"), "{told}");
+}
