@@ -329,6 +329,6 @@ impl DirectoryVolume {
 
 /// How often the cleaner looks whether it should go on before the changes have gathered.
 const CLEAN_LOOK: Duration = Duration::from_millis(5);
-/// Looks between two windows. A window costs about six flushes, whatever is in it, and the drain may
+/// Looks between two windows. A window costs several flushes, whatever is in it, and the drain may
 /// wait for the same disk.
 const CLEAN_LOOKS: u32 = 40;
