@@ -18,7 +18,7 @@ use crate::sizes::rounded;
 use holdfast_front::fuse;
 use holdfast_io::Files;
 use holdfast_io::real::{RealClock, RealFiles};
-use holdfast_log::{CommitError, Log, LogConfig, Mended, OpenError, Recovery, Source};
+use holdfast_log::{CommitError, Log, LogConfig, Mended, OpenError, Recovery, Source, words};
 use holdfast_memory::{AttachError, CreateError, Region, RegionSpec};
 use holdfast_volume::{CleanError, DirectVolume, VolumeError};
 use std::fs::File;
@@ -283,8 +283,15 @@ impl Parts {
         let config = holdfast_volume::VolumeConfig { class, log: self.log_config() };
         let clock = Arc::new(RealClock);
         let (home, log) = (self.home.clone(), self.log.clone());
-        let volume = DirectVolume::open(home, log, region, clock, config)
-            .map_err(|error| self.volume_problem(error))?;
+        // A log that has failed and cannot even be read any more is the same failure, not another.
+        let has_failed = region.word(words::POISON).load(Ordering::Relaxed) != 0;
+        let volume =
+            DirectVolume::open(home, log, region, clock, config).map_err(|error| match error {
+                VolumeError::Log(OpenError::Io(error)) if has_failed => {
+                    self.commit_problem("opening", &CommitError::Poisoned(Arc::new(error)))
+                }
+                error => self.volume_problem(error),
+            })?;
         let recovery = recovery_text(&volume.recovery, Some(volume.attached.bytes_applied));
         Ok(Opened { volume, verdict, recovery })
     }
