@@ -22,7 +22,7 @@ test:
 # Everything of `make test`, then 100 kills of each database, 20 power cuts, and eight times as many
 # seeds of the simulations.
 test-long: test build
-	HOLDFAST_SEEDS_FACTOR=8 CARGO_PROFILE_DEV_OPT_LEVEL=1 $(CARGO) test --workspace
+	HOLDFAST_SEEDS_FACTOR=8 HOLDFAST_HOSTILE_SECONDS=1800 CARGO_PROFILE_DEV_OPT_LEVEL=1 $(CARGO) test --workspace
 	HOLDFAST_SCHEDULES=125000 crates/holdfast-memory/shuttle.sh
 	set -e; for database in postgres mariadb sqlite; do \
 	    $(HOLDFAST) demo $$database --kills 100 --repetitions 1 --seconds 2 --out target/test-long; \

@@ -41,10 +41,13 @@ pub(crate) fn connect(socket: &Path, hello: &Hello) -> Result<Link, ConnectError
     let unreachable = ConnectError::Unreachable;
     let mut stream = UnixStream::connect(socket).map_err(unreachable)?;
     stream.set_read_timeout(Some(REPLY_PATIENCE)).map_err(unreachable)?;
-    stream.write_all(&hello.encode()).map_err(unreachable)?;
+    // A server that has no place refuses before it listens, and its reply is there all the same.
+    let said = stream.write_all(&hello.encode());
     let (bytes, descriptor) = receive(&stream).map_err(unreachable)?;
     let reply = Reply::parse(&bytes).map_err(|fault| match fault {
-        HelloFault::Short => unreachable(io::ErrorKind::UnexpectedEof.into()),
+        HelloFault::Short => {
+            unreachable(said.err().unwrap_or_else(|| io::ErrorKind::UnexpectedEof.into()))
+        }
         fault => ConnectError::Protocol(fault),
     })?;
     if reply.status != Status::Done {

@@ -9,15 +9,11 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use holdfast_memory::SessionMemory;
-use holdfast_memory::queue::{Owner, REBUILT, Request, Response, SlotIndex};
+use holdfast_memory::queue::{Owner, REBUILT, Request, Response, SPINS, SlotIndex};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::protocol::Reply;
 use crate::session::Ask;
-
-/// Looks at the completion word before a thread sleeps. A server that has a processor of its own
-/// answers within them; where it has not, more of them would only keep it waiting.
-const SPINS: u32 = 400;
 
 /// How long a thread sleeps before it asks whether the server still lives.
 const LIFE_CHECK: Duration = Duration::from_millis(5);

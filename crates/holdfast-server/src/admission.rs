@@ -54,7 +54,7 @@ pub(crate) fn allowed_uid(stream: &UnixStream, registry: &Registry) -> Option<u3
     let uid = socket_peercred(stream).ok()?.uid.as_raw();
     let is_allowed = registry.all().any(|service| service.log.allow_uids.contains(&uid));
     if !is_allowed {
-        registry.all().for_each(|service| service.log.count(words::REFUSED));
+        registry.count_refused();
         tracing::warn!(uid, "a user that no service allows was refused");
     }
     is_allowed.then_some(uid)
@@ -70,14 +70,14 @@ pub(crate) fn admit(stream: UnixStream, uid: u32, registry: &Registry) -> Option
     let hello = match hear(&stream) {
         Ok(hello) => hello,
         Err(status) => {
-            // No service is concerned, so all show it.
-            registry.all().for_each(|service| service.log.count(words::REFUSED));
+            registry.count_refused();
             tracing::warn!(uid, %status, "a hello was refused");
             refuse(&stream, status);
             return None;
         }
     };
     let Some(service) = registry.find(&hello.service) else {
+        registry.count_refused();
         tracing::warn!(uid, service = hello.service, "a client asked for an unknown service");
         refuse(&stream, Status::NoService);
         return None;

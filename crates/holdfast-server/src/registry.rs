@@ -11,6 +11,7 @@ use holdfast_io::Entropy;
 use holdfast_io::real::RealEntropy;
 
 use crate::served::ServedLog;
+use crate::words;
 
 /// A service, as requests name it.
 #[derive(Clone)]
@@ -46,6 +47,11 @@ impl Registry {
     /// The service of a full name.
     pub(crate) fn find(&self, name: &str) -> Option<&Service> {
         self.0.iter().find(|service| service.log.service == name)
+    }
+
+    /// Counts a refusal that concerns no service: all show it.
+    pub(crate) fn count_refused(&self) {
+        self.all().for_each(|service| service.log.count(words::REFUSED));
     }
 
     /// Every service.

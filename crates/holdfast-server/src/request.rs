@@ -47,7 +47,7 @@ impl Session {
         let operation = Operation::from_number(request.operation);
         let operation = operation.ok_or((Status::BadOperation, request.operation.into()))?;
         let number = request.buffer / self.buffer_bytes;
-        let is_buffer = request.buffer % self.buffer_bytes == 0 && number < self.buffers;
+        let is_buffer = request.buffer.is_multiple_of(self.buffer_bytes) && number < self.buffers;
         if !is_buffer || request.bytes > self.buffer_bytes {
             return Err((Status::BadBuffer, request.buffer.into()));
         }

@@ -131,6 +131,7 @@ impl Server {
         };
         let connection = Connection::of(&self.connections);
         if connection.number >= self.clients_max {
+            self.registry.count_refused();
             tracing::warn!(uid, "a client was refused: the server has as many as it takes");
             return refuse(&stream, Status::TooManyClients);
         }

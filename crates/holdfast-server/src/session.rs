@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use holdfast_client::protocol::{ClientId, Status};
-use holdfast_memory::queue::{Damage, SLOTS, Taken};
+use holdfast_memory::queue::{Damage, SLOTS, SPINS, Taken};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::registry::Service;
@@ -19,10 +19,6 @@ use crate::request::Outcome;
 use crate::waiting::{Address, refusal};
 use crate::window::Shared;
 use crate::words;
-
-/// Looks at the queue before the thread sleeps: about as long as a client that goes on at once
-/// takes for its next request.
-const SPINS: u32 = 200;
 
 /// How long it sleeps before it sees whether it should end.
 const IDLE_WAIT: Duration = Duration::from_millis(25);
@@ -50,11 +46,11 @@ pub(crate) struct Session {
 impl Session {
     /// Serves until the client or the server ends.
     pub(crate) fn run(mut self, stop: &AtomicBool) {
-        let mut busy_rounds = 0;
+        let mut busy_rounds = 0u32;
         while !stop.load(Ordering::Relaxed) {
             let has_work = self.address.memory.queue().wait_for_work(SPINS, IDLE_WAIT);
             busy_rounds = if has_work { busy_rounds + 1 } else { 0 };
-            if busy_rounds % BUSY_ROUNDS == 0 && self.has_hung_up() {
+            if busy_rounds.is_multiple_of(BUSY_ROUNDS) && self.has_hung_up() {
                 break;
             }
             self.round();

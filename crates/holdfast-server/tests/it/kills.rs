@@ -116,12 +116,29 @@ fn nothing_is_lost_doubled_or_failed_when_the_server_is_killed() {
     for (thread, values) in values.iter().enumerate() {
         let acknowledged = values.load(Ordering::Relaxed);
         let found = found.remove(&(thread as u64)).unwrap_or_default();
-        let wanted: Vec<u64> = (0..acknowledged).collect();
-        assert_eq!(found, wanted, "thread {thread}");
+        assert_eq!(fault_in(&found, acknowledged), None, "thread {thread}");
         assert!(acknowledged > 0, "thread {thread} got something done");
     }
     let replayed = place.word(NAME, words::REPLAYED);
     println!("{kills} kills, {replayed} appends repeated, longest wait {longest:?}");
     server.kill().unwrap();
     server.wait().unwrap();
+}
+
+/// What is wrong with one thread's values as the log has them.
+fn fault_in(found: &[u64], acknowledged: u64) -> Option<String> {
+    let out_of_turn = found.iter().zip(0..).find(|(value, wanted)| **value != *wanted);
+    if let Some((value, wanted)) = out_of_turn {
+        return Some(format!("{value} stands where {wanted} should"));
+    }
+    let count = found.len() as u64;
+    (count != acknowledged).then(|| format!("{count} values, {acknowledged} acknowledged"))
+}
+
+#[test]
+fn values_that_are_lost_doubled_or_out_of_turn_are_found() {
+    assert_eq!(fault_in(&[0, 1, 2], 3), None);
+    for found in [&[0, 1][..], &[0, 1, 1, 2], &[1, 2], &[0, 2, 1], &[0, 1, 2, 3]] {
+        assert!(fault_in(found, 3).is_some(), "the canary {found:?}");
+    }
 }

@@ -1,7 +1,7 @@
 //! The server as its clients meet it: real sockets, real regions, real kills.
 
-// In a test, and in what tests are made of, a failed step is the end of the test.
-#![allow(clippy::unwrap_used)]
+// In a test, and in what tests are made of, a failed step is the end of the test; a seed is said.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod basics;
 mod hostile;

@@ -122,3 +122,46 @@ fn a_volume_survives_the_way_to_its_front_end() {
     let text = serde_json::to_string(volume).unwrap();
     assert_eq!(&serde_json::from_str::<VolumeConfig>(&text).unwrap(), volume);
 }
+
+const SERVED: &str = r#"
+[log.ledger]
+log = "/var/lib/holdfast/ledger"
+memory = { medium = "shm", size = "64MiB" }
+must_survive = ["process"]
+"#;
+
+#[test]
+fn a_served_log_gets_socket_region_users_and_numbers_that_suit() {
+    let config = Config::parse(SERVED).unwrap();
+    let log = config.log("ledger").unwrap();
+    assert_eq!(config.server.socket, Path::new("/run/holdfast/server.sock"));
+    assert_eq!(log.memory.path.as_deref(), Some(Path::new("/dev/shm/holdfast-log-ledger")));
+    assert_eq!(log.allow_uids, [rustix::process::geteuid().as_raw()]);
+    assert_eq!((log.clients_max, config.server.clients_max), (64, 64));
+    let sizes = log.log_config();
+    assert_eq!(
+        (sizes.segment_bytes, sizes.segments, sizes.dirty_bytes_max),
+        (16 << 20, 6, 64 << 20)
+    );
+}
+
+#[test]
+fn a_served_log_that_cannot_be_is_refused_by_name_and_key() {
+    let refused = |line: &str, words: &[&str]| {
+        let why = Config::parse(&format!("{SERVED}{line}\n")).unwrap_err();
+        assert!(words.iter().all(|word| why.contains(word)), "{why}");
+    };
+    refused("allow_uids = []", &["[log.ledger]", "allow_uids"]);
+    refused("clients_max = 0", &["[log.ledger]", "clients_max"]);
+    refused("segment = \"64MiB\"", &["[log.ledger]", "segment"]);
+    refused("home = \"/srv\"", &["unknown field", "home"]);
+    refused("[server]\nclients_max = 5000", &["[server]", "clients_max"]);
+    refused("[server]\nsocket = \"here\"", &["[server]", "socket"]);
+}
+
+#[test]
+fn a_log_and_a_volume_do_not_share_a_directory() {
+    let text = format!("{SHORT}{SERVED}").replace("holdfast/ledger", "holdfast/pgwal");
+    let why = Config::parse(&text).unwrap_err();
+    assert!(why.contains("[log.ledger] log") && why.contains("[volume.pgwal] log"), "{why}");
+}

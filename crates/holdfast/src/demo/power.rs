@@ -209,3 +209,6 @@ impl<D: Database> Stage<D> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -325,6 +325,9 @@ impl Supervisor {
             }
         };
         running.was_ready = true;
+        if running.kill_at.is_some() {
+            return; // it was told to end before it could say so
+        }
         let stall = self.stalled.take().map_or(Duration::ZERO, |since| since.elapsed());
         tracing::info!(recovery, ?stall, "server serves");
         rights_kept.iter().for_each(|right| tracing::warn!(right, "the server keeps a right"));

@@ -174,6 +174,8 @@ fn clients_notice_nothing_of_upgrades_and_kills_but_the_time() {
     assert_eq!(next.to_vec(), acknowledged);
     let status = served.status();
     assert_eq!(status["server"]["upgrades"], upgrades);
+    let said = fs::read_to_string(served.path("keeper.log")).unwrap();
+    assert!(!said.contains("server died status=exit"), "only kills are deaths: {said}");
     println!("{upgrades} upgrades, longest wait {longest:?}, {}", status["server"]);
     served.stop();
 }

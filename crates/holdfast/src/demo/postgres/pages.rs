@@ -127,3 +127,6 @@ fn figures(samples: &[Sample]) -> Vec<Figure> {
     }
     all
 }
+
+#[cfg(test)]
+mod tests;
