@@ -102,3 +102,24 @@ fn any_bytes_are_a_prefix_or_none() {
     }
     assert!(windows.carry(Lsn(u64::MAX)).is_empty());
 }
+
+#[test]
+fn the_bytes_are_those_of_the_format_page() {
+    let prefix = Prefix { client: ClientId([7; 16]), sequence: 0x0102, oldest: 0x03 };
+    let record = carried_record(&prefix, Placed { lsn: Lsn(0x04), end: Lsn(0x05) });
+    let numbers = [0x0102u64, 0x03, 0x04, 0x05].map(u64::to_le_bytes).concat();
+    assert_eq!(record, [&[7; 16][..], &numbers].concat());
+    let page = include_str!("../../FORMAT.md");
+    use crate::words;
+    let words = [
+        (words::ROOT, "root of the service"),
+        (words::CLIENTS, "clients that have a session"),
+        (words::APPENDED, "appends acknowledged"),
+        (words::REPLAYED, "appends that were repeated"),
+        (words::REFUSED, "requests and hellos that were refused"),
+        (words::DAMAGE, "times a client's queue was found damaged"),
+    ];
+    for (word, meaning) in words {
+        assert!(page.contains(&format!("| {word} | {meaning}")), "word {word}: {meaning}");
+    }
+}
