@@ -218,7 +218,7 @@ fn a_front_end_that_dies_with_its_log_disk_gone_leaves_memory_that_can_be_mended
     // The drain is tried after the volume was given up.
     let problem = || fixture.status()["problem"].to_string();
     wait_until(|| problem().contains("draining"), problem);
-    assert!(problem().contains("opening the log"), "{}", problem());
+    assert!(problem().contains("holdfast volume mend v"), "{}", problem());
     assert_ne!(fixture.holdfast(&["umount", NAME, "--force"]).code, Some(0));
     assert!(fixture.region.exists() && !fixture.is_mounted());
     disk.bring_back();
