@@ -8,4 +8,4 @@ export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-../../target}/races"
 export RUSTFLAGS="-Zsanitizer=thread"
 export TSAN_OPTIONS="halt_on_error=1"
 host=$(rustc -vV | sed -n 's/^host: //p')
-exec cargo +nightly test -Zbuild-std --target "$host" --test it -- queue:: hostile::garbage
+exec ../../scripts/cargo +nightly test -Zbuild-std --target "$host" --test it -- queue:: hostile::garbage

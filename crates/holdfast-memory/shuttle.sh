@@ -4,4 +4,4 @@ set -eu
 cd "$(dirname "$0")"
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-../../target}/shuttle"
 export RUSTFLAGS="--cfg shuttle --cfg model"
-exec cargo test --quiet --release --test shuttle
+exec ../../scripts/cargo test --quiet --release --test shuttle
