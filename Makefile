@@ -30,7 +30,7 @@ test-long: test build
 	$(HOLDFAST) demo power-cut --kills 20 --out target/test-long
 
 bench-postgres: build
-	$(HOLDFAST) demo postgres --out $(OUT) $(if $(QUICK),--quick,--repetitions 5 --kills 100)
+	$(HOLDFAST) demo postgres --out $(OUT) $(if $(QUICK),--quick,--repetitions 7 --kills 100)
 	$(if $(QUICK)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
 
 bench-databases: build
