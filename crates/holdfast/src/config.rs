@@ -85,6 +85,9 @@ pub(crate) struct VolumeConfig {
     /// Acknowledge from disk whatever the memory can.
     #[serde(default)]
     pub write_through: bool,
+    /// How the front end reaches the volume's log.
+    #[serde(default)]
+    pub way: Way,
     /// How the kernel caches file contents.
     #[serde(default)]
     pub cache: Cache,
@@ -105,6 +108,18 @@ pub(crate) struct MemoryConfig {
     /// The file or device. Only `shm` has a default: `/dev/shm/holdfast-NAME`.
     #[serde(default)]
     pub path: Option<PathBuf>,
+}
+
+/// How a volume's front end reaches the volume's memory and log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Way {
+    /// It has them itself: the fastest way.
+    #[default]
+    Direct,
+    /// The server has them, and is asked through a queue: a front end that goes wrong reaches
+    /// nothing but its own session.
+    Queue,
 }
 
 /// How the kernel caches the contents of a mounted volume's files.

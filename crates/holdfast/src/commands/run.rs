@@ -9,7 +9,7 @@ use super::serve::stop_on_signals;
 use super::volume::{is_made, make_log};
 use crate::claims::{MediumKind, PowerSource};
 use crate::cli::RunArgs;
-use crate::config::{Cache, Config, MemoryConfig, VolumeConfig};
+use crate::config::{Cache, Config, MemoryConfig, VolumeConfig, Way};
 use crate::exit::Exit;
 use crate::keeper::{Keeper, Source, start_process};
 use crate::output::Progress;
@@ -73,6 +73,7 @@ fn prepare(args: RunArgs) -> Outcome<(Vec<std::ffi::OsString>, VolumeConfig)> {
         segment: None,
         must_survive: args.must_survive,
         write_through: false,
+        way: Way::Direct,
         cache: Cache::Direct,
         threads: None,
     };
