@@ -86,6 +86,12 @@ impl Figure {
         self
     }
 
+    /// The same figure with what it is compared with, of which nothing is asked.
+    pub(crate) fn beside(mut self, peer: &str) -> Figure {
+        self.peer = Some(peer.into());
+        self
+    }
+
     /// Whether the goal is met; `None` without a goal.
     pub(crate) fn met(&self) -> Option<bool> {
         self.goal.map(|goal| match self.better {

@@ -8,7 +8,8 @@ use std::fmt::Write;
 
 use super::disks::Setting;
 use super::figures::Figures;
-use super::subject::Subject;
+use super::subject::{Subject, Words};
+use crate::config::Way;
 
 const WIDTH: f64 = 760.0;
 const LABEL_WIDTH: f64 = 250.0;
@@ -41,7 +42,8 @@ pub(super) fn colour(setting: Setting) -> &'static str {
     match setting {
         Setting::Sync => "#8a8f98",
         Setting::Async => "#c9a227",
-        Setting::Holdfast => "#1f7a4d",
+        Setting::Holdfast(Way::Direct) => "#1f7a4d",
+        Setting::Holdfast(Way::Queue) => "#7cb342",
         Setting::Tmpfs => "#5b7db1",
     }
 }
@@ -49,12 +51,12 @@ pub(super) fn colour(setting: Setting) -> &'static str {
 /// A panel of rates for each case of a database, and one of its last case's latencies.
 pub(super) fn panels(subject: &Subject) -> Vec<Panel> {
     let panel = |case: &str, title: String, measure: &str| {
-        let bar = |setting| Bar {
-            label: subject.words(setting).title,
-            colour: colour(setting),
-            id: format!("{}.{case}.{}.{measure}", subject.id, setting.id()),
+        let bar = |words: &Words| Bar {
+            label: words.title,
+            colour: colour(words.setting),
+            id: format!("{}.{case}.{}.{measure}", subject.id, words.id),
         };
-        Panel { title, bars: Setting::ALL.into_iter().map(bar).collect() }
+        Panel { title, bars: subject.settings.iter().map(bar).collect() }
     };
     let rates = subject.cases.iter().map(|case| {
         panel(case.id, format!("{}, {}, transactions/s", subject.name, case.title), "tps")

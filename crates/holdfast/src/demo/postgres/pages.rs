@@ -7,6 +7,7 @@
 use super::cluster::{Cluster, SCALE};
 use super::load::Load;
 use super::{CLIENTS, SETTINGS, WARM_UP_S};
+use crate::config::Way;
 use crate::demo::cleanup::WorkDir;
 use crate::demo::disks::{Disks, Setting};
 use crate::demo::error::DemoError;
@@ -33,8 +34,8 @@ pub(in crate::demo) fn run(
     progress: Progress,
 ) -> Result<Vec<Figure>, DemoError> {
     let disks = Disks::mount(work.path())?;
-    let mut volume = Volume::make(work.path(), &disks, Cluster::user()?)?;
-    let data = disks.volume_mount().join("data");
+    let mut volume = Volume::make(&disks, Way::Direct, Cluster::user()?)?;
+    let data = volume.mount().join("data");
     let mut cluster = Cluster::create(work.path(), &data, false, SETTINGS)?;
     cluster.start(&["synchronous_commit=off"])?;
     cluster.run("pgbench", |pgbench| pgbench.args(["-i", "-q", "-s", &SCALE.to_string()]))?;
@@ -97,7 +98,7 @@ pub(in crate::demo) fn panels() -> [Panel; 2] {
         };
         let bars = vec![
             bar(Setting::Sync, "on", "full_page_writes=on"),
-            bar(Setting::Holdfast, "off", "full_page_writes=off"),
+            bar(Setting::HOLDFAST, "off", "full_page_writes=off"),
         ];
         Panel { title: format!("PostgreSQL wholly on a volume, {title}"), bars }
     };
