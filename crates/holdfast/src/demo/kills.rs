@@ -1,7 +1,8 @@
 //! Kills under load.
 //!
 //! Promise: the moment of each kill is drawn from the seed, and does not depend on what else is
-//! killed in between; after each kill the database is recovered and checked in full before the next.
+//! killed in between; after each kill the database is recovered and checked in full before the
+//! next.
 //! Never: forgives. A lost transaction, a failed one where none may fail, or a complaint of the
 //! database's own checks is counted and reported.
 
