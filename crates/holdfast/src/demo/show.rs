@@ -8,21 +8,21 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use holdfast_figures::{Figure, Figures, Panel, WriteError, svg};
+
 use super::cleanup::WorkDir;
 use super::disks::{Disks, Setting, model};
 use super::error::{DemoError, During};
-use super::figures::{Figure, Figures};
 use super::files;
 use super::kills::{self, Kill};
 use super::mariadb::MariaDb;
 use super::options::Options;
-use super::plot::{self, Panel};
 use super::postgres::{Postgres, pages};
 use super::progress::Progress;
 use super::sqlite::Sqlite;
 use super::subject::{Database, Subject};
 use super::volume::{self, Volume};
-use super::{measure, power, report, summary};
+use super::{measure, plot, power, report, summary};
 
 /// Fixed, so that the next run finds what a killed one left.
 const WORK: &str = "/var/tmp/holdfast-demo";
@@ -122,7 +122,7 @@ fn on_stage(
     figures.figures = shown.figures;
     let tables: String = subjects.iter().map(|it| summary::tables(it, &figures)).collect();
     let table = tables + &summary::goals_table(&figures);
-    write_report(&figures, &table, &plot::svg(&figures, &shown.panels), &out)?;
+    write_report(&figures, &table, &shown.panels, &out)?;
     print(&figures, &table, options.json).during(|| "printing the result".into())?;
     progress.say(&format!("report: {}", out.join(format!("{name}.html")).display()));
     verdict(&shown.kills)
@@ -185,15 +185,17 @@ fn prepare_out(out: &Path) -> Result<PathBuf, DemoError> {
     out.canonicalize().during(doing)
 }
 
-fn write_report(figures: &Figures, table: &str, plot: &str, out: &Path) -> Result<(), DemoError> {
-    let json = serde_json::to_string_pretty(figures)
-        .map_err(|error| DemoError::new("writing the figures", error.to_string()))?;
-    let html = report::html(figures, table, plot);
-    for (kind, text) in [("json", json + "\n"), ("svg", plot.to_owned()), ("html", html)] {
-        let path = out.join(format!("{}.{kind}", figures.name));
-        std::fs::write(&path, text).during(|| format!("writing {}", path.display()))?;
-    }
-    Ok(())
+fn write_report(
+    figures: &Figures,
+    table: &str,
+    panels: &[Panel],
+    out: &Path,
+) -> Result<(), DemoError> {
+    let figures_error = |error: WriteError| DemoError::new("writing figures", error.to_string());
+    figures.write(out, panels).map_err(figures_error)?;
+    let path = out.join(format!("{}.html", figures.name));
+    let html = report::html(figures, table, &svg(figures, panels));
+    std::fs::write(&path, html).during(|| format!("writing {}", path.display()))
 }
 
 fn print(figures: &Figures, table: &str, json: bool) -> std::io::Result<()> {
