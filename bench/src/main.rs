@@ -4,21 +4,18 @@
 //! writes `server.json` and `server.svg` into a folder.
 //! Never: leaves a process behind.
 
-mod figures;
 mod output;
 mod payload;
-mod plot;
 #[allow(unsafe_code)]
 mod raw;
 mod rounds;
 mod ways;
 
 use std::error::Error;
-use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use figures::Figures;
+use holdfast_figures::Figures;
 
 /// What the command line asks for.
 enum Task {
@@ -54,14 +51,12 @@ fn echo(way: &str, core: usize) -> Result<(), Box<dyn Error>> {
     }
 }
 
-fn measure(out: &PathBuf, quick: bool) -> Result<(), Box<dyn Error>> {
+fn measure(out: &Path, quick: bool) -> Result<(), Box<dyn Error>> {
     let effort = rounds::Effort::new(quick);
     let mut figures = Figures::here("server", "none", "none: a request is answered, not kept");
     figures.figures.extend(rounds::measure(&effort)?);
     figures.figures.extend(payload::measure(&effort)?);
-    fs::create_dir_all(out)?;
-    fs::write(out.join("server.json"), serde_json::to_string_pretty(&figures)? + "\n")?;
-    fs::write(out.join("server.svg"), plot::svg(&figures))?;
+    figures.write(out, &rounds::panels())?;
     output::table(&figures);
     Ok(())
 }

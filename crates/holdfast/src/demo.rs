@@ -10,7 +10,6 @@
 mod cleanup;
 mod disks;
 mod error;
-mod figures;
 mod files;
 mod killed;
 mod kills;

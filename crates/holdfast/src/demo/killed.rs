@@ -3,7 +3,8 @@
 //! Promise: whatever may not happen has the goal zero.
 //! Never: knows whether it happened to a database or to the way to its log.
 
-use super::figures::{Better, Figure};
+use holdfast_figures::{Better, Figure};
+
 use super::kills::{Kill, Victim};
 
 /// A series, and what its ids begin with.

@@ -14,11 +14,12 @@ mod wal;
 use std::path::Path;
 use std::time::Duration;
 
+use holdfast_figures::Better;
+
 use self::cluster::{Cluster, SCALE};
 use self::load::{Load, Running};
 use super::disks::{Disks, Places, Setting};
 use super::error::DemoError;
-use super::figures::Better;
 use super::kills;
 use super::outcome::{Outcome, Present};
 use super::processes::Owner;

@@ -11,10 +11,11 @@
 use std::path::Path;
 use std::thread;
 
+use holdfast_figures::{Better, Figure};
+
 use super::cleanup::WorkDir;
 use super::disks::{Disks, Setting};
 use super::error::{DemoError, During};
-use super::figures::{Better, Figure};
 use super::files;
 use super::kills::{LOAD_UNTIL_KILLED_S, Moments, blind};
 use super::outcome::Acknowledged;

@@ -8,15 +8,15 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use holdfast_figures::{Figure, Figures, Panel, WriteError, svg};
+
 use super::cleanup::WorkDir;
 use super::disks::{Disks, model};
 use super::error::{DemoError, During};
-use super::figures::{Figure, Figures};
 use super::files;
 use super::kills::{self, Kill, Series};
 use super::mariadb::MariaDb;
 use super::options::Options;
-use super::plot::{self, Panel};
 use super::postgres::{Postgres, pages};
 use super::progress::Progress;
 use super::site::{WAYS, region};
@@ -24,7 +24,7 @@ use super::sqlite::Sqlite;
 use super::subject::Database;
 use super::summary::{self, goals_table, tables};
 use super::volume::Volume;
-use super::{measure, power, report};
+use super::{measure, plot, power, report};
 use crate::config::Way;
 
 /// Fixed, so that the next run finds what a killed one left.
@@ -128,7 +128,7 @@ pub(super) fn on_stage(
     let mut figures = Figures::here(name, &model(), &shown.class);
     figures.figures = shown.figures;
     let table = tables(&figures) + &goals_table(&figures);
-    write_report(&figures, &table, &plot::svg(&figures, &shown.panels), &out)?;
+    write_report(&figures, &table, &shown.panels, &out)?;
     print(&figures, &table, options.json).during(|| "printing the result".into())?;
     progress.say(&format!("report: {}", out.join(format!("{name}.html")).display()));
     verdict(&shown.kills)
@@ -204,15 +204,17 @@ fn prepare_out(out: &Path) -> Result<PathBuf, DemoError> {
     out.canonicalize().during(doing)
 }
 
-fn write_report(figures: &Figures, table: &str, plot: &str, out: &Path) -> Result<(), DemoError> {
-    let json = serde_json::to_string_pretty(figures)
-        .map_err(|error| DemoError::new("writing the figures", error.to_string()))?;
-    let html = report::html(figures, table, plot);
-    for (kind, text) in [("json", json + "\n"), ("svg", plot.to_owned()), ("html", html)] {
-        let path = out.join(format!("{}.{kind}", figures.name));
-        std::fs::write(&path, text).during(|| format!("writing {}", path.display()))?;
-    }
-    Ok(())
+fn write_report(
+    figures: &Figures,
+    table: &str,
+    panels: &[Panel],
+    out: &Path,
+) -> Result<(), DemoError> {
+    let figures_error = |error: WriteError| DemoError::new("writing figures", error.to_string());
+    figures.write(out, panels).map_err(figures_error)?;
+    let path = out.join(format!("{}.html", figures.name));
+    let html = report::html(figures, table, &svg(figures, panels));
+    std::fs::write(&path, html).during(|| format!("writing {}", path.display()))
 }
 
 fn print(figures: &Figures, table: &str, json: bool) -> std::io::Result<()> {

@@ -7,9 +7,10 @@
 use std::path::Path;
 use std::time::Duration;
 
+use holdfast_figures::Better;
+
 use super::disks::{Disks, Setting};
 use super::error::DemoError;
-use super::figures::Better;
 use super::measure::Sample;
 use super::outcome::{Outcome, Present};
 use super::processes::Owner;

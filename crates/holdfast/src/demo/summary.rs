@@ -6,8 +6,9 @@
 
 use std::fmt::Write;
 
+use holdfast_figures::{Better, Figure, Figures};
+
 use super::disks::Setting;
-use super::figures::{Better, Figure, Figures};
 use super::killed::Killed;
 use super::kills::{Kill, Victim};
 use super::measure::Sample;

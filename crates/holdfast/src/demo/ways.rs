@@ -8,10 +8,11 @@
 
 use std::fmt::Write;
 
+use holdfast_figures::{Figure, Figures};
+
 use super::cleanup::WorkDir;
 use super::disks::{Disks, Setting};
 use super::error::DemoError;
-use super::figures::{Figure, Figures};
 use super::killed::Killed;
 use super::kills::{Kill, SECOND_SERIES_ROUND, Series, Victim};
 use super::options::Options;
