@@ -6,7 +6,7 @@ CARGO := scripts/cargo
 OUT ?= bench/results
 HOLDFAST := $${CARGO_TARGET_DIR:-target}/release/holdfast
 
-.PHONY: run build test test-long test-races bench-server bench-postgres bench-databases figures tidy
+.PHONY: run build test test-long test-races bench-server bench-postgres bench-databases bench-ways figures tidy
 
 run: build
 	$(HOLDFAST) demo postgres --out holdfast-demo
@@ -19,13 +19,13 @@ test:
 	scripts/setup
 	scripts/test
 
-# Everything of `make test`, then 100 kills of each database, 20 power cuts, and eight times as many
-# seeds of the simulations.
+# Everything of `make test`, then 100 kills of each database and by each way to a volume's log, 20
+# power cuts, and eight times as many seeds of the simulations.
 test-long: test build
 	HOLDFAST_SEEDS_FACTOR=8 HOLDFAST_HOSTILE_SECONDS=1800 CARGO_PROFILE_DEV_OPT_LEVEL=1 $(CARGO) test --workspace
 	HOLDFAST_SCHEDULES=125000 crates/holdfast-memory/shuttle.sh
-	set -e; for database in postgres mariadb sqlite; do \
-	    $(HOLDFAST) demo $$database --kills 100 --repetitions 1 --seconds 2 --out target/test-long; \
+	set -e; for what in postgres mariadb sqlite ways; do \
+	    $(HOLDFAST) demo $$what --kills 100 --repetitions 1 --seconds 2 --out target/test-long; \
 	done
 	$(HOLDFAST) demo power-cut --kills 20 --out target/test-long
 
@@ -35,6 +35,10 @@ bench-postgres: build
 
 bench-databases: build
 	$(HOLDFAST) demo databases --out $(OUT) $(if $(QUICK),--quick,--repetitions 5 --kills 20)
+	$(if $(QUICK)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
+
+bench-ways: build
+	$(HOLDFAST) demo ways --out $(OUT) $(if $(QUICK),--quick,--repetitions 7 --kills 100)
 	$(if $(QUICK)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
 
 # The queue's tests under ThreadSanitizer. Needs a nightly toolchain with its sources.

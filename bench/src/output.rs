@@ -6,14 +6,11 @@
 use std::error::Error;
 use std::process::ExitCode;
 
-use crate::figures::Figures;
+use holdfast_figures::Figures;
 
 /// The figures as a table.
 pub(crate) fn table(figures: &Figures) {
-    for figure in &figures.figures {
-        let goal = figure.goal.map(|goal| format!("  (goal: at most {goal})")).unwrap_or_default();
-        println!("{:<48} {:>14.2} {}{goal}", figure.id, figure.value, figure.unit);
-    }
+    print!("{}", figures.table());
 }
 
 /// How far the run is.

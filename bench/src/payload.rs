@@ -7,10 +7,10 @@
 use std::error::Error;
 use std::time::{Duration, Instant};
 
+use holdfast_figures::{Better, Figure};
 use holdfast_memory::SessionMemory;
 use holdfast_memory::queue::{Request, Response, SPINS};
 
-use crate::figures::{Better, Figure};
 use crate::rounds::{CORE, Effort, PLACES};
 use crate::ways::{self, Echo, ask_queue};
 

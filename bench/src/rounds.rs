@@ -7,9 +7,9 @@
 use std::error::Error;
 use std::time::{Duration, Instant};
 
+use holdfast_figures::{Bar, Better, Figure, Panel, Scale, percentile};
 use holdfast_memory::SessionMemory;
 
-use crate::figures::{Better, Figure};
 use crate::output;
 use crate::ways::{self, Echo, Way};
 
@@ -18,6 +18,9 @@ pub(crate) const CORE: usize = 0;
 
 /// Where the other runs, and how it is called.
 pub(crate) const PLACES: [(usize, &str); 2] = [(CORE, "one_core"), (1, "two_cores")];
+
+/// Where the bars of the plot begin, in nanoseconds.
+const LEAST_NS: f64 = 10.0;
 
 /// Round trips before any is counted.
 const WARM_UP: usize = 20;
@@ -59,8 +62,8 @@ pub(crate) fn measure(effort: &Effort) -> Result<Vec<Figure>, Box<dyn Error>> {
         for (place, (core, _)) in all.iter_mut().zip(PLACES) {
             for (series, (way, name)) in place.iter_mut().zip(ways::ALL) {
                 let trips = trips(way, name, core, effort)?;
-                series.p50.push(percentile(&trips, 50));
-                series.p99.push(percentile(&trips, 99));
+                series.p50.push(percentile(&trips, 50) as f64);
+                series.p99.push(percentile(&trips, 99) as f64);
             }
         }
     }
@@ -101,12 +104,6 @@ fn trips(way: Way, name: &str, core: usize, effort: &Effort) -> Result<Vec<u64>,
     Ok(times)
 }
 
-/// The value below which `percent` of a sorted list lies.
-fn percentile(sorted: &[u64], percent: usize) -> f64 {
-    let rank = (sorted.len() * percent).div_ceil(100).max(1) - 1;
-    sorted.get(rank).map_or(f64::NAN, |nanoseconds| *nanoseconds as f64)
-}
-
 fn report(all: &[[Series; ways::ALL.len()]; PLACES.len()]) -> Vec<Figure> {
     let mut figures = Vec::new();
     let two_cores = |way: Way| {
@@ -118,8 +115,8 @@ fn report(all: &[[Series; ways::ALL.len()]; PLACES.len()]) -> Vec<Figure> {
     let over = |id, runs| Figure::of(id, "ratio", Better::Lower, runs);
     let flag = ratio(Way::QueueSpin, Way::Flag).collect();
     let futex = ratio(Way::QueueSleep, Way::Futex).collect();
-    figures.push(over("queue.roundtrip.spin.over_flag", flag).against(Some(2.0), "flag.roundtrip"));
-    figures.push(over("queue.roundtrip.sleep.over_futex", futex).against(None, "futex.roundtrip"));
+    figures.push(over("queue.roundtrip.spin.over_flag", flag).against(2.0, "flag.roundtrip"));
+    figures.push(over("queue.roundtrip.sleep.over_futex", futex).beside("futex.roundtrip"));
     for (place, (_, place_name)) in all.iter().zip(PLACES) {
         for (series, (_, name)) in place.iter().zip(ways::ALL) {
             for (what, runs) in [("p50_ns", &series.p50), ("p99_ns", &series.p99)] {
@@ -129,4 +126,19 @@ fn report(all: &[[Series; ways::ALL.len()]; PLACES.len()]) -> Vec<Figure> {
         }
     }
     figures
+}
+
+/// What is to be compared by eye: the median round trip of each way.
+pub(crate) fn panels() -> Vec<Panel> {
+    let panel = |(_, place): (usize, &str)| {
+        let bar = |(_, name): &(Way, &str)| Bar {
+            label: name.replace(".roundtrip", ""),
+            colour: if name.starts_with("queue") { "#1f7a4d" } else { "#8a8f98" },
+            id: format!("{name}.{place}.p50_ns"),
+        };
+        let title = format!("round trip, {}, median, ns", place.replace('_', " "));
+        let bars = ways::ALL.iter().map(bar).collect();
+        Panel { title, scale: Scale::Logarithmic(LEAST_NS), bars }
+    };
+    PLACES.into_iter().map(panel).collect()
 }

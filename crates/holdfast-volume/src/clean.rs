@@ -149,7 +149,8 @@ impl Cleaner {
         }
         let finishing = begun.filter(|end| *end > upto);
         set_word(volume, words::WINDOW_END, finishing.unwrap_or(upto).0)?;
-        let bytes = Applier::new(volume).run(&window)?;
+        let bytes = Applier::new(volume, self.applied).run(&window)?;
+        volume.space.came_home(upto);
         set_word(volume, words::HOME_ERRNO, 0)?;
         let released_bytes = upto.since(self.applied);
         note_applied(volume, upto)?;

@@ -239,8 +239,8 @@ impl DirectoryVolume {
     }
 
     pub(crate) fn space_left(&self) -> Result<Space, Errno> {
-        let space = self.home.space()?;
         let waiting = self.waiting_bytes();
+        let space = self.home.space()?;
         Ok(Space {
             free_bytes: space.free_bytes.saturating_sub(waiting),
             available_bytes: space.available_bytes.saturating_sub(waiting),
@@ -248,10 +248,9 @@ impl DirectoryVolume {
         })
     }
 
-    /// Bytes in the log that the home does not have yet.
+    /// Bytes in the log that take no room in the home yet.
     pub(crate) fn waiting_bytes(&self) -> u64 {
-        let marks = self.log.marks();
-        marks.tail.since(marks.released)
+        self.space.waiting_bytes(&*self.log)
     }
 }
 

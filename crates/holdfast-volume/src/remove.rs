@@ -15,7 +15,7 @@ use crate::read::check_name;
 use crate::record::{Op, Record};
 use crate::roster::Entry as RosterEntry;
 use crate::tree::{Errno, NodeId};
-use crate::volume::DirectoryVolume;
+use crate::volume::{DirectoryVolume, Stop};
 use crate::words;
 
 /// A name that is about to go: its node, and what is left of it.
@@ -33,24 +33,36 @@ pub(crate) struct Leaving {
 impl DirectoryVolume {
     /// Takes a name away that is no directory's.
     pub(crate) fn remove_name(&self, parent: NodeId, name: &[u8]) -> Result<(), Errno> {
+        self.removing(parent, name, |names, kind| {
+            if kind == Kind::Directory {
+                return Err(Errno::ISDIR.into());
+            }
+            let leaving = self.leaving(names, parent, name)?;
+            let at_ns = self.clock.utc_ns();
+            let mut payload = Vec::new();
+            let records = self.encode_leaving(names, &leaving, at_ns, &mut payload)?;
+            let appended = self.log_frame(records, &payload, &[])?;
+            names.touch_directory(parent, at_ns, 0);
+            self.log.add_to_word(words::CHANGES, 1);
+            leave(names, &leaving, at_ns, appended.lsn);
+            Ok(self.note_left(names, &leaving)?)
+        })
+    }
+
+    /// Repeats `attempt` on a name of this kind, which must be there, until the log has room.
+    fn removing(
+        &self,
+        parent: NodeId,
+        name: &[u8],
+        mut attempt: impl FnMut(&mut Names, Kind) -> Result<(), Stop>,
+    ) -> Result<(), Errno> {
         check_name(parent, name)?;
         self.node(parent)?;
         self.with_room(|| {
             let mut names = self.names_mut();
             names.load(&*self.home, parent)?;
-            let child = names.child(parent, name).ok_or(Errno::NOENT)?;
-            if child.kind == Kind::Directory {
-                return Err(Errno::ISDIR.into());
-            }
-            let leaving = self.leaving(&mut names, parent, name)?;
-            let at_ns = self.clock.utc_ns();
-            let mut payload = Vec::new();
-            let records = self.encode_leaving(&names, &leaving, at_ns, &mut payload)?;
-            let appended = self.log_frame(records, &payload, &[])?;
-            names.touch_directory(parent, at_ns, 0);
-            self.log.add_to_word(words::CHANGES, 1);
-            leave(&mut names, &leaving, at_ns, appended.lsn);
-            Ok(self.note_left(&names, &leaving)?)
+            let kind = names.child(parent, name).ok_or(Errno::NOENT)?.kind;
+            attempt(&mut names, kind)
         })
     }
 
@@ -132,17 +144,12 @@ impl DirectoryVolume {
 
     /// Takes an empty directory away.
     pub(crate) fn remove_directory(&self, parent: NodeId, name: &[u8]) -> Result<(), Errno> {
-        check_name(parent, name)?;
-        self.node(parent)?;
-        self.with_room(|| {
-            let mut names = self.names_mut();
-            names.load(&*self.home, parent)?;
-            let child = names.child(parent, name).ok_or(Errno::NOENT)?;
-            if child.kind != Kind::Directory {
+        self.removing(parent, name, |names, kind| {
+            if kind != Kind::Directory {
                 return Err(Errno::NOTDIR.into());
             }
             let node = names.open_child(&*self.home, parent, name)?;
-            self.require_empty(&mut names, node.id)?;
+            self.require_empty(names, node.id)?;
             let path = names.path_in(parent, name)?;
             let at_ns = self.clock.utc_ns();
             let mut payload = Vec::new();
@@ -151,8 +158,7 @@ impl DirectoryVolume {
             let appended = self.log_frame(1, &payload, &[])?;
             names.touch_directory(parent, at_ns, -1);
             self.log.add_to_word(words::CHANGES, 1);
-            self.directory_left(&mut names, &node, parent, name, appended.lsn)?;
-            Ok(())
+            Ok(self.directory_left(names, &node, parent, name, appended.lsn)?)
         })
     }
 

@@ -7,9 +7,11 @@
 //! applied yet, as far as the free space reported by the home tells.
 //! Never: refuses while plenty is free.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use holdfast_io::{Clock, Files};
+use holdfast_log::{CommitLog, Lsn};
 
 use crate::tree::Errno;
 
@@ -21,6 +23,8 @@ const MARGIN_BYTES: u64 = 4 << 20;
 /// The last answer of the home, less what was admitted since.
 pub(crate) struct SpaceGate {
     answer: Mutex<Answer>,
+    /// As many bytes of the log as lie below are in the home, though not all synced or released.
+    home_has: AtomicU64,
 }
 
 struct Answer {
@@ -32,7 +36,22 @@ struct Answer {
 
 impl SpaceGate {
     pub(crate) fn new() -> SpaceGate {
-        SpaceGate { answer: Mutex::new(Answer { room_bytes: 0, asked_at_ns: 0 }) }
+        let answer = Mutex::new(Answer { room_bytes: 0, asked_at_ns: 0 });
+        SpaceGate { answer, home_has: AtomicU64::new(0) }
+    }
+
+    /// The home has taken so many bytes that the window being applied is as good as at `upto`.
+    pub(crate) fn came_home(&self, upto: Lsn) {
+        self.home_has.fetch_max(upto.0, Ordering::Relaxed);
+    }
+
+    /// Bytes in the log that take no room in the home yet. A window that is being applied waits no
+    /// more in so far as it takes room there already.
+    pub(crate) fn waiting_bytes(&self, log: &dyn CommitLog) -> u64 {
+        // Looked at before the marks, it is never ahead of the tail.
+        let home_has = self.home_has.load(Ordering::Relaxed);
+        let marks = log.marks();
+        marks.tail.0.saturating_sub(marks.released.0.max(home_has))
     }
 
     /// `ENOSPC` if `bytes` more do not fit behind the `waiting_bytes` that are not applied yet.

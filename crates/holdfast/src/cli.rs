@@ -165,6 +165,10 @@ pub(crate) enum DemoCommand {
     /// Each database wholly on a volume, without its own guard against torn pages: the power fails
     /// `--kills` times.
     PowerCut(crate::demo::Options),
+    /// PostgreSQL by both ways to a volume's log, direct and through the queue: measured side by
+    /// side and killed alike. The server is killed too, as often as the front end, on top of
+    /// `--kills`.
+    Ways(crate::demo::Options),
 }
 
 /// `holdfast run ...`

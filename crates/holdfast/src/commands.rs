@@ -72,6 +72,7 @@ fn demonstrate(command: DemoCommand) -> Outcome<()> {
         DemoCommand::Sqlite(options) => (Demonstration::Sqlite, options),
         DemoCommand::Databases(options) => (Demonstration::Databases, options),
         DemoCommand::PowerCut(options) => (Demonstration::PowerCut, options),
+        DemoCommand::Ways(options) => (Demonstration::Ways, options),
     };
     demonstrated(demo::run(what, options))
 }

@@ -5,13 +5,13 @@
 //! Never: touches anything outside its own work directory and the folder asked for.
 //!
 //! `show` is the course of every demonstration; `subject` says what it needs of a database, and
-//! `postgres`, `mariadb` and `sqlite` are the databases.
+//! `postgres`, `mariadb` and `sqlite` are the databases. `ways` compares volumes, not databases.
 
 mod cleanup;
 mod disks;
 mod error;
-mod figures;
 mod files;
+mod killed;
 mod kills;
 mod mariadb;
 mod measure;
@@ -24,10 +24,12 @@ mod processes;
 mod progress;
 mod report;
 mod show;
+mod site;
 pub(crate) mod sqlite;
 mod subject;
 mod summary;
 mod volume;
+mod ways;
 
 pub(crate) use error::DemoError;
 pub(crate) use options::Options;
@@ -45,6 +47,8 @@ pub(crate) enum Demonstration {
     Databases,
     /// All databases, and the power fails.
     PowerCut,
+    /// PostgreSQL by both ways to a volume's log.
+    Ways,
 }
 
 /// Runs a demonstration, writes its report and prints its result on standard output.
@@ -59,5 +63,6 @@ pub(crate) fn run(what: Demonstration, options: Options) -> Result<(), DemoError
         Demonstration::Sqlite => show::run::<sqlite::Sqlite>(options),
         Demonstration::Databases => show::databases(options),
         Demonstration::PowerCut => show::power_cuts(options),
+        Demonstration::Ways => ways::run(options),
     }
 }

@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use holdfast_io::{Change, Files, Kind, OpenFile, OpenHow};
-use holdfast_log::ReadError;
+use holdfast_log::{Lsn, ReadError};
 
 use crate::clean::plan::{Contents, Make, Step, Window, is_orphan};
 use crate::clean::{Act, CleanError};
@@ -46,14 +46,17 @@ pub(crate) struct Applier<'a> {
     /// Directories whose names changed since the last barrier.
     directories: BTreeSet<PathBuf>,
     batch: Vec<u8>,
+    /// Where the window begins, or further on by as many bytes of the log as were gathered.
+    gathered: Lsn,
     /// Bytes written to the home.
     bytes: u64,
 }
 
 impl<'a> Applier<'a> {
-    pub(crate) fn new(volume: &'a DirectoryVolume) -> Applier<'a> {
-        let home = &*volume.home;
-        Applier { volume, home, directories: BTreeSet::new(), batch: Vec::new(), bytes: 0 }
+    /// Applies a window that begins at `from`.
+    pub(crate) fn new(volume: &'a DirectoryVolume, from: Lsn) -> Applier<'a> {
+        let (home, directories, batch) = (&*volume.home, BTreeSet::new(), Vec::new());
+        Applier { volume, home, directories, batch, gathered: from, bytes: 0 }
     }
 
     /// Applies the window and makes it durable. Returns the bytes written.
@@ -281,6 +284,7 @@ impl<'a> Applier<'a> {
             if piece.source == Source::Log {
                 let at = piece.at.advance(done);
                 self.volume.log.copy_bytes(at, &mut self.batch[from..])?;
+                self.gathered = self.gathered.advance(part as u64);
             }
             done += part as u64;
             if self.batch.len() == BATCH_BYTES {
@@ -298,6 +302,7 @@ impl<'a> Applier<'a> {
         }
         file.write_all_at(&self.batch, start)?;
         self.bytes += self.batch.len() as u64;
+        self.volume.space.came_home(self.gathered);
         self.batch.clear();
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! The home or the log fails: a step fails, nothing is lost, and the next one goes on.
 
-use holdfast_io::Kind;
 use holdfast_io::fake::{Effect, Fault, Operation};
+use holdfast_io::{Files, Kind};
 use holdfast_log::Health;
 use holdfast_volume::{Allocate, DirectoryVolume, Errno, NewNode, NodeId, ROOT, RenameHow, Tree};
 
@@ -146,6 +146,40 @@ fn a_failed_sync_of_the_home_is_not_taken_for_done_by_the_next() {
         let home = crate::model::timeless(image_of(&*world.home()));
         assert_eq!(home, seen, "sync {skip}: lost by a failed sync");
     }
+}
+
+/// What the home has of a window before the log says so: it takes room there, and waits no more.
+#[test]
+fn what_a_window_has_brought_home_does_not_count_as_waiting_too() {
+    const CHUNK_BYTES: u64 = 8 << 10;
+    const WINDOW_BYTES: u64 = 20 * CHUNK_BYTES;
+    const MARGIN_BYTES: u64 = 4 << 20;
+    let world = World::new(1);
+    let (volume, _) = world.open().expect("a new volume");
+    let nodes = ["first", "second"].map(|name| make(&volume, ROOT, name, Kind::File));
+    for offset in (0..WINDOW_BYTES).step_by(CHUNK_BYTES as usize) {
+        volume.write(nodes[0], &[7; CHUNK_BYTES as usize], offset, false).expect("room");
+    }
+    volume.log().commit(volume.log().marks().tail).expect("a sound log");
+    let space = world.files.space().expect("a sound disk");
+    let capacity_bytes = space.total_bytes - space.free_bytes + MARGIN_BYTES + 2 * WINDOW_BYTES;
+    world.files.set_capacity_bytes(Some(capacity_bytes));
+    // The bytes are written and cannot be synced: the window is home and is not released.
+    let (operation, effect) = (Operation::SyncData, Effect::Errno(EIO));
+    world.files.fail(Fault { operation, skip: 0, effect });
+    volume.clean_step().expect_err("the home cannot be synced");
+    let left = world.files.space().expect("a sound disk").free_bytes;
+    assert_eq!(left, MARGIN_BYTES + WINDOW_BYTES, "the window is not home");
+    world.clock.advance_ns(1_000_000_000);
+    let mut offset = 0;
+    while volume.write(nodes[1], &[8; CHUNK_BYTES as usize], offset, false) == Ok(()) {
+        world.clock.advance_ns(1_000_000_000);
+        offset += CHUNK_BYTES;
+    }
+    // Heads, paddings and marks of the log count as if they took room, so not all of it is left.
+    assert!(offset > WINDOW_BYTES / 2, "refused after {offset} bytes: the window counts twice");
+    assert!(offset < WINDOW_BYTES, "{offset} bytes were admitted: more than there is room for");
+    volume.detach().expect("all that was admitted fits");
 }
 
 #[test]

@@ -35,6 +35,7 @@ pub(crate) fn serve(config_path: PathBuf) -> Outcome<()> {
         Ok(Some(_)) if !config.logs.is_empty() => mount_all(&keeper, &config).or(Ok(())),
         Ok(_) => mount_all(&keeper, &config),
         // A keeper that serves nothing at all ends, with the first reason.
+        Err(problem) if config.volumes.is_empty() => Err(problem),
         Err(problem) => mount_all(&keeper, &config).map_err(|_| problem),
     };
     if mounted.is_ok() {

@@ -6,7 +6,8 @@
 
 use super::{check, front};
 use crate::cli::VolumeCommand;
-use crate::config::{Config, VolumeConfig};
+use crate::config::{Config, VolumeConfig, Way};
+use crate::control::is_answering;
 use crate::exit::Exit;
 use crate::keeper;
 use crate::keeper::lock::take_directory;
@@ -145,6 +146,11 @@ fn mend(config: &Config, name: &str, output: Output) -> Outcome<()> {
     let volume = config.volume(name)?;
     let remedy = format!("`holdfast umount {name}` first");
     refuse_mounted(format!("mending volume {name}"), volume, remedy)?;
+    if volume.way == Way::Queue && is_answering(&config.keeper.socket) {
+        let (what, why) = (format!("mending volume {name}"), "the keeper's server has its log");
+        let remedy = "stop the keeper, `holdfast shutdown`, and start it again afterwards";
+        return Err(Problem::new(Exit::InUse, what, why, remedy));
+    }
     let mut progress = Progress::new();
     let say = || progress.say(&format!("{name}: writing what memory has to the log once more"));
     let mended = aloud(say, || front::mend(name, volume))?;

@@ -1,4 +1,4 @@
-//! The four settings that are compared, and the disks they pay for.
+//! The settings that are compared, and the disks they pay for.
 //!
 //! Promise: sync, async and Holdfast pay one and the same modelled disk; for Holdfast both its log
 //! and its home lie on it, so it pays for each byte twice. tmpfs pays no disk at all.
@@ -14,6 +14,8 @@ use rustix::process::Signal;
 use super::cleanup::is_mounted;
 use super::error::{DemoError, During};
 use super::processes::{self, said, signal, spawn, this_program, wait_until_ready};
+use super::site::Site;
+use crate::config::Way;
 
 /// Turns of the modelled disk in a minute.
 pub(super) const TURNS_PER_MINUTE: u32 = 10_000;
@@ -30,26 +32,15 @@ pub(super) enum Setting {
     Sync,
     /// No commit waits; the last ones can be lost.
     Async,
-    /// Every commit waits for Holdfast, on the same disk.
-    Holdfast,
+    /// Every commit waits for Holdfast, on the same disk, by one of the ways to its log.
+    Holdfast(Way),
     /// Every commit waits for a disk that is memory and is lost with it: the upper bound.
     Tmpfs,
 }
 
 impl Setting {
-    /// All of them, in the order of the table.
-    pub(super) const ALL: [Setting; 4] =
-        [Setting::Sync, Setting::Async, Setting::Holdfast, Setting::Tmpfs];
-
-    /// Name in ids of figures.
-    pub(super) fn id(self) -> &'static str {
-        match self {
-            Setting::Sync => "sync",
-            Setting::Async => "async",
-            Setting::Holdfast => "holdfast",
-            Setting::Tmpfs => "tmpfs",
-        }
-    }
+    /// With a volume as it is by default.
+    pub(super) const HOLDFAST: Setting = Setting::Holdfast(Way::Direct);
 }
 
 /// The modelled disk and a tmpfs, mounted. The sweep of the work directory undoes them.
@@ -100,22 +91,51 @@ impl Disks {
         self.work.join("slow")
     }
 
-    /// Where the Holdfast volume is mounted.
-    pub(super) fn volume_mount(&self) -> PathBuf {
-        self.work.join("volume")
+    /// Where everything of the volume lies whose log is reached by this way: its home and its log
+    /// on the modelled disk.
+    pub(super) fn site(&self, way: Way) -> Site {
+        Site::of(&self.work, &self.slow(), way)
     }
 
-    /// The Holdfast volume's home: an ordinary directory on the modelled disk.
-    pub(super) fn volume_home(&self) -> PathBuf {
-        self.slow().join("home")
+    /// A place for each setting, on the disk that the setting pays for.
+    pub(super) fn places(&self) -> Places {
+        Places::Apart {
+            slow: self.slow().join("files"),
+            direct: self.site(Way::Direct).mount(),
+            queue: self.site(Way::Queue).mount(),
+            tmpfs: self.work.join("tmpfs/files"),
+        }
     }
+}
 
-    /// Where a database's files lie under a setting.
-    pub(super) fn files(&self, setting: Setting) -> PathBuf {
-        match setting {
-            Setting::Sync | Setting::Async => self.slow().join("files"),
-            Setting::Holdfast => self.volume_mount(),
-            Setting::Tmpfs => self.work.join("tmpfs/files"),
+/// Where a database's files lie.
+pub(super) enum Places {
+    /// Under each setting elsewhere.
+    Apart {
+        /// On the modelled disk.
+        slow: PathBuf,
+        /// On the volume of the direct way.
+        direct: PathBuf,
+        /// On the volume of the queue.
+        queue: PathBuf,
+        /// In memory.
+        tmpfs: PathBuf,
+    },
+    /// In one directory, whatever the setting.
+    One(PathBuf),
+}
+
+impl Places {
+    /// The directory of a setting.
+    pub(super) fn of(&self, setting: Setting) -> &Path {
+        match self {
+            Places::One(place) => place,
+            Places::Apart { slow, direct, queue, tmpfs } => match setting {
+                Setting::Sync | Setting::Async => slow,
+                Setting::Holdfast(Way::Direct) => direct,
+                Setting::Holdfast(Way::Queue) => queue,
+                Setting::Tmpfs => tmpfs,
+            },
         }
     }
 }

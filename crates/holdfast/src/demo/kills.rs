@@ -1,7 +1,8 @@
 //! Kills under load.
 //!
-//! Promise: the moment of each kill is drawn from the seed; after each kill the database is
-//! recovered and checked in full before the next.
+//! Promise: the moment of each kill is drawn from the seed, and does not depend on what else is
+//! killed in between; after each kill the database is recovered and checked in full before the
+//! next.
 //! Never: forgives. A lost transaction, a failed one where none may fail, or a complaint of the
 //! database's own checks is counted and reported.
 
@@ -13,7 +14,7 @@ use super::error::DemoError;
 use super::outcome::Outcome;
 use super::progress::Progress;
 use super::subject::Database;
-use super::volume::Volume;
+use super::volume::{Part, Volume};
 
 /// A kill comes at a random moment between these two, counted from the start of the load.
 const KILL_AFTER_MS: std::ops::Range<u64> = 400..1_600;
@@ -24,13 +25,16 @@ const LOAD_S: u32 = 3;
 /// A load that is to be ended by a kill would run this long.
 pub(super) const LOAD_UNTIL_KILLED_S: u32 = 60;
 
+/// Number of the first round of a database's second series of kills.
+pub(super) const SECOND_SERIES_ROUND: u32 = 500_000;
+
 /// Number of the first of a canary's rounds, apart from those of the kills.
 pub(super) const FIRST_CANARY_ROUND: u32 = 1_000_000;
 
 /// How often a canary may be lucky.
 const CANARY_TRIES: u32 = 5;
 
-/// How long the keeper may take to have another front end.
+/// How long the keeper may take to replace what was killed.
 const RESTART_PATIENCE: Duration = Duration::from_secs(20);
 
 /// What is killed.
@@ -38,8 +42,19 @@ const RESTART_PATIENCE: Duration = Duration::from_secs(20);
 pub(super) enum Victim {
     /// Every process of the database.
     Database,
-    /// The process that serves the volume.
-    FrontEnd,
+    /// A process that serves the volume.
+    Part(Part),
+}
+
+/// A series of kills.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Series {
+    /// Number of its first round. No two rounds of a database have the same number.
+    pub(super) first_round: u32,
+    /// How often to kill.
+    pub(super) count: u32,
+    /// What the moments are drawn from.
+    pub(super) seed: u64,
 }
 
 /// What one kill did.
@@ -53,31 +68,33 @@ pub(super) struct Kill {
     pub(super) lost: u64,
     /// Transactions that failed. Those under way when the database dies are not counted.
     pub(super) failed: u64,
-    /// Front end: longest time without an acknowledgement. Database: time to recover.
+    /// Database: time to recover. Others: longest time without an acknowledgement.
     pub(super) stall_ms: f64,
     /// What the checks complained of; empty if nothing.
     pub(super) complaint: String,
 }
 
-/// Kills the database and the front end in turn, `count` times in all.
+/// Kills the database and each process that serves the volume, in turn.
 pub(super) fn run<D: Database>(
     database: &mut D,
     volume: &Volume,
-    count: u32,
-    seed: u64,
+    series: Series,
     progress: Progress,
 ) -> Result<Vec<Kill>, DemoError> {
-    let mut moments = Moments::from(seed);
+    let parts = volume.parts().iter().map(|&part| Victim::Part(part));
+    let mut victims: Vec<_> =
+        [Victim::Database].into_iter().chain(parts).zip(streams(series.seed)).collect();
     let mut kills = Vec::new();
-    for round in 0..count {
-        let wait = moments.next();
-        let mut kill = match round % 2 {
-            0 => kill_database(database, Setting::Holdfast, round, wait)?,
-            _ => kill_front_end(database, volume, round, wait)?,
+    for (number, round) in (series.first_round..).take(series.count as usize).enumerate() {
+        let turn = number % victims.len();
+        let (victim, moments) = &mut victims[turn];
+        let mut kill = match *victim {
+            Victim::Database => kill_database(database, volume.setting(), round, moments.next())?,
+            Victim::Part(part) => kill_part(database, volume, part, round, moments.next())?,
         };
         kill.complaint = database.complaint()?;
-        let sentence = kill.sentence(D::SUBJECT.name);
-        progress.say(&format!("kill {} of {count}: {sentence}", round + 1));
+        let (number, count, sentence) = (number + 1, series.count, kill.sentence(D::SUBJECT.name));
+        progress.say(&format!("kill {number} of {count}: {sentence}"));
         kills.push(kill);
     }
     Ok(kills)
@@ -121,27 +138,29 @@ fn kill_database<D: Database>(
     Ok(kill)
 }
 
-fn kill_front_end<D: Database>(
+fn kill_part<D: Database>(
     database: &mut D,
     volume: &Volume,
+    part: Part,
     round: u32,
     wait: Duration,
 ) -> Result<Kill, DemoError> {
     let load = database.load(round, LOAD_S)?;
     thread::sleep(wait);
-    let killed = volume.kill_front_end()?;
+    let killed = volume.kill(part)?;
     let outcome = database.finish(load, false)?;
-    wait_for_another(volume, killed)?;
-    judge(database, Victim::FrontEnd, round, &outcome)
+    wait_for_another(volume, part, killed)?;
+    judge(database, Victim::Part(part), round, &outcome)
 }
 
-/// Waits until a front end other than the killed one serves. Without this a front end that
-/// nobody restarted would go unnoticed by a database that happened not to write.
-fn wait_for_another(volume: &Volume, killed: i32) -> Result<(), DemoError> {
+/// Waits until a process other than the killed one has its place. Without this one that nobody
+/// restarted would go unnoticed by a database that happened not to write.
+fn wait_for_another(volume: &Volume, part: Part, killed: i32) -> Result<(), DemoError> {
     let give_up = Instant::now() + RESTART_PATIENCE;
-    while volume.front_end()?.is_none_or(|pid| pid == killed) {
+    while volume.process(part)?.is_none_or(|pid| pid == killed) {
         if Instant::now() > give_up {
-            let cause = format!("front end {killed} was killed and none took its place");
+            let name = part.name();
+            let cause = format!("{name} {killed} was killed and none took its place");
             return Err(DemoError::new("waiting for the keeper", cause));
         }
         thread::sleep(Duration::from_millis(20));
@@ -174,7 +193,7 @@ impl Kill {
     fn sentence(&self, name: &str) -> String {
         let (what, wait) = match self.victim {
             Victim::Database => (name, "recovered in"),
-            Victim::FrontEnd => ("front end", "longest stall"),
+            Victim::Part(part) => (part.name(), "longest stall"),
         };
         let Kill { acknowledged, lost, failed, stall_ms, complaint, .. } = self;
         let checks = if complaint.is_empty() { "checks passed" } else { complaint };
@@ -183,6 +202,12 @@ impl Kill {
              {wait} {stall_ms:.0} ms, {checks}"
         )
     }
+}
+
+/// Moments for any number of victims, each its own, so that a victim's do not depend on how many
+/// there are.
+fn streams(seed: u64) -> impl Iterator<Item = Moments> {
+    (0..).map(move |victim| Moments::from(seed.wrapping_add(victim)))
 }
 
 /// Random moments from a seed (SplitMix64).
@@ -205,3 +230,6 @@ impl Moments {
         Duration::from_millis(KILL_AFTER_MS.start + (mixed ^ (mixed >> 31)) % span)
     }
 }
+
+#[cfg(test)]
+mod tests;

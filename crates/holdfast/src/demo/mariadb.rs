@@ -8,12 +8,12 @@
 mod load;
 mod server;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use self::load::{DATABASE, Load, Running};
 use self::server::Server;
-use super::disks::{Disks, Setting};
+use super::disks::{Disks, Places, Setting};
 use super::error::DemoError;
 use super::kills;
 use super::outcome::{Outcome, Present};
@@ -43,14 +43,16 @@ const SUBJECT: Subject = Subject {
     load: "sysbench oltp_write_only, redo log on",
     place: "redo log",
     cases: &[Case { id: "t1", title: "1 thread" }, Case { id: "t8", title: "8 threads" }],
-    settings: [
-        Words { title: "sync (the default)", risk: "nothing" },
-        Words {
-            title: "flush_log_at_trx_commit=0",
-            risk: "the last second, also at a crash of the server",
-        },
-        Words { title: "Holdfast", risk: "the last transactions; a consistent prefix stays" },
-        Words { title: "log in tmpfs (bound)", risk: "the database" },
+    settings: &[
+        Words::of(Setting::Sync, "sync", "sync (the default)", "nothing"),
+        Words::of(
+            Setting::Async,
+            "async",
+            "flush_log_at_trx_commit=0",
+            "the last second, also at a crash of the server",
+        ),
+        Words::HOLDFAST,
+        Words::of(Setting::Tmpfs, "tmpfs", "log in tmpfs (bound)", "the database"),
     ],
     goals: &[
         Goal::rate("t1.holdfast_over_sync", "t1", Setting::Sync, 15.0),
@@ -63,12 +65,12 @@ const SUBJECT: Subject = Subject {
 /// The server, and where its redo log may lie.
 pub(crate) struct MariaDb {
     server: Server,
-    places: [PathBuf; 4],
+    places: Places,
 }
 
 impl MariaDb {
     /// Fills a new server with sysbench's tables.
-    fn fill(mut server: Server, places: [PathBuf; 4]) -> Result<MariaDb, DemoError> {
+    fn fill(mut server: Server, places: Places) -> Result<MariaDb, DemoError> {
         server.start(0)?;
         server.query(&format!("CREATE DATABASE {DATABASE}"))?;
         server.query(&format!(
@@ -95,12 +97,12 @@ impl Database for MariaDb {
 
     fn create(work: &Path, disks: &Disks) -> Result<MariaDb, DemoError> {
         let server = Server::create(work, &work.join("data"), OPTIONS)?;
-        MariaDb::fill(server, Setting::ALL.map(|setting| disks.files(setting)))
+        MariaDb::fill(server, disks.places())
     }
 
     fn create_whole(work: &Path, data: &Path) -> Result<MariaDb, DemoError> {
         let server = Server::create(work, data, OPTIONS_WHOLE)?;
-        MariaDb::fill(server, Setting::ALL.map(|_| data.to_owned()))
+        MariaDb::fill(server, Places::One(data.to_owned()))
     }
 
     fn user() -> Result<Owner, DemoError> {
@@ -108,7 +110,7 @@ impl Database for MariaDb {
     }
 
     fn enter(&mut self, setting: Setting) -> Result<Duration, DemoError> {
-        self.server.move_redo_log(&self.places[setting as usize])?;
+        self.server.move_redo_log(self.places.of(setting))?;
         let took = self.recover(setting)?;
         Load { threads: THREADS, seconds: WARM_UP_S, round: None }
             .start(&self.server)?

@@ -7,7 +7,7 @@
 use super::disks::Setting;
 use super::error::DemoError;
 use super::progress::Progress;
-use super::subject::{Case, Database};
+use super::subject::{Case, Database, Subject, Words};
 use super::volume::Volume;
 
 /// One timed run.
@@ -27,25 +27,26 @@ pub(super) struct Sample {
     pub(super) p99_ms: f64,
 }
 
-/// Measures every setting `repetitions` times. The database is stopped before and after.
+/// Measures every setting of a subject `repetitions` times. The database is stopped before and
+/// after.
 pub(super) fn run<D: Database>(
     database: &mut D,
-    volume: &Volume,
+    subject: &Subject,
+    volumes: &[Volume],
     repetitions: u32,
     seconds: u32,
     progress: Progress,
 ) -> Result<Vec<Sample>, DemoError> {
     let mut samples = Vec::new();
     for repetition in 0..repetitions {
-        let mut order = Setting::ALL;
-        order.rotate_left(repetition as usize % Setting::ALL.len());
-        for setting in order {
-            database.enter(setting)?;
-            volume.settle()?;
-            for case in D::SUBJECT.cases {
-                let sample = sample(database, setting, case, repetition, seconds)?;
-                let title = D::SUBJECT.words(setting).title;
-                progress.say(&sample.sentence(title, case, repetitions));
+        let mut order: Vec<&Words> = subject.settings.iter().collect();
+        order.rotate_left(repetition as usize % subject.settings.len());
+        for words in order {
+            database.enter(words.setting)?;
+            volumes.iter().try_for_each(Volume::settle)?;
+            for case in subject.cases {
+                let sample = sample(database, words.setting, case, repetition, seconds)?;
+                progress.say(&sample.sentence(words.title, case, repetitions));
                 samples.push(sample);
             }
             database.leave()?;

@@ -13,8 +13,9 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
+use holdfast_figures::percentile;
+
 use super::error::DemoError;
-use super::figures::percentile;
 
 /// How the names of transaction logs begin.
 pub(super) const LOG_PREFIX: &str = "transactions";

@@ -11,14 +11,15 @@ pub(super) mod pages;
 mod verify;
 mod wal;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
+
+use holdfast_figures::Better;
 
 use self::cluster::{Cluster, SCALE};
 use self::load::{Load, Running};
-use super::disks::{Disks, Setting};
+use super::disks::{Disks, Places, Setting};
 use super::error::DemoError;
-use super::figures::Better;
 use super::kills;
 use super::outcome::{Outcome, Present};
 use super::processes::Owner;
@@ -42,14 +43,16 @@ const SUBJECT: Subject = Subject {
     load: "pgbench TPC-B, pg_wal on",
     place: "pg_wal",
     cases: &[Case { id: "c1", title: "1 client" }, Case { id: "c8", title: "8 clients" }],
-    settings: [
-        Words { title: "sync (the default)", risk: "nothing" },
-        Words {
-            title: "synchronous_commit=off",
-            risk: "the last transactions, also at a crash of the server",
-        },
-        Words { title: "Holdfast", risk: "the last transactions; a consistent prefix stays" },
-        Words { title: "log in tmpfs (bound)", risk: "the database" },
+    settings: &[
+        Words::of(Setting::Sync, "sync", "sync (the default)", "nothing"),
+        Words::of(
+            Setting::Async,
+            "async",
+            "synchronous_commit=off",
+            "the last transactions, also at a crash of the server",
+        ),
+        Words::HOLDFAST,
+        Words::of(Setting::Tmpfs, "tmpfs", "log in tmpfs (bound)", "the database"),
     ],
     goals: GOALS,
     canary: "The same kill of PostgreSQL with synchronous_commit=off",
@@ -64,22 +67,23 @@ const GOALS: &[Goal] = &[
     Goal {
         id: "c8.p99_over_sync",
         case: "c8",
+        ours: Setting::HOLDFAST,
         measure: |sample| sample.p99_ms,
         peer: Setting::Sync,
         better: Better::Lower,
-        goal: 0.1,
+        goal: Some(0.1),
     },
 ];
 
 /// The cluster, and where its `pg_wal` may lie.
 pub(super) struct Postgres {
     cluster: Cluster,
-    places: [PathBuf; 4],
+    places: Places,
 }
 
 impl Postgres {
     /// Fills a new cluster with pgbench's tables.
-    fn fill(mut cluster: Cluster, places: [PathBuf; 4]) -> Result<Postgres, DemoError> {
+    fn fill(mut cluster: Cluster, places: Places) -> Result<Postgres, DemoError> {
         cluster.start(&["synchronous_commit=off"])?;
         cluster.run("pgbench", |pgbench| pgbench.args(["-i", "-q", "-s", &SCALE.to_string()]))?;
         verify::prepare(&cluster)?;
@@ -95,12 +99,12 @@ impl Database for Postgres {
 
     fn create(work: &Path, disks: &Disks) -> Result<Postgres, DemoError> {
         let cluster = Cluster::create(work, &work.join("data"), false, SETTINGS)?;
-        Postgres::fill(cluster, Setting::ALL.map(|setting| disks.files(setting)))
+        Postgres::fill(cluster, disks.places())
     }
 
     fn create_whole(work: &Path, data: &Path) -> Result<Postgres, DemoError> {
         let cluster = Cluster::create(work, data, true, SETTINGS_WHOLE)?;
-        Postgres::fill(cluster, Setting::ALL.map(|_| data.join("pg_wal")))
+        Postgres::fill(cluster, Places::One(data.join("pg_wal")))
     }
 
     fn user() -> Result<Owner, DemoError> {
@@ -108,7 +112,7 @@ impl Database for Postgres {
     }
 
     fn enter(&mut self, setting: Setting) -> Result<Duration, DemoError> {
-        wal::move_to(&self.cluster, &self.places[setting as usize])?;
+        wal::move_to(&self.cluster, self.places.of(setting))?;
         let took = self.recover(setting)?;
         Load { clients: CLIENTS, seconds: WARM_UP_S, round: None }
             .start(&self.cluster)?

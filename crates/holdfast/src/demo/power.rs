@@ -8,19 +8,21 @@
 //! shown to break on the same disk without a volume.
 //! Never: says anything about disks that lose what they have confirmed, or that mix up names.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::thread;
+
+use holdfast_figures::{Better, Figure};
 
 use super::cleanup::WorkDir;
 use super::disks::{Disks, Setting};
 use super::error::{DemoError, During};
-use super::figures::{Better, Figure};
 use super::files;
 use super::kills::{LOAD_UNTIL_KILLED_S, Moments, blind};
 use super::outcome::Acknowledged;
 use super::progress::Progress;
 use super::subject::Database;
 use super::volume::{Must, Volume};
+use crate::config::Way;
 
 /// How often a database without a volume may be lucky.
 const BARE_TRIES: u32 = 6;
@@ -159,7 +161,6 @@ fn judge<D: Database>(database: &mut D, round: u32, acknowledged: &[Acknowledged
 
 /// A database that lies wholly on a volume, stopped, and the volume not served.
 struct Stage<D> {
-    work: PathBuf,
     disks: Disks,
     database: D,
     volume: Option<Volume>,
@@ -168,12 +169,12 @@ struct Stage<D> {
 impl<D: Database> Stage<D> {
     fn prepare(work: &Path, seed: u64) -> Result<Stage<D>, DemoError> {
         let disks = Disks::mount_mortal(work, seed)?;
-        let volume = Volume::make(work, &disks, D::user()?)?;
-        let data = disks.volume_mount().join("data");
+        let volume = Volume::make(&disks, Way::Direct, D::user()?)?;
+        let data = volume.mount().join("data");
         D::user()?.own_directory(&data)?;
         let database = D::create_whole(work, &data)?;
         volume.settle()?;
-        Ok(Stage { work: work.to_owned(), disks, database, volume: Some(volume) })
+        Ok(Stage { disks, database, volume: Some(volume) })
     }
 
     /// One load, one cut, one recovery.
@@ -194,7 +195,7 @@ impl<D: Database> Stage<D> {
         self.database.kill(&mut load)?;
         let acknowledged = self.database.finish(load, true)?.acknowledged;
         self.disks.cut_power(seed.wrapping_add(u64::from(round)))?;
-        self.volume = Some(Volume::serve(&self.work, &self.disks, must)?);
+        self.volume = Some(Volume::serve(self.disks.site(Way::Direct), must)?);
         let cut = judge(&mut self.database, round, &acknowledged);
         self.database.leave()?;
         Ok(cut)
@@ -205,7 +206,7 @@ impl<D: Database> Stage<D> {
         if let Some(mut volume) = self.volume.take() {
             volume.give_back()?;
         }
-        self.volume = Some(Volume::serve(&self.work, &self.disks, must)?);
+        self.volume = Some(Volume::serve(self.disks.site(Way::Direct), must)?);
         Ok(())
     }
 }

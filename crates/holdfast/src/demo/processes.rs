@@ -20,6 +20,9 @@ use super::error::{DemoError, During};
 /// How long a killed process may take to be gone.
 const DEATH_PATIENCE: Duration = Duration::from_secs(60);
 
+/// How long a database server may take to start or stop; recovery takes seconds.
+const SERVER_PATIENCE: Duration = Duration::from_secs(120);
+
 /// How many lines of a log explain a failure.
 const LAST_LINES: usize = 8;
 
@@ -105,6 +108,75 @@ pub(super) fn wait(child: &mut Child, patience: Duration) -> io::Result<Option<E
     }
 }
 
+/// The process of a database server.
+pub(super) struct ServerProcess {
+    /// What people call it.
+    name: &'static str,
+    orders: Orders,
+    work: PathBuf,
+    log: PathBuf,
+    process: Option<Child>,
+}
+
+/// The signals by which a server is told what to do.
+pub(super) struct Orders {
+    /// End in order.
+    pub(super) stop: Signal,
+    /// Go at once.
+    pub(super) leave: Signal,
+}
+
+impl ServerProcess {
+    /// A server that does not run yet; its log will lie in the work directory.
+    pub(super) fn new(name: &'static str, orders: Orders, work: &Path) -> ServerProcess {
+        let log = work.join(format!("{}.log", name.to_lowercase()));
+        ServerProcess { name, orders, work: work.to_owned(), log, process: None }
+    }
+
+    /// Starts the server and waits until it answers. Returns how long that took.
+    pub(super) fn start(
+        &mut self,
+        command: Command,
+        answers: impl FnMut() -> bool,
+    ) -> Result<Duration, DemoError> {
+        assert!(self.process.is_none(), "the server runs already");
+        let began = Instant::now();
+        let process = self.process.insert(spawn(command, &self.work, &self.log)?);
+        let doing = format!("starting {}", self.name);
+        wait_until_ready(&doing, process, &self.log, SERVER_PATIENCE, answers)?;
+        Ok(began.elapsed())
+    }
+
+    /// Stops the server in order, if it runs.
+    pub(super) fn stop(&mut self) -> Result<(), DemoError> {
+        let Some(mut process) = self.process.take() else {
+            return Ok(());
+        };
+        let doing = || format!("stopping {}", self.name);
+        signal(process.id().cast_signed(), self.orders.stop);
+        match wait(&mut process, SERVER_PATIENCE).during(doing)? {
+            Some(_) => Ok(()),
+            None => Err(DemoError::new(doing(), complaint("it does not stop", &self.log))),
+        }
+    }
+
+    /// Kills the server and every process that it started with SIGKILL.
+    pub(super) fn kill(&mut self) -> Result<(), DemoError> {
+        let none = || DemoError::new(format!("killing {}", self.name), "it does not run");
+        kill_with_children(self.process.take().ok_or_else(none)?)
+    }
+}
+
+impl Drop for ServerProcess {
+    /// A server that still runs belongs to a run that failed: it is told to go at once, and the
+    /// sweep sees to it that it does.
+    fn drop(&mut self) {
+        if let Some(process) = &self.process {
+            signal(process.id().cast_signed(), self.orders.leave);
+        }
+    }
+}
+
 /// Waits until `ready` holds of a server that was just started. An end of the server, or of the
 /// patience, is an error that quotes its log.
 pub(super) fn wait_until_ready(
@@ -136,7 +208,7 @@ pub(super) fn signal(pid: i32, signal: Signal) {
 
 /// Kills a server with SIGKILL: its first process and every process that one started. The first is
 /// stopped before, so that it starts no process while they are being counted.
-pub(super) fn kill_with_children(mut server: Child) -> Result<(), DemoError> {
+fn kill_with_children(mut server: Child) -> Result<(), DemoError> {
     let doing = || "killing a server".into();
     let first = server.id().cast_signed();
     signal(first, Signal::STOP);

@@ -6,8 +6,7 @@
 
 use std::fmt::Write;
 
-use super::figures::{Figure, Figures};
-use super::plot::escape;
+use holdfast_figures::{Figure, Figures, escape};
 
 const STYLE: &str = "body{font:15px/1.5 sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}\
     pre{overflow-x:auto;background:#f4f4f4;padding:1rem}table{border-collapse:collapse}\

@@ -8,35 +8,38 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use holdfast_figures::{Figure, Figures, Panel, WriteError, svg};
+
 use super::cleanup::WorkDir;
-use super::disks::{Disks, Setting, model};
+use super::disks::{Disks, model};
 use super::error::{DemoError, During};
-use super::figures::{Figure, Figures};
 use super::files;
-use super::kills::{self, Kill};
+use super::kills::{self, Kill, Series};
 use super::mariadb::MariaDb;
 use super::options::Options;
-use super::plot::{self, Panel};
 use super::postgres::{Postgres, pages};
 use super::progress::Progress;
+use super::site::{WAYS, region};
 use super::sqlite::Sqlite;
-use super::subject::{Database, Subject};
-use super::volume::{self, Volume};
-use super::{measure, power, report, summary};
+use super::subject::Database;
+use super::summary::{self, goals_table, tables};
+use super::volume::Volume;
+use super::{measure, plot, power, report};
+use crate::config::Way;
 
 /// Fixed, so that the next run finds what a killed one left.
 const WORK: &str = "/var/tmp/holdfast-demo";
 
 /// What was shown, by whichever database.
-struct Shown {
+pub(super) struct Shown {
     /// What an acknowledgement of the volume meant.
-    class: String,
+    pub(super) class: String,
     /// All of them, the ratios with a goal first.
-    figures: Vec<Figure>,
+    pub(super) figures: Vec<Figure>,
     /// Every kill.
-    kills: Vec<Kill>,
+    pub(super) kills: Vec<Kill>,
     /// What is to be compared by eye.
-    panels: Vec<Panel>,
+    pub(super) panels: Vec<Panel>,
 }
 
 /// `holdfast demo NAME`: one database, with a report of its own.
@@ -45,7 +48,7 @@ struct Shown {
 /// At the first thing that cannot be done, and at the end if a kill lost or broke anything.
 /// Everything is cleaned up first.
 pub(super) fn run<D: Database>(options: Options) -> Result<(), DemoError> {
-    on_stage(D::SUBJECT.id, options, &[D::SUBJECT], database::<D>)
+    on_stage(D::SUBJECT.id, options, |all| tables(&D::SUBJECT, all), database::<D>)
 }
 
 /// `holdfast demo power-cut`: every database, with its guard against torn pages switched off.
@@ -53,7 +56,7 @@ pub(super) fn run<D: Database>(options: Options) -> Result<(), DemoError> {
 /// # Errors
 /// As for [`run`].
 pub(super) fn power_cuts(options: Options) -> Result<(), DemoError> {
-    on_stage("power-cut", options, &[], cuts)
+    on_stage("power-cut", options, |_| String::new(), cuts)
 }
 
 /// `holdfast demo databases`: MariaDB and SQLite as [`run`] shows them, what `full_page_writes`
@@ -65,7 +68,7 @@ pub(super) fn databases(options: Options) -> Result<(), DemoError> {
     on_stage(
         "databases",
         options,
-        &[MariaDb::SUBJECT, Sqlite::SUBJECT],
+        |all| tables(&MariaDb::SUBJECT, all) + &tables(&Sqlite::SUBJECT, all),
         |work, options, progress| {
             let mut shown = database::<MariaDb>(work, options, progress)?;
             work.clear()?;
@@ -99,11 +102,15 @@ impl Shown {
     }
 }
 
-/// Claims the work directory, lets `act` show something in it, cleans up and reports.
-fn on_stage(
+/// Claims the work directory, lets `act` show something in it, cleans up and reports. `tables` puts
+/// into words what was shown.
+///
+/// # Errors
+/// As for [`run`].
+pub(super) fn on_stage(
     name: &str,
     options: Options,
-    subjects: &[Subject],
+    tables: impl FnOnce(&Figures) -> String,
     act: impl FnOnce(&WorkDir, &Options, Progress) -> Result<Shown, DemoError>,
 ) -> Result<(), DemoError> {
     let options = options.resolved();
@@ -114,15 +121,14 @@ fn on_stage(
     let progress = Progress::start();
     let out = prepare_out(&options.out)?;
     let shown = {
-        let work = WorkDir::claim(Path::new(WORK), vec![PathBuf::from(volume::REGION)])?;
+        let work = WorkDir::claim(Path::new(WORK), WAYS.map(region).to_vec())?;
         progress.say(&format!("work directory {WORK}, seed of the kills {}", options.seed()));
         act(&work, &options, progress)?
     };
     let mut figures = Figures::here(name, &model(), &shown.class);
     figures.figures = shown.figures;
-    let tables: String = subjects.iter().map(|it| summary::tables(it, &figures)).collect();
-    let table = tables + &summary::goals_table(&figures);
-    write_report(&figures, &table, &plot::svg(&figures, &shown.panels), &out)?;
+    let table = tables(&figures) + &goals_table(&figures);
+    write_report(&figures, &table, &shown.panels, &out)?;
     print(&figures, &table, options.json).during(|| "printing the result".into())?;
     progress.say(&format!("report: {}", out.join(format!("{name}.html")).display()));
     verdict(&shown.kills)
@@ -138,18 +144,32 @@ fn database<D: Database>(
     let disks = Disks::mount(work.path())?;
     progress.say(&format!("{}: creating a database", subject.name));
     let mut database = D::create(work.path(), &disks)?;
-    let mut volume = Volume::make(work.path(), &disks, D::user()?)?;
+    let mut volume = Volume::make(&disks, Way::Direct, D::user()?)?;
     let class = volume.class()?;
     let (repetitions, seconds) = (options.repetitions, options.seconds);
-    let samples = measure::run(&mut database, &volume, repetitions, seconds, progress)?;
+    let volumes = std::slice::from_ref(&volume);
+    let samples = measure::run(&mut database, &subject, volumes, repetitions, seconds, progress)?;
     let lost = database.canary(options.seed())?;
     progress.say(&format!("{} lost {lost} transactions, as it must be", subject.canary));
-    database.enter(Setting::Holdfast)?;
-    let kills = kills::run(&mut database, &volume, options.kills, options.seed(), progress)?;
-    database.leave()?;
-    give_back(&mut database, &mut volume, &disks, progress)?;
+    let series = Series { first_round: 0, count: options.kills, seed: options.seed() };
+    let kills = kill_and_give_back(&mut database, &mut volume, series, progress)?;
     let figures = summary::figures(&subject, &samples, &kills, lost);
     Ok(Shown { class, figures, kills, panels: plot::panels(&subject) })
+}
+
+/// Kills the database, and what serves the volume, under load, and gives the volume back. The
+/// database is stopped before and after.
+pub(super) fn kill_and_give_back<D: Database>(
+    database: &mut D,
+    volume: &mut Volume,
+    series: Series,
+    progress: Progress,
+) -> Result<Vec<Kill>, DemoError> {
+    database.enter(volume.setting())?;
+    let kills = kills::run(database, volume, series, progress)?;
+    database.leave()?;
+    give_back(database, volume, progress)?;
+    Ok(kills)
 }
 
 /// Gives the volume's home back, compares it byte for byte with what the database saw through the
@@ -157,19 +177,18 @@ fn database<D: Database>(
 fn give_back<D: Database>(
     database: &mut D,
     volume: &mut Volume,
-    disks: &Disks,
     progress: Progress,
 ) -> Result<(), DemoError> {
     let doing = || "comparing the home with what the database saw".into();
-    let seen = files::tree(&disks.volume_mount()).during(doing)?;
+    let seen = files::tree(&volume.mount()).during(doing)?;
     volume.give_back()?;
-    let home = files::tree(&disks.volume_home()).during(doing)?;
+    let home = files::tree(&volume.home()).during(doing)?;
     let differences = files::differences(&seen, &home);
     if !differences.is_empty() {
         return Err(DemoError::new(doing(), format!("these differ: {differences:?}")));
     }
     progress.say(&format!("volume given back: {} files, byte for byte", home.len()));
-    database.enter_home(&disks.volume_home())?;
+    database.enter_home(&volume.home())?;
     let complaint = database.complaint()?;
     if !complaint.is_empty() {
         return Err(DemoError::new("checking the database without Holdfast", complaint));
@@ -185,15 +204,17 @@ fn prepare_out(out: &Path) -> Result<PathBuf, DemoError> {
     out.canonicalize().during(doing)
 }
 
-fn write_report(figures: &Figures, table: &str, plot: &str, out: &Path) -> Result<(), DemoError> {
-    let json = serde_json::to_string_pretty(figures)
-        .map_err(|error| DemoError::new("writing the figures", error.to_string()))?;
-    let html = report::html(figures, table, plot);
-    for (kind, text) in [("json", json + "\n"), ("svg", plot.to_owned()), ("html", html)] {
-        let path = out.join(format!("{}.{kind}", figures.name));
-        std::fs::write(&path, text).during(|| format!("writing {}", path.display()))?;
-    }
-    Ok(())
+fn write_report(
+    figures: &Figures,
+    table: &str,
+    panels: &[Panel],
+    out: &Path,
+) -> Result<(), DemoError> {
+    let figures_error = |error: WriteError| DemoError::new("writing figures", error.to_string());
+    figures.write(out, panels).map_err(figures_error)?;
+    let path = out.join(format!("{}.html", figures.name));
+    let html = report::html(figures, table, &svg(figures, panels));
+    std::fs::write(&path, html).during(|| format!("writing {}", path.display()))
 }
 
 fn print(figures: &Figures, table: &str, json: bool) -> std::io::Result<()> {

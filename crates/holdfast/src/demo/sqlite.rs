@@ -15,7 +15,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use self::raw::{Library, SqliteError};
-use super::disks::{Disks, Setting};
+use super::disks::{Disks, Places, Setting};
 use super::error::{DemoError, During};
 use super::kills::{self, FIRST_CANARY_ROUND, LOAD_UNTIL_KILLED_S, Moments};
 use super::outcome::{self, LOG_PREFIX, Outcome, Present};
@@ -39,11 +39,11 @@ const SUBJECT: Subject = Subject {
     load: "one insert a commit, the whole database on",
     place: "database",
     cases: &[WAL, DELETE],
-    settings: [
-        Words { title: "synchronous=FULL", risk: "nothing" },
-        Words { title: "synchronous=OFF", risk: "the database" },
-        Words { title: "Holdfast", risk: "the last transactions; a consistent prefix stays" },
-        Words { title: "in tmpfs (bound)", risk: "the database" },
+    settings: &[
+        Words::of(Setting::Sync, "sync", "synchronous=FULL", "nothing"),
+        Words::of(Setting::Async, "async", "synchronous=OFF", "the database"),
+        Words::HOLDFAST,
+        Words::of(Setting::Tmpfs, "tmpfs", "in tmpfs (bound)", "the database"),
     ],
     goals: &[
         Goal::rate("wal.holdfast_over_sync", "wal", Setting::Sync, 50.0),
@@ -57,16 +57,16 @@ const SUBJECT: Subject = Subject {
 pub(crate) struct Sqlite {
     library: Library,
     work: PathBuf,
-    places: [PathBuf; 4],
+    places: Places,
     folder: PathBuf,
     setting: Setting,
 }
 
 impl Sqlite {
-    fn new(work: &Path, places: [PathBuf; 4], setting: Setting) -> Result<Sqlite, DemoError> {
+    fn new(work: &Path, places: Places, setting: Setting) -> Result<Sqlite, DemoError> {
         let library =
             Library::load().map_err(|error| DemoError::new("loading SQLite", error.to_string()))?;
-        let (work, folder) = (work.to_owned(), places[0].clone());
+        let (work, folder) = (work.to_owned(), places.of(setting).to_owned());
         let sqlite = Sqlite { library, work, places, folder, setting };
         Owner::this().own_directory(&sqlite.logs())?;
         Ok(sqlite)
@@ -121,12 +121,12 @@ impl Database for Sqlite {
     type Load = Writer;
 
     fn create(work: &Path, disks: &Disks) -> Result<Sqlite, DemoError> {
-        Sqlite::new(work, Setting::ALL.map(|setting| disks.files(setting)), Setting::Sync)
+        Sqlite::new(work, disks.places(), Setting::Sync)
     }
 
     /// Nothing guards SQLite against torn pages but its syncs, so those are what is switched off.
     fn create_whole(work: &Path, data: &Path) -> Result<Sqlite, DemoError> {
-        Sqlite::new(work, Setting::ALL.map(|_| data.to_owned()), Setting::Async)
+        Sqlite::new(work, Places::One(data.to_owned()), Setting::Async)
     }
 
     fn user() -> Result<Owner, DemoError> {
@@ -135,7 +135,7 @@ impl Database for Sqlite {
 
     /// There is no server: a setting is a place and a pragma.
     fn enter(&mut self, setting: Setting) -> Result<Duration, DemoError> {
-        (self.setting, self.folder) = (setting, self.places[setting as usize].clone());
+        (self.setting, self.folder) = (setting, self.places.of(setting).to_owned());
         fs::create_dir_all(&self.folder).during(|| format!("making {}", self.folder.display()))?;
         Ok(Duration::ZERO)
     }

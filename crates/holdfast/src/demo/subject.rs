@@ -7,12 +7,16 @@
 use std::path::Path;
 use std::time::Duration;
 
+use holdfast_figures::Better;
+
 use super::disks::{Disks, Setting};
 use super::error::DemoError;
-use super::figures::Better;
 use super::measure::Sample;
 use super::outcome::{Outcome, Present};
 use super::processes::Owner;
+
+/// What the loss of memory costs a database whose writes come back in order.
+pub(super) const PREFIX_STAYS: &str = "the last transactions; a consistent prefix stays";
 
 /// A database that can be measured and killed.
 pub(super) trait Database: Sized {
@@ -83,8 +87,8 @@ pub(super) struct Subject {
     pub(super) place: &'static str,
     /// The loads that are measured.
     pub(super) cases: &'static [Case],
-    /// One entry a setting, in the order of [`Setting::ALL`].
-    pub(super) settings: [Words; 4],
+    /// The settings that are measured, in the order of the table.
+    pub(super) settings: &'static [Words],
     /// What is compared, and what is asked of it.
     pub(super) goals: &'static [Goal],
     /// What the kills of the canary were, as the beginning of `... lost N transactions`.
@@ -103,16 +107,38 @@ pub(super) struct Case {
 
 /// A setting in words.
 pub(super) struct Words {
+    /// Which one.
+    pub(super) setting: Setting,
+    /// Name in ids.
+    pub(super) id: &'static str,
     /// What it is called.
     pub(super) title: &'static str,
     /// What is left out of the acknowledged transactions when the power fails.
     pub(super) risk: &'static str,
 }
 
-/// A ratio of Holdfast to another setting.
+impl Words {
+    /// Holdfast as it is by default.
+    pub(super) const HOLDFAST: Words =
+        Words::of(Setting::HOLDFAST, "holdfast", "Holdfast", PREFIX_STAYS);
+
+    /// A setting, its name in ids, what it is called, and what it risks.
+    pub(super) const fn of(
+        setting: Setting,
+        id: &'static str,
+        title: &'static str,
+        risk: &'static str,
+    ) -> Words {
+        Words { setting, id, title, risk }
+    }
+}
+
+/// The ratio of one setting, mostly Holdfast, to another.
 pub(super) struct Goal {
     /// Its id, after the subject's.
     pub(super) id: &'static str,
+    /// What is compared.
+    pub(super) ours: Setting,
     /// Which case.
     pub(super) case: &'static str,
     /// Which figure of a run.
@@ -121,20 +147,30 @@ pub(super) struct Goal {
     pub(super) peer: Setting,
     /// Which way is better.
     pub(super) better: Better,
-    /// What is asked of it.
-    pub(super) goal: f64,
+    /// What is asked of it, if anything.
+    pub(super) goal: Option<f64>,
 }
 
 impl Goal {
-    /// A goal for the rate of a case.
+    /// A goal for the rate of a case with Holdfast.
     pub(super) const fn rate(
         id: &'static str,
         case: &'static str,
         peer: Setting,
         goal: f64,
     ) -> Goal {
+        Goal { goal: Some(goal), ..Goal::beside(id, case, Setting::HOLDFAST, peer) }
+    }
+
+    /// The rates of a case under two settings, of which nothing is asked.
+    pub(super) const fn beside(
+        id: &'static str,
+        case: &'static str,
+        ours: Setting,
+        peer: Setting,
+    ) -> Goal {
         let (measure, better) = (rate as fn(&Sample) -> f64, Better::Higher);
-        Goal { id, case, measure, peer, better, goal }
+        Goal { id, case, ours, measure, peer, better, goal: None }
     }
 }
 
@@ -146,6 +182,7 @@ pub(super) fn rate(sample: &Sample) -> f64 {
 impl Subject {
     /// The words for a setting.
     pub(super) fn words(&self, setting: Setting) -> &Words {
-        &self.settings[setting as usize]
+        let found = self.settings.iter().find(|words| words.setting == setting);
+        found.expect("a subject has words for what it measures")
     }
 }

@@ -6,11 +6,14 @@
 
 use std::fmt::Write;
 
+use holdfast_figures::{Better, Figure, Figures};
+
 use super::disks::Setting;
-use super::figures::{Better, Figure, Figures};
+use super::killed::Killed;
 use super::kills::{Kill, Victim};
 use super::measure::Sample;
 use super::subject::{Goal, Subject, rate};
+use super::volume::Part;
 
 /// A question about one sample.
 type Measure = fn(&Sample) -> f64;
@@ -26,21 +29,21 @@ pub(super) fn figures(
         subject.goals.iter().map(|goal| ratio(subject, goal, samples)).collect();
     all.extend(rows(subject, samples));
     if !kills.is_empty() {
-        all.extend(kill_figures(subject.id, kills));
+        all.extend(kill_figures(&Killed { id: subject.id.into(), kills }));
     }
     let id = format!("{}.kills.{}", subject.id, subject.canary_id);
     all.push(Figure::of(id, "transactions", Better::Lower, vec![canary_lost as f64]));
     all
 }
 
-/// Holdfast over a peer, one value per repetition.
+/// One setting over its peer, one value per repetition.
 fn ratio(subject: &Subject, goal: &Goal, samples: &[Sample]) -> Figure {
-    let ours = values(samples, Setting::Holdfast, goal.case, goal.measure);
+    let ours = values(samples, goal.ours, goal.case, goal.measure);
     let theirs = values(samples, goal.peer, goal.case, goal.measure);
     let runs = ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect();
     let id = format!("{}.{}", subject.id, goal.id);
     let peer = subject.words(goal.peer).title;
-    Figure::of(id, "ratio", goal.better, runs).against(goal.goal, peer)
+    Figure { goal: goal.goal, ..Figure::of(id, "ratio", goal.better, runs).beside(peer) }
 }
 
 /// One value per repetition, in the order of the repetitions.
@@ -55,10 +58,11 @@ fn values(samples: &[Sample], setting: Setting, case: &str, measure: Measure) ->
 fn rows(subject: &Subject, samples: &[Sample]) -> Vec<Figure> {
     let mut rows = Vec::new();
     for case in subject.cases {
-        for setting in Setting::ALL {
+        for words in subject.settings {
             let mut row = |name: &str, unit, better, measure: Measure| {
-                let id = format!("{}.{}.{}.{name}", subject.id, case.id, setting.id());
-                rows.push(Figure::of(id, unit, better, values(samples, setting, case.id, measure)));
+                let id = format!("{}.{}.{}.{name}", subject.id, case.id, words.id);
+                let runs = values(samples, words.setting, case.id, measure);
+                rows.push(Figure::of(id, unit, better, runs));
             };
             row("tps", "transactions/s", Better::Higher, rate);
             row("p50_ms", "ms", Better::Lower, |sample| sample.p50_ms);
@@ -68,29 +72,14 @@ fn rows(subject: &Subject, samples: &[Sample]) -> Vec<Figure> {
     rows
 }
 
-fn kill_figures(subject: &str, kills: &[Kill]) -> Vec<Figure> {
-    let sum = |of: fn(&Kill) -> u64| vec![kills.iter().map(of).sum::<u64>() as f64];
-    let longest = |victim| {
-        let stalls = kills.iter().filter(|kill| kill.victim == victim).map(|kill| kill.stall_ms);
-        vec![stalls.fold(0.0, f64::max)]
-    };
-    let figure = |id: &str, unit, better, runs| {
-        Figure::of(format!("{subject}.kills.{id}"), unit, better, runs)
-    };
-    let zero = |id: &str, unit, runs| {
-        figure(id, unit, Better::Lower, runs).against(0.0, "what was acknowledged")
-    };
-    let (lower, higher) = (Better::Lower, Better::Higher);
-    let complaints = sum(|kill| u64::from(!kill.complaint.is_empty()));
-    vec![
-        figure("count", "kills", higher, sum(|_| 1)),
-        figure("acknowledged", "transactions", higher, sum(|kill| kill.acknowledged)),
-        zero("lost", "transactions", sum(|kill| kill.lost)),
-        zero("front_end.failed", "transactions", sum(|kill| kill.failed)),
-        zero("complaints", "kills", complaints),
-        figure("front_end.stall_max_ms", "ms", lower, longest(Victim::FrontEnd)),
-        figure("server.recovery_max_ms", "ms", lower, longest(Victim::Database)),
-    ]
+/// The kills of a database and of the front end in turn.
+fn kill_figures(killed: &Killed<'_>) -> Vec<Figure> {
+    let mut all = killed.figures();
+    let front_end = |victim| victim == Victim::Part(Part::FrontEnd);
+    all.push(killed.failed("front_end.failed"));
+    all.push(killed.longest("front_end.stall_max_ms", front_end));
+    all.push(killed.longest("server.recovery_max_ms", |victim| victim == Victim::Database));
+    all
 }
 
 /// The tables of one database for people: settings, and what kills did.
@@ -98,7 +87,8 @@ pub(super) fn tables(subject: &Subject, figures: &Figures) -> String {
     settings_table(subject, figures) + &kills_paragraph(subject, figures)
 }
 
-fn settings_table(subject: &Subject, figures: &Figures) -> String {
+/// The table of the settings.
+pub(super) fn settings_table(subject: &Subject, figures: &Figures) -> String {
     let mut text = String::new();
     let Subject { name, load, .. } = subject;
     line(&mut text, format_args!("{name}, {load}, disk {}", figures.machine.disk));
@@ -107,12 +97,11 @@ fn settings_table(subject: &Subject, figures: &Figures) -> String {
         let _infallible = write!(heads, "{:>14}{:>10}", format!("{}/s", case.title), "p99 ms");
     }
     line(&mut text, format_args!("{:<34}{heads}  a power cut may lose", subject.place));
-    for setting in Setting::ALL {
-        let words = subject.words(setting);
+    for words in subject.settings {
         let mut cells = String::new();
         for case in subject.cases {
             let value = |name: &str| {
-                let id = format!("{}.{}.{}.{name}", subject.id, case.id, setting.id());
+                let id = format!("{}.{}.{}.{name}", subject.id, case.id, words.id);
                 figures.get(&id).map_or(f64::NAN, |figure| figure.value)
             };
             let _infallible = write!(cells, "{:>14.0}{:>10.2}", value("tps"), value("p99_ms"));

@@ -5,7 +5,7 @@
 //! Never: reaches into the keeper's or the volume's insides.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,15 +15,11 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use super::cleanup::is_mounted;
-use super::disks::Disks;
+use super::disks::{Disks, Setting};
 use super::error::{DemoError, During};
 use super::processes::{self, Owner, said, signal, spawn, this_program, wait_until_ready};
-
-/// Name of the volume.
-const NAME: &str = "demo";
-
-/// The region: it holds what the log disk has not written yet.
-pub(super) const REGION: &str = "/dev/shm/holdfast-demo";
+use super::site::{Site, region};
+use crate::config::Way;
 
 /// How long the volume may take to come up, and to give its home back.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -41,7 +37,8 @@ pub(super) enum Must {
 }
 
 impl Must {
-    fn list(self) -> &'static str {
+    /// As the configuration has it.
+    pub(super) fn list(self) -> &'static str {
         match self {
             Must::SurviveProcess => "\"process\"",
             Must::SurvivePower => "\"process\", \"os\", \"power\"",
@@ -49,47 +46,90 @@ impl Must {
     }
 }
 
+/// A process that serves a volume, and that the keeper replaces when it dies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// The process through which programs see the volume.
+    FrontEnd,
+    /// The process that owns the volume's log, if the way leads through the queue.
+    Server,
+}
+
+impl Part {
+    /// The parts of a volume whose log is reached by this way.
+    pub(super) fn of(way: Way) -> &'static [Part] {
+        match way {
+            Way::Direct => &[Part::FrontEnd],
+            Way::Queue => &[Part::FrontEnd, Part::Server],
+        }
+    }
+
+    /// Its name for people.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Part::FrontEnd => "front end",
+            Part::Server => "server",
+        }
+    }
+}
+
 /// A served volume, with the keeper behind it.
 pub(super) struct Volume {
-    config: PathBuf,
-    mount: PathBuf,
+    site: Site,
     keeper: Child,
 }
 
 impl Volume {
     /// Makes the volume on the modelled disk, starts its keeper, and waits until it serves. The
     /// home belongs to the database beforehand: it is taken as it stands.
-    pub(super) fn make(work: &Path, disks: &Disks, owner: Owner) -> Result<Volume, DemoError> {
-        let doing = || "making the volume".into();
-        owner.own_directory(&disks.volume_home())?;
-        fs::create_dir_all(disks.volume_mount()).during(doing)?;
-        configure(work, disks, Must::SurviveProcess)?;
-        run(&config(work), &["volume", "make", NAME])?;
-        Volume::serve(work, disks, Must::SurviveProcess)
+    pub(super) fn make(disks: &Disks, way: Way, owner: Owner) -> Result<Volume, DemoError> {
+        let site = disks.site(way);
+        owner.own_directory(&site.home())?;
+        fs::create_dir_all(site.mount()).during(|| "making the volume".into())?;
+        configure(&site, Must::SurviveProcess)?;
+        run(&site, &["volume", "make", &site.name()])?;
+        Volume::serve(site, Must::SurviveProcess)
     }
 
     /// Starts the keeper of a volume that was made, and waits until it serves.
-    pub(super) fn serve(work: &Path, disks: &Disks, must: Must) -> Result<Volume, DemoError> {
-        configure(work, disks, must)?;
-        let (config, mount) = (config(work), disks.volume_mount());
-        let mut volume = Volume { keeper: start_keeper(work, &config)?, config, mount };
-        volume.wait_until_serving(work)?;
+    pub(super) fn serve(site: Site, must: Must) -> Result<Volume, DemoError> {
+        configure(&site, must)?;
+        let mut volume = Volume { keeper: start_keeper(&site)?, site };
+        volume.wait_until_serving()?;
         Ok(volume)
     }
 
-    fn wait_until_serving(&mut self, work: &Path) -> Result<(), DemoError> {
-        let (config, mount) = (self.config.clone(), self.mount.clone());
+    /// Every part must be there: a volume that needs no server has another way than was asked for.
+    fn wait_until_serving(&mut self) -> Result<(), DemoError> {
+        let (site, doing) = (&self.site, "waiting for the volume to serve");
+        let runs = |part: &Part| process(site, *part).is_ok_and(|pid| pid.is_some());
         let serves = || {
-            is_mounted(&mount) && status(&config).is_ok_and(|status| status["state"] == "serving")
+            is_mounted(&site.mount())
+                && of_volume(site).is_ok_and(|status| status["state"] == "serving")
+                && Part::of(site.way).iter().all(runs)
         };
-        let doing = "waiting for the volume to serve";
-        wait_until_ready(doing, &mut self.keeper, &keeper_log(work), PATIENCE, serves)
+        wait_until_ready(doing, &mut self.keeper, &site.keeper_log(), PATIENCE, serves)
+    }
+
+    /// Where it is mounted.
+    pub(super) fn mount(&self) -> PathBuf {
+        self.site.mount()
+    }
+
+    /// Its home.
+    pub(super) fn home(&self) -> PathBuf {
+        self.site.home()
+    }
+
+    /// The setting of a database that uses it.
+    pub(super) fn setting(&self) -> Setting {
+        Setting::Holdfast(self.site.way)
     }
 
     /// What an acknowledgement means, in the keeper's own words. The figures of a volume that
     /// writes through would be figures of the disk, so that is an error.
     pub(super) fn class(&self) -> Result<String, DemoError> {
-        let status = status(&self.config)?;
+        let status = of_volume(&self.site)?;
         let words = |value: &Value| {
             let list = value.as_array().map(Vec::as_slice).unwrap_or_default();
             list.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ")
@@ -107,16 +147,21 @@ impl Volume {
         }
     }
 
-    /// Process id of the front end that serves the volume now, if one does.
-    pub(super) fn front_end(&self) -> Result<Option<i32>, DemoError> {
-        let pid = status(&self.config)?["front_end_pid"].as_i64();
-        Ok(pid.and_then(|pid| i32::try_from(pid).ok()).filter(|&pid| pid > 0))
+    /// The processes that serve it.
+    pub(super) fn parts(&self) -> &'static [Part] {
+        Part::of(self.site.way)
     }
 
-    /// Kills the front end with SIGKILL. The keeper starts another.
-    pub(super) fn kill_front_end(&self) -> Result<i32, DemoError> {
-        let pid = self.front_end()?.ok_or_else(|| {
-            DemoError::new("killing the front end", "the status names no front end")
+    /// Process id of a part, if there is one now.
+    pub(super) fn process(&self, part: Part) -> Result<Option<i32>, DemoError> {
+        process(&self.site, part)
+    }
+
+    /// Kills a part with SIGKILL. The keeper starts another.
+    pub(super) fn kill(&self, part: Part) -> Result<i32, DemoError> {
+        let name = part.name();
+        let pid = self.process(part)?.ok_or_else(|| {
+            DemoError::new(format!("killing the {name}"), format!("the status names no {name}"))
         })?;
         signal(pid, Signal::KILL);
         Ok(pid)
@@ -126,7 +171,7 @@ impl Volume {
     /// before it. A database that runs idly may go on writing a little.
     pub(super) fn settle(&self) -> Result<(), DemoError> {
         let give_up = Instant::now() + PATIENCE;
-        while status(&self.config)?["dirty_bytes"].as_u64().is_none_or(|it| it > SETTLED_BYTES) {
+        while of_volume(&self.site)?["dirty_bytes"].as_u64().is_none_or(|it| it > SETTLED_BYTES) {
             if Instant::now() > give_up {
                 return Err(DemoError::new("waiting for the cleaner", "it does not catch up"));
             }
@@ -135,23 +180,23 @@ impl Volume {
         Ok(())
     }
 
-    /// Everything that a power cut ends: the keeper, the front end, and the region.
+    /// Everything that a power cut ends: the keeper, what it started, and the region.
     pub(super) fn lose_power(mut self) -> Result<(), DemoError> {
         let doing = || "ending the volume as a power cut does".into();
-        let front_end = self.front_end()?;
+        let parts: Result<Vec<_>, _> = self.parts().iter().map(|&it| self.process(it)).collect();
         self.keeper.kill().and_then(|()| self.keeper.wait()).during(doing)?;
-        front_end.map(processes::kill_and_wait).transpose()?;
-        rustix::mount::unmount(&self.mount, UnmountFlags::DETACH)
+        parts?.into_iter().flatten().try_for_each(processes::kill_and_wait)?;
+        rustix::mount::unmount(self.mount(), UnmountFlags::DETACH)
             .map_err(std::io::Error::from)
             .during(doing)?;
-        fs::remove_file(REGION).during(doing)
+        fs::remove_file(region(self.site.way)).during(doing)
     }
 
     /// Unmounts the volume: its home is complete and ordinary when this returns.
     pub(super) fn give_back(&mut self) -> Result<(), DemoError> {
-        run(&self.config, &["umount", NAME])?;
+        run(&self.site, &["umount", &self.site.name()])?;
         let give_up = Instant::now() + PATIENCE;
-        while is_mounted(&self.mount) {
+        while is_mounted(&self.mount()) {
             if Instant::now() > give_up {
                 return Err(DemoError::new("unmounting the volume", "it is still mounted"));
             }
@@ -170,51 +215,45 @@ impl Drop for Volume {
     }
 }
 
-fn start_keeper(work: &Path, config: &Path) -> Result<Child, DemoError> {
+fn start_keeper(site: &Site) -> Result<Child, DemoError> {
     let mut command = Command::new(this_program()?);
-    command.arg("--config").arg(config).arg("serve");
-    spawn(command, work, &keeper_log(work))
+    command.arg("--config").arg(site.config()).arg("serve");
+    spawn(command, site.work(), &site.keeper_log())
 }
 
-fn keeper_log(work: &Path) -> PathBuf {
-    work.join("keeper.log")
+/// What `holdfast status --json` says.
+fn status(site: &Site) -> Result<Value, DemoError> {
+    let text = run(site, &["status", "--json"])?;
+    serde_json::from_str(&text)
+        .map_err(|error| DemoError::new("reading the status", format!("{error} in {text}")))
 }
 
-/// What `holdfast status --json` says of the volume.
-fn status(config: &Path) -> Result<Value, DemoError> {
-    let text = run(config, &["status", "--json"])?;
-    let doing = "reading the status";
-    let all: Value = serde_json::from_str(&text)
-        .map_err(|error| DemoError::new(doing, format!("{error} in {text}")))?;
+/// What it says of the volume.
+fn of_volume(site: &Site) -> Result<Value, DemoError> {
+    let all = status(site)?;
     let volumes = all["volumes"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let ours = volumes.iter().find(|volume| volume["name"] == NAME);
-    ours.cloned().ok_or_else(|| DemoError::new(doing, format!("no volume {NAME} in {text}")))
+    let ours = volumes.iter().find(|volume| volume["name"] == site.name());
+    ours.cloned().ok_or_else(|| DemoError::new("reading the status", format!("no volume in {all}")))
 }
 
-/// Where the configuration is.
-fn config(work: &Path) -> PathBuf {
-    work.join("holdfast.toml")
+/// Process id of a part of the volume, if there is one now.
+fn process(site: &Site, part: Part) -> Result<Option<i32>, DemoError> {
+    let pid = match part {
+        Part::FrontEnd => of_volume(site)?["front_end_pid"].as_i64(),
+        Part::Server => status(site)?["server"]["pid"].as_i64(),
+    };
+    Ok(pid.and_then(|pid| i32::try_from(pid).ok()).filter(|&pid| pid > 0))
 }
 
-/// Writes the configuration of the demonstration.
-fn configure(work: &Path, disks: &Disks, must: Must) -> Result<(), DemoError> {
-    let text = format!(
-        "[keeper]\nsocket = {socket:?}\n\n[volume.{NAME}]\nhome = {home:?}\nmount = {mount:?}\n\
-         log = {log:?}\nmemory = {{ medium = \"shm\", size = \"256MiB\", path = {REGION:?} }}\n\
-         must_survive = [{must}]\n",
-        socket = work.join("keeper.sock"),
-        home = disks.volume_home(),
-        mount = disks.volume_mount(),
-        log = disks.slow().join("log"),
-        must = must.list(),
-    );
-    fs::write(config(work), text).during(|| "writing the configuration".into())
+/// Writes the configuration of a volume.
+fn configure(site: &Site, must: Must) -> Result<(), DemoError> {
+    fs::write(site.config(), site.configuration(must)).during(|| "writing the configuration".into())
 }
 
 /// Runs one `holdfast` command to its end.
-fn run(config: &Path, arguments: &[&str]) -> Result<String, DemoError> {
+fn run(site: &Site, arguments: &[&str]) -> Result<String, DemoError> {
     let mut command = Command::new(this_program()?);
-    let command = command.arg("--config").arg(config).args(arguments);
+    let command = command.arg("--config").arg(site.config()).args(arguments);
     let doing = || format!("running holdfast {}", arguments.join(" "));
     said(&format!("holdfast {}", arguments.join(" ")), &command.output().during(doing)?)
 }

@@ -1,6 +1,6 @@
 //! Disks that are full, read-only or gone: a clear error, nothing acknowledged lost, and a way on.
 
-use crate::fixture::{Fixture, NAME, kill, wait_until};
+use crate::fixture::{Fixture, NAME, kill, wait_until, way};
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_remount, unmount};
 use rustix::process::Signal;
 use std::fs;
@@ -212,6 +212,9 @@ fn torn_out() -> (Fixture, SlowDisk, u64) {
 
 #[test]
 fn a_front_end_that_dies_with_its_log_disk_gone_leaves_memory_that_can_be_mended() {
+    if way() == "queue" {
+        return; // the server has the log, and does not die with the front end
+    }
     let (mut fixture, mut disk, acknowledged) = torn_out();
     kill(fixture.front_end(), Signal::KILL);
     fixture.wait_for_state("given up");
@@ -231,7 +234,7 @@ fn a_front_end_that_dies_with_its_log_disk_gone_leaves_memory_that_can_be_mended
 
 #[test]
 fn a_log_disk_that_fails_under_load_loses_nothing_and_the_volume_can_be_mended() {
-    let (fixture, mut disk, acknowledged) = torn_out();
+    let (mut fixture, mut disk, acknowledged) = torn_out();
     let status = fixture.status();
     assert_eq!(status["state"], "poisoned", "{status}");
     assert!(status["unapplied_bytes"].as_u64().unwrap() > 0, "{status}");
@@ -244,13 +247,14 @@ fn a_log_disk_that_fails_under_load_loses_nothing_and_the_volume_can_be_mended()
 
     fixture.holdfast(&["volume", "mend", NAME]).expect(5, &["is mounted", "umount"]);
     fixture.holdfast(&["umount", NAME]).expect(6, &["memory is kept", "holdfast volume mend v"]);
+    fixture.let_log_go();
     assert!(fixture.region.exists());
     // As long as the disk is gone, mending fails and changes nothing.
     assert_ne!(fixture.holdfast(&["volume", "mend", NAME]).code, Some(0));
     disk.bring_back();
     let mended = fixture.holdfast(&["volume", "mend", NAME]).succeeded().out;
     assert!(mended.contains("is mended") && mended.contains("holdfast mount v"), "{mended}");
-    fixture.holdfast(&["mount", NAME]).succeeded();
+    fixture.take_up();
     assert_eq!(fixture.status()["state"], "serving", "{}", fixture.status());
     assert_eq!(lines_in(&fixture.mount().join("f")), acknowledged);
     write_new(&fixture.mount().join("g"), b"goes on").unwrap();

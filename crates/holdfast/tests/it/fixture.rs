@@ -206,6 +206,21 @@ impl Fixture {
         self.keepers.pop().unwrap().wait().unwrap().code()
     }
 
+    /// Has nobody hold the log of a volume that was unmounted: the server would keep it.
+    pub(crate) fn let_log_go(&mut self) {
+        if way() == "queue" {
+            self.stop();
+        }
+    }
+
+    /// Mounts the volume, after [`Self::let_log_go`].
+    pub(crate) fn take_up(&mut self) {
+        match way().as_str() {
+            "queue" => self.serve(),
+            _ => drop(self.holdfast(&["mount", NAME]).succeeded()),
+        }
+    }
+
     /// Kills the newest keeper as nothing can be prepared for.
     pub(crate) fn kill_keeper(&mut self) {
         kill(self.keeper_pid(), Signal::KILL);

@@ -15,3 +15,4 @@ mod run;
 mod served;
 mod trouble;
 mod watchdog;
+mod ways;

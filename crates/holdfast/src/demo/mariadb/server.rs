@@ -7,16 +7,19 @@
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use rustix::process::Signal;
 
 use crate::demo::error::{DemoError, During};
-use crate::demo::processes::{self, Owner, said, signal, spawn, wait_until_ready};
+use crate::demo::processes::{Orders, Owner, ServerProcess, said};
 
 /// Where Debian has the server, which is not in everybody's path.
 const SERVER: &str = "/usr/sbin/mariadbd";
+
+/// The program that asks it.
+const CLIENT: &str = "mariadb";
 
 /// A directory that belongs to the user `mysql` on every machine with the server.
 const HOME_OF_MYSQL: &str = "/var/lib/mysql";
@@ -27,9 +30,6 @@ const REDO_LOG: &str = "ib_logfile0";
 /// Size of the redo log: more than a timed run writes, so that no checkpoint is forced in one.
 const REDO_LOG_BYTES: u32 = 192 << 20;
 
-/// How long a server may take to start or stop.
-const PATIENCE: Duration = Duration::from_secs(120);
-
 /// The server, and its data.
 pub(super) struct Server {
     /// The user it runs as.
@@ -39,7 +39,7 @@ pub(super) struct Server {
     /// Where the redo log lies.
     redo: PathBuf,
     options: &'static [&'static str],
-    server: Option<Child>,
+    server: ServerProcess,
 }
 
 impl Server {
@@ -52,7 +52,9 @@ impl Server {
     ) -> Result<Server, DemoError> {
         let owner = Server::user()?;
         let (work, data, redo) = (work.to_owned(), data.to_owned(), data.to_owned());
-        let server = Server { owner, work, data, redo, options, server: None };
+        let orders = Orders { stop: Signal::TERM, leave: Signal::TERM };
+        let server = ServerProcess::new("MariaDB", orders, &work);
+        let server = Server { owner, work, data, redo, options, server };
         owner.own_directory(&server.data)?;
         owner.own_directory(&server.logs())?;
         owner.own_directory(&server.sockets())?;
@@ -84,10 +86,6 @@ impl Server {
         self.sockets().join("mariadb")
     }
 
-    fn log(&self) -> PathBuf {
-        self.work.join("mariadb.log")
-    }
-
     /// A command that runs a program as `mysql`, inside the work directory.
     pub(super) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
@@ -107,12 +105,18 @@ impl Server {
         said(program, &output)
     }
 
+    /// A command that asks the server one query.
+    fn asking(&self, sql: &str) -> Command {
+        let mut client = self.command(CLIENT);
+        client.args(["--no-defaults", "--batch", "--skip-column-names", "--user=root"]);
+        client.arg("--socket").arg(self.socket()).args(["--execute", sql]);
+        client
+    }
+
     /// Runs one query; the answer is one line a row, columns separated by tabs.
     pub(super) fn query(&self, sql: &str) -> Result<String, DemoError> {
-        self.run("mariadb", |client| {
-            client.args(["--no-defaults", "--batch", "--skip-column-names", "--user=root"]);
-            client.arg("--socket").arg(self.socket()).args(["--execute", sql])
-        })
+        let output = self.asking(sql).output().during(|| format!("running {CLIENT}"))?;
+        said(CLIENT, &output)
     }
 
     /// Moves the redo log of the stopped server. After an order to stop it holds a checkpoint
@@ -139,8 +143,6 @@ impl Server {
 
     /// Starts the server and waits until it answers. Returns how long that took.
     pub(super) fn start(&mut self, flush_log_at_trx_commit: u8) -> Result<Duration, DemoError> {
-        assert!(self.server.is_none(), "the server runs already");
-        let began = Instant::now();
         let mut command = self.command(SERVER);
         command.args(["--no-defaults", "--skip-networking", "--skip-log-bin"]);
         command.args(self.options);
@@ -153,44 +155,17 @@ impl Server {
         path("socket", self.socket());
         path("pid-file", self.sockets().join("pid"));
         path("innodb-log-group-home-dir", self.redo.clone());
-        let mut server = spawn(command, &self.work, &self.log())?;
-        let answers = || self.query("SELECT 1").is_ok();
-        wait_until_ready("starting MariaDB", &mut server, &self.log(), PATIENCE, answers)?;
-        self.server = Some(server);
-        Ok(began.elapsed())
+        let mut asking = self.asking("SELECT 1");
+        self.server.start(command, || asking.output().is_ok_and(|said| said.status.success()))
     }
 
     /// Stops the server in order.
     pub(super) fn stop(&mut self) -> Result<(), DemoError> {
-        let Some(mut server) = self.server.take() else {
-            return Ok(());
-        };
-        let doing = || "stopping MariaDB".into();
-        signal(server.id().cast_signed(), Signal::TERM);
-        match processes::wait(&mut server, PATIENCE).during(doing)? {
-            Some(_) => Ok(()),
-            None => {
-                let cause = processes::complaint("it does not stop", &self.log());
-                Err(DemoError::new(doing(), cause))
-            }
-        }
+        self.server.stop()
     }
 
     /// Kills the server with SIGKILL.
     pub(super) fn kill(&mut self) -> Result<(), DemoError> {
-        let server = self.server.take();
-        processes::kill_with_children(
-            server.ok_or_else(|| DemoError::new("killing MariaDB", "it does not run"))?,
-        )
-    }
-}
-
-impl Drop for Server {
-    /// A server that still runs belongs to a run that failed: it is told to go at once, and the
-    /// sweep sees to it that it does.
-    fn drop(&mut self) {
-        if let Some(server) = &self.server {
-            signal(server.id().cast_signed(), Signal::TERM);
-        }
+        self.server.kill()
     }
 }

@@ -8,13 +8,13 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use rustix::process::Signal;
 
 use crate::demo::error::{DemoError, During};
-use crate::demo::processes::{self, Owner, said, signal, spawn, wait_until_ready};
+use crate::demo::processes::{Orders, Owner, ServerProcess, said};
 
 /// Where Debian puts server versions.
 const VERSIONS: &str = "/usr/lib/postgresql";
@@ -24,9 +24,6 @@ const HOME_OF_POSTGRES: &str = "/var/lib/postgresql";
 
 /// pgbench's scale: 100,000 accounts each.
 pub(super) const SCALE: u32 = 10;
-
-/// How long a server may take to start or stop. Recovery of this database takes seconds.
-const PATIENCE: Duration = Duration::from_secs(120);
 
 /// What every cluster is configured with.
 const SETTINGS: &str = "
@@ -48,7 +45,7 @@ pub(super) struct Cluster {
     pub(super) owner: Owner,
     work: PathBuf,
     data: PathBuf,
-    server: Option<Child>,
+    server: ServerProcess,
 }
 
 impl Cluster {
@@ -62,7 +59,9 @@ impl Cluster {
     ) -> Result<Cluster, DemoError> {
         let owner = Cluster::user()?;
         let (programs, work, data) = (newest_programs()?, work.to_owned(), data.to_owned());
-        let cluster = Cluster { programs, owner, work, data, server: None };
+        let orders = Orders { stop: Signal::INT, leave: Signal::QUIT };
+        let server = ServerProcess::new("PostgreSQL", orders, &work);
+        let cluster = Cluster { programs, owner, work, data, server };
         owner.own_directory(&cluster.sockets())?;
         owner.own_directory(cluster.data())?;
         owner.own_directory(&cluster.logs())?;
@@ -134,57 +133,22 @@ impl Cluster {
     /// Starts the server with these settings beside those of its file, and waits until it answers.
     /// Returns how long that took.
     pub(super) fn start(&mut self, settings: &[&str]) -> Result<Duration, DemoError> {
-        assert!(self.server.is_none(), "the server runs already");
-        let began = Instant::now();
         let mut command = self.command("postgres");
         command.arg("-D").arg(self.data());
         command.args(settings.iter().flat_map(|setting| ["-c", *setting]));
-        let mut server = spawn(command, &self.work, &self.log())?;
-        let answers = || {
-            let status = self.command("pg_isready").stdout(Stdio::null()).status();
-            status.is_ok_and(|status| status.success())
-        };
-        wait_until_ready("starting PostgreSQL", &mut server, &self.log(), PATIENCE, answers)?;
-        self.server = Some(server);
-        Ok(began.elapsed())
-    }
-
-    fn log(&self) -> PathBuf {
-        self.work.join("postgresql.log")
+        let mut asking = self.command("pg_isready");
+        asking.stdout(Stdio::null());
+        self.server.start(command, || asking.status().is_ok_and(|status| status.success()))
     }
 
     /// Stops the server in order: everything is checkpointed and synced.
     pub(super) fn stop(&mut self) -> Result<(), DemoError> {
-        let Some(mut server) = self.server.take() else {
-            return Ok(());
-        };
-        let doing = || "stopping PostgreSQL".into();
-        signal(server.id().cast_signed(), Signal::INT);
-        match processes::wait(&mut server, PATIENCE).during(doing)? {
-            Some(_) => Ok(()),
-            None => {
-                let cause = processes::complaint("it does not stop", &self.log());
-                Err(DemoError::new(doing(), cause))
-            }
-        }
+        self.server.stop()
     }
 
     /// Kills the whole server with SIGKILL: the postmaster and every process it started.
     pub(super) fn kill(&mut self) -> Result<(), DemoError> {
-        let server = self.server.take();
-        processes::kill_with_children(
-            server.ok_or_else(|| DemoError::new("killing PostgreSQL", "it does not run"))?,
-        )
-    }
-}
-
-impl Drop for Cluster {
-    /// A server that still runs belongs to a run that failed: it is told to go at once, and the
-    /// sweep sees to it that it does.
-    fn drop(&mut self) {
-        if let Some(server) = &self.server {
-            signal(server.id().cast_signed(), Signal::QUIT);
-        }
+        self.server.kill()
     }
 }
 

@@ -4,14 +4,16 @@
 //! when PostgreSQL would log each page it touches as a whole.
 //! Never: says that off is safe; the power cuts do.
 
+use holdfast_figures::{Bar, Better, Figure, Panel, Scale};
+
 use super::cluster::{Cluster, SCALE};
 use super::load::Load;
 use super::{CLIENTS, SETTINGS, WARM_UP_S};
+use crate::config::Way;
 use crate::demo::cleanup::WorkDir;
 use crate::demo::disks::{Disks, Setting};
 use crate::demo::error::DemoError;
-use crate::demo::figures::{Better, Figure};
-use crate::demo::plot::{Bar, Panel, colour};
+use crate::demo::plot::colour;
 use crate::demo::progress::Progress;
 use crate::demo::volume::Volume;
 
@@ -33,8 +35,8 @@ pub(in crate::demo) fn run(
     progress: Progress,
 ) -> Result<Vec<Figure>, DemoError> {
     let disks = Disks::mount(work.path())?;
-    let mut volume = Volume::make(work.path(), &disks, Cluster::user()?)?;
-    let data = disks.volume_mount().join("data");
+    let mut volume = Volume::make(&disks, Way::Direct, Cluster::user()?)?;
+    let data = volume.mount().join("data");
     let mut cluster = Cluster::create(work.path(), &data, false, SETTINGS)?;
     cluster.start(&["synchronous_commit=off"])?;
     cluster.run("pgbench", |pgbench| pgbench.args(["-i", "-q", "-s", &SCALE.to_string()]))?;
@@ -93,13 +95,14 @@ pub(in crate::demo) fn panels() -> [Panel; 2] {
     let panel = |title: &str, measure: &str| {
         let bar = |setting, value, label| {
             let id = format!("postgres.full_page_writes.{value}.{measure}");
-            Bar { label, colour: colour(setting), id }
+            Bar { label: String::from(label), colour: colour(setting), id }
         };
         let bars = vec![
             bar(Setting::Sync, "on", "full_page_writes=on"),
-            bar(Setting::Holdfast, "off", "full_page_writes=off"),
+            bar(Setting::HOLDFAST, "off", "full_page_writes=off"),
         ];
-        Panel { title: format!("PostgreSQL wholly on a volume, {title}"), bars }
+        let title = format!("PostgreSQL wholly on a volume, {title}");
+        Panel { title, scale: Scale::Linear, bars }
     };
     [panel("transactions/s", "tps"), panel("bytes of WAL a transaction", "wal_bytes")]
 }

@@ -3,8 +3,9 @@
 //! Promise: looks for what a reader needs.
 //! Never: compares with a stored page.
 
+use holdfast_figures::Better;
+
 use super::*;
-use crate::demo::figures::Better;
 
 #[test]
 fn a_missed_goal_stands_out_and_the_class_is_named() {

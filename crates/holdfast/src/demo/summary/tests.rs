@@ -20,9 +20,9 @@ fn kill(victim: Victim, lost: u64, stall_ms: f64) -> Kill {
 
 fn shown(kills: &[Kill]) -> Figures {
     let samples = [
-        sample(Setting::Holdfast, 1, 900.0, 2.0),
+        sample(Setting::HOLDFAST, 1, 900.0, 2.0),
         sample(Setting::Sync, 0, 100.0, 50.0),
-        sample(Setting::Holdfast, 0, 2_000.0, 1.0),
+        sample(Setting::HOLDFAST, 0, 2_000.0, 1.0),
         sample(Setting::Sync, 1, 50.0, 40.0),
     ];
     let mut all = Figures::here("postgres", "a disk", "memory, must_survive = [process]");
@@ -41,7 +41,8 @@ fn a_ratio_is_taken_within_its_repetition() {
 
 #[test]
 fn one_lost_transaction_misses_the_goal() {
-    let all = shown(&[kill(Victim::Database, 0, 900.0), kill(Victim::FrontEnd, 1, 70.0)]);
+    let all =
+        shown(&[kill(Victim::Database, 0, 900.0), kill(Victim::Part(Part::FrontEnd), 1, 70.0)]);
     assert_eq!(all.get("postgres.kills.lost").unwrap().met(), Some(false));
     assert!((all.get("postgres.kills.front_end.stall_max_ms").unwrap().value - 70.0).abs() < 1e-9);
     assert!(goals_table(&all).contains("MISSED"));

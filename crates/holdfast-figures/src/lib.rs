@@ -1,0 +1,15 @@
+//! Figures: what a benchmark writes for machines to read, and the plot of them.
+//!
+//! Promise: one shape for every benchmark: `NAME.json` with the commit, the machine, what an
+//! acknowledgement meant and every single run, and `NAME.svg`, which shows nothing else.
+//! Never: measures, prints, or knows what is measured.
+
+mod figures;
+mod machine;
+mod plot;
+mod values;
+
+pub use figures::{Better, Figure, Figures, WriteError};
+pub use machine::Machine;
+pub use plot::{Bar, Panel, Scale, escape, svg};
+pub use values::{median, percentile};

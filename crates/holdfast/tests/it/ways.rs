@@ -1,0 +1,117 @@
+//! Two ways to a volume's log, and what only a volume through the queue can meet.
+//!
+//! Everything that both ways must do alike is in the other files: with `HOLDFAST_WAY=queue` all of
+//! them are run by way of the queue.
+
+use crate::fixture::{Fixture, NAME, kill};
+use rustix::process::Signal;
+use serde_json::Value;
+use std::fs;
+use std::os::unix::fs::FileExt;
+
+/// The configuration with the volume's way set.
+fn take_way(fixture: &Fixture, way: &str) {
+    let text = fixture.config_text();
+    let (before, _) = text.split_once("way = ").unwrap();
+    fixture.configure(&format!("{before}way = {way:?}\n"));
+}
+
+fn server(fixture: &Fixture) -> i32 {
+    let ended = fixture.holdfast(&["status", "--json"]);
+    let report: Value = serde_json::from_str(&ended.out).unwrap();
+    report["server"]["pid"].as_i64().unwrap() as i32
+}
+
+/// Kills keeper, front end and, if there is one, server, and takes the dead mount away.
+fn kill_all(fixture: &mut Fixture, has_server: bool) {
+    let server = has_server.then(|| server(fixture));
+    let front_end = fixture.front_end();
+    fixture.kill_keeper();
+    server.into_iter().chain([front_end]).for_each(|pid| kill(pid, Signal::KILL));
+    fixture.wait_for_state("left in memory");
+}
+
+#[test]
+fn each_way_goes_on_from_what_the_other_left_in_memory() {
+    let mut fixture = Fixture::made();
+    for (round, way) in ["queue", "direct", "queue", "direct"].into_iter().enumerate() {
+        take_way(&fixture, way);
+        fixture.serve();
+        for earlier in 0..round {
+            let found = fs::read(fixture.mount().join(format!("d{earlier}/moved"))).unwrap();
+            assert_eq!(found, vec![earlier as u8; 300_000], "written in round {earlier}");
+        }
+        let directory = fixture.mount().join(format!("d{round}"));
+        fs::create_dir(&directory).unwrap();
+        fs::write(directory.join("new"), vec![round as u8; 300_000]).unwrap();
+        fs::rename(directory.join("new"), directory.join("moved")).unwrap();
+        kill_all(&mut fixture, way == "queue");
+    }
+    fixture.holdfast(&["umount", NAME]).succeeded();
+    fixture.assert_given_back();
+    for round in 0..4_u8 {
+        let found = fs::read(fixture.home().join(format!("d{round}/moved"))).unwrap();
+        assert_eq!(found, vec![round; 300_000]);
+    }
+}
+
+#[test]
+fn a_server_that_is_killed_or_replaced_under_writes_fails_none_of_them() {
+    let mut fixture = Fixture::made();
+    take_way(&fixture, "queue");
+    fixture.serve();
+    let file = fs::File::create(fixture.mount().join("f")).unwrap();
+    for round in 0..20_u64 {
+        match round % 3 {
+            0 => kill(server(&fixture), Signal::KILL),
+            1 => drop(fixture.holdfast(&["upgrade", "server"]).succeeded()),
+            _ => kill(fixture.front_end(), Signal::KILL),
+        }
+        file.write_all_at(&round.to_le_bytes(), round * 8).unwrap();
+        file.sync_data().unwrap();
+    }
+    drop(file);
+    assert_eq!(fixture.stop(), Some(0));
+    fixture.assert_given_back();
+    let expected: Vec<u8> = (0..20_u64).flat_map(u64::to_le_bytes).collect();
+    assert_eq!(fs::read(fixture.home().join("f")).unwrap(), expected);
+}
+
+#[test]
+fn a_volume_that_comes_to_the_queue_later_is_told_to_start_the_keeper_again() {
+    let mut fixture = Fixture::made();
+    take_way(&fixture, "direct");
+    fixture.serve();
+    fixture.holdfast(&["umount", NAME]).succeeded();
+    take_way(&fixture, "queue");
+    fixture.holdfast(&["mount", NAME]).expect(2, &["the server does not have its log", "start"]);
+    assert_eq!(fixture.stop(), Some(0));
+    fixture.serve();
+}
+
+#[test]
+fn a_volume_whose_log_is_damaged_does_not_keep_another_from_being_served() {
+    let mut fixture = Fixture::made();
+    take_way(&fixture, "queue");
+    let text = fs::read_to_string(fixture.config()).unwrap();
+    let region = format!("{}-w", fixture.region.display());
+    let other = format!(
+        "\n[volume.w]\nhome = {:?}\nmount = {:?}\nlog = {:?}\nway = \"queue\"\n\
+         memory = {{ medium = \"shm\", size = \"8MiB\", path = {region:?} }}\n\
+         must_survive = [\"process\"]\n",
+        fixture.path("home-w"),
+        fixture.path("mount-w"),
+        fixture.path("log-w"),
+    );
+    ["home-w", "mount-w"].map(|name| fs::create_dir(fixture.path(name)).unwrap());
+    fixture.configure(&(text + &other));
+    fixture.holdfast(&["volume", "make", "w"]).succeeded();
+    fs::write(fixture.path("log-w/catalogue"), "damaged").unwrap();
+    fixture.serve();
+    fs::write(fixture.mount().join("f"), "x").unwrap();
+    let refused = fixture.holdfast(&["mount", "w"]);
+    refused.expect(6, &["catalogue", "restore what is named"]);
+    assert_eq!(fixture.stop(), Some(0));
+    assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"x");
+    let _ = fs::remove_file(region);
+}
