@@ -1,12 +1,14 @@
 //! The log in the server, as a log.
 //!
 //! Promise: each call is one request or a few, and its errors are those of a log in this process,
-//! or `Unreachable` once the server refuses this client.
+//! or `Unreachable` once the server refuses this client. What is only counted is sent when a word
+//! is read or set.
 //! Never: believes an answer further than its own memory reaches.
 
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use holdfast_log::{
     AppendError, Appended, CommitError, CommitLog, Frame, Lsn, Marks, NoteError, ReadError,
@@ -15,9 +17,13 @@ use holdfast_log::{
 use holdfast_memory::queue::Response;
 
 use crate::connect::ConnectError;
-use crate::protocol::{LOG_PREFIX, Operation, Reply, Status, u64_at};
-use crate::session::{Ask, Session};
+use crate::counts::Counts;
+use crate::protocol::{LOG_PREFIX, Operation, Reply, Status, VOLUME_PREFIX, u64_at};
+use crate::session::{Ask, Patience, Session};
 use crate::wire;
+
+/// How long a program waits until there is room for it again.
+const REFUSAL_PATIENCE: Duration = Duration::from_secs(10);
 
 /// A served log. Share it among all threads of a process.
 #[derive(Debug)]
@@ -27,6 +33,8 @@ pub struct LogClient {
     known: Mutex<Marks>,
     /// Notes are replaced in several requests.
     replacing: Mutex<()>,
+    /// What was added to words and not sent yet.
+    counts: Counts,
 }
 
 /// An answer that is not [`Status::Done`].
@@ -41,9 +49,31 @@ impl LogClient {
     /// # Errors
     /// See [`ConnectError`].
     pub fn connect(socket: &Path, name: &str) -> Result<LogClient, ConnectError> {
-        let session = Session::open(socket.to_owned(), format!("{LOG_PREFIX}{name}"))?;
+        let patience = Patience { first: Duration::ZERO, later: REFUSAL_PATIENCE };
+        LogClient::open(socket, format!("{LOG_PREFIX}{name}"), patience)
+    }
+
+    /// Connects to the log of the volume `name`, for a front end: waits until the server has seen
+    /// that an earlier one is gone, and never lets a request fail for want of room.
+    ///
+    /// # Errors
+    /// See [`ConnectError`].
+    pub fn connect_to_volume(socket: &Path, name: &str) -> Result<LogClient, ConnectError> {
+        let patience = Patience { first: REFUSAL_PATIENCE, later: Duration::MAX };
+        LogClient::open(socket, format!("{VOLUME_PREFIX}{name}"), patience)
+    }
+
+    fn open(socket: &Path, service: String, patience: Patience) -> Result<LogClient, ConnectError> {
+        let session = Session::open(socket.to_owned(), service, patience)?;
         let known = Mutex::new(marks_of(session.reply().marks));
-        Ok(LogClient { session, known, replacing: Mutex::new(()) })
+        Ok(LogClient { session, known, replacing: Mutex::new(()), counts: Counts::default() })
+    }
+
+    /// Sends what was counted since the last time.
+    fn send_counts(&self) {
+        for (index, more) in self.counts.take() {
+            let _ = self.ask(&Ask::new(Operation::AddToWord, [index as u64, more]));
+        }
     }
 
     fn reply(&self) -> &Reply {
@@ -232,17 +262,19 @@ impl CommitLog for LogClient {
     }
 
     fn word(&self, index: usize) -> Result<u64, WordError> {
+        self.send_counts();
         let answer = self.ask(&Ask::new(Operation::Word, [index as u64, 0]));
         answer.map_err(WordError::Unreachable)?.map(|r| r.value[0]).map_err(word_error)
     }
 
     fn set_word(&self, index: usize, value: u64) -> Result<(), WordError> {
+        self.send_counts();
         let answer = self.ask(&Ask::new(Operation::SetWord, [index as u64, value]));
         answer.map_err(WordError::Unreachable)?.map(drop).map_err(word_error)
     }
 
     fn add_to_word(&self, index: usize, more: u64) {
-        let _ = self.ask(&Ask::new(Operation::AddToWord, [index as u64, more]));
+        self.counts.add(index, more);
     }
 
     fn raise_word(&self, index: usize, value: u64) {

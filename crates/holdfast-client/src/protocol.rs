@@ -23,10 +23,10 @@ pub const REPLY_BYTES: usize = 72;
 pub const NAME_BYTES_MAX: usize = 64;
 /// What precedes the name of a log in the full name of its service.
 pub const LOG_PREFIX: &str = "log/";
+/// What precedes the name of a volume in the full name of the service that is its log.
+pub const VOLUME_PREFIX: &str = "volume/";
 /// How far a sequence number may be above the oldest one whose answer its client has not seen.
 pub const WINDOW: u64 = 1024;
-/// What the server puts before the payload in a frame: client, sequence number, oldest unanswered.
-pub const PREFIX_BYTES: usize = 32;
 /// Most bytes of one payload; a log with small segments takes less.
 pub const PAYLOAD_BYTES_MAX: u64 = (1 << 20) + (64 << 10);
 /// Room in a buffer beside a largest payload: what describes a frame that is read back.

@@ -25,9 +25,15 @@ use crate::protocol::{ClientId, Hello, Operation, Reply, Status, VERSION, WINDOW
 const PAUSE_FIRST: Duration = Duration::from_millis(1);
 const PAUSE_LONGEST: Duration = Duration::from_millis(100);
 
-/// How long a refusal is taken for one that passes: a server that was just started still has the
-/// connections of clients that went away.
-const REFUSAL_PATIENCE: Duration = Duration::from_secs(10);
+/// How long refusals that may pass are waited out: a server may still have the connections of
+/// clients that went away.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Patience {
+    /// For the first connection.
+    pub(crate) first: Duration,
+    /// For each later one.
+    pub(crate) later: Duration,
+}
 
 /// One request as its caller means it, whatever connection it goes over.
 #[derive(Debug)]
@@ -70,6 +76,7 @@ impl<'a> Ask<'a> {
 pub(crate) struct Session {
     socket: PathBuf,
     service: String,
+    patience: Duration,
     client: ClientId,
     /// What the first server said; every later one takes payloads as long.
     reply: Reply,
@@ -97,16 +104,30 @@ impl State {
 
 impl Session {
     /// Connects for the first time.
-    pub(crate) fn open(socket: PathBuf, service: String) -> Result<Session, ConnectError> {
+    pub(crate) fn open(
+        socket: PathBuf,
+        service: String,
+        patience: Patience,
+    ) -> Result<Session, ConnectError> {
         let mut client = ClientId([0; 16]);
         RealEntropy.fill(&mut client.0);
         let hello = Hello { version: VERSION, client, oldest: 0, service: service.clone() };
-        let link = connect(&socket, &hello)?;
+        let (begun, mut pause) = (Instant::now(), PAUSE_FIRST);
+        let link = loop {
+            match connect(&socket, &hello) {
+                Ok(link) => break link,
+                Err(error) if passes(&error) && begun.elapsed() < patience.first => {}
+                Err(error) => return Err(error),
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(PAUSE_LONGEST);
+        };
         let reply = *link.reply();
         let link = Some(Arc::new(link));
         let state = State { link, refused: None, last: 0, unanswered: BTreeSet::new() };
         let (state, changed) = (Mutex::new(state), Condvar::new());
-        Ok(Session { socket, service, client, reply, state, changed })
+        let patience = patience.later;
+        Ok(Session { socket, service, patience, client, reply, state, changed })
     }
 
     /// What the server said when the session began.
@@ -196,7 +217,7 @@ impl Session {
                 Err(ConnectError::Unreachable(_)) => refused_since = None,
                 Err(error) => {
                     let since: &mut Instant = refused_since.get_or_insert_with(Instant::now);
-                    if !passes(&error) || since.elapsed() > REFUSAL_PATIENCE {
+                    if !passes(&error) || since.elapsed() > self.patience {
                         return Err(io::Error::new(io::ErrorKind::ConnectionRefused, error));
                     }
                 }

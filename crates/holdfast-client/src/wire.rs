@@ -9,15 +9,15 @@
 
 use holdfast_log::{Frame, FrameHeader, Kind, Lsn};
 
-use crate::protocol::{PREFIX_BYTES, u32_at, u64_at};
+use crate::protocol::{u32_at, u64_at};
 
 /// Bytes before what was appended.
 pub const FRAME_HEAD_BYTES: usize = 48;
 
-/// Adds a frame of data of a served log behind what is in `into`. Returns false, and adds nothing,
+/// Adds a frame, as its user appended it, behind what is in `into`. Returns false, and adds nothing,
 /// if that would make it longer than `bytes_max`.
 pub fn pack_frame(into: &mut Vec<u8>, frame: &Frame<'_>, bytes_max: usize) -> bool {
-    let payload = &frame.payload[PREFIX_BYTES.min(frame.payload.len())..];
+    let payload = frame.payload;
     if into.len() + FRAME_HEAD_BYTES + payload.len().next_multiple_of(8) > bytes_max {
         return false;
     }
@@ -59,7 +59,8 @@ fn unpack_frame(bytes: &[u8]) -> Option<(Frame<'_>, &[u8])> {
     let length = usize::try_from(u64_at(head, 40)).ok()?;
     let (payload, rest) = rest.split_at_checked(length)?;
     let padding = length.next_multiple_of(8) - length;
-    let payload_lsn = header.payload_lsn().advance(PREFIX_BYTES as u64);
+    let number_bytes = u64::from(header.payload_bytes).checked_sub(length as u64)?;
+    let payload_lsn = header.payload_lsn().advance(number_bytes);
     Some((Frame { header, payload, payload_lsn }, rest.get(padding..)?))
 }
 

@@ -9,7 +9,7 @@
 //! | 24..28 | u32 | payload bytes |
 //! | 28..32 | u32 | payload check: CRC-32C of the payload, seeded by identity, lsn and generation |
 //! | 32..36 | u32 | generation: counts the opens of the log, never falls along it |
-//! | 36     | u8  | kind: 1 data, 2 pad, 3 mark |
+//! | 36     | u8  | kind: 1 data, 2 pad, 3 mark, 4 numbered data |
 //! | 37     | u8  | format flags: 0; reserved for sealed, compressed and parity payloads |
 //! | 38..40 | u16 | record count |
 //! | 40..48 | i64 | time, nanoseconds since 1970, UTC |
@@ -36,6 +36,9 @@ pub const BLOCK_BYTES: u64 = 4096;
 /// Payload of a mark: the released position, then 8 reserved bytes.
 pub const MARK_PAYLOAD_BYTES: usize = 16;
 
+/// What precedes the records in a frame of [`Kind::Numbered`].
+pub const NUMBER_BYTES: usize = 32;
+
 const _: () = assert!(HEADER_BYTES.is_multiple_of(FRAME_ALIGN));
 const _: () = assert!(BLOCK_BYTES.is_power_of_two() && BLOCK_BYTES > 2 * HEADER_BYTES);
 
@@ -49,6 +52,9 @@ pub enum Kind {
     Pad = 2,
     /// The reader's mark: every frame below the position in it has been applied.
     Mark = 3,
+    /// Records of the log's user, behind [`NUMBER_BYTES`] by which whoever appended them for that
+    /// user knows the request again.
+    Numbered = 4,
 }
 
 /// A decoded header.
@@ -232,6 +238,7 @@ fn kind(byte: u8) -> Result<Kind, HeaderFault> {
         1 => Ok(Kind::Data),
         2 => Ok(Kind::Pad),
         3 => Ok(Kind::Mark),
+        4 => Ok(Kind::Numbered),
         other => Err(HeaderFault::Kind(other)),
     }
 }

@@ -14,11 +14,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use holdfast_core::Lsn;
-use holdfast_core::frame::Kind;
 
 use crate::error::{AppendError, CommitError};
 use crate::frames::Frame;
 use crate::log::{Appended, Log, Marks};
+use crate::notes::Noter;
 use crate::words;
 
 /// What a user does with a log, wherever it stands. All calls may come from any thread at once,
@@ -50,7 +50,7 @@ pub trait CommitLog: Send + Sync {
     /// cannot be reached.
     fn marks(&self) -> Marks;
 
-    /// Hands every frame of data in `[from, to)`, whole and in order, to `each`, until that returns
+    /// Hands every frame with records in `[from, to)`, whole and in order, to `each`, until that returns
     /// false. Both ends are boundaries of frames. A frame's `payload` is what its `append` was
     /// given, and `payload_lsn` what that returned; it may be used while `each` runs. Nothing at
     /// or above `from` may be released meanwhile.
@@ -211,7 +211,7 @@ impl CommitLog for Log {
         while at < to {
             let frame = frames.get(at).ok_or(ReadError::Boundary(at))?;
             at = frame.end();
-            if frame.header.kind == Kind::Data && !each(&frame) {
+            if frame.of_user().is_some_and(|frame| !each(&frame)) {
                 return Ok(());
             }
         }
@@ -257,15 +257,14 @@ impl CommitLog for Log {
     }
 
     fn note(&self, record: &[u8]) -> Result<(), NoteError> {
-        self.region.roster().append(record).map_err(|_| NoteError::Full)
+        self.note_of(Noter::Reader, record)
     }
 
     fn notes(&self) -> Result<Vec<Vec<u8>>, NoteError> {
-        let records = self.region.roster().records();
-        records.map_err(|fault| NoteError::Damaged { offset: fault.offset })
+        self.notes_of(Noter::Reader)
     }
 
     fn replace_notes(&self, records: &mut dyn Iterator<Item = Vec<u8>>) -> Result<(), NoteError> {
-        self.region.roster().rewrite(records).map_err(|_| NoteError::Full)
+        self.replace_notes_of_all(records.map(|note| (Noter::Reader, note)))
     }
 }

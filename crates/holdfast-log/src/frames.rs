@@ -4,7 +4,7 @@
 //! Never: reads a file, copies a payload, yields a pad.
 
 use holdfast_core::Lsn;
-use holdfast_core::frame::{FrameHeader, HEADER_BYTES, Kind, Sealer, decode};
+use holdfast_core::frame::{FrameHeader, HEADER_BYTES, Kind, NUMBER_BYTES, Sealer, decode};
 use holdfast_memory::Pin;
 
 /// One frame, in place.
@@ -18,11 +18,30 @@ pub struct Frame<'a> {
     pub payload_lsn: Lsn,
 }
 
-impl Frame<'_> {
+impl<'a> Frame<'a> {
     /// Where the next frame starts.
     #[must_use]
     pub fn end(&self) -> Lsn {
         self.header.end()
+    }
+
+    /// The number that a frame of [`Kind::Numbered`] has, and the frame as its user appended it.
+    #[must_use]
+    pub fn numbered(self) -> Option<(&'a [u8; NUMBER_BYTES], Frame<'a>)> {
+        let (number, payload) = self.payload.split_first_chunk()?;
+        let payload_lsn = self.payload_lsn.advance(NUMBER_BYTES as u64);
+        (self.header.kind == Kind::Numbered)
+            .then_some((number, Frame { payload, payload_lsn, ..self }))
+    }
+
+    /// The frame as its user appended it, whether numbered or not. None if it has no records.
+    #[must_use]
+    pub fn of_user(self) -> Option<Frame<'a>> {
+        match self.header.kind {
+            Kind::Data => Some(self),
+            Kind::Numbered => self.numbered().map(|(_, frame)| frame),
+            Kind::Pad | Kind::Mark => None,
+        }
     }
 }
 

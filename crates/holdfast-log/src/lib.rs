@@ -8,7 +8,7 @@
 //!
 //! Where to look: `create` makes a log; `open` takes one into use, from the ring or, by `recovery`,
 //! from its segments. `commit_log` is what a user does with a log, wherever that stands: `writer`
-//! appends, `drain` makes durable, `frames` reads. `prepare` works ahead; `owner` is for the
+//! appends, `drain` makes durable, `frames` reads, `notes` is what its users keep beside it. `prepare` works ahead; `owner` is for the
 //! threads that drain and prepare. `segment`, `segments` and `catalogue` are the files, `words`
 //! what outlives the process in the region. `mend` is for a device that failed, `check` for
 //! looking without opening.
@@ -25,6 +25,7 @@ mod error;
 mod frames;
 mod log;
 mod mend;
+mod notes;
 mod open;
 mod owner;
 mod prepare;
@@ -40,8 +41,9 @@ pub use config::{LogConfig, SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN, SEGMENTS_MAX};
 pub use error::{AppendError, CommitError, ConfigFault, CreateError, FileFault, OpenError};
 pub use frames::{Frame, Frames, FramesIter};
 pub use holdfast_core::Lsn;
-pub use holdfast_core::frame::{FrameHeader, Kind};
+pub use holdfast_core::frame::{FrameHeader, Kind, NUMBER_BYTES};
 pub use log::{Appended, Drained, Health, Log, Marks, Mended, Recovery, Source, Verdict};
+pub use notes::Noter;
 
 #[cfg(test)]
 mod tests;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use std::{fmt, io};
 
 use holdfast_core::Lsn;
-use holdfast_core::frame::Sealer;
+use holdfast_core::frame::{Kind, NUMBER_BYTES, Sealer};
 use holdfast_core::ring::Geometry;
 use holdfast_io::{Clock, Files};
 use holdfast_memory::{Observed, Region};
@@ -215,7 +215,22 @@ impl Log {
     /// # Errors
     /// See [`AppendError`]; the log is unchanged.
     pub fn append(&self, records: u16, parts: &[&[u8]]) -> Result<Appended, AppendError> {
-        self.append_data(records, parts)
+        self.append_data(Kind::Data, records, parts)
+    }
+
+    /// [`Log::append`], for another process: the frame has a number before its records, by which
+    /// a repeated request is known again. [`Frame::of_user`] hides it.
+    ///
+    /// # Errors
+    /// See [`AppendError`]; the log is unchanged. The number counts as payload.
+    pub fn append_numbered(
+        &self,
+        number: &[u8; NUMBER_BYTES],
+        records: u16,
+        payload: &[u8],
+    ) -> Result<Appended, AppendError> {
+        let appended = self.append_data(Kind::Numbered, records, &[number, payload])?;
+        Ok(Appended { payload: appended.payload.advance(NUMBER_BYTES as u64), ..appended })
     }
 
     /// Waits until a payload of this length could be appended, draining itself if nobody does.

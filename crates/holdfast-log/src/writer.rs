@@ -26,9 +26,10 @@ struct Sort {
 }
 
 impl Log {
-    /// See [`Log::append`].
+    /// See [`Log::append`] and [`Log::append_numbered`].
     pub(crate) fn append_data(
         &self,
+        kind: Kind,
         records: u16,
         parts: &[&[u8]],
     ) -> Result<Appended, AppendError> {
@@ -38,7 +39,7 @@ impl Log {
         let at = self.occupancy();
         let place = self.geometry.place(&at, payload_bytes);
         let place = place.map_err(|refusal| self.refused(refusal, payload_bytes))?;
-        let sort = Sort { kind: Kind::Data, records, durable: at.durable };
+        let sort = Sort { kind, records, durable: at.durable };
         let appended = self.put(&mut guard, place, sort, parts);
         self.word(words::NEWEST_END).store(appended.end.get(), Ordering::Relaxed);
         Ok(appended)
@@ -150,7 +151,7 @@ impl Log {
         body[used..].fill(0);
         let payload_bytes = match sort.kind {
             Kind::Pad => pad_payload_bytes(lsn, end),
-            Kind::Data | Kind::Mark => used as u32,
+            Kind::Data | Kind::Mark | Kind::Numbered => used as u32,
         };
         assert!(frame_end(lsn, payload_bytes) == end);
         check = self.sealer.more(check, &body[used..(payload_bytes as usize).max(used)]);

@@ -4,22 +4,22 @@
 //! copied out of the client's memory before the log looks at it.
 //! Never: answers with bytes that another client put anywhere but into the log they share.
 
-use holdfast_client::protocol::{Operation, PREFIX_BYTES, Status};
+use holdfast_client::protocol::{Operation, Status};
 use holdfast_client::wire;
 use holdfast_core::frame::HEADER_BYTES;
-use holdfast_log::{CommitLog, Lsn, words::READER};
+use holdfast_log::{CommitLog, Lsn, NUMBER_BYTES, words::READER};
 use holdfast_memory::queue::{Request, Response};
 
 use crate::served::Refusal;
 use crate::session::Session;
 use crate::waiting::{Need, refusal};
-use crate::window::Prefix;
+use crate::window::Number;
 
 /// Notes that a session collects before it replaces all of them.
 const COLLECTED_BYTES_MAX: usize = 64 << 20;
 
 /// How far behind a frame's position lies what the client appended.
-const PAYLOAD_AT: u32 = HEADER_BYTES as u32 + PREFIX_BYTES as u32;
+const PAYLOAD_AT: u32 = HEADER_BYTES as u32 + NUMBER_BYTES as u32;
 
 /// What comes of a request.
 pub(crate) enum Outcome {
@@ -97,8 +97,8 @@ impl Session {
         }
         self.copy_payload(request);
         let (sequence, oldest) = (request.sequence, request.argument[0]);
-        let prefix = Prefix { client: self.client, sequence, oldest };
-        let placed = log.append(&self.window, prefix, request.count, &self.payload)?;
+        let number = Number { client: self.client, sequence, oldest };
+        let placed = log.append(&self.window, number, request.count, &self.payload)?;
         let response = Response { bytes: PAYLOAD_AT, ..answer([placed.lsn.0, placed.end.0]) };
         Ok(match log.is_written_through {
             true => Outcome::When(Need::Durable(placed.end), response),
@@ -174,7 +174,7 @@ impl Session {
         if collected.len() as u64 != count {
             return Err((Status::BadSequence, collected.len() as u64));
         }
-        self.service.log.replace_notes(&collected)
+        self.service.log.replace_notes(collected)
     }
 
     /// The one copy that is looked at from now on.

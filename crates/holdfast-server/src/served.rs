@@ -10,32 +10,26 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 use std::{error, fmt, io};
 
-use holdfast_client::protocol::{
-    BUFFER_ROOM_BYTES, LOG_PREFIX, PAYLOAD_BYTES_MAX, PREFIX_BYTES, Status,
-};
+use holdfast_client::protocol::{BUFFER_ROOM_BYTES, PAYLOAD_BYTES_MAX, Status};
 use holdfast_client::wire;
 use holdfast_io::{Clock, Files};
 use holdfast_log::{
-    AppendError, CommitError, CommitLog, Health, Kind, Log, LogConfig, Lsn, OpenError, ReadError,
-    Recovery,
+    AppendError, CommitError, CommitLog, Health, Log, LogConfig, Lsn, NUMBER_BYTES, NoteError,
+    Noter, OpenError, ReadError, Recovery,
 };
 use holdfast_memory::Region;
 
 use crate::waiting::{Need, Verdict, WaitingRoom};
-use crate::window::{Placed, Prefix, Seen, Shared, Windows, lock};
+use crate::window::{Number, Placed, Seen, Shared, Windows, lock};
 use crate::words;
 
 /// How long drainer and preparer sleep when there is nothing to do.
 const IDLE_WAIT: Duration = Duration::from_millis(20);
 
-/// The first byte of a record in the roster: whose it is.
-const NOTE: u8 = 0;
-const CARRIED: u8 = 1;
-
 /// A log to be served, and to whom.
 pub struct LogSpec {
-    /// The log's name; its service is `log/NAME`.
-    pub name: String,
+    /// Full name of its service: `log/NAME`, `volume/NAME`.
+    pub service: String,
     /// The log's directory.
     pub files: Arc<dyn Files>,
     /// The region that is its ring.
@@ -58,16 +52,16 @@ pub struct LogSpec {
 pub enum ServeError {
     /// The log cannot be opened. See there.
     Open {
-        /// Which log.
-        name: String,
+        /// Its service.
+        service: String,
         /// Why.
         error: OpenError,
     },
     /// Its notes are damaged, and with them what is known of requests under way. Nothing was
     /// changed; restore the region, or remove it if only the disk's part is wanted.
     Notes {
-        /// Which log.
-        name: String,
+        /// Its service.
+        service: String,
         /// Where, in bytes from the start of the region.
         offset: u64,
     },
@@ -100,12 +94,12 @@ pub(crate) struct ServedLog {
 impl ServedLog {
     /// Opens the log and learns from it what its clients may ask again.
     pub(crate) fn open(spec: LogSpec) -> Result<ServedLog, ServeError> {
-        let LogSpec { name, files, region, clock, config, .. } = spec;
+        let LogSpec { service, files, region, clock, config, .. } = spec;
         let opened = Log::open(files, Arc::clone(&region), clock, config);
         let (log, recovery) =
-            opened.map_err(|error| ServeError::Open { name: name.clone(), error })?;
+            opened.map_err(|error| ServeError::Open { service: service.clone(), error })?;
         let served = ServedLog {
-            service: format!("{LOG_PREFIX}{name}"),
+            service: service.clone(),
             boundary: Mutex::new(log.marks().released),
             log,
             recovery,
@@ -120,22 +114,21 @@ impl ServedLog {
             noting: Mutex::new(()),
         };
         served.region.word(words::CLIENTS).store(0, Ordering::Relaxed);
-        served.rebuild_windows().map_err(|offset| ServeError::Notes { name, offset })?;
+        served.rebuild_windows().map_err(|offset| ServeError::Notes { service, offset })?;
         Ok(served)
     }
 
     fn rebuild_windows(&self) -> Result<(), u64> {
-        let records = self.region.roster().records().map_err(|fault| fault.offset)?;
-        for record in &records {
-            if let Some((&CARRIED, carried)) = record.split_first() {
-                self.windows.replay_carried(carried);
-            }
-        }
+        let carried = self.log.notes_of(Noter::Server).map_err(|error| match error {
+            NoteError::Damaged { offset } => offset,
+            _ => 0,
+        })?;
+        carried.iter().for_each(|carried| self.windows.replay_carried(carried));
         let marks = self.log.marks();
         for frame in &self.log.frames(marks.released, marks.tail) {
-            if frame.header.kind == Kind::Data {
+            if let Some((number, _)) = frame.numbered() {
                 let placed = Placed { lsn: frame.header.lsn, end: frame.end() };
-                self.windows.replay(frame.payload, placed);
+                self.windows.replay(Number::decode(number), placed);
             }
         }
         Ok(())
@@ -143,7 +136,7 @@ impl ServedLog {
 
     /// The longest payload of a client's append.
     pub(crate) fn payload_bytes_max(&self) -> u64 {
-        (self.log.payload_bytes_max() - PREFIX_BYTES as u64).min(PAYLOAD_BYTES_MAX)
+        (self.log.payload_bytes_max() - NUMBER_BYTES as u64).min(PAYLOAD_BYTES_MAX)
     }
 
     /// Bytes of one buffer of a session.
@@ -176,23 +169,23 @@ impl ServedLog {
     pub(crate) fn append(
         &self,
         window: &Shared,
-        prefix: Prefix,
+        number: Number,
         records: u16,
         payload: &[u8],
     ) -> Result<Placed, Refusal> {
         let mut window = lock(window);
-        match window.look(prefix.sequence, prefix.oldest) {
-            Seen::Outside => return Err((Status::BadSequence, prefix.sequence)),
+        match window.look(number.sequence, number.oldest) {
+            Seen::Outside => return Err((Status::BadSequence, number.sequence)),
             Seen::Placed(placed) => {
                 self.count(words::REPLAYED);
                 return Ok(placed);
             }
             Seen::New => {}
         }
-        let appended = self.log.append(records, &[&prefix.encode(), payload]);
+        let appended = self.log.append_numbered(&number.encode(), records, payload);
         let appended = appended.map_err(|error| self.append_refusal(error))?;
         let placed = Placed { lsn: appended.lsn, end: appended.end };
-        window.put(prefix.sequence, placed);
+        window.put(number.sequence, placed);
         drop(window);
         self.count(words::APPENDED);
         Ok(placed)
@@ -279,14 +272,10 @@ impl ServedLog {
     fn carry(&self, upto: Lsn) -> Result<(), Refusal> {
         let records = self.windows.carry(upto);
         let _alone = self.noting.lock().unwrap_or_else(PoisonError::into_inner);
-        let roster = self.region.roster();
-        let all_fit = records.iter().all(|record| roster.append(&tagged(CARRIED, record)).is_ok());
-        if !all_fit {
-            let notes = self.notes()?;
+        let mut carried = records.iter();
+        if !carried.all(|record| self.log.note_of(Noter::Server, record).is_ok()) {
             let carried = self.windows.carry_anew(upto);
-            let carried = carried.iter().map(|record| tagged(CARRIED, record));
-            let notes = notes.iter().map(|note| tagged(NOTE, note));
-            roster.rewrite(carried.chain(notes)).map_err(|_| (Status::NotesFull, 0))?;
+            self.replace_all_notes(carried, self.notes()?)?;
         }
         self.windows.carried(upto);
         Ok(())
@@ -295,30 +284,25 @@ impl ServedLog {
     /// Adds a note.
     pub(crate) fn note(&self, note: &[u8]) -> Result<(), Refusal> {
         let _alone = self.noting.lock().unwrap_or_else(PoisonError::into_inner);
-        let noted = self.region.roster().append(&tagged(NOTE, note));
-        noted.map_err(|_| (Status::NotesFull, 0))
+        CommitLog::note(&self.log, note).map_err(note_refusal)
     }
 
     /// The reader's notes.
     pub(crate) fn notes(&self) -> Result<Vec<Vec<u8>>, Refusal> {
-        let records = self.region.roster().records();
-        let records = records.map_err(|fault| (Status::NotesDamaged, fault.offset))?;
-        let note = |record: &Vec<u8>| match record.split_first() {
-            Some((&NOTE, note)) => Some(note.to_vec()),
-            _ => None,
-        };
-        Ok(records.iter().filter_map(note).collect())
+        CommitLog::notes(&self.log).map_err(note_refusal)
     }
 
     /// Replaces the reader's notes; what was carried stays.
-    pub(crate) fn replace_notes(&self, notes: &[Vec<u8>]) -> Result<(), Refusal> {
+    pub(crate) fn replace_notes(&self, notes: Vec<Vec<u8>>) -> Result<(), Refusal> {
         let _alone = self.noting.lock().unwrap_or_else(PoisonError::into_inner);
-        let records = self.region.roster().records();
-        let records = records.map_err(|fault| (Status::NotesDamaged, fault.offset))?;
-        let carried = records.into_iter().filter(|record| record.first() == Some(&CARRIED));
-        let notes = notes.iter().map(|note| tagged(NOTE, note));
-        let replaced = self.region.roster().rewrite(carried.chain(notes));
-        replaced.map_err(|_| (Status::NotesFull, 0))
+        let carried = self.log.notes_of(Noter::Server).map_err(note_refusal)?;
+        self.replace_all_notes(carried, notes)
+    }
+
+    fn replace_all_notes(&self, carried: Vec<Vec<u8>>, notes: Vec<Vec<u8>>) -> Result<(), Refusal> {
+        let carried = carried.into_iter().map(|record| (Noter::Server, record));
+        let notes = notes.into_iter().map(|note| (Noter::Reader, note));
+        self.log.replace_notes_of_all(carried.chain(notes)).map_err(note_refusal)
     }
 
     /// Answers the requests whose time has come.
@@ -332,7 +316,7 @@ impl ServedLog {
                 return Verdict::Refuse(Status::Poisoned, errno_of(&error));
             }
             match need {
-                Need::Room(bytes) if self.log.has_room(bytes + PREFIX_BYTES as u64) => {
+                Need::Room(bytes) if self.log.has_room(bytes + NUMBER_BYTES as u64) => {
                     Verdict::Answer
                 }
                 _ => Verdict::Wait,
@@ -392,23 +376,33 @@ fn read_refusal(error: ReadError) -> Refusal {
     }
 }
 
-fn tagged(tag: u8, record: &[u8]) -> Vec<u8> {
-    let mut tagged = Vec::with_capacity(1 + record.len());
-    tagged.push(tag);
-    tagged.extend_from_slice(record);
-    tagged
+fn note_refusal(error: NoteError) -> Refusal {
+    match error {
+        NoteError::Damaged { offset } => (Status::NotesDamaged, offset),
+        _ => (Status::NotesFull, 0),
+    }
 }
 
 fn errno_of(error: &io::Error) -> u64 {
     u64::from(error.raw_os_error().unwrap_or(0).unsigned_abs())
 }
 
+impl ServeError {
+    /// Full name of the service.
+    #[must_use]
+    pub fn service(&self) -> &str {
+        match self {
+            Self::Open { service, .. } | Self::Notes { service, .. } => service,
+        }
+    }
+}
+
 impl fmt::Display for ServeError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Open { name, error } => write!(out, "log {name} cannot be opened: {error}"),
-            Self::Notes { name, offset } => {
-                write!(out, "a note of log {name} at byte {offset} of its region is damaged")
+            Self::Open { service, error } => write!(out, "{service} cannot be opened: {error}"),
+            Self::Notes { service, offset } => {
+                write!(out, "a note of {service} at byte {offset} of its region is damaged")
             }
         }
     }

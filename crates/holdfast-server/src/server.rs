@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use holdfast_client::protocol::Status;
 use holdfast_log::{CommitError, Recovery};
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::admission::{admit, allowed_uid, refuse};
 use crate::registry::Registry;
@@ -21,6 +21,9 @@ use crate::served::{LogSpec, ServeError, ServedLog};
 
 /// A pause after an accept that failed, most often for want of descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
+
+/// How often a server without a keeper looks whether it still has clients.
+const ORPHAN_LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
 /// What a server serves.
 pub struct ServerSpec {
@@ -38,14 +41,19 @@ pub struct Server {
 }
 
 impl Server {
-    /// Opens every log and learns what its clients may ask again.
-    ///
-    /// # Errors
-    /// See [`ServeError`]. Nothing that was acknowledged has changed.
-    pub fn open(spec: ServerSpec) -> Result<Server, ServeError> {
-        let logs: Result<Vec<_>, _> = spec.logs.into_iter().map(ServedLog::open).collect();
-        let (registry, clients_max) = (Registry::new(logs?), spec.clients_max);
-        Ok(Server { registry, clients_max, connections: AtomicU32::new(0) })
+    /// Opens every log and learns what its clients may ask again. A log that cannot be opened does
+    /// not keep the others from being served; nothing that was acknowledged has changed in it.
+    #[must_use]
+    pub fn open(spec: ServerSpec) -> (Server, Vec<ServeError>) {
+        let (mut logs, mut errors) = (Vec::new(), Vec::new());
+        for log in spec.logs {
+            match ServedLog::open(log) {
+                Ok(log) => logs.push(log),
+                Err(error) => errors.push(error),
+            }
+        }
+        let (registry, clients_max) = (Registry::new(logs), spec.clients_max);
+        (Server { registry, clients_max, connections: AtomicU32::new(0) }, errors)
     }
 
     /// How each log was recovered, by the full name of its service.
@@ -54,7 +62,8 @@ impl Server {
     }
 
     /// Serves until there is something to read from `stop` or from `drain`; true for `drain`, which
-    /// asks for [`Server::drain`] besides.
+    /// asks for [`Server::drain`] besides. When `keeper` has no reader any more, the end of the last
+    /// client is the end, too, and asks for the same.
     ///
     /// # Errors
     /// The listening socket cannot be waited for. Everything acknowledged is where it was.
@@ -63,6 +72,7 @@ impl Server {
         listener: &UnixListener,
         stop: impl AsFd,
         drain: impl AsFd,
+        keeper: impl AsFd,
     ) -> io::Result<bool> {
         listener.set_nonblocking(true)?;
         let stopping = AtomicBool::new(false);
@@ -71,7 +81,7 @@ impl Server {
                 scope.spawn(|| service.log.run_drainer(&stopping));
                 scope.spawn(|| service.log.run_preparer(&stopping));
             }
-            let ends = [stop.as_fd(), drain.as_fd()];
+            let ends = [stop.as_fd(), drain.as_fd(), keeper.as_fd()];
             let outcome = self.accept_until(listener, ends, scope, &stopping);
             stopping.store(true, Ordering::Relaxed);
             outcome
@@ -90,23 +100,33 @@ impl Server {
     fn accept_until<'scope>(
         &'scope self,
         listener: &UnixListener,
-        [stop, drain]: [BorrowedFd<'_>; 2],
+        [stop, drain, keeper]: [BorrowedFd<'_>; 3],
         scope: &'scope Scope<'scope, '_>,
         stopping: &'scope AtomicBool,
     ) -> io::Result<bool> {
+        let mut is_orphan = false;
         loop {
             let mut polled = [
                 PollFd::new(listener, PollFlags::IN),
                 PollFd::from_borrowed_fd(stop, PollFlags::IN),
                 PollFd::from_borrowed_fd(drain, PollFlags::IN),
+                PollFd::from_borrowed_fd(keeper, PollFlags::empty()),
             ];
-            match poll(&mut polled, None) {
+            let (polled, patience) = match is_orphan {
+                true => (&mut polled[..3], Some(&ORPHAN_LOOK)),
+                false => (&mut polled[..], None),
+            };
+            match poll(polled, patience) {
                 Err(rustix::io::Errno::INTR) => continue,
                 outcome => outcome?,
             };
             let is_told = |end: usize| !polled[end].revents().is_empty();
             if is_told(1) || is_told(2) {
                 return Ok(is_told(2));
+            }
+            is_orphan = is_orphan || is_told(3);
+            if is_orphan && self.connections.load(Ordering::Relaxed) == 0 {
+                return Ok(true);
             }
             match listener.accept() {
                 Ok((stream, _)) => self.begin(stream, scope, stopping),

@@ -12,14 +12,14 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use holdfast_client::protocol::{ClientId, PREFIX_BYTES, WINDOW};
-use holdfast_log::Lsn;
+use holdfast_client::protocol::{ClientId, WINDOW};
+use holdfast_log::{Lsn, NUMBER_BYTES};
 
 /// Clients that went away and are still remembered, should they only have lost their connection.
 const DEPARTED_MAX: usize = 256;
 
 /// Bytes of a carried answer.
-const CARRIED_BYTES: usize = PREFIX_BYTES + 16;
+const CARRIED_BYTES: usize = NUMBER_BYTES + 16;
 
 /// Where an append went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,31 +28,30 @@ pub(crate) struct Placed {
     pub(crate) end: Lsn,
 }
 
-/// What the server puts before a payload.
+/// What the server puts before the records of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Prefix {
+pub(crate) struct Number {
     pub(crate) client: ClientId,
     pub(crate) sequence: u64,
     /// The client has the answers to everything below.
     pub(crate) oldest: u64,
 }
 
-impl Prefix {
-    pub(crate) fn encode(&self) -> [u8; PREFIX_BYTES] {
-        let mut bytes = [0; PREFIX_BYTES];
+impl Number {
+    pub(crate) fn encode(&self) -> [u8; NUMBER_BYTES] {
+        let mut bytes = [0; NUMBER_BYTES];
         bytes[..16].copy_from_slice(&self.client.0);
         bytes[16..24].copy_from_slice(&self.sequence.to_le_bytes());
         bytes[24..].copy_from_slice(&self.oldest.to_le_bytes());
         bytes
     }
 
-    /// The prefix of a payload; None if it is too short to have one.
-    pub(crate) fn decode(bytes: &[u8]) -> Option<Prefix> {
-        let (client, rest) = bytes.split_first_chunk()?;
-        let (sequence, rest) = rest.split_first_chunk()?;
-        let (oldest, _) = rest.split_first_chunk()?;
-        let (sequence, oldest) = (u64::from_le_bytes(*sequence), u64::from_le_bytes(*oldest));
-        Some(Prefix { client: ClientId(*client), sequence, oldest })
+    /// The number of a frame.
+    pub(crate) fn decode(bytes: &[u8; NUMBER_BYTES]) -> Number {
+        let (words, _) = bytes.as_chunks::<8>();
+        let (client, _) = bytes.split_first_chunk().expect("16 of 32 bytes");
+        let [sequence, oldest] = [words[2], words[3]].map(u64::from_le_bytes);
+        Number { client: ClientId(*client), sequence, oldest }
     }
 }
 
@@ -103,10 +102,10 @@ impl Window {
     }
 
     /// Takes over what a frame or a note says, in the order of the log.
-    fn replay(&mut self, prefix: Prefix, placed: Placed) {
-        self.forget_below(prefix.oldest);
-        if prefix.sequence >= self.oldest {
-            self.put(prefix.sequence, placed);
+    fn replay(&mut self, number: Number, placed: Placed) {
+        self.forget_below(number.oldest);
+        if number.sequence >= self.oldest {
+            self.put(number.sequence, placed);
         }
     }
 
@@ -154,19 +153,17 @@ pub(crate) enum WindowRefusal {
 
 impl Windows {
     /// Takes over a frame found in the ring.
-    pub(crate) fn replay(&self, payload: &[u8], placed: Placed) {
-        if let Some(prefix) = Prefix::decode(payload) {
-            let window = Arc::clone(self.lock().windows.entry(prefix.client).or_default());
-            lock(&window).replay(prefix, placed);
-        }
+    pub(crate) fn replay(&self, number: Number, placed: Placed) {
+        let window = Arc::clone(self.lock().windows.entry(number.client).or_default());
+        lock(&window).replay(number, placed);
     }
 
     /// Takes over what [`Windows::carry`] wrote.
     pub(crate) fn replay_carried(&self, record: &[u8]) {
-        let Some((prefix, rest)) = record.split_at_checked(PREFIX_BYTES) else { return };
-        let (Some(lsn), Some(end)) = (rest.first_chunk(), rest.last_chunk()) else { return };
-        let (lsn, end) = (Lsn(u64::from_le_bytes(*lsn)), Lsn(u64::from_le_bytes(*end)));
-        self.replay(prefix, Placed { lsn, end });
+        let Some((number, rest)) = record.split_first_chunk() else { return };
+        let &[lsn, end] = rest.as_chunks::<8>().0 else { return };
+        let [lsn, end] = [lsn, end].map(|bytes| Lsn(u64::from_le_bytes(bytes)));
+        self.replay(Number::decode(number), Placed { lsn, end });
     }
 
     /// Opens a client's window, and returns it with the highest number that was appended.
@@ -213,8 +210,8 @@ impl Windows {
         for (client, window) in &self.lock().windows {
             let window = lock(window);
             for (sequence, placed) in window.to_carry(upto) {
-                let prefix = Prefix { client: *client, sequence, oldest: window.oldest };
-                records.push(carried_record(&prefix, placed));
+                let number = Number { client: *client, sequence, oldest: window.oldest };
+                records.push(carried_record(&number, placed));
             }
         }
         records
@@ -244,9 +241,9 @@ pub(crate) fn lock(window: &Mutex<Window>) -> MutexGuard<'_, Window> {
     window.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn carried_record(prefix: &Prefix, placed: Placed) -> Vec<u8> {
+fn carried_record(number: &Number, placed: Placed) -> Vec<u8> {
     let mut record = Vec::with_capacity(CARRIED_BYTES);
-    record.extend_from_slice(&prefix.encode());
+    record.extend_from_slice(&number.encode());
     record.extend_from_slice(&placed.lsn.0.to_le_bytes());
     record.extend_from_slice(&placed.end.0.to_le_bytes());
     record

@@ -210,6 +210,12 @@ impl DirectoryVolume {
         self.counting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Tells status which process serves the volume from now on.
+    pub fn served_by(&self, pid: u32) {
+        // Where the log cannot be reached there is nobody to be told.
+        let _ = self.log.set_word(words::FRONT_END_PID, pid.into());
+    }
+
     /// What an acknowledgement of this volume means.
     pub fn class(&self) -> Class {
         self.class
@@ -323,7 +329,9 @@ impl DirectoryVolume {
                 break;
             }
         }
-        crate::clean::remove_orphans(&*self.home)
+        crate::clean::remove_orphans(&*self.home)?;
+        // Nobody goes on from here: the next one to open this memory begins on a complete home.
+        self.log.set_word(words::OPENED, 0).map_err(CleanError::Word)
     }
 }
 

@@ -21,3 +21,5 @@ pub const WINDOW_END: usize = 46;
 /// 1 once a volume has been opened with this memory, so that the home is where the marks and
 /// [`WINDOW_END`] say it is, and the kernel may know numbers of nodes.
 pub const OPENED: usize = 47;
+/// The process that serves the volume, or the last that did.
+pub const FRONT_END_PID: usize = 48;

@@ -269,9 +269,9 @@ pub(crate) struct FrontArgs {
     /// Descriptor of the home directory.
     #[arg(long)]
     pub home_fd: i32,
-    /// Descriptor of the log directory.
+    /// Descriptor of the log directory, unless the server has the log.
     #[arg(long)]
-    pub log_fd: i32,
+    pub log_fd: Option<i32>,
     /// Descriptor of the FUSE connection, if there is something to serve.
     #[arg(long)]
     pub fuse_fd: Option<i32>,

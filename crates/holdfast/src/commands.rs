@@ -3,8 +3,10 @@
 //! Promise: each turns its arguments into one call of what does the work and prints the outcome.
 //! Never: holds logic that another part needs.
 
+mod attached;
 mod check;
 mod front;
+mod logs;
 mod mount;
 mod run;
 mod serve;

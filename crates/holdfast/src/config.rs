@@ -13,6 +13,7 @@ use crate::claims::{Class, Facts, Failure, MediumKind, PowerSource, Verdict, jud
 use crate::exit::Exit;
 use crate::problem::{Outcome, Problem};
 use crate::sizes::Size;
+use holdfast_client::protocol::{LOG_PREFIX, VOLUME_PREFIX};
 use holdfast_log::{LogConfig, SEGMENTS_MAX};
 use holdfast_memory::Medium;
 use serde::{Deserialize, Serialize};
@@ -200,6 +201,16 @@ impl Config {
         })
     }
 
+    /// Every log that the server has, by the full name of its service.
+    pub(crate) fn services(&self) -> Vec<(String, ServedLogConfig)> {
+        let logs = self.logs.iter();
+        let logs = logs.map(|(name, log)| (format!("{LOG_PREFIX}{name}"), log.clone()));
+        let queued = self.volumes.iter().filter(|(_, volume)| volume.way == Way::Queue);
+        let volumes =
+            queued.map(|(name, volume)| (format!("{VOLUME_PREFIX}{name}"), volume.served()));
+        logs.chain(volumes).collect()
+    }
+
     /// Two that share a directory would each apply, or take, what is the other's.
     fn check_no_path_twice(&self) -> Result<(), String> {
         let mut seen: BTreeMap<&Path, String> = BTreeMap::new();
@@ -258,6 +269,19 @@ impl VolumeConfig {
         self.memory.medium()
     }
 
+    /// The volume's log as the server has it: for one front end, which runs as the keeper does.
+    fn served(&self) -> ServedLogConfig {
+        ServedLogConfig {
+            log: self.log.clone(),
+            memory: self.memory.clone(),
+            segment: self.segment,
+            must_survive: self.must_survive.clone(),
+            write_through: self.write_through,
+            allow_uids: served::uids_default(),
+            clients_max: 1,
+        }
+    }
+
     /// The log's sizes; known once [`Self::complete`] has run.
     pub(crate) fn log_config(&self) -> LogConfig {
         LogConfig {
@@ -299,11 +323,16 @@ impl VolumeConfig {
             must_survive: &self.must_survive,
             write_through: self.write_through,
         };
-        judge(&facts).map_err(|why| {
-            let what = format!("judging what volume {name} survives");
-            Problem::new(Exit::Claims, what, why, "change must_survive in the configuration")
-        })
+        verdict_of(&format!("volume {name}"), &facts)
     }
+}
+
+/// What acknowledgements mean, or why the claims refuse the configuration.
+fn verdict_of(whose: &str, facts: &Facts<'_>) -> Outcome<Verdict> {
+    judge(facts).map_err(|why| {
+        let what = format!("judging what {whose} survives");
+        Problem::new(Exit::Claims, what, why, "change must_survive in the configuration")
+    })
 }
 
 impl MemoryConfig {

@@ -17,13 +17,15 @@ pub(crate) use spawn::start as start_process;
 pub(crate) use supervisor::{Snapshot, State};
 
 use crate::claims::{PowerSource, Verdict};
-use crate::config::{Config, VolumeConfig};
+use crate::config::{Config, VolumeConfig, Way};
 use crate::control::{Answer, Command};
 use crate::exit::Exit;
 use crate::observe::observe;
+use crate::orders;
 use crate::problem::{Outcome, Problem};
 use crate::report::{KeeperStatus, LogStatus, ServerStatus, StatusReport, VolumeStatus};
 use crate::sizes;
+use holdfast_memory::Region;
 use server::ServerLife;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -77,8 +79,8 @@ pub(crate) struct Keeper {
     started: Instant,
     /// One entry a volume; None while it is being attached.
     volumes: Mutex<BTreeMap<String, Option<Arc<Attached>>>>,
-    /// The server, if there are logs to be served; set once.
-    server: OnceLock<ServerLife>,
+    /// The server, or why there is none, if there are logs to be served; set once.
+    server: OnceLock<Outcome<ServerLife>>,
     stopping: Mutex<bool>,
     stop_asked: Condvar,
     /// Whoever uses a mount is cut off.
@@ -121,18 +123,23 @@ impl Keeper {
 
     /// Starts the server if the configuration has logs for it. Returns when it serves.
     pub(crate) fn serve_logs(&self, config: &Config) -> Outcome<Option<String>> {
-        if config.logs.is_empty() {
+        if config.services().is_empty() {
             return Ok(None);
         }
-        let server = ServerLife::start(config)?;
-        self.server.get_or_init(|| server).wait_until_served().map(Some)
+        let started = self.server.get_or_init(|| ServerLife::start(config));
+        started.as_ref().map_err(Clone::clone)?.wait_until_served().map(Some)
+    }
+
+    /// The server, if one was started.
+    fn server(&self) -> Option<&ServerLife> {
+        self.server.get()?.as_ref().ok()
     }
 
     /// Replaces the server, by default by the program that now stands where this one came from.
     fn upgrade_server(&self, binary: Option<&Path>, say: Progress<'_>) -> Outcome<String> {
         let what = "upgrading the server";
         let none = || Problem::new(Exit::Usage, what, "no logs are served", "configure [log.NAME]");
-        let server = self.server.get().ok_or_else(none)?;
+        let server = self.server().ok_or_else(none)?;
         let own = std::env::current_exe().map_err(|error| {
             Problem::new(Exit::Failed, what, error, "name the binary with --binary PATH")
         })?;
@@ -195,10 +202,22 @@ impl Keeper {
         let volume = config.volume(name)?.clone();
         let power = config.keeper.power;
         let verdict = volume.verdict(name, power)?;
-        let held = attach::take(name, &volume)?;
-        let orders = attach::orders(name, &volume, power);
+        let taken = attach::take(name, &volume)?;
+        let server = self.server_of(name, &volume)?;
+        let held = attach::mount(name, &volume, taken)?;
+        let orders = attach::orders(name, &volume, power, server);
         let supervised = Supervised::start(orders, held, attach::unmount_unserved);
         Ok(Attached { volume, verdict, power, supervised })
+    }
+
+    /// Who has the volume's log, if not its front end.
+    fn server_of(&self, name: &str, volume: &VolumeConfig) -> Outcome<Option<orders::Server>> {
+        match (volume.way, self.server.get()) {
+            (Way::Direct, _) => Ok(None),
+            (Way::Queue, Some(Ok(server))) => server.for_volume(name).map(Some),
+            (Way::Queue, Some(Err(problem))) => Err(problem.clone()),
+            (Way::Queue, None) => Err(server::not_served()),
+        }
     }
 
     fn config(&self) -> Outcome<Config> {
@@ -294,7 +313,7 @@ impl Keeper {
         };
         let volumes = names.iter().filter_map(status).collect();
         let keeper = KeeperStatus::of_this_process(&self.socket, self.started.elapsed());
-        let server = self.server.get().map(|server| (server.socket(), server.snapshot()));
+        let server = self.server().map(|server| (server.socket(), server.snapshot()));
         let logs = LogStatus::all(&config, server.as_ref().map(|(_, snapshot)| snapshot));
         let server = server.map(|(socket, snapshot)| ServerStatus::new(socket, snapshot));
         Ok(StatusReport::new(Some(keeper), volumes).with(server, logs))
@@ -324,14 +343,18 @@ impl Keeper {
             self.closing.store(true, Ordering::Relaxed);
             volumes.keys().cloned().collect()
         };
-        self.server.get().into_iter().for_each(ServerLife::stop);
         let ends: Vec<Outcome<()>> = std::thread::scope(|scope| {
             let threads: Vec<_> =
                 names.iter().map(|name| scope.spawn(|| self.shut_down_one(name))).collect();
             threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
         });
+        // Volumes bring their homes what the server has, so it ends after them.
+        let drained = self.server().is_some_and(ServerLife::stop);
         let entries = std::mem::take(&mut *self.lock()).into_values().flatten();
-        entries.filter_map(Arc::into_inner).for_each(|attached| attached.supervised.join());
+        for attached in entries.filter_map(Arc::into_inner) {
+            attached.let_memory_go(drained);
+            attached.supervised.join();
+        }
         ends.into_iter().collect()
     }
 
@@ -371,6 +394,15 @@ impl Keeper {
 }
 
 impl Attached {
+    /// Removes the region of a volume that was given back and whose log the server has closed. One
+    /// whose log was with its front end is gone already.
+    fn let_memory_go(&self, drained: bool) {
+        let is_given_back = self.supervised.snapshot().state == State::Detached;
+        if drained && is_given_back && self.volume.way == Way::Queue {
+            let _ = Region::remove(&self.volume.medium());
+        }
+    }
+
     /// The verdict of the front end, which has seen the memory, once there is one.
     fn verdict(&self) -> Verdict {
         self.supervised.snapshot().verdict.unwrap_or_else(|| self.verdict.clone())

@@ -9,6 +9,9 @@ use holdfast_memory::{AttachError, Medium, Observed, Region};
 use std::io;
 use std::path::Path;
 
+/// What the kernel calls a front end, which people look for in the list of processes.
+pub(crate) const FRONT_END_NAME: &str = "holdfast-front";
+
 /// What a region tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Observation {
@@ -16,6 +19,8 @@ pub(crate) struct Observation {
     pub identity: [u8; 16],
     /// The process that serves it, if that is alive.
     pub server_pid: Option<u32>,
+    /// The front end of a volume, if it is alive.
+    pub front_end_pid: Option<u32>,
     /// Everything below is applied to the home.
     pub released: u64,
     /// Everything below is on the log's device.
@@ -107,6 +112,7 @@ fn read(seen: &Observed, medium: &Medium) -> Observation {
     Observation {
         identity: seen.identity(),
         server_pid: Some(seen.server_pid()).filter(|pid| is_mapped_by(medium, *pid)),
+        front_end_pid: front_end(seen.word(volume::FRONT_END_PID)),
         released: marks.released,
         durable: marks.durable,
         tail: marks.tail,
@@ -125,6 +131,12 @@ fn read(seen: &Observed, medium: &Medium) -> Observation {
         poison: poison.map(|errno| i32::try_from(errno).unwrap_or(0)),
         home_errno: errno(seen.word(volume::HOME_ERRNO)),
     }
+}
+
+/// The process of this number, if it is a front end: the number may belong to another by now.
+fn front_end(pid: u64) -> Option<u32> {
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+    (name.trim_end() == FRONT_END_NAME).then(|| u32::try_from(pid).ok()).flatten()
 }
 
 /// Whether a process maps the region: its number alone may belong to another by now.

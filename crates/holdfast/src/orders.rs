@@ -8,6 +8,7 @@ use crate::claims::{PowerSource, Verdict};
 use crate::config::{ServedLogConfig, VolumeConfig};
 use crate::problem::Problem;
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 
 /// What a front-end process is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,6 +35,17 @@ pub(crate) struct Orders {
     pub task: Task,
     /// An earlier front end already spoke on this FUSE connection.
     pub resume: bool,
+    /// Who has the volume's log, if not the front end itself.
+    pub server: Option<Server>,
+}
+
+/// The server as a front end finds it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Server {
+    /// Where it listens.
+    pub socket: PathBuf,
+    /// What acknowledgements mean on the memory that it has mapped.
+    pub verdict: Verdict,
 }
 
 /// One line from a front end.
@@ -54,7 +66,7 @@ pub(crate) enum Report {
 /// The orders of the server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ServerOrders {
-    /// The logs it serves.
+    /// The logs it has.
     pub logs: Vec<LogOrders>,
     /// Most clients at a time, over all logs.
     pub clients_max: u32,
@@ -65,27 +77,33 @@ pub(crate) struct ServerOrders {
 /// One log that the server is to serve.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LogOrders {
-    /// The log's name.
-    pub name: String,
+    /// Full name of its service: `log/NAME` or `volume/NAME`.
+    pub service: String,
     /// The log.
     pub log: ServedLogConfig,
     /// The number of the inherited descriptor of its directory.
     pub directory_fd: i32,
 }
 
+/// What a server says when it serves.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ServerReady {
+    /// A sentence about what recovery found.
+    pub recovery: String,
+    /// What acknowledgements of each service mean.
+    pub verdicts: Vec<(String, Verdict)>,
+    /// The services that it cannot serve, and why. Their clients are refused.
+    pub unserved: Vec<(String, Problem)>,
+    /// The rights that the machine would not take from it, and why.
+    pub rights_kept: Vec<String>,
+}
+
 /// One line from the server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ServerReport {
-    /// Every log is open, and clients are answered.
-    Ready {
-        /// A sentence about what recovery found.
-        recovery: String,
-        /// What acknowledgements of each log mean.
-        verdicts: Vec<(String, Verdict)>,
-        /// The rights that the machine would not take from it, and why.
-        rights_kept: Vec<String>,
-    },
+    /// Clients are answered.
+    Ready(ServerReady),
     /// It cannot go on and ends.
     Failed(Problem),
 }

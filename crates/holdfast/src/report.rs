@@ -171,7 +171,7 @@ impl VolumeStatus {
             drained_bytes: seen.map_or(0, |seen| seen.drained_bytes),
             syncs: seen.map_or(0, |seen| seen.syncs),
             changes: seen.map_or(0, |seen| seen.changes),
-            front_end_pid: seen.and_then(|seen| seen.server_pid),
+            front_end_pid: seen.and_then(|seen| seen.front_end_pid),
             restarts: 0,
             longest_stall_ms: 0,
             longest_wait_ms: seen.map_or(0, |seen| seen.longest_wait_ns.div_ceil(1_000_000)),
@@ -204,7 +204,7 @@ impl VolumeStatus {
     }
 
     fn with_observed_state(mut self, seen: Option<&Observation>) -> VolumeStatus {
-        if seen.is_some_and(|seen| seen.server_pid.is_some()) {
+        if seen.is_some_and(|seen| seen.front_end_pid.is_some()) {
             self.state = "served without a keeper".into();
         }
         if seen.is_some_and(|seen| seen.poison.is_some()) {

@@ -25,7 +25,7 @@ fn server(root: &Path) -> Server {
     let files = RealFiles::open(&root.join("log")).unwrap();
     let owner = std::fs::metadata(root).unwrap();
     let log = LogSpec {
-        name: "ledger".into(),
+        service: "log/ledger".into(),
         files: Arc::new(files),
         region: Arc::new(region),
         clock: Arc::new(RealClock),
@@ -34,7 +34,9 @@ fn server(root: &Path) -> Server {
         allow_uids: vec![std::os::unix::fs::MetadataExt::uid(&owner)],
         clients_max: 4,
     };
-    Server::open(ServerSpec { logs: vec![log], clients_max: 4 }).unwrap()
+    let (server, errors) = Server::open(ServerSpec { logs: vec![log], clients_max: 4 });
+    assert!(errors.is_empty(), "{errors:?}");
+    server
 }
 
 /// The example, running.
@@ -80,7 +82,7 @@ fn a_ledger_that_was_killed_goes_on_with_every_booking_it_confirmed() {
     let listener = UnixListener::bind(&socket).unwrap();
     let (stop, told) = UnixStream::pair().unwrap();
     std::thread::scope(|scope| {
-        scope.spawn(|| server.serve(&listener, &told, &told).unwrap());
+        scope.spawn(|| server.serve(&listener, &told, &told, &told).unwrap());
         let mut ledger = Ledger::start(&socket);
         assert_eq!(ledger.book("rent -700"), "rent -700");
         assert_eq!(ledger.book("bread -3"), "bread -3");

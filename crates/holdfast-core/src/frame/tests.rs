@@ -25,7 +25,7 @@ fn header() -> FrameHeader {
 
 #[test]
 fn what_is_encoded_is_decoded() {
-    for kind in [Kind::Data, Kind::Pad, Kind::Mark] {
+    for kind in [Kind::Data, Kind::Pad, Kind::Mark, Kind::Numbered] {
         let header = FrameHeader { kind, ..header() };
         assert_eq!(decode(&sealer(), &encode(&sealer(), &header)), Ok(header));
     }

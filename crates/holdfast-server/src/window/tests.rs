@@ -12,8 +12,9 @@ fn client(number: u8) -> ClientId {
 
 /// An append that the log took.
 fn appended(windows: &Windows, of: u8, sequence: u64, oldest: u64, lsn: u64) {
-    let prefix = Prefix { client: client(of), sequence, oldest };
-    windows.replay(&prefix.encode(), placed(lsn));
+    let number = Number { client: client(of), sequence, oldest };
+    assert_eq!(Number::decode(&number.encode()), number);
+    windows.replay(number, placed(lsn));
 }
 
 #[test]
@@ -94,10 +95,9 @@ fn one_client_has_one_window_at_a_time() {
 }
 
 #[test]
-fn any_bytes_are_a_prefix_or_none() {
+fn a_record_that_is_too_short_carries_nothing() {
     let windows = Windows::default();
-    for length in 0..PREFIX_BYTES {
-        assert_eq!(Prefix::decode(&vec![0xff; length]), None);
+    for length in 0..CARRIED_BYTES {
         windows.replay_carried(&vec![0xff; length]);
     }
     assert!(windows.carry(Lsn(u64::MAX)).is_empty());
@@ -105,8 +105,8 @@ fn any_bytes_are_a_prefix_or_none() {
 
 #[test]
 fn the_bytes_are_those_of_the_format_page() {
-    let prefix = Prefix { client: ClientId([7; 16]), sequence: 0x0102, oldest: 0x03 };
-    let record = carried_record(&prefix, Placed { lsn: Lsn(0x04), end: Lsn(0x05) });
+    let number = Number { client: ClientId([7; 16]), sequence: 0x0102, oldest: 0x03 };
+    let record = carried_record(&number, Placed { lsn: Lsn(0x04), end: Lsn(0x05) });
     let numbers = [0x0102u64, 0x03, 0x04, 0x05].map(u64::to_le_bytes).concat();
     assert_eq!(record, [&[7; 16][..], &numbers].concat());
     let page = include_str!("../../FORMAT.md");

@@ -36,7 +36,7 @@ fn a_name_that_no_service_has_is_refused() {
 fn a_user_that_is_not_on_the_list_is_refused_and_counted() {
     let place = Place::with_logs(&[NAME, "theirs"]);
     let _server = place.serve_with(|spec| {
-        if spec.name == "theirs" {
+        if spec.service == "log/theirs" {
             spec.allow_uids = vec![4_000_000];
         }
     });

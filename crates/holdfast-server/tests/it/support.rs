@@ -79,12 +79,19 @@ impl Place {
             spec
         };
         let logs = self.names.iter().map(spec).collect();
-        let server = Server::open(ServerSpec { logs, clients_max: 32 }).unwrap();
+        let (server, errors) = Server::open(ServerSpec { logs, clients_max: 32 });
+        assert!(errors.is_empty(), "{errors:?}");
         let listener = self.listener.try_clone().unwrap();
         let (stop, stopped) = UnixStream::pair().unwrap();
         let (drain, drained) = UnixStream::pair().unwrap();
-        let serve = move || server.serve(&listener, stopped, drained).unwrap();
-        Serving { stop: Some(stop), _drain: drain, thread: Some(std::thread::spawn(serve)) }
+        let (reports, keeper) = std::io::pipe().unwrap();
+        let serve = move || server.serve(&listener, stopped, drained, keeper).unwrap();
+        Serving {
+            stop: Some(stop),
+            _drain: drain,
+            _keeper: reports,
+            thread: Some(std::thread::spawn(serve)),
+        }
     }
 
     /// What a word of a log's region says, seen from outside.
@@ -103,6 +110,7 @@ impl Drop for Place {
 pub(crate) struct Serving {
     stop: Option<UnixStream>,
     _drain: UnixStream,
+    _keeper: std::io::PipeReader,
     thread: Option<JoinHandle<bool>>,
 }
 
@@ -130,7 +138,7 @@ pub(crate) fn log_spec(name: &str, log: &Path, region: &Path) -> LogSpec {
         attached => attached.unwrap(),
     };
     LogSpec {
-        name: name.into(),
+        service: format!("log/{name}"),
         files: Arc::new(RealFiles::open(log).unwrap()),
         region: Arc::new(region),
         clock: Arc::new(RealClock),

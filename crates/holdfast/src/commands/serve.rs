@@ -32,11 +32,10 @@ pub(crate) fn serve(config_path: PathBuf) -> Outcome<()> {
         Err(problem) => tracing::error!("{problem}"),
     }
     let mounted = match served {
-        Ok(Some(_)) => mount_all(&keeper, &config).or(Ok(())),
-        Ok(None) => mount_all(&keeper, &config),
+        Ok(Some(_)) if !config.logs.is_empty() => mount_all(&keeper, &config).or(Ok(())),
+        Ok(_) => mount_all(&keeper, &config),
         // A keeper that serves nothing at all ends, with the first reason.
-        Err(problem) if config.volumes.is_empty() => Err(problem),
-        Err(_) => mount_all(&keeper, &config),
+        Err(problem) => mount_all(&keeper, &config).map_err(|_| problem),
     };
     if mounted.is_ok() {
         keeper.wait_for_stop();

@@ -52,7 +52,8 @@ fn check_source(name: &str, volume: &VolumeConfig) -> Outcome<()> {
     }
 }
 
-/// A front end whose keeper is gone learns from the kernel that its mount is, detaches, and ends.
+/// A front end whose keeper is gone learns from the kernel that its mount is, detaches, and ends; a
+/// server then has no client any more, and ends too.
 fn wait_for_front_end(name: &str, volume: &VolumeConfig, progress: &mut Progress) {
     let mut spoken = Instant::now();
     while let Ok(seen) = observe(&volume.medium()) {
@@ -60,7 +61,7 @@ fn wait_for_front_end(name: &str, volume: &VolumeConfig, progress: &mut Progress
         if spoken.elapsed() >= Duration::from_secs(1) {
             spoken = Instant::now();
             let left = rounded(seen.unapplied_bytes());
-            progress.say(&format!("{name}: front end {pid} has {left} to apply to the home"));
+            progress.say(&format!("{name}: process {pid} has {left} to apply to the home"));
         }
         std::thread::sleep(LOOK_EVERY);
     }

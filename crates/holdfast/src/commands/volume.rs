@@ -65,7 +65,7 @@ pub(super) fn make_log(
 pub(super) fn make_served(config: &Path, name: &str, output: Output) -> Outcome<()> {
     let config = Config::load(config)?;
     let log = config.log(name)?;
-    let verdict = log.verdict_on(name, log.memory.medium, config.keeper.power)?;
+    let verdict = log.verdict_on(&format!("log {name}"), log.memory.medium, config.keeper.power)?;
     let mut progress = Progress::new();
     let say = &mut |text: &str| progress.say(text);
     make_log_in(&format!("log {name}"), &log.log, &log.log_config(), say)?;

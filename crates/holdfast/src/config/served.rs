@@ -5,10 +5,10 @@
 
 use super::{
     Failure, MediumKind, MemoryConfig, check_path, log_config, must_survive_default, segment_for,
+    verdict_of,
 };
-use crate::claims::{Facts, PowerSource, Verdict, judge};
-use crate::exit::Exit;
-use crate::problem::{Outcome, Problem};
+use crate::claims::{Facts, PowerSource, Verdict};
+use crate::problem::Outcome;
 use crate::sizes::Size;
 use holdfast_log::LogConfig;
 use serde::{Deserialize, Serialize};
@@ -71,7 +71,7 @@ fn clients_default() -> u32 {
     CLIENTS_DEFAULT
 }
 
-fn uids_default() -> Vec<u32> {
+pub(super) fn uids_default() -> Vec<u32> {
     vec![rustix::process::geteuid().as_raw()]
 }
 
@@ -105,7 +105,7 @@ impl ServedLogConfig {
     /// What acknowledgements mean on the memory that is really there.
     pub(crate) fn verdict_on(
         &self,
-        name: &str,
+        whose: &str,
         medium: MediumKind,
         power: PowerSource,
     ) -> Outcome<Verdict> {
@@ -115,10 +115,7 @@ impl ServedLogConfig {
             must_survive: &self.must_survive,
             write_through: self.write_through,
         };
-        judge(&facts).map_err(|why| {
-            let what = format!("judging what log {name} survives");
-            Problem::new(Exit::Claims, what, why, "change must_survive in the configuration")
-        })
+        verdict_of(whose, &facts)
     }
 }
 

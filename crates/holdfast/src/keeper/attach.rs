@@ -8,36 +8,49 @@ use super::lock::take_directory;
 use super::mounts::{mounted_at, unmount_at, users_text};
 use super::spawn::Held;
 use crate::claims::PowerSource;
-use crate::config::VolumeConfig;
+use crate::config::{VolumeConfig, Way};
 use crate::exit::Exit;
 use crate::observe::observe;
-use crate::orders::{Orders, Task};
+use crate::orders::{Orders, Server, Task};
 use crate::problem::{Outcome, Problem};
 use holdfast_front::fuse;
 use std::path::Path;
 
-/// Opens and locks what the volume is made of, then mounts it.
+/// Opens and locks what the volume is made of; nothing is mounted yet.
 pub(crate) fn take(name: &str, volume: &VolumeConfig) -> Outcome<Held> {
     let what = format!("attaching volume {name}");
     clear_mount_point(name, volume, &what)?;
     check_home_is_bare(&volume.home, &what)?;
     let home = take_directory("home", &volume.home)?;
-    let log = take_directory("log", &volume.log)?;
+    let log = match volume.way {
+        Way::Direct => Some(take_directory("log", &volume.log)?),
+        Way::Queue => None,
+    };
+    Ok(Held { home, log, fuse: None })
+}
+
+/// Mounts what was taken.
+pub(crate) fn mount(name: &str, volume: &VolumeConfig, taken: Held) -> Outcome<Held> {
     let options = fuse::MountOptions { name: name.to_owned() };
     let fuse = fuse::mount(&volume.mount, &options).map_err(|error| {
         let exit = match error {
             fuse::MountError::NotADirectory(_) => Exit::Usage,
             _ => Exit::Failed,
         };
-        Problem::new(exit, what, error, "nothing was changed")
+        Problem::new(exit, format!("attaching volume {name}"), error, "nothing was changed")
     })?;
-    Ok(Held { home, log, fuse: Some(fuse) })
+    Ok(Held { fuse: Some(fuse), ..taken })
 }
 
 /// What the front ends of the volume are told.
-pub(crate) fn orders(name: &str, volume: &VolumeConfig, power: PowerSource) -> Orders {
+pub(crate) fn orders(
+    name: &str,
+    volume: &VolumeConfig,
+    power: PowerSource,
+    server: Option<Server>,
+) -> Orders {
     let (name, volume) = (name.to_owned(), volume.clone());
-    Orders { name, volume, power, task: Task::Serve, resume: false }
+    Orders { name, volume, power, task: Task::Serve, resume: false, server }
 }
 
 /// Takes the mount of a volume away that no front end ever served.
@@ -72,7 +85,7 @@ fn clear_mount_point(name: &str, volume: &VolumeConfig, what: &str) -> Outcome<(
             format!("umount it, or set another mount for volume {name}"),
         );
     }
-    if let Some(pid) = observe(&volume.medium()).ok().and_then(|seen| seen.server_pid) {
+    if let Some(pid) = observe(&volume.medium()).ok().and_then(|seen| seen.front_end_pid) {
         return in_use(
             format!("front end {pid} goes on serving it at {point}, and its keeper is gone"),
             format!(

@@ -10,11 +10,12 @@ use super::lock::take_directory;
 use super::restart::{Death, Deaths, Decision};
 use super::spawn::{OWN_BINARY, start_server};
 use super::supervisor::State;
-use crate::claims::Verdict;
 use crate::config::Config;
 use crate::exit::Exit;
-use crate::orders::{LogOrders, ServerOrders, ServerReport};
+use crate::orders;
+use crate::orders::{LogOrders, ServerOrders, ServerReady, ServerReport};
 use crate::problem::{Outcome, Problem};
+use holdfast_client::protocol::VOLUME_PREFIX;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, PipeReader};
@@ -44,12 +45,8 @@ pub(crate) struct ServerSnapshot {
     pub problem: Option<Problem>,
     /// The newest complaint.
     pub last_error: Option<String>,
-    /// What recovery said at the last start.
-    pub recovery: Option<String>,
-    /// What acknowledgements of each log mean.
-    pub verdicts: Vec<(String, Verdict)>,
-    /// Rights that the machine would not take from it.
-    pub rights_kept: Vec<String>,
+    /// What it said at its last start, once there was one.
+    pub ready: Option<ServerReady>,
     /// The process, while there is one.
     pub pid: Option<u32>,
     /// Servers that died and were replaced.
@@ -87,6 +84,8 @@ struct Held {
     listener: UnixListener,
     directories: Vec<OwnedFd>,
     orders: ServerOrders,
+    /// What could not even be handed to a server.
+    unserved: Vec<(String, Problem)>,
 }
 
 /// A server process.
@@ -130,18 +129,26 @@ impl ServerLife {
     pub(crate) fn start(config: &Config) -> Outcome<ServerLife> {
         let socket = config.server.socket.clone();
         let (mut directories, mut logs) = (Vec::new(), Vec::new());
-        for (name, log) in &config.logs {
-            log.verdict_on(name, log.memory.medium, config.keeper.power)?;
-            let directory = take_directory("log", &log.log)?;
-            let directory_fd = directory.as_raw_fd();
-            logs.push(LogOrders { name: name.clone(), log: log.clone(), directory_fd });
-            directories.push(directory);
+        let mut unserved = Vec::new();
+        for (service, log) in config.services() {
+            let verdict = log.verdict_on(&service, log.memory.medium, config.keeper.power);
+            match verdict.and_then(|_| take_directory("log", &log.log)) {
+                Ok(directory) => {
+                    let directory_fd = directory.as_raw_fd();
+                    logs.push(LogOrders { service, log, directory_fd });
+                    directories.push(directory);
+                }
+                Err(problem) => unserved.push((service, problem)),
+            }
+        }
+        if let (true, Some((_, problem))) = (logs.is_empty(), unserved.first()) {
+            return Err(problem.clone());
         }
         let listener = listen(&socket)?;
         let (clients_max, power) = (config.server.clients_max, config.keeper.power);
         let orders = ServerOrders { logs, clients_max, power };
         let binary = open_binary(Path::new(OWN_BINARY))?;
-        let held = Held { listener, directories, orders };
+        let held = Held { listener, directories, orders, unserved };
         let shared = Arc::new(Shared::default());
         let (sender, events) = channel();
         let supervisor = Supervisor {
@@ -167,6 +174,19 @@ impl ServerLife {
         self.shared.lock().clone()
     }
 
+    /// The server as a front end of this volume finds it.
+    pub(crate) fn for_volume(&self, name: &str) -> Outcome<orders::Server> {
+        let service = format!("{VOLUME_PREFIX}{name}");
+        let snapshot = self.snapshot();
+        let ready = snapshot.ready.unwrap_or_default();
+        if let Some((_, problem)) = ready.unserved.iter().find(|(of, _)| *of == service) {
+            return Err(problem.clone());
+        }
+        let verdict = ready.verdicts.into_iter().find(|(of, _)| *of == service);
+        let (_, verdict) = verdict.ok_or_else(|| snapshot.problem.unwrap_or_else(not_served))?;
+        Ok(orders::Server { socket: self.socket.clone(), verdict })
+    }
+
     /// Where clients connect.
     pub(crate) fn socket(&self) -> &Path {
         &self.socket
@@ -177,13 +197,12 @@ impl ServerLife {
         let waits = |s: &mut ServerSnapshot| matches!(s.state, State::Starting | State::Restarting);
         let snapshot = self.shared.changed.wait_while(self.shared.lock(), waits);
         let snapshot = snapshot.unwrap_or_else(PoisonError::into_inner).clone();
-        match (snapshot.problem, snapshot.recovery) {
-            (Some(problem), _) => Err(problem),
-            (None, recovery) => Ok(format!(
-                "the server answers at {}; {}",
-                self.socket.display(),
-                recovery.unwrap_or_default()
-            )),
+        match snapshot.problem {
+            Some(problem) => Err(problem),
+            None => {
+                let (socket, ready) = (self.socket.display(), snapshot.ready.unwrap_or_default());
+                Ok(format!("the server answers at {socket}; {}", ready.recovery))
+            }
         }
     }
 
@@ -202,12 +221,13 @@ impl ServerLife {
         Ok(format!("the server is replaced: {} serves as process {pid}", binary.display()))
     }
 
-    /// Has the server drain everything and end.
-    pub(crate) fn stop(&self) {
+    /// Has the server drain everything and end. True if it did.
+    pub(crate) fn stop(&self) -> bool {
         let _ = self.events.send(Event::Stop);
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         thread.into_iter().for_each(|thread| drop(thread.join()));
         let _ = std::fs::remove_file(&self.socket);
+        self.snapshot().state == State::Detached
     }
 }
 
@@ -217,9 +237,7 @@ impl Default for Shared {
             state: State::Starting,
             problem: None,
             last_error: None,
-            recovery: None,
-            verdicts: Vec::new(),
-            rights_kept: Vec::new(),
+            ready: None,
             pid: None,
             restarts: 0,
             upgrades: 0,
@@ -250,7 +268,6 @@ impl Supervisor {
                 Err(RecvTimeoutError::Disconnected) => return,
             }
         }
-        self.shared.change(|s| s.state = State::Detached);
         // The descriptors close here, and with them the locks on the directories.
     }
 
@@ -293,7 +310,7 @@ impl Supervisor {
     }
 
     fn begin(&mut self) {
-        let Held { listener, directories, orders } = &self.held;
+        let Held { listener, directories, orders, .. } = &self.held;
         let started = start_server(self.binary.as_fd(), orders, listener.as_fd(), directories);
         let (child, reports) = match started {
             Ok(started) => started,
@@ -314,10 +331,8 @@ impl Supervisor {
 
     fn said(&mut self, report: ServerReport) {
         let Some(running) = &mut self.running else { return };
-        let (recovery, verdicts, rights_kept) = match report {
-            ServerReport::Ready { recovery, verdicts, rights_kept } => {
-                (recovery, verdicts, rights_kept)
-            }
+        let ready = match report {
+            ServerReport::Ready(ready) => ready,
             ServerReport::Failed(problem) => {
                 self.shared.change(|s| s.last_error = Some(problem.to_string()));
                 running.fault = Some(problem);
@@ -328,16 +343,24 @@ impl Supervisor {
         if running.kill_at.is_some() {
             return; // it was told to end before it could say so
         }
+        self.ready(ready);
+    }
+
+    fn ready(&mut self, mut ready: ServerReady) {
         let stall = self.stalled.take().map_or(Duration::ZERO, |since| since.elapsed());
-        tracing::info!(recovery, ?stall, "server serves");
-        rights_kept.iter().for_each(|right| tracing::warn!(right, "the server keeps a right"));
+        tracing::info!(ready.recovery, ?stall, "server serves");
+        for (service, problem) in &ready.unserved {
+            tracing::error!(service, "{problem}");
+        }
+        for right in &ready.rights_kept {
+            tracing::warn!(right, "the server keeps a right");
+        }
+        ready.unserved.extend(self.held.unserved.iter().cloned());
         let upgrade = self.upgrade.take();
         self.shared.change(|s| {
             s.state = State::Serving;
             s.problem = None;
-            s.recovery = Some(recovery);
-            s.verdicts = verdicts;
-            s.rights_kept = rights_kept;
+            s.ready = Some(ready);
             s.upgrades += u64::from(upgrade.is_some());
             s.longest_stall = s.longest_stall.max(stall);
         });
@@ -380,7 +403,8 @@ impl Supervisor {
         let Some(running) = self.running.take() else { return };
         self.shared.change(|s| s.pid = None);
         if self.is_stopping {
-            return;
+            let state = if status.success() { State::Detached } else { State::Failed };
+            return self.shared.change(|s| s.state = state);
         }
         // An upgrade whose successor does not run yet waited for just this.
         if self.upgrade.as_ref().is_some_and(|upgrade| upgrade.ready_until.is_none())
@@ -401,7 +425,7 @@ impl Supervisor {
 
     /// A server died, or could not even be started.
     fn again(&mut self, death: Death, problem: Problem) {
-        let was_ever_ready = self.shared.lock().recovery.is_some();
+        let was_ever_ready = self.shared.lock().ready.is_some();
         self.stalled = self.stalled.or(was_ever_ready.then(Instant::now));
         if let Some(upgrade) = self.upgrade.take() {
             return self.hand_back(upgrade, problem);
@@ -440,6 +464,13 @@ impl Supervisor {
         let problem = Problem::new(Exit::Failed, "upgrading the server", why, remedy);
         let _ = upgrade.answer.send(Err(problem));
     }
+}
+
+/// A volume that came to the queue after the server was started.
+pub(super) fn not_served() -> Problem {
+    let why = "the server does not have its log";
+    let remedy = "the server has what was configured when the keeper started: start that again";
+    Problem::new(Exit::Usage, "attaching the volume by way of the queue", why, remedy)
 }
 
 /// Binds the socket in place of one that an earlier keeper left. Everybody may connect; each log's

@@ -29,8 +29,8 @@ static STARTING: Mutex<()> = Mutex::new(());
 pub(crate) struct Held {
     /// The home, opened before the mount covered it.
     pub home: OwnedFd,
-    /// The log directory.
-    pub log: OwnedFd,
+    /// The log directory, unless the server has it.
+    pub log: Option<OwnedFd>,
     /// The FUSE connection while it is mounted.
     pub fuse: Option<OwnedFd>,
 }
@@ -50,7 +50,8 @@ pub(crate) fn start_front(orders: &Orders, held: &Held) -> Outcome<(Child, PipeR
 }
 
 fn try_start_front(orders: &Orders, held: &Held) -> io::Result<(Child, PipeReader)> {
-    let mut passed = vec![("--home-fd", held.home.as_fd()), ("--log-fd", held.log.as_fd())];
+    let mut passed = vec![("--home-fd", held.home.as_fd())];
+    passed.extend(held.log.as_ref().map(|log| ("--log-fd", log.as_fd())));
     passed.extend(held.fuse.as_ref().map(|fuse| ("--fuse-fd", fuse.as_fd())));
     let arguments = ["front", "--volume", &orders.name];
     start_with(Path::new(OWN_BINARY), &arguments, &passed, &[], &write_orders(orders)?)

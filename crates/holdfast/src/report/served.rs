@@ -9,6 +9,7 @@ use crate::config::{Config, ServedLogConfig};
 use crate::keeper::ServerSnapshot;
 use crate::observe::observe;
 use crate::sizes::rounded;
+use holdfast_client::protocol::LOG_PREFIX;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -75,6 +76,7 @@ pub(crate) struct LogStatus {
 
 impl ServerStatus {
     pub(crate) fn new(socket: &Path, snapshot: ServerSnapshot) -> ServerStatus {
+        let ready = snapshot.ready;
         ServerStatus {
             state: snapshot.state.word().into(),
             problem: snapshot.problem.map(|problem| problem.to_string()),
@@ -83,8 +85,8 @@ impl ServerStatus {
             restarts: snapshot.restarts,
             upgrades: snapshot.upgrades,
             longest_stall_ms: snapshot.longest_stall.as_micros().div_ceil(1000) as u64,
-            rights_kept: snapshot.rights_kept,
-            recovery: snapshot.recovery,
+            rights_kept: ready.iter().flat_map(|ready| ready.rights_kept.clone()).collect(),
+            recovery: ready.map(|ready| ready.recovery),
             last_error: snapshot.last_error,
         }
     }
@@ -112,19 +114,25 @@ impl ServerStatus {
 impl LogStatus {
     /// Every configured log, with what the server said of it, if one runs.
     pub(crate) fn all(config: &Config, server: Option<&ServerSnapshot>) -> Vec<LogStatus> {
-        let told = |name: &str| {
-            let verdicts = server.map(|server| &server.verdicts)?;
-            verdicts.iter().find(|(of, _)| of == name).map(|(_, verdict)| verdict.clone())
-        };
+        let ready = server.and_then(|server| server.ready.clone()).unwrap_or_default();
         let one = |(name, log): (&String, &ServedLogConfig)| {
-            let medium = log.memory.medium;
-            let judged = || log.verdict_on(name, medium, config.keeper.power).ok();
-            LogStatus::new(name, log, told(name).or_else(judged))
+            let (service, medium) = (format!("{LOG_PREFIX}{name}"), log.memory.medium);
+            let told = ready.verdicts.iter().find(|(of, _)| *of == service);
+            let told = told.map(|(_, verdict)| verdict.clone());
+            let judged = || log.verdict_on(&service, medium, config.keeper.power).ok();
+            let unserved = ready.unserved.iter().find(|(of, _)| *of == service);
+            let unserved = unserved.map(|(_, problem)| problem.to_string());
+            LogStatus::new(name, log, told.or_else(judged), unserved)
         };
         config.logs.iter().map(one).collect()
     }
 
-    fn new(name: &str, log: &ServedLogConfig, verdict: Option<Verdict>) -> LogStatus {
+    fn new(
+        name: &str,
+        log: &ServedLogConfig,
+        verdict: Option<Verdict>,
+        unserved: Option<String>,
+    ) -> LogStatus {
         let observed = observe(&log.memory.medium());
         let damaged = observed.as_ref().err().filter(|problem| problem.exit.stays());
         let damaged = damaged.map(ToString::to_string);
@@ -146,7 +154,7 @@ impl LogStatus {
             dirty_bytes: seen.map_or(0, |seen| seen.dirty_bytes()),
             unreleased_bytes: seen.map_or(0, |seen| seen.unapplied_bytes()),
             drain_rate_bytes_per_s: seen.map_or(0, |seen| seen.drain_rate_bytes_per_s),
-            last_error: seen.and_then(|seen| seen.log_error_text()).or(damaged),
+            last_error: unserved.or(seen.and_then(|seen| seen.log_error_text())).or(damaged),
         }
     }
 

@@ -1,0 +1,237 @@
+//! A volume in this process, by either way in: its log is here, or the server has it.
+//!
+//! Promise: what a way changes is in this file; serving, cleaning and giving back do not know it.
+//! Never: reports to the keeper, or mounts anything.
+
+use super::logs::{self, open_problem, recovery_text, region};
+use crate::claims::{Class, PowerSource, Verdict};
+use crate::config::VolumeConfig;
+use crate::exit::Exit;
+use crate::keeper::lock::take_directory;
+use crate::observe::region_problem;
+use crate::orders::Server;
+use crate::problem::{Outcome, Problem};
+use crate::sizes::rounded;
+use holdfast_client::protocol::VOLUME_PREFIX;
+use holdfast_client::{ConnectError, LogClient};
+use holdfast_io::Files;
+use holdfast_io::real::{RealClock, RealFiles};
+use holdfast_log::{CommitError, CommitLog, Log, OpenError, words};
+use holdfast_memory::{AttachError, Region};
+use holdfast_volume::{CleanError, DirectVolume, DirectoryVolume, VolumeError};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Where a volume's log is.
+pub(super) enum Place {
+    /// In this directory, for this process.
+    Here(Arc<dyn Files>),
+    /// With the server.
+    Server(Server),
+}
+
+/// What a volume is opened from.
+pub(super) struct Parts {
+    pub(super) name: String,
+    pub(super) volume: VolumeConfig,
+    pub(super) home: Arc<dyn Files>,
+    pub(super) log: Place,
+}
+
+/// An open volume.
+pub(super) struct Opened {
+    pub(super) volume: DirectoryVolume,
+    /// Its log, if this process drains it.
+    log: Option<Arc<Log>>,
+    pub(super) verdict: Verdict,
+    pub(super) recovery: String,
+}
+
+impl Opened {
+    /// Runs `serve` with the threads of the volume, and of its log if that is here, behind it.
+    pub(super) fn with_background<T>(&self, serve: impl FnOnce() -> T) -> T {
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| self.volume.run_cleaner(&stop));
+            if let Some(log) = &self.log {
+                scope.spawn(|| log.run_drainer(&stop));
+                scope.spawn(|| log.run_preparer(&stop));
+            }
+            let served = serve();
+            stop.store(true, Ordering::Relaxed);
+            served
+        })
+    }
+}
+
+impl Parts {
+    /// Opens and locks the directories of a volume that no keeper has, whatever its way.
+    pub(super) fn take(name: &str, volume: &VolumeConfig) -> Outcome<Parts> {
+        let home = RealFiles::from_fd(take_directory("home", &volume.home)?);
+        let log = RealFiles::from_fd(take_directory("log", &volume.log)?);
+        let (name, volume) = (name.to_owned(), volume.clone());
+        Ok(Parts { name, volume, home: Arc::new(home), log: Place::Here(Arc::new(log)) })
+    }
+
+    /// Opens the volume and recovers it.
+    pub(super) fn open(&self, power: PowerSource) -> Outcome<Opened> {
+        match &self.log {
+            Place::Here(log) => self.open_here(log, power),
+            Place::Server(server) => self.open_through_queue(server),
+        }
+    }
+
+    fn open_here(&self, log: &Arc<dyn Files>, power: PowerSource) -> Outcome<Opened> {
+        let region = Arc::new(region(&self.service(), &self.volume.memory, &**log)?);
+        let medium = logs::real_medium(&self.volume.memory, &region);
+        let verdict = self.volume.verdict_on(&self.name, medium, power)?;
+        let class = class_of(&verdict);
+        let config = holdfast_volume::VolumeConfig { class, log: self.volume.log_config() };
+        let clock = Arc::new(RealClock);
+        let (home, log) = (self.home.clone(), log.clone());
+        // A log that has failed and cannot even be read any more is the same failure, not another.
+        let has_failed = region.word(words::POISON).load(Ordering::Relaxed) != 0;
+        let opened = DirectVolume::open(home, log, region, clock, config);
+        let opened = opened.map_err(|error| match error {
+            VolumeError::Log(OpenError::Io(error)) if has_failed => {
+                self.commit_problem("opening", &CommitError::Poisoned(Arc::new(error)))
+            }
+            error => self.volume_problem(error),
+        })?;
+        let DirectVolume { volume, log, recovery, attached } = opened;
+        let recovery = recovery_text(&recovery, Some(attached.bytes_applied));
+        Ok(Opened { volume, log: Some(log), verdict, recovery })
+    }
+
+    fn open_through_queue(&self, server: &Server) -> Outcome<Opened> {
+        let verdict = server.verdict.clone();
+        let log = Arc::new(self.connect(server)?);
+        let (home, clock) = (self.home.clone(), Arc::new(RealClock));
+        let opened = DirectoryVolume::open(home, log, clock, class_of(&verdict));
+        let (volume, attached) = opened.map_err(|error| self.volume_problem(error))?;
+        let recovery = match (attached.records_replayed, attached.bytes_applied) {
+            (0, applied) => format!("{} applied to the home", rounded(applied)),
+            (replayed, _) => format!("{replayed} changes found in the server's memory"),
+        };
+        Ok(Opened { volume, log: None, verdict, recovery })
+    }
+
+    fn connect(&self, server: &Server) -> Outcome<LogClient> {
+        LogClient::connect_to_volume(&server.socket, &self.name).map_err(|error| {
+            let exit = match error {
+                ConnectError::Unreachable(_) | ConnectError::Memory(_) => Exit::Failed,
+                _ => Exit::Usage,
+            };
+            let remedy =
+                "see `holdfast status` for the server; `holdfast upgrade server` starts it";
+            Problem::new(exit, self.what("reaching the log of"), error, remedy)
+        })
+    }
+
+    /// Everything home, then nothing of the volume is left but its log.
+    pub(super) fn give_back(&self, opened: Opened) -> Outcome<()> {
+        let failed = |error| match error {
+            CleanError::Log(error) => self.commit_problem("giving back", &error),
+            error => {
+                let remedy = "nothing is lost; mend the cause, then mount and unmount it again";
+                Problem::new(Exit::Failed, self.what("giving back"), error, remedy)
+            }
+        };
+        opened.volume.detach().map_err(failed)?;
+        let Some(log) = opened.log.clone() else { return Ok(()) };
+        log.close().map_err(|error| failed(CleanError::Log(error)))?;
+        drop((log, opened));
+        let medium = self.volume.medium();
+        Region::remove(&medium).or_else(|error| match error.kind() {
+            io::ErrorKind::NotFound => Ok(()),
+            _ => {
+                let remedy = "the home is complete; remove the region by hand";
+                Err(Problem::new(Exit::Failed, self.what("removing the region of"), error, remedy))
+            }
+        })
+    }
+
+    /// Brings what waits in the region to the log's device.
+    pub(super) fn drain(&self) -> Outcome<()> {
+        let drained = match &self.log {
+            Place::Here(log) => self.drain_here(log)?,
+            Place::Server(server) => {
+                let log = self.connect(server)?;
+                log.commit(log.marks().tail)
+            }
+        };
+        drained.map_err(|error| self.commit_problem("draining", &error))
+    }
+
+    fn drain_here(&self, log: &Arc<dyn Files>) -> Outcome<Result<(), CommitError>> {
+        let medium = self.volume.medium();
+        let region = match Region::attach(&medium) {
+            Ok(region) => Arc::new(region),
+            // Nothing waits where there is nothing.
+            Err(AttachError::Missing) => return Ok(Ok(())),
+            Err(error) => return Err(region_problem("draining", &medium, &error)),
+        };
+        let config = self.volume.log_config();
+        let (log, _) = Log::open(log.clone(), region, Arc::new(RealClock), config)
+            .map_err(|error| self.log_problem(&error))?;
+        Ok(log.close())
+    }
+
+    /// A log that could not take more. One that failed for good meets every further attempt with
+    /// the same failure, until somebody has seen to its disk.
+    fn commit_problem(&self, doing: &str, error: &CommitError) -> Problem {
+        let name = &self.name;
+        let (exit, remedy) = match error {
+            CommitError::Poisoned(_) => (
+                Exit::Damaged,
+                format!(
+                    "the memory is kept; see to the log's disk, then `holdfast volume mend \
+                     {name}` and `holdfast mount {name}`"
+                ),
+            ),
+            _ => (
+                Exit::Failed,
+                "the memory is kept; make space on the log's disk, then mount again".to_owned(),
+            ),
+        };
+        Problem::new(exit, self.what(doing), error, remedy)
+    }
+
+    fn volume_problem(&self, error: VolumeError) -> Problem {
+        match error {
+            VolumeError::Log(error) => self.log_problem(&error),
+            VolumeError::Record(..) => Problem::new(
+                Exit::Damaged,
+                self.what("opening"),
+                error,
+                "open it with the version that wrote it",
+            ),
+            error => Problem::new(
+                Exit::Failed,
+                self.what("opening"),
+                error,
+                "nothing is lost; mend the home's disk, then mount again",
+            ),
+        }
+    }
+
+    pub(super) fn log_problem(&self, error: &OpenError) -> Problem {
+        open_problem(&self.service(), error)
+    }
+
+    fn service(&self) -> String {
+        format!("{VOLUME_PREFIX}{}", self.name)
+    }
+
+    pub(super) fn what(&self, doing: &str) -> String {
+        format!("{doing} volume {}", self.name)
+    }
+}
+
+fn class_of(verdict: &Verdict) -> holdfast_volume::Class {
+    match verdict.class {
+        Class::Memory => holdfast_volume::Class::Memory,
+        Class::Disk => holdfast_volume::Class::Disk,
+    }
+}

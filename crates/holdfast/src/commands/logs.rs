@@ -1,0 +1,85 @@
+//! What every process that opens a log does alike: the memory it stands on, and its errors as
+//! problems of the user's.
+//!
+//! Promise: a region is taken as it was left, or made to fit its log; every problem names the log
+//! and says what to do.
+//! Never: opens a log.
+
+use crate::claims::MediumKind;
+use crate::config::MemoryConfig;
+use crate::exit::Exit;
+use crate::observe::region_problem;
+use crate::problem::{Outcome, Problem};
+use crate::sizes::rounded;
+use holdfast_io::Files;
+use holdfast_log::{Log, OpenError, Recovery, Source};
+use holdfast_memory::{AttachError, CreateError, Region, RegionSpec};
+
+/// The roster holds a name a record, about 60 bytes; an eighth of the ring is room for most trees.
+const ROSTER_BYTES_MIN: u64 = 4 << 20;
+const ROSTER_BYTES_MAX: u64 = 64 << 20;
+
+/// The region as it was left, or a new one. `service` is whose log `files` has: `volume/NAME` or
+/// `log/NAME`.
+pub(super) fn region(service: &str, memory: &MemoryConfig, files: &dyn Files) -> Outcome<Region> {
+    let medium = memory.medium();
+    match Region::attach(&medium) {
+        Ok(region) => return Ok(region),
+        Err(AttachError::Missing) => {}
+        Err(error) => return Err(region_problem("attaching", &medium, &error)),
+    }
+    let identity = Log::identity_of(files).map_err(|error| open_problem(service, &error))?;
+    let ring_bytes = memory.size.0;
+    let roster_bytes = (ring_bytes / 8).clamp(ROSTER_BYTES_MIN, ROSTER_BYTES_MAX);
+    let spec = RegionSpec { ring_bytes, roster_bytes, identity };
+    Region::create(&medium, &spec).map_err(|error| {
+        let exit = match error {
+            CreateError::Io { .. } => Exit::Failed,
+            _ => Exit::Usage,
+        };
+        let what = format!("making the region of {}", whose(service));
+        let remedy = "see memory.medium, memory.path and memory.size in the configuration";
+        Problem::new(exit, what, error, remedy)
+    })
+}
+
+/// What the memory is: only the mapping can tell that a plain file is no persistent memory.
+pub(super) fn real_medium(memory: &MemoryConfig, region: &Region) -> MediumKind {
+    match memory.medium {
+        MediumKind::Pmem if !region.survives().os => MediumKind::File,
+        medium => medium,
+    }
+}
+
+/// Why a log cannot be opened.
+pub(super) fn open_problem(service: &str, error: &OpenError) -> Problem {
+    let (kind, name) = service.split_once('/').unwrap_or(("log", service));
+    let (exit, remedy) = match error {
+        OpenError::NoLog => (Exit::Usage, format!("make it with `holdfast {kind} make {name}`")),
+        OpenError::InUse => (Exit::InUse, "stop what uses it".to_owned()),
+        OpenError::RingTooSmall { .. } => (Exit::Usage, "enlarge memory.size".to_owned()),
+        OpenError::Io(_) => {
+            (Exit::Failed, "nothing is lost; mend the log's disk, then try again".to_owned())
+        }
+        _ => (Exit::Damaged, "nothing was changed; restore what is named".to_owned()),
+    };
+    Problem::new(exit, format!("opening the log of {}", whose(service)), error, remedy)
+}
+
+/// `volume/db` for people.
+fn whose(service: &str) -> String {
+    service.replacen('/', " ", 1)
+}
+
+/// What recovery found, for people; with what was applied to a home, if there is one.
+pub(super) fn recovery_text(recovery: &Recovery, applied_bytes: Option<u64>) -> String {
+    let kept = rounded(recovery.tail.0.saturating_sub(recovery.released.0));
+    match (recovery.source, applied_bytes) {
+        (Source::Ring, _) => format!("{kept} of log found in memory"),
+        (Source::Segments, None) => format!("{kept} of log found on disk"),
+        (Source::Segments, Some(applied_bytes)) => {
+            let applied = rounded(applied_bytes);
+            format!("{kept} of log found on disk, {applied} of it applied to the home")
+        }
+    }
+}
