@@ -5,6 +5,7 @@
 //! Never: measures.
 
 use std::error::Error;
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::{Child, Command, Stdio};
@@ -57,8 +58,13 @@ pub(crate) fn named(wanted: &str) -> Option<Way> {
 
 /// Keeps this process on one core.
 pub(crate) fn pin(core: usize) -> io::Result<()> {
+    keep_on(&[core])
+}
+
+/// Keeps this process, and what it starts, on these cores; on which of them is the kernel's choice.
+pub(crate) fn keep_on(on: &[usize]) -> io::Result<()> {
     let mut cores = CpuSet::new();
-    cores.set(core);
+    on.iter().for_each(|core| cores.set(*core));
     Ok(sched_setaffinity(None, &cores)?)
 }
 
@@ -68,13 +74,29 @@ pub(crate) struct Echo(Child);
 impl Echo {
     /// Starts this program again to echo.
     pub(crate) fn start(way: &str, core: usize, ends: [OwnedFd; 2]) -> io::Result<Echo> {
-        let [input, output] = ends;
-        let child = Command::new(std::env::current_exe()?)
-            .args(["--echo", way, &core.to_string()])
-            .stdin(Stdio::from(input))
-            .stdout(Stdio::from(output))
-            .spawn()?;
-        Ok(Echo(child))
+        Echo::spawn(&["--echo", way, &core.to_string()], ends)
+    }
+
+    /// Starts this program again to answer at a queue, on the cores that this one may use.
+    pub(crate) fn unpinned(spins: u32, session: OwnedFd) -> io::Result<Echo> {
+        Echo::spawn(&["--answer", &spins.to_string()], twice(session)?)
+    }
+
+    /// Starts this program again to keep a core busy.
+    pub(crate) fn stranger(core: usize) -> io::Result<Echo> {
+        let nothing =
+            || File::options().read(true).write(true).open("/dev/null").map(OwnedFd::from);
+        Echo::spawn(&["--busy", &core.to_string()], [nothing()?, nothing()?])
+    }
+
+    fn spawn(arguments: &[&str], [input, output]: [OwnedFd; 2]) -> io::Result<Echo> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(arguments).stdin(Stdio::from(input)).stdout(Stdio::from(output));
+        Ok(Echo(command.spawn()?))
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.0.id()
     }
 }
 
@@ -132,12 +154,7 @@ impl Way {
     pub(crate) fn echo(self) -> Result<(), Box<dyn Error>> {
         let (input, output) = (rustix::stdio::stdin(), rustix::stdio::stdout());
         match self {
-            Way::QueueSpin | Way::QueueSleep => {
-                let session = SessionMemory::map(input)?;
-                loop {
-                    answer(session.queue(), self.spins())?;
-                }
-            }
+            Way::QueueSpin | Way::QueueSleep => answer_all(self.spins()),
             Way::Flag | Way::Futex => echo_words(raw::words(input)?, self == Way::Futex),
             Way::Eventfd => echo_pair(input, output, 8),
             Way::Socket => echo_pair(input, output, MESSAGE_BYTES),
@@ -148,6 +165,21 @@ impl Way {
 /// The same descriptor for both standard streams.
 fn twice(file: OwnedFd) -> io::Result<[OwnedFd; 2]> {
     Ok([file.try_clone()?, file])
+}
+
+/// Answers at the queue behind standard input, for ever.
+pub(crate) fn answer_all(spins: u32) -> Result<(), Box<dyn Error>> {
+    let session = SessionMemory::map(rustix::stdio::stdin())?;
+    loop {
+        answer(session.queue(), spins)?;
+    }
+}
+
+/// Keeps this process's core busy, for ever.
+pub(crate) fn keep_busy() -> ! {
+    loop {
+        std::hint::spin_loop();
+    }
 }
 
 fn answer(queue: Queue<'_>, spins: u32) -> Result<(), Box<dyn Error>> {

@@ -13,6 +13,7 @@
 //! Never: is read by anything but a front end that takes over.
 
 use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use holdfast_log::{CommitLog, NoteError};
 
@@ -108,24 +109,74 @@ impl Remembered {
 /// What is known of every node that an earlier front end told the kernel of.
 pub(crate) type Known = HashMap<NodeId, Remembered>;
 
-/// Writes one entry; makes room from `known`, the state without the entry, when the roster is
-/// full. `ENOSPC` if even that does not fit: the roster is too small for the remembered nodes.
-pub(crate) fn note(
-    log: &dyn CommitLog,
-    entry: &Entry,
-    known: impl FnOnce() -> Vec<Entry>,
-) -> Result<(), Errno> {
-    let bytes = entry.encode();
-    match log.note(&bytes) {
-        Err(NoteError::Full) => rewrite(log, known())?,
-        noted => return noted.map_err(errno_of),
-    }
-    log.note(&bytes).map_err(errno_of)
+/// A full roster is written anew once the entries since the last time amount to one in so many
+/// bytes of what it held then: so much may be gained, and so much at least each entry pays for.
+const WORTH_REWRITING: u64 = 16;
+
+/// The roster as this process writes it.
+#[derive(Debug, Default)]
+pub(crate) struct Roster {
+    counts: Mutex<Counts>,
 }
 
-/// Replaces the roster's contents.
-pub(crate) fn rewrite(log: &dyn CommitLog, entries: Vec<Entry>) -> Result<(), Errno> {
-    log.replace_notes(&mut entries.iter().map(Entry::encode)).map_err(errno_of)
+/// Bytes of entries, as encoded.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    /// Held when it was last written anew.
+    kept: u64,
+    /// Asked for since, refused ones included: a refused removal frees as much as a noted one.
+    asked: u64,
+    /// Noted since.
+    noted: u64,
+}
+
+impl Roster {
+    /// Writes one entry; makes room from `known`, the state without the entry, when the roster is
+    /// full. `ENOSPC`, at once, if that would hardly give room: the roster is too small for the
+    /// remembered nodes.
+    pub(crate) fn note(
+        &self,
+        log: &dyn CommitLog,
+        entry: &Entry,
+        known: impl FnOnce() -> Vec<Entry>,
+    ) -> Result<(), Errno> {
+        let bytes = entry.encode();
+        self.counts().asked += bytes.len() as u64;
+        match log.note(&bytes) {
+            Err(NoteError::Full) if !self.is_worth_rewriting(entry) => return Err(Errno::NOSPC),
+            Err(NoteError::Full) => self.rewrite(log, known())?,
+            noted => return self.noted(&bytes, noted),
+        }
+        self.noted(&bytes, log.note(&bytes))
+    }
+
+    /// Replaces the roster's contents.
+    pub(crate) fn rewrite(&self, log: &dyn CommitLog, entries: Vec<Entry>) -> Result<(), Errno> {
+        let mut kept = 0;
+        let encoded = entries.iter().map(Entry::encode);
+        let replaced = log.replace_notes(&mut encoded.inspect(|bytes| kept += bytes.len() as u64));
+        // One that failed has cost as much, and is not tried again any sooner.
+        *self.counts() = Counts { kept, asked: 0, noted: 0 };
+        replaced.map_err(errno_of)
+    }
+
+    /// Whether the entries since the last time can have made enough of the roster needless. Which
+    /// name a known node has must not be missed for the want of any room that there is.
+    fn is_worth_rewriting(&self, entry: &Entry) -> bool {
+        let Counts { kept, asked, noted } = *self.counts();
+        let renames = matches!(entry, Entry::Bind(..) | Entry::Unbind(..));
+        asked >= kept / WORTH_REWRITING || renames && noted > 0
+    }
+
+    fn noted(&self, bytes: &[u8], noted: Result<(), NoteError>) -> Result<(), Errno> {
+        noted.map_err(errno_of)?;
+        self.counts().noted += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn counts(&self) -> MutexGuard<'_, Counts> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 fn errno_of(error: NoteError) -> Errno {

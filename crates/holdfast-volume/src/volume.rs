@@ -17,7 +17,7 @@ use holdfast_log::{AppendError, Appended, CommitLog, Lsn, NoteError, OpenError};
 use crate::clean::{CleanError, Cleaned, Cleaner};
 use crate::names::Names;
 use crate::node::Node;
-use crate::roster::{self, Entry as RosterEntry};
+use crate::roster::{self, Entry as RosterEntry, Roster};
 use crate::space::SpaceGate;
 use crate::tree::{Errno, NodeId};
 use crate::{replay, words};
@@ -111,6 +111,7 @@ pub struct DirectoryVolume {
     cleaner: Mutex<Cleaner>,
     waiting_for_room: AtomicU64,
     pub(crate) space: SpaceGate,
+    roster: Roster,
 }
 
 impl DirectoryVolume {
@@ -137,6 +138,7 @@ impl DirectoryVolume {
         let root = home.metadata("".as_ref()).map_err(|error| VolumeError::Home(error.into()))?;
         let volume = DirectoryVolume {
             space: SpaceGate::new(),
+            roster: Roster::default(),
             waiting_for_room: AtomicU64::new(0),
             cleaner: Mutex::new(Cleaner::new(log.marks().released)),
             names: RwLock::new(Names::new(&root, known, next_free)),
@@ -159,7 +161,7 @@ impl DirectoryVolume {
         self.reread_root()?;
         let records_replayed = replay::replay(self)?;
         let roster = self.names_mut().roster();
-        roster::rewrite(&*self.log, roster).map_err(VolumeError::Home)?;
+        self.roster.rewrite(&*self.log, roster).map_err(VolumeError::Home)?;
         Ok(Attached { records_replayed, bytes_applied })
     }
 
@@ -169,7 +171,7 @@ impl DirectoryVolume {
         self.log.commit(self.log.marks().tail).map_err(CleanError::Log)?;
         let bytes_applied = self.apply_all()?;
         self.reread_root()?;
-        roster::rewrite(&*self.log, Vec::new()).map_err(VolumeError::Home)?;
+        self.roster.rewrite(&*self.log, Vec::new()).map_err(VolumeError::Home)?;
         self.log.set_word(words::OPENED, 1).map_err(CleanError::Word)?;
         Ok(Attached { records_replayed: 0, bytes_applied })
     }
@@ -287,7 +289,7 @@ impl DirectoryVolume {
 
     /// Notes a name for the next front end.
     pub(crate) fn note(&self, names: &Names, entry: &RosterEntry) -> Result<(), Errno> {
-        roster::note(&*self.log, entry, || names.roster())
+        self.roster.note(&*self.log, entry, || names.roster())
     }
 
     /// Applies what the device has to the home, one window.

@@ -11,6 +11,7 @@ mod forget;
 mod model;
 mod names;
 mod power;
+mod roster;
 mod seeds;
 mod threads;
 mod wal;
