@@ -7,7 +7,8 @@
 //!
 //! Where to look: `protocol` is what passes between the two processes, for both; `link` is one
 //! connection to one server process; `session` outlives links and numbers requests; `client` is
-//! the log on top, `counts` what it need not send at once; `wire` the frames and notes that a buffer brings back.
+//! the log on top, `counts` what it need not send at once; `wire` the frames and notes that a
+//! buffer brings back.
 
 mod client;
 mod connect;

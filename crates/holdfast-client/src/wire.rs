@@ -14,8 +14,8 @@ use crate::protocol::{u32_at, u64_at};
 /// Bytes before what was appended.
 pub const FRAME_HEAD_BYTES: usize = 48;
 
-/// Adds a frame, as its user appended it, behind what is in `into`. Returns false, and adds nothing,
-/// if that would make it longer than `bytes_max`.
+/// Adds a frame, as its user appended it, behind what is in `into`. Returns false, and adds
+/// nothing, if that would make it longer than `bytes_max`.
 pub fn pack_frame(into: &mut Vec<u8>, frame: &Frame<'_>, bytes_max: usize) -> bool {
     let payload = frame.payload;
     if into.len() + FRAME_HEAD_BYTES + payload.len().next_multiple_of(8) > bytes_max {

@@ -50,10 +50,10 @@ pub trait CommitLog: Send + Sync {
     /// cannot be reached.
     fn marks(&self) -> Marks;
 
-    /// Hands every frame with records in `[from, to)`, whole and in order, to `each`, until that returns
-    /// false. Both ends are boundaries of frames. A frame's `payload` is what its `append` was
-    /// given, and `payload_lsn` what that returned; it may be used while `each` runs. Nothing at
-    /// or above `from` may be released meanwhile.
+    /// Hands every frame with records in `[from, to)`, whole and in order, to `each`, until that
+    /// returns false. Both ends are boundaries of frames. A frame's `payload` is what its `append`
+    /// was given, and `payload_lsn` what that returned; it may be used while `each` runs. Nothing
+    /// at or above `from` may be released meanwhile.
     ///
     /// # Errors
     /// See [`ReadError`]; frames may have been handed over before.

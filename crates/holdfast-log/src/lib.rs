@@ -8,10 +8,10 @@
 //!
 //! Where to look: `create` makes a log; `open` takes one into use, from the ring or, by `recovery`,
 //! from its segments. `commit_log` is what a user does with a log, wherever that stands: `writer`
-//! appends, `drain` makes durable, `frames` reads, `notes` is what its users keep beside it. `prepare` works ahead; `owner` is for the
-//! threads that drain and prepare. `segment`, `segments` and `catalogue` are the files, `words`
-//! what outlives the process in the region. `mend` is for a device that failed, `check` for
-//! looking without opening.
+//! appends, `drain` makes durable, `frames` reads, `notes` is what its users keep beside it.
+//! `prepare` works ahead; `owner` is for the threads that drain and prepare. `segment`, `segments`
+//! and `catalogue` are the files, `words` what outlives the process in the region. `mend` is for a
+//! device that failed, `check` for looking without opening.
 
 mod buffer;
 mod catalogue;

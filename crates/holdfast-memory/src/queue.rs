@@ -40,7 +40,7 @@ pub use slot::{Owner, Request, Response};
 ///
 /// About as long as waking a process on an idle core takes, so whoever waits in vain loses at most
 /// what it would have lost by sleeping at once (decision 21).
-pub const SPINS: u32 = 250;
+pub const SPINS: u32 = 500;
 
 /// One side's view of a queue page.
 #[derive(Clone, Copy, Debug)]

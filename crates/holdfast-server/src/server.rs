@@ -62,8 +62,8 @@ impl Server {
     }
 
     /// Serves until there is something to read from `stop` or from `drain`; true for `drain`, which
-    /// asks for [`Server::drain`] besides. When `keeper` has no reader any more, the end of the last
-    /// client is the end, too, and asks for the same.
+    /// asks for [`Server::drain`] besides. When nobody reads from `keeper` any more, the end of the
+    /// last client is the end, too, and asks for the same.
     ///
     /// # Errors
     /// The listening socket cannot be waited for. Everything acknowledged is where it was.

@@ -134,7 +134,8 @@ impl Fixture {
 
     pub(crate) fn config_text(&self) -> String {
         format!(
-            "[keeper]\nsocket = {:?}\n\n[server]\nsocket = {:?}\n\n[volume.{NAME}]\nhome = {:?}\nmount = {:?}\nlog = {:?}\n\
+            "[keeper]\nsocket = {:?}\n\n[server]\nsocket = {:?}\n\n[volume.{NAME}]\n\
+             home = {:?}\nmount = {:?}\nlog = {:?}\n\
              memory = {{ medium = \"shm\", size = \"8MiB\", path = {:?} }}\n\
              must_survive = [\"process\"]\nway = {:?}\n",
             self.path("run/control.sock"),
