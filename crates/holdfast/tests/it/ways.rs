@@ -103,7 +103,9 @@ fn a_volume_whose_log_is_damaged_does_not_keep_another_from_being_served() {
         fixture.path("mount-w"),
         fixture.path("log-w"),
     );
-    ["home-w", "mount-w"].map(|name| fs::create_dir(fixture.path(name)).unwrap());
+    for name in ["home-w", "mount-w"] {
+        fs::create_dir(fixture.path(name)).unwrap();
+    }
     fixture.configure(&(text + &other));
     fixture.holdfast(&["volume", "make", "w"]).succeeded();
     fs::write(fixture.path("log-w/catalogue"), "damaged").unwrap();
