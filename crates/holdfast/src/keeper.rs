@@ -293,9 +293,26 @@ impl Keeper {
                     return Ok(format!("{name} is given back: {home} is complete"));
                 }
                 (State::Failed, Some(problem)) => return Err(problem),
-                _ => say(&left_text(name, &attached.volume)),
+                _ => match self.lacks_its_server(name, &attached.volume) {
+                    Some(why) => attached.supervised.let_go(why),
+                    None => say(&left_text(name, &attached.volume)),
+                },
             }
         }
+    }
+
+    /// Why a volume cannot be given back: the server has its log, and was given up.
+    fn lacks_its_server(&self, name: &str, volume: &VolumeConfig) -> Option<Problem> {
+        let snapshot = self.server()?.snapshot();
+        let is_lacking = volume.way == Way::Queue && snapshot.state == State::GivenUp;
+        is_lacking.then(|| {
+            let (what, why) = (format!("giving volume {name} back"), "its server was given up");
+            let remedy = format!(
+                "memory and log are kept; mend what `holdfast status` says of the server, then \
+                 `holdfast shutdown` and `holdfast umount {name}`"
+            );
+            Problem::new(Exit::Failed, what, why, remedy)
+        })
     }
 
     /// What is known of every volume, configured or attached.

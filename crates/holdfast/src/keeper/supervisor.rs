@@ -11,6 +11,7 @@ use crate::claims::Verdict;
 use crate::exit::Exit;
 use crate::orders::{Orders, Report, Task};
 use crate::problem::{Outcome, Problem};
+use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, PipeReader};
 use std::os::unix::process::ExitStatusExt;
@@ -102,6 +103,7 @@ enum Event {
     Ended(ExitStatus),
     Unmounted,
     TryAgain,
+    LetGo(Problem),
 }
 
 /// A front-end process that runs.
@@ -139,6 +141,8 @@ struct Supervisor {
     is_unmounted: bool,
     /// What was given up is to be tried again as soon as the drain after it has ended.
     is_wanted_again: bool,
+    /// Why the volume is let go as it is.
+    let_go: Option<Problem>,
     /// Takes the mount away when the volume never served.
     unmount: fn(&Orders),
 }
@@ -173,6 +177,7 @@ impl Supervised {
             was_ever_ready: false,
             is_unmounted: false,
             is_wanted_again: false,
+            let_go: None,
             unmount,
         };
         let thread = std::thread::spawn(move || supervisor.run());
@@ -201,6 +206,12 @@ impl Supervised {
         // At once, so that whoever waits for the outcome does not take the old state for it.
         self.shared.change(|s| s.state = State::Restarting);
         let _ = self.events.send(Event::TryAgain);
+    }
+
+    /// What an unmounted volume waits for will not come: its front end is ended. Memory and log stay
+    /// as they are for the next one.
+    pub(crate) fn let_go(&self, why: Problem) {
+        let _ = self.events.send(Event::LetGo(why));
     }
 
     /// Waits for the thread of a volume that is over.
@@ -270,6 +281,14 @@ impl Supervisor {
                 self.is_wanted_again = true;
                 phase
             }
+            (Event::LetGo(why), Phase::Running(front)) => {
+                let pid = self.shared.lock().front_end_pid;
+                let pid = pid.and_then(|pid| Pid::from_raw(pid.cast_signed()));
+                let _ = pid.map(|pid| kill_process(pid, Signal::KILL));
+                self.let_go = Some(why);
+                Phase::Running(front)
+            }
+            (Event::LetGo(why), _) => self.over(State::Failed, Some(why)),
             (_, phase) => phase,
         }
     }
@@ -342,6 +361,9 @@ impl Supervisor {
 
     fn ended(&mut self, status: ExitStatus, front: Front) -> Phase {
         self.shared.change(|s| s.front_end_pid = None);
+        if let Some(why) = self.let_go.take() {
+            return self.over(State::Failed, Some(why));
+        }
         if status.success() {
             return match front.task {
                 Task::Serve | Task::Detach => self.over(State::Detached, None),

@@ -290,6 +290,13 @@ pub(crate) fn kill(pid: i32, signal: Signal) {
     let _ = kill_process(Pid::from_raw(pid).unwrap(), signal);
 }
 
+/// With a stack this small a new process of the keeper dies before it begins.
+pub(crate) fn limit_stack(pid: i32, limit: &str) {
+    let prlimit = ["--pid", &pid.to_string(), &format!("--stack={limit}")];
+    let status = std::process::Command::new("prlimit").args(prlimit).status().unwrap();
+    assert!(status.success());
+}
+
 #[track_caller]
 pub(crate) fn wait_until(reached: impl Fn() -> bool, tell: impl Fn() -> String) {
     let started = Instant::now();

@@ -1,6 +1,6 @@
 //! What goes wrong: each gets a clear error and a code, and nothing is lost.
 
-use crate::fixture::{Fixture, NAME, kill, wait_until};
+use crate::fixture::{Fixture, NAME, kill, limit_stack, wait_until};
 use rustix::process::Signal;
 use std::fs;
 use std::os::unix::fs::FileExt;
@@ -81,13 +81,6 @@ fn a_mount_point_that_is_not_there_is_named() {
     let fixture = Fixture::made();
     fs::remove_dir(fixture.mount()).unwrap();
     fixture.holdfast(&["serve"]).expect(2, &["mount", "not a directory"]);
-}
-
-/// With a stack this small a new process of the keeper dies before it begins.
-fn limit_stack(pid: i32, limit: &str) {
-    let prlimit = ["--pid", &pid.to_string(), &format!("--stack={limit}")];
-    let status = std::process::Command::new("prlimit").args(prlimit).status().unwrap();
-    assert!(status.success());
 }
 
 #[test]

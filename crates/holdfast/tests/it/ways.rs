@@ -3,7 +3,7 @@
 //! Everything that both ways must do alike is in the other files: with `HOLDFAST_WAY=queue` all of
 //! them are run by way of the queue.
 
-use crate::fixture::{Fixture, NAME, kill};
+use crate::fixture::{Fixture, NAME, kill, limit_stack, wait_until};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
@@ -16,10 +16,14 @@ fn take_way(fixture: &Fixture, way: &str) {
     fixture.configure(&format!("{before}way = {way:?}\n"));
 }
 
-fn server(fixture: &Fixture) -> i32 {
+fn server_status(fixture: &Fixture) -> Value {
     let ended = fixture.holdfast(&["status", "--json"]);
-    let report: Value = serde_json::from_str(&ended.out).unwrap();
-    report["server"]["pid"].as_i64().unwrap() as i32
+    let report: Value = serde_json::from_str(&ended.out).unwrap_or_default();
+    report["server"].clone()
+}
+
+fn server(fixture: &Fixture) -> i32 {
+    server_status(fixture)["pid"].as_i64().unwrap() as i32
 }
 
 /// Kills keeper, front end and, if there is one, server, and takes the dead mount away.
@@ -116,4 +120,23 @@ fn a_volume_whose_log_is_damaged_does_not_keep_another_from_being_served() {
     assert_eq!(fixture.stop(), Some(0));
     assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"x");
     let _ = fs::remove_file(region);
+}
+
+#[test]
+fn a_volume_whose_server_was_given_up_is_let_go_with_its_memory_kept() {
+    let mut fixture = Fixture::made();
+    take_way(&fixture, "queue");
+    fixture.serve();
+    fs::write(fixture.mount().join("f"), "x").unwrap();
+    let pid = server(&fixture);
+    limit_stack(fixture.keeper_pid(), "4096:unlimited");
+    kill(pid, Signal::KILL);
+    let is_given_up = || server_status(&fixture)["state"] == "given up";
+    wait_until(is_given_up, || fixture.keeper_log());
+    fixture.holdfast(&["umount", NAME]).expect(1, &["server was given up", "memory and log are"]);
+    fixture.stop();
+    assert!(fixture.region.exists() && !fixture.is_mounted());
+    fixture.holdfast(&["umount", NAME]).succeeded();
+    fixture.assert_given_back();
+    assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"x");
 }
