@@ -208,8 +208,8 @@ impl Supervised {
         let _ = self.events.send(Event::TryAgain);
     }
 
-    /// What an unmounted volume waits for will not come: its front end is ended. Memory and log stay
-    /// as they are for the next one.
+    /// What an unmounted volume waits for will not come: its front end is ended. Memory and log
+    /// stay as they are for the next one.
     pub(crate) fn let_go(&self, why: Problem) {
         let _ = self.events.send(Event::LetGo(why));
     }
