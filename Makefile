@@ -38,7 +38,7 @@ bench-databases: build
 	$(if $(QUICK)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
 
 bench-ways: build
-	$(HOLDFAST) demo ways --out $(OUT) $(if $(QUICK),--quick,--repetitions 7 --kills 100)
+	$(HOLDFAST) demo ways --out $(OUT) $(if $(QUICK),--quick,--repetitions 5 --kills 40)
 	$(if $(QUICK)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
 
 # The queue's tests under ThreadSanitizer. Needs a nightly toolchain with its sources.
