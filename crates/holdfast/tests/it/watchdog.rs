@@ -45,8 +45,10 @@ fn watch(config: &Path, patience: Duration, dropped: &Receiver<()>, told: &Mutex
     let report: String = processes.iter().map(|pid| state_of(*pid)).collect();
     eprintln!("the test still runs after {patience:?}:\n{report}");
     *told.lock().unwrap() = Some(report);
-    // The keeper is the oldest, and goes before it can replace a front end.
-    processes.into_iter().for_each(|pid| kill(pid, Signal::KILL));
+    // The keeper is the oldest. Stopped, it replaces no front end; alive until the last one is
+    // gone, it leaves none an orphan, to whom the kernel would send SIGCONT.
+    processes.iter().for_each(|pid| kill(*pid, Signal::STOP));
+    processes.into_iter().rev().for_each(|pid| kill(pid, Signal::KILL));
 }
 
 /// The processes that have the configuration in their environment, the oldest first as a rule.
