@@ -22,7 +22,7 @@ use crate::world::IDENTITY;
 
 const WRITERS: u64 = 4;
 const STEPS: u64 = 2000;
-const WATCHDOG: Duration = Duration::from_secs(120);
+const WATCHDOG: Duration = Duration::from_secs(600);
 
 /// A directory that goes when the test ends.
 struct Scratch(PathBuf);
