@@ -18,6 +18,17 @@ pub const SEGMENTS_MAX: u32 = 4096;
 const _: () = assert!(SEGMENT_BYTES_MIN >= 2 * RESERVE_BYTES); // a ring of two holds data
 const _: () = assert!(SPAN_BYTES_MAX <= SEGMENT_BYTES_MAX);
 
+/// Where frames stay that are durable and still needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Retention {
+    /// In the ring, until the reader releases them: for one that applies them elsewhere and has to
+    /// find them fast. The log is never longer than its ring.
+    InRing,
+    /// On the device, until the reader's mark has passed them: for a log as long as its disk, which
+    /// [`crate::Cursor`]s read. The ring holds only what is not durable yet.
+    OnDevice,
+}
+
 /// Sizes of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogConfig {
@@ -29,6 +40,8 @@ pub struct LogConfig {
     /// Most bytes that may be stable without being durable. One frame is always admitted when
     /// nothing is dirty, so 0 means one frame at a time.
     pub dirty_bytes_max: u64,
+    /// Where durable frames stay. A log may be opened with another than before.
+    pub retention: Retention,
 }
 
 impl LogConfig {

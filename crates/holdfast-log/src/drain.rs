@@ -17,6 +17,7 @@ use holdfast_core::Lsn;
 use holdfast_core::drain::{Command, Drain, Event};
 use holdfast_core::frame::BLOCK_BYTES;
 
+use crate::config::Retention;
 use crate::error::{AppendError, CommitError};
 use crate::log::{Drained, Log};
 use crate::segment::Segment;
@@ -117,11 +118,24 @@ impl Log {
         self.progress.lock().expect("nothing panics with the progress")
     }
 
+    /// Sleeps until something at or above `lsn` is durable, or until the timeout. Returns whether
+    /// something is.
+    pub(crate) fn wait_durable(&self, lsn: Lsn, timeout: Duration) -> bool {
+        let waits =
+            |progress: &mut Progress| self.marks().durable <= lsn && progress.poison.is_none();
+        let progress = self.progress();
+        drop(self.moved.wait_timeout_while(progress, timeout, waits));
+        self.marks().durable > lsn
+    }
+
     /// What a preparation has to know.
     pub(crate) fn needs(&self) -> Needs {
         let marks = self.marks();
-        let generation = self.generation;
-        Needs { released: marks.released, durable: marks.durable, generation }
+        let released = match self.retention {
+            Retention::InRing => marks.released,
+            Retention::OnDevice => Lsn(self.word(words::MARKED).load(Ordering::Relaxed)),
+        };
+        Needs { released, durable: marks.durable, generation: self.generation }
     }
 
     /// Whether a frame could be appended now.
@@ -202,6 +216,9 @@ impl Log {
                 Command::Sync => segment.sync().map(|()| Event::Synced),
                 Command::Advance { durable } => {
                     self.region.set_durable(durable.get());
+                    if self.retention == Retention::OnDevice {
+                        self.region.release(durable.get());
+                    }
                     return Ok(durable);
                 }
                 Command::Poison => return Err(io::ErrorKind::Other.into()),

@@ -8,7 +8,8 @@
 //!
 //! Where to look: `create` makes a log; `open` takes one into use, from the ring or, by `recovery`,
 //! from its segments. `commit_log` is what a user does with a log, wherever that stands: `writer`
-//! appends, `drain` makes durable, `frames` reads, `notes` is what its users keep beside it.
+//! appends, `drain` makes durable, `frames` reads the ring and `cursor` the device, `notes` is what
+//! its users keep beside it.
 //! `prepare` works ahead; `owner` is for the threads that drain and prepare. `segment`, `segments`
 //! and `catalogue` are the files, `words` what outlives the process in the region. `mend` is for a
 //! device that failed, `check` for looking without opening.
@@ -19,6 +20,7 @@ mod check;
 mod commit_log;
 mod config;
 mod create;
+mod cursor;
 mod display;
 mod drain;
 mod error;
@@ -37,7 +39,8 @@ mod writer;
 
 pub use check::{CheckVerdict, Checked, CheckedRing, FilePlace};
 pub use commit_log::{CommitLog, NoteError, ReadError, WordError};
-pub use config::{LogConfig, SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN, SEGMENTS_MAX};
+pub use config::{LogConfig, Retention, SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN, SEGMENTS_MAX};
+pub use cursor::{Cursor, CursorError};
 pub use error::{AppendError, CommitError, ConfigFault, CreateError, FileFault, OpenError};
 pub use frames::{Frame, Frames, FramesIter};
 pub use holdfast_core::Lsn;

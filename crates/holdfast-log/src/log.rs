@@ -16,7 +16,8 @@ use holdfast_memory::{Observed, Region};
 
 use crate::catalogue::Catalogue;
 use crate::check::{Checked, CheckedRing};
-use crate::config::LogConfig;
+use crate::config::{LogConfig, Retention};
+use crate::cursor::Cursor;
 use crate::drain::{Progress, Work};
 use crate::error::{AppendError, CommitError, CreateError, OpenError};
 use crate::frames::Frames;
@@ -126,6 +127,7 @@ pub struct Log {
     pub(crate) sealer: Sealer,
     pub(crate) geometry: Geometry,
     pub(crate) dirty_bytes_max: u64,
+    pub(crate) retention: Retention,
     pub(crate) generation: u32,
     pub(crate) segments: Segments,
     pub(crate) work: Mutex<Work>,
@@ -299,12 +301,16 @@ impl Log {
     }
 
     /// Gives the ring below `upto` back to be written again, and lets segments below be recycled.
+    /// Does nothing to a log that stays on its device: there the mark alone says what is needed.
     ///
     /// # Panics
     /// If `upto` is above the newest mark, not durable, or pinned by a reader.
     pub fn release(&self, upto: Lsn) {
         let marked = self.word(words::MARKED).load(Ordering::Relaxed);
         assert!(upto.get() <= marked, "the mark goes into the log before the space is released");
+        if self.retention == Retention::OnDevice {
+            return;
+        }
         self.region.release(upto.get());
         // Under the lock that waiters hold while they look, so that none sleeps through this.
         drop(self.progress());
@@ -325,6 +331,17 @@ impl Log {
     pub(crate) fn try_frames(&self, from: Lsn, to: Lsn) -> Option<Frames<'_>> {
         let pin = self.region.try_pin(from.get())?;
         (to <= self.marks().tail).then_some(Frames { pin, sealer: self.sealer, from, to })
+    }
+
+    /// A reader of what is durable, beginning at a boundary of frames.
+    pub fn cursor(self: &Arc<Self>, from: Lsn) -> Cursor {
+        Cursor::new(Arc::clone(self), from)
+    }
+
+    /// Nothing below is needed any more: where a reader begins that has applied nothing itself.
+    #[must_use]
+    pub fn first(&self) -> Lsn {
+        self.needs().released
     }
 
     /// Copies published bytes, which must lie inside one frame.

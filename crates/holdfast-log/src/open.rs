@@ -24,7 +24,7 @@ use holdfast_io::{Clock, Files};
 use holdfast_memory::{Pin, Region};
 
 use crate::catalogue::Catalogue;
-use crate::config::LogConfig;
+use crate::config::{LogConfig, Retention};
 use crate::drain::{Progress, Work};
 use crate::error::{AppendError, CommitError, FileFault, OpenError};
 use crate::log::{Log, Mended, Recovery, Source, Verdict};
@@ -140,10 +140,14 @@ impl Opening<'_> {
         };
         // Marks only tell of durable frames, and what was durable ended with a seal.
         assert!(found.released <= found.sealed && found.sealed <= end);
-        self.check_fits(found.released, end)?;
+        let ring_start = match self.config.retention {
+            Retention::InRing => found.released,
+            Retention::OnDevice => found.sealed,
+        };
+        self.check_fits(ring_start, end)?;
         self.make_end_durable(&table, &found, end)?;
         let generation = self.begin_step(&mut table, &found)?;
-        self.refill(&table, &found, end)?;
+        self.refill(&table, &found, ring_start, end)?;
         let recovery = Recovery {
             source: Source::Segments,
             released: found.released,
@@ -184,7 +188,7 @@ impl Opening<'_> {
         begin_generation(&log)?;
         let recovery = Recovery {
             source: Source::Ring,
-            released,
+            released: log.first(),
             durable,
             tail,
             verdict: Verdict::Clean,
@@ -285,13 +289,13 @@ impl Opening<'_> {
         Ok(generation)
     }
 
-    /// Puts the frames from `released` to `end` into the ring. Those behind the last seal count as
+    /// Puts the frames from `start` to `end` into the ring. Those behind the last seal count as
     /// stable only: the block they end in will be written again, so they cannot count as durable.
-    fn refill(&self, table: &Table, found: &Found, end: Lsn) -> Result<(), OpenError> {
+    fn refill(&self, table: &Table, found: &Found, start: Lsn, end: Lsn) -> Result<(), OpenError> {
         let mut reader = SpanReader::new(table, self.geometry);
         let mut guard = self.region.lock();
-        guard.reset(found.released.get());
-        let mut at = found.released;
+        guard.reset(start.get());
+        let mut at = start;
         while at < end {
             let until = self.geometry.span_end(at).min(end);
             let bytes = until.since(at);
@@ -322,6 +326,7 @@ impl Opening<'_> {
             sealer: self.sealer,
             geometry: self.geometry,
             dirty_bytes_max: self.config.dirty_bytes_max,
+            retention: self.config.retention,
             generation,
             work: Mutex::new(work),
             progress: Mutex::new(Progress { leading: false, poison }),

@@ -61,6 +61,13 @@ impl Segments {
         slot.ready.then(|| slot.segment.clone())
     }
 
+    /// The segment of this number, if there is one, for reading.
+    pub(crate) fn find(&self, number: u64) -> Option<Segment> {
+        let table = self.table();
+        let slot = table.slots.iter().find(|slot| slot.entry.number == number)?;
+        Some(slot.segment.clone())
+    }
+
     /// How many segments from `number` on are ready.
     pub(crate) fn ready_from(&self, number: u64) -> usize {
         let usable = |slot: &&Slot| slot.ready && slot.entry.number >= number;

@@ -9,6 +9,7 @@ mod damage;
 mod death;
 mod faults;
 mod mend;
+mod on_device;
 mod power;
 mod reader;
 mod real;

@@ -6,12 +6,16 @@ use std::sync::Arc;
 
 use holdfast_io::Files;
 use holdfast_io::real::{RealClock, RealFiles};
-use holdfast_log::{Log, LogConfig, Source, Verdict};
+use holdfast_log::{Log, LogConfig, Retention, Source, Verdict};
 
 use crate::support::{IDENTITY, Model, region_of};
 
-const CONFIG: LogConfig =
-    LogConfig { segment_bytes: 1 << 20, segments: 2, dirty_bytes_max: 1 << 20 };
+const CONFIG: LogConfig = LogConfig {
+    segment_bytes: 1 << 20,
+    segments: 2,
+    dirty_bytes_max: 1 << 20,
+    retention: Retention::InRing,
+};
 const RING_BYTES: u64 = 4 << 20;
 
 /// A directory that is gone afterwards.

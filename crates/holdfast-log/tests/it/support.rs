@@ -8,6 +8,7 @@ use holdfast_io::Files;
 use holdfast_io::fake::{FakeClock, FakeFiles, Random, is_power_cut};
 use holdfast_log::{
     AppendError, CommitError, CreateError, Kind, Log, LogConfig, Lsn, OpenError, Recovery,
+    Retention,
 };
 use holdfast_memory::{Medium, Region, RegionSpec};
 
@@ -16,8 +17,12 @@ pub(crate) const IDENTITY: [u8; 16] = *b"the log in tests";
 /// Two segments to a ring would do; four let marks lag.
 pub(crate) const RING_BYTES: u64 = 4 * CONFIG.segment_bytes;
 /// Smallest segments, so that little data crosses many borders.
-pub(crate) const CONFIG: LogConfig =
-    LogConfig { segment_bytes: 64 << 10, segments: 2, dirty_bytes_max: 96 << 10 };
+pub(crate) const CONFIG: LogConfig = LogConfig {
+    segment_bytes: 64 << 10,
+    segments: 2,
+    dirty_bytes_max: 96 << 10,
+    retention: Retention::InRing,
+};
 
 /// One frame that was appended.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use holdfast_client::LogClient;
 use holdfast_io::real::{RealClock, RealFiles};
-use holdfast_log::{CommitLog, Log, LogConfig, Lsn};
+use holdfast_log::{CommitLog, Log, LogConfig, Lsn, Retention};
 use holdfast_memory::{AttachError, Medium, Region, RegionSpec};
 use holdfast_server::{LogSpec, Server, ServerSpec};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -123,7 +123,12 @@ impl Drop for Serving {
 }
 
 fn log_config() -> LogConfig {
-    LogConfig { segment_bytes: RING_BYTES / 4, segments: 6, dirty_bytes_max: RING_BYTES }
+    LogConfig {
+        segment_bytes: RING_BYTES / 4,
+        segments: 6,
+        dirty_bytes_max: RING_BYTES,
+        retention: Retention::InRing,
+    }
 }
 
 /// The log in a directory, over a region that is attached or made.

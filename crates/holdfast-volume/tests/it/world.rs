@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use holdfast_io::fake::{FakeClock, FakeFiles};
 use holdfast_io::{Change, DirEntry, Files, Kind, Metadata, OpenFile, OpenHow, Space};
-use holdfast_log::{CommitError, Log, LogConfig};
+use holdfast_log::{CommitError, Log, LogConfig, Retention};
 use holdfast_memory::{Medium, Region, RegionSpec};
 use holdfast_volume::{
     Attached, Class, CleanError, DirectVolume, DirectoryVolume, VolumeConfig, VolumeError,
@@ -94,7 +94,12 @@ pub(crate) fn new_region() -> Arc<Region> {
 }
 
 pub(crate) fn config() -> VolumeConfig {
-    let log = LogConfig { segment_bytes: 1 << 16, segments: 4, dirty_bytes_max: RING_BYTES };
+    let log = LogConfig {
+        segment_bytes: 1 << 16,
+        segments: 4,
+        dirty_bytes_max: RING_BYTES,
+        retention: Retention::InRing,
+    };
     VolumeConfig { class: Class::Memory, log }
 }
 

@@ -1,0 +1,141 @@
+//! A log that stays on its device: longer than its ring, read by cursors.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use holdfast_io::Files;
+use holdfast_io::fake::{FakeClock, FakeFiles};
+use holdfast_log::{
+    AppendError, Cursor, CursorError, Log, LogConfig, Lsn, OpenError, Recovery, Retention,
+};
+use holdfast_memory::Region;
+
+use crate::support::{CONFIG, IDENTITY, Put, payload, region};
+
+const ON_DEVICE: LogConfig = LogConfig { retention: Retention::OnDevice, ..CONFIG };
+
+fn open(files: &FakeFiles, region: Arc<Region>) -> Result<(Arc<Log>, Recovery), OpenError> {
+    let files: Arc<dyn Files> = Arc::new(files.clone());
+    let (log, recovery) = Log::open(files, region, Arc::new(FakeClock::default()), ON_DEVICE)?;
+    Ok((Arc::new(log), recovery))
+}
+
+fn new_log(seed: u64) -> (FakeFiles, Arc<Log>) {
+    let files = FakeFiles::new(seed);
+    Log::create(&files, IDENTITY, &ON_DEVICE).unwrap();
+    let (log, _) = open(&files, Arc::new(region())).unwrap();
+    (files, log)
+}
+
+/// Appends these, making room by draining.
+fn append(log: &Log, numbers: std::ops::Range<u64>) -> Vec<Put> {
+    let one = |number: u64| {
+        let payload = payload(number, (number * 397 % 9_000) as usize);
+        loop {
+            match log.append(1, &[&payload]) {
+                Ok(at) => return Put { lsn: at.lsn, end: at.end, payload },
+                Err(AppendError::Full) => log.wait_for_room(payload.len() as u64).unwrap(),
+                Err(error) => panic!("{error}"),
+            }
+        }
+    };
+    numbers.map(one).collect()
+}
+
+/// Everything that is durable from where the cursor is.
+fn rest(cursor: &mut Cursor) -> Vec<Put> {
+    let mut found = Vec::new();
+    while let Some(frame) = cursor.next_frame().unwrap() {
+        let (lsn, end) = (frame.header.lsn, frame.end());
+        found.push(Put { lsn, end, payload: frame.payload.to_vec() });
+    }
+    found
+}
+
+#[test]
+fn a_log_many_times_longer_than_its_ring_is_read_back_whole_also_after_a_restart() {
+    let (files, log) = new_log(1);
+    let mut puts = append(&log, 0..400);
+    log.commit(log.marks().tail).unwrap();
+    assert!(log.marks().tail.0 > 4 * region().ring_bytes(), "{:?}", log.marks());
+    assert_eq!(rest(&mut log.cursor(log.first())), puts);
+    log.close().unwrap();
+    drop(log);
+    let (log, recovery) = open(&files, Arc::new(region())).unwrap();
+    assert_eq!(recovery.released, Lsn(0));
+    puts.extend(append(&log, 400..500));
+    log.commit(log.marks().tail).unwrap();
+    assert!(rest(&mut log.cursor(log.first())) == puts);
+}
+
+#[test]
+fn a_cursor_shows_only_what_is_durable_and_goes_on_when_there_is_more() {
+    let (_files, log) = new_log(2);
+    let mut cursor = log.cursor(log.first());
+    let puts = append(&log, 0..3);
+    assert_eq!(rest(&mut cursor), []);
+    assert!(!cursor.wait(Duration::ZERO));
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| {
+            while !cursor.wait(Duration::from_secs(60)) {}
+            rest(&mut cursor)
+        });
+        log.commit(puts[2].end).unwrap();
+        assert_eq!(waiting.join().unwrap(), puts);
+    });
+}
+
+#[test]
+fn several_cursors_read_from_wherever_they_like() {
+    let (_files, log) = new_log(3);
+    let puts = append(&log, 0..200);
+    log.commit(log.marks().tail).unwrap();
+    for start in [0, 1, 77, 199] {
+        assert_eq!(rest(&mut log.cursor(puts[start].lsn)), puts[start..]);
+    }
+    let mut amid = log.cursor(puts[5].lsn.advance(8));
+    assert!(matches!(amid.next_frame(), Err(CursorError::Damaged { .. })));
+}
+
+#[test]
+fn what_is_marked_makes_room_on_the_device_and_a_late_cursor_is_told() {
+    let (files, log) = new_log(4);
+    let puts = append(&log, 0..100);
+    log.commit(log.marks().tail).unwrap();
+    let mut late = log.cursor(puts[0].lsn);
+    let files_there = || files.read_dir("".as_ref()).unwrap().len();
+    let mut counts = Vec::new();
+    for round in 0..10 {
+        let more = append(&log, round * 100..round * 100 + 100);
+        log.commit(log.marks().tail).unwrap();
+        log.mark(more[90].lsn).unwrap();
+        log.commit(log.marks().tail).unwrap();
+        counts.push(files_there());
+    }
+    assert_eq!(counts[2], counts[9], "files are used again: {counts:?}");
+    let truncated = late.next_frame();
+    assert!(
+        matches!(truncated, Err(CursorError::Truncated { first }) if first == log.first()),
+        "{truncated:?}"
+    );
+}
+
+#[test]
+fn damage_on_the_device_is_reported_where_it_is() {
+    let (files, log) = new_log(5);
+    let puts = append(&log, 0..20);
+    log.commit(log.marks().tail).unwrap();
+    // Position p lies at byte 4096 + p of the first file.
+    let byte = 4096 + puts[7].end.0 - 16;
+    files.flip_bit("segment-00000000".as_ref(), byte * 8 + 3).unwrap();
+    let mut cursor = log.cursor(log.first());
+    for put in &puts[..7] {
+        assert_eq!(cursor.next_frame().unwrap().unwrap().header.lsn, put.lsn);
+    }
+    let damaged = cursor.next_frame();
+    assert!(
+        matches!(damaged, Err(CursorError::Damaged { at }) if at == puts[7].lsn),
+        "{damaged:?}"
+    );
+    assert_eq!(cursor.position(), puts[7].lsn, "it stays there");
+}
