@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use holdfast_io::Files;
-use holdfast_io::fake::{FakeClock, FakeFiles};
+use holdfast_io::fake::{FakeClock, FakeFiles, Mood, is_power_cut};
 use holdfast_log::{
-    AppendError, Cursor, CursorError, Log, LogConfig, Lsn, OpenError, Recovery, Retention,
+    AppendError, CreateError, Cursor, CursorError, Log, LogConfig, Lsn, OpenError, Recovery,
+    Retention,
 };
 use holdfast_memory::Region;
 
@@ -22,30 +23,32 @@ fn open(files: &FakeFiles, region: Arc<Region>) -> Result<(Arc<Log>, Recovery), 
 
 fn new_log(seed: u64) -> (FakeFiles, Arc<Log>) {
     let files = FakeFiles::new(seed);
-    Log::create(&files, IDENTITY, &ON_DEVICE).unwrap();
-    let (log, _) = open(&files, Arc::new(region())).unwrap();
+    Log::create(&files, IDENTITY, &ON_DEVICE).expect("an empty disk takes a log");
+    let (log, _) = open(&files, Arc::new(region())).expect("a new log opens");
     (files, log)
 }
 
-/// Appends these, making room by draining.
-fn append(log: &Log, numbers: std::ops::Range<u64>) -> Vec<Put> {
-    let one = |number: u64| {
-        let payload = payload(number, (number * 397 % 9_000) as usize);
-        loop {
-            match log.append(1, &[&payload]) {
-                Ok(at) => return Put { lsn: at.lsn, end: at.end, payload },
-                Err(AppendError::Full) => log.wait_for_room(payload.len() as u64).unwrap(),
-                Err(error) => panic!("{error}"),
-            }
+/// Appends one, making room by draining; None if the log's disk has failed.
+fn one(log: &Log, number: u64) -> Option<Put> {
+    let payload = payload(number, (number * 397 % 9_000) as usize);
+    loop {
+        match log.append(1, &[&payload]) {
+            Ok(at) => return Some(Put { lsn: at.lsn, end: at.end, payload }),
+            Err(AppendError::Full) => log.wait_for_room(payload.len() as u64).ok()?,
+            Err(_) => return None,
         }
-    };
-    numbers.map(one).collect()
+    }
+}
+
+/// Appends these.
+fn append(log: &Log, numbers: std::ops::Range<u64>) -> Vec<Put> {
+    numbers.map(|number| one(log, number).expect("the disk is sound")).collect()
 }
 
 /// Everything that is durable from where the cursor is.
 fn rest(cursor: &mut Cursor) -> Vec<Put> {
     let mut found = Vec::new();
-    while let Some(frame) = cursor.next_frame().unwrap() {
+    while let Some(frame) = cursor.next_frame().expect("nothing is damaged") {
         let (lsn, end) = (frame.header.lsn, frame.end());
         found.push(Put { lsn, end, payload: frame.payload.to_vec() });
     }
@@ -138,4 +141,49 @@ fn damage_on_the_device_is_reported_where_it_is() {
         "{damaged:?}"
     );
     assert_eq!(cursor.position(), puts[7].lsn, "it stays there");
+}
+
+/// Makes the log unless it is there, checks that it begins with `durable`, appends and commits a few
+/// times, and returns all that was durable when the power went.
+fn life(files: &FakeFiles, durable: &mut Vec<Put>, count: u64) -> Option<()> {
+    if durable.is_empty() {
+        let made = Log::create(files, IDENTITY, &ON_DEVICE);
+        made.err().is_none_or(|error| matches!(error, CreateError::Exists)).then_some(())?;
+    }
+    let (log, _) = match open(files, Arc::new(region())) {
+        Ok(opened) => opened,
+        Err(OpenError::Io(error)) if is_power_cut(&error) => return None,
+        Err(error) => panic!("{error}"),
+    };
+    log.commit(log.marks().tail).ok()?;
+    let found = rest(&mut log.cursor(log.first()));
+    assert!(found.starts_with(durable), "acknowledged as durable, and not there");
+    *durable = found;
+    for _ in 0..count {
+        let next = durable.len() as u64;
+        let put = one(&log, next)?;
+        log.commit(put.end).ok()?;
+        durable.push(put);
+    }
+    log.close().ok()
+}
+
+#[test]
+fn what_was_durable_is_read_back_after_a_power_cut_at_any_io() {
+    let whole = FakeFiles::new(6);
+    life(&whole, &mut Vec::new(), 40).expect("nothing is in the way");
+    let mut images = 0;
+    for cut in 1..=whole.operations() {
+        let files = FakeFiles::new(6);
+        files.cut_power_at(cut);
+        let mut durable = Vec::new();
+        assert!(life(&files, &mut durable, 40).is_none(), "cut {cut} was not reached");
+        for mood in [Mood::LoseAll, Mood::KeepAll, Mood::Subset, Mood::Scatter] {
+            let image = files.after_power_cut_in(mood, cut);
+            let survived = life(&image, &mut durable.clone(), 3);
+            assert!(survived.is_some(), "cut {cut} {mood:?}");
+            images += 1;
+        }
+    }
+    println!("{images} images of a log on its device");
 }
