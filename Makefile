@@ -6,7 +6,7 @@ CARGO := scripts/cargo
 OUT ?= bench/results
 HOLDFAST := $${CARGO_TARGET_DIR:-target}/release/holdfast
 
-.PHONY: run build test test-long test-races bench-server bench-postgres bench-databases bench-ways figures tidy
+.PHONY: run build test test-long test-races bench-server bench-log bench-postgres bench-databases bench-ways figures tidy
 
 run: build
 	$(HOLDFAST) demo postgres --out holdfast-demo
@@ -50,6 +50,15 @@ bench-server:
 	scripts/setup
 	cd bench && ../$(CARGO) run --release -- --out $(abspath $(OUT)) $(if $(QUICK),--quick)
 	$(if $(QUICK)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
+
+# Other logs beside the device and the decoder; ONLY=NAME,NAME for some of them. Measures the disk
+# that the build is on. Needs nothing else running, and 20 GB free.
+bench-log:
+	scripts/setup
+	bench/log/setup
+	cd bench/log && ../../$(CARGO) run --release -- --out $(abspath $(OUT)) \
+	    $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
+	$(if $(QUICK)$(ONLY)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
 
 figures:
 	$(CARGO) xtask figures

@@ -1,1 +1,119 @@
-fn main() {}
+//! `bench-log`: what other write-ahead logs do, beside what the device and the decoder can do.
+//!
+//! Promise: every log gets the same records with the same durability, in turns within one run, and
+//! gives all of them back; writes `log.json` and `log.svg` into a folder. A log that acknowledged
+//! more than the device made durable ends the run.
+//! Never: leaves a process or a log behind.
+//!
+//! The kernel's count of flushes stands beside each figure of durable sets. To see the system calls
+//! themselves: `strace -f -c -e trace=fsync,fdatasync,pwrite64,pwritev2,io_uring_enter bench-log
+//! --out FOLDER --quick --only NAME`.
+
+mod clock;
+mod effort;
+mod flushes;
+mod ledger;
+mod output;
+mod panels;
+mod peers;
+mod place;
+mod reading;
+mod record;
+mod rounds;
+mod set;
+mod synced;
+mod tally;
+mod unsynced;
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use holdfast_figures::Figures;
+
+use crate::effort::Effort;
+use crate::flushes::Device;
+use crate::peers::Kind;
+use crate::place::Place;
+use crate::record::Format;
+
+/// Whatever ends a run.
+type Failure = Box<dyn Error + Send + Sync>;
+
+const USAGE: &str = "usage: bench-log --out FOLDER [--quick] [--only NAME,NAME...]";
+
+/// What the command line asks for.
+#[derive(Default)]
+struct Task {
+    out: PathBuf,
+    quick: bool,
+    only: Option<String>,
+}
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    output::exit(match words[..] {
+        ["--fill", name, format, records, bytes, folder] => {
+            fill([name, format, records, bytes], Path::new(folder))
+        }
+        _ => parse(&words).and_then(|task| measure(&task)),
+    })
+}
+
+fn parse(mut words: &[&str]) -> Result<Task, Failure> {
+    let mut task = Task::default();
+    while !words.is_empty() {
+        words = match words {
+            ["--out", out, rest @ ..] => {
+                task.out = out.into();
+                rest
+            }
+            ["--only", names, rest @ ..] => {
+                task.only = Some((*names).into());
+                rest
+            }
+            ["--quick", rest @ ..] => {
+                task.quick = true;
+                rest
+            }
+            _ => return Err(USAGE.into()),
+        };
+    }
+    if task.out.as_os_str().is_empty() { Err(USAGE.into()) } else { Ok(task) }
+}
+
+/// The process that is killed when it has filled a log.
+fn fill([name, format, records, bytes]: [&str; 4], folder: &Path) -> Result<(), Failure> {
+    let kind = known(name)?;
+    let format = Format::named(format).ok_or("no such format")?;
+    reading::fill(kind, format, records.parse()?, bytes.parse()?, folder)
+}
+
+fn measure(task: &Task) -> Result<(), Failure> {
+    let kinds: Vec<&'static Kind> = match &task.only {
+        Some(names) => names.split(',').map(known).collect::<Result<_, _>>()?,
+        None => peers::all().collect(),
+    };
+    let effort = Effort::new(task.quick);
+    let whole = Place::whole()?;
+    let device = Device::below(whole.path())?;
+    let disk = match &device {
+        Some(device) => format!("{}, flushes counted", device.name()),
+        None => "one whose flushes cannot be counted: THAT SETS ARE DURABLE IS NOT CHECKED".into(),
+    };
+    output::progress(&format!("disk: {disk}"));
+    let class = "durable on the disk in log.sync and log.pipelined, nothing in log.nosync";
+    let mut figures = Figures::here("log", &disk, class);
+    figures.figures = rounds::measure(&effort, &kinds, &whole, device.as_ref())?;
+    figures.write(&task.out, &panels::all(&figures, &kinds))?;
+    output::table(&figures);
+    Ok(())
+}
+
+fn known(name: &str) -> Result<&'static Kind, Failure> {
+    peers::all().find(|kind| kind.name == name).ok_or_else(|| {
+        let names: Vec<_> = peers::all().map(|kind| kind.name).collect();
+        format!("no such log: {name}; there are {}", names.join(", ")).into()
+    })
+}

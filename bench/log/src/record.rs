@@ -78,6 +78,19 @@ pub(crate) enum Format {
 impl Format {
     pub(crate) const ALL: [Format; 2] = [Format::MessagePack, Format::Json];
 
+    /// Its name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Format::MessagePack => "msgpack",
+            Format::Json => "json",
+        }
+    }
+
+    /// The one with this name.
+    pub(crate) fn named(wanted: &str) -> Option<Format> {
+        Format::ALL.into_iter().find(|format| format.name() == wanted)
+    }
+
     /// What stands in an id of a figure, with a point after it; nothing for the usual one.
     pub(crate) fn part(self) -> &'static str {
         match self {

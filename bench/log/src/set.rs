@@ -1,7 +1,7 @@
 //! Sets of records on their way into a log.
 //!
-//! Promise: a writer's records come in the order of their numbers; encoding happens where a log asks
-//! for it, so that it is inside every clock.
+//! Promise: a writer's records come in the order of their numbers; encoding happens where a log
+//! asks for it, so that it is inside every clock.
 //! Never: allocates once the first sets have gone through.
 
 use crate::Failure;

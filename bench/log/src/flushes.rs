@@ -1,0 +1,81 @@
+//! How often the device was told to make its cache durable.
+//!
+//! Promise: counts what the kernel sent to the device, whoever asked for it, so a log cannot look
+//! durable by calling a sync that does nothing.
+//! Never: counts where a count would say nothing: on a device without a volatile cache, or one that
+//! makes single writes durable, or one whose kernel driver keeps no statistics.
+
+use std::fs;
+use std::os::linux::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{major, minor};
+
+use crate::Failure;
+
+/// Where the kernel's statistics of a block device have its completed flushes.
+const FLUSHES_FIELD: usize = 15;
+
+/// Of each set that a flush could have made durable, how many must have had one.
+const LEAST: f64 = 0.9;
+
+/// A block device that is flushed.
+pub(crate) struct Device {
+    folder: PathBuf,
+}
+
+impl Device {
+    /// The device below a folder; nothing if its flushes cannot be counted.
+    pub(crate) fn below(folder: &Path) -> Result<Option<Device>, Failure> {
+        let number = fs::metadata(folder)?.st_dev();
+        let link = format!("/sys/dev/block/{}:{}", major(number), minor(number));
+        let Ok(mut place) = fs::canonicalize(link) else { return Ok(None) };
+        // Flushes are counted for a whole disk, not for its parts.
+        if place.join("partition").exists() {
+            place.pop();
+        }
+        let device = Device { folder: place };
+        Ok(device.is_flushed().then_some(device))
+    }
+
+    /// True if a write is durable only after a flush.
+    fn is_flushed(&self) -> bool {
+        let says = |file: &str, word: &str| {
+            fs::read_to_string(self.folder.join("queue").join(file))
+                .is_ok_and(|text| text.trim() == word)
+        };
+        says("write_cache", "write back") && says("fua", "0") && self.count().is_ok_and(|it| it > 0)
+    }
+
+    /// Flushes since the machine started.
+    pub(crate) fn count(&self) -> Result<u64, Failure> {
+        let text = fs::read_to_string(self.folder.join("stat"))?;
+        flushes(&text).ok_or_else(|| "a device without a count of flushes".into())
+    }
+
+    /// Its name.
+    pub(crate) fn name(&self) -> String {
+        self.folder.file_name().map_or_else(String::new, |name| name.to_string_lossy().into())
+    }
+}
+
+fn flushes(statistics: &str) -> Option<u64> {
+    statistics.split_whitespace().nth(FLUSHES_FIELD)?.parse().ok()
+}
+
+/// Refuses a run whose sets cannot all have been made durable: each thread waits for its set, so a
+/// flush serves one set a thread at most.
+pub(crate) fn check(flushes: u64, sets: u64, threads: u32) -> Result<(), Failure> {
+    let needed = LEAST * sets as f64 / f64::from(threads);
+    if (flushes as f64) < needed {
+        let said = format!(
+            "NOT DURABLE: {sets} sets of {threads} threads were acknowledged after {flushes} \
+             flushes of the device; at least {needed:.0} are needed"
+        );
+        return Err(said.into());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

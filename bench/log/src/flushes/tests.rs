@@ -1,0 +1,24 @@
+//! What is read from the statistics, and what is refused.
+
+use super::{check, flushes};
+
+#[test]
+fn the_sixteenth_field_counts_flushes() {
+    let whole =
+        "616202 63409 56279666 184875 1537 80819 68703 39922 0 1213 510 743 86 349 115 5841 8";
+    assert_eq!(flushes(whole), Some(5841));
+    assert_eq!(flushes("616202 63409 56279666"), None);
+}
+
+#[test]
+fn a_log_that_did_not_sync_is_refused() {
+    assert!(check(0, 1000, 1).is_err());
+    assert!(check(800, 1000, 1).is_err());
+    assert!(check(10, 1000, 64).is_err());
+}
+
+#[test]
+fn a_sync_for_each_set_or_for_one_of_each_thread_is_enough() {
+    check(1000, 1000, 1).unwrap();
+    check(16, 1000, 64).unwrap();
+}

@@ -1,0 +1,175 @@
+//! Logs that a killed process left behind: how long until they can be appended to, and how fast
+//! they are read.
+//!
+//! Promise: every log is filled by a process of its own, with sets of one record, made durable, and
+//! killed; each measurement has a copy of what that left; every record is read.
+//! Never: opens the original.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use crate::Failure;
+use crate::clock::Clock;
+use crate::effort::Effort;
+use crate::output;
+use crate::peers::{Durability, Kind, Terms, Unsynced};
+use crate::place::Place;
+use crate::record::Format;
+use crate::set::Source;
+use crate::tally::Tally;
+use crate::unsynced;
+
+/// Threads that fill a log which syncs always: alone, one would take minutes.
+const SYNCING_THREADS: u32 = 64;
+
+/// What a killed process left.
+pub(crate) struct Left {
+    place: Place,
+    format: Format,
+    /// Records of each writer.
+    counts: Vec<u32>,
+}
+
+impl Left {
+    /// Has a log filled, and the process that did it killed.
+    pub(crate) fn by(
+        kind: &Kind,
+        format: Format,
+        effort: &Effort,
+        whole: &Place,
+    ) -> Result<Left, Failure> {
+        let place = whole.folder(&format!("left-{}-{}", kind.name, format.name()))?;
+        let mut filler = Filler::start(kind, format, effort, place.path())?;
+        filler.wait_until_filled()?;
+        drop(filler);
+        Ok(Left { place, format, counts: counts(kind, effort.records) })
+    }
+
+    /// Records it has.
+    fn records(&self) -> f64 {
+        self.counts.iter().map(|count| f64::from(*count)).sum()
+    }
+
+    /// Seconds until the log is open, whole, and can be appended to.
+    pub(crate) fn recovery_s(&self, kind: &Kind, whole: &Place) -> Result<f64, Failure> {
+        let place = whole.copy("recovery", self.place.path())?;
+        let clock = Clock::start();
+        let peer = (kind.open)(place.path(), &Terms::RECOVERY)?;
+        let seconds = clock.wall_s();
+        peer.close()?;
+        Ok(seconds)
+    }
+
+    /// Records read in a second, opening, checksums and decoding included. Nothing for a limit.
+    pub(crate) fn read_per_s(&self, kind: &Kind, whole: &Place) -> Result<Option<f64>, Failure> {
+        let Some(read) = kind.read else { return Ok(None) };
+        let place = whole.copy("read", self.place.path())?;
+        let mut tally = Tally::of_order(self.format);
+        let clock = Clock::start();
+        read(place.path(), &mut tally)?;
+        let seconds = clock.wall_s();
+        tally.expect(&self.counts)?;
+        Ok(Some(self.records() / seconds))
+    }
+}
+
+/// Records decoded from memory in a second: the limit of reading.
+pub(crate) fn memory_per_s(format: Format, effort: &Effort) -> Result<f64, Failure> {
+    let (bytes, ends) = in_memory(format, effort)?;
+    let mut tally = Tally::of_order(format);
+    let clock = Clock::start();
+    let mut begin = 0;
+    for end in ends {
+        tally.bytes(&bytes[begin..end])?;
+        begin = end;
+    }
+    Ok(f64::from(effort.records) / clock.wall_s())
+}
+
+/// The same records, one after the other, and where each ends.
+fn in_memory(format: Format, effort: &Effort) -> Result<(Vec<u8>, Vec<usize>), Failure> {
+    let mut source = Source::new(0, format);
+    let (mut bytes, mut ends) = (Vec::new(), Vec::new());
+    while source.given() < effort.records {
+        for (_, record) in source.next_set(1).encode()? {
+            bytes.extend_from_slice(record);
+            ends.push(bytes.len());
+        }
+    }
+    Ok((bytes, ends))
+}
+
+/// A process that fills a log. It ends, killed, when this is dropped.
+struct Filler(Child);
+
+impl Filler {
+    /// Starts this program again.
+    fn start(
+        kind: &Kind,
+        format: Format,
+        effort: &Effort,
+        folder: &Path,
+    ) -> Result<Filler, Failure> {
+        let (records, bytes) = (effort.records, effort.records_bytes(format));
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(["--fill", kind.name, format.name()]);
+        command.args([records.to_string(), bytes.to_string()]).arg(folder);
+        Ok(Filler(command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?))
+    }
+
+    fn wait_until_filled(&mut self) -> Result<(), Failure> {
+        let said = self.0.stdout.take().ok_or("no output")?;
+        let mut line = String::new();
+        BufReader::new(said).read_line(&mut line)?;
+        if line != output::FILLED {
+            return Err("the process that fills a log failed".into());
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Filler {
+    fn drop(&mut self) {
+        // If it is gone already there is nothing to kill.
+        let _gone = self.0.kill();
+        let _gone = self.0.wait();
+    }
+}
+
+/// Fills a log, says so, and waits to be killed, or for the end of whoever would do that.
+pub(crate) fn fill(
+    kind: &Kind,
+    format: Format,
+    records: u32,
+    bytes: u64,
+    folder: &Path,
+) -> Result<(), Failure> {
+    let durability = match kind.unsynced {
+        Unsynced::Never => Durability::Synced,
+        Unsynced::Sets | Unsynced::Batches => Durability::Deferred,
+    };
+    let peer = (kind.open)(folder, &Terms { durability, bytes })?;
+    let writers = counts(kind, records).into_iter().zip(0..);
+    std::thread::scope(|scope| {
+        let fill = |(count, writer)| {
+            let peer = &*peer;
+            let mut source = Source::new(writer, format);
+            scope.spawn(move || unsynced::fill(peer, &mut source, 1, count))
+        };
+        let threads: Vec<_> = writers.map(fill).collect();
+        threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| "a thread died")?)
+    })?;
+    peer.sync()?;
+    output::filled()?;
+    std::io::stdin().read_to_end(&mut Vec::new())?;
+    Ok(())
+}
+
+/// How many records each writer gives.
+fn counts(kind: &Kind, records: u32) -> Vec<u32> {
+    match kind.unsynced {
+        Unsynced::Never => (0..SYNCING_THREADS).map(|_| records / SYNCING_THREADS).collect(),
+        Unsynced::Sets | Unsynced::Batches => vec![records],
+    }
+}
