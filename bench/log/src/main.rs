@@ -96,7 +96,7 @@ fn measure(task: &Task) -> Result<(), Failure> {
         None => peers::all().collect(),
     };
     let effort = Effort::new(task.quick);
-    let whole = Place::whole()?;
+    let whole = Place::whole("bench-log-data")?;
     let device = Device::below(whole.path())?;
     let disk = match &device {
         Some(device) => format!("{}, flushes counted", device.name()),

@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Place(PathBuf);
 
 impl Place {
-    /// The folder of all others.
-    pub(crate) fn whole() -> io::Result<Place> {
-        let path = std::env::current_exe()?.with_file_name("bench-log-data");
+    /// The folder of all others, beside this program.
+    pub(crate) fn whole(name: &str) -> io::Result<Place> {
+        let path = std::env::current_exe()?.with_file_name(name);
         if path.exists() {
             // An interrupted run could not.
             fs::remove_dir_all(&path)?;

@@ -134,3 +134,6 @@ fn check(kind: &Kind, place: &Place, hands: &[Hand]) -> Result<(), Failure> {
     read(place.path(), &mut tally)?;
     tally.expect(&hands.iter().map(|hand| hand.source.given()).collect::<Vec<_>>())
 }
+
+#[cfg(test)]
+mod tests;

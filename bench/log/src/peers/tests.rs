@@ -22,7 +22,7 @@ fn appended(kind: &Kind, place: &Place, durability: Durability, sets: &[usize]) 
 
 #[test]
 fn every_log_gives_back_what_it_took() {
-    let whole = Place::whole().unwrap();
+    let whole = Place::whole("bench-log-test-peers").unwrap();
     for kind in all() {
         for durability in [Durability::Synced, Durability::Deferred] {
             let place = whole.folder(kind.name).unwrap();
