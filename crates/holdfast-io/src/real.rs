@@ -1,13 +1,15 @@
 //! The machine itself.
 //!
 //! Promise: each method is the system call that its name says, once.
-//! Never: caches, buffers or retries.
+//! Never: caches, buffers or retries; a lock alone is tried for a moment.
 
 mod clock;
 mod entropy;
 mod files;
+mod lock;
 mod open_file;
 
 pub use clock::RealClock;
 pub use entropy::RealEntropy;
 pub use files::RealFiles;
+pub use lock::DirectoryLock;

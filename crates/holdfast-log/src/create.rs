@@ -4,10 +4,11 @@
 //! allocated, zeroed and synced.
 //! Never: overwrites a log, or anything that is not its own.
 
+use std::io;
 use std::path::Path;
 
 use holdfast_core::Lsn;
-use holdfast_io::Files;
+use holdfast_io::{Files, OpenHow};
 
 use crate::catalogue::{CATALOGUE, CATALOGUE_NEW, Catalogue, Entry};
 use crate::config::LogConfig;
@@ -17,12 +18,19 @@ use crate::segment::{Segment, SegmentHeader, is_segment_name};
 /// The generation of segments made by `create`; opens count from 1.
 const CREATED: u32 = 0;
 
-/// See [`crate::Log::create`].
+/// Name of the file that holds the label.
+const LABEL: &str = "label";
+/// Longest label.
+pub(crate) const LABEL_BYTES_MAX: usize = 4096;
+
+/// See [`crate::Log::create_labelled`]. An empty label is none.
 pub(crate) fn create(
     files: &dyn Files,
     identity: [u8; 16],
     config: &LogConfig,
+    label: &[u8],
 ) -> Result<(), CreateError> {
+    assert!(label.len() <= LABEL_BYTES_MAX, "a label is short");
     config.check().map_err(CreateError::Config)?;
     check_place(files)?;
     let segment_bytes = config.segment_bytes;
@@ -41,8 +49,33 @@ pub(crate) fn create(
             SegmentHeader { identity, generation: CREATED, number: *number, segment_bytes };
         segment.write_header(&header).map_err(CreateError::Io)?;
     }
+    put_label(files, label).map_err(CreateError::Io)?;
     files.sync_dir(Path::new("")).map_err(CreateError::Io)?;
     catalogue.replace(files).map_err(CreateError::Io)
+}
+
+/// See [`crate::Log::label_of`].
+pub(crate) fn label_of(files: &dyn Files) -> io::Result<Vec<u8>> {
+    let file = match files.open(Path::new(LABEL), OpenHow::default()) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        file => file?,
+    };
+    let mut label = vec![0; LABEL_BYTES_MAX];
+    let got = file.read_full_at(&mut label, 0)?;
+    label.truncate(got);
+    Ok(label)
+}
+
+/// Needs no rename: until there is a catalogue, nobody looks at it.
+fn put_label(files: &dyn Files, label: &[u8]) -> io::Result<()> {
+    if label.is_empty() {
+        return Ok(());
+    }
+    let how = OpenHow { write: true, create_mode: Some(0o600), ..OpenHow::default() };
+    let file = files.open(Path::new(LABEL), how)?;
+    file.set_len(label.len() as u64)?;
+    file.write_all_at(label, 0)?;
+    file.sync_data()
 }
 
 /// Nothing may be here but what an interrupted attempt left.
@@ -52,7 +85,7 @@ fn check_place(files: &dyn Files) -> Result<(), CreateError> {
         if name == CATALOGUE {
             return Err(CreateError::Exists);
         }
-        if name != CATALOGUE_NEW && !is_segment_name(&name) {
+        if name != CATALOGUE_NEW && name != LABEL && !is_segment_name(&name) {
             return Err(CreateError::NotEmpty { name });
         }
     }

@@ -11,11 +11,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use holdfast_core::Lsn;
-use holdfast_core::frame::{BLOCK_BYTES, FrameHeader, HEADER_BYTES, decode, payload_matches};
+use holdfast_core::frame::{BLOCK_BYTES, FrameHeader, HEADER_BYTES, decode};
 
 use crate::buffer::Buffer;
 use crate::frames::Frame;
 use crate::log::Log;
+use crate::recovery::is_whole;
 
 /// Bytes read at once, unless a frame is longer.
 const READ_BYTES: u64 = 1 << 20;
@@ -46,12 +47,14 @@ pub struct Cursor {
     buffer: Buffer,
     /// What the buffer holds.
     loaded: (Lsn, Lsn),
+    /// The frame that was given out last, which lies in the buffer.
+    current: Option<(Lsn, FrameHeader)>,
 }
 
 impl Cursor {
     pub(crate) fn new(log: Arc<Log>, from: Lsn) -> Cursor {
         let buffer = Buffer::zeroed(READ_BYTES.min(log.geometry.span_bytes()) as usize);
-        Cursor { log, at: from, buffer, loaded: (from, from) }
+        Cursor { log, at: from, buffer, loaded: (from, from), current: None }
     }
 
     /// Where the next frame starts, once there is one.
@@ -65,18 +68,23 @@ impl Cursor {
     /// # Errors
     /// See [`CursorError`].
     pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, CursorError> {
-        let found = loop {
-            if self.at >= self.log.marks().durable {
-                return Ok(None);
-            }
+        self.current = None;
+        while self.at < self.log.marks().durable {
             let header = self.load_frame()?;
             let at = std::mem::replace(&mut self.at, header.end());
             if self.frame(at, header).of_user().is_some() {
-                break (at, header);
+                self.current = Some((at, header));
+                break;
             }
-        };
-        let (at, header) = found;
-        Ok(self.frame(at, header).of_user())
+        }
+        Ok(self.current())
+    }
+
+    /// The frame that [`Cursor::next_frame`] returned last, once more. None if it returned none.
+    #[must_use]
+    pub fn current(&self) -> Option<Frame<'_>> {
+        let (at, header) = self.current?;
+        self.frame(at, header).of_user()
     }
 
     /// Sleeps until the next frame is durable, or until the timeout; returns whether one is. Of a
@@ -105,8 +113,9 @@ impl Cursor {
             return Err(damaged);
         }
         self.load(bytes)?;
-        let payload = self.frame(self.at, header).payload;
-        match payload_matches(&self.log.sealer, &header, payload) {
+        let start = self.at.since(self.loaded.0) as usize;
+        let whole = &self.buffer.bytes()[start..start + bytes as usize];
+        match is_whole(&self.log.sealer, &header, whole) {
             true => Ok(header),
             false => Err(damaged),
         }

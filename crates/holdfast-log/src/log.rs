@@ -148,7 +148,33 @@ impl Log {
         identity: [u8; 16],
         config: &LogConfig,
     ) -> Result<(), CreateError> {
-        create::create(files, identity, config)
+        create::create(files, identity, config, &[])
+    }
+
+    /// [`Log::create`], with a label beside the catalogue: a few bytes of whoever knows what the
+    /// records mean. It is there when the log is, and is never written again.
+    ///
+    /// # Errors
+    /// See [`CreateError`].
+    ///
+    /// # Panics
+    /// If the label is longer than 4 KiB.
+    pub fn create_labelled(
+        files: &dyn Files,
+        identity: [u8; 16],
+        config: &LogConfig,
+        label: &[u8],
+    ) -> Result<(), CreateError> {
+        create::create(files, identity, config, label)
+    }
+
+    /// The label that lies beside the log in the root of `files`; empty if there is none. It is
+    /// as the device gives it: whoever wrote it checks it.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn label_of(files: &dyn Files) -> io::Result<Vec<u8>> {
+        create::label_of(files)
     }
 
     /// The identity of the log in the root of `files`.

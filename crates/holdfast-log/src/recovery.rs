@@ -132,7 +132,7 @@ fn see(scan: &mut Scan, sealer: &Sealer, bytes: &[u8]) -> (bool, Option<Lsn>) {
         return (scan.see(Seen::Nothing), None);
     };
     let payload = if scan.fits(&header) { payload_of(&header, bytes) } else { None };
-    let payload_ok = payload.is_some_and(|payload| payload_matches(sealer, &header, payload));
+    let payload_ok = payload.is_some() && is_whole(sealer, &header, bytes);
     let accepted = scan.see(Seen::Frame { header, payload_ok });
     let mark = payload.filter(|_| accepted && header.kind == Kind::Mark).and_then(decode_mark);
     (accepted, mark)
@@ -171,6 +171,15 @@ fn show_witnesses(scan: &mut Scan, sealer: &Sealer, start: Lsn, bytes: &[u8]) {
 
 fn header_at(sealer: &Sealer, bytes: &[u8]) -> Option<FrameHeader> {
     decode(sealer, bytes.first_chunk()?).ok()
+}
+
+/// Whether the frame that `bytes` begin with is what was appended, to its last bit: the payload as
+/// its check says, then zeros up to the next frame.
+pub(crate) fn is_whole(sealer: &Sealer, header: &FrameHeader, bytes: &[u8]) -> bool {
+    let end = header.end().since(header.lsn) as usize;
+    let zeros_from = HEADER_BYTES as usize + header.payload_bytes as usize;
+    payload_of(header, bytes).is_some_and(|payload| payload_matches(sealer, header, payload))
+        && bytes.get(zeros_from..end).is_some_and(|rest| rest.iter().all(|byte| *byte == 0))
 }
 
 fn payload_of<'a>(header: &FrameHeader, bytes: &'a [u8]) -> Option<&'a [u8]> {

@@ -1,0 +1,216 @@
+//! What can go wrong, and what the caller can do about it.
+//!
+//! Promise: one enum per public operation; damage is named by file or position.
+//! Never: hides an I/O error behind a summary.
+
+use std::io;
+use std::sync::Arc;
+
+use holdfast_log::{ConfigFault, FileFault, Lsn};
+
+use crate::format::FormatError;
+
+mod convert;
+mod display;
+
+/// Why no log was made. Whatever was half made is overwritten by the next attempt.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum CreateError {
+    /// Correct the options.
+    Options(ConfigFault),
+    /// There is a log here already: open it, or choose another directory.
+    Exists,
+    /// There is something else here: choose an empty directory.
+    NotEmpty {
+        /// One of the names found.
+        name: String,
+    },
+    /// Somebody has a log open here: choose another directory.
+    InUse,
+    /// The directory could not be written; its disk may be full. Try again when the cause is gone.
+    Io(io::Error),
+}
+
+/// What is wrong with the label of a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LabelFault {
+    /// There is none: the log was not made by this crate, or the file `label` is gone.
+    Missing,
+    /// It does not begin as a label does.
+    NoLabel,
+    /// Its check does not match its contents.
+    Check,
+    /// It belongs to another log.
+    Foreign,
+}
+
+/// Why a log was not opened. Nothing that was durable has been changed.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// There is no log here: create one.
+    NoLog,
+    /// There was no log here and none could be made.
+    NotCreated(CreateError),
+    /// The log holds another type of record: open it with that one.
+    OtherRecord {
+        /// Name of the type that it was made with.
+        found: String,
+        /// Name of the type that was asked for.
+        wanted: String,
+    },
+    /// The log is of this record type in another version: open it with the program of that version.
+    OtherRecordVersion {
+        /// Version found.
+        found: u32,
+        /// Version of the type that was asked for.
+        known: u32,
+    },
+    /// The records are written in another format: open it with that one.
+    OtherFormat {
+        /// Name of the format that it was made with.
+        found: String,
+        /// Name of the format that was asked for.
+        wanted: String,
+    },
+    /// The log was made by another version of this crate: open it with that one.
+    OtherVersion {
+        /// Version found.
+        found: u32,
+        /// Version this program knows.
+        known: u32,
+    },
+    /// The label is damaged or gone. Restore the file `label`.
+    Label(LabelFault),
+    /// A file is damaged where durable records depend on it. Restore it.
+    File {
+        /// Name in the log's directory: `catalogue`, or a segment.
+        name: String,
+        /// What is wrong with it.
+        fault: FileFault,
+    },
+    /// A file belongs to another log. Restore the right one.
+    ForeignFile {
+        /// Name in the log's directory.
+        name: String,
+    },
+    /// A file of the log is not there. Restore it.
+    MissingSegment {
+        /// Name in the log's directory.
+        name: String,
+    },
+    /// Durable records are damaged. Nothing was changed: restore them, or salvage the rest.
+    Corrupt {
+        /// First position lost.
+        from: Lsn,
+        /// First position known to be good again, or the watermark that proves the loss.
+        to: Lsn,
+    },
+    /// The log is open already, in this process or in another: close it there.
+    InUse,
+    /// So much memory could not be had. Choose a smaller ring.
+    Memory {
+        /// Bytes of the ring.
+        ring_bytes: u64,
+    },
+    /// A file could not be read or written. Never taken for the end of the log.
+    Io(io::Error),
+}
+
+/// Why records were not appended. The log is unchanged.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum AppendError {
+    /// Split the set, or make the record smaller: one set is at most half a segment, and 4 MiB.
+    TooLarge {
+        /// Bytes of the set, encoded.
+        set_bytes: u64,
+        /// The most that one set of this log takes.
+        set_bytes_max: u64,
+    },
+    /// Split the set: it has at most 65,535 records.
+    TooMany {
+        /// Records in the set.
+        records: usize,
+    },
+    /// The format cannot write the record.
+    Unencodable(FormatError),
+    /// The log was closed: open it anew.
+    Closed,
+    /// The ring is full and the disk has no room to drain it to. Make room, then append again.
+    DiskFull(Arc<io::Error>),
+    /// The ring is full and no segment could be made to drain it to. Try again when the cause is
+    /// gone.
+    NoSegment(Arc<io::Error>),
+    /// A write or a sync failed. Nothing is accepted until the log is opened anew.
+    Failed(Arc<io::Error>),
+}
+
+/// Why records are not durable.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum CommitError {
+    /// The disk has no room. Nothing is lost: make room, then wait again.
+    DiskFull(Arc<io::Error>),
+    /// No segment could be made. Nothing is lost: wait again when the cause is gone.
+    NoSegment(Arc<io::Error>),
+    /// A write or a sync failed. Final: what is durable shows when the log is opened anew.
+    Failed(Arc<io::Error>),
+}
+
+/// Why a checkpoint was not made. The one before holds.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum CheckpointError {
+    /// No set of records begins or ends there: use the `end` of an entry or of a ticket.
+    NoBoundary {
+        /// What was asked for.
+        lsn: Lsn,
+    },
+    /// The device damaged the set that begins there, or cannot give it back.
+    Unreadable(ReplayError),
+    /// What lies before it could not be made durable, or the checkpoint itself not.
+    NotDurable(CommitError),
+    /// The log was closed: open it anew.
+    Closed,
+}
+
+/// Why a replay does not go on. Everything before was whole.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ReplayError {
+    /// What was to be read is below the checkpoint, and may have been written over. Go on from
+    /// `first`.
+    Truncated {
+        /// The checkpoint.
+        first: Lsn,
+    },
+    /// No whole set is where one must be: the device damaged it, or reading began amid one.
+    Damaged {
+        /// Where.
+        lsn: Lsn,
+    },
+    /// The set is as it was written, and this record of it is not whole: whoever wrote it was
+    /// broken.
+    DamagedRecord {
+        /// Where the set begins.
+        lsn: Lsn,
+        /// Which record of it, from 0.
+        index: u16,
+    },
+    /// The record is whole and not of this type: read the log with the program that wrote it.
+    Undecodable {
+        /// Where its set begins.
+        lsn: Lsn,
+        /// Which record of it, from 0.
+        index: u16,
+        /// What the format says.
+        reason: FormatError,
+    },
+    /// A write or a sync failed, so no more records become durable. Open the log anew.
+    Failed(Arc<io::Error>),
+    /// The device could not be read. Nothing is known of the record; read again from there.
+    Io(io::Error),
+}

@@ -1,0 +1,51 @@
+//! A typed write-ahead log to embed in a program.
+//!
+//! Promise: a record is durable when its ticket resolves or `commit` returns, and then every later
+//! replay yields it, in order, unchanged, or says where the device lost it; a set of records is
+//! there as a whole or not at all; of two programs, one has the log.
+//! Never: starts a thread it was not asked for; takes damage for the end; guesses a record.
+//!
+//! The design is the operation replay log of "Design and Reliability of a User Space Write-Ahead
+//! Log in Rust" (section IV): `write` and an iterator over any serde type, in JSON or MessagePack.
+//! What it adds: sets, group commit, tickets, checkpoints, followers, and an end of the log that
+//! can be told from damage.
+//!
+//! Where to look: [`Log`] is all of it. `open` makes and opens one, `label` says of what;
+//! [`Ticket`] waits (`sleepers` has the tasks, `background` the threads), `replay` and `tail` read,
+//! `format` turns records into bytes and `payload` puts them into a frame. Below lies
+//! `holdfast-log`, which knows frames, segments and recovery.
+
+mod background;
+mod error;
+pub mod format;
+#[cfg(feature = "json")]
+pub mod json_lines;
+mod label;
+mod log;
+mod open;
+mod options;
+mod payload;
+mod place;
+mod record;
+mod replay;
+mod shared;
+mod sleepers;
+mod tail;
+mod ticket;
+
+pub use error::{
+    AppendError, CheckpointError, CommitError, CreateError, LabelFault, OpenError, ReplayError,
+};
+pub use holdfast_log::{ConfigFault, FileFault, Lsn};
+pub use log::{Log, Stat};
+pub use open::Recovery;
+pub use options::{Background, Options};
+pub use place::Place;
+pub use record::Record;
+pub use replay::{Entry, Replay};
+pub use tail::Tail;
+pub use ticket::Ticket;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -1,0 +1,276 @@
+//! The log as its user sees it.
+//!
+//! Promise: all methods may be called from any thread.
+//! Never: shows a record that is not durable to anybody but who appended it.
+
+use std::cell::Cell;
+use std::fmt;
+use std::io;
+use std::marker::PhantomData;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+
+use holdfast_log::Lsn;
+
+use crate::background::Threads;
+use crate::error::{
+    AppendError, CheckpointError, CommitError, CreateError, OpenError, ReplayError,
+};
+use crate::format::Format;
+use crate::label::Label;
+use crate::open::{self, Recovery};
+use crate::options::Options;
+use crate::payload;
+use crate::place::Place;
+use crate::record::Record;
+use crate::replay::Replay;
+use crate::shared::Shared;
+use crate::tail::Tail;
+use crate::ticket::Ticket;
+
+/// Memory for encoding that a thread keeps between appends.
+const SCRATCH_BYTES_MAX: usize = 1 << 20;
+
+thread_local! {
+    static SCRATCH: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// What a log is like at a moment.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Stat {
+    /// The last checkpoint: nothing below is kept.
+    pub checkpoint: Lsn,
+    /// Everything below is on the device.
+    pub durable: Lsn,
+    /// Everything below has been appended.
+    pub end: Lsn,
+    /// The most bytes that one encoded set may have; each record counts 8 more and is rounded up to
+    /// a multiple of 8.
+    pub set_bytes_max: u64,
+    /// How fast the device takes what is appended, in bytes a second of writing; 0 before the first
+    /// write.
+    pub drain_rate_bytes_per_s: u64,
+    /// The write or sync that failed, if one did. Nothing is accepted after it.
+    pub failed: Option<Arc<io::Error>>,
+}
+
+/// A log of records of type `R`, written in the format `F`.
+///
+/// A directory has one opener at a time. It is free for the next when the log and all that came
+/// from it (tickets, replays, tails) are dropped. Dropping the log makes what was appended durable
+/// if the device lets it; [`Log::close`] says whether it did.
+pub struct Log<R, F> {
+    shared: Arc<Shared>,
+    threads: Mutex<Option<Threads>>,
+    types: PhantomData<fn() -> (R, F)>,
+}
+
+impl<R: Record, F: Format<R>> Log<R, F> {
+    /// Makes a log in `directory`, which is made unless it is there.
+    ///
+    /// # Errors
+    /// See [`CreateError`].
+    pub fn create(directory: impl AsRef<Path>, options: &Options) -> Result<(), CreateError> {
+        Self::create_at(&Place::new_directory(directory.as_ref())?, options)
+    }
+
+    /// Opens the log in `directory`.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn open(
+        directory: impl AsRef<Path>,
+        options: &Options,
+    ) -> Result<(Self, Recovery), OpenError> {
+        Self::open_at(Place::directory(directory.as_ref())?, options)
+    }
+
+    /// Opens the log in `directory`, which is made with an empty one unless there is one.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn open_or_create(
+        directory: impl AsRef<Path>,
+        options: &Options,
+    ) -> Result<(Self, Recovery), OpenError> {
+        let place = Place::new_directory(directory.as_ref())?;
+        match Self::open_at(place.clone(), options) {
+            Err(OpenError::NoLog) => {
+                Self::create_at(&place, options).map_err(OpenError::NotCreated)?;
+                Self::open_at(place, options)
+            }
+            opened => opened,
+        }
+    }
+
+    /// [`Log::create`], anywhere.
+    ///
+    /// # Errors
+    /// See [`CreateError`].
+    pub fn create_at(place: &Place, options: &Options) -> Result<(), CreateError> {
+        open::create(place, options, Label::of::<R, F>)
+    }
+
+    /// [`Log::open`], anywhere.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn open_at(place: Place, options: &Options) -> Result<(Self, Recovery), OpenError> {
+        let (shared, recovery) = open::open(place, options, Label::of::<R, F>)?;
+        let shared = Arc::new(shared);
+        let threads = Threads::start(&shared, options.background).map_err(OpenError::Io)?;
+        Ok((Log { shared, threads: Mutex::new(Some(threads)), types: PhantomData }, recovery))
+    }
+
+    /// Appends a record. It is in memory when this returns, and durable when its ticket says so or
+    /// a later commit returns. The device is waited for only when the ring is full.
+    ///
+    /// # Errors
+    /// See [`AppendError`]; the log is unchanged.
+    pub fn append(&self, record: &R) -> Result<Ticket, AppendError> {
+        self.append_all(std::slice::from_ref(record))
+    }
+
+    /// Appends a set of records that are replayed all or not at all, whatever happens.
+    ///
+    /// # Errors
+    /// See [`AppendError`]; the log is unchanged.
+    pub fn append_all(&self, records: &[R]) -> Result<Ticket, AppendError> {
+        let many = || AppendError::TooMany { records: records.len() };
+        let count = u16::try_from(records.len()).map_err(|_| many())?;
+        let mut payload = SCRATCH.take();
+        payload.clear();
+        let appended = encode::<R, F>(records, &mut payload)
+            .and_then(|()| self.shared.append(count, &[&payload]));
+        if payload.capacity() <= SCRATCH_BYTES_MAX {
+            SCRATCH.set(payload);
+        }
+        let appended = appended?;
+        let shared = Arc::clone(&self.shared);
+        Ok(Ticket { shared, lsn: appended.lsn, end: appended.end })
+    }
+
+    /// Appends a record and returns when it is durable.
+    ///
+    /// # Errors
+    /// See [`AppendError`]; after a failed write or sync, whether the record is in the log shows
+    /// when it is opened anew. On a full disk it is in the log, not durable yet.
+    pub fn append_durable(&self, record: &R) -> Result<Ticket, AppendError> {
+        let ticket = self.append(record)?;
+        ticket.wait()?;
+        Ok(ticket)
+    }
+
+    /// Returns when everything that has been appended is durable: synced to the device. Threads
+    /// that commit at the same time share one sync.
+    ///
+    /// # Errors
+    /// See [`CommitError`].
+    pub fn commit(&self) -> Result<(), CommitError> {
+        self.shared.commit(self.shared.log.marks().tail)
+    }
+
+    /// The durable records from the last checkpoint on.
+    #[must_use]
+    pub fn iter(&self) -> Replay<R, F> {
+        self.iter_from(self.shared.log.first())
+    }
+
+    /// The durable records from `lsn` on, which is the `lsn` or `end` of an entry or a ticket.
+    #[must_use]
+    pub fn iter_from(&self, lsn: Lsn) -> Replay<R, F> {
+        Replay::new(&self.shared, lsn)
+    }
+
+    /// The records from `lsn` on, as [`Log::iter_from`] has them, and then those that will become
+    /// durable.
+    #[must_use]
+    pub fn tail(&self, lsn: Lsn) -> Tail<R, F> {
+        Tail::new(&self.shared, lsn)
+    }
+
+    /// Says that nothing below `lsn` is needed any more, because the program has it elsewhere,
+    /// durably. `lsn` is the `end` of an entry or a ticket. When this returns the checkpoint is
+    /// durable, the next replay begins there, and the space below will be used again.
+    ///
+    /// # Errors
+    /// See [`CheckpointError`].
+    pub fn checkpoint(&self, lsn: Lsn) -> Result<(), CheckpointError> {
+        let shared = &self.shared;
+        if shared.closed.load(Ordering::Relaxed) {
+            return Err(CheckpointError::Closed);
+        }
+        if lsn <= shared.log.first() {
+            return Ok(());
+        }
+        if lsn > shared.log.marks().tail {
+            return Err(CheckpointError::NoBoundary { lsn });
+        }
+        shared.commit(lsn)?;
+        check_boundary(shared, lsn)?;
+        shared.mark(lsn)?;
+        Ok(self.commit()?)
+    }
+
+    /// What the log is like now.
+    #[must_use]
+    pub fn stat(&self) -> Stat {
+        let log = &self.shared.log;
+        let marks = log.marks();
+        Stat {
+            checkpoint: log.first(),
+            durable: marks.durable,
+            end: marks.tail,
+            set_bytes_max: log.payload_bytes_max(),
+            drain_rate_bytes_per_s: log.drain_rate_bytes_per_s(),
+            failed: self.shared.failure(),
+        }
+    }
+
+    /// Makes everything durable and accepts nothing more; readers and tickets go on. The log's
+    /// threads have ended when this returns.
+    ///
+    /// # Errors
+    /// See [`CommitError`]. The log is closed even so.
+    pub fn close(&self) -> Result<(), CommitError> {
+        self.shared.closed.store(true, Ordering::Relaxed);
+        drop(self.threads.lock().expect("nothing panics with the threads").take());
+        Ok(self.shared.log.close()?)
+    }
+}
+
+/// Puts the records' bytes into `payload`, each with its length and check.
+fn encode<R, F: Format<R>>(records: &[R], payload: &mut Vec<u8>) -> Result<(), AppendError> {
+    for record in records {
+        let start = payload::begin(payload);
+        F::encode(record, payload).map_err(AppendError::Unencodable)?;
+        payload::finish(payload, start);
+    }
+    Ok(())
+}
+
+/// Whether frames meet at `lsn`, which is durable.
+fn check_boundary(shared: &Arc<Shared>, lsn: Lsn) -> Result<(), CheckpointError> {
+    let outcome = shared.log.cursor(lsn).next_frame().map(|_| ());
+    match outcome.map_err(ReplayError::from) {
+        Ok(()) => Ok(()),
+        Err(ReplayError::Damaged { .. }) => Err(CheckpointError::NoBoundary { lsn }),
+        Err(error) => Err(CheckpointError::Unreadable(error)),
+    }
+}
+
+impl<R, F> Drop for Log<R, F> {
+    fn drop(&mut self) {
+        drop(self.threads.get_mut().expect("nothing panics with the threads").take());
+        // Nobody is left to be told. What was waited for is durable already.
+        let _ = self.shared.commit(self.shared.log.marks().tail);
+    }
+}
+
+impl<R, F> fmt::Debug for Log<R, F> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Log").field("shared", &self.shared).finish_non_exhaustive()
+    }
+}

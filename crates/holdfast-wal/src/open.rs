@@ -1,0 +1,98 @@
+//! Making a log and opening it.
+//!
+//! Promise: everything that was durable is there afterwards, and nothing that was cut off; the
+//! ring is memory of this process alone.
+//! Never: opens a log as what it is not.
+
+use std::sync::Arc;
+
+use holdfast_log::{Log, Lsn, Verdict};
+use holdfast_memory::{Medium, Region, RegionSpec};
+
+use crate::error::{CreateError, OpenError};
+use crate::label::Label;
+use crate::options::Options;
+use crate::place::Place;
+use crate::shared::Shared;
+
+/// The smallest roster: an embedded log has no notes.
+const ROSTER_BYTES: u64 = 64;
+
+/// What was found when a log was opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Recovery {
+    /// The last checkpoint: where a replay begins.
+    pub checkpoint: Lsn,
+    /// Where the log ends, and the next set will begin at the earliest.
+    pub end: Lsn,
+    /// Where the remains of a write that was never acknowledged have been cut off, if there were
+    /// any.
+    pub torn: Option<Lsn>,
+    /// Bytes read to find out.
+    pub bytes_scanned: u64,
+}
+
+/// Makes a log with the label that `label` gives to an identity.
+pub(crate) fn create(
+    place: &Place,
+    options: &Options,
+    label: impl FnOnce([u8; 16]) -> Label,
+) -> Result<(), CreateError> {
+    let mut identity = [0; 16];
+    place.entropy.fill(&mut identity);
+    let label = label(identity).encode();
+    Log::create_labelled(&*place.files, identity, &options.config(), &label)?;
+    Ok(())
+}
+
+/// Opens a log that has the label that `label` gives to its identity.
+pub(crate) fn open(
+    place: Place,
+    options: &Options,
+    label: impl FnOnce([u8; 16]) -> Label,
+) -> Result<(Shared, Recovery), OpenError> {
+    let identity = Log::identity_of(&*place.files)?;
+    label(identity).check(&*place.files)?;
+    let (log, region, found) = open_untyped(&place, options, identity)?;
+    // What was recovered behind the last sync counts from here on, and readers see it.
+    log.commit(found.tail)?;
+    let recovery = Recovery {
+        checkpoint: found.released,
+        end: found.tail,
+        torn: match found.verdict {
+            Verdict::Torn { at } => Some(at),
+            _ => None,
+        },
+        bytes_scanned: found.bytes_scanned,
+    };
+    Ok((Shared::new(log, region, place.clock, place.lock), recovery))
+}
+
+/// Opens the log with a ring as large as the options say, or as it says itself.
+fn open_untyped(
+    place: &Place,
+    options: &Options,
+    identity: [u8; 16],
+) -> Result<(Log, Arc<Region>, holdfast_log::Recovery), OpenError> {
+    let mut ring_bytes = options.ring_bytes.max(4096).next_power_of_two();
+    loop {
+        let region = region(identity, ring_bytes)?;
+        let (files, clock) = (Arc::clone(&place.files), Arc::clone(&place.clock));
+        match Log::open(files, Arc::clone(&region), clock, options.config()) {
+            Ok((log, recovery)) => return Ok((log, region, recovery)),
+            Err(holdfast_log::OpenError::RingTooSmall { needed_bytes, .. })
+                if needed_bytes > ring_bytes =>
+            {
+                ring_bytes = needed_bytes.next_power_of_two();
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+fn region(identity: [u8; 16], ring_bytes: u64) -> Result<Arc<Region>, OpenError> {
+    let spec = RegionSpec { ring_bytes, roster_bytes: ROSTER_BYTES, identity };
+    let region = Region::create(&Medium::Private, &spec);
+    region.map(Arc::new).map_err(|_| OpenError::Memory { ring_bytes })
+}

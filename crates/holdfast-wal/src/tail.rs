@@ -1,0 +1,64 @@
+//! Following a log while it grows.
+//!
+//! Promise: every record from some position on, in order, each as soon as it is durable; sleeping
+//! until then costs nothing.
+//! Never: polls, skips, shows what is not durable.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+use holdfast_log::Lsn;
+
+use crate::error::ReplayError;
+use crate::format::Format;
+use crate::replay::{Entry, Reader};
+use crate::shared::Shared;
+
+/// A reader that waits for more. There may be several, each at its own position.
+pub struct Tail<R, F> {
+    reader: Reader,
+    types: PhantomData<fn() -> (R, F)>,
+}
+
+impl<R, F: Format<R>> Tail<R, F> {
+    pub(crate) fn new(shared: &Arc<Shared>, from: Lsn) -> Tail<R, F> {
+        Tail { reader: Reader::new(shared, from), types: PhantomData }
+    }
+
+    /// The next record; `None` if none became durable within `timeout`.
+    ///
+    /// # Errors
+    /// See [`ReplayError`]. The tail stays where it is, except that it goes on behind a record that
+    /// is [`ReplayError::Undecodable`].
+    pub fn next(&mut self, timeout: Duration) -> Result<Option<Entry<R>>, ReplayError> {
+        let timeout_ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+        let end_ns = self.reader.shared.clock.monotonic_ns().saturating_add(timeout_ns);
+        loop {
+            if let Some(place) = self.reader.next(Lsn(u64::MAX))? {
+                return self.reader.with(&place, F::decode).map(Some);
+            }
+            if !self.wait_until(end_ns)? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Returns whether there is something durable to look at.
+    fn wait_until(&self, end_ns: u64) -> Result<bool, ReplayError> {
+        let shared = &self.reader.shared;
+        let left = end_ns.saturating_sub(shared.clock.monotonic_ns());
+        if self.reader.cursor.wait(Duration::from_nanos(left)) {
+            return Ok(true);
+        }
+        shared.failure().map_or(Ok(false), |error| Err(ReplayError::Failed(error)))
+    }
+}
+
+impl<R, F> fmt::Debug for Tail<R, F> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let cursor = &self.reader.cursor;
+        out.debug_struct("Tail").field("cursor", cursor).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,64 @@
+//! The receipt for a set of records.
+//!
+//! Promise: resolves when the set is durable and not before, whichever way it is waited for;
+//! tickets resolve in the order of their positions.
+//! Never: loses the set when it is dropped: the next commit takes it along.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use holdfast_log::Lsn;
+
+use crate::error::CommitError;
+use crate::shared::Shared;
+
+/// Where a set of records went, and the means to wait until it is durable: [`Ticket::wait`] in a
+/// thread, or `.await`.
+///
+/// Awaited, it leaves the writing to the log's own thread ([`crate::Background`]); while the disk
+/// is full it goes on waiting, and is answered once there is room.
+#[derive(Clone, Debug)]
+pub struct Ticket {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) lsn: Lsn,
+    pub(crate) end: Lsn,
+}
+
+impl Ticket {
+    /// Where the set begins.
+    #[must_use]
+    pub fn lsn(&self) -> Lsn {
+        self.lsn
+    }
+
+    /// Where the next set will begin: what to read on from, or a checkpoint.
+    #[must_use]
+    pub fn end(&self) -> Lsn {
+        self.end
+    }
+
+    /// Whether the set is durable now.
+    #[must_use]
+    pub fn is_durable(&self) -> bool {
+        self.shared.log.marks().durable >= self.end
+    }
+
+    /// Returns when the set, and all that was appended before it, is durable: synced to the device.
+    /// Threads that wait at the same time share one sync; one of them does it.
+    ///
+    /// # Errors
+    /// See [`CommitError`].
+    pub fn wait(&self) -> Result<(), CommitError> {
+        self.shared.commit(self.end)
+    }
+}
+
+impl Future for Ticket {
+    type Output = Result<(), CommitError>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        self.shared.poll(self.end, context)
+    }
+}

@@ -1,0 +1,77 @@
+//! A process that logs is killed at moments of chance; on a real disk.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use holdfast_io::fake::Random;
+use holdfast_wal::format::MessagePack;
+use holdfast_wal::{Background, Log, Options};
+
+use crate::support::{SMALL, Work, factor, records, work};
+
+/// The directory that a child is told to log in.
+const DIRECTORY: &str = "HOLDFAST_WAL_KILLED_IN";
+const RECORDS_A_SET: u32 = 3;
+
+fn opened(directory: &Path) -> Log<Work, MessagePack> {
+    let options = Options { background: Background::DrainAndPrepare, ..SMALL };
+    Log::open_or_create(directory, &options).expect("the log opens after any kill").0
+}
+
+/// What the child does: goes on where the log ends, and says of each set that it was waited for.
+#[test]
+fn a_child_logs_until_it_is_killed() {
+    let Some(directory) = std::env::var_os(DIRECTORY) else { return };
+    let log = opened(directory.as_ref());
+    let mut next = records(&log).expect("whole").len() as u32;
+    let mut out = std::io::stdout();
+    loop {
+        let set: Vec<_> = (next..next + RECORDS_A_SET).map(work).collect();
+        log.append_all(&set).unwrap().wait().unwrap();
+        next += RECORDS_A_SET;
+        // A checkpoint would hide the beginning; space comes from the directory's own disk.
+        writeln!(out, "waited for {next}").unwrap();
+    }
+}
+
+fn child(directory: &Path) -> Child {
+    let test = std::env::current_exe().expect("a test runs");
+    Command::new(test)
+        .args(["--exact", "kills::a_child_logs_until_it_is_killed", "--nocapture"])
+        .env(DIRECTORY, directory)
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the test starts a second time")
+}
+
+/// The last number that the child said, once it is dead.
+fn last_said(child: &mut Child) -> u32 {
+    let said = BufReader::new(child.stdout.take().expect("it is piped")).lines();
+    let numbers = said.map_while(Result::ok).filter_map(|line| {
+        line.rsplit_once("waited for ").and_then(|(_, number)| number.parse().ok())
+    });
+    numbers.last().unwrap_or(0)
+}
+
+#[test]
+fn nothing_that_was_waited_for_is_lost_when_the_process_is_killed() {
+    let directory = tempfile::tempdir().unwrap();
+    let seed = 1;
+    let mut random = Random::new(seed);
+    let mut waited_for = 0;
+    for kill in 0..10 * factor() {
+        let mut child = child(directory.path());
+        std::thread::sleep(Duration::from_millis(20 + random.below(150)));
+        child.kill().unwrap();
+        waited_for = last_said(&mut child).max(waited_for);
+        child.wait().unwrap();
+        let found = records(&opened(directory.path())).unwrap();
+        assert!(found.len() as u32 >= waited_for, "kill {kill} of seed {seed}");
+        assert!((found.len() as u32).is_multiple_of(RECORDS_A_SET), "half a set");
+        assert!(found.iter().zip(0..).all(|(found, id)| *found == work(id)));
+    }
+    println!("{waited_for} records waited for, none lost");
+    assert!(waited_for > 0);
+}

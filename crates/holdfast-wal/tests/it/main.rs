@@ -1,0 +1,20 @@
+//! What a typed log promises, said by its tests.
+//!
+//! `support` has the record of the paper and the places that logs under test lie in.
+
+// A test that unwraps says where it failed, and so does a helper of one.
+#![allow(clippy::unwrap_used)]
+
+mod basics;
+mod checkpoints;
+mod corruption;
+mod examples;
+mod flips;
+mod formats;
+mod full_disk;
+mod kills;
+mod power;
+mod refusals;
+mod support;
+mod tails;
+mod tickets;

@@ -1,0 +1,106 @@
+//! Tickets: durable, and in order, whichever way they are waited for.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
+
+use holdfast_wal::format::MessagePack;
+use holdfast_wal::{Background, CommitError, Log, Options, Ticket};
+
+use crate::support::{SMALL, Work, new_log, place, work};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const DRAINED: Options = Options { background: Background::DrainAndPrepare, ..SMALL };
+
+/// Says its number when it is woken.
+struct Bell {
+    number: usize,
+    rung: Mutex<Sender<usize>>,
+}
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.rung.lock().unwrap().send(self.number).expect("the test still listens");
+    }
+}
+
+/// Polls a ticket with a bell of this number.
+fn poll(ticket: &mut Ticket, number: usize, rung: &Sender<usize>) -> Poll<Result<(), CommitError>> {
+    let waker = Waker::from(Arc::new(Bell { number, rung: Mutex::new(rung.clone()) }));
+    Pin::new(ticket).poll(&mut Context::from_waker(&waker))
+}
+
+/// What a ticket comes to, once it is woken.
+fn block_on(mut ticket: Ticket, (rung, heard): &(Sender<usize>, Receiver<usize>)) -> Outcome {
+    loop {
+        match poll(&mut ticket, 0, rung) {
+            Poll::Ready(outcome) => return outcome,
+            Poll::Pending => heard.recv_timeout(PATIENCE).expect("it is woken"),
+        };
+    }
+}
+
+type Outcome = Result<(), CommitError>;
+
+#[test]
+fn tickets_resolve_in_order_and_never_before_they_are_durable() {
+    let directory = tempfile::tempdir().unwrap();
+    let (log, _) = Log::<Work, MessagePack>::open_or_create(directory.path(), &DRAINED).unwrap();
+    let (rung, heard) = channel();
+    let mut tickets: Vec<Ticket> = Vec::new();
+    let mut waiting = Vec::new();
+    for number in 0..5_000 {
+        let mut ticket = log.append(&work(number as u32)).unwrap();
+        match poll(&mut ticket, number, &rung) {
+            Poll::Ready(outcome) => assert!(outcome.is_ok() && ticket.is_durable()),
+            Poll::Pending => waiting.push(number),
+        }
+        tickets.push(ticket);
+    }
+    let mut woken = Vec::new();
+    while woken.len() < waiting.len() {
+        let number = heard.recv_timeout(PATIENCE).expect("each is woken");
+        assert!(tickets[number].is_durable());
+        assert!(matches!(poll(&mut tickets[number], number, &rung), Poll::Ready(Ok(()))));
+        woken.push(number);
+    }
+    assert_eq!(woken, waiting, "woken in the order of their positions");
+}
+
+#[test]
+fn a_ticket_of_a_log_without_threads_is_awaited_all_the_same() {
+    let (_files, log) = new_log(1);
+    let ticket = log.append(&work(1)).unwrap();
+    assert!(!ticket.is_durable());
+    block_on(ticket.clone(), &channel()).unwrap();
+    assert!(ticket.is_durable());
+}
+
+#[test]
+fn a_ticket_outlives_its_log() {
+    let directory = tempfile::tempdir().unwrap();
+    let (log, _) = Log::<Work, MessagePack>::open_or_create(directory.path(), &DRAINED).unwrap();
+    let ticket = log.append(&work(1)).unwrap();
+    drop(log);
+    ticket.wait().unwrap();
+    block_on(ticket, &channel()).unwrap();
+}
+
+#[test]
+fn a_failed_device_is_told_to_every_ticket_for_good() {
+    let (files, log) = new_log(2);
+    drop(log);
+    let (log, _) = Log::<Work, MessagePack>::open_at(place(&files), &DRAINED).unwrap();
+    log.commit().unwrap();
+    files.cut_power_at(files.operations() + 1);
+    let tickets: Vec<_> = (0..20).filter_map(|id| log.append(&work(id)).ok()).collect();
+    for ticket in tickets {
+        let outcome = block_on(ticket.clone(), &channel());
+        assert!(matches!(outcome, Err(CommitError::Failed(_))), "{outcome:?}");
+        assert!(matches!(ticket.wait(), Err(CommitError::Failed(_))));
+    }
+    assert!(log.stat().failed.is_some());
+}
