@@ -247,7 +247,7 @@ impl Log {
     }
 
     /// [`Log::append`], for another process: the frame has a number before its records, by which
-    /// a repeated request is known again. [`Frame::of_user`] hides it.
+    /// a repeated request is known again. [`crate::Frame::of_user`] hides it.
     ///
     /// # Errors
     /// See [`AppendError`]; the log is unchanged. The number counts as payload.

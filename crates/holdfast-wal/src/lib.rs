@@ -46,6 +46,9 @@ pub use replay::{Entry, Replay};
 pub use tail::Tail;
 pub use ticket::Ticket;
 
+#[cfg(test)]
+mod tests;
+
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;

@@ -9,6 +9,7 @@ mod basics;
 mod checkpoints;
 mod corruption;
 mod examples;
+mod faults;
 mod flips;
 mod formats;
 mod full_disk;

@@ -11,7 +11,7 @@ use crate::support::{SMALL, Work, factor, open, place, work};
 
 /// What a program knows of its log.
 #[derive(Clone, Default)]
-struct Known {
+pub(crate) struct Known {
     /// Records below this number were waited for.
     durable: u32,
     /// Records below this number are not needed any more, for sure.
@@ -23,7 +23,7 @@ struct Known {
 }
 
 impl Known {
-    fn of_nothing() -> Known {
+    pub(crate) fn of_nothing() -> Known {
         let mut known = Known { checkpoints: [(Lsn(0), 0)].into(), ..Known::default() };
         known.set_ends.insert(0);
         known
@@ -75,7 +75,7 @@ impl Known {
 }
 
 /// Opens, works, closes; an error if the power is cut on the way.
-fn life(
+pub(crate) fn life(
     files: &FakeFiles,
     known: &mut Known,
     random: &mut Random,
@@ -111,4 +111,27 @@ fn what_was_waited_for_is_there_and_no_half_set_is_after_a_power_cut_at_any_io()
         }
     }
     println!("{images} images recovered");
+}
+
+/// A log after some work, and what is known of it.
+fn worked() -> (FakeFiles, Known) {
+    let (files, mut known) = (FakeFiles::new(1), Known::of_nothing());
+    life(&files, &mut known, &mut Random::new(1), 20).unwrap();
+    (files, known)
+}
+
+#[test]
+#[should_panic(expected = "was waited for")]
+fn a_lost_record_would_be_noticed() {
+    let (files, mut known) = worked();
+    known.durable = 1_000;
+    known.open(&files).unwrap();
+}
+
+#[test]
+#[should_panic(expected = "half a set")]
+fn half_a_set_would_be_noticed() {
+    let (files, mut known) = worked();
+    known.set_ends.clear();
+    known.open(&files).unwrap();
 }
