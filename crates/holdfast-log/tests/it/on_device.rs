@@ -143,8 +143,8 @@ fn damage_on_the_device_is_reported_where_it_is() {
     assert_eq!(cursor.position(), puts[7].lsn, "it stays there");
 }
 
-/// Makes the log unless it is there, checks that it begins with `durable`, appends and commits a few
-/// times, and returns all that was durable when the power went.
+/// Makes the log unless it is there, checks that it begins with `durable`, appends and commits a
+/// few times, and returns all that was durable when the power went.
 fn life(files: &FakeFiles, durable: &mut Vec<Put>, count: u64) -> Option<()> {
     if durable.is_empty() {
         let made = Log::create(files, IDENTITY, &ON_DEVICE);
