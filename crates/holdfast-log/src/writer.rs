@@ -126,7 +126,9 @@ impl Log {
             self.pad(guard, tail, place.lsn, sort.durable);
         }
         self.put_frame(guard, place.lsn, place.end, sort, parts);
-        self.word(words::FRAMES).fetch_add(1, Ordering::Relaxed);
+        // The lock is held: nobody else counts.
+        let frames = self.word(words::FRAMES);
+        frames.store(frames.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         Appended { lsn: place.lsn, payload: place.lsn.advance(HEADER_BYTES), end: place.end }
     }
 
@@ -141,7 +143,7 @@ impl Log {
         let bytes = end.since(lsn);
         let room = guard.reserve(bytes).expect("admission leaves room for every frame");
         let (head, body) = room.split_at_mut(HEADER_BYTES as usize);
-        let mut check = self.sealer.payload_seed(lsn, self.generation);
+        let mut check = self.sealer.payload_seed();
         let mut used = 0;
         for part in parts {
             body[used..used + part.len()].copy_from_slice(part);
