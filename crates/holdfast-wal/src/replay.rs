@@ -113,7 +113,7 @@ impl Reader {
         }
         let frame = self.cursor.current().expect("there is a frame with records left");
         let (lsn, end, index) = (frame.header.lsn, frame.end(), self.index);
-        let taken = take(frame.payload, self.offset);
+        let taken = take(frame.payload, frame.header.records, self.offset);
         let (bytes, next) = taken.ok_or(ReplayError::DamagedRecord { lsn, index })?;
         (self.index, self.offset) = (index + 1, next);
         Ok(Some(Place { lsn, index, end, bytes }))
