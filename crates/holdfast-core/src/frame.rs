@@ -128,8 +128,10 @@ impl Sealer {
     /// The start value of the payload check of a frame at `lsn`; continue it with [`Self::more`].
     #[must_use]
     pub fn payload_seed(&self, lsn: Lsn, generation: u32) -> u32 {
-        let place = (self.check)(self.seed, &lsn.get().to_le_bytes());
-        (self.check)(place, &generation.to_le_bytes())
+        let mut place = [0u8; 12];
+        place[..8].copy_from_slice(&lsn.get().to_le_bytes());
+        place[8..].copy_from_slice(&generation.to_le_bytes());
+        (self.check)(self.seed, &place)
     }
 
     /// Continues a check over further bytes of the payload.
@@ -198,11 +200,8 @@ pub fn decode(
     sealer: &Sealer,
     bytes: &[u8; HEADER_BYTES as usize],
 ) -> Result<FrameHeader, HeaderFault> {
-    if bytes.iter().all(|byte| *byte == 0) {
-        return Err(HeaderFault::Unwritten);
-    }
     if u32_at(bytes, 0) != FRAME_MAGIC {
-        return Err(HeaderFault::Magic);
+        return Err(if are_zeros(bytes) { HeaderFault::Unwritten } else { HeaderFault::Magic });
     }
     if u32_at(bytes, 4) != sealer.header_check(bytes) {
         return Err(HeaderFault::Check);
@@ -241,6 +240,13 @@ fn kind(byte: u8) -> Result<Kind, HeaderFault> {
         4 => Ok(Kind::Numbered),
         other => Err(HeaderFault::Kind(other)),
     }
+}
+
+/// Whether there is nothing but zeros, eight at a look.
+#[must_use]
+pub fn are_zeros(bytes: &[u8]) -> bool {
+    let (words, rest) = bytes.as_chunks::<8>();
+    words.iter().all(|word| *word == [0; 8]) && rest.iter().all(|byte| *byte == 0)
 }
 
 /// The payload of a mark.

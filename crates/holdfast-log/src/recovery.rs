@@ -8,8 +8,8 @@
 
 use holdfast_core::Lsn;
 use holdfast_core::frame::{
-    FRAME_ALIGN, FRAME_MAGIC, FrameHeader, HEADER_BYTES, Kind, Sealer, decode, decode_mark,
-    payload_matches,
+    FRAME_ALIGN, FRAME_MAGIC, FrameHeader, HEADER_BYTES, Kind, Sealer, are_zeros, decode,
+    decode_mark, payload_matches,
 };
 use holdfast_core::recovery::{Scan, Seen, Step, Verdict};
 use holdfast_core::ring::Geometry;
@@ -179,7 +179,7 @@ pub(crate) fn is_whole(sealer: &Sealer, header: &FrameHeader, bytes: &[u8]) -> b
     let end = header.end().since(header.lsn) as usize;
     let zeros_from = HEADER_BYTES as usize + header.payload_bytes as usize;
     payload_of(header, bytes).is_some_and(|payload| payload_matches(sealer, header, payload))
-        && bytes.get(zeros_from..end).is_some_and(|rest| rest.iter().all(|byte| *byte == 0))
+        && bytes.get(zeros_from..end).is_some_and(are_zeros)
 }
 
 fn payload_of<'a>(header: &FrameHeader, bytes: &'a [u8]) -> Option<&'a [u8]> {
