@@ -8,7 +8,7 @@
 //!
 //! Where to look: `create` makes a log; `open` takes one into use, from the ring or, by `recovery`,
 //! from its segments. `commit_log` is what a user does with a log, wherever that stands: `writer`
-//! appends, `drain` makes durable, `frames` reads the ring and `cursor` the device, `notes` is what
+//! appends, `drain` makes durable (`waiters` are who asked for it, `rate` is how fast), `frames` reads the ring and `cursor` the device, `notes` is what
 //! its users keep beside it.
 //! `prepare` works ahead; `owner` is for the threads that drain and prepare. `segment`, `segments`
 //! and `catalogue` are the files, `words` what outlives the process in the region. `mend` is for a
@@ -32,9 +32,11 @@ mod notes;
 mod open;
 mod owner;
 mod prepare;
+mod rate;
 mod recovery;
 mod segment;
 mod segments;
+mod waiters;
 mod window;
 pub mod words;
 mod writer;

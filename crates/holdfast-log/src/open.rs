@@ -11,7 +11,7 @@
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Mutex};
 
 use holdfast_core::Lsn;
 use holdfast_core::drain::Drain;
@@ -25,7 +25,7 @@ use holdfast_memory::{Pin, Region};
 
 use crate::catalogue::Catalogue;
 use crate::config::{LogConfig, Retention, Scanned};
-use crate::drain::{Progress, Work};
+use crate::drain::{Moved, Progress};
 use crate::error::{AppendError, CommitError, FileFault, OpenError};
 use crate::log::{Log, Mended, Recovery, Source, Verdict};
 use crate::recovery::{Found, SpanReader, scan, tail_start};
@@ -325,7 +325,6 @@ impl Opening<'_> {
     fn assemble(self, table: Table, generation: u32) -> Log {
         let durable = Lsn(self.region.marks().durable);
         let drain = Drain::new(self.geometry, durable);
-        let work = Work { drain, sealed: durable, rate_bytes: 0, rate_ns: 0 };
         let poison = poison_in(&self.region).map(Arc::new);
         self.region.word(words::OPENER).store(self.region.generation(), Ordering::Relaxed);
         Log {
@@ -337,9 +336,8 @@ impl Opening<'_> {
             dirty_bytes_max: self.config.dirty_bytes_max,
             retention: self.config.retention,
             generation,
-            work: Mutex::new(work),
-            progress: Mutex::new(Progress { leading: false, poison }),
-            moved: Condvar::new(),
+            progress: Mutex::new(Progress::new(drain, poison)),
+            moved: Moved::default(),
             idle_tail: AtomicU64::new(0),
         }
     }

@@ -86,16 +86,16 @@ impl Log {
         self.put(guard, place, sort, &[&encode_mark(released)])
     }
 
-    /// Seals the published tail to a block, so that a drain can end there, and returns the tail.
-    /// The pad's watermark is the start of what it is drained with: once on the device, it proves
-    /// that everything before was. `sealed` is the tail at which the last seal ended.
-    pub(crate) fn seal(&self, sealed: &mut Lsn) -> Lsn {
+    /// Seals the published tail to a block, so that a drain can end there, and returns the tail,
+    /// and the watermark in the seal, if one was needed: what was durable when it was made, which
+    /// it proves once it is on the device itself. `sealed` is the tail at which the last seal ended.
+    pub(crate) fn seal(&self, sealed: &mut Lsn) -> (Lsn, Option<Lsn>) {
         let mut guard = self.region.lock();
         let at = self.occupancy();
-        let Some(end) = self.geometry.seal(&at, *sealed) else { return at.tail };
+        let Some(end) = self.geometry.seal(&at, *sealed) else { return (at.tail, None) };
         self.pad(&mut guard, at.tail, end, at.durable);
         *sealed = end;
-        end
+        (end, Some(at.durable))
     }
 
     /// The marks as admission wants them. Exact under the region's lock, else a moment old.
@@ -126,7 +126,9 @@ impl Log {
             self.pad(guard, tail, place.lsn, sort.durable);
         }
         self.put_frame(guard, place.lsn, place.end, sort, parts);
-        self.word(words::FRAMES).fetch_add(1, Ordering::Relaxed);
+        // The lock is held: nobody else counts.
+        let frames = self.word(words::FRAMES);
+        frames.store(frames.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         Appended { lsn: place.lsn, payload: place.lsn.advance(HEADER_BYTES), end: place.end }
     }
 
@@ -141,7 +143,7 @@ impl Log {
         let bytes = end.since(lsn);
         let room = guard.reserve(bytes).expect("admission leaves room for every frame");
         let (head, body) = room.split_at_mut(HEADER_BYTES as usize);
-        let mut check = self.sealer.payload_seed(lsn, self.generation);
+        let mut check = self.sealer.payload_seed();
         let mut used = 0;
         for part in parts {
             body[used..used + part.len()].copy_from_slice(part);
