@@ -5,8 +5,17 @@
 
 use holdfast_log::{LogConfig, Retention};
 
-/// Sizes of a log, and the threads it may start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Sizes of a log, and the threads it may start. Read the fields, set them with the methods: there
+/// may be more one day.
+///
+/// ```
+/// use holdfast_wal::{Background, Options};
+///
+/// let options = Options::new().with_segments(8).with_background(Background::Prepare);
+/// assert_eq!(options.segments, 8);
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Options {
     /// Bytes of frames in one segment file: a power of two from 64 KiB to 1 GiB. An atomic set may
     /// have half as many, and at most 4 MiB. Fixed when the log is made; later opens ignore it.
@@ -35,6 +44,14 @@ pub enum Background {
 
 impl Default for Options {
     fn default() -> Options {
+        Options::new()
+    }
+}
+
+impl Options {
+    /// The default sizes, and no threads.
+    #[must_use]
+    pub const fn new() -> Options {
         Options {
             segment_bytes: 16 << 20,
             segments: 3,
@@ -42,13 +59,33 @@ impl Default for Options {
             background: Background::None,
         }
     }
-}
 
-impl Options {
-    /// The default sizes, with these threads.
+    /// With other [`Options::segment_bytes`].
     #[must_use]
-    pub fn with(background: Background) -> Options {
-        Options { background, ..Options::default() }
+    pub const fn with_segment_bytes(mut self, segment_bytes: u64) -> Options {
+        self.segment_bytes = segment_bytes;
+        self
+    }
+
+    /// With other [`Options::segments`].
+    #[must_use]
+    pub const fn with_segments(mut self, segments: u32) -> Options {
+        self.segments = segments;
+        self
+    }
+
+    /// With other [`Options::ring_bytes`].
+    #[must_use]
+    pub const fn with_ring_bytes(mut self, ring_bytes: u64) -> Options {
+        self.ring_bytes = ring_bytes;
+        self
+    }
+
+    /// With other [`Options::background`].
+    #[must_use]
+    pub const fn with_background(mut self, background: Background) -> Options {
+        self.background = background;
+        self
     }
 
     /// As the log below wants it. What is stable counts for nothing here, so all of the ring may be
