@@ -48,6 +48,8 @@ model lock holders_exclude_each_other fail
 model unlock holders_exclude_each_other fail
 model lock a_lock_left_by_the_dead fail
 model bell a_sleeper_is_woken fail
+model lock a_sleeper_that_announced fail
+model unlock a_sleeper_that_announced fail
 model bell a_request_that_a_sleeping_server fail
 model put what_one_producer_puts_first fail
 model steal what_one_producer_puts_first fail

@@ -7,7 +7,7 @@
 //! | 8..16  | u64 | lsn: the position of this frame |
 //! | 16..24 | u64 | durable: every byte below was on the device when this frame was made |
 //! | 24..28 | u32 | payload bytes |
-//! | 28..32 | u32 | payload check: CRC-32C of the payload, seeded by identity, lsn and generation |
+//! | 28..32 | u32 | payload check: CRC-32C of the payload, seeded by that of the identity |
 //! | 32..36 | u32 | generation: counts the opens of the log, never falls along it |
 //! | 36     | u8  | kind: 1 data, 2 pad, 3 mark, 4 numbered data |
 //! | 37     | u8  | flags: 1 compressed payload, 2 sealed payload; as told by the user |
@@ -134,11 +134,11 @@ impl Sealer {
         Sealer { seed: check(0, identity), check }
     }
 
-    /// The start value of the payload check of a frame at `lsn`; continue it with [`Self::more`].
+    /// The start value of a payload's check; continue it with [`Self::more`]. The place of the
+    /// payload need not be in it: the header's own check covers the place and this check.
     #[must_use]
-    pub fn payload_seed(&self, lsn: Lsn, generation: u32) -> u32 {
-        let place = (self.check)(self.seed, &lsn.get().to_le_bytes());
-        (self.check)(place, &generation.to_le_bytes())
+    pub const fn payload_seed(&self) -> u32 {
+        self.seed
     }
 
     /// Continues a check over further bytes of the payload.
@@ -170,15 +170,15 @@ pub const fn pad_payload_bytes(lsn: Lsn, until: Lsn) -> u32 {
 
 /// The check of a whole payload.
 #[must_use]
-pub fn payload_check(sealer: &Sealer, lsn: Lsn, generation: u32, payload: &[u8]) -> u32 {
-    sealer.more(sealer.payload_seed(lsn, generation), payload)
+pub fn payload_check(sealer: &Sealer, payload: &[u8]) -> u32 {
+    sealer.more(sealer.payload_seed(), payload)
 }
 
 /// Whether `payload` is what the header was made for.
 #[must_use]
 pub fn payload_matches(sealer: &Sealer, header: &FrameHeader, payload: &[u8]) -> bool {
     payload.len() as u64 == u64::from(header.payload_bytes)
-        && payload_check(sealer, header.lsn, header.generation, payload) == header.payload_check
+        && payload_check(sealer, payload) == header.payload_check
 }
 
 /// A header as bytes.

@@ -144,7 +144,9 @@ impl Log {
             self.pad(guard, tail, place.lsn, sort.durable);
         }
         self.put_frame(guard, place.lsn, place.end, sort, body);
-        self.word(words::FRAMES).fetch_add(1, Ordering::Relaxed);
+        // The lock is held: nobody else counts.
+        let frames = self.word(words::FRAMES);
+        frames.store(frames.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         Appended { lsn: place.lsn, payload: place.lsn.advance(HEADER_BYTES), end: place.end }
     }
 
@@ -184,7 +186,7 @@ impl Log {
 
     /// Puts a body into the room of the frame at `lsn`, and returns its length and check.
     fn lay(&self, body: Body<'_>, lsn: Lsn, room: &mut [u8]) -> (usize, u32) {
-        let mut check = self.sealer.payload_seed(lsn, self.generation);
+        let mut check = self.sealer.payload_seed();
         let mut used = 0;
         match body {
             Body::Parts(parts) => {

@@ -15,7 +15,7 @@ use crate::orderings::BELL_FENCED;
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Bell {
-    /// Threads inside [`Bell::wait_unless`].
+    /// Those who announced themselves.
     sleepers: AtomicU32,
     /// Counts rings, so that a ring between a sleeper's look and its sleep is not missed.
     rings: AtomicU32,
@@ -33,25 +33,66 @@ impl Bell {
         timeout: Option<Duration>,
         scope: Scope,
     ) {
+        let sleeper = self.announce();
+        full_fence();
+        sleeper.sleep_unless(found, timeout, scope);
+    }
+
+    /// Counts as a sleeper from now on, and notices every later ring.
+    pub(crate) fn announce(&self) -> Sleeper<'_> {
         let rings = self.rings.load(Ordering::Relaxed);
         self.sleepers.fetch_add(1, Ordering::Relaxed);
-        full_fence();
-        if !found() {
-            futex::wait_while(&self.rings, rings, timeout, scope);
-            // EDGE ring-to-look: having been woken, what was published is seen.
-            fence(Ordering::Acquire);
-        }
-        self.sleepers.fetch_sub(1, Ordering::Relaxed);
+        Sleeper { bell: self, rings }
+    }
+
+    /// Whether anybody is announced. Without a fence or a lock that sleepers announce themselves
+    /// under, as a moment ago.
+    pub(crate) fn has_sleepers(&self) -> bool {
+        self.sleepers.load(Ordering::Relaxed) != 0
     }
 
     /// Wakes every sleeper. To be called after the store that a sleeper looks for.
     pub(crate) fn ring(&self, scope: Scope) {
         full_fence();
-        if self.sleepers.load(Ordering::Relaxed) != 0 {
-            // EDGE ring-to-look: what was published comes before the ring.
-            self.rings.fetch_add(1, Ordering::Release);
-            futex::wake(&self.rings, i32::MAX.unsigned_abs(), scope);
+        if self.has_sleepers() {
+            self.ring_sleepers(scope);
         }
+    }
+
+    /// [`Bell::ring`], once it is known that there are sleepers.
+    pub(crate) fn ring_sleepers(&self, scope: Scope) {
+        // EDGE ring-to-look: what was published comes before the ring.
+        self.rings.fetch_add(1, Ordering::Release);
+        futex::wake(&self.rings, i32::MAX.unsigned_abs(), scope);
+    }
+}
+
+/// One who is about to sleep, or sleeps.
+pub(crate) struct Sleeper<'a> {
+    bell: &'a Bell,
+    rings: u32,
+}
+
+impl Sleeper<'_> {
+    /// Sleeps until the bell rings or `timeout` passes, unless it rang since the announcement or
+    /// `found` is already true.
+    pub(crate) fn sleep_unless(
+        self,
+        found: impl Fn() -> bool,
+        timeout: Option<Duration>,
+        scope: Scope,
+    ) {
+        if !found() {
+            futex::wait_while(&self.bell.rings, self.rings, timeout, scope);
+            // EDGE ring-to-look: having been woken, what was published is seen.
+            fence(Ordering::Acquire);
+        }
+    }
+}
+
+impl Drop for Sleeper<'_> {
+    fn drop(&mut self) {
+        self.bell.sleepers.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -201,11 +201,11 @@ impl Region {
 
     /// Waits until the tail is above `seen`, a wake-up, or `timeout`; the tail then.
     pub fn wait_tail(&self, seen: u64, timeout: Duration) -> u64 {
-        self.bell.wait_unless(
-            || self.words_of_marks().tail() > seen,
-            Some(timeout),
-            Scope::Process,
-        );
+        let guard = self.lock();
+        let sleeper = self.bell.announce();
+        drop(guard);
+        let found = || self.words_of_marks().tail() > seen;
+        sleeper.sleep_unless(found, Some(timeout), Scope::Process);
         self.words_of_marks().tail()
     }
 

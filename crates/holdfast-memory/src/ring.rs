@@ -82,10 +82,13 @@ impl<'a> Guard<'a> {
 
 impl Drop for Guard<'_> {
     fn drop(&mut self) {
+        // Sleepers announce themselves under the lock (see `Region::wait_tail`), so this look needs
+        // no fence: who comes later sees what was published.
+        let wake = self.published && self.region.bell().has_sleepers();
         self.region.unlock();
-        if self.published {
+        if wake {
             // After the lock is free: whoever wakes may want it.
-            self.region.bell().ring(Scope::Process);
+            self.region.bell().ring_sleepers(Scope::Process);
         }
     }
 }

@@ -79,7 +79,7 @@ impl Small {
             lsn,
             durable: self.durable,
             payload_bytes: payload.len() as u32,
-            payload_check: payload_check(&self.sealer, lsn, self.generation, payload),
+            payload_check: payload_check(&self.sealer, payload),
             generation: self.generation,
             kind,
             flags: 0,

@@ -1,6 +1,7 @@
 //! The kernel's clocks.
 //!
-//! Promise: `CLOCK_REALTIME` and `CLOCK_MONOTONIC` in nanoseconds.
+//! Promise: `CLOCK_REALTIME_COARSE` (which costs a quarter of the exact one) and `CLOCK_MONOTONIC`, in
+//! nanoseconds.
 //! Never: fails.
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
@@ -13,7 +14,7 @@ pub struct RealClock;
 
 impl Clock for RealClock {
     fn utc_ns(&self) -> i64 {
-        nanoseconds(clock_gettime(ClockId::Realtime))
+        nanoseconds(clock_gettime(ClockId::RealtimeCoarse))
     }
 
     fn monotonic_ns(&self) -> u64 {

@@ -159,6 +159,29 @@ fn a_lock_left_by_the_dead_is_taken_by_one_of_the_living() {
 }
 
 #[test]
+fn a_sleeper_that_announced_itself_under_the_lock_is_woken_without_a_fence() {
+    every_interleaving(|| {
+        let shared = Arc::new((Lock::new(), MarkWords::new(), Bell::new()));
+        let publisher = Arc::clone(&shared);
+        let publisher = thread::spawn(move || {
+            publisher.0.take(1, |_| false);
+            publisher.1.publish(1);
+            let wake = publisher.2.has_sleepers();
+            publisher.0.give(1);
+            if wake {
+                publisher.2.ring_sleepers(Scope::Process);
+            }
+        });
+        shared.0.take(1, |_| false);
+        let sleeper = shared.2.announce();
+        shared.0.give(1);
+        sleeper.sleep_unless(|| shared.1.tail() == 1, None, Scope::Process);
+        assert_eq!(shared.1.tail(), 1);
+        publisher.join().unwrap();
+    });
+}
+
+#[test]
 fn a_sleeper_is_woken_by_the_publication_it_did_not_see() {
     every_interleaving(|| {
         let shared = Arc::new((MarkWords::new(), Bell::new()));
