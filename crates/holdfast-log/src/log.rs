@@ -425,6 +425,12 @@ impl Log {
         poison.map_or(Health::Sound, Health::Poisoned)
     }
 
+    /// The number of the segment that a position lies in.
+    #[must_use]
+    pub fn segment_number(&self, lsn: Lsn) -> u64 {
+        self.geometry.segment_of(lsn)
+    }
+
     /// How fast the device takes what is drained, in bytes a second of draining; 0 before the first
     /// drain.
     #[must_use]

@@ -3,10 +3,17 @@
 //! Promise: the defaults suit a program that logs up to some hundred megabytes a second.
 //! Never: changes while a log is open.
 
+#[cfg(feature = "seal")]
+use std::sync::Arc;
+
 use holdfast_log::{LogConfig, Retention};
 
-/// Sizes of a log, and the threads it may start. Read the fields, set them with the methods: there
-/// may be more one day.
+use crate::compression::Compression;
+#[cfg(feature = "seal")]
+use crate::sealing::{Keys, Padding};
+
+/// Sizes of a log, the threads it may start, and what is done to its records. Read the fields, set
+/// them with the methods: there may be more one day.
 ///
 /// ```
 /// use holdfast_wal::{Background, Options};
@@ -28,6 +35,15 @@ pub struct Options {
     pub ring_bytes: u64,
     /// The threads that the log runs for itself.
     pub background: Background,
+    /// How sets are compressed from now on.
+    pub compression: Compression,
+    /// The keys of a sealed log; none, if it is not sealed. Whether it is, is decided when it is
+    /// made.
+    #[cfg(feature = "seal")]
+    pub keys: Option<Arc<Keys>>,
+    /// To what length the sets of a sealed log are filled up from now on.
+    #[cfg(feature = "seal")]
+    pub padding: Padding,
 }
 
 /// The threads that a log runs for itself. They end when it is closed or dropped.
@@ -57,6 +73,11 @@ impl Options {
             segments: 3,
             ring_bytes: 32 << 20,
             background: Background::None,
+            compression: Compression::None,
+            #[cfg(feature = "seal")]
+            keys: None,
+            #[cfg(feature = "seal")]
+            padding: Padding::None,
         }
     }
 
@@ -85,6 +106,28 @@ impl Options {
     #[must_use]
     pub const fn with_background(mut self, background: Background) -> Options {
         self.background = background;
+        self
+    }
+
+    /// With other [`Options::compression`].
+    #[must_use]
+    pub const fn with_compression(mut self, compression: Compression) -> Options {
+        self.compression = compression;
+        self
+    }
+
+    /// With other [`Options::keys`]: the log is sealed.
+    #[cfg(feature = "seal")]
+    #[must_use]
+    pub fn with_keys(self, keys: impl Into<Arc<Keys>>) -> Options {
+        Options { keys: Some(keys.into()), ..self }
+    }
+
+    /// With other [`Options::padding`].
+    #[cfg(feature = "seal")]
+    #[must_use]
+    pub const fn with_padding(mut self, padding: Padding) -> Options {
+        self.padding = padding;
         self
     }
 

@@ -14,6 +14,7 @@ use crate::error::ReplayError;
 use crate::format::{Format, ViewFormat};
 use crate::payload::take;
 use crate::shared::Shared;
+use crate::wrapping::Opener;
 
 /// A record that was read back.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,6 +93,7 @@ pub(crate) struct Place {
 pub(crate) struct Reader {
     pub(crate) shared: Arc<Shared>,
     pub(crate) cursor: Cursor,
+    opener: Opener,
     /// The record of the current frame that comes next, and where.
     index: u16,
     offset: usize,
@@ -100,7 +102,8 @@ pub(crate) struct Reader {
 impl Reader {
     pub(crate) fn new(shared: &Arc<Shared>, from: Lsn) -> Reader {
         let cursor = shared.log.cursor(from);
-        Reader { shared: Arc::clone(shared), cursor, index: 0, offset: 0 }
+        let opener = Opener::new(&shared.wrapping);
+        Reader { shared: Arc::clone(shared), cursor, opener, index: 0, offset: 0 }
     }
 
     /// The place of the next record, if its set begins below `until`.
@@ -113,7 +116,8 @@ impl Reader {
         }
         let frame = self.cursor.current().expect("there is a frame with records left");
         let (lsn, end, index) = (frame.header.lsn, frame.end(), self.index);
-        let taken = take(frame.payload, self.offset);
+        self.opener.open(&self.shared.log, &frame)?;
+        let taken = take(self.opener.set(&frame), self.offset);
         let (bytes, next) = taken.ok_or(ReplayError::DamagedRecord { lsn, index })?;
         (self.index, self.offset) = (index + 1, next);
         Ok(Some(Place { lsn, index, end, bytes }))
@@ -127,7 +131,7 @@ impl Reader {
     ) -> Result<Entry<T>, ReplayError> {
         let Place { lsn, index, end, .. } = *place;
         let frame = self.cursor.current().expect("the place is in the current frame");
-        let record = read(&frame.payload[place.bytes.clone()]);
+        let record = read(&self.opener.set(&frame)[place.bytes.clone()]);
         let record = record.map_err(|reason| ReplayError::Undecodable { lsn, index, reason })?;
         Ok(Entry { lsn, index, end, record })
     }
