@@ -14,6 +14,7 @@
 //! and `catalogue` are the files, `words` what outlives the process in the region. `mend` is for a
 //! device that failed, `check` for looking without opening.
 
+mod ahead;
 mod buffer;
 mod catalogue;
 mod check;
@@ -36,12 +37,15 @@ mod recovery;
 mod segment;
 mod segments;
 mod waiters;
+mod window;
 pub mod words;
 mod writer;
 
 pub use check::{CheckVerdict, Checked, CheckedRing, FilePlace};
 pub use commit_log::{CommitLog, NoteError, ReadError, WordError};
-pub use config::{LogConfig, Retention, SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN, SEGMENTS_MAX};
+pub use config::{
+    LogConfig, Retention, SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN, SEGMENTS_MAX, Scanned,
+};
 pub use cursor::{Cursor, CursorError};
 pub use error::{AppendError, CommitError, ConfigFault, CreateError, FileFault, OpenError};
 pub use frames::{Frame, Frames, FramesIter};
