@@ -6,7 +6,7 @@
 #[cfg(feature = "seal")]
 use std::sync::Arc;
 
-use holdfast_log::{LogConfig, Retention};
+use holdfast_log::{LogConfig, Retention, Scanned};
 
 use crate::compression::Compression;
 #[cfg(feature = "seal")]
@@ -35,6 +35,8 @@ pub struct Options {
     pub ring_bytes: u64,
     /// The threads that the log runs for itself.
     pub background: Background,
+    /// How much of the log is read when it is opened.
+    pub scan: Scanned,
     /// How sets are compressed from now on.
     pub compression: Compression,
     /// The keys of a sealed log; none, if it is not sealed. Whether it is, is decided when it is
@@ -73,6 +75,7 @@ impl Options {
             segments: 3,
             ring_bytes: 32 << 20,
             background: Background::None,
+            scan: Scanned::Tail,
             compression: Compression::None,
             #[cfg(feature = "seal")]
             keys: None,
@@ -109,6 +112,13 @@ impl Options {
         self
     }
 
+    /// With other [`Options::scan`].
+    #[must_use]
+    pub const fn with_scan(mut self, scan: Scanned) -> Options {
+        self.scan = scan;
+        self
+    }
+
     /// With other [`Options::compression`].
     #[must_use]
     pub const fn with_compression(mut self, compression: Compression) -> Options {
@@ -139,6 +149,7 @@ impl Options {
             segments: self.segments,
             dirty_bytes_max: u64::MAX,
             retention: Retention::OnDevice,
+            scan: self.scan,
         }
     }
 }

@@ -5,24 +5,23 @@
 
 use std::ops::Range;
 
-use holdfast_log::{FLAG_COMPRESSED, FLAG_SEALED, Frame, Log, Lsn};
+use holdfast_log::{FLAG_COMPRESSED, FLAG_SEALED, Frame, Log};
 
 use super::Wrapping;
 use crate::aligned::Aligned;
 use crate::compression::{UnpackFault, unpack};
 use crate::error::ReplayError;
-use crate::sealing::{self, Ciphers};
+use crate::sealing::{self, Ciphers, Seal};
 
-/// A reader's memory for one opened set.
+/// A reader's memory for the set that it opened last.
 pub(crate) struct Opener {
     ciphers: Option<Ciphers>,
-    /// Position and generation of the frame that is open, and where its set lies.
-    opened: Option<(Lsn, u32, Found)>,
     unsealed: Aligned,
     unpacked: Aligned,
+    found: Found,
 }
 
-/// Where the set of a frame lies.
+/// Where the set lies.
 enum Found {
     Unsealed(Range<usize>),
     Unpacked,
@@ -31,46 +30,38 @@ enum Found {
 impl Opener {
     pub(crate) fn new(wrapping: &Wrapping) -> Opener {
         Opener {
-            ciphers: wrapping.seal.as_ref().map(super::Seal::reading),
-            opened: None,
+            ciphers: wrapping.seal.as_ref().map(Seal::reading),
             unsealed: Aligned::default(),
             unpacked: Aligned::default(),
+            found: Found::Unpacked,
         }
     }
 
-    /// Opens a frame, unless it is open.
+    /// Whether the set lies in its frame as it was appended.
+    #[inline]
+    pub(crate) fn is_plain(&self, frame: &Frame<'_>) -> bool {
+        frame.header.flags == 0 && self.ciphers.is_none()
+    }
+
+    /// Opens a frame that is not plain.
     pub(crate) fn open(&mut self, log: &Log, frame: &Frame<'_>) -> Result<(), ReplayError> {
-        let plain = frame.header.flags == 0 && self.ciphers.is_none();
-        if plain || self.is_open(frame) {
-            return Ok(());
-        }
-        self.opened = None;
         let unsealed = self.unseal(log, frame)?;
-        let found = match frame.header.flags & FLAG_COMPRESSED {
-            0 => unsealed.map(Found::Unsealed),
-            _ => Some(self.unpack(log, frame, unsealed)?),
+        self.found = match unsealed {
+            Some(range) if frame.header.flags & FLAG_COMPRESSED == 0 => Found::Unsealed(range),
+            unsealed => self.unpack(log, frame, unsealed)?,
         };
-        self.opened = found.map(|found| (frame.header.lsn, frame.header.generation, found));
         Ok(())
     }
 
-    /// The set of a frame that was opened.
-    pub(crate) fn set<'a>(&'a self, frame: &Frame<'a>) -> &'a [u8] {
-        match &self.opened {
-            Some((.., Found::Unsealed(range))) if self.is_open(frame) => {
-                &self.unsealed.bytes()[range.clone()]
-            }
-            Some((.., Found::Unpacked)) if self.is_open(frame) => self.unpacked.bytes(),
-            _ => frame.payload,
+    /// The set of the frame that was opened last.
+    pub(crate) fn set(&self) -> &[u8] {
+        match &self.found {
+            Found::Unsealed(range) => &self.unsealed.bytes()[range.clone()],
+            Found::Unpacked => self.unpacked.bytes(),
         }
     }
 
-    fn is_open(&self, frame: &Frame<'_>) -> bool {
-        let place = (frame.header.lsn, frame.header.generation);
-        self.opened.as_ref().is_some_and(|opened| (opened.0, opened.1) == place)
-    }
-
-    /// Where the set lies in memory of the opener; None if it is not sealed, and need not be.
+    /// Where the set lies once it is unsealed; None if it is not sealed, and need not be.
     fn unseal(
         &mut self,
         log: &Log,

@@ -199,13 +199,10 @@ fn the_longest_set_is_sealed_whatever_it_is_padded_to() {
     for padding in [Padding::None, Padding::Padme, Padding::Multiple(u32::MAX)] {
         let (_files, log) = new_log::<Vec<u8>, Raw>(&sealed(&[1]).with_padding(padding));
         let max = log.stat().set_bytes_max as usize;
-        let refused = log.append(&vec![7; max]);
+        let refused = log.append(&vec![7; max + 1]);
         assert!(matches!(refused, Err(AppendError::TooLarge { .. })), "{refused:?}");
-        let mut longest = max - max % 8 - 8;
-        while log.append(&vec![7; longest]).is_err() {
-            longest -= 1;
-        }
-        assert!(longest + 16 >= max);
+        let longest = (max - 16..=max).rev().find(|bytes| log.append(&vec![7; *bytes]).is_ok());
+        let longest = longest.expect("a record takes at most 16 bytes of its set");
         log.append_durable(&vec![7; 3]).unwrap();
         assert_eq!(records(&log).unwrap(), [vec![7; longest], vec![7; 3]]);
     }
