@@ -1,11 +1,13 @@
 //! FORMAT.md and the code say the same; keys and lengths are what they ought to be.
 
-use aes_gcm_siv::{Aes256GcmSiv, KeyInit};
+use std::sync::{Arc, Mutex};
 
+use aes_gcm_siv::KeyInit;
+
+use super::ciphers::Cipher;
 use super::{
     AeadInOut, Ciphers, Contents, FLAG_SEALED, Keys, KeysFault, Lsn, Padding, Scene, Seal, derive,
 };
-use std::sync::{Arc, Mutex};
 
 const KEY: [u8; 32] = [7; 32];
 const IDENTITY: [u8; 16] = *b"0123456789abcdef";
@@ -37,16 +39,29 @@ fn a_sealed_payload_is_what_its_tables_say() {
     assert_eq!(id, [2, 1, 0, 0]);
     let (inside, tag) = rest.split_at_mut(4 + 11);
     let tag = <[u8; 16]>::try_from(&*tag).unwrap().into();
-    let cipher = Aes256GcmSiv::new((&*key).into());
+    let cipher = Cipher::new((&*key).into());
     let buffer = (&mut *inside).into();
     cipher.decrypt_inout_detached(&nonce, &associated, buffer, &tag).unwrap();
     assert_eq!(inside, b"\x0b\0\0\0the records");
 }
 
+#[test]
+fn the_cipher_gives_what_rfc_8452_says_in_its_appendix_c_2() {
+    let (mut key, mut nonce, mut text) = ([0; 32], [0; 12], [0; 8]);
+    (key[0], nonce[0], text[0]) = (1, 3, 1);
+    let cipher = Cipher::new((&key).into());
+    let tag = cipher.encrypt_inout_detached(&nonce.into(), &[], (&mut text[..]).into()).unwrap();
+    assert_eq!(hex(&text), "c2ef328e5c71c83b");
+    assert_eq!(hex(&tag), "843122130f7364b761e0b97427e3df28");
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// Both by another implementation: Python's `hmac` and `hashlib`.
 #[test]
 fn keys_are_derived_as_the_table_says() {
-    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     assert_eq!(
         hex(&*derive::segment_key(&KEY, &IDENTITY, 9)),
         "185abe2fcc56e4ba1218ef3b2e10ddc82d27872fb3db1e64314cdf840c71f41d"
