@@ -44,16 +44,25 @@ pub struct Drain {
     assigned: Lsn,
     /// Under way, or landed behind one that is, in no order.
     slots: [Option<Slot>; FLIGHTS_MAX],
+    /// How many may be under way at once.
+    depth: usize,
     poisoned: bool,
 }
 
 impl Drain {
-    /// A drain that has everything below `durable` (a multiple of a block) behind it.
+    /// A drain that has everything below `durable` (a multiple of a block) behind it, one flight at
+    /// a time.
     #[must_use]
     pub const fn new(geometry: Geometry, durable: Lsn) -> Drain {
         assert!(durable.is_aligned(BLOCK_BYTES));
         let slots = [None; FLIGHTS_MAX];
-        Drain { geometry, durable, assigned: durable, slots, poisoned: false }
+        Drain { geometry, durable, assigned: durable, slots, depth: 1, poisoned: false }
+    }
+
+    /// Allows so many flights at once, 1 to [`FLIGHTS_MAX`], from the next one on.
+    pub const fn set_depth(&mut self, depth: usize) {
+        assert!(depth > 0 && depth <= FLIGHTS_MAX);
+        self.depth = depth;
     }
 
     /// Everything below is on the device.
@@ -85,7 +94,7 @@ impl Drain {
     #[must_use]
     pub fn has_room(&self) -> bool {
         let in_span = self.assigned < self.geometry.span_end(self.durable);
-        !self.poisoned && in_span && self.flying() < FLIGHTS_MAX
+        !self.poisoned && in_span && self.flying() < self.depth
     }
 
     /// Begins a flight of what is published below `tail`, up to the end of its span; None if there

@@ -54,6 +54,7 @@ struct Airborne<'a> {
     segment: Segment,
     /// The watermark that it brings to the device.
     covers: Lsn,
+    began_ns: u64,
 }
 
 impl Drop for Airborne<'_> {
@@ -252,12 +253,13 @@ impl Log {
     ) -> Option<Airborne<'_>> {
         let (tail, watermark) = self.seal(&mut progress.sealed);
         let flight = progress.drain.begin(tail)?;
-        progress.rate.begin(self.clock.monotonic_ns());
+        let began_ns = self.clock.monotonic_ns();
+        progress.rate.begin(began_ns);
         let span_bytes = self.geometry.span_bytes();
         // Without a seal, it is what its span proves.
         let span = || flight.from.align_down(span_bytes);
         let covers = watermark.filter(|_| flight.to == tail).unwrap_or_else(span);
-        Some(Airborne { log: self, flight, segment, covers })
+        Some(Airborne { log: self, flight, segment, covers, began_ns })
     }
 
     /// Passes the outcome of a flight on to all whom it concerns.
@@ -278,7 +280,7 @@ impl Log {
         if self.retention == Retention::OnDevice {
             self.region.release(durable.get());
         }
-        self.count(&mut progress, to.since(from));
+        self.count(&mut progress, to.since(from), airborne.began_ns);
         self.word(words::COVERED).fetch_max(airborne.covers.get(), Ordering::Relaxed);
         self.tell(progress);
         Ok(Drained { bytes: to.since(from), durable })
@@ -300,13 +302,13 @@ impl Log {
         called.iter().for_each(|waiter| waiter.call());
     }
 
-    /// Writes from the ring, and syncs.
+    /// Writes from the ring, through to the device.
     fn write(&self, segment: &Segment, flight: Flight) -> io::Result<()> {
         let mut at = flight.from;
         while at < flight.to {
             at = self.write_once(segment, at, flight.to)?;
         }
-        segment.sync()
+        Ok(())
     }
 
     /// Writes once, straight from the ring. A short write counts as far as whole blocks went.
@@ -314,7 +316,7 @@ impl Log {
         let pin = self.region.pin(from.get());
         let bytes = pin.bytes(from.get(), to.since(from) as usize);
         let taken = loop {
-            match segment.write(from, bytes) {
+            match segment.write_through(from, bytes) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 outcome => break outcome?,
             }
@@ -334,8 +336,9 @@ impl Log {
         Ok(())
     }
 
-    fn count(&self, progress: &mut Progress, bytes: u64) {
-        let rate = progress.rate.end(bytes, self.clock.monotonic_ns());
+    fn count(&self, progress: &mut Progress, bytes: u64, began_ns: u64) {
+        let rate = progress.rate.end(bytes, began_ns, self.clock.monotonic_ns());
+        progress.drain.set_depth(progress.rate.depth());
         self.word(words::DRAIN_RATE).store(rate, Ordering::Relaxed);
         self.word(words::DRAINED_BYTES).fetch_add(bytes, Ordering::Relaxed);
         self.word(words::DRAINS).fetch_add(1, Ordering::Relaxed);

@@ -13,6 +13,13 @@ fn geometry() -> Geometry {
     Geometry::new(4 * SPAN, SPAN).expect("four segments")
 }
 
+/// A drain that may have all flights under way.
+fn drain(durable: Lsn) -> Drain {
+    let mut drain = Drain::new(geometry(), durable);
+    drain.set_depth(FLIGHTS_MAX);
+    drain
+}
+
 /// A trace so far: the drain, what it has under way, and what was really synced.
 #[derive(Clone)]
 struct Trace {
@@ -25,7 +32,7 @@ struct Trace {
 
 impl Trace {
     fn new() -> Trace {
-        let drain = Drain::new(geometry(), Lsn::ZERO);
+        let drain = drain(Lsn::ZERO);
         let (flying, synced) = (Vec::new(), Vec::new());
         Trace { drain, published: Lsn::ZERO, flying, synced, failed: false }
     }
@@ -100,7 +107,7 @@ fn no_order_of_landings_makes_anything_durable_that_was_not_synced() {
 
 #[test]
 fn what_landed_early_waits_for_what_lies_before_it() {
-    let mut drain = Drain::new(geometry(), Lsn(0));
+    let mut drain = drain(Lsn(0));
     let first = drain.begin(Lsn(BLOCK)).expect("a block is published");
     let second = drain.begin(Lsn(2 * BLOCK)).expect("and another");
     assert_eq!(drain.land(second), Lsn(0));
@@ -109,7 +116,7 @@ fn what_landed_early_waits_for_what_lies_before_it() {
 
 #[test]
 fn the_next_span_waits_until_this_one_is_durable() {
-    let mut drain = Drain::new(geometry(), Lsn(SPAN - 2 * BLOCK));
+    let mut drain = drain(Lsn(SPAN - 2 * BLOCK));
     let first = drain.begin(Lsn(SPAN - BLOCK)).expect("there is room");
     let last = drain.begin(Lsn(SPAN + BLOCK)).expect("up to the end of the span");
     assert_eq!(last.to, Lsn(SPAN));
@@ -122,7 +129,7 @@ fn the_next_span_waits_until_this_one_is_durable() {
 
 #[test]
 fn no_more_fly_than_there_are_slots() {
-    let mut drain = Drain::new(geometry(), Lsn(0));
+    let mut drain = drain(Lsn(0));
     for block in 1..=FLIGHTS_MAX as u64 {
         assert!(drain.begin(Lsn(block * BLOCK)).is_some());
     }
@@ -131,18 +138,27 @@ fn no_more_fly_than_there_are_slots() {
 }
 
 #[test]
+fn no_more_fly_than_the_depth_allows() {
+    let mut drain = Drain::new(geometry(), Lsn(0));
+    assert!(drain.begin(Lsn(BLOCK)).is_some());
+    assert_eq!(drain.begin(Lsn(2 * BLOCK)), None);
+    drain.set_depth(2);
+    assert!(drain.begin(Lsn(2 * BLOCK)).is_some());
+}
+
+#[test]
 fn nothing_published_is_no_flight() {
-    assert_eq!(Drain::new(geometry(), Lsn(BLOCK)).begin(Lsn(BLOCK)), None);
+    assert_eq!(drain(Lsn(BLOCK)).begin(Lsn(BLOCK)), None);
 }
 
 #[test]
 #[should_panic(expected = "begun, once")]
 fn a_landing_that_was_no_flight_is_our_mistake() {
-    let _durable = Drain::new(geometry(), Lsn(0)).land(Flight { from: Lsn(0), to: Lsn(BLOCK) });
+    let _durable = drain(Lsn(0)).land(Flight { from: Lsn(0), to: Lsn(BLOCK) });
 }
 
 #[test]
 #[should_panic(expected = "is_aligned")]
 fn a_tail_that_was_not_sealed_is_our_mistake() {
-    let _flight = Drain::new(geometry(), Lsn(0)).begin(Lsn(48));
+    let _flight = drain(Lsn(0)).begin(Lsn(48));
 }
