@@ -173,9 +173,7 @@ impl Reader {
     fn payload(&self) -> &[u8] {
         match self.set.state {
             State::Open => self.opener.set(),
-            State::Plain | State::Closed => {
-                self.cursor.current().map_or(&[], |frame| frame.payload)
-            }
+            State::Plain | State::Closed => self.cursor.payload(),
         }
     }
 
