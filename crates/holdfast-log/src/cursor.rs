@@ -70,6 +70,10 @@ impl Cursor {
     pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, CursorError> {
         self.current = None;
         while self.at < self.log.marks().durable {
+            if let Some(to) = self.log.behind_hole(self.at) {
+                self.at = to;
+                continue;
+            }
             let header = self.load_frame()?;
             let at = std::mem::replace(&mut self.at, header.end());
             if self.frame(at, header).of_user().is_some() {
@@ -103,8 +107,27 @@ impl Cursor {
         Frame { header, payload, payload_lsn }
     }
 
-    /// Brings the frame at the cursor's position into the buffer, and checks it.
+    /// Brings the frame at the cursor's position into the buffer, mended if need be, and checks it.
     fn load_frame(&mut self) -> Result<FrameHeader, CursorError> {
+        let mut before = None;
+        loop {
+            let outcome = self.try_load_frame();
+            let damaged = matches!(outcome, Err(CursorError::Damaged { .. }));
+            // Once for each stretch of bytes that it takes to find out how long the frame is.
+            if !damaged || before == Some(self.loaded) || !self.rebuild() {
+                return outcome;
+            }
+            before = Some(self.loaded);
+        }
+    }
+
+    /// Mends the bytes in the buffer.
+    fn rebuild(&mut self) -> bool {
+        let (from, to) = self.loaded;
+        self.log.rebuild(from, &mut self.buffer.bytes_mut()[..to.since(from) as usize])
+    }
+
+    fn try_load_frame(&mut self) -> Result<FrameHeader, CursorError> {
         let damaged = CursorError::Damaged { at: self.at };
         self.load(HEADER_BYTES)?;
         let Some(header) = self.header() else { return Err(damaged) };

@@ -20,6 +20,7 @@ use holdfast_core::frame::BLOCK_BYTES;
 use crate::config::Retention;
 use crate::error::{AppendError, CommitError};
 use crate::log::{Drained, Log};
+use crate::parity::{ParityWrite, Stripes};
 use crate::segment::Segment;
 use crate::segments::Needs;
 use crate::words;
@@ -41,6 +42,8 @@ pub(crate) struct Work {
     pub(crate) drain: Drain,
     /// The tail at which the last seal ended.
     pub(crate) sealed: Lsn,
+    /// What parity is made of, if the log has any.
+    pub(crate) stripes: Option<Stripes>,
     pub(crate) rate_bytes: u64,
     pub(crate) rate_ns: u64,
 }
@@ -192,7 +195,8 @@ impl Log {
         let tail = self.seal(&mut work.sealed);
         let started_ns = self.clock.monotonic_ns();
         let event = Event::Published { tail };
-        let outcome = self.carry_out(&mut work.drain, event, &segment);
+        let parity = self.absorb(&mut work, from, tail);
+        let outcome = self.carry_out(&mut work.drain, event, &segment, parity.as_ref());
         let durable = outcome.map_err(|error| CommitError::Poisoned(self.poison(error)))?;
         self.count(&mut work, durable.since(from), started_ns);
         self.word(words::COVERED).fetch_max(self.covered(from, durable).get(), Ordering::Relaxed);
@@ -207,13 +211,19 @@ impl Log {
     }
 
     /// Carries out commands until the durable mark has been advanced.
-    fn carry_out(&self, drain: &mut Drain, event: Event, segment: &Segment) -> io::Result<Lsn> {
+    fn carry_out(
+        &self,
+        drain: &mut Drain,
+        event: Event,
+        segment: &Segment,
+        parity: Option<&ParityWrite>,
+    ) -> io::Result<Lsn> {
         let mut command = drain.on(event);
         loop {
             let done = match command {
                 Command::Rest => return Ok(drain.durable()),
                 Command::Write { from, to } => self.write(segment, from, to),
-                Command::Sync => segment.sync().map(|()| Event::Synced),
+                Command::Sync => sync(segment, parity).map(|()| Event::Synced),
                 Command::Advance { durable } => {
                     self.region.set_durable(durable.get());
                     if self.retention == Retention::OnDevice {
@@ -231,6 +241,30 @@ impl Log {
                 }
             };
         }
+    }
+
+    /// Hands what is about to be written to the parity, if there is any.
+    fn absorb(&self, work: &mut Work, from: Lsn, tail: Lsn) -> Option<ParityWrite> {
+        let stripes = work.stripes.as_mut()?;
+        let to = tail.min(self.geometry.span_end(from));
+        let pin = self.region.pin(from.get());
+        stripes.absorb(from, pin.bytes(from.get(), to.since(from) as usize))
+    }
+
+    /// Writes the parity of a stripe that is not complete, of a log that is durable as a whole.
+    /// Returns whether there was any to be written.
+    pub(crate) fn seal_partial(&self) -> Result<bool, CommitError> {
+        let mut work = self.work.lock().expect("a leader that panics poisons the log");
+        let durable = work.drain.durable();
+        if self.marks().tail != durable || work.drain.is_poisoned() {
+            return Ok(false);
+        }
+        let partial = work.stripes.as_mut().and_then(Stripes::seal_partial);
+        let Some(parity) = partial else { return Ok(false) };
+        let segment = self.segment_for(parity.stripe)?;
+        let outcome = sync(&segment, Some(&parity));
+        outcome.map_err(|error| CommitError::Poisoned(self.poison(error)))?;
+        Ok(true)
     }
 
     /// Writes once, straight from the ring. A short write counts as far as whole blocks went.
@@ -278,4 +312,12 @@ impl Log {
         self.word(words::DRAINS).fetch_add(1, Ordering::Relaxed);
         self.word(words::SYNCS).fetch_add(1, Ordering::Relaxed);
     }
+}
+
+/// Makes what was written durable, and its parity with it.
+fn sync(segment: &Segment, parity: Option<&ParityWrite>) -> io::Result<()> {
+    if let Some(ParityWrite { stripe, groups }) = parity {
+        segment.write_groups(*stripe, groups.bytes())?;
+    }
+    segment.sync()
 }

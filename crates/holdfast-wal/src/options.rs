@@ -3,7 +3,7 @@
 //! Promise: the defaults suit a program that logs up to some hundred megabytes a second.
 //! Never: changes while a log is open.
 
-use holdfast_log::{LogConfig, Retention};
+use holdfast_log::{LogConfig, Parity, Policy, Retention};
 
 /// Sizes of a log, and the threads it may start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +17,10 @@ pub struct Options {
     /// Bytes of heap for records that are not durable yet: a power of two. At least two segments
     /// are taken whatever is said here.
     pub ring_bytes: u64,
+    /// What the log keeps to mend itself from. Fixed when the log is made; later opens ignore it.
+    pub parity: Parity,
+    /// What to do when an open finds that the device damaged what was durable.
+    pub policy: Policy,
     /// The threads that the log runs for itself.
     pub background: Background,
 }
@@ -39,6 +43,8 @@ impl Default for Options {
             segment_bytes: 16 << 20,
             segments: 3,
             ring_bytes: 32 << 20,
+            parity: Parity::None,
+            policy: Policy::Refuse,
             background: Background::None,
         }
     }
@@ -59,6 +65,8 @@ impl Options {
             segments: self.segments,
             dirty_bytes_max: u64::MAX,
             retention: Retention::OnDevice,
+            parity: self.parity,
+            policy: self.policy,
         }
     }
 }

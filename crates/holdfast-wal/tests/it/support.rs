@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use holdfast_io::fake::{FakeClock, FakeEntropy, FakeFiles};
 use holdfast_wal::format::{Format, MessagePack};
-use holdfast_wal::{Background, Log, OpenError, Options, Place, Record, Recovery, ReplayError};
+use holdfast_wal::{
+    Background, Log, OpenError, Options, Parity, Place, Policy, Record, Recovery, ReplayError,
+};
 use serde::{Deserialize, Serialize};
 
 /// Smallest segments, so that little data crosses many borders.
@@ -12,6 +14,8 @@ pub(crate) const SMALL: Options = Options {
     segment_bytes: 64 << 10,
     segments: 2,
     ring_bytes: 128 << 10,
+    parity: Parity::None,
+    policy: Policy::Refuse,
     background: Background::None,
 };
 
