@@ -8,14 +8,15 @@
 //!
 //! Where to look: `create` makes a log; `open` takes one into use, from the ring or, by `recovery`,
 //! from its segments. `commit_log` is what a user does with a log, wherever that stands: `writer`
-//! appends, `drain` makes durable, `frames` reads the ring and `cursor` the device, `notes` is what
-//! its users keep beside it.
+//! appends, `drain` makes durable (`waiters` are who asked for it, `rate` is how fast), `frames`
+//! reads the ring and `cursor` the device, `notes` is what its users keep beside it.
 //! `prepare` works ahead; `owner` is for the threads that drain and prepare. `segment`, `segments`
 //! and `catalogue` are the files, `words` what outlives the process in the region. `mend` is for a
 //! device that failed; `stripe` and `parity` are for one that damaged what it had, with `rebuild`
 //! to give it back and `policy` to say what an open does. `verify` and `check` look without
 //! opening, and `repair` makes a new log of a damaged one.
 
+mod ahead;
 mod buffer;
 mod catalogue;
 mod check;
@@ -35,6 +36,7 @@ mod owner;
 mod parity;
 mod policy;
 mod prepare;
+mod rate;
 mod rebuild;
 mod recovery;
 mod repair;
@@ -43,6 +45,8 @@ mod segments;
 mod spans;
 mod stripe;
 mod verify;
+mod waiters;
+mod window;
 pub mod words;
 mod writer;
 
@@ -50,6 +54,7 @@ pub use check::CheckedRing;
 pub use commit_log::{CommitLog, NoteError, ReadError, WordError};
 pub use config::{
     LogConfig, Parity, Policy, Retention, SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN, SEGMENTS_MAX,
+    Scanned,
 };
 pub use cursor::{Cursor, CursorError};
 pub use error::{

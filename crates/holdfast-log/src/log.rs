@@ -4,7 +4,7 @@
 //! Never: blocks in `append`; holds the region's lock while a device is written.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use std::{fmt, io};
 
@@ -18,7 +18,7 @@ use crate::catalogue::{Catalogue, behind_hole};
 use crate::check::CheckedRing;
 use crate::config::{LogConfig, Retention};
 use crate::cursor::Cursor;
-use crate::drain::{Progress, Work};
+use crate::drain::{Moved, Progress};
 use crate::error::{AppendError, CommitError, CreateError, OpenError, RepairError};
 use crate::frames::Frames;
 use crate::rebuild::Mender;
@@ -146,10 +146,9 @@ pub struct Log {
     pub(crate) retention: Retention,
     pub(crate) generation: u32,
     pub(crate) segments: Segments,
-    pub(crate) work: Mutex<Work>,
     pub(crate) progress: Mutex<Progress>,
-    /// Rung whenever a drain ends or ring space is released.
-    pub(crate) moved: Condvar,
+    /// Told whenever a drain ends or ring space is released.
+    pub(crate) moved: Moved,
     /// Gives readers back what the device damaged, if the log has parity.
     pub(crate) mender: Option<Mender>,
     pub(crate) mended_blocks: AtomicU64,
@@ -379,8 +378,7 @@ impl Log {
         }
         self.region.release(upto.get());
         // Under the lock that waiters hold while they look, so that none sleeps through this.
-        drop(self.progress());
-        self.moved.notify_all();
+        self.moved.tell(&self.progress());
     }
 
     /// The frames from one boundary to another, pinned in the ring.

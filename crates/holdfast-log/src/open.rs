@@ -11,7 +11,7 @@
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Mutex};
 
 use holdfast_core::Lsn;
 use holdfast_core::drain::Drain;
@@ -24,18 +24,18 @@ use holdfast_io::{Clock, Files};
 use holdfast_memory::{Pin, Region};
 
 use crate::catalogue::Catalogue;
-use crate::config::{LogConfig, Parity, Retention};
-use crate::drain::{Progress, Work};
+use crate::config::{LogConfig, Parity, Retention, Scanned};
+use crate::drain::{Moved, Progress};
 use crate::error::{AppendError, CommitError, FileFault, OpenError};
 use crate::log::{Log, Mended, Recovery, Source, Stretch, Verdict};
 use crate::parity::Stripes;
 use crate::policy::Recovered;
 use crate::rebuild::Mender;
-use crate::recovery::Found;
+use crate::recovery::{Found, tail_start};
 use crate::segment::{Segment, segment_name};
 use crate::segments::{Segments, Slot, Table};
 use crate::spans::SpanReader;
-use crate::stripe::Encoder;
+use crate::stripe::Spec;
 use crate::words;
 
 /// How many opens share one write of the catalogue.
@@ -252,6 +252,14 @@ impl Opening<'_> {
         true
     }
 
+    /// What goes back into the ring is looked at in any case.
+    pub(crate) fn scan_start(&self, catalogue: &Catalogue) -> Lsn {
+        match (self.config.retention, self.config.scan) {
+            (Retention::OnDevice, Scanned::Tail) => tail_start(catalogue, self.geometry),
+            (Retention::OnDevice, Scanned::Whole) | (Retention::InRing, _) => catalogue.first,
+        }
+    }
+
     /// What has to go back into the ring came out of one as large, unless it was replaced.
     fn check_fits(&self, released: Lsn, end: Lsn) -> Result<(), OpenError> {
         let (ring_bytes, needed_bytes) = (self.geometry.ring_bytes(), end.since(released));
@@ -265,7 +273,7 @@ impl Opening<'_> {
     /// one span is drained at a time), and syncs, so that neither the remains come back nor frames
     /// that were only in a cache are taken for durable.
     fn make_end_durable(&self, table: &Table, found: &Found, end: Lsn) -> Result<(), OpenError> {
-        let first = self.geometry.segment_of(found.released);
+        let first = self.geometry.segment_of(found.start.max(found.released));
         let last = self.geometry.segment_of(end);
         for slot in &table.slots {
             if !(first..=last).contains(&slot.entry.number) {
@@ -331,7 +339,6 @@ impl Opening<'_> {
         let durable = Lsn(self.region.marks().durable);
         let stripes = self.resume_stripes(&table, durable, generation).map_err(OpenError::Io)?;
         let drain = Drain::new(self.geometry, durable);
-        let work = Work { drain, sealed: durable, stripes, rate_bytes: 0, rate_ns: 0 };
         let poison = poison_in(&self.region).map(Arc::new);
         self.region.word(words::OPENER).store(self.region.generation(), Ordering::Relaxed);
         Ok(Log {
@@ -346,9 +353,8 @@ impl Opening<'_> {
             dirty_bytes_max: self.config.dirty_bytes_max,
             retention: self.config.retention,
             generation,
-            work: Mutex::new(work),
-            progress: Mutex::new(Progress { leading: false, poison }),
-            moved: Condvar::new(),
+            progress: Mutex::new(Progress::new(drain, stripes, poison)),
+            moved: Moved::default(),
             idle_tail: AtomicU64::new(0),
         })
     }
@@ -367,8 +373,8 @@ impl Opening<'_> {
         let number = self.geometry.segment_of(durable);
         let slot = table.slots.iter().find(|slot| slot.entry.number == number);
         let segment = slot.map(|slot| &slot.segment);
-        let encoder = Encoder::new(identity, generation, segment_bytes);
-        Stripes::resume(segment, encoder, &identity, &self.geometry, durable).map(Some)
+        let spec = Spec { identity, generation, segment_bytes };
+        Stripes::resume(segment, spec, &self.geometry, durable).map(Some)
     }
 }
 

@@ -41,7 +41,8 @@ impl Opening<'_> {
             OnDamage::Stop => SpanReader::new(table, self.geometry),
             OnDamage::Mend | OnDamage::Pass => SpanReader::salvaging(table, self.geometry),
         };
-        let mut found = scan(&mut reader, &self.sealer, on_damage, &mut |_| Ok(()))?;
+        let start = self.scan_start(&table.catalogue);
+        let mut found = scan(&mut reader, &self.sealer, start, on_damage, &mut |_| Ok(()))?;
         if let Some((_, error)) = reader.unread_outside(&[]) {
             return Err(OpenError::Io(error));
         }

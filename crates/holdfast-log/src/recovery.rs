@@ -2,18 +2,21 @@
 //!
 //! Feeds the scan of `holdfast-core` with what lies in the files, and with what parity gives back.
 //!
-//! Promise: reads only; an I/O error ends it with that error.
+//! Promise: reads only; memory for a few spans, however long the log; an I/O error ends it with
+//! that error.
 //! Never: decides. The scan does.
 
 use std::io;
 
 use holdfast_core::Lsn;
 use holdfast_core::frame::{
-    FRAME_ALIGN, FRAME_MAGIC, FrameHeader, HEADER_BYTES, Kind, Sealer, decode, decode_mark,
-    payload_matches,
+    FRAME_ALIGN, FRAME_MAGIC, FrameHeader, HEADER_BYTES, Kind, Sealer, are_zeros, decode,
+    decode_mark, payload_matches,
 };
 use holdfast_core::recovery::{Scan, Seen, Step, Verdict};
+use holdfast_core::ring::Geometry;
 
+use crate::catalogue::Catalogue;
 use crate::error::OpenError;
 use crate::log::Stretch;
 use crate::spans::SpanReader;
@@ -56,11 +59,13 @@ pub(crate) struct Lost {
 /// What a scan found.
 pub(crate) struct Found {
     pub(crate) verdict: Verdict,
+    /// Where the scan began.
+    pub(crate) start: Lsn,
     /// Everything below is known to have been durable.
     pub(crate) proved: Lsn,
     /// What was passed, in order.
     pub(crate) lost: Vec<Lost>,
-    /// The newest mark's position, or where the scan began.
+    /// The newest mark's position, or the catalogue's if none is newer.
     pub(crate) released: Lsn,
     /// Where the next drain starts.
     pub(crate) sealed: Lsn,
@@ -71,17 +76,24 @@ pub(crate) struct Found {
     pub(crate) frames: u64,
 }
 
-/// Scans from the catalogue's first needed position to the end.
+/// Where the scan of an open begins that trusts the catalogue: at the span of its watermark, below
+/// which everything was durable when it was written, and every mark known.
+pub(crate) fn tail_start(catalogue: &Catalogue, geometry: Geometry) -> Lsn {
+    catalogue.first.max(catalogue.durable.align_down(geometry.span_bytes()))
+}
+
+/// Scans from `start`, where a frame begins, to the end.
 pub(crate) fn scan(
     reader: &mut SpanReader<'_>,
     sealer: &Sealer,
+    start: Lsn,
     on_damage: OnDamage,
     visit: &mut Visit<'_>,
 ) -> Result<Found, OpenError> {
     let catalogue = &reader.table().catalogue;
-    let (first, durable) = (catalogue.first, catalogue.durable);
-    let scan = Scan::new(reader.geometry(), first, reader.limit(), durable);
-    let mut walk = Walk { scan, sealer, released: first, frames: 0, lost: Vec::new() };
+    let (released, durable) = (catalogue.first, catalogue.durable);
+    let scan = Scan::new(reader.geometry(), start, reader.limit(), durable);
+    let mut walk = Walk { scan, sealer, released, frames: 0, lost: Vec::new() };
     let verdict = loop {
         match walk.go_on(reader, visit)? {
             Verdict::Corrupt { .. } if on_damage == OnDamage::Stop => break walk.scan.finish(),
@@ -96,6 +108,7 @@ pub(crate) fn scan(
     };
     Ok(Found {
         verdict,
+        start,
         proved: walk.scan.proved(),
         lost: walk.lost,
         released: walk.released,
@@ -214,19 +227,22 @@ fn show_witnesses(scan: &mut Scan, sealer: &Sealer, start: Lsn, bytes: &[u8]) {
     }
 }
 
+#[inline]
 fn header_at(sealer: &Sealer, bytes: &[u8]) -> Option<FrameHeader> {
     decode(sealer, bytes.first_chunk()?).ok()
 }
 
 /// Whether the frame that `bytes` begin with is what was appended, to its last bit: the payload as
 /// its check says, then zeros up to the next frame.
+#[inline]
 pub(crate) fn is_whole(sealer: &Sealer, header: &FrameHeader, bytes: &[u8]) -> bool {
     let end = header.end().since(header.lsn) as usize;
     let zeros_from = HEADER_BYTES as usize + header.payload_bytes as usize;
     payload_of(header, bytes).is_some_and(|payload| payload_matches(sealer, header, payload))
-        && bytes.get(zeros_from..end).is_some_and(|rest| rest.iter().all(|byte| *byte == 0))
+        && bytes.get(zeros_from..end).is_some_and(are_zeros)
 }
 
+#[inline]
 fn payload_of<'a>(header: &FrameHeader, bytes: &'a [u8]) -> Option<&'a [u8]> {
     bytes.get(HEADER_BYTES as usize..)?.get(..header.payload_bytes as usize)
 }

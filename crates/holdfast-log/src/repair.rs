@@ -26,7 +26,7 @@ use crate::parity::Stripes;
 use crate::recovery::{Found, Met, OnDamage, scan};
 use crate::segment::{Segment, SegmentHeader};
 use crate::spans::SpanReader;
-use crate::stripe::Encoder;
+use crate::stripe::Spec;
 use crate::verify::{Steps, Walked, located, segments_alone};
 
 /// What a repair kept and lost.
@@ -75,7 +75,8 @@ pub(crate) fn repair(
     let sealer = Sealer::new(&table.catalogue.identity, crc32c);
     let steps = Steps::new(&reader, 1);
     let mut repair = Repair { copy, steps, watch, lost: Vec::new(), failed: None };
-    let found = scan(&mut reader, &sealer, OnDamage::Pass, &mut |met| repair.met(&met));
+    let first = table.catalogue.first;
+    let found = scan(&mut reader, &sealer, first, OnDamage::Pass, &mut |met| repair.met(&met));
     let Repair { copy, steps, watch, lost, failed } = repair;
     if let Some(error) = failed {
         return Err(RepairError::Target(CreateError::Io(error)));
@@ -147,7 +148,8 @@ impl<'a> Copy<'a> {
         let start = old.first.align_down(geometry.span_bytes());
         let made = make_segment(files, &mut catalogue, geometry.segment_of(start));
         let segment = made.map_err(|error| RepairError::Target(CreateError::Io(error)))?;
-        let encoder = || Encoder::new(old.identity, old.generations_below, old.segment_bytes);
+        let Catalogue { identity, generations_below: generation, segment_bytes, .. } = *old;
+        let spec = Spec { identity, generation, segment_bytes };
         Ok(Copy {
             files,
             geometry,
@@ -155,8 +157,7 @@ impl<'a> Copy<'a> {
             span: Buffer::zeroed(geometry.span_bytes() as usize),
             start,
             segment,
-            stripes: (old.parity != Parity::None)
-                .then(|| Stripes::begin(encoder(), old.segment_bytes, start)),
+            stripes: (old.parity != Parity::None).then(|| Stripes::begin(spec, start)),
             generation: 0,
             catalogue,
         })
@@ -215,8 +216,9 @@ impl<'a> Copy<'a> {
         }
         self.segment.write_all(self.start, self.span.bytes())?;
         let durable = &self.span.bytes()[..durable_bytes as usize];
-        let parity = self.stripes.as_mut().and_then(|stripes| stripes.absorb(self.start, durable));
-        if let Some(parity) = parity {
+        let stripes = self.stripes.as_mut();
+        let complete = stripes.and_then(|stripes| stripes.absorb(self.start, durable));
+        if let Some(parity) = complete.map(|complete| complete.encode(durable)) {
             self.segment.write_groups(parity.stripe, parity.groups.bytes())?;
         }
         self.span.bytes_mut().fill(0);

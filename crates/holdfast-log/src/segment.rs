@@ -122,9 +122,9 @@ impl Segment {
         Ok(())
     }
 
-    /// Writes whole blocks of frames; returns how many bytes were taken.
-    pub(crate) fn write(&self, lsn: Lsn, bytes: &[u8]) -> io::Result<usize> {
-        self.file.write_at(bytes, self.offset(lsn))
+    /// Writes whole blocks of frames and makes them durable; returns how many bytes were taken.
+    pub(crate) fn write_through(&self, lsn: Lsn, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write_through_at(bytes, self.offset(lsn))
     }
 
     /// Writes whole blocks of frames, all of them.
@@ -132,9 +132,19 @@ impl Segment {
         self.file.write_all_at(bytes, self.offset(lsn))
     }
 
-    /// Writes the groups of one or several stripes, the first of which starts at `stripe`.
+    /// Writes the groups of one or several stripes, the first of which starts at `stripe`, through
+    /// to the device.
     pub(crate) fn write_groups(&self, stripe: Lsn, groups: &[u8]) -> io::Result<()> {
-        self.file.write_all_at(groups, self.group_offset(stripe))
+        let (mut done, offset) = (0, self.group_offset(stripe));
+        while done < groups.len() {
+            match self.file.write_through_at(&groups[done..], offset + done as u64) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(bytes) => done += bytes,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
 
     /// Reads the groups of one or several stripes.

@@ -1,4 +1,5 @@
-//! The bytes of a log in its segments, a span at a time, because no frame crosses one.
+//! The bytes of a log in its segments, a span at a time, because no frame crosses one; some more
+//! are read ahead if there are many.
 //!
 //! Promise: what was mended is laid over what the device gives; an I/O error is one, unless whoever
 //! reads wants blocks that cannot be read taken for damaged ones.
@@ -11,12 +12,13 @@ use holdfast_core::Lsn;
 use holdfast_core::frame::BLOCK_BYTES;
 use holdfast_core::ring::Geometry;
 
-use crate::buffer::Buffer;
+use crate::ahead::Piece;
 use crate::error::OpenError;
 use crate::log::Stretch;
 use crate::rebuild::Mender;
 use crate::segment::Segment;
 use crate::segments::Table;
+use crate::window::Window;
 
 /// How much of each span further on is looked at for witnesses. A span that was drained begins with
 /// a frame; the rest is for when that one is damaged, too.
@@ -26,8 +28,7 @@ const GLANCE_BYTES: u64 = 64 << 10;
 pub(crate) struct SpanReader<'a> {
     table: &'a Table,
     geometry: Geometry,
-    buffer: Buffer,
-    loaded: Option<Lsn>,
+    window: Window,
     bytes_read: u64,
     reading: Lsn,
     mender: Option<Mender>,
@@ -44,8 +45,7 @@ impl<'a> SpanReader<'a> {
         SpanReader {
             table,
             geometry,
-            buffer: Buffer::zeroed(geometry.span_bytes() as usize),
-            loaded: None,
+            window: Window::new(),
             bytes_read: 0,
             reading: Lsn(0),
             mender: Mender::of(&table.catalogue, &geometry),
@@ -120,77 +120,82 @@ impl<'a> SpanReader<'a> {
     }
 
     /// The bytes from `lsn` to the end of its span.
+    #[inline]
     pub(crate) fn from(&mut self, lsn: Lsn) -> Result<&[u8], OpenError> {
-        let start = lsn.align_down(self.geometry.span_bytes());
-        self.load_span(start)?;
-        Ok(&self.buffer.bytes()[lsn.since(start) as usize..])
+        let end = self.geometry.span_end(lsn);
+        if self.window.from(lsn).len() as u64 != end.since(lsn) {
+            self.load_span(lsn.align_down(self.geometry.span_bytes()), end)?;
+        }
+        Ok(self.window.from(lsn))
     }
 
     /// The first bytes of the span that starts at `start`.
     pub(crate) fn glance(&mut self, start: Lsn) -> Result<&[u8], OpenError> {
-        self.loaded = None;
         let bytes = GLANCE_BYTES.min(self.geometry.span_bytes());
-        self.load(start, bytes)?;
-        Ok(&self.buffer.bytes()[..bytes as usize])
+        self.load(start, start.advance(bytes), &|_| None)?;
+        Ok(&self.window.from(start)[..bytes as usize])
     }
 
     /// Mends from the stripe of `lsn` to the end of its span what parity can give back below
     /// `proved`. Returns whether that changed anything.
     pub(crate) fn mend(&mut self, lsn: Lsn, proved: Lsn) -> Result<bool, OpenError> {
-        let start = lsn.align_down(self.geometry.span_bytes());
-        self.load_span(start)?;
+        self.from(lsn.align_down(self.geometry.span_bytes()))?;
         let Some(mender) = &self.mender else { return Ok(false) };
         let from = lsn.align_down(mender.stripe_bytes());
-        let (segment, skipped) = (self.segment(start).clone(), from.since(start) as usize);
-        let bytes = &mut self.buffer.bytes_mut()[skipped..];
-        let mended = mender.mend(&segment, from, bytes, proved);
+        let segment = segment_at(self.table, self.geometry, from);
+        let mended = mender.mend(&segment, from, self.window.change_from(from), proved);
         let before = self.patches.len();
-        for at in mended {
-            self.patch(start, at);
-        }
+        mended.into_iter().for_each(|at| self.patch(at));
         Ok(self.patches.len() > before)
     }
 
-    fn patch(&mut self, start: Lsn, at: Lsn) {
-        let block = &self.buffer.bytes()[at.since(start) as usize..][..BLOCK_BYTES as usize];
+    fn patch(&mut self, at: Lsn) {
+        let block = self.window.from(at)[..BLOCK_BYTES as usize].to_vec();
         self.unread.remove(&at);
-        if self.patches.insert(at, block.to_vec()).is_none() {
+        if self.patches.insert(at, block).is_none() {
             join(&mut self.mended, Stretch { from: at, to: at.advance(BLOCK_BYTES) });
         }
     }
 
-    fn load_span(&mut self, start: Lsn) -> Result<(), OpenError> {
-        if self.loaded != Some(start) {
-            self.loaded = None;
-            self.load(start, self.geometry.span_bytes())?;
-            self.loaded = Some(start);
-        }
-        Ok(())
+    #[cold]
+    fn load_span(&mut self, from: Lsn, to: Lsn) -> Result<(), OpenError> {
+        let (table, geometry, limit) = (self.table, self.geometry, self.limit());
+        let next = |lsn: Lsn| {
+            let from = lsn.align_up(geometry.span_bytes());
+            let to = geometry.span_end(from);
+            let piece = || Piece { segment: segment_at(table, geometry, from), from, to };
+            (to <= limit).then(piece)
+        };
+        self.load(from, to, &next)
     }
 
-    fn load(&mut self, start: Lsn, bytes: u64) -> Result<(), OpenError> {
-        let segment = self.segment(start).clone();
-        let into = &mut self.buffer.bytes_mut()[..bytes as usize];
-        (self.bytes_read, self.reading) = (self.bytes_read + bytes, start);
-        if let Err(error) = segment.read(start, into) {
+    fn load(
+        &mut self,
+        from: Lsn,
+        to: Lsn,
+        next: &dyn Fn(Lsn) -> Option<Piece>,
+    ) -> Result<(), OpenError> {
+        let piece = Piece { segment: segment_at(self.table, self.geometry, from), from, to };
+        (self.bytes_read, self.reading) = (self.bytes_read + to.since(from), from);
+        if let Err(error) = self.window.load(&piece, next) {
             if !self.salvages {
                 return Err(OpenError::Io(error));
             }
-            let unread = segment.salvage(start, into);
-            self.unread.extend(unread.iter().map(|block| start.advance(block * BLOCK_BYTES)));
+            self.unread.extend(self.window.salvage(&piece));
             self.first_error.get_or_insert(error);
         }
-        for (at, block) in self.patches.range(start..start.advance(bytes)) {
-            into[at.since(start) as usize..][..block.len()].copy_from_slice(block);
+        for (at, block) in self.patches.range(from..to) {
+            self.window.change_from(*at)[..block.len()].copy_from_slice(block);
         }
         Ok(())
     }
+}
 
-    fn segment(&self, lsn: Lsn) -> &'a Segment {
-        let number = self.geometry.segment_of(lsn);
-        let slot = self.table.slots.iter().find(|slot| slot.entry.number == number);
-        &slot.expect("the caller stays between the first position and the limit").segment
-    }
+/// The segment at a position between the first and the limit.
+fn segment_at(table: &Table, geometry: Geometry, at: Lsn) -> Segment {
+    let number = geometry.segment_of(at);
+    let slot = table.slots.iter().find(|slot| slot.entry.number == number);
+    slot.expect("the caller stays between the first position and the limit").segment.clone()
 }
 
 /// Adds a stretch to others, and to the last of them if they meet.

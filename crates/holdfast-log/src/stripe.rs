@@ -159,24 +159,36 @@ impl<'a> Group<'a> {
     }
 }
 
+/// What the stripes of one open of a log have in common.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spec {
+    pub(crate) identity: [u8; 16],
+    pub(crate) generation: u32,
+    pub(crate) segment_bytes: u64,
+}
+
+impl Spec {
+    /// Bytes of one stripe.
+    pub(crate) fn stripe_bytes(&self) -> u64 {
+        stripe_bytes(self.segment_bytes)
+    }
+
+    pub(crate) fn encoder(&self) -> Encoder {
+        let blocks = (self.stripe_bytes() / BLOCK_BYTES) as usize;
+        let code = ReedSolomonEncoder::new(blocks, SHARDS, BLOCK);
+        let code = code.expect("a stripe has 16 to 64 blocks of a multiple of 64 bytes");
+        Encoder { spec: *self, blocks, code }
+    }
+}
+
 /// Makes groups.
 pub(crate) struct Encoder {
-    identity: [u8; 16],
-    generation: u32,
+    spec: Spec,
     blocks: usize,
     code: ReedSolomonEncoder,
 }
 
 impl Encoder {
-    /// For the stripes of a log with segments of this size.
-    pub(crate) fn new(identity: [u8; 16], generation: u32, segment_bytes: u64) -> Encoder {
-        let blocks = (stripe_bytes(segment_bytes) / BLOCK_BYTES) as usize;
-        let code = ReedSolomonEncoder::new(blocks, SHARDS, BLOCK);
-        let code =
-            code.expect("a stripe has 16 to 64 blocks, and a block is a multiple of 64 bytes");
-        Encoder { identity, generation, blocks, code }
-    }
-
     /// The group of a stripe, or of as much as there is of it: whole blocks.
     pub(crate) fn encode(&mut self, stripe: Lsn, bytes: &[u8], group: &mut [u8]) {
         let covered = bytes.len() / BLOCK;
@@ -193,7 +205,7 @@ impl Encoder {
             shards[index * BLOCK..][..BLOCK].copy_from_slice(shard);
             shard_checks[index] = crc32c(0, shard);
         }
-        let (identity, generation) = (self.identity, self.generation);
+        let Spec { identity, generation, .. } = self.spec;
         let blocks = covered as u32;
         GroupHeader { identity, generation, stripe, blocks, block_checks, shard_checks }
             .encode(last);

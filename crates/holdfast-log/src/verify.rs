@@ -132,7 +132,8 @@ pub(crate) fn verify(
     let sealer = Sealer::new(&table.catalogue.identity, crc32c);
     let mender = Mender::of(&table.catalogue, &geometry);
     let mut steps = Steps::new(&reader, if mender.is_some() { 2 } else { 1 });
-    let found = scan(&mut reader, &sealer, OnDamage::Pass, &mut |met| {
+    let first = table.catalogue.first;
+    let found = scan(&mut reader, &sealer, first, OnDamage::Pass, &mut |met| {
         steps.at(&met).into_iter().for_each(&mut *progress);
         Ok(())
     });

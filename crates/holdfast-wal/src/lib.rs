@@ -36,7 +36,7 @@ mod ticket;
 pub use error::{
     AppendError, CheckpointError, CommitError, CreateError, LabelFault, OpenError, ReplayError,
 };
-pub use holdfast_log::{ConfigFault, FileFault, Lsn, Parity, Policy, Stretch};
+pub use holdfast_log::{ConfigFault, FileFault, Lsn, Parity, Policy, Scanned, Stretch};
 pub use log::{Log, Stat};
 pub use open::Recovery;
 pub use options::{Background, Options};

@@ -3,7 +3,7 @@
 //! Promise: the defaults suit a program that logs up to some hundred megabytes a second.
 //! Never: changes while a log is open.
 
-use holdfast_log::{LogConfig, Parity, Policy, Retention};
+use holdfast_log::{LogConfig, Parity, Policy, Retention, Scanned};
 
 /// Sizes of a log, and the threads it may start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +23,8 @@ pub struct Options {
     pub policy: Policy,
     /// The threads that the log runs for itself.
     pub background: Background,
+    /// How much of the log is read when it is opened.
+    pub scan: Scanned,
 }
 
 /// The threads that a log runs for itself. They end when it is closed or dropped.
@@ -46,6 +48,7 @@ impl Default for Options {
             parity: Parity::None,
             policy: Policy::Refuse,
             background: Background::None,
+            scan: Scanned::Tail,
         }
     }
 }
@@ -67,6 +70,7 @@ impl Options {
             retention: Retention::OnDevice,
             parity: self.parity,
             policy: self.policy,
+            scan: self.scan,
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::exit::Exit;
 use crate::problem::{Outcome, Problem};
 use crate::sizes::Size;
 use holdfast_client::protocol::{LOG_PREFIX, VOLUME_PREFIX};
-use holdfast_log::{LogConfig, Parity, Policy, Retention, SEGMENTS_MAX};
+use holdfast_log::{LogConfig, Parity, Policy, Retention, SEGMENTS_MAX, Scanned};
 use holdfast_memory::Medium;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -388,6 +388,7 @@ fn log_config(memory: &MemoryConfig, segment: Option<Size>) -> LogConfig {
         retention: Retention::InRing,
         parity: Parity::None,
         policy: Policy::Refuse,
+        scan: Scanned::Tail,
     }
 }
 

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 use holdfast_io::real::{RealClock, RealFiles};
-use holdfast_log::{Log, LogConfig, Parity, Policy, Retention};
+use holdfast_log::{Log, LogConfig, Parity, Policy, Retention, Scanned};
 use holdfast_memory::{Medium, Region, RegionSpec};
 use holdfast_server::{LogSpec, Server, ServerSpec};
 use std::io::{BufRead, BufReader, Write};
@@ -21,6 +21,7 @@ const CONFIG: LogConfig = LogConfig {
     retention: Retention::InRing,
     parity: Parity::None,
     policy: Policy::Refuse,
+    scan: Scanned::Tail,
 };
 
 /// The log `ledger` in a directory.

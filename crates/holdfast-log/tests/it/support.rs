@@ -8,7 +8,7 @@ use holdfast_io::Files;
 use holdfast_io::fake::{FakeClock, FakeFiles, Random, is_power_cut};
 use holdfast_log::{
     AppendError, CommitError, CreateError, Kind, Log, LogConfig, Lsn, OpenError, Parity, Policy,
-    Recovery, Retention,
+    Recovery, Retention, Scanned,
 };
 use holdfast_memory::{Medium, Region, RegionSpec};
 
@@ -24,6 +24,7 @@ pub(crate) const CONFIG: LogConfig = LogConfig {
     retention: Retention::InRing,
     parity: Parity::None,
     policy: Policy::Refuse,
+    scan: Scanned::Tail,
 };
 
 /// One frame that was appended.

@@ -7,6 +7,7 @@ use holdfast_io::fake::{FakeClock, FakeFiles, Mood};
 use holdfast_io::{Files, OpenHow};
 use holdfast_log::{
     AppendError, CursorError, Log, LogConfig, Lsn, OpenError, Parity, Policy, Recovery, Retention,
+    Scanned,
 };
 
 use crate::support::{CONFIG, IDENTITY, Put, payload, region_of};
@@ -21,6 +22,7 @@ pub(crate) const STRIPED: LogConfig = LogConfig {
     segment_bytes: 512 << 10,
     dirty_bytes_max: 512 << 10,
     retention: Retention::OnDevice,
+    scan: Scanned::Whole,
     parity: Parity::TenPercent,
     ..CONFIG
 };

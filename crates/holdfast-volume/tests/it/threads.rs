@@ -10,7 +10,7 @@ use std::time::Duration;
 use holdfast_io::fake::Random;
 use holdfast_io::real::{RealClock, RealFiles};
 use holdfast_io::{Files, Kind};
-use holdfast_log::{Log, LogConfig, Parity, Policy, Retention};
+use holdfast_log::{Log, LogConfig, Parity, Policy, Retention, Scanned};
 use holdfast_memory::{Medium, Region, RegionSpec};
 use holdfast_volume::{
     Class, DirectVolume, DirectoryVolume, NewNode, NodeId, ROOT, RenameHow, SetAttributes, Tree,
@@ -57,6 +57,7 @@ fn open(scratch: &Scratch) -> DirectVolume {
         retention: Retention::InRing,
         parity: Parity::None,
         policy: Policy::Refuse,
+        scan: Scanned::Tail,
     };
     Log::create(&*scratch.files("log"), IDENTITY, &log).expect("an empty directory");
     let config = VolumeConfig { class: Class::Memory, log };

@@ -6,6 +6,7 @@ use holdfast_io::fake::{FakeClock, FakeEntropy, FakeFiles};
 use holdfast_wal::format::{Format, MessagePack};
 use holdfast_wal::{
     Background, Log, OpenError, Options, Parity, Place, Policy, Record, Recovery, ReplayError,
+    Scanned,
 };
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +18,7 @@ pub(crate) const SMALL: Options = Options {
     parity: Parity::None,
     policy: Policy::Refuse,
     background: Background::None,
+    scan: Scanned::Tail,
 };
 
 /// The inner struct of the paper's record (section V).
