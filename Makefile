@@ -51,8 +51,8 @@ bench-server:
 	cd bench && ../$(CARGO) run --release -- --out $(abspath $(OUT)) $(if $(QUICK),--quick)
 	$(if $(QUICK)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
 
-# Other logs beside the device and the decoder; ONLY=NAME,NAME for some of them. Measures the disk
-# that the build is on. Needs nothing else running, and 20 GB free.
+# This log and others beside the device and the decoder; ONLY=NAME,NAME for some of them. Measures
+# the disk that the build is on. Needs nothing else running, and 20 GB free. About 25 minutes.
 bench-log:
 	scripts/setup
 	bench/log/setup
