@@ -1,4 +1,4 @@
-//! `bench-log`: what this write-ahead log and others do, beside what the device and the decoder can.
+//! `bench-log`: what this write-ahead log and others do, beside the device and the decoder.
 //!
 //! Promise: every log gets the same records with the same durability, in turns within one run, and
 //! gives all of them back; writes `log.json`, `log.svg` and

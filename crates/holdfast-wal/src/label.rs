@@ -39,8 +39,7 @@ impl Label {
 
     /// Whether the log in the root of `files` has this label.
     pub(crate) fn check(&self, files: &dyn Files) -> Result<(), OpenError> {
-        let bytes = holdfast_log::Log::label_of(files).map_err(OpenError::Io)?;
-        let found = Label::decode(&bytes)?;
+        let found = Label::read(files)?;
         if found.identity != self.identity {
             return Err(OpenError::Label(LabelFault::Foreign));
         }
@@ -59,6 +58,12 @@ impl Label {
             return Err(OpenError::OtherRecordVersion { found, known });
         }
         Ok(())
+    }
+
+    /// The label in the root of `files`.
+    pub(crate) fn read(files: &dyn Files) -> Result<Label, OpenError> {
+        let bytes = holdfast_log::Log::label_of(files).map_err(OpenError::Io)?;
+        Label::decode(&bytes)
     }
 
     /// The label as bytes.
@@ -106,7 +111,8 @@ impl Label {
     }
 }
 
-const fn is_name(name: &str) -> bool {
+/// Whether a label can hold this as a name.
+pub(crate) const fn is_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= 255
 }
 

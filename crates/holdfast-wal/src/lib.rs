@@ -15,6 +15,7 @@
 //! `format` turns records into bytes and `payload` puts them into a frame. Below lies
 //! `holdfast-log`, which knows frames, segments and recovery.
 
+mod any;
 mod background;
 mod error;
 pub mod format;
@@ -33,6 +34,7 @@ mod sleepers;
 mod tail;
 mod ticket;
 
+pub use any::RecordType;
 pub use error::{
     AppendError, CheckpointError, CommitError, CreateError, LabelFault, OpenError, ReplayError,
 };

@@ -13,6 +13,7 @@ mod faults;
 mod flips;
 mod formats;
 mod full_disk;
+mod fuzzed;
 mod kills;
 mod power;
 mod refusals;
