@@ -81,12 +81,14 @@ pub struct FrameHeader {
 impl FrameHeader {
     /// Where the payload starts.
     #[must_use]
+    #[inline]
     pub const fn payload_lsn(&self) -> Lsn {
         self.lsn.advance(HEADER_BYTES)
     }
 
     /// Where the next frame starts.
     #[must_use]
+    #[inline]
     pub const fn end(&self) -> Lsn {
         frame_end(self.lsn, self.payload_bytes)
     }
@@ -128,16 +130,19 @@ impl Sealer {
     /// The start value of a payload's check; continue it with [`Self::more`]. The place of the
     /// payload need not be in it: the header's own check covers the place and this check.
     #[must_use]
+    #[inline]
     pub const fn payload_seed(&self) -> u32 {
         self.seed
     }
 
     /// Continues a check over further bytes of the payload.
     #[must_use]
+    #[inline]
     pub fn more(&self, sum: u32, bytes: &[u8]) -> u32 {
         (self.check)(sum, bytes)
     }
 
+    #[inline]
     fn header_check(&self, bytes: &[u8; HEADER_BYTES as usize]) -> u32 {
         (self.check)(self.seed, &bytes[8..])
     }
@@ -145,6 +150,7 @@ impl Sealer {
 
 /// Where a frame at `lsn` with this payload ends.
 #[must_use]
+#[inline]
 pub const fn frame_end(lsn: Lsn, payload_bytes: u32) -> Lsn {
     let end = lsn.advance(HEADER_BYTES + payload_bytes as u64).align_up(FRAME_ALIGN);
     let block_end = end.align_up(BLOCK_BYTES);
@@ -161,12 +167,14 @@ pub const fn pad_payload_bytes(lsn: Lsn, until: Lsn) -> u32 {
 
 /// The check of a whole payload.
 #[must_use]
+#[inline]
 pub fn payload_check(sealer: &Sealer, payload: &[u8]) -> u32 {
     sealer.more(sealer.payload_seed(), payload)
 }
 
 /// Whether `payload` is what the header was made for.
 #[must_use]
+#[inline]
 pub fn payload_matches(sealer: &Sealer, header: &FrameHeader, payload: &[u8]) -> bool {
     payload.len() as u64 == u64::from(header.payload_bytes)
         && payload_check(sealer, payload) == header.payload_check
@@ -194,15 +202,13 @@ pub fn encode(sealer: &Sealer, header: &FrameHeader) -> [u8; HEADER_BYTES as usi
 ///
 /// # Errors
 /// The first field, in the order check, then contents, that is not what a header of this log has.
+#[inline]
 pub fn decode(
     sealer: &Sealer,
     bytes: &[u8; HEADER_BYTES as usize],
 ) -> Result<FrameHeader, HeaderFault> {
-    if bytes.iter().all(|byte| *byte == 0) {
-        return Err(HeaderFault::Unwritten);
-    }
     if u32_at(bytes, 0) != FRAME_MAGIC {
-        return Err(HeaderFault::Magic);
+        return Err(if are_zeros(bytes) { HeaderFault::Unwritten } else { HeaderFault::Magic });
     }
     if u32_at(bytes, 4) != sealer.header_check(bytes) {
         return Err(HeaderFault::Check);
@@ -223,6 +229,7 @@ pub fn decode(
     in_order(&header)
 }
 
+#[inline]
 fn in_order(header: &FrameHeader) -> Result<FrameHeader, HeaderFault> {
     if !header.lsn.is_aligned(FRAME_ALIGN) {
         return Err(HeaderFault::Lsn);
@@ -233,6 +240,7 @@ fn in_order(header: &FrameHeader) -> Result<FrameHeader, HeaderFault> {
     Ok(*header)
 }
 
+#[inline]
 fn kind(byte: u8) -> Result<Kind, HeaderFault> {
     match byte {
         1 => Ok(Kind::Data),
@@ -241,6 +249,14 @@ fn kind(byte: u8) -> Result<Kind, HeaderFault> {
         4 => Ok(Kind::Numbered),
         other => Err(HeaderFault::Kind(other)),
     }
+}
+
+/// Whether there is nothing but zeros, eight at a look.
+#[must_use]
+#[inline]
+pub fn are_zeros(bytes: &[u8]) -> bool {
+    let (words, rest) = bytes.as_chunks::<8>();
+    words.iter().all(|word| *word == [0; 8]) && rest.iter().all(|byte| *byte == 0)
 }
 
 /// The payload of a mark.
@@ -259,10 +275,12 @@ pub fn decode_mark(payload: &[u8]) -> Option<Lsn> {
     whole.then_some(Lsn(u64::from_le_bytes(*released)))
 }
 
+#[inline]
 fn u32_at(bytes: &[u8; HEADER_BYTES as usize], at: usize) -> u32 {
     u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
+#[inline]
 fn u64_at(bytes: &[u8; HEADER_BYTES as usize], at: usize) -> u64 {
     u64::from(u32_at(bytes, at)) | u64::from(u32_at(bytes, at + 4)) << 32
 }

@@ -16,18 +16,21 @@ impl Lsn {
 
     /// The position as a number of bytes.
     #[must_use]
+    #[inline]
     pub const fn get(self) -> u64 {
         self.0
     }
 
     /// The position `bytes` further on. A log never reaches 2^64 bytes; overflow is our mistake.
     #[must_use]
+    #[inline]
     pub const fn advance(self, bytes: u64) -> Lsn {
         Lsn(self.0.checked_add(bytes).expect("a log is shorter than 2^64 bytes"))
     }
 
     /// The first multiple of `unit_bytes` (a power of two) at or above this position.
     #[must_use]
+    #[inline]
     pub const fn align_up(self, unit_bytes: u64) -> Lsn {
         assert!(unit_bytes.is_power_of_two());
         Lsn(self.advance(unit_bytes - 1).0 & !(unit_bytes - 1))
@@ -35,6 +38,7 @@ impl Lsn {
 
     /// The last multiple of `unit_bytes` (a power of two) at or below this position.
     #[must_use]
+    #[inline]
     pub const fn align_down(self, unit_bytes: u64) -> Lsn {
         assert!(unit_bytes.is_power_of_two());
         Lsn(self.0 & !(unit_bytes - 1))
@@ -42,12 +46,14 @@ impl Lsn {
 
     /// Whether this is a multiple of `unit_bytes` (a power of two).
     #[must_use]
+    #[inline]
     pub const fn is_aligned(self, unit_bytes: u64) -> bool {
         self.offset_in(unit_bytes) == 0
     }
 
     /// How far this position lies into its unit of `unit_bytes` (a power of two).
     #[must_use]
+    #[inline]
     pub const fn offset_in(self, unit_bytes: u64) -> u64 {
         assert!(unit_bytes.is_power_of_two());
         self.0 & (unit_bytes - 1)
@@ -55,6 +61,7 @@ impl Lsn {
 
     /// Bytes from `earlier` to this position; `earlier` must not lie above it.
     #[must_use]
+    #[inline]
     pub const fn since(self, earlier: Lsn) -> u64 {
         assert!(earlier.0 <= self.0);
         self.0 - earlier.0

@@ -86,24 +86,28 @@ impl Geometry {
 
     /// Bytes of frames in one segment.
     #[must_use]
+    #[inline]
     pub const fn segment_bytes(&self) -> u64 {
         self.segment_bytes
     }
 
     /// Bytes that no frame crosses a multiple of.
     #[must_use]
+    #[inline]
     pub const fn span_bytes(&self) -> u64 {
         if self.segment_bytes < SPAN_BYTES_MAX { self.segment_bytes } else { SPAN_BYTES_MAX }
     }
 
     /// Where the span that holds the byte at `lsn` ends.
     #[must_use]
+    #[inline]
     pub const fn span_end(&self, lsn: Lsn) -> Lsn {
         lsn.align_down(self.span_bytes()).advance(self.span_bytes())
     }
 
     /// The number of the segment that holds the byte at `lsn`.
     #[must_use]
+    #[inline]
     pub const fn segment_of(&self, lsn: Lsn) -> u64 {
         lsn.get() >> self.segment_bytes.trailing_zeros()
     }
@@ -123,6 +127,7 @@ impl Geometry {
 
     /// Whether a frame at `lsn` with this payload keeps to its span.
     #[must_use]
+    #[inline]
     pub const fn holds(&self, lsn: Lsn, payload_bytes: u32) -> bool {
         let end = frame_end(lsn.align_down(FRAME_UNIT), payload_bytes);
         lsn.is_aligned(FRAME_UNIT) && end.0 <= self.span_end(lsn).0

@@ -159,6 +159,13 @@ pub trait OpenFile: Send + Sync {
     fn write_at(&self, from: &[u8], offset: u64) -> io::Result<usize>;
     /// Makes contents, size, owner and mode durable; times may lag behind.
     fn sync_data(&self) -> io::Result<()>;
+    /// Writes at an offset, and makes that durable, and nothing else: cheaper than a write and a
+    /// sync where the system has a call for it. May write fewer bytes than given.
+    fn write_through_at(&self, from: &[u8], offset: u64) -> io::Result<usize> {
+        let bytes = self.write_at(from, offset)?;
+        self.sync_data()?;
+        Ok(bytes)
+    }
     /// Truncates or extends with zeros.
     fn set_len(&self, bytes: u64) -> io::Result<()>;
     /// Reserves space without changing the size.

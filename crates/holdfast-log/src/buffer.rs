@@ -24,6 +24,7 @@ impl Buffer {
     }
 
     /// The bytes.
+    #[inline]
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes[self.start..self.start + self.len]
     }

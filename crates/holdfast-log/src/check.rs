@@ -94,7 +94,7 @@ pub(crate) fn check(files: &dyn Files) -> Result<Checked, OpenError> {
     let geometry = segments_alone(&table.catalogue);
     let mut reader = SpanReader::new(&table, geometry);
     let sealer = Sealer::new(&table.catalogue.identity, crc32c);
-    let found = match scan(&mut reader, &sealer) {
+    let found = match scan(&mut reader, &sealer, table.catalogue.first) {
         Err(OpenError::Io(error)) => {
             return Err(OpenError::Io(named(&table, reader.reading(), &error)));
         }

@@ -29,6 +29,16 @@ pub enum Retention {
     OnDevice,
 }
 
+/// How much of a log that stays on its device is read when it is opened from its segments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scanned {
+    /// Its end, from the last watermark in its catalogue on: at most a few segments, however long
+    /// the log. What lies before is checked when it is read.
+    Tail,
+    /// Everything that is needed, so that damage anywhere keeps it from being opened.
+    Whole,
+}
+
 /// Sizes of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogConfig {
@@ -42,6 +52,8 @@ pub struct LogConfig {
     pub dirty_bytes_max: u64,
     /// Where durable frames stay. A log may be opened with another than before.
     pub retention: Retention,
+    /// How much of it an open reads if it stays on its device.
+    pub scan: Scanned,
 }
 
 impl LogConfig {

@@ -1,5 +1,7 @@
 //! Reading durable frames from the device, as far back as the log goes.
 //!
+//! Long runs are read ahead by a thread of the cursor's own.
+//!
 //! Promise: every frame with records between the first that is needed and the durable mark, in
 //! order, each checked; damage is reported by position and never taken for the end; at the end the
 //! reader can sleep until there is more.
@@ -13,13 +15,11 @@ use std::time::Duration;
 use holdfast_core::Lsn;
 use holdfast_core::frame::{BLOCK_BYTES, FrameHeader, HEADER_BYTES, decode};
 
-use crate::buffer::Buffer;
+use crate::ahead::Stretch;
 use crate::frames::Frame;
 use crate::log::Log;
 use crate::recovery::is_whole;
-
-/// Bytes read at once, unless a frame is longer.
-const READ_BYTES: u64 = 1 << 20;
+use crate::window::Window;
 
 /// Why a cursor does not go on. It stays where it is.
 #[derive(Debug)]
@@ -44,21 +44,21 @@ pub enum CursorError {
 pub struct Cursor {
     log: Arc<Log>,
     at: Lsn,
-    buffer: Buffer,
-    /// What the buffer holds.
-    loaded: (Lsn, Lsn),
-    /// The frame that was given out last, which lies in the buffer.
-    current: Option<(Lsn, FrameHeader)>,
+    /// Below this everything is durable; more may be by now.
+    durable: Lsn,
+    window: Window,
+    /// The frame that was given out last, which lies in the window.
+    current: Option<FrameHeader>,
 }
 
 impl Cursor {
     pub(crate) fn new(log: Arc<Log>, from: Lsn) -> Cursor {
-        let buffer = Buffer::zeroed(READ_BYTES.min(log.geometry.span_bytes()) as usize);
-        Cursor { log, at: from, buffer, loaded: (from, from), current: None }
+        Cursor { log, at: from, durable: from, window: Window::new(), current: None }
     }
 
     /// Where the next frame starts, once there is one.
     #[must_use]
+    #[inline]
     pub fn position(&self) -> Lsn {
         self.at
     }
@@ -67,13 +67,14 @@ impl Cursor {
     ///
     /// # Errors
     /// See [`CursorError`].
+    #[inline]
     pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, CursorError> {
         self.current = None;
-        while self.at < self.log.marks().durable {
+        while self.is_below_durable() {
             let header = self.load_frame()?;
-            let at = std::mem::replace(&mut self.at, header.end());
-            if self.frame(at, header).of_user().is_some() {
-                self.current = Some((at, header));
+            self.at = header.end();
+            if self.frame(header).of_user().is_some() {
+                self.current = Some(header);
                 break;
             }
         }
@@ -82,9 +83,9 @@ impl Cursor {
 
     /// The frame that [`Cursor::next_frame`] returned last, once more. None if it returned none.
     #[must_use]
+    #[inline]
     pub fn current(&self) -> Option<Frame<'_>> {
-        let (at, header) = self.current?;
-        self.frame(at, header).of_user()
+        self.frame(self.current?).of_user()
     }
 
     /// Sleeps until the next frame is durable, or until the timeout; returns whether one is. Of a
@@ -94,77 +95,89 @@ impl Cursor {
         self.log.wait_durable(self.at, timeout)
     }
 
-    /// The frame that begins at `at` and lies in the buffer as a whole.
-    fn frame(&self, at: Lsn, header: FrameHeader) -> Frame<'_> {
+    /// Whether the next frame is durable. The marks are looked at only when what was known of them
+    /// is used up.
+    #[inline]
+    fn is_below_durable(&mut self) -> bool {
+        if self.at >= self.durable {
+            self.durable = self.log.marks().durable;
+        }
+        self.at < self.durable
+    }
+
+    /// The frame with this header, which lies in the window as a whole.
+    #[inline]
+    fn frame(&self, header: FrameHeader) -> Frame<'_> {
         let payload_lsn = header.payload_lsn();
-        let start = payload_lsn.since(self.loaded.0) as usize;
-        debug_assert!(at >= self.loaded.0 && header.end() <= self.loaded.1);
-        let payload = &self.buffer.bytes()[start..start + header.payload_bytes as usize];
+        let payload = &self.window.from(payload_lsn)[..header.payload_bytes as usize];
         Frame { header, payload, payload_lsn }
     }
 
-    /// Brings the frame at the cursor's position into the buffer, and checks it.
+    /// Brings the frame at the cursor's position into the window, and checks it.
+    #[inline]
     fn load_frame(&mut self) -> Result<FrameHeader, CursorError> {
         let damaged = CursorError::Damaged { at: self.at };
         self.load(HEADER_BYTES)?;
         let Some(header) = self.header() else { return Err(damaged) };
-        let bytes = header.end().since(self.at);
         if header.lsn != self.at || !self.log.geometry.holds(header.lsn, header.payload_bytes) {
             return Err(damaged);
         }
-        self.load(bytes)?;
-        let start = self.at.since(self.loaded.0) as usize;
-        let whole = &self.buffer.bytes()[start..start + bytes as usize];
-        match is_whole(&self.log.sealer, &header, whole) {
+        self.load(header.end().since(self.at))?;
+        match is_whole(&self.log.sealer, &header, self.window.from(self.at)) {
             true => Ok(header),
             false => Err(damaged),
         }
     }
 
+    #[inline]
     fn header(&self) -> Option<FrameHeader> {
-        let start = self.at.since(self.loaded.0) as usize;
-        let bytes = self.buffer.bytes()[start..].first_chunk()?;
+        let bytes = self.window.from(self.at).first_chunk()?;
         decode(&self.log.sealer, bytes).ok()
     }
 
-    /// Makes the buffer hold so many bytes from the cursor's position on. They lie in one span.
+    /// Makes the window hold so many bytes from the cursor's position on. They lie in one span.
+    #[inline]
     fn load(&mut self, bytes: u64) -> Result<(), CursorError> {
-        let (start, end) = self.loaded;
-        if start <= self.at && self.at.advance(bytes) <= end {
+        if self.window.from(self.at).len() as u64 >= bytes {
             return Ok(());
         }
+        self.read(bytes)
+    }
+
+    #[cold]
+    fn read(&mut self, bytes: u64) -> Result<(), CursorError> {
+        self.durable = self.log.marks().durable;
         let from = self.at.align_down(BLOCK_BYTES);
         let needed = self.at.advance(bytes).align_up(BLOCK_BYTES);
-        let limit = self.log.geometry.span_end(self.at).min(self.log.marks().durable);
+        let limit = self.log.geometry.span_end(self.at).min(self.durable);
         if needed > limit {
             return Err(CursorError::Damaged { at: self.at });
         }
-        let to = from.advance(READ_BYTES).min(limit).max(needed);
-        self.read(from, to)
-    }
-
-    fn read(&mut self, from: Lsn, to: Lsn) -> Result<(), CursorError> {
-        let bytes = to.since(from) as usize;
-        if self.buffer.bytes().len() < bytes {
-            self.buffer = Buffer::zeroed(bytes);
-        }
-        self.loaded = (from, from);
-        let number = self.log.geometry.segment_of(from);
-        let segment = self.log.segments.find(number);
+        let wanted = from.get().saturating_add(self.window.appetite());
+        let to = limit.min(Lsn(wanted).align_down(BLOCK_BYTES)).max(needed);
+        let segment = self.log.segments.find(self.log.geometry.segment_of(from));
         let segment = segment.ok_or_else(|| self.truncated())?;
-        let read = segment.read(from, &mut self.buffer.bytes_mut()[..bytes]);
+        let (log, durable) = (&self.log, self.durable);
+        let next = |lsn| whole_span(log, lsn, durable);
+        let read = self.window.load(&Stretch { segment, from, to }, &next);
         // Looked at afterwards: a file that is written anew meanwhile is no longer needed by then.
         if self.at < self.log.first() {
             return Err(self.truncated());
         }
-        read.map_err(CursorError::Io)?;
-        self.loaded = (from, to);
-        Ok(())
+        read.map_err(CursorError::Io)
     }
 
     fn truncated(&self) -> CursorError {
         CursorError::Truncated { first: self.log.first() }
     }
+}
+
+/// The first span from `lsn` on, if all of it is durable.
+fn whole_span(log: &Log, lsn: Lsn, durable: Lsn) -> Option<Stretch> {
+    let from = lsn.align_up(log.geometry.span_bytes());
+    let to = log.geometry.span_end(from);
+    let segment = log.segments.find(log.geometry.segment_of(from))?;
+    (to <= durable).then_some(Stretch { segment, from, to })
 }
 
 impl fmt::Debug for Cursor {

@@ -1,82 +1,153 @@
 //! Draining: published bytes go from the ring to their segment, and waiters learn the outcome.
 //!
-//! Whoever needs durability and finds nobody at it becomes the **leader** and drains for all who
-//! wait; there is no other thread to wake. What is published while a leader writes is taken by the
-//! next one, in one go: group commit.
+//! Whoever needs durability and finds its bytes on nobody's way takes them, and all that is
+//! published before and behind them, to the device itself: group commit, without a thread to wake
+//! first. Several such **flights** may be under way (`holdfast_core::drain`), so a device that can
+//! do several things at once does.
 //!
 //! Promise: every waiter gets its own answer; after a failed write or sync it is the same one for
-//! ever; the durable mark moves only after the sync.
+//! ever; the durable mark moves only after the sync, in the order of positions.
 //! Never: holds the region's lock during a write; writes from anywhere but the ring.
 
 use std::io;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, MutexGuard};
+use std::sync::{Arc, Condvar, MutexGuard};
 use std::time::Duration;
 
 use holdfast_core::Lsn;
-use holdfast_core::drain::{Command, Drain, Event};
+use holdfast_core::drain::{Drain, Flight};
 use holdfast_core::frame::BLOCK_BYTES;
 
 use crate::config::Retention;
 use crate::error::{AppendError, CommitError};
 use crate::log::{Drained, Log};
+use crate::rate::Rate;
 use crate::segment::Segment;
 use crate::segments::Needs;
+use crate::waiters::{Waiter, Waiters};
 use crate::words;
 
 /// How long a waiter sleeps before it looks again by itself while no segment can be prepared.
 const UNPREPARED_RETRY: Duration = Duration::from_millis(100);
-/// The drain rate is taken over about this many bytes.
-const RATE_WINDOW_BYTES: u64 = 64 << 20;
 
-/// What waiters and leaders share.
-#[derive(Default)]
+/// What those who wait and those who drain share.
 pub(crate) struct Progress {
-    pub(crate) leading: bool,
     pub(crate) poison: Option<Arc<io::Error>>,
-}
-
-/// What only the leader touches.
-pub(crate) struct Work {
-    pub(crate) drain: Drain,
+    drain: Drain,
     /// The tail at which the last seal ended.
-    pub(crate) sealed: Lsn,
-    pub(crate) rate_bytes: u64,
-    pub(crate) rate_ns: u64,
+    sealed: Lsn,
+    /// Threads that wait for a position.
+    waiters: Waiters,
+    /// How many threads wait for any progress.
+    listeners: u32,
+    rate: Rate,
 }
 
-/// Being the leader. Given up when dropped, whatever happens; a panic on the way poisons the log.
-struct Lead<'a> {
+/// Threads that wait for any progress sleep on this.
+#[derive(Default)]
+pub(crate) struct Moved(Condvar);
+
+/// A flight with what its thread needs to know. Dropped by a panic on the way, it poisons the log.
+struct Airborne<'a> {
     log: &'a Log,
+    flight: Flight,
+    segment: Segment,
+    /// The watermark that it brings to the device.
+    covers: Lsn,
+    began_ns: u64,
 }
 
-impl Drop for Lead<'_> {
+impl Drop for Airborne<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.log.poison(io::Error::other("a drain panicked"));
         }
-        self.log.progress().leading = false;
-        self.log.moved.notify_all();
+    }
+}
+
+impl Progress {
+    pub(crate) fn new(drain: Drain, poison: Option<Arc<io::Error>>) -> Progress {
+        let (sealed, waiters) = (drain.durable(), Waiters::default());
+        Progress { poison, drain, sealed, waiters, listeners: 0, rate: Rate::default() }
+    }
+
+    fn failure(&self) -> Result<(), CommitError> {
+        self.poison.as_ref().map_or(Ok(()), |error| Err(CommitError::Poisoned(Arc::clone(error))))
+    }
+
+    /// Whether what lies below `upto` is on nobody's way, and a flight could take it.
+    fn can_fly(&self, upto: Lsn) -> bool {
+        self.drain.assigned() < upto && self.drain.has_room()
+    }
+
+    /// Who is to be woken: everybody whose answer is there, and one who is to fly next.
+    fn called(&mut self) -> Vec<Arc<Waiter>> {
+        let answered = if self.poison.is_some() { Lsn(u64::MAX) } else { self.drain.durable() };
+        let mut called = self.waiters.take_upto(answered);
+        if self.drain.has_room() {
+            called.extend(self.waiters.take_above(self.drain.assigned()));
+        }
+        called
+    }
+}
+
+impl Moved {
+    /// Wakes every listener, if there are any.
+    pub(crate) fn tell(&self, progress: &Progress) {
+        if progress.listeners > 0 {
+            self.0.notify_all();
+        }
+    }
+
+    fn listen<'a>(
+        &self,
+        mut progress: MutexGuard<'a, Progress>,
+        timeout: Duration,
+    ) -> MutexGuard<'a, Progress> {
+        progress.listeners += 1;
+        let waited = self.0.wait_timeout(progress, timeout);
+        let (mut progress, _) = waited.expect("nothing panics with the progress");
+        progress.listeners -= 1;
+        progress
     }
 }
 
 impl Log {
-    /// See [`Log::commit`]. A waiter whose frames were covered by another's drain leaves; the
-    /// others take the lead in turn, so each hears of a failure itself.
+    /// See [`Log::commit`]. Who finds its frames on the way sleeps until they have arrived.
     pub(crate) fn commit_to(&self, upto: Lsn) -> Result<(), CommitError> {
         assert!(upto <= self.marks().tail, "only published bytes can be committed");
-        loop {
-            let Some(lead) = self.lead_unless(|| self.marks().durable >= upto)? else {
-                return Ok(());
-            };
-            self.step(lead)?;
+        while self.marks().durable < upto {
+            let mut progress = self.progress();
+            progress.failure()?;
+            if progress.drain.durable() >= upto {
+                break;
+            }
+            if progress.can_fly(upto) {
+                self.fly(progress)?;
+                continue;
+            }
+            let waiter = progress.waiters.add(upto);
+            drop(progress);
+            waiter.sleep();
         }
+        Ok(())
     }
 
     /// See [`Log::drain`].
     pub(crate) fn drain_once(&self) -> Result<Drained, CommitError> {
-        let lead = self.lead_unless(|| false)?.expect("nothing else ends the wait");
-        self.step(lead)
+        loop {
+            let progress = self.progress();
+            progress.failure()?;
+            let (durable, tail) = (progress.drain.durable(), self.marks().tail);
+            if durable == tail {
+                return Ok(Drained { bytes: 0, durable });
+            }
+            if !progress.can_fly(tail) {
+                drop(self.moved.listen(progress, Duration::MAX));
+            } else if let Some(drained) = self.fly(progress)? {
+                return Ok(drained);
+            }
+        }
     }
 
     /// See [`Log::wait_for_room`]. It looks while it holds the lock that every notice is given
@@ -90,18 +161,17 @@ impl Log {
             match self.room(payload_bytes) {
                 Ok(()) => return Ok(()),
                 Err(error @ AppendError::TooLarge { .. }) => return Err(error),
-                Err(_) => self.wait_or_drain(progress),
+                Err(_) => self.listen_or_fly(progress),
             }
         }
     }
 
-    /// Remembers the first failure, for this process and in the region.
+    /// Remembers the first failure, for this process and in the region, and tells everybody.
     pub(crate) fn poison(&self, error: io::Error) -> Arc<io::Error> {
         let mut progress = self.progress();
-        let word = 1 + u64::from(error.raw_os_error().unwrap_or(0).unsigned_abs());
-        let kept = progress.poison.get_or_insert_with(|| Arc::new(error));
-        self.word(words::POISON).store(word, Ordering::Relaxed);
-        Arc::clone(kept)
+        let kept = self.poison_with(&mut progress, error);
+        self.tell(progress);
+        kept
     }
 
     /// The word in the region is asked first: it costs a load, the error itself a lock.
@@ -121,10 +191,16 @@ impl Log {
     /// Sleeps until something at or above `lsn` is durable, or until the timeout. Returns whether
     /// something is.
     pub(crate) fn wait_durable(&self, lsn: Lsn, timeout: Duration) -> bool {
-        let waits =
-            |progress: &mut Progress| self.marks().durable <= lsn && progress.poison.is_none();
-        let progress = self.progress();
-        drop(self.moved.wait_timeout_while(progress, timeout, waits));
+        let end = std::time::Instant::now().checked_add(timeout);
+        let mut progress = self.progress();
+        while self.marks().durable <= lsn && progress.poison.is_none() {
+            let left =
+                end.map_or(Duration::MAX, |end| end.duration_since(std::time::Instant::now()));
+            if left.is_zero() {
+                break;
+            }
+            progress = self.moved.listen(progress, left);
+        }
         self.marks().durable > lsn
     }
 
@@ -145,100 +221,102 @@ impl Log {
         place.map(|_| ()).map_err(|refusal| self.refused(refusal, payload_bytes))
     }
 
-    /// Waits for progress; drains itself if something is dirty and nobody does.
-    fn wait_or_drain<'a>(&'a self, mut progress: MutexGuard<'a, Progress>) {
-        let marks = self.marks();
-        if marks.durable < marks.tail && !progress.leading {
-            progress.leading = true;
+    /// Waits for progress, or makes some if something is dirty and on nobody's way.
+    fn listen_or_fly(&self, progress: MutexGuard<'_, Progress>) {
+        if !progress.can_fly(self.marks().tail) {
+            drop(self.moved.listen(progress, Duration::MAX));
+        } else if matches!(self.fly(progress), Err(CommitError::Unprepared(_))) {
+            drop(self.moved.listen(self.progress(), UNPREPARED_RETRY));
+        }
+    }
+
+    /// One flight, if one can take off; whoever finds the state changed looks again.
+    fn fly(&self, progress: MutexGuard<'_, Progress>) -> Result<Option<Drained>, CommitError> {
+        let number = self.geometry.segment_of(progress.drain.assigned());
+        let Some(segment) = self.segments.ready(number) else {
             drop(progress);
-            let outcome = self.step(Lead { log: self });
-            if !matches!(outcome, Err(CommitError::Unprepared(_))) {
-                return;
+            let prepared = self.prepare_late();
+            if prepared.is_err() {
+                self.tell(self.progress()); // The next one has to find out by itself.
             }
-            progress = self.progress();
-            let waited = self.moved.wait_timeout(progress, UNPREPARED_RETRY);
-            drop(waited.expect("nothing panics with the progress"));
-            return;
-        }
-        drop(self.moved.wait(progress).expect("nothing panics with the progress"));
+            return prepared.map(|()| None);
+        };
+        let Some(airborne) = self.take_off(progress, segment) else { return Ok(None) };
+        let outcome = self.write(&airborne.segment, airborne.flight);
+        self.land(&airborne, outcome).map(Some)
     }
 
-    /// Waits until `done` (then `None`), or until this thread is the leader.
-    fn lead_unless(&self, done: impl Fn() -> bool) -> Result<Option<Lead<'_>>, CommitError> {
-        let mut progress = self.progress();
-        loop {
-            if done() {
-                return Ok(None);
-            }
-            if let Some(error) = &progress.poison {
-                return Err(CommitError::Poisoned(Arc::clone(error)));
-            }
-            if !progress.leading {
-                progress.leading = true;
-                return Ok(Some(Lead { log: self }));
-            }
-            progress = self.moved.wait(progress).expect("nothing panics with the progress");
-        }
-    }
-
-    /// One drain: what is published now, up to the end of its span.
-    fn step(&self, _lead: Lead<'_>) -> Result<Drained, CommitError> {
-        let mut work = self.work.lock().expect("a leader that panics poisons the log");
-        let from = work.drain.durable();
-        if self.marks().tail == from {
-            return Ok(Drained { bytes: 0, durable: from });
-        }
-        let segment = self.segment_for(from)?;
-        let tail = self.seal(&mut work.sealed);
-        let started_ns = self.clock.monotonic_ns();
-        let event = Event::Published { tail };
-        let outcome = self.carry_out(&mut work.drain, event, &segment);
-        let durable = outcome.map_err(|error| CommitError::Poisoned(self.poison(error)))?;
-        self.count(&mut work, durable.since(from), started_ns);
-        self.word(words::COVERED).fetch_max(self.covered(from, durable).get(), Ordering::Relaxed);
-        Ok(Drained { bytes: durable.since(from), durable })
-    }
-
-    /// The watermark that a drain put on the device: that of its seal, or, without a seal, what its
-    /// span proves.
-    fn covered(&self, from: Lsn, to: Lsn) -> Lsn {
+    fn take_off(
+        &self,
+        mut progress: MutexGuard<'_, Progress>,
+        segment: Segment,
+    ) -> Option<Airborne<'_>> {
+        let (tail, watermark) = self.seal(&mut progress.sealed);
+        let flight = progress.drain.begin(tail)?;
+        let began_ns = self.clock.monotonic_ns();
+        progress.rate.begin(began_ns);
         let span_bytes = self.geometry.span_bytes();
-        if to.is_aligned(span_bytes) { from.align_down(span_bytes) } else { from }
+        // Without a seal, it is what its span proves.
+        let span = || flight.from.align_down(span_bytes);
+        let covers = watermark.filter(|_| flight.to == tail).unwrap_or_else(span);
+        Some(Airborne { log: self, flight, segment, covers, began_ns })
     }
 
-    /// Carries out commands until the durable mark has been advanced.
-    fn carry_out(&self, drain: &mut Drain, event: Event, segment: &Segment) -> io::Result<Lsn> {
-        let mut command = drain.on(event);
-        loop {
-            let done = match command {
-                Command::Rest => return Ok(drain.durable()),
-                Command::Write { from, to } => self.write(segment, from, to),
-                Command::Sync => segment.sync().map(|()| Event::Synced),
-                Command::Advance { durable } => {
-                    self.region.set_durable(durable.get());
-                    if self.retention == Retention::OnDevice {
-                        self.region.release(durable.get());
-                    }
-                    return Ok(durable);
-                }
-                Command::Poison => return Err(io::ErrorKind::Other.into()),
-            };
-            command = match done {
-                Ok(event) => drain.on(event),
-                Err(error) => {
-                    let _poison = drain.on(Event::Failed);
-                    return Err(error);
-                }
-            };
+    /// Passes the outcome of a flight on to all whom it concerns.
+    fn land(
+        &self,
+        airborne: &Airborne<'_>,
+        outcome: io::Result<()>,
+    ) -> Result<Drained, CommitError> {
+        let mut progress = self.progress();
+        if let Err(error) = outcome {
+            let error = self.poison_with(&mut progress, error);
+            self.tell(progress);
+            return Err(CommitError::Poisoned(error));
         }
+        let Flight { from, to } = airborne.flight;
+        let durable = progress.drain.land(airborne.flight);
+        self.region.set_durable(durable.get());
+        if self.retention == Retention::OnDevice {
+            self.region.release(durable.get());
+        }
+        self.count(&mut progress, to.since(from), airborne.began_ns);
+        self.word(words::COVERED).fetch_max(airborne.covers.get(), Ordering::Relaxed);
+        self.tell(progress);
+        Ok(Drained { bytes: to.since(from), durable })
+    }
+
+    fn poison_with(&self, progress: &mut Progress, error: io::Error) -> Arc<io::Error> {
+        progress.drain.fail();
+        let word = 1 + u64::from(error.raw_os_error().unwrap_or(0).unsigned_abs());
+        let kept = progress.poison.get_or_insert_with(|| Arc::new(error));
+        self.word(words::POISON).store(word, Ordering::Relaxed);
+        Arc::clone(kept)
+    }
+
+    /// Wakes whom the state of things concerns, the lock being free by then.
+    fn tell(&self, mut progress: MutexGuard<'_, Progress>) {
+        let called = progress.called();
+        self.moved.tell(&progress);
+        drop(progress);
+        called.iter().for_each(|waiter| waiter.call());
+    }
+
+    /// Writes from the ring, through to the device.
+    fn write(&self, segment: &Segment, flight: Flight) -> io::Result<()> {
+        let mut at = flight.from;
+        while at < flight.to {
+            at = self.write_once(segment, at, flight.to)?;
+        }
+        Ok(())
     }
 
     /// Writes once, straight from the ring. A short write counts as far as whole blocks went.
-    fn write(&self, segment: &Segment, from: Lsn, to: Lsn) -> io::Result<Event> {
+    fn write_once(&self, segment: &Segment, from: Lsn, to: Lsn) -> io::Result<Lsn> {
         let pin = self.region.pin(from.get());
         let bytes = pin.bytes(from.get(), to.since(from) as usize);
         let taken = loop {
-            match segment.write(from, bytes) {
+            match segment.write_through(from, bytes) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 outcome => break outcome?,
             }
@@ -247,33 +325,21 @@ impl Log {
         if written == from {
             return Err(io::ErrorKind::WriteZero.into());
         }
-        Ok(Event::Written { to: written })
+        Ok(written)
     }
 
-    /// The segment that holds `lsn`, prepared here and now if nobody did in time.
-    fn segment_for(&self, lsn: Lsn) -> Result<Segment, CommitError> {
-        let number = self.geometry.segment_of(lsn);
-        loop {
-            if let Some(segment) = self.segments.ready(number) {
-                return Ok(segment);
-            }
-            let prepared = self.segments.prepare_one(self.needs(), true);
-            prepared.map_err(|error| CommitError::Unprepared(Arc::new(error)))?;
-            self.word(words::PREPARED_LATE).fetch_add(1, Ordering::Relaxed);
-        }
+    /// Prepares a segment here and now, because nobody did in time.
+    fn prepare_late(&self) -> Result<(), CommitError> {
+        let prepared = self.segments.prepare_one(self.needs(), true);
+        prepared.map_err(|error| CommitError::Unprepared(Arc::new(error)))?;
+        self.word(words::PREPARED_LATE).fetch_add(1, Ordering::Relaxed);
+        Ok(())
     }
 
-    /// Counts a drain. The rate forgets by halves, so that it follows the device.
-    fn count(&self, work: &mut Work, bytes: u64, started_ns: u64) {
-        let elapsed_ns = self.clock.monotonic_ns().saturating_sub(started_ns);
-        work.rate_bytes += bytes;
-        work.rate_ns += elapsed_ns.max(1);
-        let rate = u128::from(work.rate_bytes) * 1_000_000_000 / u128::from(work.rate_ns);
-        self.word(words::DRAIN_RATE).store(rate as u64, Ordering::Relaxed);
-        if work.rate_bytes > RATE_WINDOW_BYTES {
-            work.rate_bytes /= 2;
-            work.rate_ns /= 2;
-        }
+    fn count(&self, progress: &mut Progress, bytes: u64, began_ns: u64) {
+        let rate = progress.rate.end(bytes, began_ns, self.clock.monotonic_ns());
+        progress.drain.set_depth(progress.rate.depth());
+        self.word(words::DRAIN_RATE).store(rate, Ordering::Relaxed);
         self.word(words::DRAINED_BYTES).fetch_add(bytes, Ordering::Relaxed);
         self.word(words::DRAINS).fetch_add(1, Ordering::Relaxed);
         self.word(words::SYNCS).fetch_add(1, Ordering::Relaxed);

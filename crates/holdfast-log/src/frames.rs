@@ -21,6 +21,7 @@ pub struct Frame<'a> {
 impl<'a> Frame<'a> {
     /// Where the next frame starts.
     #[must_use]
+    #[inline]
     pub fn end(&self) -> Lsn {
         self.header.end()
     }
@@ -36,6 +37,7 @@ impl<'a> Frame<'a> {
 
     /// The frame as its user appended it, whether numbered or not. None if it has no records.
     #[must_use]
+    #[inline]
     pub fn of_user(self) -> Option<Frame<'a>> {
         match self.header.kind {
             Kind::Data => Some(self),

@@ -8,12 +8,13 @@
 //!
 //! Where to look: `create` makes a log; `open` takes one into use, from the ring or, by `recovery`,
 //! from its segments. `commit_log` is what a user does with a log, wherever that stands: `writer`
-//! appends, `drain` makes durable, `frames` reads the ring and `cursor` the device, `notes` is what
+//! appends, `drain` makes durable (`waiters` are who asked for it, `rate` is how fast), `frames` reads the ring and `cursor` the device, `notes` is what
 //! its users keep beside it.
 //! `prepare` works ahead; `owner` is for the threads that drain and prepare. `segment`, `segments`
 //! and `catalogue` are the files, `words` what outlives the process in the region. `mend` is for a
 //! device that failed, `check` for looking without opening.
 
+mod ahead;
 mod buffer;
 mod catalogue;
 mod check;
@@ -31,15 +32,20 @@ mod notes;
 mod open;
 mod owner;
 mod prepare;
+mod rate;
 mod recovery;
 mod segment;
 mod segments;
+mod waiters;
+mod window;
 pub mod words;
 mod writer;
 
 pub use check::{CheckVerdict, Checked, CheckedRing, FilePlace};
 pub use commit_log::{CommitLog, NoteError, ReadError, WordError};
-pub use config::{LogConfig, Retention, SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN, SEGMENTS_MAX};
+pub use config::{
+    LogConfig, Retention, SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN, SEGMENTS_MAX, Scanned,
+};
 pub use cursor::{Cursor, CursorError};
 pub use error::{AppendError, CommitError, ConfigFault, CreateError, FileFault, OpenError};
 pub use frames::{Frame, Frames, FramesIter};

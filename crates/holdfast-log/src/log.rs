@@ -4,7 +4,7 @@
 //! Never: blocks in `append`; holds the region's lock while a device is written.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use std::{fmt, io};
 
@@ -18,7 +18,7 @@ use crate::catalogue::Catalogue;
 use crate::check::{Checked, CheckedRing};
 use crate::config::{LogConfig, Retention};
 use crate::cursor::Cursor;
-use crate::drain::{Progress, Work};
+use crate::drain::{Moved, Progress};
 use crate::error::{AppendError, CommitError, CreateError, OpenError};
 use crate::frames::Frames;
 use crate::segments::Segments;
@@ -130,10 +130,9 @@ pub struct Log {
     pub(crate) retention: Retention,
     pub(crate) generation: u32,
     pub(crate) segments: Segments,
-    pub(crate) work: Mutex<Work>,
     pub(crate) progress: Mutex<Progress>,
-    /// Rung whenever a drain ends or ring space is released.
-    pub(crate) moved: Condvar,
+    /// Told whenever a drain ends or ring space is released.
+    pub(crate) moved: Moved,
     /// The tail at the last call of `prepare`.
     pub(crate) idle_tail: AtomicU64,
 }
@@ -339,8 +338,7 @@ impl Log {
         }
         self.region.release(upto.get());
         // Under the lock that waiters hold while they look, so that none sleeps through this.
-        drop(self.progress());
-        self.moved.notify_all();
+        self.moved.tell(&self.progress());
     }
 
     /// The frames from one boundary to another, pinned in the ring.

@@ -11,7 +11,7 @@
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Mutex};
 
 use holdfast_core::Lsn;
 use holdfast_core::drain::Drain;
@@ -24,11 +24,11 @@ use holdfast_io::{Clock, Files};
 use holdfast_memory::{Pin, Region};
 
 use crate::catalogue::Catalogue;
-use crate::config::{LogConfig, Retention};
-use crate::drain::{Progress, Work};
+use crate::config::{LogConfig, Retention, Scanned};
+use crate::drain::{Moved, Progress};
 use crate::error::{AppendError, CommitError, FileFault, OpenError};
 use crate::log::{Log, Mended, Recovery, Source, Verdict};
-use crate::recovery::{Found, SpanReader, scan};
+use crate::recovery::{Found, SpanReader, scan, tail_start};
 use crate::segment::{Segment, segment_name};
 use crate::segments::{Segments, Slot, Table};
 use crate::words;
@@ -132,7 +132,7 @@ impl Opening<'_> {
     /// The region is new: what the device has is the log.
     fn open_segments(self, mut table: Table) -> Result<(Log, Recovery), OpenError> {
         let mut reader = SpanReader::new(&table, self.geometry);
-        let found = scan(&mut reader, &self.sealer)?;
+        let found = scan(&mut reader, &self.sealer, self.scan_start(&table.catalogue))?;
         let (end, verdict) = match found.verdict {
             End::Clean { end } => (end, Verdict::Clean),
             End::Torn { end } => (end, Verdict::Torn { at: end }),
@@ -140,6 +140,7 @@ impl Opening<'_> {
         };
         // Marks only tell of durable frames, and what was durable ended with a seal.
         assert!(found.released <= found.sealed && found.sealed <= end);
+        drop(reader);
         let ring_start = match self.config.retention {
             Retention::InRing => found.released,
             Retention::OnDevice => found.sealed,
@@ -244,6 +245,14 @@ impl Opening<'_> {
         true
     }
 
+    /// What goes back into the ring is looked at in any case.
+    fn scan_start(&self, catalogue: &Catalogue) -> Lsn {
+        match (self.config.retention, self.config.scan) {
+            (Retention::OnDevice, Scanned::Tail) => tail_start(catalogue, self.geometry),
+            (Retention::OnDevice, Scanned::Whole) | (Retention::InRing, _) => catalogue.first,
+        }
+    }
+
     /// What has to go back into the ring came out of one as large, unless it was replaced.
     fn check_fits(&self, released: Lsn, end: Lsn) -> Result<(), OpenError> {
         let (ring_bytes, needed_bytes) = (self.geometry.ring_bytes(), end.since(released));
@@ -257,7 +266,7 @@ impl Opening<'_> {
     /// one span is drained at a time), and syncs, so that neither the remains come back nor frames
     /// that were only in a cache are taken for durable.
     fn make_end_durable(&self, table: &Table, found: &Found, end: Lsn) -> Result<(), OpenError> {
-        let first = self.geometry.segment_of(found.released);
+        let first = self.geometry.segment_of(found.start.max(found.released));
         let last = self.geometry.segment_of(end);
         for slot in &table.slots {
             if !(first..=last).contains(&slot.entry.number) {
@@ -316,7 +325,6 @@ impl Opening<'_> {
     fn assemble(self, table: Table, generation: u32) -> Log {
         let durable = Lsn(self.region.marks().durable);
         let drain = Drain::new(self.geometry, durable);
-        let work = Work { drain, sealed: durable, rate_bytes: 0, rate_ns: 0 };
         let poison = poison_in(&self.region).map(Arc::new);
         self.region.word(words::OPENER).store(self.region.generation(), Ordering::Relaxed);
         Log {
@@ -328,9 +336,8 @@ impl Opening<'_> {
             dirty_bytes_max: self.config.dirty_bytes_max,
             retention: self.config.retention,
             generation,
-            work: Mutex::new(work),
-            progress: Mutex::new(Progress { leading: false, poison }),
-            moved: Condvar::new(),
+            progress: Mutex::new(Progress::new(drain, poison)),
+            moved: Moved::default(),
             idle_tail: AtomicU64::new(0),
         }
     }

@@ -1,22 +1,26 @@
 //! Finding the end of a log in its segments.
 //!
 //! Feeds the scan of `holdfast-core` with what lies in the files. A span is read at a time, because
-//! no frame crosses one.
+//! no frame crosses one, and some more are read ahead if there are many.
 //!
-//! Promise: reads only; an I/O error ends it with that error.
+//! Promise: reads only; memory for a few spans, however long the log; an I/O error ends it with
+//! that error.
 //! Never: decides. The scan does.
 
 use holdfast_core::Lsn;
 use holdfast_core::frame::{
-    FRAME_ALIGN, FRAME_MAGIC, FrameHeader, HEADER_BYTES, Kind, Sealer, decode, decode_mark,
-    payload_matches,
+    FRAME_ALIGN, FRAME_MAGIC, FrameHeader, HEADER_BYTES, Kind, Sealer, are_zeros, decode,
+    decode_mark, payload_matches,
 };
 use holdfast_core::recovery::{Scan, Seen, Step, Verdict};
 use holdfast_core::ring::Geometry;
 
-use crate::buffer::Buffer;
+use crate::ahead::Stretch;
+use crate::catalogue::Catalogue;
 use crate::error::OpenError;
+use crate::segment::Segment;
 use crate::segments::Table;
+use crate::window::Window;
 
 /// How much of each span further on is looked at for witnesses. A span that was drained begins with
 /// a frame; the rest is for when that one is damaged, too.
@@ -27,7 +31,9 @@ const SPANS_WHOLE: u64 = 2;
 /// What a scan found.
 pub(crate) struct Found {
     pub(crate) verdict: Verdict,
-    /// The newest mark's position, or where the scan began.
+    /// Where the scan began.
+    pub(crate) start: Lsn,
+    /// The newest mark's position, or the catalogue's if none is newer.
     pub(crate) released: Lsn,
     /// Where the next drain starts.
     pub(crate) sealed: Lsn,
@@ -42,16 +48,14 @@ pub(crate) struct Found {
 pub(crate) struct SpanReader<'a> {
     table: &'a Table,
     geometry: Geometry,
-    buffer: Buffer,
-    loaded: Option<Lsn>,
+    window: Window,
     bytes_read: u64,
     reading: Lsn,
 }
 
 impl<'a> SpanReader<'a> {
     pub(crate) fn new(table: &'a Table, geometry: Geometry) -> SpanReader<'a> {
-        let buffer = Buffer::zeroed(geometry.span_bytes() as usize);
-        SpanReader { table, geometry, buffer, loaded: None, bytes_read: 0, reading: Lsn(0) }
+        SpanReader { table, geometry, window: Window::new(), bytes_read: 0, reading: Lsn(0) }
     }
 
     /// One past the last position that the segments have a place for.
@@ -66,41 +70,67 @@ impl<'a> SpanReader<'a> {
     }
 
     /// The bytes from `lsn` to the end of its span.
+    #[inline]
     pub(crate) fn from(&mut self, lsn: Lsn) -> Result<&[u8], OpenError> {
-        let span_bytes = self.geometry.span_bytes();
-        let start = lsn.align_down(span_bytes);
-        if self.loaded != Some(start) {
-            self.loaded = None;
-            self.load(start, span_bytes)?;
-            self.loaded = Some(start);
+        let end = self.geometry.span_end(lsn);
+        if self.window.from(lsn).len() as u64 != end.since(lsn) {
+            let (table, geometry, limit) = (self.table, self.geometry, self.limit());
+            let next = |lsn: Lsn| {
+                let from = lsn.align_up(geometry.span_bytes());
+                let to = geometry.span_end(from);
+                (to <= limit).then(|| Stretch {
+                    segment: segment_at(table, geometry, from),
+                    from,
+                    to,
+                })
+            };
+            self.load(lsn.align_down(self.geometry.span_bytes()), end, &next)?;
         }
-        Ok(&self.buffer.bytes()[lsn.since(start) as usize..])
+        Ok(self.window.from(lsn))
     }
 
     /// The first bytes of the span that starts at `start`.
     fn glance(&mut self, start: Lsn) -> Result<&[u8], OpenError> {
-        self.loaded = None;
         let bytes = GLANCE_BYTES.min(self.geometry.span_bytes());
-        self.load(start, bytes)?;
-        Ok(&self.buffer.bytes()[..bytes as usize])
+        self.load(start, start.advance(bytes), &|_| None)?;
+        Ok(&self.window.from(start)[..bytes as usize])
     }
 
-    fn load(&mut self, start: Lsn, bytes: u64) -> Result<(), OpenError> {
-        let number = self.geometry.segment_of(start);
-        let slot = self.table.slots.iter().find(|slot| slot.entry.number == number);
-        let slot = slot.expect("the caller stays between the first position and the limit");
-        let into = &mut self.buffer.bytes_mut()[..bytes as usize];
-        (self.bytes_read, self.reading) = (self.bytes_read + bytes, start);
-        slot.segment.read(start, into).map_err(OpenError::Io)
+    #[cold]
+    fn load(
+        &mut self,
+        from: Lsn,
+        to: Lsn,
+        next: &dyn Fn(Lsn) -> Option<Stretch>,
+    ) -> Result<(), OpenError> {
+        let segment = segment_at(self.table, self.geometry, from);
+        (self.bytes_read, self.reading) = (self.bytes_read + to.since(from), from);
+        self.window.load(&Stretch { segment, from, to }, next).map_err(OpenError::Io)
     }
 }
 
-/// Scans from the catalogue's first needed position to the end.
-pub(crate) fn scan(reader: &mut SpanReader<'_>, sealer: &Sealer) -> Result<Found, OpenError> {
+/// The segment at a position between the first and the limit.
+fn segment_at(table: &Table, geometry: Geometry, at: Lsn) -> Segment {
+    let number = geometry.segment_of(at);
+    let slot = table.slots.iter().find(|slot| slot.entry.number == number);
+    slot.expect("the caller stays between the first position and the limit").segment.clone()
+}
+
+/// Where the scan of an open begins that trusts the catalogue: at the span of its watermark, below
+/// which everything was durable when it was written, and every mark known.
+pub(crate) fn tail_start(catalogue: &Catalogue, geometry: Geometry) -> Lsn {
+    catalogue.first.max(catalogue.durable.align_down(geometry.span_bytes()))
+}
+
+/// Scans from `start`, where a frame begins, to the end.
+pub(crate) fn scan(
+    reader: &mut SpanReader<'_>,
+    sealer: &Sealer,
+    start: Lsn,
+) -> Result<Found, OpenError> {
     let catalogue = &reader.table.catalogue;
-    let (first, durable) = (catalogue.first, catalogue.durable);
-    let mut scan = Scan::new(reader.geometry, first, reader.limit(), durable);
-    let (mut released, mut frames) = (first, 0);
+    let (mut released, mut frames) = (catalogue.first, 0);
+    let mut scan = Scan::new(reader.geometry, start, reader.limit(), catalogue.durable);
     loop {
         match scan.step() {
             Step::Frame { at } => {
@@ -117,6 +147,7 @@ pub(crate) fn scan(reader: &mut SpanReader<'_>, sealer: &Sealer) -> Result<Found
     }
     Ok(Found {
         verdict: scan.finish(),
+        start,
         released,
         sealed: scan.sealed(),
         generation: scan.generation(),
@@ -169,19 +200,22 @@ fn show_witnesses(scan: &mut Scan, sealer: &Sealer, start: Lsn, bytes: &[u8]) {
     }
 }
 
+#[inline]
 fn header_at(sealer: &Sealer, bytes: &[u8]) -> Option<FrameHeader> {
     decode(sealer, bytes.first_chunk()?).ok()
 }
 
 /// Whether the frame that `bytes` begin with is what was appended, to its last bit: the payload as
 /// its check says, then zeros up to the next frame.
+#[inline]
 pub(crate) fn is_whole(sealer: &Sealer, header: &FrameHeader, bytes: &[u8]) -> bool {
     let end = header.end().since(header.lsn) as usize;
     let zeros_from = HEADER_BYTES as usize + header.payload_bytes as usize;
     payload_of(header, bytes).is_some_and(|payload| payload_matches(sealer, header, payload))
-        && bytes.get(zeros_from..end).is_some_and(|rest| rest.iter().all(|byte| *byte == 0))
+        && bytes.get(zeros_from..end).is_some_and(are_zeros)
 }
 
+#[inline]
 fn payload_of<'a>(header: &FrameHeader, bytes: &'a [u8]) -> Option<&'a [u8]> {
     bytes.get(HEADER_BYTES as usize..)?.get(..header.payload_bytes as usize)
 }

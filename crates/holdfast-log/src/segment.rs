@@ -112,9 +112,9 @@ impl Segment {
         Ok(())
     }
 
-    /// Writes whole blocks of frames; returns how many bytes were taken.
-    pub(crate) fn write(&self, lsn: Lsn, bytes: &[u8]) -> io::Result<usize> {
-        self.file.write_at(bytes, self.offset(lsn))
+    /// Writes whole blocks of frames and makes them durable; returns how many bytes were taken.
+    pub(crate) fn write_through(&self, lsn: Lsn, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write_through_at(bytes, self.offset(lsn))
     }
 
     /// Writes whole blocks of frames, all of them.

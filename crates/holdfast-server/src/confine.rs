@@ -37,6 +37,7 @@ const CALLS: &[i64] = &[
     libc::SYS_writev,
     libc::SYS_pread64,
     libc::SYS_pwrite64,
+    libc::SYS_pwritev2,
     libc::SYS_fsync,
     libc::SYS_fdatasync,
     libc::SYS_openat,

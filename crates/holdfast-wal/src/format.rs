@@ -1,7 +1,7 @@
 //! How a record becomes bytes, and bytes a record.
 //!
-//! Promise: what a format decodes has passed the check of its frame and its own, so a format need
-//! not look for damage; it still refuses bytes that are no such record.
+//! Promise: what a format decodes has passed the check of its frame, so a format need not look for
+//! damage; it still refuses bytes that are no such record.
 //! Never: sees more than one record at a time.
 
 #[cfg(feature = "archive")]

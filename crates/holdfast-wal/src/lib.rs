@@ -38,7 +38,7 @@ pub use any::RecordType;
 pub use error::{
     AppendError, CheckpointError, CommitError, CreateError, LabelFault, OpenError, ReplayError,
 };
-pub use holdfast_log::{ConfigFault, FileFault, Lsn};
+pub use holdfast_log::{ConfigFault, FileFault, Lsn, Scanned};
 pub use log::{Log, Stat};
 pub use open::Recovery;
 pub use options::{Background, Options};

@@ -46,8 +46,8 @@ pub struct Stat {
     pub durable: Lsn,
     /// Everything below has been appended.
     pub end: Lsn,
-    /// The most bytes that one encoded set may have; each record counts 8 more and is rounded up to
-    /// a multiple of 8.
+    /// The most bytes that one encoded set may have. In a set of several, each record counts 8 more
+    /// and is rounded up to a multiple of 8.
     pub set_bytes_max: u64,
     /// How fast the device takes what is appended, in bytes a second of writing; 0 before the first
     /// write.
@@ -250,8 +250,11 @@ impl<R: Record, F: Format<R>> Log<R, F> {
     }
 }
 
-/// Puts the records' bytes into `payload`, each with its length and check.
+/// Puts the records' bytes into `payload`; each of several with its length and check.
 fn encode<R, F: Format<R>>(records: &[R], payload: &mut Vec<u8>) -> Result<(), AppendError> {
+    if let [record] = records {
+        return F::encode(record, payload).map_err(AppendError::Unencodable);
+    }
     for record in records {
         let start = payload::begin(payload);
         F::encode(record, payload).map_err(AppendError::Unencodable)?;

@@ -3,7 +3,7 @@
 //! Promise: the defaults suit a program that logs up to some hundred megabytes a second.
 //! Never: changes while a log is open.
 
-use holdfast_log::{LogConfig, Retention};
+use holdfast_log::{LogConfig, Retention, Scanned};
 
 /// Sizes of a log, and the threads it may start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub struct Options {
     pub ring_bytes: u64,
     /// The threads that the log runs for itself.
     pub background: Background,
+    /// How much of the log is read when it is opened.
+    pub scan: Scanned,
 }
 
 /// The threads that a log runs for itself. They end when it is closed or dropped.
@@ -40,6 +42,7 @@ impl Default for Options {
             segments: 3,
             ring_bytes: 32 << 20,
             background: Background::None,
+            scan: Scanned::Tail,
         }
     }
 }
@@ -59,6 +62,7 @@ impl Options {
             segments: self.segments,
             dirty_bytes_max: u64::MAX,
             retention: Retention::OnDevice,
+            scan: self.scan,
         }
     }
 }

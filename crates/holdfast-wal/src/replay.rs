@@ -48,6 +48,7 @@ impl<R, F: Format<R>> Replay<R, F> {
     ///
     /// # Errors
     /// See [`ReplayError`]. After one there are no more.
+    #[inline]
     pub fn next_view<'a>(&'a mut self) -> Result<Option<Entry<F::View<'a>>>, ReplayError>
     where
         F: ViewFormat<R>,
@@ -59,6 +60,7 @@ impl<R, F: Format<R>> Replay<R, F> {
     }
 
     /// The place of the next record. An error is the last that it returns.
+    #[inline]
     fn step(&mut self) -> Option<Result<Place, ReplayError>> {
         if self.ended {
             return None;
@@ -80,7 +82,7 @@ impl<R, F: Format<R>> Iterator for Replay<R, F> {
     }
 }
 
-/// Where a record lies in the frame that was read last.
+/// Where a record lies in the set that was read last.
 pub(crate) struct Place {
     lsn: Lsn,
     index: u16,
@@ -88,52 +90,72 @@ pub(crate) struct Place {
     bytes: std::ops::Range<usize>,
 }
 
+/// The set that was read last, and how far its records have been taken.
+#[derive(Clone, Copy)]
+struct Set {
+    lsn: Lsn,
+    end: Lsn,
+    records: u16,
+    /// The record that comes next, and where.
+    index: u16,
+    offset: usize,
+}
+
 /// The way from record to record, whatever their type.
 pub(crate) struct Reader {
     pub(crate) shared: Arc<Shared>,
     pub(crate) cursor: Cursor,
-    /// The record of the current frame that comes next, and where.
-    index: u16,
-    offset: usize,
+    set: Set,
 }
 
 impl Reader {
     pub(crate) fn new(shared: &Arc<Shared>, from: Lsn) -> Reader {
         let cursor = shared.log.cursor(from);
-        Reader { shared: Arc::clone(shared), cursor, index: 0, offset: 0 }
+        let set = Set { lsn: from, end: from, records: 0, index: 0, offset: 0 };
+        Reader { shared: Arc::clone(shared), cursor, set }
     }
 
     /// The place of the next record, if its set begins below `until`.
+    #[inline]
     pub(crate) fn next(&mut self, until: Lsn) -> Result<Option<Place>, ReplayError> {
-        while !self.in_frame() {
-            (self.index, self.offset) = (0, 0);
-            if self.cursor.position() >= until || self.cursor.next_frame()?.is_none() {
+        while self.set.index == self.set.records {
+            if self.cursor.position() >= until || !self.next_set()? {
                 return Ok(None);
             }
         }
-        let frame = self.cursor.current().expect("there is a frame with records left");
-        let (lsn, end, index) = (frame.header.lsn, frame.end(), self.index);
-        let taken = take(frame.payload, self.offset);
+        let Set { lsn, end, records, index, offset } = self.set;
+        let taken = take(self.payload(), records, offset);
         let (bytes, next) = taken.ok_or(ReplayError::DamagedRecord { lsn, index })?;
-        (self.index, self.offset) = (index + 1, next);
+        (self.set.index, self.set.offset) = (index + 1, next);
         Ok(Some(Place { lsn, index, end, bytes }))
     }
 
+    /// Goes on to the next set, if there is one.
+    #[inline]
+    fn next_set(&mut self) -> Result<bool, ReplayError> {
+        let Some(frame) = self.cursor.next_frame()? else { return Ok(false) };
+        let (lsn, end, records) = (frame.header.lsn, frame.end(), frame.header.records);
+        self.set = Set { lsn, end, records, index: 0, offset: 0 };
+        Ok(true)
+    }
+
+    /// The records of the set that was read last.
+    #[inline]
+    fn payload(&self) -> &[u8] {
+        self.cursor.current().map_or(&[], |frame| frame.payload)
+    }
+
     /// What `read` makes of the record that lies there.
+    #[inline]
     pub(crate) fn with<'a, T>(
         &'a self,
         place: &Place,
         read: impl FnOnce(&'a [u8]) -> Result<T, crate::format::FormatError>,
     ) -> Result<Entry<T>, ReplayError> {
         let Place { lsn, index, end, .. } = *place;
-        let frame = self.cursor.current().expect("the place is in the current frame");
-        let record = read(&frame.payload[place.bytes.clone()]);
+        let record = read(&self.payload()[place.bytes.clone()]);
         let record = record.map_err(|reason| ReplayError::Undecodable { lsn, index, reason })?;
         Ok(Entry { lsn, index, end, record })
-    }
-
-    fn in_frame(&self) -> bool {
-        self.cursor.current().is_some_and(|frame| self.index < frame.header.records)
     }
 }
 

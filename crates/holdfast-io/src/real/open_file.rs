@@ -1,16 +1,16 @@
 //! One open ordinary file, by positioned system calls.
 //!
 //! Promise: no shared file position, so any number of threads may use one file.
-//! Never: repeats a failed `fdatasync`, whose second success would say nothing.
+//! Never: repeats a failed sync, whose second success would say nothing.
 
-use std::io;
+use std::io::{self, IoSlice};
 use std::os::fd::OwnedFd;
 
 use rustix::fs::{
     FallocateFlags, FileType, Mode, OFlags, fallocate, fchmod, fchown, fcntl_getfl, fcntl_setfl,
     fdatasync, fstat, ftruncate, futimens,
 };
-use rustix::io::{Errno, pread, pwrite};
+use rustix::io::{Errno, ReadWriteFlags, pread, pwrite, pwritev2};
 
 use super::files::{describe, owner, times};
 use crate::{Change, Metadata, OpenFile};
@@ -57,6 +57,18 @@ impl OpenFile for RealFile {
 
     fn sync_data(&self) -> io::Result<()> {
         Ok(fdatasync(&self.fd)?)
+    }
+
+    fn write_through_at(&self, from: &[u8], offset: u64) -> io::Result<usize> {
+        match pwritev2(&self.fd, &[IoSlice::new(from)], offset, ReadWriteFlags::DSYNC) {
+            // This file system, or this kernel, has no such call.
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
+                let bytes = self.write_at(from, offset)?;
+                self.sync_data()?;
+                Ok(bytes)
+            }
+            outcome => Ok(outcome?),
+        }
     }
 
     fn set_len(&self, bytes: u64) -> io::Result<()> {

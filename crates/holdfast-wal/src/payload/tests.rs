@@ -1,4 +1,4 @@
-//! Every bit of a payload counts.
+//! What is put is what is taken.
 
 use super::{begin, finish, take};
 
@@ -12,10 +12,10 @@ fn payload(records: &[&[u8]]) -> Vec<u8> {
     payload
 }
 
-fn records(payload: &[u8]) -> Option<Vec<&[u8]>> {
+fn records(payload: &[u8], count: u16) -> Option<Vec<&[u8]>> {
     let (mut found, mut at) = (Vec::new(), 0);
-    while at < payload.len() {
-        let (bytes, next) = take(payload, at)?;
+    for _ in 0..count {
+        let (bytes, next) = take(payload, count, at)?;
         found.push(&payload[bytes]);
         at = next;
     }
@@ -28,17 +28,25 @@ fn records_of_any_length_come_back_and_begin_at_multiples_of_eight() {
     for length in 0..40 {
         let put: [&[u8]; 3] = [&long[..length], b"", b"the last"];
         let payload = payload(&put);
-        assert_eq!(records(&payload).unwrap(), put);
-        assert_eq!(take(&payload, 0).unwrap().1 % 8, 0);
+        assert_eq!(records(&payload, 3).unwrap(), put);
+        assert_eq!(take(&payload, 3, 0).unwrap().1 % 8, 0);
     }
 }
 
 #[test]
-fn no_single_bit_can_be_flipped_unnoticed() {
+fn a_set_of_one_record_is_the_record() {
+    assert_eq!(records(b"alone", 1).unwrap(), [b"alone"]);
+    assert_eq!(records(b"", 1).unwrap(), [b""]);
+}
+
+#[test]
+fn a_length_that_leads_out_of_its_payload_is_no_record() {
     let whole = payload(&[b"one", b"the second record", b""]);
-    for bit in 0..whole.len() * 8 {
-        let mut flipped = whole.clone();
-        flipped[bit / 8] ^= 1 << (bit % 8);
-        assert_eq!(records(&flipped), None, "bit {bit}");
+    for length in [4, 100, u32::MAX] {
+        let mut broken = whole.clone();
+        broken[..4].copy_from_slice(&length.to_le_bytes());
+        assert_ne!(records(&broken, 3), records(&whole, 3), "{length}");
     }
+    assert_eq!(records(&whole, 4), None, "fewer records than are told");
+    assert_eq!(records(&whole[..20], 3), None);
 }

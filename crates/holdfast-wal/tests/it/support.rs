@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use holdfast_io::fake::{FakeClock, FakeEntropy, FakeFiles};
 use holdfast_wal::format::{Format, MessagePack};
-use holdfast_wal::{Background, Log, OpenError, Options, Place, Record, Recovery, ReplayError};
+use holdfast_wal::{
+    Background, Log, OpenError, Options, Place, Record, Recovery, ReplayError, Scanned,
+};
 use serde::{Deserialize, Serialize};
 
 /// Smallest segments, so that little data crosses many borders.
@@ -13,6 +15,7 @@ pub(crate) const SMALL: Options = Options {
     segments: 2,
     ring_bytes: 128 << 10,
     background: Background::None,
+    scan: Scanned::Tail,
 };
 
 /// The inner struct of the paper's record (section V).
