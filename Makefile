@@ -64,7 +64,7 @@ bench-log:
 fuzz:
 	scripts/setup
 	$(CARGO) fuzz --version >/dev/null 2>&1 || $(CARGO) install --locked cargo-fuzz
-	cd fuzz && ../$(CARGO) +nightly fuzz run decoder -- -max_total_time=$(or $(SECONDS),600) \
+	cd fuzz && ../$(CARGO) +nightly fuzz run decoder -- -max_total_time=$(or $(FUZZ_SECONDS),600) \
 	    -max_len=8192
 
 figures:

@@ -19,12 +19,10 @@ use holdfast_wal::format::{Archive, Format, Json, MessagePack, Raw};
 use holdfast_wal::{Background, Log, Options, Place, Record};
 
 /// Smallest sizes, so that a case is short.
-const SMALL: Options = Options {
-    segment_bytes: 64 << 10,
-    segments: 2,
-    ring_bytes: 128 << 10,
-    background: Background::None,
-};
+fn small() -> Options {
+    let (segment_bytes, ring_bytes) = (64 << 10, 128 << 10);
+    Options { segment_bytes, segments: 2, ring_bytes, ..Options::with(Background::None) }
+}
 
 /// Sets of the log that is edited.
 const SETS: u32 = 12;
@@ -219,7 +217,7 @@ fn payload(mut script: Script<'_>) {
 
 fn payload_of<R: Record, F: Format<R>>(records: usize, payload: &[u8]) {
     let files = FakeFiles::new(1);
-    Log::<R, F>::create_at(&place(&files), &SMALL).expect("the disk is empty");
+    Log::<R, F>::create_at(&place(&files), &small()).expect("the disk is empty");
     let Some(log) = untyped(&files) else { return };
     if log.append(records as u16, &[payload]).is_ok() {
         log.close().expect("a modelled disk does not fail by itself");
@@ -231,13 +229,14 @@ fn payload_of<R: Record, F: Format<R>>(records: usize, payload: &[u8]) {
 /// The log without its types.
 fn untyped(files: &FakeFiles) -> Option<holdfast_log::Log> {
     let identity = holdfast_log::Log::identity_of(files).ok()?;
-    let spec = RegionSpec { ring_bytes: SMALL.ring_bytes, roster_bytes: 64, identity };
+    let spec = RegionSpec { ring_bytes: small().ring_bytes, roster_bytes: 64, identity };
     let region = Arc::new(Region::create(&Medium::Private, &spec).ok()?);
     let config = holdfast_log::LogConfig {
-        segment_bytes: SMALL.segment_bytes,
-        segments: SMALL.segments,
+        segment_bytes: small().segment_bytes,
+        segments: small().segments,
         dirty_bytes_max: u64::MAX,
         retention: holdfast_log::Retention::OnDevice,
+        scan: holdfast_log::Scanned::Tail,
     };
     let (files, clock) = (Arc::new(files.clone()), Arc::new(FakeClock::default()));
     holdfast_log::Log::open(files, region, clock, config).ok().map(|(log, _)| log)
@@ -263,7 +262,7 @@ fn one_file(mut script: Script<'_>) {
 /// All records of a log; none if anything about it is reported.
 fn read<R: Record, F: Format<R>>(files: &FakeFiles) -> Option<Vec<R>> {
     let _any = holdfast_log::Log::check(files);
-    let (log, _) = Log::<R, F>::open_at(place(files), &SMALL).ok()?;
+    let (log, _) = Log::<R, F>::open_at(place(files), &small()).ok()?;
     let records: Result<Vec<R>, _> =
         log.iter().take(RECORDS_MAX).map(|entry| entry.map(|entry| entry.record)).collect();
     records.ok()
@@ -275,8 +274,8 @@ fn image() -> &'static Image {
     IMAGE.get_or_init(|| {
         let files = FakeFiles::new(1);
         let place = place(&files);
-        Log::<Item, MessagePack>::create_at(&place, &SMALL).expect("the disk is empty");
-        let (log, _) = Log::<Item, MessagePack>::open_at(place, &SMALL).expect("it was made");
+        Log::<Item, MessagePack>::create_at(&place, &small()).expect("the disk is empty");
+        let (log, _) = Log::<Item, MessagePack>::open_at(place, &small()).expect("it was made");
         for set in 0..SETS {
             let records: Vec<Item> = (2 * set..2 * set + 1 + set % 2).map(item).collect();
             log.append_all(&records).and_then(|ticket| Ok(ticket.wait()?)).expect("there is room");
