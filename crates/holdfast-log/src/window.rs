@@ -48,6 +48,18 @@ impl Window {
         &self.buffer.bytes()[lsn.since(self.from) as usize..self.to.since(self.from) as usize]
     }
 
+    /// Everything that is here.
+    #[inline]
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.buffer.bytes()
+    }
+
+    /// Where a position that is here lies in [`Window::bytes`].
+    #[inline]
+    pub(crate) fn offset(&self, lsn: Lsn) -> usize {
+        lsn.since(self.from) as usize
+    }
+
     /// How many bytes to read next, if that is up to the reader.
     pub(crate) fn appetite(&self) -> u64 {
         match self.run_bytes {

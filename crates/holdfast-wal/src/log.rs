@@ -246,7 +246,9 @@ impl<R: Record, F: Format<R>> Log<R, F> {
     pub fn close(&self) -> Result<(), CommitError> {
         self.shared.closed.store(true, Ordering::Relaxed);
         drop(self.threads.lock().expect("nothing panics with the threads").take());
-        Ok(self.shared.log.close()?)
+        let closed = self.shared.log.close();
+        self.shared.wake(true);
+        Ok(closed?)
     }
 }
 
@@ -276,8 +278,10 @@ fn check_boundary(shared: &Arc<Shared>, lsn: Lsn) -> Result<(), CheckpointError>
 impl<R, F> Drop for Log<R, F> {
     fn drop(&mut self) {
         drop(self.threads.get_mut().expect("nothing panics with the threads").take());
+        self.shared.closed.store(true, Ordering::Relaxed);
         // Nobody is left to be told. What was waited for is durable already.
         let _ = self.shared.commit(self.shared.log.marks().tail);
+        self.shared.wake(true);
     }
 }
 

@@ -142,7 +142,7 @@ impl Reader {
     /// The records of the set that was read last.
     #[inline]
     fn payload(&self) -> &[u8] {
-        self.cursor.current().map_or(&[], |frame| frame.payload)
+        self.cursor.payload()
     }
 
     /// What `read` makes of the record that lies there.

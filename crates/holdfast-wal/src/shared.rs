@@ -108,6 +108,20 @@ impl Shared {
         }
     }
 
+    /// Whether anything at or above `lsn` is durable, for a task; false once nothing will be. It
+    /// looks again once it is among the sleepers, as [`Shared::poll`] does.
+    pub(crate) fn poll_beyond(
+        &self,
+        lsn: Lsn,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<bool, Arc<io::Error>>> {
+        if let Some(outcome) = self.beyond(lsn) {
+            return Poll::Ready(outcome);
+        }
+        self.sleepers.add(lsn.advance(1), context.waker());
+        self.beyond(lsn).map_or(Poll::Pending, Poll::Ready)
+    }
+
     /// Wakes the tasks whose sets are durable; all, if no more will be, or nobody sees to it.
     pub(crate) fn wake(&self, everybody: bool) {
         self.sleepers.wake(everybody, || self.log.marks().durable);
@@ -130,6 +144,18 @@ impl Shared {
             Health::Poisoned(error) => Some(error),
             _ => None,
         }
+    }
+
+    fn beyond(&self, lsn: Lsn) -> Option<Result<bool, Arc<io::Error>>> {
+        let closed = self.closed.load(Ordering::Relaxed);
+        let marks = self.log.marks();
+        if marks.durable > lsn {
+            return Some(Ok(true));
+        }
+        if let Some(error) = self.failure() {
+            return Some(Err(error));
+        }
+        (closed && marks.durable == marks.tail).then_some(Ok(false))
     }
 
     fn outcome(&self, upto: Lsn) -> Option<Result<(), CommitError>> {
