@@ -18,6 +18,7 @@
 
 #[cfg_attr(not(any(feature = "lz4", feature = "seal")), allow(dead_code))]
 mod aligned;
+mod any;
 mod background;
 mod compression;
 mod error;
@@ -43,6 +44,7 @@ mod tail;
 mod ticket;
 mod wrapping;
 
+pub use any::RecordType;
 pub use compression::Compression;
 pub use error::{
     AppendError, CheckpointError, CommitError, CreateError, LabelFault, OpenError, ReplayError,
