@@ -17,6 +17,7 @@ use holdfast_io::checksum::crc32c;
 use holdfast_memory::Observed;
 
 use crate::catalogue::Catalogue;
+use crate::cut::Cut;
 use crate::error::OpenError;
 use crate::open::{Access, is_of_step, load_table};
 use crate::recovery::{SpanReader, scan};
@@ -94,6 +95,9 @@ pub(crate) fn check(files: &dyn Files) -> Result<Checked, OpenError> {
     let geometry = segments_alone(&table.catalogue);
     let mut reader = SpanReader::new(&table, geometry);
     let sealer = Sealer::new(&table.catalogue.identity, crc32c);
+    if let Some(cut) = Cut::load(files, table.catalogue.identity)? {
+        reader.show_cut(cut, sealer);
+    }
     let found = match scan(&mut reader, &sealer, table.catalogue.first) {
         Err(OpenError::Io(error)) => {
             return Err(OpenError::Io(named(&table, reader.reading(), &error)));

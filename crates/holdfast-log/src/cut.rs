@@ -28,9 +28,9 @@ use crate::error::{FileFault, OpenError};
 use crate::segment::Segment;
 
 /// Name of the file.
-pub(crate) const CUT: &str = "cut";
+const CUT: &str = "cut";
 /// Its name while it is written.
-pub(crate) const CUT_NEW: &str = "cut.new";
+const CUT_NEW: &str = "cut.new";
 
 const MAGIC: u32 = 0x5846_4648;
 const VERSION: u32 = 1;

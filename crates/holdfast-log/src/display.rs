@@ -7,7 +7,9 @@
 use std::fmt;
 
 use crate::commit_log::{NoteError, ReadError, WordError};
-use crate::error::{AppendError, CommitError, ConfigFault, CreateError, FileFault, OpenError};
+use crate::error::{
+    AppendError, CommitError, ConfigFault, CreateError, FileFault, OpenError, TruncateError,
+};
 
 impl fmt::Display for ConfigFault {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -81,6 +83,17 @@ impl fmt::Display for CommitError {
     }
 }
 
+impl fmt::Display for TruncateError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Truncated { first } => write!(out, "the log begins at LSN {first} now"),
+            Self::NoBoundary { lsn } => write!(out, "no frame begins or ends at LSN {lsn}"),
+            Self::NotDurable(error) => write!(out, "{error}"),
+            Self::Io(error) => write!(out, "{error}"),
+        }
+    }
+}
+
 impl fmt::Display for AppendError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -135,6 +148,7 @@ impl std::error::Error for ConfigFault {}
 impl std::error::Error for CreateError {}
 impl std::error::Error for FileFault {}
 impl std::error::Error for OpenError {}
+impl std::error::Error for TruncateError {}
 impl std::error::Error for AppendError {}
 impl std::error::Error for CommitError {}
 impl std::error::Error for ReadError {}

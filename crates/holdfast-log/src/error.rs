@@ -123,6 +123,27 @@ pub enum OpenError {
     Io(io::Error),
 }
 
+/// Why nothing was cut off, unless the log failed.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum TruncateError {
+    /// What lies there is no longer needed, and cannot be the end. Cut at or above `first`.
+    Truncated {
+        /// The first position that is needed.
+        first: Lsn,
+    },
+    /// No frame begins or ends there, or damage before it keeps that from being known.
+    NoBoundary {
+        /// What was asked for.
+        lsn: Lsn,
+    },
+    /// What had been appended could not be made durable; or, if poisoned, the cut itself: whether
+    /// it was made shows when the log is opened anew.
+    NotDurable(CommitError),
+    /// The device could not be read. Nothing was changed.
+    Io(io::Error),
+}
+
 /// Why a frame was not appended. The log is unchanged.
 #[derive(Clone, Debug)]
 #[non_exhaustive]

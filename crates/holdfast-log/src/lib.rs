@@ -4,17 +4,21 @@
 //! does (the device has it); after any crash the log is a prefix of what was appended, never
 //! shorter than what was durable, never with a hole; damage to durable bytes is reported by
 //! position and never cut off as if it were the end.
-//! Never: starts a thread, knows what a record means, retries a failed write or sync.
+//! Never: starts a thread, but for one that reads ahead of a long reader and ends with it; knows
+//! what a record means; retries a failed write or sync.
 //!
 //! Where to look: `create` makes a log; `open` takes one into use, from the ring or, by `recovery`,
 //! from its segments. `commit_log` is what a user does with a log, wherever that stands: `writer`
-//! appends, `drain` makes durable (`waiters` are who asked for it, `rate` is how fast), `frames` reads the ring and `cursor` the device, `notes` is what
-//! its users keep beside it.
+//! appends, `drain` makes durable (`waiters` are who asked for it, `rate` is how fast), `frames`
+//! reads the ring, `cursor` and `back` the device (`window` has what they have in memory, `ahead`
+//! their threads). `truncate` cuts off the end (`cut` is on the device, `cuts` tells readers).
+//! `notes` is what its users keep beside it.
 //! `prepare` works ahead; `owner` is for the threads that drain and prepare. `segment`, `segments`
 //! and `catalogue` are the files, `words` what outlives the process in the region. `mend` is for a
 //! device that failed, `check` for looking without opening.
 
 mod ahead;
+mod back;
 mod buffer;
 mod catalogue;
 mod check;
@@ -22,6 +26,8 @@ mod commit_log;
 mod config;
 mod create;
 mod cursor;
+mod cut;
+mod cuts;
 mod display;
 mod drain;
 mod error;
@@ -36,18 +42,22 @@ mod rate;
 mod recovery;
 mod segment;
 mod segments;
+mod truncate;
 mod waiters;
 mod window;
 pub mod words;
 mod writer;
 
+pub use back::BackCursor;
 pub use check::{CheckVerdict, Checked, CheckedRing, FilePlace};
 pub use commit_log::{CommitLog, NoteError, ReadError, WordError};
 pub use config::{
     LogConfig, Retention, SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN, SEGMENTS_MAX, Scanned,
 };
 pub use cursor::{Cursor, CursorError};
-pub use error::{AppendError, CommitError, ConfigFault, CreateError, FileFault, OpenError};
+pub use error::{
+    AppendError, CommitError, ConfigFault, CreateError, FileFault, OpenError, TruncateError,
+};
 pub use frames::{Frame, Frames, FramesIter};
 pub use holdfast_core::Lsn;
 pub use holdfast_core::frame::{FrameHeader, Kind, NUMBER_BYTES};

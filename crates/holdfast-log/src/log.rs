@@ -14,12 +14,14 @@ use holdfast_core::ring::Geometry;
 use holdfast_io::{Clock, Files};
 use holdfast_memory::{Observed, Region};
 
+use crate::back::BackCursor;
 use crate::catalogue::Catalogue;
 use crate::check::{Checked, CheckedRing};
 use crate::config::{LogConfig, Retention};
 use crate::cursor::Cursor;
+use crate::cuts::Cuts;
 use crate::drain::{Moved, Progress};
-use crate::error::{AppendError, CommitError, CreateError, OpenError};
+use crate::error::{AppendError, CommitError, CreateError, OpenError, TruncateError};
 use crate::frames::Frames;
 use crate::segments::Segments;
 use crate::{check, create, open, words};
@@ -135,6 +137,7 @@ pub struct Log {
     pub(crate) moved: Moved,
     /// The tail at the last call of `prepare`.
     pub(crate) idle_tail: AtomicU64,
+    pub(crate) cuts: Cuts,
 }
 
 impl Log {
@@ -360,6 +363,24 @@ impl Log {
     /// A reader of what is durable, beginning at a boundary of frames.
     pub fn cursor(self: &Arc<Self>, from: Lsn) -> Cursor {
         Cursor::new(Arc::clone(self), from)
+    }
+
+    /// A reader of what is durable below a boundary of frames, newest first.
+    pub fn back_cursor(self: &Arc<Self>, from: Lsn) -> BackCursor {
+        BackCursor::new(Arc::clone(self), from)
+    }
+
+    /// Cuts off everything from `lsn` on, a boundary of frames, for good. What has been appended by
+    /// then is made durable first. What others append meanwhile may stay, and nobody is kept from
+    /// appending. Positions are not used again: the log goes on where it ended.
+    ///
+    /// # Errors
+    /// See [`TruncateError`].
+    ///
+    /// # Panics
+    /// If the log does not stay on its device.
+    pub fn truncate_after(self: &Arc<Self>, lsn: Lsn) -> Result<(), TruncateError> {
+        self.cut_after(lsn)
     }
 
     /// Nothing below is needed any more: where a reader begins that has applied nothing itself.

@@ -25,6 +25,8 @@ use holdfast_memory::{Pin, Region};
 
 use crate::catalogue::Catalogue;
 use crate::config::{LogConfig, Retention, Scanned};
+use crate::cut::Cut;
+use crate::cuts::Cuts;
 use crate::drain::{Moved, Progress};
 use crate::error::{AppendError, CommitError, FileFault, OpenError};
 use crate::log::{Log, Mended, Recovery, Source, Verdict};
@@ -73,7 +75,8 @@ pub(crate) fn mend(
     opening.mend(&table)
 }
 
-/// The log's files, once they and the region are known to belong together. Changes nothing.
+/// The log's files, once they and the region are known to belong together. Changes nothing, unless
+/// a cut is to be finished.
 fn look(
     files: Arc<dyn Files>,
     region: Arc<Region>,
@@ -90,7 +93,22 @@ fn look(
     }
     let geometry = fit(&region, table.catalogue.segment_bytes)?;
     let sealer = Sealer::new(&identity, crc32c);
+    finish_cut(&*files, &table, &sealer, geometry)?;
     Ok((Opening { files, region, clock, config, sealer, geometry }, table))
+}
+
+/// Carries out a cut that its process did not live to finish.
+fn finish_cut(
+    files: &dyn Files,
+    table: &Table,
+    sealer: &Sealer,
+    geometry: Geometry,
+) -> Result<(), OpenError> {
+    let Some(cut) = Cut::load(files, table.catalogue.identity)? else { return Ok(()) };
+    let segment = |number| table.slots.iter().find(|slot| slot.entry.number == number);
+    cut.carry_out(sealer, geometry, |number| segment(number).map(|slot| slot.segment.clone()))
+        .and_then(|()| Cut::clear(files))
+        .map_err(OpenError::Io)
 }
 
 /// The geometry of a ring and a segment size, if the ring is large enough.
@@ -339,6 +357,7 @@ impl Opening<'_> {
             progress: Mutex::new(Progress::new(drain, poison)),
             moved: Moved::default(),
             idle_tail: AtomicU64::new(0),
+            cuts: Cuts::default(),
         }
     }
 }

@@ -17,6 +17,7 @@ use holdfast_core::ring::Geometry;
 
 use crate::ahead::Stretch;
 use crate::catalogue::Catalogue;
+use crate::cut::Cut;
 use crate::error::OpenError;
 use crate::segment::Segment;
 use crate::segments::Table;
@@ -51,11 +52,19 @@ pub(crate) struct SpanReader<'a> {
     window: Window,
     bytes_read: u64,
     reading: Lsn,
+    /// Is shown as if it had been carried out.
+    cut: Option<(Cut, Sealer)>,
 }
 
 impl<'a> SpanReader<'a> {
     pub(crate) fn new(table: &'a Table, geometry: Geometry) -> SpanReader<'a> {
-        SpanReader { table, geometry, window: Window::new(), bytes_read: 0, reading: Lsn(0) }
+        let (window, reading) = (Window::new(), Lsn(0));
+        SpanReader { table, geometry, window, bytes_read: 0, reading, cut: None }
+    }
+
+    /// Shows the log as it is once this cut has been carried out.
+    pub(crate) fn show_cut(&mut self, cut: Cut, sealer: Sealer) {
+        self.cut = Some((cut, sealer));
     }
 
     /// One past the last position that the segments have a place for.
@@ -105,7 +114,11 @@ impl<'a> SpanReader<'a> {
     ) -> Result<(), OpenError> {
         let segment = segment_at(self.table, self.geometry, from);
         (self.bytes_read, self.reading) = (self.bytes_read + to.since(from), from);
-        self.window.load(&Stretch { segment, from, to }, next).map_err(OpenError::Io)
+        self.window.load(&Stretch { segment, from, to }, next).map_err(OpenError::Io)?;
+        if let Some((cut, sealer)) = &self.cut {
+            cut.overlay(sealer, self.geometry, from, self.window.bytes_mut());
+        }
+        Ok(())
     }
 }
 

@@ -11,10 +11,11 @@
 //! can be told from damage.
 //!
 //! Where to look: [`Log`] is all of it. `open` makes and opens one, `label` says of what;
-//! [`Ticket`] waits (`sleepers` has the tasks, `background` the threads), `replay` and `tail` read,
-//! `format` turns records into bytes and `payload` puts them into a frame. Below lies
+//! [`Ticket`] waits (`sleepers` has the tasks, `background` the threads), `replay`, `back` and
+//! `tail` read, `format` turns records into bytes and `payload` puts them into a frame. Below lies
 //! `holdfast-log`, which knows frames, segments and recovery.
 
+mod back;
 mod background;
 mod error;
 pub mod format;
@@ -33,8 +34,10 @@ mod sleepers;
 mod tail;
 mod ticket;
 
+pub use back::ReplayBack;
 pub use error::{
     AppendError, CheckpointError, CommitError, CreateError, LabelFault, OpenError, ReplayError,
+    TruncateError,
 };
 pub use holdfast_log::{ConfigFault, FileFault, Lsn, Scanned};
 pub use log::{Log, Stat};

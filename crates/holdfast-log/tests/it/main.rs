@@ -2,6 +2,8 @@
 //!
 //! Every test that draws from a seed prints it, with the command that replays it, when it fails.
 
+mod ahead;
+mod back;
 mod basics;
 mod canary;
 mod check;
@@ -16,3 +18,4 @@ mod real;
 mod refusals;
 mod support;
 mod threads;
+mod truncate;

@@ -8,6 +8,7 @@
 mod basics;
 mod checkpoints;
 mod corruption;
+mod ends;
 mod examples;
 mod faults;
 mod flips;
