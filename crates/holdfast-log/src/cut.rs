@@ -150,6 +150,7 @@ impl Cut {
             payload_check: zeros_check(sealer, payload_bytes as usize),
             generation: self.generation,
             kind: Kind::Pad,
+            flags: 0,
             records: 0,
             utc_ns: self.utc_ns,
         }

@@ -60,8 +60,8 @@ pub use error::{
 };
 pub use frames::{Frame, Frames, FramesIter};
 pub use holdfast_core::Lsn;
-pub use holdfast_core::frame::{FrameHeader, Kind, NUMBER_BYTES};
-pub use log::{Appended, Drained, Health, Log, Marks, Mended, Recovery, Source, Verdict};
+pub use holdfast_core::frame::{FLAG_COMPRESSED, FLAG_SEALED, FrameHeader, Kind, NUMBER_BYTES};
+pub use log::{Appended, Contents, Drained, Health, Log, Marks, Mended, Recovery, Source, Verdict};
 pub use notes::Noter;
 
 #[cfg(test)]

@@ -15,13 +15,16 @@ use crate::format::Format;
 use crate::payload::take;
 use crate::replay::Entry;
 use crate::shared::Shared;
+use crate::wrapping::Opener;
 
 /// The records of a log from what was durable when reading began, or from another position, back to
 /// the last checkpoint. Ends after the first error.
 pub struct ReplayBack<R, F> {
     cursor: BackCursor,
-    /// Keeps the log's directory.
-    _shared: Arc<Shared>,
+    shared: Arc<Shared>,
+    opener: Opener,
+    /// Whether the current set lies in the opener.
+    opened: bool,
     lsn: Lsn,
     end: Lsn,
     /// The records of the current set that are still to be given.
@@ -34,7 +37,9 @@ impl<R, F: Format<R>> ReplayBack<R, F> {
     pub(crate) fn new(shared: &Arc<Shared>, from: Lsn) -> ReplayBack<R, F> {
         ReplayBack {
             cursor: shared.log.back_cursor(from),
-            _shared: Arc::clone(shared),
+            shared: Arc::clone(shared),
+            opener: Opener::new(&shared.wrapping),
+            opened: false,
             lsn: from,
             end: from,
             records: Vec::new(),
@@ -51,7 +56,8 @@ impl<R, F: Format<R>> ReplayBack<R, F> {
         }
         let (lsn, end, index) = (self.lsn, self.end, self.records.len() as u16 - 1);
         let bytes = self.records.pop().expect("there are records left");
-        let record = F::decode(&self.cursor.payload()[bytes]);
+        let set = if self.opened { self.opener.set() } else { self.cursor.payload() };
+        let record = F::decode(&set[bytes]);
         let record = record.map_err(|reason| ReplayError::Undecodable { lsn, index, reason })?;
         Ok(Some(Entry { lsn, index, end, record }))
     }
@@ -60,9 +66,14 @@ impl<R, F: Format<R>> ReplayBack<R, F> {
     fn previous_set(&mut self) -> Result<bool, ReplayError> {
         let Some(frame) = self.cursor.next_frame()? else { return Ok(false) };
         (self.lsn, self.end) = (frame.header.lsn, frame.end());
+        self.opened = !self.opener.is_plain(&frame);
+        if self.opened {
+            self.opener.open(&self.shared.log, &frame)?;
+        }
+        let set = if self.opened { self.opener.set() } else { frame.payload };
         let mut offset = 0;
         for index in 0..frame.header.records {
-            let taken = take(frame.payload, frame.header.records, offset);
+            let taken = take(set, frame.header.records, offset);
             let lsn = self.lsn;
             let (bytes, next) = taken.ok_or(ReplayError::DamagedRecord { lsn, index })?;
             self.records.push(bytes);

@@ -144,7 +144,7 @@ impl<R: Record, F: Format<R>> Log<R, F> {
         let mut payload = SCRATCH.take();
         payload.clear();
         let appended = encode::<R, F>(records, &mut payload)
-            .and_then(|()| self.shared.append(count, &[&payload]));
+            .and_then(|()| self.shared.append(count, &payload));
         if payload.capacity() <= SCRATCH_BYTES_MAX {
             SCRATCH.set(payload);
         }
@@ -255,7 +255,7 @@ impl<R: Record, F: Format<R>> Log<R, F> {
             checkpoint: log.first(),
             durable: marks.durable,
             end: marks.tail,
-            set_bytes_max: log.payload_bytes_max(),
+            set_bytes_max: self.shared.wrapping.set_bytes_max(log),
             drain_rate_bytes_per_s: log.drain_rate_bytes_per_s(),
             failed: self.shared.failure(),
         }

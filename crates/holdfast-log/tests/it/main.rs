@@ -10,6 +10,7 @@ mod check;
 mod damage;
 mod death;
 mod faults;
+mod filled;
 mod mend;
 mod on_device;
 mod power;
