@@ -1,8 +1,11 @@
 //! The end of a log: read first, and cut off.
 
-use holdfast_wal::{ReplayError, TruncateError};
+use holdfast_io::fake::FakeFiles;
+use holdfast_wal::format::MessagePack;
+use holdfast_wal::{Compression, Log, ReplayError, TruncateError};
 
-use crate::support::{Work, new_log, open, records, work, works};
+use crate::sealed::{open_as, sealed};
+use crate::support::{Work, new_log, open, place, records, work, works};
 
 #[test]
 fn the_newest_record_is_read_first() {
@@ -77,4 +80,23 @@ fn a_replay_that_had_come_further_is_told_when_it_has_given_what_it_had() {
     ));
     let after: Vec<Work> = log.iter().map(|entry| entry.unwrap().record).collect();
     assert!(after.len() == 102 && after[101] == work(7));
+}
+
+#[test]
+fn sets_that_are_compressed_and_sealed_are_read_backwards_and_cut_off_like_others() {
+    let options = sealed(&[1]).with_compression(Compression::Lz4);
+    let files = FakeFiles::new(6);
+    Log::<Work, MessagePack>::create_at(&place(&files), &options).unwrap();
+    let log = open_as::<Work, MessagePack>(&files, &options).unwrap();
+    let mut ends = Vec::new();
+    for set in works(0..200).chunks(3) {
+        ends.push(log.append_all(set).unwrap().end());
+    }
+    log.truncate_after(ends[39]).unwrap();
+    let mut back: Vec<Work> = log.iter_back().map(|entry| entry.unwrap().record).collect();
+    back.reverse();
+    assert!(back == works(0..120));
+    drop(log);
+    let log = open_as::<Work, MessagePack>(&files, &options).unwrap();
+    assert!(records(&log).unwrap() == works(0..120));
 }
