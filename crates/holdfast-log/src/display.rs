@@ -8,7 +8,8 @@ use std::fmt;
 
 use crate::commit_log::{NoteError, ReadError, WordError};
 use crate::error::{
-    AppendError, CommitError, ConfigFault, CreateError, FileFault, OpenError, TruncateError,
+    AppendError, CommitError, ConfigFault, CreateError, FileFault, OpenError, RepairError,
+    TruncateError,
 };
 
 impl fmt::Display for ConfigFault {
@@ -29,6 +30,15 @@ impl fmt::Display for CreateError {
             Self::Exists => out.write_str("there is a log already"),
             Self::NotEmpty { name } => write!(out, "the directory is not empty: it holds {name}"),
             Self::Io(error) => write!(out, "{error}"),
+        }
+    }
+}
+
+impl fmt::Display for RepairError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Source(error) => write!(out, "the damaged log cannot be read: {error}"),
+            Self::Target(error) => write!(out, "the new log cannot be made: {error}"),
         }
     }
 }
@@ -87,6 +97,7 @@ impl fmt::Display for TruncateError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Truncated { first } => write!(out, "the log begins at LSN {first} now"),
+            Self::Parity => out.write_str("the log has parity, which keeps what would be cut off"),
             Self::NoBoundary { lsn } => write!(out, "no frame begins or ends at LSN {lsn}"),
             Self::NotDurable(error) => write!(out, "{error}"),
             Self::Io(error) => write!(out, "{error}"),
@@ -146,6 +157,7 @@ fn unreachable_log(out: &mut fmt::Formatter<'_>, error: &std::io::Error) -> fmt:
 
 impl std::error::Error for ConfigFault {}
 impl std::error::Error for CreateError {}
+impl std::error::Error for RepairError {}
 impl std::error::Error for FileFault {}
 impl std::error::Error for OpenError {}
 impl std::error::Error for TruncateError {}

@@ -132,6 +132,8 @@ pub enum TruncateError {
         /// The first position that is needed.
         first: Lsn,
     },
+    /// The log has parity, from which what is cut off could come back.
+    Parity,
     /// No frame begins or ends there, or damage before it keeps that from being known.
     NoBoundary {
         /// What was asked for.
@@ -142,6 +144,17 @@ pub enum TruncateError {
     NotDurable(CommitError),
     /// The device could not be read. Nothing was changed.
     Io(io::Error),
+}
+
+/// Why no new log was made of a damaged one. The damaged one is as it was.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum RepairError {
+    /// The damaged log cannot be read even so far: its catalogue or a segment file is missing, or
+    /// its device fails beyond the last frame, where that may hide others.
+    Source(OpenError),
+    /// The new log could not be made. What is half made is overwritten by the next attempt.
+    Target(CreateError),
 }
 
 /// Why a frame was not appended. The log is unchanged.

@@ -34,6 +34,8 @@ pub(crate) struct Slot {
 pub(crate) struct Table {
     pub(crate) catalogue: Catalogue,
     pub(crate) slots: Vec<Slot>,
+    /// A cut that is not finished. What is read is shown as if it were.
+    pub(crate) cut: Option<Cut>,
 }
 
 /// The marks that decide what can be recycled.
@@ -155,6 +157,8 @@ impl Segments {
         catalogue.entries.push(entry);
         let segment_start = Lsn(catalogue.entries[0].number * catalogue.segment_bytes);
         catalogue.first = needs.released.max(segment_start);
+        let first = catalogue.first;
+        catalogue.holes.retain(|hole| hole.to > first);
         catalogue.replace(&*self.files)?;
         let mut table = self.table();
         let segment = table.slots.remove(0).segment;
@@ -167,7 +171,7 @@ impl Segments {
     fn list_new(&self, needs: Needs) -> io::Result<bool> {
         let mut catalogue = self.marked(needs);
         let file = catalogue.entries.iter().map(|entry| entry.file + 1).max().unwrap_or(0);
-        let segment = Segment::make(&*self.files, file, catalogue.segment_bytes)?;
+        let segment = Segment::make(&*self.files, file, catalogue.shape())?;
         self.files.sync_dir(Path::new(""))?;
         let entry = Entry { file, number: self.next_number() };
         catalogue.entries.push(entry);
@@ -187,6 +191,8 @@ impl Segments {
         if catalogue.entries.iter().any(|entry| entry.number == number) {
             catalogue.first = needs.released;
         }
+        let first = catalogue.first;
+        catalogue.holes.retain(|hole| hole.to > first);
         catalogue
     }
 

@@ -22,6 +22,9 @@ impl Log {
     /// See [`Log::truncate_after`].
     pub(crate) fn cut_after(self: &Arc<Self>, lsn: Lsn) -> Result<(), TruncateError> {
         assert!(self.retention == Retention::OnDevice, "the ring of others has what is cut off");
+        if self.mender.is_some() {
+            return Err(TruncateError::Parity);
+        }
         let mut cutting = self.cuts.alone();
         let tail = self.marks().tail;
         if lsn > tail {

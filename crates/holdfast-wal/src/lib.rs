@@ -50,7 +50,7 @@ pub use error::{
     AppendError, CheckpointError, CommitError, CreateError, LabelFault, OpenError, ReplayError,
     TruncateError,
 };
-pub use holdfast_log::{ConfigFault, FileFault, Lsn, Scanned};
+pub use holdfast_log::{ConfigFault, FileFault, Lsn, Parity, Policy, Scanned, Stretch};
 pub use log::{Log, Stat};
 pub use open::Recovery;
 pub use options::{Background, Options};

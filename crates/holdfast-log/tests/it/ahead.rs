@@ -37,7 +37,7 @@ fn a_long_log_comes_back_whole_forwards_and_backwards_and_from_its_middle() {
     drop(left_early);
     log.close().unwrap();
     drop(log);
-    assert_eq!(Log::check(&files).unwrap().verdict, CheckVerdict::Clean);
+    assert_eq!(Log::verify(&files, &mut |_| {}).unwrap().verdict, CheckVerdict::Clean);
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn damage_in_what_was_read_ahead_is_reported_where_it_is() {
     assert!(matches!(end, Err(CursorError::Damaged { at }) if at == hit.lsn), "{end:?}");
     log.close().unwrap();
     drop(log);
-    let verdict = Log::check(&files).unwrap().verdict;
+    let verdict = Log::verify(&files, &mut |_| {}).unwrap().verdict;
     assert!(matches!(verdict, CheckVerdict::Corrupt { from, .. } if from == hit.lsn));
     // An open that reads only the end does not see it; one that reads everything does.
     open(&files, Arc::new(region())).unwrap();

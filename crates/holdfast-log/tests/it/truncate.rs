@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use holdfast_io::Files;
 use holdfast_io::fake::{FakeFiles, Mood, Random, Sectors};
-use holdfast_log::{CheckVerdict, CursorError, Log, Lsn, TruncateError};
+use holdfast_log::{CheckVerdict, CursorError, Log, LogConfig, Lsn, Parity, TruncateError};
 
-use crate::on_device::{append, new_log, one, open, rest};
-use crate::support::{Put, region};
+use crate::on_device::{ON_DEVICE, append, new_log, one, open, open_as, rest};
+use crate::support::{IDENTITY, Put, region};
 
 /// A log with this many frames, all durable.
 fn filled(seed: u64, count: u64) -> (FakeFiles, Arc<Log>, Vec<Put>) {
@@ -34,7 +34,7 @@ fn what_is_cut_off_is_gone_and_what_comes_later_is_behind_it() {
     assert!(contents(&log) == puts);
     log.close().unwrap();
     drop(log);
-    assert_eq!(Log::check(&files).unwrap().verdict, CheckVerdict::Clean);
+    assert_eq!(Log::verify(&files, &mut |_| {}).unwrap().verdict, CheckVerdict::Clean);
     let (log, _) = open(&files, Arc::new(region())).unwrap();
     assert!(contents(&log) == puts);
 }
@@ -208,7 +208,7 @@ fn a_cut_is_made_or_not_made_after_a_power_cut_at_any_io() {
         assert!(life(&files, &mut known, &mut Random::new(seed), 30).is_none(), "cut {cut}");
         for mood in [Mood::LoseAll, Mood::KeepAll, Mood::Subset, Mood::Scatter] {
             let image = files.after_power_cut_in(mood, seed ^ cut);
-            Log::check(&image)
+            Log::verify(&image, &mut |_| {})
                 .map(|checked| {
                     let corrupt = matches!(checked.verdict, CheckVerdict::Corrupt { .. });
                     assert!(!corrupt, "cut {cut} {mood:?}: {:?}", checked.verdict);
@@ -239,4 +239,17 @@ fn a_frame_cut_off_too_much_would_be_noticed() {
     drop(log);
     let mut known = Known { sure: puts, ..Known::default() };
     life(&files, &mut known, &mut Random::new(1), 0);
+}
+
+#[test]
+fn a_log_with_parity_keeps_its_end() {
+    let files = FakeFiles::new(11);
+    let config = LogConfig { parity: Parity::TenPercent, ..ON_DEVICE };
+    Log::create(&files, IDENTITY, &config).unwrap();
+    let (log, _) = open_as(&files, Arc::new(region()), config).unwrap();
+    let puts = append(&log, 0..10);
+    let refused = log.truncate_after(puts[5].end);
+    assert!(matches!(refused, Err(TruncateError::Parity)), "{refused:?}");
+    log.commit(log.marks().tail).unwrap();
+    assert!(contents(&log) == puts);
 }
