@@ -18,6 +18,7 @@
 
 #[cfg_attr(not(any(feature = "lz4", feature = "seal")), allow(dead_code))]
 mod aligned;
+mod any;
 mod back;
 mod background;
 mod compression;
@@ -44,6 +45,7 @@ mod tail;
 mod ticket;
 mod wrapping;
 
+pub use any::RecordType;
 pub use back::ReplayBack;
 pub use compression::Compression;
 pub use error::{

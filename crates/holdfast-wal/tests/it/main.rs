@@ -16,6 +16,7 @@ mod flips;
 mod forged;
 mod formats;
 mod full_disk;
+mod fuzzed;
 mod kills;
 mod power;
 mod refusals;
