@@ -12,7 +12,7 @@
 //!
 //! Where to look: [`Log`] is all of it. `open` makes and opens one, `label` says of what;
 //! [`Ticket`] waits (`sleepers` has the tasks, `background` the threads), `replay` and `tail` read,
-//! `format` turns records into bytes and `payload` puts them into a frame. Below lies
+//! `survey` looks at a log that is not open and repairs one, `format` turns records into bytes and `payload` puts them into a frame. Below lies
 //! `holdfast-log`, which knows frames, segments and recovery.
 
 mod background;
@@ -30,19 +30,25 @@ mod record;
 mod replay;
 mod shared;
 mod sleepers;
+mod survey;
 mod tail;
 mod ticket;
 
 pub use error::{
-    AppendError, CheckpointError, CommitError, CreateError, LabelFault, OpenError, ReplayError,
+    AppendError, CheckpointError, CommitError, CreateError, LabelFault, OpenError, RepairError,
+    ReplayError,
 };
-pub use holdfast_log::{ConfigFault, FileFault, Lsn, Parity, Policy, Scanned, Stretch};
+pub use holdfast_log::{
+    CheckVerdict, ConfigFault, Damage, FileFault, FilePlace, Lsn, Parity, Policy, Scanned, Stretch,
+    Verified, VerifiedParity, Walked,
+};
 pub use log::{Log, Stat};
 pub use open::Recovery;
 pub use options::{Background, Options};
 pub use place::Place;
 pub use record::Record;
 pub use replay::{Entry, Replay};
+pub use survey::{BrokenSet, Repaired, repair, repair_at, verify, verify_at};
 pub use tail::Tail;
 pub use ticket::Ticket;
 

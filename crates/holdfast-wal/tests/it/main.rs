@@ -17,5 +17,6 @@ mod kills;
 mod power;
 mod refusals;
 mod support;
+mod survival;
 mod tails;
 mod tickets;
