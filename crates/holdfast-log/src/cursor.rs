@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use holdfast_core::Lsn;
-use holdfast_core::frame::{BLOCK_BYTES, FrameHeader, HEADER_BYTES, decode};
+use holdfast_core::frame::{BLOCK_BYTES, FrameHeader, HEADER_BYTES, Kind, NUMBER_BYTES, decode};
 
 use crate::ahead::Piece;
 use crate::frames::Frame;
@@ -47,13 +47,22 @@ pub struct Cursor {
     /// Below this everything is durable; more may be by now.
     durable: Lsn,
     window: Window,
-    /// The frame that was given out last, which lies in the window.
-    current: Option<FrameHeader>,
+    /// The frame that was given out last, and where its records begin.
+    current: Option<(FrameHeader, Lsn)>,
+    /// Where they lie in the window.
+    payload: (usize, usize),
 }
 
 impl Cursor {
     pub(crate) fn new(log: Arc<Log>, from: Lsn) -> Cursor {
-        Cursor { log, at: from, durable: from, window: Window::new(), current: None }
+        Cursor {
+            log,
+            at: from,
+            durable: from,
+            window: Window::new(),
+            current: None,
+            payload: (0, 0),
+        }
     }
 
     /// Where the next frame starts, once there is one.
@@ -73,8 +82,11 @@ impl Cursor {
         while self.is_below_durable() {
             let header = self.load_frame()?;
             self.at = header.end();
-            if self.frame(header).of_user().is_some() {
-                self.current = Some(header);
+            if let Some(skipped) = before_records(&header) {
+                let payload_lsn = header.payload_lsn().advance(skipped);
+                let start = self.window.offset(payload_lsn);
+                let end = start + (u64::from(header.payload_bytes) - skipped) as usize;
+                (self.current, self.payload) = (Some((header, payload_lsn)), (start, end));
                 break;
             }
         }
@@ -85,7 +97,18 @@ impl Cursor {
     #[must_use]
     #[inline]
     pub fn current(&self) -> Option<Frame<'_>> {
-        self.frame(self.current?).of_user()
+        let (header, payload_lsn) = self.current?;
+        Some(Frame { header, payload: self.payload(), payload_lsn })
+    }
+
+    /// The payload of that frame alone; nothing if there is none.
+    #[must_use]
+    #[inline]
+    pub fn payload(&self) -> &[u8] {
+        match self.current {
+            Some(_) => &self.window.bytes()[self.payload.0..self.payload.1],
+            None => &[],
+        }
     }
 
     /// Sleeps until the next frame is durable, or until the timeout; returns whether one is. Of a
@@ -104,14 +127,6 @@ impl Cursor {
             self.durable = self.log.marks().durable;
         }
         self.at < self.durable
-    }
-
-    /// The frame with this header, which lies in the window as a whole.
-    #[inline]
-    fn frame(&self, header: FrameHeader) -> Frame<'_> {
-        let payload_lsn = header.payload_lsn();
-        let payload = &self.window.from(payload_lsn)[..header.payload_bytes as usize];
-        Frame { header, payload, payload_lsn }
     }
 
     /// Brings the frame at the cursor's position into the window, mended if need be, and checks it.
@@ -197,6 +212,17 @@ impl Cursor {
 
     fn truncated(&self) -> CursorError {
         CursorError::Truncated { first: self.log.first() }
+    }
+}
+
+/// How much of a payload lies before what its user appended; None if that is nothing at all.
+#[inline]
+fn before_records(header: &FrameHeader) -> Option<u64> {
+    let number_bytes = NUMBER_BYTES as u64;
+    match header.kind {
+        Kind::Data => Some(0),
+        Kind::Numbered => (u64::from(header.payload_bytes) >= number_bytes).then_some(number_bytes),
+        Kind::Pad | Kind::Mark => None,
     }
 }
 

@@ -396,3 +396,6 @@ impl Log {
         self.word(words::SYNCS).fetch_add(1, Ordering::Relaxed);
     }
 }
+
+#[cfg(test)]
+mod tests;

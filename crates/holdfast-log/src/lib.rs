@@ -62,8 +62,10 @@ pub use error::{
 };
 pub use frames::{Frame, Frames, FramesIter};
 pub use holdfast_core::Lsn;
-pub use holdfast_core::frame::{FrameHeader, Kind, NUMBER_BYTES};
-pub use log::{Appended, Drained, Health, Log, Marks, Mended, Recovery, Source, Stretch, Verdict};
+pub use holdfast_core::frame::{FLAG_COMPRESSED, FLAG_SEALED, FrameHeader, Kind, NUMBER_BYTES};
+pub use log::{
+    Appended, Contents, Drained, Health, Log, Marks, Mended, Recovery, Source, Stretch, Verdict,
+};
 pub use notes::Noter;
 pub use repair::{RepairEvent, Repaired};
 pub use verify::{CheckVerdict, Damage, FilePlace, Verified, VerifiedParity, Walked};

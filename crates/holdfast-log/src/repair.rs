@@ -188,6 +188,7 @@ impl<'a> Copy<'a> {
                 payload_check: payload_check(&self.sealer, &zeros),
                 generation: self.generation,
                 kind: Kind::Pad,
+                flags: 0,
                 records: 0,
                 utc_ns: 0,
             };

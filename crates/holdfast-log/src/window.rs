@@ -72,6 +72,18 @@ impl Window {
         unread.iter().map(|block| piece.from.advance(block * BLOCK_BYTES)).collect()
     }
 
+    /// Everything that is here.
+    #[inline]
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.buffer.bytes()
+    }
+
+    /// Where a position that is here lies in [`Window::bytes`].
+    #[inline]
+    pub(crate) fn offset(&self, lsn: Lsn) -> usize {
+        lsn.since(self.from) as usize
+    }
+
     /// How many bytes to read next, if that is up to the reader.
     pub(crate) fn appetite(&self) -> u64 {
         match self.run_bytes {

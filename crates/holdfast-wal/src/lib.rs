@@ -12,10 +12,15 @@
 //!
 //! Where to look: [`Log`] is all of it. `open` makes and opens one, `label` says of what;
 //! [`Ticket`] waits (`sleepers` has the tasks, `background` the threads), `replay` and `tail` read,
-//! `survey` looks at a log that is not open and repairs one, `format` turns records into bytes and `payload` puts them into a frame. Below lies
+//! `format` turns records into bytes, `payload` puts them into a set and `wrapping` that into a
+//! frame, by way of `compression` and `sealing`. `survey` looks at a log that is not open, and
+//! repairs one. Below lies
 //! `holdfast-log`, which knows frames, segments and recovery.
 
+#[cfg_attr(not(any(feature = "lz4", feature = "seal")), allow(dead_code))]
+mod aligned;
 mod background;
+mod compression;
 mod error;
 pub mod format;
 #[cfg(feature = "json")]
@@ -28,12 +33,19 @@ mod payload;
 mod place;
 mod record;
 mod replay;
+#[cfg(feature = "seal")]
+mod sealing;
+#[cfg(not(feature = "seal"))]
+#[path = "unsealed.rs"]
+mod sealing;
 mod shared;
 mod sleepers;
 mod survey;
 mod tail;
 mod ticket;
+mod wrapping;
 
+pub use compression::Compression;
 pub use error::{
     AppendError, CheckpointError, CommitError, CreateError, LabelFault, OpenError, RepairError,
     ReplayError,
@@ -48,6 +60,8 @@ pub use options::{Background, Options};
 pub use place::Place;
 pub use record::Record;
 pub use replay::{Entry, Replay};
+#[cfg(feature = "seal")]
+pub use sealing::{Keys, KeysFault, Padding};
 pub use survey::{BrokenSet, Repaired, repair, repair_at, verify, verify_at};
 pub use tail::Tail;
 pub use ticket::Ticket;

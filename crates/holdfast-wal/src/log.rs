@@ -146,7 +146,7 @@ impl<R: Record, F: Format<R>> Log<R, F> {
         let mut payload = SCRATCH.take();
         payload.clear();
         let appended = encode::<R, F>(records, &mut payload)
-            .and_then(|()| self.shared.append(count, &[&payload]));
+            .and_then(|()| self.shared.append(count, &payload));
         if payload.capacity() <= SCRATCH_BYTES_MAX {
             SCRATCH.set(payload);
         }
@@ -226,7 +226,7 @@ impl<R: Record, F: Format<R>> Log<R, F> {
             checkpoint: log.first(),
             durable: marks.durable,
             end: marks.tail,
-            set_bytes_max: log.payload_bytes_max(),
+            set_bytes_max: self.shared.wrapping.set_bytes_max(log),
             mended_blocks: log.mended_blocks(),
             drain_rate_bytes_per_s: log.drain_rate_bytes_per_s(),
             failed: self.shared.failure(),
@@ -241,7 +241,9 @@ impl<R: Record, F: Format<R>> Log<R, F> {
     pub fn close(&self) -> Result<(), CommitError> {
         self.shared.closed.store(true, Ordering::Relaxed);
         drop(self.threads.lock().expect("nothing panics with the threads").take());
-        Ok(self.shared.log.close()?)
+        let closed = self.shared.log.close();
+        self.shared.wake(true);
+        Ok(closed?)
     }
 }
 
@@ -271,8 +273,10 @@ fn check_boundary(shared: &Arc<Shared>, lsn: Lsn) -> Result<(), CheckpointError>
 impl<R, F> Drop for Log<R, F> {
     fn drop(&mut self) {
         drop(self.threads.get_mut().expect("nothing panics with the threads").take());
+        self.shared.closed.store(true, Ordering::Relaxed);
         // Nobody is left to be told. What was waited for is durable already.
         let _ = self.shared.commit(self.shared.log.marks().tail);
+        self.shared.wake(true);
     }
 }
 

@@ -17,11 +17,13 @@ use holdfast_memory::Region;
 
 use crate::error::{AppendError, CommitError};
 use crate::sleepers::Sleepers;
+use crate::wrapping::Wrapping;
 
 /// An open log without its types.
 pub(crate) struct Shared {
     pub(crate) log: Arc<Log>,
     pub(crate) region: Arc<Region>,
+    pub(crate) wrapping: Wrapping,
     pub(crate) clock: Arc<dyn Clock>,
     /// Whether a thread of the log drains it.
     pub(crate) drained: AtomicBool,
@@ -35,12 +37,14 @@ impl Shared {
     pub(crate) fn new(
         log: Log,
         region: Arc<Region>,
+        wrapping: Wrapping,
         clock: Arc<dyn Clock>,
         lock: Option<Arc<DirectoryLock>>,
     ) -> Shared {
         Shared {
             log: Arc::new(log),
             region,
+            wrapping,
             clock,
             drained: AtomicBool::new(false),
             closed: AtomicBool::new(false),
@@ -50,12 +54,12 @@ impl Shared {
     }
 
     /// Appends one set. A full ring is drained first, by whoever finds it full.
-    pub(crate) fn append(&self, records: u16, parts: &[&[u8]]) -> Result<Appended, AppendError> {
+    pub(crate) fn append(&self, records: u16, set: &[u8]) -> Result<Appended, AppendError> {
         loop {
             if self.closed.load(Ordering::Relaxed) {
                 return Err(AppendError::Closed);
             }
-            match self.log.append(records, parts) {
+            match self.wrapping.append(&self.log, records, set) {
                 Ok(appended) => return Ok(appended),
                 Err(holdfast_log::AppendError::Full) => {}
                 Err(error) => return Err(error.into()),
@@ -108,6 +112,20 @@ impl Shared {
         }
     }
 
+    /// Whether anything at or above `lsn` is durable, for a task; false once nothing will be. It
+    /// looks again once it is among the sleepers, as [`Shared::poll`] does.
+    pub(crate) fn poll_beyond(
+        &self,
+        lsn: Lsn,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<bool, Arc<io::Error>>> {
+        if let Some(outcome) = self.beyond(lsn) {
+            return Poll::Ready(outcome);
+        }
+        self.sleepers.add(lsn.advance(1), context.waker());
+        self.beyond(lsn).map_or(Poll::Pending, Poll::Ready)
+    }
+
     /// Wakes the tasks whose sets are durable; all, if no more will be, or nobody sees to it.
     pub(crate) fn wake(&self, everybody: bool) {
         self.sleepers.wake(everybody, || self.log.marks().durable);
@@ -130,6 +148,18 @@ impl Shared {
             Health::Poisoned(error) => Some(error),
             _ => None,
         }
+    }
+
+    fn beyond(&self, lsn: Lsn) -> Option<Result<bool, Arc<io::Error>>> {
+        let closed = self.closed.load(Ordering::Relaxed);
+        let marks = self.log.marks();
+        if marks.durable > lsn {
+            return Some(Ok(true));
+        }
+        if let Some(error) = self.failure() {
+            return Some(Err(error));
+        }
+        (closed && marks.durable == marks.tail).then_some(Ok(false))
     }
 
     fn outcome(&self, upto: Lsn) -> Option<Result<(), CommitError>> {

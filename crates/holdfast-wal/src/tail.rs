@@ -7,6 +7,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use holdfast_log::Lsn;
@@ -41,6 +42,46 @@ impl<R, F: Format<R>> Tail<R, F> {
             }
             if !self.wait_until(end_ns)? {
                 return Ok(None);
+            }
+        }
+    }
+
+    /// [`Tail::next`] for a task: it is woken when there is more, and nothing looks meanwhile. `None`
+    /// once the log was closed or dropped and everything in it has been given.
+    ///
+    /// It is woken by whoever makes records durable: a thread of the log
+    /// ([`crate::Background::DrainAndPrepare`]), a commit, or a wait for a ticket. What is durable
+    /// is read from the device here and now, which blocks for as long as that takes.
+    ///
+    /// # Errors
+    /// As [`Tail::next`].
+    pub async fn next_durable(&mut self) -> Result<Option<Entry<R>>, ReplayError> {
+        std::future::poll_fn(|context| self.poll_next(context)).await.transpose()
+    }
+
+    /// [`Tail::next_durable`] as a stream has it, for whoever makes one of this.
+    ///
+    /// # Errors
+    /// As [`Tail::next`].
+    pub fn poll_next(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Entry<R>, ReplayError>>> {
+        loop {
+            match self.reader.next(Lsn(u64::MAX)) {
+                Ok(Some(place)) => {
+                    return Poll::Ready(Some(self.reader.with(&place, F::decode)));
+                }
+                Ok(None) => {}
+                Err(error) => return Poll::Ready(Some(Err(error))),
+            }
+            match self.reader.shared.poll_beyond(self.reader.cursor.position(), context) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Ok(true)) => {}
+                Poll::Ready(Ok(false)) => return Poll::Ready(None),
+                Poll::Ready(Err(error)) => {
+                    return Poll::Ready(Some(Err(ReplayError::Failed(error))));
+                }
             }
         }
     }

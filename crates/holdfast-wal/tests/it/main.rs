@@ -7,15 +7,18 @@
 
 mod basics;
 mod checkpoints;
+mod compressed;
 mod corruption;
 mod examples;
 mod faults;
 mod flips;
+mod forged;
 mod formats;
 mod full_disk;
 mod kills;
 mod power;
 mod refusals;
+mod sealed;
 mod support;
 mod survival;
 mod tails;

@@ -12,13 +12,13 @@ use crate::support::{SMALL, Work, place, records, work, works};
 const SEGMENT: &str = "segment-00000000";
 /// Position p of a log lies at this byte plus p of its first segment file.
 const FRAMES_OFFSET: u64 = 4096;
-const STRIPED: Options = Options { parity: Parity::TenPercent, scan: Scanned::Whole, ..SMALL };
-const PLAIN: Options = Options { parity: Parity::None, ..STRIPED };
+const STRIPED: Options = PLAIN.with_parity(Parity::TenPercent);
+const PLAIN: Options = SMALL.with_scan(Scanned::Whole);
 
 type Opened = Result<(Log<Work, MessagePack>, Recovery), OpenError>;
 
 fn open(files: &FakeFiles, options: Options, policy: Policy) -> Opened {
-    Log::open_at(place(files), &Options { policy, ..options })
+    Log::open_at(place(files), &options.with_policy(policy))
 }
 
 /// A closed log of twenty sets of three, and where they begin.
@@ -75,15 +75,15 @@ fn a_log_that_was_cut_has_what_precedes_the_damage_and_goes_on() {
 #[test]
 fn what_an_open_does_not_read_is_found_by_who_reads_it() {
     let (files, starts) = closed(PLAIN);
-    let tail = Options { scan: Scanned::Tail, ..PLAIN };
-    let (log, _) = open(&files, tail, Policy::Refuse).unwrap();
+    let tail = PLAIN.with_scan(Scanned::Tail);
+    let (log, _) = open(&files, tail.clone(), Policy::Refuse).unwrap();
     for set in 0..400 {
         log.append_all(&works(set * 3..set * 3 + 3)).unwrap();
     }
     log.close().unwrap();
     drop(log);
     flip(&files, starts[7].get() + 60);
-    let (log, recovery) = open(&files, tail, Policy::Cut).unwrap();
+    let (log, recovery) = open(&files, tail.clone(), Policy::Cut).unwrap();
     assert_eq!(recovery.lost, None);
     let error = records(&log).unwrap_err();
     assert!(matches!(error, ReplayError::Damaged { lsn } if lsn == starts[7]), "{error:?}");
