@@ -143,7 +143,7 @@ fn parity_without_its_frames() -> (FakeFiles, Vec<Put>) {
 }
 
 #[test]
-fn parity_never_brings_back_what_was_not_acknowledged() {
+fn pitfall_22_parity_never_brings_back_what_was_not_acknowledged() {
     let (files, puts) = parity_without_its_frames();
     let (log, recovery) = open(&files, with(SHORT, Policy::Repair)).unwrap();
     assert_eq!((read(&log).0, recovery.mended), (puts.clone(), vec![]));

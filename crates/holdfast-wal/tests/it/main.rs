@@ -16,6 +16,7 @@ mod forged;
 mod formats;
 mod full_disk;
 mod kills;
+mod pitfalls;
 mod power;
 mod refusals;
 mod sealed;
