@@ -6,7 +6,7 @@ CARGO := scripts/cargo
 OUT ?= bench/results
 HOLDFAST := $${CARGO_TARGET_DIR:-target}/release/holdfast
 
-.PHONY: run build test test-long test-races bench-server bench-log bench-postgres bench-databases bench-ways figures tidy
+.PHONY: run build test test-long test-races bench-server bench-log bench-postgres bench-databases bench-ways figures fuzz tidy
 
 run: build
 	$(HOLDFAST) demo postgres --out holdfast-demo
@@ -51,14 +51,21 @@ bench-server:
 	cd bench && ../$(CARGO) run --release -- --out $(abspath $(OUT)) $(if $(QUICK),--quick)
 	$(if $(QUICK)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
 
-# Other logs beside the device and the decoder; ONLY=NAME,NAME for some of them. Measures the disk
-# that the build is on. Needs nothing else running, and 20 GB free.
+# This log and others beside the device and the decoder; ONLY=NAME,NAME for some of them. Measures
+# the disk that the build is on. Needs nothing else running, and 20 GB free. About 25 minutes.
 bench-log:
 	scripts/setup
 	bench/log/setup
 	cd bench/log && ../../$(CARGO) run --release -- --out $(abspath $(OUT)) \
 	    $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
 	$(if $(QUICK)$(ONLY)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
+
+# Ten minutes of bytes that no log ever wrote, for whatever reads a log. Needs a nightly toolchain.
+fuzz:
+	scripts/setup
+	$(CARGO) fuzz --version >/dev/null 2>&1 || $(CARGO) install --locked cargo-fuzz
+	cd fuzz && ../$(CARGO) +nightly fuzz run decoder -- -max_total_time=$(or $(FUZZ_SECONDS),600) \
+	    -max_len=8192
 
 figures:
 	$(CARGO) xtask figures

@@ -1,4 +1,4 @@
-//! How often the device was told to make its cache durable.
+//! How often the device was told to make its cache durable, and how many of that overlapped.
 //!
 //! Promise: counts what the kernel sent to the device, whoever asked for it, so a log cannot look
 //! durable by calling a sync that does nothing.
@@ -16,8 +16,26 @@ use crate::Failure;
 /// Where the kernel's statistics of a block device have its completed flushes.
 const FLUSHES_FIELD: usize = 15;
 
+/// Where they have the milliseconds that flushes took, each counted by itself.
+const FLUSHING_FIELD: usize = 16;
+
 /// Of each set that a flush could have made durable, how many must have had one.
 const LEAST: f64 = 0.9;
+
+/// What a device did since the machine started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Flushes {
+    pub(crate) count: u64,
+    /// Milliseconds, each flush counted by itself: more than the time that passed if they overlap.
+    pub(crate) took_ms: u64,
+}
+
+impl Flushes {
+    /// What was done since an earlier look.
+    pub(crate) fn since(self, before: Flushes) -> Flushes {
+        Flushes { count: self.count - before.count, took_ms: self.took_ms - before.took_ms }
+    }
+}
 
 /// A block device that is flushed.
 pub(crate) struct Device {
@@ -44,11 +62,13 @@ impl Device {
             fs::read_to_string(self.folder.join("queue").join(file))
                 .is_ok_and(|text| text.trim() == word)
         };
-        says("write_cache", "write back") && says("fua", "0") && self.count().is_ok_and(|it| it > 0)
+        says("write_cache", "write back")
+            && says("fua", "0")
+            && self.look().is_ok_and(|it| it.count > 0)
     }
 
-    /// Flushes since the machine started.
-    pub(crate) fn count(&self) -> Result<u64, Failure> {
+    /// What it did since the machine started.
+    pub(crate) fn look(&self) -> Result<Flushes, Failure> {
         let text = fs::read_to_string(self.folder.join("stat"))?;
         flushes(&text).ok_or_else(|| "a device without a count of flushes".into())
     }
@@ -59,8 +79,9 @@ impl Device {
     }
 }
 
-fn flushes(statistics: &str) -> Option<u64> {
-    statistics.split_whitespace().nth(FLUSHES_FIELD)?.parse().ok()
+fn flushes(statistics: &str) -> Option<Flushes> {
+    let field = |place| statistics.split_whitespace().nth(place)?.parse().ok();
+    Some(Flushes { count: field(FLUSHES_FIELD)?, took_ms: field(FLUSHING_FIELD)? })
 }
 
 /// Refuses a run whose sets cannot all have been made durable: each thread waits for its set, so a

@@ -35,9 +35,15 @@ impl Ledger {
         }
     }
 
+    /// The runs of a figure, in order; none of one that is not there.
+    pub(crate) fn runs(&self, id: &str) -> &[f64] {
+        self.0.iter().find(|line| line.id == id).map_or(&[], |line| &line.runs)
+    }
+
     /// The medians, in the order of the ids' first runs.
-    pub(crate) fn figures(self) -> Vec<Figure> {
-        let figure = |line: Line| Figure::of(line.id, line.unit, line.better, line.runs);
-        self.0.into_iter().map(figure).collect()
+    pub(crate) fn figures(&self) -> Vec<Figure> {
+        let figure =
+            |line: &Line| Figure::of(line.id.clone(), line.unit, line.better, line.runs.clone());
+        self.0.iter().map(figure).collect()
     }
 }

@@ -1,7 +1,8 @@
-//! `bench-log`: what other write-ahead logs do, beside what the device and the decoder can do.
+//! `bench-log`: what this write-ahead log and others do, beside the device and the decoder.
 //!
 //! Promise: every log gets the same records with the same durability, in turns within one run, and
-//! gives all of them back; writes `log.json` and `log.svg` into a folder. A log that acknowledged
+//! gives all of them back; writes `log.json`, `log.svg` and
+//! `log-paper.md` into a folder. A log that acknowledged
 //! more than the device made durable ends the run.
 //! Never: leaves a process or a log behind.
 //!
@@ -10,15 +11,21 @@
 //! --out FOLDER --quick --only NAME`.
 
 mod clock;
+mod crashed;
 mod effort;
 mod flushes;
+mod goals;
 mod ledger;
+mod memory;
+mod ours;
 mod output;
 mod panels;
+mod paper;
 mod peers;
 mod place;
 mod reading;
 mod record;
+mod rolls;
 mod rounds;
 mod set;
 mod synced;
@@ -57,6 +64,7 @@ fn main() -> ExitCode {
         ["--fill", name, format, records, bytes, folder] => {
             fill([name, format, records, bytes], Path::new(folder))
         }
+        ["--open", folder] => crashed::report(Path::new(folder)),
         _ => parse(&words).and_then(|task| measure(&task)),
     })
 }
@@ -103,10 +111,11 @@ fn measure(task: &Task) -> Result<(), Failure> {
         None => "one whose flushes cannot be counted: THAT SETS ARE DURABLE IS NOT CHECKED".into(),
     };
     output::progress(&format!("disk: {disk}"));
-    let class = "durable on the disk in log.sync and log.pipelined, nothing in log.nosync";
+    let class = "as said beside each figure; Disk survives process, os and power, Memory nothing";
     let mut figures = Figures::here("log", &disk, class);
     figures.figures = rounds::measure(&effort, &kinds, &whole, device.as_ref())?;
     figures.write(&task.out, &panels::all(&figures, &kinds))?;
+    std::fs::write(task.out.join("log-paper.md"), paper::tables(&figures))?;
     output::table(&figures);
     Ok(())
 }

@@ -30,6 +30,12 @@ pub(crate) fn filled() -> io::Result<()> {
     out.flush()
 }
 
+/// Numbers, for the process that waits for them.
+pub(crate) fn numbers(numbers: &[f64]) -> io::Result<()> {
+    let words: Vec<String> = numbers.iter().map(f64::to_string).collect();
+    writeln!(io::stdout(), "{}", words.join(" "))
+}
+
 /// Says what went wrong, if anything.
 pub(crate) fn exit(done: Result<(), Failure>) -> ExitCode {
     match done {

@@ -7,6 +7,7 @@
 //!
 //! | name | version | licence | what is to be known |
 //! |---|---|---|---|
+//! | `holdfast` | this one | MIT or Apache-2.0 | unsynced sets are in its own memory first |
 //! | `raft-engine` | 0.4.2 | Apache-2.0 | a raft group a writer; `Engine::sync` does nothing |
 //! | `okaywal` | 0.3.1 | MIT or Apache-2.0 | syncs always, so it has no figure without |
 //! | `wal-db` | 1.1.0 | Apache-2.0 or MIT | knows no sets: k appends, then one sync |
@@ -25,15 +26,20 @@
 
 mod device;
 mod fjall;
+mod holdfast;
 mod okaywal;
 mod open_wal;
 mod raft_engine;
+#[cfg(feature = "rocksdb")]
 mod rocksdb;
 mod wal_db;
+
+pub(crate) use self::holdfast::options;
 
 use std::path::Path;
 
 use crate::Failure;
+use crate::record::Format;
 use crate::set::Set;
 use crate::tally::Tally;
 
@@ -52,14 +58,21 @@ pub(crate) enum Durability {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms {
     pub(crate) durability: Durability,
+    /// How the records are written: for a log that encodes by itself.
+    pub(crate) format: Format,
     /// Bytes that will be appended at most: for a log that prepares its room.
     pub(crate) bytes: u64,
 }
 
 impl Terms {
     /// Those of a log that is opened after a crash, and not written much.
-    pub(crate) const RECOVERY: Terms = Terms { durability: Durability::Synced, bytes: 1 << 20 };
+    pub(crate) fn recovery(format: Format) -> Terms {
+        Terms { durability: Durability::Synced, format, bytes: RECOVERY_BYTES }
+    }
 }
+
+/// Bytes that are appended to a log after a crash, at most.
+const RECOVERY_BYTES: u64 = 1 << 20;
 
 /// A log that is open: ours or another's.
 pub(crate) trait Peer: Sync {
@@ -86,6 +99,8 @@ pub(crate) enum Unsynced {
     Sets,
     /// Sets gather in memory and are synced together.
     Batches,
+    /// Sets gather in the process's memory, and a thread of the log's makes them durable meanwhile.
+    Memory,
     /// Nothing: each set is synced.
     Never,
 }
@@ -106,20 +121,28 @@ pub(crate) struct Kind {
 }
 
 /// All of them.
-const ALL: [Kind; 8] = [
+const ALL: &[Kind] = &[
     device::DIRECT,
     device::BUFFERED,
+    holdfast::KIND,
     raft_engine::KIND,
     okaywal::KIND,
     wal_db::KIND,
     open_wal::KIND,
+    #[cfg(feature = "rocksdb")]
     rocksdb::KIND,
     fjall::KIND,
 ];
 
+/// The log that the others are peers of.
+pub(crate) const OURS: &str = "holdfast";
+
+/// The limit of synced sets.
+pub(crate) const DEVICE: &str = "device";
+
 /// Each of them.
 pub(crate) fn all() -> impl Iterator<Item = &'static Kind> {
-    const { &ALL }.iter()
+    ALL.iter()
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 
 use crate::Failure;
 use crate::clock::Clock;
-use crate::effort::Effort;
+use crate::effort::{Effort, bytes};
 use crate::output;
 use crate::peers::{Durability, Kind, Terms, Unsynced};
 use crate::place::Place;
@@ -36,14 +36,19 @@ impl Left {
     pub(crate) fn by(
         kind: &Kind,
         format: Format,
-        effort: &Effort,
+        records: u32,
         whole: &Place,
     ) -> Result<Left, Failure> {
-        let place = whole.folder(&format!("left-{}-{}", kind.name, format.name()))?;
-        let mut filler = Filler::start(kind, format, effort, place.path())?;
+        let place = whole.folder(&format!("left-{}-{records}", kind.name))?;
+        let mut filler = Filler::start(kind, format, records, place.path())?;
         filler.wait_until_filled()?;
         drop(filler);
-        Ok(Left { place, format, counts: counts(kind, effort.records) })
+        Ok(Left { place, format, counts: counts(kind, records) })
+    }
+
+    /// Where it lies.
+    pub(crate) fn path(&self) -> &Path {
+        self.place.path()
     }
 
     /// Records it has.
@@ -55,7 +60,7 @@ impl Left {
     pub(crate) fn recovery_s(&self, kind: &Kind, whole: &Place) -> Result<f64, Failure> {
         let place = whole.copy("recovery", self.place.path())?;
         let clock = Clock::start();
-        let peer = (kind.open)(place.path(), &Terms::RECOVERY)?;
+        let peer = (kind.open)(place.path(), &Terms::recovery(self.format))?;
         let seconds = clock.wall_s();
         peer.close()?;
         Ok(seconds)
@@ -105,13 +110,8 @@ struct Filler(Child);
 
 impl Filler {
     /// Starts this program again.
-    fn start(
-        kind: &Kind,
-        format: Format,
-        effort: &Effort,
-        folder: &Path,
-    ) -> Result<Filler, Failure> {
-        let (records, bytes) = (effort.records, effort.records_bytes(format));
+    fn start(kind: &Kind, format: Format, records: u32, folder: &Path) -> Result<Filler, Failure> {
+        let bytes = bytes(records, format);
         let mut command = Command::new(std::env::current_exe()?);
         command.args(["--fill", kind.name, format.name()]);
         command.args([records.to_string(), bytes.to_string()]).arg(folder);
@@ -147,9 +147,9 @@ pub(crate) fn fill(
 ) -> Result<(), Failure> {
     let durability = match kind.unsynced {
         Unsynced::Never => Durability::Synced,
-        Unsynced::Sets | Unsynced::Batches => Durability::Deferred,
+        Unsynced::Sets | Unsynced::Batches | Unsynced::Memory => Durability::Deferred,
     };
-    let peer = (kind.open)(folder, &Terms { durability, bytes })?;
+    let peer = (kind.open)(folder, &Terms { durability, format, bytes })?;
     let writers = counts(kind, records).into_iter().zip(0..);
     std::thread::scope(|scope| {
         let fill = |(count, writer)| {
@@ -170,6 +170,6 @@ pub(crate) fn fill(
 fn counts(kind: &Kind, records: u32) -> Vec<u32> {
     match kind.unsynced {
         Unsynced::Never => (0..SYNCING_THREADS).map(|_| records / SYNCING_THREADS).collect(),
-        Unsynced::Sets | Unsynced::Batches => vec![records],
+        Unsynced::Sets | Unsynced::Batches | Unsynced::Memory => vec![records],
     }
 }

@@ -22,18 +22,42 @@ const COMMENT_CHARS: usize = 17;
 const OBJECTS: u64 = 8;
 
 /// A part of a record.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Debug,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    rkyv::Archive,
+    rkyv::Serialize,
+    rkyv::Deserialize,
+)]
 pub(crate) struct Object {
     a: u32,
     b: u32,
 }
 
 /// The record.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Debug,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    rkyv::Archive,
+    rkyv::Serialize,
+    rkyv::Deserialize,
+)]
 pub(crate) struct Record {
     pub(crate) id: u32,
     comment: String,
     objects: Vec<Object>,
+}
+
+impl holdfast_wal::Record for Record {
+    const NAME: &'static str = "paper.record";
 }
 
 impl Record {

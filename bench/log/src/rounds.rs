@@ -5,21 +5,28 @@
 //! Never: goes on after a log lost something.
 
 use holdfast_figures::Figure;
+use holdfast_wal::format::{Archive, Json, MessagePack};
 
 use crate::Failure;
+use crate::crashed;
 use crate::effort::{Effort, SETS, THREADS};
 use crate::flushes::Device;
+use crate::goals;
 use crate::ledger::Ledger;
+use crate::memory;
+use crate::ours::{self, Paper, Readable};
 use crate::output;
-use crate::peers::{Kind, Unsynced};
+use crate::paper;
+use crate::peers::{DEVICE, Kind, OURS, Unsynced};
 use crate::place::Place;
 use crate::reading::{self, Left};
 use crate::record::Format;
-use crate::synced::{self, Load};
+use crate::rolls;
+use crate::synced::{self, Load, Outcome};
 use crate::unsynced;
 
-/// What every log left, in one format.
-type AllLeft = (Format, Vec<(&'static Kind, Left)>);
+/// The bare loop of the paper's tables where nothing is synced.
+const LOOP: &str = "device-buffered";
 
 /// What every part of a run needs.
 struct Run<'a> {
@@ -30,6 +37,14 @@ struct Run<'a> {
     ledger: Ledger,
 }
 
+/// What killed processes left.
+struct AllLeft {
+    /// The same records in each log.
+    logs: Vec<(&'static Kind, Left)>,
+    /// A small and a large one of ours, if that is measured.
+    scanned: Vec<Left>,
+}
+
 /// Measures these logs.
 pub(crate) fn measure(
     effort: &Effort,
@@ -38,17 +53,17 @@ pub(crate) fn measure(
     device: Option<&Device>,
 ) -> Result<Vec<Figure>, Failure> {
     let mut run = Run { effort, kinds, whole, device, ledger: Ledger::default() };
-    let leave = |format| run.leave(format).map(|left| (format, left));
-    let all_left: Vec<AllLeft> = Format::ALL.into_iter().map(leave).collect::<Result<_, _>>()?;
+    let left = run.leave()?;
     for repetition in 0..effort.repetitions {
         output::progress(&format!("repetition {} of {}", repetition + 1, effort.repetitions));
         run.synced(repetition)?;
-        if repetition < effort.long_repetitions {
-            run.unsynced(repetition)?;
-            run.reading(repetition, &all_left)?;
+        run.unsynced(repetition)?;
+        run.reading(repetition, &left)?;
+        if run.kind(OURS).is_some() {
+            run.ours(&left)?;
         }
     }
-    Ok(run.ledger.figures())
+    Ok(goals::judge(&run.ledger, kinds))
 }
 
 /// A load's place in the ids.
@@ -61,8 +76,9 @@ fn load_id(load: Load) -> String {
 
 /// All loads of synced sets.
 fn loads() -> impl Iterator<Item = Load> {
-    let alone = SETS.into_iter().map(|set| Load { threads: 1, set });
-    alone.chain(THREADS.into_iter().map(|threads| Load { threads, set: 1 }))
+    let format = Format::MessagePack;
+    let alone = SETS.into_iter().map(move |set| Load { threads: 1, set, format });
+    alone.chain(THREADS.into_iter().map(move |threads| Load { threads, set: 1, format }))
 }
 
 /// Says in which log, and doing what, something failed.
@@ -78,6 +94,15 @@ impl Run<'_> {
         kinds
     }
 
+    /// The log of this name, if it is measured.
+    fn kind(&self, name: &str) -> Option<&'static Kind> {
+        self.kinds.iter().copied().find(|kind| kind.name == name)
+    }
+
+    fn rate(&mut self, id: impl Into<String>, per_s: f64) {
+        self.ledger.higher(id.into(), "records/s", per_s);
+    }
+
     fn synced(&mut self, repetition: usize) -> Result<(), Failure> {
         for load in loads() {
             let part = load_id(load);
@@ -85,76 +110,189 @@ impl Run<'_> {
             for kind in self.turn(repetition) {
                 let run = synced::measure(kind, load, self.effort, self.whole, self.device);
                 let run = named(&part, kind, run)?;
-                let id = |what: &str| format!("{part}.{}.{what}", kind.name);
-                self.ledger.higher(id("records_per_s"), "records/s", run.records_per_s);
-                self.ledger.lower(id("p50_us"), "us", run.p50_us);
-                self.ledger.lower(id("p99_us"), "us", run.p99_us);
-                self.ledger.lower(id("cpu_us_per_record"), "us", run.cpu_us_per_record);
-                if let Some(flushes) = run.flushes_per_set {
-                    self.ledger.lower(id("flushes_per_set"), "flushes", flushes);
-                }
+                self.note_synced(&part, kind.name, &run);
+                self.note_paper(kind.name, load, run.records_per_s);
             }
+        }
+        self.synced_json()
+    }
+
+    fn note_synced(&mut self, part: &str, name: &str, run: &Outcome) {
+        let id = |what: &str| format!("{part}.{name}.{what}");
+        self.rate(id("records_per_s"), run.records_per_s);
+        let mut lower = |what, unit, value| self.ledger.lower(id(what), unit, value);
+        lower("p50_us", "us", run.p50_us);
+        lower("p99_us", "us", run.p99_us);
+        lower("cpu_us_per_record", "us", run.cpu_us_per_record);
+        lower("machine_us_per_record", "us", run.machine_us_per_record);
+        if let Some((flushes_per_set, depth)) = run.flushes {
+            lower("flushes_per_set", "flushes", flushes_per_set);
+            self.ledger.higher(id("flushes_at_once"), "flushes", depth);
+        }
+    }
+
+    fn note_paper(&mut self, name: &str, load: Load, per_s: f64) {
+        if load.threads != 1 {
+            return;
+        }
+        if name == OURS {
+            self.rate(paper::id("synced.write", load.format, load.set), per_s);
+        }
+        if name == DEVICE {
+            // A block a set, whatever is in it.
+            for format in Format::ALL {
+                self.rate(paper::id("limit.synced.write", format, load.set), per_s);
+            }
+        }
+    }
+
+    fn synced_json(&mut self) -> Result<(), Failure> {
+        let Some(kind) = self.kind(OURS) else { return Ok(()) };
+        for set in SETS {
+            let load = Load { threads: 1, set, format: Format::Json };
+            let run = synced::measure(kind, load, self.effort, self.whole, self.device);
+            let run = named("synced JSON", kind, run)?;
+            self.note_paper(kind.name, load, run.records_per_s);
         }
         Ok(())
     }
 
     fn unsynced(&mut self, repetition: usize) -> Result<(), Failure> {
-        for (format, set) in Format::ALL.into_iter().flat_map(|it| SETS.map(|set| (it, set))) {
-            let part = format!("{}set{set}", format.part());
-            output::progress(&format!("log.nosync.{part}"));
-            for kind in self.turn(repetition) {
-                if kind.unsynced != Unsynced::Never {
-                    let run =
-                        unsynced::measure(kind, format, set, self.effort, self.whole, self.device);
-                    self.note_unsynced(&part, kind, &named(&part, kind, run)?);
-                }
+        output::progress("log.nosync");
+        for kind in self.turn(repetition) {
+            if kind.unsynced != Unsynced::Never {
+                let run = self.unsynced_one(kind, Format::MessagePack, 1)?;
+                self.note_unsynced(kind, &run);
             }
+        }
+        let Some(kind) = self.kind(LOOP) else { return Ok(()) };
+        for (format, set) in Format::ALL.into_iter().flat_map(|it| SETS.map(|set| (it, set))) {
+            let run = self.unsynced_one(kind, format, set)?;
+            self.rate(paper::id("limit.nosync.write", format, set), run.records_per_s);
         }
         Ok(())
     }
 
-    fn note_unsynced(&mut self, part: &str, kind: &Kind, run: &unsynced::Outcome) {
-        let id = |how: &str, what: &str| format!("log.{how}.{part}.{}.{what}", kind.name);
-        if kind.unsynced == Unsynced::Sets {
-            let (rate, cpu) = (run.records_per_s, run.cpu_us_per_record);
-            self.ledger.higher(id("nosync", "records_per_s"), "records/s", rate);
-            self.ledger.lower(id("nosync", "cpu_us_per_record"), "us", cpu);
+    fn unsynced_one(
+        &self,
+        kind: &Kind,
+        format: Format,
+        set: usize,
+    ) -> Result<unsynced::Outcome, Failure> {
+        let amount = (set, self.effort.compared);
+        named("no sync", kind, unsynced::measure(kind, format, amount, self.whole, self.device))
+    }
+
+    fn note_unsynced(&mut self, kind: &Kind, run: &unsynced::Outcome) {
+        let id = |what: &str| format!("log.nosync.{}.{what}", kind.name);
+        if kind.unsynced != Unsynced::Batches {
+            self.rate(id("records_per_s"), run.records_per_s);
+            self.ledger.lower(id("cpu_us_per_record"), "us", run.cpu_us_per_record);
         }
-        self.ledger.higher(id("pipelined", "records_per_s"), "records/s", run.durable_per_s);
+        self.rate(id("durable_records_per_s"), run.durable_per_s);
     }
 
     /// Has every log that can be read filled.
-    fn leave(&self, format: Format) -> Result<Vec<(&'static Kind, Left)>, Failure> {
-        let readable = self.kinds.iter().filter(|kind| kind.read.is_some());
-        let leave = |kind: &&'static Kind| {
-            output::progress(&format!("filling {} with {}", kind.name, format.name()));
-            let left = Left::by(kind, format, self.effort, self.whole);
-            Ok((*kind, named("filling", kind, left)?))
+    fn leave(&self) -> Result<AllLeft, Failure> {
+        let fill = |kind: &'static Kind, records| {
+            output::progress(&format!("filling {} with {records} records", kind.name));
+            named("filling", kind, Left::by(kind, Format::MessagePack, records, self.whole))
         };
-        readable.map(leave).collect()
+        let readable = self.kinds.iter().copied().filter(|kind| kind.read.is_some());
+        let logs = readable.map(|kind| Ok((kind, fill(kind, self.effort.records)?)));
+        let logs = logs.collect::<Result<_, Failure>>()?;
+        let scanned = self.kind(OURS).map_or(Ok(Vec::new()), |kind| {
+            self.effort.scanned.into_iter().map(|records| fill(kind, records)).collect()
+        })?;
+        Ok(AllLeft { logs, scanned })
     }
 
-    fn reading(&mut self, repetition: usize, all_left: &[AllLeft]) -> Result<(), Failure> {
-        for (format, left) in all_left {
-            let part = format.part();
-            output::progress(&format!("log.read.{}", format.name()));
-            let limit = reading::memory_per_s(*format, self.effort)?;
-            self.ledger.higher(format!("log.read.{part}memory.records_per_s"), "records/s", limit);
-            for place in 0..left.len() {
-                let (kind, left) = &left[(place + repetition) % left.len()];
-                self.read_one(part, kind, left)?;
+    fn reading(&mut self, repetition: usize, left: &AllLeft) -> Result<(), Failure> {
+        output::progress("log.read");
+        for format in Format::ALL {
+            let limit = reading::memory_per_s(format, self.effort)?;
+            self.rate(format!("log.read.{}memory.records_per_s", format.part()), limit);
+            for set in SETS {
+                self.rate(paper::id("limit.read", format, set), limit);
             }
+        }
+        for place in 0..left.logs.len() {
+            let (kind, left) = &left.logs[(place + repetition) % left.logs.len()];
+            self.read_one(kind, left)?;
         }
         Ok(())
     }
 
-    fn read_one(&mut self, part: &str, kind: &Kind, left: &Left) -> Result<(), Failure> {
-        if let Some(rate) = named("reading", kind, left.read_per_s(kind, self.whole))? {
-            let id = format!("log.read.{part}{}.records_per_s", kind.name);
-            self.ledger.higher(id, "records/s", rate);
-        }
+    fn read_one(&mut self, kind: &Kind, left: &Left) -> Result<(), Failure> {
         let seconds = named("recovering", kind, left.recovery_s(kind, self.whole))?;
-        self.ledger.lower(format!("log.recovery.{part}{}.s", kind.name), "s", seconds);
+        self.ledger.lower(format!("log.recovery.{}.s", kind.name), "s", seconds);
+        if kind.name == OURS {
+            self.ledger.lower("log.recovery.2m_s".into(), "s", seconds);
+        }
+        if let Some(rate) = named("reading", kind, left.read_per_s(kind, self.whole))? {
+            self.rate(format!("log.read.{}.records_per_s", kind.name), rate);
+            let whole = f64::from(self.effort.records) / rate;
+            self.ledger.lower(format!("log.recovery.{}.opened_and_read_s", kind.name), "s", whole);
+        }
+        Ok(())
+    }
+
+    /// What is asked of this log alone.
+    fn ours(&mut self, left: &AllLeft) -> Result<(), Failure> {
+        output::progress("the paper's workload");
+        for set in SETS {
+            self.note_written(Format::MessagePack, set, &self.paper::<MessagePack>(set)?);
+            self.note_written(Format::Json, set, &self.paper::<Json>(set)?);
+        }
+        let archived = self.paper::<Archive>(1)?;
+        self.rate("log.read.zerocopy.records_per_s", archived.read_per_s);
+        output::progress("log.pipelined, log.memory, log.rolls, log.scan");
+        let run = ours::pipelined(self.effort, self.whole)?;
+        self.rate("log.pipelined.records_per_s", run.read_back_per_s);
+        self.rate("log.pipelined.durable_per_s", run.durable_per_s);
+        let encoded_ns = memory::encoded_ns(self.effort, self.whole)?;
+        self.ledger.lower("log.memory.encoded_ns".into(), "ns", encoded_ns);
+        let typed_ns = memory::typed_ns(self.effort, self.whole)?;
+        self.ledger.lower("log.memory.typed_ns".into(), "ns", typed_ns);
+        self.rolls()?;
+        self.scan(&left.scanned)
+    }
+
+    fn paper<F: Readable>(&self, set: usize) -> Result<Paper, Failure> {
+        ours::paper::<F>(set, self.effort, self.whole)
+    }
+
+    fn note_written(&mut self, format: Format, set: usize, run: &Paper) {
+        self.rate(paper::id("nosync.write", format, set), run.taken_per_s);
+        self.rate(paper::id("deferred.write", format, set), run.durable_per_s);
+        self.rate(paper::id("read", format, set), run.read_per_s);
+        if set == 1 {
+            let part = match format {
+                Format::MessagePack => "replay",
+                Format::Json => "json",
+            };
+            self.rate(format!("log.read.{part}.records_per_s"), run.read_per_s);
+        }
+    }
+
+    fn rolls(&mut self) -> Result<(), Failure> {
+        let run = rolls::measure(self.effort, self.whole)?;
+        self.ledger.lower("log.rolls.p999_us".into(), "us", run.rolls_us);
+        self.ledger.lower("log.rolls.none_p999_us".into(), "us", run.none_us);
+        let ratio = run.rolls_us / run.none_us;
+        self.ledger.lower("log.rolls.p999_over_none".into(), "ratio", ratio);
+        Ok(())
+    }
+
+    fn scan(&mut self, logs: &[Left]) -> Result<(), Failure> {
+        let [small, large] = logs else { return Ok(()) };
+        let (small, large) = (crashed::open(small.path())?, crashed::open(large.path())?);
+        self.ledger.higher("log.scan.gb_per_s".into(), "GB/s", large.scanned_gb_per_s());
+        self.ledger.lower("log.scan.s".into(), "s", large.seconds);
+        self.ledger.lower("log.scan.small_peak_kib".into(), "KiB", small.peak_kib);
+        self.ledger.lower("log.scan.large_peak_kib".into(), "KiB", large.peak_kib);
+        let ratio = large.peak_kib / small.peak_kib;
+        self.ledger.lower("log.scan.large_over_small_peak".into(), "ratio", ratio);
         Ok(())
     }
 }

@@ -60,6 +60,11 @@ impl Set<'_> {
         self.writer
     }
 
+    /// How its records are written.
+    pub(crate) fn format(&self) -> Format {
+        self.format
+    }
+
     /// The records, for a log that encodes by itself.
     pub(crate) fn records(&self) -> &[Record] {
         self.records

@@ -12,7 +12,7 @@ use holdfast_figures::percentile;
 use crate::Failure;
 use crate::clock::Clock;
 use crate::effort::Effort;
-use crate::flushes::{self, Device};
+use crate::flushes::{self, Device, Flushes};
 use crate::peers::{Durability, Kind, Peer, Terms, Writer};
 use crate::place::Place;
 use crate::record::Format;
@@ -24,6 +24,7 @@ use crate::tally::Tally;
 pub(crate) struct Load {
     pub(crate) threads: u32,
     pub(crate) set: usize,
+    pub(crate) format: Format,
 }
 
 /// What a run came to.
@@ -32,8 +33,11 @@ pub(crate) struct Outcome {
     pub(crate) p50_us: f64,
     pub(crate) p99_us: f64,
     pub(crate) cpu_us_per_record: f64,
-    /// Nothing if the device's flushes cannot be counted.
-    pub(crate) flushes_per_set: Option<f64>,
+    /// The same for the whole machine.
+    pub(crate) machine_us_per_record: f64,
+    /// Flushes of a set, and how many were under way at a time. Nothing if the device's flushes
+    /// cannot be counted.
+    pub(crate) flushes: Option<(f64, f64)>,
 }
 
 /// Measures one log under one load.
@@ -45,33 +49,37 @@ pub(crate) fn measure(
     device: Option<&Device>,
 ) -> Result<Outcome, Failure> {
     let place = whole.folder("synced")?;
-    let terms = Terms { durability: Durability::Synced, bytes: effort.synced_bytes() };
+    let terms =
+        Terms { durability: Durability::Synced, format: load.format, bytes: effort.synced_bytes() };
     let peer = (kind.open)(place.path(), &terms)?;
-    let mut hands: Vec<Hand> = (0..load.threads).map(Hand::new).collect();
+    let mut hands: Vec<Hand> =
+        (0..load.threads).map(|writer| Hand::new(writer, load.format)).collect();
     append_all(&*peer, &mut hands, load.set, effort.warm_up)?;
     hands.iter_mut().for_each(|hand| hand.times_ns.clear());
     place.settle()?;
 
-    let before = device.map(Device::count).transpose()?;
+    let before = device.map(Device::look).transpose()?;
     let clock = Clock::start();
     append_all(&*peer, &mut hands, load.set, effort.synced)?;
-    let (wall_s, cpu_us) = (clock.wall_s(), clock.processors_us());
-    let after = device.map(Device::count).transpose()?;
+    let (wall_s, cpu_us, machine_us) = (clock.wall_s(), clock.process_us(), clock.machine_us());
+    let after = device.map(Device::look).transpose()?;
 
     peer.close()?;
-    check(kind, &place, &hands)?;
+    check(kind, load.format, &place, &hands)?;
     let mut times: Vec<u64> = hands.into_iter().flat_map(|hand| hand.times_ns).collect();
     times.sort_unstable();
     let sets = times.len() as u64;
-    let flushes = before.zip(after).map(|(before, after)| after - before);
-    flushes.map_or(Ok(()), |flushes| flushes::check(flushes, sets, load.threads))?;
+    let flushes = before.zip(after).map(|(before, after)| after.since(before));
+    flushes.map_or(Ok(()), |flushes| flushes::check(flushes.count, sets, load.threads))?;
+    let shares = |it: Flushes| (it.count as f64 / sets as f64, it.took_ms as f64 / 1e3 / wall_s);
     let records = sets as f64 * load.set as f64;
     Ok(Outcome {
         records_per_s: records / wall_s,
         p50_us: percentile(&times, 50) as f64 / 1000.0,
         p99_us: percentile(&times, 99) as f64 / 1000.0,
         cpu_us_per_record: cpu_us / records,
-        flushes_per_set: flushes.map(|flushes| flushes as f64 / sets as f64),
+        machine_us_per_record: machine_us / records,
+        flushes: flushes.map(shares),
     })
 }
 
@@ -82,9 +90,8 @@ struct Hand {
 }
 
 impl Hand {
-    fn new(writer: u32) -> Hand {
-        let source = Source::new(writer, Format::MessagePack);
-        Hand { source, times_ns: Vec::with_capacity(1 << 14) }
+    fn new(writer: u32, format: Format) -> Hand {
+        Hand { source: Source::new(writer, format), times_ns: Vec::with_capacity(1 << 14) }
     }
 
     fn append(&mut self, writer: &mut dyn Writer, set: usize) -> Result<(), Failure> {
@@ -128,9 +135,9 @@ fn append_for(
 }
 
 /// Reads everything back and compares.
-fn check(kind: &Kind, place: &Place, hands: &[Hand]) -> Result<(), Failure> {
+fn check(kind: &Kind, format: Format, place: &Place, hands: &[Hand]) -> Result<(), Failure> {
     let Some(read) = kind.read else { return Ok(()) };
-    let mut tally = Tally::of_content(Format::MessagePack);
+    let mut tally = Tally::of_content(format);
     read(place.path(), &mut tally)?;
     tally.expect(&hands.iter().map(|hand| hand.source.given()).collect::<Vec<_>>())
 }

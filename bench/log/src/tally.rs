@@ -30,6 +30,11 @@ impl Tally {
         Tally { samples: Record::samples(), ..Tally::of_order(format) }
     }
 
+    /// How the records are written.
+    pub(crate) fn format(&self) -> Format {
+        self.format
+    }
+
     /// Takes the next record, encoded.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         let record = self.format.decode(bytes)?;
@@ -38,7 +43,13 @@ impl Tally {
 
     /// Takes the next record, from a log that decodes by itself.
     pub(crate) fn record(&mut self, record: &Record) -> Result<(), Failure> {
-        let (writer, number) = origin(record.id).ok_or("an id that nobody gave")?;
+        let number = self.id(record.id)?;
+        self.compare(record, number as usize)
+    }
+
+    /// Takes the id of the next record, which is all that is looked at of it. Returns its number.
+    pub(crate) fn id(&mut self, id: u32) -> Result<u32, Failure> {
+        let (writer, number) = origin(id).ok_or("an id that nobody gave")?;
         let writer = writer as usize;
         if self.next.len() <= writer {
             self.next.resize(writer + 1, 0);
@@ -48,7 +59,7 @@ impl Tally {
             return Err(format!("writer {writer}: record {number} instead of {wanted}").into());
         }
         self.next[writer] = number + 1;
-        self.compare(record, number as usize)
+        Ok(number)
     }
 
     /// Refuses other counts than these, a count a writer.

@@ -6,8 +6,8 @@
 
 use crate::Failure;
 use crate::clock::Clock;
-use crate::effort::Effort;
-use crate::flushes::{self, Device};
+use crate::effort::bytes;
+use crate::flushes::{self, Device, Flushes};
 use crate::peers::{Durability, Kind, Peer, Terms, Unsynced};
 use crate::place::Place;
 use crate::record::Format;
@@ -27,25 +27,26 @@ pub(crate) struct Outcome {
 pub(crate) fn measure(
     kind: &Kind,
     format: Format,
-    set: usize,
-    effort: &Effort,
+    (set, records): (usize, u32),
     whole: &Place,
     device: Option<&Device>,
 ) -> Result<Outcome, Failure> {
     let place = whole.folder("unsynced")?;
-    let terms = Terms { durability: Durability::Deferred, bytes: effort.records_bytes(format) };
+    let terms = Terms { durability: Durability::Deferred, format, bytes: bytes(records, format) };
     let peer = (kind.open)(place.path(), &terms)?;
     let mut source = Source::new(0, format);
     place.settle()?;
     let clock = Clock::start();
-    fill(&*peer, &mut source, set, effort.records)?;
-    let (taken_s, cpu_us) = (clock.wall_s(), clock.processors_us());
-    let before = device.map(Device::count).transpose()?;
+    fill(&*peer, &mut source, set, records)?;
+    let (taken_s, cpu_us) = (clock.wall_s(), clock.process_us());
+    let before = device.map(Device::look).transpose()?;
     peer.sync()?;
     let durable_s = clock.wall_s();
-    let after = device.map(Device::count).transpose()?;
+    let after = device.map(Device::look).transpose()?;
     if kind.unsynced == Unsynced::Sets {
-        before.zip(after).map_or(Ok(()), |(before, after)| flushes::check(after - before, 1, 1))?;
+        let check =
+            |(before, after): (Flushes, Flushes)| flushes::check(after.since(before).count, 1, 1);
+        before.zip(after).map_or(Ok(()), check)?;
     }
     peer.close()?;
 

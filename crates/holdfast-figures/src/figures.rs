@@ -59,6 +59,9 @@ pub struct Figure {
     /// What it is compared with, if anything.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peer: Option<String>,
+    /// What an acknowledgement meant, where it differs between the figures of a benchmark.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub class: Option<String>,
     /// The single runs, in the order they ran.
     pub runs: Vec<f64>,
 }
@@ -78,7 +81,21 @@ impl Figure {
     #[must_use]
     pub fn of(id: impl Into<String>, unit: &str, better: Better, runs: Vec<f64>) -> Figure {
         let (id, unit, value) = (id.into(), unit.into(), median(&runs));
-        Figure { id, value, unit, better, goal: None, peer: None, runs }
+        Figure { id, value, unit, better, goal: None, peer: None, class: None, runs }
+    }
+
+    /// The same figure with a goal that stands for itself.
+    #[must_use]
+    pub fn wanted(mut self, goal: f64) -> Figure {
+        self.goal = Some(goal);
+        self
+    }
+
+    /// The same figure with what an acknowledgement meant in it.
+    #[must_use]
+    pub fn acknowledged_by(mut self, class: &str) -> Figure {
+        self.class = Some(class.into());
+        self
     }
 
     /// The same figure with a goal and what it is measured against.

@@ -49,6 +49,18 @@ impl Window {
         &self.buffer.bytes()[lsn.since(self.from) as usize..self.to.since(self.from) as usize]
     }
 
+    /// Everything that is here.
+    #[inline]
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.buffer.bytes()
+    }
+
+    /// Where a position that is here lies in [`Window::bytes`].
+    #[inline]
+    pub(crate) fn offset(&self, lsn: Lsn) -> usize {
+        lsn.since(self.from) as usize
+    }
+
     /// [`Window::from`], to be changed.
     pub(crate) fn change_from(&mut self, lsn: Lsn) -> &mut [u8] {
         let (from, to) = (self.from, self.to);
@@ -70,18 +82,6 @@ impl Window {
         (self.from, self.to) = (piece.from, piece.to);
         let unread = piece.segment.salvage(piece.from, self.buffer.bytes_mut());
         unread.iter().map(|block| piece.from.advance(block * BLOCK_BYTES)).collect()
-    }
-
-    /// Everything that is here.
-    #[inline]
-    pub(crate) fn bytes(&self) -> &[u8] {
-        self.buffer.bytes()
-    }
-
-    /// Where a position that is here lies in [`Window::bytes`].
-    #[inline]
-    pub(crate) fn offset(&self, lsn: Lsn) -> usize {
-        lsn.since(self.from) as usize
     }
 
     /// How many bytes to read next, if that is up to the reader.

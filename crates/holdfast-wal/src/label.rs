@@ -55,8 +55,7 @@ impl Label {
 
     /// Whether the log in the root of `files` has this label, whatever its key: that is returned.
     pub(crate) fn check(&self, files: &dyn Files) -> Result<Option<KeyMark>, OpenError> {
-        let bytes = holdfast_log::Log::label_of(files).map_err(OpenError::Io)?;
-        let found = Label::decode(&bytes)?;
+        let found = Label::read(files)?;
         if found.identity != self.identity {
             return Err(OpenError::Label(LabelFault::Foreign));
         }
@@ -75,6 +74,12 @@ impl Label {
             return Err(OpenError::OtherRecordVersion { found, known });
         }
         Ok(found.key)
+    }
+
+    /// The label in the root of `files`.
+    pub(crate) fn read(files: &dyn Files) -> Result<Label, OpenError> {
+        let bytes = holdfast_log::Log::label_of(files).map_err(OpenError::Io)?;
+        Label::decode(&bytes)
     }
 
     /// The label as bytes.
@@ -133,7 +138,8 @@ impl Label {
     }
 }
 
-const fn is_name(name: &str) -> bool {
+/// Whether a label can hold this as a name.
+pub(crate) const fn is_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= 255
 }
 

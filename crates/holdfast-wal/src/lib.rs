@@ -19,6 +19,7 @@
 
 #[cfg_attr(not(any(feature = "lz4", feature = "seal")), allow(dead_code))]
 mod aligned;
+mod any;
 mod background;
 mod compression;
 mod error;
@@ -45,6 +46,7 @@ mod tail;
 mod ticket;
 mod wrapping;
 
+pub use any::RecordType;
 pub use compression::Compression;
 pub use error::{
     AppendError, CheckpointError, CommitError, CreateError, LabelFault, OpenError, RepairError,

@@ -121,7 +121,16 @@ impl<R: Record, F: Format<R>> Log<R, F> {
     /// # Errors
     /// See [`OpenError`].
     pub fn open_at(place: Place, options: &Options) -> Result<(Self, Recovery), OpenError> {
-        let (shared, recovery) = open::open(place, options, Label::of::<R, F>)?;
+        Self::open_labelled(place, options, Label::of::<R, F>)
+    }
+
+    /// [`Log::open_at`], of a log with the label that `label` gives to its identity.
+    pub(crate) fn open_labelled(
+        place: Place,
+        options: &Options,
+        label: impl FnOnce([u8; 16], &Options) -> Label,
+    ) -> Result<(Self, Recovery), OpenError> {
+        let (shared, recovery) = open::open(place, options, label)?;
         let shared = Arc::new(shared);
         let threads = Threads::start(&shared, options.background).map_err(OpenError::Io)?;
         Ok((Log { shared, threads: Mutex::new(Some(threads)), types: PhantomData }, recovery))

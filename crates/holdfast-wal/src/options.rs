@@ -118,13 +118,6 @@ impl Options {
         self
     }
 
-    /// With other [`Options::scan`].
-    #[must_use]
-    pub const fn with_scan(mut self, scan: Scanned) -> Options {
-        self.scan = scan;
-        self
-    }
-
     /// With other [`Options::parity`].
     #[must_use]
     pub const fn with_parity(mut self, parity: Parity) -> Options {
@@ -136,6 +129,13 @@ impl Options {
     #[must_use]
     pub const fn with_policy(mut self, policy: Policy) -> Options {
         self.policy = policy;
+        self
+    }
+
+    /// With other [`Options::scan`].
+    #[must_use]
+    pub const fn with_scan(mut self, scan: Scanned) -> Options {
+        self.scan = scan;
         self
     }
 

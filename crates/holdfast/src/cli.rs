@@ -3,6 +3,8 @@
 //! Promise: every flag and subcommand is declared here with help that tells what to do.
 //! Never: acts; `commands` does.
 
+pub(crate) mod log;
+
 use crate::claims::Failure;
 use crate::exit::Exit;
 use clap::{Args, Parser, Subcommand};
@@ -95,11 +97,11 @@ pub(crate) enum Command {
     /// Print the failure x medium matrix that the claims are computed from, as Markdown.
     #[command(hide = true)]
     Matrix,
-    /// Make the logs that the server serves.
+    /// Make the logs that the server serves; make, fill, print and measure those of other programs.
     Log {
         /// What to do with logs.
         #[command(subcommand)]
-        command: LogCommand,
+        command: log::LogCommand,
     },
     /// Replace a process of the running keeper by another version of itself, under load.
     Upgrade {
@@ -213,16 +215,6 @@ pub(crate) struct SlowDiskArgs {
     /// drawn from this seed, and the disk ends.
     #[arg(long, value_name = "SEED")]
     pub power_cut_seed: Option<u64>,
-}
-
-/// `holdfast log ...`
-#[derive(Debug, Subcommand)]
-pub(crate) enum LogCommand {
-    /// Make a log that the server is to serve: its segment files, full of zeros.
-    Make {
-        /// The log, as named in the configuration.
-        name: String,
-    },
 }
 
 /// `holdfast upgrade ...`

@@ -6,6 +6,7 @@
 mod attached;
 mod check;
 mod front;
+mod log;
 mod logs;
 mod mount;
 mod run;
@@ -16,7 +17,7 @@ mod status;
 mod umount;
 mod volume;
 
-use crate::cli::{Cli, Command, DemoCommand, LogCommand, UpgradeCommand};
+use crate::cli::{Cli, Command, DemoCommand, UpgradeCommand};
 use crate::demo::{self, DemoError, Demonstration};
 use crate::exit::Exit;
 use crate::output::Output;
@@ -41,9 +42,7 @@ fn dispatch(cli: Cli, output: Output) -> Outcome<ExitCode> {
         Command::Run(args) => return run::run(args),
         Command::Front(args) => return Ok(front::front(&args).into()),
         Command::Server(args) => return Ok(server::server(&args).into()),
-        Command::Log { command: LogCommand::Make { name } } => {
-            volume::make_served(&config, &name, output)
-        }
+        Command::Log { command } => log::log(&config, command, output),
         Command::Upgrade { command: UpgradeCommand::Server { binary } } => {
             mount::upgrade_server(&config, binary, output)
         }

@@ -27,6 +27,12 @@ impl Output {
         }
     }
 
+    /// Prints lines that are in their form already.
+    #[allow(clippy::print_stdout)]
+    pub(crate) fn lines(self, lines: impl IntoIterator<Item = String>) {
+        lines.into_iter().for_each(|line| println!("{line}"));
+    }
+
     /// Prints a sentence about what was done.
     pub(crate) fn done(self, text: &str) {
         self.result(&serde_json::json!({ "done": text }), text);

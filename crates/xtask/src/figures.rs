@@ -80,9 +80,10 @@ fn read(results: &Path) -> io::Result<Vec<(PathBuf, Value)>> {
 /// One benchmark in the README: figures with a goal, and rates.
 fn table(result: &Value) -> String {
     let (machine, of) = (&result["machine"], |key: &str| plain(&result[key]));
+    let classes = figures(result).any(|figure| figure.get("class").is_some());
     let mut text = format!(
         "`{}`, {}, on {} ({} cores, Linux {}), disk {}.\nAn acknowledgement meant: {}.\n\n\
-         | figure | median | unit | goal |\n|---|---:|---|---|\n",
+         | figure | median | unit | goal |{}\n|---|---:|---|---|{}\n",
         of("name"),
         of("date"),
         plain(&machine["cpu"]),
@@ -90,16 +91,23 @@ fn table(result: &Value) -> String {
         plain(&machine["kernel"]),
         plain(&machine["disk"]),
         of("class"),
+        if classes { " acknowledged by |" } else { "" },
+        if classes { "---|" } else { "" },
     );
-    for figure in result["figures"].as_array().into_iter().flatten().filter(|it| is_shown(it)) {
+    for figure in figures(result).filter(|it| is_shown(it)) {
         let bound = if figure["better"] == "lower" { "at most" } else { "at least" };
         let goal = figure["goal"].as_f64().map(|goal| format!("{bound} {goal}"));
         let (id, value, unit) = (&figure["id"], &figure["value"], &figure["unit"]);
         let goal = goal.unwrap_or_default();
-        let row = [format!("`{}`", plain(id)), plain(value), plain(unit), goal];
+        let mut row = vec![format!("`{}`", plain(id)), plain(value), plain(unit), goal];
+        row.extend(classes.then(|| plain(&figure["class"])));
         let _infallible = writeln!(text, "| {} |", row.join(" | "));
     }
     text
+}
+
+fn figures(result: &Value) -> impl Iterator<Item = &Value> {
+    result["figures"].as_array().into_iter().flatten()
 }
 
 fn is_shown(figure: &Value) -> bool {
@@ -136,7 +144,7 @@ fn section(result: &Value, plot: &str) -> String {
         of("commit"),
         of("class"),
     );
-    for figure in result["figures"].as_array().into_iter().flatten() {
+    for figure in figures(result) {
         let cell = |key: &str| shown(&figure[key]);
         let _infallible = writeln!(
             text,

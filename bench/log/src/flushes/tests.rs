@@ -1,12 +1,12 @@
 //! What is read from the statistics, and what is refused.
 
-use super::{check, flushes};
+use super::{Flushes, check, flushes};
 
 #[test]
-fn the_sixteenth_field_counts_flushes() {
+fn the_last_two_fields_count_flushes_and_their_time() {
     let whole =
         "616202 63409 56279666 184875 1537 80819 68703 39922 0 1213 510 743 86 349 115 5841 8";
-    assert_eq!(flushes(whole), Some(5841));
+    assert_eq!(flushes(whole), Some(Flushes { count: 5841, took_ms: 8 }));
     assert_eq!(flushes("616202 63409 56279666"), None);
 }
 

@@ -12,8 +12,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::OFlags;
 
-use super::{Kind, Peer, Terms, Unsynced, Writer};
+use super::{Durability, Kind, Peer, Terms, Unsynced, Writer};
 use crate::Failure;
+use crate::record::Format;
 use crate::set::Set;
 
 /// A block a set, past the page cache.
@@ -22,12 +23,15 @@ pub(super) const DIRECT: Kind =
 
 /// The bare bytes of a set, through the page cache.
 pub(super) const BUFFERED: Kind =
-    Kind { name: "device-buffered", open: open_buffered, read: None, unsynced: Unsynced::Never };
+    Kind { name: "device-buffered", open: open_buffered, read: None, unsynced: Unsynced::Sets };
 
 const BLOCK_BYTES: usize = 4096;
 
-/// Bytes of the record, encoded.
+/// Bytes of the record as MessagePack,
 const RECORD_BYTES: usize = 113;
+
+/// and as JSON.
+const JSON_RECORD_BYTES: usize = 305;
 
 /// A block where `O_DIRECT` wants it.
 #[repr(align(4096))]
@@ -38,8 +42,10 @@ struct Zeros {
     file: File,
     bytes: u64,
     at: AtomicU64,
-    /// Whether a block is written, and durably, or bytes that are then synced.
+    /// Whether a block is written, and durably, or the bytes alone.
     direct: bool,
+    /// Whether the bytes are then synced.
+    sync: bool,
 }
 
 struct Hand<'a> {
@@ -52,13 +58,14 @@ fn open_direct(folder: &Path, terms: &Terms) -> Result<Box<dyn Peer>, Failure> {
     let bytes = terms.bytes.next_multiple_of(BLOCK_BYTES as u64);
     let flags = (OFlags::DIRECT | OFlags::DSYNC).bits() as i32;
     let file = OpenOptions::new().write(true).custom_flags(flags).open(zeros(folder, bytes)?)?;
-    Ok(Box::new(Zeros { file, bytes, at: AtomicU64::new(0), direct: true }))
+    Ok(Box::new(Zeros { file, bytes, at: AtomicU64::new(0), direct: true, sync: false }))
 }
 
 fn open_buffered(folder: &Path, terms: &Terms) -> Result<Box<dyn Peer>, Failure> {
     let bytes = terms.bytes;
     let file = OpenOptions::new().write(true).open(zeros(folder, bytes)?)?;
-    Ok(Box::new(Zeros { file, bytes, at: AtomicU64::new(0), direct: false }))
+    let sync = terms.durability == Durability::Synced;
+    Ok(Box::new(Zeros { file, bytes, at: AtomicU64::new(0), direct: false, sync }))
 }
 
 /// Makes the file.
@@ -102,8 +109,12 @@ impl Writer for Hand<'_> {
             self.zeros.file.write_all_at(bytes, self.zeros.next(BLOCK_BYTES))?;
             return Ok(());
         }
-        let bytes = &bytes[..set.records().len() * RECORD_BYTES];
+        let record = match set.format() {
+            Format::MessagePack => RECORD_BYTES,
+            Format::Json => JSON_RECORD_BYTES,
+        };
+        let bytes = &bytes[..set.records().len() * record];
         self.zeros.file.write_all_at(bytes, self.zeros.next(bytes.len()))?;
-        Ok(self.zeros.file.sync_data()?)
+        if self.zeros.sync { Ok(self.zeros.file.sync_data()?) } else { Ok(()) }
     }
 }

@@ -51,7 +51,7 @@ fn read(folder: &Path, tally: &mut Tally) -> Result<(), Failure> {
     let empty = Tally::of_order(Format::MessagePack);
     let lent = Arc::new(Mutex::new(std::mem::replace(tally, empty)));
     let reader = Reader { tally: Some(lent.clone()), chunk: Vec::new() };
-    let log = open_log(folder, Terms::RECOVERY.bytes, reader)?;
+    let log = open_log(folder, super::RECOVERY_BYTES, reader)?;
     let mut counted = lent.lock().unwrap_or_else(PoisonError::into_inner);
     std::mem::swap(tally, &mut counted);
     drop(counted);

@@ -8,7 +8,9 @@ use crate::tally::Tally;
 
 /// Appends these sets with one writer and closes.
 fn appended(kind: &Kind, place: &Place, durability: Durability, sets: &[usize]) -> Source {
-    let peer = (kind.open)(place.path(), &Terms { durability, bytes: 1 << 20 }).unwrap();
+    let peer =
+        (kind.open)(place.path(), &Terms { durability, ..Terms::recovery(Format::MessagePack) })
+            .unwrap();
     let mut source = Source::new(0, Format::MessagePack);
     let mut writer = peer.writer();
     for set in sets {

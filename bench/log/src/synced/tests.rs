@@ -8,6 +8,7 @@ use crate::effort::Effort;
 use crate::flushes::Device;
 use crate::peers::{self, Durability, Kind, Peer, Terms, Unsynced};
 use crate::place::Place;
+use crate::record::Format;
 
 /// A log that never syncs, whatever it is told.
 const LIAR: Kind = Kind { name: "liar", open: open_liar, read: None, unsynced: Unsynced::Sets };
@@ -24,7 +25,7 @@ fn a_log_that_acknowledges_without_a_sync_is_refused() {
         println!("not tried: this disk's flushes cannot be counted");
         return;
     };
-    let load = Load { threads: 1, set: 1 };
+    let load = Load { threads: 1, set: 1, format: Format::MessagePack };
     let refused = measure(&LIAR, load, &Effort::new(true), &whole, Some(&device));
     let said = refused.err().map(|error| error.to_string()).unwrap_or_default();
     assert!(said.contains("NOT DURABLE"), "{said}");

@@ -19,6 +19,8 @@ fn config() -> LogConfig {
         policy: Policy::Refuse,
         retention: Retention::OnDevice,
         scan: Scanned::Whole,
+        parity: Parity::None,
+        policy: Policy::Refuse,
     }
 }
 

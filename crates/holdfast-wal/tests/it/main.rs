@@ -15,6 +15,7 @@ mod flips;
 mod forged;
 mod formats;
 mod full_disk;
+mod fuzzed;
 mod kills;
 mod pitfalls;
 mod power;

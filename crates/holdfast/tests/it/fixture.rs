@@ -5,8 +5,9 @@ use rustix::mount::{UnmountFlags, unmount};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -164,6 +165,15 @@ impl Fixture {
     /// Runs a subcommand to its end.
     pub(crate) fn holdfast(&self, arguments: &[&str]) -> Ended {
         Ended::of(self.command().args(arguments).output().unwrap())
+    }
+
+    /// [`Self::holdfast`] with this on standard input.
+    pub(crate) fn holdfast_with_input(&self, arguments: &[&str], input: &str) -> Ended {
+        let mut command = self.command();
+        command.args(arguments).stdin(Stdio::piped());
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        Ended::of(child.wait_with_output().unwrap())
     }
 
     fn command(&self) -> Command {

@@ -10,6 +10,7 @@ mod disks;
 mod fixture;
 mod keeper_lost;
 mod life;
+mod log_commands;
 mod names;
 mod run;
 mod served;

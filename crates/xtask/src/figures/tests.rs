@@ -25,6 +25,20 @@ fn a_table_shows_what_has_a_goal_and_the_rates() {
 }
 
 #[test]
+fn what_an_acknowledgement_meant_stands_beside_each_figure_where_it_differs() {
+    let result: Value = serde_json::from_str(
+        r#"{"name": "log", "figures": [
+            {"id": "a", "value": 1, "unit": "s", "better": "lower", "goal": 2, "class": "Disk"},
+            {"id": "b", "value": 1, "unit": "s", "better": "lower", "goal": 2}]}"#,
+    )
+    .unwrap();
+    let table = table(&result);
+    assert!(table.contains("| goal | acknowledged by |\n|---|---:|---|---|---|\n"), "{table}");
+    assert!(table.contains("| `a` | 1 | s | at most 2 | Disk |\n"), "{table}");
+    assert!(table.contains("| `b` | 1 | s | at most 2 |  |\n"), "{table}");
+}
+
+#[test]
 fn a_readme_that_shows_other_figures_is_noticed() {
     let readme = |body: &str| format!("before\n{BEGIN}{body}{END}after\n");
     let shown = readme("| a |\n");

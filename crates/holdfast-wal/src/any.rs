@@ -1,0 +1,91 @@
+//! Logs of any type, as the bytes of their records: for tools.
+//!
+//! Promise: what a log says of its records is known before it is opened, and is what it says
+//! afterwards; bytes that are appended are a record as they are.
+//! Never: looks whether bytes are such a record. Whoever appends has seen to that.
+
+use std::path::Path;
+
+use holdfast_io::real::RealFiles;
+
+use crate::error::{CreateError, OpenError};
+use crate::format::Raw;
+use crate::label::{self, Label};
+use crate::log::Log;
+use crate::open::{self, Recovery};
+use crate::options::Options;
+use crate::place::Place;
+use crate::sealing::Seal;
+
+/// What a log says of its records.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordType {
+    /// What their type is called: [`crate::Record::NAME`], 1 to 255 bytes.
+    pub record: String,
+    /// Its version: [`crate::Record::VERSION`].
+    pub version: u32,
+    /// What the format is called that they are written in: [`crate::format::Format::NAME`], 1 to
+    /// 255 bytes.
+    pub format: String,
+}
+
+impl RecordType {
+    /// What the log in `directory` says, whether or not somebody has it open.
+    ///
+    /// # Errors
+    /// See [`OpenError`]; of the label, or there is no log.
+    pub fn of(directory: impl AsRef<Path>) -> Result<RecordType, OpenError> {
+        let files = RealFiles::open(directory.as_ref()).map_err(OpenError::Io)?;
+        holdfast_log::Log::identity_of(&files)?;
+        Label::read(&files).map(RecordType::from)
+    }
+
+    fn label(&self, identity: [u8; 16], options: &Options) -> Label {
+        let RecordType { record, version, format } = self.clone();
+        let key = Seal::mark(options, identity);
+        Label { identity, record_version: version, key, record, format }
+    }
+}
+
+impl From<Label> for RecordType {
+    fn from(label: Label) -> RecordType {
+        let Label { record, record_version: version, format, .. } = label;
+        RecordType { record, version, format }
+    }
+}
+
+impl Log<Vec<u8>, Raw> {
+    /// Makes a log of records of this type in `directory`, which is made unless it is there.
+    ///
+    /// # Errors
+    /// See [`CreateError`].
+    ///
+    /// # Panics
+    /// If one of the names is empty or longer than 255 bytes.
+    pub fn create_any(
+        directory: impl AsRef<Path>,
+        records: &RecordType,
+        options: &Options,
+    ) -> Result<(), CreateError> {
+        let names = label::is_name(&records.record) && label::is_name(&records.format);
+        assert!(names, "a name has 1 to 255 bytes");
+        let place = Place::new_directory(directory.as_ref())?;
+        open::create(&place, options, |identity, options| records.label(identity, options))
+    }
+
+    /// Opens the log in `directory` as the bytes of its records, whatever they are.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn open_any(
+        directory: impl AsRef<Path>,
+        options: &Options,
+    ) -> Result<(Self, Recovery, RecordType), OpenError> {
+        let place = Place::directory(directory.as_ref())?;
+        holdfast_log::Log::identity_of(&*place.files)?;
+        let records = RecordType::from(Label::read(&*place.files)?);
+        let label = |identity, options: &Options| records.label(identity, options);
+        let (log, recovery) = Self::open_labelled(place, options, label)?;
+        Ok((log, recovery, records))
+    }
+}

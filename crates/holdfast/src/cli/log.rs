@@ -1,0 +1,120 @@
+//! `holdfast log ...`, as data.
+//!
+//! Promise: every flag says what it does, and what is asked of the log meanwhile.
+//! Never: acts; `commands::log` does.
+
+use clap::{Args, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// `holdfast log ...`
+#[derive(Debug, Subcommand)]
+pub(crate) enum LogCommand {
+    /// Make a log that the server is to serve: its segment files, full of zeros.
+    Make {
+        /// The log, as named in the configuration.
+        name: String,
+    },
+    /// Make an empty log in a directory, for a program that embeds one or for `append`.
+    Create(CreateArgs),
+    /// Append records; they are on the disk when this ends.
+    ///
+    /// Each argument is a record; without any, each line of standard input is. In a log of format
+    /// json a record is JSON; in one of message-pack it is given as JSON, a struct as the array of
+    /// its fields, as `dump` prints it; in one of format raw it is taken as it is.
+    Append {
+        /// The log's directory. Nobody may have the log open.
+        directory: PathBuf,
+        /// The records.
+        records: Vec<String>,
+    },
+    /// Print records, from the last checkpoint on, one a line: position, then the record.
+    ///
+    /// Records of json and message-pack are printed as JSON, text as it is, and all else in
+    /// hexadecimal digits. Ends at the first damage, with its position and exit code 6. Opening the
+    /// log cuts off the remains of an unfinished write, as its program would.
+    Dump {
+        /// The log's directory. Nobody may have the log open.
+        directory: PathBuf,
+        /// Begin at this position: the start of a set.
+        #[arg(long, value_name = "LSN")]
+        from: Option<u64>,
+        /// Print so many records at most.
+        #[arg(long, value_name = "N")]
+        limit: Option<u64>,
+    },
+    /// Print the last records, as `dump` does.
+    Tail {
+        /// The log's directory. Nobody may have the log open.
+        directory: PathBuf,
+        /// How many.
+        #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
+        records: usize,
+    },
+    /// Show what a log is: records of which type, how many, between which positions, on how much
+    /// disk.
+    ///
+    /// Of a log that somebody has open it shows its type and files; its positions are its opener's.
+    Stat {
+        /// The log's directory.
+        directory: PathBuf,
+    },
+    /// Say that records before a position are not needed any more: a checkpoint.
+    ///
+    /// Later replays begin there, and the space before is used again.
+    Truncate {
+        /// The log's directory. Nobody may have the log open.
+        directory: PathBuf,
+        /// The first position that is still needed: the start of a set, or the end of the log.
+        #[arg(long, value_name = "LSN")]
+        before: u64,
+    },
+    /// Measure how fast a log in this directory is: synced sets of 1 to 64 threads, and records that
+    /// are waited for once.
+    ///
+    /// Works in a folder of its own below the directory, which it removes.
+    Bench {
+        /// A directory on the disk that is to be measured.
+        directory: PathBuf,
+        /// How long each measurement takes.
+        #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
+        seconds: f64,
+    },
+}
+
+/// `holdfast log create ...`
+#[derive(Debug, Args)]
+pub(crate) struct CreateArgs {
+    /// Where: a new directory, or an empty one.
+    pub directory: PathBuf,
+    /// What the type of the records is called; a program that opens the log must say the same.
+    #[arg(long, value_name = "NAME", default_value = "bytes")]
+    pub record: String,
+    /// How the records are written.
+    #[arg(long, value_name = "FORMAT", default_value = "raw")]
+    pub format: FormatName,
+    /// Bytes of one segment file: a power of two from 64KiB to 1GiB.
+    #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = crate::sizes::parse)]
+    pub segment: u64,
+}
+
+/// The formats that `append` can write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FormatName {
+    /// Bytes as they are.
+    Raw,
+    /// JSON, one value a record.
+    Json,
+    /// MessagePack, one value a record.
+    MessagePack,
+}
+
+impl FormatName {
+    /// As the label of a log has it.
+    pub(crate) fn text(self) -> &'static str {
+        match self {
+            FormatName::Raw => "raw",
+            FormatName::Json => "json",
+            FormatName::MessagePack => "message-pack",
+        }
+    }
+}

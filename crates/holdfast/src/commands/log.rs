@@ -1,0 +1,107 @@
+//! `holdfast log create | append | dump | tail | stat | truncate | bench`.
+//!
+//! Promise: works on any log directory, whatever its records are; a log that somebody has open is
+//! left alone; every problem says what to do next.
+//! Never: knows a configured log or the server, except to make one.
+
+mod append;
+mod bench;
+mod create;
+mod dump;
+mod records;
+mod stat;
+mod tail;
+mod truncate;
+
+use crate::cli::log::LogCommand;
+use crate::commands::volume;
+use crate::exit::Exit;
+use crate::output::{Output, Progress};
+use crate::problem::{Outcome, Problem};
+use holdfast_wal::format::Raw;
+use holdfast_wal::{Log, OpenError, Options, RecordType, Recovery, ReplayError};
+use std::fmt::Display;
+use std::path::Path;
+
+/// A log of any type.
+type AnyLog = Log<Vec<u8>, Raw>;
+
+/// Does what is asked of logs.
+pub(crate) fn log(config: &Path, command: LogCommand, output: Output) -> Outcome<()> {
+    match command {
+        LogCommand::Make { name } => volume::make_served(config, &name, output),
+        LogCommand::Create(args) => create::create(&args, output),
+        LogCommand::Append { directory, records } => append::append(&directory, records, output),
+        LogCommand::Dump { directory, from, limit } => dump::dump(&directory, from, limit, output),
+        LogCommand::Tail { directory, records } => tail::tail(&directory, records, output),
+        LogCommand::Stat { directory } => stat::stat(&directory, output),
+        LogCommand::Truncate { directory, before } => {
+            truncate::truncate(&directory, before, output)
+        }
+        LogCommand::Bench { directory, seconds } => bench::bench(&directory, seconds, output),
+    }
+}
+
+/// A log that this process has opened, and what it found.
+struct Opened {
+    log: AnyLog,
+    recovery: Recovery,
+    records: RecordType,
+}
+
+/// Opens the log in a directory, aloud if it takes long.
+fn open(doing: &str, directory: &Path) -> Outcome<Opened> {
+    let mut progress = Progress::new();
+    let say = || progress.say(&format!("reading the log in {}", directory.display()));
+    let opened = volume::aloud(say, || AnyLog::open_any(directory, &Options::default()));
+    let (log, recovery, records) =
+        opened.map_err(|error| open_problem(doing, directory, &error))?;
+    Ok(Opened { log, recovery, records })
+}
+
+fn what(doing: &str, directory: &Path) -> String {
+    format!("{doing} the log in {}", directory.display())
+}
+
+/// Why a log cannot be opened, and what to do.
+fn open_problem(doing: &str, directory: &Path, error: &OpenError) -> Problem {
+    let shown = directory.display();
+    let (exit, remedy) = match error {
+        OpenError::NoLog => (
+            Exit::Usage,
+            format!("name a log's directory, or make it: holdfast log create {shown}"),
+        ),
+        OpenError::InUse => (Exit::InUse, "end the program that has it open first".to_owned()),
+        OpenError::Io(_) | OpenError::Memory { .. } => {
+            (Exit::Failed, "nothing is lost; see to the cause, then do it again".to_owned())
+        }
+        OpenError::OtherVersion { .. } => {
+            (Exit::Damaged, "nothing was changed; use the version that made it".to_owned())
+        }
+        _ => (Exit::Damaged, "nothing was changed; restore what is named from a copy".to_owned()),
+    };
+    Problem::new(exit, what(doing, directory), error, remedy)
+}
+
+/// Why records cannot be read on, and what to do.
+fn replay_problem(doing: &str, directory: &Path, error: &ReplayError) -> Problem {
+    let (exit, remedy) = match error {
+        ReplayError::Truncated { .. } => {
+            (Exit::Usage, "begin at the checkpoint that is named, or leave out --from")
+        }
+        ReplayError::Io(_) | ReplayError::Failed(_) => {
+            (Exit::Failed, "nothing is lost; see to the disk, then do it again")
+        }
+        _ => (
+            Exit::Damaged,
+            "what was printed is whole; use a position that `dump` prints, or restore the segment",
+        ),
+    };
+    Problem::new(exit, what(doing, directory), error, remedy)
+}
+
+/// Something that the machine refused while a log was written.
+fn write_problem(doing: &str, directory: &Path, error: &dyn Display) -> Problem {
+    let remedy = "what was reported durable is; see to the disk, then do it again";
+    Problem::new(Exit::Failed, what(doing, directory), error, remedy)
+}

@@ -1,0 +1,41 @@
+//! `holdfast log create`.
+//!
+//! Promise: an empty log with the label that was asked for, or nothing that counts as one.
+//! Never: overwrites anything.
+
+use super::AnyLog;
+use crate::cli::log::CreateArgs;
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::problem::{Outcome, Problem};
+use holdfast_wal::{CreateError, Options, RecordType};
+
+/// Longest name in a label.
+const NAME_BYTES_MAX: usize = 255;
+
+/// Makes a log.
+pub(super) fn create(args: &CreateArgs, output: Output) -> Outcome<()> {
+    let CreateArgs { directory, record, format, segment } = args;
+    let what = format!("making a log in {}", directory.display());
+    if record.is_empty() || record.len() > NAME_BYTES_MAX {
+        let why = format!("a name has 1 to {NAME_BYTES_MAX} bytes");
+        return Err(Problem::new(Exit::Usage, what, why, "correct --record"));
+    }
+    let records =
+        RecordType { record: record.clone(), version: 1, format: format.text().to_owned() };
+    let options = Options::new().with_segment_bytes(*segment);
+    AnyLog::create_any(directory, &records, &options).map_err(|error| {
+        let (exit, remedy) = match error {
+            CreateError::Options(_) => (Exit::Usage, "correct --segment"),
+            CreateError::Exists | CreateError::NotEmpty { .. } => {
+                (Exit::Usage, "nothing was changed; name an empty directory")
+            }
+            CreateError::InUse => (Exit::InUse, "name another directory"),
+            _ => (Exit::Failed, "make space, or mend the disk, then make it again"),
+        };
+        Problem::new(exit, what, error, remedy)
+    })?;
+    let text = format!("an empty log of `{record}`, {}: {}", format.text(), directory.display());
+    output.done(&text);
+    Ok(())
+}

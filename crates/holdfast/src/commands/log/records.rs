@@ -1,0 +1,80 @@
+//! Records between their bytes and what people read.
+//!
+//! Promise: what is printed of a record of json or message-pack can be given to `append` again; no
+//! byte of a record is left out.
+//! Never: guesses a type.
+
+use holdfast_wal::{Entry, RecordType};
+use serde_json::{Value, json};
+use std::fmt::Write;
+
+/// The bytes of a record that was given as text. The error is a sentence.
+pub(super) fn from_text(records: &RecordType, text: &str) -> Result<Vec<u8>, String> {
+    let no_json = |error: serde_json::Error| format!("`{text}` is not JSON: {error}");
+    let value = || serde_json::from_str::<Value>(text).map_err(no_json);
+    match &*records.format {
+        "raw" => Ok(text.as_bytes().to_vec()),
+        "json" => value().map(|_| text.as_bytes().to_vec()),
+        "message-pack" => {
+            rmp_serde::to_vec(&value()?).map_err(|error| format!("`{text}`: {error}"))
+        }
+        other => Err(format!("records of format `{other}` are written by their own program only")),
+    }
+}
+
+/// A record as people see it.
+enum Shown {
+    Json(Value),
+    Text(String),
+    Bytes(String),
+}
+
+fn shown(records: &RecordType, bytes: &[u8]) -> Shown {
+    let value = match &*records.format {
+        "json" => serde_json::from_slice(bytes).ok(),
+        "message-pack" => rmp_serde::from_slice(bytes).ok(),
+        _ => None,
+    };
+    let text = || match &*records.format {
+        "raw" => std::str::from_utf8(bytes).ok().filter(|text| is_printable(text)),
+        _ => None,
+    };
+    match (value, text()) {
+        (Some(value), _) => Shown::Json(value),
+        (None, Some(text)) => Shown::Text(text.to_owned()),
+        (None, None) => Shown::Bytes(hexadecimal(bytes)),
+    }
+}
+
+/// One line about a record.
+pub(super) fn line(records: &RecordType, entry: &Entry<Vec<u8>>, as_json: bool) -> String {
+    let (lsn, index, end) = (entry.lsn.get(), entry.index, entry.end.get());
+    let shown = shown(records, &entry.record);
+    if as_json {
+        let (key, value) = match shown {
+            Shown::Json(value) => ("record", value),
+            Shown::Text(text) => ("text", text.into()),
+            Shown::Bytes(digits) => ("hex", digits.into()),
+        };
+        return json!({ "lsn": lsn, "index": index, "end": end, key: value }).to_string();
+    }
+    match shown {
+        Shown::Json(value) => format!("{lsn}.{index} {value}"),
+        Shown::Text(text) => format!("{lsn}.{index} {text}"),
+        Shown::Bytes(digits) => format!("{lsn}.{index} 0x{digits}"),
+    }
+}
+
+fn is_printable(text: &str) -> bool {
+    !text.chars().any(char::is_control)
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut digits, byte| {
+        let _infallible = write!(digits, "{byte:02x}");
+        digits
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,69 @@
+//! `holdfast log repair`.
+//!
+//! Promise: a new log with everything that can be read, at its old positions; every stretch that is
+//! lost or was given back by parity is named; the old log stays as it is.
+//! Never: writes anything if it is only asked what it would do.
+
+use super::{Bar, open_problem, what};
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::problem::{Outcome, Problem};
+use holdfast_wal::{BrokenSet, RepairError, Repaired, Stretch};
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// What it does, for messages.
+const DOING: &str = "repairing";
+
+/// Saves what is left.
+pub(super) fn repair(from: &Path, to: Option<&Path>, output: Output) -> Outcome<()> {
+    let mut bar = Bar::new("saving");
+    let done = holdfast_wal::repair(from, to, &mut |walked| bar.walked(walked));
+    drop(bar);
+    let done = done.map_err(|error| match error {
+        RepairError::Source(error) => open_problem(DOING, from, &error),
+        error => {
+            let remedy = "the old log is as it was; name a new or an empty directory with room";
+            Problem::new(Exit::Failed, what(DOING, from), error, remedy)
+        }
+    })?;
+    output.result(&json(&done, to.is_none()), &text(&done, to));
+    Ok(())
+}
+
+fn text(done: &Repaired, to: Option<&Path>) -> String {
+    let mut text = match to {
+        Some(to) => format!("{} frames are in the new log, {}\n", done.frames, to.display()),
+        None => format!("{} frames can be saved; nothing was written\n", done.frames),
+    };
+    let mut tell = |what: &str, stretches: &[Stretch]| {
+        for stretch in stretches {
+            text += &format!("{what}: LSN {} to {}\n", stretch.from.get(), stretch.to.get());
+        }
+    };
+    tell("given back by parity", &done.mended);
+    tell("lost", &done.lost);
+    for broken in &done.broken {
+        let BrokenSet { lsn, records, readable, .. } = broken;
+        let (lsn, whole) = (lsn.get(), readable.len());
+        text += &format!("the lost set at LSN {lsn} had {records} records, {whole} are whole\n");
+    }
+    text
+}
+
+fn json(done: &Repaired, is_dry: bool) -> Value {
+    let stretches =
+        |stretches: &[Stretch]| stretches.iter().map(super::stretch).collect::<Vec<_>>();
+    let broken = |set: &BrokenSet| {
+        json!({ "lsn": set.lsn.get(), "records": set.records, "readable": set.readable })
+    };
+    json!({
+        "dry_run": is_dry,
+        "frames": done.frames,
+        "first_lsn": done.first.get(),
+        "end_lsn": done.end.get(),
+        "mended": stretches(&done.mended),
+        "lost": stretches(&done.lost),
+        "broken": done.broken.iter().map(broken).collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,186 @@
+//! `holdfast log`: from an empty directory to a damaged log, in every word of it.
+
+use crate::fixture::{Ended, Fixture};
+use holdfast_wal::format::{Json, MessagePack, Raw};
+use holdfast_wal::{Log, Options, Record};
+use serde_json::Value;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+
+/// A record of a program.
+#[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+struct Transfer {
+    from: u32,
+    to: u32,
+    why: String,
+}
+
+impl Record for Transfer {
+    const NAME: &'static str = "bank.transfer";
+}
+
+/// A directory for a log, and the command.
+struct Place {
+    fixture: Fixture,
+}
+
+impl Place {
+    fn new() -> Place {
+        Place { fixture: Fixture::new() }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.fixture.path("a-log")
+    }
+
+    /// `holdfast log COMMAND DIRECTORY ARGUMENTS...`
+    fn log(&self, command: &str, arguments: &[&str]) -> Ended {
+        let path = self.path();
+        let words = ["log", command, path.to_str().unwrap()];
+        self.fixture.holdfast(&[&words, arguments].concat())
+    }
+
+    fn json(&self, command: &str, arguments: &[&str]) -> Vec<Value> {
+        let ended = self.log(command, &[arguments, &["--json"]].concat()).succeeded();
+        ended.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// A log of JSON with these records.
+    fn with(records: &[&str]) -> Place {
+        let place = Place::new();
+        place.log("create", &["--format", "json", "--record", "notes"]).succeeded();
+        place.log("append", records).succeeded();
+        place
+    }
+}
+
+/// The records of lines of JSON.
+fn records(lines: &[Value]) -> Vec<&Value> {
+    lines.iter().map(|line| &line["record"]).collect()
+}
+
+#[test]
+fn what_is_appended_is_printed_in_order() {
+    let place = Place::with(&["1", r#"{"a":"b"}"#]);
+    place.log("append", &["[3]"]).succeeded();
+    let all = place.json("dump", &[]);
+    assert_eq!(
+        records(&all),
+        [&serde_json::json!(1), &serde_json::json!({"a": "b"}), &serde_json::json!([3])]
+    );
+    assert!(all.windows(2).all(|two| two[0]["end"].as_u64() <= two[1]["lsn"].as_u64()), "{all:?}");
+
+    let second = all[1]["lsn"].to_string();
+    assert_eq!(
+        records(&place.json("dump", &["--from", &second, "--limit", "1"])),
+        [&all[1]["record"]]
+    );
+    assert_eq!(records(&place.json("tail", &["-n", "2"])), [&all[1]["record"], &all[2]["record"]]);
+    let text = place.log("tail", &["-n", "1"]).succeeded().out;
+    assert_eq!(text, format!("{}.0 [3]\n", all[2]["lsn"]));
+}
+
+#[test]
+fn lines_of_standard_input_are_records() {
+    let place = Place::new();
+    place.log("create", &[]).succeeded();
+    let path = place.path();
+    let said =
+        place.fixture.holdfast_with_input(&["log", "append", path.to_str().unwrap()], "one\ntwo\n");
+    assert!(said.succeeded().out.starts_with("2 records appended and on the disk"));
+    let printed = place.log("dump", &[]).succeeded().out;
+    let records: Vec<&str> = printed.lines().filter_map(|line| line.split(" ").nth(1)).collect();
+    assert_eq!(records, ["one", "two"], "{printed}");
+}
+
+#[test]
+fn a_program_reads_what_the_command_wrote_and_the_other_way_round() {
+    let place = Place::new();
+    place.log("create", &["--record", "bank.transfer", "--format", "message-pack"]).succeeded();
+    place.log("append", &[r#"[1,2,"rent"]"#]).succeeded();
+    let open = || Log::<Transfer, MessagePack>::open(place.path(), &Options::default());
+    let (log, _) = open().unwrap();
+    let found = log.iter().next().unwrap().unwrap().record;
+    assert_eq!(found, Transfer { from: 1, to: 2, why: "rent".into() });
+    log.append_durable(&Transfer { from: 2, to: 3, why: "tea".into() }).unwrap();
+    drop((log, found));
+    assert_eq!(records(&place.json("tail", &["-n", "1"])), [&serde_json::json!([2, 3, "tea"])]);
+    // Another type and another format are told apart as ever.
+    assert!(Log::<Transfer, Json>::open(place.path(), &Options::default()).is_err());
+    assert!(Log::<Vec<u8>, Raw>::open(place.path(), &Options::default()).is_err());
+    open().unwrap();
+}
+
+#[test]
+fn a_record_that_is_none_is_refused_and_those_before_it_stay() {
+    let place = Place::with(&[]);
+    place.log("append", &["1", "{", "2"]).expect(2, &["`{` is not JSON", "the 1 before it"]);
+    assert_eq!(place.json("dump", &[]).len(), 1);
+}
+
+#[test]
+fn a_log_that_is_open_is_left_alone_and_its_type_is_shown() {
+    let place = Place::with(&["1"]);
+    let (open, _, _) = Log::open_any(place.path(), &Options::default()).unwrap();
+    for (command, arguments) in
+        [("append", &["2"][..]), ("dump", &[]), ("tail", &[]), ("truncate", &["--before", "0"])]
+    {
+        place.log(command, arguments).expect(5, &["open already", "end the program"]);
+    }
+    let stat = &place.json("stat", &[])[0];
+    assert_eq!((&stat["record"], &stat["open_elsewhere"]), (&"notes".into(), &true.into()));
+    assert_eq!(stat["end_lsn"], Value::Null);
+    drop(open);
+    let stat = &place.json("stat", &[])[0];
+    assert!(stat["end_lsn"].as_u64() > Some(0), "{stat}");
+}
+
+#[test]
+fn what_a_checkpoint_took_away_is_not_printed_and_a_wrong_position_is_refused() {
+    let place = Place::with(&["1", "2", "3"]);
+    let all = place.json("dump", &[]);
+    place.log("truncate", &["--before", "7"]).expect(2, &["nothing was changed", "dump"]);
+    place.log("truncate", &["--before", &all[2]["lsn"].to_string()]).succeeded();
+    assert_eq!(records(&place.json("dump", &[])), [&all[2]["record"]]);
+    place.log("dump", &["--from", "0"]).expect(2, &["--from"]);
+}
+
+#[test]
+fn damage_is_named_by_position_with_its_own_exit_code() {
+    let place = Place::with(&["1", "2", "3"]);
+    // Amid the first frame, behind the header of its segment file.
+    let segment = std::fs::File::options().write(true).open(place.path().join("segment-00000000"));
+    segment.unwrap().write_all_at(b"damaged", 4096 + 60).unwrap();
+    for command in ["dump", "tail"] {
+        place.log(command, &[]).expect(6, &["LSN 0", "what was printed is whole"]);
+    }
+}
+
+#[test]
+fn a_directory_without_a_log_and_one_with_a_log_are_refused_where_they_do_not_fit() {
+    let place = Place::new();
+    place.log("stat", &[]).expect(1, &["No such file"]);
+    std::fs::create_dir(place.path()).unwrap();
+    for command in ["stat", "dump", "tail", "append"] {
+        place.log(command, &[]).expect(2, &["no log here", "holdfast log create"]);
+    }
+    place.log("create", &["--segment", "100KiB"]).expect(2, &["--segment"]);
+    place.log("create", &["--record", ""]).expect(2, &["--record"]);
+    place.log("create", &[]).succeeded();
+    place.log("create", &[]).expect(2, &["there is a log here already", "empty directory"]);
+}
+
+#[test]
+fn a_short_measurement_leaves_nothing_behind() {
+    let place = Place::new();
+    std::fs::create_dir(place.path()).unwrap();
+    let rates = &place.json("bench", &["--seconds", "0.02"])[0];
+    let names: Vec<&str> =
+        rates.as_array().unwrap().iter().map(|rate| rate["name"].as_str().unwrap()).collect();
+    assert_eq!(names.first().zip(names.last()), Some((&"1 threads", &"pipelined")));
+    assert!(
+        rates.as_array().unwrap().iter().all(|rate| rate["records_per_s"].as_f64() > Some(0.0))
+    );
+    assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0);
+    place.log("bench", &["--seconds", "0"]).expect(2, &["--seconds"]);
+}
