@@ -15,8 +15,6 @@ fn config() -> LogConfig {
         segment_bytes: 64 << 10,
         segments: 2,
         dirty_bytes_max: u64::MAX,
-        parity: Parity::None,
-        policy: Policy::Refuse,
         retention: Retention::OnDevice,
         scan: Scanned::Whole,
         parity: Parity::None,
