@@ -51,6 +51,7 @@ impl fmt::Display for FileFault {
             Self::Check => out.write_str("its check does not match its contents"),
             Self::Foreign => out.write_str("it belongs to another log"),
             Self::Contents => out.write_str("it says something that cannot be"),
+            Self::Older => out.write_str("it is older than the segment files"),
         }
     }
 }

@@ -59,6 +59,9 @@ pub enum FileFault {
     Foreign,
     /// It is whole, but says something that cannot be.
     Contents,
+    /// It is older than the segment files, which hold more than it knows of: a copy whose files are
+    /// of different moments.
+    Older,
 }
 
 /// Why a log was not opened. Nothing that was acknowledged has been changed.

@@ -10,6 +10,7 @@
 //! Never: takes an I/O error for the end of the log; opens over damaged acknowledged data.
 
 use std::io;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -23,7 +24,7 @@ use holdfast_io::checksum::crc32c;
 use holdfast_io::{Clock, Files};
 use holdfast_memory::{Pin, Region};
 
-use crate::catalogue::Catalogue;
+use crate::catalogue::{CATALOGUE, Catalogue};
 use crate::config::{LogConfig, Parity, Retention, Scanned};
 use crate::cut::Cut;
 use crate::cuts::Cuts;
@@ -34,7 +35,7 @@ use crate::parity::Stripes;
 use crate::policy::Recovered;
 use crate::rebuild::Mender;
 use crate::recovery::{Found, tail_start};
-use crate::segment::{Segment, segment_name};
+use crate::segment::{Segment, SegmentHeader, header_of, is_segment_name, segment_name};
 use crate::segments::{Segments, Slot, Table};
 use crate::spans::SpanReader;
 use crate::stripe::Spec;
@@ -141,6 +142,8 @@ pub(crate) fn load_table(files: &dyn Files, access: Access) -> Result<Table, Ope
             Ok(header) if header.identity != catalogue.identity => {
                 return Err(OpenError::File { name, fault: FileFault::Foreign });
             }
+            // The catalogue is always told first.
+            Ok(header) if header.number > entry.number => return Err(older()),
             Ok(header) => header.number == entry.number,
             // Torn while it was recycled, or damaged: its frames speak for themselves, and the
             // header is written again before a drain uses the file.
@@ -148,8 +151,30 @@ pub(crate) fn load_table(files: &dyn Files, access: Access) -> Result<Table, Ope
         };
         slots.push(Slot { entry: *entry, segment, ready });
     }
+    refuse_unlisted(files, &catalogue)?;
     let cut = Cut::load(files, catalogue.identity)?;
     Ok(Table { catalogue, slots, cut })
+}
+
+/// A file that is not listed may be half made. One that has a header was listed.
+fn refuse_unlisted(files: &dyn Files, catalogue: &Catalogue) -> Result<(), OpenError> {
+    let listed = |name: &str| catalogue.entries.iter().any(|e| segment_name(e.file) == name);
+    for entry in files.read_dir(Path::new("")).map_err(OpenError::Io)? {
+        let name = String::from_utf8_lossy(&entry.name);
+        if !is_segment_name(&name) || listed(&name) {
+            continue;
+        }
+        let header = header_of(files, &name).map_err(OpenError::Io)?;
+        let own = |header: &SegmentHeader| header.identity == catalogue.identity;
+        if header.is_ok_and(|header| own(&header)) {
+            return Err(older());
+        }
+    }
+    Ok(())
+}
+
+fn older() -> OpenError {
+    OpenError::File { name: CATALOGUE.to_owned(), fault: FileFault::Older }
 }
 
 impl Opening<'_> {

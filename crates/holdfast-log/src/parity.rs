@@ -91,6 +91,8 @@ impl Stripes {
     ) -> io::Result<Stripes> {
         let stripe = durable.align_down(spec.stripe_bytes());
         let mut stripes = Stripes::begin(spec, stripe);
+        // The tables of the code take their time, once in a process: now, not in the first stripe.
+        drop(spec.encoder());
         if let Some(segment) = segment {
             let count = geometry.span_end(durable).since(stripe) / spec.stripe_bytes();
             stripes.take_up(segment, durable, count as usize)?;

@@ -62,6 +62,21 @@ pub(crate) fn is_segment_name(name: &str) -> bool {
     name.strip_prefix("segment-").is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit()))
 }
 
+/// What a file says of itself that is not listed.
+pub(crate) fn header_of(
+    files: &dyn Files,
+    name: &str,
+) -> io::Result<Result<SegmentHeader, FileFault>> {
+    let file = files.open(Path::new(name), OpenHow { direct: true, ..OpenHow::default() })?;
+    read_header(&*file)
+}
+
+fn read_header(file: &dyn OpenFile) -> io::Result<Result<SegmentHeader, FileFault>> {
+    let mut block = Buffer::zeroed(BLOCK_BYTES as usize);
+    let got = file.read_full_at(block.bytes_mut(), 0)?;
+    Ok(decode(&block.bytes()[..got]))
+}
+
 impl Segment {
     /// Makes a file full of real zeros and syncs it; the directory is the caller's to sync.
     /// Whatever an interrupted attempt left under this name is overwritten.
@@ -100,9 +115,7 @@ impl Segment {
 
     /// Reads and checks the header.
     pub(crate) fn header(&self) -> io::Result<Result<SegmentHeader, FileFault>> {
-        let mut block = Buffer::zeroed(BLOCK_BYTES as usize);
-        let got = self.file.read_full_at(block.bytes_mut(), 0)?;
-        Ok(decode(&block.bytes()[..got]))
+        read_header(&*self.file)
     }
 
     /// Writes the header and syncs it. The file must not hold anything that is still needed.

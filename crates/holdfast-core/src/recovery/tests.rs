@@ -192,7 +192,7 @@ fn histories() -> Vec<Small> {
 /// All subsets of the sectors of a drain that was not synced, over zeros, over the remains of an
 /// earlier round, and with noise in place of what did not arrive.
 #[test]
-fn after_any_subset_of_unsynced_sectors_the_log_is_a_prefix_with_all_that_was_durable() {
+fn pitfall_05_any_subset_of_unsynced_sectors_leaves_a_prefix_with_all_that_was_durable() {
     let mut images = 0u64;
     for base in histories() {
         for batch in
@@ -296,7 +296,7 @@ fn a_frame_in_a_later_span_proves_all_spans_before_it() {
 }
 
 #[test]
-fn frames_of_an_earlier_round_or_generation_are_not_taken_for_the_log() {
+fn pitfall_08_frames_of_an_earlier_round_or_generation_are_not_taken_for_the_log() {
     let mut log = Small::new(0);
     log.append(100);
     log.drain();

@@ -101,7 +101,7 @@ fn any_bit_of_an_unclosed_log_is_reported_harmless_or_in_the_uncovered_last_drai
 }
 
 #[test]
-fn damage_below_a_watermark_is_corruption_and_above_it_a_torn_tail() {
+fn pitfall_06_damage_below_a_watermark_is_corruption_and_above_it_a_torn_tail() {
     let (files, model, starts) = small_log(false);
     let covered = files.after_power_cut_in(Mood::KeepAll, 0);
     let first = model.puts[0].lsn;
@@ -143,7 +143,7 @@ fn whole_frames_of_a_torn_drain_are_kept_and_count_as_durable_only_once_drained_
 }
 
 #[test]
-fn what_lies_behind_a_cut_is_gone_from_the_device_when_the_log_is_open() {
+fn pitfall_09_what_lies_behind_a_cut_is_gone_from_the_device_when_the_log_is_open() {
     let (files, model, starts) = small_log(false);
     let bit = (FRAMES_OFFSET + model.puts[2].lsn.get() + 60) * 8;
     files.flip_bit(Path::new(SEGMENT), bit).expect("a bit");

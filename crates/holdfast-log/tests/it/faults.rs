@@ -94,7 +94,7 @@ fn a_call_that_fails_anywhere_loses_nothing_acknowledged() {
 }
 
 #[test]
-fn short_transfers_are_continued() {
+fn pitfall_03_short_transfers_are_continued() {
     for operation in [Operation::Read, Operation::Write] {
         let struck = strike_everywhere(operation, Effect::Short);
         assert!(struck > 0);
@@ -103,14 +103,14 @@ fn short_transfers_are_continued() {
 }
 
 #[test]
-fn a_sync_that_fails_and_forgets_never_becomes_an_acknowledgement() {
+fn pitfall_01_a_failed_sync_is_final() {
     let struck = strike_everywhere(Operation::SyncData, Effect::DropsDirty);
     assert!(struck > 0);
     println!("{struck} places");
 }
 
 #[test]
-fn every_waiter_of_a_failed_sync_is_told() {
+fn pitfall_02_every_waiter_of_a_failed_sync_is_told() {
     let (files, _region, log) = new_log(1);
     let log = Arc::new(log);
     while log.drain().expect("the disk is sound").bytes > 0 {}

@@ -6,7 +6,7 @@ use holdfast_wal::{AppendError, CommitError};
 use crate::support::{new_log, open, records, work, works};
 
 #[test]
-fn a_full_disk_refuses_appends_keeps_what_it_has_and_goes_on_once_there_is_room() {
+fn pitfall_14_a_full_disk_refuses_appends_keeps_what_it_has_and_goes_on_once_there_is_room() {
     let (files, log) = new_log(1);
     let space = files.space().unwrap();
     files.set_capacity_bytes(Some(space.total_bytes - space.free_bytes));

@@ -96,7 +96,7 @@ pub(crate) fn life(
 }
 
 #[test]
-fn what_was_waited_for_is_there_and_no_half_set_is_after_a_power_cut_at_any_io() {
+fn pitfall_19_what_was_waited_for_is_there_after_a_power_cut_at_any_io() {
     let images = cut_everywhere(1..=3 * factor(), &SMALL);
     println!("{images} images recovered");
 }
@@ -142,7 +142,7 @@ fn worked() -> (FakeFiles, Known) {
 
 #[test]
 #[should_panic(expected = "was waited for")]
-fn a_lost_record_would_be_noticed() {
+fn pitfall_25_a_lost_record_would_be_noticed() {
     let (files, mut known) = worked();
     known.durable = 1_000;
     known.open(&files).unwrap();

@@ -86,7 +86,7 @@ fn another_version_of_the_log_is_refused() {
 }
 
 #[test]
-fn a_log_that_is_open_is_not_opened_twice() {
+fn pitfall_20_a_log_that_is_open_is_not_opened_twice() {
     let directory = tempfile::tempdir().unwrap();
     let (log, _) = Log::<Work, MessagePack>::open_or_create(directory.path(), &SMALL).unwrap();
     let twice = || Log::<Work, MessagePack>::open(directory.path(), &SMALL).map(drop);
@@ -154,7 +154,7 @@ fn a_closed_log_takes_nothing_more_and_can_be_read() {
 }
 
 #[test]
-fn a_missing_segment_is_named() {
+fn pitfall_11_a_missing_segment_is_named() {
     let files = closed();
     files.rename("segment-00000001".as_ref(), "elsewhere".as_ref()).unwrap();
     let refused = open_as::<Work, MessagePack>(&files);

@@ -46,7 +46,7 @@ fn block_on(mut ticket: Ticket, (rung, heard): &(Sender<usize>, Receiver<usize>)
 type Outcome = Result<(), CommitError>;
 
 #[test]
-fn tickets_resolve_in_order_and_never_before_they_are_durable() {
+fn pitfall_17_tickets_resolve_in_order_and_never_before_they_are_durable() {
     let directory = tempfile::tempdir().unwrap();
     let (log, _) = Log::<Work, MessagePack>::open_or_create(directory.path(), &DRAINED).unwrap();
     let (rung, heard) = channel();
@@ -90,7 +90,7 @@ fn a_ticket_outlives_its_log() {
 }
 
 #[test]
-fn a_failed_device_is_told_to_every_ticket_for_good() {
+fn pitfall_18_a_failed_device_is_told_to_every_ticket_for_good() {
     let (files, log) = new_log(2);
     drop(log);
     let (log, _) = Log::<Work, MessagePack>::open_at(place(&files), &DRAINED).unwrap();
