@@ -16,12 +16,11 @@ use holdfast_io::fake::{FakeClock, FakeEntropy, FakeFiles};
 use holdfast_io::{Files, OpenHow};
 use holdfast_memory::{Medium, Region, RegionSpec};
 use holdfast_wal::format::{Archive, Format, Json, MessagePack, Raw};
-use holdfast_wal::{Background, Log, Options, Place, Record};
+use holdfast_wal::{Log, Options, Place, Record};
 
 /// Smallest sizes, so that a case is short.
 fn small() -> Options {
-    let (segment_bytes, ring_bytes) = (64 << 10, 128 << 10);
-    Options { segment_bytes, segments: 2, ring_bytes, ..Options::with(Background::None) }
+    Options::new().with_segment_bytes(64 << 10).with_segments(2).with_ring_bytes(128 << 10)
 }
 
 /// Sets of the log that is edited.

@@ -48,7 +48,7 @@ pub(crate) fn open(folder: &Path) -> Result<Opened, Failure> {
 /// What that process does.
 pub(crate) fn report(folder: &Path) -> Result<(), Failure> {
     let clock = Clock::start();
-    let options = Options { scan: Scanned::Whole, ..Options::default() };
+    let options = Options::new().with_scan(Scanned::Whole);
     let (log, found) = Log::<Record, MessagePack>::open(folder, &options)?;
     let seconds = clock.wall_s();
     let peak_kib = peak_kib(&fs::read_to_string("/proc/self/status")?).ok_or("no peak")?;

@@ -10,7 +10,7 @@ use holdfast_io::real::{RealClock, RealFiles};
 use holdfast_log::{LogConfig, Lsn, Retention, Scanned};
 use holdfast_memory::{Medium, Region, RegionSpec};
 use holdfast_wal::format::MessagePack;
-use holdfast_wal::{Background, Log, Options};
+use holdfast_wal::{Log, Options};
 
 use crate::Failure;
 use crate::clock::Clock;
@@ -55,7 +55,7 @@ pub(crate) fn encoded_ns(effort: &Effort, whole: &Place) -> Result<f64, Failure>
 /// Nanoseconds of an append of a typed record, encoding included.
 pub(crate) fn typed_ns(effort: &Effort, whole: &Place) -> Result<f64, Failure> {
     let place = whole.folder("memory")?;
-    let options = Options { ring_bytes: RING_BYTES, ..Options::with(Background::None) };
+    let options = Options::new().with_ring_bytes(RING_BYTES);
     let (log, _) = Log::<Record, MessagePack>::open_or_create(place.path(), &options)?;
     let records = Record::samples();
     average_ns(effort, || {

@@ -28,7 +28,8 @@ pub fn pack_frame(into: &mut Vec<u8>, frame: &Frame<'_>, bytes_max: usize) -> bo
     for word in [header.payload_bytes, header.payload_check, header.generation] {
         into.extend_from_slice(&word.to_le_bytes());
     }
-    into.extend_from_slice(&u32::from(header.records).to_le_bytes());
+    let counts = u32::from(header.records) | u32::from(header.flags) << 16;
+    into.extend_from_slice(&counts.to_le_bytes());
     into.extend_from_slice(&(payload.len() as u64).to_le_bytes());
     into.extend_from_slice(payload);
     into.resize(into.len().next_multiple_of(8), 0);
@@ -54,6 +55,7 @@ fn unpack_frame(bytes: &[u8]) -> Option<(Frame<'_>, &[u8])> {
         payload_check: u32_at(head, 28),
         generation: u32_at(head, 32),
         records: u32_at(head, 36) as u16,
+        flags: (u32_at(head, 36) >> 16) as u8,
         kind: Kind::Data,
     };
     let length = usize::try_from(u64_at(head, 40)).ok()?;

@@ -10,7 +10,7 @@
 //! | 28..32 | u32 | payload check: CRC-32C of the payload, seeded by that of the identity |
 //! | 32..36 | u32 | generation: counts the opens of the log, never falls along it |
 //! | 36     | u8  | kind: 1 data, 2 pad, 3 mark, 4 numbered data |
-//! | 37     | u8  | format flags: 0; reserved for sealed, compressed and parity payloads |
+//! | 37     | u8  | flags: 1 compressed payload, 2 sealed payload; as told by the user |
 //! | 38..40 | u16 | record count |
 //! | 40..48 | i64 | time, nanoseconds since 1970, UTC |
 //!
@@ -35,6 +35,13 @@ pub const FRAME_ALIGN: u64 = 8;
 pub const BLOCK_BYTES: u64 = 4096;
 /// Payload of a mark: the released position, then 8 reserved bytes.
 pub const MARK_PAYLOAD_BYTES: usize = 16;
+
+/// Flag of a frame whose user compressed the payload.
+pub const FLAG_COMPRESSED: u8 = 1;
+/// Flag of a frame whose user sealed the payload: only who has the key can read it.
+pub const FLAG_SEALED: u8 = 2;
+/// All flags that this version knows.
+pub const FLAGS: u8 = FLAG_COMPRESSED | FLAG_SEALED;
 
 /// What precedes the records in a frame of [`Kind::Numbered`].
 pub const NUMBER_BYTES: usize = 32;
@@ -72,6 +79,8 @@ pub struct FrameHeader {
     pub generation: u32,
     /// What it holds.
     pub kind: Kind,
+    /// What its user did to the payload: a sum of [`FLAG_COMPRESSED`] and [`FLAG_SEALED`].
+    pub flags: u8,
     /// Number of records in the payload, as told by the user.
     pub records: u16,
     /// When it was made, nanoseconds since 1970, UTC.
@@ -105,7 +114,7 @@ pub enum HeaderFault {
     Check,
     /// A kind this version does not know.
     Kind(u8),
-    /// A format flag this version does not know.
+    /// Flags of which this version does not know all.
     Flags(u8),
     /// The watermark lies above the frame's own position.
     Durable,
@@ -191,6 +200,7 @@ pub fn encode(sealer: &Sealer, header: &FrameHeader) -> [u8; HEADER_BYTES as usi
     bytes[28..32].copy_from_slice(&header.payload_check.to_le_bytes());
     bytes[32..36].copy_from_slice(&header.generation.to_le_bytes());
     bytes[36] = header.kind as u8;
+    bytes[37] = header.flags;
     bytes[38..40].copy_from_slice(&header.records.to_le_bytes());
     bytes[40..48].copy_from_slice(&header.utc_ns.to_le_bytes());
     let check = sealer.header_check(&bytes);
@@ -213,7 +223,7 @@ pub fn decode(
     if u32_at(bytes, 4) != sealer.header_check(bytes) {
         return Err(HeaderFault::Check);
     }
-    if bytes[37] != 0 {
+    if bytes[37] & !FLAGS != 0 {
         return Err(HeaderFault::Flags(bytes[37]));
     }
     let header = FrameHeader {
@@ -223,6 +233,7 @@ pub fn decode(
         payload_check: u32_at(bytes, 28),
         generation: u32_at(bytes, 32),
         kind: kind(bytes[36])?,
+        flags: bytes[37],
         records: u16::from_le_bytes([bytes[38], bytes[39]]),
         utc_ns: u64_at(bytes, 40).cast_signed(),
     };

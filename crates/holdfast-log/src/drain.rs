@@ -345,3 +345,6 @@ impl Log {
         self.word(words::SYNCS).fetch_add(1, Ordering::Relaxed);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -50,8 +50,8 @@ pub use cursor::{Cursor, CursorError};
 pub use error::{AppendError, CommitError, ConfigFault, CreateError, FileFault, OpenError};
 pub use frames::{Frame, Frames, FramesIter};
 pub use holdfast_core::Lsn;
-pub use holdfast_core::frame::{FrameHeader, Kind, NUMBER_BYTES};
-pub use log::{Appended, Drained, Health, Log, Marks, Mended, Recovery, Source, Verdict};
+pub use holdfast_core::frame::{FLAG_COMPRESSED, FLAG_SEALED, FrameHeader, Kind, NUMBER_BYTES};
+pub use log::{Appended, Contents, Drained, Health, Log, Marks, Mended, Recovery, Source, Verdict};
 pub use notes::Noter;
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ use crate::drain::{Moved, Progress};
 use crate::error::{AppendError, CommitError, CreateError, OpenError};
 use crate::frames::Frames;
 use crate::segments::Segments;
+use crate::writer::Body;
 use crate::{check, create, open, words};
 
 /// Where a frame went.
@@ -33,6 +34,15 @@ pub struct Appended {
     pub payload: Lsn,
     /// Where the next frame starts; `commit(end)` makes this frame durable.
     pub end: Lsn,
+}
+
+/// What a user says of the payload of a frame, and reads back in its header.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Contents {
+    /// Number of records in it.
+    pub records: u16,
+    /// What was done to it: a sum of [`crate::FLAG_COMPRESSED`] and [`crate::FLAG_SEALED`].
+    pub flags: u8,
 }
 
 /// What one drain did.
@@ -242,7 +252,27 @@ impl Log {
     /// # Errors
     /// See [`AppendError`]; the log is unchanged.
     pub fn append(&self, records: u16, parts: &[&[u8]]) -> Result<Appended, AppendError> {
-        self.append_data(Kind::Data, records, parts)
+        self.append_data(Kind::Data, Contents { records, flags: 0 }, Body::Parts(parts))
+    }
+
+    /// [`Log::append`], for a payload that depends on where it lies: `fill` is told the position of
+    /// the frame and the generation, which are never the same for two frames that a device was
+    /// given, and writes `payload_bytes` bytes over whatever is there. It runs once, under the
+    /// region's lock, so it must be short and must not use the log; if it panics nothing is
+    /// appended.
+    ///
+    /// # Errors
+    /// See [`AppendError`]; the log is unchanged, and `fill` has not run.
+    ///
+    /// # Panics
+    /// If the flags are none that a reader knows.
+    pub fn append_filled(
+        &self,
+        contents: Contents,
+        payload_bytes: u64,
+        fill: &mut dyn FnMut(Lsn, u32, &mut [u8]),
+    ) -> Result<Appended, AppendError> {
+        self.append_data(Kind::Data, contents, Body::Filled(payload_bytes, fill))
     }
 
     /// [`Log::append`], for another process: the frame has a number before its records, by which
@@ -256,7 +286,9 @@ impl Log {
         records: u16,
         payload: &[u8],
     ) -> Result<Appended, AppendError> {
-        let appended = self.append_data(Kind::Numbered, records, &[number, payload])?;
+        let contents = Contents { records, flags: 0 };
+        let body = Body::Parts(&[number, payload]);
+        let appended = self.append_data(Kind::Numbered, contents, body)?;
         Ok(Appended { payload: appended.payload.advance(NUMBER_BYTES as u64), ..appended })
     }
 
@@ -389,6 +421,12 @@ impl Log {
     pub fn health(&self) -> Health {
         let poison = self.progress().poison.clone();
         poison.map_or(Health::Sound, Health::Poisoned)
+    }
+
+    /// The number of the segment that a position lies in.
+    #[must_use]
+    pub fn segment_number(&self, lsn: Lsn) -> u64 {
+        self.geometry.segment_of(lsn)
     }
 
     /// How fast the device takes what is drained, in bytes a second of draining; 0 before the first

@@ -61,6 +61,7 @@ fn the_table_of_a_frame_is_what_is_encoded() {
         payload_check: 1,
         generation: 1,
         kind: Kind::Data,
+        flags: 0,
         records: 1,
         utc_ns: 1,
     };
@@ -71,6 +72,7 @@ fn the_table_of_a_frame_is_what_is_encoded() {
         ("payload_check", FrameHeader { payload_check: !1, ..base }),
         ("generation", FrameHeader { generation: !1, ..base }),
         ("kind", FrameHeader { kind: Kind::Mark, ..base }),
+        ("flags", FrameHeader { flags: !0, ..base }),
         ("records", FrameHeader { records: !1, ..base }),
         ("utc_ns", FrameHeader { utc_ns: !1, ..base }),
     ];

@@ -8,39 +8,57 @@ use std::sync::atomic::Ordering;
 
 use holdfast_core::Lsn;
 use holdfast_core::frame::{
-    FrameHeader, HEADER_BYTES, Kind, encode, encode_mark, frame_end, pad_payload_bytes,
+    FLAGS, FrameHeader, HEADER_BYTES, Kind, encode, encode_mark, frame_end, pad_payload_bytes,
 };
 use holdfast_core::ring::{Occupancy, Place, Refusal};
 use holdfast_memory::Guard;
 
 use crate::error::AppendError;
-use crate::log::{Appended, Log};
+use crate::log::{Appended, Contents, Log};
 use crate::words;
 
 /// What goes into a frame besides its payload.
 #[derive(Clone, Copy)]
 struct Sort {
     kind: Kind,
-    records: u16,
+    contents: Contents,
     durable: Lsn,
 }
 
+/// Where a payload comes from.
+pub(crate) enum Body<'a> {
+    /// It is these, one after the other.
+    Parts(&'a [&'a [u8]]),
+    /// So many bytes are written by this, which is told position and generation of the frame.
+    Filled(u64, &'a mut dyn FnMut(Lsn, u32, &mut [u8])),
+}
+
+impl Body<'_> {
+    fn bytes(&self) -> u64 {
+        match self {
+            Body::Parts(parts) => parts.iter().map(|part| part.len() as u64).sum(),
+            Body::Filled(bytes, _) => *bytes,
+        }
+    }
+}
+
 impl Log {
-    /// See [`Log::append`] and [`Log::append_numbered`].
+    /// See [`Log::append`], [`Log::append_numbered`] and [`Log::append_filled`].
     pub(crate) fn append_data(
         &self,
         kind: Kind,
-        records: u16,
-        parts: &[&[u8]],
+        contents: Contents,
+        body: Body<'_>,
     ) -> Result<Appended, AppendError> {
-        let payload_bytes = parts.iter().map(|part| part.len() as u64).sum();
+        assert!(contents.flags & !FLAGS == 0, "only flags that a reader knows are written");
+        let payload_bytes = body.bytes();
         let mut guard = self.region.lock();
         self.refuse_if_poisoned()?;
         let at = self.occupancy();
         let place = self.geometry.place(&at, payload_bytes);
         let place = place.map_err(|refusal| self.refused(refusal, payload_bytes))?;
-        let sort = Sort { kind, records, durable: at.durable };
-        let appended = self.put(&mut guard, place, sort, parts);
+        let sort = Sort { kind, contents, durable: at.durable };
+        let appended = self.put(&mut guard, place, sort, body);
         self.word(words::NEWEST_END).store(appended.end.get(), Ordering::Relaxed);
         Ok(appended)
     }
@@ -82,8 +100,8 @@ impl Log {
         place: Place,
         released: Lsn,
     ) -> Appended {
-        let sort = Sort { kind: Kind::Mark, records: 0, durable: at.durable };
-        self.put(guard, place, sort, &[&encode_mark(released)])
+        let sort = Sort { kind: Kind::Mark, contents: Contents::default(), durable: at.durable };
+        self.put(guard, place, sort, Body::Parts(&[&encode_mark(released)]))
     }
 
     /// Seals the published tail to a block, so that a drain can end there, and returns the tail,
@@ -120,12 +138,12 @@ impl Log {
     }
 
     /// Publishes a pad up to the place if need be, then the frame.
-    fn put(&self, guard: &mut Guard<'_>, place: Place, sort: Sort, parts: &[&[u8]]) -> Appended {
+    fn put(&self, guard: &mut Guard<'_>, place: Place, sort: Sort, body: Body<'_>) -> Appended {
         let tail = Lsn(guard.tail());
         if tail < place.lsn {
             self.pad(guard, tail, place.lsn, sort.durable);
         }
-        self.put_frame(guard, place.lsn, place.end, sort, parts);
+        self.put_frame(guard, place.lsn, place.end, sort, body);
         // The lock is held: nobody else counts.
         let frames = self.word(words::FRAMES);
         frames.store(frames.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
@@ -133,30 +151,24 @@ impl Log {
     }
 
     fn pad(&self, guard: &mut Guard<'_>, from: Lsn, to: Lsn, durable: Lsn) {
-        let sort = Sort { kind: Kind::Pad, records: 0, durable };
-        self.put_frame(guard, from, to, sort, &[]);
+        let sort = Sort { kind: Kind::Pad, contents: Contents::default(), durable };
+        self.put_frame(guard, from, to, sort, Body::Parts(&[]));
     }
 
-    /// Fills `[lsn, end)` with header, parts and zeros, and publishes it. What the parts leave of a
+    /// Fills `[lsn, end)` with header, body and zeros, and publishes it. What the body leaves of a
     /// pad's payload is zeros and part of the check.
-    fn put_frame(&self, guard: &mut Guard<'_>, lsn: Lsn, end: Lsn, sort: Sort, parts: &[&[u8]]) {
+    fn put_frame(&self, guard: &mut Guard<'_>, lsn: Lsn, end: Lsn, sort: Sort, body: Body<'_>) {
         let bytes = end.since(lsn);
         let room = guard.reserve(bytes).expect("admission leaves room for every frame");
-        let (head, body) = room.split_at_mut(HEADER_BYTES as usize);
-        let mut check = self.sealer.payload_seed();
-        let mut used = 0;
-        for part in parts {
-            body[used..used + part.len()].copy_from_slice(part);
-            check = self.sealer.more(check, &body[used..used + part.len()]);
-            used += part.len();
-        }
-        body[used..].fill(0);
+        let (head, room) = room.split_at_mut(HEADER_BYTES as usize);
+        let (used, check) = self.lay(body, lsn, room);
+        room[used..].fill(0);
         let payload_bytes = match sort.kind {
             Kind::Pad => pad_payload_bytes(lsn, end),
             Kind::Data | Kind::Mark | Kind::Numbered => used as u32,
         };
         assert!(frame_end(lsn, payload_bytes) == end);
-        check = self.sealer.more(check, &body[used..(payload_bytes as usize).max(used)]);
+        let check = self.sealer.more(check, &room[used..(payload_bytes as usize).max(used)]);
         let header = FrameHeader {
             lsn,
             durable: sort.durable,
@@ -164,10 +176,32 @@ impl Log {
             payload_check: check,
             generation: self.generation,
             kind: sort.kind,
-            records: sort.records,
+            flags: sort.contents.flags,
+            records: sort.contents.records,
             utc_ns: self.clock.utc_ns(),
         };
         head.copy_from_slice(&encode(&self.sealer, &header));
         guard.publish(bytes);
+    }
+
+    /// Puts a body into the room of the frame at `lsn`, and returns its length and check.
+    fn lay(&self, body: Body<'_>, lsn: Lsn, room: &mut [u8]) -> (usize, u32) {
+        let mut check = self.sealer.payload_seed();
+        let mut used = 0;
+        match body {
+            Body::Parts(parts) => {
+                for part in parts {
+                    room[used..used + part.len()].copy_from_slice(part);
+                    check = self.sealer.more(check, &room[used..used + part.len()]);
+                    used += part.len();
+                }
+            }
+            Body::Filled(bytes, fill) => {
+                used = bytes as usize;
+                fill(lsn, self.generation, &mut room[..used]);
+                check = self.sealer.more(check, &room[..used]);
+            }
+        }
+        (used, check)
     }
 }

@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Writes the numbers below `count`, and returns what a follower saw meanwhile.
 pub(crate) fn run(directory: &Path, count: u64) -> Result<Vec<u64>, Box<dyn Error>> {
-    let options = Options::with(Background::DrainAndPrepare);
+    let options = Options::new().with_background(Background::DrainAndPrepare);
     let (log, recovery) = Log::<u64, MessagePack>::open_or_create(directory, &options)?;
     let tail = log.tail(recovery.end);
     thread::scope(|scope| {

@@ -39,9 +39,8 @@ impl RecordType {
         Label::read(&files).map(RecordType::from)
     }
 
-    fn label(&self, identity: [u8; 16]) -> Label {
-        let RecordType { record, version, format } = self.clone();
-        Label { identity, record_version: version, record, format }
+    fn label(&self, identity: [u8; 16], options: &Options) -> Label {
+        Label::named(identity, options, (&self.record, self.version), &self.format)
     }
 }
 
@@ -68,7 +67,7 @@ impl Log<Vec<u8>, Raw> {
         let names = label::is_name(&records.record) && label::is_name(&records.format);
         assert!(names, "a name has 1 to 255 bytes");
         let place = Place::new_directory(directory.as_ref())?;
-        open::create(&place, options, |identity| records.label(identity))
+        open::create(&place, options, |identity, options| records.label(identity, options))
     }
 
     /// Opens the log in `directory` as the bytes of its records, whatever they are.
@@ -82,7 +81,7 @@ impl Log<Vec<u8>, Raw> {
         let place = Place::directory(directory.as_ref())?;
         holdfast_log::Log::identity_of(&*place.files)?;
         let records = RecordType::from(Label::read(&*place.files)?);
-        let label = |identity| records.label(identity);
+        let label = |identity: [u8; 16], options: &Options| records.label(identity, options);
         let (log, recovery) = Self::open_labelled(place, options, label)?;
         Ok((log, recovery, records))
     }

@@ -44,6 +44,8 @@ pub enum LabelFault {
     Check,
     /// It belongs to another log.
     Foreign,
+    /// The log is sealed in a way that this version does not know.
+    Seal,
 }
 
 /// Why a log was not opened. Nothing that was durable has been changed.
@@ -81,6 +83,15 @@ pub enum OpenError {
         found: u32,
         /// Version this program knows.
         known: u32,
+    },
+    /// The log is sealed: give its keys, to a program that is built with the feature `seal`.
+    Sealed,
+    /// The log is not sealed, and keys were given: open it without, or seal another.
+    NotSealed,
+    /// The log was made with another key of this id. Give that one.
+    WrongKey {
+        /// The key's id.
+        id: u32,
     },
     /// The label is damaged or gone. Restore the file `label`.
     Label(LabelFault),
@@ -208,6 +219,36 @@ pub enum ReplayError {
         index: u16,
         /// What the format says.
         reason: FormatError,
+    },
+    /// The set is sealed under a key that is not in the ring. Open the log with that one, too.
+    NoKey {
+        /// Where the set begins.
+        lsn: Lsn,
+        /// The key's id.
+        id: u32,
+    },
+    /// The set is as it was written, and the key of this id does not open it: that is another key,
+    /// or somebody who has none wrote the set, or put it here.
+    WrongKey {
+        /// Where the set begins.
+        lsn: Lsn,
+        /// The key's id.
+        id: u32,
+    },
+    /// The set is not sealed, in a log that is: somebody who has no key wrote it.
+    NotSealed {
+        /// Where the set begins.
+        lsn: Lsn,
+    },
+    /// The set is sealed, in a log that is not: somebody else wrote it.
+    Sealed {
+        /// Where the set begins.
+        lsn: Lsn,
+    },
+    /// The set is compressed, and this program was built without the feature `lz4`.
+    Compressed {
+        /// Where the set begins.
+        lsn: Lsn,
     },
     /// A write or a sync failed, so no more records become durable. Open the log anew.
     Failed(Arc<io::Error>),

@@ -1,4 +1,4 @@
-//! The label of a log: whose records lie in it, and how they are written.
+//! The label of a log: whose records lie in it, how they are written, and under whose key.
 //!
 //! Byte table: FORMAT.md, "Label".
 //!
@@ -10,14 +10,27 @@ use holdfast_io::checksum::crc32c;
 
 use crate::error::{LabelFault, OpenError};
 use crate::format::Format;
+use crate::options::Options;
 use crate::record::Record;
+use crate::sealing::Seal;
 
 /// "HFWL"
 const MAGIC: [u8; 4] = *b"HFWL";
 /// The version of label and payload that this program reads and writes.
 const VERSION: u32 = 1;
 /// What precedes the two names.
-const HEAD_BYTES: usize = 36;
+const HEAD_BYTES: usize = 60;
+/// In the field `seal`: the log is not sealed.
+const PLAIN: u32 = 0;
+/// In the field `seal`: AES-256-GCM-SIV under keys derived by HKDF-SHA256.
+const SEALED: u32 = 1;
+
+/// By what a sealed log knows the key again that it was made with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct KeyMark {
+    pub(crate) id: u32,
+    pub(crate) check: [u8; 16],
+}
 
 /// What a log says of its records.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,20 +38,32 @@ pub(crate) struct Label {
     /// Of the log that it belongs to.
     pub(crate) identity: [u8; 16],
     pub(crate) record_version: u32,
+    /// None if the log is not sealed.
+    pub(crate) key: Option<KeyMark>,
     pub(crate) record: String,
     pub(crate) format: String,
 }
 
 impl Label {
-    /// The label of a log of these records.
-    pub(crate) fn of<R: Record, F: Format<R>>(identity: [u8; 16]) -> Label {
+    /// The label of a log of these records, made with these options.
+    pub(crate) fn of<R: Record, F: Format<R>>(identity: [u8; 16], options: &Options) -> Label {
         const { assert!(is_name(R::NAME) && is_name(F::NAME), "a name has 1 to 255 bytes") };
-        let (record, format) = (R::NAME.to_owned(), F::NAME.to_owned());
-        Label { identity, record_version: R::VERSION, record, format }
+        Label::named(identity, options, (R::NAME, R::VERSION), F::NAME)
     }
 
-    /// Whether the log in the root of `files` has this label.
-    pub(crate) fn check(&self, files: &dyn Files) -> Result<(), OpenError> {
+    /// The label of a log of records that are called so.
+    pub(crate) fn named(
+        identity: [u8; 16],
+        options: &Options,
+        (record, record_version): (&str, u32),
+        format: &str,
+    ) -> Label {
+        let (record, format) = (record.to_owned(), format.to_owned());
+        Label { identity, record_version, key: Seal::mark(options, identity), record, format }
+    }
+
+    /// Whether the log in the root of `files` has this label, whatever its key: that is returned.
+    pub(crate) fn check(&self, files: &dyn Files) -> Result<Option<KeyMark>, OpenError> {
         let found = Label::read(files)?;
         if found.identity != self.identity {
             return Err(OpenError::Label(LabelFault::Foreign));
@@ -57,7 +82,7 @@ impl Label {
             let (found, known) = (found.record_version, self.record_version);
             return Err(OpenError::OtherRecordVersion { found, known });
         }
-        Ok(())
+        Ok(found.key)
     }
 
     /// The label in the root of `files`.
@@ -76,6 +101,11 @@ impl Label {
         bytes.extend_from_slice(&self.record_version.to_le_bytes());
         bytes.extend_from_slice(&(self.record.len() as u16).to_le_bytes());
         bytes.extend_from_slice(&(self.format.len() as u16).to_le_bytes());
+        let key = self.key.unwrap_or(KeyMark { id: 0, check: [0; 16] });
+        let seal = if self.key.is_some() { SEALED } else { PLAIN };
+        bytes.extend_from_slice(&seal.to_le_bytes());
+        bytes.extend_from_slice(&key.id.to_le_bytes());
+        bytes.extend_from_slice(&key.check);
         bytes.extend_from_slice(self.record.as_bytes());
         bytes.extend_from_slice(self.format.as_bytes());
         let check = crc32c(0, &bytes[12..]);
@@ -102,9 +132,15 @@ impl Label {
         let names = std::str::from_utf8(names).ok();
         let split = names.and_then(|names| names.split_at_checked(record_bytes.into()));
         let Some((record, format)) = split else { return fault(LabelFault::Check) };
+        let key = match u32_at(bytes, 36) {
+            PLAIN => None,
+            SEALED => Some(KeyMark { id: u32_at(bytes, 40), check: array_at(bytes, 44) }),
+            _ => return fault(LabelFault::Seal),
+        };
         Ok(Label {
             identity: array_at(bytes, 12),
             record_version: u32_at(bytes, 28),
+            key,
             record: record.to_owned(),
             format: format.to_owned(),
         })

@@ -12,11 +12,15 @@
 //!
 //! Where to look: [`Log`] is all of it. `open` makes and opens one, `label` says of what;
 //! [`Ticket`] waits (`sleepers` has the tasks, `background` the threads), `replay` and `tail` read,
-//! `format` turns records into bytes and `payload` puts them into a frame. Below lies
+//! `format` turns records into bytes, `payload` puts them into a set and `wrapping` that into a
+//! frame, by way of `compression` and `sealing`. Below lies
 //! `holdfast-log`, which knows frames, segments and recovery.
 
+#[cfg_attr(not(any(feature = "lz4", feature = "seal")), allow(dead_code))]
+mod aligned;
 mod any;
 mod background;
+mod compression;
 mod error;
 pub mod format;
 #[cfg(feature = "json")]
@@ -29,12 +33,19 @@ mod payload;
 mod place;
 mod record;
 mod replay;
+#[cfg(feature = "seal")]
+mod sealing;
+#[cfg(not(feature = "seal"))]
+#[path = "unsealed.rs"]
+mod sealing;
 mod shared;
 mod sleepers;
 mod tail;
 mod ticket;
+mod wrapping;
 
 pub use any::RecordType;
+pub use compression::Compression;
 pub use error::{
     AppendError, CheckpointError, CommitError, CreateError, LabelFault, OpenError, ReplayError,
 };
@@ -45,6 +56,8 @@ pub use options::{Background, Options};
 pub use place::Place;
 pub use record::Record;
 pub use replay::{Entry, Replay};
+#[cfg(feature = "seal")]
+pub use sealing::{Keys, KeysFault, Padding};
 pub use tail::Tail;
 pub use ticket::Ticket;
 

@@ -125,7 +125,7 @@ impl<R: Record, F: Format<R>> Log<R, F> {
     pub(crate) fn open_labelled(
         place: Place,
         options: &Options,
-        label: impl FnOnce([u8; 16]) -> Label,
+        label: impl FnOnce([u8; 16], &Options) -> Label,
     ) -> Result<(Self, Recovery), OpenError> {
         let (shared, recovery) = open::open(place, options, label)?;
         let shared = Arc::new(shared);
@@ -152,7 +152,7 @@ impl<R: Record, F: Format<R>> Log<R, F> {
         let mut payload = SCRATCH.take();
         payload.clear();
         let appended = encode::<R, F>(records, &mut payload)
-            .and_then(|()| self.shared.append(count, &[&payload]));
+            .and_then(|()| self.shared.append(count, &payload));
         if payload.capacity() <= SCRATCH_BYTES_MAX {
             SCRATCH.set(payload);
         }
@@ -232,7 +232,7 @@ impl<R: Record, F: Format<R>> Log<R, F> {
             checkpoint: log.first(),
             durable: marks.durable,
             end: marks.tail,
-            set_bytes_max: log.payload_bytes_max(),
+            set_bytes_max: self.shared.wrapping.set_bytes_max(log),
             drain_rate_bytes_per_s: log.drain_rate_bytes_per_s(),
             failed: self.shared.failure(),
         }

@@ -14,6 +14,7 @@ use crate::label::Label;
 use crate::options::Options;
 use crate::place::Place;
 use crate::shared::Shared;
+use crate::wrapping::Wrapping;
 
 /// The smallest roster: an embedded log has no notes.
 const ROSTER_BYTES: u64 = 64;
@@ -37,11 +38,11 @@ pub struct Recovery {
 pub(crate) fn create(
     place: &Place,
     options: &Options,
-    label: impl FnOnce([u8; 16]) -> Label,
+    label: impl FnOnce([u8; 16], &Options) -> Label,
 ) -> Result<(), CreateError> {
     let mut identity = [0; 16];
     place.entropy.fill(&mut identity);
-    let label = label(identity).encode();
+    let label = label(identity, options).encode();
     Log::create_labelled(&*place.files, identity, &options.config(), &label)?;
     Ok(())
 }
@@ -50,10 +51,11 @@ pub(crate) fn create(
 pub(crate) fn open(
     place: Place,
     options: &Options,
-    label: impl FnOnce([u8; 16]) -> Label,
+    label: impl FnOnce([u8; 16], &Options) -> Label,
 ) -> Result<(Shared, Recovery), OpenError> {
     let identity = Log::identity_of(&*place.files)?;
-    label(identity).check(&*place.files)?;
+    let key = label(identity, options).check(&*place.files)?;
+    let wrapping = Wrapping::of(options, key, identity)?;
     let (log, region, found) = open_untyped(&place, options, identity)?;
     // What was recovered behind the last sync counts from here on, and readers see it.
     log.commit(found.tail)?;
@@ -66,7 +68,7 @@ pub(crate) fn open(
         },
         bytes_scanned: found.bytes_scanned,
     };
-    Ok((Shared::new(log, region, place.clock, place.lock), recovery))
+    Ok((Shared::new(log, region, wrapping, place.clock, place.lock), recovery))
 }
 
 /// Opens the log with a ring as large as the options say, or as it says itself.

@@ -3,10 +3,26 @@
 //! Promise: the defaults suit a program that logs up to some hundred megabytes a second.
 //! Never: changes while a log is open.
 
+#[cfg(feature = "seal")]
+use std::sync::Arc;
+
 use holdfast_log::{LogConfig, Retention, Scanned};
 
-/// Sizes of a log, and the threads it may start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+use crate::compression::Compression;
+#[cfg(feature = "seal")]
+use crate::sealing::{Keys, Padding};
+
+/// Sizes of a log, the threads it may start, and what is done to its records. Read the fields, set
+/// them with the methods: there may be more one day.
+///
+/// ```
+/// use holdfast_wal::{Background, Options};
+///
+/// let options = Options::new().with_segments(8).with_background(Background::Prepare);
+/// assert_eq!(options.segments, 8);
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Options {
     /// Bytes of frames in one segment file: a power of two from 64 KiB to 1 GiB. An atomic set may
     /// have half as many, and at most 4 MiB. Fixed when the log is made; later opens ignore it.
@@ -21,6 +37,15 @@ pub struct Options {
     pub background: Background,
     /// How much of the log is read when it is opened.
     pub scan: Scanned,
+    /// How sets are compressed from now on.
+    pub compression: Compression,
+    /// The keys of a sealed log; none, if it is not sealed. Whether it is, is decided when it is
+    /// made.
+    #[cfg(feature = "seal")]
+    pub keys: Option<Arc<Keys>>,
+    /// To what length the sets of a sealed log are filled up from now on.
+    #[cfg(feature = "seal")]
+    pub padding: Padding,
 }
 
 /// The threads that a log runs for itself. They end when it is closed or dropped.
@@ -37,21 +62,83 @@ pub enum Background {
 
 impl Default for Options {
     fn default() -> Options {
+        Options::new()
+    }
+}
+
+impl Options {
+    /// The default sizes, and no threads.
+    #[must_use]
+    pub const fn new() -> Options {
         Options {
             segment_bytes: 16 << 20,
             segments: 3,
             ring_bytes: 32 << 20,
             background: Background::None,
             scan: Scanned::Tail,
+            compression: Compression::None,
+            #[cfg(feature = "seal")]
+            keys: None,
+            #[cfg(feature = "seal")]
+            padding: Padding::None,
         }
     }
-}
 
-impl Options {
-    /// The default sizes, with these threads.
+    /// With other [`Options::segment_bytes`].
     #[must_use]
-    pub fn with(background: Background) -> Options {
-        Options { background, ..Options::default() }
+    pub const fn with_segment_bytes(mut self, segment_bytes: u64) -> Options {
+        self.segment_bytes = segment_bytes;
+        self
+    }
+
+    /// With other [`Options::segments`].
+    #[must_use]
+    pub const fn with_segments(mut self, segments: u32) -> Options {
+        self.segments = segments;
+        self
+    }
+
+    /// With other [`Options::ring_bytes`].
+    #[must_use]
+    pub const fn with_ring_bytes(mut self, ring_bytes: u64) -> Options {
+        self.ring_bytes = ring_bytes;
+        self
+    }
+
+    /// With other [`Options::background`].
+    #[must_use]
+    pub const fn with_background(mut self, background: Background) -> Options {
+        self.background = background;
+        self
+    }
+
+    /// With other [`Options::scan`].
+    #[must_use]
+    pub const fn with_scan(mut self, scan: Scanned) -> Options {
+        self.scan = scan;
+        self
+    }
+
+    /// With other [`Options::compression`].
+    #[must_use]
+    pub const fn with_compression(mut self, compression: Compression) -> Options {
+        self.compression = compression;
+        self
+    }
+
+    /// With other [`Options::keys`]: the log is sealed.
+    #[cfg(feature = "seal")]
+    #[must_use]
+    pub fn with_keys(self, keys: impl Into<Arc<Keys>>) -> Options {
+        Options { keys: Some(keys.into()), ..self }
+    }
+
+    /// With other [`Options::padding`].
+    #[cfg(feature = "seal")]
+    #[must_use]
+    pub const fn with_padding(mut self, padding: Padding) -> Options {
+        self.padding = padding;
+        self
     }
 
     /// As the log below wants it. What is stable counts for nothing here, so all of the ring may be

@@ -14,6 +14,7 @@ use crate::error::ReplayError;
 use crate::format::{Format, ViewFormat};
 use crate::payload::take;
 use crate::shared::Shared;
+use crate::wrapping::Opener;
 
 /// A record that was read back.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,20 +100,35 @@ struct Set {
     /// The record that comes next, and where.
     index: u16,
     offset: usize,
+    state: State,
+}
+
+/// Where the records of a set are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// In its frame, as they were appended.
+    Plain,
+    /// In its frame, to be opened.
+    Closed,
+    /// In the opener.
+    Open,
 }
 
 /// The way from record to record, whatever their type.
 pub(crate) struct Reader {
     pub(crate) shared: Arc<Shared>,
     pub(crate) cursor: Cursor,
+    opener: Opener,
     set: Set,
 }
 
 impl Reader {
     pub(crate) fn new(shared: &Arc<Shared>, from: Lsn) -> Reader {
         let cursor = shared.log.cursor(from);
-        let set = Set { lsn: from, end: from, records: 0, index: 0, offset: 0 };
-        Reader { shared: Arc::clone(shared), cursor, set }
+        let opener = Opener::new(&shared.wrapping);
+        let state = State::Plain;
+        let set = Set { lsn: from, end: from, records: 0, index: 0, offset: 0, state };
+        Reader { shared: Arc::clone(shared), cursor, opener, set }
     }
 
     /// The place of the next record, if its set begins below `until`.
@@ -123,7 +139,10 @@ impl Reader {
                 return Ok(None);
             }
         }
-        let Set { lsn, end, records, index, offset } = self.set;
+        if self.set.state == State::Closed {
+            self.open()?;
+        }
+        let Set { lsn, end, records, index, offset, .. } = self.set;
         let taken = take(self.payload(), records, offset);
         let (bytes, next) = taken.ok_or(ReplayError::DamagedRecord { lsn, index })?;
         (self.set.index, self.set.offset) = (index + 1, next);
@@ -135,14 +154,27 @@ impl Reader {
     fn next_set(&mut self) -> Result<bool, ReplayError> {
         let Some(frame) = self.cursor.next_frame()? else { return Ok(false) };
         let (lsn, end, records) = (frame.header.lsn, frame.end(), frame.header.records);
-        self.set = Set { lsn, end, records, index: 0, offset: 0 };
+        let state = if self.opener.is_plain(&frame) { State::Plain } else { State::Closed };
+        self.set = Set { lsn, end, records, index: 0, offset: 0, state };
         Ok(true)
+    }
+
+    /// Opens the set that was read last. It stays closed if that fails.
+    fn open(&mut self) -> Result<(), ReplayError> {
+        if let Some(frame) = self.cursor.current() {
+            self.opener.open(&self.shared.log, &frame)?;
+        }
+        self.set.state = State::Open;
+        Ok(())
     }
 
     /// The records of the set that was read last.
     #[inline]
     fn payload(&self) -> &[u8] {
-        self.cursor.payload()
+        match self.set.state {
+            State::Open => self.opener.set(),
+            State::Plain | State::Closed => self.cursor.payload(),
+        }
     }
 
     /// What `read` makes of the record that lies there.

@@ -17,11 +17,13 @@ use holdfast_memory::Region;
 
 use crate::error::{AppendError, CommitError};
 use crate::sleepers::Sleepers;
+use crate::wrapping::Wrapping;
 
 /// An open log without its types.
 pub(crate) struct Shared {
     pub(crate) log: Arc<Log>,
     pub(crate) region: Arc<Region>,
+    pub(crate) wrapping: Wrapping,
     pub(crate) clock: Arc<dyn Clock>,
     /// Whether a thread of the log drains it.
     pub(crate) drained: AtomicBool,
@@ -35,12 +37,14 @@ impl Shared {
     pub(crate) fn new(
         log: Log,
         region: Arc<Region>,
+        wrapping: Wrapping,
         clock: Arc<dyn Clock>,
         lock: Option<Arc<DirectoryLock>>,
     ) -> Shared {
         Shared {
             log: Arc::new(log),
             region,
+            wrapping,
             clock,
             drained: AtomicBool::new(false),
             closed: AtomicBool::new(false),
@@ -50,12 +54,12 @@ impl Shared {
     }
 
     /// Appends one set. A full ring is drained first, by whoever finds it full.
-    pub(crate) fn append(&self, records: u16, parts: &[&[u8]]) -> Result<Appended, AppendError> {
+    pub(crate) fn append(&self, records: u16, set: &[u8]) -> Result<Appended, AppendError> {
         loop {
             if self.closed.load(Ordering::Relaxed) {
                 return Err(AppendError::Closed);
             }
-            match self.log.append(records, parts) {
+            match self.wrapping.append(&self.log, records, set) {
                 Ok(appended) => return Ok(appended),
                 Err(holdfast_log::AppendError::Full) => {}
                 Err(error) => return Err(error.into()),

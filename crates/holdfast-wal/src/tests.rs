@@ -2,7 +2,7 @@
 
 use holdfast_io::checksum::crc32c;
 
-use crate::label::Label;
+use crate::label::{KeyMark, Label};
 use crate::payload;
 
 /// The pieces, one after the other.
@@ -14,10 +14,17 @@ fn bytes(pieces: &[&[u8]]) -> Vec<u8> {
 fn a_label_is_what_its_table_says() {
     let identity = *b"0123456789abcdef";
     let (record, format) = ("bank.transfer".to_owned(), "json".to_owned());
-    let label = Label { identity, record_version: 7, record, format };
-    let tail = bytes(&[&identity, &[7, 0, 0, 0], &[13, 0], &[4, 0], b"bank.transfer", b"json"]);
-    let check = crc32c(0, &tail).to_le_bytes();
-    assert_eq!(label.encode(), bytes(&[b"HFWL", &[1, 0, 0, 0], &check, &tail]));
+    let label = Label { identity, record_version: 7, key: None, record, format };
+    let head = [&identity[..], &[7, 0, 0, 0], &[13, 0], &[4, 0]].concat();
+    let whole = |seal: &[u8]| {
+        let tail = bytes(&[&head, seal, b"bank.transfer", b"json"]);
+        let check = crc32c(0, &tail).to_le_bytes();
+        bytes(&[b"HFWL", &[1, 0, 0, 0], &check, &tail])
+    };
+    assert_eq!(label.encode(), whole(&[0; 24]));
+    let key = Some(KeyMark { id: 258, check: *b"fedcba9876543210" });
+    let seal = bytes(&[&[1, 0, 0, 0], &[2, 1, 0, 0], b"fedcba9876543210"]);
+    assert_eq!(Label { key, ..label }.encode(), whole(&seal));
 }
 
 #[test]

@@ -32,9 +32,9 @@ pub(crate) fn options(terms: &Terms) -> Options {
         Durability::Synced => (Background::Prepare, Options::default().ring_bytes),
         Durability::Deferred => (Background::DrainAndPrepare, RING_BYTES),
     };
-    let options = Options { ring_bytes, ..Options::with(background) };
+    let options = Options::new().with_ring_bytes(ring_bytes).with_background(background);
     let segments = terms.bytes.div_ceil(options.segment_bytes) as u32 + 2;
-    Options { segments, ..options }
+    options.with_segments(segments)
 }
 
 fn open(folder: &Path, terms: &Terms) -> Result<Box<dyn Peer>, Failure> {

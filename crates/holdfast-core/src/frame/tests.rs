@@ -18,6 +18,7 @@ fn header() -> FrameHeader {
         payload_check: payload_check(&sealer(), payload),
         generation: 5,
         kind: Kind::Data,
+        flags: FLAG_SEALED,
         records: 3,
         utc_ns: -17,
     }
@@ -26,8 +27,10 @@ fn header() -> FrameHeader {
 #[test]
 fn what_is_encoded_is_decoded() {
     for kind in [Kind::Data, Kind::Pad, Kind::Mark, Kind::Numbered] {
-        let header = FrameHeader { kind, ..header() };
-        assert_eq!(decode(&sealer(), &encode(&sealer(), &header)), Ok(header));
+        for flags in [0, FLAG_COMPRESSED, FLAG_SEALED, FLAG_COMPRESSED | FLAG_SEALED] {
+            let header = FrameHeader { kind, flags, ..header() };
+            assert_eq!(decode(&sealer(), &encode(&sealer(), &header)), Ok(header));
+        }
     }
 }
 
@@ -40,7 +43,7 @@ fn the_bytes_lie_where_the_table_says() {
     assert_eq!(bytes[16..24], 4096u64.to_le_bytes());
     assert_eq!(bytes[24..28], 7u32.to_le_bytes());
     assert_eq!(bytes[32..36], 5u32.to_le_bytes());
-    assert_eq!(bytes[36..38], [1, 0]);
+    assert_eq!(bytes[36..38], [1, 2]);
     assert_eq!(bytes[38..40], 3u16.to_le_bytes());
     assert_eq!(bytes[40..48], (-17i64).to_le_bytes());
 }
@@ -66,7 +69,7 @@ fn each_field_that_cannot_be_has_its_own_fault() {
         decode(&sealer(), &bytes)
     };
     assert_eq!(forge(&|bytes| bytes[36] = 9), Err(HeaderFault::Kind(9)));
-    assert_eq!(forge(&|bytes| bytes[37] = 1), Err(HeaderFault::Flags(1)));
+    assert_eq!(forge(&|bytes| bytes[37] = 6), Err(HeaderFault::Flags(6)));
     assert_eq!(forge(&|bytes| bytes[8] = 1), Err(HeaderFault::Lsn));
     assert_eq!(forge(&|bytes| bytes[23] = 1), Err(HeaderFault::Durable));
     assert_eq!(decode(&sealer(), &[0; 48]), Err(HeaderFault::Unwritten));

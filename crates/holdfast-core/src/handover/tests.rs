@@ -17,6 +17,7 @@ fn header(lsn: u64, payload_bytes: u32, generation: u32) -> FrameHeader {
         payload_check: 0,
         generation,
         kind: Kind::Data,
+        flags: 0,
         records: 1,
         utc_ns: 0,
     }

@@ -82,6 +82,7 @@ impl Small {
             payload_check: payload_check(&self.sealer, payload),
             generation: self.generation,
             kind,
+            flags: 0,
             records: 1,
             utc_ns: 0,
         };
@@ -354,6 +355,7 @@ fn a_witness_elsewhere_or_of_an_older_generation_proves_nothing() {
         payload_check: 0,
         generation,
         kind: Kind::Pad,
+        flags: 0,
         records: 0,
         utc_ns: 0,
     };

@@ -8,6 +8,7 @@ mod check;
 mod damage;
 mod death;
 mod faults;
+mod filled;
 mod mend;
 mod on_device;
 mod power;

@@ -29,6 +29,7 @@ impl Display for LabelFault {
             Self::NoLabel => "it does not begin as one",
             Self::Check => "its check does not match",
             Self::Foreign => "it belongs to another log",
+            Self::Seal => "it tells of a seal that this version does not know",
         })
     }
 }
@@ -50,6 +51,9 @@ impl Display for OpenError {
             Self::OtherVersion { found, known } => {
                 write!(out, "the log is of version {found}; this program knows {known}")
             }
+            Self::Sealed => write!(out, "the log is sealed; give its keys"),
+            Self::NotSealed => write!(out, "the log is not sealed; open it without keys"),
+            Self::WrongKey { id } => write!(out, "the log was made with another key {id}"),
             Self::Label(fault) => write!(out, "the file `label` must be restored: {fault}"),
             Self::File { name, fault } => write!(out, "`{name}` must be restored: {fault}"),
             Self::ForeignFile { name } => {
@@ -119,6 +123,17 @@ impl Display for ReplayError {
             }
             Self::Undecodable { lsn, index, reason } => {
                 write!(out, "record {index} of the set at LSN {lsn} is of another kind: {reason}")
+            }
+            Self::NoKey { lsn, id } => {
+                write!(out, "the set at LSN {lsn} is sealed under key {id}, which is not here")
+            }
+            Self::WrongKey { lsn, id } => {
+                write!(out, "key {id} does not open the set at LSN {lsn}")
+            }
+            Self::NotSealed { lsn } => write!(out, "the set at LSN {lsn} is not sealed"),
+            Self::Sealed { lsn } => write!(out, "the set at LSN {lsn} is sealed; the log is not"),
+            Self::Compressed { lsn } => {
+                write!(out, "the set at LSN {lsn} is compressed; build with the feature `lz4`")
             }
             Self::Failed(error) => write!(out, "the log failed; open it anew: {error}"),
             Self::Io(error) => write!(out, "the log's device cannot be read: {error}"),

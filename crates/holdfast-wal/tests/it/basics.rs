@@ -1,7 +1,7 @@
 //! Append, wait, replay.
 
 use holdfast_wal::format::MessagePack;
-use holdfast_wal::{Background, Log, Options, ReplayError};
+use holdfast_wal::{Background, Log, ReplayError};
 
 use crate::support::{SMALL, Work, new_log, open, records, work, works};
 
@@ -84,7 +84,7 @@ fn a_dropped_log_has_made_everything_durable() {
 fn a_log_in_a_real_directory_serves_many_threads() {
     for background in [Background::None, Background::Prepare, Background::DrainAndPrepare] {
         let directory = tempfile::tempdir().unwrap();
-        let options = Options { background, ..SMALL };
+        let options = SMALL.with_background(background);
         let (log, _) =
             Log::<Work, MessagePack>::open_or_create(directory.path(), &options).unwrap();
         std::thread::scope(|scope| {

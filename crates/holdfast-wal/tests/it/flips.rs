@@ -17,7 +17,7 @@ const LOG_BYTES: u64 = 64 << 10;
 const STRIDE: u64 = 17;
 const THREADS: u64 = 2;
 /// Opens read everything.
-const WHOLE: Options = Options { scan: Scanned::Whole, ..SMALL };
+const WHOLE: Options = SMALL.with_scan(Scanned::Whole);
 
 /// A closed log that fills its first segment, and goes on behind it.
 fn full_segment() -> FakeFiles {
@@ -89,7 +89,7 @@ fn a_log_with_a_bit_turned_over_is_refused_and_opens_again_when_it_is_restored()
 fn every_bit_of_the_label_counts() {
     let (files, log) = new_log(1);
     drop(log);
-    for bit in 0..(36 + "paper.record".len() as u64 + "message-pack".len() as u64) * 8 {
+    for bit in 0..(60 + "paper.record".len() as u64 + "message-pack".len() as u64) * 8 {
         files.flip_bit("label".as_ref(), bit).unwrap();
         let opened = open(&files).map(drop);
         let told = matches!(opened, Err(OpenError::Label(_) | OpenError::OtherVersion { .. }));

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use holdfast_io::fake::Random;
 use holdfast_wal::format::MessagePack;
-use holdfast_wal::{Background, Log, Options};
+use holdfast_wal::{Background, Log};
 
 use crate::support::{SMALL, Work, factor, records, work};
 
@@ -16,7 +16,7 @@ const DIRECTORY: &str = "HOLDFAST_WAL_KILLED_IN";
 const RECORDS_A_SET: u32 = 3;
 
 fn opened(directory: &Path) -> Log<Work, MessagePack> {
-    let options = Options { background: Background::DrainAndPrepare, ..SMALL };
+    let options = SMALL.with_background(Background::DrainAndPrepare);
     Log::open_or_create(directory, &options).expect("the log opens after any kill").0
 }
 

@@ -7,16 +7,19 @@
 
 mod basics;
 mod checkpoints;
+mod compressed;
 mod corruption;
 mod examples;
 mod faults;
 mod flips;
+mod forged;
 mod formats;
 mod full_disk;
 mod fuzzed;
 mod kills;
 mod power;
 mod refusals;
+mod sealed;
 mod support;
 mod tails;
 mod tickets;

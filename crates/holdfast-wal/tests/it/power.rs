@@ -5,9 +5,10 @@ use std::error::Error;
 
 use holdfast_io::fake::{FakeFiles, Mood, Random, Sectors};
 use holdfast_wal::format::MessagePack;
-use holdfast_wal::{CreateError, Log, Lsn};
+use holdfast_wal::{Compression, CreateError, Log, Lsn, Options, Padding};
 
-use crate::support::{SMALL, Work, factor, open, place, work};
+use crate::sealed::sealed;
+use crate::support::{SMALL, Work, factor, place, work};
 
 /// What a program knows of its log.
 #[derive(Clone, Default)]
@@ -20,22 +21,28 @@ pub(crate) struct Known {
     checkpoints: BTreeMap<Lsn, u32>,
     /// The numbers that may follow the last record: sets end before them.
     set_ends: BTreeSet<u32>,
+    options: Options,
 }
 
 impl Known {
     pub(crate) fn of_nothing() -> Known {
-        let mut known = Known { checkpoints: [(Lsn(0), 0)].into(), ..Known::default() };
+        Known::of_nothing_with(SMALL)
+    }
+
+    fn of_nothing_with(options: Options) -> Known {
+        let checkpoints = [(Lsn(0), 0)].into();
+        let mut known = Known { checkpoints, options, ..Known::default() };
         known.set_ends.insert(0);
         known
     }
 
     /// Makes the log, or opens the one that is there, and compares it with what is known.
     fn open(&mut self, files: &FakeFiles) -> Result<Log<Work, MessagePack>, Box<dyn Error>> {
-        match Log::<Work, MessagePack>::create_at(&place(files), &SMALL) {
+        match Log::<Work, MessagePack>::create_at(&place(files), &self.options) {
             Ok(()) | Err(CreateError::Exists) => {}
             Err(error) => return Err(error.into()),
         }
-        let (log, recovery) = open(files)?;
+        let (log, recovery) = Log::open_at(place(files), &self.options)?;
         let first = self.checkpoints[&recovery.checkpoint];
         assert!(first >= self.checkpoint, "{first}, after a checkpoint at {}", self.checkpoint);
         let mut next = first;
@@ -90,16 +97,29 @@ pub(crate) fn life(
 
 #[test]
 fn what_was_waited_for_is_there_and_no_half_set_is_after_a_power_cut_at_any_io() {
+    let images = cut_everywhere(1..=3 * factor(), &SMALL);
+    println!("{images} images recovered");
+}
+
+#[test]
+fn a_sealed_log_is_as_whole_after_a_power_cut_at_any_io() {
+    let options = sealed(&[1]).with_compression(Compression::Lz4).with_padding(Padding::Padme);
+    let images = cut_everywhere(11..=10 + factor(), &options);
+    println!("{images} images recovered");
+}
+
+/// Cuts the power at every I/O of a life with each seed. Returns how many disks were recovered.
+fn cut_everywhere(seeds: std::ops::RangeInclusive<u64>, options: &Options) -> u64 {
+    let of_nothing = || Known::of_nothing_with(options.clone());
     let mut images = 0;
-    for seed in 1..=3 * factor() {
-        println!("seed {seed}");
+    for seed in seeds {
         let whole = FakeFiles::new(seed);
-        life(&whole, &mut Known::of_nothing(), &mut Random::new(seed), 60).unwrap();
+        life(&whole, &mut of_nothing(), &mut Random::new(seed), 60).unwrap();
         for cut in 1..=whole.operations() {
             let files = FakeFiles::new(seed);
             files.set_sectors(if cut % 3 == 0 { Sectors::Garbage } else { Sectors::Whole });
             files.cut_power_at(cut);
-            let mut known = Known::of_nothing();
+            let mut known = of_nothing();
             let end = life(&files, &mut known, &mut Random::new(seed), 60);
             assert!(end.is_err() && files.operations() >= cut, "seed {seed} cut {cut}: {end:?}");
             for mood in [Mood::LoseAll, Mood::KeepAll, Mood::Subset, Mood::Scatter] {
@@ -110,7 +130,7 @@ fn what_was_waited_for_is_there_and_no_half_set_is_after_a_power_cut_at_any_io()
             }
         }
     }
-    println!("{images} images recovered");
+    images
 }
 
 /// A log after some work, and what is known of it.

@@ -7,8 +7,7 @@ use holdfast_io::fake::{FakeClock, FakeEntropy, FakeFiles};
 use holdfast_io::{Files, OpenHow};
 use holdfast_wal::format::{Json, MessagePack, Raw};
 use holdfast_wal::{
-    AppendError, ConfigFault, CreateError, FileFault, LabelFault, Log, OpenError, Options, Place,
-    Record,
+    AppendError, ConfigFault, CreateError, FileFault, LabelFault, Log, OpenError, Place, Record,
 };
 use serde::{Deserialize, Serialize};
 
@@ -238,7 +237,7 @@ fn a_directory_with_something_else_in_it_is_left_alone() {
 #[test]
 fn sizes_that_no_log_has_are_refused() {
     let files = FakeFiles::new(1);
-    let options = Options { segment_bytes: 100_000, ..SMALL };
+    let options = SMALL.with_segment_bytes(100_000);
     let made = Log::<Work, MessagePack>::create_at(&place(&files), &options);
     let Err(CreateError::Options(fault)) = made else { panic!("{made:?}") };
     assert_eq!(fault, ConfigFault::SegmentBytes { found: 100_000 });
@@ -247,7 +246,7 @@ fn sizes_that_no_log_has_are_refused() {
 #[test]
 fn a_ring_that_is_too_small_for_the_segments_is_made_larger() {
     let files = FakeFiles::new(1);
-    let large = Options { segment_bytes: 1 << 20, ..SMALL };
+    let large = SMALL.with_segment_bytes(1 << 20);
     Log::<Work, MessagePack>::create_at(&place(&files), &large).unwrap();
     let (log, _) = open(&files).unwrap();
     log.append_durable(&work(0)).unwrap();

@@ -4,19 +4,12 @@ use std::sync::Arc;
 
 use holdfast_io::fake::{FakeClock, FakeEntropy, FakeFiles};
 use holdfast_wal::format::{Format, MessagePack};
-use holdfast_wal::{
-    Background, Log, OpenError, Options, Place, Record, Recovery, ReplayError, Scanned,
-};
+use holdfast_wal::{Log, OpenError, Options, Place, Record, Recovery, ReplayError};
 use serde::{Deserialize, Serialize};
 
 /// Smallest segments, so that little data crosses many borders.
-pub(crate) const SMALL: Options = Options {
-    segment_bytes: 64 << 10,
-    segments: 2,
-    ring_bytes: 128 << 10,
-    background: Background::None,
-    scan: Scanned::Tail,
-};
+pub(crate) const SMALL: Options =
+    Options::new().with_segment_bytes(64 << 10).with_segments(2).with_ring_bytes(128 << 10);
 
 /// The inner struct of the paper's record (section V).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

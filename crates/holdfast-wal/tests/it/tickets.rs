@@ -13,7 +13,7 @@ use holdfast_wal::{Background, CommitError, Log, Options, Ticket};
 use crate::support::{SMALL, Work, new_log, place, work};
 
 const PATIENCE: Duration = Duration::from_secs(60);
-const DRAINED: Options = Options { background: Background::DrainAndPrepare, ..SMALL };
+const DRAINED: Options = SMALL.with_background(Background::DrainAndPrepare);
 
 /// Says its number when it is woken.
 struct Bell {

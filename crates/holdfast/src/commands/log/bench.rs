@@ -70,7 +70,7 @@ type Measured<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 fn log(whole: &Path, background: Background) -> Measured<(AnyLog, Folder)> {
     let folder = Folder(whole.join("log"));
-    let (log, _) = AnyLog::open_or_create(&folder.0, &Options::with(background))?;
+    let (log, _) = AnyLog::open_or_create(&folder.0, &Options::new().with_background(background))?;
     Ok((log, folder))
 }
 

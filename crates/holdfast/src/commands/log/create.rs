@@ -23,7 +23,7 @@ pub(super) fn create(args: &CreateArgs, output: Output) -> Outcome<()> {
     }
     let records =
         RecordType { record: record.clone(), version: 1, format: format.text().to_owned() };
-    let options = Options { segment_bytes: *segment, ..Options::default() };
+    let options = Options::new().with_segment_bytes(*segment);
     AnyLog::create_any(directory, &records, &options).map_err(|error| {
         let (exit, remedy) = match error {
             CreateError::Options(_) => (Exit::Usage, "correct --segment"),
