@@ -63,7 +63,7 @@ impl Record for Item {
 fn item(id: u32) -> Item {
     let text = if id % 5 == 4 { "x".repeat(LONG_BYTES) } else { format!("item {id}") };
     let pairs = (0..id % 4).map(|a| (a, -i64::from(id))).collect();
-    Item { id, text, pairs, maybe: (id % 2 == 0).then_some(id as u8) }
+    Item { id, text, pairs, maybe: id.is_multiple_of(2).then_some(id as u8) }
 }
 
 /// A log's files, by name, and what it holds.

@@ -167,6 +167,33 @@ impl Scan {
         Verdict::Clean { end: self.at }
     }
 
+    /// Everything below is known to have been durable.
+    #[must_use]
+    pub const fn proved(&self) -> Lsn {
+        self.watermark
+    }
+
+    /// Whether looking further ahead could not change [`Verdict::Corrupt`].
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.resumes.is_some() && self.watermark > self.at
+    }
+
+    /// The bytes from where the walk stopped on have been mended: it goes on there.
+    pub fn again(&mut self) {
+        (self.stopped, self.resumes) = (None, None);
+    }
+
+    /// Nothing is expected between where the walk is and `to`: it goes on there.
+    pub fn skip(&mut self, to: Lsn) {
+        assert!(self.at < to);
+        self.again();
+        self.at = to;
+        if to.is_aligned(crate::frame::BLOCK_BYTES) {
+            self.sealed = to;
+        }
+    }
+
     /// The last block boundary at which a frame ended: the next drain starts here.
     #[must_use]
     pub fn sealed(&self) -> Lsn {

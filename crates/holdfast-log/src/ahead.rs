@@ -15,7 +15,7 @@ use crate::buffer::Buffer;
 use crate::segment::Segment;
 
 /// Whole blocks of a segment, inside one span.
-pub(crate) struct Stretch {
+pub(crate) struct Piece {
     pub(crate) segment: Segment,
     pub(crate) from: Lsn,
     pub(crate) to: Lsn,
@@ -30,7 +30,7 @@ pub(crate) struct Fetched {
 
 /// A thread that reads.
 pub(crate) struct Ahead {
-    jobs: Option<Sender<(Stretch, Buffer)>>,
+    jobs: Option<Sender<(Piece, Buffer)>>,
     fetched: Option<Receiver<Fetched>>,
     thread: Option<JoinHandle<()>>,
     /// Where those begin and end that were asked for.
@@ -59,7 +59,7 @@ impl Ahead {
     }
 
     /// Has a stretch read.
-    pub(crate) fn ask(&mut self, stretch: Stretch) {
+    pub(crate) fn ask(&mut self, stretch: Piece) {
         let bytes = stretch.to.since(stretch.from) as usize;
         let fits = |buffer: &Buffer| buffer.bytes().len() >= bytes;
         let buffer = self.spare.pop().filter(fits).unwrap_or_else(|| Buffer::zeroed(bytes));
@@ -92,8 +92,8 @@ impl Drop for Ahead {
     }
 }
 
-fn run(todo: &Receiver<(Stretch, Buffer)>, done: &Sender<Fetched>) {
-    for (Stretch { segment, from, to }, mut buffer) in todo {
+fn run(todo: &Receiver<(Piece, Buffer)>, done: &Sender<Fetched>) {
+    for (Piece { segment, from, to }, mut buffer) in todo {
         let outcome = segment.read(from, &mut buffer.bytes_mut()[..to.since(from) as usize]);
         if done.send(Fetched { to, buffer, outcome }).is_err() {
             return;

@@ -14,8 +14,10 @@ use holdfast_core::frame::BLOCK_BYTES;
 use holdfast_io::checksum::crc32c;
 use holdfast_io::{Files, OpenHow};
 
-use crate::config::{SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN};
+use crate::config::{Parity, SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN};
 use crate::error::{FileFault, OpenError};
+use crate::log::Stretch;
+use crate::segment::Shape;
 
 /// Name of the file.
 pub(crate) const CATALOGUE: &str = "catalogue";
@@ -27,6 +29,9 @@ pub(crate) const VERSION: u32 = 1;
 const MAGIC: u32 = 0x4346_4648;
 const HEAD_BYTES: usize = 64;
 const ENTRY_BYTES: usize = 16;
+const HOLE_BYTES: usize = 16;
+/// A log that lost this many stretches is to be repaired, not cut once more.
+pub(crate) const HOLES_MAX: usize = 1024;
 /// More than any ring could ever need; bounds what is read.
 const ENTRIES_MAX: usize = 1 << 16;
 /// No log is opened this often.
@@ -58,8 +63,12 @@ pub(crate) struct Catalogue {
     pub(crate) durable: Lsn,
     /// Every generation used so far is below.
     pub(crate) generations_below: u32,
+    /// What the segments keep beside the frames.
+    pub(crate) parity: Parity,
     /// In ascending, gapless order of number.
     pub(crate) entries: Vec<Entry>,
+    /// Stretches that an open has cut out of the log, in ascending order; each ends with a span.
+    pub(crate) holes: Vec<Stretch>,
 }
 
 impl Catalogue {
@@ -71,7 +80,7 @@ impl Catalogue {
             Err(error) => return Err(OpenError::Io(error)),
         };
         let size_bytes = file.metadata().map_err(OpenError::Io)?.size_bytes;
-        let most = (HEAD_BYTES + ENTRIES_MAX * ENTRY_BYTES) as u64;
+        let most = (HEAD_BYTES + ENTRIES_MAX * ENTRY_BYTES + HOLES_MAX * HOLE_BYTES) as u64;
         if size_bytes > most {
             return Err(damaged(FileFault::Length { found: size_bytes }));
         }
@@ -104,11 +113,16 @@ impl Catalogue {
         bytes.extend_from_slice(&self.first.get().to_le_bytes());
         bytes.extend_from_slice(&self.durable.get().to_le_bytes());
         bytes.extend_from_slice(&self.generations_below.to_le_bytes());
-        bytes.extend_from_slice(&[0; 4]);
+        bytes.extend_from_slice(&(self.parity as u16).to_le_bytes());
+        bytes.extend_from_slice(&(self.holes.len() as u16).to_le_bytes());
         for entry in &self.entries {
             bytes.extend_from_slice(&entry.file.to_le_bytes());
             bytes.extend_from_slice(&[0; 4]);
             bytes.extend_from_slice(&entry.number.to_le_bytes());
+        }
+        for hole in &self.holes {
+            bytes.extend_from_slice(&hole.from.get().to_le_bytes());
+            bytes.extend_from_slice(&hole.to.get().to_le_bytes());
         }
         let check = crc32c(0, &bytes[12..]);
         bytes[8..12].copy_from_slice(&check.to_le_bytes());
@@ -129,16 +143,23 @@ impl Catalogue {
         if u32_at(bytes, 8) != crc32c(0, &bytes[12..]) {
             return Err(damaged(FileFault::Check));
         }
+        let (entries, holes) = (u32_at(bytes, 12) as usize, u32_at(bytes, 60) >> 16);
+        let holes_at = entries.saturating_mul(ENTRY_BYTES).saturating_add(HEAD_BYTES);
+        let listed = holes_at.saturating_add(holes as usize * HOLE_BYTES) == bytes.len();
+        let Some(parity) = parity(u32_at(bytes, 60) & 0xFFFF).filter(|_| listed) else {
+            return Err(damaged(FileFault::Contents));
+        };
         let catalogue = Catalogue {
             identity: array_at(bytes, 16),
             segment_bytes: u64_at(bytes, 32),
             first: Lsn(u64_at(bytes, 40)),
             durable: Lsn(u64_at(bytes, 48)),
             generations_below: u32_at(bytes, 56),
-            entries: bytes[HEAD_BYTES..].chunks_exact(ENTRY_BYTES).map(entry).collect(),
+            parity,
+            entries: bytes[HEAD_BYTES..holes_at].chunks_exact(ENTRY_BYTES).map(entry).collect(),
+            holes: bytes[holes_at..].chunks_exact(HOLE_BYTES).map(hole).collect(),
         };
-        let listed = HEAD_BYTES + u32_at(bytes, 12) as usize * ENTRY_BYTES == bytes.len();
-        if !listed || !catalogue.is_sensible() {
+        if !catalogue.is_sensible() {
             return Err(damaged(FileFault::Contents));
         }
         Ok(catalogue)
@@ -162,6 +183,18 @@ impl Catalogue {
                 .entries
                 .last()
                 .is_some_and(|last| last.number < LOG_BYTES_MAX / self.segment_bytes)
+            && self.holes.iter().all(|hole| hole.from < hole.to)
+            && self.holes.windows(2).all(|two| two[0].to <= two[1].from)
+    }
+
+    /// What each segment file is like.
+    pub(crate) fn shape(&self) -> Shape {
+        Shape { segment_bytes: self.segment_bytes, parity: self.parity }
+    }
+
+    /// Where the log goes on, if this was cut out of it.
+    pub(crate) fn behind_hole(&self, lsn: Lsn) -> Option<Lsn> {
+        behind_hole(&self.holes, lsn)
     }
 
     fn covers(&self, lsn: Lsn) -> bool {
@@ -172,6 +205,19 @@ impl Catalogue {
 
 fn entry(bytes: &[u8]) -> Entry {
     Entry { file: u32_at(bytes, 0), number: u64_at(bytes, 8) }
+}
+
+fn hole(bytes: &[u8]) -> Stretch {
+    Stretch { from: Lsn(u64_at(bytes, 0)), to: Lsn(u64_at(bytes, 8)) }
+}
+
+/// Where a log with these holes goes on, if this position lies in one.
+pub(crate) fn behind_hole(holes: &[Stretch], lsn: Lsn) -> Option<Lsn> {
+    holes.iter().find(|hole| hole.from <= lsn && lsn < hole.to).map(|hole| hole.to)
+}
+
+fn parity(number: u32) -> Option<Parity> {
+    [Parity::None, Parity::TenPercent].into_iter().find(|parity| *parity as u32 == number)
 }
 
 fn damaged(fault: FileFault) -> OpenError {

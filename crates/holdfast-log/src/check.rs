@@ -1,16 +1,12 @@
-//! Looking at a whole log without taking it into use.
+//! Looking at the ring of a log without taking it into use.
 //!
-//! Promise: every frame that is still needed is read, header and payload, by the code that would
-//! recover it; damage is named by position, file and offset. Nothing is changed, on a device or in
-//! a region, and both may be read-only.
-//! Never: repairs; calls the remains of an unacknowledged write damage.
-
-use std::io;
+//! Promise: every frame that is still needed is read, header and payload; damage is named by
+//! position. Nothing is changed, and the region may be read-only.
+//! Never: claims the region.
 
 use holdfast_core::Lsn;
-use holdfast_core::frame::{BLOCK_BYTES, HEADER_BYTES, Sealer, decode, payload_matches};
+use holdfast_core::frame::{HEADER_BYTES, Sealer, decode, payload_matches};
 use holdfast_core::handover::{Walk, check_marks};
-use holdfast_core::recovery::Verdict as End;
 use holdfast_core::ring::Geometry;
 use holdfast_io::Files;
 use holdfast_io::checksum::crc32c;
@@ -18,61 +14,8 @@ use holdfast_memory::Observed;
 
 use crate::catalogue::Catalogue;
 use crate::error::OpenError;
-use crate::open::{Access, is_of_step, load_table};
-use crate::recovery::{SpanReader, scan};
-use crate::segment::segment_name;
-use crate::segments::Table;
+use crate::open::is_of_step;
 use crate::words;
-
-/// No ring bounds a log that is read from its segments alone.
-const UNBOUNDED: u64 = 1 << 63;
-
-/// What the segments of a log hold.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Checked {
-    /// Whole frames, one after the other; marks and padding are frames, too.
-    pub frames: u64,
-    /// Bytes read from the segment files.
-    pub bytes_scanned: u64,
-    /// Where the first frame starts that is still needed.
-    pub first: Lsn,
-    /// Where the last whole frame ends.
-    pub end: Lsn,
-    /// How it ends there.
-    pub verdict: CheckVerdict,
-    /// The file that holds `end`, unless the last segment is full.
-    pub place: Option<FilePlace>,
-}
-
-/// How a log ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum CheckVerdict {
-    /// Nothing lies behind the last frame.
-    Clean,
-    /// Remains of a write that was never acknowledged lie there. Legal after a power cut; the next
-    /// open cuts them off.
-    Torn {
-        /// Where they start.
-        at: Lsn,
-    },
-    /// Acknowledged bytes are damaged. The log does not open from its segments.
-    Corrupt {
-        /// First position lost.
-        from: Lsn,
-        /// First position known to be good again, or the watermark that proves the loss.
-        to: Lsn,
-    },
-}
-
-/// Where in the log's directory a position lies.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FilePlace {
-    /// Name of the segment file.
-    pub file: String,
-    /// Bytes from its start.
-    pub offset: u64,
-}
 
 /// What a region's ring holds of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,53 +29,6 @@ pub struct CheckedRing {
     /// The first damaged frame below the durable mark: the segments have it, and the next open
     /// takes it from there.
     pub healable: Option<Lsn>,
-}
-
-/// See [`crate::Log::check`].
-pub(crate) fn check(files: &dyn Files) -> Result<Checked, OpenError> {
-    let table = load_table(files, Access::Read)?;
-    let geometry = segments_alone(&table.catalogue);
-    let mut reader = SpanReader::new(&table, geometry);
-    let sealer = Sealer::new(&table.catalogue.identity, crc32c);
-    let found = match scan(&mut reader, &sealer, table.catalogue.first) {
-        Err(OpenError::Io(error)) => {
-            return Err(OpenError::Io(named(&table, reader.reading(), &error)));
-        }
-        found => found?,
-    };
-    let (end, verdict) = match found.verdict {
-        End::Clean { end } => (end, CheckVerdict::Clean),
-        End::Torn { end } => (end, CheckVerdict::Torn { at: end }),
-        End::Corrupt { from, to } => (from, CheckVerdict::Corrupt { from, to }),
-    };
-    Ok(Checked {
-        frames: found.frames,
-        bytes_scanned: found.bytes_scanned,
-        first: table.catalogue.first,
-        end,
-        verdict,
-        place: place_of(&table, end),
-    })
-}
-
-fn segments_alone(catalogue: &Catalogue) -> Geometry {
-    let geometry = Geometry::new(UNBOUNDED, catalogue.segment_bytes);
-    geometry.expect("a catalogue is refused unless its segments have a size that logs have")
-}
-
-fn place_of(table: &Table, lsn: Lsn) -> Option<FilePlace> {
-    let segment_bytes = table.catalogue.segment_bytes;
-    let number = lsn.get() / segment_bytes;
-    let entry = table.catalogue.entries.iter().find(|entry| entry.number == number)?;
-    let offset = BLOCK_BYTES + lsn.offset_in(segment_bytes);
-    Some(FilePlace { file: segment_name(entry.file), offset })
-}
-
-/// An error of reading, with the place at which it struck.
-fn named(table: &Table, at: Lsn, error: &io::Error) -> io::Error {
-    let place = place_of(table, at).expect("only listed segments are read");
-    let FilePlace { file, offset } = place;
-    io::Error::new(error.kind(), format!("reading {file} from byte {offset}: {error}"))
 }
 
 /// See [`crate::Log::check_ring`].

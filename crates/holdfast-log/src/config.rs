@@ -29,6 +29,30 @@ pub enum Retention {
     OnDevice,
 }
 
+/// What a log keeps to mend itself from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Parity {
+    /// Nothing: damage is noticed, and that is all.
+    None = 0,
+    /// Six blocks for every 64 of the log (or for a whole segment, if that is smaller), written
+    /// with them. Any five blocks lost of those 64 are given back, so any burst of 20 KiB.
+    TenPercent = 1,
+}
+
+/// What an open does about acknowledged data that the device damaged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Policy {
+    /// Refuses, and changes nothing.
+    Refuse,
+    /// Mends it from the parity, in place, and refuses where that is not enough.
+    Repair,
+    /// Mends what can be mended. Where that is not enough, the log ends before the damage and says
+    /// what it lost; what is appended from then on lies behind the loss, so that no position means
+    /// two things. Nothing that was lost is overwritten before a checkpoint has passed it.
+    Cut,
+}
+
 /// How much of a log that stays on its device is read when it is opened from its segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scanned {
@@ -52,6 +76,10 @@ pub struct LogConfig {
     pub dirty_bytes_max: u64,
     /// Where durable frames stay. A log may be opened with another than before.
     pub retention: Retention,
+    /// What the log keeps to mend itself from. Fixed when the log is made, like `segment_bytes`.
+    pub parity: Parity,
+    /// What to do about damaged acknowledged data.
+    pub policy: Policy,
     /// How much of it an open reads if it stays on its device.
     pub scan: Scanned,
 }

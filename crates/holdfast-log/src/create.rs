@@ -33,7 +33,7 @@ pub(crate) fn create(
     assert!(label.len() <= LABEL_BYTES_MAX, "a label is short");
     config.check().map_err(CreateError::Config)?;
     check_place(files)?;
-    let segment_bytes = config.segment_bytes;
+    let (segment_bytes, parity) = (config.segment_bytes, config.parity);
     let entries = (0..config.segments).map(|file| Entry { file, number: u64::from(file) });
     let catalogue = Catalogue {
         identity,
@@ -41,10 +41,12 @@ pub(crate) fn create(
         first: Lsn::ZERO,
         durable: Lsn::ZERO,
         generations_below: CREATED + 1,
+        parity,
         entries: entries.collect(),
+        holes: Vec::new(),
     };
     for Entry { file, number } in &catalogue.entries {
-        let segment = Segment::make(files, *file, segment_bytes).map_err(CreateError::Io)?;
+        let segment = Segment::make(files, *file, catalogue.shape()).map_err(CreateError::Io)?;
         let header =
             SegmentHeader { identity, generation: CREATED, number: *number, segment_bytes };
         segment.write_header(&header).map_err(CreateError::Io)?;
@@ -67,7 +69,7 @@ pub(crate) fn label_of(files: &dyn Files) -> io::Result<Vec<u8>> {
 }
 
 /// Needs no rename: until there is a catalogue, nobody looks at it.
-fn put_label(files: &dyn Files, label: &[u8]) -> io::Result<()> {
+pub(crate) fn put_label(files: &dyn Files, label: &[u8]) -> io::Result<()> {
     if label.is_empty() {
         return Ok(());
     }
@@ -79,7 +81,7 @@ fn put_label(files: &dyn Files, label: &[u8]) -> io::Result<()> {
 }
 
 /// Nothing may be here but what an interrupted attempt left.
-fn check_place(files: &dyn Files) -> Result<(), CreateError> {
+pub(crate) fn check_place(files: &dyn Files) -> Result<(), CreateError> {
     for entry in files.read_dir(Path::new("")).map_err(CreateError::Io)? {
         let name = String::from_utf8_lossy(&entry.name).into_owned();
         if name == CATALOGUE {

@@ -15,7 +15,7 @@ use std::time::Duration;
 use holdfast_core::Lsn;
 use holdfast_core::frame::{BLOCK_BYTES, FrameHeader, HEADER_BYTES, Kind, NUMBER_BYTES, decode};
 
-use crate::ahead::Stretch;
+use crate::ahead::Piece;
 use crate::frames::Frame;
 use crate::log::Log;
 use crate::recovery::is_whole;
@@ -122,15 +122,43 @@ impl Cursor {
     /// is used up.
     #[inline]
     fn is_below_durable(&mut self) -> bool {
+        self.at = self.log.behind_hole(self.at).unwrap_or(self.at);
         if self.at >= self.durable {
             self.durable = self.log.marks().durable;
         }
         self.at < self.durable
     }
 
-    /// Brings the frame at the cursor's position into the window, and checks it.
+    /// Brings the frame at the cursor's position into the window, mended if need be, and checks it.
     #[inline]
     fn load_frame(&mut self) -> Result<FrameHeader, CursorError> {
+        match self.try_load_frame() {
+            Err(CursorError::Damaged { at }) => self.load_damaged(at),
+            outcome => outcome,
+        }
+    }
+
+    /// Mends what is in the window, as often as it takes to find out how long the frame is.
+    #[cold]
+    fn load_damaged(&mut self, at: Lsn) -> Result<FrameHeader, CursorError> {
+        let mut mended = None;
+        while mended != Some(self.window.extent()) && self.rebuild() {
+            mended = Some(self.window.extent());
+            let outcome = self.try_load_frame();
+            if !matches!(outcome, Err(CursorError::Damaged { .. })) {
+                return outcome;
+            }
+        }
+        Err(CursorError::Damaged { at })
+    }
+
+    fn rebuild(&mut self) -> bool {
+        let (from, _) = self.window.extent();
+        self.log.rebuild(from, self.window.change_from(from))
+    }
+
+    #[inline]
+    fn try_load_frame(&mut self) -> Result<FrameHeader, CursorError> {
         let damaged = CursorError::Damaged { at: self.at };
         self.load(HEADER_BYTES)?;
         let Some(header) = self.header() else { return Err(damaged) };
@@ -174,7 +202,7 @@ impl Cursor {
         let segment = segment.ok_or_else(|| self.truncated())?;
         let (log, durable) = (&self.log, self.durable);
         let next = |lsn| whole_span(log, lsn, durable);
-        let read = self.window.load(&Stretch { segment, from, to }, &next);
+        let read = self.window.load(&Piece { segment, from, to }, &next);
         // Looked at afterwards: a file that is written anew meanwhile is no longer needed by then.
         if self.at < self.log.first() {
             return Err(self.truncated());
@@ -199,11 +227,11 @@ fn before_records(header: &FrameHeader) -> Option<u64> {
 }
 
 /// The first span from `lsn` on, if all of it is durable.
-fn whole_span(log: &Log, lsn: Lsn, durable: Lsn) -> Option<Stretch> {
+fn whole_span(log: &Log, lsn: Lsn, durable: Lsn) -> Option<Piece> {
     let from = lsn.align_up(log.geometry.span_bytes());
     let to = log.geometry.span_end(from);
     let segment = log.segments.find(log.geometry.segment_of(from))?;
-    (to <= durable).then_some(Stretch { segment, from, to })
+    (to <= durable).then_some(Piece { segment, from, to })
 }
 
 impl fmt::Debug for Cursor {

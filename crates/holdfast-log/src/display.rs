@@ -7,7 +7,9 @@
 use std::fmt;
 
 use crate::commit_log::{NoteError, ReadError, WordError};
-use crate::error::{AppendError, CommitError, ConfigFault, CreateError, FileFault, OpenError};
+use crate::error::{
+    AppendError, CommitError, ConfigFault, CreateError, FileFault, OpenError, RepairError,
+};
 
 impl fmt::Display for ConfigFault {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -27,6 +29,15 @@ impl fmt::Display for CreateError {
             Self::Exists => out.write_str("there is a log already"),
             Self::NotEmpty { name } => write!(out, "the directory is not empty: it holds {name}"),
             Self::Io(error) => write!(out, "{error}"),
+        }
+    }
+}
+
+impl fmt::Display for RepairError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Source(error) => write!(out, "the damaged log cannot be read: {error}"),
+            Self::Target(error) => write!(out, "the new log cannot be made: {error}"),
         }
     }
 }
@@ -133,6 +144,7 @@ fn unreachable_log(out: &mut fmt::Formatter<'_>, error: &std::io::Error) -> fmt:
 
 impl std::error::Error for ConfigFault {}
 impl std::error::Error for CreateError {}
+impl std::error::Error for RepairError {}
 impl std::error::Error for FileFault {}
 impl std::error::Error for OpenError {}
 impl std::error::Error for AppendError {}

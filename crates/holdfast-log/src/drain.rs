@@ -21,6 +21,7 @@ use holdfast_core::frame::BLOCK_BYTES;
 use crate::config::Retention;
 use crate::error::{AppendError, CommitError};
 use crate::log::{Drained, Log};
+use crate::parity::{Complete, Stripes};
 use crate::rate::Rate;
 use crate::segment::Segment;
 use crate::segments::Needs;
@@ -36,6 +37,8 @@ pub(crate) struct Progress {
     drain: Drain,
     /// The tail at which the last seal ended.
     sealed: Lsn,
+    /// What parity is made of, if the log has any.
+    stripes: Option<Stripes>,
     /// Threads that wait for a position.
     waiters: Waiters,
     /// How many threads wait for any progress.
@@ -52,6 +55,8 @@ struct Airborne<'a> {
     log: &'a Log,
     flight: Flight,
     segment: Segment,
+    /// The stripes that it completes.
+    complete: Option<Complete>,
     /// The watermark that it brings to the device.
     covers: Lsn,
     began_ns: u64,
@@ -66,9 +71,13 @@ impl Drop for Airborne<'_> {
 }
 
 impl Progress {
-    pub(crate) fn new(drain: Drain, poison: Option<Arc<io::Error>>) -> Progress {
+    pub(crate) fn new(
+        drain: Drain,
+        stripes: Option<Stripes>,
+        poison: Option<Arc<io::Error>>,
+    ) -> Progress {
         let (sealed, waiters) = (drain.durable(), Waiters::default());
-        Progress { poison, drain, sealed, waiters, listeners: 0, rate: Rate::default() }
+        Progress { poison, drain, sealed, stripes, waiters, listeners: 0, rate: Rate::default() }
     }
 
     fn failure(&self) -> Result<(), CommitError> {
@@ -241,8 +250,10 @@ impl Log {
             }
             return prepared.map(|()| None);
         };
-        let Some(airborne) = self.take_off(progress, segment) else { return Ok(None) };
-        let outcome = self.write(&airborne.segment, airborne.flight);
+        let Some(mut airborne) = self.take_off(progress, segment) else { return Ok(None) };
+        let parity = airborne.complete.take();
+        let outcome = parity.map_or(Ok(()), |complete| self.write_parity(&airborne, complete));
+        let outcome = outcome.and_then(|()| self.write(&airborne.segment, airborne.flight));
         self.land(&airborne, outcome).map(Some)
     }
 
@@ -255,11 +266,12 @@ impl Log {
         let flight = progress.drain.begin(tail)?;
         let began_ns = self.clock.monotonic_ns();
         progress.rate.begin(began_ns);
+        let complete = self.absorb(&mut progress, flight);
         let span_bytes = self.geometry.span_bytes();
         // Without a seal, it is what its span proves.
         let span = || flight.from.align_down(span_bytes);
         let covers = watermark.filter(|_| flight.to == tail).unwrap_or_else(span);
-        Some(Airborne { log: self, flight, segment, covers, began_ns })
+        Some(Airborne { log: self, flight, segment, complete, covers, began_ns })
     }
 
     /// Passes the outcome of a flight on to all whom it concerns.
@@ -309,6 +321,45 @@ impl Log {
             at = self.write_once(segment, at, flight.to)?;
         }
         Ok(())
+    }
+
+    /// Hands what is about to be written to the parity, if there is any.
+    fn absorb(&self, progress: &mut Progress, flight: Flight) -> Option<Complete> {
+        let stripes = progress.stripes.as_mut()?;
+        let Flight { from, to } = flight;
+        let pin = self.region.pin(from.get());
+        stripes.absorb(from, pin.bytes(from.get(), to.since(from) as usize))
+    }
+
+    /// Writes the parity of the stripes that a flight completes, through to the device.
+    fn write_parity(&self, airborne: &Airborne<'_>, complete: Complete) -> io::Result<()> {
+        let Flight { from, to } = airborne.flight;
+        let pin = self.region.pin(from.get());
+        let parity = complete.encode(pin.bytes(from.get(), to.since(from) as usize));
+        airborne.segment.write_groups(parity.stripe, parity.groups.bytes())
+    }
+
+    /// Writes the parity of a stripe that is not complete, of a log that is durable as a whole.
+    /// Returns whether there was any to be written.
+    pub(crate) fn seal_partial(&self) -> Result<bool, CommitError> {
+        let mut progress = self.progress();
+        progress.failure()?;
+        if self.marks().tail != progress.drain.durable() {
+            return Ok(false);
+        }
+        let partial = progress.stripes.as_mut().and_then(Stripes::seal_partial);
+        let Some(parity) = partial else { return Ok(false) };
+        let segment = self.segments.find(self.geometry.segment_of(parity.stripe));
+        let Some(segment) = segment else { return Ok(false) };
+        // Under the lock, so that a flight which completes the stripe writes after it.
+        match segment.write_groups(parity.stripe, parity.groups.bytes()) {
+            Ok(()) => Ok(true),
+            Err(error) => {
+                let error = self.poison_with(&mut progress, error);
+                self.tell(progress);
+                Err(CommitError::Poisoned(error))
+            }
+        }
     }
 
     /// Writes once, straight from the ring. A short write counts as far as whole blocks went.

@@ -123,6 +123,17 @@ pub enum OpenError {
     Io(io::Error),
 }
 
+/// Why no new log was made of a damaged one. The damaged one is as it was.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum RepairError {
+    /// The damaged log cannot be read even so far: its catalogue or a segment file is missing, or
+    /// its device fails beyond the last frame, where that may hide others.
+    Source(OpenError),
+    /// The new log could not be made. What is half made is overwritten by the next attempt.
+    Target(CreateError),
+}
+
 /// Why a frame was not appended. The log is unchanged.
 #[derive(Clone, Debug)]
 #[non_exhaustive]

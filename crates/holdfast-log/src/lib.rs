@@ -8,11 +8,13 @@
 //!
 //! Where to look: `create` makes a log; `open` takes one into use, from the ring or, by `recovery`,
 //! from its segments. `commit_log` is what a user does with a log, wherever that stands: `writer`
-//! appends, `drain` makes durable (`waiters` are who asked for it, `rate` is how fast), `frames` reads the ring and `cursor` the device, `notes` is what
-//! its users keep beside it.
+//! appends, `drain` makes durable (`waiters` are who asked for it, `rate` is how fast), `frames`
+//! reads the ring and `cursor` the device, `notes` is what its users keep beside it.
 //! `prepare` works ahead; `owner` is for the threads that drain and prepare. `segment`, `segments`
 //! and `catalogue` are the files, `words` what outlives the process in the region. `mend` is for a
-//! device that failed, `check` for looking without opening.
+//! device that failed; `stripe` and `parity` are for one that damaged what it had, with `rebuild`
+//! to give it back and `policy` to say what an open does. `verify` and `check` look without
+//! opening, and `repair` makes a new log of a damaged one.
 
 mod ahead;
 mod buffer;
@@ -31,28 +33,42 @@ mod mend;
 mod notes;
 mod open;
 mod owner;
+mod parity;
+mod policy;
 mod prepare;
 mod rate;
+mod rebuild;
 mod recovery;
+mod repair;
 mod segment;
 mod segments;
+mod spans;
+mod stripe;
+mod verify;
 mod waiters;
 mod window;
 pub mod words;
 mod writer;
 
-pub use check::{CheckVerdict, Checked, CheckedRing, FilePlace};
+pub use check::CheckedRing;
 pub use commit_log::{CommitLog, NoteError, ReadError, WordError};
 pub use config::{
-    LogConfig, Retention, SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN, SEGMENTS_MAX, Scanned,
+    LogConfig, Parity, Policy, Retention, SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN, SEGMENTS_MAX,
+    Scanned,
 };
 pub use cursor::{Cursor, CursorError};
-pub use error::{AppendError, CommitError, ConfigFault, CreateError, FileFault, OpenError};
+pub use error::{
+    AppendError, CommitError, ConfigFault, CreateError, FileFault, OpenError, RepairError,
+};
 pub use frames::{Frame, Frames, FramesIter};
 pub use holdfast_core::Lsn;
 pub use holdfast_core::frame::{FLAG_COMPRESSED, FLAG_SEALED, FrameHeader, Kind, NUMBER_BYTES};
-pub use log::{Appended, Contents, Drained, Health, Log, Marks, Mended, Recovery, Source, Verdict};
+pub use log::{
+    Appended, Contents, Drained, Health, Log, Marks, Mended, Recovery, Source, Stretch, Verdict,
+};
 pub use notes::Noter;
+pub use repair::{RepairEvent, Repaired};
+pub use verify::{CheckVerdict, Damage, FilePlace, Verified, VerifiedParity, Walked};
 
 #[cfg(test)]
 mod tests;

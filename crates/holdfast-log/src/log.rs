@@ -14,16 +14,19 @@ use holdfast_core::ring::Geometry;
 use holdfast_io::{Clock, Files};
 use holdfast_memory::{Observed, Region};
 
-use crate::catalogue::Catalogue;
-use crate::check::{Checked, CheckedRing};
+use crate::catalogue::{Catalogue, behind_hole};
+use crate::check::CheckedRing;
 use crate::config::{LogConfig, Retention};
 use crate::cursor::Cursor;
 use crate::drain::{Moved, Progress};
-use crate::error::{AppendError, CommitError, CreateError, OpenError};
+use crate::error::{AppendError, CommitError, CreateError, OpenError, RepairError};
 use crate::frames::Frames;
+use crate::rebuild::Mender;
+use crate::repair::{RepairEvent, Repaired};
 use crate::segments::Segments;
+use crate::verify::{Verified, Walked};
 use crate::writer::Body;
-use crate::{check, create, open, words};
+use crate::{check, create, open, repair, verify, words};
 
 /// Where a frame went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +68,15 @@ pub struct Marks {
     pub tail: Lsn,
 }
 
+/// A part of a log, from one position to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    /// The first position of it.
+    pub from: Lsn,
+    /// The first position behind it.
+    pub to: Lsn,
+}
+
 /// Whether a log still accepts frames.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -103,7 +115,7 @@ pub enum Verdict {
 }
 
 /// How a log was recovered when it was opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recovery {
     /// Where from.
     pub source: Source,
@@ -119,6 +131,10 @@ pub struct Recovery {
     pub bytes_scanned: u64,
     /// The generation of frames appended from now on.
     pub generation: u32,
+    /// What was damaged on the device and has been mended there from the parity, in order.
+    pub mended: Vec<Stretch>,
+    /// What has been cut out of the log because it was damaged. The log goes on behind it.
+    pub lost: Option<Stretch>,
 }
 
 /// What mending a poisoned log took.
@@ -143,6 +159,11 @@ pub struct Log {
     pub(crate) progress: Mutex<Progress>,
     /// Told whenever a drain ends or ring space is released.
     pub(crate) moved: Moved,
+    /// Gives readers back what the device damaged, if the log has parity.
+    pub(crate) mender: Option<Mender>,
+    pub(crate) mended_blocks: AtomicU64,
+    /// What has been cut out of the log. It may list more than the catalogue still does.
+    pub(crate) holes: Vec<Stretch>,
     /// The tail at the last call of `prepare`.
     pub(crate) idle_tail: AtomicU64,
 }
@@ -194,13 +215,32 @@ impl Log {
         Catalogue::load(files).map(|catalogue| catalogue.identity)
     }
 
-    /// Reads every frame in the segment files that is still needed, and says what is there. Nothing
-    /// is changed, and nobody may have the log open: it would be read while it is written.
+    /// Reads every frame in the segment files that is still needed, also behind damage, and all
+    /// parity, and says what is there; `progress` hears of it now and then. Nothing is changed, and
+    /// nobody may have the log open: it would be read while it is written.
     ///
     /// # Errors
-    /// See [`OpenError`]; damage to frames is no error but the verdict.
-    pub fn check(files: &dyn Files) -> Result<Checked, OpenError> {
-        check::check(files)
+    /// See [`OpenError`]; damage to frames is no error but the verdict. A device that fails behind
+    /// the last frame, where that may hide others, is one.
+    pub fn verify(
+        files: &dyn Files,
+        progress: &mut dyn FnMut(Walked),
+    ) -> Result<Verified, OpenError> {
+        verify::verify(files, progress)
+    }
+
+    /// Makes a new log in the root of `to` from what can be read of the one in `from`, or only says
+    /// what it would be, if there is no `to`. Every frame keeps its position; pads take the place
+    /// of what is lost. Nobody may have the old log open, and nothing of it is changed.
+    ///
+    /// # Errors
+    /// See [`RepairError`].
+    pub fn repair(
+        from: &dyn Files,
+        to: Option<&dyn Files>,
+        watch: &mut dyn FnMut(RepairEvent<'_>),
+    ) -> Result<Repaired, RepairError> {
+        repair::repair(from, to, watch)
     }
 
     /// Reads every frame in a region's ring that is still needed, without claiming the region.
@@ -394,6 +434,30 @@ impl Log {
         Cursor::new(Arc::clone(self), from)
     }
 
+    /// How many blocks of 4 KiB readers of this log have been given from the parity, because the
+    /// device has damaged them. It stays so until the log is opened with [`Policy::Repair`].
+    ///
+    /// [`Policy::Repair`]: crate::Policy::Repair
+    #[must_use]
+    pub fn mended_blocks(&self) -> u64 {
+        self.mended_blocks.load(Ordering::Relaxed)
+    }
+
+    /// Mends what parity can give back of `bytes`, durable blocks of one span that begin at `from`
+    /// and were read from its segment. Returns whether that changed anything.
+    pub(crate) fn rebuild(&self, from: Lsn, bytes: &mut [u8]) -> bool {
+        let segment = self.segments.find(self.geometry.segment_of(from));
+        let (Some(mender), Some(segment)) = (&self.mender, segment) else { return false };
+        let mended = mender.mend(&segment, from, bytes, self.marks().durable).len();
+        self.mended_blocks.fetch_add(mended as u64, Ordering::Relaxed);
+        mended > 0
+    }
+
+    /// Where a reader goes on that has come to a hole.
+    pub(crate) fn behind_hole(&self, lsn: Lsn) -> Option<Lsn> {
+        behind_hole(&self.holes, lsn)
+    }
+
     /// Nothing below is needed any more: where a reader begins that has applied nothing itself.
     #[must_use]
     pub fn first(&self) -> Lsn {
@@ -452,6 +516,7 @@ impl Log {
         if self.cover(self.marks()) {
             self.commit_to(self.marks().tail)?;
         }
+        self.seal_partial()?;
         let below = self.segments.generations_below();
         let recorded = self.segments.record(self.needs(), below);
         recorded.map_err(|error| CommitError::Unprepared(Arc::new(error)))

@@ -126,7 +126,7 @@ impl Opening<'_> {
 
     /// The segment at a durable position, and whether its header is whole. It is listed, unless the
     /// log's directory is an older copy.
-    fn segment_at(&self, table: &Table, at: Lsn) -> Result<(Segment, bool), OpenError> {
+    pub(crate) fn segment_at(&self, table: &Table, at: Lsn) -> Result<(Segment, bool), OpenError> {
         let number = self.geometry.segment_of(at);
         let slot = table.slots.iter().find(|slot| slot.entry.number == number);
         let slot = slot.ok_or(OpenError::Corrupt { from: at, to: self.geometry.span_end(at) })?;

@@ -24,13 +24,18 @@ use holdfast_io::{Clock, Files};
 use holdfast_memory::{Pin, Region};
 
 use crate::catalogue::Catalogue;
-use crate::config::{LogConfig, Retention, Scanned};
+use crate::config::{LogConfig, Parity, Retention, Scanned};
 use crate::drain::{Moved, Progress};
 use crate::error::{AppendError, CommitError, FileFault, OpenError};
-use crate::log::{Log, Mended, Recovery, Source, Verdict};
-use crate::recovery::{Found, SpanReader, scan, tail_start};
+use crate::log::{Log, Mended, Recovery, Source, Stretch, Verdict};
+use crate::parity::Stripes;
+use crate::policy::Recovered;
+use crate::rebuild::Mender;
+use crate::recovery::{Found, tail_start};
 use crate::segment::{Segment, segment_name};
 use crate::segments::{Segments, Slot, Table};
+use crate::spans::SpanReader;
+use crate::stripe::Spec;
 use crate::words;
 
 /// How many opens share one write of the catalogue.
@@ -41,8 +46,8 @@ pub(crate) struct Opening<'a> {
     pub(crate) files: Arc<dyn Files>,
     pub(crate) region: Arc<Region>,
     clock: Arc<dyn Clock>,
-    config: &'a LogConfig,
-    sealer: Sealer,
+    pub(crate) config: &'a LogConfig,
+    pub(crate) sealer: Sealer,
     pub(crate) geometry: Geometry,
 }
 
@@ -112,7 +117,7 @@ pub(crate) fn load_table(files: &dyn Files, access: Access) -> Result<Table, Ope
     let catalogue = Catalogue::load(files)?;
     let mut slots = Vec::with_capacity(catalogue.entries.len());
     for entry in &catalogue.entries {
-        let segment = Segment::open(files, entry.file, catalogue.segment_bytes, access)?;
+        let segment = Segment::open(files, entry.file, catalogue.shape(), access)?;
         let name = segment_name(entry.file);
         let ready = match segment.header().map_err(OpenError::Io)? {
             Ok(header) if header.identity != catalogue.identity => {
@@ -131,8 +136,7 @@ pub(crate) fn load_table(files: &dyn Files, access: Access) -> Result<Table, Ope
 impl Opening<'_> {
     /// The region is new: what the device has is the log.
     fn open_segments(self, mut table: Table) -> Result<(Log, Recovery), OpenError> {
-        let mut reader = SpanReader::new(&table, self.geometry);
-        let found = scan(&mut reader, &self.sealer, self.scan_start(&table.catalogue))?;
+        let Recovered { found, mended, lost } = self.recover(&table)?;
         let (end, verdict) = match found.verdict {
             End::Clean { end } => (end, Verdict::Clean),
             End::Torn { end } => (end, Verdict::Torn { at: end }),
@@ -140,14 +144,13 @@ impl Opening<'_> {
         };
         // Marks only tell of durable frames, and what was durable ended with a seal.
         assert!(found.released <= found.sealed && found.sealed <= end);
-        drop(reader);
         let ring_start = match self.config.retention {
             Retention::InRing => found.released,
             Retention::OnDevice => found.sealed,
         };
         self.check_fits(ring_start, end)?;
         self.make_end_durable(&table, &found, end)?;
-        let generation = self.begin_step(&mut table, &found)?;
+        let generation = self.begin_step(&mut table, &found, lost)?;
         self.refill(&table, &found, ring_start, end)?;
         let recovery = Recovery {
             source: Source::Segments,
@@ -157,8 +160,10 @@ impl Opening<'_> {
             verdict,
             bytes_scanned: found.bytes_scanned,
             generation,
+            mended,
+            lost,
         };
-        let log = self.assemble(table, generation);
+        let log = self.assemble(table, generation)?;
         begin_generation(&log)?;
         Ok((log, recovery))
     }
@@ -184,7 +189,7 @@ impl Opening<'_> {
         }
         self.region.release(released.get());
         let generation = last.checked_add(1).expect("a log is opened less than 2^32 times");
-        let log = self.assemble(table, generation);
+        let log = self.assemble(table, generation)?;
         log.take_generation(below)?;
         begin_generation(&log)?;
         let recovery = Recovery {
@@ -195,6 +200,8 @@ impl Opening<'_> {
             verdict: Verdict::Clean,
             bytes_scanned: tail.since(released),
             generation,
+            mended: Vec::new(),
+            lost: None,
         };
         Ok((log, recovery))
     }
@@ -205,7 +212,7 @@ impl Opening<'_> {
     fn heal(self, table: Table, last: u32, at: Lsn) -> Result<(Log, Recovery), OpenError> {
         let (files, region) = (Arc::clone(&self.files), Arc::clone(&self.region));
         let (clock, config) = (Arc::clone(&self.clock), self.config);
-        let log = self.assemble(table, last);
+        let log = self.assemble(table, last)?;
         log.commit_to(log.marks().tail).map_err(|error| match error {
             CommitError::Poisoned(error)
             | CommitError::Unprepared(error)
@@ -246,7 +253,7 @@ impl Opening<'_> {
     }
 
     /// What goes back into the ring is looked at in any case.
-    fn scan_start(&self, catalogue: &Catalogue) -> Lsn {
+    pub(crate) fn scan_start(&self, catalogue: &Catalogue) -> Lsn {
         match (self.config.retention, self.config.scan) {
             (Retention::OnDevice, Scanned::Tail) => tail_start(catalogue, self.geometry),
             (Retention::OnDevice, Scanned::Whole) | (Retention::InRing, _) => catalogue.first,
@@ -284,11 +291,17 @@ impl Opening<'_> {
 
     /// Starts a new step of generations, on the device, and returns its first. It is above every
     /// generation that any region left behind can have given out, even to frames that were lost.
-    fn begin_step(&self, table: &mut Table, found: &Found) -> Result<u32, OpenError> {
+    fn begin_step(
+        &self,
+        table: &mut Table,
+        found: &Found,
+        lost: Option<Stretch>,
+    ) -> Result<u32, OpenError> {
         let generation = table.catalogue.generations_below.max(found.generation.saturating_add(1));
         let mut catalogue = table.catalogue.clone();
         catalogue.generations_below = generation + GENERATION_STEP;
         catalogue.durable = found.sealed;
+        catalogue.holes.extend(lost);
         let number = self.geometry.segment_of(found.released);
         if catalogue.entries.iter().any(|entry| entry.number == number) {
             catalogue.first = found.released;
@@ -322,12 +335,16 @@ impl Opening<'_> {
     }
 
     /// The log over a ring that is whole.
-    fn assemble(self, table: Table, generation: u32) -> Log {
+    fn assemble(self, table: Table, generation: u32) -> Result<Log, OpenError> {
         let durable = Lsn(self.region.marks().durable);
+        let stripes = self.resume_stripes(&table, durable, generation).map_err(OpenError::Io)?;
         let drain = Drain::new(self.geometry, durable);
         let poison = poison_in(&self.region).map(Arc::new);
         self.region.word(words::OPENER).store(self.region.generation(), Ordering::Relaxed);
-        Log {
+        Ok(Log {
+            mender: Mender::of(&table.catalogue, &self.geometry),
+            mended_blocks: AtomicU64::new(0),
+            holes: table.catalogue.holes.clone(),
             segments: Segments::new(self.files, table),
             region: self.region,
             clock: self.clock,
@@ -336,10 +353,28 @@ impl Opening<'_> {
             dirty_bytes_max: self.config.dirty_bytes_max,
             retention: self.config.retention,
             generation,
-            progress: Mutex::new(Progress::new(drain, poison)),
+            progress: Mutex::new(Progress::new(drain, stripes, poison)),
             moved: Moved::default(),
             idle_tail: AtomicU64::new(0),
+        })
+    }
+
+    /// Where the parity goes on, if the log has any.
+    fn resume_stripes(
+        &self,
+        table: &Table,
+        durable: Lsn,
+        generation: u32,
+    ) -> io::Result<Option<Stripes>> {
+        let Catalogue { identity, segment_bytes, parity, .. } = table.catalogue;
+        if parity == Parity::None {
+            return Ok(None);
         }
+        let number = self.geometry.segment_of(durable);
+        let slot = table.slots.iter().find(|slot| slot.entry.number == number);
+        let segment = slot.map(|slot| &slot.segment);
+        let spec = Spec { identity, generation, segment_bytes };
+        Stripes::resume(segment, spec, &self.geometry, durable).map(Some)
     }
 }
 

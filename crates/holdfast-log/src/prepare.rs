@@ -23,7 +23,10 @@ impl Log {
             return Err(CommitError::Poisoned(Arc::clone(error)));
         }
         let prepared = self.prepare_segment()?;
-        Ok(self.cover_when_idle() || prepared)
+        if !self.is_idle() {
+            return Ok(prepared);
+        }
+        Ok(self.cover(self.marks()) || self.seal_partial()? || prepared)
     }
 
     /// Puts the newest watermark into the log if everything is durable and nothing says so yet.
@@ -52,9 +55,8 @@ impl Log {
     }
 
     /// Idle means: nothing was appended since the last call.
-    fn cover_when_idle(&self) -> bool {
-        let marks = self.marks();
-        let seen = self.idle_tail.swap(marks.tail.get(), Ordering::Relaxed);
-        seen == marks.tail.get() && self.cover(marks)
+    fn is_idle(&self) -> bool {
+        let tail = self.marks().tail.get();
+        self.idle_tail.swap(tail, Ordering::Relaxed) == tail
     }
 }

@@ -1,11 +1,12 @@
 //! Finding the end of a log in its segments.
 //!
-//! Feeds the scan of `holdfast-core` with what lies in the files. A span is read at a time, because
-//! no frame crosses one, and some more are read ahead if there are many.
+//! Feeds the scan of `holdfast-core` with what lies in the files, and with what parity gives back.
 //!
 //! Promise: reads only; memory for a few spans, however long the log; an I/O error ends it with
 //! that error.
 //! Never: decides. The scan does.
+
+use std::io;
 
 use holdfast_core::Lsn;
 use holdfast_core::frame::{
@@ -15,24 +16,55 @@ use holdfast_core::frame::{
 use holdfast_core::recovery::{Scan, Seen, Step, Verdict};
 use holdfast_core::ring::Geometry;
 
-use crate::ahead::Stretch;
 use crate::catalogue::Catalogue;
 use crate::error::OpenError;
-use crate::segment::Segment;
-use crate::segments::Table;
-use crate::window::Window;
+use crate::log::Stretch;
+use crate::spans::SpanReader;
 
-/// How much of each span further on is looked at for witnesses. A span that was drained begins with
-/// a frame; the rest is for when that one is damaged, too.
-const GLANCE_BYTES: u64 = 64 << 10;
 /// How many spans from the damage on are looked at whole.
 const SPANS_WHOLE: u64 = 2;
+
+/// What a scan does about damage below what is proved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OnDamage {
+    /// Ends there.
+    Stop,
+    /// Mends it from the parity; ends there if that is not enough.
+    Mend,
+    /// Mends it from the parity; goes on behind it if that is not enough.
+    Pass,
+}
+
+/// What a scan meets, in order.
+pub(crate) enum Met<'a> {
+    /// A whole frame, up to the next one.
+    Frame(&'a FrameHeader, &'a [u8]),
+    /// Bytes that are lost; and the frame that begins there, if its header at least is whole.
+    Lost(Stretch, Option<(FrameHeader, &'a [u8])>),
+    /// A hole that an open has cut.
+    Hole(Stretch),
+}
+
+/// Who is shown what a scan meets. An error of theirs ends it.
+pub(crate) type Visit<'a> = dyn FnMut(Met<'_>) -> io::Result<()> + 'a;
+
+/// A stretch that is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lost {
+    pub(crate) stretch: Stretch,
+    /// What the newest mark in front of it says.
+    pub(crate) released: Lsn,
+}
 
 /// What a scan found.
 pub(crate) struct Found {
     pub(crate) verdict: Verdict,
     /// Where the scan began.
     pub(crate) start: Lsn,
+    /// Everything below is known to have been durable.
+    pub(crate) proved: Lsn,
+    /// What was passed, in order.
+    pub(crate) lost: Vec<Lost>,
     /// The newest mark's position, or the catalogue's if none is newer.
     pub(crate) released: Lsn,
     /// Where the next drain starts.
@@ -42,78 +74,6 @@ pub(crate) struct Found {
     pub(crate) bytes_scanned: u64,
     /// Frames accepted.
     pub(crate) frames: u64,
-}
-
-/// The bytes of a log in its segments, a span at a time.
-pub(crate) struct SpanReader<'a> {
-    table: &'a Table,
-    geometry: Geometry,
-    window: Window,
-    bytes_read: u64,
-    reading: Lsn,
-}
-
-impl<'a> SpanReader<'a> {
-    pub(crate) fn new(table: &'a Table, geometry: Geometry) -> SpanReader<'a> {
-        SpanReader { table, geometry, window: Window::new(), bytes_read: 0, reading: Lsn(0) }
-    }
-
-    /// One past the last position that the segments have a place for.
-    pub(crate) fn limit(&self) -> Lsn {
-        let last = self.table.catalogue.entries.last().expect("a catalogue lists segments");
-        self.geometry.segment_start(last.number + 1)
-    }
-
-    /// Where the last read began.
-    pub(crate) fn reading(&self) -> Lsn {
-        self.reading
-    }
-
-    /// The bytes from `lsn` to the end of its span.
-    #[inline]
-    pub(crate) fn from(&mut self, lsn: Lsn) -> Result<&[u8], OpenError> {
-        let end = self.geometry.span_end(lsn);
-        if self.window.from(lsn).len() as u64 != end.since(lsn) {
-            let (table, geometry, limit) = (self.table, self.geometry, self.limit());
-            let next = |lsn: Lsn| {
-                let from = lsn.align_up(geometry.span_bytes());
-                let to = geometry.span_end(from);
-                (to <= limit).then(|| Stretch {
-                    segment: segment_at(table, geometry, from),
-                    from,
-                    to,
-                })
-            };
-            self.load(lsn.align_down(self.geometry.span_bytes()), end, &next)?;
-        }
-        Ok(self.window.from(lsn))
-    }
-
-    /// The first bytes of the span that starts at `start`.
-    fn glance(&mut self, start: Lsn) -> Result<&[u8], OpenError> {
-        let bytes = GLANCE_BYTES.min(self.geometry.span_bytes());
-        self.load(start, start.advance(bytes), &|_| None)?;
-        Ok(&self.window.from(start)[..bytes as usize])
-    }
-
-    #[cold]
-    fn load(
-        &mut self,
-        from: Lsn,
-        to: Lsn,
-        next: &dyn Fn(Lsn) -> Option<Stretch>,
-    ) -> Result<(), OpenError> {
-        let segment = segment_at(self.table, self.geometry, from);
-        (self.bytes_read, self.reading) = (self.bytes_read + to.since(from), from);
-        self.window.load(&Stretch { segment, from, to }, next).map_err(OpenError::Io)
-    }
-}
-
-/// The segment at a position between the first and the limit.
-fn segment_at(table: &Table, geometry: Geometry, at: Lsn) -> Segment {
-    let number = geometry.segment_of(at);
-    let slot = table.slots.iter().find(|slot| slot.entry.number == number);
-    slot.expect("the caller stays between the first position and the limit").segment.clone()
 }
 
 /// Where the scan of an open begins that trusts the catalogue: at the span of its watermark, below
@@ -127,46 +87,113 @@ pub(crate) fn scan(
     reader: &mut SpanReader<'_>,
     sealer: &Sealer,
     start: Lsn,
+    on_damage: OnDamage,
+    visit: &mut Visit<'_>,
 ) -> Result<Found, OpenError> {
-    let catalogue = &reader.table.catalogue;
-    let (mut released, mut frames) = (catalogue.first, 0);
-    let mut scan = Scan::new(reader.geometry, start, reader.limit(), catalogue.durable);
-    loop {
-        match scan.step() {
-            Step::Frame { at } => {
-                let bytes = reader.from(at)?;
-                let (accepted, mark) = see(&mut scan, sealer, bytes);
-                frames += u64::from(accepted);
-                released = released.max(mark.unwrap_or(released));
+    let catalogue = &reader.table().catalogue;
+    let (released, durable) = (catalogue.first, catalogue.durable);
+    let scan = Scan::new(reader.geometry(), start, reader.limit(), durable);
+    let mut walk = Walk { scan, sealer, released, frames: 0, lost: Vec::new() };
+    let verdict = loop {
+        match walk.go_on(reader, visit)? {
+            Verdict::Corrupt { .. } if on_damage == OnDamage::Stop => break walk.scan.finish(),
+            Verdict::Corrupt { from, .. } if reader.mend(from, walk.scan.proved())? => {
+                walk.scan.again();
             }
-            Step::LookAhead { from } => {
-                look_ahead(reader, &mut scan, sealer, from)?;
-                break;
+            Verdict::Corrupt { from, to } if on_damage == OnDamage::Pass => {
+                walk.pass(reader, Stretch { from, to }, visit)?;
             }
+            verdict => break verdict,
         }
-    }
+    };
     Ok(Found {
-        verdict: scan.finish(),
+        verdict,
         start,
-        released,
-        sealed: scan.sealed(),
-        generation: scan.generation(),
-        bytes_scanned: reader.bytes_read,
-        frames,
+        proved: walk.scan.proved(),
+        lost: walk.lost,
+        released: walk.released,
+        sealed: walk.scan.sealed(),
+        generation: walk.scan.generation(),
+        bytes_scanned: reader.bytes_read(),
+        frames: walk.frames,
     })
 }
 
-/// Shows the scan what lies at the start of `bytes`. Returns whether it accepted a frame, and the
+/// A scan under way.
+struct Walk<'a> {
+    scan: Scan,
+    sealer: &'a Sealer,
+    released: Lsn,
+    frames: u64,
+    lost: Vec<Lost>,
+}
+
+impl Walk<'_> {
+    /// Goes on to the next place without a whole frame.
+    fn go_on(
+        &mut self,
+        reader: &mut SpanReader<'_>,
+        visit: &mut Visit<'_>,
+    ) -> Result<Verdict, OpenError> {
+        loop {
+            match self.scan.step() {
+                Step::Frame { at } => self.frame(reader, at, visit)?,
+                Step::LookAhead { from } => {
+                    look_ahead(reader, &mut self.scan, self.sealer, from)?;
+                    return Ok(self.scan.finish());
+                }
+            }
+        }
+    }
+
+    fn frame(
+        &mut self,
+        reader: &mut SpanReader<'_>,
+        at: Lsn,
+        visit: &mut Visit<'_>,
+    ) -> Result<(), OpenError> {
+        if let Some(to) = reader.table().catalogue.behind_hole(at) {
+            self.scan.skip(to);
+            return visit(Met::Hole(Stretch { from: at, to })).map_err(OpenError::Io);
+        }
+        reader.passed(at);
+        let bytes = reader.from(at)?;
+        let (accepted, mark) = see(&mut self.scan, self.sealer, bytes);
+        self.released = self.released.max(mark.unwrap_or(self.released));
+        let Some(header) = accepted else { return Ok(()) };
+        self.frames += 1;
+        let whole = &bytes[..header.end().since(at) as usize];
+        visit(Met::Frame(&header, whole)).map_err(OpenError::Io)
+    }
+
+    fn pass(
+        &mut self,
+        reader: &mut SpanReader<'_>,
+        stretch: Stretch,
+        visit: &mut Visit<'_>,
+    ) -> Result<(), OpenError> {
+        let bytes = reader.from(stretch.from)?;
+        let header = header_at(self.sealer, bytes).filter(|header| self.scan.fits(header));
+        let frame = header.and_then(|header| Some((header, payload_of(&header, bytes)?)));
+        visit(Met::Lost(stretch, frame)).map_err(OpenError::Io)?;
+        self.lost.push(Lost { stretch, released: self.released });
+        self.scan.skip(stretch.to);
+        Ok(())
+    }
+}
+
+/// Shows the scan what lies at the start of `bytes`. Returns the frame that it accepted, and the
 /// position in it if it is a mark.
-fn see(scan: &mut Scan, sealer: &Sealer, bytes: &[u8]) -> (bool, Option<Lsn>) {
+fn see(scan: &mut Scan, sealer: &Sealer, bytes: &[u8]) -> (Option<FrameHeader>, Option<Lsn>) {
     let Some(header) = header_at(sealer, bytes) else {
-        return (scan.see(Seen::Nothing), None);
+        scan.see(Seen::Nothing);
+        return (None, None);
     };
     let payload = if scan.fits(&header) { payload_of(&header, bytes) } else { None };
     let payload_ok = payload.is_some() && is_whole(sealer, &header, bytes);
     let accepted = scan.see(Seen::Frame { header, payload_ok });
     let mark = payload.filter(|_| accepted && header.kind == Kind::Mark).and_then(decode_mark);
-    (accepted, mark)
+    (accepted.then_some(header), mark)
 }
 
 /// Shows the scan every header from `from` on that could be a witness.
@@ -176,11 +203,11 @@ fn look_ahead(
     sealer: &Sealer,
     from: Lsn,
 ) -> Result<(), OpenError> {
-    let (geometry, limit) = (reader.geometry, reader.limit());
+    let (geometry, limit) = (reader.geometry(), reader.limit());
     let span_bytes = geometry.span_bytes();
     let whole_end = from.align_down(span_bytes).advance(SPANS_WHOLE * span_bytes);
     let mut at = from;
-    while at < limit {
+    while at < limit && !scan.is_settled() {
         let bytes = if at < whole_end { reader.from(at)? } else { reader.glance(at)? };
         show_witnesses(scan, sealer, at, bytes);
         at = geometry.span_end(at);

@@ -1,7 +1,8 @@
-//! One segment file: a header block, then frames at their places.
+//! One segment file: a header block, frames at their places, then the parity, if there is any.
 //!
 //! Byte table: FORMAT.md, "Segment header".
-//! The frame at `lsn` lies at file offset `4096 + lsn mod segment bytes`.
+//! The frame at `lsn` lies at file offset `4096 + lsn mod segment bytes`; behind the last one lies
+//! a group of blocks for each stripe, in order.
 //!
 //! Promise: a segment is whole on the device (allocated, zeroed or recycled, headed, synced) before
 //! the first drain reaches it.
@@ -18,8 +19,10 @@ use holdfast_io::{Files, OpenFile, OpenHow};
 
 use crate::buffer::Buffer;
 use crate::catalogue::{VERSION, array_at, u32_at, u64_at};
+use crate::config::Parity;
 use crate::error::{FileFault, OpenError};
 use crate::open::Access;
+use crate::stripe::{GROUP_BYTES, stripe_bytes};
 
 const MAGIC: u32 = 0x5346_4648;
 const HEADER_BYTES: usize = 48;
@@ -35,11 +38,18 @@ pub(crate) struct SegmentHeader {
     pub(crate) segment_bytes: u64,
 }
 
+/// What every segment file of a log is like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shape {
+    pub(crate) segment_bytes: u64,
+    pub(crate) parity: Parity,
+}
+
 /// An open segment file.
 #[derive(Clone)]
 pub(crate) struct Segment {
     file: Arc<dyn OpenFile>,
-    segment_bytes: u64,
+    shape: Shape,
 }
 
 /// The name of a segment file.
@@ -55,11 +65,11 @@ pub(crate) fn is_segment_name(name: &str) -> bool {
 impl Segment {
     /// Makes a file full of real zeros and syncs it; the directory is the caller's to sync.
     /// Whatever an interrupted attempt left under this name is overwritten.
-    pub(crate) fn make(files: &dyn Files, file: u32, segment_bytes: u64) -> io::Result<Segment> {
+    pub(crate) fn make(files: &dyn Files, file: u32, shape: Shape) -> io::Result<Segment> {
         let create_mode = Some(0o600);
         let how = OpenHow { write: true, create_mode, direct: true, ..OpenHow::default() };
         let file = files.open(&path(file), how)?;
-        let segment = Segment { file, segment_bytes };
+        let segment = Segment { file, shape };
         segment.file.set_len(segment.file_bytes())?;
         segment.write_zeros(0, segment.file_bytes())?;
         segment.file.sync_data()?;
@@ -70,7 +80,7 @@ impl Segment {
     pub(crate) fn open(
         files: &dyn Files,
         file: u32,
-        segment_bytes: u64,
+        shape: Shape,
         access: Access,
     ) -> Result<Segment, OpenError> {
         let write = access == Access::Write;
@@ -80,7 +90,7 @@ impl Segment {
             io::ErrorKind::NotFound => OpenError::MissingSegment { name: name.clone() },
             _ => OpenError::Io(error),
         })?;
-        let segment = Segment { file, segment_bytes };
+        let segment = Segment { file, shape };
         let found = segment.file.metadata().map_err(OpenError::Io)?.size_bytes;
         if found != segment.file_bytes() {
             return Err(OpenError::File { name, fault: FileFault::Length { found } });
@@ -122,6 +132,56 @@ impl Segment {
         self.file.write_all_at(bytes, self.offset(lsn))
     }
 
+    /// Writes the groups of one or several stripes, the first of which starts at `stripe`, through
+    /// to the device.
+    pub(crate) fn write_groups(&self, stripe: Lsn, groups: &[u8]) -> io::Result<()> {
+        let (mut done, offset) = (0, self.group_offset(stripe));
+        while done < groups.len() {
+            match self.file.write_through_at(&groups[done..], offset + done as u64) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(bytes) => done += bytes,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the groups of one or several stripes.
+    pub(crate) fn read_groups(&self, stripe: Lsn, into: &mut [u8]) -> io::Result<()> {
+        let got = self.file.read_full_at(into, self.group_offset(stripe))?;
+        if got < into.len() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(())
+    }
+
+    /// Reads blocks of frames one by one where the device does not give them as a whole; zeros take
+    /// the place of those that it does not give at all. Returns which they are, by number.
+    pub(crate) fn salvage(&self, lsn: Lsn, into: &mut [u8]) -> Vec<u64> {
+        self.salvage_at(self.offset(lsn), into)
+    }
+
+    /// [`Segment::salvage`], of the group of a stripe.
+    pub(crate) fn salvage_group(&self, stripe: Lsn, into: &mut [u8]) -> Vec<u64> {
+        self.salvage_at(self.group_offset(stripe), into)
+    }
+
+    fn salvage_at(&self, offset: u64, into: &mut [u8]) -> Vec<u64> {
+        let whole = |got: io::Result<usize>, bytes: usize| got.is_ok_and(|got| got == bytes);
+        let mut unread = Vec::new();
+        if whole(self.file.read_full_at(into, offset), into.len()) {
+            return unread;
+        }
+        for (index, block) in (0..).zip(into.chunks_mut(BLOCK_BYTES as usize)) {
+            if !whole(self.file.read_full_at(block, offset + index * BLOCK_BYTES), block.len()) {
+                block.fill(0);
+                unread.push(index);
+            }
+        }
+        unread
+    }
+
     /// Zeroes whole blocks from one position to another (both inside, `to` may be the end).
     pub(crate) fn zero(&self, from: Lsn, to: Lsn) -> io::Result<()> {
         self.write_zeros(self.offset(from), to.since(from))
@@ -144,11 +204,23 @@ impl Segment {
     }
 
     fn offset(&self, lsn: Lsn) -> u64 {
-        BLOCK_BYTES + lsn.offset_in(self.segment_bytes)
+        BLOCK_BYTES + lsn.offset_in(self.shape.segment_bytes)
+    }
+
+    /// Where the group of the stripe that starts at `stripe` lies.
+    fn group_offset(&self, stripe: Lsn) -> u64 {
+        let segment_bytes = self.shape.segment_bytes;
+        let groups_before = stripe.offset_in(segment_bytes) / stripe_bytes(segment_bytes);
+        BLOCK_BYTES + segment_bytes + groups_before * GROUP_BYTES
     }
 
     fn file_bytes(&self) -> u64 {
-        BLOCK_BYTES + self.segment_bytes
+        let Shape { segment_bytes, parity } = self.shape;
+        let groups = match parity {
+            Parity::None => 0,
+            Parity::TenPercent => segment_bytes / stripe_bytes(segment_bytes),
+        };
+        BLOCK_BYTES + segment_bytes + groups * GROUP_BYTES
     }
 }
 

@@ -129,6 +129,8 @@ impl Segments {
         catalogue.entries.push(entry);
         let segment_start = Lsn(catalogue.entries[0].number * catalogue.segment_bytes);
         catalogue.first = needs.released.max(segment_start);
+        let first = catalogue.first;
+        catalogue.holes.retain(|hole| hole.to > first);
         catalogue.replace(&*self.files)?;
         let mut table = self.table();
         let segment = table.slots.remove(0).segment;
@@ -141,7 +143,7 @@ impl Segments {
     fn list_new(&self, needs: Needs) -> io::Result<bool> {
         let mut catalogue = self.marked(needs);
         let file = catalogue.entries.iter().map(|entry| entry.file + 1).max().unwrap_or(0);
-        let segment = Segment::make(&*self.files, file, catalogue.segment_bytes)?;
+        let segment = Segment::make(&*self.files, file, catalogue.shape())?;
         self.files.sync_dir(Path::new(""))?;
         let entry = Entry { file, number: self.next_number() };
         catalogue.entries.push(entry);
@@ -161,6 +163,8 @@ impl Segments {
         if catalogue.entries.iter().any(|entry| entry.number == number) {
             catalogue.first = needs.released;
         }
+        let first = catalogue.first;
+        catalogue.holes.retain(|hole| hole.to > first);
         catalogue
     }
 

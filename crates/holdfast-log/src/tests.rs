@@ -5,7 +5,10 @@ use holdfast_core::frame::{FrameHeader, Kind, Sealer, encode};
 use holdfast_io::checksum::crc32c;
 
 use crate::catalogue::{Catalogue, Entry};
+use crate::config::Parity;
+use crate::log::Stretch;
 use crate::segment::{self, SegmentHeader};
+use crate::stripe::{GroupHeader, SHARDS};
 
 const FORMAT: &str = include_str!("../FORMAT.md");
 
@@ -110,7 +113,9 @@ fn the_table_of_the_catalogue_is_what_is_encoded() {
         first: Lsn(0),
         durable: Lsn(0),
         generations_below: 1,
+        parity: Parity::None,
         entries: vec![Entry { file: 7, number: 9 }],
+        holes: Vec::new(),
     };
     let changed = [
         ("identity", Catalogue { identity: [2; 16], ..base.clone() }),
@@ -118,6 +123,7 @@ fn the_table_of_the_catalogue_is_what_is_encoded() {
         ("first", Catalogue { first: Lsn(!1), ..base.clone() }),
         ("durable", Catalogue { durable: Lsn(!1), ..base.clone() }),
         ("generations_below", Catalogue { generations_below: !1, ..base.clone() }),
+        ("parity", Catalogue { parity: Parity::TenPercent, ..base.clone() }),
     ];
     check_gapless("Catalogue", 64);
     let before = base.encode();
@@ -125,8 +131,43 @@ fn the_table_of_the_catalogue_is_what_is_encoded() {
     assert_eq!(before[12..16], 1u32.to_le_bytes());
     assert_eq!(before[64..68], 7u32.to_le_bytes());
     assert_eq!(before[72..80], 9u64.to_le_bytes());
+    let hole = Stretch { from: Lsn(24), to: Lsn(1 << 16) };
+    let cut = Catalogue { holes: vec![hole], ..base.clone() }.encode();
+    assert_eq!((&cut[62..64], &cut[80..88]), (&1u16.to_le_bytes()[..], &24u64.to_le_bytes()[..]));
+    assert_eq!(cut[88..96], (1u64 << 16).to_le_bytes());
     for (name, catalogue) in changed {
         check_field("Catalogue", name, &before, &catalogue.encode());
+    }
+}
+
+#[test]
+fn the_table_of_a_group_is_what_is_encoded() {
+    let base = GroupHeader {
+        identity: [1; 16],
+        generation: 1,
+        stripe: Lsn(1 << 18),
+        blocks: 1,
+        block_checks: [1; 64],
+        shard_checks: [1; SHARDS],
+    };
+    let changed = [
+        ("generation", GroupHeader { generation: !1, ..base.clone() }),
+        ("identity", GroupHeader { identity: [2; 16], ..base.clone() }),
+        ("stripe", GroupHeader { stripe: Lsn(!7), ..base.clone() }),
+        ("blocks", GroupHeader { blocks: !1, ..base.clone() }),
+        ("block_sums", GroupHeader { block_checks: [!1; 64], ..base.clone() }),
+        ("shard_sums", GroupHeader { shard_checks: [!1; SHARDS], ..base.clone() }),
+    ];
+    check_gapless("Group", 4096);
+    let encode = |header: &GroupHeader| {
+        let mut block = vec![1; 4096];
+        header.encode(&mut block);
+        block
+    };
+    let before = encode(&base);
+    assert_eq!(&before[..4], b"HFFP");
+    for (name, header) in changed {
+        check_field("Group", name, &before, &encode(&header));
     }
 }
 

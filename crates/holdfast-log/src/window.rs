@@ -9,8 +9,9 @@
 use std::io;
 
 use holdfast_core::Lsn;
+use holdfast_core::frame::BLOCK_BYTES;
 
-use crate::ahead::{Ahead, Stretch};
+use crate::ahead::{Ahead, Piece};
 use crate::buffer::Buffer;
 
 /// The first read.
@@ -60,6 +61,29 @@ impl Window {
         lsn.since(self.from) as usize
     }
 
+    /// [`Window::from`], to be changed.
+    pub(crate) fn change_from(&mut self, lsn: Lsn) -> &mut [u8] {
+        let (from, to) = (self.from, self.to);
+        assert!(from <= lsn && lsn <= to, "what is not here is not changed");
+        &mut self.buffer.bytes_mut()[lsn.since(from) as usize..to.since(from) as usize]
+    }
+
+    /// Where that begins and ends which is here.
+    pub(crate) fn extent(&self) -> (Lsn, Lsn) {
+        (self.from, self.to)
+    }
+
+    /// Brings a stretch here that could not be read, with zeros in place of the blocks that the
+    /// device does not give, and returns where they are.
+    pub(crate) fn salvage(&mut self, piece: &Piece) -> Vec<Lsn> {
+        self.clear();
+        let bytes = piece.to.since(piece.from) as usize;
+        self.buffer = Buffer::zeroed(bytes);
+        (self.from, self.to) = (piece.from, piece.to);
+        let unread = piece.segment.salvage(piece.from, self.buffer.bytes_mut());
+        unread.iter().map(|block| piece.from.advance(block * BLOCK_BYTES)).collect()
+    }
+
     /// How many bytes to read next, if that is up to the reader.
     pub(crate) fn appetite(&self) -> u64 {
         match self.run_bytes {
@@ -81,8 +105,8 @@ impl Window {
     /// Of the read; then nothing is here.
     pub(crate) fn load(
         &mut self,
-        stretch: &Stretch,
-        next: &dyn Fn(Lsn) -> Option<Stretch>,
+        stretch: &Piece,
+        next: &dyn Fn(Lsn) -> Option<Piece>,
     ) -> io::Result<()> {
         let (from, to) = (stretch.from, stretch.to);
         if from < self.from || from > self.to {
@@ -108,7 +132,7 @@ impl Window {
         Some(fetched.outcome.map(|()| fetched.to))
     }
 
-    fn read(&mut self, stretch: &Stretch) -> io::Result<Lsn> {
+    fn read(&mut self, stretch: &Piece) -> io::Result<Lsn> {
         let bytes = stretch.to.since(stretch.from) as usize;
         if self.buffer.bytes().len() < bytes {
             self.buffer = Buffer::zeroed(bytes);
@@ -118,7 +142,7 @@ impl Window {
     }
 
     /// Asks for more, as long as there is some. Without a thread it goes on as before.
-    fn read_ahead(&mut self, next: &dyn Fn(Lsn) -> Option<Stretch>) {
+    fn read_ahead(&mut self, next: &dyn Fn(Lsn) -> Option<Piece>) {
         if self.ahead.is_none() && next(self.to).is_some() {
             self.ahead = Ahead::start().ok();
         }

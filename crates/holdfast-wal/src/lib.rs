@@ -49,7 +49,7 @@ pub use compression::Compression;
 pub use error::{
     AppendError, CheckpointError, CommitError, CreateError, LabelFault, OpenError, ReplayError,
 };
-pub use holdfast_log::{ConfigFault, FileFault, Lsn, Scanned};
+pub use holdfast_log::{ConfigFault, FileFault, Lsn, Parity, Policy, Scanned, Stretch};
 pub use log::{Log, Stat};
 pub use open::Recovery;
 pub use options::{Background, Options};

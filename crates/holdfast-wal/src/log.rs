@@ -49,6 +49,9 @@ pub struct Stat {
     /// The most bytes that one encoded set may have. In a set of several, each record counts 8 more
     /// and is rounded up to a multiple of 8.
     pub set_bytes_max: u64,
+    /// How many blocks of 4 KiB readers of this log have been given from the parity, because the
+    /// device has damaged them. It stays damaged until an open mends it; see [`Options::policy`].
+    pub mended_blocks: u64,
     /// How fast the device takes what is appended, in bytes a second of writing; 0 before the first
     /// write.
     pub drain_rate_bytes_per_s: u64,
@@ -233,6 +236,7 @@ impl<R: Record, F: Format<R>> Log<R, F> {
             durable: marks.durable,
             end: marks.tail,
             set_bytes_max: self.shared.wrapping.set_bytes_max(log),
+            mended_blocks: log.mended_blocks(),
             drain_rate_bytes_per_s: log.drain_rate_bytes_per_s(),
             failed: self.shared.failure(),
         }

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use holdfast_log::{Log, Lsn, Verdict};
+use holdfast_log::{Log, Lsn, Stretch, Verdict};
 use holdfast_memory::{Medium, Region, RegionSpec};
 
 use crate::error::{CreateError, OpenError};
@@ -20,7 +20,7 @@ use crate::wrapping::Wrapping;
 const ROSTER_BYTES: u64 = 64;
 
 /// What was found when a log was opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovery {
     /// The last checkpoint: where a replay begins.
@@ -32,6 +32,12 @@ pub struct Recovery {
     pub torn: Option<Lsn>,
     /// Bytes read to find out.
     pub bytes_scanned: u64,
+    /// What the device had damaged and has been mended there from the parity, in order. Empty
+    /// unless [`Options::policy`] lets the log be mended.
+    pub mended: Vec<Stretch>,
+    /// What the log has lost, and what was behind that: it goes on there. None unless
+    /// [`Options::policy`] is to cut.
+    pub lost: Option<Stretch>,
 }
 
 /// Makes a log with the label that `label` gives to an identity.
@@ -67,6 +73,8 @@ pub(crate) fn open(
             _ => None,
         },
         bytes_scanned: found.bytes_scanned,
+        mended: found.mended,
+        lost: found.lost,
     };
     Ok((Shared::new(log, region, wrapping, place.clock, place.lock), recovery))
 }

@@ -6,7 +6,7 @@
 #[cfg(feature = "seal")]
 use std::sync::Arc;
 
-use holdfast_log::{LogConfig, Retention, Scanned};
+use holdfast_log::{LogConfig, Parity, Policy, Retention, Scanned};
 
 use crate::compression::Compression;
 #[cfg(feature = "seal")]
@@ -33,6 +33,10 @@ pub struct Options {
     /// Bytes of heap for records that are not durable yet: a power of two. At least two segments
     /// are taken whatever is said here.
     pub ring_bytes: u64,
+    /// What the log keeps to mend itself from. Fixed when the log is made; later opens ignore it.
+    pub parity: Parity,
+    /// What to do when an open finds that the device damaged what was durable.
+    pub policy: Policy,
     /// The threads that the log runs for itself.
     pub background: Background,
     /// How much of the log is read when it is opened.
@@ -74,6 +78,8 @@ impl Options {
             segment_bytes: 16 << 20,
             segments: 3,
             ring_bytes: 32 << 20,
+            parity: Parity::None,
+            policy: Policy::Refuse,
             background: Background::None,
             scan: Scanned::Tail,
             compression: Compression::None,
@@ -109,6 +115,20 @@ impl Options {
     #[must_use]
     pub const fn with_background(mut self, background: Background) -> Options {
         self.background = background;
+        self
+    }
+
+    /// With other [`Options::parity`].
+    #[must_use]
+    pub const fn with_parity(mut self, parity: Parity) -> Options {
+        self.parity = parity;
+        self
+    }
+
+    /// With other [`Options::policy`].
+    #[must_use]
+    pub const fn with_policy(mut self, policy: Policy) -> Options {
+        self.policy = policy;
         self
     }
 
@@ -149,6 +169,8 @@ impl Options {
             segments: self.segments,
             dirty_bytes_max: u64::MAX,
             retention: Retention::OnDevice,
+            parity: self.parity,
+            policy: self.policy,
             scan: self.scan,
         }
     }

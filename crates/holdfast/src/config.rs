@@ -14,7 +14,7 @@ use crate::exit::Exit;
 use crate::problem::{Outcome, Problem};
 use crate::sizes::Size;
 use holdfast_client::protocol::{LOG_PREFIX, VOLUME_PREFIX};
-use holdfast_log::{LogConfig, Retention, SEGMENTS_MAX, Scanned};
+use holdfast_log::{LogConfig, Parity, Policy, Retention, SEGMENTS_MAX, Scanned};
 use holdfast_memory::Medium;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -386,6 +386,8 @@ fn log_config(memory: &MemoryConfig, segment: Option<Size>) -> LogConfig {
         segments: u32::try_from(segments).map_or(SEGMENTS_MAX, |n| n.min(SEGMENTS_MAX)),
         dirty_bytes_max: memory.size.0,
         retention: Retention::InRing,
+        parity: Parity::None,
+        policy: Policy::Refuse,
         scan: Scanned::Tail,
     }
 }

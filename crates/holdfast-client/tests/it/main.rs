@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 use holdfast_io::real::{RealClock, RealFiles};
-use holdfast_log::{Log, LogConfig, Retention, Scanned};
+use holdfast_log::{Log, LogConfig, Parity, Policy, Retention, Scanned};
 use holdfast_memory::{Medium, Region, RegionSpec};
 use holdfast_server::{LogSpec, Server, ServerSpec};
 use std::io::{BufRead, BufReader, Write};
@@ -19,6 +19,8 @@ const CONFIG: LogConfig = LogConfig {
     segments: 4,
     dirty_bytes_max: 4 << 20,
     retention: Retention::InRing,
+    parity: Parity::None,
+    policy: Policy::Refuse,
     scan: Scanned::Tail,
 };
 

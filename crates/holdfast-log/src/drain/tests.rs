@@ -6,7 +6,7 @@ use holdfast_io::fake::{FakeClock, FakeFiles, Mood, Random, is_power_cut};
 use holdfast_memory::{Medium, Region, RegionSpec};
 
 use super::*;
-use crate::config::{LogConfig, Retention, Scanned};
+use crate::config::{LogConfig, Parity, Policy, Retention, Scanned};
 
 const IDENTITY: [u8; 16] = *b"overlapping logs";
 
@@ -17,6 +17,8 @@ fn config() -> LogConfig {
         dirty_bytes_max: u64::MAX,
         retention: Retention::OnDevice,
         scan: Scanned::Whole,
+        parity: Parity::None,
+        policy: Policy::Refuse,
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use holdfast_io::Files;
 use holdfast_io::real::{RealClock, RealFiles};
-use holdfast_log::{Log, LogConfig, Retention, Scanned, Source, Verdict};
+use holdfast_log::{Log, LogConfig, Parity, Policy, Retention, Scanned, Source, Verdict};
 
 use crate::support::{IDENTITY, Model, region_of};
 
@@ -15,6 +15,8 @@ const CONFIG: LogConfig = LogConfig {
     segments: 2,
     dirty_bytes_max: 1 << 20,
     retention: Retention::InRing,
+    parity: Parity::None,
+    policy: Policy::Refuse,
     scan: Scanned::Tail,
 };
 const RING_BYTES: u64 = 4 << 20;

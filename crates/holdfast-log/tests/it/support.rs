@@ -7,8 +7,8 @@ use std::sync::Arc;
 use holdfast_io::Files;
 use holdfast_io::fake::{FakeClock, FakeFiles, Random, is_power_cut};
 use holdfast_log::{
-    AppendError, CommitError, CreateError, Kind, Log, LogConfig, Lsn, OpenError, Recovery,
-    Retention, Scanned,
+    AppendError, CommitError, CreateError, Kind, Log, LogConfig, Lsn, OpenError, Parity, Policy,
+    Recovery, Retention, Scanned,
 };
 use holdfast_memory::{Medium, Region, RegionSpec};
 
@@ -22,6 +22,8 @@ pub(crate) const CONFIG: LogConfig = LogConfig {
     segments: 2,
     dirty_bytes_max: 96 << 10,
     retention: Retention::InRing,
+    parity: Parity::None,
+    policy: Policy::Refuse,
     scan: Scanned::Tail,
 };
 

@@ -2,7 +2,7 @@
 
 use holdfast_client::LogClient;
 use holdfast_io::real::{RealClock, RealFiles};
-use holdfast_log::{CommitLog, Log, LogConfig, Lsn, Retention, Scanned};
+use holdfast_log::{CommitLog, Log, LogConfig, Lsn, Parity, Policy, Retention, Scanned};
 use holdfast_memory::{AttachError, Medium, Region, RegionSpec};
 use holdfast_server::{LogSpec, Server, ServerSpec};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -128,6 +128,8 @@ fn log_config() -> LogConfig {
         segments: 6,
         dirty_bytes_max: RING_BYTES,
         retention: Retention::InRing,
+        parity: Parity::None,
+        policy: Policy::Refuse,
         scan: Scanned::Tail,
     }
 }

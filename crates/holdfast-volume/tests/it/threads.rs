@@ -10,7 +10,7 @@ use std::time::Duration;
 use holdfast_io::fake::Random;
 use holdfast_io::real::{RealClock, RealFiles};
 use holdfast_io::{Files, Kind};
-use holdfast_log::{Log, LogConfig, Retention, Scanned};
+use holdfast_log::{Log, LogConfig, Parity, Policy, Retention, Scanned};
 use holdfast_memory::{Medium, Region, RegionSpec};
 use holdfast_volume::{
     Class, DirectVolume, DirectoryVolume, NewNode, NodeId, ROOT, RenameHow, SetAttributes, Tree,
@@ -55,6 +55,8 @@ fn open(scratch: &Scratch) -> DirectVolume {
         segments: 3,
         dirty_bytes_max: 1 << 20,
         retention: Retention::InRing,
+        parity: Parity::None,
+        policy: Policy::Refuse,
         scan: Scanned::Tail,
     };
     Log::create(&*scratch.files("log"), IDENTITY, &log).expect("an empty directory");

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use holdfast_io::fake::{FakeClock, FakeFiles};
 use holdfast_io::{Change, DirEntry, Files, Kind, Metadata, OpenFile, OpenHow, Space};
-use holdfast_log::{CommitError, Log, LogConfig, Retention, Scanned};
+use holdfast_log::{CommitError, Log, LogConfig, Parity, Policy, Retention, Scanned};
 use holdfast_memory::{Medium, Region, RegionSpec};
 use holdfast_volume::{
     Attached, Class, CleanError, DirectVolume, DirectoryVolume, VolumeConfig, VolumeError,
@@ -99,6 +99,8 @@ pub(crate) fn config() -> VolumeConfig {
         segments: 4,
         dirty_bytes_max: RING_BYTES,
         retention: Retention::InRing,
+        parity: Parity::None,
+        policy: Policy::Refuse,
         scan: Scanned::Tail,
     };
     VolumeConfig { class: Class::Memory, log }

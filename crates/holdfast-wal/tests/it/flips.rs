@@ -35,7 +35,7 @@ fn full_segment() -> FakeFiles {
 /// What the code that would recover the log says with one bit of it turned over.
 fn verdict(files: &FakeFiles, bit: u64) -> CheckVerdict {
     files.flip_bit(SEGMENT.as_ref(), bit).unwrap();
-    let checked = holdfast_log::Log::check(files).unwrap().verdict;
+    let checked = holdfast_log::Log::verify(files, &mut |_| {}).unwrap().verdict;
     files.flip_bit(SEGMENT.as_ref(), bit).unwrap();
     checked
 }
@@ -43,7 +43,10 @@ fn verdict(files: &FakeFiles, bit: u64) -> CheckVerdict {
 /// How many of these bits are noticed, and how many there are.
 fn noticed(bits: impl Iterator<Item = u64>) -> (u64, u64) {
     let files = full_segment();
-    assert_eq!(holdfast_log::Log::check(&files).unwrap().verdict, CheckVerdict::Clean);
+    assert_eq!(
+        holdfast_log::Log::verify(&files, &mut |_| {}).unwrap().verdict,
+        CheckVerdict::Clean
+    );
     let mut counts = (0, 0);
     for bit in bits {
         let at = bit / 8 - 4096;

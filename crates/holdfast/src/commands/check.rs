@@ -14,7 +14,7 @@ use crate::problem::{Outcome, Problem};
 use crate::report::verdict_text;
 use crate::sizes::rounded;
 use holdfast_io::real::RealFiles;
-use holdfast_log::{CheckVerdict, Checked, CheckedRing, FilePlace, Log, OpenError};
+use holdfast_log::{CheckVerdict, CheckedRing, FilePlace, Log, OpenError, Verified};
 use holdfast_memory::{AttachError, Region};
 
 /// What is checked, and where.
@@ -64,8 +64,9 @@ pub(super) fn check(config: &Config, name: &str, output: Output) -> Outcome<()> 
 
 impl Check<'_> {
     /// The log first: it says what the ring should be.
-    fn look(&self) -> Outcome<(Checked, Option<Memory>)> {
-        let log = Log::check(&self.files).map_err(|error| self.log_problem(&error))?;
+    fn look(&self) -> Outcome<(Verified, Option<Memory>)> {
+        let log =
+            Log::verify(&self.files, &mut |_| {}).map_err(|error| self.log_problem(&error))?;
         let memory = self.memory();
         if let CheckVerdict::Corrupt { from, to } = log.verdict {
             let has_all = memory.is_ok_and(|memory| memory.is_some_and(|m| m.has_all()));
@@ -110,7 +111,7 @@ impl Check<'_> {
         Problem::new(exit, self.what(), error, remedy)
     }
 
-    fn corrupt(&self, fault: &OpenError, log: &Checked, memory_has_all: bool) -> Problem {
+    fn corrupt(&self, fault: &OpenError, log: &Verified, memory_has_all: bool) -> Problem {
         let place = log.place.as_ref().map_or_else(String::new, place_text);
         let (name, directory) = (self.name, self.volume.log.display());
         let remedy = match memory_has_all {
@@ -155,7 +156,7 @@ fn place_text(place: &FilePlace) -> String {
     format!(", first in {} at byte {}", place.file, place.offset)
 }
 
-fn log_text(log: &Checked) -> String {
+fn log_text(log: &Verified) -> String {
     let end = match log.verdict {
         CheckVerdict::Torn { at } => format!(
             "it ends at LSN {at} before the remains of an unfinished write, which the next mount \
@@ -183,7 +184,7 @@ fn memory_text(memory: Option<&Memory>) -> String {
     format!("{frames}; {dirty} are not on the disk, {unapplied} not in the home")
 }
 
-fn json(name: &str, log: &Checked, memory: Option<&Memory>, text: &str) -> serde_json::Value {
+fn json(name: &str, log: &Verified, memory: Option<&Memory>, text: &str) -> serde_json::Value {
     let torn_at = match log.verdict {
         CheckVerdict::Torn { at } => Some(at.get()),
         _ => None,
