@@ -130,6 +130,17 @@ pub enum OpenError {
     Io(io::Error),
 }
 
+/// Why no new log was made of a damaged one. The damaged one is as it was.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum RepairError {
+    /// The damaged log cannot be read even so far: see what the error says.
+    Source(OpenError),
+    /// The new log could not be made: see what the error says. What is half made is overwritten by
+    /// the next attempt.
+    Target(CreateError),
+}
+
 /// Why records were not appended. The log is unchanged.
 #[derive(Debug)]
 #[non_exhaustive]

@@ -13,7 +13,8 @@
 //! Where to look: [`Log`] is all of it. `open` makes and opens one, `label` says of what;
 //! [`Ticket`] waits (`sleepers` has the tasks, `background` the threads), `replay` and `tail` read,
 //! `format` turns records into bytes, `payload` puts them into a set and `wrapping` that into a
-//! frame, by way of `compression` and `sealing`. Below lies
+//! frame, by way of `compression` and `sealing`. `survey` looks at a log that is not open, and
+//! repairs one. Below lies
 //! `holdfast-log`, which knows frames, segments and recovery.
 
 #[cfg_attr(not(any(feature = "lz4", feature = "seal")), allow(dead_code))]
@@ -40,6 +41,7 @@ mod sealing;
 mod sealing;
 mod shared;
 mod sleepers;
+mod survey;
 mod tail;
 mod ticket;
 mod wrapping;
@@ -47,9 +49,13 @@ mod wrapping;
 pub use any::RecordType;
 pub use compression::Compression;
 pub use error::{
-    AppendError, CheckpointError, CommitError, CreateError, LabelFault, OpenError, ReplayError,
+    AppendError, CheckpointError, CommitError, CreateError, LabelFault, OpenError, RepairError,
+    ReplayError,
 };
-pub use holdfast_log::{ConfigFault, FileFault, Lsn, Parity, Policy, Scanned, Stretch};
+pub use holdfast_log::{
+    CheckVerdict, ConfigFault, Damage, FileFault, FilePlace, Lsn, Parity, Policy, Scanned, Stretch,
+    Verified, VerifiedParity, Walked,
+};
 pub use log::{Log, Stat};
 pub use open::Recovery;
 pub use options::{Background, Options};
@@ -58,6 +64,7 @@ pub use record::Record;
 pub use replay::{Entry, Replay};
 #[cfg(feature = "seal")]
 pub use sealing::{Keys, KeysFault, Padding};
+pub use survey::{BrokenSet, Repaired, repair, repair_at, verify, verify_at};
 pub use tail::Tail;
 pub use ticket::Ticket;
 

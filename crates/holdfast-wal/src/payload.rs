@@ -48,6 +48,14 @@ pub(crate) fn take(payload: &[u8], records: u16, start: usize) -> Option<(Range<
     (end <= payload.len()).then_some((from..end, end.next_multiple_of(ALIGN)))
 }
 
+/// Whether the record of several that lies there is whole by its own check.
+pub(crate) fn is_checked(payload: &[u8], bytes: Range<usize>) -> bool {
+    let Ok(length) = u32::try_from(bytes.len()) else { return false };
+    let stored = payload.get(bytes.start - 4..bytes.start);
+    let check = payload.get(bytes).map(|bytes| check_of(length, bytes).to_le_bytes());
+    stored.is_some() && stored == check.as_ref().map(|check| &check[..])
+}
+
 fn check_of(length: u32, bytes: &[u8]) -> u32 {
     crc32c(crc32c(0, &length.to_le_bytes()), bytes)
 }

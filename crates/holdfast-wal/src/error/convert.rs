@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use holdfast_log::{CursorError, FileFault};
 
-use super::{AppendError, CheckpointError, CommitError, CreateError, OpenError, ReplayError};
+use super::{
+    AppendError, CheckpointError, CommitError, CreateError, OpenError, RepairError, ReplayError,
+};
 use crate::place::PlaceError;
 
 impl From<PlaceError> for CreateError {
@@ -57,6 +59,17 @@ impl From<holdfast_log::OpenError> for OpenError {
             Below::Io(error) => OpenError::Io(error),
             // The rest speaks of regions that survive, and this one is always new.
             error => OpenError::Io(io::Error::other(error)),
+        }
+    }
+}
+
+impl From<holdfast_log::RepairError> for RepairError {
+    fn from(error: holdfast_log::RepairError) -> RepairError {
+        use holdfast_log::RepairError as Below;
+        match error {
+            Below::Source(error) => RepairError::Source(error.into()),
+            Below::Target(error) => RepairError::Target(error.into()),
+            error => RepairError::Source(OpenError::Io(io::Error::other(error))),
         }
     }
 }

@@ -7,7 +7,8 @@ use std::error::Error;
 use std::fmt::{Display, Formatter, Result};
 
 use super::{
-    AppendError, CheckpointError, CommitError, CreateError, LabelFault, OpenError, ReplayError,
+    AppendError, CheckpointError, CommitError, CreateError, LabelFault, OpenError, RepairError,
+    ReplayError,
 };
 
 impl Display for CreateError {
@@ -141,6 +142,16 @@ impl Display for ReplayError {
     }
 }
 
+impl Display for RepairError {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Source(error) => write!(out, "the damaged log: {error}"),
+            Self::Target(error) => write!(out, "the new log: {error}"),
+        }
+    }
+}
+
+impl Error for RepairError {}
 impl Error for CreateError {}
 impl Error for OpenError {}
 impl Error for AppendError {}

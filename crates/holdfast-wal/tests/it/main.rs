@@ -21,5 +21,6 @@ mod power;
 mod refusals;
 mod sealed;
 mod support;
+mod survival;
 mod tails;
 mod tickets;
