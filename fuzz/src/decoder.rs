@@ -20,8 +20,7 @@ use holdfast_wal::{Log, Options, Place, Record};
 
 /// Smallest sizes, so that a case is short.
 fn small() -> Options {
-    let (segment_bytes, ring_bytes) = (64 << 10, 128 << 10);
-    Options::new().with_segment_bytes(segment_bytes).with_segments(2).with_ring_bytes(ring_bytes)
+    Options::new().with_segment_bytes(64 << 10).with_segments(2).with_ring_bytes(128 << 10)
 }
 
 /// Sets of the log that is edited.

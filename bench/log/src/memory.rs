@@ -10,7 +10,7 @@ use holdfast_io::real::{RealClock, RealFiles};
 use holdfast_log::{LogConfig, Parity, Policy, Lsn, Retention, Scanned};
 use holdfast_memory::{Medium, Region, RegionSpec};
 use holdfast_wal::format::MessagePack;
-use holdfast_wal::{Background, Log, Options};
+use holdfast_wal::{Log, Options};
 
 use crate::Failure;
 use crate::clock::Clock;

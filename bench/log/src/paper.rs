@@ -67,7 +67,8 @@ const HEAD: &str = "# The paper's workload\n\n\
     own numbers, from its machine; the others are medians of this machine. `no sync` is what\n\
     the paper's numbers imply, 4 us a set: nothing is promised of such a record. With a sync a\n\
     set, fewer records are written, for a fixed time; they are durable, and what that costs is\n\
-    the device, as the bare loop shows. Seconds are for 2,000,000 records; MB/s are of encoded records.\n";
+    the device, as the bare loop shows. Seconds are for 2,000,000 records; MB/s are of encoded\n\
+    records.\n";
 
 /// A column of ours.
 struct Column {

@@ -44,10 +44,8 @@ fn times_ns(
     goes_on: impl Fn(&Log<Record, MessagePack>, usize) -> bool,
 ) -> Result<Vec<u64>, Failure> {
     let place = whole.folder("rolls")?;
-    let options = Options::new()
-        .with_segment_bytes(segment_bytes)
-        .with_segments(2)
-        .with_background(Background::Prepare);
+    let options = Options::new().with_segment_bytes(segment_bytes).with_segments(2);
+    let options = options.with_background(Background::Prepare);
     let (log, _) = Log::<Record, MessagePack>::open_or_create(place.path(), &options)?;
     place.settle()?;
     let (mut source, mut times) = (Source::new(0, Format::MessagePack), Vec::new());

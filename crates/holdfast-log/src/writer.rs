@@ -106,7 +106,8 @@ impl Log {
 
     /// Seals the published tail to a block, so that a drain can end there, and returns the tail,
     /// and the watermark in the seal, if one was needed: what was durable when it was made, which
-    /// it proves once it is on the device itself. `sealed` is the tail at which the last seal ended.
+    /// it proves once it is on the device itself. `sealed` is the tail at which the last seal
+    /// ended.
     pub(crate) fn seal(&self, sealed: &mut Lsn) -> (Lsn, Option<Lsn>) {
         let mut guard = self.region.lock();
         let at = self.occupancy();

@@ -15,7 +15,6 @@ use crate::log::Log;
 use crate::open::{self, Recovery};
 use crate::options::Options;
 use crate::place::Place;
-use crate::sealing::Seal;
 
 /// What a log says of its records.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,9 +40,7 @@ impl RecordType {
     }
 
     fn label(&self, identity: [u8; 16], options: &Options) -> Label {
-        let RecordType { record, version, format } = self.clone();
-        let key = Seal::mark(options, identity);
-        Label { identity, record_version: version, key, record, format }
+        Label::named(identity, options, (&self.record, self.version), &self.format)
     }
 }
 
@@ -84,7 +81,7 @@ impl Log<Vec<u8>, Raw> {
         let place = Place::directory(directory.as_ref())?;
         holdfast_log::Log::identity_of(&*place.files)?;
         let records = RecordType::from(Label::read(&*place.files)?);
-        let label = |identity, options: &Options| records.label(identity, options);
+        let label = |identity: [u8; 16], options: &Options| records.label(identity, options);
         let (log, recovery) = Self::open_labelled(place, options, label)?;
         Ok((log, recovery, records))
     }

@@ -48,9 +48,18 @@ impl Label {
     /// The label of a log of these records, made with these options.
     pub(crate) fn of<R: Record, F: Format<R>>(identity: [u8; 16], options: &Options) -> Label {
         const { assert!(is_name(R::NAME) && is_name(F::NAME), "a name has 1 to 255 bytes") };
-        let (record, format) = (R::NAME.to_owned(), F::NAME.to_owned());
-        let key = Seal::mark(options, identity);
-        Label { identity, record_version: R::VERSION, key, record, format }
+        Label::named(identity, options, (R::NAME, R::VERSION), F::NAME)
+    }
+
+    /// The label of a log of records that are called so.
+    pub(crate) fn named(
+        identity: [u8; 16],
+        options: &Options,
+        (record, record_version): (&str, u32),
+        format: &str,
+    ) -> Label {
+        let (record, format) = (record.to_owned(), format.to_owned());
+        Label { identity, record_version, key: Seal::mark(options, identity), record, format }
     }
 
     /// Whether the log in the root of `files` has this label, whatever its key: that is returned.

@@ -5,7 +5,7 @@
 //! Never: decides what is said.
 
 use crate::problem::Problem;
-use indicatif::ProgressBar;
+use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -58,6 +58,22 @@ impl Progress {
     /// Shows nothing until something is said.
     pub(crate) fn new() -> Progress {
         Progress { bar: std::io::stderr().is_terminal().then(ProgressBar::new_spinner) }
+    }
+
+    /// A bar of bytes, where there is a terminal; nothing elsewhere.
+    pub(crate) fn of_bytes(text: &str) -> Progress {
+        let style = ProgressStyle::with_template("{msg} {wide_bar} {bytes} of {total_bytes}");
+        let style = style.expect("the template has no unknown words");
+        let bar = || ProgressBar::new(0).with_style(style).with_message(text.to_owned());
+        Progress { bar: std::io::stderr().is_terminal().then(bar) }
+    }
+
+    /// So many bytes are done, of so many.
+    pub(crate) fn done(&mut self, done_bytes: u64, all_bytes: u64) {
+        if let Some(bar) = &self.bar {
+            bar.set_length(all_bytes);
+            bar.set_position(done_bytes);
+        }
     }
 
     /// Says how far it is.

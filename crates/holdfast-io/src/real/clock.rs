@@ -1,7 +1,7 @@
 //! The kernel's clocks.
 //!
-//! Promise: `CLOCK_REALTIME_COARSE` (which costs a quarter of the exact one) and `CLOCK_MONOTONIC`, in
-//! nanoseconds.
+//! Promise: `CLOCK_REALTIME_COARSE` (which costs a quarter of the exact one) and
+//! `CLOCK_MONOTONIC`, in nanoseconds.
 //! Never: fails.
 
 use rustix::time::{ClockId, Timespec, clock_gettime};

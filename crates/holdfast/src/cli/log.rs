@@ -58,6 +58,28 @@ pub(crate) enum LogCommand {
         /// The log's directory.
         directory: PathBuf,
     },
+    /// Read every set that is still needed, and all parity; name what is damaged. Changes nothing.
+    ///
+    /// Damage to what was acknowledged ends it with exit code 6, and each stretch is named with
+    /// file and byte. An unfinished write at the end of the log is no damage.
+    Verify {
+        /// The log's directory. Nobody may have the log open.
+        directory: PathBuf,
+    },
+    /// Save what can be read of a damaged log into a new one, and name what is lost.
+    ///
+    /// Every set keeps its position. The damaged log is not changed: keep it until the new one has
+    /// been looked at.
+    Repair {
+        /// The damaged log's directory. Nobody may have the log open.
+        directory: PathBuf,
+        /// Where the new log is made: a new directory, or an empty one.
+        #[arg(required_unless_present = "dry_run")]
+        to: Option<PathBuf>,
+        /// Write nothing; say what would be saved and lost.
+        #[arg(long, conflicts_with = "to")]
+        dry_run: bool,
+    },
     /// Say that records before a position are not needed any more: a checkpoint.
     ///
     /// Later replays begin there, and the space before is used again.
@@ -68,8 +90,8 @@ pub(crate) enum LogCommand {
         #[arg(long, value_name = "LSN")]
         before: u64,
     },
-    /// Measure how fast a log in this directory is: synced sets of 1 to 64 threads, and records that
-    /// are waited for once.
+    /// Measure how fast a log in this directory is: synced sets of 1 to 64 threads, and records
+    /// that are waited for once.
     ///
     /// Works in a folder of its own below the directory, which it removes.
     Bench {

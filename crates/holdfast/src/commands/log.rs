@@ -1,4 +1,4 @@
-//! `holdfast log create | append | dump | tail | stat | truncate | bench`.
+//! `holdfast log create | append | dump | tail | stat | verify | repair | truncate | bench`.
 //!
 //! Promise: works on any log directory, whatever its records are; a log that somebody has open is
 //! left alone; every problem says what to do next.
@@ -9,9 +9,11 @@ mod bench;
 mod create;
 mod dump;
 mod records;
+mod repair;
 mod stat;
 mod tail;
 mod truncate;
+mod verify;
 
 use crate::cli::log::LogCommand;
 use crate::commands::volume;
@@ -19,7 +21,7 @@ use crate::exit::Exit;
 use crate::output::{Output, Progress};
 use crate::problem::{Outcome, Problem};
 use holdfast_wal::format::Raw;
-use holdfast_wal::{Log, OpenError, Options, RecordType, Recovery, ReplayError};
+use holdfast_wal::{Log, OpenError, Options, RecordType, Recovery, ReplayError, Stretch};
 use std::fmt::Display;
 use std::path::Path;
 
@@ -35,6 +37,10 @@ pub(crate) fn log(config: &Path, command: LogCommand, output: Output) -> Outcome
         LogCommand::Dump { directory, from, limit } => dump::dump(&directory, from, limit, output),
         LogCommand::Tail { directory, records } => tail::tail(&directory, records, output),
         LogCommand::Stat { directory } => stat::stat(&directory, output),
+        LogCommand::Verify { directory } => verify::verify(&directory, output),
+        LogCommand::Repair { directory, to, .. } => {
+            repair::repair(&directory, to.as_deref(), output)
+        }
         LogCommand::Truncate { directory, before } => {
             truncate::truncate(&directory, before, output)
         }
@@ -78,7 +84,10 @@ fn open_problem(doing: &str, directory: &Path, error: &OpenError) -> Problem {
         OpenError::OtherVersion { .. } => {
             (Exit::Damaged, "nothing was changed; use the version that made it".to_owned())
         }
-        _ => (Exit::Damaged, "nothing was changed; restore what is named from a copy".to_owned()),
+        _ => {
+            let look = format!("`holdfast log verify {shown}` shows what, `repair` saves the rest");
+            (Exit::Damaged, format!("nothing was changed; restore it from a copy, or {look}"))
+        }
     };
     Problem::new(exit, what(doing, directory), error, remedy)
 }
@@ -98,6 +107,11 @@ fn replay_problem(doing: &str, directory: &Path, error: &ReplayError) -> Problem
         ),
     };
     Problem::new(exit, what(doing, directory), error, remedy)
+}
+
+/// A stretch of a log, for programs.
+fn stretch(stretch: &Stretch) -> serde_json::Value {
+    serde_json::json!({ "from_lsn": stretch.from.get(), "to_lsn": stretch.to.get() })
 }
 
 /// Something that the machine refused while a log was written.

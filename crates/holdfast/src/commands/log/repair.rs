@@ -4,9 +4,9 @@
 //! lost or was given back by parity is named; the old log stays as it is.
 //! Never: writes anything if it is only asked what it would do.
 
-use super::{Bar, open_problem, what};
+use super::{open_problem, what};
 use crate::exit::Exit;
-use crate::output::Output;
+use crate::output::{Output, Progress};
 use crate::problem::{Outcome, Problem};
 use holdfast_wal::{BrokenSet, RepairError, Repaired, Stretch};
 use serde_json::{Value, json};
@@ -17,9 +17,11 @@ const DOING: &str = "repairing";
 
 /// Saves what is left.
 pub(super) fn repair(from: &Path, to: Option<&Path>, output: Output) -> Outcome<()> {
-    let mut bar = Bar::new("saving");
-    let done = holdfast_wal::repair(from, to, &mut |walked| bar.walked(walked));
-    drop(bar);
+    let mut progress = Progress::of_bytes("saving");
+    let done = holdfast_wal::repair(from, to, &mut |walked| {
+        progress.done(walked.done_bytes, walked.all_bytes);
+    });
+    drop(progress);
     let done = done.map_err(|error| match error {
         RepairError::Source(error) => open_problem(DOING, from, &error),
         error => {
@@ -54,9 +56,7 @@ fn text(done: &Repaired, to: Option<&Path>) -> String {
 fn json(done: &Repaired, is_dry: bool) -> Value {
     let stretches =
         |stretches: &[Stretch]| stretches.iter().map(super::stretch).collect::<Vec<_>>();
-    let broken = |set: &BrokenSet| {
-        json!({ "lsn": set.lsn.get(), "records": set.records, "readable": set.readable })
-    };
+    let broken = |set: &BrokenSet| json!({ "lsn": set.lsn.get(), "records": set.records, "readable": set.readable });
     json!({
         "dry_run": is_dry,
         "frames": done.frames,

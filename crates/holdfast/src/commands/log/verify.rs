@@ -4,9 +4,9 @@
 //! exit code, and every stretch is named with file and byte.
 //! Never: changes anything; looks at a log that somebody has open.
 
-use super::{Bar, open_problem, what};
+use super::{open_problem, what};
 use crate::exit::Exit;
-use crate::output::Output;
+use crate::output::{Output, Progress};
 use crate::problem::{Outcome, Problem};
 use crate::sizes::rounded;
 use holdfast_wal::{CheckVerdict, Damage, Verified};
@@ -18,9 +18,11 @@ const DOING: &str = "verifying";
 
 /// Reads everything.
 pub(super) fn verify(directory: &Path, output: Output) -> Outcome<()> {
-    let mut bar = Bar::new("reading");
-    let found = holdfast_wal::verify(directory, &mut |walked| bar.walked(walked));
-    drop(bar);
+    let mut progress = Progress::of_bytes("reading");
+    let found = holdfast_wal::verify(directory, &mut |walked| {
+        progress.done(walked.done_bytes, walked.all_bytes);
+    });
+    drop(progress);
     let found = found.map_err(|error| open_problem(DOING, directory, &error))?;
     output.result(&json(&found), &text(&found));
     let Some(first) = found.damaged.first() else { return Ok(()) };
