@@ -236,6 +236,8 @@ fn untyped(files: &FakeFiles) -> Option<holdfast_log::Log> {
         dirty_bytes_max: u64::MAX,
         retention: holdfast_log::Retention::OnDevice,
         scan: holdfast_log::Scanned::Tail,
+        parity: holdfast_log::Parity::None,
+        policy: holdfast_log::Policy::Refuse,
     };
     let (files, clock) = (Arc::new(files.clone()), Arc::new(FakeClock::default()));
     holdfast_log::Log::open(files, region, clock, config).ok().map(|(log, _)| log)

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use holdfast_io::real::{RealClock, RealFiles};
-use holdfast_log::{LogConfig, Lsn, Retention, Scanned};
+use holdfast_log::{LogConfig, Lsn, Parity, Policy, Retention, Scanned};
 use holdfast_memory::{Medium, Region, RegionSpec};
 use holdfast_wal::format::MessagePack;
 use holdfast_wal::{Log, Options};
@@ -97,6 +97,8 @@ fn untyped(place: &Place) -> Result<holdfast_log::Log, Failure> {
         dirty_bytes_max: u64::MAX,
         retention: Retention::OnDevice,
         scan: Scanned::Tail,
+        parity: Parity::None,
+        policy: Policy::Refuse,
     };
     let identity = [1; 16];
     holdfast_log::Log::create(&*files, identity, &config)?;
