@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use holdfast_io::real::{RealClock, RealFiles};
-use holdfast_log::{LogConfig, Parity, Policy, Lsn, Retention, Scanned};
+use holdfast_log::{LogConfig, Lsn, Parity, Policy, Retention, Scanned};
 use holdfast_memory::{Medium, Region, RegionSpec};
 use holdfast_wal::format::MessagePack;
 use holdfast_wal::{Log, Options};

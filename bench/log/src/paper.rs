@@ -63,12 +63,12 @@ pub(crate) fn tables(figures: &Figures) -> String {
 }
 
 const HEAD: &str = "# The paper's workload\n\n\
-    Its record, 2,000,000 of them, in sets of 1 (A), 2 (B) and 4 (C). The columns `paper` are its\n\
-    own numbers, from its machine; the others are medians of this machine. `no sync` is what\n\
-    the paper's numbers imply, 4 us a set: nothing is promised of such a record. With a sync a\n\
-    set, fewer records are written, for a fixed time; they are durable, and what that costs is\n\
-    the device, as the bare loop shows. Seconds are for 2,000,000 records; MB/s are of encoded\n\
-    records.\n";
+    Its record, 2,000,000 of them, in sets of 1 (A), 2 (B) and 4 (C). The columns `paper` are\n\
+    its own numbers, from its machine; the others are medians of this machine. `no sync` is\n\
+    what the paper's numbers imply, 4 us a set: nothing is promised of such a record. With a\n\
+    sync a set, fewer records are written, for a fixed time; they are durable, and what that\n\
+    costs is the device, as the bare loop shows. Seconds are for 2,000,000 records; MB/s are\n\
+    of encoded records.\n";
 
 /// A column of ours.
 struct Column {

@@ -85,8 +85,8 @@ fn open_problem(doing: &str, directory: &Path, error: &OpenError) -> Problem {
             (Exit::Damaged, "nothing was changed; use the version that made it".to_owned())
         }
         _ => {
-            let look = format!("`holdfast log verify {shown}` shows what, `repair` saves the rest");
-            (Exit::Damaged, format!("nothing was changed; restore it from a copy, or {look}"))
+            let look = format!("`holdfast log verify {shown}` shows it, `repair` saves the rest");
+            (Exit::Damaged, format!("nothing was changed; restore it from a copy; {look}"))
         }
     };
     Problem::new(exit, what(doing, directory), error, remedy)

@@ -148,11 +148,9 @@ fn what_a_checkpoint_took_away_is_not_printed_and_a_wrong_position_is_refused() 
 #[test]
 fn damage_is_named_by_position_with_its_own_exit_code() {
     let place = Place::with(&["1", "2", "3"]);
-    // Amid the first frame, behind the header of its segment file.
-    let segment = std::fs::File::options().write(true).open(place.path().join("segment-00000000"));
-    segment.unwrap().write_all_at(b"damaged", 4096 + 60).unwrap();
+    damage_first(&place);
     for command in ["dump", "tail"] {
-        place.log(command, &[]).expect(6, &["LSN 0", "what was printed is whole"]);
+        place.log(command, &[]).expect(6, &["damaged from LSN 64", "nothing was changed"]);
     }
 }
 
@@ -183,4 +181,34 @@ fn a_short_measurement_leaves_nothing_behind() {
     );
     assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0);
     place.log("bench", &["--seconds", "0"]).expect(2, &["--seconds"]);
+}
+
+#[test]
+fn what_is_left_of_a_damaged_log_is_saved_into_a_new_one() {
+    let place = Place::with(&["1", "2", "3"]);
+    let all = place.json("dump", &[]);
+    assert_eq!(place.json("verify", &[])[0]["verdict"], "clean");
+    damage_first(&place);
+    place.log("verify", &[]).expect(6, &["segment-00000000", "holdfast log repair"]);
+
+    let said = &place.json("repair", &["--dry-run"])[0];
+    assert_eq!((&said["dry_run"], said["lost"].as_array().unwrap().len()), (&true.into(), 1));
+    let new = place.fixture.path("mended");
+    assert!(!new.exists());
+    place.log("repair", &[new.to_str().unwrap()]).succeeded();
+    let dumped = place.fixture.holdfast(&["log", "dump", new.to_str().unwrap(), "--json"]);
+    let dumped: Vec<Value> =
+        dumped.succeeded().out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(dumped, all[1..]);
+    // The old one is as it was, and a directory with a log is no place for a new one.
+    place.log("verify", &[]).expect(6, &["segment-00000000"]);
+    place.log("repair", &[new.to_str().unwrap()]).expect(1, &["as it was", "empty directory"]);
+    place.log("repair", &[]).expect(2, &["<TO>"]);
+}
+
+/// Writes over the middle of the first record's set.
+fn damage_first(place: &Place) {
+    let lsn = place.json("dump", &["--limit", "1"])[0]["lsn"].as_u64().unwrap();
+    let segment = std::fs::File::options().write(true).open(place.path().join("segment-00000000"));
+    segment.unwrap().write_all_at(b"damaged", 4096 + lsn + 44).unwrap();
 }

@@ -48,7 +48,7 @@ fn text(done: &Repaired, to: Option<&Path>) -> String {
     for broken in &done.broken {
         let BrokenSet { lsn, records, readable, .. } = broken;
         let (lsn, whole) = (lsn.get(), readable.len());
-        text += &format!("the lost set at LSN {lsn} had {records} records, {whole} are whole\n");
+        text += &format!("the lost set at LSN {lsn}: {whole} of {records} records are whole\n");
     }
     text
 }
@@ -56,7 +56,10 @@ fn text(done: &Repaired, to: Option<&Path>) -> String {
 fn json(done: &Repaired, is_dry: bool) -> Value {
     let stretches =
         |stretches: &[Stretch]| stretches.iter().map(super::stretch).collect::<Vec<_>>();
-    let broken = |set: &BrokenSet| json!({ "lsn": set.lsn.get(), "records": set.records, "readable": set.readable });
+    let broken = |set: &BrokenSet| {
+        let BrokenSet { lsn, records, readable, .. } = set;
+        json!({ "lsn": lsn.get(), "records": records, "readable": readable })
+    };
     json!({
         "dry_run": is_dry,
         "frames": done.frames,
