@@ -14,6 +14,9 @@ pub(crate) const SETS: [usize; 3] = [1, 2, 4];
 /// Threads with sets of one.
 pub(crate) const THREADS: [u32; 3] = [8, 32, 64];
 
+/// Threads with sets of one, where a sealed log with parity stands beside a plain one.
+pub(crate) const SEALED_THREADS: [u32; 2] = [1, 32];
+
 /// Segments that synced sets go through, at most.
 pub(crate) const ROLLS: u32 = 100;
 

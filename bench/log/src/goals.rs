@@ -6,13 +6,16 @@
 
 use holdfast_figures::{Better, Figure};
 
-use crate::effort::{SETS, THREADS};
+use crate::effort::{SEALED_THREADS, SETS, THREADS};
 use crate::ledger::Ledger;
 use crate::paper;
 use crate::peers::{DEVICE, Kind, OURS};
 
 /// What a synced set must reach of the device's own rate.
 const DEVICE_SHARE: f64 = 0.97;
+
+/// What encryption with parity may take of the rate of synced sets.
+const SEALED_PARITY_LOSS: f64 = 0.1;
 
 /// Figures that stand for themselves, and their goals.
 const GOALS: [(&str, f64); 9] = [
@@ -55,7 +58,7 @@ fn with_goal(figure: Figure) -> Figure {
 /// Class Memory is memory of the process that appends: nothing outlives it.
 fn with_class(figure: Figure) -> Figure {
     let class = match figure.id.split('.').nth(1) {
-        Some("sync" | "pipelined" | "rolls") => "Disk",
+        Some("sync" | "pipelined" | "rolls" | "sealed_parity") => "Disk",
         Some("nosync") if figure.id.contains(".durable") => "Disk",
         Some("nosync" | "memory") => "Memory",
         Some("paper") if figure.id.contains(".nosync.") => "Memory",
@@ -92,7 +95,26 @@ impl Judge<'_> {
             self.over_memory("log.read.over_memory", "log.read.replay", "log.read.memory"),
             self.over_memory("log.read.json.over_memory", "log.read.json", "log.read.json.memory"),
         ]);
-        all.into_iter().flatten().collect()
+        let mut all: Vec<Figure> = all.into_iter().flatten().collect();
+        all.extend(self.sealed_parity());
+        all
+    }
+
+    /// What encryption with parity takes of each rate, after the worst of them by its median.
+    fn sealed_parity(&self) -> Vec<Figure> {
+        let loss = |threads: u32| {
+            let part = format!("log.sealed_parity.t{threads}");
+            let runs = |kind| self.runs(&part, kind, RATE);
+            let kept = divided(runs("sealed_parity"), runs("plain"))?;
+            let lost = kept.into_iter().map(|kept| 1.0 - kept).collect();
+            Some(lower(&format!("{part}.loss"), lost))
+        };
+        let mut losses: Vec<Figure> = SEALED_THREADS.into_iter().filter_map(loss).collect();
+        if let Some(worst) = losses.iter().max_by(|one, other| one.value.total_cmp(&other.value)) {
+            let worst = lower("log.sealed_parity.loss", worst.runs.clone());
+            losses.insert(0, worst.against(SEALED_PARITY_LOSS, "the same log, plain"));
+        }
+        losses
     }
 
     fn asked(&self, id: &str, runs: Option<Vec<f64>>, goal: f64, peer: &str) -> Option<Figure> {

@@ -34,7 +34,7 @@ mod raft_engine;
 mod rocksdb;
 mod wal_db;
 
-pub(crate) use self::holdfast::options;
+pub(crate) use self::holdfast::{SEALED_PARITY, options};
 
 use std::path::Path;
 

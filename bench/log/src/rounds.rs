@@ -9,7 +9,7 @@ use holdfast_wal::format::{Archive, Json, MessagePack};
 
 use crate::Failure;
 use crate::crashed;
-use crate::effort::{Effort, SETS, THREADS};
+use crate::effort::{Effort, SEALED_THREADS, SETS, THREADS};
 use crate::flushes::Device;
 use crate::goals;
 use crate::ledger::Ledger;
@@ -17,7 +17,7 @@ use crate::memory;
 use crate::ours::{self, Paper, Readable};
 use crate::output;
 use crate::paper;
-use crate::peers::{DEVICE, Kind, OURS, Unsynced};
+use crate::peers::{DEVICE, Kind, OURS, SEALED_PARITY, Unsynced};
 use crate::place::Place;
 use crate::reading::{self, Left};
 use crate::record::Format;
@@ -61,6 +61,7 @@ pub(crate) fn measure(
         run.reading(repetition, &left)?;
         if run.kind(OURS).is_some() {
             run.ours(&left)?;
+            run.sealed_parity(repetition)?;
         }
     }
     Ok(goals::judge(&run.ledger, kinds))
@@ -281,6 +282,24 @@ impl Run<'_> {
         self.ledger.lower("log.rolls.none_p999_us".into(), "us", run.none_us);
         let ratio = run.rolls_us / run.none_us;
         self.ledger.lower("log.rolls.p999_over_none".into(), "ratio", ratio);
+        Ok(())
+    }
+
+    /// Plain logs and sealed ones with parity, right after each other.
+    fn sealed_parity(&mut self, repetition: usize) -> Result<(), Failure> {
+        let Some(plain) = self.kind(OURS) else { return Ok(()) };
+        output::progress("log.sealed_parity");
+        for threads in SEALED_THREADS {
+            let load = Load { threads, set: 1, format: Format::MessagePack };
+            let mut both = [(plain, "plain"), (&SEALED_PARITY, "sealed_parity")];
+            both.rotate_left(repetition % 2);
+            for (kind, name) in both {
+                let run = synced::measure(kind, load, self.effort, self.whole, self.device);
+                let run = named("sealed with parity, or plain", kind, run)?;
+                let id = format!("log.sealed_parity.t{threads}.{name}.records_per_s");
+                self.rate(id, run.records_per_s);
+            }
+        }
         Ok(())
     }
 

@@ -41,3 +41,17 @@ fn without_a_peer_there_is_no_ratio() {
     let alone = ledger(&[("holdfast", [30.0, 40.0])]);
     assert!(figure(&alone, "log.sync.t8.over_best_peer").is_none());
 }
+
+#[test]
+fn what_encryption_with_parity_costs_is_the_worse_of_its_medians() {
+    let mut ledger = Ledger::default();
+    let rates = [("t1.plain", 100.0), ("t1.sealed_parity", 95.0)];
+    for (name, rate) in
+        [("t32.plain", 200.0), ("t32.sealed_parity", 150.0)].into_iter().chain(rates)
+    {
+        ledger.higher(format!("log.sealed_parity.{name}.records_per_s"), "records/s", rate);
+    }
+    let worst = figure(&ledger, "log.sealed_parity.loss").unwrap();
+    assert_eq!((worst.value, worst.goal, worst.met()), (0.25, Some(0.1), Some(false)));
+    assert!((figure(&ledger, "log.sealed_parity.t1.loss").unwrap().value - 0.05).abs() < 1e-9);
+}
