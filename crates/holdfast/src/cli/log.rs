@@ -22,8 +22,8 @@ pub(crate) enum LogCommand {
     /// json a record is JSON; in one of message-pack it is given as JSON, a struct as the array of
     /// its fields, as `dump` prints it; in one of format raw it is taken as it is.
     Append {
-        /// The log's directory. Nobody may have the log open.
-        directory: PathBuf,
+        #[command(flatten)]
+        log: Existing,
         /// The records.
         records: Vec<String>,
     },
@@ -33,19 +33,22 @@ pub(crate) enum LogCommand {
     /// hexadecimal digits. Ends at the first damage, with its position and exit code 6. Opening the
     /// log cuts off the remains of an unfinished write, as its program would.
     Dump {
-        /// The log's directory. Nobody may have the log open.
-        directory: PathBuf,
+        #[command(flatten)]
+        log: Existing,
         /// Begin at this position: the start of a set.
         #[arg(long, value_name = "LSN")]
         from: Option<u64>,
         /// Print so many records at most.
         #[arg(long, value_name = "N")]
         limit: Option<u64>,
+        /// Begin at the end, or at the end of the set that ends at --from, and go back.
+        #[arg(long)]
+        reverse: bool,
     },
     /// Print the last records, as `dump` does.
     Tail {
-        /// The log's directory. Nobody may have the log open.
-        directory: PathBuf,
+        #[command(flatten)]
+        log: Existing,
         /// How many.
         #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
         records: usize,
@@ -55,13 +58,14 @@ pub(crate) enum LogCommand {
     ///
     /// Of a log that somebody has open it shows its type and files; its positions are its opener's.
     Stat {
-        /// The log's directory.
-        directory: PathBuf,
+        #[command(flatten)]
+        log: Existing,
     },
     /// Read every set that is still needed, and all parity; name what is damaged. Changes nothing.
     ///
     /// Damage to what was acknowledged ends it with exit code 6, and each stretch is named with
-    /// file and byte. An unfinished write at the end of the log is no damage.
+    /// file and byte. An unfinished write at the end of the log is no damage. A sealed log needs no
+    /// keys for this, nor for `repair`.
     Verify {
         /// The log's directory. Nobody may have the log open.
         directory: PathBuf,
@@ -80,15 +84,12 @@ pub(crate) enum LogCommand {
         #[arg(long, conflicts_with = "to")]
         dry_run: bool,
     },
-    /// Say that records before a position are not needed any more: a checkpoint.
-    ///
-    /// Later replays begin there, and the space before is used again.
+    /// Take away the records before a position that are not needed any more, or those after one.
     Truncate {
-        /// The log's directory. Nobody may have the log open.
-        directory: PathBuf,
-        /// The first position that is still needed: the start of a set, or the end of the log.
-        #[arg(long, value_name = "LSN")]
-        before: u64,
+        #[command(flatten)]
+        log: Existing,
+        #[command(flatten)]
+        at: TruncateArgs,
     },
     /// Measure how fast a log in this directory is: synced sets of 1 to 64 threads, and records
     /// that are waited for once.
@@ -101,6 +102,30 @@ pub(crate) enum LogCommand {
         #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
         seconds: f64,
     },
+}
+
+/// A log that is there.
+#[derive(Debug, Args)]
+pub(crate) struct Existing {
+    /// The log's directory. Nobody may have the log open.
+    pub directory: PathBuf,
+    /// The keys of a sealed log: lines of an id and 64 hexadecimal digits, the current key first. A
+    /// file that others may read is refused.
+    #[arg(long, value_name = "FILE")]
+    pub key_file: Option<PathBuf>,
+}
+
+/// Where `holdfast log truncate` cuts.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct TruncateArgs {
+    /// The first position that is still needed: the start of a set, or the end of the log. Later
+    /// replays begin there, and the space before is used again: a checkpoint.
+    #[arg(long, value_name = "LSN")]
+    pub before: Option<u64>,
+    /// The first position that goes, for good, with all behind it: the start or the end of a set.
+    #[arg(long, value_name = "LSN")]
+    pub after: Option<u64>,
 }
 
 /// `holdfast log create ...`
@@ -117,6 +142,12 @@ pub(crate) struct CreateArgs {
     /// Bytes of one segment file: a power of two from 64KiB to 1GiB.
     #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = crate::sizes::parse)]
     pub segment: u64,
+    /// Write six blocks of parity for 64 of the log, from which lost ones are given back.
+    #[arg(long)]
+    pub parity: bool,
+    /// Make a sealed log, which nobody reads without these keys: see `dump`.
+    #[arg(long, value_name = "FILE")]
+    pub key_file: Option<PathBuf>,
 }
 
 /// The formats that `append` can write.

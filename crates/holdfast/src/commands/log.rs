@@ -8,6 +8,7 @@ mod append;
 mod bench;
 mod create;
 mod dump;
+mod keys;
 mod records;
 mod repair;
 mod stat;
@@ -15,7 +16,7 @@ mod tail;
 mod truncate;
 mod verify;
 
-use crate::cli::log::LogCommand;
+use crate::cli::log::{Existing, LogCommand};
 use crate::commands::volume;
 use crate::exit::Exit;
 use crate::output::{Output, Progress};
@@ -33,17 +34,17 @@ pub(crate) fn log(config: &Path, command: LogCommand, output: Output) -> Outcome
     match command {
         LogCommand::Make { name } => volume::make_served(config, &name, output),
         LogCommand::Create(args) => create::create(&args, output),
-        LogCommand::Append { directory, records } => append::append(&directory, records, output),
-        LogCommand::Dump { directory, from, limit } => dump::dump(&directory, from, limit, output),
-        LogCommand::Tail { directory, records } => tail::tail(&directory, records, output),
-        LogCommand::Stat { directory } => stat::stat(&directory, output),
+        LogCommand::Append { log, records } => append::append(&log, records, output),
+        LogCommand::Dump { log, from, limit, reverse } => {
+            dump::dump(&log, &dump::Part { from, limit, reverse }, output)
+        }
+        LogCommand::Tail { log, records } => tail::tail(&log, records, output),
+        LogCommand::Stat { log } => stat::stat(&log, output),
         LogCommand::Verify { directory } => verify::verify(&directory, output),
         LogCommand::Repair { directory, to, .. } => {
             repair::repair(&directory, to.as_deref(), output)
         }
-        LogCommand::Truncate { directory, before } => {
-            truncate::truncate(&directory, before, output)
-        }
+        LogCommand::Truncate { log, at } => truncate::truncate(&log, &at, output),
         LogCommand::Bench { directory, seconds } => bench::bench(&directory, seconds, output),
     }
 }
@@ -56,10 +57,12 @@ struct Opened {
 }
 
 /// Opens the log in a directory, aloud if it takes long.
-fn open(doing: &str, directory: &Path) -> Outcome<Opened> {
+fn open(doing: &str, log: &Existing) -> Outcome<Opened> {
+    let directory = &log.directory;
+    let options = keys::with(Options::new(), log.key_file.as_deref())?;
     let mut progress = Progress::new();
     let say = || progress.say(&format!("reading the log in {}", directory.display()));
-    let opened = volume::aloud(say, || AnyLog::open_any(directory, &Options::default()));
+    let opened = volume::aloud(say, || AnyLog::open_any(directory, &options));
     let (log, recovery, records) =
         opened.map_err(|error| open_problem(doing, directory, &error))?;
     Ok(Opened { log, recovery, records })
@@ -81,6 +84,11 @@ fn open_problem(doing: &str, directory: &Path, error: &OpenError) -> Problem {
         OpenError::Io(_) | OpenError::Memory { .. } => {
             (Exit::Failed, "nothing is lost; see to the cause, then do it again".to_owned())
         }
+        OpenError::Sealed => (Exit::Usage, "name the file with them: --key-file FILE".to_owned()),
+        OpenError::NotSealed => (Exit::Usage, "leave out --key-file".to_owned()),
+        OpenError::WrongKey { .. } => {
+            (Exit::Usage, "nothing was changed; name the file with this log's keys".to_owned())
+        }
         OpenError::OtherVersion { .. } => {
             (Exit::Damaged, "nothing was changed; use the version that made it".to_owned())
         }
@@ -98,6 +106,7 @@ fn replay_problem(doing: &str, directory: &Path, error: &ReplayError) -> Problem
         ReplayError::Truncated { .. } => {
             (Exit::Usage, "begin at the checkpoint that is named, or leave out --from")
         }
+        ReplayError::NoKey { .. } => (Exit::Usage, "add that key to the file of --key-file"),
         ReplayError::Io(_) | ReplayError::Failed(_) => {
             (Exit::Failed, "nothing is lost; see to the disk, then do it again")
         }

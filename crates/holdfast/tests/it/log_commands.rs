@@ -4,7 +4,7 @@ use crate::fixture::{Ended, Fixture};
 use holdfast_wal::format::{Json, MessagePack, Raw};
 use holdfast_wal::{Log, Options, Record};
 use serde_json::Value;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::PathBuf;
 
 /// A record of a program.
@@ -211,4 +211,103 @@ fn damage_first(place: &Place) {
     let lsn = place.json("dump", &["--limit", "1"])[0]["lsn"].as_u64().unwrap();
     let segment = std::fs::File::options().write(true).open(place.path().join("segment-00000000"));
     segment.unwrap().write_all_at(b"damaged", 4096 + lsn + 44).unwrap();
+}
+
+#[test]
+fn the_end_of_a_log_is_cut_off_for_good_and_it_goes_on() {
+    let place = Place::with(&["1", "2", "3"]);
+    let all = place.json("dump", &[]);
+    let third = all[2]["lsn"].to_string();
+    place.log("truncate", &["--after", "7"]).expect(2, &["nothing was changed", "dump"]);
+    place.log("truncate", &[]).expect(2, &["--before", "--after"]);
+    place.log("truncate", &["--after", &third, "--before", &third]).expect(2, &["--before"]);
+    place.log("truncate", &["--after", &third]).succeeded();
+    assert_eq!(place.json("dump", &[]), all[..2]);
+    place.log("append", &["4"]).succeeded();
+    assert_eq!(place.json("dump", &[])[2]["record"], 4);
+    place.log("truncate", &["--before", &all[1]["lsn"].to_string()]).succeeded();
+    let first = all[0]["lsn"].to_string();
+    place.log("truncate", &["--after", &first]).expect(2, &["begins at LSN", "nothing was"]);
+}
+
+#[test]
+fn a_log_with_parity_keeps_its_end() {
+    let place = Place::new();
+    place.log("create", &["--parity"]).succeeded();
+    place.log("append", &["one", "two"]).succeeded();
+    let second = place.json("dump", &[])[1]["lsn"].to_string();
+    place.log("truncate", &["--after", &second]).expect(2, &["parity", "a new log"]);
+    assert_eq!(place.json("dump", &[]).len(), 2);
+    assert!(place.json("verify", &[])[0]["parity"]["stripes"].as_u64() > Some(0));
+}
+
+#[test]
+fn records_are_printed_from_the_newest_on() {
+    let place = Place::with(&["1", "2", "3"]);
+    let mut all = place.json("dump", &[]);
+    let third = all[2]["lsn"].to_string();
+    all.reverse();
+    assert_eq!(place.json("dump", &["--reverse"]), all);
+    assert_eq!(place.json("dump", &["--reverse", "--limit", "1"]), all[..1]);
+    assert_eq!(place.json("dump", &["--reverse", "--from", &third]), all[1..]);
+}
+
+/// A file with keys, which so many may open.
+fn key_file(place: &Place, name: &str, mode: u32, text: &str) -> String {
+    let path = place.fixture.path(name);
+    std::fs::write(&path, text).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_sealed_log_opens_with_its_keys_and_is_verified_without() {
+    let place = Place::new();
+    let (old, new) = ("a1".repeat(32), "B2".repeat(32));
+    let first = key_file(&place, "first", 0o600, &format!("1 {old}\n"));
+    let both = key_file(&place, "both", 0o400, &format!("2 {new}\n\n1 {old}\n"));
+    let other = key_file(&place, "other", 0o600, &format!("1 {new}\n"));
+    place.log("create", &["--key-file", &first]).succeeded();
+    place.log("append", &["--key-file", &first, "a secret"]).succeeded();
+    place.log("append", &["--key-file", &both, "another"]).succeeded();
+    let with = |command: &str, more: &[&str]| -> Vec<Value> {
+        let lines = place.json(command, &[&["--key-file", &both], more].concat());
+        lines.iter().map(|line| line["text"].clone()).collect()
+    };
+    assert_eq!(with("dump", &[]), ["a secret", "another"]);
+    assert_eq!(with("tail", &["-n", "1"]), ["another"]);
+    let stat = &place.json("stat", &["--key-file", &first])[0];
+    assert!(stat["end_lsn"].as_u64() > Some(0), "{stat}");
+    assert_eq!(place.json("verify", &[])[0]["verdict"], "clean");
+    place.log("dump", &["--key-file", &first]).expect(2, &["key", "2", "add that key"]);
+    for command in ["dump", "tail", "stat", "append"] {
+        place.log(command, &[]).expect(2, &["sealed", "--key-file"]);
+        place.log(command, &["--key-file", &other]).expect(2, &["another key 1"]);
+    }
+    let segment = std::fs::read(place.path().join("segment-00000000")).unwrap();
+    assert!(!segment.windows(8).any(|part| part == b"a secret"));
+}
+
+#[test]
+fn a_file_that_holds_no_keys_or_is_open_to_others_is_refused() {
+    let place = Place::with(&["1"]);
+    let key = "a1".repeat(32);
+    let said = |mode, text: &str| {
+        let file = key_file(&place, "keys", mode, text);
+        place.log("dump", &["--key-file", &file])
+    };
+    said(0o640, &format!("1 {key}")).expect(2, &["others than its owner", "chmod 600"]);
+    for (text, why) in [
+        ("", "it is empty"),
+        (&*format!("1 {key}\n2 {}", &key[1..]), "line 2 is no key"),
+        (&*format!("one {key}"), "line 1 is no key"),
+        (&*format!("1 {key}\n1 {key}"), "two keys have the id 1"),
+    ] {
+        let ended = said(0o600, text);
+        ended.expect(2, &[why, "64 hexadecimal digits"]);
+    }
+    said(0o600, &format!("1 {key}")).expect(2, &["not sealed", "leave out --key-file"]);
+    std::fs::remove_file(place.fixture.path("keys")).unwrap();
+    let missing = place.fixture.path("keys");
+    place.log("dump", &["--key-file", missing.to_str().unwrap()]).expect(1, &["No such file"]);
 }

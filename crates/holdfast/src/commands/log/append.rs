@@ -5,19 +5,19 @@
 //! Never: appends a record that its log's own reader could not decode, as far as its format tells.
 
 use super::{open, records, what, write_problem};
+use crate::cli::log::Existing;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::{Outcome, Problem};
 use holdfast_wal::AppendError;
 use std::io::{BufRead, stdin};
-use std::path::Path;
 
 /// What it does, for messages.
 const DOING: &str = "appending to";
 
 /// Appends arguments, or lines.
-pub(super) fn append(directory: &Path, texts: Vec<String>, output: Output) -> Outcome<()> {
-    let opened = open(DOING, directory)?;
+pub(super) fn append(log: &Existing, texts: Vec<String>, output: Output) -> Outcome<()> {
+    let (opened, directory) = (open(DOING, log)?, &*log.directory);
     let mut count = 0_u64;
     let mut append = |text: &str| -> Outcome<()> {
         let refused = |why: String| {

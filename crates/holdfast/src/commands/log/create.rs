@@ -3,19 +3,19 @@
 //! Promise: an empty log with the label that was asked for, or nothing that counts as one.
 //! Never: overwrites anything.
 
-use super::AnyLog;
+use super::{AnyLog, keys};
 use crate::cli::log::CreateArgs;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::{Outcome, Problem};
-use holdfast_wal::{CreateError, Options, RecordType};
+use holdfast_wal::{CreateError, Options, Parity, RecordType};
 
 /// Longest name in a label.
 const NAME_BYTES_MAX: usize = 255;
 
 /// Makes a log.
 pub(super) fn create(args: &CreateArgs, output: Output) -> Outcome<()> {
-    let CreateArgs { directory, record, format, segment } = args;
+    let CreateArgs { directory, record, format, segment, parity, key_file } = args;
     let what = format!("making a log in {}", directory.display());
     if record.is_empty() || record.len() > NAME_BYTES_MAX {
         let why = format!("a name has 1 to {NAME_BYTES_MAX} bytes");
@@ -23,7 +23,9 @@ pub(super) fn create(args: &CreateArgs, output: Output) -> Outcome<()> {
     }
     let records =
         RecordType { record: record.clone(), version: 1, format: format.text().to_owned() };
-    let options = Options::new().with_segment_bytes(*segment);
+    let parity = if *parity { Parity::TenPercent } else { Parity::None };
+    let options = Options::new().with_segment_bytes(*segment).with_parity(parity);
+    let options = keys::with(options, key_file.as_deref())?;
     AnyLog::create_any(directory, &records, &options).map_err(|error| {
         let (exit, remedy) = match error {
             CreateError::Options(_) => (Exit::Usage, "correct --segment"),

@@ -1,31 +1,32 @@
 //! `holdfast log dump`.
 //!
 //! Promise: every record from where it begins, in order, up to the end or the first damage, which
-//! is then named.
-//! Never: keeps more than one set in memory.
+//! is then named; or in the opposite order, from the end.
+//! Never: keeps more in memory than the log's reader does.
 
-use super::{open, records, replay_problem, write_problem};
+use super::{Opened, open, records, replay_problem, write_problem};
+use crate::cli::log::Existing;
 use crate::output::Output;
 use crate::problem::Outcome;
-use holdfast_wal::Lsn;
+use holdfast_wal::{Entry, Lsn, ReplayError};
 use std::io::{BufWriter, ErrorKind, Write, stdout};
-use std::path::Path;
 
 /// What it does, for messages.
 const DOING: &str = "printing";
 
+/// What is to be printed.
+pub(super) struct Part {
+    pub(super) from: Option<u64>,
+    pub(super) limit: Option<u64>,
+    pub(super) reverse: bool,
+}
+
 /// Prints records.
-pub(super) fn dump(
-    directory: &Path,
-    from: Option<u64>,
-    limit: Option<u64>,
-    output: Output,
-) -> Outcome<()> {
-    let opened = open(DOING, directory)?;
-    let from = from.map_or(opened.recovery.checkpoint, Lsn);
-    let limit = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+pub(super) fn dump(log: &Existing, part: &Part, output: Output) -> Outcome<()> {
+    let (opened, directory) = (open(DOING, log)?, &*log.directory);
+    let limit = part.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
     let mut out = BufWriter::new(stdout().lock());
-    for entry in opened.log.iter_from(from).take(limit) {
+    for entry in entries(&opened, part).take(limit) {
         let line = entry.map(|entry| records::line(&opened.records, &entry, output.json));
         let written = match line {
             Ok(line) => writeln!(out, "{line}"),
@@ -38,4 +39,15 @@ pub(super) fn dump(
         }
     }
     out.flush().map_err(|error| write_problem(DOING, directory, &error))
+}
+
+fn entries(
+    opened: &Opened,
+    part: &Part,
+) -> Box<dyn Iterator<Item = Result<Entry<Vec<u8>>, ReplayError>>> {
+    match (part.from.map(Lsn), part.reverse) {
+        (from, false) => Box::new(opened.log.iter_from(from.unwrap_or(opened.recovery.checkpoint))),
+        (Some(from), true) => Box::new(opened.log.iter_back_from(from)),
+        (None, true) => Box::new(opened.log.iter_back()),
+    }
 }

@@ -4,7 +4,8 @@
 //! its files say by themselves, and that it is open.
 //! Never: shows a position of a log that is being written.
 
-use super::{AnyLog, open_problem};
+use super::{AnyLog, keys, open_problem};
+use crate::cli::log::Existing;
 use crate::output::Output;
 use crate::problem::Outcome;
 use crate::sizes::rounded;
@@ -22,10 +23,12 @@ struct Files {
 }
 
 /// Shows what a log is.
-pub(super) fn stat(directory: &Path, output: Output) -> Outcome<()> {
+pub(super) fn stat(log: &Existing, output: Output) -> Outcome<()> {
+    let directory = &*log.directory;
+    let options = keys::with(Options::new(), log.key_file.as_deref())?;
     let problem = |error: &OpenError| open_problem(DOING, directory, error);
     let records = RecordType::of(directory).map_err(|error| problem(&error))?;
-    let found = match AnyLog::open_any(directory, &Options::default()) {
+    let found = match AnyLog::open_any(directory, &options) {
         Ok((_log, found, _)) => Some(found),
         Err(OpenError::InUse) => None,
         Err(error) => return Err(problem(&error)),

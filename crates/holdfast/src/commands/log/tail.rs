@@ -1,25 +1,22 @@
 //! `holdfast log tail`.
 //!
 //! Promise: the last records of the log, in order.
-//! Never: keeps more records in memory than it prints.
+//! Never: reads what lies before them.
 
 use super::{open, records, replay_problem};
+use crate::cli::log::Existing;
 use crate::output::Output;
 use crate::problem::Outcome;
-use std::collections::VecDeque;
-use std::path::Path;
 
 /// Prints the last records.
-pub(super) fn tail(directory: &Path, count: usize, output: Output) -> Outcome<()> {
-    let opened = open("printing", directory)?;
-    let mut last = VecDeque::new();
-    for entry in opened.log.iter() {
-        let entry = entry.map_err(|error| replay_problem("printing", directory, &error))?;
-        last.push_back(records::line(&opened.records, &entry, output.json));
-        if last.len() > count {
-            last.pop_front();
-        }
-    }
+pub(super) fn tail(log: &Existing, count: usize, output: Output) -> Outcome<()> {
+    let opened = open("printing", log)?;
+    let line = |entry: Result<_, _>| {
+        let entry = entry.map_err(|error| replay_problem("printing", &log.directory, &error))?;
+        Ok(records::line(&opened.records, &entry, output.json))
+    };
+    let mut last = opened.log.iter_back().take(count).map(line).collect::<Outcome<Vec<_>>>()?;
+    last.reverse();
     output.lines(last);
     Ok(())
 }
