@@ -97,14 +97,14 @@ pub(crate) fn life(
 
 #[test]
 fn pitfall_19_what_was_waited_for_is_there_after_a_power_cut_at_any_io() {
-    let images = cut_everywhere(1..=3 * factor(), &SMALL);
+    let images = cut_everywhere(1..=12 * factor(), &SMALL);
     println!("{images} images recovered");
 }
 
 #[test]
 fn a_sealed_log_is_as_whole_after_a_power_cut_at_any_io() {
     let options = sealed(&[1]).with_compression(Compression::Lz4).with_padding(Padding::Padme);
-    let images = cut_everywhere(11..=10 + factor(), &options);
+    let images = cut_everywhere(11..=10 + 4 * factor(), &options);
     println!("{images} images recovered");
 }
 
