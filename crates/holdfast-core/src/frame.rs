@@ -193,19 +193,27 @@ pub fn payload_matches(sealer: &Sealer, header: &FrameHeader, payload: &[u8]) ->
 #[must_use]
 pub fn encode(sealer: &Sealer, header: &FrameHeader) -> [u8; HEADER_BYTES as usize] {
     let mut bytes = [0u8; HEADER_BYTES as usize];
-    bytes[0..4].copy_from_slice(&FRAME_MAGIC.to_le_bytes());
-    bytes[8..16].copy_from_slice(&header.lsn.get().to_le_bytes());
-    bytes[16..24].copy_from_slice(&header.durable.get().to_le_bytes());
-    bytes[24..28].copy_from_slice(&header.payload_bytes.to_le_bytes());
-    bytes[28..32].copy_from_slice(&header.payload_check.to_le_bytes());
-    bytes[32..36].copy_from_slice(&header.generation.to_le_bytes());
-    bytes[36] = header.kind as u8;
-    bytes[37] = header.flags;
-    bytes[38..40].copy_from_slice(&header.records.to_le_bytes());
-    bytes[40..48].copy_from_slice(&header.utc_ns.to_le_bytes());
-    let check = sealer.header_check(&bytes);
-    bytes[4..8].copy_from_slice(&check.to_le_bytes());
+    encode_into(sealer, header, &mut bytes);
     bytes
+}
+
+/// [`encode`], straight to where the header goes: a word at a time, because what has just been
+/// stored in smaller pieces is slow to load.
+#[inline]
+pub fn encode_into(sealer: &Sealer, header: &FrameHeader, into: &mut [u8; HEADER_BYTES as usize]) {
+    let rest = u64::from(header.generation)
+        | u64::from(header.kind as u8) << 32
+        | u64::from(header.flags) << 40
+        | u64::from(header.records) << 48;
+    let lengths = u64::from(header.payload_bytes) | u64::from(header.payload_check) << 32;
+    let utc = header.utc_ns.cast_unsigned();
+    let words = [header.lsn.get(), header.durable.get(), lengths, rest, utc];
+    let (places, _) = into.as_chunks_mut::<8>();
+    for (place, word) in places[1..].iter_mut().zip(words) {
+        *place = word.to_le_bytes();
+    }
+    let check = u64::from(sealer.header_check(into));
+    into[..8].copy_from_slice(&(u64::from(FRAME_MAGIC) | check << 32).to_le_bytes());
 }
 
 /// Bytes as a header. The position is compared by the caller, who knows where the bytes lay.

@@ -137,6 +137,7 @@ impl Geometry {
     ///
     /// # Errors
     /// See [`Refusal`].
+    #[inline]
     pub const fn place(&self, at: &Occupancy, payload_bytes: u64) -> Result<Place, Refusal> {
         let place = match self.next(at.tail, payload_bytes) {
             Ok(place) => place,
@@ -188,6 +189,7 @@ impl Geometry {
     }
 
     /// Whether the ring can hold everything up to `end`.
+    #[inline]
     const fn fits(&self, at: &Occupancy, end: Lsn) -> bool {
         end.0 <= at.released.0 + self.ring_bytes
     }
@@ -204,6 +206,7 @@ impl Geometry {
     }
 
     /// The next place for a payload, behind a pad to the span's end where the rest is too small.
+    #[inline]
     const fn next(&self, tail: Lsn, payload_bytes: u64) -> Result<Place, Refusal> {
         if payload_bytes > self.payload_bytes_max() {
             return Err(Refusal::TooLarge);

@@ -14,6 +14,9 @@ use holdfast_core::Lsn;
 use crate::buffer::Buffer;
 use crate::segment::Segment;
 
+/// Most stretches under way.
+pub(crate) const STRETCHES_MAX: usize = 16;
+
 /// Whole blocks of a segment, inside one span.
 pub(crate) struct Piece {
     pub(crate) segment: Segment,
@@ -60,6 +63,7 @@ impl Ahead {
 
     /// Has a stretch read.
     pub(crate) fn ask(&mut self, stretch: Piece) {
+        assert!(self.asked.len() + self.spare.len() <= STRETCHES_MAX, "memory is bounded");
         let bytes = stretch.to.since(stretch.from) as usize;
         let fits = |buffer: &Buffer| buffer.bytes().len() >= bytes;
         let buffer = self.spare.pop().filter(fits).unwrap_or_else(|| Buffer::zeroed(bytes));

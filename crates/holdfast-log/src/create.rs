@@ -8,7 +8,7 @@ use std::io;
 use std::path::Path;
 
 use holdfast_core::Lsn;
-use holdfast_io::{Files, OpenHow};
+use holdfast_io::{DirEntry, Files, OpenHow};
 
 use crate::catalogue::{CATALOGUE, CATALOGUE_NEW, Catalogue, Entry};
 use crate::config::LogConfig;
@@ -82,14 +82,14 @@ pub(crate) fn put_label(files: &dyn Files, label: &[u8]) -> io::Result<()> {
 
 /// Nothing may be here but what an interrupted attempt left.
 pub(crate) fn check_place(files: &dyn Files) -> Result<(), CreateError> {
-    for entry in files.read_dir(Path::new("")).map_err(CreateError::Io)? {
-        let name = String::from_utf8_lossy(&entry.name).into_owned();
-        if name == CATALOGUE {
-            return Err(CreateError::Exists);
-        }
-        if name != CATALOGUE_NEW && name != LABEL && !is_segment_name(&name) {
-            return Err(CreateError::NotEmpty { name });
-        }
+    let entries = files.read_dir(Path::new("")).map_err(CreateError::Io)?;
+    let name = |entry: &DirEntry| String::from_utf8_lossy(&entry.name).into_owned();
+    if entries.iter().any(|entry| name(entry) == CATALOGUE) {
+        return Err(CreateError::Exists);
     }
-    Ok(())
+    let own = |name: &str| name == CATALOGUE_NEW || name == LABEL || is_segment_name(name);
+    match entries.iter().map(name).find(|name| !own(name)) {
+        Some(name) => Err(CreateError::NotEmpty { name }),
+        None => Ok(()),
+    }
 }

@@ -36,6 +36,12 @@ pub enum CursorError {
         /// Where.
         at: Lsn,
     },
+    /// The end of the log was cut off below where the cursor is. What it has read from `from` on is
+    /// no longer there; a new cursor can go on from there.
+    Cut {
+        /// The first position that was cut off.
+        from: Lsn,
+    },
     /// The device could not be read. Nothing is known of the frame; try again.
     Io(io::Error),
 }
@@ -51,18 +57,14 @@ pub struct Cursor {
     current: Option<(FrameHeader, Lsn)>,
     /// Where they lie in the window.
     payload: (usize, usize),
+    /// Which cuts it knows of.
+    seen: u64,
 }
 
 impl Cursor {
     pub(crate) fn new(log: Arc<Log>, from: Lsn) -> Cursor {
-        Cursor {
-            log,
-            at: from,
-            durable: from,
-            window: Window::new(),
-            current: None,
-            payload: (0, 0),
-        }
+        let (window, seen) = (Window::new(), log.cuts.seen());
+        Cursor { log, at: from, durable: from, window, current: None, payload: (0, 0), seen }
     }
 
     /// Where the next frame starts, once there is one.
@@ -79,7 +81,7 @@ impl Cursor {
     #[inline]
     pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, CursorError> {
         self.current = None;
-        while self.is_below_durable() {
+        while self.is_below_durable()? {
             let header = self.load_frame()?;
             self.at = header.end();
             if let Some(skipped) = before_records(&header) {
@@ -121,12 +123,68 @@ impl Cursor {
     /// Whether the next frame is durable. The marks are looked at only when what was known of them
     /// is used up.
     #[inline]
-    fn is_below_durable(&mut self) -> bool {
+    fn is_below_durable(&mut self) -> Result<bool, CursorError> {
         self.at = self.log.behind_hole(self.at).unwrap_or(self.at);
         if self.at >= self.durable {
+            self.look_for_cuts()?;
             self.durable = self.log.marks().durable;
         }
-        self.at < self.durable
+        Ok(self.at < self.durable)
+    }
+
+    /// Forgets what it has in memory if that may have been cut off.
+    fn look_for_cuts(&mut self) -> Result<(), CursorError> {
+        if self.log.cuts.are_seen(self.seen) {
+            return Ok(());
+        }
+        let (from, seen) = self.log.cuts.since(self.seen);
+        if let Some(from) = from.filter(|from| *from < self.at) {
+            return Err(CursorError::Cut { from });
+        }
+        self.window.clear();
+        self.seen = seen;
+        Ok(())
+    }
+
+    /// Goes to another boundary of frames.
+    pub(crate) fn seek(&mut self, lsn: Lsn) {
+        self.at = lsn;
+    }
+
+    /// Where a reader begins that has applied nothing.
+    pub(crate) fn first(&self) -> Lsn {
+        self.log.first()
+    }
+
+    /// Walks over the frames of the last span below a boundary, all of which are in memory then;
+    /// adds where those with records begin, and returns where the first of all does.
+    pub(crate) fn walk_span_below(
+        &mut self,
+        below: Lsn,
+        places: &mut Vec<Lsn>,
+    ) -> Result<Lsn, CursorError> {
+        self.seek(below);
+        self.look_for_cuts()?;
+        let (first, below) = (self.first(), self.log.before_hole(below));
+        if below <= first {
+            return Ok(first);
+        }
+        let span_start = Lsn(below.get() - 1).align_down(self.log.geometry.span_bytes());
+        let start = span_start.max(first);
+        self.seek(start);
+        self.load(below.since(start))?;
+        while self.at < below {
+            let at = self.at;
+            let header = self.load_frame()?;
+            self.at = header.end();
+            if before_records(&header).is_some() {
+                places.push(at);
+            }
+        }
+        match self.at == below {
+            true => Ok(start),
+            false => Err(CursorError::Damaged { at: below }),
+        }
     }
 
     /// Brings the frame at the cursor's position into the window, mended if need be, and checks it.
@@ -187,8 +245,19 @@ impl Cursor {
         self.read(bytes)
     }
 
+    /// Looks for a cut once more afterwards: what was read while one was made is not believed.
     #[cold]
     fn read(&mut self, bytes: u64) -> Result<(), CursorError> {
+        loop {
+            self.look_for_cuts()?;
+            self.read_once(bytes)?;
+            if self.log.cuts.are_seen(self.seen) {
+                return Ok(());
+            }
+        }
+    }
+
+    fn read_once(&mut self, bytes: u64) -> Result<(), CursorError> {
         self.durable = self.log.marks().durable;
         let from = self.at.align_down(BLOCK_BYTES);
         let needed = self.at.advance(bytes).align_up(BLOCK_BYTES);
@@ -245,6 +314,9 @@ impl fmt::Display for CursorError {
         match self {
             Self::Truncated { first } => {
                 write!(out, "the log begins at LSN {first} now; go on from there")
+            }
+            Self::Cut { from } => {
+                write!(out, "the log was cut off at LSN {from}; what was read behind it is gone")
             }
             Self::Damaged { at } => write!(out, "there is no whole frame at LSN {at}"),
             Self::Io(error) => write!(out, "the log's device cannot be read: {error}"),

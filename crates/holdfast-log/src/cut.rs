@@ -28,9 +28,9 @@ use crate::error::{FileFault, OpenError};
 use crate::segment::Segment;
 
 /// Name of the file.
-pub(crate) const CUT: &str = "cut";
+const CUT: &str = "cut";
 /// Its name while it is written.
-pub(crate) const CUT_NEW: &str = "cut.new";
+const CUT_NEW: &str = "cut.new";
 
 const MAGIC: u32 = 0x5846_4648;
 const VERSION: u32 = 1;
@@ -150,6 +150,7 @@ impl Cut {
             payload_check: zeros_check(sealer, payload_bytes as usize),
             generation: self.generation,
             kind: Kind::Pad,
+            flags: 0,
             records: 0,
             utc_ns: self.utc_ns,
         }

@@ -9,6 +9,7 @@ use std::fmt;
 use crate::commit_log::{NoteError, ReadError, WordError};
 use crate::error::{
     AppendError, CommitError, ConfigFault, CreateError, FileFault, OpenError, RepairError,
+    TruncateError,
 };
 
 impl fmt::Display for ConfigFault {
@@ -93,6 +94,18 @@ impl fmt::Display for CommitError {
     }
 }
 
+impl fmt::Display for TruncateError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Truncated { first } => write!(out, "the log begins at LSN {first} now"),
+            Self::Parity => out.write_str("the log has parity, which keeps what would be cut off"),
+            Self::NoBoundary { lsn } => write!(out, "no frame begins or ends at LSN {lsn}"),
+            Self::NotDurable(error) => write!(out, "{error}"),
+            Self::Io(error) => write!(out, "{error}"),
+        }
+    }
+}
+
 impl fmt::Display for AppendError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -148,6 +161,7 @@ impl std::error::Error for CreateError {}
 impl std::error::Error for RepairError {}
 impl std::error::Error for FileFault {}
 impl std::error::Error for OpenError {}
+impl std::error::Error for TruncateError {}
 impl std::error::Error for AppendError {}
 impl std::error::Error for CommitError {}
 impl std::error::Error for ReadError {}

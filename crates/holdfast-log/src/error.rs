@@ -126,6 +126,29 @@ pub enum OpenError {
     Io(io::Error),
 }
 
+/// Why nothing was cut off, unless the log failed.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum TruncateError {
+    /// What lies there is no longer needed, and cannot be the end. Cut at or above `first`.
+    Truncated {
+        /// The first position that is needed.
+        first: Lsn,
+    },
+    /// The log has parity, from which what is cut off could come back.
+    Parity,
+    /// No frame begins or ends there, or damage before it keeps that from being known.
+    NoBoundary {
+        /// What was asked for.
+        lsn: Lsn,
+    },
+    /// What had been appended could not be made durable; or, if poisoned, the cut itself: whether
+    /// it was made shows when the log is opened anew.
+    NotDurable(CommitError),
+    /// The device could not be read. Nothing was changed.
+    Io(io::Error),
+}
+
 /// Why no new log was made of a damaged one. The damaged one is as it was.
 #[derive(Debug)]
 #[non_exhaustive]

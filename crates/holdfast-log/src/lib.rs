@@ -4,12 +4,15 @@
 //! does (the device has it); after any crash the log is a prefix of what was appended, never
 //! shorter than what was durable, never with a hole; damage to durable bytes is reported by
 //! position and never cut off as if it were the end.
-//! Never: starts a thread, knows what a record means, retries a failed write or sync.
+//! Never: starts a thread, but for one that reads ahead of a long reader and ends with it; knows
+//! what a record means; retries a failed write or sync.
 //!
 //! Where to look: `create` makes a log; `open` takes one into use, from the ring or, by `recovery`,
 //! from its segments. `commit_log` is what a user does with a log, wherever that stands: `writer`
 //! appends, `drain` makes durable (`waiters` are who asked for it, `rate` is how fast), `frames`
-//! reads the ring and `cursor` the device, `notes` is what its users keep beside it.
+//! reads the ring, `cursor` and `back` the device (`window` has what they have in memory, `ahead`
+//! their threads). `truncate` cuts off the end (`cut` is on the device, `cuts` tells readers).
+//! `notes` is what its users keep beside it.
 //! `prepare` works ahead; `owner` is for the threads that drain and prepare. `segment`, `segments`
 //! and `catalogue` are the files, `words` what outlives the process in the region. `mend` is for a
 //! device that failed; `stripe` and `parity` are for one that damaged what it had, with `rebuild`
@@ -17,6 +20,7 @@
 //! opening, and `repair` makes a new log of a damaged one.
 
 mod ahead;
+mod back;
 mod buffer;
 mod catalogue;
 mod check;
@@ -24,6 +28,8 @@ mod commit_log;
 mod config;
 mod create;
 mod cursor;
+mod cut;
+mod cuts;
 mod display;
 mod drain;
 mod error;
@@ -44,12 +50,14 @@ mod segment;
 mod segments;
 mod spans;
 mod stripe;
+mod truncate;
 mod verify;
 mod waiters;
 mod window;
 pub mod words;
 mod writer;
 
+pub use back::BackCursor;
 pub use check::CheckedRing;
 pub use commit_log::{CommitLog, NoteError, ReadError, WordError};
 pub use config::{
@@ -59,6 +67,7 @@ pub use config::{
 pub use cursor::{Cursor, CursorError};
 pub use error::{
     AppendError, CommitError, ConfigFault, CreateError, FileFault, OpenError, RepairError,
+    TruncateError,
 };
 pub use frames::{Frame, Frames, FramesIter};
 pub use holdfast_core::Lsn;

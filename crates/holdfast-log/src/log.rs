@@ -14,12 +14,14 @@ use holdfast_core::ring::Geometry;
 use holdfast_io::{Clock, Files};
 use holdfast_memory::{Observed, Region};
 
+use crate::back::BackCursor;
 use crate::catalogue::{Catalogue, behind_hole};
 use crate::check::CheckedRing;
 use crate::config::{LogConfig, Retention};
 use crate::cursor::Cursor;
+use crate::cuts::Cuts;
 use crate::drain::{Moved, Progress};
-use crate::error::{AppendError, CommitError, CreateError, OpenError, RepairError};
+use crate::error::{AppendError, CommitError, CreateError, OpenError, RepairError, TruncateError};
 use crate::frames::Frames;
 use crate::rebuild::Mender;
 use crate::repair::{RepairEvent, Repaired};
@@ -166,6 +168,7 @@ pub struct Log {
     pub(crate) holes: Vec<Stretch>,
     /// The tail at the last call of `prepare`.
     pub(crate) idle_tail: AtomicU64,
+    pub(crate) cuts: Cuts,
 }
 
 impl Log {
@@ -434,6 +437,24 @@ impl Log {
         Cursor::new(Arc::clone(self), from)
     }
 
+    /// A reader of what is durable below a boundary of frames, newest first.
+    pub fn back_cursor(self: &Arc<Self>, from: Lsn) -> BackCursor {
+        BackCursor::new(Arc::clone(self), from)
+    }
+
+    /// Cuts off everything from `lsn` on, a boundary of frames, for good. What has been appended by
+    /// then is made durable first. What others append meanwhile may stay, and nobody is kept from
+    /// appending. Positions are not used again: the log goes on where it ended.
+    ///
+    /// # Errors
+    /// See [`TruncateError`].
+    ///
+    /// # Panics
+    /// If the log does not stay on its device.
+    pub fn truncate_after(self: &Arc<Self>, lsn: Lsn) -> Result<(), TruncateError> {
+        self.cut_after(lsn)
+    }
+
     /// How many blocks of 4 KiB readers of this log have been given from the parity, because the
     /// device has damaged them. It stays so until the log is opened with [`Policy::Repair`].
     ///
@@ -451,6 +472,12 @@ impl Log {
         let mended = mender.mend(&segment, from, bytes, self.marks().durable).len();
         self.mended_blocks.fetch_add(mended as u64, Ordering::Relaxed);
         mended > 0
+    }
+
+    /// Where a reader goes on that comes from above and has come to a hole.
+    pub(crate) fn before_hole(&self, lsn: Lsn) -> Lsn {
+        let hole = self.holes.iter().find(|hole| hole.from < lsn && lsn <= hole.to);
+        hole.map_or(lsn, |hole| hole.from)
     }
 
     /// Where a reader goes on that has come to a hole.

@@ -26,6 +26,8 @@ use holdfast_memory::{Pin, Region};
 
 use crate::catalogue::{CATALOGUE, Catalogue};
 use crate::config::{LogConfig, Parity, Retention, Scanned};
+use crate::cut::Cut;
+use crate::cuts::Cuts;
 use crate::drain::{Moved, Progress};
 use crate::error::{AppendError, CommitError, FileFault, OpenError};
 use crate::log::{Log, Mended, Recovery, Source, Stretch, Verdict};
@@ -79,14 +81,15 @@ pub(crate) fn mend(
     opening.mend(&table)
 }
 
-/// The log's files, once they and the region are known to belong together. Changes nothing.
+/// The log's files, once they and the region are known to belong together. Changes nothing, unless
+/// a cut is to be finished.
 fn look(
     files: Arc<dyn Files>,
     region: Arc<Region>,
     clock: Arc<dyn Clock>,
     config: &LogConfig,
 ) -> Result<(Opening<'_>, Table), OpenError> {
-    let table = load_table(&*files, Access::Write)?;
+    let mut table = load_table(&*files, Access::Write)?;
     let identity = table.catalogue.identity;
     if region.identity() != identity {
         return Err(OpenError::ForeignRegion { region: region.identity(), log: identity });
@@ -96,7 +99,22 @@ fn look(
     }
     let geometry = fit(&region, table.catalogue.segment_bytes)?;
     let sealer = Sealer::new(&identity, crc32c);
+    finish_cut(&*files, &mut table, &sealer, geometry)?;
     Ok((Opening { files, region, clock, config, sealer, geometry }, table))
+}
+
+/// Carries out a cut that its process did not live to finish.
+fn finish_cut(
+    files: &dyn Files,
+    table: &mut Table,
+    sealer: &Sealer,
+    geometry: Geometry,
+) -> Result<(), OpenError> {
+    let Some(cut) = table.cut.take() else { return Ok(()) };
+    let slot = |number| table.slots.iter().find(|slot| slot.entry.number == number);
+    cut.carry_out(sealer, geometry, |number| slot(number).map(|slot| slot.segment.clone()))
+        .and_then(|()| Cut::clear(files))
+        .map_err(OpenError::Io)
 }
 
 /// The geometry of a ring and a segment size, if the ring is large enough.
@@ -134,7 +152,8 @@ pub(crate) fn load_table(files: &dyn Files, access: Access) -> Result<Table, Ope
         slots.push(Slot { entry: *entry, segment, ready });
     }
     refuse_unlisted(files, &catalogue)?;
-    Ok(Table { catalogue, slots })
+    let cut = Cut::load(files, catalogue.identity)?;
+    Ok(Table { catalogue, slots, cut })
 }
 
 /// A file that is not listed may be half made. One that has a header was listed.
@@ -381,6 +400,7 @@ impl Opening<'_> {
             progress: Mutex::new(Progress::new(drain, stripes, poison)),
             moved: Moved::default(),
             idle_tail: AtomicU64::new(0),
+            cuts: Cuts::default(),
         })
     }
 

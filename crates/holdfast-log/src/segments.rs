@@ -14,9 +14,12 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use holdfast_core::Lsn;
+use holdfast_core::frame::Sealer;
+use holdfast_core::ring::Geometry;
 use holdfast_io::Files;
 
 use crate::catalogue::{Catalogue, Entry};
+use crate::cut::Cut;
 use crate::segment::{Segment, SegmentHeader};
 
 /// One file, and whether a drain may use it.
@@ -31,6 +34,8 @@ pub(crate) struct Slot {
 pub(crate) struct Table {
     pub(crate) catalogue: Catalogue,
     pub(crate) slots: Vec<Slot>,
+    /// A cut that is not finished. What is read is shown as if it were.
+    pub(crate) cut: Option<Cut>,
 }
 
 /// The marks that decide what can be recycled.
@@ -95,6 +100,29 @@ impl Segments {
         catalogue.replace(&*self.files)?;
         self.table().catalogue = catalogue;
         Ok(())
+    }
+
+    /// Makes a cut. Nothing is recycled meanwhile. The marks go into the catalogue first, because
+    /// those in the log may be among what is cut off.
+    pub(crate) fn cut(
+        &self,
+        cut: &Cut,
+        needs: Needs,
+        sealer: &Sealer,
+        geometry: Geometry,
+    ) -> io::Result<()> {
+        let _alone = self.preparing.lock().expect("no preparation panics");
+        let catalogue = self.marked(needs);
+        catalogue.replace(&*self.files)?;
+        self.table().catalogue = catalogue;
+        cut.record(&*self.files)?;
+        cut.carry_out(sealer, geometry, |number| self.find(number))?;
+        Cut::clear(&*self.files)
+    }
+
+    /// Identity of the log.
+    pub(crate) fn identity(&self) -> [u8; 16] {
+        self.table().catalogue.identity
     }
 
     /// The bound below which every generation used so far lies.

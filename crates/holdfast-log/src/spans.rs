@@ -9,8 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use holdfast_core::Lsn;
-use holdfast_core::frame::BLOCK_BYTES;
+use holdfast_core::frame::{BLOCK_BYTES, Sealer};
 use holdfast_core::ring::Geometry;
+use holdfast_io::checksum::crc32c;
 
 use crate::ahead::Piece;
 use crate::error::OpenError;
@@ -183,6 +184,10 @@ impl<'a> SpanReader<'a> {
             }
             self.unread.extend(self.window.salvage(&piece));
             self.first_error.get_or_insert(error);
+        }
+        if let Some(cut) = &self.table.cut {
+            let sealer = Sealer::new(&self.table.catalogue.identity, crc32c);
+            cut.overlay(&sealer, self.geometry, from, self.window.change_from(from));
         }
         for (at, block) in self.patches.range(from..to) {
             self.window.change_from(*at)[..block.len()].copy_from_slice(block);

@@ -6,6 +6,7 @@ use holdfast_io::checksum::crc32c;
 
 use crate::catalogue::{Catalogue, Entry};
 use crate::config::Parity;
+use crate::cut::Cut;
 use crate::log::Stretch;
 use crate::segment::{self, SegmentHeader};
 use crate::stripe::{GroupHeader, SHARDS};
@@ -137,6 +138,32 @@ fn the_table_of_the_catalogue_is_what_is_encoded() {
     assert_eq!(cut[88..96], (1u64 << 16).to_le_bytes());
     for (name, catalogue) in changed {
         check_field("Catalogue", name, &before, &catalogue.encode());
+    }
+}
+
+#[test]
+fn the_table_of_a_cut_is_what_is_encoded() {
+    let base = Cut {
+        identity: [1; 16],
+        generation: 1,
+        from: Lsn(8),
+        to: Lsn(4096),
+        utc_ns: 1,
+        block: [0; 4096],
+    };
+    let changed = [
+        ("generation", Cut { generation: !1, ..base.clone() }),
+        ("identity", Cut { identity: [2; 16], ..base.clone() }),
+        ("from", Cut { from: Lsn(!7), ..base.clone() }),
+        ("to", Cut { to: Lsn(!0), ..base.clone() }),
+        ("utc_ns", Cut { utc_ns: !1, ..base.clone() }),
+        ("block", Cut { block: [7; 4096], ..base.clone() }),
+    ];
+    check_gapless("Cut", 56 + 4096);
+    let before = base.encode();
+    assert_eq!(&before[..4], b"HFFX");
+    for (name, cut) in changed {
+        check_field("Cut", name, &before, &cut.encode());
     }
 }
 

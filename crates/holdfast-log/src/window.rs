@@ -11,17 +11,16 @@ use std::io;
 use holdfast_core::Lsn;
 use holdfast_core::frame::BLOCK_BYTES;
 
-use crate::ahead::{Ahead, Piece};
+use crate::ahead::{Ahead, Piece, STRETCHES_MAX};
 use crate::buffer::Buffer;
 
 /// The first read.
 const FIRST_BYTES: u64 = 64 << 10;
 /// After so much in a row, what is next is read ahead.
 const RUN_BYTES: u64 = 4 << 20;
-/// How much is read ahead, and in how many stretches at the least and at the most.
+/// How much is read ahead, and in how many stretches at the least.
 const AHEAD_BYTES: u64 = 16 << 20;
-const STRETCHES_MIN: u64 = 2;
-const STRETCHES_MAX: u64 = 16;
+const STRETCHES_MIN: usize = 2;
 
 /// A stretch in memory, and how it came there.
 pub(crate) struct Window {
@@ -149,8 +148,8 @@ impl Window {
         let Some(ahead) = &mut self.ahead else { return };
         while let Some(stretch) = next(ahead.end().unwrap_or(self.to)) {
             let span_bytes = stretch.to.since(stretch.from);
-            let wanted = (AHEAD_BYTES / span_bytes).clamp(STRETCHES_MIN, STRETCHES_MAX);
-            if ahead.pending() as u64 >= wanted {
+            let wanted = (AHEAD_BYTES / span_bytes) as usize;
+            if ahead.pending() >= wanted.clamp(STRETCHES_MIN, STRETCHES_MAX) {
                 return;
             }
             ahead.ask(stretch);

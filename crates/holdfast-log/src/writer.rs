@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use holdfast_core::Lsn;
 use holdfast_core::frame::{
-    FLAGS, FrameHeader, HEADER_BYTES, Kind, encode, encode_mark, frame_end, pad_payload_bytes,
+    FLAGS, FrameHeader, HEADER_BYTES, Kind, encode_into, encode_mark, frame_end, pad_payload_bytes,
 };
 use holdfast_core::ring::{Occupancy, Place, Refusal};
 use holdfast_memory::Guard;
@@ -180,7 +180,8 @@ impl Log {
             records: sort.contents.records,
             utc_ns: self.clock.utc_ns(),
         };
-        head.copy_from_slice(&encode(&self.sealer, &header));
+        let head = head.first_chunk_mut().expect("a header was split off");
+        encode_into(&self.sealer, &header, head);
         guard.publish(bytes);
     }
 

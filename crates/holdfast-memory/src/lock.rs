@@ -40,6 +40,7 @@ impl Lock {
     /// Takes the lock for attachment `holder`, sleeping while a living attachment has it.
     ///
     /// `dead` tells whether an attachment is gone for good.
+    #[inline]
     pub(crate) fn take(&self, holder: u32, dead: impl Fn(u32) -> bool) {
         assert!(holder != FREE && holder <= HOLDER_MAX, "an attachment's number fits the word");
         if self.exchange(FREE, holder) {
@@ -58,6 +59,7 @@ impl Lock {
     }
 
     /// Gives the lock back and wakes one sleeper.
+    #[inline]
     pub(crate) fn give(&self, holder: u32) {
         // EDGE lock-hand-over: all that was done under the lock comes before it is free.
         let was = self.word.swap(FREE, LOCK_GIVE);
@@ -86,6 +88,7 @@ impl Lock {
         }
     }
 
+    #[inline]
     fn exchange(&self, from: u32, to: u32) -> bool {
         // EDGE lock-hand-over: having taken the lock, all that was done under it is seen.
         self.word.compare_exchange(from, to, LOCK_TAKE, Ordering::Relaxed).is_ok()

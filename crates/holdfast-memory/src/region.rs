@@ -122,6 +122,7 @@ impl Region {
 
     /// Bytes of the ring, a power of two. Its first byte is aligned to 4096.
     #[must_use]
+    #[inline]
     pub fn ring_bytes(&self) -> u64 {
         self.superblock.ring.bytes
     }
@@ -134,11 +135,13 @@ impl Region {
 
     /// The marks now.
     #[must_use]
+    #[inline]
     pub fn marks(&self) -> Marks {
         self.words_of_marks().read()
     }
 
     /// Waits for the right to append.
+    #[inline]
     pub fn lock(&self) -> Guard<'_> {
         // One attachment serves at a time, so any other in the lock word is a dead one.
         self.control().lock.0.take(self.generation, |holder| holder != self.generation);
@@ -194,6 +197,7 @@ impl Region {
     /// # Panics
     /// If `index` is not below [`WORDS`].
     #[must_use]
+    #[inline]
     pub fn word(&self, index: usize) -> &AtomicU64 {
         assert!(index < WORDS, "a region has {WORDS} words, {index} is not one of them");
         &self.control().words.0[index]
@@ -223,10 +227,12 @@ impl Region {
 
 /// What the ring, in its own files, needs of a region.
 impl Region {
+    #[inline]
     pub(crate) fn mapping(&self) -> &Mapping {
         &self.mapping
     }
 
+    #[inline]
     pub(crate) fn ring_section(&self) -> Section {
         self.superblock.ring
     }
@@ -239,10 +245,12 @@ impl Region {
         &self.bell
     }
 
+    #[inline]
     pub(crate) fn words_of_marks(&self) -> &MarkWords {
         &self.control().marks
     }
 
+    #[inline]
     pub(crate) fn unlock(&self) {
         self.control().lock.0.give(self.generation);
     }
@@ -257,6 +265,7 @@ impl Region {
         finish_reset(&self.mapping);
     }
 
+    #[inline]
     fn control(&self) -> &ControlPage {
         self.mapping.control()
     }

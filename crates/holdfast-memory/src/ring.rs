@@ -45,6 +45,7 @@ impl<'a> Guard<'a> {
 
     /// Where the next byte goes.
     #[must_use]
+    #[inline]
     pub fn tail(&self) -> u64 {
         self.region.marks().tail
     }
@@ -53,6 +54,7 @@ impl<'a> Guard<'a> {
     ///
     /// # Panics
     /// If they were not free to be reserved.
+    #[inline]
     pub fn publish(&mut self, bytes: u64) {
         let marks = self.region.marks();
         let tail = marks.tail + bytes;
@@ -81,6 +83,7 @@ impl<'a> Guard<'a> {
 }
 
 impl Drop for Guard<'_> {
+    #[inline]
     fn drop(&mut self) {
         // Sleepers announce themselves under the lock (see `Region::wait_tail`), so this look needs
         // no fence: who comes later sees what was published.

@@ -199,6 +199,32 @@ pub enum CheckpointError {
     Closed,
 }
 
+/// Why nothing was cut off, unless the log failed.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum TruncateError {
+    /// What lies there is below the checkpoint. Cut at or above `first`.
+    Truncated {
+        /// The checkpoint.
+        first: Lsn,
+    },
+    /// The log has parity, from which what is cut off could come back.
+    Parity,
+    /// No set of records begins or ends there: use the `end` of an entry or of a ticket. Or damage
+    /// before it keeps that from being known.
+    NoBoundary {
+        /// What was asked for.
+        lsn: Lsn,
+    },
+    /// What had been appended could not be made durable. If that failed for good, whether the cut
+    /// was made shows when the log is opened anew.
+    NotDurable(CommitError),
+    /// The device could not be read. Nothing was changed.
+    Io(io::Error),
+    /// The log was closed: open it anew.
+    Closed,
+}
+
 /// Why a replay does not go on. Everything before was whole.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -208,6 +234,12 @@ pub enum ReplayError {
     Truncated {
         /// The checkpoint.
         first: Lsn,
+    },
+    /// The end of the log was cut off below where reading has come to: undo what was read from
+    /// `from` on, and read on from there.
+    Cut {
+        /// The first position that was cut off.
+        from: Lsn,
     },
     /// No whole set is where one must be: the device damaged it, or reading began amid one.
     Damaged {

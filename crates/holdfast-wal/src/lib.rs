@@ -11,15 +11,15 @@
 //! can be told from damage.
 //!
 //! Where to look: [`Log`] is all of it. `open` makes and opens one, `label` says of what;
-//! [`Ticket`] waits (`sleepers` has the tasks, `background` the threads), `replay` and `tail` read,
-//! `format` turns records into bytes, `payload` puts them into a set and `wrapping` that into a
-//! frame, by way of `compression` and `sealing`. `survey` looks at a log that is not open, and
-//! repairs one. Below lies
-//! `holdfast-log`, which knows frames, segments and recovery.
+//! [`Ticket`] waits (`sleepers` has the tasks, `background` the threads), `replay`, `back` and
+//! `tail` read, `format` turns records into bytes, `payload` puts them into a set and `wrapping`
+//! that into a frame, by way of `compression` and `sealing`. `survey` looks at a log that is not
+//! open, and repairs one. Below lies `holdfast-log`, which knows frames, segments and recovery.
 
 #[cfg_attr(not(any(feature = "lz4", feature = "seal")), allow(dead_code))]
 mod aligned;
 mod any;
+mod back;
 mod background;
 mod compression;
 mod error;
@@ -47,10 +47,11 @@ mod ticket;
 mod wrapping;
 
 pub use any::RecordType;
+pub use back::ReplayBack;
 pub use compression::Compression;
 pub use error::{
     AppendError, CheckpointError, CommitError, CreateError, LabelFault, OpenError, RepairError,
-    ReplayError,
+    ReplayError, TruncateError,
 };
 pub use holdfast_log::{
     CheckVerdict, ConfigFault, Damage, FileFault, FilePlace, Lsn, Parity, Policy, Scanned, Stretch,

@@ -13,9 +13,10 @@ use std::sync::{Arc, Mutex};
 
 use holdfast_log::Lsn;
 
+use crate::back::ReplayBack;
 use crate::background::Threads;
 use crate::error::{
-    AppendError, CheckpointError, CommitError, CreateError, OpenError, ReplayError,
+    AppendError, CheckpointError, CommitError, CreateError, OpenError, ReplayError, TruncateError,
 };
 use crate::format::Format;
 use crate::label::Label;
@@ -224,6 +225,37 @@ impl<R: Record, F: Format<R>> Log<R, F> {
         check_boundary(shared, lsn)?;
         shared.mark(lsn)?;
         Ok(self.commit()?)
+    }
+
+    /// The durable records from the newest to the last checkpoint. A record costs about twice what
+    /// it costs [`Log::iter`], and a span of the log, 8 MiB, is in memory.
+    #[must_use]
+    pub fn iter_back(&self) -> ReplayBack<R, F> {
+        self.iter_back_from(self.shared.log.marks().durable)
+    }
+
+    /// [`Log::iter_back`] from `lsn` on, which is the `lsn` or `end` of an entry or a ticket: the
+    /// sets that end there or before.
+    #[must_use]
+    pub fn iter_back_from(&self, lsn: Lsn) -> ReplayBack<R, F> {
+        ReplayBack::new(&self.shared, lsn)
+    }
+
+    /// Cuts off every set from `lsn` on, which is the `end` of an entry or a ticket, for good. When
+    /// this returns they are gone from the device. Positions are not used again: the log goes on
+    /// where it ended. Who appends meanwhile is not kept from it; whether a set that is appended
+    /// during the call is cut off is open. Replays and tails that have come further than `lsn` get
+    /// [`ReplayError::Cut`] when they have given what they had in memory.
+    ///
+    /// # Errors
+    /// See [`TruncateError`].
+    pub fn truncate_after(&self, lsn: Lsn) -> Result<(), TruncateError> {
+        if self.shared.closed.load(Ordering::Relaxed) {
+            return Err(TruncateError::Closed);
+        }
+        let cut = self.shared.log.truncate_after(lsn);
+        self.shared.wake(true);
+        Ok(cut?)
     }
 
     /// What the log is like now.

@@ -2,8 +2,8 @@
 //!
 //! Byte table: FORMAT.md, "Payload".
 //!
-//! A set of one record is that record: the check of its frame is the record's. Each of several has a
-//! check of its own, which covers its length, too, for when their frame is found damaged.
+//! A set of one record is that record: the check of its frame is the record's. Each of several has
+//! a check of its own, which covers its length, too, for when their frame is found damaged.
 //!
 //! Promise: out of a whole payload, each record is taken that was put, and none that was not; each
 //! begins at a multiple of 8, which is what a record read in place needs.

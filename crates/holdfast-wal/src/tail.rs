@@ -46,8 +46,8 @@ impl<R, F: Format<R>> Tail<R, F> {
         }
     }
 
-    /// [`Tail::next`] for a task: it is woken when there is more, and nothing looks meanwhile. `None`
-    /// once the log was closed or dropped and everything in it has been given.
+    /// [`Tail::next`] for a task: it is woken when there is more, and nothing looks meanwhile.
+    /// `None` once the log was closed or dropped and everything in it has been given.
     ///
     /// It is woken by whoever makes records durable: a thread of the log
     /// ([`crate::Background::DrainAndPrepare`]), a commit, or a wait for a ticket. What is durable

@@ -2,6 +2,8 @@
 //!
 //! Every test that draws from a seed prints it, with the command that replays it, when it fails.
 
+mod ahead;
+mod back;
 mod basics;
 mod canary;
 mod check;
@@ -21,3 +23,4 @@ mod repair;
 mod support;
 mod survivor;
 mod threads;
+mod truncate;

@@ -13,15 +13,26 @@ use holdfast_memory::Region;
 
 use crate::support::{CONFIG, IDENTITY, Put, payload, region};
 
-const ON_DEVICE: LogConfig = LogConfig { retention: Retention::OnDevice, ..CONFIG };
+pub(crate) const ON_DEVICE: LogConfig = LogConfig { retention: Retention::OnDevice, ..CONFIG };
 
-fn open(files: &FakeFiles, region: Arc<Region>) -> Result<(Arc<Log>, Recovery), OpenError> {
+pub(crate) fn open(
+    files: &FakeFiles,
+    region: Arc<Region>,
+) -> Result<(Arc<Log>, Recovery), OpenError> {
+    open_as(files, region, ON_DEVICE)
+}
+
+pub(crate) fn open_as(
+    files: &FakeFiles,
+    region: Arc<Region>,
+    config: LogConfig,
+) -> Result<(Arc<Log>, Recovery), OpenError> {
     let files: Arc<dyn Files> = Arc::new(files.clone());
-    let (log, recovery) = Log::open(files, region, Arc::new(FakeClock::default()), ON_DEVICE)?;
+    let (log, recovery) = Log::open(files, region, Arc::new(FakeClock::default()), config)?;
     Ok((Arc::new(log), recovery))
 }
 
-fn new_log(seed: u64) -> (FakeFiles, Arc<Log>) {
+pub(crate) fn new_log(seed: u64) -> (FakeFiles, Arc<Log>) {
     let files = FakeFiles::new(seed);
     Log::create(&files, IDENTITY, &ON_DEVICE).expect("an empty disk takes a log");
     let (log, _) = open(&files, Arc::new(region())).expect("a new log opens");
@@ -29,7 +40,7 @@ fn new_log(seed: u64) -> (FakeFiles, Arc<Log>) {
 }
 
 /// Appends one, making room by draining; None if the log's disk has failed.
-fn one(log: &Log, number: u64) -> Option<Put> {
+pub(crate) fn one(log: &Log, number: u64) -> Option<Put> {
     let payload = payload(number, (number * 397 % 9_000) as usize);
     loop {
         match log.append(1, &[&payload]) {
@@ -41,12 +52,12 @@ fn one(log: &Log, number: u64) -> Option<Put> {
 }
 
 /// Appends these.
-fn append(log: &Log, numbers: std::ops::Range<u64>) -> Vec<Put> {
+pub(crate) fn append(log: &Log, numbers: std::ops::Range<u64>) -> Vec<Put> {
     numbers.map(|number| one(log, number).expect("the disk is sound")).collect()
 }
 
 /// Everything that is durable from where the cursor is.
-fn rest(cursor: &mut Cursor) -> Vec<Put> {
+pub(crate) fn rest(cursor: &mut Cursor) -> Vec<Put> {
     let mut found = Vec::new();
     while let Some(frame) = cursor.next_frame().expect("nothing is damaged") {
         let (lsn, end) = (frame.header.lsn, frame.end());
@@ -143,18 +154,21 @@ fn damage_on_the_device_is_reported_where_it_is() {
     assert_eq!(cursor.position(), puts[7].lsn, "it stays there");
 }
 
+/// Makes the log unless it is there, and opens it; None if the power goes.
+pub(crate) fn made(files: &FakeFiles) -> Option<Arc<Log>> {
+    let made = Log::create(files, IDENTITY, &ON_DEVICE);
+    made.err().is_none_or(|error| matches!(error, CreateError::Exists)).then_some(())?;
+    match open(files, Arc::new(region())) {
+        Ok((log, _)) => Some(log),
+        Err(OpenError::Io(error)) if is_power_cut(&error) => None,
+        Err(error) => panic!("{error}"),
+    }
+}
+
 /// Makes the log unless it is there, checks that it begins with `durable`, appends and commits a
 /// few times, and returns all that was durable when the power went.
 fn life(files: &FakeFiles, durable: &mut Vec<Put>, count: u64) -> Option<()> {
-    if durable.is_empty() {
-        let made = Log::create(files, IDENTITY, &ON_DEVICE);
-        made.err().is_none_or(|error| matches!(error, CreateError::Exists)).then_some(())?;
-    }
-    let (log, _) = match open(files, Arc::new(region())) {
-        Ok(opened) => opened,
-        Err(OpenError::Io(error)) if is_power_cut(&error) => return None,
-        Err(error) => panic!("{error}"),
-    };
+    let log = made(files)?;
     log.commit(log.marks().tail).ok()?;
     let found = rest(&mut log.cursor(log.first()));
     assert!(found.starts_with(durable), "acknowledged as durable, and not there");

@@ -24,6 +24,7 @@ impl Guard<'_> {
     ///
     /// # Panics
     /// If they would wrap: the caller pads to the ring's end first.
+    #[inline]
     pub fn reserve(&mut self, bytes: u64) -> Option<&mut [u8]> {
         let marks = self.region.marks();
         let ring = self.region.ring_section();

@@ -10,6 +10,7 @@ use holdfast_log::{CursorError, FileFault};
 
 use super::{
     AppendError, CheckpointError, CommitError, CreateError, OpenError, RepairError, ReplayError,
+    TruncateError,
 };
 use crate::place::PlaceError;
 
@@ -131,10 +132,25 @@ impl From<CommitError> for CheckpointError {
     }
 }
 
+impl From<holdfast_log::TruncateError> for TruncateError {
+    fn from(error: holdfast_log::TruncateError) -> TruncateError {
+        use holdfast_log::TruncateError as Below;
+        match error {
+            Below::Truncated { first } => TruncateError::Truncated { first },
+            Below::Parity => TruncateError::Parity,
+            Below::NoBoundary { lsn } => TruncateError::NoBoundary { lsn },
+            Below::NotDurable(error) => TruncateError::NotDurable(error.into()),
+            Below::Io(error) => TruncateError::Io(error),
+            error => TruncateError::Io(io::Error::other(error)),
+        }
+    }
+}
+
 impl From<CursorError> for ReplayError {
     fn from(error: CursorError) -> ReplayError {
         match error {
             CursorError::Truncated { first } => ReplayError::Truncated { first },
+            CursorError::Cut { from } => ReplayError::Cut { from },
             CursorError::Damaged { at: lsn } => ReplayError::Damaged { lsn },
             CursorError::Io(error) => ReplayError::Io(error),
             error => ReplayError::Io(io::Error::other(error)),

@@ -8,7 +8,7 @@ use std::fmt::{Display, Formatter, Result};
 
 use super::{
     AppendError, CheckpointError, CommitError, CreateError, LabelFault, OpenError, RepairError,
-    ReplayError,
+    ReplayError, TruncateError,
 };
 
 impl Display for CreateError {
@@ -112,11 +112,27 @@ impl Display for CheckpointError {
     }
 }
 
+impl Display for TruncateError {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Truncated { first } => write!(out, "the log begins at LSN {first} now"),
+            Self::Parity => write!(out, "the log has parity, which keeps what would be cut off"),
+            Self::NoBoundary { lsn } => write!(out, "no set of records begins or ends at {lsn}"),
+            Self::NotDurable(error) => write!(out, "the cut is not durable: {error}"),
+            Self::Io(error) => write!(out, "the log's device cannot be read: {error}"),
+            Self::Closed => write!(out, "the log was closed; open it anew"),
+        }
+    }
+}
+
 impl Display for ReplayError {
     fn fmt(&self, out: &mut Formatter<'_>) -> Result {
         match self {
             Self::Truncated { first } => {
                 write!(out, "the log begins at LSN {first} now; go on from there")
+            }
+            Self::Cut { from } => {
+                write!(out, "the log was cut off at LSN {from}; undo what was read from there on")
             }
             Self::Damaged { lsn } => write!(out, "there is no whole set of records at LSN {lsn}"),
             Self::DamagedRecord { lsn, index } => {
@@ -157,4 +173,5 @@ impl Error for OpenError {}
 impl Error for AppendError {}
 impl Error for CommitError {}
 impl Error for CheckpointError {}
+impl Error for TruncateError {}
 impl Error for ReplayError {}

@@ -9,6 +9,7 @@ mod basics;
 mod checkpoints;
 mod compressed;
 mod corruption;
+mod ends;
 mod examples;
 mod faults;
 mod flips;

@@ -1,5 +1,10 @@
 //! Following a log.
 
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use holdfast_wal::ReplayError;
@@ -49,4 +54,97 @@ fn a_tail_of_a_failed_log_says_that_there_will_be_no_more() {
     assert!(matches!(seen, Ok(Some(_)) | Err(ReplayError::Io(_))), "{seen:?}");
     let over = tail.next(PATIENCE);
     assert!(matches!(over, Err(ReplayError::Failed(_) | ReplayError::Io(_))), "{over:?}");
+}
+
+/// Rings when it is woken.
+struct Bell(Sender<()>);
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        // Nobody may be listening any more.
+        let _ = self.0.send(());
+    }
+}
+
+/// A waker, and who hears of it.
+fn bell() -> (Waker, Receiver<()>) {
+    let (sender, heard) = channel();
+    (Arc::new(Bell(sender)).into(), heard)
+}
+
+/// What a future comes to, polled only when it is woken.
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let (waker, heard) = bell();
+    let mut future = pin!(future);
+    loop {
+        if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return value;
+        }
+        heard.recv_timeout(PATIENCE).expect("it is woken when there is more");
+    }
+}
+
+#[test]
+fn tails_that_are_awaited_see_everything_and_end_with_their_log() {
+    let (_files, log) = new_log(4);
+    log.append_all(&works(0..50)).unwrap().wait().unwrap();
+    let past = log.iter().nth(20).unwrap().unwrap();
+    let tails = [log.tail(log.stat().checkpoint), log.tail(past.lsn), log.tail(log.stat().end)];
+    std::thread::scope(|scope| {
+        let readers = tails.map(|mut tail| {
+            scope.spawn(move || {
+                let mut seen = Vec::new();
+                while let Some(entry) = block_on(tail.next_durable()).unwrap() {
+                    seen.push(entry.record);
+                }
+                seen
+            })
+        });
+        for set in works(50..300).chunks(7) {
+            log.append_all(set).unwrap().wait().unwrap();
+        }
+        log.append_all(&works(300..303)).unwrap();
+        log.close().unwrap();
+        let [whole, past, later] = readers.map(|reader| reader.join().unwrap());
+        assert!(whole == works(0..303) && past == whole);
+        assert!(later == works(50..303));
+    });
+}
+
+#[test]
+fn a_tail_that_is_polled_sleeps_until_there_is_more() {
+    let (_files, log) = new_log(5);
+    let (waker, heard) = bell();
+    let mut context = Context::from_waker(&waker);
+    let mut tail = log.tail(log.stat().end);
+    assert!(tail.poll_next(&mut context).is_pending());
+    let ticket = log.append(&work(1)).unwrap();
+    assert!(heard.try_recv().is_err(), "not durable yet");
+    ticket.wait().unwrap();
+    heard.try_recv().expect("woken by who made it durable");
+    let Poll::Ready(Some(Ok(entry))) = tail.poll_next(&mut context) else { panic!("it is there") };
+    assert_eq!(entry.record, work(1));
+    assert!(tail.poll_next(&mut context).is_pending());
+    drop(log);
+    heard.try_recv().expect("woken by the end of the log");
+    assert!(matches!(tail.poll_next(&mut context), Poll::Ready(None)));
+}
+
+#[test]
+fn a_tail_beyond_a_cut_is_woken_and_told() {
+    let (_files, log) = new_log(6);
+    let kept = log.append_durable(&work(1)).unwrap().end();
+    log.append_durable(&work(2)).unwrap();
+    let (waker, heard) = bell();
+    let mut context = Context::from_waker(&waker);
+    let mut tail = log.tail(log.stat().end);
+    let mut before = log.tail(kept);
+    assert!(tail.poll_next(&mut context).is_pending());
+    log.truncate_after(kept).unwrap();
+    heard.try_recv().expect("woken by the cut");
+    let told = tail.poll_next(&mut context);
+    let Poll::Ready(Some(Err(ReplayError::Cut { from }))) = told else { panic!("{told:?}") };
+    assert_eq!(from, kept);
+    log.append_durable(&work(3)).unwrap();
+    assert_eq!(block_on(before.next_durable()).unwrap().unwrap().record, work(3));
 }

@@ -1,0 +1,98 @@
+//! Long logs are read ahead, and nobody can tell by what is read.
+
+use std::sync::Arc;
+
+use holdfast_log::{CheckVerdict, CursorError, Log, LogConfig, Lsn, OpenError, Scanned};
+
+use crate::on_device::{ON_DEVICE, new_log, one, open, open_as, rest};
+use crate::support::{Put, region};
+
+/// More than is read before a thread is started, in many spans.
+const LONG_BYTES: u64 = 7 << 20;
+
+fn long_log(seed: u64) -> (holdfast_io::fake::FakeFiles, Arc<Log>, Vec<Put>) {
+    let (files, log) = new_log(seed);
+    let mut puts: Vec<Put> = Vec::new();
+    while log.marks().tail.0 < LONG_BYTES {
+        puts.push(one(&log, puts.len() as u64).expect("the disk is sound"));
+    }
+    log.commit(log.marks().tail).expect("the disk is sound");
+    (files, log, puts)
+}
+
+#[test]
+fn a_long_log_comes_back_whole_forwards_and_backwards_and_from_its_middle() {
+    let (files, log, puts) = long_log(1);
+    assert!(rest(&mut log.cursor(log.first())) == puts);
+    let middle = puts.len() / 3;
+    assert!(rest(&mut log.cursor(puts[middle].lsn)) == puts[middle..]);
+    let mut back = log.back_cursor(Lsn(u64::MAX));
+    for put in puts.iter().rev() {
+        assert_eq!(back.next_frame().unwrap().unwrap().header.lsn, put.lsn);
+    }
+    let mut left_early = log.cursor(log.first());
+    while left_early.position().0 < LONG_BYTES * 3 / 4 {
+        left_early.next_frame().unwrap();
+    }
+    drop(left_early);
+    log.close().unwrap();
+    drop(log);
+    assert_eq!(Log::verify(&files, &mut |_| {}).unwrap().verdict, CheckVerdict::Clean);
+}
+
+#[test]
+fn damage_in_what_was_read_ahead_is_reported_where_it_is() {
+    let (files, log, puts) = long_log(2);
+    let hit = &puts[puts.len() * 5 / 6];
+    // Segments of 64 KiB, made in order: position p lies in file p / 64 KiB.
+    let (file, offset) = (hit.lsn.0 >> 16, hit.lsn.0 & 0xffff);
+    files.flip_bit(format!("segment-{file:08}").as_ref(), (4096 + offset + 50) * 8).unwrap();
+    let mut cursor = log.cursor(log.first());
+    let end = loop {
+        match cursor.next_frame() {
+            Ok(Some(_)) => {}
+            end => break end.map(|_| ()),
+        }
+    };
+    assert!(matches!(end, Err(CursorError::Damaged { at }) if at == hit.lsn), "{end:?}");
+    log.close().unwrap();
+    drop(log);
+    let verdict = Log::verify(&files, &mut |_| {}).unwrap().verdict;
+    assert!(matches!(verdict, CheckVerdict::Corrupt { from, .. } if from == hit.lsn));
+    // An open that reads only the end does not see it; one that reads everything does.
+    open(&files, Arc::new(region())).unwrap();
+    let whole = LogConfig { scan: Scanned::Whole, ..ON_DEVICE };
+    let opened = open_as(&files, Arc::new(region()), whole).map(|_| ());
+    assert!(
+        matches!(opened, Err(OpenError::Corrupt { from, .. }) if from == hit.lsn),
+        "{opened:?}"
+    );
+}
+
+#[test]
+fn an_open_reads_the_end_however_long_the_log_is() {
+    let (files, log, puts) = long_log(3);
+    drop(log);
+    let (log, recovery) = open(&files, Arc::new(region())).unwrap();
+    assert!(recovery.bytes_scanned < LONG_BYTES / 8, "{}", recovery.bytes_scanned);
+    assert_eq!(recovery.released, Lsn(0));
+    log.commit(log.marks().tail).unwrap();
+    assert!(rest(&mut log.cursor(log.first())) == puts);
+}
+
+#[test]
+fn a_checkpoint_in_what_an_open_does_not_read_is_known_all_the_same() {
+    let (files, log, puts) = long_log(4);
+    let needed = puts[puts.len() / 2].end;
+    log.mark(needed).unwrap();
+    let mut number = puts.len() as u64;
+    while log.marks().tail.0 < LONG_BYTES + (1 << 20) {
+        one(&log, number).unwrap();
+        number += 1;
+    }
+    log.commit(log.marks().tail).unwrap();
+    drop(log);
+    let (_log, recovery) = open(&files, Arc::new(region())).unwrap();
+    assert!(recovery.bytes_scanned < LONG_BYTES / 8, "{}", recovery.bytes_scanned);
+    assert_eq!(recovery.released, needed);
+}
