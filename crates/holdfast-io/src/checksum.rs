@@ -22,7 +22,7 @@ const LONG_BYTES: usize = 768;
 pub fn crc32c(seed: u32, bytes: &[u8]) -> u32 {
     #[cfg(target_arch = "x86_64")]
     if bytes.len() < LONG_BYTES
-        && let Some(sum) = raw::one_by_one(seed, bytes)
+        && let Some(sum) = raw::short(seed, bytes)
     {
         return sum;
     }

@@ -13,6 +13,7 @@ use holdfast_io::{DirEntry, Files, OpenHow};
 use crate::catalogue::{CATALOGUE, CATALOGUE_NEW, Catalogue, Entry};
 use crate::config::LogConfig;
 use crate::error::CreateError;
+use crate::pace::Pace;
 use crate::segment::{Segment, SegmentHeader, is_segment_name};
 
 /// The generation of segments made by `create`; opens count from 1.
@@ -46,7 +47,8 @@ pub(crate) fn create(
         holes: Vec::new(),
     };
     for Entry { file, number } in &catalogue.entries {
-        let segment = Segment::make(files, *file, catalogue.shape()).map_err(CreateError::Io)?;
+        let segment =
+            Segment::make(files, *file, catalogue.shape(), Pace::Full).map_err(CreateError::Io)?;
         let header =
             SegmentHeader { identity, generation: CREATED, number: *number, segment_bytes };
         segment.write_header(&header).map_err(CreateError::Io)?;

@@ -381,7 +381,7 @@ impl Log {
 
     /// Prepares a segment here and now, because nobody did in time.
     fn prepare_late(&self) -> Result<(), CommitError> {
-        let prepared = self.segments.prepare_one(self.needs(), true);
+        let prepared = self.segments.prepare_now(self.needs());
         prepared.map_err(|error| CommitError::Unprepared(Arc::new(error)))?;
         self.word(words::PREPARED_LATE).fetch_add(1, Ordering::Relaxed);
         Ok(())

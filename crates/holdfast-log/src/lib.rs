@@ -39,6 +39,7 @@ mod mend;
 mod notes;
 mod open;
 mod owner;
+mod pace;
 mod parity;
 mod policy;
 mod prepare;

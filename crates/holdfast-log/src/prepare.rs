@@ -8,13 +8,15 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use crate::config::Retention;
 use crate::error::CommitError;
 use crate::log::{Log, Marks};
 use crate::words;
 
 /// Segments that should be ready: the one in use and two more.
 const READY_WANTED: usize = 3;
-/// With fewer than this, and nothing to recycle, another file is made.
+/// With fewer than this, and nothing to recycle yet, a log that stays in its ring gets another
+/// file. One that stays on its device grows anyway.
 const READY_NEEDED: usize = 2;
 
 impl Log {
@@ -48,7 +50,11 @@ impl Log {
         if ready >= READY_WANTED {
             return Ok(false);
         }
-        let prepared = self.segments.prepare_one(needs, ready < READY_NEEDED);
+        let needed = match self.retention {
+            Retention::InRing => READY_NEEDED,
+            Retention::OnDevice => READY_WANTED,
+        };
+        let prepared = self.segments.prepare_one(needs, ready < needed);
         let prepared = prepared.map_err(|error| CommitError::Unprepared(Arc::new(error)))?;
         self.word(words::PREPARED).fetch_add(u64::from(prepared), Ordering::Relaxed);
         Ok(prepared)

@@ -22,6 +22,7 @@ use crate::create::{check_place, label_of, put_label};
 use crate::error::{CreateError, OpenError, RepairError};
 use crate::log::Stretch;
 use crate::open::{Access, load_table};
+use crate::pace::Pace;
 use crate::parity::Stripes;
 use crate::recovery::{Found, Met, OnDamage, scan};
 use crate::segment::{Segment, SegmentHeader};
@@ -251,7 +252,7 @@ impl<'a> Copy<'a> {
 /// Makes the next file, for the segment of this number.
 fn make_segment(files: &dyn Files, catalogue: &mut Catalogue, number: u64) -> io::Result<Segment> {
     let entry = Entry { file: catalogue.entries.len() as u32, number };
-    let segment = Segment::make(files, entry.file, catalogue.shape())?;
+    let segment = Segment::make(files, entry.file, catalogue.shape(), Pace::Full)?;
     segment.write_header(&SegmentHeader {
         identity: catalogue.identity,
         generation: catalogue.generations_below,

@@ -11,6 +11,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
 use holdfast_core::Lsn;
 use holdfast_core::frame::BLOCK_BYTES;
@@ -22,12 +23,11 @@ use crate::catalogue::{VERSION, array_at, u32_at, u64_at};
 use crate::config::Parity;
 use crate::error::{FileFault, OpenError};
 use crate::open::Access;
+use crate::pace::Pace;
 use crate::stripe::{GROUP_BYTES, stripe_bytes};
 
 const MAGIC: u32 = 0x5346_4648;
 const HEADER_BYTES: usize = 48;
-/// Zeros are written in pieces of this size.
-const ZERO_BYTES: usize = 1 << 20;
 
 /// What a segment's header says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,13 +80,18 @@ fn read_header(file: &dyn OpenFile) -> io::Result<Result<SegmentHeader, FileFaul
 impl Segment {
     /// Makes a file full of real zeros and syncs it; the directory is the caller's to sync.
     /// Whatever an interrupted attempt left under this name is overwritten.
-    pub(crate) fn make(files: &dyn Files, file: u32, shape: Shape) -> io::Result<Segment> {
+    pub(crate) fn make(
+        files: &dyn Files,
+        file: u32,
+        shape: Shape,
+        pace: Pace<'_>,
+    ) -> io::Result<Segment> {
         let create_mode = Some(0o600);
         let how = OpenHow { write: true, create_mode, direct: true, ..OpenHow::default() };
         let file = files.open(&path(file), how)?;
         let segment = Segment { file, shape };
         segment.file.set_len(segment.file_bytes())?;
-        segment.write_zeros(0, segment.file_bytes())?;
+        segment.write_zeros(0, segment.file_bytes(), pace)?;
         segment.file.sync_data()?;
         Ok(segment)
     }
@@ -197,7 +202,7 @@ impl Segment {
 
     /// Zeroes whole blocks from one position to another (both inside, `to` may be the end).
     pub(crate) fn zero(&self, from: Lsn, to: Lsn) -> io::Result<()> {
-        self.write_zeros(self.offset(from), to.since(from))
+        self.write_zeros(self.offset(from), to.since(from), Pace::Full)
     }
 
     /// Makes everything written durable.
@@ -205,13 +210,14 @@ impl Segment {
         self.file.sync_data()
     }
 
-    fn write_zeros(&self, offset: u64, bytes: u64) -> io::Result<()> {
-        let zeros = Buffer::zeroed(ZERO_BYTES.min(bytes as usize));
+    fn write_zeros(&self, offset: u64, bytes: u64, pace: Pace<'_>) -> io::Result<()> {
+        let zeros = Buffer::zeroed(Pace::Full.piece_bytes().min(bytes) as usize);
         let mut done = 0;
         while done < bytes {
-            let piece = (bytes - done).min(ZERO_BYTES as u64);
-            self.file.write_all_at(&zeros.bytes()[..piece as usize], offset + done)?;
-            done += piece;
+            let (began, piece_bytes) = (Instant::now(), (bytes - done).min(pace.piece_bytes()));
+            self.file.write_all_at(&zeros.bytes()[..piece_bytes as usize], offset + done)?;
+            pace.pause(began);
+            done += piece_bytes;
         }
         Ok(())
     }

@@ -11,6 +11,7 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use holdfast_core::Lsn;
@@ -20,6 +21,7 @@ use holdfast_io::Files;
 
 use crate::catalogue::{Catalogue, Entry};
 use crate::cut::Cut;
+use crate::pace::Pace;
 use crate::segment::{Segment, SegmentHeader};
 
 /// One file, and whether a drain may use it.
@@ -52,11 +54,14 @@ pub(crate) struct Segments {
     table: Mutex<Table>,
     /// Held through a whole preparation: there is one at a time, and drains look up beside it.
     preparing: Mutex<()>,
+    /// Whether somebody waits for a preparation that is under way.
+    hurry: AtomicBool,
 }
 
 impl Segments {
     pub(crate) fn new(files: Arc<dyn Files>, table: Table) -> Segments {
-        Segments { files, table: Mutex::new(table), preparing: Mutex::new(()) }
+        let (table, preparing) = (Mutex::new(table), Mutex::new(()));
+        Segments { files, table, preparing, hurry: AtomicBool::new(false) }
     }
 
     /// The segment of this number, if a drain may use it.
@@ -80,13 +85,26 @@ impl Segments {
     }
 
     /// Gets one more segment ready: finishes one that is listed, or recycles the oldest that is no
-    /// longer needed, or, if `grow`, makes a new one. Returns whether there was one to be had.
+    /// longer needed, or, if `grow`, makes a new one, leaving the device to others meanwhile.
+    /// Returns whether there was one to be had.
     pub(crate) fn prepare_one(&self, needs: Needs, grow: bool) -> io::Result<bool> {
         let _alone = self.preparing.lock().expect("no preparation panics");
+        self.prepare(needs, grow, Pace::Beside(&self.hurry))
+    }
+
+    /// [`Segments::prepare_one`] for somebody who waits for it.
+    pub(crate) fn prepare_now(&self, needs: Needs) -> io::Result<bool> {
+        self.hurry.store(true, Ordering::Relaxed);
+        let _alone = self.preparing.lock().expect("no preparation panics");
+        self.hurry.store(false, Ordering::Relaxed);
+        self.prepare(needs, true, Pace::Full)
+    }
+
+    fn prepare(&self, needs: Needs, grow: bool, pace: Pace<'_>) -> io::Result<bool> {
         if self.finish_listed(needs)? {
             return Ok(true);
         }
-        if self.list_recycled(needs)? || (grow && self.list_new(needs)?) {
+        if self.list_recycled(needs)? || (grow && self.list_new(needs, pace)?) {
             return self.finish_listed(needs);
         }
         Ok(false)
@@ -168,10 +186,10 @@ impl Segments {
     }
 
     /// Makes a file and lists it under the next number.
-    fn list_new(&self, needs: Needs) -> io::Result<bool> {
+    fn list_new(&self, needs: Needs, pace: Pace<'_>) -> io::Result<bool> {
         let mut catalogue = self.marked(needs);
         let file = catalogue.entries.iter().map(|entry| entry.file + 1).max().unwrap_or(0);
-        let segment = Segment::make(&*self.files, file, catalogue.shape())?;
+        let segment = Segment::make(&*self.files, file, catalogue.shape(), pace)?;
         self.files.sync_dir(Path::new(""))?;
         let entry = Entry { file, number: self.next_number() };
         catalogue.entries.push(entry);

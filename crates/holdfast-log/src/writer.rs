@@ -169,7 +169,8 @@ impl Log {
             Kind::Data | Kind::Mark | Kind::Numbered => used as u32,
         };
         assert!(frame_end(lsn, payload_bytes) == end);
-        let check = self.sealer.more(check, &room[used..(payload_bytes as usize).max(used)]);
+        let zeros = &room[used..(payload_bytes as usize).max(used)];
+        let check = if zeros.is_empty() { check } else { self.sealer.more(check, zeros) };
         let header = FrameHeader {
             lsn,
             durable: sort.durable,

@@ -62,6 +62,7 @@ impl MarkWords {
 
     /// The marks now. Read in the order in which they follow each other, so that the copy is in
     /// order too, although each may be older than the next.
+    #[inline]
     pub(crate) fn read(&self) -> Marks {
         let released = self.released();
         // EDGE durable-to-home: the device has what the mark covers before it can be seen.
@@ -70,18 +71,21 @@ impl MarkWords {
     }
 
     /// The tail: the bytes below it may be read.
+    #[inline]
     pub(crate) fn tail(&self) -> u64 {
         // EDGE filled-to-read: having seen the tail, the bytes below it are whole.
         self.tail.0.load(TAIL_SEE)
     }
 
     /// Everything below may be overwritten.
+    #[inline]
     pub(crate) fn released(&self) -> u64 {
         // EDGE read-to-reuse: having seen the mark, nobody reads below it any more.
         self.released.0.load(RELEASED_SEE)
     }
 
     /// Moves the tail: the one store that makes an append visible.
+    #[inline]
     pub(crate) fn publish(&self, tail: u64) {
         // EDGE filled-to-read: the bytes are whole before the tail covers them.
         self.tail.0.store(tail, TAIL_PUBLISH);

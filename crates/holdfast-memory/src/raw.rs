@@ -131,6 +131,7 @@ impl Mapping {
     }
 
     /// The control page.
+    #[inline]
     pub(crate) fn control(&self) -> &ControlPage {
         let page = self.address(PAGE_BYTES, CONTROL_BYTES).cast::<ControlPage>();
         // SAFETY: `new` asserts that the page is inside the mapping; it is page aligned; the
@@ -164,6 +165,7 @@ impl Mapping {
     /// While the slice lives, nobody else reads or writes these bytes, and the mapping is not
     /// read-only.
     #[allow(clippy::mut_from_ref)] // the contract makes the borrow unique, not the receiver
+    #[inline]
     pub(crate) unsafe fn bytes_mut(&self, offset: u64, bytes: u64) -> &mut [u8] {
         let first = self.address(offset, bytes);
         // SAFETY: in bounds by `address`; unique by this function's contract.
@@ -171,6 +173,7 @@ impl Mapping {
     }
 
     /// The address of `bytes` bytes from `offset`, which must be inside the mapping.
+    #[inline]
     fn address(&self, offset: u64, bytes: u64) -> NonNull<u8> {
         let end = offset.checked_add(bytes).expect("a range of a region does not overflow");
         assert!(end <= self.len(), "bytes {offset}..{end} lie inside the mapping");

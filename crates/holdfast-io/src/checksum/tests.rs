@@ -27,7 +27,7 @@ fn the_checksum_of_two_pieces_is_the_checksum_of_the_whole() {
 fn every_length_at_every_place_gives_what_the_crate_below_gives() {
     let bytes: Vec<u8> = (0..900_u32).map(|n| (n * 31 + n / 7) as u8).collect();
     for start in 0..9 {
-        for end in (start..80).chain(700..bytes.len()) {
+        for end in start..bytes.len() {
             let piece = &bytes[start..end];
             assert_eq!(crc32c(7, piece), ::crc32c::crc32c_append(7, piece), "{start}..{end}");
         }
