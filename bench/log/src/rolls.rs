@@ -16,10 +16,13 @@ use crate::record::{Format, Record};
 use crate::set::Source;
 
 /// Bytes of a segment that is soon full,
-const SMALL_BYTES: u64 = 1 << 20;
+const SMALL_BYTES: u64 = 4 << 20;
 
 /// and of one that takes all of them.
-const LARGE_BYTES: u64 = 128 << 20;
+const LARGE_BYTES: u64 = 512 << 20;
+
+/// Segments that a log keeps ready, so that none is made while there is nothing to roll.
+const SEGMENTS: u32 = 3;
 
 const _: () = assert!(ROLLS as u64 * SMALL_BYTES < LARGE_BYTES);
 
@@ -44,7 +47,7 @@ fn times_ns(
     goes_on: impl Fn(&Log<Record, MessagePack>, usize) -> bool,
 ) -> Result<Vec<u64>, Failure> {
     let place = whole.folder("rolls")?;
-    let options = Options::new().with_segment_bytes(segment_bytes).with_segments(2);
+    let options = Options::new().with_segment_bytes(segment_bytes).with_segments(SEGMENTS);
     let options = options.with_background(Background::Prepare);
     let (log, _) = Log::<Record, MessagePack>::open_or_create(place.path(), &options)?;
     place.settle()?;
