@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering;
 use crate::config::Retention;
 use crate::error::CommitError;
 use crate::log::{Log, Marks};
+use crate::segments::Needs;
 use crate::words;
 
 /// Segments that should be ready: the one in use and two more.
@@ -48,7 +49,7 @@ impl Log {
         let ready = self.segments.ready_from(number);
         self.word(words::READY).store(ready as u64, Ordering::Relaxed);
         if ready >= READY_WANTED {
-            return Ok(false);
+            return self.record_progress(needs);
         }
         let needed = match self.retention {
             Retention::InRing => READY_NEEDED,
@@ -58,6 +59,20 @@ impl Log {
         let prepared = prepared.map_err(|error| CommitError::Unprepared(Arc::new(error)))?;
         self.word(words::PREPARED).fetch_add(u64::from(prepared), Ordering::Relaxed);
         Ok(prepared)
+    }
+
+    /// Writes the marks to the catalogue if a segment was filled since, without any having been
+    /// prepared: a log that stays on its device is opened from there on.
+    fn record_progress(&self, needs: Needs) -> Result<bool, CommitError> {
+        let recorded = self.geometry.segment_of(self.segments.recorded());
+        let filled = recorded < self.geometry.segment_of(needs.durable);
+        if self.retention == Retention::InRing || !filled {
+            return Ok(false);
+        }
+        let below = self.segments.generations_below();
+        let outcome = self.segments.record(needs, below);
+        outcome.map_err(|error| CommitError::Unprepared(Arc::new(error)))?;
+        Ok(true)
     }
 
     /// Idle means: nothing was appended since the last call.

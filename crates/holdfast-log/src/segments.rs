@@ -143,6 +143,11 @@ impl Segments {
         self.table().catalogue.identity
     }
 
+    /// The durable mark in the catalogue.
+    pub(crate) fn recorded(&self) -> Lsn {
+        self.table().catalogue.durable
+    }
+
     /// The bound below which every generation used so far lies.
     pub(crate) fn generations_below(&self) -> u32 {
         self.table().catalogue.generations_below

@@ -96,3 +96,22 @@ fn a_checkpoint_in_what_an_open_does_not_read_is_known_all_the_same() {
     assert!(recovery.bytes_scanned < LONG_BYTES / 8, "{}", recovery.bytes_scanned);
     assert_eq!(recovery.released, needed);
 }
+
+#[test]
+fn an_open_reads_the_end_also_of_a_log_whose_segments_were_all_made_at_once() {
+    let files = holdfast_io::fake::FakeFiles::new(5);
+    let config = LogConfig { segments: 64, ..ON_DEVICE };
+    Log::create(&files, crate::support::IDENTITY, &config).unwrap();
+    let (log, _) = open(&files, Arc::new(region())).unwrap();
+    let mut puts = 0;
+    while log.marks().tail.0 < 40 * config.segment_bytes {
+        one(&log, puts).expect("the disk is sound");
+        log.commit(log.marks().tail).unwrap();
+        while log.prepare().unwrap() {}
+        puts += 1;
+    }
+    drop(log);
+    let (_log, recovery) = open(&files, Arc::new(region())).unwrap();
+    let needed_bytes = 26 * config.segment_bytes; // what lies behind the end is looked at, too
+    assert!(recovery.bytes_scanned < needed_bytes, "{}", recovery.bytes_scanned);
+}
