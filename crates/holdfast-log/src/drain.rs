@@ -244,7 +244,7 @@ impl Log {
         let number = self.geometry.segment_of(progress.drain.assigned());
         let Some(segment) = self.segments.ready(number) else {
             drop(progress);
-            let prepared = self.prepare_late();
+            let prepared = self.prepare_late(number);
             if prepared.is_err() {
                 self.tell(self.progress()); // The next one has to find out by itself.
             }
@@ -380,8 +380,8 @@ impl Log {
     }
 
     /// Prepares a segment here and now, because nobody did in time.
-    fn prepare_late(&self) -> Result<(), CommitError> {
-        let prepared = self.segments.prepare_now(self.needs());
+    fn prepare_late(&self, number: u64) -> Result<(), CommitError> {
+        let prepared = self.segments.prepare_now(self.needs(), number);
         prepared.map_err(|error| CommitError::Unprepared(Arc::new(error)))?;
         self.word(words::PREPARED_LATE).fetch_add(1, Ordering::Relaxed);
         Ok(())

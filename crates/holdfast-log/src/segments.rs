@@ -92,12 +92,16 @@ impl Segments {
         self.prepare(needs, grow, Pace::Beside(&self.hurry))
     }
 
-    /// [`Segments::prepare_one`] for somebody who waits for it.
-    pub(crate) fn prepare_now(&self, needs: Needs) -> io::Result<bool> {
+    /// [`Segments::prepare_one`] for somebody who waits for the segment of this number. What was
+    /// under way for it is only hurried, not done twice.
+    pub(crate) fn prepare_now(&self, needs: Needs, number: u64) -> io::Result<()> {
         self.hurry.store(true, Ordering::Relaxed);
         let _alone = self.preparing.lock().expect("no preparation panics");
         self.hurry.store(false, Ordering::Relaxed);
-        self.prepare(needs, true, Pace::Full)
+        match self.ready(number) {
+            Some(_) => Ok(()),
+            None => self.prepare(needs, true, Pace::Full).map(|_| ()),
+        }
     }
 
     fn prepare(&self, needs: Needs, grow: bool, pace: Pace<'_>) -> io::Result<bool> {

@@ -47,7 +47,7 @@ fn begin(log: &Log) -> Result<Option<Airborne<'_>>, CommitError> {
     let number = log.geometry.segment_of(progress.drain.assigned());
     drop(progress);
     if log.segments.ready(number).is_none() {
-        log.prepare_late()?;
+        log.prepare_late(number)?;
     }
     let segment = log.segments.ready(number).expect("it was prepared");
     Ok(log.take_off(log.progress(), segment))
