@@ -359,7 +359,7 @@ impl Log {
     }
 
     /// One step of draining: writes and syncs what is published now, up to the end of its span (at
-    /// most 8 MiB). Waits for a drain that is under way.
+    /// most 8 MiB), beside drains that are under way; waits for one of them where no more fit.
     ///
     /// # Errors
     /// See [`CommitError`].
