@@ -184,10 +184,13 @@ impl Log {
     }
 
     /// The word in the region is asked first: it costs a load, the error itself a lock.
+    #[inline]
     pub(crate) fn refuse_if_poisoned(&self) -> Result<(), AppendError> {
-        if self.word(words::POISON).load(Ordering::Relaxed) == 0 {
-            return Ok(());
-        }
+        if self.word(words::POISON).load(Ordering::Relaxed) == 0 { Ok(()) } else { self.refuse() }
+    }
+
+    #[cold]
+    fn refuse(&self) -> Result<(), AppendError> {
         let error = self.progress().poison.clone();
         Err(AppendError::Poisoned(error.unwrap_or_else(|| Arc::new(io::ErrorKind::Other.into()))))
     }

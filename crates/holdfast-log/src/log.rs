@@ -70,6 +70,13 @@ pub struct Marks {
     pub tail: Lsn,
 }
 
+impl From<holdfast_memory::Marks> for Marks {
+    #[inline]
+    fn from(marks: holdfast_memory::Marks) -> Marks {
+        Marks { released: Lsn(marks.released), durable: Lsn(marks.durable), tail: Lsn(marks.tail) }
+    }
+}
+
 /// A part of a log, from one position to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
@@ -503,8 +510,7 @@ impl Log {
     /// The marks now.
     #[must_use]
     pub fn marks(&self) -> Marks {
-        let marks = self.region.marks();
-        Marks { released: Lsn(marks.released), durable: Lsn(marks.durable), tail: Lsn(marks.tail) }
+        self.region.marks().into()
     }
 
     /// Whether the log still accepts frames.
@@ -549,6 +555,7 @@ impl Log {
         recorded.map_err(|error| CommitError::Unprepared(Arc::new(error)))
     }
 
+    #[inline]
     pub(crate) fn word(&self, index: usize) -> &AtomicU64 {
         self.region.word(index)
     }
