@@ -31,6 +31,13 @@ use crate::words;
 /// How long a waiter sleeps before it looks again by itself while no segment can be prepared.
 const UNPREPARED_RETRY: Duration = Duration::from_millis(100);
 
+/// Who were answered together come back together, nearly. Up to so many are waited for, because
+/// fewer take off without half of the others; more fill one flight while another is under way.
+const CROWD_MAX: usize = 7;
+/// How often who gathers lets others run, at the most, and how often without a frame from them.
+const GATHER_LOOKS: u32 = 40;
+const STILL_LOOKS: u32 = 3;
+
 /// What those who wait and those who drain share.
 pub(crate) struct Progress {
     pub(crate) poison: Option<Arc<io::Error>>,
@@ -44,6 +51,10 @@ pub(crate) struct Progress {
     /// How many threads wait for any progress.
     listeners: u32,
     rate: Rate,
+    /// How many were answered when the durable mark moved last, besides who moved it.
+    crowd: usize,
+    /// Whether somebody waits for more frames before taking off.
+    gathering: bool,
 }
 
 /// Threads that wait for any progress sleep on this.
@@ -76,8 +87,9 @@ impl Progress {
         stripes: Option<Stripes>,
         poison: Option<Arc<io::Error>>,
     ) -> Progress {
-        let (sealed, waiters) = (drain.durable(), Waiters::default());
-        Progress { poison, drain, sealed, stripes, waiters, listeners: 0, rate: Rate::default() }
+        let (sealed, waiters, rate) = (drain.durable(), Waiters::default(), Rate::default());
+        let (listeners, crowd, gathering) = (0, 0, false);
+        Progress { poison, drain, sealed, stripes, waiters, listeners, rate, crowd, gathering }
     }
 
     fn failure(&self) -> Result<(), CommitError> {
@@ -89,10 +101,16 @@ impl Progress {
         self.drain.assigned() < upto && self.drain.has_room()
     }
 
+    /// Whether it pays to wait for those who were answered last.
+    fn pays_to_gather(&self) -> bool {
+        (1..=CROWD_MAX).contains(&self.crowd)
+    }
+
     /// Who is to be woken: everybody whose answer is there, and one who is to fly next.
     fn called(&mut self) -> Vec<Arc<Waiter>> {
         let answered = if self.poison.is_some() { Lsn(u64::MAX) } else { self.drain.durable() };
         let mut called = self.waiters.take_upto(answered);
+        self.crowd = called.len();
         if self.drain.has_room() {
             called.extend(self.waiters.take_above(self.drain.assigned()));
         }
@@ -131,8 +149,11 @@ impl Log {
             if progress.drain.durable() >= upto {
                 break;
             }
-            if progress.can_fly(upto) {
-                self.fly(progress)?;
+            if progress.can_fly(upto) && !progress.gathering {
+                progress = self.gather(progress);
+                if progress.can_fly(upto) {
+                    self.fly(progress)?;
+                }
                 continue;
             }
             let waiter = progress.waiters.add(upto);
@@ -140,6 +161,29 @@ impl Log {
             waiter.sleep();
         }
         Ok(())
+    }
+
+    /// Lets others run for as long as they append, if that pays. Whoever wants to take off
+    /// meanwhile sleeps.
+    fn gather<'a>(&'a self, mut progress: MutexGuard<'a, Progress>) -> MutexGuard<'a, Progress> {
+        if !progress.pays_to_gather() {
+            return progress;
+        }
+        progress.gathering = true;
+        drop(progress);
+        let (mut seen, mut still) = (self.marks().tail, 0);
+        for _ in 0..GATHER_LOOKS {
+            std::thread::yield_now();
+            let tail = self.marks().tail;
+            still = if tail == seen { still + 1 } else { 0 };
+            if still == STILL_LOOKS {
+                break;
+            }
+            seen = tail;
+        }
+        let mut progress = self.progress();
+        progress.gathering = false;
+        progress
     }
 
     /// See [`Log::drain`].

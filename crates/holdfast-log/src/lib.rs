@@ -9,7 +9,7 @@
 //!
 //! Where to look: `create` makes a log; `open` takes one into use, from the ring or, by `recovery`,
 //! from its segments. `commit_log` is what a user does with a log, wherever that stands: `writer`
-//! appends, `drain` makes durable (`waiters` are who asked for it, `rate` is how fast), `frames`
+//! appends (`pads` fill blocks), `drain` makes durable (`waiters` are who asked for it, `rate` is how fast), `frames`
 //! reads the ring, `cursor` and `back` the device (`window` has what they have in memory, `ahead`
 //! their threads). `truncate` cuts off the end (`cut` is on the device, `cuts` tells readers).
 //! `notes` is what its users keep beside it.
@@ -41,6 +41,7 @@ mod notes;
 mod open;
 mod owner;
 mod pace;
+mod pads;
 mod parity;
 mod policy;
 mod prepare;

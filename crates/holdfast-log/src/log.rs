@@ -23,6 +23,7 @@ use crate::cuts::Cuts;
 use crate::drain::{Moved, Progress};
 use crate::error::{AppendError, CommitError, CreateError, OpenError, RepairError, TruncateError};
 use crate::frames::Frames;
+use crate::pads::PadChecks;
 use crate::rebuild::Mender;
 use crate::repair::{RepairEvent, Repaired};
 use crate::segments::Segments;
@@ -160,6 +161,7 @@ pub struct Log {
     pub(crate) region: Arc<Region>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) sealer: Sealer,
+    pub(crate) pads: PadChecks,
     pub(crate) geometry: Geometry,
     pub(crate) dirty_bytes_max: u64,
     pub(crate) retention: Retention,
@@ -323,6 +325,17 @@ impl Log {
         fill: &mut dyn FnMut(Lsn, u32, &mut [u8]),
     ) -> Result<Appended, AppendError> {
         self.append_data(Kind::Data, contents, Body::Filled(payload_bytes, fill))
+    }
+
+    /// Where a frame with a payload of this length would go now, and its generation: what
+    /// [`Log::append_filled`] will say, unless somebody else appends before or there is no room.
+    #[must_use]
+    pub fn next_place(&self, payload_bytes: u64) -> (Lsn, u32) {
+        let at = self.occupancy();
+        (
+            self.geometry.place(&at, payload_bytes).map_or(at.tail, |place| place.lsn),
+            self.generation,
+        )
     }
 
     /// [`Log::append`], for another process: the frame has a number before its records, by which

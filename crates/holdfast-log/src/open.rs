@@ -31,6 +31,7 @@ use crate::cuts::Cuts;
 use crate::drain::{Moved, Progress};
 use crate::error::{AppendError, CommitError, FileFault, OpenError};
 use crate::log::{Log, Mended, Recovery, Source, Stretch, Verdict};
+use crate::pads::PadChecks;
 use crate::parity::Stripes;
 use crate::policy::Recovered;
 use crate::rebuild::Mender;
@@ -393,6 +394,7 @@ impl Opening<'_> {
             region: self.region,
             clock: self.clock,
             sealer: self.sealer,
+            pads: PadChecks::of(&self.sealer),
             geometry: self.geometry,
             dirty_bytes_max: self.config.dirty_bytes_max,
             retention: self.config.retention,

@@ -167,8 +167,8 @@ impl Log {
         self.put_frame(guard, from, to, sort, Body::Parts(&[]));
     }
 
-    /// Fills `[lsn, end)` with header, body and zeros, and publishes it. What the body leaves of a
-    /// pad's payload is zeros and part of the check.
+    /// Fills `[lsn, end)` with header, body and zeros, and publishes it. A pad has no body: zeros
+    /// are its payload.
     #[inline]
     fn put_frame(&self, guard: &mut Guard<'_>, lsn: Lsn, end: Lsn, sort: Sort, body: Body<'_>) {
         let bytes = end.since(lsn);
@@ -181,8 +181,10 @@ impl Log {
             Kind::Data | Kind::Mark | Kind::Numbered => used as u32,
         };
         debug_assert!(frame_end(lsn, payload_bytes) == end, "admission knows how long a frame is");
-        let zeros = &room[used..(payload_bytes as usize).max(used)];
-        let check = if zeros.is_empty() { check } else { self.sealer.more(check, zeros) };
+        let check = match sort.kind {
+            Kind::Pad => self.pads.get(room.len()).unwrap_or_else(|| self.sealer.more(check, room)),
+            Kind::Data | Kind::Mark | Kind::Numbered => check,
+        };
         let header = FrameHeader {
             lsn,
             durable: sort.durable,
