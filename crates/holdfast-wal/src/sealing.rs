@@ -9,11 +9,11 @@
 //! Never: writes a key, or a record that is not sealed; notices that frames are missing: whoever
 //! can write the files can cut the log, or bring back how it was. Guards what is in memory.
 
+use std::cell::Cell;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use aes_gcm_siv::aead::inout::InOutBuf;
-use aes_gcm_siv::{AeadInOut, Nonce, Tag};
+use aws_lc_rs::aead::{Aad, Nonce};
 use holdfast_log::{AppendError, Appended, Contents, FLAG_SEALED, Frame, FrameHeader, Log, Lsn};
 
 use crate::aligned::Aligned;
@@ -26,6 +26,7 @@ mod derive;
 mod keys;
 mod padding;
 
+use ciphers::Cipher;
 pub(crate) use ciphers::Ciphers;
 pub use keys::{Keys, KeysFault};
 pub use padding::Padding;
@@ -50,13 +51,13 @@ struct Scene {
 
 impl Scene {
     fn nonce(&self) -> Nonce {
-        let mut nonce = Nonce::default();
+        let mut nonce = [0; 12];
         nonce[..8].copy_from_slice(&self.lsn.get().to_le_bytes());
         nonce[8..].copy_from_slice(&self.generation.to_le_bytes());
-        nonce
+        Nonce::assume_unique_for_key(nonce)
     }
 
-    fn associated(&self, identity: [u8; 16]) -> [u8; 39] {
+    fn associated(&self, identity: [u8; 16]) -> Aad<[u8; 39]> {
         let mut bytes = [0; 39];
         bytes[..16].copy_from_slice(&identity);
         bytes[16..24].copy_from_slice(&self.segment.to_le_bytes());
@@ -64,8 +65,15 @@ impl Scene {
         bytes[32..36].copy_from_slice(&self.key.to_le_bytes());
         bytes[36..38].copy_from_slice(&self.contents.records.to_le_bytes());
         bytes[38] = self.contents.flags;
-        bytes
+        Aad::from(bytes)
     }
+}
+
+/// Memory for sealed sets that a thread keeps between appends.
+const SCRATCH_BYTES_MAX: usize = 1 << 20;
+
+thread_local! {
+    static SCRATCH: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
 /// What seals the sets of one log.
@@ -73,7 +81,7 @@ pub(crate) struct Seal {
     identity: [u8; 16],
     keys: Arc<Keys>,
     padding: Padding,
-    /// Of whoever appends; taken under the region's lock only.
+    /// Of whoever appends.
     writing: Mutex<Ciphers>,
 }
 
@@ -115,7 +123,9 @@ impl Seal {
         payload_bytes_max - EXTRA_BYTES
     }
 
-    /// Appends a set, sealed where it lies.
+    /// Appends a set. It is sealed for the place where it will probably go, because appends come
+    /// one at a time and the cipher takes longer than all the rest; where another append was
+    /// quicker, once more for the place where it goes. What was sealed in vain reaches no device.
     pub(crate) fn append(
         &self,
         log: &Log,
@@ -127,11 +137,34 @@ impl Seal {
         let inside = (LENGTH_BYTES + set.len()) as u64;
         let most = (log.payload_bytes_max() - outside).max(inside);
         let padded = self.padding.of(inside).min(most);
+        let bytes = outside + padded;
         let key = self.keys.current().0;
-        log.append_filled(contents, outside + padded, &mut |lsn, generation, into| {
+        let scene = |(lsn, generation)| {
             let segment = log.segment_number(lsn);
-            self.fill(&Scene { lsn, generation, segment, contents, key }, set, into);
-        })
+            Scene { lsn, generation, segment, contents, key }
+        };
+        let likely = log.next_place(bytes);
+        let mut sealed = SCRATCH.take();
+        sealed.resize(bytes as usize, 0);
+        self.fill(&scene(likely), set, &mut sealed);
+        let appended = log.append_filled(contents, bytes, &mut |lsn, generation, into| match (
+            lsn, generation,
+        )
+            == likely
+        {
+            true => into.copy_from_slice(&sealed),
+            false => self.fill(&scene((lsn, generation)), set, into),
+        });
+        if sealed.capacity() <= SCRATCH_BYTES_MAX {
+            SCRATCH.set(sealed);
+        }
+        appended
+    }
+
+    fn cipher(&self, scene: &Scene) -> Arc<Cipher> {
+        let mut ciphers = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let cipher = ciphers.get(scene.key, scene.segment).expect("the current key is in the ring");
+        Arc::clone(cipher)
     }
 
     /// Writes key id, ciphertext and tag.
@@ -144,11 +177,10 @@ impl Seal {
         room[..set.len()].copy_from_slice(set);
         room[set.len()..].fill(0);
         let associated = scene.associated(self.identity);
-        let mut ciphers = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        let cipher = ciphers.get(scene.key, scene.segment).expect("the current key is in the ring");
-        let sealed =
-            cipher.encrypt_inout_detached(&scene.nonce(), &associated, InOutBuf::from(inside));
-        tag.copy_from_slice(&sealed.expect("a set is shorter than what the cipher takes"));
+        let cipher = self.cipher(scene);
+        let sealed = cipher.seal_in_place_separate_tag(scene.nonce(), associated, inside);
+        let made = sealed.expect("a set is shorter than what the cipher takes");
+        tag.copy_from_slice(made.as_ref());
     }
 }
 
@@ -171,13 +203,7 @@ pub(crate) fn open(
     // The length first, then the set, at a multiple of 8.
     let start = 2 * LENGTH_BYTES;
     let room = &mut into.room(LENGTH_BYTES + inside.len())[LENGTH_BYTES..];
-    room.copy_from_slice(inside);
-    let opened = cipher.decrypt_inout_detached(
-        &scene.nonce(),
-        &associated,
-        InOutBuf::from(&mut *room),
-        &Tag::from(*tag),
-    );
+    let opened = cipher.open_separate_gather(scene.nonce(), associated, inside, tag, room);
     opened.map_err(|_| ReplayError::WrongKey { lsn, id: key })?;
     let (length, set) = room.split_first_chunk().ok_or_else(broken)?;
     let length = u32::from_le_bytes(*length) as usize;

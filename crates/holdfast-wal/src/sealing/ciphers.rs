@@ -5,21 +5,25 @@
 
 use std::sync::Arc;
 
-use aes::Aes256Enc;
-use aes_gcm_siv::{AesGcmSiv, KeyInit};
+use aws_lc_rs::aead::{AES_256_GCM_SIV, LessSafeKey, UnboundKey};
 
 use super::derive;
 use super::keys::Keys;
 
-/// AES-256-GCM-SIV, which uses AES in one direction only.
-pub(crate) type Cipher = AesGcmSiv<Aes256Enc>;
+/// AES-256-GCM-SIV. The library calls a key less safe whose nonces are the caller's affair.
+pub(crate) type Cipher = LessSafeKey;
+
+/// The cipher with this key.
+pub(crate) fn cipher(key: &[u8; 32]) -> Cipher {
+    LessSafeKey::new(UnboundKey::new(&AES_256_GCM_SIV, key).expect("a key of 32 bytes is one"))
+}
 
 /// The cipher that was used last, and what it takes to make another.
 pub(crate) struct Ciphers {
     keys: Arc<Keys>,
     identity: [u8; 16],
     /// Key id, segment number, and their cipher, which wipes itself.
-    last: Option<(u32, u64, Box<Cipher>)>,
+    last: Option<(u32, u64, Arc<Cipher>)>,
 }
 
 impl Ciphers {
@@ -32,13 +36,13 @@ impl Ciphers {
     }
 
     /// The cipher of a segment under the key with this id, if there is such a key.
-    pub(crate) fn get(&mut self, id: u32, segment: u64) -> Option<&Cipher> {
+    pub(crate) fn get(&mut self, id: u32, segment: u64) -> Option<&Arc<Cipher>> {
         let is_last = self.last.as_ref().is_some_and(|last| (last.0, last.1) == (id, segment));
         if !is_last {
             let key = derive::segment_key(self.keys.get(id)?, &self.identity, segment);
-            let cipher = Box::new(Cipher::new((&*key).into()));
+            let cipher = Arc::new(cipher(&key));
             self.last = Some((id, segment, cipher));
         }
-        self.last.as_ref().map(|(_, _, cipher)| &**cipher)
+        self.last.as_ref().map(|(_, _, cipher)| cipher)
     }
 }

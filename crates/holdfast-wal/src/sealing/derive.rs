@@ -3,8 +3,7 @@
 //! Promise: nothing that is derived tells anything about the key, or about what else is derived.
 //! Never: derives the same for two logs.
 
-use hkdf::Hkdf;
-use sha2::Sha256;
+use aws_lc_rs::hkdf::{HKDF_SHA256, KeyType, Salt};
 use zeroize::Zeroizing;
 
 /// Says what is derived: no two of these begin alike.
@@ -30,6 +29,16 @@ pub(crate) fn check(master: &[u8; 32], identity: &[u8; 16]) -> [u8; 16] {
 }
 
 fn derive(master: &[u8; 32], identity: &[u8; 16], what: &[&[u8]], into: &mut [u8]) {
-    let derived = Hkdf::<Sha256>::new(Some(identity), master).expand_multi_info(what, into);
+    let secret = Salt::new(HKDF_SHA256, identity).extract(master);
+    let derived = secret.expand(what, Bytes(into.len())).and_then(|derived| derived.fill(into));
     derived.expect("what is asked for is shorter than what HKDF gives");
+}
+
+/// How much is derived.
+struct Bytes(usize);
+
+impl KeyType for Bytes {
+    fn len(&self) -> usize {
+        self.0
+    }
 }

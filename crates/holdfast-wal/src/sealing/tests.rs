@@ -2,11 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use aes_gcm_siv::KeyInit;
-
-use super::ciphers::Cipher;
+use super::ciphers::cipher;
 use super::{
-    AeadInOut, Ciphers, Contents, FLAG_SEALED, Keys, KeysFault, Lsn, Padding, Scene, Seal, derive,
+    Aad, Ciphers, Contents, FLAG_SEALED, Keys, KeysFault, Lsn, Nonce, Padding, Scene, Seal, derive,
 };
 
 const KEY: [u8; 32] = [7; 32];
@@ -25,7 +23,7 @@ fn a_sealed_payload_is_what_its_tables_say() {
     let mut payload = [0xee; 4 + 4 + 11 + 16];
     seal(Padding::None).fill(&scene, b"the records", &mut payload);
     let key = derive::segment_key(&KEY, &IDENTITY, 9);
-    let nonce = [4, 3, 2, 1, 0, 0, 0, 0, 6, 5, 0, 0].into();
+    let nonce = Nonce::assume_unique_for_key([4, 3, 2, 1, 0, 0, 0, 0, 6, 5, 0, 0]);
     let associated = [
         &IDENTITY[..],
         &[9, 0, 0, 0, 0, 0, 0, 0],
@@ -37,11 +35,7 @@ fn a_sealed_payload_is_what_its_tables_say() {
     .concat();
     let (id, rest) = payload.split_at_mut(4);
     assert_eq!(id, [2, 1, 0, 0]);
-    let (inside, tag) = rest.split_at_mut(4 + 11);
-    let tag = <[u8; 16]>::try_from(&*tag).unwrap().into();
-    let cipher = Cipher::new((&*key).into());
-    let buffer = (&mut *inside).into();
-    cipher.decrypt_inout_detached(&nonce, &associated, buffer, &tag).unwrap();
+    let inside = cipher(&key).open_in_place(nonce, Aad::from(associated), rest).unwrap();
     assert_eq!(inside, b"\x0b\0\0\0the records");
 }
 
@@ -49,10 +43,10 @@ fn a_sealed_payload_is_what_its_tables_say() {
 fn the_cipher_gives_what_rfc_8452_says_in_its_appendix_c_2() {
     let (mut key, mut nonce, mut text) = ([0; 32], [0; 12], [0; 8]);
     (key[0], nonce[0], text[0]) = (1, 3, 1);
-    let cipher = Cipher::new((&key).into());
-    let tag = cipher.encrypt_inout_detached(&nonce.into(), &[], (&mut text[..]).into()).unwrap();
+    let nonce = Nonce::assume_unique_for_key(nonce);
+    let tag = cipher(&key).seal_in_place_separate_tag(nonce, Aad::empty(), &mut text).unwrap();
     assert_eq!(hex(&text), "c2ef328e5c71c83b");
-    assert_eq!(hex(&tag), "843122130f7364b761e0b97427e3df28");
+    assert_eq!(hex(tag.as_ref()), "843122130f7364b761e0b97427e3df28");
 }
 
 fn hex(bytes: &[u8]) -> String {
