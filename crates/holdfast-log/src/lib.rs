@@ -18,7 +18,7 @@
 //! outlives the process in the region. `mend` is for a device that failed; `stripe` and
 //! `parity` are for one that damaged what it had, with `rebuild`
 //! to give it back and `policy` to say what an open does. `verify` and `check` look without
-//! opening, and `repair` makes a new log of a damaged one.
+//! opening, `watch` reads what others write, and `repair` makes a new log of a damaged one.
 
 mod ahead;
 mod back;
@@ -55,6 +55,7 @@ mod stripe;
 mod truncate;
 mod verify;
 mod waiters;
+mod watch;
 mod window;
 pub mod words;
 mod writer;
@@ -80,6 +81,7 @@ pub use log::{
 pub use notes::Noter;
 pub use repair::{RepairEvent, Repaired};
 pub use verify::{CheckVerdict, Damage, FilePlace, Verified, VerifiedParity, Walked};
+pub use watch::Watch;
 
 #[cfg(test)]
 mod tests;

@@ -48,7 +48,7 @@ const GENERATION_STEP: u32 = 64;
 pub(crate) struct Opening<'a> {
     pub(crate) files: Arc<dyn Files>,
     pub(crate) region: Arc<Region>,
-    clock: Arc<dyn Clock>,
+    pub(crate) clock: Arc<dyn Clock>,
     pub(crate) config: &'a LogConfig,
     pub(crate) sealer: Sealer,
     pub(crate) geometry: Geometry,
@@ -382,10 +382,15 @@ impl Opening<'_> {
     fn assemble(self, table: Table, generation: u32) -> Result<Log, OpenError> {
         let durable = Lsn(self.region.marks().durable);
         let stripes = self.resume_stripes(&table, durable, generation).map_err(OpenError::Io)?;
-        let drain = Drain::new(self.geometry, durable);
-        let poison = poison_in(&self.region).map(Arc::new);
         self.region.word(words::OPENER).store(self.region.generation(), Ordering::Relaxed);
-        Ok(Log {
+        Ok(self.over(table, generation, stripes))
+    }
+
+    /// The log as the marks of the region have it.
+    pub(crate) fn over(self, table: Table, generation: u32, stripes: Option<Stripes>) -> Log {
+        let drain = Drain::new(self.geometry, Lsn(self.region.marks().durable));
+        let poison = poison_in(&self.region).map(Arc::new);
+        Log {
             mender: Mender::of(&table.catalogue, &self.geometry),
             mended_blocks: AtomicU64::new(0),
             holes: table.catalogue.holes.clone(),
@@ -401,7 +406,7 @@ impl Opening<'_> {
             moved: Moved::default(),
             idle_tail: AtomicU64::new(0),
             cuts: Cuts::default(),
-        })
+        }
     }
 
     /// Where the parity goes on, if the log has any.

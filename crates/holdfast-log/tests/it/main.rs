@@ -24,3 +24,4 @@ mod support;
 mod survivor;
 mod threads;
 mod truncate;
+mod watch;

@@ -20,21 +20,21 @@ impl Record for Transfer {
 }
 
 /// A directory for a log, and the command.
-struct Place {
-    fixture: Fixture,
+pub(crate) struct Place {
+    pub(crate) fixture: Fixture,
 }
 
 impl Place {
-    fn new() -> Place {
+    pub(crate) fn new() -> Place {
         Place { fixture: Fixture::new() }
     }
 
-    fn path(&self) -> PathBuf {
+    pub(crate) fn path(&self) -> PathBuf {
         self.fixture.path("a-log")
     }
 
     /// `holdfast log COMMAND DIRECTORY ARGUMENTS...`
-    fn log(&self, command: &str, arguments: &[&str]) -> Ended {
+    pub(crate) fn log(&self, command: &str, arguments: &[&str]) -> Ended {
         let path = self.path();
         let words = ["log", command, path.to_str().unwrap()];
         self.fixture.holdfast(&[&words, arguments].concat())
@@ -46,7 +46,7 @@ impl Place {
     }
 
     /// A log of JSON with these records.
-    fn with(records: &[&str]) -> Place {
+    pub(crate) fn with(records: &[&str]) -> Place {
         let place = Place::new();
         place.log("create", &["--format", "json", "--record", "notes"]).succeeded();
         place.log("append", records).succeeded();
@@ -253,7 +253,7 @@ fn records_are_printed_from_the_newest_on() {
 }
 
 /// A file with keys, which so many may open.
-fn key_file(place: &Place, name: &str, mode: u32, text: &str) -> String {
+pub(crate) fn key_file(place: &Place, name: &str, mode: u32, text: &str) -> String {
     let path = place.fixture.path(name);
     std::fs::write(&path, text).unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
