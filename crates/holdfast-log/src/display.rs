@@ -98,7 +98,6 @@ impl fmt::Display for TruncateError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Truncated { first } => write!(out, "the log begins at LSN {first} now"),
-            Self::Parity => out.write_str("the log has parity, which keeps what would be cut off"),
             Self::NoBoundary { lsn } => write!(out, "no frame begins or ends at LSN {lsn}"),
             Self::NotDurable(error) => write!(out, "{error}"),
             Self::Io(error) => write!(out, "{error}"),

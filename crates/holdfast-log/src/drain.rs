@@ -25,6 +25,7 @@ use crate::parity::{Complete, Stripes};
 use crate::rate::Rate;
 use crate::segment::Segment;
 use crate::segments::Needs;
+use crate::stripe::Spec;
 use crate::waiters::{Waiter, Waiters};
 use crate::words;
 
@@ -39,6 +40,8 @@ pub(crate) struct Progress {
     sealed: Lsn,
     /// What parity is made of, if the log has any.
     stripes: Option<Stripes>,
+    /// Whether somebody keeps flights from taking off.
+    grounded: bool,
     /// Threads that wait for a position.
     waiters: Waiters,
     /// How many threads wait for any progress.
@@ -70,6 +73,32 @@ impl Drop for Airborne<'_> {
     }
 }
 
+/// No flight takes off while this is there, and all that did have landed.
+pub(crate) struct Grounded<'a> {
+    log: &'a Log,
+}
+
+impl Grounded<'_> {
+    /// Goes on with the stripe in which `durable` lies, all that is durable, as the device has it.
+    pub(crate) fn take_up(&self, durable: Lsn) -> io::Result<()> {
+        let Log { segments, geometry, generation, .. } = self.log;
+        let (identity, segment_bytes) = (segments.identity(), geometry.segment_bytes());
+        let spec = Spec { identity, generation: *generation, segment_bytes };
+        let segment = segments.find(geometry.segment_of(durable));
+        let stripes = Stripes::resume(segment.as_ref(), spec, geometry, durable)?;
+        self.log.progress().stripes = Some(stripes);
+        Ok(())
+    }
+}
+
+impl Drop for Grounded<'_> {
+    fn drop(&mut self) {
+        let mut progress = self.log.progress();
+        progress.grounded = false;
+        self.log.tell(progress);
+    }
+}
+
 impl Progress {
     pub(crate) fn new(
         drain: Drain,
@@ -77,7 +106,8 @@ impl Progress {
         poison: Option<Arc<io::Error>>,
     ) -> Progress {
         let (sealed, waiters) = (drain.durable(), Waiters::default());
-        Progress { poison, drain, sealed, stripes, waiters, listeners: 0, rate: Rate::default() }
+        let (grounded, listeners, rate) = (false, 0, Rate::default());
+        Progress { poison, drain, sealed, stripes, grounded, waiters, listeners, rate }
     }
 
     fn failure(&self) -> Result<(), CommitError> {
@@ -86,14 +116,18 @@ impl Progress {
 
     /// Whether what lies below `upto` is on nobody's way, and a flight could take it.
     fn can_fly(&self, upto: Lsn) -> bool {
-        self.drain.assigned() < upto && self.drain.has_room()
+        self.drain.assigned() < upto && self.has_room()
+    }
+
+    fn has_room(&self) -> bool {
+        !self.grounded && self.drain.has_room()
     }
 
     /// Who is to be woken: everybody whose answer is there, and one who is to fly next.
     fn called(&mut self) -> Vec<Arc<Waiter>> {
         let answered = if self.poison.is_some() { Lsn(u64::MAX) } else { self.drain.durable() };
         let mut called = self.waiters.take_upto(answered);
-        if self.drain.has_room() {
+        if self.has_room() {
             called.extend(self.waiters.take_above(self.drain.assigned()));
         }
         called
@@ -342,11 +376,29 @@ impl Log {
     /// Writes the parity of a stripe that is not complete, of a log that is durable as a whole.
     /// Returns whether there was any to be written.
     pub(crate) fn seal_partial(&self) -> Result<bool, CommitError> {
-        let mut progress = self.progress();
+        let progress = self.progress();
         progress.failure()?;
-        if self.marks().tail != progress.drain.durable() {
+        if progress.grounded || self.marks().tail != progress.drain.durable() {
             return Ok(false);
         }
+        self.write_partial(progress)
+    }
+
+    /// Waits until nothing is on the way, and keeps it so. The device has parity of all that is
+    /// durable then.
+    pub(crate) fn ground(&self) -> Result<Grounded<'_>, CommitError> {
+        self.progress().grounded = true;
+        let grounded = Grounded { log: self };
+        let mut progress = self.progress();
+        while progress.drain.durable() < progress.drain.assigned() && progress.poison.is_none() {
+            progress = self.moved.listen(progress, Duration::MAX);
+        }
+        progress.failure()?;
+        self.write_partial(progress)?;
+        Ok(grounded)
+    }
+
+    fn write_partial(&self, mut progress: MutexGuard<'_, Progress>) -> Result<bool, CommitError> {
         let partial = progress.stripes.as_mut().and_then(Stripes::seal_partial);
         let Some(parity) = partial else { return Ok(false) };
         let segment = self.segments.find(self.geometry.segment_of(parity.stripe));

@@ -135,8 +135,6 @@ pub enum TruncateError {
         /// The first position that is needed.
         first: Lsn,
     },
-    /// The log has parity, from which what is cut off could come back.
-    Parity,
     /// No frame begins or ends there, or damage before it keeps that from being known.
     NoBoundary {
         /// What was asked for.

@@ -391,7 +391,7 @@ impl Opening<'_> {
         let drain = Drain::new(self.geometry, Lsn(self.region.marks().durable));
         let poison = poison_in(&self.region).map(Arc::new);
         Log {
-            mender: Mender::of(&table.catalogue, &self.geometry),
+            mender: Mender::of(&table, self.geometry),
             mended_blocks: AtomicU64::new(0),
             holes: table.catalogue.holes.clone(),
             segments: Segments::new(self.files, table),

@@ -208,8 +208,6 @@ pub enum TruncateError {
         /// The checkpoint.
         first: Lsn,
     },
-    /// The log has parity, from which what is cut off could come back.
-    Parity,
     /// No set of records begins or ends there: use the `end` of an entry or of a ticket. Or damage
     /// before it keeps that from being known.
     NoBoundary {

@@ -7,6 +7,7 @@ mod back;
 mod basics;
 mod canary;
 mod check;
+mod cut_parity;
 mod damage;
 mod death;
 mod faults;

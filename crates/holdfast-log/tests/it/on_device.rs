@@ -155,10 +155,10 @@ fn damage_on_the_device_is_reported_where_it_is() {
 }
 
 /// Makes the log unless it is there, and opens it; None if the power goes.
-pub(crate) fn made(files: &FakeFiles) -> Option<Arc<Log>> {
-    let made = Log::create(files, IDENTITY, &ON_DEVICE);
+pub(crate) fn made(files: &FakeFiles, config: LogConfig) -> Option<Arc<Log>> {
+    let made = Log::create(files, IDENTITY, &config);
     made.err().is_none_or(|error| matches!(error, CreateError::Exists)).then_some(())?;
-    match open(files, Arc::new(region())) {
+    match crate::survivor::open(files, config) {
         Ok((log, _)) => Some(log),
         Err(OpenError::Io(error)) if is_power_cut(&error) => None,
         Err(error) => panic!("{error}"),
@@ -168,7 +168,7 @@ pub(crate) fn made(files: &FakeFiles) -> Option<Arc<Log>> {
 /// Makes the log unless it is there, checks that it begins with `durable`, appends and commits a
 /// few times, and returns all that was durable when the power went.
 fn life(files: &FakeFiles, durable: &mut Vec<Put>, count: u64) -> Option<()> {
-    let log = made(files)?;
+    let log = made(files, ON_DEVICE)?;
     log.commit(log.marks().tail).ok()?;
     let found = rest(&mut log.cursor(log.first()));
     assert!(found.starts_with(durable), "acknowledged as durable, and not there");

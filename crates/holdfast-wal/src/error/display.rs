@@ -116,7 +116,6 @@ impl Display for TruncateError {
     fn fmt(&self, out: &mut Formatter<'_>) -> Result {
         match self {
             Self::Truncated { first } => write!(out, "the log begins at LSN {first} now"),
-            Self::Parity => write!(out, "the log has parity, which keeps what would be cut off"),
             Self::NoBoundary { lsn } => write!(out, "no set of records begins or ends at {lsn}"),
             Self::NotDurable(error) => write!(out, "the cut is not durable: {error}"),
             Self::Io(error) => write!(out, "the log's device cannot be read: {error}"),
