@@ -89,6 +89,7 @@ fn look(
     clock: Arc<dyn Clock>,
     config: &LogConfig,
 ) -> Result<(Opening<'_>, Table), OpenError> {
+    config.check_policy().map_err(OpenError::Config)?;
     let mut table = load_table(&*files, Access::Write)?;
     let identity = table.catalogue.identity;
     if region.identity() != identity {

@@ -1,9 +1,11 @@
 //! What an open does about damaged acknowledged data.
 
 use holdfast_io::fake::{FakeFiles, Mood};
-use holdfast_log::{LogConfig, Lsn, OpenError, Policy, Retention, Stretch, Verdict};
+use holdfast_log::{
+    ConfigFault, CreateError, Log, LogConfig, Lsn, OpenError, Policy, Retention, Stretch, Verdict,
+};
 
-use crate::support::Put;
+use crate::support::{IDENTITY, Put};
 use crate::survivor::{
     BLOCK, PLAIN, STRIPED, bytes_of, closed, copy, fill, open, read, spoil, spoil_at, with,
 };
@@ -104,6 +106,18 @@ fn damage_below_the_newest_mark_is_missed_by_nobody() {
     let (log, recovery) = open(&files, CUT).unwrap();
     assert_eq!((recovery.lost, recovery.released), (None, puts[12].lsn));
     assert_eq!(read(&log).0, puts[12..]);
+}
+
+#[test]
+fn nothing_is_cut_out_of_a_log_that_stays_in_its_ring() {
+    let (files, _) = damaged(3);
+    let in_ring = LogConfig { retention: Retention::InRing, ..CUT };
+    let before = files.operations();
+    let refused = open(&files, in_ring).map(drop);
+    assert!(matches!(refused, Err(OpenError::Config(ConfigFault::CutInRing))), "{refused:?}");
+    assert_eq!(files.operations(), before);
+    let made = Log::create(&FakeFiles::new(1), IDENTITY, &in_ring);
+    assert!(matches!(made, Err(CreateError::Config(ConfigFault::CutInRing))), "{made:?}");
 }
 
 #[test]
