@@ -13,6 +13,7 @@ use crate::error::{CreateError, OpenError};
 use crate::label::Label;
 use crate::options::Options;
 use crate::place::Place;
+use crate::sealing::Seal;
 use crate::shared::Shared;
 use crate::wrapping::Wrapping;
 
@@ -48,6 +49,7 @@ pub(crate) fn create(
     options: &Options,
     label: impl FnOnce([u8; 16], &Options) -> Label,
 ) -> Result<(), CreateError> {
+    Seal::check(options)?;
     let mut identity = [0; 16];
     place.entropy.fill(&mut identity);
     let label = label(identity, options).encode();
