@@ -7,7 +7,6 @@
 use std::path::Path;
 
 use holdfast_io::Files;
-use holdfast_io::real::RealFiles;
 
 use crate::error::{CreateError, OpenError};
 use crate::format::Raw;
@@ -30,15 +29,6 @@ pub struct RecordType {
 }
 
 impl RecordType {
-    /// What the log in `directory` says, whether or not somebody has it open.
-    ///
-    /// # Errors
-    /// See [`OpenError`]; of the label, or there is no log.
-    pub fn of(directory: impl AsRef<Path>) -> Result<RecordType, OpenError> {
-        let files = RealFiles::open(directory.as_ref()).map_err(OpenError::Io)?;
-        RecordType::at(&files)
-    }
-
     /// What the log in the root of `files` says.
     pub(crate) fn at(files: &dyn Files) -> Result<RecordType, OpenError> {
         holdfast_log::Log::identity_of(files)?;

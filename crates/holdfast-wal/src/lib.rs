@@ -67,7 +67,7 @@ pub use record::Record;
 pub use replay::{Entry, Replay};
 #[cfg(feature = "seal")]
 pub use sealing::{Keys, KeysFault, Padding};
-pub use survey::{BrokenSet, Repaired, repair, repair_at, verify, verify_at};
+pub use survey::{BrokenSet, Outline, Repaired, outline, repair, repair_at, verify, verify_at};
 pub use tail::Tail;
 pub use ticket::Ticket;
 pub use watch::Watch;

@@ -15,6 +15,7 @@ use crate::options::Options;
 use crate::place::Place;
 use crate::sealing::Seal;
 use crate::shared::Shared;
+use crate::survey::Outline;
 use crate::wrapping::Wrapping;
 
 /// The smallest roster: an embedded log has no notes.
@@ -88,11 +89,24 @@ pub(crate) fn watch(
     label: impl FnOnce([u8; 16], &Options) -> Label,
 ) -> Result<(Watch, Shared), OpenError> {
     let (identity, wrapping) = recognize(place, options, label)?;
-    let (files, clock) = (Arc::clone(&place.files), Arc::clone(&place.clock));
-    let region = region(identity, RING_BYTES_MIN)?;
-    let watch = Watch::open(files, Arc::clone(&region), Arc::clone(&clock))?;
-    let log = Arc::clone(watch.log());
+    let (watch, region) = watch_untyped(place, identity)?;
+    let (log, clock) = (Arc::clone(watch.log()), Arc::clone(&place.clock));
     Ok((watch, Shared::new(log, region, wrapping, clock, None)))
+}
+
+/// See [`crate::outline`].
+pub(crate) fn outline(place: &Place) -> Result<Outline, OpenError> {
+    let identity = Log::identity_of(&*place.files)?;
+    let label = Label::read(&*place.files)?;
+    let (watch, _) = watch_untyped(place, identity)?;
+    let (first, durable) = (watch.log().first(), watch.log().marks().durable);
+    Ok(Outline { sealed: label.key.is_some(), records: label.into(), first, durable })
+}
+
+fn watch_untyped(place: &Place, identity: [u8; 16]) -> Result<(Watch, Arc<Region>), OpenError> {
+    let region = region(identity, RING_BYTES_MIN)?;
+    let (files, clock) = (Arc::clone(&place.files), Arc::clone(&place.clock));
+    Ok((Watch::open(files, Arc::clone(&region), clock)?, region))
 }
 
 /// The log's identity, and what is done to its sets, if it is what it is opened as.

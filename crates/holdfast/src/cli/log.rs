@@ -61,7 +61,8 @@ pub(crate) enum LogCommand {
     /// Show what a log is: records of which type, how many, between which positions, on how much
     /// disk.
     ///
-    /// Of a log that somebody has open it shows its type and files; its positions are its opener's.
+    /// Of a log that somebody has open, or of a sealed one without its keys, it shows what the
+    /// files say by themselves: not where it ends, but how far it is durable at the least.
     Stat {
         #[command(flatten)]
         log: Existing,

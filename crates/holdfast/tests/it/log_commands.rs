@@ -130,6 +130,9 @@ fn a_log_that_is_open_is_left_alone_and_its_type_is_shown() {
     let stat = &place.json("stat", &[])[0];
     assert_eq!((&stat["record"], &stat["open_elsewhere"]), (&"notes".into(), &true.into()));
     assert_eq!(stat["end_lsn"], Value::Null);
+    assert!(stat["durable_lsn"].as_u64() > Some(0), "{stat}");
+    let text = place.log("stat", &[]).succeeded().out;
+    assert!(text.contains("durable to") && text.contains("open in another program"), "{text}");
     drop(open);
     let stat = &place.json("stat", &[])[0];
     assert!(stat["end_lsn"].as_u64() > Some(0), "{stat}");
@@ -157,7 +160,7 @@ fn damage_is_named_by_position_with_its_own_exit_code() {
 #[test]
 fn a_directory_without_a_log_and_one_with_a_log_are_refused_where_they_do_not_fit() {
     let place = Place::new();
-    place.log("stat", &[]).expect(1, &["No such file"]);
+    place.log("stat", &[]).expect(2, &["no log here", "holdfast log create"]);
     std::fs::create_dir(place.path()).unwrap();
     for command in ["stat", "dump", "tail", "append"] {
         place.log(command, &[]).expect(2, &["no log here", "holdfast log create"]);
@@ -281,12 +284,33 @@ fn a_sealed_log_opens_with_its_keys_and_is_verified_without() {
     assert!(stat["end_lsn"].as_u64() > Some(0), "{stat}");
     assert_eq!(place.json("verify", &[])[0]["verdict"], "clean");
     place.log("dump", &["--key-file", &first]).expect(2, &["key", "2", "add that key"]);
-    for command in ["dump", "tail", "stat", "append"] {
+    for command in ["dump", "tail", "append"] {
         place.log(command, &[]).expect(2, &["sealed", "--key-file"]);
         place.log(command, &["--key-file", &other]).expect(2, &["another key 1"]);
     }
     let segment = std::fs::read(place.path().join("segment-00000000")).unwrap();
     assert!(!segment.windows(8).any(|part| part == b"a secret"));
+}
+
+#[test]
+fn a_sealed_log_shows_without_its_keys_what_needs_none() {
+    let place = Place::new();
+    let keys = key_file(&place, "keys", 0o600, &format!("1 {}\n", "a1".repeat(32)));
+    let other = key_file(&place, "other", 0o600, &format!("1 {}\n", "b2".repeat(32)));
+    place.log("create", &["--key-file", &keys]).succeeded();
+    place.log("append", &["--key-file", &keys, "a secret"]).succeeded();
+    let stat = |arguments| place.json("stat", arguments).remove(0);
+    let (with, without) = (stat(&["--key-file", &keys]), stat(&[]));
+    for key in ["record", "format", "first_lsn", "segments", "file_bytes"] {
+        assert_eq!(with[key], without[key]);
+    }
+    assert_eq!((&with["sealed"], &without["sealed"]), (&true.into(), &true.into()));
+    assert_eq!((&without["open_elsewhere"], &without["end_lsn"]), (&false.into(), &Value::Null));
+    let durable = without["durable_lsn"].as_u64();
+    assert!(Some(0) < durable && durable <= with["end_lsn"].as_u64(), "{with} {without}");
+    let text = place.log("stat", &[]).succeeded().out;
+    assert!(text.contains("sealed") && text.contains("--key-file"), "{text}");
+    place.log("stat", &["--key-file", &other]).expect(2, &["another key 1"]);
 }
 
 #[test]
