@@ -4,20 +4,12 @@
 use std::sync::Arc;
 
 use holdfast_io::Files;
-use holdfast_io::fake::{FakeFiles, Mood};
-use holdfast_log::{CursorError, Log, LogConfig, Policy};
+use holdfast_io::fake::FakeFiles;
+use holdfast_log::{CursorError, Log, LogConfig, Lsn, Policy};
 
-use crate::on_device::one;
+use crate::device::{MOODS, fill, new_log, one, open, read};
 use crate::support::Put;
-use crate::survivor::{
-    BLOCK, FRAMES_OFFSET, SHORT, STRIPED, copy, fill, new_log, open, place, read, spoil, with,
-};
-
-const REPAIRED: LogConfig = with_repair(STRIPED);
-
-const fn with_repair(config: LogConfig) -> LogConfig {
-    LogConfig { policy: Policy::Repair, ..config }
-}
+use crate::survivor::{BLOCK, FRAMES_OFFSET, SHORT, STRIPED, copy, place, spoil, with};
 
 /// A log of some stripes, with parity of the last one, too.
 fn filled(config: LogConfig, bytes: u64) -> (FakeFiles, Arc<Log>, Vec<Put>) {
@@ -30,14 +22,14 @@ fn filled(config: LogConfig, bytes: u64) -> (FakeFiles, Arc<Log>, Vec<Put>) {
 }
 
 /// The block that a position lies in, as the number of a block of the log.
-fn block_of(lsn: holdfast_log::Lsn) -> u64 {
+fn block_of(lsn: Lsn) -> u64 {
     lsn.get() / BLOCK
 }
 
 /// Damages blocks of the log, opens it to be repaired, and returns what is there.
 fn spoiled(files: &FakeFiles, config: LogConfig, block: u64, blocks: u64) -> Vec<Put> {
     let image = copy(files);
-    let (name, offset) = place(config, holdfast_log::Lsn(block * BLOCK));
+    let (name, offset) = place(config, Lsn(block * BLOCK));
     spoil(&image, &name, offset, blocks * BLOCK);
     let (log, _) = open(&image, with(config, Policy::Repair)).expect("parity gives it back");
     let (found, error) = read(&log);
@@ -87,7 +79,7 @@ fn what_stays_is_given_back_whenever_the_power_goes_during_a_cut() {
         files.cut_power_at(operation);
         cut(&files, &log, &puts).0.expect_err("the power goes");
         drop(log);
-        for mood in [Mood::LoseAll, Mood::KeepAll, Mood::Subset, Mood::Scatter] {
+        for mood in MOODS {
             let image = files.after_power_cut_in(mood, operation);
             // The whole of the first stripe, also the block that the cut begins in.
             for block in [0, from / 2, from - 1, from, 70] {
@@ -113,7 +105,7 @@ fn a_damaged_block_that_the_cut_begins_in_is_mended_first() {
     let (found, error) = read(&log);
     assert!(found == puts, "{error:?}");
     drop(log);
-    let (log, _) = open(&files, REPAIRED).unwrap();
+    let (log, _) = open(&files, with(STRIPED, Policy::Repair)).unwrap();
     assert!(read(&log).0 == puts);
 }
 

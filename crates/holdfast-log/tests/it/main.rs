@@ -10,6 +10,7 @@ mod check;
 mod cut_parity;
 mod damage;
 mod death;
+mod device;
 mod faults;
 mod filled;
 mod mend;

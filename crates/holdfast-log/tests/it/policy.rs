@@ -1,14 +1,13 @@
 //! What an open does about damaged acknowledged data.
 
-use holdfast_io::fake::{FakeFiles, Mood};
+use holdfast_io::fake::FakeFiles;
 use holdfast_log::{
     ConfigFault, CreateError, Log, LogConfig, Lsn, OpenError, Policy, Retention, Stretch, Verdict,
 };
 
+use crate::device::{MOODS, fill, open, read};
 use crate::support::{IDENTITY, Put};
-use crate::survivor::{
-    BLOCK, PLAIN, STRIPED, bytes_of, closed, copy, fill, open, read, spoil, spoil_at, with,
-};
+use crate::survivor::{BLOCK, PLAIN, STRIPED, bytes_of, closed, copy, spoil, spoil_at, with};
 
 const CUT: LogConfig = with_cut(PLAIN);
 
@@ -146,7 +145,7 @@ fn power_that_fails_while_a_log_is_cut_leaves_it_whole_or_cut() {
         let image = copy(&files);
         image.cut_power_at(image.operations() + cut);
         let opened = open(&image, CUT);
-        for mood in [Mood::LoseAll, Mood::KeepAll, Mood::Subset, Mood::Scatter] {
+        for mood in MOODS {
             let image = image.after_power_cut_in(mood, cut);
             let refused = open(&copy(&image), PLAIN).map(drop);
             let (log, recovery) = open(&image, CUT).expect("it can be cut");

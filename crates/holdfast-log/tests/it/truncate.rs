@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use holdfast_io::Files;
-use holdfast_io::fake::{FakeFiles, Mood, Random, Sectors};
+use holdfast_io::fake::{FakeFiles, Random};
 use holdfast_log::{CheckVerdict, CursorError, Log, LogConfig, Lsn, TruncateError};
 
-use crate::on_device::{ON_DEVICE, append, made, new_log, one, open, rest};
-use crate::support::{Put, region};
+use crate::device::{ON_DEVICE, append, at_every_power_cut, made, new_log, one, open, rest};
+use crate::support::Put;
 use crate::survivor::SHORT;
 
 /// A log with this many frames, all durable.
 fn filled(seed: u64, count: u64) -> (FakeFiles, Arc<Log>, Vec<Put>) {
-    let (files, log) = new_log(seed);
+    let (files, log) = new_log(seed, ON_DEVICE);
     let puts = append(&log, 0..count);
     log.commit(log.marks().tail).expect("the disk is sound");
     (files, log, puts)
@@ -36,7 +36,7 @@ fn what_is_cut_off_is_gone_and_what_comes_later_is_behind_it() {
     log.close().unwrap();
     drop(log);
     assert_eq!(Log::verify(&files, &mut |_| {}).unwrap().verdict, CheckVerdict::Clean);
-    let (log, _) = open(&files, Arc::new(region())).unwrap();
+    let (log, _) = open(&files, ON_DEVICE).unwrap();
     assert!(contents(&log) == puts);
 }
 
@@ -96,7 +96,7 @@ fn the_checkpoint_outlives_the_cut_of_its_mark() {
     log.commit(log.marks().tail).unwrap();
     log.truncate_after(puts[30].end).unwrap();
     drop(log);
-    let (log, recovery) = open(&files, Arc::new(region())).unwrap();
+    let (log, recovery) = open(&files, ON_DEVICE).unwrap();
     assert_eq!(recovery.released, puts[20].end);
     assert!(contents(&log) == puts[21..31]);
 }
@@ -202,31 +202,17 @@ fn life(
 
 /// Lives through a power cut at every I/O, and what any of them may leave: so many images.
 fn every_power_cut(config: LogConfig, seed: u64) -> u64 {
-    let whole = FakeFiles::new(seed);
-    life(&whole, config, &mut Known::default(), &mut Random::new(seed), 30)
-        .expect("nothing in the way");
-    let mut images = 0;
-    for cut in 1..=whole.operations() {
-        let files = FakeFiles::new(seed);
-        files.set_sectors(if cut % 2 == 0 { Sectors::Garbage } else { Sectors::Whole });
-        files.cut_power_at(cut);
-        let mut known = Known::default();
-        let died = life(&files, config, &mut known, &mut Random::new(seed), 30).is_none();
-        assert!(died, "cut {cut}");
-        for mood in [Mood::LoseAll, Mood::KeepAll, Mood::Subset, Mood::Scatter] {
-            let image = files.after_power_cut_in(mood, seed ^ cut);
-            Log::verify(&image, &mut |_| {})
-                .map(|checked| {
-                    let corrupt = matches!(checked.verdict, CheckVerdict::Corrupt { .. });
-                    assert!(!corrupt, "cut {cut} {mood:?}: {:?}", checked.verdict);
-                })
-                .ok();
-            let survived = life(&image, config, &mut known.clone(), &mut Random::new(cut), 4);
-            assert!(survived.is_some(), "cut {cut} {mood:?}");
-            images += 1;
-        }
-    }
-    images
+    at_every_power_cut(
+        seed,
+        |files, known: &mut Known| life(files, config, known, &mut Random::new(seed), 30),
+        |image, known, cut| {
+            if let Ok(checked) = Log::verify(image, &mut |_| {}) {
+                let corrupt = matches!(checked.verdict, CheckVerdict::Corrupt { .. });
+                assert!(!corrupt, "cut {cut}: {:?}", checked.verdict);
+            }
+            life(image, config, known, &mut Random::new(cut), 4)
+        },
+    )
 }
 
 #[test]

@@ -6,9 +6,9 @@ use holdfast_io::Files;
 use holdfast_io::fake::{FakeClock, FakeFiles, Mood, Random};
 use holdfast_log::{CursorError, Log, Watch};
 
-use crate::on_device::{append, new_log, one, open, rest};
-use crate::support::{IDENTITY, Put, region, region_of, replay, seeds};
-use crate::survivor::{self, BLOCK, FRAMES_OFFSET, STRIPED};
+use crate::device::{ON_DEVICE, append, fill, new_log, one, open, read, rest};
+use crate::support::{IDENTITY, Put, region_of, replay, seeds};
+use crate::survivor::{BLOCK, FRAMES_OFFSET, STRIPED, spoil};
 
 fn watch(files: &FakeFiles) -> Watch {
     let files: Arc<dyn Files> = Arc::new(files.clone());
@@ -24,7 +24,7 @@ fn shown(watch: &mut Watch) -> Vec<Put> {
 
 #[test]
 fn a_set_is_shown_once_a_watermark_behind_it_says_that_it_is_durable() {
-    let (files, log) = new_log(1);
+    let (files, log) = new_log(1, ON_DEVICE);
     let mut watch = watch(&files);
     let first = append(&log, 0..1);
     assert_eq!(shown(&mut watch), [], "in memory");
@@ -53,7 +53,7 @@ fn step(log: &Arc<Log>, puts: &mut Vec<Put>, random: &mut Random) {
 fn check(files: &FakeFiles, shown: &[Put], puts: &[Put], seed: u64) -> usize {
     assert!(puts.starts_with(shown), "{} of {}", shown.len(), puts.len());
     let image = files.after_power_cut_in(Mood::LoseAll, seed);
-    let (log, _) = open(&image, Arc::new(region())).expect("what was durable is there");
+    let (log, _) = open(&image, ON_DEVICE).expect("what was durable is there");
     log.commit(log.marks().tail).expect("the disk is sound");
     let kept = rest(&mut log.cursor(log.first()));
     assert!(kept.starts_with(shown), "shown {}, durable {}", shown.len(), kept.len());
@@ -65,7 +65,7 @@ fn what_is_shown_survives_a_power_cut_at_that_moment_and_nothing_is_changed() {
     let mut looks = 0;
     for seed in seeds(6) {
         println!("{}", replay("what_is_shown_survives", seed));
-        let (files, mut log) = new_log(seed);
+        let (files, mut log) = new_log(seed, ON_DEVICE);
         let (mut watch, mut random) = (watch(&files), Random::new(seed));
         let (mut puts, mut most) = (Vec::new(), 0);
         for round in 0..300 {
@@ -73,7 +73,7 @@ fn what_is_shown_survives_a_power_cut_at_that_moment_and_nothing_is_changed() {
             if round % 100 == 99 {
                 log.commit(log.marks().tail).unwrap();
                 drop(log);
-                (log, _) = open(&files, Arc::new(region())).unwrap();
+                (log, _) = open(&files, ON_DEVICE).unwrap();
             }
             if random.chance(20) {
                 let before = files.operations();
@@ -93,14 +93,14 @@ fn what_is_shown_survives_a_power_cut_at_that_moment_and_nothing_is_changed() {
 #[test]
 #[should_panic(expected = "durable")]
 fn a_set_that_is_shown_too_early_would_be_noticed() {
-    let (files, log) = new_log(2);
+    let (files, log) = new_log(2, ON_DEVICE);
     let puts = append(&log, 0..1);
     check(&files, &puts, &puts, 2);
 }
 
 #[test]
 fn a_reader_that_falls_behind_a_checkpoint_is_told_and_one_that_keeps_up_goes_on() {
-    let (files, log) = new_log(3);
+    let (files, log) = new_log(3, ON_DEVICE);
     let mut watch = watch(&files);
     let late = watch.log().cursor(watch.log().first());
     let mut reader = watch.log().cursor(watch.log().first());
@@ -125,15 +125,15 @@ fn a_reader_that_falls_behind_a_checkpoint_is_told_and_one_that_keeps_up_goes_on
 
 #[test]
 fn what_the_device_damaged_is_given_back_by_parity_or_named_and_does_not_hide_what_follows() {
-    let (files, log) = survivor::new_log(4, STRIPED);
-    let puts = survivor::fill(&log, 0, 700 << 10);
+    let (files, log) = new_log(4, STRIPED);
+    let puts = fill(&log, 0, 700 << 10);
     let mut watch = watch(&files);
-    survivor::spoil(&files, "segment-00000000", FRAMES_OFFSET + 20 * BLOCK, 2 * BLOCK);
+    spoil(&files, "segment-00000000", FRAMES_OFFSET + 20 * BLOCK, 2 * BLOCK);
     log.close().unwrap();
     assert!(shown(&mut watch) == puts);
-    survivor::spoil(&files, "segment-00000000", FRAMES_OFFSET + 30 * BLOCK, 6 * BLOCK);
+    spoil(&files, "segment-00000000", FRAMES_OFFSET + 30 * BLOCK, 6 * BLOCK);
     watch.look().unwrap();
-    let (found, error) = survivor::read(watch.log());
+    let (found, error) = read(watch.log());
     assert!(matches!(error, Some(CursorError::Damaged { .. })), "{error:?}");
     assert!(puts.starts_with(&found) && found.len() < puts.len());
     let last = puts.last().unwrap().lsn;
@@ -142,7 +142,7 @@ fn what_the_device_damaged_is_given_back_by_parity_or_named_and_does_not_hide_wh
 
 #[test]
 fn what_was_cut_off_is_not_shown_and_what_is_appended_later_is() {
-    let (files, log) = new_log(6);
+    let (files, log) = new_log(6, ON_DEVICE);
     let mut puts = append(&log, 0..60);
     log.commit(log.marks().tail).unwrap();
     let mut watch = watch(&files);
@@ -157,7 +157,7 @@ fn what_was_cut_off_is_not_shown_and_what_is_appended_later_is() {
 
 #[test]
 fn nothing_can_be_appended_to_what_is_watched() {
-    let (files, _log) = new_log(5);
+    let (files, _log) = new_log(5, ON_DEVICE);
     let watch = watch(&files);
     watch.log().append(1, &[b"mine"]).expect_err("it is somebody else's");
     watch.log().close().expect_err("it is somebody else's");
