@@ -97,8 +97,8 @@ fn read_on(cursor: &mut Cursor) -> (Vec<Put>, Option<CursorError>) {
     }
 }
 
-/// Makes the log unless it is there, checks that it begins with `durable`, goes on with it so often,
-/// and leaves in `durable` what is; None if the power goes.
+/// Makes the log unless it is there, checks that it begins with `durable`, goes on with it so
+/// often, and leaves in `durable` what is; None if the power goes.
 pub(crate) fn life(
     files: &FakeFiles,
     config: LogConfig,
