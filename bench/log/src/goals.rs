@@ -1,10 +1,10 @@
 //! What is asked of this log, and what an acknowledgement of each figure means.
 //!
-//! Promise: a ratio is taken between runs of one repetition, and against the best peer of that
-//! repetition; a figure whose peers were not measured is left out.
+//! Promise: a ratio is taken between runs of one repetition, and against the peer that is the best
+//! by the median of its runs; a figure whose peers were not measured is left out.
 //! Never: measures.
 
-use holdfast_figures::{Better, Figure};
+use holdfast_figures::{Better, Figure, median};
 
 use crate::effort::{SEALED_THREADS, SETS, THREADS};
 use crate::ledger::Ledger;
@@ -124,7 +124,7 @@ impl Judge<'_> {
     /// Our rate of records that are on the disk over the best peer's of records that are not.
     fn durable_over_unsynced(&self) -> Option<Figure> {
         let ours = self.ledger.runs("log.pipelined.durable_per_s");
-        let runs = divided(ours, &self.best("log.nosync")?)?;
+        let runs = divided(ours, self.best("log.nosync")?)?;
         Some(ratio("log.nosync.durable_over_best_peer", runs).beside(BEST))
     }
 
@@ -138,37 +138,32 @@ impl Judge<'_> {
     fn cpu(&self, name: &str, what: &str) -> Option<Figure> {
         let runs = self.of_all_sets(Better::Lower, |set| {
             let part = id_of_set(set);
-            let costs = self.fastest(&part)?.into_iter().enumerate();
-            let cost = |(run, peer): (usize, &str)| self.runs(&part, peer, what).get(run).copied();
-            divided(self.runs(&part, OURS, what), &costs.map(cost).collect::<Option<Vec<_>>>()?)
+            divided(self.runs(&part, OURS, what), self.runs(&part, self.fastest(&part)?, what))
         })?;
         let id = format!("log.sync.t1.{name}_over_best_peer");
         Some(lower(&id, runs).against(0.5, BEST))
     }
 
     fn over_best(&self, part: &str) -> Option<Vec<f64>> {
-        divided(self.runs(part, OURS, RATE), &self.best(part)?)
+        divided(self.runs(part, OURS, RATE), self.best(part)?)
     }
 
     fn over(&self, part: &str, what: &str, peer: &str) -> Option<Vec<f64>> {
         divided(self.runs(part, OURS, what), self.runs(part, peer, what))
     }
 
-    /// The fastest peer's rate in each repetition.
-    fn best(&self, part: &str) -> Option<Vec<f64>> {
-        let fastest = self.fastest(part)?.into_iter().enumerate();
-        fastest.map(|(run, peer)| self.runs(part, peer, RATE).get(run).copied()).collect()
+    /// The fastest peer's rates.
+    fn best(&self, part: &str) -> Option<&[f64]> {
+        Some(self.runs(part, self.fastest(part)?, RATE))
     }
 
-    /// The fastest peer in each repetition.
-    fn fastest(&self, part: &str) -> Option<Vec<&'static str>> {
-        let count = self.runs(part, OURS, RATE).len();
-        let rate = |peer: &str, run: usize| self.runs(part, peer, RATE).get(run).copied();
-        let fastest = |run| {
-            let rates = self.peers.iter().filter_map(|peer| Some((*peer, rate(peer, run)?)));
-            rates.max_by(|one, other| one.1.total_cmp(&other.1)).map(|(peer, _)| peer)
-        };
-        (0..count).map(fastest).collect()
+    /// The fastest peer. One for all repetitions: the best of several noisy peers in each is faster
+    /// than any of them.
+    fn fastest(&self, part: &str) -> Option<&'static str> {
+        let measured = |peer: &&&str| !self.runs(part, peer, RATE).is_empty();
+        let rate = |peer: &str| median(self.runs(part, peer, RATE));
+        let peers = self.peers.iter().filter(measured);
+        peers.max_by(|one, other| rate(one).total_cmp(&rate(other))).copied()
     }
 
     fn runs(&self, part: &str, kind: &str, what: &str) -> &[f64] {
@@ -193,7 +188,7 @@ impl Judge<'_> {
 }
 
 /// Who it is that a best peer is.
-const BEST: &str = "the best peer of each repetition";
+const BEST: &str = "the peer with the best median";
 
 fn id_of_set(set: usize) -> String {
     format!("log.sync.t1.set{set}")

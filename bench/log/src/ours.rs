@@ -127,7 +127,7 @@ fn append_all<F: Readable>(
     log: &Log<Record, F>,
     set: usize,
     records: u32,
-) -> Result<Ticket, Failure> {
+) -> Result<Ticket<'_>, Failure> {
     let mut source = Source::new(0, F::LIKE);
     loop {
         let ticket = log.append_all(source.next_set(set).records())?;

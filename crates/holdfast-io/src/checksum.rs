@@ -13,6 +13,16 @@ mod tests;
 #[cfg(target_arch = "x86_64")]
 const LONG_BYTES: usize = 768;
 
+/// [`crc32c`] for this processor, found out once: for who takes many sums of little.
+#[must_use]
+pub fn chosen() -> fn(seed: u32, bytes: &[u8]) -> u32 {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(chosen) = raw::chosen() {
+        return chosen;
+    }
+    crc32c
+}
+
 /// The CRC-32C of `bytes`, continuing from `seed`.
 ///
 /// A seed of 0 starts afresh. Passing the result for one piece as the seed of the next gives the
@@ -21,10 +31,8 @@ const LONG_BYTES: usize = 768;
 #[inline]
 pub fn crc32c(seed: u32, bytes: &[u8]) -> u32 {
     #[cfg(target_arch = "x86_64")]
-    if bytes.len() < LONG_BYTES
-        && let Some(sum) = raw::short(seed, bytes)
-    {
-        return sum;
+    if let Some(chosen) = raw::chosen() {
+        return chosen(seed, bytes);
     }
     crc32c::crc32c_append(seed, bytes)
 }

@@ -25,12 +25,20 @@ use crate::parity::{Complete, Stripes};
 use crate::rate::Rate;
 use crate::segment::Segment;
 use crate::segments::Needs;
-use crate::stripe::Spec;
 use crate::waiters::{Waiter, Waiters};
 use crate::words;
 
+mod ground;
+
 /// How long a waiter sleeps before it looks again by itself while no segment can be prepared.
 const UNPREPARED_RETRY: Duration = Duration::from_millis(100);
+
+/// Who were answered together come back together, nearly. Up to so many are waited for, because
+/// fewer take off without half of the others; more fill one flight while another is under way.
+const CROWD_MAX: usize = 7;
+/// How often who gathers lets others run, at the most, and how often without a frame from them.
+const GATHER_LOOKS: u32 = 40;
+const STILL_LOOKS: u32 = 3;
 
 /// What those who wait and those who drain share.
 pub(crate) struct Progress {
@@ -47,6 +55,10 @@ pub(crate) struct Progress {
     /// How many threads wait for any progress.
     listeners: u32,
     rate: Rate,
+    /// How many were answered when the durable mark moved last, besides who moved it.
+    crowd: usize,
+    /// Whether somebody waits for more frames before taking off.
+    gathering: bool,
 }
 
 /// Threads that wait for any progress sleep on this.
@@ -73,41 +85,27 @@ impl Drop for Airborne<'_> {
     }
 }
 
-/// No flight takes off while this is there, and all that did have landed.
-pub(crate) struct Grounded<'a> {
-    log: &'a Log,
-}
-
-impl Grounded<'_> {
-    /// Goes on with the stripe in which `durable` lies, all that is durable, as the device has it.
-    pub(crate) fn take_up(&self, durable: Lsn) -> io::Result<()> {
-        let Log { segments, geometry, generation, .. } = self.log;
-        let (identity, segment_bytes) = (segments.identity(), geometry.segment_bytes());
-        let spec = Spec { identity, generation: *generation, segment_bytes };
-        let segment = segments.find(geometry.segment_of(durable));
-        let stripes = Stripes::resume(segment.as_ref(), spec, geometry, durable)?;
-        self.log.progress().stripes = Some(stripes);
-        Ok(())
-    }
-}
-
-impl Drop for Grounded<'_> {
-    fn drop(&mut self) {
-        let mut progress = self.log.progress();
-        progress.grounded = false;
-        self.log.tell(progress);
-    }
-}
-
 impl Progress {
     pub(crate) fn new(
         drain: Drain,
         stripes: Option<Stripes>,
         poison: Option<Arc<io::Error>>,
     ) -> Progress {
-        let (sealed, waiters) = (drain.durable(), Waiters::default());
-        let (grounded, listeners, rate) = (false, 0, Rate::default());
-        Progress { poison, drain, sealed, stripes, grounded, waiters, listeners, rate }
+        let (sealed, waiters, rate) = (drain.durable(), Waiters::default(), Rate::default());
+        let (grounded, gathering) = (false, false);
+        let (listeners, crowd) = (0, 0);
+        Progress {
+            poison,
+            drain,
+            sealed,
+            stripes,
+            grounded,
+            waiters,
+            listeners,
+            rate,
+            crowd,
+            gathering,
+        }
     }
 
     fn failure(&self) -> Result<(), CommitError> {
@@ -123,10 +121,16 @@ impl Progress {
         !self.grounded && self.drain.has_room()
     }
 
+    /// Whether it pays to wait for those who were answered last.
+    fn pays_to_gather(&self) -> bool {
+        (1..=CROWD_MAX).contains(&self.crowd)
+    }
+
     /// Who is to be woken: everybody whose answer is there, and one who is to fly next.
     fn called(&mut self) -> Vec<Arc<Waiter>> {
         let answered = if self.poison.is_some() { Lsn(u64::MAX) } else { self.drain.durable() };
         let mut called = self.waiters.take_upto(answered);
+        self.crowd = called.len();
         if self.has_room() {
             called.extend(self.waiters.take_above(self.drain.assigned()));
         }
@@ -165,8 +169,11 @@ impl Log {
             if progress.drain.durable() >= upto {
                 break;
             }
-            if progress.can_fly(upto) {
-                self.fly(progress)?;
+            if progress.can_fly(upto) && !progress.gathering {
+                progress = self.gather(progress);
+                if progress.can_fly(upto) {
+                    self.fly(progress)?;
+                }
                 continue;
             }
             let waiter = progress.waiters.add(upto);
@@ -174,6 +181,29 @@ impl Log {
             waiter.sleep();
         }
         Ok(())
+    }
+
+    /// Lets others run for as long as they append, if that pays. Whoever wants to take off
+    /// meanwhile sleeps.
+    fn gather<'a>(&'a self, mut progress: MutexGuard<'a, Progress>) -> MutexGuard<'a, Progress> {
+        if !progress.pays_to_gather() {
+            return progress;
+        }
+        progress.gathering = true;
+        drop(progress);
+        let (mut seen, mut still) = (self.marks().tail, 0);
+        for _ in 0..GATHER_LOOKS {
+            std::thread::yield_now();
+            let tail = self.marks().tail;
+            still = if tail == seen { still + 1 } else { 0 };
+            if still == STILL_LOOKS {
+                break;
+            }
+            seen = tail;
+        }
+        let mut progress = self.progress();
+        progress.gathering = false;
+        progress
     }
 
     /// See [`Log::drain`].
@@ -218,10 +248,13 @@ impl Log {
     }
 
     /// The word in the region is asked first: it costs a load, the error itself a lock.
+    #[inline]
     pub(crate) fn refuse_if_poisoned(&self) -> Result<(), AppendError> {
-        if self.word(words::POISON).load(Ordering::Relaxed) == 0 {
-            return Ok(());
-        }
+        if self.word(words::POISON).load(Ordering::Relaxed) == 0 { Ok(()) } else { self.refuse() }
+    }
+
+    #[cold]
+    fn refuse(&self) -> Result<(), AppendError> {
         let error = self.progress().poison.clone();
         Err(AppendError::Poisoned(error.unwrap_or_else(|| Arc::new(io::ErrorKind::Other.into()))))
     }
@@ -382,20 +415,6 @@ impl Log {
             return Ok(false);
         }
         self.write_partial(progress)
-    }
-
-    /// Waits until nothing is on the way, and keeps it so. The device has parity of all that is
-    /// durable then.
-    pub(crate) fn ground(&self) -> Result<Grounded<'_>, CommitError> {
-        self.progress().grounded = true;
-        let grounded = Grounded { log: self };
-        let mut progress = self.progress();
-        while progress.drain.durable() < progress.drain.assigned() && progress.poison.is_none() {
-            progress = self.moved.listen(progress, Duration::MAX);
-        }
-        progress.failure()?;
-        self.write_partial(progress)?;
-        Ok(grounded)
     }
 
     fn write_partial(&self, mut progress: MutexGuard<'_, Progress>) -> Result<bool, CommitError> {

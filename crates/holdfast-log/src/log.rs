@@ -23,6 +23,7 @@ use crate::cuts::Cuts;
 use crate::drain::{Moved, Progress};
 use crate::error::{AppendError, CommitError, CreateError, OpenError, RepairError, TruncateError};
 use crate::frames::Frames;
+use crate::pads::PadChecks;
 use crate::rebuild::Mender;
 use crate::repair::{RepairEvent, Repaired};
 use crate::segments::Segments;
@@ -68,6 +69,13 @@ pub struct Marks {
     pub durable: Lsn,
     /// Below this everything is published in the ring.
     pub tail: Lsn,
+}
+
+impl From<holdfast_memory::Marks> for Marks {
+    #[inline]
+    fn from(marks: holdfast_memory::Marks) -> Marks {
+        Marks { released: Lsn(marks.released), durable: Lsn(marks.durable), tail: Lsn(marks.tail) }
+    }
 }
 
 /// A part of a log, from one position to another.
@@ -153,6 +161,7 @@ pub struct Log {
     pub(crate) region: Arc<Region>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) sealer: Sealer,
+    pub(crate) pads: PadChecks,
     pub(crate) geometry: Geometry,
     pub(crate) dirty_bytes_max: u64,
     pub(crate) retention: Retention,
@@ -316,6 +325,17 @@ impl Log {
         fill: &mut dyn FnMut(Lsn, u32, &mut [u8]),
     ) -> Result<Appended, AppendError> {
         self.append_data(Kind::Data, contents, Body::Filled(payload_bytes, fill))
+    }
+
+    /// Where a frame with a payload of this length would go now, and its generation: what
+    /// [`Log::append_filled`] will say, unless somebody else appends before or there is no room.
+    #[must_use]
+    pub fn next_place(&self, payload_bytes: u64) -> (Lsn, u32) {
+        let at = self.occupancy();
+        (
+            self.geometry.place(&at, payload_bytes).map_or(at.tail, |place| place.lsn),
+            self.generation,
+        )
     }
 
     /// [`Log::append`], for another process: the frame has a number before its records, by which
@@ -503,8 +523,7 @@ impl Log {
     /// The marks now.
     #[must_use]
     pub fn marks(&self) -> Marks {
-        let marks = self.region.marks();
-        Marks { released: Lsn(marks.released), durable: Lsn(marks.durable), tail: Lsn(marks.tail) }
+        self.region.marks().into()
     }
 
     /// Whether the log still accepts frames.
@@ -549,6 +568,7 @@ impl Log {
         recorded.map_err(|error| CommitError::Unprepared(Arc::new(error)))
     }
 
+    #[inline]
     pub(crate) fn word(&self, index: usize) -> &AtomicU64 {
         self.region.word(index)
     }

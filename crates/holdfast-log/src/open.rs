@@ -20,7 +20,7 @@ use holdfast_core::frame::{BLOCK_BYTES, HEADER_BYTES, Sealer, decode, payload_ma
 use holdfast_core::handover::{Walk, check_marks};
 use holdfast_core::recovery::Verdict as End;
 use holdfast_core::ring::Geometry;
-use holdfast_io::checksum::crc32c;
+use holdfast_io::checksum;
 use holdfast_io::{Clock, Files};
 use holdfast_memory::{Pin, Region};
 
@@ -31,6 +31,7 @@ use crate::cuts::Cuts;
 use crate::drain::{Moved, Progress};
 use crate::error::{AppendError, CommitError, FileFault, OpenError};
 use crate::log::{Log, Mended, Recovery, Source, Stretch, Verdict};
+use crate::pads::PadChecks;
 use crate::parity::Stripes;
 use crate::policy::Recovered;
 use crate::rebuild::Mender;
@@ -99,7 +100,7 @@ fn look(
         return Err(OpenError::InUse);
     }
     let geometry = fit(&region, table.catalogue.segment_bytes)?;
-    let sealer = Sealer::new(&identity, crc32c);
+    let sealer = Sealer::new(&identity, checksum::chosen());
     finish_cut(&*files, &mut table, &sealer, geometry)?;
     Ok((Opening { files, region, clock, config, sealer, geometry }, table))
 }
@@ -399,6 +400,7 @@ impl Opening<'_> {
             region: self.region,
             clock: self.clock,
             sealer: self.sealer,
+            pads: PadChecks::of(&self.sealer),
             geometry: self.geometry,
             dirty_bytes_max: self.config.dirty_bytes_max,
             retention: self.config.retention,

@@ -8,13 +8,14 @@ use std::sync::atomic::Ordering;
 
 use holdfast_core::Lsn;
 use holdfast_core::frame::{
-    FLAGS, FrameHeader, HEADER_BYTES, Kind, encode_into, encode_mark, frame_end, pad_payload_bytes,
+    FLAGS, FRAME_ALIGN, FrameHeader, HEADER_BYTES, Kind, encode_into, encode_mark, frame_end,
+    pad_payload_bytes,
 };
 use holdfast_core::ring::{Occupancy, Place, Refusal};
 use holdfast_memory::Guard;
 
 use crate::error::AppendError;
-use crate::log::{Appended, Contents, Log};
+use crate::log::{Appended, Contents, Log, Marks};
 use crate::words;
 
 /// What goes into a frame besides its payload.
@@ -54,7 +55,7 @@ impl Log {
         let payload_bytes = body.bytes();
         let mut guard = self.region.lock();
         self.refuse_if_poisoned()?;
-        let at = self.occupancy();
+        let at = self.occupancy_under(&guard);
         let place = self.geometry.place(&at, payload_bytes);
         let place = place.map_err(|refusal| self.refused(refusal, payload_bytes))?;
         let sort = Sort { kind, contents, durable: at.durable };
@@ -68,7 +69,7 @@ impl Log {
     pub(crate) fn append_reader_mark(&self, released: Lsn) -> Result<(), AppendError> {
         let mut guard = self.region.lock();
         self.refuse_if_poisoned()?;
-        let at = self.occupancy();
+        let at = self.occupancy_under(&guard);
         assert!(released <= at.durable, "only durable frames can have been applied");
         if released.get() <= self.word(words::MARKED).load(Ordering::Relaxed) {
             return Ok(());
@@ -85,7 +86,7 @@ impl Log {
     pub(crate) fn append_watermark(&self) -> Result<(), AppendError> {
         let mut guard = self.region.lock();
         self.refuse_if_poisoned()?;
-        let at = self.occupancy();
+        let at = self.occupancy_under(&guard);
         let place =
             self.geometry.place_watermark(&at).map_err(|refusal| self.refused(refusal, 0))?;
         let released = Lsn(self.word(words::MARKED).load(Ordering::Relaxed));
@@ -110,16 +111,26 @@ impl Log {
     /// ended.
     pub(crate) fn seal(&self, sealed: &mut Lsn) -> (Lsn, Option<Lsn>) {
         let mut guard = self.region.lock();
-        let at = self.occupancy();
+        let at = self.occupancy_under(&guard);
         let Some(end) = self.geometry.seal(&at, *sealed) else { return (at.tail, None) };
         self.pad(&mut guard, at.tail, end, at.durable);
         *sealed = end;
         (end, Some(at.durable))
     }
 
-    /// The marks as admission wants them. Exact under the region's lock, else a moment old.
+    /// The marks as admission wants them, a moment old.
     pub(crate) fn occupancy(&self) -> Occupancy {
-        let marks = self.marks();
+        self.admission(self.marks())
+    }
+
+    /// The marks as admission wants them.
+    #[inline]
+    fn occupancy_under(&self, guard: &Guard<'_>) -> Occupancy {
+        self.admission(Marks::from(guard.marks()))
+    }
+
+    #[inline]
+    fn admission(&self, marks: Marks) -> Occupancy {
         Occupancy {
             released: marks.released,
             durable: marks.durable,
@@ -156,21 +167,24 @@ impl Log {
         self.put_frame(guard, from, to, sort, Body::Parts(&[]));
     }
 
-    /// Fills `[lsn, end)` with header, body and zeros, and publishes it. What the body leaves of a
-    /// pad's payload is zeros and part of the check.
+    /// Fills `[lsn, end)` with header, body and zeros, and publishes it. A pad has no body: zeros
+    /// are its payload.
+    #[inline]
     fn put_frame(&self, guard: &mut Guard<'_>, lsn: Lsn, end: Lsn, sort: Sort, body: Body<'_>) {
         let bytes = end.since(lsn);
         let room = guard.reserve(bytes).expect("admission leaves room for every frame");
-        let (head, room) = room.split_at_mut(HEADER_BYTES as usize);
+        let (head, room) = room.split_first_chunk_mut().expect("no frame is without a header");
+        clear_from(body.bytes() as usize, room);
         let (used, check) = self.lay(body, lsn, room);
-        room[used..].fill(0);
         let payload_bytes = match sort.kind {
             Kind::Pad => pad_payload_bytes(lsn, end),
             Kind::Data | Kind::Mark | Kind::Numbered => used as u32,
         };
-        assert!(frame_end(lsn, payload_bytes) == end);
-        let zeros = &room[used..(payload_bytes as usize).max(used)];
-        let check = if zeros.is_empty() { check } else { self.sealer.more(check, zeros) };
+        debug_assert!(frame_end(lsn, payload_bytes) == end, "admission knows how long a frame is");
+        let check = match sort.kind {
+            Kind::Pad => self.pads.get(room.len()).unwrap_or_else(|| self.sealer.more(check, room)),
+            Kind::Data | Kind::Mark | Kind::Numbered => check,
+        };
         let header = FrameHeader {
             lsn,
             durable: sort.durable,
@@ -182,7 +196,6 @@ impl Log {
             records: sort.contents.records,
             utc_ns: self.clock.utc_ns(),
         };
-        let head = head.first_chunk_mut().expect("a header was split off");
         encode_into(&self.sealer, &header, head);
         guard.publish(bytes);
     }
@@ -206,5 +219,16 @@ impl Log {
             }
         }
         (used, check)
+    }
+}
+
+/// Zeros what a payload of so many bytes will leave of its room. Before the payload is there: so
+/// the last 8 bytes can be zeroed at once, which is all that there is to do for most.
+#[inline]
+fn clear_from(used: usize, room: &mut [u8]) {
+    let left = room.len() - used;
+    match room.last_chunk_mut::<{ FRAME_ALIGN as usize }>() {
+        Some(last) if left <= last.len() => *last = [0; _],
+        _ => room[used..].fill(0),
     }
 }

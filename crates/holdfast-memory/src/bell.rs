@@ -47,6 +47,7 @@ impl Bell {
 
     /// Whether anybody is announced. Without a fence or a lock that sleepers announce themselves
     /// under, as a moment ago.
+    #[inline]
     pub(crate) fn has_sleepers(&self) -> bool {
         self.sleepers.load(Ordering::Relaxed) != 0
     }

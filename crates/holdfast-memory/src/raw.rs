@@ -27,6 +27,8 @@ const CACHE_LINE_BYTES: usize = 64;
 #[derive(Debug)]
 pub(crate) struct Mapping {
     base: NonNull<u8>,
+    /// Page 1 of it.
+    control: NonNull<ControlPage>,
     bytes: usize,
     synchronous: bool,
 }
@@ -43,6 +45,9 @@ impl Mapping {
         let prot = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: the kernel chooses an address where nothing is mapped.
         let base = unsafe { mmap_anonymous(null_mut(), bytes, prot, MapFlags::PRIVATE)? };
+        // Large pages, where there are any: fewer of them to look up, and to pin for a device.
+        // SAFETY: the range was just mapped; the advice changes no content.
+        let _ = unsafe { madvise(base, bytes, Advice::LinuxHugepage) };
         Ok(Self::new(base.cast(), bytes, false))
     }
 
@@ -77,22 +82,27 @@ impl Mapping {
     fn new(base: *mut u8, bytes: usize, synchronous: bool) -> Mapping {
         let base = NonNull::new(base).expect("the kernel maps nothing at address zero unasked");
         assert!(bytes as u64 >= PAGE_BYTES + CONTROL_BYTES, "a mapping holds the first two pages");
-        Mapping { base, bytes, synchronous }
+        // SAFETY: the page begins inside the mapping, by the assertion above.
+        let control = unsafe { base.add(PAGE_BYTES as usize) }.cast();
+        Mapping { base, control, bytes, synchronous }
     }
 
     /// Bytes mapped.
+    #[inline]
     pub(crate) fn len(&self) -> u64 {
         self.bytes as u64
     }
 
     /// Whether [`Mapping::persist`] makes stores outlive the operating system: the mapping is of
     /// persistent memory itself, and there is a way to write the processor's caches back to it.
+    #[inline]
     pub(crate) fn persists(&self) -> bool {
         self.synchronous && cfg!(target_arch = "x86_64")
     }
 
     /// Makes stores to these bytes outlive what the medium outlives, before any later store.
     /// Costs nothing where memory of the kernel's keeps them anyway.
+    #[inline]
     pub(crate) fn persist(&self, offset: u64, bytes: u64) {
         if self.persists() && bytes != 0 {
             self.write_back(offset, bytes);
@@ -100,6 +110,7 @@ impl Mapping {
     }
 
     /// Makes the control page's words outlive what the medium outlives.
+    #[inline]
     pub(crate) fn persist_control(&self) {
         self.persist(PAGE_BYTES, size_of::<ControlPage>() as u64);
     }
@@ -133,10 +144,9 @@ impl Mapping {
     /// The control page.
     #[inline]
     pub(crate) fn control(&self) -> &ControlPage {
-        let page = self.address(PAGE_BYTES, CONTROL_BYTES).cast::<ControlPage>();
         // SAFETY: `new` asserts that the page is inside the mapping; it is page aligned; the
         // struct is made of atomics, for which every bit pattern is valid.
-        unsafe { page.as_ref() }
+        unsafe { self.control.as_ref() }
     }
 
     /// A range of the mapping as words. The range is never one that `bytes_mut` is used on.

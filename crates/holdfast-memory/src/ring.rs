@@ -11,6 +11,7 @@ use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::futex::Scope;
+use crate::marks::Marks;
 use crate::region::Region;
 
 /// The readers that need ring bytes to stay. In the serving process only: pins die with it.
@@ -35,19 +36,29 @@ impl Pins {
 #[must_use = "the lock is given back when the guard is dropped"]
 pub struct Guard<'a> {
     region: &'a Region,
+    /// Nobody else moves it meanwhile.
+    tail: u64,
     published: bool,
 }
 
 impl<'a> Guard<'a> {
+    #[inline]
     pub(crate) fn new(region: &'a Region) -> Guard<'a> {
-        Guard { region, published: false }
+        Guard { region, tail: region.words_of_marks().tail(), published: false }
+    }
+
+    /// The marks; nobody moves the tail.
+    #[must_use]
+    #[inline]
+    pub fn marks(&self) -> Marks {
+        Marks { tail: self.tail, ..self.region.marks() }
     }
 
     /// Where the next byte goes.
     #[must_use]
     #[inline]
     pub fn tail(&self) -> u64 {
-        self.region.marks().tail
+        self.tail
     }
 
     /// Makes the next `bytes` bytes of the ring visible to readers, in one store.
@@ -56,16 +67,11 @@ impl<'a> Guard<'a> {
     /// If they were not free to be reserved.
     #[inline]
     pub fn publish(&mut self, bytes: u64) {
-        let marks = self.region.marks();
-        let tail = marks.tail + bytes;
-        let end = marks.released + self.region.ring_bytes();
-        assert!(tail <= end, "only what was reserved is published: {tail} > {end}");
-        let ring = self.region.ring_section();
-        let at = marks.tail & (ring.bytes - 1);
-        assert!(at + bytes <= ring.bytes, "what is published does not wrap");
+        let at = self.free(bytes).expect("only what was reserved is published");
         let mapping = self.region.mapping();
-        mapping.persist(ring.offset + at, bytes);
-        self.region.words_of_marks().publish(tail);
+        mapping.persist(at, bytes);
+        self.tail += bytes;
+        self.region.words_of_marks().publish(self.tail);
         mapping.persist_control();
         self.published = true;
     }
@@ -79,6 +85,23 @@ impl<'a> Guard<'a> {
         let pins = self.region.pins().hold();
         assert!(pins.is_empty(), "nobody reads a ring that is emptied");
         self.region.reset_marks(lsn);
+        self.tail = lsn;
+    }
+
+    /// Where in the mapping the `bytes` bytes from the tail lie; `None` if the ring has no room for
+    /// them.
+    ///
+    /// # Panics
+    /// If they would wrap.
+    #[inline]
+    fn free(&self, bytes: u64) -> Option<u64> {
+        let ring = self.region.ring_section();
+        if bytes > self.region.words_of_marks().released() + ring.bytes - self.tail {
+            return None;
+        }
+        let at = self.tail & (ring.bytes - 1);
+        assert!(at + bytes <= ring.bytes, "what is reserved does not wrap: {bytes} bytes at {at}");
+        Some(ring.offset + at)
     }
 }
 

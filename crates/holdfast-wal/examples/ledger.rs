@@ -55,8 +55,9 @@ impl Bank {
         let both = [Booking(from, -cents), Booking(to, cents)];
         let ticket = self.log.append_all(&both)?;
         ticket.wait()?;
+        let end = ticket.end();
         both.into_iter().for_each(|booking| self.book(booking));
-        if self.unstated >= BOOKINGS_A_STATEMENT { self.state(ticket.end()) } else { Ok(()) }
+        if self.unstated >= BOOKINGS_A_STATEMENT { self.state(end) } else { Ok(()) }
     }
 
     /// Writes the balances down, durably, and only then forgets the bookings.

@@ -63,7 +63,7 @@ pub struct Stat {
 /// A log of records of type `R`, written in the format `F`.
 ///
 /// A directory has one opener at a time. It is free for the next when the log and all that came
-/// from it (tickets, replays, tails) are dropped. Dropping the log makes what was appended durable
+/// from it (replays, tails) are dropped. Dropping the log makes what was appended durable
 /// if the device lets it; [`Log::close`] says whether it did.
 pub struct Log<R, F> {
     shared: Arc<Shared>,
@@ -142,7 +142,7 @@ impl<R: Record, F: Format<R>> Log<R, F> {
     ///
     /// # Errors
     /// See [`AppendError`]; the log is unchanged.
-    pub fn append(&self, record: &R) -> Result<Ticket, AppendError> {
+    pub fn append(&self, record: &R) -> Result<Ticket<'_>, AppendError> {
         self.append_all(std::slice::from_ref(record))
     }
 
@@ -150,7 +150,7 @@ impl<R: Record, F: Format<R>> Log<R, F> {
     ///
     /// # Errors
     /// See [`AppendError`]; the log is unchanged.
-    pub fn append_all(&self, records: &[R]) -> Result<Ticket, AppendError> {
+    pub fn append_all(&self, records: &[R]) -> Result<Ticket<'_>, AppendError> {
         let many = || AppendError::TooMany { records: records.len() };
         let count = u16::try_from(records.len()).map_err(|_| many())?;
         let mut payload = SCRATCH.take();
@@ -161,8 +161,7 @@ impl<R: Record, F: Format<R>> Log<R, F> {
             SCRATCH.set(payload);
         }
         let appended = appended?;
-        let shared = Arc::clone(&self.shared);
-        Ok(Ticket { shared, lsn: appended.lsn, end: appended.end })
+        Ok(Ticket { shared: &self.shared, lsn: appended.lsn, end: appended.end })
     }
 
     /// Appends a record and returns when it is durable.
@@ -170,7 +169,7 @@ impl<R: Record, F: Format<R>> Log<R, F> {
     /// # Errors
     /// See [`AppendError`]; after a failed write or sync, whether the record is in the log shows
     /// when it is opened anew. On a full disk it is in the log, not durable yet.
-    pub fn append_durable(&self, record: &R) -> Result<Ticket, AppendError> {
+    pub fn append_durable(&self, record: &R) -> Result<Ticket<'_>, AppendError> {
         let ticket = self.append(record)?;
         ticket.wait()?;
         Ok(ticket)
@@ -182,7 +181,18 @@ impl<R: Record, F: Format<R>> Log<R, F> {
     /// # Errors
     /// See [`CommitError`].
     pub fn commit(&self) -> Result<(), CommitError> {
-        self.shared.commit(self.shared.log.marks().tail)
+        self.commit_to(self.shared.log.marks().tail)
+    }
+
+    /// [`Log::commit`], of what lies below `lsn`, the `end` of a ticket.
+    ///
+    /// # Errors
+    /// See [`CommitError`].
+    ///
+    /// # Panics
+    /// If nothing has been appended up to `lsn`.
+    pub fn commit_to(&self, lsn: Lsn) -> Result<(), CommitError> {
+        self.shared.commit(lsn)
     }
 
     /// The durable records from the last checkpoint on.

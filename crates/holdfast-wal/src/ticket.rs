@@ -6,7 +6,6 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use holdfast_log::Lsn;
@@ -19,14 +18,17 @@ use crate::shared::Shared;
 ///
 /// Awaited, it leaves the writing to the log's own thread ([`crate::Background`]); while the disk
 /// is full it goes on waiting, and is answered once there is room.
-#[derive(Clone, Debug)]
-pub struct Ticket {
-    pub(crate) shared: Arc<Shared>,
+///
+/// It borrows the log. What outlives that borrow keeps [`Ticket::end`], and later asks the log
+/// ([`crate::Log::commit_to`]).
+#[derive(Clone, Copy, Debug)]
+pub struct Ticket<'a> {
+    pub(crate) shared: &'a Shared,
     pub(crate) lsn: Lsn,
     pub(crate) end: Lsn,
 }
 
-impl Ticket {
+impl Ticket<'_> {
     /// Where the set begins.
     #[must_use]
     pub fn lsn(&self) -> Lsn {
@@ -55,7 +57,7 @@ impl Ticket {
     }
 }
 
-impl Future for Ticket {
+impl Future for Ticket<'_> {
     type Output = Result<(), CommitError>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {

@@ -23,11 +23,11 @@ fn figure(ledger: &Ledger, id: &str) -> Option<Figure> {
 }
 
 #[test]
-fn the_best_peer_is_looked_for_in_every_repetition_and_a_limit_is_none() {
+fn the_best_peer_is_the_one_with_the_best_median_and_a_limit_is_none() {
     let rates = [
         ("holdfast", [30.0, 40.0]),
-        ("wal-db", [10.0, 5.0]),
-        ("okaywal", [5.0, 20.0]),
+        ("wal-db", [12.0, 6.0]),
+        ("okaywal", [10.0, 20.0]),
         ("device", [1000.0, 1000.0]),
     ];
     let found = figure(&ledger(&rates), "log.sync.t8.over_best_peer").unwrap();

@@ -10,7 +10,8 @@
 //! and the CRC instruction multiplies by x to the 32: so the table has x to the (bits - 33).
 
 use std::arch::x86_64::{
-    _mm_clmulepi64_si128, _mm_crc32_u8, _mm_crc32_u64, _mm_cvtsi64_si128, _mm_cvtsi128_si64,
+    _mm_clmulepi64_si128, _mm_crc32_u8, _mm_crc32_u32, _mm_crc32_u64, _mm_cvtsi64_si128,
+    _mm_cvtsi128_si64,
 };
 
 /// Words from which on two halves pay.
@@ -35,41 +36,71 @@ const fn joins() -> [u32; HALF_WORDS_MAX + 1] {
     table
 }
 
-/// The CRC-32C of `bytes`, continuing from `seed`; None if there are no such instructions.
+/// CRC-32C with these instructions, for any input; None if the processor has none.
 #[inline]
-pub(super) fn short(seed: u32, bytes: &[u8]) -> Option<u32> {
-    assert!(bytes.len() < super::LONG_BYTES);
-    if !is_x86_feature_detected!("sse4.2") || !is_x86_feature_detected!("pclmulqdq") {
-        return None;
+pub(super) fn chosen() -> Option<fn(u32, &[u8]) -> u32> {
+    let has_both = is_x86_feature_detected!("sse4.2") && is_x86_feature_detected!("pclmulqdq");
+    has_both.then_some(with_instructions)
+}
+
+/// To be had of [`chosen`] alone.
+fn with_instructions(seed: u32, bytes: &[u8]) -> u32 {
+    if bytes.len() >= super::LONG_BYTES {
+        return crc32c::crc32c_append(seed, bytes);
     }
-    // SAFETY: the processor has just been asked for what the function needs.
-    Some(unsafe { sum(seed, bytes) })
+    // SAFETY: whoever has this function was given it because the processor has what it needs.
+    unsafe { short(seed, bytes) }
 }
 
 #[target_feature(enable = "sse4.2,pclmulqdq")]
-fn sum(seed: u32, bytes: &[u8]) -> u32 {
+fn short(seed: u32, bytes: &[u8]) -> u32 {
     let (words, rest) = bytes.as_chunks::<8>();
     let mut sum = u64::from(!seed);
     let mut single = words;
     if words.len() >= TWO_WORDS {
         let (first, others) = words.split_at(words.len() / 2);
         let (second, last) = others.split_at(first.len());
-        let mut behind = 0;
-        for (one, two) in first.iter().zip(second) {
-            sum = _mm_crc32_u64(sum, u64::from_le_bytes(*one));
-            behind = _mm_crc32_u64(behind, u64::from_le_bytes(*two));
-        }
-        sum = join(sum, second.len()) ^ behind;
+        sum = halves(sum, first, second);
         single = last;
     }
     for word in single {
         sum = _mm_crc32_u64(sum, u64::from_le_bytes(*word));
     }
-    let mut sum = sum as u32;
-    for byte in rest {
+    !last_bytes(sum as u32, rest)
+}
+
+/// The sum of two halves of equal length, which are at most half of a long input each.
+#[inline]
+#[target_feature(enable = "sse4.2,pclmulqdq")]
+fn halves(seed: u64, first: &[[u8; 8]], second: &[[u8; 8]]) -> u64 {
+    let (mut sum, mut behind) = (seed, 0);
+    let (fours, ones) = first.as_chunks::<4>();
+    let (other_fours, other_ones) = second.as_chunks::<4>();
+    for (four, other) in fours.iter().zip(other_fours) {
+        for (one, two) in four.iter().zip(other) {
+            sum = _mm_crc32_u64(sum, u64::from_le_bytes(*one));
+            behind = _mm_crc32_u64(behind, u64::from_le_bytes(*two));
+        }
+    }
+    for (one, two) in ones.iter().zip(other_ones) {
+        sum = _mm_crc32_u64(sum, u64::from_le_bytes(*one));
+        behind = _mm_crc32_u64(behind, u64::from_le_bytes(*two));
+    }
+    join(sum, second.len()) ^ behind
+}
+
+/// At most 7 bytes.
+#[inline]
+#[target_feature(enable = "sse4.2")]
+fn last_bytes(mut sum: u32, mut bytes: &[u8]) -> u32 {
+    if let Some((four, rest)) = bytes.split_first_chunk() {
+        sum = _mm_crc32_u32(sum, u32::from_le_bytes(*four));
+        bytes = rest;
+    }
+    for byte in bytes {
         sum = _mm_crc32_u8(sum, *byte);
     }
-    !sum
+    sum
 }
 
 /// What a sum becomes by so many words of zeros.

@@ -26,16 +26,10 @@ impl Guard<'_> {
     /// If they would wrap: the caller pads to the ring's end first.
     #[inline]
     pub fn reserve(&mut self, bytes: u64) -> Option<&mut [u8]> {
-        let marks = self.region.marks();
-        let ring = self.region.ring_section();
-        if bytes > marks.released + ring.bytes - marks.tail {
-            return None;
-        }
-        let at = marks.tail & (ring.bytes - 1);
-        assert!(at + bytes <= ring.bytes, "a reservation at {at} of {bytes} bytes does not wrap");
+        let at = self.free(bytes)?;
         // SAFETY: the range is inside `[tail, released + ring_bytes)` by the check above, which
         // no pin reaches and no other guard has (see the file's head).
-        Some(unsafe { self.region.mapping().bytes_mut(ring.offset + at, bytes) })
+        Some(unsafe { self.region.mapping().bytes_mut(at, bytes) })
     }
 }
 

@@ -8,15 +8,15 @@ use crate::support::{new_log, open, records, work, works};
 #[test]
 fn a_replay_begins_at_the_last_checkpoint_also_after_a_restart() {
     let (files, log) = new_log(1);
-    let tickets: Vec<_> = works(0..30).iter().map(|item| log.append(item).unwrap()).collect();
-    log.checkpoint(tickets[9].end()).unwrap();
-    assert_eq!(log.stat().checkpoint, tickets[9].end());
+    let ends: Vec<_> = works(0..30).iter().map(|item| log.append(item).unwrap().end()).collect();
+    log.checkpoint(ends[9]).unwrap();
+    assert_eq!(log.stat().checkpoint, ends[9]);
     assert_eq!(records(&log).unwrap(), works(10..30));
-    log.checkpoint(tickets[4].end()).unwrap();
+    log.checkpoint(ends[4]).unwrap();
     assert_eq!(records(&log).unwrap(), works(10..30), "a checkpoint does not go back");
     drop(log);
     let (log, recovery) = open(&files).unwrap();
-    assert_eq!(recovery.checkpoint, tickets[9].end());
+    assert_eq!(recovery.checkpoint, ends[9]);
     assert_eq!(records(&log).unwrap(), works(10..30));
 }
 

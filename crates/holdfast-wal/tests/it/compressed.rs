@@ -85,7 +85,9 @@ fn views_work_on_what_was_compressed() {
     Log::<Row, Archive>::create_at(&place(&files), &PACKED).unwrap();
     let (log, _) = Log::<Row, Archive>::open_at(place(&files), &PACKED).unwrap();
     let rows: Vec<Row> = (0..100).map(|id| Row(id, "again and ".repeat(id as usize))).collect();
-    rows.chunks(7).for_each(|set| drop(log.append_all(set).unwrap()));
+    rows.chunks(7).for_each(|set| {
+        log.append_all(set).unwrap();
+    });
     log.commit().unwrap();
     let (mut replay, mut id) = (log.iter(), 0);
     while let Some(entry) = replay.next_view().unwrap() {

@@ -80,21 +80,21 @@ fn is_noticed<F: holdfast_wal::format::Format<Work>>(offset: u64) {
     let files = FakeFiles::new(1);
     Log::<Work, F>::create_at(&place(&files), &SMALL).unwrap();
     let (log, _) = Log::<Work, F>::open_at(place(&files), &SMALL).unwrap();
-    let tickets: Vec<_> = works(0..10).iter().map(|item| log.append(item).unwrap()).collect();
+    let begins: Vec<_> = works(0..10).iter().map(|item| log.append(item).unwrap().lsn()).collect();
     log.close().unwrap();
-    let byte = FRAMES_OFFSET + tickets[5].lsn().get() + offset;
+    let lsn = begins[5];
+    let byte = FRAMES_OFFSET + lsn.get() + offset;
     files.flip_bit("segment-00000000".as_ref(), byte * 8).unwrap();
     let mut replay = log.iter();
     let before: Vec<_> = replay.by_ref().take(5).map(|entry| entry.unwrap().record).collect();
     assert_eq!(before, works(0..5));
     let sixth = replay.next();
-    let lsn = tickets[5].lsn();
     assert!(
         matches!(sixth, Some(Err(ReplayError::Damaged { lsn: at })) if at == lsn),
         "{offset}: {sixth:?}"
     );
     assert!(replay.next().is_none(), "it ends there");
-    drop((log, replay, tickets));
+    drop((log, replay));
     let opened = Log::<Work, F>::open_at(place(&files), &SMALL).map(drop);
     assert!(
         matches!(opened, Err(OpenError::Corrupt { from, .. }) if from == lsn),

@@ -8,7 +8,7 @@ use holdfast_io::fake::{EIO, Effect, FakeFiles, Fault, Mood, Operation};
 use holdfast_io::{Files, OpenHow};
 use holdfast_wal::format::MessagePack;
 use holdfast_wal::{
-    CheckVerdict, Log, OpenError, Options, ReplayError, Scanned, Ticket, verify_at,
+    CheckVerdict, Log, OpenError, Options, ReplayError, Scanned, Stretch, Ticket, verify_at,
 };
 
 use crate::support::{SMALL, Work, new_log, open, place, records, work, works};
@@ -22,11 +22,15 @@ const WHOLE: Options = SMALL.with_scan(Scanned::Whole);
 
 /// A closed log of so many sets of one, of several segments if there are a thousand, and where
 /// they went.
-fn closed(count: u32) -> (FakeFiles, Vec<Ticket>) {
+fn closed(count: u32) -> (FakeFiles, Vec<Stretch>) {
     let (files, log) = new_log(1);
-    let tickets = (0..count).map(|id| log.append(&work(id)).unwrap()).collect();
+    let sets = (0..count).map(|id| stretch(log.append(&work(id)).unwrap())).collect();
     log.close().unwrap();
-    (files, tickets)
+    (files, sets)
+}
+
+fn stretch(ticket: Ticket<'_>) -> Stretch {
+    Stretch { from: ticket.lsn(), to: ticket.end() }
 }
 
 fn copy(files: &FakeFiles) -> FakeFiles {
@@ -47,7 +51,9 @@ fn pitfall_04_names_are_durable_before_they_count() {
     let (files, log) = new_log(1);
     assert!(records(&open(&synced(&files)).unwrap().0).unwrap().is_empty());
     let before = files.read_dir(Path::new("")).unwrap().len();
-    works(0..2000).iter().for_each(|item| drop(log.append(item).unwrap()));
+    works(0..2000).iter().for_each(|item| {
+        log.append(item).unwrap();
+    });
     log.commit().unwrap();
     assert!(files.read_dir(Path::new("")).unwrap().len() > before, "files were made on the way");
     assert!(records(&open(&synced(&files)).unwrap().0).unwrap() == works(0..2000));
@@ -59,20 +65,20 @@ fn pitfall_04_names_are_durable_before_they_count() {
 
 #[test]
 fn pitfall_07_a_damaged_length_neither_ends_the_log_nor_hides_what_follows() {
-    let (files, tickets) = closed(20);
-    let (frame, next) = (&tickets[7], &tickets[8]);
+    let (files, sets) = closed(20);
+    let (frame, next) = (sets[7], sets[8]);
     for bit in (24 * 8..28 * 8).chain(0..32) {
         let image = copy(&files);
-        let at = (FRAMES_OFFSET + frame.lsn().get()) * 8 + bit;
+        let at = (FRAMES_OFFSET + frame.from.get()) * 8 + bit;
         image.flip_bit(FIRST.as_ref(), at).unwrap();
         let found = verify_at(&place(&image), &mut |_| {}).unwrap();
         let damage: Vec<_> = found.damaged.iter().map(|damage| damage.stretch).collect();
-        assert_eq!((damage.len(), damage[0].from, damage[0].to), (1, frame.lsn(), next.lsn()));
+        assert_eq!((damage.len(), damage[0].from, damage[0].to), (1, frame.from, next.from));
     }
     // All zeros are no end either.
     let how = OpenHow { write: true, ..OpenHow::default() };
     let file = files.open(FIRST.as_ref(), how).unwrap();
-    file.write_all_at(&[0; 48], FRAMES_OFFSET + frame.lsn().get()).unwrap();
+    file.write_all_at(&[0; 48], FRAMES_OFFSET + frame.from.get()).unwrap();
     assert!(matches!(open_whole(&files).map(drop), Err(OpenError::Corrupt { .. })));
 }
 
@@ -96,12 +102,11 @@ fn pitfall_10_a_read_that_fails_is_not_the_end_of_the_log() {
 
 #[test]
 fn pitfall_12_a_segment_that_is_followed_by_another_has_no_torn_end() {
-    let (files, tickets) = closed(1000);
-    let in_first = |ticket: &&Ticket| ticket.end().get() <= SEGMENT_BYTES;
-    let last = tickets.iter().rfind(in_first).unwrap();
-    files.flip_bit(FIRST.as_ref(), (FRAMES_OFFSET + last.lsn().get() + 60) * 8).unwrap();
+    let (files, sets) = closed(1000);
+    let last = sets.iter().rfind(|set| set.to.get() <= SEGMENT_BYTES).unwrap();
+    files.flip_bit(FIRST.as_ref(), (FRAMES_OFFSET + last.from.get() + 60) * 8).unwrap();
     match open_whole(&files).map(drop) {
-        Err(OpenError::Corrupt { from, .. }) => assert_eq!(from, last.lsn()),
+        Err(OpenError::Corrupt { from, .. }) => assert_eq!(from, last.from),
         other => panic!("{other:?}"),
     }
 }
@@ -110,15 +115,15 @@ fn pitfall_12_a_segment_that_is_followed_by_another_has_no_torn_end() {
 fn pitfall_13_a_set_is_in_one_segment_and_there_as_a_whole_or_not_at_all() {
     let (files, log) = new_log(1);
     let sets: Vec<_> = (0..400).map(|set| works(set * 4..set * 4 + 4)).collect();
-    let tickets: Vec<_> = sets.iter().map(|set| log.append_all(set).unwrap()).collect();
+    let places: Vec<_> = sets.iter().map(|set| stretch(log.append_all(set).unwrap())).collect();
     log.close().unwrap();
     let segment = |position: u64| position / SEGMENT_BYTES;
-    let within = |ticket: &Ticket| segment(ticket.lsn().get()) == segment(ticket.end().get() - 1);
-    assert!(tickets.iter().all(within));
-    assert!(segment(tickets[399].lsn().get()) > 0, "there were borders to cross");
+    let within = |place: &Stretch| segment(place.from.get()) == segment(place.to.get() - 1);
+    assert!(places.iter().all(within));
+    assert!(segment(places[399].from.get()) > 0, "there were borders to cross");
     drop(log);
     // Its last record only.
-    let end = tickets[9].end().get();
+    let end = places[9].to.get();
     files.flip_bit(FIRST.as_ref(), (FRAMES_OFFSET + end - 16) * 8).unwrap();
     let (log, _) = open(&files).unwrap();
     let read: Vec<_> = log.iter().map_while(Result::ok).map(|entry| entry.record).collect();
@@ -160,12 +165,16 @@ fn pitfall_23_a_read_that_fails_is_an_error_and_no_signal() {
 #[test]
 fn pitfall_24_files_of_different_moments_are_no_log() {
     let (files, log) = new_log(1);
-    works(0..300).iter().for_each(|item| drop(log.append(item).unwrap()));
+    works(0..300).iter().for_each(|item| {
+        log.append(item).unwrap();
+    });
     log.close().unwrap();
     drop(log);
     let older = copy(&files);
     let (log, _) = open(&files).unwrap();
-    works(300..1500).iter().for_each(|item| drop(log.append(item).unwrap()));
+    works(300..1500).iter().for_each(|item| {
+        log.append(item).unwrap();
+    });
     log.close().unwrap();
     drop(log);
     let mut refused = BTreeSet::new();

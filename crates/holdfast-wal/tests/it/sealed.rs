@@ -94,7 +94,9 @@ fn a_sealed_log_gives_back_what_it_took_and_its_files_do_not_show_it() {
     for compression in [Compression::None, Compression::Lz4] {
         let options = sealed(&[1]).with_compression(compression);
         let (files, log) = new_log::<Work, MessagePack>(&options);
-        works(0..2000).chunks(3).for_each(|set| drop(log.append_all(set).unwrap()));
+        works(0..2000).chunks(3).for_each(|set| {
+            log.append_all(set).unwrap();
+        });
         log.close().unwrap();
         assert!(records(&log).unwrap() == works(0..2000));
         drop(log);
@@ -246,7 +248,9 @@ fn views_work_on_what_was_sealed() {
         let options = sealed(&[1]).with_compression(compression);
         let (_files, log) = new_log::<Row, Archive>(&options);
         let rows: Vec<Row> = (0..100).map(|id| Row(id, "again, ".repeat(id as usize))).collect();
-        rows.chunks(7).for_each(|set| drop(log.append_all(set).unwrap()));
+        rows.chunks(7).for_each(|set| {
+            log.append_all(set).unwrap();
+        });
         log.commit().unwrap();
         let (mut replay, mut id) = (log.iter(), 0);
         while let Some(entry) = replay.next_view().unwrap() {

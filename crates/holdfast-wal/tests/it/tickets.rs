@@ -28,13 +28,17 @@ impl Wake for Bell {
 }
 
 /// Polls a ticket with a bell of this number.
-fn poll(ticket: &mut Ticket, number: usize, rung: &Sender<usize>) -> Poll<Result<(), CommitError>> {
+fn poll(
+    ticket: &mut Ticket<'_>,
+    number: usize,
+    rung: &Sender<usize>,
+) -> Poll<Result<(), CommitError>> {
     let waker = Waker::from(Arc::new(Bell { number, rung: Mutex::new(rung.clone()) }));
     Pin::new(ticket).poll(&mut Context::from_waker(&waker))
 }
 
 /// What a ticket comes to, once it is woken.
-fn block_on(mut ticket: Ticket, (rung, heard): &(Sender<usize>, Receiver<usize>)) -> Outcome {
+fn block_on(mut ticket: Ticket<'_>, (rung, heard): &(Sender<usize>, Receiver<usize>)) -> Outcome {
     loop {
         match poll(&mut ticket, 0, rung) {
             Poll::Ready(outcome) => return outcome,
@@ -50,7 +54,7 @@ fn pitfall_17_tickets_resolve_in_order_and_never_before_they_are_durable() {
     let directory = tempfile::tempdir().unwrap();
     let (log, _) = Log::<Work, MessagePack>::open_or_create(directory.path(), &DRAINED).unwrap();
     let (rung, heard) = channel();
-    let mut tickets: Vec<Ticket> = Vec::new();
+    let mut tickets: Vec<Ticket<'_>> = Vec::new();
     let mut waiting = Vec::new();
     for number in 0..5_000 {
         let mut ticket = log.append(&work(number as u32)).unwrap();
@@ -78,18 +82,19 @@ fn a_ticket_of_a_log_without_threads_is_awaited_all_the_same() {
     let (_files, log) = new_log(1);
     let ticket = log.append(&work(1)).unwrap();
     assert!(!ticket.is_durable());
-    block_on(ticket.clone(), &channel()).unwrap();
+    block_on(ticket, &channel()).unwrap();
     assert!(ticket.is_durable());
 }
 
 #[test]
-fn a_ticket_outlives_its_log() {
+fn who_has_only_the_end_of_a_ticket_can_wait_for_it() {
     let directory = tempfile::tempdir().unwrap();
     let (log, _) = Log::<Work, MessagePack>::open_or_create(directory.path(), &DRAINED).unwrap();
-    let ticket = log.append(&work(1)).unwrap();
-    drop(log);
-    ticket.wait().unwrap();
-    block_on(ticket, &channel()).unwrap();
+    let log = Arc::new(log);
+    let end = log.append(&work(1)).unwrap().end();
+    let other = Arc::clone(&log);
+    std::thread::spawn(move || other.commit_to(end)).join().unwrap().unwrap();
+    assert!(log.stat().durable >= end);
 }
 
 #[test]
@@ -101,7 +106,7 @@ fn pitfall_18_a_failed_device_is_told_to_every_ticket_for_good() {
     files.cut_power_at(files.operations() + 1);
     let tickets: Vec<_> = (0..20).filter_map(|id| log.append(&work(id)).ok()).collect();
     for ticket in tickets {
-        let outcome = block_on(ticket.clone(), &channel());
+        let outcome = block_on(ticket, &channel());
         assert!(matches!(outcome, Err(CommitError::Failed(_))), "{outcome:?}");
         assert!(matches!(ticket.wait(), Err(CommitError::Failed(_))));
     }
