@@ -167,6 +167,12 @@ impl Scan {
         Verdict::Clean { end: self.at }
     }
 
+    /// Where the next frame is expected.
+    #[must_use]
+    pub const fn position(&self) -> Lsn {
+        self.at
+    }
+
     /// Everything below is known to have been durable.
     #[must_use]
     pub const fn proved(&self) -> Lsn {

@@ -49,7 +49,8 @@ pub enum Policy {
     Repair,
     /// Mends what can be mended. Where that is not enough, the log ends before the damage and says
     /// what it lost; what is appended from then on lies behind the loss, so that no position means
-    /// two things. Nothing that was lost is overwritten before a checkpoint has passed it.
+    /// two things. Nothing that was lost is overwritten before a checkpoint has passed it. Of a log
+    /// that stays on its device; a ring has no place for a hole.
     Cut,
 }
 
@@ -94,6 +95,14 @@ impl LogConfig {
         if !(2..=SEGMENTS_MAX).contains(&self.segments) {
             return Err(ConfigFault::Segments { found: self.segments });
         }
-        Ok(())
+        self.check_policy()
+    }
+
+    /// Whether a log can be opened with this policy.
+    pub(crate) fn check_policy(&self) -> Result<(), ConfigFault> {
+        match (self.policy, self.retention) {
+            (Policy::Cut, Retention::InRing) => Err(ConfigFault::CutInRing),
+            _ => Ok(()),
+        }
     }
 }

@@ -196,9 +196,24 @@ impl Cursor {
         }
     }
 
-    /// Mends what is in the window, as often as it takes to find out how long the frame is.
+    /// While a cut is being made, stripe and parity may not agree: then looks again afterwards.
     #[cold]
     fn load_damaged(&mut self, at: Lsn) -> Result<FrameHeader, CursorError> {
+        loop {
+            let outcome = self.load_mended(at);
+            if self.log.cuts.are_seen(self.seen) {
+                return outcome;
+            }
+            self.look_for_cuts()?;
+            let outcome = self.try_load_frame();
+            if !matches!(outcome, Err(CursorError::Damaged { .. })) {
+                return outcome;
+            }
+        }
+    }
+
+    /// Mends what is in the window, as often as it takes to find out how long the frame is.
+    fn load_mended(&mut self, at: Lsn) -> Result<FrameHeader, CursorError> {
         let mut mended = None;
         while mended != Some(self.window.extent()) && self.rebuild() {
             mended = Some(self.window.extent());

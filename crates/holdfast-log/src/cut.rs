@@ -3,7 +3,8 @@
 //! What is cut off is written over with pads, one a span, so positions are never used again and
 //! nothing that comes later can be taken for what was there. The first block of it also holds
 //! frames that stay: its bytes are kept beside the log until it has been written anew, because a
-//! power cut may destroy a block while it is written.
+//! power cut may destroy a block while it is written. In a log with parity, so is the group of its
+//! stripe.
 //!
 //! Byte table: FORMAT.md, "Cut".
 //!
@@ -26,6 +27,9 @@ use crate::buffer::Buffer;
 use crate::catalogue::{array_at, u32_at, u64_at};
 use crate::error::{FileFault, OpenError};
 use crate::segment::Segment;
+use crate::stripe::GROUP_BYTES;
+
+mod groups;
 
 /// Name of the file.
 const CUT: &str = "cut";
@@ -36,8 +40,9 @@ const MAGIC: u32 = 0x5846_4648;
 const VERSION: u32 = 1;
 const HEAD_BYTES: usize = 56;
 const BLOCK: usize = BLOCK_BYTES as usize;
-/// Length of the file.
+/// Length of the file, without a group.
 const CUT_BYTES: usize = HEAD_BYTES + BLOCK;
+const GROUP: usize = GROUP_BYTES as usize;
 
 /// What is cut off, and what it takes to do it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +59,9 @@ pub(crate) struct Cut {
     pub(crate) utc_ns: i64,
     /// What precedes `from` in its block; zeros follow.
     pub(crate) block: [u8; BLOCK],
+    /// In a log with parity, the group of the stripe that holds `from`, as it is afterwards; else
+    /// nothing.
+    pub(crate) group: Vec<u8>,
 }
 
 impl Cut {
@@ -64,7 +72,7 @@ impl Cut {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(OpenError::Io(error)),
         };
-        let mut bytes = vec![0; CUT_BYTES + 1];
+        let mut bytes = vec![0; CUT_BYTES + GROUP + 1];
         let got = file.read_full_at(&mut bytes, 0).map_err(OpenError::Io)?;
         let fault = match Cut::decode(&bytes[..got]) {
             Ok(cut) if cut.identity == identity => return Ok(Some(cut)),
@@ -104,6 +112,9 @@ impl Cut {
         while at < self.to {
             let end = geometry.span_end(at).min(self.to);
             if let Some(segment) = segment_of(geometry.segment_of(at)) {
+                if !self.group.is_empty() {
+                    self.write_groups(&segment, sealer, geometry, (at, end))?;
+                }
                 let mut blocks = Buffer::zeroed(end.since(at) as usize);
                 self.overlay(sealer, geometry, at, blocks.bytes_mut());
                 segment.write_all(at, blocks.bytes())?;
@@ -158,7 +169,7 @@ impl Cut {
 
     /// The cut as bytes.
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(CUT_BYTES);
+        let mut bytes = Vec::with_capacity(CUT_BYTES + self.group.len());
         bytes.extend_from_slice(&MAGIC.to_le_bytes());
         bytes.extend_from_slice(&VERSION.to_le_bytes());
         bytes.extend_from_slice(&[0; 4]);
@@ -168,13 +179,14 @@ impl Cut {
         bytes.extend_from_slice(&self.to.get().to_le_bytes());
         bytes.extend_from_slice(&self.utc_ns.to_le_bytes());
         bytes.extend_from_slice(&self.block);
+        bytes.extend_from_slice(&self.group);
         let check = crc32c(0, &bytes[12..]);
         bytes[8..12].copy_from_slice(&check.to_le_bytes());
         bytes
     }
 
     fn decode(bytes: &[u8]) -> Result<Cut, FileFault> {
-        if bytes.len() != CUT_BYTES {
+        if bytes.len() != CUT_BYTES && bytes.len() != CUT_BYTES + GROUP {
             return Err(FileFault::Length { found: bytes.len() as u64 });
         }
         if u32_at(bytes, 0) != MAGIC {
@@ -190,6 +202,7 @@ impl Cut {
             to: Lsn(u64_at(bytes, 40)),
             utc_ns: u64_at(bytes, 48).cast_signed(),
             block: array_at(bytes, HEAD_BYTES),
+            group: bytes[CUT_BYTES..].to_vec(),
         };
         let whole = u32_at(bytes, 4) == VERSION && cut.is_sensible();
         whole.then_some(cut).ok_or(FileFault::Contents)

@@ -19,6 +19,7 @@ impl fmt::Display for ConfigFault {
                 write!(out, "a segment of {found} bytes is no power of two from 64 KiB to 1 GiB")
             }
             Self::Segments { found } => write!(out, "{found} segments are not 2 to 4096"),
+            Self::CutInRing => out.write_str("nothing is cut out of a log that stays in its ring"),
         }
     }
 }
@@ -59,6 +60,7 @@ impl fmt::Display for FileFault {
 impl fmt::Display for OpenError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Config(fault) => write!(out, "{fault}"),
             Self::NoLog => out.write_str("there is no log: the file catalogue is missing"),
             Self::OtherVersion { found, known } => {
                 write!(out, "the log has format version {found}, this program knows {known}")
@@ -98,7 +100,6 @@ impl fmt::Display for TruncateError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Truncated { first } => write!(out, "the log begins at LSN {first} now"),
-            Self::Parity => out.write_str("the log has parity, which keeps what would be cut off"),
             Self::NoBoundary { lsn } => write!(out, "no frame begins or ends at LSN {lsn}"),
             Self::NotDurable(error) => write!(out, "{error}"),
             Self::Io(error) => write!(out, "{error}"),

@@ -28,6 +28,8 @@ use crate::segments::Needs;
 use crate::waiters::{Waiter, Waiters};
 use crate::words;
 
+mod ground;
+
 /// How long a waiter sleeps before it looks again by itself while no segment can be prepared.
 const UNPREPARED_RETRY: Duration = Duration::from_millis(100);
 
@@ -46,6 +48,8 @@ pub(crate) struct Progress {
     sealed: Lsn,
     /// What parity is made of, if the log has any.
     stripes: Option<Stripes>,
+    /// Whether somebody keeps flights from taking off.
+    grounded: bool,
     /// Threads that wait for a position.
     waiters: Waiters,
     /// How many threads wait for any progress.
@@ -88,8 +92,20 @@ impl Progress {
         poison: Option<Arc<io::Error>>,
     ) -> Progress {
         let (sealed, waiters, rate) = (drain.durable(), Waiters::default(), Rate::default());
-        let (listeners, crowd, gathering) = (0, 0, false);
-        Progress { poison, drain, sealed, stripes, waiters, listeners, rate, crowd, gathering }
+        let (grounded, gathering) = (false, false);
+        let (listeners, crowd) = (0, 0);
+        Progress {
+            poison,
+            drain,
+            sealed,
+            stripes,
+            grounded,
+            waiters,
+            listeners,
+            rate,
+            crowd,
+            gathering,
+        }
     }
 
     fn failure(&self) -> Result<(), CommitError> {
@@ -98,7 +114,11 @@ impl Progress {
 
     /// Whether what lies below `upto` is on nobody's way, and a flight could take it.
     fn can_fly(&self, upto: Lsn) -> bool {
-        self.drain.assigned() < upto && self.drain.has_room()
+        self.drain.assigned() < upto && self.has_room()
+    }
+
+    fn has_room(&self) -> bool {
+        !self.grounded && self.drain.has_room()
     }
 
     /// Whether it pays to wait for those who were answered last.
@@ -111,7 +131,7 @@ impl Progress {
         let answered = if self.poison.is_some() { Lsn(u64::MAX) } else { self.drain.durable() };
         let mut called = self.waiters.take_upto(answered);
         self.crowd = called.len();
-        if self.drain.has_room() {
+        if self.has_room() {
             called.extend(self.waiters.take_above(self.drain.assigned()));
         }
         called
@@ -389,11 +409,15 @@ impl Log {
     /// Writes the parity of a stripe that is not complete, of a log that is durable as a whole.
     /// Returns whether there was any to be written.
     pub(crate) fn seal_partial(&self) -> Result<bool, CommitError> {
-        let mut progress = self.progress();
+        let progress = self.progress();
         progress.failure()?;
-        if self.marks().tail != progress.drain.durable() {
+        if progress.grounded || self.marks().tail != progress.drain.durable() {
             return Ok(false);
         }
+        self.write_partial(progress)
+    }
+
+    fn write_partial(&self, mut progress: MutexGuard<'_, Progress>) -> Result<bool, CommitError> {
         let partial = progress.stripes.as_mut().and_then(Stripes::seal_partial);
         let Some(parity) = partial else { return Ok(false) };
         let segment = self.segments.find(self.geometry.segment_of(parity.stripe));

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use holdfast_core::Lsn;
 use holdfast_core::handover::MarksFault;
 
-/// A size that no log can have. Correct the configuration.
+/// What no log can have. Correct the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConfigFault {
@@ -23,6 +23,8 @@ pub enum ConfigFault {
         /// What was asked for.
         found: u32,
     },
+    /// Nothing can be cut out of a log that stays in its ring. Choose another policy.
+    CutInRing,
 }
 
 /// Why no log was made. Whatever was half made is overwritten by the next attempt.
@@ -68,6 +70,8 @@ pub enum FileFault {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum OpenError {
+    /// Correct the configuration.
+    Config(ConfigFault),
     /// There is no catalogue: not the directory of a log.
     NoLog,
     /// Made by another version: open it with that one.
@@ -135,8 +139,6 @@ pub enum TruncateError {
         /// The first position that is needed.
         first: Lsn,
     },
-    /// The log has parity, from which what is cut off could come back.
-    Parity,
     /// No frame begins or ends there, or damage before it keeps that from being known.
     NoBoundary {
         /// What was asked for.

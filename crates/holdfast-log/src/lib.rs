@@ -10,14 +10,14 @@
 //! Where to look: `create` makes a log; `open` takes one into use, from the ring or, by `recovery`,
 //! from its segments. `commit_log` is what a user does with a log, wherever that stands: `writer`
 //! appends (`pads` fill blocks), `drain` makes durable (`waiters` are who asked for it, `rate` is
-//! how fast), `frames` reads the ring, `cursor` and `back` the device (`window` has what they
-//! have in memory, `ahead` their threads). `truncate` cuts off the end (`cut` is on the device,
-//! `cuts` tells readers). `notes` is what its users keep beside it. `prepare` works ahead, at a
-//! `pace` that leaves the device to others; `owner` is for the threads that drain and prepare.
-//! `segment`, `segments` and `catalogue` are the files, `words` what outlives the process in the
-//! region. `mend` is for a device that failed; `stripe` and `parity` are for one that damaged
-//! what it had, with `rebuild` to give it back and `policy` to say what an open does. `verify`
-//! and `check` look without opening, and `repair` makes a new log of a damaged one.
+//! how fast), `frames` reads the ring, `cursor` and `back` the device (`window` has what they have
+//! in memory, `ahead` their threads). `truncate` cuts off the end (`cut` is on the device, `cuts`
+//! tells readers). `notes` is what its users keep beside it. `prepare` works ahead, at a `pace`
+//! that leaves the device to others; `owner` is for the threads that drain and prepare. `segment`,
+//! `segments` and `catalogue` are the files, `words` what outlives the process in the region.
+//! `mend` is for a device that failed; `stripe` and `parity` are for one that damaged what it had,
+//! with `rebuild` to give it back and `policy` to say what an open does. `verify` and `check` look
+//! without opening, `watch` reads what others write, and `repair` makes a new log of a damaged one.
 
 mod ahead;
 mod back;
@@ -55,6 +55,7 @@ mod stripe;
 mod truncate;
 mod verify;
 mod waiters;
+mod watch;
 mod window;
 pub mod words;
 mod writer;
@@ -80,6 +81,7 @@ pub use log::{
 pub use notes::Noter;
 pub use repair::{RepairEvent, Repaired};
 pub use verify::{CheckVerdict, Damage, FilePlace, Verified, VerifiedParity, Walked};
+pub use watch::Watch;
 
 #[cfg(test)]
 mod tests;

@@ -49,7 +49,7 @@ const GENERATION_STEP: u32 = 64;
 pub(crate) struct Opening<'a> {
     pub(crate) files: Arc<dyn Files>,
     pub(crate) region: Arc<Region>,
-    clock: Arc<dyn Clock>,
+    pub(crate) clock: Arc<dyn Clock>,
     pub(crate) config: &'a LogConfig,
     pub(crate) sealer: Sealer,
     pub(crate) geometry: Geometry,
@@ -90,6 +90,7 @@ fn look(
     clock: Arc<dyn Clock>,
     config: &LogConfig,
 ) -> Result<(Opening<'_>, Table), OpenError> {
+    config.check_policy().map_err(OpenError::Config)?;
     let mut table = load_table(&*files, Access::Write)?;
     let identity = table.catalogue.identity;
     if region.identity() != identity {
@@ -383,11 +384,16 @@ impl Opening<'_> {
     fn assemble(self, table: Table, generation: u32) -> Result<Log, OpenError> {
         let durable = Lsn(self.region.marks().durable);
         let stripes = self.resume_stripes(&table, durable, generation).map_err(OpenError::Io)?;
-        let drain = Drain::new(self.geometry, durable);
-        let poison = poison_in(&self.region).map(Arc::new);
         self.region.word(words::OPENER).store(self.region.generation(), Ordering::Relaxed);
-        Ok(Log {
-            mender: Mender::of(&table.catalogue, &self.geometry),
+        Ok(self.over(table, generation, stripes))
+    }
+
+    /// The log as the marks of the region have it.
+    pub(crate) fn over(self, table: Table, generation: u32, stripes: Option<Stripes>) -> Log {
+        let drain = Drain::new(self.geometry, Lsn(self.region.marks().durable));
+        let poison = poison_in(&self.region).map(Arc::new);
+        Log {
+            mender: Mender::of(&table, self.geometry),
             mended_blocks: AtomicU64::new(0),
             holes: table.catalogue.holes.clone(),
             segments: Segments::new(self.files, table),
@@ -403,7 +409,7 @@ impl Opening<'_> {
             moved: Moved::default(),
             idle_tail: AtomicU64::new(0),
             cuts: Cuts::default(),
-        })
+        }
     }
 
     /// Where the parity goes on, if the log has any.

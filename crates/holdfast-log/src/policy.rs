@@ -34,8 +34,8 @@ impl Opening<'_> {
     pub(crate) fn recover(&self, table: &Table) -> Result<Recovered, OpenError> {
         let on_damage = match self.config.policy {
             Policy::Refuse => OnDamage::Stop,
-            Policy::Cut if self.config.retention == Retention::OnDevice => OnDamage::Pass,
-            Policy::Repair | Policy::Cut => OnDamage::Mend,
+            Policy::Repair => OnDamage::Mend,
+            Policy::Cut => OnDamage::Pass,
         };
         let mut reader = match on_damage {
             OnDamage::Stop => SpanReader::new(table, self.geometry),

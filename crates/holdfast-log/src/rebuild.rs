@@ -6,13 +6,15 @@
 //! Never: writes; decides what is damaged (whoever found a frame that is not whole does).
 
 use holdfast_core::Lsn;
-use holdfast_core::frame::BLOCK_BYTES;
+use holdfast_core::frame::{BLOCK_BYTES, Sealer};
 use holdfast_core::ring::Geometry;
+use holdfast_io::checksum::crc32c;
 
 use crate::buffer::Buffer;
-use crate::catalogue::Catalogue;
 use crate::config::Parity;
+use crate::cut::Cut;
 use crate::segment::Segment;
+use crate::segments::Table;
 use crate::stripe::{GROUP_BYTES, Group, stripe_bytes};
 
 const BLOCK: usize = BLOCK_BYTES as usize;
@@ -20,15 +22,19 @@ const BLOCK: usize = BLOCK_BYTES as usize;
 /// How the stripes of one log are mended.
 pub(crate) struct Mender {
     identity: [u8; 16],
+    geometry: Geometry,
     stripe_bytes: u64,
+    /// One that is not finished: stripes are taken as it is to leave them.
+    cut: Option<Cut>,
 }
 
 impl Mender {
     /// None for a log without parity.
-    pub(crate) fn of(catalogue: &Catalogue, geometry: &Geometry) -> Option<Mender> {
+    pub(crate) fn of(table: &Table, geometry: Geometry) -> Option<Mender> {
+        let (identity, parity) = (table.catalogue.identity, table.catalogue.parity);
         let stripe_bytes = stripe_bytes(geometry.segment_bytes());
-        let mender = Mender { identity: catalogue.identity, stripe_bytes };
-        (catalogue.parity != Parity::None).then_some(mender)
+        let mender = Mender { identity, geometry, stripe_bytes, cut: table.cut.clone() };
+        (parity != Parity::None).then_some(mender)
     }
 
     /// Mends what it can of `bytes`, whole blocks of one span that begin at `from`, and returns
@@ -63,6 +69,7 @@ impl Mender {
         let (bytes, group) = self.read(segment, stripe);
         match Group::of(group.bytes(), &self.identity, stripe) {
             None => Judged::Unprotected,
+            Some(_) if self.is_cut_off(stripe) => Judged::Unprotected,
             Some(group) if group.is_whole() && group.lost(bytes.bytes()).is_empty() => {
                 Judged::Sound
             }
@@ -75,9 +82,15 @@ impl Mender {
         self.stripe_bytes
     }
 
+    /// A stripe, mended if that can be done.
+    pub(crate) fn whole(&self, segment: &Segment, stripe: Lsn) -> Buffer {
+        self.restore(segment, stripe).stripe
+    }
+
     fn restore(&self, segment: &Segment, stripe: Lsn) -> Restored {
         let (mut bytes, group) = self.read(segment, stripe);
         let group = Group::of(group.bytes(), &self.identity, stripe);
+        let group = group.filter(|_| !self.is_cut_off(stripe));
         let lost = group.as_ref().map_or(Vec::new(), |group| group.lost(bytes.bytes()));
         let restored = group.is_some_and(|group| group.restore(bytes.bytes_mut(), &lost));
         Restored { stripe: bytes, blocks: if restored { lost } else { Vec::new() } }
@@ -88,7 +101,19 @@ impl Mender {
         let mut group = Buffer::zeroed(GROUP_BYTES as usize);
         segment.salvage(stripe, bytes.bytes_mut());
         segment.salvage_group(stripe, group.bytes_mut());
+        if let Some(cut) = &self.cut {
+            let sealer = Sealer::new(&self.identity, crc32c);
+            cut.overlay(&sealer, self.geometry, stripe, bytes.bytes_mut());
+            if cut.splits(stripe, self.stripe_bytes) && !cut.group.is_empty() {
+                group.bytes_mut().copy_from_slice(&cut.group);
+            }
+        }
         (bytes, group)
+    }
+
+    /// Whether nothing of a stripe is to stay. Its group may be of what was there.
+    fn is_cut_off(&self, stripe: Lsn) -> bool {
+        self.cut.as_ref().is_some_and(|cut| cut.takes(stripe))
     }
 }
 

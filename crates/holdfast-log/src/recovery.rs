@@ -184,7 +184,11 @@ impl Walk<'_> {
 
 /// Shows the scan what lies at the start of `bytes`. Returns the frame that it accepted, and the
 /// position in it if it is a mark.
-fn see(scan: &mut Scan, sealer: &Sealer, bytes: &[u8]) -> (Option<FrameHeader>, Option<Lsn>) {
+pub(crate) fn see(
+    scan: &mut Scan,
+    sealer: &Sealer,
+    bytes: &[u8],
+) -> (Option<FrameHeader>, Option<Lsn>) {
     let Some(header) = header_at(sealer, bytes) else {
         scan.see(Seen::Nothing);
         return (None, None);
@@ -227,8 +231,9 @@ fn show_witnesses(scan: &mut Scan, sealer: &Sealer, start: Lsn, bytes: &[u8]) {
     }
 }
 
+/// The header that `bytes` begin with, if they begin with a whole one.
 #[inline]
-fn header_at(sealer: &Sealer, bytes: &[u8]) -> Option<FrameHeader> {
+pub(crate) fn header_at(sealer: &Sealer, bytes: &[u8]) -> Option<FrameHeader> {
     decode(sealer, bytes.first_chunk()?).ok()
 }
 

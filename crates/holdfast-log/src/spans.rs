@@ -49,7 +49,7 @@ impl<'a> SpanReader<'a> {
             window: Window::new(),
             bytes_read: 0,
             reading: Lsn(0),
-            mender: Mender::of(&table.catalogue, &geometry),
+            mender: Mender::of(table, geometry),
             patches: BTreeMap::new(),
             mended: Vec::new(),
             salvages: false,

@@ -150,6 +150,7 @@ fn the_table_of_a_cut_is_what_is_encoded() {
         to: Lsn(4096),
         utc_ns: 1,
         block: [0; 4096],
+        group: Vec::new(),
     };
     let changed = [
         ("generation", Cut { generation: !1, ..base.clone() }),
@@ -165,6 +166,8 @@ fn the_table_of_a_cut_is_what_is_encoded() {
     for (name, cut) in changed {
         check_field("Cut", name, &before, &cut.encode());
     }
+    let whole = Cut { group: vec![7; 24_576], ..base }.encode();
+    assert!(whole.len() == before.len() + 24_576 && whole.ends_with(&[7; 24_576]));
 }
 
 #[test]

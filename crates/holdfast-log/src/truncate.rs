@@ -22,9 +22,6 @@ impl Log {
     /// See [`Log::truncate_after`].
     pub(crate) fn cut_after(self: &Arc<Self>, lsn: Lsn) -> Result<(), TruncateError> {
         assert!(self.retention == Retention::OnDevice, "the ring of others has what is cut off");
-        if self.mender.is_some() {
-            return Err(TruncateError::Parity);
-        }
         let mut cutting = self.cuts.alone();
         let tail = self.marks().tail;
         if lsn > tail {
@@ -32,6 +29,9 @@ impl Log {
         }
         // All of it, so that what lies behind the cut is of this open alone.
         self.commit_to(tail).map_err(TruncateError::NotDurable)?;
+        // What is being drained may complete a stripe of which a part is cut off.
+        let grounded = self.mender.is_some().then(|| self.ground()).transpose();
+        let grounded = grounded.map_err(TruncateError::NotDurable)?;
         let first = self.first();
         if lsn < first {
             return Err(TruncateError::Truncated { first });
@@ -44,6 +44,7 @@ impl Log {
         let cut = self.cut(lsn, to).map_err(TruncateError::Io)?;
         cutting.begin(lsn, first);
         let done = self.segments.cut(&cut, self.needs(), &self.sealer, self.geometry);
+        let done = done.and_then(|()| grounded.map_or(Ok(()), |grounded| grounded.take_up(to)));
         done.map_err(|error| {
             let error = self.poison(error);
             TruncateError::NotDurable(CommitError::Poisoned(error))
@@ -71,10 +72,15 @@ impl Log {
         let segment = segment.ok_or(io::ErrorKind::NotFound)?;
         let mut read = Buffer::zeroed(BLOCK_BYTES as usize);
         segment.read(start, read.bytes_mut())?;
+        self.rebuild(start, read.bytes_mut());
         let mut block = [0; BLOCK_BYTES as usize];
         let kept = from.since(start) as usize;
         block[..kept].copy_from_slice(&read.bytes()[..kept]);
         let (identity, utc_ns) = (self.segments.identity(), self.clock.utc_ns());
-        Ok(Cut { identity, generation: self.generation, from, to, utc_ns, block })
+        let (generation, group) = (self.generation, Vec::new());
+        let cut = Cut { identity, generation, from, to, utc_ns, block, group };
+        let Some(mender) = &self.mender else { return Ok(cut) };
+        let mut stripe = mender.whole(&segment, from.align_down(mender.stripe_bytes()));
+        Ok(cut.with_group(&self.sealer, self.geometry, stripe.bytes_mut()))
     }
 }

@@ -130,7 +130,7 @@ pub(crate) fn verify(
     let geometry = segments_alone(&table.catalogue);
     let mut reader = SpanReader::streaming(&table, geometry);
     let sealer = Sealer::new(&table.catalogue.identity, crc32c);
-    let mender = Mender::of(&table.catalogue, &geometry);
+    let mender = Mender::of(&table, geometry);
     let mut steps = Steps::new(&reader, if mender.is_some() { 2 } else { 1 });
     let first = table.catalogue.first;
     let found = scan(&mut reader, &sealer, first, OnDamage::Pass, &mut |met| {

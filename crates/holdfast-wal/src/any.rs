@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use holdfast_io::real::RealFiles;
+use holdfast_io::Files;
 
 use crate::error::{CreateError, OpenError};
 use crate::format::Raw;
@@ -29,17 +29,13 @@ pub struct RecordType {
 }
 
 impl RecordType {
-    /// What the log in `directory` says, whether or not somebody has it open.
-    ///
-    /// # Errors
-    /// See [`OpenError`]; of the label, or there is no log.
-    pub fn of(directory: impl AsRef<Path>) -> Result<RecordType, OpenError> {
-        let files = RealFiles::open(directory.as_ref()).map_err(OpenError::Io)?;
-        holdfast_log::Log::identity_of(&files)?;
-        Label::read(&files).map(RecordType::from)
+    /// What the log in the root of `files` says.
+    pub(crate) fn at(files: &dyn Files) -> Result<RecordType, OpenError> {
+        holdfast_log::Log::identity_of(files)?;
+        Label::read(files).map(RecordType::from)
     }
 
-    fn label(&self, identity: [u8; 16], options: &Options) -> Label {
+    pub(crate) fn label(&self, identity: [u8; 16], options: &Options) -> Label {
         Label::named(identity, options, (&self.record, self.version), &self.format)
     }
 }
@@ -79,8 +75,7 @@ impl Log<Vec<u8>, Raw> {
         options: &Options,
     ) -> Result<(Self, Recovery, RecordType), OpenError> {
         let place = Place::directory(directory.as_ref())?;
-        holdfast_log::Log::identity_of(&*place.files)?;
-        let records = RecordType::from(Label::read(&*place.files)?);
+        let records = RecordType::at(&*place.files)?;
         let label = |identity: [u8; 16], options: &Options| records.label(identity, options);
         let (log, recovery) = Self::open_labelled(place, options, label)?;
         Ok((log, recovery, records))

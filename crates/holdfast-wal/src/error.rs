@@ -19,6 +19,8 @@ mod display;
 pub enum CreateError {
     /// Correct the options.
     Options(ConfigFault),
+    /// Only sealed sets are filled up, and there are no keys: give some, or leave out the padding.
+    PaddingWithoutKeys,
     /// There is a log here already: open it, or choose another directory.
     Exists,
     /// There is something else here: choose an empty directory.
@@ -88,6 +90,8 @@ pub enum OpenError {
     Sealed,
     /// The log is not sealed, and keys were given: open it without, or seal another.
     NotSealed,
+    /// Only sealed sets are filled up, and the log is not sealed: leave out the padding.
+    PaddingWithoutKeys,
     /// The log was made with another key of this id. Give that one.
     WrongKey {
         /// The key's id.
@@ -208,8 +212,6 @@ pub enum TruncateError {
         /// The checkpoint.
         first: Lsn,
     },
-    /// The log has parity, from which what is cut off could come back.
-    Parity,
     /// No set of records begins or ends there: use the `end` of an entry or of a ticket. Or damage
     /// before it keeps that from being known.
     NoBoundary {

@@ -14,7 +14,8 @@
 //! [`Ticket`] waits (`sleepers` has the tasks, `background` the threads), `replay`, `back` and
 //! `tail` read, `format` turns records into bytes, `payload` puts them into a set and `wrapping`
 //! that into a frame, by way of `compression` and `sealing`. `survey` looks at a log that is not
-//! open, and repairs one. Below lies `holdfast-log`, which knows frames, segments and recovery.
+//! open, and repairs one; `watch` reads one that somebody else has open. Below lies
+//! `holdfast-log`, which knows frames, segments and recovery.
 
 #[cfg_attr(not(any(feature = "lz4", feature = "seal")), allow(dead_code))]
 mod aligned;
@@ -44,6 +45,7 @@ mod sleepers;
 mod survey;
 mod tail;
 mod ticket;
+mod watch;
 mod wrapping;
 
 pub use any::RecordType;
@@ -65,9 +67,10 @@ pub use record::Record;
 pub use replay::{Entry, Replay};
 #[cfg(feature = "seal")]
 pub use sealing::{Keys, KeysFault, Padding};
-pub use survey::{BrokenSet, Repaired, repair, repair_at, verify, verify_at};
+pub use survey::{BrokenSet, Outline, Repaired, outline, repair, repair_at, verify, verify_at};
 pub use tail::Tail;
 pub use ticket::Ticket;
+pub use watch::Watch;
 
 #[cfg(test)]
 mod tests;

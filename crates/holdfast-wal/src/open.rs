@@ -6,18 +6,22 @@
 
 use std::sync::Arc;
 
-use holdfast_log::{Log, Lsn, Stretch, Verdict};
+use holdfast_log::{Log, Lsn, Stretch, Verdict, Watch};
 use holdfast_memory::{Medium, Region, RegionSpec};
 
 use crate::error::{CreateError, OpenError};
 use crate::label::Label;
 use crate::options::Options;
 use crate::place::Place;
+use crate::sealing::Seal;
 use crate::shared::Shared;
+use crate::survey::Outline;
 use crate::wrapping::Wrapping;
 
 /// The smallest roster: an embedded log has no notes.
 const ROSTER_BYTES: u64 = 64;
+/// The smallest ring.
+const RING_BYTES_MIN: u64 = 4096;
 
 /// What was found when a log was opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +50,7 @@ pub(crate) fn create(
     options: &Options,
     label: impl FnOnce([u8; 16], &Options) -> Label,
 ) -> Result<(), CreateError> {
+    Seal::check(options)?;
     let mut identity = [0; 16];
     place.entropy.fill(&mut identity);
     let label = label(identity, options).encode();
@@ -59,9 +64,7 @@ pub(crate) fn open(
     options: &Options,
     label: impl FnOnce([u8; 16], &Options) -> Label,
 ) -> Result<(Shared, Recovery), OpenError> {
-    let identity = Log::identity_of(&*place.files)?;
-    let key = label(identity, options).check(&*place.files)?;
-    let wrapping = Wrapping::of(options, key, identity)?;
+    let (identity, wrapping) = recognize(&place, options, label)?;
     let (log, region, found) = open_untyped(&place, options, identity)?;
     // What was recovered behind the last sync counts from here on, and readers see it.
     log.commit(found.tail)?;
@@ -76,7 +79,45 @@ pub(crate) fn open(
         mended: found.mended,
         lost: found.lost,
     };
-    Ok((Shared::new(log, region, wrapping, place.clock, place.lock), recovery))
+    Ok((Shared::new(Arc::new(log), region, wrapping, place.clock, place.lock), recovery))
+}
+
+/// Begins to watch a log that has this label.
+pub(crate) fn watch(
+    place: &Place,
+    options: &Options,
+    label: impl FnOnce([u8; 16], &Options) -> Label,
+) -> Result<(Watch, Shared), OpenError> {
+    let (identity, wrapping) = recognize(place, options, label)?;
+    let (watch, region) = watch_untyped(place, identity)?;
+    let (log, clock) = (Arc::clone(watch.log()), Arc::clone(&place.clock));
+    Ok((watch, Shared::new(log, region, wrapping, clock, None)))
+}
+
+/// See [`crate::outline`].
+pub(crate) fn outline(place: &Place) -> Result<Outline, OpenError> {
+    let identity = Log::identity_of(&*place.files)?;
+    let label = Label::read(&*place.files)?;
+    let (watch, _) = watch_untyped(place, identity)?;
+    let (first, durable) = (watch.log().first(), watch.log().marks().durable);
+    Ok(Outline { sealed: label.key.is_some(), records: label.into(), first, durable })
+}
+
+fn watch_untyped(place: &Place, identity: [u8; 16]) -> Result<(Watch, Arc<Region>), OpenError> {
+    let region = region(identity, RING_BYTES_MIN)?;
+    let (files, clock) = (Arc::clone(&place.files), Arc::clone(&place.clock));
+    Ok((Watch::open(files, Arc::clone(&region), clock)?, region))
+}
+
+/// The log's identity, and what is done to its sets, if it is what it is opened as.
+fn recognize(
+    place: &Place,
+    options: &Options,
+    label: impl FnOnce([u8; 16], &Options) -> Label,
+) -> Result<([u8; 16], Wrapping), OpenError> {
+    let identity = Log::identity_of(&*place.files)?;
+    let key = label(identity, options).check(&*place.files)?;
+    Ok((identity, Wrapping::of(options, key, identity)?))
 }
 
 /// Opens the log with a ring as large as the options say, or as it says itself.
@@ -85,7 +126,7 @@ fn open_untyped(
     options: &Options,
     identity: [u8; 16],
 ) -> Result<(Log, Arc<Region>, holdfast_log::Recovery), OpenError> {
-    let mut ring_bytes = options.ring_bytes.max(4096).next_power_of_two();
+    let mut ring_bytes = options.ring_bytes.max(RING_BYTES_MIN).next_power_of_two();
     loop {
         let region = region(identity, ring_bytes)?;
         let (files, clock) = (Arc::clone(&place.files), Arc::clone(&place.clock));

@@ -47,7 +47,7 @@ pub struct Options {
     /// made.
     #[cfg(feature = "seal")]
     pub keys: Option<Arc<Keys>>,
-    /// To what length the sets of a sealed log are filled up from now on.
+    /// To what length the sets of a sealed log are filled up from now on. Refused without keys.
     #[cfg(feature = "seal")]
     pub padding: Padding,
 }

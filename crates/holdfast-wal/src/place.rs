@@ -45,6 +45,12 @@ impl Place {
         Ok(Place { files, clock: Arc::new(RealClock), entropy: Arc::new(RealEntropy), lock })
     }
 
+    /// A directory that may be somebody else's: to look at.
+    pub(crate) fn unlocked(path: &Path) -> Result<Place, PlaceError> {
+        let files = Arc::new(RealFiles::open(path).map_err(PlaceError::Io)?);
+        Ok(Place::modelled(files, Arc::new(RealClock), Arc::new(RealEntropy)))
+    }
+
     /// [`Place::directory`], which is made unless it is there; then its name is durable, too.
     pub(crate) fn new_directory(path: &Path) -> Result<Place, PlaceError> {
         make_directory(path).map_err(PlaceError::Io)?;

@@ -17,7 +17,7 @@ use aws_lc_rs::aead::{Aad, Nonce};
 use holdfast_log::{AppendError, Appended, Contents, FLAG_SEALED, Frame, FrameHeader, Log, Lsn};
 
 use crate::aligned::Aligned;
-use crate::error::{OpenError, ReplayError};
+use crate::error::{CreateError, OpenError, ReplayError};
 use crate::label::KeyMark;
 use crate::options::Options;
 
@@ -86,6 +86,17 @@ pub(crate) struct Seal {
 }
 
 impl Seal {
+    /// Whether a log can be made with these options.
+    ///
+    /// # Errors
+    /// The options are those of a sealed log, without its keys.
+    pub(crate) fn check(options: &Options) -> Result<(), CreateError> {
+        match (&options.keys, options.padding) {
+            (Some(_), _) | (None, Padding::None) => Ok(()),
+            (None, _) => Err(CreateError::PaddingWithoutKeys),
+        }
+    }
+
     /// What the label of a new log says of the key.
     pub(crate) fn mark(options: &Options, identity: [u8; 16]) -> Option<KeyMark> {
         let keys = options.keys.as_deref()?;
@@ -100,7 +111,8 @@ impl Seal {
         identity: [u8; 16],
     ) -> Result<Option<Seal>, OpenError> {
         let (keys, mark) = match (&options.keys, mark) {
-            (None, None) => return Ok(None),
+            (None, None) if options.padding == Padding::None => return Ok(None),
+            (None, None) => return Err(OpenError::PaddingWithoutKeys),
             (None, Some(_)) => return Err(OpenError::Sealed),
             (Some(_), None) => return Err(OpenError::NotSealed),
             (Some(keys), Some(mark)) => (Arc::clone(keys), mark),

@@ -35,14 +35,14 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn new(
-        log: Log,
+        log: Arc<Log>,
         region: Arc<Region>,
         wrapping: Wrapping,
         clock: Arc<dyn Clock>,
         lock: Option<Arc<DirectoryLock>>,
     ) -> Shared {
         Shared {
-            log: Arc::new(log),
+            log,
             region,
             wrapping,
             clock,

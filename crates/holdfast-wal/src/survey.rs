@@ -1,6 +1,6 @@
-//! Looking at a log that is not open, and saving what is left of one, whatever its records are.
+//! Looking at a log without opening it, and saving what is left of one, whatever its records are.
 //!
-//! Promise: a log that somebody has open is left alone; the log that is looked at is not changed;
+//! Promise: a log that somebody has open is not changed; the log that is looked at is not changed;
 //! sets stay whole or are lost as a whole, and which records of a lost one can still be read is
 //! said.
 //! Never: knows the type of a record, or needs a key.
@@ -9,7 +9,9 @@ use std::path::Path;
 
 use holdfast_log::{FrameHeader, Log, Lsn, RepairEvent, Stretch, Verified, Walked};
 
+use crate::any::RecordType;
 use crate::error::{OpenError, RepairError};
+use crate::open;
 use crate::payload::{is_checked, take};
 use crate::place::Place;
 
@@ -42,6 +44,28 @@ pub struct BrokenSet {
     /// Those that are whole all the same, by their number in the set, from 0. Of a set that was
     /// sealed or compressed none can be told.
     pub readable: Vec<u16>,
+}
+
+/// What the files of a log say of it to everybody.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Outline {
+    /// What it says of its records.
+    pub records: RecordType,
+    /// Whether nobody reads them who has no keys.
+    pub sealed: bool,
+    /// The position at which it begins.
+    pub first: Lsn,
+    /// Everything below is durable; more may be.
+    pub durable: Lsn,
+}
+
+/// What can be said of the log in `directory` without opening it, or having its keys.
+///
+/// # Errors
+/// See [`OpenError`]; never [`OpenError::InUse`].
+pub fn outline(directory: impl AsRef<Path>) -> Result<Outline, OpenError> {
+    open::outline(&Place::unlocked(directory.as_ref())?)
 }
 
 /// Reads every set in the log in `directory` that is still needed, also behind damage, and all of

@@ -8,7 +8,7 @@ use std::ops::Range;
 use holdfast_log::{AppendError, Appended, Contents, Frame, Log};
 
 use crate::aligned::Aligned;
-use crate::error::{OpenError, ReplayError};
+use crate::error::{CreateError, OpenError, ReplayError};
 use crate::label::KeyMark;
 use crate::options::Options;
 
@@ -17,6 +17,10 @@ pub(crate) enum Seal {}
 pub(crate) enum Ciphers {}
 
 impl Seal {
+    pub(crate) fn check(_: &Options) -> Result<(), CreateError> {
+        Ok(())
+    }
+
     pub(crate) fn mark(_: &Options, _: [u8; 16]) -> Option<KeyMark> {
         None
     }

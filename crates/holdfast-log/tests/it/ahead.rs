@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use holdfast_log::{CheckVerdict, CursorError, Log, LogConfig, Lsn, OpenError, Scanned};
 
-use crate::on_device::{ON_DEVICE, new_log, one, open, open_as, rest};
-use crate::support::{Put, region};
+use crate::device::{ON_DEVICE, new_log, one, open, rest};
+use crate::support::Put;
 
 /// More than is read before a thread is started, in many spans.
 const LONG_BYTES: u64 = 7 << 20;
 
 fn long_log(seed: u64) -> (holdfast_io::fake::FakeFiles, Arc<Log>, Vec<Put>) {
-    let (files, log) = new_log(seed);
+    let (files, log) = new_log(seed, ON_DEVICE);
     let mut puts: Vec<Put> = Vec::new();
     while log.marks().tail.0 < LONG_BYTES {
         puts.push(one(&log, puts.len() as u64).expect("the disk is sound"));
@@ -60,9 +60,9 @@ fn damage_in_what_was_read_ahead_is_reported_where_it_is() {
     let verdict = Log::verify(&files, &mut |_| {}).unwrap().verdict;
     assert!(matches!(verdict, CheckVerdict::Corrupt { from, .. } if from == hit.lsn));
     // An open that reads only the end does not see it; one that reads everything does.
-    open(&files, Arc::new(region())).unwrap();
+    open(&files, ON_DEVICE).unwrap();
     let whole = LogConfig { scan: Scanned::Whole, ..ON_DEVICE };
-    let opened = open_as(&files, Arc::new(region()), whole).map(|_| ());
+    let opened = open(&files, whole).map(|_| ());
     assert!(
         matches!(opened, Err(OpenError::Corrupt { from, .. }) if from == hit.lsn),
         "{opened:?}"
@@ -73,7 +73,7 @@ fn damage_in_what_was_read_ahead_is_reported_where_it_is() {
 fn an_open_reads_the_end_however_long_the_log_is() {
     let (files, log, puts) = long_log(3);
     drop(log);
-    let (log, recovery) = open(&files, Arc::new(region())).unwrap();
+    let (log, recovery) = open(&files, ON_DEVICE).unwrap();
     assert!(recovery.bytes_scanned < LONG_BYTES / 8, "{}", recovery.bytes_scanned);
     assert_eq!(recovery.released, Lsn(0));
     log.commit(log.marks().tail).unwrap();
@@ -92,7 +92,7 @@ fn a_checkpoint_in_what_an_open_does_not_read_is_known_all_the_same() {
     }
     log.commit(log.marks().tail).unwrap();
     drop(log);
-    let (_log, recovery) = open(&files, Arc::new(region())).unwrap();
+    let (_log, recovery) = open(&files, ON_DEVICE).unwrap();
     assert!(recovery.bytes_scanned < LONG_BYTES / 8, "{}", recovery.bytes_scanned);
     assert_eq!(recovery.released, needed);
 }
@@ -102,7 +102,7 @@ fn an_open_reads_the_end_also_of_a_log_whose_segments_were_all_made_at_once() {
     let files = holdfast_io::fake::FakeFiles::new(5);
     let config = LogConfig { segments: 64, ..ON_DEVICE };
     Log::create(&files, crate::support::IDENTITY, &config).unwrap();
-    let (log, _) = open(&files, Arc::new(region())).unwrap();
+    let (log, _) = open(&files, ON_DEVICE).unwrap();
     let mut puts = 0;
     while log.marks().tail.0 < 40 * config.segment_bytes {
         one(&log, puts).expect("the disk is sound");
@@ -111,7 +111,7 @@ fn an_open_reads_the_end_also_of_a_log_whose_segments_were_all_made_at_once() {
         puts += 1;
     }
     drop(log);
-    let (_log, recovery) = open(&files, Arc::new(region())).unwrap();
+    let (_log, recovery) = open(&files, ON_DEVICE).unwrap();
     let needed_bytes = 26 * config.segment_bytes; // what lies behind the end is looked at, too
     assert!(recovery.bytes_scanned < needed_bytes, "{}", recovery.bytes_scanned);
 }

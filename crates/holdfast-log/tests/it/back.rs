@@ -2,21 +2,20 @@
 
 use holdfast_log::{BackCursor, CursorError, Lsn};
 
-use crate::on_device::{append, new_log, rest};
+use crate::device::{ON_DEVICE, append, new_log, rest};
 use crate::support::Put;
 
 fn all(cursor: &mut BackCursor) -> Vec<Put> {
     let mut found = Vec::new();
     while let Some(frame) = cursor.next_frame().expect("nothing is damaged") {
-        let (lsn, end) = (frame.header.lsn, frame.end());
-        found.push(Put { lsn, end, payload: frame.payload.to_vec() });
+        found.push(Put::of(&frame));
     }
     found
 }
 
 #[test]
 fn what_is_read_backwards_is_what_is_read_forwards() {
-    let (_files, log) = new_log(1);
+    let (_files, log) = new_log(1, ON_DEVICE);
     append(&log, 0..300);
     log.commit(log.marks().tail).unwrap();
     let puts = rest(&mut log.cursor(log.first()));
@@ -31,7 +30,7 @@ fn what_is_read_backwards_is_what_is_read_forwards() {
 
 #[test]
 fn it_ends_at_the_first_frame_that_is_needed() {
-    let (_files, log) = new_log(2);
+    let (_files, log) = new_log(2, ON_DEVICE);
     let puts = append(&log, 0..100);
     log.commit(log.marks().tail).unwrap();
     log.mark(puts[60].end).unwrap();
@@ -40,7 +39,7 @@ fn it_ends_at_the_first_frame_that_is_needed() {
 
 #[test]
 fn damage_ends_it_and_so_does_a_beginning_amid_a_frame() {
-    let (files, log) = new_log(3);
+    let (files, log) = new_log(3, ON_DEVICE);
     let puts = append(&log, 0..20);
     log.commit(log.marks().tail).unwrap();
     let amid = log.back_cursor(puts[5].lsn.advance(8)).next_frame().map(|_| ());

@@ -1,81 +1,23 @@
 //! A log that stays on its device: longer than its ring, read by cursors.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use holdfast_io::Files;
-use holdfast_io::fake::{FakeClock, FakeFiles, Mood, is_power_cut};
-use holdfast_log::{
-    AppendError, CreateError, Cursor, CursorError, Log, LogConfig, Lsn, OpenError, Recovery,
-    Retention,
-};
-use holdfast_memory::Region;
+use holdfast_log::{CursorError, Lsn};
 
-use crate::support::{CONFIG, IDENTITY, Put, payload, region};
-
-pub(crate) const ON_DEVICE: LogConfig = LogConfig { retention: Retention::OnDevice, ..CONFIG };
-
-pub(crate) fn open(
-    files: &FakeFiles,
-    region: Arc<Region>,
-) -> Result<(Arc<Log>, Recovery), OpenError> {
-    open_as(files, region, ON_DEVICE)
-}
-
-pub(crate) fn open_as(
-    files: &FakeFiles,
-    region: Arc<Region>,
-    config: LogConfig,
-) -> Result<(Arc<Log>, Recovery), OpenError> {
-    let files: Arc<dyn Files> = Arc::new(files.clone());
-    let (log, recovery) = Log::open(files, region, Arc::new(FakeClock::default()), config)?;
-    Ok((Arc::new(log), recovery))
-}
-
-pub(crate) fn new_log(seed: u64) -> (FakeFiles, Arc<Log>) {
-    let files = FakeFiles::new(seed);
-    Log::create(&files, IDENTITY, &ON_DEVICE).expect("an empty disk takes a log");
-    let (log, _) = open(&files, Arc::new(region())).expect("a new log opens");
-    (files, log)
-}
-
-/// Appends one, making room by draining; None if the log's disk has failed.
-pub(crate) fn one(log: &Log, number: u64) -> Option<Put> {
-    let payload = payload(number, (number * 397 % 9_000) as usize);
-    loop {
-        match log.append(1, &[&payload]) {
-            Ok(at) => return Some(Put { lsn: at.lsn, end: at.end, payload }),
-            Err(AppendError::Full) => log.wait_for_room(payload.len() as u64).ok()?,
-            Err(_) => return None,
-        }
-    }
-}
-
-/// Appends these.
-pub(crate) fn append(log: &Log, numbers: std::ops::Range<u64>) -> Vec<Put> {
-    numbers.map(|number| one(log, number).expect("the disk is sound")).collect()
-}
-
-/// Everything that is durable from where the cursor is.
-pub(crate) fn rest(cursor: &mut Cursor) -> Vec<Put> {
-    let mut found = Vec::new();
-    while let Some(frame) = cursor.next_frame().expect("nothing is damaged") {
-        let (lsn, end) = (frame.header.lsn, frame.end());
-        found.push(Put { lsn, end, payload: frame.payload.to_vec() });
-    }
-    found
-}
+use crate::device::{ON_DEVICE, append, at_every_power_cut, life, new_log, open, rest};
+use crate::support::{Put, RING_BYTES};
 
 #[test]
 fn a_log_many_times_longer_than_its_ring_is_read_back_whole_also_after_a_restart() {
-    let (files, log) = new_log(1);
+    let (files, log) = new_log(1, ON_DEVICE);
     let mut puts = append(&log, 0..400);
     log.commit(log.marks().tail).unwrap();
-    assert!(log.marks().tail.0 > 4 * region().ring_bytes(), "{:?}", log.marks());
+    assert!(log.marks().tail.0 > 4 * RING_BYTES, "{:?}", log.marks());
     assert_eq!(rest(&mut log.cursor(log.first())), puts);
     log.close().unwrap();
     drop(log);
-    let (log, recovery) = open(&files, Arc::new(region())).unwrap();
+    let (log, recovery) = open(&files, ON_DEVICE).unwrap();
     assert_eq!(recovery.released, Lsn(0));
     puts.extend(append(&log, 400..500));
     log.commit(log.marks().tail).unwrap();
@@ -84,7 +26,7 @@ fn a_log_many_times_longer_than_its_ring_is_read_back_whole_also_after_a_restart
 
 #[test]
 fn a_cursor_shows_only_what_is_durable_and_goes_on_when_there_is_more() {
-    let (_files, log) = new_log(2);
+    let (_files, log) = new_log(2, ON_DEVICE);
     let mut cursor = log.cursor(log.first());
     let puts = append(&log, 0..3);
     assert_eq!(rest(&mut cursor), []);
@@ -101,7 +43,7 @@ fn a_cursor_shows_only_what_is_durable_and_goes_on_when_there_is_more() {
 
 #[test]
 fn several_cursors_read_from_wherever_they_like() {
-    let (_files, log) = new_log(3);
+    let (_files, log) = new_log(3, ON_DEVICE);
     let puts = append(&log, 0..200);
     log.commit(log.marks().tail).unwrap();
     for start in [0, 1, 77, 199] {
@@ -113,7 +55,7 @@ fn several_cursors_read_from_wherever_they_like() {
 
 #[test]
 fn what_is_marked_makes_room_on_the_device_and_a_late_cursor_is_told() {
-    let (files, log) = new_log(4);
+    let (files, log) = new_log(4, ON_DEVICE);
     let puts = append(&log, 0..100);
     log.commit(log.marks().tail).unwrap();
     let mut late = log.cursor(puts[0].lsn);
@@ -136,7 +78,7 @@ fn what_is_marked_makes_room_on_the_device_and_a_late_cursor_is_told() {
 
 #[test]
 fn damage_on_the_device_is_reported_where_it_is() {
-    let (files, log) = new_log(5);
+    let (files, log) = new_log(5, ON_DEVICE);
     let puts = append(&log, 0..20);
     log.commit(log.marks().tail).unwrap();
     // Position p lies at byte 4096 + p of the first file.
@@ -154,50 +96,12 @@ fn damage_on_the_device_is_reported_where_it_is() {
     assert_eq!(cursor.position(), puts[7].lsn, "it stays there");
 }
 
-/// Makes the log unless it is there, and opens it; None if the power goes.
-pub(crate) fn made(files: &FakeFiles) -> Option<Arc<Log>> {
-    let made = Log::create(files, IDENTITY, &ON_DEVICE);
-    made.err().is_none_or(|error| matches!(error, CreateError::Exists)).then_some(())?;
-    match open(files, Arc::new(region())) {
-        Ok((log, _)) => Some(log),
-        Err(OpenError::Io(error)) if is_power_cut(&error) => None,
-        Err(error) => panic!("{error}"),
-    }
-}
-
-/// Makes the log unless it is there, checks that it begins with `durable`, appends and commits a
-/// few times, and returns all that was durable when the power went.
-fn life(files: &FakeFiles, durable: &mut Vec<Put>, count: u64) -> Option<()> {
-    let log = made(files)?;
-    log.commit(log.marks().tail).ok()?;
-    let found = rest(&mut log.cursor(log.first()));
-    assert!(found.starts_with(durable), "acknowledged as durable, and not there");
-    *durable = found;
-    for _ in 0..count {
-        let next = durable.len() as u64;
-        let put = one(&log, next)?;
-        log.commit(put.end).ok()?;
-        durable.push(put);
-    }
-    log.close().ok()
-}
-
 #[test]
 fn what_was_durable_is_read_back_after_a_power_cut_at_any_io() {
-    let whole = FakeFiles::new(6);
-    life(&whole, &mut Vec::new(), 40).expect("nothing is in the way");
-    let mut images = 0;
-    for cut in 1..=whole.operations() {
-        let files = FakeFiles::new(6);
-        files.cut_power_at(cut);
-        let mut durable = Vec::new();
-        assert!(life(&files, &mut durable, 40).is_none(), "cut {cut} was not reached");
-        for mood in [Mood::LoseAll, Mood::KeepAll, Mood::Subset, Mood::Scatter] {
-            let image = files.after_power_cut_in(mood, cut);
-            let survived = life(&image, &mut durable.clone(), 3);
-            assert!(survived.is_some(), "cut {cut} {mood:?}");
-            images += 1;
-        }
-    }
+    let images = at_every_power_cut(
+        6,
+        |files, durable: &mut Vec<Put>| life(files, ON_DEVICE, durable, 40),
+        |image, durable, _| life(image, ON_DEVICE, durable, 3),
+    );
     println!("{images} images of a log on its device");
 }

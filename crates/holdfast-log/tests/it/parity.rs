@@ -4,13 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use holdfast_io::Files;
-use holdfast_io::fake::{EIO, Effect, FakeFiles, Fault, Mood, Operation, is_power_cut};
-use holdfast_log::{CreateError, Log, LogConfig, Lsn, OpenError, Policy, Verdict};
+use holdfast_io::fake::{EIO, Effect, FakeFiles, Fault, Operation};
+use holdfast_log::{Log, LogConfig, Lsn, OpenError, Policy, Verdict};
 
-use crate::support::{IDENTITY, Put, replay, seeds};
+use crate::device::{MOODS, at_every_power_cut, fill, life, new_log, one, open, read};
+use crate::support::{Put, replay, seeds};
 use crate::survivor::{
-    BLOCK, FRAMES_OFFSET, PLAIN, SHORT, STRIPED, bytes_of, closed, copy, fill, new_log, one, open,
-    overwrite, read, spoil, spoil_at, with,
+    BLOCK, FRAMES_OFFSET, PLAIN, SHORT, STRIPED, bytes_of, closed, copy, overwrite, spoil,
+    spoil_at, with,
 };
 
 const FIRST: &str = "segment-00000000";
@@ -184,49 +185,17 @@ fn pitfall_22_parity_never_brings_back_what_was_not_acknowledged() {
     }
 }
 
-/// Makes the log unless it is there, checks that it begins with `durable`, and goes on with it.
-fn life(files: &FakeFiles, durable: &mut Vec<Put>, count: u64) -> Option<()> {
-    if durable.is_empty() {
-        let made = Log::create(files, IDENTITY, &SHORT);
-        made.err().is_none_or(|error| matches!(error, CreateError::Exists)).then_some(())?;
-    }
-    let (log, _) = match open(files, with(SHORT, Policy::Repair)) {
-        Ok(opened) => opened,
-        Err(OpenError::Io(error)) if is_power_cut(&error) => return None,
-        Err(error) => panic!("{error}"),
-    };
-    log.commit(log.marks().tail).ok()?;
-    let (found, error) = read(&log);
-    assert!(found.starts_with(durable), "acknowledged as durable, and not there: {error:?}");
-    *durable = found;
-    for _ in 0..count {
-        let put = one(&log, durable.len() as u64)?;
-        log.commit(put.end).ok()?;
-        durable.push(put);
-        log.prepare().ok()?;
-    }
-    log.close().ok()
-}
-
 #[test]
 fn what_was_durable_is_there_after_a_power_cut_at_any_io_with_parity() {
     let mut images = 0;
+    let config = with(SHORT, Policy::Repair);
     for seed in seeds(1) {
         println!("{}", replay("after_a_power_cut_at_any_io_with_parity", seed));
-        let whole = FakeFiles::new(seed);
-        life(&whole, &mut Vec::new(), 40).expect("nothing is in the way");
-        for cut in 1..=whole.operations() {
-            let files = FakeFiles::new(seed);
-            files.cut_power_at(cut);
-            let mut durable = Vec::new();
-            assert!(life(&files, &mut durable, 40).is_none(), "cut {cut} was not reached");
-            for mood in [Mood::LoseAll, Mood::KeepAll, Mood::Subset, Mood::Scatter] {
-                let image = files.after_power_cut_in(mood, cut);
-                let survived = life(&image, &mut durable.clone(), 3);
-                assert!(survived.is_some(), "cut {cut} {mood:?}");
-                images += 1;
-            }
-        }
+        images += at_every_power_cut(
+            seed,
+            |files, durable: &mut Vec<Put>| life(files, config, durable, 40),
+            |image, durable, _| life(image, config, durable, 3),
+        );
     }
     println!("{images} images of a log with parity");
 }
@@ -247,7 +216,7 @@ fn power_that_fails_while_a_log_is_repaired_costs_nothing() {
         if opened.is_ok() {
             break;
         }
-        for mood in [Mood::LoseAll, Mood::KeepAll, Mood::Subset, Mood::Scatter] {
+        for mood in MOODS {
             let image = image.after_power_cut_in(mood, cut);
             let (log, _) = open(&image, config).expect("it can still be mended");
             assert!(read(&log).0 == puts, "cut {cut} {mood:?}");

@@ -1,12 +1,13 @@
 //! What an open does about damaged acknowledged data.
 
-use holdfast_io::fake::{FakeFiles, Mood};
-use holdfast_log::{LogConfig, Lsn, OpenError, Policy, Retention, Stretch, Verdict};
-
-use crate::support::Put;
-use crate::survivor::{
-    BLOCK, PLAIN, STRIPED, bytes_of, closed, copy, fill, open, read, spoil, spoil_at, with,
+use holdfast_io::fake::FakeFiles;
+use holdfast_log::{
+    ConfigFault, CreateError, Log, LogConfig, Lsn, OpenError, Policy, Retention, Stretch, Verdict,
 };
+
+use crate::device::{MOODS, fill, open, read};
+use crate::support::{IDENTITY, Put};
+use crate::survivor::{BLOCK, PLAIN, STRIPED, bytes_of, closed, copy, spoil, spoil_at, with};
 
 const CUT: LogConfig = with_cut(PLAIN);
 
@@ -107,6 +108,18 @@ fn damage_below_the_newest_mark_is_missed_by_nobody() {
 }
 
 #[test]
+fn nothing_is_cut_out_of_a_log_that_stays_in_its_ring() {
+    let (files, _) = damaged(3);
+    let in_ring = LogConfig { retention: Retention::InRing, ..CUT };
+    let before = files.operations();
+    let refused = open(&files, in_ring).map(drop);
+    assert!(matches!(refused, Err(OpenError::Config(ConfigFault::CutInRing))), "{refused:?}");
+    assert_eq!(files.operations(), before);
+    let made = Log::create(&FakeFiles::new(1), IDENTITY, &in_ring);
+    assert!(matches!(made, Err(CreateError::Config(ConfigFault::CutInRing))), "{made:?}");
+}
+
+#[test]
 fn a_checkpoint_behind_a_hole_forgets_it() {
     let (files, _) = damaged(3);
     let (log, recovery) = open(&files, CUT).unwrap();
@@ -132,7 +145,7 @@ fn power_that_fails_while_a_log_is_cut_leaves_it_whole_or_cut() {
         let image = copy(&files);
         image.cut_power_at(image.operations() + cut);
         let opened = open(&image, CUT);
-        for mood in [Mood::LoseAll, Mood::KeepAll, Mood::Subset, Mood::Scatter] {
+        for mood in MOODS {
             let image = image.after_power_cut_in(mood, cut);
             let refused = open(&copy(&image), PLAIN).map(drop);
             let (log, recovery) = open(&image, CUT).expect("it can be cut");

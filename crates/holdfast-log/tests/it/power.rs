@@ -1,8 +1,9 @@
 //! The power is cut at every I/O, and the disk tears, loses and reorders what was not synced.
 
-use holdfast_io::fake::{FakeFiles, Mood, Random, Sectors};
+use holdfast_io::fake::{FakeFiles, Random, Sectors};
 use holdfast_log::{Log, OpenError};
 
+use crate::device::at_every_power_cut;
 use crate::support::{CONFIG, Failure, IDENTITY, Model, open_with, region, replay, seeds, step};
 
 /// Makes the log unless it is there, opens it, checks it against the model, works on it, closes it.
@@ -27,37 +28,21 @@ fn life(files: &FakeFiles, model: &mut Model, seed: u64, steps: u64) -> Result<(
     closed
 }
 
-/// Lives until the power cut set up in `files`.
-fn live_until_cut(files: &FakeFiles, model: &mut Model, seed: u64, steps: u64) {
-    match life(files, model, seed, steps) {
-        Ok(()) => {}
-        Err(failure) => assert!(failure.is_power_cut(), "{failure:?}"),
-    }
-}
-
-const MOODS: [Mood; 4] = [Mood::LoseAll, Mood::KeepAll, Mood::Subset, Mood::Scatter];
-
 #[test]
 fn what_was_durable_is_there_after_a_power_cut_at_any_io() {
     let mut images = 0;
     for seed in seeds(12) {
         println!("{}", replay("what_was_durable_is_there", seed));
-        let whole = FakeFiles::new(seed);
-        life(&whole, &mut Model::default(), seed, 60).expect("nothing is in the way");
-        for cut in 1..=whole.operations() {
-            let files = FakeFiles::new(seed);
-            files.set_sectors(if cut % 3 == 0 { Sectors::Garbage } else { Sectors::Whole });
-            files.cut_power_at(cut);
-            let mut model = Model::default();
-            live_until_cut(&files, &mut model, seed, 60);
-            for mood in MOODS {
-                let image = files.after_power_cut_in(mood, seed ^ cut);
-                let mut model = model.clone();
-                let survived = life(&image, &mut model, seed + 1, 6);
-                assert!(survived.is_ok(), "seed {seed} cut {cut} {mood:?}: {survived:?}");
-                images += 1;
-            }
-        }
+        let live = |files: &FakeFiles, model: &mut Model, seed, steps| {
+            let ended = life(files, model, seed, steps);
+            let failure = ended.err().inspect(|error| assert!(error.is_power_cut(), "{error:?}"));
+            failure.is_none().then_some(())
+        };
+        images += at_every_power_cut(
+            seed,
+            |files, model: &mut Model| live(files, model, seed, 60),
+            |image, model, _| live(image, model, seed + 1, 6),
+        );
     }
     println!("{images} images recovered");
 }

@@ -7,11 +7,9 @@ use holdfast_log::{
     Stretch,
 };
 
+use crate::device::{fill, new_log, open, read};
 use crate::support::Put;
-use crate::survivor::{
-    BLOCK, PLAIN, SHORT, STRIPED, bytes_of, closed, copy, fill, new_log, open, read, spoil,
-    spoil_at,
-};
+use crate::survivor::{BLOCK, PLAIN, SHORT, STRIPED, bytes_of, closed, copy, spoil, spoil_at};
 
 /// Repairs into a new disk.
 fn repaired(files: &FakeFiles) -> (FakeFiles, Repaired) {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use holdfast_io::Files;
 use holdfast_io::fake::{FakeClock, FakeFiles, Random, is_power_cut};
 use holdfast_log::{
-    AppendError, CommitError, CreateError, Kind, Log, LogConfig, Lsn, OpenError, Parity, Policy,
-    Recovery, Retention, Scanned,
+    AppendError, CommitError, CreateError, Frame, Kind, Log, LogConfig, Lsn, OpenError, Parity,
+    Policy, Recovery, Retention, Scanned,
 };
 use holdfast_memory::{Medium, Region, RegionSpec};
 
@@ -36,6 +36,14 @@ pub(crate) struct Put {
     pub(crate) end: Lsn,
     /// What it holds.
     pub(crate) payload: Vec<u8>,
+}
+
+impl Put {
+    /// What was read.
+    pub(crate) fn of(frame: &Frame<'_>) -> Put {
+        let (lsn, end) = (frame.header.lsn, frame.end());
+        Put { lsn, end, payload: frame.payload.to_vec() }
+    }
 }
 
 /// What the log must hold.
@@ -98,12 +106,7 @@ pub(crate) fn contents(log: &Log) -> Vec<Put> {
     let marks = log.marks();
     let frames = log.frames(marks.released, marks.tail);
     let data = frames.iter().filter(|frame| frame.header.kind == Kind::Data);
-    data.map(|frame| Put {
-        lsn: frame.header.lsn,
-        end: frame.end(),
-        payload: frame.payload.to_vec(),
-    })
-    .collect()
+    data.map(|frame| Put::of(&frame)).collect()
 }
 
 impl Model {

@@ -1,16 +1,13 @@
 //! A log on its device that is damaged there, and what is left of it.
 
 use std::path::Path;
-use std::sync::Arc;
 
-use holdfast_io::fake::{FakeClock, FakeFiles, Mood};
+use holdfast_io::fake::{FakeFiles, Mood};
 use holdfast_io::{Files, OpenHow};
-use holdfast_log::{
-    AppendError, CursorError, Log, LogConfig, Lsn, OpenError, Parity, Policy, Recovery, Retention,
-    Scanned,
-};
+use holdfast_log::{LogConfig, Lsn, Parity, Policy, Retention, Scanned};
 
-use crate::support::{CONFIG, IDENTITY, Put, payload, region_of};
+use crate::device::{fill, new_log};
+use crate::support::{CONFIG, Put};
 
 /// Where frames start in a segment file.
 pub(crate) const FRAMES_OFFSET: u64 = 4096;
@@ -37,69 +34,12 @@ pub(crate) fn with(config: LogConfig, policy: Policy) -> LogConfig {
     LogConfig { policy, ..config }
 }
 
-/// Opens a log with a ring of its own.
-pub(crate) fn open(
-    files: &FakeFiles,
-    config: LogConfig,
-) -> Result<(Arc<Log>, Recovery), OpenError> {
-    let region = Arc::new(region_of(IDENTITY, 4 * config.segment_bytes));
-    let files: Arc<dyn Files> = Arc::new(files.clone());
-    let (log, recovery) = Log::open(files, region, Arc::new(FakeClock::default()), config)?;
-    Ok((Arc::new(log), recovery))
-}
-
-/// Makes a log and opens it.
-pub(crate) fn new_log(seed: u64, config: LogConfig) -> (FakeFiles, Arc<Log>) {
-    let files = FakeFiles::new(seed);
-    Log::create(&files, IDENTITY, &config).expect("an empty disk takes a log");
-    let (log, _) = open(&files, config).expect("a new log opens");
-    (files, log)
-}
-
-/// Appends one, making room by draining; None if the log's disk has failed.
-pub(crate) fn one(log: &Log, number: u64) -> Option<Put> {
-    let payload = payload(number, (number * 397 % 9_000) as usize);
-    loop {
-        match log.append(1, &[&payload]) {
-            Ok(at) => return Some(Put { lsn: at.lsn, end: at.end, payload }),
-            Err(AppendError::Full) => log.wait_for_room(payload.len() as u64).ok()?,
-            Err(_) => return None,
-        }
-    }
-}
-
-/// Appends and commits one after the other until the log is so long.
-pub(crate) fn fill(log: &Log, first: u64, bytes: u64) -> Vec<Put> {
-    let mut puts: Vec<Put> = Vec::new();
-    while log.marks().tail.get() < bytes {
-        let put = one(log, first + puts.len() as u64).expect("the disk is sound");
-        log.commit(put.end).expect("the disk is sound");
-        puts.push(put);
-    }
-    puts
-}
-
 /// A log of so many bytes that was closed.
 pub(crate) fn closed(config: LogConfig, bytes: u64) -> (FakeFiles, Vec<Put>) {
     let (files, log) = new_log(1, config);
     let puts = fill(&log, 0, bytes);
     log.close().expect("the disk is sound");
     (files, puts)
-}
-
-/// Everything that a cursor finds, up to the first error.
-pub(crate) fn read(log: &Arc<Log>) -> (Vec<Put>, Option<CursorError>) {
-    let (mut cursor, mut found) = (log.cursor(log.first()), Vec::new());
-    loop {
-        match cursor.next_frame() {
-            Ok(None) => return (found, None),
-            Err(error) => return (found, Some(error)),
-            Ok(Some(frame)) => {
-                let (lsn, end) = (frame.header.lsn, frame.end());
-                found.push(Put { lsn, end, payload: frame.payload.to_vec() });
-            }
-        }
-    }
 }
 
 /// A copy of a disk.

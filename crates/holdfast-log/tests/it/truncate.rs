@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use holdfast_io::Files;
-use holdfast_io::fake::{FakeFiles, Mood, Random, Sectors};
-use holdfast_log::{CheckVerdict, CursorError, Log, LogConfig, Lsn, Parity, TruncateError};
+use holdfast_io::fake::{FakeFiles, Random};
+use holdfast_log::{CheckVerdict, CursorError, Log, LogConfig, Lsn, TruncateError};
 
-use crate::on_device::{ON_DEVICE, append, new_log, one, open, open_as, rest};
-use crate::support::{IDENTITY, Put, region};
+use crate::device::{ON_DEVICE, append, at_every_power_cut, made, new_log, one, open, rest};
+use crate::support::Put;
+use crate::survivor::SHORT;
 
 /// A log with this many frames, all durable.
 fn filled(seed: u64, count: u64) -> (FakeFiles, Arc<Log>, Vec<Put>) {
-    let (files, log) = new_log(seed);
+    let (files, log) = new_log(seed, ON_DEVICE);
     let puts = append(&log, 0..count);
     log.commit(log.marks().tail).expect("the disk is sound");
     (files, log, puts)
@@ -35,7 +36,7 @@ fn what_is_cut_off_is_gone_and_what_comes_later_is_behind_it() {
     log.close().unwrap();
     drop(log);
     assert_eq!(Log::verify(&files, &mut |_| {}).unwrap().verdict, CheckVerdict::Clean);
-    let (log, _) = open(&files, Arc::new(region())).unwrap();
+    let (log, _) = open(&files, ON_DEVICE).unwrap();
     assert!(contents(&log) == puts);
 }
 
@@ -95,7 +96,7 @@ fn the_checkpoint_outlives_the_cut_of_its_mark() {
     log.commit(log.marks().tail).unwrap();
     log.truncate_after(puts[30].end).unwrap();
     drop(log);
-    let (log, recovery) = open(&files, Arc::new(region())).unwrap();
+    let (log, recovery) = open(&files, ON_DEVICE).unwrap();
     assert_eq!(recovery.released, puts[20].end);
     assert!(contents(&log) == puts[21..31]);
 }
@@ -168,8 +169,14 @@ struct Known {
 }
 
 /// Opens, compares, appends and cuts; None if the power goes.
-fn life(files: &FakeFiles, known: &mut Known, random: &mut Random, steps: u64) -> Option<()> {
-    let log = crate::on_device::made(files)?;
+fn life(
+    files: &FakeFiles,
+    config: LogConfig,
+    known: &mut Known,
+    random: &mut Random,
+    steps: u64,
+) -> Option<()> {
+    let log = made(files, config)?;
     log.commit(log.marks().tail).ok()?;
     let found = contents(&log);
     let kept = known.cut_to.take().filter(|kept| found.len() == *kept && *kept < known.sure.len());
@@ -193,32 +200,32 @@ fn life(files: &FakeFiles, known: &mut Known, random: &mut Random, steps: u64) -
     log.close().ok()
 }
 
+/// Lives through a power cut at every I/O, and what any of them may leave: so many images.
+fn every_power_cut(config: LogConfig, seed: u64) -> u64 {
+    at_every_power_cut(
+        seed,
+        |files, known: &mut Known| life(files, config, known, &mut Random::new(seed), 30),
+        |image, known, cut| {
+            if let Ok(checked) = Log::verify(image, &mut |_| {}) {
+                let corrupt = matches!(checked.verdict, CheckVerdict::Corrupt { .. });
+                assert!(!corrupt, "cut {cut}: {:?}", checked.verdict);
+            }
+            life(image, config, known, &mut Random::new(cut), 4)
+        },
+    )
+}
+
 #[test]
 fn a_cut_is_made_or_not_made_after_a_power_cut_at_any_io() {
-    let seed = 8;
-    println!("{}", crate::support::replay("a_cut_is_made_or_not", seed));
-    let whole = FakeFiles::new(seed);
-    life(&whole, &mut Known::default(), &mut Random::new(seed), 30).expect("nothing in the way");
-    let mut images = 0;
-    for cut in 1..=whole.operations() {
-        let files = FakeFiles::new(seed);
-        files.set_sectors(if cut % 2 == 0 { Sectors::Garbage } else { Sectors::Whole });
-        files.cut_power_at(cut);
-        let mut known = Known::default();
-        assert!(life(&files, &mut known, &mut Random::new(seed), 30).is_none(), "cut {cut}");
-        for mood in [Mood::LoseAll, Mood::KeepAll, Mood::Subset, Mood::Scatter] {
-            let image = files.after_power_cut_in(mood, seed ^ cut);
-            Log::verify(&image, &mut |_| {})
-                .map(|checked| {
-                    let corrupt = matches!(checked.verdict, CheckVerdict::Corrupt { .. });
-                    assert!(!corrupt, "cut {cut} {mood:?}: {:?}", checked.verdict);
-                })
-                .ok();
-            let survived = life(&image, &mut known.clone(), &mut Random::new(cut), 4);
-            assert!(survived.is_some(), "cut {cut} {mood:?}");
-            images += 1;
-        }
-    }
+    println!("{}", crate::support::replay("a_cut_is_made_or_not", 8));
+    let images = every_power_cut(ON_DEVICE, 8);
+    println!("{images} images of a log that is cut");
+}
+
+#[test]
+fn a_cut_of_a_log_with_parity_is_made_or_not_made_after_a_power_cut_at_any_io() {
+    println!("{}", crate::support::replay("a_cut_of_a_log_with_parity", 8));
+    let images = every_power_cut(SHORT, 8);
     println!("{images} images of a log that is cut");
 }
 
@@ -228,7 +235,7 @@ fn a_frame_that_came_back_would_be_noticed() {
     let (files, log, puts) = filled(9, 12);
     drop(log);
     let mut known = Known { sure: puts[..5].to_vec(), ..Known::default() };
-    life(&files, &mut known, &mut Random::new(1), 0);
+    life(&files, ON_DEVICE, &mut known, &mut Random::new(1), 0);
 }
 
 #[test]
@@ -238,18 +245,5 @@ fn a_frame_cut_off_too_much_would_be_noticed() {
     log.truncate_after(puts[8].end).unwrap();
     drop(log);
     let mut known = Known { sure: puts, ..Known::default() };
-    life(&files, &mut known, &mut Random::new(1), 0);
-}
-
-#[test]
-fn a_log_with_parity_keeps_its_end() {
-    let files = FakeFiles::new(11);
-    let config = LogConfig { parity: Parity::TenPercent, ..ON_DEVICE };
-    Log::create(&files, IDENTITY, &config).unwrap();
-    let (log, _) = open_as(&files, Arc::new(region()), config).unwrap();
-    let puts = append(&log, 0..10);
-    let refused = log.truncate_after(puts[5].end);
-    assert!(matches!(refused, Err(TruncateError::Parity)), "{refused:?}");
-    log.commit(log.marks().tail).unwrap();
-    assert!(contents(&log) == puts);
+    life(&files, ON_DEVICE, &mut known, &mut Random::new(1), 0);
 }

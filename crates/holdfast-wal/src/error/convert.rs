@@ -137,7 +137,6 @@ impl From<holdfast_log::TruncateError> for TruncateError {
         use holdfast_log::TruncateError as Below;
         match error {
             Below::Truncated { first } => TruncateError::Truncated { first },
-            Below::Parity => TruncateError::Parity,
             Below::NoBoundary { lsn } => TruncateError::NoBoundary { lsn },
             Below::NotDurable(error) => TruncateError::NotDurable(error.into()),
             Below::Io(error) => TruncateError::Io(error),

@@ -15,6 +15,9 @@ impl Display for CreateError {
     fn fmt(&self, out: &mut Formatter<'_>) -> Result {
         match self {
             Self::Options(fault) => write!(out, "no log has such sizes: {fault}"),
+            Self::PaddingWithoutKeys => {
+                write!(out, "only sealed sets are filled up; give keys, or leave out the padding")
+            }
             Self::Exists => write!(out, "there is a log here already; open it"),
             Self::NotEmpty { name } => write!(out, "`{name}` is here; choose an empty directory"),
             Self::InUse => write!(out, "a log is open here; choose another directory"),
@@ -54,6 +57,9 @@ impl Display for OpenError {
             }
             Self::Sealed => write!(out, "the log is sealed; give its keys"),
             Self::NotSealed => write!(out, "the log is not sealed; open it without keys"),
+            Self::PaddingWithoutKeys => {
+                write!(out, "the log is not sealed, so nothing is filled up; leave out the padding")
+            }
             Self::WrongKey { id } => write!(out, "the log was made with another key {id}"),
             Self::Label(fault) => write!(out, "the file `label` must be restored: {fault}"),
             Self::File { name, fault } => write!(out, "`{name}` must be restored: {fault}"),
@@ -116,7 +122,6 @@ impl Display for TruncateError {
     fn fmt(&self, out: &mut Formatter<'_>) -> Result {
         match self {
             Self::Truncated { first } => write!(out, "the log begins at LSN {first} now"),
-            Self::Parity => write!(out, "the log has parity, which keeps what would be cut off"),
             Self::NoBoundary { lsn } => write!(out, "no set of records begins or ends at {lsn}"),
             Self::NotDurable(error) => write!(out, "the cut is not durable: {error}"),
             Self::Io(error) => write!(out, "the log's device cannot be read: {error}"),

@@ -26,3 +26,4 @@ mod support;
 mod survival;
 mod tails;
 mod tickets;
+mod watch;

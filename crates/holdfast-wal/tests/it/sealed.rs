@@ -8,7 +8,8 @@ use holdfast_io::{Files, OpenHow};
 use holdfast_log::CheckVerdict;
 use holdfast_wal::format::{Archive, Format, MessagePack, Raw};
 use holdfast_wal::{
-    AppendError, Compression, Keys, Log, Lsn, OpenError, Options, Padding, Record, ReplayError,
+    AppendError, Compression, CreateError, Keys, Log, Lsn, OpenError, Options, Padding, Record,
+    ReplayError,
 };
 
 use crate::support::{SMALL, Work, place, records, work, works};
@@ -53,6 +54,28 @@ pub(crate) fn contents(files: &FakeFiles, name: &std::path::Path) -> Vec<u8> {
     let length = file.read_full_at(&mut bytes, 0).unwrap();
     bytes.truncate(length);
     bytes
+}
+
+#[test]
+fn padding_without_keys_is_refused_and_nothing_is_made_or_changed() {
+    let files = FakeFiles::new(1);
+    let padded = SMALL.with_padding(Padding::Padme);
+    let before = files.operations();
+    let made = Log::<Work, MessagePack>::create_at(&place(&files), &padded);
+    assert!(matches!(made, Err(CreateError::PaddingWithoutKeys)), "{made:?}");
+    assert_eq!(files.operations(), before);
+    let (files, log) = new_log::<Work, MessagePack>(&SMALL);
+    drop(log);
+    let before = files.operations();
+    let opened = open(&files, &padded).map(drop);
+    assert!(matches!(opened, Err(OpenError::PaddingWithoutKeys)), "{opened:?}");
+    assert_eq!(files.operations(), before);
+    open(&files, &SMALL).unwrap();
+    let (files, _) = new_log::<Work, MessagePack>(&sealed(&[1]).with_padding(Padding::Padme));
+    assert!(
+        matches!(open(&files, &padded), Err(OpenError::Sealed)),
+        "its keys are what is missing"
+    );
 }
 
 /// Whether any file of the disk has these bytes in it.

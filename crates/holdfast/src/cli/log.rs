@@ -45,18 +45,24 @@ pub(crate) enum LogCommand {
         #[arg(long)]
         reverse: bool,
     },
-    /// Print the last records, as `dump` does.
+    /// Print the last records, as `dump` does; or follow a log that a program writes meanwhile.
     Tail {
         #[command(flatten)]
         log: Existing,
         /// How many.
         #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
         records: usize,
+        /// Go on with each record that becomes durable, until interrupted. The log may be open in
+        /// another program, and is left as it is. A record is printed when the log's files say that
+        /// it is durable: when something is written behind it, or the log is closed.
+        #[arg(short, long)]
+        follow: bool,
     },
     /// Show what a log is: records of which type, how many, between which positions, on how much
     /// disk.
     ///
-    /// Of a log that somebody has open it shows its type and files; its positions are its opener's.
+    /// Of a log that somebody has open, or of a sealed one without its keys, it shows what the
+    /// files say by themselves: not where it ends, but how far it is durable at the least.
     Stat {
         #[command(flatten)]
         log: Existing,
@@ -107,7 +113,7 @@ pub(crate) enum LogCommand {
 /// A log that is there.
 #[derive(Debug, Args)]
 pub(crate) struct Existing {
-    /// The log's directory. Nobody may have the log open.
+    /// The log's directory. Nobody may have the log open, except for `stat` and `tail --follow`.
     pub directory: PathBuf,
     /// The keys of a sealed log: lines of an id and 64 hexadecimal digits, the current key first. A
     /// file that others may read is refused.

@@ -1,7 +1,7 @@
 //! `holdfast log create | append | dump | tail | stat | verify | repair | truncate | bench`.
 //!
 //! Promise: works on any log directory, whatever its records are; a log that somebody has open is
-//! left alone; every problem says what to do next.
+//! not changed; every problem says what to do next.
 //! Never: knows a configured log or the server, except to make one.
 
 mod append;
@@ -38,7 +38,8 @@ pub(crate) fn log(config: &Path, command: LogCommand, output: Output) -> Outcome
         LogCommand::Dump { log, from, limit, reverse } => {
             dump::dump(&log, &dump::Part { from, limit, reverse }, output)
         }
-        LogCommand::Tail { log, records } => tail::tail(&log, records, output),
+        LogCommand::Tail { log, records, follow: false } => tail::tail(&log, records, output),
+        LogCommand::Tail { log, records, follow: true } => tail::follow(&log, records, output),
         LogCommand::Stat { log } => stat::stat(&log, output),
         LogCommand::Verify { directory } => verify::verify(&directory, output),
         LogCommand::Repair { directory, to, .. } => {

@@ -176,7 +176,7 @@ impl Fixture {
         Ended::of(child.wait_with_output().unwrap())
     }
 
-    fn command(&self) -> Command {
+    pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_holdfast"));
         command.env("HOLDFAST_CONFIG", self.config());
         command

@@ -20,21 +20,21 @@ impl Record for Transfer {
 }
 
 /// A directory for a log, and the command.
-struct Place {
-    fixture: Fixture,
+pub(crate) struct Place {
+    pub(crate) fixture: Fixture,
 }
 
 impl Place {
-    fn new() -> Place {
+    pub(crate) fn new() -> Place {
         Place { fixture: Fixture::new() }
     }
 
-    fn path(&self) -> PathBuf {
+    pub(crate) fn path(&self) -> PathBuf {
         self.fixture.path("a-log")
     }
 
     /// `holdfast log COMMAND DIRECTORY ARGUMENTS...`
-    fn log(&self, command: &str, arguments: &[&str]) -> Ended {
+    pub(crate) fn log(&self, command: &str, arguments: &[&str]) -> Ended {
         let path = self.path();
         let words = ["log", command, path.to_str().unwrap()];
         self.fixture.holdfast(&[&words, arguments].concat())
@@ -46,7 +46,7 @@ impl Place {
     }
 
     /// A log of JSON with these records.
-    fn with(records: &[&str]) -> Place {
+    pub(crate) fn with(records: &[&str]) -> Place {
         let place = Place::new();
         place.log("create", &["--format", "json", "--record", "notes"]).succeeded();
         place.log("append", records).succeeded();
@@ -130,6 +130,9 @@ fn a_log_that_is_open_is_left_alone_and_its_type_is_shown() {
     let stat = &place.json("stat", &[])[0];
     assert_eq!((&stat["record"], &stat["open_elsewhere"]), (&"notes".into(), &true.into()));
     assert_eq!(stat["end_lsn"], Value::Null);
+    assert!(stat["durable_lsn"].as_u64() > Some(0), "{stat}");
+    let text = place.log("stat", &[]).succeeded().out;
+    assert!(text.contains("durable to") && text.contains("open in another program"), "{text}");
     drop(open);
     let stat = &place.json("stat", &[])[0];
     assert!(stat["end_lsn"].as_u64() > Some(0), "{stat}");
@@ -157,7 +160,7 @@ fn damage_is_named_by_position_with_its_own_exit_code() {
 #[test]
 fn a_directory_without_a_log_and_one_with_a_log_are_refused_where_they_do_not_fit() {
     let place = Place::new();
-    place.log("stat", &[]).expect(1, &["No such file"]);
+    place.log("stat", &[]).expect(2, &["no log here", "holdfast log create"]);
     std::fs::create_dir(place.path()).unwrap();
     for command in ["stat", "dump", "tail", "append"] {
         place.log(command, &[]).expect(2, &["no log here", "holdfast log create"]);
@@ -231,14 +234,15 @@ fn the_end_of_a_log_is_cut_off_for_good_and_it_goes_on() {
 }
 
 #[test]
-fn a_log_with_parity_keeps_its_end() {
+fn the_end_of_a_log_with_parity_is_cut_off_and_its_parity_is_sound() {
     let place = Place::new();
     place.log("create", &["--parity"]).succeeded();
     place.log("append", &["one", "two"]).succeeded();
-    let second = place.json("dump", &[])[1]["lsn"].to_string();
-    place.log("truncate", &["--after", &second]).expect(2, &["parity", "a new log"]);
-    assert_eq!(place.json("dump", &[]).len(), 2);
-    assert!(place.json("verify", &[])[0]["parity"]["stripes"].as_u64() > Some(0));
+    let all = place.json("dump", &[]);
+    place.log("truncate", &["--after", &all[1]["lsn"].to_string()]).succeeded();
+    assert_eq!(place.json("dump", &[]), all[..1]);
+    let parity = &place.json("verify", &[])[0]["parity"];
+    assert!(parity["stripes"].as_u64() > Some(0) && parity["sound"] == parity["stripes"]);
 }
 
 #[test]
@@ -253,7 +257,7 @@ fn records_are_printed_from_the_newest_on() {
 }
 
 /// A file with keys, which so many may open.
-fn key_file(place: &Place, name: &str, mode: u32, text: &str) -> String {
+pub(crate) fn key_file(place: &Place, name: &str, mode: u32, text: &str) -> String {
     let path = place.fixture.path(name);
     std::fs::write(&path, text).unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
@@ -280,12 +284,33 @@ fn a_sealed_log_opens_with_its_keys_and_is_verified_without() {
     assert!(stat["end_lsn"].as_u64() > Some(0), "{stat}");
     assert_eq!(place.json("verify", &[])[0]["verdict"], "clean");
     place.log("dump", &["--key-file", &first]).expect(2, &["key", "2", "add that key"]);
-    for command in ["dump", "tail", "stat", "append"] {
+    for command in ["dump", "tail", "append"] {
         place.log(command, &[]).expect(2, &["sealed", "--key-file"]);
         place.log(command, &["--key-file", &other]).expect(2, &["another key 1"]);
     }
     let segment = std::fs::read(place.path().join("segment-00000000")).unwrap();
     assert!(!segment.windows(8).any(|part| part == b"a secret"));
+}
+
+#[test]
+fn a_sealed_log_shows_without_its_keys_what_needs_none() {
+    let place = Place::new();
+    let keys = key_file(&place, "keys", 0o600, &format!("1 {}\n", "a1".repeat(32)));
+    let other = key_file(&place, "other", 0o600, &format!("1 {}\n", "b2".repeat(32)));
+    place.log("create", &["--key-file", &keys]).succeeded();
+    place.log("append", &["--key-file", &keys, "a secret"]).succeeded();
+    let stat = |arguments| place.json("stat", arguments).remove(0);
+    let (with, without) = (stat(&["--key-file", &keys]), stat(&[]));
+    for key in ["record", "format", "first_lsn", "segments", "file_bytes"] {
+        assert_eq!(with[key], without[key]);
+    }
+    assert_eq!((&with["sealed"], &without["sealed"]), (&true.into(), &true.into()));
+    assert_eq!((&without["open_elsewhere"], &without["end_lsn"]), (&false.into(), &Value::Null));
+    let durable = without["durable_lsn"].as_u64();
+    assert!(Some(0) < durable && durable <= with["end_lsn"].as_u64(), "{with} {without}");
+    let text = place.log("stat", &[]).succeeded().out;
+    assert!(text.contains("sealed") && text.contains("--key-file"), "{text}");
+    place.log("stat", &["--key-file", &other]).expect(2, &["another key 1"]);
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod fixture;
 mod keeper_lost;
 mod life;
 mod log_commands;
+mod log_follow;
 mod names;
 mod run;
 mod served;

@@ -9,7 +9,7 @@ use crate::cli::log::Existing;
 use crate::output::Output;
 use crate::problem::Outcome;
 use holdfast_wal::{Entry, Lsn, ReplayError};
-use std::io::{BufWriter, ErrorKind, Write, stdout};
+use std::io::{BufWriter, Write, stdout};
 
 /// What it does, for messages.
 const DOING: &str = "printing";
@@ -28,14 +28,10 @@ pub(super) fn dump(log: &Existing, part: &Part, output: Output) -> Outcome<()> {
     let mut out = BufWriter::new(stdout().lock());
     for entry in entries(&opened, part).take(limit) {
         let line = entry.map(|entry| records::line(&opened.records, &entry, output.json));
-        let written = match line {
-            Ok(line) => writeln!(out, "{line}"),
-            // What came before is printed when the buffer is dropped.
-            Err(error) => return Err(replay_problem(DOING, directory, &error)),
-        };
-        match written {
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(()),
-            written => written.map_err(|error| write_problem(DOING, directory, &error))?,
+        // What came before a problem is printed when the buffer is dropped.
+        let line = line.map_err(|error| replay_problem(DOING, directory, &error))?;
+        if !records::print(&mut out, &line).map_err(|e| write_problem(DOING, directory, &e))? {
+            return Ok(());
         }
     }
     out.flush().map_err(|error| write_problem(DOING, directory, &error))

@@ -7,6 +7,7 @@
 use holdfast_wal::{Entry, RecordType};
 use serde_json::{Value, json};
 use std::fmt::Write;
+use std::io;
 
 /// The bytes of a record that was given as text. The error is a sentence.
 pub(super) fn from_text(records: &RecordType, text: &str) -> Result<Vec<u8>, String> {
@@ -62,6 +63,14 @@ pub(super) fn line(records: &RecordType, entry: &Entry<Vec<u8>>, as_json: bool) 
         Shown::Json(value) => format!("{lsn}.{index} {value}"),
         Shown::Text(text) => format!("{lsn}.{index} {text}"),
         Shown::Bytes(digits) => format!("{lsn}.{index} 0x{digits}"),
+    }
+}
+
+/// Writes a line. Returns whether anybody reads on.
+pub(super) fn print(out: &mut impl io::Write, line: &str) -> io::Result<bool> {
+    match writeln!(out, "{line}") {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        written => written.map(|()| true),
     }
 }
 

@@ -1,15 +1,15 @@
 //! `holdfast log stat`.
 //!
-//! Promise: of a log that nobody has open, everything that opening it tells; of an open one, what
-//! its files say by themselves, and that it is open.
-//! Never: shows a position of a log that is being written.
+//! Promise: of a log that nobody has open, everything that opening it tells; of an open one, or of
+//! a sealed one without its keys, what its files say by themselves, and why it is no more.
+//! Never: shows the end of a log that it has not opened.
 
 use super::{AnyLog, keys, open_problem};
 use crate::cli::log::Existing;
 use crate::output::Output;
 use crate::problem::Outcome;
 use crate::sizes::rounded;
-use holdfast_wal::{OpenError, Options, RecordType, Recovery};
+use holdfast_wal::{OpenError, Options, Outline, RecordType, Recovery};
 use std::path::Path;
 
 /// What it does, for messages.
@@ -22,19 +22,27 @@ struct Files {
     bytes: u64,
 }
 
+/// What opening the log told, or why it was not opened.
+enum Found {
+    Opened(Recovery),
+    OpenElsewhere,
+    Sealed,
+}
+
 /// Shows what a log is.
 pub(super) fn stat(log: &Existing, output: Output) -> Outcome<()> {
     let directory = &*log.directory;
     let options = keys::with(Options::new(), log.key_file.as_deref())?;
     let problem = |error: &OpenError| open_problem(DOING, directory, error);
-    let records = RecordType::of(directory).map_err(|error| problem(&error))?;
     let found = match AnyLog::open_any(directory, &options) {
-        Ok((_log, found, _)) => Some(found),
-        Err(OpenError::InUse) => None,
+        Ok((_log, found, _)) => Found::Opened(found),
+        Err(OpenError::InUse) => Found::OpenElsewhere,
+        Err(OpenError::Sealed) => Found::Sealed,
         Err(error) => return Err(problem(&error)),
     };
+    let outline = holdfast_wal::outline(directory).map_err(|error| problem(&error))?;
     let files = files(directory).map_err(|error| problem(&OpenError::Io(error)))?;
-    output.result(&json(&records, found.as_ref(), &files), &text(&records, found.as_ref(), &files));
+    output.result(&json(&outline, &found, &files), &text(&outline, &found, &files));
     Ok(())
 }
 
@@ -48,11 +56,14 @@ fn files(directory: &Path) -> std::io::Result<Files> {
     Ok(files)
 }
 
-fn text(records: &RecordType, found: Option<&Recovery>, files: &Files) -> String {
-    let RecordType { record, version, format } = records;
+fn text(outline: &Outline, found: &Found, files: &Files) -> String {
+    let RecordType { record, version, format } = &outline.records;
+    let (first, durable) = (outline.first.get(), outline.durable.get());
+    let seen = format!("from LSN {first}, durable to {durable} or further");
     let state = match found {
-        None => "open in another program; its positions are that program's".to_owned(),
-        Some(found) => {
+        Found::OpenElsewhere => format!("{seen}; open in another program"),
+        Found::Sealed => format!("{seen}; its end shows with the keys: --key-file FILE"),
+        Found::Opened(found) => {
             let (first, end) = (found.checkpoint.get(), found.end.get());
             let torn = match found.torn {
                 Some(at) => format!("; the remains of an unfinished write at {at} were cut off"),
@@ -62,22 +73,30 @@ fn text(records: &RecordType, found: Option<&Recovery>, files: &Files) -> String
         }
     };
     let (segments, bytes) = (files.segments, rounded(files.bytes));
+    let sealed = if outline.sealed { ", sealed" } else { "" };
     format!(
-        "records   `{record}`, version {version}, format {format}\nlog       {state}\nfiles     \
-         {segments} segments, {bytes}"
+        "records   `{record}`, version {version}, format {format}{sealed}\nlog       {state}\n\
+         files     {segments} segments, {bytes}"
     )
 }
 
-fn json(records: &RecordType, found: Option<&Recovery>, files: &Files) -> serde_json::Value {
+fn json(outline: &Outline, found: &Found, files: &Files) -> serde_json::Value {
+    let Outline { records, sealed, first, durable, .. } = outline;
+    let opened = match found {
+        Found::Opened(found) => Some(found),
+        Found::OpenElsewhere | Found::Sealed => None,
+    };
     serde_json::json!({
         "record": records.record,
         "version": records.version,
         "format": records.format,
-        "open_elsewhere": found.is_none(),
-        "first_lsn": found.map(|found| found.checkpoint.get()),
-        "end_lsn": found.map(|found| found.end.get()),
-        "torn_at_lsn": found.and_then(|found| found.torn).map(|at| at.get()),
-        "bytes_scanned": found.map(|found| found.bytes_scanned),
+        "sealed": sealed,
+        "open_elsewhere": matches!(found, Found::OpenElsewhere),
+        "first_lsn": first.get(),
+        "durable_lsn": durable.get(),
+        "end_lsn": opened.map(|found| found.end.get()),
+        "torn_at_lsn": opened.and_then(|found| found.torn).map(|at| at.get()),
+        "bytes_scanned": opened.map(|found| found.bytes_scanned),
         "segments": files.segments,
         "file_bytes": files.bytes,
     })

@@ -48,14 +48,11 @@ fn truncate_after(opened: &Opened, directory: &Path, lsn: Lsn) -> Outcome<()> {
         TruncateError::NoBoundary { .. } | TruncateError::Truncated { .. } => {
             refused(directory, &error, ELSEWHERE)
         }
-        TruncateError::Parity => refused(directory, &error, COPIED),
         error => write_problem(DOING, directory, &error),
     })
 }
 
 const ELSEWHERE: &str = "nothing was changed; use a position that `holdfast log dump` prints";
-
-const COPIED: &str = "nothing was changed; append what is to stay to a new log";
 
 fn refused(directory: &Path, why: &dyn Display, remedy: &str) -> Problem {
     Problem::new(Exit::Usage, what(DOING, directory), why, remedy)

@@ -1,0 +1,146 @@
+//! Reading a log that another process may have open.
+//!
+//! Promise: the records that were durable when it began, newest first, and then each that becomes
+//! durable, in order, as soon as the log's files say so. Nothing is changed, nobody is waited for.
+//! Never: shows a record before its owner may call it durable.
+
+use std::fmt;
+use std::io;
+use std::marker::PhantomData;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use holdfast_log::Lsn;
+
+use crate::any::RecordType;
+use crate::back::ReplayBack;
+use crate::error::{OpenError, ReplayError};
+use crate::format::{Format, Raw};
+use crate::label::Label;
+use crate::open;
+use crate::options::Options;
+use crate::place::Place;
+use crate::record::Record;
+use crate::replay::{Entry, Reader};
+use crate::shared::Shared;
+
+/// How long it sleeps before it looks at the files again.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// A reader of a log that it has not opened.
+///
+/// The log's files say that a set is durable when something lies behind it: the next set that is
+/// written, the mark of a log that is closed, or the one that the threads of
+/// [`crate::Background::DrainAndPrepare`] write when nothing is appended. Until then it is not
+/// shown, even if whoever appended it has been told already.
+pub struct Watch<R, F> {
+    watch: holdfast_log::Watch,
+    shared: Arc<Shared>,
+    reader: Reader,
+    from: Lsn,
+    types: PhantomData<fn() -> (R, F)>,
+}
+
+impl<R: Record, F: Format<R>> Watch<R, F> {
+    /// Begins to watch the log in `directory`, at its end. Of the options only the keys count.
+    ///
+    /// # Errors
+    /// See [`OpenError`]; never [`OpenError::InUse`].
+    pub fn open(directory: impl AsRef<Path>, options: &Options) -> Result<Self, OpenError> {
+        Self::open_at(&Place::unlocked(directory.as_ref())?, options)
+    }
+
+    /// [`Watch::open`], anywhere.
+    ///
+    /// # Errors
+    /// See [`Watch::open`].
+    pub fn open_at(place: &Place, options: &Options) -> Result<Self, OpenError> {
+        Self::begin(place, options, Label::of::<R, F>)
+    }
+
+    /// The records that were durable when this began, the newest first. None of them is given by
+    /// [`Watch::next`].
+    #[must_use]
+    pub fn iter_back(&self) -> ReplayBack<R, F> {
+        ReplayBack::new(&self.shared, self.from)
+    }
+
+    /// The next record; `None` if none is durable within `timeout`.
+    ///
+    /// # Errors
+    /// See [`ReplayError`]. [`ReplayError::Truncated`] also if it is too slow for a log that uses
+    /// its files again. If the end of the log is cut off it may be [`ReplayError::Damaged`], never
+    /// [`ReplayError::Cut`]: what has been given before was durable then.
+    pub fn next(&mut self, timeout: Duration) -> Result<Option<Entry<R>>, ReplayError> {
+        let timeout_ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+        let end_ns = self.shared.clock.monotonic_ns().saturating_add(timeout_ns);
+        loop {
+            if let Some(place) = self.reader.next(Lsn(u64::MAX)).or_else(|e| self.again(e))? {
+                return self.reader.with(&place, F::decode).map(Some);
+            }
+            if self.look()? {
+                continue;
+            }
+            let left_ns = end_ns.saturating_sub(self.shared.clock.monotonic_ns());
+            if left_ns == 0 {
+                return Ok(None);
+            }
+            std::thread::sleep(LOOK_EVERY.min(Duration::from_nanos(left_ns)));
+        }
+    }
+
+    fn begin(
+        place: &Place,
+        options: &Options,
+        label: impl FnOnce([u8; 16], &Options) -> Label,
+    ) -> Result<Self, OpenError> {
+        let (watch, shared) = open::watch(place, options, label)?;
+        let (shared, from) = (Arc::new(shared), watch.log().marks().durable);
+        // Nobody appends to what belongs to somebody else.
+        shared.closed.store(true, Ordering::Relaxed);
+        let reader = Reader::new(&shared, from);
+        Ok(Watch { watch, shared, reader, from, types: PhantomData })
+    }
+
+    /// What is found where a file was used again looks like damage until the log is looked at.
+    fn again(&mut self, error: ReplayError) -> Result<Option<crate::replay::Place>, ReplayError> {
+        match error {
+            ReplayError::Damaged { .. } => {
+                self.look()?;
+                self.reader.next(Lsn(u64::MAX))
+            }
+            error => Err(error),
+        }
+    }
+
+    fn look(&mut self) -> Result<bool, ReplayError> {
+        self.watch.look().map_err(|error| match error {
+            holdfast_log::OpenError::Io(error) => ReplayError::Io(error),
+            error => ReplayError::Io(io::Error::other(error)),
+        })
+    }
+}
+
+impl Watch<Vec<u8>, Raw> {
+    /// [`Watch::open`], of a log as the bytes of its records, whatever they are.
+    ///
+    /// # Errors
+    /// See [`Watch::open`].
+    pub fn open_any(
+        directory: impl AsRef<Path>,
+        options: &Options,
+    ) -> Result<(Self, RecordType), OpenError> {
+        let place = Place::unlocked(directory.as_ref())?;
+        let records = RecordType::at(&*place.files)?;
+        let label = |identity: [u8; 16], options: &Options| records.label(identity, options);
+        Self::begin(&place, options, label).map(|watch| (watch, records.clone()))
+    }
+}
+
+impl<R, F> fmt::Debug for Watch<R, F> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Watch").field("cursor", &self.reader.cursor).finish_non_exhaustive()
+    }
+}
