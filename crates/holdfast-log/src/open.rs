@@ -368,7 +368,7 @@ impl Opening<'_> {
             let until = self.geometry.span_end(at).min(end);
             let bytes = until.since(at);
             let room = guard.reserve(bytes).expect("an empty ring holds what was checked to fit");
-            room.copy_from_slice(&reader.from(at)?[..bytes as usize]);
+            room.copy_from_slice(reader.between(at, until)?);
             guard.publish(bytes);
             at = until;
         }

@@ -23,6 +23,9 @@ use crate::spans::SpanReader;
 
 /// How many spans from the damage on are looked at whole.
 const SPANS_WHOLE: u64 = 2;
+/// How much of each span further on is. One that was drained begins with a frame; the rest is for
+/// when that one is damaged, too.
+const GLANCE_BYTES: u64 = 64 << 10;
 
 /// What a scan does about damage below what is proved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -212,9 +215,10 @@ fn look_ahead(
     let whole_end = from.align_down(span_bytes).advance(SPANS_WHOLE * span_bytes);
     let mut at = from;
     while at < limit && !scan.is_settled() {
-        let bytes = if at < whole_end { reader.from(at)? } else { reader.glance(at)? };
-        show_witnesses(scan, sealer, at, bytes);
-        at = geometry.span_end(at);
+        let end = geometry.span_end(at);
+        let to = if at < whole_end { end } else { at.advance(GLANCE_BYTES).min(end) };
+        show_witnesses(scan, sealer, at, reader.between(at, to)?);
+        at = end;
     }
     Ok(())
 }

@@ -21,10 +21,6 @@ use crate::segment::Segment;
 use crate::segments::Table;
 use crate::window::Window;
 
-/// How much of each span further on is looked at for witnesses. A span that was drained begins with
-/// a frame; the rest is for when that one is damaged, too.
-const GLANCE_BYTES: u64 = 64 << 10;
-
 /// Reads spans.
 pub(crate) struct SpanReader<'a> {
     table: &'a Table,
@@ -130,11 +126,13 @@ impl<'a> SpanReader<'a> {
         Ok(self.window.from(lsn))
     }
 
-    /// The first bytes of the span that starts at `start`.
-    pub(crate) fn glance(&mut self, start: Lsn) -> Result<&[u8], OpenError> {
-        let bytes = GLANCE_BYTES.min(self.geometry.span_bytes());
-        self.load(start, start.advance(bytes), &|_| None)?;
-        Ok(&self.window.from(start)[..bytes as usize])
+    /// The bytes between two positions of one span. Nothing is read for later.
+    pub(crate) fn between(&mut self, from: Lsn, to: Lsn) -> Result<&[u8], OpenError> {
+        let bytes = to.since(from) as usize;
+        if self.window.from(from).len() < bytes {
+            self.load(from.align_down(BLOCK_BYTES), to.align_up(BLOCK_BYTES), &|_| None)?;
+        }
+        Ok(&self.window.from(from)[..bytes])
     }
 
     /// Mends from the stripe of `lsn` to the end of its span what parity can give back below

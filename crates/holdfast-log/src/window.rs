@@ -18,9 +18,8 @@ use crate::buffer::Buffer;
 const FIRST_BYTES: u64 = 64 << 10;
 /// After so much in a row, what is next is read ahead.
 const RUN_BYTES: u64 = 4 << 20;
-/// How much is read ahead, and in how many stretches at the least.
+/// How much is read ahead at the most; never more than has been read in a row.
 const AHEAD_BYTES: u64 = 16 << 20;
-const STRETCHES_MIN: usize = 2;
 
 /// A stretch in memory, and how it came there.
 pub(crate) struct Window {
@@ -148,8 +147,8 @@ impl Window {
         let Some(ahead) = &mut self.ahead else { return };
         while let Some(stretch) = next(ahead.end().unwrap_or(self.to)) {
             let span_bytes = stretch.to.since(stretch.from);
-            let wanted = (AHEAD_BYTES / span_bytes) as usize;
-            if ahead.pending() >= wanted.clamp(STRETCHES_MIN, STRETCHES_MAX) {
+            let wanted = (AHEAD_BYTES.min(self.run_bytes) / span_bytes) as usize;
+            if ahead.pending() >= wanted.clamp(1, STRETCHES_MAX) {
                 return;
             }
             ahead.ask(stretch);
