@@ -1,0 +1,74 @@
+//! What is printed of an error: what failed, and what can be done.
+//!
+//! Promise: one line each.
+//! Never: leaves out the error of the machine.
+
+use std::error::Error;
+use std::fmt::{Display, Formatter, Result};
+
+use crate::apply::{ApplyFault, Unfit};
+use crate::error::FrameFault;
+use crate::page::PageFault;
+use crate::record::RecordFault;
+
+impl Display for PageFault {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Zeroed => write!(out, "it is all zeros"),
+            Self::Check => write!(out, "its check does not match"),
+            Self::Number(found) => write!(out, "it is page {found}"),
+            Self::Version(found) => write!(out, "it is of version {found}, which is not known"),
+            Self::Kind(found) => write!(out, "it is of kind {found}, which is not known"),
+        }
+    }
+}
+
+impl Display for RecordFault {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Short => write!(out, "the bytes end inside a record"),
+            Self::UnknownKind(kind) => write!(out, "no record is of kind {kind}"),
+            Self::Number => write!(out, "a number in a record cannot be"),
+            Self::Length => write!(out, "a record is not as long as it says"),
+            Self::Link => write!(out, "a record is about no page, or follows nothing"),
+        }
+    }
+}
+
+impl Display for FrameFault {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Head => write!(out, "the frame does not begin as a store's do"),
+            Self::Foreign => write!(out, "the frame belongs to another store; open its own log"),
+            Self::OtherVersion { found, known } => {
+                write!(out, "the records are of version {found}; this program knows {known}")
+            }
+            Self::Gap { end, first } => {
+                write!(out, "the records from {end} to {first} are missing")
+            }
+        }
+    }
+}
+
+impl Display for Unfit {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        write!(out, "a record does not fit its page: {}", self.0)
+    }
+}
+
+impl Display for ApplyFault {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Chain { found, before } => {
+                write!(out, "the page is at {found}, not at {before}; rebuild it from an older one")
+            }
+            Self::Unfit(unfit) => write!(out, "{unfit}; rebuild the page from an older one"),
+        }
+    }
+}
+
+impl Error for PageFault {}
+impl Error for RecordFault {}
+impl Error for FrameFault {}
+impl Error for Unfit {}
+impl Error for ApplyFault {}

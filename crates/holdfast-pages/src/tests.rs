@@ -1,0 +1,113 @@
+//! FORMAT.md and the code say the same.
+
+use holdfast_io::checksum::crc32c;
+
+use crate::record::{Opened, PageLink, What};
+use crate::{FRAME_HEAD_BYTES, Framed, PAGE_BYTES, Page, PageKind, PageNumber, Rsn, Slot, Tag};
+
+const FORMAT: &str = include_str!("../FORMAT.md");
+const IDENTITY: &[u8; 16] = b"a store in tests";
+
+/// The cells of each row of a section's table.
+fn rows(section: &str) -> Vec<Vec<&'static str>> {
+    let (_, text) = FORMAT.split_once(&format!("\n## {section}\n")).expect("the section is there");
+    let text = text.split("\n## ").next().expect("there is text");
+    let lines = text.lines().filter(|line| line.starts_with("| ")).skip(1);
+    lines.map(|line| line.split('|').map(str::trim).skip(1).collect()).collect()
+}
+
+/// Where a table of offsets puts a field.
+fn place(section: &str, name: &str) -> std::ops::Range<usize> {
+    let rows = rows(section);
+    let row = rows.iter().find(|row| row[2].trim_matches('`') == name).expect("the field is told");
+    let number = |cell: &str| cell.parse::<usize>().expect("a number");
+    number(row[0])..number(row[0]) + number(row[1])
+}
+
+#[test]
+fn the_head_of_a_frame_is_what_its_table_says() {
+    let head = Framed::head(Rsn(0x0807_0605_0403_0201), Tag::of(IDENTITY));
+    let field = |name| &head[place("Frame of records", name)];
+    assert_eq!(field("first"), [1, 2, 3, 4, 5, 6, 7, 8]);
+    assert_eq!(field("tag"), crc32c(0, IDENTITY).to_le_bytes());
+    assert_eq!((field("version"), field("zero")), (&[1, 0][..], &[0, 0][..]));
+    assert_eq!(place("Frame of records", "zero").end, FRAME_HEAD_BYTES);
+}
+
+#[test]
+fn a_page_is_what_its_table_says() {
+    let tag = Tag::of(IDENTITY);
+    let mut page = Page::zeroed();
+    page.begin(PageNumber(0x0201), PageKind::Large, PageNumber(0x0403));
+    page.stamp(Rsn(0x0605), 0x0807);
+    page.contents_mut().fill(9);
+    let bytes = *page.seal(tag);
+    let field = |name| &bytes[place("Page", name)];
+    assert_eq!((field("version"), field("kind")), (&[1, 0][..], &[3, 0][..]));
+    assert_eq!(field("number"), [1, 2, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(field("tree"), [3, 4, 0, 0]);
+    assert_eq!(field("rsn"), [5, 6, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(field("since_image"), [7, 8, 0, 0]);
+    assert_eq!(field("contents"), [9; PAGE_BYTES - 32]);
+    let check = crc32c(crc32c(tag.get(), field("number")), &bytes[4..]);
+    assert_eq!(field("check"), check.to_le_bytes());
+}
+
+#[test]
+fn the_fields_of_a_page_follow_one_another() {
+    let mut at = 0;
+    for row in rows("Page") {
+        let place = place("Page", row[2].trim_matches('`'));
+        assert_eq!(place.start, at, "{row:?}");
+        at = place.end;
+    }
+    assert_eq!(at, PAGE_BYTES);
+}
+
+#[test]
+fn each_kind_of_record_is_written_as_its_row_says() {
+    let at = PageLink { page: PageNumber(300), before: Rsn(700) };
+    let (slot, body) = (Slot(3), &b"body"[..]);
+    let opened = Opened { version: 1, opens: 9, identity: *IDENTITY };
+    let samples = [
+        What::Update { slot, at, body },
+        What::Compensate { slot, at, body },
+        What::System { at, body },
+        What::Image { at, bytes: body },
+        What::Free { at },
+        What::Commit(slot),
+        What::Aborted(slot),
+        What::Cleaned(Rsn(700)),
+        What::Checkpoint(body),
+        What::Opened(opened),
+    ];
+    let rows = rows("Kinds of records");
+    assert_eq!(rows.len(), samples.len());
+    for (row, what) in rows.iter().zip(samples) {
+        let mut fields = Vec::new();
+        let names = row[2].split(", ").filter(|name| !name.is_empty());
+        names.for_each(|name| fields.extend_from_slice(varint_of(name)));
+        fields.extend_from_slice(match row[3] {
+            "" => b"",
+            "16: identity of the store" => IDENTITY,
+            _ => body,
+        });
+        let kind: u8 = row[0].parse().expect("a number");
+        let wanted = [&[kind, fields.len() as u8][..], &fields].concat();
+        let mut found = Vec::new();
+        what.put(Rsn(1000), &mut found);
+        assert_eq!(found, wanted, "{}", row[1]);
+    }
+}
+
+/// The field's value in the samples, spelled out by hand.
+fn varint_of(name: &str) -> &'static [u8] {
+    match name {
+        "`slot`" => &[3],
+        "`page`" | "`back`" => &[0xAC, 0x02],
+        "`upto`" => &[0xBC, 0x05],
+        "`version`" => &[1],
+        "`opens`" => &[9],
+        _ => unreachable!("no record has a field {name}"),
+    }
+}
