@@ -7,7 +7,7 @@ use std::error::Error;
 use std::fmt::{Display, Formatter, Result};
 
 use crate::apply::{ApplyFault, Unfit};
-use crate::error::FrameFault;
+use crate::error::{FlushError, FrameFault, Poisoned, ReleaseError, StageError, SyncError};
 use crate::page::PageFault;
 use crate::record::RecordFault;
 
@@ -67,6 +67,57 @@ impl Display for ApplyFault {
     }
 }
 
+impl Display for Poisoned {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        write!(out, "the log failed; open the store anew: {}", self.0)
+    }
+}
+
+impl Display for StageError {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::TooLarge { bytes, bytes_max } => {
+                write!(out, "{bytes} bytes of records at once, at most {bytes_max}; put less")
+            }
+            Self::Poisoned(poisoned) => write!(out, "{poisoned}"),
+        }
+    }
+}
+
+impl Display for FlushError {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Full(error) => write!(out, "the log is full, and stays so: {error}"),
+            Self::Poisoned(poisoned) => write!(out, "{poisoned}"),
+        }
+    }
+}
+
+impl Display for SyncError {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Full(error) => write!(out, "the log is full, and stays so: {error}"),
+            Self::Unprepared(error) => write!(out, "the log cannot grow; make space: {error}"),
+            Self::Poisoned(poisoned) => write!(out, "{poisoned}"),
+        }
+    }
+}
+
+impl Display for ReleaseError {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Full => write!(out, "the log is full to the last byte; sync and try again"),
+            Self::Unprepared(error) => write!(out, "the log cannot grow; make space: {error}"),
+            Self::Poisoned(poisoned) => write!(out, "{poisoned}"),
+        }
+    }
+}
+
+impl Error for Poisoned {}
+impl Error for StageError {}
+impl Error for FlushError {}
+impl Error for SyncError {}
+impl Error for ReleaseError {}
 impl Error for PageFault {}
 impl Error for RecordFault {}
 impl Error for FrameFault {}

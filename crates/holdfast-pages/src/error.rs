@@ -3,7 +3,125 @@
 //! Promise: one enum per public operation; damage is named.
 //! Never: hides an I/O error behind a summary.
 
+use std::io;
+use std::sync::Arc;
+
 use crate::rsn::Rsn;
+use crate::stage::TooLarge;
+
+/// The log failed. Final: every later call says the same. Open the store anew.
+#[derive(Clone, Debug)]
+pub struct Poisoned(pub Arc<io::Error>);
+
+/// Why a group of records was not put.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum StageError {
+    /// Longer than a frame of the log, together with what has been put since the stage was closed.
+    /// Put less at once.
+    TooLarge {
+        /// What that would be, in bytes.
+        bytes: u64,
+        /// The most there can be.
+        bytes_max: u64,
+    },
+    /// See [`Poisoned`].
+    Poisoned(Poisoned),
+}
+
+/// Why records are not stable.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum FlushError {
+    /// The log is full, and whoever makes room could not, for this reason. Nothing is lost: see to
+    /// that, then flush again.
+    Full(Arc<io::Error>),
+    /// See [`Poisoned`].
+    Poisoned(Poisoned),
+}
+
+/// Why records are not durable.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum SyncError {
+    /// As [`FlushError::Full`].
+    Full(Arc<io::Error>),
+    /// The log has no file to write to; its disk is full, most often. Nothing is lost: make space,
+    /// then sync again.
+    Unprepared(Arc<io::Error>),
+    /// See [`Poisoned`].
+    Poisoned(Poisoned),
+}
+
+/// Why frames of the log were not given back. They are still there, but for a mark that may say
+/// otherwise after a crash.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum ReleaseError {
+    /// There is no room even to say so. Make the stream durable, then try again.
+    Full,
+    /// As [`SyncError::Unprepared`]: make space, then try again.
+    Unprepared(Arc<io::Error>),
+    /// See [`Poisoned`].
+    Poisoned(Poisoned),
+}
+
+impl From<TooLarge> for StageError {
+    fn from(TooLarge { bytes, bytes_max }: TooLarge) -> StageError {
+        StageError::TooLarge { bytes, bytes_max }
+    }
+}
+
+impl From<Poisoned> for StageError {
+    fn from(poisoned: Poisoned) -> StageError {
+        StageError::Poisoned(poisoned)
+    }
+}
+
+impl From<Poisoned> for FlushError {
+    fn from(poisoned: Poisoned) -> FlushError {
+        FlushError::Poisoned(poisoned)
+    }
+}
+
+impl From<FlushError> for SyncError {
+    fn from(error: FlushError) -> SyncError {
+        match error {
+            FlushError::Full(error) => SyncError::Full(error),
+            FlushError::Poisoned(poisoned) => SyncError::Poisoned(poisoned),
+        }
+    }
+}
+
+impl From<Poisoned> for ReleaseError {
+    fn from(poisoned: Poisoned) -> ReleaseError {
+        ReleaseError::Poisoned(poisoned)
+    }
+}
+
+impl From<CommitFault> for SyncError {
+    fn from(fault: CommitFault) -> SyncError {
+        match fault {
+            CommitFault::Unprepared(error) => SyncError::Unprepared(error),
+            CommitFault::Poisoned(poisoned) => SyncError::Poisoned(poisoned),
+        }
+    }
+}
+
+impl From<CommitFault> for ReleaseError {
+    fn from(fault: CommitFault) -> ReleaseError {
+        match fault {
+            CommitFault::Unprepared(error) => ReleaseError::Unprepared(error),
+            CommitFault::Poisoned(poisoned) => ReleaseError::Poisoned(poisoned),
+        }
+    }
+}
+
+/// What a commit of the log can end in.
+pub(crate) enum CommitFault {
+    Unprepared(Arc<io::Error>),
+    Poisoned(Poisoned),
+}
 
 /// Why the payload of a frame does not hold the records that were expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,14 +1,17 @@
 //! Pages that a log keeps: whatever a page holds is the sum of its records.
 //!
-//! Promise: a page changes by [`apply`] alone, running or recovering, so doing a thing once and
-//! doing it again give the same bytes; what was damaged or belongs elsewhere is told by name.
+//! Promise: a record has its place in the stream before its page changes; records that belong
+//! together reach the log together or not at all; a page changes by [`apply`] alone, running or
+//! recovering, so doing a thing once and doing it again give the same bytes; what was damaged or
+//! belongs elsewhere is told by name.
 //! Never: knows what a page holds (its user says that, by [`Contents`]), what is buffered, locked or
 //! latched; starts a thread.
 //!
 //! Where to look: `rsn` has the numbers, `tag` tells one store's bytes from another's. `page` is 8
 //! KiB with a checked head, `record` one change of it as bytes, `apply` the one place where the two
-//! meet. `frame` is what records travel in. `varint` is how numbers are written, here and in what
-//! users put into records; `canary` lets tests weaken what must hold.
+//! meet. `stage` gives records their order, `frame` is what they travel in, `stream` hands them to
+//! the log, and `places` remembers which frame has which. `varint` is how numbers are written, here
+//! and in what users put into records; `canary` lets tests weaken what must hold.
 
 mod apply;
 pub mod canary;
@@ -16,17 +19,23 @@ mod display;
 mod error;
 mod frame;
 mod page;
+mod places;
 mod record;
 mod rsn;
+mod stage;
+mod stream;
 mod tag;
 pub mod varint;
 
 pub use apply::{Applied, ApplyFault, Contents, IMAGE_EVERY_BYTES, Unfit, apply};
-pub use error::FrameFault;
+pub use error::{FlushError, FrameFault, Poisoned, ReleaseError, StageError, SyncError};
 pub use frame::{FRAME_HEAD_BYTES, Framed};
 pub use page::{PAGE_BYTES, PAGE_HEAD_BYTES, Page, PageFault, PageKind};
+pub use places::FramePlace;
 pub use record::{Opened, PageLink, Record, RecordFault, Records, What, parse};
 pub use rsn::{PageNumber, Rsn, Slot};
+pub use stage::Group;
+pub use stream::{Closed, Feed, Stream};
 pub use tag::Tag;
 
 #[cfg(test)]
