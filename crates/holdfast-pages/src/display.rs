@@ -7,7 +7,10 @@ use std::error::Error;
 use std::fmt::{Display, Formatter, Result};
 
 use crate::apply::{ApplyFault, Unfit};
-use crate::error::{FlushError, FrameFault, Poisoned, ReleaseError, StageError, SyncError};
+use crate::error::{
+    FlushError, FrameFault, Poisoned, ReadPageError, ReleaseError, StageError, SyncError,
+    VersionsError, WritePagesError,
+};
 use crate::page::PageFault;
 use crate::record::RecordFault;
 
@@ -113,6 +116,38 @@ impl Display for ReleaseError {
     }
 }
 
+impl Display for ReadPageError {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Fault(fault) => write!(out, "the page is not there; rebuild it: {fault}"),
+            Self::Io(error) => write!(out, "the page cannot be read; rebuild it: {error}"),
+        }
+    }
+}
+
+impl Display for WritePagesError {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Io(error) => write!(out, "pages cannot be written; try again: {error}"),
+            Self::Failed(error) => {
+                write!(out, "a sync of the page file failed; open it anew: {error}")
+            }
+        }
+    }
+}
+
+impl Display for VersionsError {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Unknown => write!(out, "the versions of these pages are not known"),
+            Self::OtherVersion { found, known } => {
+                write!(out, "the versions are of format {found}; this program knows {known}")
+            }
+            Self::Io(error) => write!(out, "the versions of pages cannot be read: {error}"),
+        }
+    }
+}
+
 impl Error for Poisoned {}
 impl Error for StageError {}
 impl Error for FlushError {}
@@ -123,3 +158,6 @@ impl Error for RecordFault {}
 impl Error for FrameFault {}
 impl Error for Unfit {}
 impl Error for ApplyFault {}
+impl Error for ReadPageError {}
+impl Error for WritePagesError {}
+impl Error for VersionsError {}

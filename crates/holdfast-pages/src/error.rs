@@ -6,6 +6,7 @@
 use std::io;
 use std::sync::Arc;
 
+use crate::page::PageFault;
 use crate::rsn::Rsn;
 use crate::stage::TooLarge;
 
@@ -145,4 +146,42 @@ pub enum FrameFault {
         /// Where this one begins.
         first: Rsn,
     },
+}
+
+/// Why a page was not read from the page file.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ReadPageError {
+    /// What is there is not this page. Rebuild it from an older one, or from nothing.
+    Fault(PageFault),
+    /// The device did not say what is there. Rebuild the page; replace the file if that goes on.
+    Io(io::Error),
+}
+
+/// Why pages are not written, or not durable.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum WritePagesError {
+    /// The write failed, for want of space maybe. See to that, then write the same pages again.
+    Io(Arc<io::Error>),
+    /// A sync failed, now or before. What was written since the last one that did not may be lost
+    /// although it can still be read: open the file anew and write all of it again.
+    Failed(Arc<io::Error>),
+}
+
+/// Why it is not known which record a page of the page file has got to.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum VersionsError {
+    /// The block was never written, or is damaged. The archive knows.
+    Unknown,
+    /// It is of another version: open the store with that one.
+    OtherVersion {
+        /// Version found.
+        found: u16,
+        /// Version this program knows.
+        known: u16,
+    },
+    /// The device did not say. The archive knows.
+    Io(io::Error),
 }

@@ -10,8 +10,9 @@
 //! Where to look: `rsn` has the numbers, `tag` tells one store's bytes from another's. `page` is 8
 //! KiB with a checked head, `record` one change of it as bytes, `apply` the one place where the two
 //! meet. `stage` gives records their order, `frame` is what they travel in, `stream` hands them to
-//! the log, and `places` remembers which frame has which. `varint` is how numbers are written, here
-//! and in what users put into records; `canary` lets tests weaken what must hold.
+//! the log, and `places` remembers which frame has which. `page_file` is where pages are kept, and
+//! `versions` which record each of them had got to then. `varint` is how numbers are written, here and in what users
+//! put into records; `canary` lets tests weaken what must hold.
 
 mod apply;
 pub mod canary;
@@ -19,6 +20,7 @@ mod display;
 mod error;
 mod frame;
 mod page;
+mod page_file;
 mod places;
 mod record;
 mod rsn;
@@ -26,17 +28,23 @@ mod stage;
 mod stream;
 mod tag;
 pub mod varint;
+mod versions;
 
 pub use apply::{Applied, ApplyFault, Contents, IMAGE_EVERY_BYTES, Unfit, apply};
-pub use error::{FlushError, FrameFault, Poisoned, ReleaseError, StageError, SyncError};
+pub use error::{
+    FlushError, FrameFault, Poisoned, ReadPageError, ReleaseError, StageError, SyncError,
+    VersionsError, WritePagesError,
+};
 pub use frame::{FRAME_HEAD_BYTES, Framed};
 pub use page::{PAGE_BYTES, PAGE_HEAD_BYTES, Page, PageFault, PageKind};
+pub use page_file::{PageFile, SegmentBytes};
 pub use places::FramePlace;
 pub use record::{Opened, PageLink, Record, RecordFault, Records, What, parse};
 pub use rsn::{PageNumber, Rsn, Slot};
 pub use stage::Group;
 pub use stream::{Closed, Feed, Stream};
 pub use tag::Tag;
+pub use versions::{VERSIONS_PAGES, Versions, VersionsBlock};
 
 #[cfg(test)]
 mod tests;

@@ -1,9 +1,16 @@
 //! FORMAT.md and the code say the same.
 
+use std::path::Path;
+
 use holdfast_io::checksum::crc32c;
+use holdfast_io::fake::FakeFiles;
+use holdfast_io::{Files, OpenHow};
 
 use crate::record::{Opened, PageLink, What};
-use crate::{FRAME_HEAD_BYTES, Framed, PAGE_BYTES, Page, PageKind, PageNumber, Rsn, Slot, Tag};
+use crate::{
+    FRAME_HEAD_BYTES, Framed, PAGE_BYTES, Page, PageKind, PageNumber, Rsn, Slot, Tag,
+    VERSIONS_PAGES, Versions,
+};
 
 const FORMAT: &str = include_str!("../FORMAT.md");
 const IDENTITY: &[u8; 16] = b"a store in tests";
@@ -110,4 +117,19 @@ fn varint_of(name: &str) -> &'static [u8] {
         "`opens`" => &[9],
         _ => unreachable!("no record has a field {name}"),
     }
+}
+
+#[test]
+fn a_block_of_versions_is_what_its_table_says() {
+    let (files, tag) = (FakeFiles::new(1), Tag::of(IDENTITY));
+    let versions = Versions::open(&files, Path::new("versions"), tag).expect("it is made");
+    versions.write(1, &[Rsn(0x0807_0605_0403_0201); VERSIONS_PAGES]).expect("there is room");
+    let file = files.open(Path::new("versions"), OpenHow::default()).expect("it is there");
+    let mut bytes = [0; 4096];
+    file.read_full_at(&mut bytes, 4096).expect("it is there");
+    let field = |name| &bytes[place("Versions", name)];
+    assert_eq!((field("version"), field("zero")), (&[1, 0][..], &[0, 0][..]));
+    assert_eq!(field("rsn"), [1, 2, 3, 4, 5, 6, 7, 8].repeat(VERSIONS_PAGES));
+    let check = crc32c(crc32c(tag.get(), &1_u64.to_le_bytes()), &bytes[4..]);
+    assert_eq!(field("check"), check.to_le_bytes());
 }
