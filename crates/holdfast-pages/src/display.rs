@@ -8,8 +8,8 @@ use std::fmt::{Display, Formatter, Result};
 
 use crate::apply::{ApplyFault, Unfit};
 use crate::error::{
-    FlushError, FrameFault, Poisoned, ReadPageError, ReleaseError, StageError, SyncError,
-    VersionsError, WritePagesError,
+    FlushError, FrameFault, OpenArchiveError, Poisoned, ReadPageError, ReleaseError, RunFault,
+    RunPart, StageError, SyncError, VersionsError, WritePagesError,
 };
 use crate::page::PageFault;
 use crate::record::RecordFault;
@@ -148,6 +148,48 @@ impl Display for VersionsError {
     }
 }
 
+impl Display for RunFault {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Damaged(part) => {
+                write!(out, "{part} of a run is damaged; take the run from a backup")
+            }
+            Self::OtherVersion { found, known } => {
+                write!(out, "the run is of version {found}; this program knows {known}")
+            }
+            Self::Io(error) => write!(out, "a run cannot be read: {error}"),
+        }
+    }
+}
+
+impl Display for OpenArchiveError {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::MissingRun { from, to } => {
+                write!(out, "no run has the records from {from} to {to}; take it from a backup")
+            }
+            Self::OtherVersion { found, known } => {
+                write!(out, "a run is of version {found}; this program knows {known}")
+            }
+            Self::Io(error) => write!(out, "the archive cannot be opened: {error}"),
+        }
+    }
+}
+
+impl Display for RunPart {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Footer => write!(out, "the footer"),
+            Self::State => write!(out, "the state at the beginning"),
+            Self::Frames => write!(out, "the list of frames"),
+            Self::Index => write!(out, "the index"),
+            Self::Bloom => write!(out, "the filter"),
+            Self::Block(offset) => write!(out, "the block at byte {offset}"),
+            Self::Entry => write!(out, "a record"),
+        }
+    }
+}
+
 impl Error for Poisoned {}
 impl Error for StageError {}
 impl Error for FlushError {}
@@ -161,3 +203,5 @@ impl Error for ApplyFault {}
 impl Error for ReadPageError {}
 impl Error for WritePagesError {}
 impl Error for VersionsError {}
+impl Error for RunFault {}
+impl Error for OpenArchiveError {}

@@ -185,3 +185,63 @@ pub enum VersionsError {
     /// The device did not say. The archive knows.
     Io(io::Error),
 }
+
+/// Why a run of the archive does not say what is in it.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum RunFault {
+    /// This part of it is damaged. Take the run from a backup; until then the records in that part
+    /// are there only if the runs that it was merged from are.
+    Damaged(RunPart),
+    /// It is of another version: open the store with that one.
+    OtherVersion {
+        /// Version found.
+        found: u16,
+        /// Version this program knows.
+        known: u16,
+    },
+    /// The device did not say what is there, or there is no such file.
+    Io(io::Error),
+}
+
+/// A part of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RunPart {
+    /// What says where everything is.
+    Footer,
+    /// What a fold of all records before it gives.
+    State,
+    /// The frames that its records came in.
+    Frames,
+    /// What says which block has which pages.
+    Index,
+    /// What says which pages it surely does not have.
+    Bloom,
+    /// The block of records at this offset in the file.
+    Block(u64),
+    /// A record of a block whose check matches.
+    Entry,
+}
+
+/// Why an archive was not opened.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum OpenArchiveError {
+    /// There is no valid run with these records. Put the run from a backup into the directory.
+    MissingRun {
+        /// Where the first of them stands.
+        from: Rsn,
+        /// Where the next one stands that is there.
+        to: Rsn,
+    },
+    /// A run is of another version: open the store with that one.
+    OtherVersion {
+        /// Version found.
+        found: u16,
+        /// Version this program knows.
+        known: u16,
+    },
+    /// The directory could not be read or changed. Open again.
+    Io(io::Error),
+}

@@ -11,19 +11,27 @@
 //! KiB with a checked head, `record` one change of it as bytes, `apply` the one place where the two
 //! meet. `stage` gives records their order, `frame` is what they travel in, `stream` hands them to
 //! the log, and `places` remembers which frame has which. `page_file` is where pages are kept, and
-//! `versions` which record each of them had got to then. `varint` is how numbers are written, here and in what users
+//! `versions` which record each of them had got to then. `run` writes records sorted by page and
+//! `run_reader` finds them again; `run_format` is what the two agree on, `bloom` what saves most
+//! reads. `archive` is which runs count, and `history` gathers the records of one page. `varint` is how numbers are written, here and in what users
 //! put into records; `canary` lets tests weaken what must hold.
 
 mod apply;
+mod archive;
+mod bloom;
 pub mod canary;
 mod display;
 mod error;
 mod frame;
+mod history;
 mod page;
 mod page_file;
 mod places;
 mod record;
 mod rsn;
+mod run;
+mod run_format;
+mod run_reader;
 mod stage;
 mod stream;
 mod tag;
@@ -31,16 +39,21 @@ pub mod varint;
 mod versions;
 
 pub use apply::{Applied, ApplyFault, Contents, IMAGE_EVERY_BYTES, Unfit, apply};
+pub use archive::Archive;
 pub use error::{
-    FlushError, FrameFault, Poisoned, ReadPageError, ReleaseError, StageError, SyncError,
-    VersionsError, WritePagesError,
+    FlushError, FrameFault, OpenArchiveError, Poisoned, ReadPageError, ReleaseError, RunFault,
+    RunPart, StageError, SyncError, VersionsError, WritePagesError,
 };
 pub use frame::{FRAME_HEAD_BYTES, Framed};
+pub use history::History;
 pub use page::{PAGE_BYTES, PAGE_HEAD_BYTES, Page, PageFault, PageKind};
 pub use page_file::{PageFile, SegmentBytes};
 pub use places::FramePlace;
 pub use record::{Opened, PageLink, Record, RecordFault, Records, What, parse};
 pub use rsn::{PageNumber, Rsn, Slot};
+pub use run::RunWriter;
+pub use run_format::{NO_PAGE, RunSpan};
+pub use run_reader::{Run, RunEntry, RunScan};
 pub use stage::Group;
 pub use stream::{Closed, Feed, Stream};
 pub use tag::Tag;

@@ -5,10 +5,12 @@ use std::path::Path;
 use holdfast_io::checksum::crc32c;
 use holdfast_io::fake::FakeFiles;
 use holdfast_io::{Files, OpenHow};
+use holdfast_log::Lsn;
 
 use crate::record::{Opened, PageLink, What};
+use crate::run_format::{BlockPlace, Footer};
 use crate::{
-    FRAME_HEAD_BYTES, Framed, PAGE_BYTES, Page, PageKind, PageNumber, Rsn, Slot, Tag,
+    FRAME_HEAD_BYTES, Framed, PAGE_BYTES, Page, PageKind, PageNumber, Rsn, RunSpan, Slot, Tag,
     VERSIONS_PAGES, Versions,
 };
 
@@ -132,4 +134,47 @@ fn a_block_of_versions_is_what_its_table_says() {
     assert_eq!(field("rsn"), [1, 2, 3, 4, 5, 6, 7, 8].repeat(VERSIONS_PAGES));
     let check = crc32c(crc32c(tag.get(), &1_u64.to_le_bytes()), &bytes[4..]);
     assert_eq!(field("check"), check.to_le_bytes());
+}
+
+#[test]
+fn the_footer_of_a_run_is_what_its_table_says() {
+    let number = |which: u64| 0x0101_0101_0101_0101 * which;
+    let footer = Footer {
+        span: RunSpan { level: 0x0202, begin: Rsn(number(3)), end: Rsn(number(4)) },
+        blocks: 0x0505_0505,
+        begin_lsn: Lsn(number(6)),
+        end_lsn: Lsn(number(7)),
+        first_utc_ns: number(8) as i64,
+        last_utc_ns: number(9) as i64,
+        parts: [10, 11, 12, 13, 14].map(number),
+        checks: [15, 16, 17, 18].map(|which| number(which) as u32),
+    };
+    let (tag, mut at) = (Tag::of(IDENTITY), 0);
+    let bytes = footer.bytes(tag);
+    let names = "magic version level blocks begin end begin_lsn end_lsn first_utc_ns last_utc_ns \
+                 state frames index bloom state_check frames_check index_check bloom_check";
+    for (name, which) in
+        names.split(' ').zip([0, 1, 2, 5, 3, 4, 6, 7, 8, 9].into_iter().chain(10..14).chain(15..19))
+    {
+        let place = place("Footer of a run", name);
+        assert_eq!(place.start, at, "{name}");
+        at = place.end;
+        match name {
+            "magic" => assert_eq!(&bytes[place], b"hold-run"),
+            "version" => assert_eq!(bytes[place], [1, 0]),
+            _ => assert!(bytes[place].iter().all(|byte| *byte == which), "{name}"),
+        }
+    }
+    assert_eq!(bytes[place("Footer of a run", "zero")], [0; 4]);
+    let check = crc32c(tag.get(), &bytes[..116]);
+    assert_eq!(bytes[place("Footer of a run", "check")], check.to_le_bytes());
+}
+
+#[test]
+fn an_entry_of_a_runs_index_is_what_its_table_says() {
+    let mut bytes = Vec::new();
+    BlockPlace { page: PageNumber(1), rsn: Rsn(2), offset: 3 }.put(&mut bytes);
+    for (name, number) in [("page", 1_u64), ("rsn", 2), ("offset", 3)] {
+        assert_eq!(bytes[place("Index of a run", name)], number.to_le_bytes());
+    }
 }
