@@ -117,4 +117,4 @@ fn change(
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -8,8 +8,8 @@ use std::fmt::{Display, Formatter, Result};
 
 use crate::apply::{ApplyFault, Unfit};
 use crate::error::{
-    FlushError, FrameFault, OpenArchiveError, Poisoned, ReadPageError, ReleaseError, RunFault,
-    RunPart, StageError, SyncError, VersionsError, WritePagesError,
+    FlushError, FrameFault, OpenArchiveError, Poisoned, ReadPageError, ReleaseError, ReplayError,
+    RunFault, RunPart, StageError, SyncError, VersionsError, WritePagesError,
 };
 use crate::page::PageFault;
 use crate::record::RecordFault;
@@ -176,6 +176,19 @@ impl Display for OpenArchiveError {
     }
 }
 
+impl Display for ReplayError {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Archive(fault) => write!(out, "{fault}"),
+            Self::Broken(fault) => write!(out, "{fault}"),
+            Self::Astray { at } => write!(out, "the page has no record at {at}"),
+            Self::Missing { wanted, found } => {
+                write!(out, "the page's records end with {found}, before {wanted}")
+            }
+        }
+    }
+}
+
 impl Display for RunPart {
     fn fmt(&self, out: &mut Formatter<'_>) -> Result {
         match self {
@@ -205,3 +218,4 @@ impl Error for WritePagesError {}
 impl Error for VersionsError {}
 impl Error for RunFault {}
 impl Error for OpenArchiveError {}
+impl Error for ReplayError {}

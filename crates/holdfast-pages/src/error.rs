@@ -6,6 +6,7 @@
 use std::io;
 use std::sync::Arc;
 
+use crate::apply::ApplyFault;
 use crate::page::PageFault;
 use crate::rsn::Rsn;
 use crate::stage::TooLarge;
@@ -244,4 +245,28 @@ pub enum OpenArchiveError {
     },
     /// The directory could not be read or changed. Open again.
     Io(io::Error),
+}
+
+/// Why a page could not be rebuilt.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ReplayError {
+    /// A run does not say what it has of the page. Rebuild the page from a newer one, if there is
+    /// one; see [`RunFault`].
+    Archive(RunFault),
+    /// A record does not follow what the page was built from. Rebuild it from an older one, or from
+    /// nothing; if it was built from that, records of it are lost.
+    Broken(ApplyFault),
+    /// The page has no record where one of its records should stand. As [`ReplayError::Broken`].
+    Astray {
+        /// Where it should.
+        at: Rsn,
+    },
+    /// The page's records end before the one that was asked for. As [`ReplayError::Broken`].
+    Missing {
+        /// The record.
+        wanted: Rsn,
+        /// The last one that is there.
+        found: Rsn,
+    },
 }

@@ -13,7 +13,8 @@
 //! the log, and `places` remembers which frame has which. `page_file` is where pages are kept, and
 //! `versions` which record each of them had got to then. `run` writes records sorted by page and
 //! `run_reader` finds them again; `run_format` is what the two agree on, `bloom` what saves most
-//! reads. `archive` is which runs count, and `history` gathers the records of one page. `varint` is how numbers are written, here and in what users
+//! reads. `archive` is which runs count, `view` all records as one, `history` those of one page,
+//! and `replay` the one way to rebuild it. `varint` is how numbers are written, here and in what users
 //! put into records; `canary` lets tests weaken what must hold.
 
 mod apply;
@@ -28,6 +29,7 @@ mod page;
 mod page_file;
 mod places;
 mod record;
+mod replay;
 mod rsn;
 mod run;
 mod run_format;
@@ -37,12 +39,13 @@ mod stream;
 mod tag;
 pub mod varint;
 mod versions;
+mod view;
 
 pub use apply::{Applied, ApplyFault, Contents, IMAGE_EVERY_BYTES, Unfit, apply};
 pub use archive::Archive;
 pub use error::{
-    FlushError, FrameFault, OpenArchiveError, Poisoned, ReadPageError, ReleaseError, RunFault,
-    RunPart, StageError, SyncError, VersionsError, WritePagesError,
+    FlushError, FrameFault, OpenArchiveError, Poisoned, ReadPageError, ReleaseError, ReplayError,
+    RunFault, RunPart, StageError, SyncError, VersionsError, WritePagesError,
 };
 pub use frame::{FRAME_HEAD_BYTES, Framed};
 pub use history::History;
@@ -50,6 +53,7 @@ pub use page::{PAGE_BYTES, PAGE_HEAD_BYTES, Page, PageFault, PageKind};
 pub use page_file::{PageFile, SegmentBytes};
 pub use places::FramePlace;
 pub use record::{Opened, PageLink, Record, RecordFault, Records, What, parse};
+pub use replay::{Upto, replay};
 pub use rsn::{PageNumber, Rsn, Slot};
 pub use run::RunWriter;
 pub use run_format::{NO_PAGE, RunSpan};
@@ -58,6 +62,7 @@ pub use stage::Group;
 pub use stream::{Closed, Feed, Stream};
 pub use tag::Tag;
 pub use versions::{VERSIONS_PAGES, Versions, VersionsBlock};
+pub use view::{FreshRecords, View};
 
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,7 @@ use crate::record;
 use crate::rsn::Slot;
 
 /// Pages of 256 counters; an image holds all of them.
-struct Counters;
+pub(crate) struct Counters;
 
 impl Contents for Counters {
     fn apply(&self, page: &mut Page, body: &[u8]) -> Result<(), Unfit> {
