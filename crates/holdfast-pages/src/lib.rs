@@ -4,8 +4,8 @@
 //! together reach the log together or not at all; a page changes by [`apply`] alone, running or
 //! recovering, so doing a thing once and doing it again give the same bytes; what was damaged or
 //! belongs elsewhere is told by name.
-//! Never: knows what a page holds (its user says that, by [`Contents`]), what is buffered, locked or
-//! latched; starts a thread.
+//! Never: knows what a page holds (its user says that, by [`Contents`]), or what is buffered,
+//! locked or latched; starts a thread.
 //!
 //! Where to look: `rsn` has the numbers, `tag` tells one store's bytes from another's. `page` is 8
 //! KiB with a checked head, `record` one change of it as bytes, `apply` the one place where the two
