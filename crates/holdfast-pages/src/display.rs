@@ -8,6 +8,7 @@ use std::fmt::{Display, Formatter, Result};
 
 use crate::apply::{ApplyFault, Unfit};
 use crate::error::{FlushError, FrameFault, Poisoned, ReleaseError, StageError, SyncError};
+use crate::fresh::BrokenChain;
 use crate::page::PageFault;
 use crate::record::RecordFault;
 
@@ -67,6 +68,12 @@ impl Display for ApplyFault {
     }
 }
 
+impl Display for BrokenChain {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        write!(out, "page {} has no record at {}, to which another leads", self.page, self.rsn)
+    }
+}
+
 impl Display for Poisoned {
     fn fmt(&self, out: &mut Formatter<'_>) -> Result {
         write!(out, "the log failed; open the store anew: {}", self.0)
@@ -123,3 +130,4 @@ impl Error for RecordFault {}
 impl Error for FrameFault {}
 impl Error for Unfit {}
 impl Error for ApplyFault {}
+impl Error for BrokenChain {}

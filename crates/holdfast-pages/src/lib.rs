@@ -10,19 +10,22 @@
 //! Where to look: `rsn` has the numbers, `tag` tells one store's bytes from another's. `page` is 8
 //! KiB with a checked head, `record` one change of it as bytes, `apply` the one place where the two
 //! meet. `stage` gives records their order, `frame` is what they travel in, `stream` hands them to
-//! the log, and `places` remembers which frame has which. `varint` is how numbers are written, here
-//! and in what users put into records; `canary` lets tests weaken what must hold.
+//! the log, and `places` remembers which frame has which. `fresh` has those that are not in the
+//! archive, `stale` knows which record each page should have got to. `varint` is how numbers are
+//! written, here and in what users put into records; `canary` lets tests weaken what must hold.
 
 mod apply;
 pub mod canary;
 mod display;
 mod error;
 mod frame;
+mod fresh;
 mod page;
 mod places;
 mod record;
 mod rsn;
 mod stage;
+mod stale;
 mod stream;
 mod tag;
 pub mod varint;
@@ -30,11 +33,13 @@ pub mod varint;
 pub use apply::{Applied, ApplyFault, Contents, IMAGE_EVERY_BYTES, Unfit, apply};
 pub use error::{FlushError, FrameFault, Poisoned, ReleaseError, StageError, SyncError};
 pub use frame::{FRAME_HEAD_BYTES, Framed};
+pub use fresh::{BrokenChain, Fresh, History};
 pub use page::{PAGE_BYTES, PAGE_HEAD_BYTES, Page, PageFault, PageKind};
 pub use places::FramePlace;
 pub use record::{Opened, PageLink, Record, RecordFault, Records, What, parse};
 pub use rsn::{PageNumber, Rsn, Slot};
 pub use stage::Group;
+pub use stale::{Expected, Imaged, PAGES_MAX, Stale};
 pub use stream::{Closed, Feed, Stream};
 pub use tag::Tag;
 
