@@ -7,7 +7,9 @@ use std::error::Error;
 use std::fmt::{Display, Formatter, Result};
 
 use crate::apply::{ApplyFault, Unfit};
+use crate::checkpoint::StateFault;
 use crate::error::{FlushError, FrameFault, Poisoned, ReleaseError, StageError, SyncError};
+use crate::fold::FoldFault;
 use crate::fresh::BrokenChain;
 use crate::page::PageFault;
 use crate::record::RecordFault;
@@ -74,6 +76,31 @@ impl Display for BrokenChain {
     }
 }
 
+impl Display for FoldFault {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Gap { at, found } => write!(out, "the records from {at} to {found} are missing"),
+            Self::Page(page) => write!(out, "page {page} changes, and never began"),
+            Self::Undo(slot) => write!(out, "transaction {slot} undid other than it did"),
+            Self::Cleaned(upto) => write!(out, "pages are clean up to {upto}, where nothing is"),
+        }
+    }
+}
+
+impl Display for StateFault {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Form(form) => write!(out, "a checkpoint of form {form} is not the one wanted"),
+            Self::Short => write!(out, "the bytes end inside a checkpoint"),
+            Self::Number => write!(out, "a number in a checkpoint cannot be"),
+            Self::Length => write!(out, "a checkpoint is shorter than its bytes"),
+            Self::Elsewhere { from } => {
+                write!(out, "the checkpoint goes on from {from}, elsewhere")
+            }
+        }
+    }
+}
+
 impl Display for Poisoned {
     fn fmt(&self, out: &mut Formatter<'_>) -> Result {
         write!(out, "the log failed; open the store anew: {}", self.0)
@@ -130,4 +157,6 @@ impl Error for RecordFault {}
 impl Error for FrameFault {}
 impl Error for Unfit {}
 impl Error for ApplyFault {}
+impl Error for FoldFault {}
+impl Error for StateFault {}
 impl Error for BrokenChain {}

@@ -11,13 +11,17 @@
 //! KiB with a checked head, `record` one change of it as bytes, `apply` the one place where the two
 //! meet. `stage` gives records their order, `frame` is what they travel in, `stream` hands them to
 //! the log, and `places` remembers which frame has which. `fresh` has those that are not in the
-//! archive, `stale` knows which record each page should have got to. `varint` is how numbers are
-//! written, here and in what users put into records; `canary` lets tests weaken what must hold.
+//! archive, `stale` knows which record each page should have got to. `fold` is what all records
+//! come to, with `undo` for transactions, and `checkpoint` is that as bytes. `varint` is how
+//! numbers are written, here and in what users put into records; `canary` lets tests weaken what
+//! must hold.
 
 mod apply;
 pub mod canary;
+mod checkpoint;
 mod display;
 mod error;
+mod fold;
 mod frame;
 mod fresh;
 mod page;
@@ -28,10 +32,13 @@ mod stage;
 mod stale;
 mod stream;
 mod tag;
+mod undo;
 pub mod varint;
 
 pub use apply::{Applied, ApplyFault, Contents, IMAGE_EVERY_BYTES, Unfit, apply};
+pub use checkpoint::{Difference, StateFault};
 pub use error::{FlushError, FrameFault, Poisoned, ReleaseError, StageError, SyncError};
+pub use fold::{FoldFault, State};
 pub use frame::{FRAME_HEAD_BYTES, Framed};
 pub use fresh::{BrokenChain, Fresh, History};
 pub use page::{PAGE_BYTES, PAGE_HEAD_BYTES, Page, PageFault, PageKind};
