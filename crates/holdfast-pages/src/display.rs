@@ -8,7 +8,9 @@ use std::fmt::{Display, Formatter, Result};
 
 use crate::apply::{ApplyFault, Unfit};
 use crate::checkpoint::StateFault;
-use crate::error::{FlushError, FrameFault, Poisoned, ReleaseError, StageError, SyncError};
+use crate::error::{
+    BaseFault, FlushError, FrameFault, LoadError, Poisoned, ReleaseError, StageError, SyncError,
+};
 use crate::fold::FoldFault;
 use crate::fresh::BrokenChain;
 use crate::page::PageFault;
@@ -147,6 +149,37 @@ impl Display for ReleaseError {
     }
 }
 
+impl Display for BaseFault {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Missing => write!(out, "it is missing"),
+            Self::Unreadable(error) => write!(out, "it cannot be read: {error}"),
+            Self::Check => write!(out, "its check does not match"),
+            Self::Foreign => write!(out, "it belongs to another store"),
+            Self::OtherVersion { found } => {
+                write!(out, "it is of version {found}, which is not known")
+            }
+            Self::State(fault) => write!(out, "{fault}"),
+        }
+    }
+}
+
+impl Display for LoadError {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Damaged([one, other]) => {
+                write!(out, "no base serves ({one}; {other}); restore the store from its archive")
+            }
+            Self::Foreign => write!(out, "the bases belong to another store; open that one"),
+            Self::OtherVersion { found, known } => {
+                write!(out, "the bases are of version {found}; this program knows {known}")
+            }
+        }
+    }
+}
+
+impl Error for BaseFault {}
+impl Error for LoadError {}
 impl Error for Poisoned {}
 impl Error for StageError {}
 impl Error for FlushError {}

@@ -6,6 +6,7 @@
 use std::io;
 use std::sync::Arc;
 
+use crate::checkpoint::StateFault;
 use crate::rsn::Rsn;
 use crate::stage::TooLarge;
 
@@ -144,5 +145,43 @@ pub enum FrameFault {
         end: Rsn,
         /// Where this one begins.
         first: Rsn,
+    },
+}
+
+/// Why one of the two bases does not serve.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum BaseFault {
+    /// There is no such file.
+    Missing,
+    /// The machine does not give it to us.
+    Unreadable(Arc<io::Error>),
+    /// Its check does not match, or it is no base.
+    Check,
+    /// It is another store's.
+    Foreign,
+    /// It is of another version.
+    OtherVersion {
+        /// Version found.
+        found: u16,
+    },
+    /// It is whole, but what it says cannot be.
+    State(StateFault),
+}
+
+/// Why there is no base to begin with.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// Neither serves, for these reasons. Restore the store from its archive.
+    Damaged([BaseFault; 2]),
+    /// They are another store's. Open that one, or bring this one's.
+    Foreign,
+    /// They are of another version: open the store with that one.
+    OtherVersion {
+        /// Version found.
+        found: u16,
+        /// Version this program knows.
+        known: u16,
     },
 }

@@ -12,11 +12,12 @@
 //! meet. `stage` gives records their order, `frame` is what they travel in, `stream` hands them to
 //! the log, and `places` remembers which frame has which. `fresh` has those that are not in the
 //! archive, `stale` knows which record each page should have got to. `fold` is what all records
-//! come to, with `undo` for transactions, and `checkpoint` is that as bytes. `varint` is how
-//! numbers are written, here and in what users put into records; `canary` lets tests weaken what
-//! must hold.
+//! come to, with `undo` for transactions, `checkpoint` is that as bytes, `bases` the two
+//! files with them. `varint` is how numbers are written, here and in what users put into records;
+//! `canary` lets tests weaken what must hold.
 
 mod apply;
+mod bases;
 pub mod canary;
 mod checkpoint;
 mod display;
@@ -36,8 +37,11 @@ mod undo;
 pub mod varint;
 
 pub use apply::{Applied, ApplyFault, Contents, IMAGE_EVERY_BYTES, Unfit, apply};
+pub use bases::{Bases, Loaded};
 pub use checkpoint::{Difference, StateFault};
-pub use error::{FlushError, FrameFault, Poisoned, ReleaseError, StageError, SyncError};
+pub use error::{
+    BaseFault, FlushError, FrameFault, LoadError, Poisoned, ReleaseError, StageError, SyncError,
+};
 pub use fold::{FoldFault, State};
 pub use frame::{FRAME_HEAD_BYTES, Framed};
 pub use fresh::{BrokenChain, Fresh, History};

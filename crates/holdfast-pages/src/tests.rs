@@ -1,10 +1,15 @@
 //! FORMAT.md and the code say the same.
 
+use std::path::Path;
+use std::sync::Arc;
+
 use holdfast_io::checksum::crc32c;
+use holdfast_io::fake::FakeFiles;
+use holdfast_io::{Files, OpenHow};
 
 use crate::record::{Opened, PageLink, What, parse};
 use crate::{
-    FRAME_HEAD_BYTES, Framed, PAGE_BYTES, Page, PageKind, PageNumber, Rsn, Slot, State, Tag,
+    Bases, FRAME_HEAD_BYTES, Framed, PAGE_BYTES, Page, PageKind, PageNumber, Rsn, Slot, State, Tag,
 };
 
 const FORMAT: &str = include_str!("../FORMAT.md");
@@ -164,4 +169,23 @@ fn state_field(form: usize, name: &str) -> &'static [u8] {
         (_, "`next`") => &[3],
         _ => unreachable!("no state has a field {name}"),
     }
+}
+
+#[test]
+fn a_base_is_what_its_table_says() {
+    let files: Arc<dyn Files> = Arc::new(FakeFiles::new(1));
+    let (tag, (state, _)) = (Tag::of(IDENTITY), states());
+    Bases::create(Arc::clone(&files), tag, &state).expect("the disk is sound");
+    let file = files.open(Path::new("base-0"), OpenHow::default()).expect("it is there");
+    let mut bytes = vec![0; file.metadata().expect("it is there").size_bytes as usize];
+    file.read_full_at(&mut bytes, 0).expect("the disk is sound");
+    let mut whole = Vec::new();
+    state.put_whole(&mut whole);
+    let field = |name| &bytes[place("Base", name)];
+    assert_eq!((field("magic"), field("tag")), (&b"HFBA"[..], &tag.get().to_le_bytes()[..]));
+    assert_eq!((field("version"), field("zero")), (&[1, 0][..], &[0, 0][..]));
+    assert_eq!(field("check"), crc32c(0, &bytes[8..]).to_le_bytes());
+    assert_eq!(field("at"), state.at().get().to_le_bytes());
+    assert_eq!(field("bytes"), (whole.len() as u64).to_le_bytes());
+    assert_eq!(bytes[place("Base", "bytes").end..], whole);
 }
