@@ -21,10 +21,12 @@ test:
 	scripts/setup
 	scripts/test
 
-# Everything of `make test`, then 100 kills of each database and by each way to a volume's log, 20
+# Everything of `make test`, then the benchmark of logs with its peers (without the one that needs a
+# library of the system's) is built, 100 kills of each database and by each way to a volume's log, 20
 # power cuts, eight times as many seeds of the simulations, and 1,000,000 disks as the power leaves
 # them to the embedded log; these are ten minutes of a core, at 1,600 to 2,500 a second.
 test-long: test build
+	$(CARGO) clippy --quiet --manifest-path bench/log/Cargo.toml --no-default-features -- -D warnings
 	HOLDFAST_SEEDS_FACTOR=8 HOLDFAST_HOSTILE_SECONDS=1800 CARGO_PROFILE_DEV_OPT_LEVEL=1 $(CARGO) test --workspace
 	HOLDFAST_SEEDS_FACTOR=250 CARGO_PROFILE_DEV_OPT_LEVEL=1 $(CARGO) test --package holdfast-wal \
 	    --test it -- --nocapture --exact $(CUT_EVERYWHERE)

@@ -7,10 +7,14 @@ use std::error::Error;
 use std::fmt::{Display, Formatter, Result};
 
 use crate::apply::{ApplyFault, Unfit};
+use crate::checkpoint::StateFault;
 use crate::error::{
-    FlushError, FrameFault, OpenArchiveError, Poisoned, ReadPageError, ReleaseError, ReplayError,
-    RunFault, RunPart, StageError, SyncError, VersionsError, WritePagesError,
+    BaseFault, FlushError, FrameFault, LoadError, OpenArchiveError, Poisoned, ReadPageError,
+    ReleaseError, ReplayError, RunFault, RunPart, StageError, SyncError, VersionsError,
+    WritePagesError,
 };
+use crate::fold::FoldFault;
+use crate::fresh::BrokenChain;
 use crate::page::PageFault;
 use crate::record::RecordFault;
 
@@ -70,6 +74,37 @@ impl Display for ApplyFault {
     }
 }
 
+impl Display for BrokenChain {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        write!(out, "page {} has no record at {}, to which another leads", self.page, self.rsn)
+    }
+}
+
+impl Display for FoldFault {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Gap { at, found } => write!(out, "the records from {at} to {found} are missing"),
+            Self::Page(page) => write!(out, "page {page} changes, and never began"),
+            Self::Undo(slot) => write!(out, "transaction {slot} undid other than it did"),
+            Self::Cleaned(upto) => write!(out, "pages are clean up to {upto}, where nothing is"),
+        }
+    }
+}
+
+impl Display for StateFault {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Form(form) => write!(out, "a checkpoint of form {form} is not the one wanted"),
+            Self::Short => write!(out, "the bytes end inside a checkpoint"),
+            Self::Number => write!(out, "a number in a checkpoint cannot be"),
+            Self::Length => write!(out, "a checkpoint is shorter than its bytes"),
+            Self::Elsewhere { from } => {
+                write!(out, "the checkpoint goes on from {from}, elsewhere")
+            }
+        }
+    }
+}
+
 impl Display for Poisoned {
     fn fmt(&self, out: &mut Formatter<'_>) -> Result {
         write!(out, "the log failed; open the store anew: {}", self.0)
@@ -112,6 +147,35 @@ impl Display for ReleaseError {
             Self::Full => write!(out, "the log is full to the last byte; sync and try again"),
             Self::Unprepared(error) => write!(out, "the log cannot grow; make space: {error}"),
             Self::Poisoned(poisoned) => write!(out, "{poisoned}"),
+        }
+    }
+}
+
+impl Display for BaseFault {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Missing => write!(out, "it is missing"),
+            Self::Unreadable(error) => write!(out, "it cannot be read: {error}"),
+            Self::Check => write!(out, "its check does not match"),
+            Self::Foreign => write!(out, "it belongs to another store"),
+            Self::OtherVersion { found } => {
+                write!(out, "it is of version {found}, which is not known")
+            }
+            Self::State(fault) => write!(out, "{fault}"),
+        }
+    }
+}
+
+impl Display for LoadError {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Damaged([one, other]) => {
+                write!(out, "no base serves ({one}; {other}); restore the store from its archive")
+            }
+            Self::Foreign => write!(out, "the bases belong to another store; open that one"),
+            Self::OtherVersion { found, known } => {
+                write!(out, "the bases are of version {found}; this program knows {known}")
+            }
         }
     }
 }
@@ -181,7 +245,7 @@ impl Display for ReplayError {
         match self {
             Self::Archive(fault) => write!(out, "{fault}"),
             Self::Broken(fault) => write!(out, "{fault}"),
-            Self::Astray { at } => write!(out, "the page has no record at {at}"),
+            Self::Astray(chain) => write!(out, "{chain}"),
             Self::Missing { wanted, found } => {
                 write!(out, "the page's records end with {found}, before {wanted}")
             }
@@ -203,6 +267,8 @@ impl Display for RunPart {
     }
 }
 
+impl Error for BaseFault {}
+impl Error for LoadError {}
 impl Error for Poisoned {}
 impl Error for StageError {}
 impl Error for FlushError {}
@@ -213,6 +279,9 @@ impl Error for RecordFault {}
 impl Error for FrameFault {}
 impl Error for Unfit {}
 impl Error for ApplyFault {}
+impl Error for FoldFault {}
+impl Error for StateFault {}
+impl Error for BrokenChain {}
 impl Error for ReadPageError {}
 impl Error for WritePagesError {}
 impl Error for VersionsError {}

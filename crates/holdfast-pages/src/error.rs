@@ -7,6 +7,8 @@ use std::io;
 use std::sync::Arc;
 
 use crate::apply::ApplyFault;
+use crate::checkpoint::StateFault;
+use crate::fresh::BrokenChain;
 use crate::page::PageFault;
 use crate::rsn::Rsn;
 use crate::stage::TooLarge;
@@ -149,6 +151,44 @@ pub enum FrameFault {
     },
 }
 
+/// Why one of the two bases does not serve.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum BaseFault {
+    /// There is no such file.
+    Missing,
+    /// The machine does not give it to us.
+    Unreadable(Arc<io::Error>),
+    /// Its check does not match, or it is no base.
+    Check,
+    /// It is another store's.
+    Foreign,
+    /// It is of another version.
+    OtherVersion {
+        /// Version found.
+        found: u16,
+    },
+    /// It is whole, but what it says cannot be.
+    State(StateFault),
+}
+
+/// Why there is no base to begin with.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// Neither serves, for these reasons. Restore the store from its archive.
+    Damaged([BaseFault; 2]),
+    /// They are another store's. Open that one, or bring this one's.
+    Foreign,
+    /// They are of another version: open the store with that one.
+    OtherVersion {
+        /// Version found.
+        found: u16,
+        /// Version this program knows.
+        known: u16,
+    },
+}
+
 /// Why a page was not read from the page file.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -258,10 +298,7 @@ pub enum ReplayError {
     /// nothing; if it was built from that, records of it are lost.
     Broken(ApplyFault),
     /// The page has no record where one of its records should stand. As [`ReplayError::Broken`].
-    Astray {
-        /// Where it should.
-        at: Rsn,
-    },
+    Astray(BrokenChain),
     /// The page's records end before the one that was asked for. As [`ReplayError::Broken`].
     Missing {
         /// The record.

@@ -6,10 +6,10 @@
 
 use crate::apply::{Contents, apply};
 use crate::error::ReplayError;
-use crate::history::History;
+use crate::gathered::Gathered;
 use crate::page::Page;
-use crate::record::What;
 use crate::rsn::{PageNumber, Rsn};
+use crate::run_format::page_of;
 use crate::view::View;
 
 /// How far a page is to be brought.
@@ -22,7 +22,7 @@ pub enum Upto {
 }
 
 /// Brings page `number` from what it is, or from nothing, to a later record, and returns where it
-/// is then. `history` is memory that is used again.
+/// is then. `gathered` is memory that is used again.
 ///
 /// # Errors
 /// See [`ReplayError`]; the page may hold anything then.
@@ -33,15 +33,15 @@ pub fn replay(
     page: &mut Page,
     number: PageNumber,
     upto: Upto,
-    view: &View<'_>,
+    view: &View,
     contents: &dyn Contents,
-    history: &mut History,
+    gathered: &mut Gathered,
 ) -> Result<Rsn, ReplayError> {
     let above = page.rsn();
-    history.clear();
-    gather_fresh(number, above, upto, view, history)?;
-    gather_archived(number, above, upto, view, history)?;
-    for record in history.in_order() {
+    gathered.clear();
+    gather_fresh(number, above, upto, view, gathered)?;
+    gather_archived(number, above, upto, view, gathered)?;
+    for record in gathered.in_order() {
         apply(page, &record, contents).map_err(ReplayError::Broken)?;
     }
     match upto {
@@ -57,24 +57,29 @@ fn gather_fresh(
     number: PageNumber,
     above: Rsn,
     upto: Upto,
-    view: &View<'_>,
-    history: &mut History,
+    view: &View,
+    gathered: &mut Gathered,
 ) -> Result<(), ReplayError> {
     let newest = match upto {
-        Upto::Record(rsn) => Some(rsn),
-        Upto::Newest => view.fresh.newest_of(number),
+        Upto::Record(rsn) => rsn,
+        Upto::Newest => newest_of(number, view),
     };
-    let mut at = newest.unwrap_or(Rsn::NONE);
-    while at > above && at >= view.fresh.first() && !history.has_image() {
-        let found = view.fresh.record(at);
-        let of_page = found.and_then(|(record, bytes)| Some((record.what.link()?, record, bytes)));
-        let Some((link, record, bytes)) = of_page.filter(|(link, ..)| link.page == number) else {
-            return Err(ReplayError::Astray { at });
-        };
-        history.push(&record, bytes);
-        at = if matches!(record.what, What::Image { .. }) { Rsn::NONE } else { link.before };
+    for record in view.fresh().history(number, newest) {
+        let record = record.map_err(ReplayError::Astray)?;
+        if record.rsn <= above || gathered.has_image() {
+            break;
+        }
+        gathered.push(&record);
     }
     Ok(())
+}
+
+/// The newest record of a page that is fresh, if there is one. Looks at all of them.
+fn newest_of(number: PageNumber, view: &View) -> Rsn {
+    let fresh = view.fresh();
+    let records = fresh.records(fresh.begin(), fresh.end());
+    let of_page = records.filter(|record| page_of(record) == number);
+    of_page.last().map_or(Rsn::NONE, |record| record.rsn)
 }
 
 /// Gathers records of a page that are archived, from the newest run back, until an image is found.
@@ -82,20 +87,20 @@ fn gather_archived(
     number: PageNumber,
     above: Rsn,
     upto: Upto,
-    view: &View<'_>,
-    history: &mut History,
+    view: &View,
+    gathered: &mut Gathered,
 ) -> Result<(), ReplayError> {
     let upto = match upto {
         Upto::Record(rsn) => rsn,
         Upto::Newest => Rsn(u64::MAX),
     };
-    let runs = view.archive.runs().iter().rev();
+    let runs = view.archive().runs().iter().rev();
     let runs = runs.take_while(|run| run.span().end > above);
     for run in runs.filter(|run| run.span().begin <= upto) {
-        if history.has_image() {
+        if gathered.has_image() {
             break;
         }
-        run.gather(number, above, upto, history).map_err(ReplayError::Archive)?;
+        run.gather(number, above, upto, gathered).map_err(ReplayError::Archive)?;
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ use holdfast_log::Lsn;
 
 use crate::bloom::Bloom;
 use crate::error::{RunFault, RunPart};
-use crate::history::History;
+use crate::gathered::Gathered;
 use crate::places::FramePlace;
 use crate::record::Record;
 use crate::rsn::{PageNumber, Rsn};
@@ -98,7 +98,7 @@ impl Run {
         page: PageNumber,
         above: Rsn,
         upto: Rsn,
-        into: &mut History,
+        into: &mut Gathered,
     ) -> Result<(), RunFault> {
         let directory = self.directory()?;
         if !directory.bloom.may_have(page) {
@@ -110,10 +110,10 @@ impl Run {
         for number in (0..blocks).rev() {
             self.read_block(number, &mut block)?;
             let mut entries = &block[CHECK_BYTES..];
-            while let Some((record, bytes)) = self.next_entry(&mut entries)? {
+            while let Some((record, _)) = self.next_entry(&mut entries)? {
                 let wanted = above < record.rsn && record.rsn <= upto;
                 if wanted && page_of(&record) == page {
-                    into.push(&record, bytes);
+                    into.push(&record);
                 }
             }
             let first = directory.index[number];

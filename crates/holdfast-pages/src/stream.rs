@@ -181,8 +181,8 @@ impl Stream {
         Ok(())
     }
 
-    /// Lets no frame take what is put from now on, until the guard is dropped. Waits for whoever has
-    /// closed the stage before.
+    /// Lets no frame take what is put from now on, until the guard is dropped. Waits for whoever
+    /// has closed the stage before.
     #[must_use]
     pub fn close(&self) -> Closed<'_> {
         let alone = self.closing.lock().expect("nobody panics who closed the stage");

@@ -1,17 +1,18 @@
 //! FORMAT.md and the code say the same.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use holdfast_io::checksum::crc32c;
 use holdfast_io::fake::FakeFiles;
 use holdfast_io::{Files, OpenHow};
 use holdfast_log::Lsn;
 
-use crate::record::{Opened, PageLink, What};
+use crate::record::{Opened, PageLink, What, parse};
 use crate::run_format::{BlockPlace, Footer};
 use crate::{
-    FRAME_HEAD_BYTES, Framed, PAGE_BYTES, Page, PageKind, PageNumber, Rsn, RunSpan, Slot, Tag,
-    VERSIONS_PAGES, Versions,
+    Bases, FRAME_HEAD_BYTES, Framed, PAGE_BYTES, Page, PageKind, PageNumber, Rsn, RunSpan, Slot,
+    State, Tag, VERSIONS_PAGES, Versions,
 };
 
 const FORMAT: &str = include_str!("../FORMAT.md");
@@ -119,6 +120,77 @@ fn varint_of(name: &str) -> &'static [u8] {
         "`opens`" => &[9],
         _ => unreachable!("no record has a field {name}"),
     }
+}
+
+/// A state after a page, a page that is free, a change and a mark, and after one change more.
+fn states() -> (State, State) {
+    let at = |page, before| PageLink { page: PageNumber(page), before: Rsn(before) };
+    let mut state = State::new();
+    take(&mut state, &What::Image { at: at(1, 0), bytes: b"" });
+    take(&mut state, &What::Image { at: at(2, 0), bytes: b"" });
+    take(&mut state, &What::Free { at: at(2, 12) });
+    take(&mut state, &What::Update { slot: Slot(3), at: at(1, 8), body: b"one" });
+    let before = state.clone();
+    state.mark();
+    take(&mut state, &What::Update { slot: Slot(3), at: at(1, 20), body: b"two" });
+    (before, state)
+}
+
+fn take(state: &mut State, what: &What<'_>) {
+    let mut bytes = Vec::new();
+    what.put(state.at(), &mut bytes);
+    let record = parse(state.at(), &bytes).expect("it was written so");
+    state.take(&record).expect("it follows");
+}
+
+#[test]
+fn a_state_is_what_its_table_says() {
+    let (before, after) = states();
+    let (mut whole, mut difference) = (Vec::new(), Vec::new());
+    before.put_whole(&mut whole);
+    after.put_difference(&mut difference);
+    for (form, found) in [(0, whole), (1, difference)] {
+        let rows = rows("State").into_iter().filter(|row| row[form] == "yes");
+        let wanted: Vec<u8> = rows.flat_map(|row| state_field(form, row[2])).copied().collect();
+        assert_eq!(found, wanted, "form {}", form + 1);
+    }
+}
+
+/// The field's value in the samples, spelled out by hand.
+fn state_field(form: usize, name: &str) -> &'static [u8] {
+    match (form, name) {
+        (0, "`form`") => &[1],
+        (0, "`at`") | (1, "`from`") => &[28],
+        (0, "`slots`") => &[1, 3, 1, 3, b'o', b'n', b'e'],
+        (0, "`free`") => &[1, 2],
+        (0, "`stale`") => &[2, 1, 8, 1, 12],
+        (1, "`form`") => &[2],
+        (1, "`at`") => &[36],
+        (1, "`slots`") => &[1, 3, 1, 1, 3, b't', b'w', b'o'],
+        (1, "`touched`") => &[1, 1, 16],
+        (_, "`cleaned`") => &[8],
+        (_, "`next`") => &[3],
+        _ => unreachable!("no state has a field {name}"),
+    }
+}
+
+#[test]
+fn a_base_is_what_its_table_says() {
+    let files: Arc<dyn Files> = Arc::new(FakeFiles::new(1));
+    let (tag, (state, _)) = (Tag::of(IDENTITY), states());
+    Bases::create(Arc::clone(&files), tag, &state).expect("the disk is sound");
+    let file = files.open(Path::new("base-0"), OpenHow::default()).expect("it is there");
+    let mut bytes = vec![0; file.metadata().expect("it is there").size_bytes as usize];
+    file.read_full_at(&mut bytes, 0).expect("the disk is sound");
+    let mut whole = Vec::new();
+    state.put_whole(&mut whole);
+    let field = |name| &bytes[place("Base", name)];
+    assert_eq!((field("magic"), field("tag")), (&b"HFBA"[..], &tag.get().to_le_bytes()[..]));
+    assert_eq!((field("version"), field("zero")), (&[1, 0][..], &[0, 0][..]));
+    assert_eq!(field("check"), crc32c(0, &bytes[8..]).to_le_bytes());
+    assert_eq!(field("at"), state.at().get().to_le_bytes());
+    assert_eq!(field("bytes"), (whole.len() as u64).to_le_bytes());
+    assert_eq!(bytes[place("Base", "bytes").end..], whole);
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Numbers in as few bytes as they need: 7 bits a byte, the lowest first, the top bit set in all but
-//! the last (LEB128).
+//! Numbers in as few bytes as they need: 7 bits a byte, the lowest first, the top bit set in all
+//! but the last (LEB128).
 //!
 //! Promise: a number has one encoding, of 1 to 10 bytes; whatever else is found there is refused.
 //! Never: writes a sign.

@@ -4,34 +4,37 @@
 //! Never: says what a record does.
 
 use crate::archive::Archive;
-use crate::record::Record;
-use crate::rsn::{PageNumber, Rsn};
-
-/// Records that are in memory, from some place on.
-pub trait FreshRecords {
-    /// Where the first of them stands; what is before it is archived.
-    fn first(&self) -> Rsn;
-
-    /// The record that stands at `rsn`, and its bytes; none if no record stands there.
-    fn record(&self, rsn: Rsn) -> Option<(Record<'_>, &[u8])>;
-
-    /// Where the newest record of a page stands, if there is one here. May look at all of them.
-    fn newest_of(&self, page: PageNumber) -> Option<Rsn>;
-}
+use crate::fresh::Fresh;
+use crate::rsn::Rsn;
 
 /// All records, as of some moment.
-#[derive(Clone, Copy)]
-pub struct View<'a> {
-    /// Those that are archived.
-    pub archive: &'a Archive,
-    /// The others.
-    pub fresh: &'a dyn FreshRecords,
+#[derive(Clone, Debug)]
+pub struct View {
+    archive: Archive,
+    fresh: Fresh,
 }
 
-impl std::fmt::Debug for View<'_> {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut out = out.debug_struct("View");
-        out.field("archive", self.archive).field("fresh", &self.fresh.first());
-        out.finish_non_exhaustive()
+impl View {
+    /// These records.
+    ///
+    /// # Panics
+    /// If there is a gap between the two.
+    #[must_use]
+    pub fn new(archive: Archive, fresh: Fresh) -> View {
+        let archived = archive.end().unwrap_or(Rsn::FIRST);
+        assert!(fresh.begin() <= archived, "no record is in between");
+        View { archive, fresh }
+    }
+
+    /// Those that are archived.
+    #[must_use]
+    pub fn archive(&self) -> &Archive {
+        &self.archive
+    }
+
+    /// The others, and maybe some of the archived ones.
+    #[must_use]
+    pub fn fresh(&self) -> &Fresh {
+        &self.fresh
     }
 }

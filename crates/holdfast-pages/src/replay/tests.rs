@@ -9,14 +9,14 @@ use super::*;
 use crate::apply::tests::Counters;
 use crate::apply::{Applied, ApplyFault};
 use crate::archive::Archive;
+use crate::fresh::Fresh;
 use crate::places::FramePlace;
-use crate::record::{PageLink, Record, Records};
+use crate::record::{PageLink, Record, Records, What};
 use crate::rsn::Slot;
 use crate::run::RunWriter;
 use crate::run_format::{RunSpan, page_of};
 use crate::run_reader::Run;
 use crate::tag::Tag;
-use crate::view::FreshRecords;
 
 const PAGES: u64 = 6;
 /// Of records in the samples, the last so many are not archived.
@@ -78,6 +78,16 @@ impl Sample {
         Arc::new(Run::open(files, span, tag).expect("it is whole"))
     }
 
+    /// The last stretch.
+    fn fresh(&self) -> Fresh {
+        let (first, end) = (self.borders[WINDOWS], self.borders[WINDOWS + 1]);
+        let (lsn, lsn_end) = (Lsn(first.get()), Lsn(end.get()));
+        let mut fresh = Fresh::new(first);
+        let frame = FramePlace { first, end, lsn, lsn_end, utc_ns: 0 };
+        fresh.push(&self.bytes[first.since(Rsn::FIRST) as usize..], &[frame]);
+        fresh
+    }
+
     /// The page as it is when it has got each record up to `upto`, one by one.
     fn naive(&self, number: PageNumber, upto: Rsn) -> Page {
         let mut page = Page::zeroed();
@@ -102,25 +112,8 @@ fn put(random: &mut Random, at: PageLink, rsn: Rsn, out: &mut Vec<u8>) {
     what.put(rsn, out);
 }
 
-impl FreshRecords for Sample {
-    fn first(&self) -> Rsn {
-        self.borders[WINDOWS]
-    }
-
-    fn record(&self, rsn: Rsn) -> Option<(Record<'_>, &[u8])> {
-        assert!(rsn >= self.first());
-        let record = self.records().find(|record| record.rsn == rsn)?;
-        Some((record, self.bytes_of(&record)))
-    }
-
-    fn newest_of(&self, page: PageNumber) -> Option<Rsn> {
-        let here = |record: &Record<'_>| record.rsn >= self.first() && page_of(record) == page;
-        self.records().filter(here).last().map(|record| record.rsn)
-    }
-}
-
-fn replayed(page: &mut Page, number: u64, upto: Upto, view: &View<'_>) -> Result<Rsn, ReplayError> {
-    replay(page, PageNumber(number), upto, view, &Counters, &mut History::default())
+fn replayed(page: &mut Page, number: u64, upto: Upto, view: &View) -> Result<Rsn, ReplayError> {
+    replay(page, PageNumber(number), upto, view, &Counters, &mut Gathered::default())
 }
 
 #[test]
@@ -128,7 +121,7 @@ fn a_page_is_brought_from_each_of_its_records_to_each_later_one() {
     for seed in 1..=3 {
         let sample = Sample::new(seed);
         let (archive, number) = (sample.archive(), 1 + seed % PAGES);
-        let view = View { archive: &archive, fresh: &sample };
+        let view = View::new(archive, sample.fresh());
         let mine = sample.records().filter(|record| page_of(record) == PageNumber(number));
         let mut places: Vec<Rsn> = mine.map(|record| record.rsn).collect();
         places.insert(0, Rsn::NONE);
@@ -152,7 +145,7 @@ fn a_page_is_brought_from_each_of_its_records_to_each_later_one() {
 fn a_page_that_never_was_is_nothing() {
     let sample = Sample::new(4);
     let (archive, mut page) = (sample.archive(), Page::zeroed());
-    let view = View { archive: &archive, fresh: &sample };
+    let view = View::new(archive, sample.fresh());
     let found = replayed(&mut page, PAGES + 1, Upto::Newest, &view);
     assert_eq!(found.expect("nothing is missing"), Rsn::NONE);
     assert!(page.same_bytes(&Page::zeroed()));
@@ -162,7 +155,7 @@ fn a_page_that_never_was_is_nothing() {
 fn a_page_of_another_history_is_not_built_upon() {
     let sample = Sample::new(5);
     let (archive, mut page) = (sample.archive(), Page::zeroed());
-    let view = View { archive: &archive, fresh: &sample };
+    let view = View::new(archive, sample.fresh());
     let first = sample.records().find(|record| page_of(record) == PageNumber(1));
     page.begin(PageNumber(1), crate::PageKind::Leaf, PageNumber(1));
     page.stamp(first.expect("it has records").rsn.advance(1), 0);
@@ -175,14 +168,13 @@ fn a_page_of_another_history_is_not_built_upon() {
 #[test]
 fn a_record_that_is_not_there_is_told() {
     let sample = Sample::new(6);
-    let (archive, nothing) = (sample.archive(), Archive::default());
-    let astray = Upto::Record(sample.borders[WINDOWS].advance(1));
-    let view = View { archive: &archive, fresh: &sample };
-    let found = replayed(&mut Page::zeroed(), 1, astray, &view);
-    assert!(matches!(found, Err(ReplayError::Astray { .. })), "{found:?}");
-    let view = View { archive: &nothing, fresh: &sample };
-    let lost = sample.records().filter(|record| record.rsn < sample.first()).last();
-    let lost = lost.expect("there are records");
-    let found = replayed(&mut Page::zeroed(), page_of(&lost).get(), Upto::Record(lost.rsn), &view);
+    let first = sample.borders[WINDOWS];
+    let view = View::new(sample.archive(), sample.fresh());
+    let foreign = sample.records().find(|record| record.rsn >= first).expect("there are records");
+    let number = page_of(&foreign).get() % PAGES + 1;
+    let found = replayed(&mut Page::zeroed(), number, Upto::Record(foreign.rsn), &view);
+    assert!(matches!(found, Err(ReplayError::Astray(_))), "{found:?}");
+    let archived = Upto::Record(Rsn(first.get() - 1));
+    let found = replayed(&mut Page::zeroed(), number, archived, &view);
     assert!(matches!(found, Err(ReplayError::Missing { .. })), "{found:?}");
 }

@@ -7,7 +7,7 @@ use holdfast_log::Lsn;
 
 use super::*;
 use crate::error::{RunFault, RunPart};
-use crate::history::History;
+use crate::gathered::Gathered;
 use crate::record::{PageLink, What};
 use crate::rsn::Slot;
 use crate::run_format::{FOOTER_BYTES, NO_PAGE, VERSION};
@@ -88,14 +88,14 @@ fn read_all(files: &FakeFiles, sample: &Sample) -> Result<(), RunFault> {
 
 /// The records of a page that a run gives, encoded again.
 fn gathered(run: &Run, page: PageNumber, above: Rsn, upto: Rsn) -> Vec<Vec<u8>> {
-    let mut history = History::default();
-    run.gather(page, above, upto, &mut history).expect("the run is whole");
+    let mut gathered = Gathered::default();
+    run.gather(page, above, upto, &mut gathered).expect("the run is whole");
     let encoded = |record: crate::record::Record<'_>| {
         let mut bytes = Vec::new();
         record.what.put(record.rsn, &mut bytes);
         bytes
     };
-    history.in_order().map(encoded).collect()
+    gathered.in_order().map(encoded).collect()
 }
 
 /// Whether these bytes are an image.

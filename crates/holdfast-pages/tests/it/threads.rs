@@ -12,8 +12,8 @@ use crate::support::{frames, groups, new_world, put, replay, seeds};
 const WRITERS: u64 = 4;
 const GROUPS: u64 = 30;
 
-/// Puts groups (so few that the ring holds them all) that are numbered by writer, now and then in a closed stage, and flushes or syncs
-/// after each. Returns where they stood.
+/// Puts groups that are numbered by writer, so few that the ring holds them all, now and then in a
+/// closed stage, and flushes or syncs after each. Returns where they stood.
 fn write(stream: &Stream, writer: u64, seed: u64) -> Vec<(u64, Rsn)> {
     let mut random = Random::new(seed * WRITERS + writer);
     let mut put_there = Vec::new();

@@ -11,14 +11,14 @@ use crate::rsn::Rsn;
 
 /// Records of one page.
 #[derive(Clone, Debug, Default)]
-pub struct History {
+pub struct Gathered {
     bytes: Vec<u8>,
     records: Vec<(Rsn, Range<usize>)>,
     /// Where the newest image stands.
     image: Rsn,
 }
 
-impl History {
+impl Gathered {
     /// Forgets everything but the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
@@ -27,7 +27,7 @@ impl History {
     }
 
     /// Adds a record, unless there is an image behind it.
-    pub fn push(&mut self, record: &Record<'_>, bytes: &[u8]) {
+    pub fn push(&mut self, record: &Record<'_>) {
         if record.rsn < self.image {
             return;
         }
@@ -35,7 +35,7 @@ impl History {
             self.image = record.rsn;
         }
         let from = self.bytes.len();
-        self.bytes.extend_from_slice(bytes);
+        record.what.put(record.rsn, &mut self.bytes);
         self.records.push((record.rsn, from..self.bytes.len()));
     }
 
