@@ -29,9 +29,9 @@ impl Archive {
     /// # Errors
     /// See [`OpenArchiveError`]; nothing is removed then but what is in no run.
     pub fn open(files: &dyn Files, tag: Tag) -> Result<Archive, OpenArchiveError> {
-        let mut valid = Vec::new();
-        for span in spans(files)? {
-            match Run::open(files, span, tag) {
+        let (spans, mut valid) = (spans(files)?, Vec::new());
+        for span in &spans {
+            match Run::open(files, *span, tag) {
                 Ok(run) => valid.push(Arc::new(run)),
                 Err(RunFault::OtherVersion { found, known }) => {
                     return Err(OpenArchiveError::OtherVersion { found, known });
@@ -40,11 +40,17 @@ impl Archive {
                 Err(RunFault::Damaged(_) | RunFault::Io(_)) => {}
             }
         }
-        let (archive, superseded) = tiled(valid)?;
-        for span in superseded {
+        let archive = tiled(valid)?;
+        for span in spans.iter().filter(|span| archive.supersedes(span)) {
             files.remove_file(&span.path())?;
         }
         Ok(archive)
+    }
+
+    /// Whether the archive has all records of a run, and does without it.
+    fn supersedes(&self, span: &RunSpan) -> bool {
+        let covered = self.begin() <= Some(span.begin) && Some(span.end) <= self.end();
+        covered && self.0.iter().all(|run| run.span() != *span)
     }
 
     /// Its runs, the oldest first.
@@ -92,23 +98,21 @@ fn spans(files: &dyn Files) -> io::Result<Vec<RunSpan>> {
     Ok(entries.iter().filter_map(|entry| RunSpan::of_name(&entry.name)).collect())
 }
 
-/// The archive that these runs make, and those that are not needed.
-fn tiled(mut valid: Vec<Arc<Run>>) -> Result<(Archive, Vec<RunSpan>), OpenArchiveError> {
+/// The archive that these runs make.
+fn tiled(mut valid: Vec<Arc<Run>>) -> Result<Archive, OpenArchiveError> {
     valid.sort_by_key(|run| (run.span().begin, Reverse(run.span().end)));
-    let (mut runs, mut superseded) = (Vec::<Arc<Run>>::new(), Vec::new());
+    let mut runs = Vec::<Arc<Run>>::new();
     for run in valid {
         let span = run.span();
         let end = runs.last().map_or(span.begin, |last| last.span().end);
         if span.begin == end {
             runs.push(run);
-        } else if span.end <= end {
-            superseded.push(span);
-        } else {
+        } else if span.end > end {
             let to = if span.begin > end { span.begin } else { span.end };
             return Err(OpenArchiveError::MissingRun { from: end, to });
         }
     }
-    Ok((Archive(runs), superseded))
+    Ok(Archive(runs))
 }
 
 impl From<io::Error> for OpenArchiveError {

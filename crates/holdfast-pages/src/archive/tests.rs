@@ -69,6 +69,13 @@ fn a_damaged_wide_run_gives_way_to_those_that_it_was_merged_from() {
     let files = disk(&[one, two, both]);
     damage(&files, both);
     assert_eq!(open(&files).expect("nothing is missing"), [one, two]);
+    assert_eq!(files.read_dir(Path::new("")).expect("it is there").len(), 2);
+    let (last, longer) = (span(0, 30, 40), span(1, 20, 40));
+    drop((write(&files, last), write(&files, longer)));
+    damage(&files, last);
+    damage(&files, longer);
+    assert_eq!(open(&files).expect("the end is the caller's to know"), [one, two]);
+    assert_eq!(files.read_dir(Path::new("")).expect("it is there").len(), 4);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use holdfast_io::fake::{FakeFiles, Random, is_power_cut};
+use holdfast_io::fake::{EIO, ENOSPC, Effect, FakeFiles, Fault, Operation, Random, is_power_cut};
 use holdfast_log::Lsn;
 
 use super::*;
@@ -219,6 +219,27 @@ fn the_power_may_go_at_any_moment_and_what_has_the_name_is_whole() {
         }
     }
     assert!(there > 0 && gone > 0, "{there} there, {gone} gone");
+}
+
+#[test]
+fn whatever_fails_a_run_that_is_begun_again_is_whole() {
+    let sample = Sample::new(11, 300, 9, 90);
+    let faults = [
+        (Operation::Open, ENOSPC),
+        (Operation::Write, ENOSPC),
+        (Operation::Write, EIO),
+        (Operation::SyncData, EIO),
+        (Operation::Rename, ENOSPC),
+        (Operation::SyncDir, EIO),
+    ];
+    for (operation, errno) in faults {
+        let files = FakeFiles::new(1);
+        files.fail(Fault { operation, skip: 0, effect: Effect::Errno(errno) });
+        let failed = sample.write(&files).expect_err("it is told");
+        assert_eq!((failed.raw_os_error(), files.faults_fired()), (Some(errno), 1));
+        sample.write(&files).expect("the fault is gone");
+        read_all(&files, &sample).expect("it is whole");
+    }
 }
 
 #[test]
