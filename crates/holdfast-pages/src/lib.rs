@@ -1,0 +1,83 @@
+//! Pages that a log keeps: whatever a page holds is the sum of its records.
+//!
+//! Promise: a record has its place in the stream before its page changes; records that belong
+//! together reach the log together or not at all; a page changes by [`apply`] alone, running or
+//! recovering, so doing a thing once and doing it again give the same bytes; what was damaged or
+//! belongs elsewhere is told by name.
+//! Never: knows what a page holds (its user says that, by [`Contents`]), or what is buffered,
+//! locked or latched; starts a thread.
+//!
+//! Where to look: `rsn` has the numbers, `tag` tells one store's bytes from another's. `page` is 8
+//! KiB with a checked head, `record` one change of it as bytes, `apply` the one place where the two
+//! meet. `stage` gives records their order, `frame` is what they travel in, `stream` hands them to
+//! the log, and `places` remembers which frame has which. `fresh` has those that are not in the
+//! archive, `stale` knows which record each page should have got to. `fold` is what all records
+//! come to, with `undo` for transactions, `checkpoint` is that as bytes, `bases` the two
+//! files with them. `page_file` is where pages are kept, and `versions` which record each of them
+//! had got to then. `run` writes records sorted by page and `run_reader` finds them again;
+//! `run_format` is what the two agree on, `bloom` what saves most reads. `archive` is which runs
+//! count, `view` all records as one, `gathered` those of one page, and `replay` the one way to
+//! rebuild it. `varint` is how numbers are written, here and in what users put into records;
+//! `canary` lets tests weaken what must hold.
+
+mod apply;
+mod archive;
+mod bases;
+mod bloom;
+pub mod canary;
+mod checkpoint;
+mod display;
+mod error;
+mod fold;
+mod frame;
+mod fresh;
+mod gathered;
+mod page;
+mod page_file;
+mod places;
+mod record;
+mod replay;
+mod rsn;
+mod run;
+mod run_format;
+mod run_reader;
+mod stage;
+mod stale;
+mod stream;
+mod tag;
+mod undo;
+pub mod varint;
+mod versions;
+mod view;
+
+pub use apply::{Applied, ApplyFault, Contents, IMAGE_EVERY_BYTES, Unfit, apply};
+pub use archive::Archive;
+pub use bases::{Bases, Loaded};
+pub use checkpoint::{Difference, StateFault};
+pub use error::{
+    BaseFault, FlushError, FrameFault, LoadError, OpenArchiveError, Poisoned, ReadPageError,
+    ReleaseError, ReplayError, RunFault, RunPart, StageError, SyncError, VersionsError,
+    WritePagesError,
+};
+pub use fold::{FoldFault, State};
+pub use frame::{FRAME_HEAD_BYTES, Framed};
+pub use fresh::{BrokenChain, Fresh, History};
+pub use gathered::Gathered;
+pub use page::{PAGE_BYTES, PAGE_HEAD_BYTES, Page, PageFault, PageKind};
+pub use page_file::{PageFile, SegmentBytes};
+pub use places::FramePlace;
+pub use record::{Opened, PageLink, Record, RecordFault, Records, What, parse};
+pub use replay::{Upto, replay};
+pub use rsn::{PageNumber, Rsn, Slot};
+pub use run::RunWriter;
+pub use run_format::{NO_PAGE, RunSpan};
+pub use run_reader::{Run, RunEntry, RunScan};
+pub use stage::Group;
+pub use stale::{Expected, Imaged, PAGES_MAX, Stale};
+pub use stream::{Closed, Feed, Stream};
+pub use tag::Tag;
+pub use versions::{VERSIONS_PAGES, Versions, VersionsBlock};
+pub use view::View;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,189 @@
+//! The pages of a store on their device.
+//!
+//! Promise: a page that is read was written there whole, or the difference has a name; whoever
+//! reads a page while it is written gets the one before or the one after.
+//! Never: repairs a page, or knows which one is the newest; takes a failed sync for anything but
+//! the end of this open file.
+
+use std::path::Path;
+use std::sync::{Arc, OnceLock, RwLock, RwLockReadGuard};
+use std::{fmt, io};
+
+use holdfast_io::{Files, OpenFile, OpenHow};
+
+use crate::error::{ReadPageError, WritePagesError};
+use crate::page::{PAGE_BYTES, Page, PageFault};
+use crate::rsn::PageNumber;
+use crate::tag::Tag;
+
+/// Locks that all segments share; segments whose numbers are so far apart wait for each other.
+const LOCKS: usize = 64;
+
+/// The open page file. All calls may come from any thread.
+pub struct PageFile {
+    file: Arc<dyn OpenFile>,
+    tag: Tag,
+    segment_pages: u64,
+    /// One for each segment, or several: shared by who reads it, held alone by who writes it.
+    locks: [RwLock<()>; LOCKS],
+    failed: OnceLock<Arc<io::Error>>,
+}
+
+impl PageFile {
+    /// Opens the file at `path`, and makes it if it is missing; its name is durable after the next
+    /// `sync_dir` of the caller. A segment is `segment_pages` neighbours, beginning with a multiple
+    /// of that.
+    ///
+    /// # Errors
+    /// What the file system says; nothing changed.
+    ///
+    /// # Panics
+    /// If a segment has no pages.
+    pub fn open(
+        files: &dyn Files,
+        path: &Path,
+        tag: Tag,
+        segment_pages: u64,
+    ) -> io::Result<PageFile> {
+        assert!(segment_pages > 0, "a segment has pages");
+        let how = OpenHow { write: true, create_mode: Some(0o600), ..OpenHow::default() };
+        let file = files.open(path, how)?;
+        let locks = std::array::from_fn(|_| RwLock::new(()));
+        Ok(PageFile { file, tag, segment_pages, locks, failed: OnceLock::new() })
+    }
+
+    /// The segment that a page is in.
+    #[must_use]
+    pub fn segment_of(&self, page: PageNumber) -> u64 {
+        page.get() / self.segment_pages
+    }
+
+    /// The first page of a segment.
+    #[must_use]
+    pub fn first_of(&self, segment: u64) -> PageNumber {
+        PageNumber(segment * self.segment_pages)
+    }
+
+    /// Reads page `number`. What lies behind the end of the file is zeros.
+    ///
+    /// # Errors
+    /// See [`ReadPageError`]; `into` is as it was.
+    pub fn read(&self, number: PageNumber, into: &mut Page) -> Result<(), ReadPageError> {
+        let mut bytes = [0; PAGE_BYTES];
+        self.read_into(number, &mut bytes).map_err(ReadPageError::Io)?;
+        into.load(&bytes, number, self.tag).map_err(ReadPageError::Fault)
+    }
+
+    /// Reads the pages of a segment, good or bad, in one go.
+    ///
+    /// # Errors
+    /// What the file system says; `into` may hold anything.
+    pub fn read_segment(&self, segment: u64, into: &mut SegmentBytes) -> io::Result<()> {
+        into.first = self.first_of(segment);
+        into.bytes.clear();
+        into.bytes.resize(self.segment_pages as usize * PAGE_BYTES, 0);
+        self.read_into(into.first, &mut into.bytes)
+    }
+
+    /// One page of what [`PageFile::read_segment`] read.
+    ///
+    /// # Errors
+    /// See [`PageFault`]; `into` is as it was.
+    ///
+    /// # Panics
+    /// If the page is in another segment.
+    pub fn take(
+        &self,
+        segment: &SegmentBytes,
+        number: PageNumber,
+        into: &mut Page,
+    ) -> Result<(), PageFault> {
+        into.load(segment.page(number), number, self.tag)
+    }
+
+    /// Writes pages, which must be neighbours in one segment, in one go. They are durable after
+    /// [`PageFile::sync`].
+    ///
+    /// # Errors
+    /// See [`WritePagesError`]. Each page may be the old one, the new one, or torn.
+    ///
+    /// # Panics
+    /// If the pages are no neighbours, or lie in different segments.
+    pub fn write(&self, pages: &mut [Page]) -> Result<(), WritePagesError> {
+        self.refuse_if_failed()?;
+        let Some(first) = pages.first().map(Page::number) else { return Ok(()) };
+        let mut bytes = Vec::with_capacity(pages.len() * PAGE_BYTES);
+        for (number, page) in (first.get()..).zip(pages.iter_mut()) {
+            assert_eq!(page.number().get(), number, "pages that are written are neighbours");
+            bytes.extend_from_slice(page.seal(self.tag));
+        }
+        let segment = self.segment_of(first);
+        let last = PageNumber(first.get() + pages.len() as u64 - 1);
+        assert_eq!(self.segment_of(last), segment, "a write stays in its segment");
+        let _alone = self.lock_of(segment).write().expect("nothing panics with a segment");
+        let written = self.file.write_all_at(&bytes, offset(first));
+        written.map_err(|error| WritePagesError::Io(Arc::new(error)))
+    }
+
+    /// Makes durable what was written.
+    ///
+    /// # Errors
+    /// See [`WritePagesError`]; after this has failed once, this open file takes no more writes.
+    pub fn sync(&self) -> Result<(), WritePagesError> {
+        self.refuse_if_failed()?;
+        let Err(error) = self.file.sync_data() else { return Ok(()) };
+        Err(WritePagesError::Failed(Arc::clone(self.failed.get_or_init(|| Arc::new(error)))))
+    }
+
+    fn refuse_if_failed(&self) -> Result<(), WritePagesError> {
+        let failed = self.failed.get().map(Arc::clone);
+        failed.map_or(Ok(()), |error| Err(WritePagesError::Failed(error)))
+    }
+
+    /// Reads from a page on, within its segment.
+    fn read_into(&self, from: PageNumber, into: &mut [u8]) -> io::Result<()> {
+        let _shared = self.shared(self.segment_of(from));
+        let found = self.file.read_full_at(into, offset(from))?;
+        into[found..].fill(0);
+        Ok(())
+    }
+
+    fn shared(&self, segment: u64) -> RwLockReadGuard<'_, ()> {
+        self.lock_of(segment).read().expect("nothing panics with a segment")
+    }
+
+    fn lock_of(&self, segment: u64) -> &RwLock<()> {
+        &self.locks[(segment % LOCKS as u64) as usize]
+    }
+}
+
+impl fmt::Debug for PageFile {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = out.debug_struct("PageFile");
+        out.field("segment_pages", &self.segment_pages).field("failed", &self.failed.get());
+        out.finish_non_exhaustive()
+    }
+}
+
+/// The pages of one segment as the device gave them, not checked.
+#[derive(Clone, Debug, Default)]
+pub struct SegmentBytes {
+    first: PageNumber,
+    bytes: Vec<u8>,
+}
+
+impl SegmentBytes {
+    fn page(&self, number: PageNumber) -> &[u8; PAGE_BYTES] {
+        let at = number.get().checked_sub(self.first.get()).expect("the page is in the segment");
+        let bytes = self.bytes.chunks_exact(PAGE_BYTES).nth(at as usize);
+        let bytes = bytes.expect("the page is in the segment");
+        bytes.try_into().expect("a chunk is as long as a page")
+    }
+}
+
+fn offset(page: PageNumber) -> u64 {
+    page.get() * PAGE_BYTES as u64
+}
+
+#[cfg(test)]
+mod tests;

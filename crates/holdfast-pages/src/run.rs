@@ -1,0 +1,197 @@
+//! Writes a run: all records of a stretch of the stream, sorted by page.
+//!
+//! Byte table: FORMAT.md, "Run".
+//!
+//! Promise: a run has its name only when it is whole and synced; until then nothing takes it for
+//! one.
+//! Never: chooses what goes into a run, or says when.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::{fmt, io};
+
+use holdfast_io::{Files, OpenFile, OpenHow};
+
+use crate::bloom::Bloom;
+use crate::places::FramePlace;
+use crate::rsn::{PageNumber, Rsn};
+use crate::run_format::{
+    BLOOM, BlockPlace, CHECK_BYTES, FRAMES, Footer, HEAD, INDEX, PARTS, RunSpan, UNFINISHED,
+    check_of, put_entry, zigzag,
+};
+use crate::tag::Tag;
+use crate::varint;
+
+/// A block takes no more records when it has so many bytes. One read of a page's records reads at
+/// least one block, so it is small; each block is told in the index, so it is not smaller.
+const BLOCK_BYTES: usize = 16 << 10;
+/// What is handed to the file system at once.
+const WRITE_BYTES: usize = 256 << 10;
+const NS_PER_MS: i64 = 1_000_000;
+
+/// A run on its way. Dropped before its end it leaves a file that the next one replaces.
+pub struct RunWriter<'a> {
+    files: &'a dyn Files,
+    file: Arc<dyn OpenFile>,
+    tag: Tag,
+    span: RunSpan,
+    /// Bytes that are not written yet, and where they go.
+    out: Vec<u8>,
+    out_at: u64,
+    /// Where in `out` the last block begins.
+    block: usize,
+    index: Vec<BlockPlace>,
+    pages: Vec<PageNumber>,
+    last: (PageNumber, Rsn),
+}
+
+impl<'a> RunWriter<'a> {
+    /// Begins a run in the directory that `files` has. There is one on its way at a time.
+    ///
+    /// # Errors
+    /// What the file system says; begin again.
+    pub fn begin(files: &'a dyn Files, tag: Tag, span: RunSpan) -> io::Result<RunWriter<'a>> {
+        match files.remove_file(Path::new(UNFINISHED)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let how = OpenHow { write: true, create_mode: Some(0o600), ..OpenHow::default() };
+        let file = files.open(Path::new(UNFINISHED), OpenHow { exclusive: true, ..how })?;
+        let (out, last) = (Vec::with_capacity(2 * WRITE_BYTES), (PageNumber::NONE, Rsn::NONE));
+        let (index, pages) = (Vec::new(), Vec::new());
+        Ok(RunWriter { files, file, tag, span, out, out_at: 0, block: 0, index, pages, last })
+    }
+
+    /// Adds the record that stands at `rsn` and has these bytes there; `page` is
+    /// [`crate::NO_PAGE`] for one that is about none.
+    ///
+    /// # Errors
+    /// What the file system says; begin the run again.
+    ///
+    /// # Panics
+    /// If the record is outside of the run, or not behind the one before by page and place.
+    pub fn push(&mut self, page: PageNumber, rsn: Rsn, record: &[u8]) -> io::Result<()> {
+        assert!(self.span.begin <= rsn && rsn < self.span.end, "{rsn} is in {:?}", self.span);
+        assert!(self.last < (page, rsn), "records of a run are sorted");
+        let block_bytes = self.out.len() - self.block;
+        if self.index.is_empty() || block_bytes + record.len() > BLOCK_BYTES {
+            self.end_block()?;
+            self.begin_block(page, rsn);
+        }
+        if self.last.0 != page {
+            self.pages.push(page);
+        }
+        put_entry(self.span.begin, rsn, record, &mut self.out);
+        self.last = (page, rsn);
+        Ok(())
+    }
+
+    /// Ends the run: from now on it has its name. `state` is what a fold of all records before it
+    /// gives, and `frames` are those that its records came in.
+    ///
+    /// # Errors
+    /// What the file system says; begin the run again. It may have its name after a crash, and is
+    /// whole then.
+    ///
+    /// # Panics
+    /// If the frames are not those of the run.
+    pub fn finish(mut self, state: &[u8], frames: &[FramePlace]) -> io::Result<()> {
+        self.end_block()?;
+        let (first, last) = ends(self.span, frames);
+        let mut footer = Footer {
+            span: self.span,
+            blocks: u32::try_from(self.index.len()).expect("a run has less than 2^32 blocks"),
+            begin_lsn: first.lsn,
+            end_lsn: last.lsn_end,
+            first_utc_ns: first.utc_ns,
+            last_utc_ns: last.utc_ns,
+            parts: [0; PARTS + 1],
+            checks: [0; PARTS],
+        };
+        self.put_part(HEAD, state, &mut footer)?;
+        self.put_part(FRAMES, &frames_bytes(frames), &mut footer)?;
+        let mut index = Vec::new();
+        self.index.iter().for_each(|place| place.put(&mut index));
+        self.put_part(INDEX, &index, &mut footer)?;
+        let bloom = Bloom::of(&self.pages);
+        self.put_part(BLOOM, bloom.bytes(), &mut footer)?;
+        self.out.extend_from_slice(&footer.bytes(self.tag));
+        self.publish()
+    }
+
+    /// Writes what is left, and gives the file its name.
+    fn publish(mut self) -> io::Result<()> {
+        self.write_out()?;
+        self.file.sync_data()?;
+        self.files.rename(Path::new(UNFINISHED), &self.span.path())?;
+        self.files.sync_dir(Path::new(""))
+    }
+
+    fn put_part(&mut self, part: usize, bytes: &[u8], footer: &mut Footer) -> io::Result<()> {
+        let at = self.end();
+        footer.parts[part] = at;
+        footer.checks[part] = check_of(self.tag, self.span.begin, at, bytes);
+        self.out.extend_from_slice(bytes);
+        self.write_out()
+    }
+
+    fn begin_block(&mut self, page: PageNumber, rsn: Rsn) {
+        self.index.push(BlockPlace { page, rsn, offset: self.end() });
+        self.block = self.out.len();
+        self.out.extend_from_slice(&[0; CHECK_BYTES]);
+    }
+
+    /// Puts the check of the block in front of it, if there is one.
+    fn end_block(&mut self) -> io::Result<()> {
+        let Some(place) = self.index.last() else { return Ok(()) };
+        let entries = &self.out[self.block + CHECK_BYTES..];
+        let check = check_of(self.tag, self.span.begin, place.offset, entries);
+        self.out[self.block..self.block + CHECK_BYTES].copy_from_slice(&check.to_le_bytes());
+        if self.out.len() >= WRITE_BYTES { self.write_out() } else { Ok(()) }
+    }
+
+    /// Where the next byte goes.
+    fn end(&self) -> u64 {
+        self.out_at + self.out.len() as u64
+    }
+
+    fn write_out(&mut self) -> io::Result<()> {
+        self.file.write_all_at(&self.out, self.out_at)?;
+        self.out_at = self.end();
+        self.out.clear();
+        Ok(())
+    }
+}
+
+impl fmt::Debug for RunWriter<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = out.debug_struct("RunWriter");
+        out.field("span", &self.span).field("last", &self.last).finish_non_exhaustive()
+    }
+}
+
+/// The first frame of a run, and the last one.
+fn ends(span: RunSpan, frames: &[FramePlace]) -> (FramePlace, FramePlace) {
+    let tile = frames.windows(2).all(|two| two[0].end == two[1].first);
+    let (Some(first), Some(last)) = (frames.first(), frames.last()) else {
+        panic!("a run has frames");
+    };
+    assert!(tile && (first.first, last.end) == (span.begin, span.end), "a run has whole frames");
+    (*first, *last)
+}
+
+/// Of each frame how far it lies behind the one before: its records, itself, and its time.
+fn frames_bytes(frames: &[FramePlace]) -> Vec<u8> {
+    let (mut out, mut before) = (Vec::new(), (0, 0, 0));
+    for frame in frames {
+        let now = (frame.first.get(), frame.lsn.get(), frame.utc_ns.div_euclid(NS_PER_MS));
+        varint::put(now.0 - before.0, &mut out);
+        varint::put(now.1 - before.1, &mut out);
+        varint::put(zigzag(now.2 - before.2), &mut out);
+        before = now;
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,293 @@
+//! Reads a run: the records of one page, or all of them in order.
+//!
+//! Byte table: FORMAT.md, "Run".
+//!
+//! Promise: what is read was written so, or it is said which part of the run is damaged; a run
+//! whose index is damaged still opens, and says so when it is asked.
+//! Never: keeps blocks in memory; writes.
+
+use std::sync::{Arc, OnceLock};
+use std::{fmt, io};
+
+use holdfast_io::{Files, OpenFile, OpenHow};
+use holdfast_log::Lsn;
+
+use crate::bloom::Bloom;
+use crate::error::{RunFault, RunPart};
+use crate::gathered::Gathered;
+use crate::places::FramePlace;
+use crate::record::Record;
+use crate::rsn::{PageNumber, Rsn};
+use crate::run_format::{
+    BLOOM, BlockPlace, CHECK_BYTES, FOOTER_BYTES, FRAMES, Footer, FooterFault, HEAD, INDEX,
+    INDEX_ENTRY_BYTES, RunSpan, VERSION, check_of, page_of, take_entry, unzigzag,
+};
+use crate::tag::Tag;
+use crate::varint;
+
+const NS_PER_MS: i64 = 1_000_000;
+/// What each part is called when it is damaged.
+const NAMES: [RunPart; 4] = [RunPart::State, RunPart::Frames, RunPart::Index, RunPart::Bloom];
+
+/// An open run. Its file can be removed meanwhile. All calls may come from any thread.
+pub struct Run {
+    file: Arc<dyn OpenFile>,
+    tag: Tag,
+    footer: Footer,
+    directory: OnceLock<Directory>,
+}
+
+/// What says where the records of a page are.
+struct Directory {
+    index: Vec<BlockPlace>,
+    bloom: Bloom,
+}
+
+impl Run {
+    /// Opens the run of this span in the directory that `files` has.
+    ///
+    /// # Errors
+    /// See [`RunFault`].
+    pub fn open(files: &dyn Files, span: RunSpan, tag: Tag) -> Result<Run, RunFault> {
+        let file = files.open(&span.path(), OpenHow::default())?;
+        let file_bytes = file.metadata()?.size_bytes;
+        let at = file_bytes.checked_sub(FOOTER_BYTES as u64);
+        let at = at.ok_or(RunFault::Damaged(RunPart::Footer))?;
+        let mut bytes = [0; FOOTER_BYTES];
+        read_whole(&*file, &mut bytes, at, RunPart::Footer)?;
+        let footer = Footer::parse(&bytes, at, tag).map_err(|fault| match fault {
+            FooterFault::Damaged => RunFault::Damaged(RunPart::Footer),
+            FooterFault::OtherVersion(found) => RunFault::OtherVersion { found, known: VERSION },
+        })?;
+        if footer.span != span {
+            return Err(RunFault::Damaged(RunPart::Footer));
+        }
+        Ok(Run { file, tag, footer, directory: OnceLock::new() })
+    }
+
+    /// Which records it has.
+    #[must_use]
+    pub fn span(&self) -> RunSpan {
+        self.footer.span
+    }
+
+    /// What a fold of all records before the run gives, as it was handed to the writer.
+    ///
+    /// # Errors
+    /// See [`RunFault`].
+    pub fn state(&self) -> Result<Vec<u8>, RunFault> {
+        self.part(HEAD)
+    }
+
+    /// The frames that its records came in, in order. A frame ends where the next begins.
+    ///
+    /// # Errors
+    /// See [`RunFault`].
+    pub fn frames(&self) -> Result<Vec<FramePlace>, RunFault> {
+        let bytes = self.part(FRAMES)?;
+        frames_of(&bytes, &self.footer).ok_or(RunFault::Damaged(RunPart::Frames))
+    }
+
+    /// Adds to `into` the records of a page that stand above `above` and not above `upto`; once
+    /// there is an image among them, not necessarily what is before it.
+    ///
+    /// # Errors
+    /// See [`RunFault`]; `into` may have some of them then.
+    pub fn gather(
+        &self,
+        page: PageNumber,
+        above: Rsn,
+        upto: Rsn,
+        into: &mut Gathered,
+    ) -> Result<(), RunFault> {
+        let directory = self.directory()?;
+        if !directory.bloom.may_have(page) {
+            return Ok(());
+        }
+        let blocks =
+            directory.index.partition_point(|place| (place.page, place.rsn) <= (page, upto));
+        let mut block = Vec::new();
+        for number in (0..blocks).rev() {
+            self.read_block(number, &mut block)?;
+            let mut entries = &block[CHECK_BYTES..];
+            while let Some((record, _)) = self.next_entry(&mut entries)? {
+                let wanted = above < record.rsn && record.rsn <= upto;
+                if wanted && page_of(&record) == page {
+                    into.push(&record);
+                }
+            }
+            let first = directory.index[number];
+            if into.has_image() || (first.page, first.rsn) <= (page, above) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// All records of pages from `from` on, sorted by page and place.
+    ///
+    /// # Errors
+    /// See [`RunFault`].
+    pub fn scan(self: &Arc<Run>, from: PageNumber) -> Result<RunScan, RunFault> {
+        let index = &self.directory()?.index;
+        let block = index.partition_point(|place| place.page < from).saturating_sub(1);
+        let bytes = Vec::new();
+        let mut scan = RunScan { run: Arc::clone(self), block, bytes, at: 0, current: None };
+        scan.advance()?;
+        while scan.current().is_some_and(|entry| entry.page < from) {
+            scan.advance()?;
+        }
+        Ok(scan)
+    }
+
+    /// Reads and checks a block, its check in front.
+    fn read_block(&self, number: usize, into: &mut Vec<u8>) -> Result<(), RunFault> {
+        let index = &self.directory()?.index;
+        let from = index[number].offset;
+        let end = index.get(number + 1).map_or(self.footer.parts[HEAD], |place| place.offset);
+        into.resize((end - from) as usize, 0);
+        read_whole(&*self.file, into, from, RunPart::Block(from))?;
+        let (check, entries) = into.split_at(CHECK_BYTES);
+        let sound = check == check_of(self.tag, self.span().begin, from, entries).to_le_bytes();
+        if sound { Ok(()) } else { Err(RunFault::Damaged(RunPart::Block(from))) }
+    }
+
+    /// Takes an entry off the front of a block; none if there are no more.
+    fn next_entry<'a>(
+        &self,
+        rest: &mut &'a [u8],
+    ) -> Result<Option<(Record<'a>, &'a [u8])>, RunFault> {
+        if rest.is_empty() {
+            return Ok(None);
+        }
+        let entry = take_entry(self.span().begin, rest);
+        entry.map(Some).ok_or(RunFault::Damaged(RunPart::Entry))
+    }
+
+    /// Index and filter, read when they are first asked for.
+    fn directory(&self) -> Result<&Directory, RunFault> {
+        if let Some(directory) = self.directory.get() {
+            return Ok(directory);
+        }
+        let index = index_of(&self.part(INDEX)?, self.footer.parts[HEAD]);
+        let index = index.ok_or(RunFault::Damaged(RunPart::Index))?;
+        let bloom = Bloom::from_bytes(self.part(BLOOM)?);
+        let bloom = bloom.ok_or(RunFault::Damaged(RunPart::Bloom))?;
+        Ok(self.directory.get_or_init(|| Directory { index, bloom }))
+    }
+
+    /// Reads and checks one of the parts behind the blocks.
+    fn part(&self, part: usize) -> Result<Vec<u8>, RunFault> {
+        let (from, end) = (self.footer.parts[part], self.footer.parts[part + 1]);
+        let mut bytes = vec![0; (end - from) as usize];
+        read_whole(&*self.file, &mut bytes, from, NAMES[part])?;
+        let check = check_of(self.tag, self.span().begin, from, &bytes);
+        let sound = check == self.footer.checks[part];
+        if sound { Ok(bytes) } else { Err(RunFault::Damaged(NAMES[part])) }
+    }
+}
+
+impl fmt::Debug for Run {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Run").field("span", &self.span()).finish_non_exhaustive()
+    }
+}
+
+/// A record of a run, as it stands in the stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunEntry<'a> {
+    /// The page that it is about; [`crate::NO_PAGE`] if it is about none.
+    pub page: PageNumber,
+    /// Where it stands.
+    pub rsn: Rsn,
+    /// The record.
+    pub bytes: &'a [u8],
+}
+
+/// A walk through a run.
+#[derive(Debug)]
+pub struct RunScan {
+    run: Arc<Run>,
+    /// The block after the one that is read.
+    block: usize,
+    bytes: Vec<u8>,
+    /// Where in the block the next entry begins.
+    at: usize,
+    /// The entry that the walk has got to, and how many bytes before `at` its record begins.
+    current: Option<(PageNumber, Rsn, usize)>,
+}
+
+impl RunScan {
+    /// The record that the walk has got to; none at its end.
+    #[must_use]
+    pub fn current(&self) -> Option<RunEntry<'_>> {
+        let (page, rsn, bytes) = self.current?;
+        Some(RunEntry { page, rsn, bytes: &self.bytes[self.at - bytes..self.at] })
+    }
+
+    /// Goes on to the next record.
+    ///
+    /// # Errors
+    /// See [`RunFault`]; the walk is at its end then.
+    pub fn advance(&mut self) -> Result<(), RunFault> {
+        self.current = None;
+        let mut rest = self.bytes.get(self.at..).unwrap_or(&[]);
+        if rest.is_empty() {
+            if self.block == self.run.directory()?.index.len() {
+                return Ok(());
+            }
+            self.run.read_block(self.block, &mut self.bytes)?;
+            (self.block, self.at) = (self.block + 1, CHECK_BYTES);
+            rest = &self.bytes[CHECK_BYTES..];
+        }
+        let entry = self.run.next_entry(&mut rest)?;
+        self.current = entry.map(|(record, bytes)| (page_of(&record), record.rsn, bytes.len()));
+        self.at = self.bytes.len() - rest.len();
+        Ok(())
+    }
+}
+
+/// The index in these bytes, if its blocks follow one another up to `end`.
+fn index_of(bytes: &[u8], end: u64) -> Option<Vec<BlockPlace>> {
+    let entry = |bytes: &[u8]| Some(BlockPlace::parse(bytes.try_into().ok()?));
+    let index: Vec<_> = bytes.chunks(INDEX_ENTRY_BYTES).map(entry).collect::<Option<_>>()?;
+    let room = |from: u64, end: u64| end.checked_sub(from).is_some_and(|b| b > CHECK_BYTES as u64);
+    let apart = index.windows(2).all(|two| room(two[0].offset, two[1].offset));
+    let last = index.last().is_none_or(|place| room(place.offset, end));
+    (apart && last && index.is_sorted()).then_some(index)
+}
+
+/// The frames in these bytes; none if they are not those of a run with this footer.
+fn frames_of(mut rest: &[u8], footer: &Footer) -> Option<Vec<FramePlace>> {
+    let (mut frames, mut before) = (Vec::<FramePlace>::new(), (0_u64, 0_u64, 0_i64));
+    while !rest.is_empty() {
+        let first = before.0.checked_add(varint::take(&mut rest)?)?;
+        let lsn = before.1.checked_add(varint::take(&mut rest)?)?;
+        let ms = before.2.checked_add(unzigzag(varint::take(&mut rest)?))?;
+        before = (first, lsn, ms);
+        if let Some(last) = frames.last_mut() {
+            (last.end, last.lsn_end) = (Rsn(first), Lsn(lsn));
+        }
+        let (end, lsn_end) = (footer.span.end, footer.end_lsn);
+        let utc_ns = ms.checked_mul(NS_PER_MS)?;
+        frames.push(FramePlace { first: Rsn(first), end, lsn: Lsn(lsn), lsn_end, utc_ns });
+    }
+    Some(frames)
+}
+
+/// Fills `into`, or says that the file is too short for this part.
+fn read_whole(
+    file: &dyn OpenFile,
+    into: &mut [u8],
+    at: u64,
+    part: RunPart,
+) -> Result<(), RunFault> {
+    let found = file.read_full_at(into, at)?;
+    if found == into.len() { Ok(()) } else { Err(RunFault::Damaged(part)) }
+}
+
+impl From<io::Error> for RunFault {
+    fn from(error: io::Error) -> RunFault {
+        RunFault::Io(error)
+    }
+}

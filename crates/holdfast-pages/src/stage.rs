@@ -1,0 +1,212 @@
+//! Where records get their places, before the log has them.
+//!
+//! Promise: records stand in the stream in the order in which they were put; what is taken is a
+//! prefix of it without a hole, which ends where a group does.
+//! Never: waits for the log, or for anybody but who puts a group this moment.
+
+use std::sync::{Condvar, Mutex, MutexGuard};
+
+use crate::record::What;
+use crate::rsn::Rsn;
+
+/// Records that nobody has taken yet.
+pub(crate) struct Stage {
+    staged: Mutex<Staged>,
+    /// Told when the stage is opened again.
+    opened: Condvar,
+    /// The most bytes that groups which must stay together may have.
+    group_bytes_max: u64,
+}
+
+struct Staged {
+    /// Where the next record will stand.
+    next: Rsn,
+    /// The records before that.
+    bytes: Vec<u8>,
+    /// Where each group of them ends.
+    ends: Vec<Rsn>,
+    /// If the stage is closed: nothing from here on is taken.
+    closed_at: Option<Rsn>,
+}
+
+/// A group that is being put: records that reach the log together or not at all.
+#[derive(Debug)]
+pub struct Group<'a> {
+    next: Rsn,
+    bytes: &'a mut Vec<u8>,
+}
+
+impl Group<'_> {
+    /// Where the next record will stand.
+    #[must_use]
+    #[inline]
+    pub fn next(&self) -> Rsn {
+        self.next
+    }
+
+    /// Puts a record behind the others, and returns where it stands.
+    ///
+    /// # Panics
+    /// If it is about a page whose record before it does not stand before it.
+    #[inline]
+    pub fn put(&mut self, what: &What<'_>) -> Rsn {
+        let (rsn, from) = (self.next, self.bytes.len());
+        what.put(rsn, self.bytes);
+        self.next = rsn.advance((self.bytes.len() - from) as u64);
+        rsn
+    }
+}
+
+/// The group, and those that it must stay together with, are longer than a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TooLarge {
+    pub(crate) bytes: u64,
+    pub(crate) bytes_max: u64,
+}
+
+impl Stage {
+    /// An empty stage whose first record will stand at `next`.
+    pub(crate) fn new(next: Rsn, group_bytes_max: u64) -> Stage {
+        let staged = Staged { next, bytes: Vec::new(), ends: Vec::new(), closed_at: None };
+        Stage { staged: Mutex::new(staged), opened: Condvar::new(), group_bytes_max }
+    }
+
+    /// Where the next record will stand.
+    pub(crate) fn next(&self) -> Rsn {
+        self.lock().next
+    }
+
+    /// Puts a group, and returns where it ends. If it is too large nothing of it is put.
+    #[inline]
+    pub(crate) fn append(&self, write: &mut dyn FnMut(&mut Group<'_>)) -> Result<Rsn, TooLarge> {
+        let mut staged = self.lock();
+        let (first, from) = (staged.next, staged.bytes.len());
+        let mut group = Group { next: first, bytes: &mut staged.bytes };
+        write(&mut group);
+        let end = group.next;
+        let bytes = end.since(staged.closed_at.unwrap_or(first));
+        if bytes > self.group_bytes_max {
+            staged.bytes.truncate(from);
+            return Err(TooLarge { bytes, bytes_max: self.group_bytes_max });
+        }
+        if end > first {
+            staged.next = end;
+            staged.ends.push(end);
+        }
+        Ok(end)
+    }
+
+    /// Moves what may be taken into `lot`, which is empty.
+    pub(crate) fn take(&self, lot: &mut Lot) {
+        let mut staged = self.lock();
+        lot.at = Rsn(staged.next.get() - staged.bytes.len() as u64);
+        std::mem::swap(&mut lot.bytes, &mut staged.bytes);
+        std::mem::swap(&mut lot.ends, &mut staged.ends);
+        if let Some(closed_at) = staged.closed_at {
+            let (bytes, ends) = lot.split(closed_at);
+            staged.bytes.extend_from_slice(bytes);
+            staged.ends.extend_from_slice(ends);
+            lot.truncate(closed_at);
+        }
+    }
+
+    /// From now on nothing is taken that is put, until [`Stage::open`].
+    pub(crate) fn close(&self) {
+        let mut staged = self.lock();
+        assert!(staged.closed_at.is_none(), "a stage is closed by one at a time");
+        staged.closed_at = Some(staged.next);
+    }
+
+    /// Makes one group of all that was put since the stage was closed.
+    pub(crate) fn open(&self) {
+        let mut staged = self.lock();
+        let closed_at = staged.closed_at.take().expect("only a closed stage is opened");
+        let before = staged.ends.partition_point(|end| *end <= closed_at);
+        staged.ends.truncate(before);
+        if staged.next > closed_at {
+            let end = staged.next;
+            staged.ends.push(end);
+        }
+        self.opened.notify_all();
+    }
+
+    /// Waits until the stage is not closed.
+    pub(crate) fn wait_until_open(&self) {
+        let closed = |staged: &mut Staged| staged.closed_at.is_some();
+        drop(self.opened.wait_while(self.lock(), closed).expect("nothing panics with the stage"));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Staged> {
+        self.staged.lock().expect("nothing panics with the stage")
+    }
+}
+
+/// Records that were taken, on their way into frames.
+#[derive(Debug, Default)]
+pub(crate) struct Lot {
+    /// Where the first record stands that is in no frame yet.
+    at: Rsn,
+    /// How many bytes of records are in a frame already.
+    used: usize,
+    /// How many groups are.
+    groups_used: usize,
+    bytes: Vec<u8>,
+    ends: Vec<Rsn>,
+}
+
+/// Groups that fit into one frame.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cut<'a> {
+    /// Where they begin.
+    pub(crate) first: Rsn,
+    /// Where they end.
+    pub(crate) end: Rsn,
+    /// Their records.
+    pub(crate) bytes: &'a [u8],
+    /// How many groups there are.
+    pub(crate) groups: usize,
+}
+
+impl Lot {
+    /// As many groups as fit into a frame, or none if there is nothing left.
+    pub(crate) fn cut(&self, bytes_max: u64) -> Option<Cut<'_>> {
+        let ends = &self.ends[self.groups_used..];
+        let groups = ends.partition_point(|end| end.since(self.at) <= bytes_max);
+        assert!(groups > 0 || ends.is_empty(), "a group that is put fits into a frame");
+        let end = *ends.get(groups.checked_sub(1)?)?;
+        let bytes = &self.bytes[self.used..self.used + end.since(self.at) as usize];
+        Some(Cut { first: self.at, end, bytes, groups })
+    }
+
+    /// Forgets so many groups, which end at `end`.
+    pub(crate) fn pass(&mut self, groups: usize, end: Rsn) {
+        self.used += end.since(self.at) as usize;
+        self.groups_used += groups;
+        self.at = end;
+        if self.groups_used == self.ends.len() {
+            self.bytes.clear();
+            self.ends.clear();
+            (self.used, self.groups_used) = (0, 0);
+        }
+    }
+
+    /// Whether there is nothing left.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// What begins at `from` or behind it.
+    fn split(&self, from: Rsn) -> (&[u8], &[Rsn]) {
+        let ends = self.ends.partition_point(|end| *end <= from);
+        (&self.bytes[from.since(self.at) as usize..], &self.ends[ends..])
+    }
+
+    /// Forgets what begins at `from` or behind it.
+    fn truncate(&mut self, from: Rsn) {
+        self.bytes.truncate(from.since(self.at) as usize);
+        self.ends.retain(|end| *end <= from);
+    }
+}
+
+#[cfg(test)]
+mod tests;

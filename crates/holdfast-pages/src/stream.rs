@@ -1,0 +1,370 @@
+//! The stream of records on its way into the log.
+//!
+//! Promise: frames follow one another as their records do; what is stable is in the log and in the
+//! feed, what is durable is on the log's device; a failure of the log is final, and everybody is
+//! told so from then on.
+//! Never: holds the stage while the log is at work; starts a thread; knows what a record says.
+//!
+//! Records of a store move from mark to mark: `released <= durable <= stable <= next`.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::{fmt, io};
+
+use holdfast_io::Clock;
+use holdfast_log::{AppendError, CommitError, CommitLog, Lsn};
+
+use crate::error::{CommitFault, FlushError, Poisoned, ReleaseError, StageError, SyncError};
+use crate::frame::{FRAME_HEAD_BYTES, Framed};
+use crate::places::{FramePlace, Places};
+use crate::rsn::Rsn;
+use crate::stage::{Cut, Group, Lot, Stage};
+use crate::tag::Tag;
+
+/// Makes room in the log for a payload of so many bytes, or says why there is none now.
+type MakeRoom = dyn Fn(u64) -> Result<(), Arc<io::Error>> + Send + Sync;
+
+/// The records of an open store. All calls may come from any thread.
+pub struct Stream {
+    log: Arc<dyn CommitLog>,
+    clock: Arc<dyn Clock>,
+    tag: Tag,
+    stage: Stage,
+    records_bytes_max: u64,
+    /// Held by whoever has closed the stage.
+    closing: Mutex<()>,
+    /// What is on its way; held while it is, so frames keep the order of their records.
+    flushing: Mutex<Lot>,
+    handed: Mutex<Handed>,
+    /// The end of the last frame, as RSN.
+    stable: AtomicU64,
+    /// An RSN, which may lag.
+    durable: AtomicU64,
+    /// Where the log's mark stands; held while it moves.
+    releasing: Mutex<Lsn>,
+    make_room: OnceLock<Box<MakeRoom>>,
+    pressed: AtomicBool,
+    poison: OnceLock<Poisoned>,
+}
+
+/// What the log has been handed.
+struct Handed {
+    feed: Feed,
+    /// Frames that are not released.
+    places: Places,
+}
+
+/// Records that have become stable, and their frames, both in order and without a gap.
+#[derive(Debug, Default)]
+pub struct Feed {
+    /// The records.
+    pub bytes: Vec<u8>,
+    /// Their frames. The first record of the first one is the first of the records.
+    pub frames: Vec<FramePlace>,
+}
+
+/// While this lives no frame takes records that are put; those that are put meanwhile, by anybody,
+/// become one group. Whoever has it must not flush.
+pub struct Closed<'a> {
+    stage: &'a Stage,
+    _alone: MutexGuard<'a, ()>,
+}
+
+impl Stream {
+    /// A stream into `log`, which holds `frames` of this store from what is released to its tail;
+    /// their records end at `next`.
+    ///
+    /// # Panics
+    /// If the frames have gaps, or do not end at `next`.
+    #[must_use]
+    pub fn new(
+        log: Arc<dyn CommitLog>,
+        clock: Arc<dyn Clock>,
+        tag: Tag,
+        next: Rsn,
+        frames: Vec<FramePlace>,
+    ) -> Stream {
+        let marks = log.marks();
+        let places = Places::new(frames, next);
+        let durable = places.durable(marks.durable).or(places.first()).unwrap_or(next);
+        let records_bytes_max = log.payload_bytes_max() - FRAME_HEAD_BYTES as u64;
+        Stream {
+            log,
+            clock,
+            tag,
+            stage: Stage::new(next, records_bytes_max),
+            records_bytes_max,
+            closing: Mutex::new(()),
+            flushing: Mutex::new(Lot::default()),
+            handed: Mutex::new(Handed { feed: Feed::default(), places }),
+            stable: AtomicU64::new(next.get()),
+            durable: AtomicU64::new(durable.get()),
+            releasing: Mutex::new(marks.released),
+            make_room: OnceLock::new(),
+            pressed: AtomicBool::new(false),
+            poison: OnceLock::new(),
+        }
+    }
+
+    /// Lets `how` make room whenever the log has none, instead of waiting until somebody else has.
+    /// It must not flush.
+    ///
+    /// # Panics
+    /// If it was called before.
+    pub fn make_room_by(
+        &self,
+        how: impl Fn(u64) -> Result<(), Arc<io::Error>> + Send + Sync + 'static,
+    ) {
+        assert!(self.make_room.set(Box::new(how)).is_ok(), "there is one way to make room");
+    }
+
+    /// Puts a group of records into the stream, and returns where it ends. `write` is called once,
+    /// while nobody else puts any, so it must be short and must not use the stream. Never waits for
+    /// the log. The records are nowhere but in memory until they are flushed.
+    ///
+    /// # Errors
+    /// See [`StageError`]; nothing was put, whatever `write` has been told.
+    #[inline]
+    pub fn append(&self, write: &mut dyn FnMut(&mut Group<'_>)) -> Result<Rsn, StageError> {
+        self.refuse_if_poisoned()?;
+        Ok(self.stage.append(write)?)
+    }
+
+    /// Where the next record will stand.
+    #[must_use]
+    pub fn next(&self) -> Rsn {
+        self.stage.next()
+    }
+
+    /// Below this every record is in the log (durability class Memory) and has been in the feed.
+    #[must_use]
+    #[inline]
+    pub fn stable(&self) -> Rsn {
+        // EDGE stable-in-feed: whoever sees the mark finds the records in the feed.
+        Rsn(self.stable.load(Ordering::Acquire))
+    }
+
+    /// Below this every record is known to be on the log's device (durability class Disk).
+    #[must_use]
+    #[inline]
+    pub fn durable(&self) -> Rsn {
+        Rsn(self.durable.load(Ordering::Relaxed))
+    }
+
+    /// Hands everything that was put before this call to the log, and returns how far the stream is
+    /// stable then. Waits while the log is full, and while the stage is closed.
+    ///
+    /// # Errors
+    /// See [`FlushError`].
+    pub fn flush(&self) -> Result<Rsn, FlushError> {
+        self.flush_to(self.next())?;
+        Ok(self.stable())
+    }
+
+    /// Returns when every record below `upto` is durable. Flushes if need be.
+    ///
+    /// # Errors
+    /// See [`SyncError`].
+    ///
+    /// # Panics
+    /// If there are no such records yet.
+    pub fn sync(&self, upto: Rsn) -> Result<(), SyncError> {
+        assert!(upto <= self.next(), "what is to be durable has been put");
+        if self.durable() >= upto {
+            return Ok(());
+        }
+        self.flush_to(upto)?;
+        // A frame that is not there any more was released, and is durable therefore.
+        let Some(place) = self.handed().places.with_byte_before(upto) else { return Ok(()) };
+        self.commit(place.lsn_end)?;
+        self.note_durable(place.end);
+        Ok(())
+    }
+
+    /// Lets no frame take what is put from now on, until the guard is dropped. Waits for whoever
+    /// has closed the stage before.
+    #[must_use]
+    pub fn close(&self) -> Closed<'_> {
+        let alone = self.closing.lock().expect("nobody panics who closed the stage");
+        self.stage.close();
+        Closed { stage: &self.stage, _alone: alone }
+    }
+
+    /// Replaces `into` by what became stable since the last call. For one follower; two would each
+    /// miss what the other took.
+    pub fn take_feed(&self, into: &mut Feed) {
+        into.bytes.clear();
+        into.frames.clear();
+        std::mem::swap(&mut self.handed().feed, into);
+    }
+
+    /// Gives the log's frames back whose records all stand below `upto`: nobody needs them in the
+    /// log any more, also after a crash. Does nothing if they were given back before.
+    ///
+    /// # Errors
+    /// See [`ReleaseError`].
+    ///
+    /// # Panics
+    /// If `upto` is not stable.
+    pub fn release(&self, upto: Rsn) -> Result<(), ReleaseError> {
+        assert!(upto <= self.stable(), "what is released is in the log");
+        let mut released = self.releasing.lock().expect("nothing panics with the mark");
+        let start = self.handed().places.start_of(upto);
+        let Some(lsn) = start.filter(|lsn| *lsn > *released) else { return Ok(()) };
+        // A mark speaks of durable frames only, and must be durable before they are overwritten.
+        self.commit(lsn)?;
+        self.log.mark(lsn).map_err(|error| match error {
+            AppendError::Full => ReleaseError::Full,
+            error => self.poison_by_append(error).into(),
+        })?;
+        self.commit(self.log.marks().tail)?;
+        self.log.release(lsn);
+        *released = lsn;
+        self.forget_below(lsn);
+        Ok(())
+    }
+
+    /// Whether somebody waits for room in the log at this moment.
+    #[must_use]
+    pub fn is_pressed(&self) -> bool {
+        self.pressed.load(Ordering::Relaxed)
+    }
+
+    fn flush_to(&self, upto: Rsn) -> Result<(), FlushError> {
+        loop {
+            self.refuse_if_poisoned()?;
+            if self.stable() >= upto {
+                return Ok(());
+            }
+            self.hand_over(upto)?;
+            if self.stable() < upto {
+                self.stage.wait_until_open();
+            }
+        }
+    }
+
+    /// Hands over what can be taken, unless somebody has meanwhile. What an earlier attempt left
+    /// goes first.
+    fn hand_over(&self, upto: Rsn) -> Result<(), FlushError> {
+        let mut lot = self.flushing.lock().expect("nothing panics with a lot");
+        if self.stable() >= upto {
+            return Ok(());
+        }
+        if lot.is_empty() {
+            self.stage.take(&mut lot);
+        }
+        while let Some(cut) = lot.cut(self.records_bytes_max) {
+            let Cut { end, groups, .. } = cut;
+            self.append_frame(cut)?;
+            lot.pass(groups, end);
+        }
+        Ok(())
+    }
+
+    /// One frame, and the feed of it. The stream is stable to its end afterwards.
+    fn append_frame(&self, cut: Cut<'_>) -> Result<(), FlushError> {
+        self.refuse_if_poisoned()?;
+        let head = Framed::head(cut.first, self.tag);
+        let groups = u16::try_from(cut.groups).unwrap_or(u16::MAX);
+        let utc_ns = self.clock.utc_ns();
+        let appended = loop {
+            match self.log.append(groups, &[&head, cut.bytes]) {
+                Ok(appended) => break appended,
+                Err(AppendError::Full) => self.make_room((head.len() + cut.bytes.len()) as u64)?,
+                Err(error) => return Err(self.poison_by_append(error).into()),
+            }
+        };
+        let (lsn, lsn_end) = (appended.lsn, appended.end);
+        let place = FramePlace { first: cut.first, end: cut.end, lsn, lsn_end, utc_ns };
+        self.handed().push(place, cut.bytes);
+        // EDGE stable-in-feed: the records are in the feed when the mark says so.
+        self.stable.store(cut.end.get(), Ordering::Release);
+        Ok(())
+    }
+
+    fn make_room(&self, payload_bytes: u64) -> Result<(), FlushError> {
+        self.pressed.store(true, Ordering::Relaxed);
+        match self.make_room.get() {
+            Some(make_room) => make_room(payload_bytes).map_err(FlushError::Full)?,
+            None => self
+                .log
+                .wait_for_room(payload_bytes)
+                .map_err(|error| self.poison_by_append(error))?,
+        }
+        self.pressed.store(false, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn commit(&self, upto: Lsn) -> Result<(), CommitFault> {
+        self.log.commit(upto).map_err(|error| match error {
+            CommitError::Unprepared(error) => CommitFault::Unprepared(error),
+            CommitError::Poisoned(error) | CommitError::Unreachable(error) => {
+                CommitFault::Poisoned(self.poison_by(error))
+            }
+            error => CommitFault::Poisoned(self.poison_by(Arc::new(io::Error::other(error)))),
+        })
+    }
+
+    fn poison_by_append(&self, error: AppendError) -> Poisoned {
+        match error {
+            AppendError::Poisoned(error) | AppendError::Unreachable(error) => self.poison_by(error),
+            error => self.poison_by(Arc::new(io::Error::other(error))),
+        }
+    }
+
+    /// Remembers the first failure for good, and returns it.
+    fn poison_by(&self, error: Arc<io::Error>) -> Poisoned {
+        self.poison.get_or_init(|| Poisoned(error)).clone()
+    }
+
+    #[inline]
+    fn refuse_if_poisoned(&self) -> Result<(), Poisoned> {
+        self.poison.get().map_or(Ok(()), |poisoned| Err(poisoned.clone()))
+    }
+
+    fn note_durable(&self, upto: Rsn) {
+        self.durable.fetch_max(upto.get(), Ordering::Relaxed);
+    }
+
+    /// Forgets the frames before this one, all of which are durable.
+    fn forget_below(&self, lsn: Lsn) {
+        let mut handed = self.handed();
+        // First: whoever does not find a frame relies on it.
+        if let Some(durable) = handed.places.durable(lsn) {
+            self.note_durable(durable);
+        }
+        handed.places.forget_below(lsn);
+    }
+
+    fn handed(&self) -> MutexGuard<'_, Handed> {
+        self.handed.lock().expect("nothing panics with the feed")
+    }
+}
+
+impl Handed {
+    fn push(&mut self, place: FramePlace, records: &[u8]) {
+        self.feed.bytes.extend_from_slice(records);
+        self.feed.frames.push(place);
+        self.places.push(place);
+    }
+}
+
+impl Drop for Closed<'_> {
+    fn drop(&mut self) {
+        self.stage.open();
+    }
+}
+
+impl fmt::Debug for Closed<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Closed").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = out.debug_struct("Stream");
+        out.field("durable", &self.durable()).field("stable", &self.stable());
+        out.finish_non_exhaustive()
+    }
+}

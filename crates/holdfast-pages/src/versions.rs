@@ -1,0 +1,124 @@
+//! The file that says which record each page of the page file has got to.
+//!
+//! Byte table: FORMAT.md, "Versions".
+//!
+//! Promise: what is read is what was last written there, or the whole block is unknown; so an old
+//! page that is whole in itself can be told from the newest one.
+//! Never: guesses; says anything about pages that are newer in memory.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use holdfast_io::checksum::crc32c;
+use holdfast_io::{Files, OpenFile, OpenHow};
+
+use crate::error::VersionsError;
+use crate::rsn::{PageNumber, Rsn};
+use crate::tag::Tag;
+
+/// Pages that one block of the file is about, beginning with a multiple of that.
+pub const VERSIONS_PAGES: usize = 511;
+
+/// The version of blocks that this program reads and writes.
+const VERSION: u16 = 1;
+const BLOCK_BYTES: usize = 4096;
+const VERSION_AT: usize = 4;
+const ENTRIES: usize = 8;
+
+const _: () = assert!(ENTRIES + 8 * VERSIONS_PAGES == BLOCK_BYTES);
+
+/// The last record of each page of one block, as the page file has it; [`Rsn::NONE`] for a page
+/// that was never written.
+pub type VersionsBlock = [Rsn; VERSIONS_PAGES];
+
+/// The open file. All calls may come from any thread; a block is read and written by one at a time,
+/// which is up to the caller.
+pub struct Versions {
+    file: Arc<dyn OpenFile>,
+    tag: Tag,
+}
+
+impl Versions {
+    /// Opens the file at `path`, and makes it if it is missing; its name is durable after the next
+    /// `sync_dir` of the caller.
+    ///
+    /// # Errors
+    /// What the file system says; nothing changed.
+    pub fn open(files: &dyn Files, path: &Path, tag: Tag) -> io::Result<Versions> {
+        let how = OpenHow { write: true, create_mode: Some(0o600), ..OpenHow::default() };
+        Ok(Versions { file: files.open(path, how)?, tag })
+    }
+
+    /// The block that is about a page, and the page's place in it.
+    #[must_use]
+    pub fn place(page: PageNumber) -> (u64, usize) {
+        let pages = VERSIONS_PAGES as u64;
+        (page.get() / pages, (page.get() % pages) as usize)
+    }
+
+    /// Reads a block.
+    ///
+    /// # Errors
+    /// See [`VersionsError`]; `into` may hold anything then.
+    pub fn read(&self, block: u64, into: &mut VersionsBlock) -> Result<(), VersionsError> {
+        let mut bytes = [0; BLOCK_BYTES];
+        let found = self.file.read_full_at(&mut bytes, offset(block)).map_err(VersionsError::Io)?;
+        if found < BLOCK_BYTES || u32_at(&bytes, 0) != self.check_of(block, &bytes) {
+            return Err(VersionsError::Unknown);
+        }
+        match u16::from_le_bytes([bytes[VERSION_AT], bytes[VERSION_AT + 1]]) {
+            VERSION => {}
+            found => return Err(VersionsError::OtherVersion { found, known: VERSION }),
+        }
+        for (rsn, entry) in into.iter_mut().zip(bytes[ENTRIES..].chunks_exact(8)) {
+            *rsn = Rsn(u64::from_le_bytes(entry.try_into().expect("a chunk has eight bytes")));
+        }
+        Ok(())
+    }
+
+    /// Writes a block; it is durable after [`Versions::sync`].
+    ///
+    /// # Errors
+    /// What the file system says. The block may be unknown now; write it again.
+    pub fn write(&self, block: u64, versions: &VersionsBlock) -> io::Result<()> {
+        let mut bytes = [0; BLOCK_BYTES];
+        bytes[VERSION_AT..VERSION_AT + 2].copy_from_slice(&VERSION.to_le_bytes());
+        for (rsn, entry) in versions.iter().zip(bytes[ENTRIES..].chunks_exact_mut(8)) {
+            entry.copy_from_slice(&rsn.get().to_le_bytes());
+        }
+        let check = self.check_of(block, &bytes);
+        bytes[..VERSION_AT].copy_from_slice(&check.to_le_bytes());
+        self.file.write_all_at(&bytes, offset(block))
+    }
+
+    /// Makes durable what was written.
+    ///
+    /// # Errors
+    /// What the file system says. Nothing that was written since the last sync counts: open the
+    /// file anew and write all of it again.
+    pub fn sync(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+
+    fn check_of(&self, block: u64, bytes: &[u8; BLOCK_BYTES]) -> u32 {
+        crc32c(crc32c(self.tag.get(), &block.to_le_bytes()), &bytes[VERSION_AT..])
+    }
+}
+
+impl std::fmt::Debug for Versions {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Versions").field("tag", &self.tag).finish_non_exhaustive()
+    }
+}
+
+fn offset(block: u64) -> u64 {
+    block * BLOCK_BYTES as u64
+}
+
+fn u32_at(bytes: &[u8; BLOCK_BYTES], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("a slice is as long as it was cut"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,9 @@
+//! Behaviour of a store's stream, on a log whose disk tears, loses and fails.
+//!
+//! Every test that draws from a seed prints it, with the command that replays it, when it fails.
+
+mod canary;
+mod faults;
+mod stream;
+mod support;
+mod threads;
