@@ -9,7 +9,8 @@ use std::fmt::{Display, Formatter, Result};
 use crate::apply::{ApplyFault, Unfit};
 use crate::checkpoint::StateFault;
 use crate::error::{
-    BaseFault, FlushError, FrameFault, LoadError, Poisoned, ReleaseError, StageError, SyncError,
+    AnalysisError, BaseFault, CheckpointError, FlushError, FollowError, FrameFault, LoadError,
+    Poisoned, ReleaseError, StageError, SyncError,
 };
 use crate::fold::FoldFault;
 use crate::fresh::BrokenChain;
@@ -178,7 +179,43 @@ impl Display for LoadError {
     }
 }
 
+impl Display for AnalysisError {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Log(error) => write!(out, "the log cannot be read: {error}"),
+            Self::Frame { lsn, fault } => write!(out, "frame at {lsn}: {fault}"),
+            Self::Record { rsn, fault } => write!(out, "record at {rsn}: {fault}"),
+            Self::Checkpoint { rsn, fault } => write!(out, "checkpoint at {rsn}: {fault}"),
+            Self::Fold { rsn, fault } => write!(out, "record at {rsn}: {fault}"),
+            Self::Gap { have, need } => {
+                write!(out, "the log has records at {have}, and they are needed at {need}")
+            }
+        }
+    }
+}
+
+impl Error for AnalysisError {}
+impl Display for FollowError {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Record(fault) => write!(out, "the stream cannot be followed: {fault}"),
+            Self::Fold(fault) => write!(out, "the stream cannot be followed: {fault}"),
+        }
+    }
+}
+
+impl Display for CheckpointError {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Follow(error) => write!(out, "{error}"),
+            Self::Stage(error) => write!(out, "{error}"),
+        }
+    }
+}
+
 impl Error for BaseFault {}
+impl Error for CheckpointError {}
+impl Error for FollowError {}
 impl Error for LoadError {}
 impl Error for Poisoned {}
 impl Error for StageError {}

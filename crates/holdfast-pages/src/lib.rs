@@ -12,10 +12,11 @@
 //! meet. `stage` gives records their order, `frame` is what they travel in, `stream` hands them to
 //! the log, and `places` remembers which frame has which. `fresh` has those that are not in the
 //! archive, `stale` knows which record each page should have got to. `fold` is what all records
-//! come to, with `undo` for transactions, `checkpoint` is that as bytes, `bases` the two
-//! files with them. `varint` is how numbers are written, here and in what users put into records;
-//! `canary` lets tests weaken what must hold.
+//! come to, with `undo` for transactions, `checkpoint` is that as bytes, `bases` the two files with
+//! them, `follower` keeps it up to date, and `analysis` finds it again. `varint` is how numbers are
+//! written, here and in what users put into records; `canary` lets tests weaken what must hold.
 
+mod analysis;
 mod apply;
 mod bases;
 pub mod canary;
@@ -23,6 +24,7 @@ mod checkpoint;
 mod display;
 mod error;
 mod fold;
+mod follower;
 mod frame;
 mod fresh;
 mod page;
@@ -36,13 +38,16 @@ mod tag;
 mod undo;
 pub mod varint;
 
+pub use analysis::{Analysis, analyse};
 pub use apply::{Applied, ApplyFault, Contents, IMAGE_EVERY_BYTES, Unfit, apply};
 pub use bases::{Bases, Loaded};
 pub use checkpoint::{Difference, StateFault};
 pub use error::{
-    BaseFault, FlushError, FrameFault, LoadError, Poisoned, ReleaseError, StageError, SyncError,
+    AnalysisError, BaseFault, CheckpointError, FlushError, FollowError, FrameFault, LoadError,
+    Poisoned, ReleaseError, StageError, SyncError,
 };
 pub use fold::{FoldFault, State};
+pub use follower::Follower;
 pub use frame::{FRAME_HEAD_BYTES, Framed};
 pub use fresh::{BrokenChain, Fresh, History};
 pub use page::{PAGE_BYTES, PAGE_HEAD_BYTES, Page, PageFault, PageKind};

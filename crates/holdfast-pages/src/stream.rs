@@ -130,6 +130,12 @@ impl Stream {
         Ok(self.stage.append(write)?)
     }
 
+    /// The longest group that there can be, in bytes.
+    #[must_use]
+    pub fn group_bytes_max(&self) -> u64 {
+        self.records_bytes_max
+    }
+
     /// Where the next record will stand.
     #[must_use]
     pub fn next(&self) -> Rsn {
