@@ -98,8 +98,7 @@ impl Analysis {
             if let What::Checkpoint(bytes) = record.what {
                 let of_checkpoint = |fault| AnalysisError::Checkpoint { rsn, fault };
                 let difference = Difference::parse(bytes).map_err(of_checkpoint)?;
-                let here = self.state.at() == difference.from();
-                if here && self.state.marked() == difference.from() && difference.at() <= rsn {
+                if self.state.at() == difference.from() && difference.at() <= rsn {
                     self.state.apply(&difference).map_err(of_checkpoint)?;
                 }
             }

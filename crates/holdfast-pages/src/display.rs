@@ -10,7 +10,7 @@ use crate::apply::{ApplyFault, Unfit};
 use crate::checkpoint::StateFault;
 use crate::error::{
     AnalysisError, BaseFault, CheckpointError, FlushError, FollowError, FrameFault, LoadError,
-    Poisoned, ReleaseError, StageError, SyncError,
+    Poisoned, ReleaseError, RereadError, StageError, SyncError,
 };
 use crate::fold::FoldFault;
 use crate::fresh::BrokenChain;
@@ -213,7 +213,21 @@ impl Display for CheckpointError {
     }
 }
 
+impl Display for RereadError {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Released { from } => write!(out, "the records from {from} on are released"),
+            Self::Log(error) => write!(out, "the log cannot be read: {error}"),
+            Self::Frame(fault) => write!(out, "the log cannot be read again: {fault}"),
+            Self::Record(fault) => write!(out, "the log cannot be read again: {fault}"),
+            Self::Fold(fault) => write!(out, "the log cannot be read again: {fault}"),
+            Self::Stage(error) => write!(out, "{error}"),
+        }
+    }
+}
+
 impl Error for BaseFault {}
+impl Error for RereadError {}
 impl Error for CheckpointError {}
 impl Error for FollowError {}
 impl Error for LoadError {}

@@ -267,3 +267,31 @@ impl From<StageError> for CheckpointError {
         CheckpointError::Stage(error)
     }
 }
+
+/// Why there is no checkpoint by reading the log again.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum RereadError {
+    /// The records from here on were released before they were read. Open the store anew.
+    Released {
+        /// Where the last checkpoint ended.
+        from: Rsn,
+    },
+    /// The log could not be read. Try again, or open it anew if it says so.
+    Log(ReadError),
+    /// What was read is not what was put. Open the store anew; if that says the same, restore it
+    /// from its archive.
+    Frame(FrameFault),
+    /// As [`RereadError::Frame`].
+    Record(RecordFault),
+    /// As [`RereadError::Frame`].
+    Fold(FoldFault),
+    /// The record was not put.
+    Stage(StageError),
+}
+
+impl From<StageError> for RereadError {
+    fn from(error: StageError) -> RereadError {
+        RereadError::Stage(error)
+    }
+}

@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use crate::error::{CheckpointError, FollowError};
+use crate::error::{CheckpointError, FollowError, StageError};
 use crate::fold::State;
 use crate::fresh::Fresh;
 use crate::record::{Records, What};
@@ -87,7 +87,7 @@ impl Follower {
     pub fn checkpoint(&self) -> Result<Option<Rsn>, CheckpointError> {
         let mut following = self.following();
         self.take(&mut following)?;
-        self.put_difference(&mut following)
+        Ok(self.put_difference(&mut following)?)
     }
 
     /// The state as of now, for [`crate::Bases::write`], once the stream is durable up to there.
@@ -120,21 +120,9 @@ impl Follower {
         Ok(true)
     }
 
-    fn put_difference(&self, following: &mut Following) -> Result<Option<Rsn>, CheckpointError> {
+    fn put_difference(&self, following: &mut Following) -> Result<Option<Rsn>, StageError> {
         let Following { state, difference, .. } = following;
-        difference.clear();
-        if !state.is_as_marked() {
-            state.put_difference(difference);
-        }
-        if difference.is_empty() || difference.len() as u64 > self.stream.group_bytes_max() / 4 {
-            return Ok(None);
-        }
-        let what = What::Checkpoint(difference);
-        self.stream.append(&mut |group| {
-            group.put(&what);
-        })?;
-        state.mark();
-        Ok(Some(state.at()))
+        put_difference(&self.stream, state, difference)
     }
 
     fn following(&self) -> MutexGuard<'_, Following> {
@@ -144,6 +132,28 @@ impl Follower {
     fn lock_fresh(&self) -> MutexGuard<'_, Fresh> {
         self.fresh.lock().expect("nothing panics with fresh records")
     }
+}
+
+/// Puts into the stream what changed since the last mark, which moves then. `scratch` is only to
+/// save an allocation.
+pub(crate) fn put_difference(
+    stream: &Stream,
+    state: &mut State,
+    scratch: &mut Vec<u8>,
+) -> Result<Option<Rsn>, StageError> {
+    scratch.clear();
+    if !state.is_as_marked() {
+        state.put_difference(scratch);
+    }
+    if scratch.is_empty() || scratch.len() as u64 > stream.group_bytes_max() / 4 {
+        return Ok(None);
+    }
+    let what = What::Checkpoint(scratch);
+    stream.append(&mut |group| {
+        group.put(&what);
+    })?;
+    state.mark();
+    Ok(Some(state.at()))
 }
 
 impl std::fmt::Debug for Follower {

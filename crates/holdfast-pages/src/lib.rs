@@ -13,8 +13,9 @@
 //! the log, and `places` remembers which frame has which. `fresh` has those that are not in the
 //! archive, `stale` knows which record each page should have got to. `fold` is what all records
 //! come to, with `undo` for transactions, `checkpoint` is that as bytes, `bases` the two files with
-//! them, `follower` keeps it up to date, and `analysis` finds it again. `varint` is how numbers are
-//! written, here and in what users put into records; `canary` lets tests weaken what must hold.
+//! them. `follower` keeps it up to date, `reread` does so from the log, and `analysis` finds it
+//! again. `varint` is how numbers are written, here and in what users put into records; `canary`
+//! lets tests weaken what must hold.
 
 mod analysis;
 mod apply;
@@ -30,6 +31,7 @@ mod fresh;
 mod page;
 mod places;
 mod record;
+mod reread;
 mod rsn;
 mod stage;
 mod stale;
@@ -44,7 +46,7 @@ pub use bases::{Bases, Loaded};
 pub use checkpoint::{Difference, StateFault};
 pub use error::{
     AnalysisError, BaseFault, CheckpointError, FlushError, FollowError, FrameFault, LoadError,
-    Poisoned, ReleaseError, StageError, SyncError,
+    Poisoned, ReleaseError, RereadError, StageError, SyncError,
 };
 pub use fold::{FoldFault, State};
 pub use follower::Follower;
@@ -53,6 +55,7 @@ pub use fresh::{BrokenChain, Fresh, History};
 pub use page::{PAGE_BYTES, PAGE_HEAD_BYTES, Page, PageFault, PageKind};
 pub use places::FramePlace;
 pub use record::{Opened, PageLink, Record, RecordFault, Records, What, parse};
+pub use reread::Rereader;
 pub use rsn::{PageNumber, Rsn, Slot};
 pub use stage::Group;
 pub use stale::{Expected, Imaged, PAGES_MAX, Stale};

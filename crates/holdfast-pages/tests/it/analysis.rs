@@ -5,8 +5,8 @@ use std::sync::Arc;
 use holdfast_io::Files;
 use holdfast_io::fake::{FakeFiles, Mood, Random};
 use holdfast_pages::{
-    Analysis, AnalysisError, Bases, Expected, Follower, PageLink, PageNumber, Records, Rsn, Slot,
-    Stale, State, What, analyse,
+    Analysis, AnalysisError, Bases, Expected, Follower, PageLink, PageNumber, Records, RereadError,
+    Rereader, Rsn, Slot, Stale, State, What, analyse,
 };
 
 use crate::support::{World, frames, new_world, open, replay, seeds, tag};
@@ -187,4 +187,37 @@ fn records_that_nobody_has_are_told() {
     assert!(matches!(lost, AnalysisError::Gap { need, .. } if need == more), "{lost}");
     let known = read(state, ends[1]).expect("everything is there");
     assert_eq!((known.fresh.begin(), known.fresh.end()), (ends[1], ends[2]));
+}
+
+#[test]
+fn reading_the_log_again_tells_the_same_as_following_the_stream() {
+    for seed in seeds(10) {
+        let (mut store, mut random) = (Store::new(seed), Random::new(seed));
+        let reader = Rereader::new(Arc::clone(&store.world.stream), State::new());
+        for _ in 0..10 {
+            (0..random.below(30)).for_each(|_| store.put(&mut random));
+            store.world.stream.flush().expect("there is room");
+            let read = reader.state().expect("the log is sound");
+            store.world.stream.flush().expect("there is room");
+            assert!(reader.checkpoint().expect("the log is sound").is_none());
+            let wanted = folded(&store.world);
+            assert!(read.at() <= wanted.at());
+            assert_eq!(whole(&reader.state().expect("the log is sound")), whole(&wanted));
+        }
+    }
+}
+
+#[test]
+fn what_is_released_cannot_be_read_again() {
+    let (mut store, mut random) = (Store::new(3), Random::new(3));
+    let reader = Rereader::new(Arc::clone(&store.world.stream), State::new());
+    (0..9).for_each(|_| store.put(&mut random));
+    store.world.stream.flush().expect("there is room");
+    let read = reader.state().expect("the log is sound");
+    store.world.stream.release(read.at()).expect("the disk is sound");
+    store.world.stream.flush().expect("there is room");
+    reader.state().expect("what is left is what was not read");
+    let late = Rereader::new(Arc::clone(&store.world.stream), State::new());
+    let refused = late.checkpoint().expect_err("it is gone");
+    assert!(matches!(refused, RereadError::Released { from: Rsn::FIRST }), "{refused}");
 }
