@@ -9,9 +9,9 @@ use std::fmt::{Display, Formatter, Result};
 use crate::apply::{ApplyFault, Unfit};
 use crate::checkpoint::StateFault;
 use crate::error::{
-    BaseFault, FlushError, FrameFault, LoadError, OpenArchiveError, Poisoned, ReadPageError,
-    ReleaseError, ReplayError, RunFault, RunPart, StageError, SyncError, VersionsError,
-    WritePagesError,
+    AnalysisError, BaseFault, CheckpointError, FlushError, FollowError, FrameFault, LoadError,
+    OpenArchiveError, Poisoned, ReadPageError, ReleaseError, ReplayError, RereadError, RunFault,
+    RunPart, StageError, SyncError, VersionsError, WritePagesError,
 };
 use crate::fold::FoldFault;
 use crate::fresh::BrokenChain;
@@ -268,23 +268,97 @@ impl Display for RunPart {
 }
 
 impl Error for BaseFault {}
+
 impl Error for LoadError {}
+
 impl Error for Poisoned {}
+
 impl Error for StageError {}
+
 impl Error for FlushError {}
+
 impl Error for SyncError {}
+
 impl Error for ReleaseError {}
+
 impl Error for PageFault {}
+
 impl Error for RecordFault {}
+
 impl Error for FrameFault {}
+
 impl Error for Unfit {}
+
 impl Error for ApplyFault {}
+
 impl Error for FoldFault {}
+
 impl Error for StateFault {}
+
 impl Error for BrokenChain {}
+
 impl Error for ReadPageError {}
+
 impl Error for WritePagesError {}
+
 impl Error for VersionsError {}
+
 impl Error for RunFault {}
+
 impl Error for OpenArchiveError {}
+
 impl Error for ReplayError {}
+
+impl Display for AnalysisError {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Log(error) => write!(out, "the log cannot be read: {error}"),
+            Self::Frame { lsn, fault } => write!(out, "frame at {lsn}: {fault}"),
+            Self::Record { rsn, fault } => write!(out, "record at {rsn}: {fault}"),
+            Self::Checkpoint { rsn, fault } => write!(out, "checkpoint at {rsn}: {fault}"),
+            Self::Fold { rsn, fault } => write!(out, "record at {rsn}: {fault}"),
+            Self::Gap { have, need } => {
+                write!(out, "the log has records at {have}, and they are needed at {need}")
+            }
+        }
+    }
+}
+
+impl Error for AnalysisError {}
+
+impl Display for FollowError {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Record(fault) => write!(out, "the stream cannot be followed: {fault}"),
+            Self::Fold(fault) => write!(out, "the stream cannot be followed: {fault}"),
+        }
+    }
+}
+
+impl Display for CheckpointError {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Follow(error) => write!(out, "{error}"),
+            Self::Stage(error) => write!(out, "{error}"),
+        }
+    }
+}
+
+impl Display for RereadError {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Released { from } => write!(out, "the records from {from} on are released"),
+            Self::Log(error) => write!(out, "the log cannot be read: {error}"),
+            Self::Frame(fault) => write!(out, "the log cannot be read again: {fault}"),
+            Self::Record(fault) => write!(out, "the log cannot be read again: {fault}"),
+            Self::Fold(fault) => write!(out, "the log cannot be read again: {fault}"),
+            Self::Stage(error) => write!(out, "{error}"),
+        }
+    }
+}
+
+impl Error for RereadError {}
+
+impl Error for CheckpointError {}
+
+impl Error for FollowError {}

@@ -6,10 +6,14 @@
 use std::io;
 use std::sync::Arc;
 
+use holdfast_log::{Lsn, ReadError};
+
 use crate::apply::ApplyFault;
 use crate::checkpoint::StateFault;
+use crate::fold::FoldFault;
 use crate::fresh::BrokenChain;
 use crate::page::PageFault;
+use crate::record::RecordFault;
 use crate::rsn::Rsn;
 use crate::stage::TooLarge;
 
@@ -306,4 +310,110 @@ pub enum ReplayError {
         /// The last one that is there.
         found: Rsn,
     },
+}
+
+/// Why the log does not tell what a restart has to know. Nothing has changed. But for
+/// [`AnalysisError::Log`] it is not the log that this store wrote: bring that, or restore the store
+/// from its archive.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum AnalysisError {
+    /// The log could not be read. Open it anew.
+    Log(ReadError),
+    /// A frame is not the one that should be here.
+    Frame {
+        /// Where it lies.
+        lsn: Lsn,
+        /// What is wrong with it.
+        fault: FrameFault,
+    },
+    /// What a frame holds is no record.
+    Record {
+        /// Where it should stand.
+        rsn: Rsn,
+        /// What is wrong with it.
+        fault: RecordFault,
+    },
+    /// A checkpoint is none.
+    Checkpoint {
+        /// Where its record stands.
+        rsn: Rsn,
+        /// What is wrong with it.
+        fault: StateFault,
+    },
+    /// A record does not follow from those before it.
+    Fold {
+        /// Where it stands.
+        rsn: Rsn,
+        /// What is wrong with it.
+        fault: FoldFault,
+    },
+    /// Records are missing that neither the archive nor a base has, or the log ends before they do.
+    Gap {
+        /// Where the log's records begin, or end.
+        have: Rsn,
+        /// Where they should at the latest, or the earliest.
+        need: Rsn,
+    },
+}
+
+/// Why the stream was not followed: what was put into it is not what a store puts there. Open the
+/// store anew; if that says the same, restore it from its archive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FollowError {
+    /// It is no record.
+    Record(RecordFault),
+    /// It does not follow from those before it.
+    Fold(FoldFault),
+}
+
+/// Why there is no checkpoint.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum CheckpointError {
+    /// The stream was not followed.
+    Follow(FollowError),
+    /// The record was not put.
+    Stage(StageError),
+}
+
+impl From<FollowError> for CheckpointError {
+    fn from(error: FollowError) -> CheckpointError {
+        CheckpointError::Follow(error)
+    }
+}
+
+impl From<StageError> for CheckpointError {
+    fn from(error: StageError) -> CheckpointError {
+        CheckpointError::Stage(error)
+    }
+}
+
+/// Why there is no checkpoint by reading the log again.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum RereadError {
+    /// The records from here on were released before they were read. Open the store anew.
+    Released {
+        /// Where the last checkpoint ended.
+        from: Rsn,
+    },
+    /// The log could not be read. Try again, or open it anew if it says so.
+    Log(ReadError),
+    /// What was read is not what was put. Open the store anew; if that says the same, restore it
+    /// from its archive.
+    Frame(FrameFault),
+    /// As [`RereadError::Frame`].
+    Record(RecordFault),
+    /// As [`RereadError::Frame`].
+    Fold(FoldFault),
+    /// The record was not put.
+    Stage(StageError),
+}
+
+impl From<StageError> for RereadError {
+    fn from(error: StageError) -> RereadError {
+        RereadError::Stage(error)
+    }
 }

@@ -179,6 +179,11 @@ impl State {
         self.marked
     }
 
+    /// Whether pages and transactions are as they were at the last mark.
+    pub(crate) fn is_as_marked(&self) -> bool {
+        self.touched.is_empty() && self.undo.changed().next().is_none()
+    }
+
     /// From here on changes are kept apart from those before: a difference begins here.
     pub fn mark(&mut self) {
         self.marked = self.at;

@@ -8,18 +8,20 @@
 //! locked or latched; starts a thread.
 //!
 //! Where to look: `rsn` has the numbers, `tag` tells one store's bytes from another's. `page` is 8
-//! KiB with a checked head, `record` one change of it as bytes, `apply` the one place where the two
-//! meet. `stage` gives records their order, `frame` is what they travel in, `stream` hands them to
-//! the log, and `places` remembers which frame has which. `fresh` has those that are not in the
-//! archive, `stale` knows which record each page should have got to. `fold` is what all records
-//! come to, with `undo` for transactions, `checkpoint` is that as bytes, `bases` the two
-//! files with them. `page_file` is where pages are kept, and `versions` which record each of them
+//! KiB with a checked head, `record` one change of it as bytes, `apply` the one place where the
+//! two meet. `stage` gives records their order, `frame` is what they travel in, `stream` hands
+//! them to the log, and `places` remembers which frame has which. `fresh` has those that are not
+//! in the archive, `stale` knows which record each page should have got to. `fold` is what all
+//! records come to, with `undo` for transactions, `checkpoint` is that as bytes, `bases` the two
+//! files with them. `follower` keeps it up to date, `reread` does so from the log, and `analysis`
+//! finds it again. `page_file` is where pages are kept, and `versions` which record each of them
 //! had got to then. `run` writes records sorted by page and `run_reader` finds them again;
 //! `run_format` is what the two agree on, `bloom` what saves most reads. `archive` is which runs
 //! count, `view` all records as one, `gathered` those of one page, and `replay` the one way to
 //! rebuild it. `varint` is how numbers are written, here and in what users put into records;
 //! `canary` lets tests weaken what must hold.
 
+mod analysis;
 mod apply;
 mod archive;
 mod bases;
@@ -29,6 +31,7 @@ mod checkpoint;
 mod display;
 mod error;
 mod fold;
+mod follower;
 mod frame;
 mod fresh;
 mod gathered;
@@ -37,6 +40,7 @@ mod page_file;
 mod places;
 mod record;
 mod replay;
+mod reread;
 mod rsn;
 mod run;
 mod run_format;
@@ -50,16 +54,18 @@ pub mod varint;
 mod versions;
 mod view;
 
+pub use analysis::{Analysis, analyse};
 pub use apply::{Applied, ApplyFault, Contents, IMAGE_EVERY_BYTES, Unfit, apply};
 pub use archive::Archive;
 pub use bases::{Bases, Loaded};
 pub use checkpoint::{Difference, StateFault};
 pub use error::{
-    BaseFault, FlushError, FrameFault, LoadError, OpenArchiveError, Poisoned, ReadPageError,
-    ReleaseError, ReplayError, RunFault, RunPart, StageError, SyncError, VersionsError,
-    WritePagesError,
+    AnalysisError, BaseFault, CheckpointError, FlushError, FollowError, FrameFault, LoadError,
+    OpenArchiveError, Poisoned, ReadPageError, ReleaseError, ReplayError, RereadError, RunFault,
+    RunPart, StageError, SyncError, VersionsError, WritePagesError,
 };
 pub use fold::{FoldFault, State};
+pub use follower::Follower;
 pub use frame::{FRAME_HEAD_BYTES, Framed};
 pub use fresh::{BrokenChain, Fresh, History};
 pub use gathered::Gathered;
@@ -68,6 +74,7 @@ pub use page_file::{PageFile, SegmentBytes};
 pub use places::FramePlace;
 pub use record::{Opened, PageLink, Record, RecordFault, Records, What, parse};
 pub use replay::{Upto, replay};
+pub use reread::Rereader;
 pub use rsn::{PageNumber, Rsn, Slot};
 pub use run::RunWriter;
 pub use run_format::{NO_PAGE, RunSpan};

@@ -63,6 +63,14 @@ impl Places {
         next.map(|place| place.lsn).or_else(|| self.0.back().map(|place| place.lsn_end))
     }
 
+    /// Where the frames that hold `from` and what is behind it begin and end, if they are all here
+    /// and there is one.
+    pub(crate) fn span_from(&self, from: Rsn) -> Option<(Lsn, Lsn)> {
+        let last = self.0.back().filter(|last| last.end > from)?;
+        let first = self.0.get(self.0.partition_point(|place| place.end <= from))?;
+        (first.first <= from).then_some((first.lsn, last.lsn_end))
+    }
+
     /// How far records are durable, if the log is to `durable`; none if the first frame is not.
     pub(crate) fn durable(&self, durable: Lsn) -> Option<Rsn> {
         let frames = self.0.partition_point(|place| place.lsn_end <= durable);

@@ -14,7 +14,9 @@ use std::{fmt, io};
 use holdfast_io::Clock;
 use holdfast_log::{AppendError, CommitError, CommitLog, Lsn};
 
-use crate::error::{CommitFault, FlushError, Poisoned, ReleaseError, StageError, SyncError};
+use crate::error::{
+    CommitFault, FlushError, Poisoned, ReleaseError, RereadError, StageError, SyncError,
+};
 use crate::frame::{FRAME_HEAD_BYTES, Framed};
 use crate::places::{FramePlace, Places};
 use crate::rsn::Rsn;
@@ -130,6 +132,12 @@ impl Stream {
         Ok(self.stage.append(write)?)
     }
 
+    /// The longest group that there can be, in bytes.
+    #[must_use]
+    pub fn group_bytes_max(&self) -> u64 {
+        self.records_bytes_max
+    }
+
     /// Where the next record will stand.
     #[must_use]
     pub fn next(&self) -> Rsn {
@@ -222,6 +230,28 @@ impl Stream {
         *released = lsn;
         self.forget_below(lsn);
         Ok(())
+    }
+
+    /// Hands the stable frames with records at `from` and behind it to `each`, in order, until that
+    /// fails. Whoever releases waits meanwhile.
+    pub(crate) fn read_from(
+        &self,
+        from: Rsn,
+        each: &mut dyn FnMut(&Framed<'_>) -> Result<(), RereadError>,
+    ) -> Result<(), RereadError> {
+        let _kept = self.releasing.lock().expect("nothing panics with the mark");
+        let Some((lsn, lsn_end)) = self.handed().places.span_from(from) else {
+            let all = from == self.stable();
+            return if all { Ok(()) } else { Err(RereadError::Released { from }) };
+        };
+        let mut handed_over = Ok(());
+        let read = self.log.read(lsn, lsn_end, &mut |frame| {
+            let framed = Framed::parse(frame.payload, self.tag).map_err(RereadError::Frame);
+            handed_over = framed.and_then(|framed| each(&framed));
+            handed_over.is_ok()
+        });
+        read.map_err(RereadError::Log)?;
+        handed_over
     }
 
     /// Whether somebody waits for room in the log at this moment.

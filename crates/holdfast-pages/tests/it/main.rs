@@ -2,6 +2,7 @@
 //!
 //! Every test that draws from a seed prints it, with the command that replays it, when it fails.
 
+mod analysis;
 mod canary;
 mod faults;
 mod stream;

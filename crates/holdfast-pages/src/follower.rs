@@ -1,0 +1,163 @@
+//! Follows the stream: what is stable becomes fresh records, and a state.
+//!
+//! Promise: whoever has caught up finds every record before that place fresh or archived, and noted
+//! in the stale table; a checkpoint takes no latch, no lock and no sync, and asks nobody else.
+//! Never: flushes, so that anybody may catch up who holds a latch; reads the log.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use crate::error::{CheckpointError, FollowError, StageError};
+use crate::fold::State;
+use crate::fresh::Fresh;
+use crate::record::{Records, What};
+use crate::rsn::Rsn;
+use crate::stale::Stale;
+use crate::stream::{Feed, Stream};
+
+/// Who follows the stream of one store. All calls may come from any thread.
+pub struct Follower {
+    stream: Arc<Stream>,
+    stale: Arc<Stale>,
+    fresh: Mutex<Fresh>,
+    following: Mutex<Following>,
+}
+
+struct Following {
+    state: State,
+    feed: Feed,
+    difference: Vec<u8>,
+}
+
+impl Follower {
+    /// Goes on where a restart has got to, and notes what that found stale.
+    ///
+    /// # Panics
+    /// If state and records do not end where the stream goes on.
+    #[must_use]
+    pub fn new(stream: Arc<Stream>, stale: Arc<Stale>, state: State, fresh: Fresh) -> Follower {
+        assert!(state.at() == fresh.end(), "state and records end together");
+        assert!(state.at() == stream.stable(), "the stream goes on where they end");
+        state.stale().for_each(|(page, last)| stale.raise(page, last));
+        let following = Following { state, feed: Feed::default(), difference: Vec::new() };
+        let (fresh, following) = (Mutex::new(fresh), Mutex::new(following));
+        Follower { stream, stale, fresh, following }
+    }
+
+    /// Takes what has become stable. True if there was something.
+    ///
+    /// # Errors
+    /// See [`FollowError`].
+    pub fn step(&self) -> Result<bool, FollowError> {
+        self.take(&mut self.following())
+    }
+
+    /// Returns when every record before `upto` was taken, which must be stable.
+    ///
+    /// # Errors
+    /// See [`FollowError`].
+    ///
+    /// # Panics
+    /// If it is not.
+    pub fn catch_up(&self, upto: Rsn) -> Result<(), FollowError> {
+        assert!(upto <= self.stream.stable(), "only what is stable can be followed");
+        let mut following = self.following();
+        if following.state.at() < upto {
+            self.take(&mut following)?;
+        }
+        Ok(())
+    }
+
+    /// The records that are fresh at this moment. Who also wants the archive takes that after
+    /// these, so that no record is in between.
+    #[must_use]
+    pub fn fresh(&self) -> Fresh {
+        self.lock_fresh().clone()
+    }
+
+    /// Forgets the records before this place, which the archive has and shows everybody.
+    pub fn forget_below(&self, archived: Rsn) {
+        self.lock_fresh().forget_below(archived);
+    }
+
+    /// Puts into the stream what changed since the last checkpoint, and returns up to where that
+    /// tells; none if it would tell nothing, or is too long, in which case a base says it shorter.
+    ///
+    /// # Errors
+    /// See [`CheckpointError`].
+    pub fn checkpoint(&self) -> Result<Option<Rsn>, CheckpointError> {
+        let mut following = self.following();
+        self.take(&mut following)?;
+        Ok(self.put_difference(&mut following)?)
+    }
+
+    /// The state as of now, for [`crate::Bases::write`], once the stream is durable up to there.
+    /// Checkpoints go on from it.
+    ///
+    /// # Errors
+    /// See [`CheckpointError`].
+    pub fn state(&self) -> Result<State, CheckpointError> {
+        let mut following = self.following();
+        self.take(&mut following)?;
+        // So that the base before this one is not left without what follows.
+        self.put_difference(&mut following)?;
+        following.state.mark();
+        Ok(following.state.clone())
+    }
+
+    fn take(&self, following: &mut Following) -> Result<bool, FollowError> {
+        let Following { state, feed, .. } = following;
+        self.stream.take_feed(feed);
+        let Some(first) = feed.frames.first() else { return Ok(false) };
+        // First: whoever learns of a record from the stale table finds it here.
+        self.lock_fresh().push(&feed.bytes, &feed.frames);
+        for record in Records::new(first.first, &feed.bytes) {
+            let record = record.map_err(FollowError::Record)?;
+            state.take(&record).map_err(FollowError::Fold)?;
+            if let Some(link) = record.what.link() {
+                self.stale.raise(link.page, record.rsn);
+            }
+        }
+        Ok(true)
+    }
+
+    fn put_difference(&self, following: &mut Following) -> Result<Option<Rsn>, StageError> {
+        let Following { state, difference, .. } = following;
+        put_difference(&self.stream, state, difference)
+    }
+
+    fn following(&self) -> MutexGuard<'_, Following> {
+        self.following.lock().expect("nobody panics who follows")
+    }
+
+    fn lock_fresh(&self) -> MutexGuard<'_, Fresh> {
+        self.fresh.lock().expect("nothing panics with fresh records")
+    }
+}
+
+/// Puts into the stream what changed since the last mark, which moves then. `scratch` is only to
+/// save an allocation.
+pub(crate) fn put_difference(
+    stream: &Stream,
+    state: &mut State,
+    scratch: &mut Vec<u8>,
+) -> Result<Option<Rsn>, StageError> {
+    scratch.clear();
+    if !state.is_as_marked() {
+        state.put_difference(scratch);
+    }
+    if scratch.is_empty() || scratch.len() as u64 > stream.group_bytes_max() / 4 {
+        return Ok(None);
+    }
+    let what = What::Checkpoint(scratch);
+    stream.append(&mut |group| {
+        group.put(&what);
+    })?;
+    state.mark();
+    Ok(Some(state.at()))
+}
+
+impl std::fmt::Debug for Follower {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Follower").field("stream", &self.stream).finish_non_exhaustive()
+    }
+}
