@@ -221,3 +221,21 @@ fn what_is_released_cannot_be_read_again() {
     let refused = late.checkpoint().expect_err("it is gone");
     assert!(matches!(refused, RereadError::Released { from: Rsn::FIRST }), "{refused}");
 }
+
+#[test]
+fn differences_lead_on_from_the_older_base_too() {
+    let (mut store, mut random) = (Store::new(4), Random::new(4));
+    let mut states = Vec::new();
+    for _ in 0..3 {
+        (0..20).for_each(|_| store.put(&mut random));
+        store.world.stream.flush().expect("there is room");
+        states.push(store.follower.state().expect("the stream is sound"));
+    }
+    store.world.stream.flush().expect("there is room");
+    for state in states {
+        let known = analyse(&*store.world.log, tag(), state, Rsn::FIRST).expect("it is whole");
+        assert_eq!(whole(&known.state), whole(&folded(&store.world)));
+        // The last checkpoint itself.
+        assert_eq!(known.records_folded, 1);
+    }
+}
