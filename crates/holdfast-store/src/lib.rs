@@ -1,0 +1,22 @@
+//! A store of keys and values in trees of pages that a log keeps.
+//!
+//! Promise: a tree's page changes only as the body of a record says, so doing and redoing give the
+//! same bytes; a body that does not fit its page is told, never obeyed.
+//! Never: reads or writes a page on a device; that is `holdfast-pages`.
+//!
+//! Where to look: `node` is a page of a tree as it is read, `node_change` as it is changed, `body`
+//! one such change as bytes, and `contents` is where bodies and images meet nodes. `fields` is how
+//! both are spelled.
+
+mod body;
+mod contents;
+mod fields;
+mod node;
+mod node_change;
+
+pub use body::{Body, Spot};
+pub use contents::{NodeContents, put_image};
+pub use node::{Entry, Foster, KEY_BYTES_MAX, NODE_BYTES, Node, Shape, VALUE_BYTES_MAX};
+
+#[cfg(test)]
+mod tests;
