@@ -6,17 +6,22 @@
 //!
 //! Where to look: `node` is a page of a tree as it is read, `node_change` as it is changed, `body`
 //! one such change as bytes, and `contents` is where bodies and images meet nodes. `fields` is how
-//! both are spelled.
+//! both are spelled. `pool` has pages in memory, `page_table` says where in it, and `evict` which
+//! of them leave.
 
 mod body;
 mod contents;
+mod evict;
 mod fields;
 mod node;
 mod node_change;
+mod page_table;
+mod pool;
 
 pub use body::{Body, Spot};
 pub use contents::{NodeContents, put_image};
 pub use node::{Entry, Foster, KEY_BYTES_MAX, NODE_BYTES, Node, Shape, VALUE_BYTES_MAX};
+pub use pool::{Below, FixError, Pool, ReadLatch, WriteLatch};
 
 #[cfg(test)]
 mod tests;
