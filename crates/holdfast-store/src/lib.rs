@@ -6,7 +6,8 @@
 //!
 //! Where to look: `node` is a page of a tree as it is read, `node_change` as it is changed, `body`
 //! one such change as bytes, and `contents` is where bodies and images meet nodes. `fields` is how
-//! both are spelled.
+//! both are spelled. `pool` has pages in memory, `page_table` says where in it, and `evict` which
+//! of them leave.
 //!
 //! Of transactions: `names` is what a lock is on, `modes` what it permits, `locks` who has it, and
 //! `waits` who would wait for ever. `rollback` is what a running transaction would undo, `losers`
@@ -14,19 +15,28 @@
 
 mod body;
 mod contents;
+mod evict;
 mod fields;
-pub mod locks;
-pub mod losers;
-pub mod modes;
-pub mod names;
+mod locks;
+mod losers;
+mod modes;
+mod names;
 mod node;
 mod node_change;
-pub mod rollback;
+mod page_table;
+mod pool;
+mod rollback;
 mod waits;
 
 pub use body::{Body, Spot};
 pub use contents::{NodeContents, put_image};
+pub use locks::{Holder, LockError, Locks};
+pub use losers::Losers;
+pub use modes::{GapMode, KeyMode, Mode};
+pub use names::Name;
 pub use node::{Entry, Foster, KEY_BYTES_MAX, NODE_BYTES, Node, Shape, VALUE_BYTES_MAX};
+pub use pool::{Below, FixError, Pool, ReadLatch, WriteLatch};
+pub use rollback::{Changes, Gone, Savepoint, TooLarge, UNDO_BYTES_MAX, Undoer};
 
 #[cfg(test)]
 mod tests;
