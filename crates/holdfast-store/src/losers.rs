@@ -25,7 +25,7 @@ struct Loser {
 
 impl Losers {
     /// Takes over what analysis found, each loser with the bodies of its changes, oldest first, and
-    /// locks all that they changed. `name_of` says which key a body is about. Nothing else may ask
+    /// locks all that they changed. `name_of` is [`Name::of_change`]. Nothing else may ask
     /// for locks before this returns.
     ///
     /// # Errors

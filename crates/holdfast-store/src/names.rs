@@ -6,7 +6,9 @@
 
 use std::hash::{BuildHasherDefault, Hasher};
 
-use holdfast_pages::PageNumber;
+use holdfast_pages::{PageNumber, Unfit};
+
+use crate::body::Body;
 
 /// Odd, with about as many ones as zeros, like the two below: digits of the square roots of 2, 3
 /// and 5.
@@ -27,6 +29,15 @@ impl Name {
     pub fn of(tree: PageNumber, key: &[u8]) -> Name {
         let start = fold(tree.get() ^ LEFT, key.len() as u64 ^ START);
         Name(key.chunks(CHUNK_BYTES).fold(start, mix))
+    }
+
+    /// The name of the key that a change of a transaction is about.
+    ///
+    /// # Errors
+    /// The bytes are no such change.
+    pub fn of_change(body: &[u8]) -> Result<Name, Unfit> {
+        let spot = Body::parse(body)?.spot().ok_or(Unfit("no transaction changes a page so"))?;
+        Ok(Name::of(spot.tree, spot.key))
     }
 
     /// One of `count` about equal parts of all names.

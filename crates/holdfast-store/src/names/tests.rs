@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
+use crate::body::Spot;
 
 fn name(tree: u64, key: &[u8]) -> Name {
     Name::of(PageNumber(tree), key)
@@ -42,4 +43,21 @@ fn numbers_as_keys_fill_all_parts_about_evenly() {
 fn trees_have_names_of_their_own() {
     let names: BTreeSet<Name> = (1..10_000).map(|tree| name(tree, b"same")).collect();
     assert_eq!(names.len(), 9_999);
+}
+
+#[test]
+fn a_change_has_the_name_of_its_key_wherever_its_entry_is() {
+    let body = |change: Body<'_>| {
+        let mut bytes = Vec::new();
+        change.put(&mut bytes);
+        bytes
+    };
+    for place in [0, 5] {
+        let spot = Spot { tree: PageNumber(3), place, key: b"key" };
+        for change in [Body::Ghost(spot), Body::Insert { spot, value: b"value" }] {
+            assert_eq!(Name::of_change(&body(change)), Ok(name(3, b"key")));
+        }
+    }
+    assert!(Name::of_change(&body(Body::AdoptChild)).is_err());
+    assert!(Name::of_change(b"").is_err());
 }
