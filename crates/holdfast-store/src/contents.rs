@@ -1,0 +1,158 @@
+//! Where bodies and images meet pages of trees.
+//!
+//! Byte table of images: FORMAT.md, "Image".
+//!
+//! Promise: a page that was a node before is one after, or the body did not fit and is told so; the
+//! same node and the same body give the same bytes; an image holds all that a node does, and not
+//! where it lies.
+//! Never: asks whether a change is wise.
+
+use holdfast_pages::{Contents, Page, PageKind, PageNumber, Unfit, varint};
+
+use crate::body::{Body, Spot};
+use crate::fields::{byte, bytes, cut, page as page_in, put_bytes, size};
+use crate::node::{Entry, Foster, Node, Shape};
+use crate::node_change::{NodeMut, build};
+
+const LEAF: u8 = 1;
+const INNER: u8 = 2;
+
+/// What the pages of a store hold.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NodeContents;
+
+impl Contents for NodeContents {
+    fn apply(&self, page: &mut Page, body: &[u8]) -> Result<(), Unfit> {
+        let (tree, body) = (page.tree(), Body::parse(body)?);
+        let mut node = NodeMut::of(page)?;
+        if let Some(spot) = body.spot() {
+            if spot.tree != tree || node.node().level() > 0 {
+                return Err(Unfit("the page is no leaf of this tree"));
+            }
+            if !matches!(body, Body::Insert { .. }) && !node.node().is_at(spot.place, spot.key) {
+                return Err(Unfit("the key is not at its place"));
+            }
+        }
+        change(&mut node, body)
+    }
+
+    fn image(&self, page: &Page, into: &mut Vec<u8>) {
+        let node = Node::of(page).expect("images are made of nodes");
+        put_image(page.tree(), &node.shape(), node.entries(), into);
+    }
+
+    fn restore(&self, page: &mut Page, number: PageNumber, image: &[u8]) -> Result<(), Unfit> {
+        let mut rest = image;
+        let kind = match byte(&mut rest)? {
+            LEAF => PageKind::Leaf,
+            INNER => PageKind::Inner,
+            _ => return Err(Unfit("no image begins so")),
+        };
+        let tree = page_in(&mut rest)?;
+        if u32::try_from(tree.get()).is_err() {
+            return Err(Unfit("no root lies there"));
+        }
+        page.begin(number, kind, tree);
+        restore_node(page, &mut rest)
+    }
+}
+
+/// Does what the body says, which is about this node.
+fn change(node: &mut NodeMut<'_>, body: Body<'_>) -> Result<(), Unfit> {
+    match body {
+        Body::Insert { spot, value } => node.insert(spot.place, spot.key, value),
+        Body::Replace { spot, at, old, new } => node.splice(spot.place, at, old, new),
+        Body::Ghost(Spot { place, .. }) => node.set_ghost(place, true),
+        Body::Unghost(Spot { place, .. }) => node.set_ghost(place, false),
+        Body::Revive { spot, old, new } => {
+            if node.node().entry(spot.place).value != old {
+                return Err(Unfit("the value was another one"));
+            }
+            node.set_ghost(spot.place, false)?;
+            node.set_value(spot.place, new)
+        }
+        Body::Unrevive { spot, old } => {
+            node.set_ghost(spot.place, true)?;
+            node.set_value(spot.place, old)
+        }
+        Body::Split { place, page, key } => node.split(place, Foster { key, page }),
+        Body::AdoptParent { place, page, key } => {
+            if node.node().level() == 0 {
+                return Err(Unfit("a leaf has no children"));
+            }
+            let mut child = Vec::new();
+            varint::put(page.get(), &mut child);
+            node.insert(place, key, &child)
+        }
+        Body::AdoptChild => node.let_foster_go(),
+        Body::Purge { places } => node.purge(&list(places)?),
+    }
+}
+
+fn list(mut places: &[u8]) -> Result<Vec<usize>, Unfit> {
+    let mut list = Vec::new();
+    while !places.is_empty() {
+        list.push(size(&mut places)?);
+    }
+    Ok(list)
+}
+
+/// Appends the image of a page of this tree that is a node of this shape with these entries. Their
+/// keys are what lies behind the prefix of `shape`.
+pub fn put_image<'e>(
+    tree: PageNumber,
+    shape: &Shape<'_>,
+    entries: impl Iterator<Item = Entry<'e>>,
+    into: &mut Vec<u8>,
+) {
+    into.push(if shape.level == 0 { LEAF } else { INNER });
+    varint::put(tree.get(), into);
+    into.push(shape.level);
+    put_bytes(shape.low, into);
+    put_fence(shape.high, into);
+    put_fence(shape.foster.map(|foster| foster.key), into);
+    if let Some(foster) = shape.foster {
+        varint::put(foster.page.get(), into);
+    }
+    for entry in entries {
+        varint::put((entry.suffix.len() as u64) << 1 | u64::from(entry.ghost), into);
+        into.extend_from_slice(entry.suffix);
+        put_bytes(entry.value, into);
+    }
+}
+
+/// Makes the page, which has begun, the node that the image says.
+fn restore_node(page: &mut Page, rest: &mut &[u8]) -> Result<(), Unfit> {
+    let (level, low, high) = (byte(rest)?, bytes(rest)?, take_fence(rest)?);
+    let foster = match take_fence(rest)? {
+        Some(key) => Some(Foster { key, page: page_in(rest)? }),
+        None => None,
+    };
+    if (level == 0) != (page.kind() == Some(PageKind::Leaf)) {
+        return Err(Unfit("leaves are of level 0, and no other node is"));
+    }
+    let mut entries = Vec::new();
+    while !rest.is_empty() {
+        entries.push(take_entry(rest)?);
+    }
+    build(page.contents_mut(), &Shape { level, low, high, foster }, entries.into_iter())
+}
+
+/// A fence that may be missing: 0 then, else its length and one, and its bytes.
+fn put_fence(fence: Option<&[u8]>, into: &mut Vec<u8>) {
+    varint::put(fence.map_or(0, |fence| fence.len() as u64 + 1), into);
+    into.extend_from_slice(fence.unwrap_or(&[]));
+}
+
+fn take_fence<'a>(rest: &mut &'a [u8]) -> Result<Option<&'a [u8]>, Unfit> {
+    size(rest)?.checked_sub(1).map(|length| cut(rest, length)).transpose()
+}
+
+fn take_entry<'a>(rest: &mut &'a [u8]) -> Result<Entry<'a>, Unfit> {
+    let head = size(rest)?;
+    let suffix = cut(rest, head >> 1)?;
+    Ok(Entry { suffix, value: bytes(rest)?, ghost: head & 1 == 1 })
+}
+
+#[cfg(test)]
+mod tests;

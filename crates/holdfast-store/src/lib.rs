@@ -1,0 +1,42 @@
+//! A store of keys and values in trees of pages that a log keeps.
+//!
+//! Promise: a tree's page changes only as the body of a record says, so doing and redoing give the
+//! same bytes; a body that does not fit its page is told, never obeyed.
+//! Never: reads or writes a page on a device; that is `holdfast-pages`.
+//!
+//! Where to look: `node` is a page of a tree as it is read, `node_change` as it is changed, `body`
+//! one such change as bytes, and `contents` is where bodies and images meet nodes. `fields` is how
+//! both are spelled. `pool` has pages in memory, `page_table` says where in it, and `evict` which
+//! of them leave.
+//!
+//! Of transactions: `names` is what a lock is on, `modes` what it permits, `locks` who has it, and
+//! `waits` who would wait for ever. `rollback` is what a running transaction would undo, `losers`
+//! are those that ended with the process before.
+
+mod body;
+mod contents;
+mod evict;
+mod fields;
+mod locks;
+mod losers;
+mod modes;
+mod names;
+mod node;
+mod node_change;
+mod page_table;
+mod pool;
+mod rollback;
+mod waits;
+
+pub use body::{Body, Spot};
+pub use contents::{NodeContents, put_image};
+pub use locks::{Holder, LockError, Locks};
+pub use losers::Losers;
+pub use modes::{GapMode, KeyMode, Mode};
+pub use names::Name;
+pub use node::{Entry, Foster, KEY_BYTES_MAX, NODE_BYTES, Node, Shape, VALUE_BYTES_MAX};
+pub use pool::{Below, FixError, Pool, ReadLatch, WriteLatch};
+pub use rollback::{Changes, Gone, Savepoint, TooLarge, UNDO_BYTES_MAX, Undoer};
+
+#[cfg(test)]
+mod tests;

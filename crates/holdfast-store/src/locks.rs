@@ -1,0 +1,174 @@
+//! Locks of transactions on keys and on the gaps between them.
+//!
+//! Promise: two transactions never have locks at once that do not bear one another; who waits is
+//! served in order, except that those who hold a lock and ask for more of it come first; a wait
+//! that could never end is refused before it begins.
+//! Never: waits while somebody holds a latch (its callers see to that: they try under a latch, and
+//! wait without); knows a key or a tree.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard};
+
+use holdfast_pages::Slot;
+
+use crate::modes::Mode;
+use crate::names::{ByName, Name};
+use crate::waits::Waits;
+use entry::{Answer, Entry};
+
+mod entry;
+
+/// Parts of the table that are locked apart.
+const SHARDS: usize = 256;
+
+type Shard = HashMap<Name, Entry, ByName>;
+
+/// The locks of a store.
+pub struct Locks {
+    shards: Box<[Mutex<Shard>]>,
+    waits: Waits,
+}
+
+/// A transaction as the locks know it: its number, and the names it has locks on. It is for one
+/// thread at a time, and has to give its locks back ([`Locks::release`]) before its number is used
+/// again.
+#[derive(Debug)]
+pub struct Holder {
+    slot: Slot,
+    names: Vec<Name>,
+}
+
+/// Why a lock was not granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockError {
+    /// Those who have it wait for this transaction. Roll it back, and try again from its beginning.
+    Deadlock,
+    /// A transaction has it that ended with the process before. Roll that one back, then ask again.
+    Loser(Slot),
+}
+
+impl Holder {
+    /// A transaction without locks.
+    #[must_use]
+    pub fn new(slot: Slot) -> Holder {
+        Holder { slot, names: Vec::new() }
+    }
+
+    /// Its number.
+    #[must_use]
+    pub fn slot(&self) -> Slot {
+        self.slot
+    }
+
+    /// What it has locks on. Some may be there twice.
+    #[must_use]
+    pub fn names(&self) -> &[Name] {
+        &self.names
+    }
+}
+
+impl Default for Locks {
+    fn default() -> Locks {
+        let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
+        Locks { shards, waits: Waits::default() }
+    }
+}
+
+impl Locks {
+    /// Adds `mode` to what the holder has on `name`, unless it would have to wait.
+    #[must_use = "without the lock nothing may be read or changed"]
+    pub fn try_lock(&self, holder: &mut Holder, name: Name, mode: Mode) -> bool {
+        let mut shard = self.shard(name);
+        let entry = shard.entry(name).or_default();
+        let is_new = entry.mode_of(holder.slot) == Mode::NONE;
+        let granted = entry.try_grant(holder.slot, mode);
+        if granted && is_new {
+            holder.names.push(name);
+        }
+        granted
+    }
+
+    /// Adds `mode` to what the holder has on `name`, and waits until it can be had.
+    ///
+    /// # Errors
+    /// See [`LockError`]; the holder has what it had.
+    pub fn lock(&self, holder: &mut Holder, name: Name, mode: Mode) -> Result<(), LockError> {
+        let (answer, is_new) = self.ask(holder.slot, name, mode);
+        match answer {
+            Answer::Granted => {}
+            Answer::Loser(slot) => return Err(LockError::Loser(slot)),
+            Answer::Queued(bell) => self.wait(holder.slot, name, &bell)?,
+        }
+        if is_new {
+            holder.names.push(name);
+        }
+        Ok(())
+    }
+
+    /// What the holder has on `name`.
+    #[must_use]
+    pub fn mode_of(&self, holder: &Holder, name: Name) -> Mode {
+        self.shard(name).get(&name).map_or(Mode::NONE, |entry| entry.mode_of(holder.slot))
+    }
+
+    /// Whether nobody has a lock on `name`, and nobody waits for one.
+    #[must_use]
+    pub fn is_free(&self, name: Name) -> bool {
+        !self.shard(name).contains_key(&name)
+    }
+
+    /// Gives a transaction that ended with the process before its right to change `name` again.
+    /// Whoever asks for what this excludes gets [`LockError::Loser`] instead of waiting.
+    pub fn adopt(&self, loser: &mut Holder, name: Name) {
+        // Whatever is there: two losers may have changed keys that share a name.
+        self.shard(name).entry(name).or_default().adopt(loser.slot, Mode::CHANGE);
+        loser.names.push(name);
+    }
+
+    /// Takes all locks back.
+    pub fn release(&self, holder: &mut Holder) {
+        for name in holder.names.drain(..) {
+            self.update(name, |entry| entry.release(holder.slot));
+        }
+    }
+
+    fn ask(&self, slot: Slot, name: Name, mode: Mode) -> (Answer, bool) {
+        let mut shard = self.shard(name);
+        let entry = shard.entry(name).or_default();
+        let is_new = entry.mode_of(slot) == Mode::NONE;
+        (entry.ask(slot, mode), is_new)
+    }
+
+    fn wait(&self, slot: Slot, name: Name, bell: &entry::Bell) -> Result<(), LockError> {
+        let may_wait = self.waits.begin(slot, name, |slot, name| self.blockers(slot, name));
+        if !may_wait && self.update(name, |entry| entry.give_up(slot)) == Some(true) {
+            return Err(LockError::Deadlock);
+        }
+        bell.wait();
+        self.waits.end(slot);
+        Ok(())
+    }
+
+    /// Whom the transaction waits for at `name` now.
+    fn blockers(&self, slot: Slot, name: Name) -> Vec<Slot> {
+        self.shard(name).get(&name).map_or(Vec::new(), |entry| entry.blockers_of(slot).collect())
+    }
+
+    /// Changes an entry, and forgets it if nothing is left there.
+    fn update<T>(&self, name: Name, change: impl FnOnce(&mut Entry) -> T) -> Option<T> {
+        let mut shard = self.shard(name);
+        let entry = shard.get_mut(&name)?;
+        let changed = change(entry);
+        if entry.is_empty() {
+            shard.remove(&name);
+        }
+        Some(changed)
+    }
+
+    fn shard(&self, name: Name) -> MutexGuard<'_, Shard> {
+        self.shards[name.part(SHARDS)].lock().expect("nothing panics with a part of the locks")
+    }
+}
+
+#[cfg(test)]
+mod tests;

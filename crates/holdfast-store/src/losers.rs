@@ -1,0 +1,108 @@
+//! Transactions that were running when the process before ended.
+//!
+//! Promise: what a loser changed is locked until it is undone; each is rolled back once, by whoever
+//! needs it first, and its number is taken until then.
+//! Never: knows trees or records; starts a thread.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use holdfast_pages::Slot;
+
+use crate::locks::{Holder, Locks};
+use crate::names::Name;
+use crate::rollback::{Changes, Undoer};
+
+/// Losers that are not rolled back yet.
+#[derive(Default)]
+pub struct Losers(Mutex<BTreeMap<Slot, Arc<Mutex<Loser>>>>);
+
+struct Loser {
+    locks: Holder,
+    changes: Changes,
+    is_over: bool,
+}
+
+impl Losers {
+    /// Takes over what analysis found, each loser with the bodies of its changes, oldest first, and
+    /// locks all that they changed. `name_of` is [`Name::of_change`]. Nothing else may ask
+    /// for locks before this returns.
+    ///
+    /// # Errors
+    /// Whatever `name_of` says of a body that it does not understand.
+    pub fn adopt<E>(
+        found: &[(Slot, Vec<Vec<u8>>)],
+        locks: &Locks,
+        name_of: impl Fn(&[u8]) -> Result<Name, E>,
+    ) -> Result<Losers, E> {
+        let adopt = |(slot, bodies): &(Slot, Vec<Vec<u8>>)| {
+            let loser = Loser::adopt(*slot, bodies, locks, &name_of)?;
+            Ok((*slot, Arc::new(Mutex::new(loser))))
+        };
+        Ok(Losers(Mutex::new(found.iter().map(adopt).collect::<Result<_, E>>()?)))
+    }
+
+    /// The numbers of those that are left; no other transaction may have them.
+    #[must_use]
+    pub fn slots(&self) -> Vec<Slot> {
+        self.losers().keys().copied().collect()
+    }
+
+    /// Undoes what the loser changed, says so, and gives its locks back, unless somebody has done
+    /// that; waits for somebody who is at it. No latch may be held. After an error the loser is as
+    /// far as it came, and this can be called again.
+    ///
+    /// # Errors
+    /// The undoer's.
+    pub fn roll_back<U: Undoer + ?Sized>(
+        &self,
+        slot: Slot,
+        locks: &Locks,
+        undoer: &U,
+    ) -> Result<(), U::Error> {
+        let Some(loser) = self.losers().get(&slot).cloned() else { return Ok(()) };
+        let mut loser = loser.lock().expect("nothing panics with a loser");
+        if !loser.is_over {
+            loser.changes.abort(slot, undoer)?;
+            loser.is_over = true;
+            // First: the number is free when it is not among the losers any more.
+            locks.release(&mut loser.locks);
+            self.losers().remove(&slot);
+        }
+        Ok(())
+    }
+
+    /// Rolls one loser back. Returns whether there was one.
+    ///
+    /// # Errors
+    /// The undoer's.
+    pub fn step<U: Undoer + ?Sized>(&self, locks: &Locks, undoer: &U) -> Result<bool, U::Error> {
+        let first = self.losers().keys().next().copied();
+        let Some(slot) = first else { return Ok(false) };
+        self.roll_back(slot, locks, undoer)?;
+        Ok(true)
+    }
+
+    fn losers(&self) -> MutexGuard<'_, BTreeMap<Slot, Arc<Mutex<Loser>>>> {
+        self.0.lock().expect("nothing panics with the losers")
+    }
+}
+
+impl Loser {
+    fn adopt<E>(
+        slot: Slot,
+        bodies: &[Vec<u8>],
+        locks: &Locks,
+        name_of: impl Fn(&[u8]) -> Result<Name, E>,
+    ) -> Result<Loser, E> {
+        let (mut held, mut changes) = (Holder::new(slot), Changes::default());
+        for body in bodies {
+            locks.adopt(&mut held, name_of(body)?);
+            changes.push(body);
+        }
+        Ok(Loser { locks: held, changes, is_over: false })
+    }
+}
+
+#[cfg(test)]
+mod tests;

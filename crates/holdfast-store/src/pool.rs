@@ -1,0 +1,296 @@
+//! Pages in memory.
+//!
+//! Promise: a page is in one frame or in none; whoever has its latch has the page that he asked for,
+//! with all its records; as long as he has it nobody changes it but he.
+//! Never: writes a page to a device, or waits for the log; knows what a page holds.
+//!
+//! Latches are taken from the root down and from left to right. Whoever waits for anything else (a
+//! lock, room in the log, its device) holds none; reading a page from below is no such wait.
+
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
+
+use holdfast_pages::{Page, PageNumber, Rsn};
+
+use crate::page_table::{PAGES_MAX, PageTable};
+
+/// Loads of different pages that may happen at once, about.
+const STRIPES: usize = 64;
+
+/// What the pool stands on.
+pub trait Below: Send + Sync {
+    /// Why a page cannot be had.
+    type Error;
+
+    /// Makes `into`, which is nothing, this page, with all its records.
+    ///
+    /// # Errors
+    /// It cannot be had; `into` may be anything then.
+    fn load(&self, number: PageNumber, into: &mut Page) -> Result<(), Self::Error>;
+
+    /// Records before this one are where [`Below::load`] finds them.
+    fn stable(&self) -> Rsn;
+
+    /// From now on the page is to be loaded with its records up to this one.
+    fn note(&self, number: PageNumber, rsn: Rsn);
+}
+
+/// Why a page is not in a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FixError<E> {
+    /// It cannot be had from below.
+    Below(E),
+    /// No store has a page of that number; whoever named it is damaged.
+    NoSuchPage(PageNumber),
+    /// No frame can be given away: each is latched, or holds records that are not stable. Let all
+    /// latches go, flush the stream, and begin again.
+    NoFrame,
+}
+
+/// So many frames, and what pages are in them.
+pub struct Pool<B> {
+    pub(crate) below: B,
+    pub(crate) frames: Box<[Frame]>,
+    pub(crate) table: PageTable,
+    /// Frames that nothing is in.
+    free: Mutex<Vec<usize>>,
+    /// Held while a page is brought, so that one brings it.
+    bringing: [Mutex<()>; STRIPES],
+    /// The frame that is looked at next when one is to be given away.
+    pub(crate) hand: AtomicUsize,
+}
+
+pub(crate) struct Frame {
+    pub(crate) held: RwLock<Held>,
+    /// Since the hand passed.
+    pub(crate) used: AtomicBool,
+}
+
+/// What is in a frame.
+pub(crate) struct Held {
+    /// [`PageNumber::NONE`] if nothing is.
+    pub(crate) number: PageNumber,
+    pub(crate) page: Page,
+}
+
+/// A page that nobody changes as long as this lives.
+pub struct ReadLatch<'a>(RwLockReadGuard<'a, Held>);
+
+/// A page that nobody else sees as long as this lives.
+pub struct WriteLatch<'a>(RwLockWriteGuard<'a, Held>);
+
+impl<B: Below> Pool<B> {
+    /// A pool of so many frames, with nothing in them.
+    ///
+    /// # Panics
+    /// If there are none.
+    #[must_use]
+    pub fn new(frames: usize, below: B) -> Pool<B> {
+        assert!(frames > 0, "a pool has frames");
+        Pool {
+            below,
+            frames: (0..frames).map(|_| Frame::new()).collect(),
+            table: PageTable::new(),
+            free: Mutex::new((0..frames).rev().collect()),
+            bringing: [const { Mutex::new(()) }; STRIPES],
+            hand: AtomicUsize::new(0),
+        }
+    }
+
+    /// The page, to be read.
+    ///
+    /// # Errors
+    /// See [`FixError`].
+    pub fn read(&self, number: PageNumber) -> Result<ReadLatch<'_>, FixError<B::Error>> {
+        loop {
+            let frame = self.frame(number)?;
+            let held = frame.held.read().expect("nothing panics with a latch");
+            if held.number == number {
+                frame.touch();
+                return Ok(ReadLatch(held));
+            }
+        }
+    }
+
+    /// The page, to be changed.
+    ///
+    /// # Errors
+    /// See [`FixError`].
+    pub fn write(&self, number: PageNumber) -> Result<WriteLatch<'_>, FixError<B::Error>> {
+        loop {
+            let frame = self.frame(number)?;
+            let held = frame.held.write().expect("nothing panics with a latch");
+            if held.number == number {
+                frame.touch();
+                return Ok(WriteLatch(held));
+            }
+        }
+    }
+
+    /// The page, to be changed, if nobody has its latch and it is in a frame. For those who take
+    /// latches in an order of their own.
+    pub fn try_write(&self, number: PageNumber) -> Option<WriteLatch<'_>> {
+        let frame = &self.frames[self.table.get(number)?];
+        let held = frame.try_write()?;
+        (held.number == number).then(|| WriteLatch(held))
+    }
+
+    /// A page that begins now, and that nobody else knows. It is nothing, or what it was before it
+    /// was freed, until an image is applied to it; if none is, [`Pool::forget`] it.
+    ///
+    /// # Errors
+    /// See [`FixError`].
+    pub fn make(&self, number: PageNumber) -> Result<WriteLatch<'_>, FixError<B::Error>> {
+        check(number)?;
+        if self.table.get(number).is_some() {
+            return self.write(number);
+        }
+        let _alone = self.bring_alone(number);
+        let (at, mut held) = self.claim().ok_or(FixError::NoFrame)?;
+        self.give(at, &mut held, number);
+        Ok(WriteLatch(held))
+    }
+
+    /// Lets go of a page without a trace, so that it is loaded anew by whoever wants it next. For
+    /// pages that have turned out to be damaged.
+    pub fn forget(&self, latch: WriteLatch<'_>) {
+        let mut held = latch.0;
+        let at = self.table.get(held.number).expect("a latched page is in its frame");
+        self.table.clear(held.number);
+        self.empty(at, &mut held);
+    }
+
+    /// The frame that the page was in a moment ago.
+    fn frame(&self, number: PageNumber) -> Result<&Frame, FixError<B::Error>> {
+        loop {
+            if let Some(at) = self.table.get(number) {
+                return Ok(&self.frames[at]);
+            }
+            self.bring(number)?;
+        }
+    }
+
+    /// Puts the page into a frame, if it is in none.
+    fn bring(&self, number: PageNumber) -> Result<(), FixError<B::Error>> {
+        check(number)?;
+        let _alone = self.bring_alone(number);
+        if self.table.get(number).is_some() {
+            return Ok(());
+        }
+        let (at, mut held) = self.claim().ok_or(FixError::NoFrame)?;
+        if let Err(error) = self.below.load(number, &mut held.page) {
+            self.empty(at, &mut held);
+            return Err(FixError::Below(error));
+        }
+        self.give(at, &mut held, number);
+        Ok(())
+    }
+
+    fn give(&self, at: usize, held: &mut Held, number: PageNumber) {
+        held.number = number;
+        self.frames[at].touch();
+        self.table.set(number, at);
+    }
+
+    /// Makes the frame one of the free ones.
+    fn empty(&self, at: usize, held: &mut Held) {
+        held.number = PageNumber::NONE;
+        held.page.clear();
+        self.free().push(at);
+    }
+
+    /// A frame with nothing in it, latched.
+    fn claim(&self) -> Option<(usize, RwLockWriteGuard<'_, Held>)> {
+        let free = self.free().pop();
+        if let Some(at) = free {
+            return Some((at, self.frames[at].held.write().expect("nothing panics with a latch")));
+        }
+        self.evict()
+    }
+
+    fn free(&self) -> MutexGuard<'_, Vec<usize>> {
+        self.free.lock().expect("nothing panics with the list")
+    }
+
+    fn bring_alone(&self, number: PageNumber) -> MutexGuard<'_, ()> {
+        let stripe = &self.bringing[number.get() as usize % STRIPES];
+        stripe.lock().expect("nothing panics while a page is brought")
+    }
+}
+
+fn check<E>(number: PageNumber) -> Result<(), FixError<E>> {
+    let known = number != PageNumber::NONE && number.get() < PAGES_MAX;
+    if known { Ok(()) } else { Err(FixError::NoSuchPage(number)) }
+}
+
+impl Frame {
+    fn new() -> Frame {
+        let held = Held { number: PageNumber::NONE, page: Page::zeroed() };
+        Frame { held: RwLock::new(held), used: AtomicBool::new(false) }
+    }
+
+    /// Says that the page was used. Most pages were a moment ago, so the line is read, not written.
+    #[inline]
+    fn touch(&self) {
+        if !self.used.load(Ordering::Relaxed) {
+            self.used.store(true, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn try_write(&self) -> Option<RwLockWriteGuard<'_, Held>> {
+        match self.held.try_write() {
+            Ok(held) => Some(held),
+            Err(TryLockError::WouldBlock) => None,
+            Err(TryLockError::Poisoned(_)) => panic!("nothing panics with a latch"),
+        }
+    }
+}
+
+impl Deref for ReadLatch<'_> {
+    type Target = Page;
+
+    #[inline]
+    fn deref(&self) -> &Page {
+        &self.0.page
+    }
+}
+
+impl Deref for WriteLatch<'_> {
+    type Target = Page;
+
+    #[inline]
+    fn deref(&self) -> &Page {
+        &self.0.page
+    }
+}
+
+impl DerefMut for WriteLatch<'_> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Page {
+        &mut self.0.page
+    }
+}
+
+impl<B> fmt::Debug for Pool<B> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Pool").field("frames", &self.frames.len()).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for ReadLatch<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_tuple("ReadLatch").field(&self.0.page).finish()
+    }
+}
+
+impl fmt::Debug for WriteLatch<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_tuple("WriteLatch").field(&self.0.page).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests;

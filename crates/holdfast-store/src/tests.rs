@@ -1,0 +1,143 @@
+//! FORMAT.md and the code say the same.
+
+use holdfast_pages::{Contents, Page, PageNumber};
+
+use crate::node::{HEAD_BYTES, SLOT_BYTES};
+use crate::{
+    Body, Entry, Foster, KEY_BYTES_MAX, NODE_BYTES, NodeContents, Shape, Spot, VALUE_BYTES_MAX,
+    put_image,
+};
+
+const FORMAT: &str = include_str!("../FORMAT.md");
+
+/// The cells of each row of a section's table.
+fn rows(section: &str) -> Vec<Vec<&'static str>> {
+    let (_, text) = FORMAT.split_once(&format!("\n## {section}\n")).expect("the section is there");
+    let text = text.split("\n## ").next().expect("there is text");
+    let lines = text.lines().filter(|line| line.starts_with("| ")).skip(1);
+    lines.map(|line| line.split('|').map(str::trim).skip(1).collect()).collect()
+}
+
+/// Where a table of offsets puts a field.
+fn place(section: &str, name: &str) -> std::ops::Range<usize> {
+    let rows = rows(section);
+    let row = rows.iter().find(|row| row[2].trim_matches('`') == name).expect("the field is told");
+    let number = |cell: &str| cell.parse::<usize>().expect("a number");
+    number(row[0])..number(row[0]) + number(row[1])
+}
+
+/// A leaf from "key-a" to "key-z" of tree 1, with a foster child and two entries.
+fn image() -> Vec<u8> {
+    let foster = Some(Foster { key: b"key-x", page: PageNumber(300) });
+    let shape = Shape { level: 0, low: b"key-a", high: Some(b"key-z"), foster };
+    let entries = [
+        Entry { suffix: b"bcdefg", value: b"value", ghost: true },
+        Entry { suffix: b"c", value: b"", ghost: false },
+    ];
+    let mut image = Vec::new();
+    put_image(PageNumber(1), &shape, entries.into_iter(), &mut image);
+    image
+}
+
+#[test]
+fn a_node_is_what_its_tables_say() {
+    let mut page = Page::zeroed();
+    NodeContents.restore(&mut page, PageNumber(7), &image()).expect("it is an image");
+    let node: &[u8; NODE_BYTES] = page.contents().try_into().expect("a node fills its page");
+    let field = |name| &node[place("Node", name)];
+    assert_eq!((field("level"), field("zero"), field("count")), (&[0][..], &[0][..], &[2, 0][..]));
+    assert_eq!(
+        (field("prefix"), field("low"), field("high")),
+        (&[4, 0][..], &[5, 0][..], &[5, 0][..])
+    );
+    assert_eq!(
+        (field("foster"), field("foster_page")),
+        (&[5, 0][..], &[44, 1, 0, 0, 0, 0, 0, 0][..])
+    );
+    let slots = HEAD_BYTES + 15;
+    assert_eq!(&node[HEAD_BYTES..slots], b"key-akey-zkey-x");
+    let (first, second) = (NODE_BYTES - 12, NODE_BYTES - 14);
+    assert_eq!(&node[second..], b"c\0bcdefg\x05value");
+    assert_eq!(field("heap"), (second as u16).to_le_bytes());
+    assert_eq!(field("dead"), [0, 0]);
+    let slot = |at: usize, name| &node[slots + at * SLOT_BYTES..][place("Slot", name)];
+    assert_eq!(slot(0, "offset"), (first as u16).to_le_bytes());
+    assert_eq!((slot(0, "suffix"), slot(0, "first")), (&[6, 0x80][..], &b"bcde"[..]));
+    assert_eq!((slot(1, "suffix"), slot(1, "first")), (&[1, 0][..], &b"c\0\0\0"[..]));
+    assert!(node[slots + 2 * SLOT_BYTES..second].iter().all(|byte| *byte == 0));
+}
+
+#[test]
+fn an_image_is_what_its_table_says() {
+    let wanted = b"\x01\x01\0\x05key-a\x06key-z\x06key-x\xAC\x02\x0Dbcdefg\x05value\x02c\0";
+    assert_eq!(image(), wanted);
+    assert_eq!(rows("Image").len(), 7);
+}
+
+#[test]
+fn the_fields_of_heads_follow_one_another() {
+    for (section, fields, end) in [("Node", 10, HEAD_BYTES), ("Slot", 3, SLOT_BYTES)] {
+        let mut at = 0;
+        for row in rows(section).iter().take(fields) {
+            let place = place(section, row[2].trim_matches('`'));
+            assert_eq!(place.start, at, "{row:?}");
+            at = place.end;
+        }
+        assert_eq!(at, end);
+    }
+}
+
+#[test]
+fn the_limits_are_told() {
+    let format = FORMAT.split_whitespace().collect::<Vec<_>>().join(" ");
+    let keys = format!("Keys have at most {KEY_BYTES_MAX} bytes,");
+    let values = format!("values that lie beside their keys at most {VALUE_BYTES_MAX}.");
+    assert!(format.contains(&format!("{keys} {values}")));
+}
+
+#[test]
+fn each_body_is_written_as_its_row_says() {
+    let spot = Spot { tree: PageNumber(300), place: 2, key: b"key" };
+    let (page, place, key) = (PageNumber(300), 2, &b"key"[..]);
+    let (old, new) = (&b"old"[..], &b"new"[..]);
+    let samples = [
+        Body::Insert { spot, value: b"value" },
+        Body::Replace { spot, at: 5, old, new },
+        Body::Ghost(spot),
+        Body::Unghost(spot),
+        Body::Revive { spot, old, new },
+        Body::Unrevive { spot, old },
+        Body::Split { place, page, key },
+        Body::AdoptParent { place, page, key },
+        Body::AdoptChild,
+        Body::Purge { places: &[1, 3] },
+    ];
+    let rows = rows("Body");
+    assert_eq!(rows.len(), samples.len());
+    for (row, body) in rows.iter().zip(samples) {
+        let mut wanted = vec![row[0].parse::<u8>().expect("a number")];
+        let names = row[2].split(", ").filter(|name| !name.is_empty());
+        names.for_each(|name| wanted.extend_from_slice(bytes_of(name)));
+        let mut found = Vec::new();
+        body.put(&mut found);
+        assert_eq!(found, wanted, "{}", row[1]);
+        assert_eq!(Body::parse(&found), Ok(body), "{}", row[1]);
+    }
+}
+
+/// The field's bytes in the samples, spelled out by hand.
+fn bytes_of(name: &str) -> &'static [u8] {
+    match name {
+        "`tree`" | "`page`" => &[0xAC, 0x02],
+        "`place`" => &[2],
+        "`at`" => &[5],
+        "`key`" => b"\x03key",
+        "`key...`" => b"key",
+        "`old`" => b"\x03old",
+        "`old...`" => b"old",
+        "`new...`" => b"new",
+        "`value...`" => b"value",
+        "`places...`" => &[1, 3],
+        _ => unreachable!("no body has a field {name}"),
+    }
+}
