@@ -6,9 +6,11 @@
 //!
 //! Where to look: `node` is a page of a tree as it is read, `node_change` as it is changed, `body`
 //! one such change as bytes, and `contents` is where bodies and images meet nodes. `fields` is how
-//! both are spelled. `pool` has pages in memory, `page_table` says where in it, and `evict` which
+//! both are spelled. `tree` goes from a root to its leaves and changes them, `allocator` says which
+//! page begins next. `pool` has pages in memory, `page_table` says where in it, and `evict` which
 //! of them leave.
 
+mod allocator;
 mod body;
 mod contents;
 mod evict;
@@ -17,11 +19,14 @@ mod node;
 mod node_change;
 mod page_table;
 mod pool;
+mod tree;
 
+pub use allocator::Allocator;
 pub use body::{Body, Spot};
 pub use contents::{NodeContents, put_image};
 pub use node::{Entry, Foster, KEY_BYTES_MAX, NODE_BYTES, Node, Shape, VALUE_BYTES_MAX};
 pub use pool::{Below, FixError, Pool, ReadLatch, WriteLatch};
+pub use tree::{By, Changed, Found, Tree, TreeError};
 
 #[cfg(test)]
 mod tests;
