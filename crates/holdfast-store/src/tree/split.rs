@@ -4,7 +4,7 @@
 //! happened or has not.
 //! Never: changes a parent.
 
-use holdfast_pages::{PageNumber, Unfit};
+use holdfast_pages::{PageNumber, StageError, Unfit};
 
 use super::put::{By, Change, Said, put};
 use super::{Stop, Tree, corrupt};
@@ -38,14 +38,14 @@ impl<B: Below> Tree<'_, B> {
         put_image(self.root, &shape, entries, &mut image);
         Body::Split { place, page: number, key: &separator }.put(&mut body);
         let left = full.number();
-        put(
+        let done = put(
             self.stream,
             &mut [
                 Change { page: &mut right, number, said: Said::Begin(&image) },
                 Change { page: full, number: left, said: Said::Body(By::System, &body) },
             ],
-        )?;
-        Ok(())
+        );
+        done.map(drop).map_err(|error| self.take_back(number, right, error))
     }
 
     /// Gives all that the root has to a child, and makes that its only one.
@@ -58,14 +58,14 @@ impl<B: Below> Tree<'_, B> {
         let value = child_value(number);
         let only = Entry { suffix: b"", value: &value, ghost: false };
         put_image(self.root, &shape, std::iter::once(only), &mut above);
-        put(
+        let done = put(
             self.stream,
             &mut [
                 Change { page: &mut child, number, said: Said::Begin(&below) },
                 Change { page: root, number: self.root, said: Said::Image(&above) },
             ],
-        )?;
-        Ok(())
+        );
+        done.map(drop).map_err(|error| self.take_back(number, child, error))
     }
 
     /// A page that is to begin.
@@ -78,6 +78,18 @@ impl<B: Below> Tree<'_, B> {
                 Err(error.into())
             }
         }
+    }
+
+    /// Lets go of a page that has not begun after all.
+    fn take_back(
+        &self,
+        number: PageNumber,
+        page: WriteLatch<'_>,
+        error: StageError,
+    ) -> Stop<B::Error> {
+        self.pool.forget(page);
+        self.numbers.give_back(number);
+        error.into()
     }
 }
 

@@ -194,3 +194,16 @@ fn a_page_that_is_not_what_its_parent_says_is_told_and_noticed_by_the_checker() 
     assert!(matches!(found, Err(TreeError::Corrupt { page, .. }) if page == one), "{found:?}");
     assert!(check(&world).is_err());
 }
+
+#[test]
+fn a_change_that_a_closed_stage_has_no_room_for_has_not_happened() {
+    let world = World::new(400);
+    let insert = |key: u32| world.tree().insert(&key.to_be_bytes(), &[7; 2000], BY, |_| true);
+    let closed = world.stream.close();
+    let put = (0..1000).take_while(|key| insert(*key).is_ok()).count();
+    assert!(matches!(insert(1000), Err(TreeError::Stage(StageError::TooLarge { .. }))));
+    drop(closed);
+    assert_eq!(check(&world).map(|contents| contents.len()), Ok(put));
+    (put as u32..1000).for_each(|key| assert!(insert(key).is_ok()));
+    assert_eq!(check(&world).map(|contents| contents.len()), Ok(1000));
+}
