@@ -12,7 +12,7 @@ use holdfast_pages::{Contents, Page, PageKind, PageNumber, Unfit, varint};
 use crate::body::{Body, Spot};
 use crate::fields::{byte, bytes, cut, page as page_in, put_bytes, size};
 use crate::node::{Entry, Foster, Node, Shape};
-use crate::node_change::{NodeMut, build};
+use crate::node_change::{NodeMut, build, child_value};
 
 const LEAF: u8 = 1;
 const INNER: u8 = 2;
@@ -80,9 +80,7 @@ fn change(node: &mut NodeMut<'_>, body: Body<'_>) -> Result<(), Unfit> {
             if node.node().level() == 0 {
                 return Err(Unfit("a leaf has no children"));
             }
-            let mut child = Vec::new();
-            varint::put(page.get(), &mut child);
-            node.insert(place, key, &child)
+            node.insert(place, key, &child_value(page))
         }
         Body::AdoptChild => node.let_foster_go(),
         Body::Purge { places } => node.purge(&list(places)?),

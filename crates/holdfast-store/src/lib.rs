@@ -6,13 +6,15 @@
 //!
 //! Where to look: `node` is a page of a tree as it is read, `node_change` as it is changed, `body`
 //! one such change as bytes, and `contents` is where bodies and images meet nodes. `fields` is how
-//! both are spelled. `pool` has pages in memory, `page_table` says where in it, and `evict` which
+//! both are spelled. `tree` goes from a root to its leaves and changes them, `allocator` says which
+//! page begins next. `pool` has pages in memory, `page_table` says where in it, and `evict` which
 //! of them leave.
 //!
 //! Of transactions: `names` is what a lock is on, `modes` what it permits, `locks` who has it, and
 //! `waits` who would wait for ever. `rollback` is what a running transaction would undo, `losers`
 //! are those that ended with the process before.
 
+mod allocator;
 mod body;
 mod contents;
 mod evict;
@@ -26,8 +28,10 @@ mod node_change;
 mod page_table;
 mod pool;
 mod rollback;
+mod tree;
 mod waits;
 
+pub use allocator::Allocator;
 pub use body::{Body, Spot};
 pub use contents::{NodeContents, put_image};
 pub use locks::{Holder, LockError, Locks};
@@ -37,6 +41,7 @@ pub use names::Name;
 pub use node::{Entry, Foster, KEY_BYTES_MAX, NODE_BYTES, Node, Shape, VALUE_BYTES_MAX};
 pub use pool::{Below, FixError, Pool, ReadLatch, WriteLatch};
 pub use rollback::{Changes, Gone, Savepoint, TooLarge, UNDO_BYTES_MAX, Undoer};
+pub use tree::{By, Changed, Found, Tree, TreeError};
 
 #[cfg(test)]
 mod tests;

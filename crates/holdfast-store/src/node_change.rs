@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use holdfast_pages::{Page, Unfit, varint};
+use holdfast_pages::{Page, PageNumber, Unfit, varint};
 
 use crate::node::{
     COUNT, DEAD, Entry, FOSTER, FOSTER_PAGE, Foster, GHOST, HEAD_BYTES, HEAP, HIGH, INFINITE,
@@ -196,6 +196,13 @@ pub(crate) fn build<'e>(
         put_entry(bytes, slots_at + place * SLOT_BYTES, &entry);
     }
     Ok(())
+}
+
+/// The value of an inner node's entry with this child.
+pub(crate) fn child_value(page: PageNumber) -> Vec<u8> {
+    let mut value = Vec::new();
+    varint::put(page.get(), &mut value);
+    value
 }
 
 /// Whether entries are in order, and are those that a node of this shape may have.

@@ -1,6 +1,6 @@
 //! Pages in memory.
 //!
-//! Promise: a page is in one frame or in none; whoever has its latch has the page that he asked for,
+//! Promise: a page is in one frame or none; whoever has its latch has the page that he asked for,
 //! with all its records; as long as he has it nobody changes it but he.
 //! Never: writes a page to a device, or waits for the log; knows what a page holds.
 //!

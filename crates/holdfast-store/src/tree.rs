@@ -1,0 +1,320 @@
+//! A tree of keys and values, from its root down.
+//!
+//! Promise: whoever asks for a key gets the leaf that has it or would have it; on the way each page
+//! is checked to be what the one above says, so a page that is not is told and not searched.
+//! Never: locks a key, or knows transactions; holds a latch when it returns.
+
+use std::ops::Deref;
+
+use holdfast_pages::{FlushError, Page, PageNumber, StageError, Stream, Unfit};
+
+use crate::allocator::Allocator;
+use crate::contents::put_image;
+use crate::node::{Node, Shape};
+use crate::pool::{Below, FixError, Pool, ReadLatch, WriteLatch};
+
+mod adopt;
+mod change;
+pub(crate) mod put;
+mod split;
+
+pub use change::Changed;
+pub use put::By;
+use put::{Change, Said, put};
+
+/// A tree. Cheap to make: it is only where everything is.
+#[derive(Clone, Copy, Debug)]
+pub struct Tree<'a, B> {
+    pool: &'a Pool<B>,
+    stream: &'a Stream,
+    numbers: &'a Allocator,
+    root: PageNumber,
+}
+
+/// Why a tree cannot say or do what was asked.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum TreeError<E> {
+    /// A page cannot be had.
+    Below(E),
+    /// A page is not what its neighbours say. Verify the store; what is in other pages is there.
+    Corrupt {
+        /// The page.
+        page: PageNumber,
+        /// What is wrong.
+        why: Unfit,
+    },
+    /// The key is longer than [`crate::KEY_BYTES_MAX`]. Use a shorter one.
+    KeyTooLarge,
+    /// The value is longer than [`crate::VALUE_BYTES_MAX`]. Use a shorter one.
+    ValueTooLarge,
+    /// No record is put any more; see [`StageError`].
+    Stage(StageError),
+    /// Records could not be handed to the log, so no page can leave the pool; see [`FlushError`].
+    Flush(FlushError),
+    /// All frames of the pool are latched. Use a larger pool.
+    PoolTooSmall,
+}
+
+/// Why a step of an operation stopped.
+pub(crate) enum Stop<E> {
+    /// For good.
+    Error(TreeError<E>),
+    /// Until records are flushed; nothing has changed.
+    NoFrame,
+}
+
+/// How often an operation begins again for want of a frame.
+const TRIES_MAX: usize = 10_000;
+
+/// What is known of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found<'a> {
+    /// Its value.
+    Value(&'a [u8]),
+    /// It is deleted, but its entry is there.
+    Ghost,
+    /// There is no such key; the one before it, or the low fence of the leaf, is this.
+    Gap(&'a [u8]),
+}
+
+/// A latch of either kind.
+enum Latch<'a> {
+    Read(ReadLatch<'a>),
+    Write(WriteLatch<'a>),
+}
+
+/// A node, and the level of the last foster child on the way there, if there was one.
+type Reached<'a, E> = Result<(Latch<'a>, Option<u8>), Stop<E>>;
+
+/// Where to go from a node.
+enum Step {
+    Here,
+    Child(PageNumber, usize),
+    Foster(PageNumber),
+}
+
+impl<'a, B: Below> Tree<'a, B> {
+    /// The tree with this root.
+    #[must_use]
+    pub fn new(
+        pool: &'a Pool<B>,
+        stream: &'a Stream,
+        numbers: &'a Allocator,
+        root: PageNumber,
+    ) -> Tree<'a, B> {
+        Tree { pool, stream, numbers, root }
+    }
+
+    /// Makes a tree with nothing in it, and returns its root.
+    ///
+    /// # Errors
+    /// See [`TreeError`].
+    pub fn create(
+        pool: &'a Pool<B>,
+        stream: &'a Stream,
+        numbers: &'a Allocator,
+    ) -> Result<PageNumber, TreeError<B::Error>> {
+        let root = numbers.take();
+        let tree = Tree::new(pool, stream, numbers, root);
+        let mut image = Vec::new();
+        let shape = Shape { level: 0, low: b"", high: None, foster: None };
+        put_image(root, &shape, std::iter::empty(), &mut image);
+        tree.again(|| {
+            let mut page = pool.make(root)?;
+            let said = Said::Begin(&image);
+            put(stream, &mut [Change { page: &mut page, number: root, said }])?;
+            Ok(())
+        })?;
+        Ok(root)
+    }
+
+    /// Shows what is known of a key, while its leaf is latched.
+    ///
+    /// # Errors
+    /// See [`TreeError`].
+    pub fn get<T>(
+        &self,
+        key: &[u8],
+        mut found: impl FnMut(Found<'_>) -> T,
+    ) -> Result<T, TreeError<B::Error>> {
+        self.again(|| {
+            let (leaf, _) = self.descend(key, 0, false)?;
+            let node = self.node(&leaf)?;
+            Ok(match node.find(key) {
+                Ok(place) if node.entry(place).ghost => found(Found::Ghost),
+                Ok(place) => found(Found::Value(node.entry(place).value)),
+                Err(place) => found(Found::Gap(&before(node, place))),
+            })
+        })
+    }
+
+    /// Repeats what stops for want of a frame, after a flush.
+    fn again<T>(
+        &self,
+        mut operation: impl FnMut() -> Result<T, Stop<B::Error>>,
+    ) -> Result<T, TreeError<B::Error>> {
+        for _ in 0..TRIES_MAX {
+            match operation() {
+                Ok(done) => return Ok(done),
+                Err(Stop::Error(error)) => return Err(error),
+                Err(Stop::NoFrame) => self.stream.flush().map_err(TreeError::Flush)?,
+            };
+            std::thread::yield_now();
+        }
+        Err(TreeError::PoolTooSmall)
+    }
+
+    /// The node of this level that has the key or would have it. If `write`, its latch is
+    /// exclusive.
+    fn descend(&self, key: &[u8], level: u8, write: bool) -> Reached<'a, B::Error> {
+        let (mut latch, mut passed) = (self.fix_root(level, write)?, None);
+        loop {
+            let node = self.node(&latch)?;
+            let step = step(node, key, level).map_err(|why| corrupt(&latch, why))?;
+            let (number, next_level) = match step {
+                Step::Here => return Ok((latch, passed)),
+                Step::Child(number, _) => (number, node.level() - 1),
+                Step::Foster(number) => (number, node.level()),
+            };
+            if matches!(step, Step::Foster(_)) {
+                passed = Some(next_level);
+            }
+            let next = self.fix(number, write && next_level == level)?;
+            self.check(node, &step, &next)?;
+            latch = next;
+        }
+    }
+
+    fn fix(&self, number: PageNumber, write: bool) -> Result<Latch<'a>, Stop<B::Error>> {
+        Ok(if write {
+            Latch::Write(self.pool.write(number)?)
+        } else {
+            Latch::Read(self.pool.read(number)?)
+        })
+    }
+
+    /// The root, whose level is known only once it is latched.
+    fn fix_root(&self, level: u8, write: bool) -> Result<Latch<'a>, Stop<B::Error>> {
+        loop {
+            let latch = self.fix(self.root, false)?;
+            let found = self.node(&latch)?.level();
+            if found < level {
+                return Err(corrupt(&latch, Unfit("the root is below its tree")));
+            }
+            if !write || found > level {
+                return Ok(latch);
+            }
+            drop(latch);
+            let latch = self.fix(self.root, true)?;
+            if self.node(&latch)?.level() == level {
+                return Ok(latch);
+            }
+        }
+    }
+
+    fn node<'p>(&self, page: &'p Page) -> Result<Node<'p>, Stop<B::Error>> {
+        let node = Node::of(page).map_err(|why| corrupt(page, why))?;
+        if page.tree() == self.root {
+            Ok(node)
+        } else {
+            Err(corrupt(page, Unfit("another tree's")))
+        }
+    }
+
+    /// Whether the page below or to the right is what this node says.
+    fn check(&self, node: Node<'_>, step: &Step, next: &Page) -> Result<(), Stop<B::Error>> {
+        let (shape, below) = (node.shape(), self.node(next)?);
+        let found = below.shape();
+        let fits = match *step {
+            Step::Here => true,
+            Step::Foster(_) => {
+                let low = shape.foster.map(|foster| foster.key);
+                found.level == shape.level && Some(found.low) == low && found.high == shape.high
+            }
+            Step::Child(_, place) => {
+                let high = if place + 1 < node.count() {
+                    found.high.is_some_and(|high| node.is_at(place + 1, high))
+                } else {
+                    found.high == shape.end()
+                };
+                shape.level.checked_sub(1) == Some(found.level)
+                    && node.is_at(place, found.low)
+                    && high
+            }
+        };
+        if fits { Ok(()) } else { Err(corrupt(next, Unfit("not what its neighbours say"))) }
+    }
+}
+
+/// Where the key is, seen from a node.
+fn step(node: Node<'_>, key: &[u8], level: u8) -> Result<Step, Unfit> {
+    let shape = node.shape();
+    if let Some(foster) = shape.foster.filter(|foster| foster.key <= key) {
+        return Ok(Step::Foster(foster.page));
+    }
+    if shape.level <= level {
+        let here = shape.level == level && shape.holds(key);
+        return if here { Ok(Step::Here) } else { Err(Unfit("the key is not where it belongs")) };
+    }
+    let place = child_place(node, key)?;
+    Ok(Step::Child(node.child(place)?, place))
+}
+
+/// The place of the child that has the key.
+fn child_place(node: Node<'_>, key: &[u8]) -> Result<usize, Unfit> {
+    let above = node.find(key).map_or_else(|above| above, |place| place + 1);
+    above.checked_sub(1).ok_or(Unfit("no child has the key"))
+}
+
+/// The key before a place, or the low fence.
+fn before(node: Node<'_>, place: usize) -> Vec<u8> {
+    place.checked_sub(1).map_or_else(|| node.shape().low.to_vec(), |place| node.key(place))
+}
+
+fn corrupt<E>(page: &Page, why: Unfit) -> Stop<E> {
+    Stop::Error(TreeError::Corrupt { page: page.number(), why })
+}
+
+impl<E> From<FixError<E>> for Stop<E> {
+    fn from(error: FixError<E>) -> Stop<E> {
+        match error {
+            FixError::Below(error) => Stop::Error(TreeError::Below(error)),
+            FixError::NoFrame => Stop::NoFrame,
+            FixError::NoSuchPage(page) => {
+                let why = Unfit("no page has such a number");
+                Stop::Error(TreeError::Corrupt { page, why })
+            }
+        }
+    }
+}
+
+impl<E> From<StageError> for Stop<E> {
+    fn from(error: StageError) -> Stop<E> {
+        Stop::Error(TreeError::Stage(error))
+    }
+}
+
+impl Deref for Latch<'_> {
+    type Target = Page;
+
+    fn deref(&self) -> &Page {
+        match self {
+            Latch::Read(latch) => latch,
+            Latch::Write(latch) => latch,
+        }
+    }
+}
+
+impl<'a> Latch<'a> {
+    /// The latch that was asked for to change the page.
+    fn exclusive(self) -> WriteLatch<'a> {
+        match self {
+            Latch::Write(latch) => latch,
+            Latch::Read(_) => unreachable!("an exclusive latch was asked for"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

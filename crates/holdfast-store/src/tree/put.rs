@@ -1,0 +1,87 @@
+//! The one place where a tree's records are put and applied.
+//!
+//! Promise: a record has its place before its page changes, and the page changes by what redoes it;
+//! the records of one call reach the log together or not at all; a page that had many records gets
+//! an image.
+//! Never: finds out that a change does not fit: who calls has looked, under the same latches.
+
+use holdfast_pages::{
+    Contents, IMAGE_EVERY_BYTES, Page, PageLink, PageNumber, Record, Rsn, Slot, StageError, Stream,
+    What, apply,
+};
+
+use crate::NodeContents;
+
+/// On whose behalf a page changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// A transaction, which may undo it.
+    Update(Slot),
+    /// A transaction, which undoes its newest change that is not undone.
+    Compensate(Slot),
+    /// The tree itself; nobody undoes it.
+    System,
+}
+
+/// A latched page, and what happens to it.
+pub(crate) struct Change<'a> {
+    pub(crate) page: &'a mut Page,
+    pub(crate) number: PageNumber,
+    pub(crate) said: Said<'a>,
+}
+
+/// What is said of a page.
+#[derive(Clone, Copy)]
+pub(crate) enum Said<'a> {
+    /// It changes so.
+    Body(By, &'a [u8]),
+    /// It is all this.
+    Image(&'a [u8]),
+    /// It begins, as this.
+    Begin(&'a [u8]),
+}
+
+/// Changes these pages, and returns where the records of that end. After an error none has changed.
+pub(crate) fn put(stream: &Stream, changes: &mut [Change<'_>]) -> Result<Rsn, StageError> {
+    let end = put_group(stream, changes)?;
+    for change in changes {
+        if change.page.since_image_bytes() > IMAGE_EVERY_BYTES {
+            let (mut image, number) = (Vec::new(), change.number);
+            NodeContents.image(change.page, &mut image);
+            let said = Said::Image(&image);
+            // The change is made. Without an image the page takes longer to rebuild, no more;
+            // whoever changes it next tries again, and is told if the stream has failed.
+            let _ = put_group(stream, &mut [Change { page: change.page, number, said }]);
+        }
+    }
+    Ok(end)
+}
+
+fn put_group(stream: &Stream, changes: &mut [Change<'_>]) -> Result<Rsn, StageError> {
+    let mut places = Vec::with_capacity(changes.len());
+    let end = stream.append(&mut |group| {
+        for change in &*changes {
+            let rsn = group.put(&change.what());
+            places.push((rsn, group.next()));
+        }
+    })?;
+    for (change, (rsn, end)) in changes.iter_mut().zip(places) {
+        let what = change.what();
+        let applied = apply(change.page, &Record { rsn, end, what }, &NodeContents);
+        applied.expect("who puts a change has seen that it fits");
+    }
+    Ok(end)
+}
+
+impl<'a> Change<'a> {
+    fn what(&self) -> What<'a> {
+        let at = PageLink { page: self.number, before: self.page.rsn() };
+        match self.said {
+            Said::Body(By::Update(slot), body) => What::Update { slot, at, body },
+            Said::Body(By::Compensate(slot), body) => What::Compensate { slot, at, body },
+            Said::Body(By::System, body) => What::System { at, body },
+            Said::Image(bytes) => What::Image { at, bytes },
+            Said::Begin(bytes) => What::Image { at: PageLink { before: Rsn::NONE, ..at }, bytes },
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! A tree on a real stream, whose pages are made of their records whenever they have left the pool,
+//! and the checker of trees.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use holdfast_io::Files;
+use holdfast_io::fake::{FakeClock, FakeFiles};
+use holdfast_log::{CommitLog, Log, LogConfig, Parity, Policy, Retention, Scanned};
+use holdfast_memory::{Medium, Region, RegionSpec};
+use holdfast_pages::{Feed, Page, PageNumber, Records, Rsn, Stream, Tag, apply, parse};
+
+use super::super::{Tree, child_place};
+use crate::{Allocator, Below, Node, NodeContents, Pool};
+
+const IDENTITY: [u8; 16] = *b"a store in tests";
+const CONFIG: LogConfig = LogConfig {
+    segment_bytes: 1 << 20,
+    segments: 2,
+    dirty_bytes_max: 1 << 20,
+    retention: Retention::InRing,
+    parity: Parity::None,
+    policy: Policy::Refuse,
+    scan: Scanned::Tail,
+};
+const RING_BYTES: u64 = 64 << 20;
+
+/// What trees stand on.
+pub(super) struct World {
+    pub(super) pool: Pool<Arc<Kept>>,
+    pub(super) stream: Arc<Stream>,
+    pub(super) numbers: Allocator,
+    pub(super) root: PageNumber,
+}
+
+/// Where each record of a page stands, and its bytes.
+type OfPages = BTreeMap<PageNumber, Vec<(Rsn, Vec<u8>)>>;
+
+/// Every record that is stable, and how far pages that left the pool are.
+pub(super) struct Kept {
+    stream: Arc<Stream>,
+    records: Mutex<OfPages>,
+    noted: Mutex<BTreeMap<PageNumber, Rsn>>,
+}
+
+impl World {
+    /// A tree with nothing in it, and a pool of so many frames.
+    pub(super) fn new(frames: usize) -> World {
+        let stream = Arc::new(stream());
+        let (records, noted) = (Mutex::default(), Mutex::default());
+        let kept = Kept { stream: Arc::clone(&stream), records, noted };
+        let (pool, numbers) =
+            (Pool::new(frames, Arc::new(kept)), Allocator::new(PageNumber(1), vec![]));
+        let root = Tree::create(&pool, &stream, &numbers).expect("there is room");
+        World { pool, stream, numbers, root }
+    }
+
+    pub(super) fn tree(&self) -> Tree<'_, Arc<Kept>> {
+        Tree::new(&self.pool, &self.stream, &self.numbers, self.root)
+    }
+}
+
+fn stream() -> Stream {
+    let files = FakeFiles::new(1);
+    Log::create(&files, IDENTITY, &CONFIG).expect("an empty disk takes a log");
+    let spec = RegionSpec { ring_bytes: RING_BYTES, roster_bytes: 64, identity: IDENTITY };
+    let region = Arc::new(Region::create(&Medium::Private, &spec).expect("memory for a region"));
+    let (files, clock): (Arc<dyn Files>, _) = (Arc::new(files), Arc::new(FakeClock::default()));
+    let (log, _) =
+        Log::open(files, region, Arc::<FakeClock>::clone(&clock), CONFIG).expect("a new log opens");
+    let log: Arc<dyn CommitLog> = Arc::new(log);
+    Stream::new(log, clock, Tag::of(&IDENTITY), Rsn::FIRST, vec![])
+}
+
+impl Kept {
+    /// The page as its stable records up to this one make it.
+    pub(super) fn made(&self, number: PageNumber, upto: Rsn) -> Page {
+        let (mut page, mut records) = (Page::zeroed(), self.records.lock().expect("sound"));
+        self.take_feed(&mut records);
+        for (rsn, bytes) in records.get(&number).into_iter().flatten() {
+            if *rsn <= upto {
+                let record = parse(*rsn, bytes).expect("it was put");
+                apply(&mut page, &record, &NodeContents).expect("it fits");
+            }
+        }
+        page
+    }
+
+    fn take_feed(&self, records: &mut OfPages) {
+        let mut feed = Feed::default();
+        self.stream.take_feed(&mut feed);
+        let Some(first) = feed.frames.first().map(|frame| frame.first) else { return };
+        for record in Records::new(first, &feed.bytes) {
+            let record = record.expect("it was put");
+            let bytes = &feed.bytes[record.rsn.since(first) as usize..];
+            let bytes = bytes[..record.end.since(record.rsn) as usize].to_vec();
+            if let Some(link) = record.what.link() {
+                records.entry(link.page).or_default().push((record.rsn, bytes));
+            }
+        }
+    }
+}
+
+/// The page has no records.
+#[derive(Debug)]
+pub(super) struct Unknown;
+
+impl Below for Arc<Kept> {
+    type Error = Unknown;
+
+    fn load(&self, number: PageNumber, into: &mut Page) -> Result<(), Unknown> {
+        let noted = self.noted.lock().expect("no test panics here").get(&number).copied();
+        *into = self.made(number, noted.ok_or(Unknown)?);
+        Ok(())
+    }
+
+    fn stable(&self) -> Rsn {
+        self.stream.stable()
+    }
+
+    fn note(&self, number: PageNumber, rsn: Rsn) {
+        self.noted.lock().expect("no test panics here").insert(number, rsn);
+    }
+}
+
+/// What a tree holds, ghosts left out.
+pub(super) type Contents = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// The checker: pages cover all keys once, each is what its neighbours say, and is what its records
+/// make of it.
+pub(super) fn check(world: &World) -> Result<Contents, String> {
+    world.stream.flush().expect("the log takes it");
+    let mut contents = Contents::new();
+    let end = walk(world, world.root, &[], &mut contents)?;
+    if end.is_some() { Err(format!("the tree ends at {end:?}")) } else { Ok(contents) }
+}
+
+/// Adds what is below and to the right of a page, which begins at `low`, and returns where it ends.
+fn walk(
+    world: &World,
+    number: PageNumber,
+    low: &[u8],
+    contents: &mut Contents,
+) -> Result<Option<Vec<u8>>, String> {
+    let page = (*world.pool.read(number).map_err(|error| format!("{error:?}"))?).clone();
+    if !world.pool.below.made(number, page.rsn()).same_bytes(&page) {
+        return Err(format!("page {number} is not what its records make of it"));
+    }
+    let node = Node::of(&page).map_err(|unfit| unfit.0.to_string())?;
+    let (shape, mut at) = (node.shape(), Some(low.to_vec()));
+    if shape.low != low {
+        return Err(format!("page {number} begins at {:?}, not at {low:?}", shape.low));
+    }
+    for (place, entry) in node.entries().enumerate() {
+        let key = node.key(place);
+        if node.level() == 0 && !entry.ghost {
+            contents.insert(key, entry.value.to_vec());
+        } else if node.level() > 0 {
+            if at.as_ref() != Some(&key) || child_place(node, &key) != Ok(place) {
+                return Err(format!("page {number} has a hole before {key:?}"));
+            }
+            let child = node.child(place).map_err(|unfit| unfit.0.to_string())?;
+            at = walk(world, child, &key, contents)?;
+        }
+    }
+    let end = if node.level() == 0 { shape.end().map(<[u8]>::to_vec) } else { at };
+    if end.as_deref() != shape.end() {
+        return Err(format!("page {number} ends at {end:?}"));
+    }
+    let end = match shape.foster {
+        Some(foster) => walk(world, foster.page, foster.key, contents)?,
+        None => end,
+    };
+    if end.as_deref() == shape.high { Ok(end) } else { Err(format!("{number} has a wrong fence")) }
+}
