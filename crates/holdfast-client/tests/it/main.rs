@@ -57,7 +57,7 @@ impl Ledger {
     /// Cargo builds examples beside the tests of their crate.
     fn start(socket: &Path) -> Ledger {
         let tests = std::env::current_exe().unwrap();
-        let program = tests.ancestors().nth(2).unwrap().join("examples/ledger");
+        let program = tests.ancestors().nth(2).unwrap().join("examples/served_ledger");
         let mut command = Command::new(program);
         command.arg(socket).arg("ledger").stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut process = command.spawn().unwrap();

@@ -1,6 +1,6 @@
 //! A ledger: accounts whose every booking is committed before it is confirmed.
 //!
-//! `ledger SOCKET LOG` reads bookings, `ACCOUNT AMOUNT` a line, from its standard input. It answers
+//! `served_ledger SOCKET LOG` reads bookings, `ACCOUNT AMOUNT` a line, from its standard input. It answers
 //! each with the account's balance once the booking is safe, and starts with what all earlier runs
 //! were told is safe: kill it, or the server, whenever you like.
 //!
@@ -44,7 +44,7 @@ fn parse(booking: &str) -> Option<(&str, i64)> {
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let (Some(socket), Some(name)) = (arguments.next(), arguments.next()) else {
-        return Err("usage: ledger SOCKET LOG".into());
+        return Err("usage: served_ledger SOCKET LOG".into());
     };
     let log = LogClient::connect(socket.as_ref(), &name)?;
     let mut ledger = Ledger::recover(&log)?;
