@@ -1,8 +1,8 @@
 //! A ledger: accounts whose every booking is committed before it is confirmed.
 //!
-//! `served_ledger SOCKET LOG` reads bookings, `ACCOUNT AMOUNT` a line, from its standard input. It answers
-//! each with the account's balance once the booking is safe, and starts with what all earlier runs
-//! were told is safe: kill it, or the server, whenever you like.
+//! `served_ledger SOCKET LOG` reads bookings, `ACCOUNT AMOUNT` a line, from its standard input.
+//! It answers each with the account's balance once the booking is safe, and starts with what all
+//! earlier runs were told is safe: kill it, or the server, whenever you like.
 //!
 //! Promise: a confirmed booking counts in every later run, once.
 //! Never: keeps a file of its own; the log is the ledger.
