@@ -170,16 +170,24 @@ impl Log {
                 break;
             }
             if progress.can_fly(upto) && !progress.gathering {
-                progress = self.gather(progress);
-                if progress.can_fly(upto) {
-                    self.fly(progress)?;
-                }
+                self.lead(progress, upto)?;
                 continue;
             }
             let waiter = progress.waiters.add(upto);
             drop(progress);
             waiter.sleep();
         }
+        Ok(())
+    }
+
+    /// Gathers, then takes off. If somebody else has taken everything meanwhile, those look again
+    /// who slept because of the gathering.
+    fn lead(&self, progress: MutexGuard<'_, Progress>, upto: Lsn) -> Result<(), CommitError> {
+        let progress = self.gather(progress);
+        if progress.can_fly(upto) {
+            return self.fly(progress).map(|_| ());
+        }
+        self.tell(progress);
         Ok(())
     }
 

@@ -32,6 +32,11 @@ impl Waiters {
         waiter
     }
 
+    #[cfg(test)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Takes those whose positions are durable.
     pub(crate) fn take_upto(&mut self, durable: Lsn) -> Vec<Arc<Waiter>> {
         let count = self.0.partition_point(|(upto, _)| *upto <= durable);

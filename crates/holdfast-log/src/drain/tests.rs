@@ -131,3 +131,23 @@ fn count(log: &Arc<Log>) -> usize {
     }
     count
 }
+
+#[test]
+fn who_slept_while_another_gathered_is_woken_even_if_that_one_has_nothing_to_write() {
+    let log = Arc::new(open(&new_log(1)));
+    let gathered = log.append(1, &[b"taken meanwhile"]).expect("there is room").end;
+    log.progress().gathering = true;
+    log.drain().expect("a sound disk");
+    let end = log.append(1, &[b"slept on"]).expect("there is room").end;
+    let (done, heard) = std::sync::mpsc::channel();
+    let sleeper = Arc::clone(&log);
+    std::thread::spawn(move || done.send(sleeper.commit(end)));
+    while log.progress().waiters.is_empty() {
+        std::thread::yield_now();
+    }
+    let mut progress = log.progress();
+    progress.gathering = false;
+    log.lead(progress, gathered).expect("a sound disk");
+    let woken = heard.recv_timeout(Duration::from_secs(30)).expect("the sleeper is woken");
+    assert!(woken.is_ok() && log.marks().durable >= end);
+}
