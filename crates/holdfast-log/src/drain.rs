@@ -91,20 +91,17 @@ impl Progress {
         stripes: Option<Stripes>,
         poison: Option<Arc<io::Error>>,
     ) -> Progress {
-        let (sealed, waiters, rate) = (drain.durable(), Waiters::default(), Rate::default());
-        let (grounded, gathering) = (false, false);
-        let (listeners, crowd) = (0, 0);
         Progress {
             poison,
+            sealed: drain.durable(),
             drain,
-            sealed,
             stripes,
-            grounded,
-            waiters,
-            listeners,
-            rate,
-            crowd,
-            gathering,
+            grounded: false,
+            waiters: Waiters::default(),
+            listeners: 0,
+            rate: Rate::default(),
+            crowd: 0,
+            gathering: false,
         }
     }
 
@@ -180,8 +177,7 @@ impl Log {
         Ok(())
     }
 
-    /// Gathers, then takes off. If somebody else has taken everything meanwhile, those look again
-    /// who slept because of the gathering.
+    /// Gathers, then takes off; if others took everything, those look again who slept meanwhile.
     fn lead(&self, progress: MutexGuard<'_, Progress>, upto: Lsn) -> Result<(), CommitError> {
         let progress = self.gather(progress);
         if progress.can_fly(upto) {
