@@ -8,7 +8,7 @@
 //! one such change as bytes, and `contents` is where bodies and images meet nodes. `fields` is how
 //! both are spelled. `tree` goes from a root to its leaves and changes them, `allocator` says which
 //! page begins next. `pool` has pages in memory, `page_table` says where in it, and `evict` which
-//! of them leave.
+//! of them leave; `latches` sees to it that nobody waits who has one.
 //!
 //! Of transactions: `names` is what a lock is on, `modes` what it permits, `locks` who has it, and
 //! `waits` who would wait for ever. `rollback` is what a running transaction would undo, `losers`
@@ -19,6 +19,7 @@ mod body;
 mod contents;
 mod evict;
 mod fields;
+mod latches;
 mod locks;
 mod losers;
 mod modes;
