@@ -41,7 +41,7 @@ pub use names::Name;
 pub use node::{Entry, Foster, KEY_BYTES_MAX, NODE_BYTES, Node, Shape, VALUE_BYTES_MAX};
 pub use pool::{Below, FixError, Pool, ReadLatch, WriteLatch};
 pub use rollback::{Changes, Gone, Savepoint, TooLarge, UNDO_BYTES_MAX, Undoer};
-pub use tree::{By, Changed, Found, Tree, TreeError};
+pub use tree::{By, Changed, Found, LeafEnd, Seek, Seen, Tree, TreeError};
 
 #[cfg(test)]
 mod tests;

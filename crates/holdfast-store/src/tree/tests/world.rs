@@ -10,7 +10,7 @@ use holdfast_log::{CommitLog, Log, LogConfig, Parity, Policy, Retention, Scanned
 use holdfast_memory::{Medium, Region, RegionSpec};
 use holdfast_pages::{Feed, Page, PageNumber, Records, Rsn, Stream, Tag, apply, parse};
 
-use super::super::{Tree, child_place};
+use super::super::{Seek, Tree};
 use crate::{Allocator, Below, Node, NodeContents, Pool};
 
 const IDENTITY: [u8; 16] = *b"a store in tests";
@@ -156,7 +156,7 @@ fn walk(
         if node.level() == 0 && !entry.ghost {
             contents.insert(key, entry.value.to_vec());
         } else if node.level() > 0 {
-            if at.as_ref() != Some(&key) || child_place(node, &key) != Ok(place) {
+            if at.as_ref() != Some(&key) || Seek::At(&key).child_place(node) != Ok(place) {
                 return Err(format!("page {number} has a hole before {key:?}"));
             }
             let child = node.child(place).map_err(|unfit| unfit.0.to_string())?;
