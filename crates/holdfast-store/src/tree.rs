@@ -295,4 +295,4 @@ impl<'a> Latch<'a> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -1,7 +1,7 @@
 //! A tree holds what a map does, whatever becomes of its pages meanwhile.
 
 mod scan;
-mod world;
+pub(crate) mod world;
 
 use std::thread;
 
