@@ -5,6 +5,8 @@
 mod analysis;
 mod canary;
 mod faults;
+mod lives;
 mod stream;
 mod support;
 mod threads;
+mod toy;
