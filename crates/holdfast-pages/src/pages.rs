@@ -20,7 +20,9 @@ use crate::apply::Contents;
 use crate::archive::Archive;
 use crate::archiver::Archiver;
 use crate::bases::Bases;
-use crate::error::{ArchiveError, CheckpointError, FetchError, FollowError, OpenError};
+use crate::error::{
+    ArchiveError, CheckpointError, FetchError, FollowError, OpenArchiveError, OpenError,
+};
 use crate::fetch::{Fetch, Fetched};
 use crate::fold::State;
 use crate::follower::Follower;
@@ -124,6 +126,7 @@ impl Pages {
         let (bases, loaded) = Bases::load(Arc::clone(&directories.store), tag, archived)?;
         let (base, fell_back) = (loaded.state.at(), loaded.damaged.is_some());
         let analysis = analyse(&*log, tag, loaded.state, archived)?;
+        refuse_if_missing(&archive, analysis.state.cleaned())?;
         let found = Found::of(&analysis, base, fell_back);
         let files = OpenFiles::open(&*directories.store, tag, config)?;
 
@@ -237,6 +240,15 @@ impl OpenFiles {
         let pages = PageFile::open(files, Path::new(PAGES), tag, config.segment_pages)?;
         let versions = Versions::open(files, Path::new(VERSIONS), tag)?;
         Ok(OpenFiles { pages: Arc::new(pages), versions: Arc::new(versions) })
+    }
+}
+
+/// Each image in the page file must be brought forward by what is archived. Runs before that are
+/// only needed if an image does not serve.
+fn refuse_if_missing(archive: &Archive, cleaned: Rsn) -> Result<(), OpenArchiveError> {
+    match archive.begin() {
+        Some(to) if to > cleaned => Err(OpenArchiveError::MissingRun { from: cleaned, to }),
+        _ => Ok(()),
     }
 }
 
