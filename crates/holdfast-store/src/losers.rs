@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use holdfast_pages::Slot;
+use holdfast_pages::canary::{Invariant, holds};
 
 use crate::locks::{Holder, Locks};
 use crate::names::Name;
@@ -109,7 +110,10 @@ impl Loser {
     ) -> Result<Loser, E> {
         let (mut held, mut changes) = (Holder::new(slot), Changes::default());
         for body in bodies {
-            locks.adopt(&mut held, name_of(body)?);
+            let name = name_of(body)?;
+            if holds(Invariant::LosersAreLocked) {
+                locks.adopt(&mut held, name);
+            }
             changes.push(body);
         }
         Ok(Loser { locks: held, changes, is_over: false })

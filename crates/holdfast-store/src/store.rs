@@ -4,11 +4,12 @@
 //! nothing of others; it is open before anything is undone or any page is read.
 //! Never: does what a transaction or a service does.
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use holdfast_log::Log;
+use holdfast_log::{CreateError, Log};
 use holdfast_pages::{CheckpointError, Directories, Found, PageNumber, Pages, Rsn, SyncError, Tag};
 
 use crate::allocator::Allocator;
@@ -222,13 +223,25 @@ fn identity(place: &Place, config: &Config) -> Result<([u8; 16], bool), OpenErro
 }
 
 fn create(place: &Place, config: &Config) -> Result<[u8; 16], OpenError> {
-    let mut identity = [0; 16];
-    place.entropy.fill(&mut identity);
-    let header = Header { identity };
-    header.begin(&*place.store).map_err(OpenError::Io)?;
-    embedded::create(&*place.log, identity, &config.log).map_err(OpenError::CreateLog)?;
+    let identity = begun(place).map_err(OpenError::Io)?;
+    match embedded::create(&*place.log, identity, &config.log) {
+        // An earlier attempt came so far.
+        Ok(()) | Err(CreateError::Exists) => {}
+        Err(error) => return Err(OpenError::CreateLog(error)),
+    }
     Pages::create(&directories(place), Tag::of(&identity)).map_err(OpenError::Io)?;
     Header::finish(&*place.store).map_err(OpenError::Io)?;
+    Ok(identity)
+}
+
+/// The identity of the store that is being made. What an earlier attempt has made is of the same.
+fn begun(place: &Place) -> io::Result<[u8; 16]> {
+    if let Some(header) = Header::begun(&*place.store) {
+        return Ok(header.identity);
+    }
+    let mut identity = [0; 16];
+    place.entropy.fill(&mut identity);
+    Header { identity }.begin(&*place.store)?;
     Ok(identity)
 }
 

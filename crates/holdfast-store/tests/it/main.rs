@@ -1,6 +1,9 @@
 //! A store as its users see it, on a machine that loses what was not synced.
 
 mod basics;
+mod life;
+mod model;
+mod power;
 mod restarts;
 mod scans;
 mod support;
