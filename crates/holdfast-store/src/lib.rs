@@ -4,11 +4,12 @@
 //! same bytes; a body that does not fit its page is told, never obeyed.
 //! Never: reads or writes a page on a device; that is `holdfast-pages`.
 //!
-//! Where to look: `node` is a page of a tree as it is read, `node_change` as it is changed, `body`
-//! one such change as bytes, and `contents` is where bodies and images meet nodes. `fields` is how
-//! both are spelled. `tree` goes from a root to its leaves and changes them, `trees` are all of
-//! them and their names, `allocator` says which page begins next. `pool` has pages in memory,
-//! `page_table` says where in it, and `evict` which of them leave.
+//! Where to look: `node` is a page of a tree as it is read, `node_change` as it is changed, and
+//! `node_check` looks at all of it. `body` is one such change as bytes, `contents` is where bodies
+//! and images meet nodes, and `fields` is how both are spelled. `tree` goes from a root to its
+//! leaves and changes them, `trees` are all of them and their names, `allocator` says which page
+//! begins next. `pool` has pages in memory, `page_table` says where in it, and `evict` which of
+//! them leave.
 //!
 //! Of transactions: `names` is what a lock is on, `modes` what it permits, `locks` who has it, and
 //! `waits` who would wait for ever. `rollback` is what a running transaction would undo, `losers`
@@ -25,6 +26,7 @@ mod modes;
 mod names;
 mod node;
 mod node_change;
+mod node_check;
 mod page_table;
 mod pool;
 mod rollback;
@@ -42,7 +44,7 @@ pub use names::Name;
 pub use node::{Entry, Foster, KEY_BYTES_MAX, NODE_BYTES, Node, Shape, VALUE_BYTES_MAX};
 pub use pool::{Below, FixError, Pool, ReadLatch, WriteLatch};
 pub use rollback::{Changes, Gone, Savepoint, TooLarge, UNDO_BYTES_MAX, Undoer};
-pub use tree::{By, Changed, Found, LeafEnd, Seek, Seen, Tree, TreeError};
+pub use tree::{By, Changed, Checked, Found, LeafEnd, Seek, Seen, Tree, TreeError};
 pub use trees::{NAMES_ROOT, Trees, root_in, root_value};
 
 #[cfg(test)]

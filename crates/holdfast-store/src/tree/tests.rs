@@ -1,5 +1,6 @@
 //! A tree holds what a map does, whatever becomes of its pages meanwhile.
 
+mod check;
 mod scan;
 pub(crate) mod world;
 
