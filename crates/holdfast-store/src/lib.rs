@@ -6,7 +6,8 @@
 //!
 //! Where to look: `node` is a page of a tree as it is read, `node_change` as it is changed, and
 //! `node_check` looks at all of it. `body` is one such change as bytes, `contents` is where bodies
-//! and images meet nodes, and `fields` is how both are spelled. `tree` goes from a root to its
+//! and images meet nodes, and `fields` is how both are spelled. `large` is how a leaf tells of a
+//! value that lies elsewhere. `tree` goes from a root to its
 //! leaves and changes them, `trees` are all of them and their names, `allocator` says which page
 //! begins next. `pool` has pages in memory, `page_table` says where in it, and `evict` which of
 //! them leave.
@@ -20,6 +21,7 @@ mod body;
 mod contents;
 mod evict;
 mod fields;
+mod large;
 mod locks;
 mod losers;
 mod modes;
@@ -37,6 +39,7 @@ mod waits;
 pub use allocator::Allocator;
 pub use body::{Body, Spot};
 pub use contents::{NodeContents, put_image};
+pub use large::LARGE_VALUE_BYTES_MAX;
 pub use locks::{Holder, LockError, Locks};
 pub use losers::Losers;
 pub use modes::{GapMode, KeyMode, Mode};

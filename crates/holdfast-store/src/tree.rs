@@ -16,6 +16,7 @@ use crate::pool::{Below, FixError, Pool, ReadLatch, WriteLatch};
 mod adopt;
 mod change;
 mod check;
+mod large;
 mod purge;
 pub(crate) mod put;
 mod scan;
