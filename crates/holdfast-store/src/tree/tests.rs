@@ -1,5 +1,8 @@
 //! A tree holds what a map does, whatever becomes of its pages meanwhile.
 
+mod check;
+mod large;
+mod purge;
 mod scan;
 pub(crate) mod world;
 
