@@ -4,6 +4,7 @@
 
 mod analysis;
 mod canary;
+mod cleaning;
 mod faults;
 mod lives;
 mod stream;
