@@ -21,7 +21,9 @@ use crate::archive::Archive;
 use crate::archiver::Archiver;
 use crate::bases::Bases;
 use crate::cleaner::{Cleaner, CleanerOn};
-use crate::error::{ArchiveError, CheckpointError, CleanError, FetchError, FollowError, OpenError};
+use crate::error::{
+    ArchiveError, CheckpointError, CleanError, FetchError, FollowError, OpenArchiveError, OpenError,
+};
 use crate::fetch::{Fetch, Fetched};
 use crate::fold::State;
 use crate::follower::Follower;
@@ -129,6 +131,7 @@ impl Pages {
         let (bases, loaded) = Bases::load(Arc::clone(&directories.store), tag, archived)?;
         let (base, fell_back) = (loaded.state.at(), loaded.damaged.is_some());
         let analysis = analyse(&*log, tag, loaded.state, archived)?;
+        refuse_if_missing(&archive, analysis.state.cleaned())?;
         let found = Found::of(&analysis, base, fell_back);
         let files = OpenFiles::open(&*directories.store, tag, config)?;
 
@@ -295,6 +298,15 @@ fn cleaner(
         every_bytes,
     };
     Cleaner::new(on, cleaned)
+}
+
+/// Each image in the page file must be brought forward by what is archived. Runs before that are
+/// only needed if an image does not serve.
+fn refuse_if_missing(archive: &Archive, cleaned: Rsn) -> Result<(), OpenArchiveError> {
+    match archive.begin() {
+        Some(to) if to > cleaned => Err(OpenArchiveError::MissingRun { from: cleaned, to }),
+        _ => Ok(()),
+    }
 }
 
 /// Lets whoever finds the log full archive what it has.

@@ -255,6 +255,20 @@ fn a_page_that_cannot_be_rebuilt_hinders_no_other() {
     assert!(page.same_bytes(&store.model.page(PageNumber(2))));
 }
 
+#[test]
+fn a_run_before_what_is_clean_is_not_needed_while_images_serve() {
+    let (store, _) = cleaned(11);
+    store.pages.stream().sync(store.pages.stream().next()).expect("the disk is sound");
+    store.pages.write_base().expect("the disk is sound");
+    let archive_files = store.files.below(Path::new("archive")).expect("it is there");
+    for run in archive_files.read_dir(Path::new("")).expect("it is there") {
+        let name = String::from_utf8(run.name).expect("it is a name");
+        archive_files.flip_bit(Path::new(&name), 8 * 50).expect("it is there");
+    }
+    let store = Store::open(&store.files, store.model.clone()).expect("the images serve");
+    check_found(&store).expect("the images serve");
+}
+
 /// A pass that is cut at this operation. False if it was through before.
 fn cut_at(operation: u64, mood: Mood) -> Result<bool, String> {
     let (mut store, mut random) = cleaned(10);

@@ -7,13 +7,13 @@ use crate::support::{replay, seeds};
 use crate::toy::{Model, Store, is_cut, new_disk};
 
 /// What is left when a life is over.
-struct End {
+pub(crate) struct End {
     model: Model,
     durable: Rsn,
 }
 
 /// A life of so many steps, or until the power fails.
-fn live(store: &mut Store, random: &mut Random, steps: u64) -> Result<End, String> {
+pub(crate) fn live(store: &mut Store, random: &mut Random, steps: u64) -> Result<End, String> {
     for _ in 0..steps {
         if let Err(error) = store.step(random) {
             if is_cut(&store.files) {
@@ -36,7 +36,7 @@ fn found(disk: &FakeFiles, end: End) -> Result<Store, String> {
 }
 
 /// Several lives in a row, each ended by a power cut; then one that ends well.
-fn lives(seed: u64) -> Result<(), String> {
+pub(crate) fn lives(seed: u64) -> Result<(), String> {
     let mut random = Random::new(seed);
     let (mut disk, mut end) =
         (new_disk(seed), End { model: Model::default(), durable: Rsn::FIRST });

@@ -3,6 +3,7 @@
 //! Every test that draws from a seed prints it, with the command that replays it, when it fails.
 
 mod analysis;
+mod archiving;
 mod canary;
 mod cleaning;
 mod faults;
