@@ -90,13 +90,11 @@ fn a_damaged_run_is_written_again_while_the_log_has_its_records() {
 
 #[test]
 fn a_run_that_the_log_has_no_more_is_missed_by_name() {
-    for which in [0, 1] {
-        let store = lived(3);
-        let (model, runs) = (store.model.clone(), named(&store.files, "archive", "run-0-"));
-        damage(&store.files, &runs[which]);
-        let refused = Store::open(&store.files, model).err().expect("records are nowhere");
-        assert!(refused.contains("no run has the records"), "{refused}");
-    }
+    let store = lived(3);
+    let (model, runs) = (store.model.clone(), named(&store.files, "archive", "run-0-"));
+    damage(&store.files, &runs[1]);
+    let refused = Store::open(&store.files, model).err().expect("records are nowhere");
+    assert!(refused.contains("no run has the records"), "{refused}");
 }
 
 #[test]

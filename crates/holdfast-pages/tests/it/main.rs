@@ -5,6 +5,7 @@
 mod analysis;
 mod archiving;
 mod canary;
+mod cleaning;
 mod faults;
 mod lives;
 mod stream;
