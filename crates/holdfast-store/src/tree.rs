@@ -6,10 +6,11 @@
 
 use std::ops::Deref;
 
-use holdfast_pages::{FlushError, Page, PageNumber, StageError, Stream, Unfit};
+use holdfast_pages::{FlushError, Page, PageNumber, Rsn, StageError, Stream, Unfit};
 
 use crate::allocator::Allocator;
 use crate::contents::put_image;
+use crate::latches;
 use crate::node::{Node, Shape};
 use crate::pool::{Below, FixError, Pool, ReadLatch, WriteLatch};
 
@@ -161,11 +162,16 @@ impl<'a, B: Below> Tree<'a, B> {
             match operation() {
                 Ok(done) => return Ok(done),
                 Err(Stop::Error(error)) => return Err(error),
-                Err(Stop::NoFrame) => self.stream.flush().map_err(TreeError::Flush)?,
+                Err(Stop::NoFrame) => self.flush()?,
             };
             std::thread::yield_now();
         }
         Err(TreeError::PoolTooSmall)
+    }
+
+    fn flush(&self) -> Result<Rsn, TreeError<B::Error>> {
+        latches::may_wait();
+        self.stream.flush().map_err(TreeError::Flush)
     }
 
     /// The node of this level on the way there. If `write`, its latch is exclusive.
