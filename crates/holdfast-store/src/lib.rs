@@ -73,7 +73,7 @@ pub use pool::{Below, FixError, Pool, ReadLatch, WriteLatch};
 pub use rollback::{Changes, Gone, Savepoint, TooLarge, UNDO_BYTES_MAX, Undoer};
 pub use services::Service;
 pub use store::{Recovery, Store};
-pub use transaction::{Committed, Transaction, Tree};
+pub use transaction::{Committed, Direction, KeyValue, Scan, Transaction, Tree};
 pub use transaction_error::{CommitError, TransactionError};
 pub use tree::{By, Changed, Checked, Found, LeafEnd, Seek, Seen, TreeError};
 pub use trees::{NAMES_ROOT, Trees, root_in, root_value};

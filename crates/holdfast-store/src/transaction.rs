@@ -16,6 +16,10 @@ use crate::rollback::{Changes, Savepoint};
 use crate::transaction_error::{CommitError, TransactionError};
 use crate::tree::{By, Changed, Found};
 
+mod scan;
+
+pub use scan::{Direction, KeyValue, Scan};
+
 /// How much a transaction changes between two looks at what the log has not got yet.
 const FLUSH_EVERY_BYTES: usize = 64 << 10;
 

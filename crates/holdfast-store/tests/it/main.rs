@@ -2,4 +2,5 @@
 
 mod basics;
 mod restarts;
+mod scans;
 mod support;
