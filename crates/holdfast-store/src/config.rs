@@ -23,6 +23,9 @@ pub struct Config {
     /// How many neighbouring pages are read and written at once by whoever brings the page file up
     /// to date.
     pub segment_pages: u64,
+    /// How many bytes of records may wait until the page file has them; a few wait for some
+    /// seconds at most.
+    pub clean_every_bytes: u64,
     /// Who does what has to be done beside transactions.
     pub services: Services,
 }
@@ -66,6 +69,7 @@ impl Default for Config {
             log: LogPlace::default(),
             checkpoint_ms: Some(100),
             segment_pages: 64,
+            clean_every_bytes: 32 << 20,
             services: Services::Threads,
         }
     }
@@ -81,6 +85,8 @@ impl Config {
     pub(crate) fn pages(&self) -> PagesConfig {
         let LogPlace::Embedded { ring_bytes, .. } = self.log;
         let window_bytes = (ring_bytes / WINDOWS_PER_RING).max(1);
-        PagesConfig { window_bytes, segment_pages: self.segment_pages.max(1) }
+        let (segment_pages, clean_every_bytes) =
+            (self.segment_pages.max(1), self.clean_every_bytes);
+        PagesConfig { window_bytes, segment_pages, clean_every_bytes }
     }
 }
