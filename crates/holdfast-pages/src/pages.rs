@@ -22,12 +22,14 @@ use crate::archiver::Archiver;
 use crate::bases::Bases;
 use crate::cleaner::{Cleaner, CleanerOn};
 use crate::error::{
-    ArchiveError, CheckpointError, CleanError, FetchError, FollowError, OpenArchiveError, OpenError,
+    ArchiveError, CheckpointError, CleanError, FetchError, FollowError, MergeError,
+    OpenArchiveError, OpenError,
 };
 use crate::fetch::{Fetch, Fetched};
 use crate::fold::State;
 use crate::follower::Follower;
 use crate::images::Images;
+use crate::merger::Merger;
 use crate::page::Page;
 use crate::page_file::PageFile;
 use crate::repairs::Repairs;
@@ -91,6 +93,7 @@ pub struct Found {
 pub struct Pages {
     archiver: Arc<Archiver>,
     cleaner: Cleaner,
+    merger: Merger,
     fetch: Fetch,
 }
 
@@ -164,8 +167,9 @@ impl Pages {
             scratch: Mutex::default(),
         };
         let store = Arc::clone(&directories.store);
+        let merger = Merger::new(Arc::clone(&directories.archive), tag, Arc::clone(&fetch.views));
         let cleaner = cleaner(&fetch, (store, clock), config.clean_every_bytes, cleaned);
-        Ok((Pages { archiver, cleaner, fetch }, found))
+        Ok((Pages { archiver, cleaner, merger, fetch }, found))
     }
 
     /// The records on their way.
@@ -243,6 +247,15 @@ impl Pages {
     /// See [`CleanError`].
     pub fn clean(&self) -> Result<bool, CleanError> {
         self.cleaner.step()
+    }
+
+    /// Merges runs of the archive, a stretch a call, once there are many. True if there was
+    /// something to do.
+    ///
+    /// # Errors
+    /// See [`MergeError`].
+    pub fn merge(&self) -> Result<bool, MergeError> {
+        self.merger.step()
     }
 
     /// How many pages cleaning has found to be other than their records say, and rebuilt.

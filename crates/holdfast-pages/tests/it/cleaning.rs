@@ -34,7 +34,7 @@ fn check_device(store: &Store) -> Result<(), String> {
 }
 
 /// Every page is loaded with all of its records, although nobody says which is the last.
-fn check_found(store: &Store) -> Result<(), String> {
+pub(crate) fn check_found(store: &Store) -> Result<(), String> {
     numbers().try_for_each(|number| {
         let (mut found, wanted) = (Page::zeroed(), store.model.page(number));
         let loaded = store.pages.load(number, &mut found);
@@ -45,7 +45,7 @@ fn check_found(store: &Store) -> Result<(), String> {
 }
 
 /// Puts so many records of each page, and archives them.
-fn archive(store: &mut Store, random: &mut Random, count: u64) {
+pub(crate) fn archive(store: &mut Store, random: &mut Random, count: u64) {
     for number in (0..count).flat_map(|_| numbers()) {
         store.put(number, random).expect("it fits");
     }
@@ -73,7 +73,7 @@ fn cleaned(seed: u64) -> (Store, Random) {
 }
 
 /// The store as it is found after a power cut in which everything is lost that was not synced.
-fn after_power_cut(store: &Store) -> Store {
+pub(crate) fn after_power_cut(store: &Store) -> Store {
     let disk = store.files.after_power_cut_in(Mood::LoseAll, 1);
     Store::open(&disk, store.model.clone()).expect("it opens")
 }

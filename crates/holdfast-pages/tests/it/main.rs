@@ -8,6 +8,7 @@ mod canary;
 mod cleaning;
 mod faults;
 mod lives;
+mod merging;
 mod stream;
 mod support;
 mod threads;
