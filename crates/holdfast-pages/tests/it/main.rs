@@ -4,9 +4,11 @@
 
 mod analysis;
 mod archiving;
+mod busy;
 mod canary;
 mod cleaning;
 mod faults;
+mod fetch;
 mod lives;
 mod merging;
 mod stream;
