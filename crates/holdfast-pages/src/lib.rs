@@ -21,9 +21,9 @@
 //! rebuild it. `archiver` makes runs and gives the log its frames back. `images` is what the device
 //! tells of its pages, `fetch` a page as of now, and `repairs` what was wrong with it. `merged` is
 //! the records of several runs in one order, `sweep` brings pages forward by them, and `cleaner`
-//! writes those to their device. `merger` makes wide runs of narrow ones. `pages` is all of this,
-//! opened. `varint` is how numbers are written, here and in what users put into records; `canary`
-//! lets tests weaken what must hold.
+//! writes those to their device. `restoring` knows of pages that a lost device had. `merger` makes
+//! wide runs of narrow ones. `pages` is all of this, opened. `varint` is how numbers are written,
+//! here and in what users put into records; `canary` lets tests weaken what must hold.
 
 mod analysis;
 mod apply;
@@ -53,6 +53,7 @@ mod record;
 mod repairs;
 mod replay;
 mod reread;
+mod restoring;
 mod rsn;
 mod run;
 mod run_format;

@@ -33,6 +33,7 @@ use crate::merger::Merger;
 use crate::page::Page;
 use crate::page_file::PageFile;
 use crate::repairs::Repairs;
+use crate::restoring::Restoring;
 use crate::rsn::{PageNumber, Rsn, Slot};
 use crate::stale::Stale;
 use crate::stream::Stream;
@@ -101,6 +102,7 @@ pub struct Pages {
 struct OpenFiles {
     pages: Arc<PageFile>,
     versions: Arc<Versions>,
+    restoring: Arc<Restoring>,
 }
 
 impl Pages {
@@ -136,7 +138,7 @@ impl Pages {
         let analysis = analyse(&*log, tag, loaded.state, archived)?;
         refuse_if_missing(&archive, analysis.state.cleaned())?;
         let found = Found::of(&analysis, base, fell_back);
-        let files = OpenFiles::open(&*directories.store, tag, config)?;
+        let files = OpenFiles::open(&directories.store, tag, config)?;
 
         let Analysis { state, archived, fresh, frames, .. } = analysis;
         let cleaned = state.cleaned();
@@ -163,6 +165,7 @@ impl Pages {
             stale,
             pages: files.pages,
             repairs: Arc::new(Repairs::new()),
+            restoring: files.restoring,
             contents,
             scratch: Mutex::default(),
         };
@@ -258,6 +261,22 @@ impl Pages {
         self.merger.step()
     }
 
+    /// Takes a new page file into use, in the place of one that was lost. Its pages come back by
+    /// [`Pages::clean`], a segment a call; whoever loads one does not wait for that. If the file is
+    /// missing when pages are opened, this is so without a call.
+    ///
+    /// # Errors
+    /// [`CleanError::Reopen`]; call again.
+    pub fn restore(&self) -> Result<(), CleanError> {
+        self.cleaner.restore(Path::new(PAGES))
+    }
+
+    /// Whether pages of the page file are still missing.
+    #[must_use]
+    pub fn is_restoring(&self) -> bool {
+        self.fetch.restoring.is_on()
+    }
+
     /// How many pages cleaning has found to be other than their records say, and rebuilt.
     #[must_use]
     pub fn rebuilt(&self) -> u64 {
@@ -284,10 +303,14 @@ impl Pages {
 }
 
 impl OpenFiles {
-    fn open(files: &dyn Files, tag: Tag, config: &PagesConfig) -> io::Result<OpenFiles> {
-        let pages = PageFile::open(files, Path::new(PAGES), tag, config.segment_pages)?;
-        let versions = Versions::open(files, Path::new(VERSIONS), tag)?;
-        Ok(OpenFiles { pages: Arc::new(pages), versions: Arc::new(versions) })
+    fn open(files: &Arc<dyn Files>, tag: Tag, config: &PagesConfig) -> io::Result<OpenFiles> {
+        // First: a page file that is made here has none of its pages.
+        let restoring = Restoring::open(Arc::clone(files), Path::new(PAGES))?;
+        let pages = PageFile::open(&**files, Path::new(PAGES), tag, config.segment_pages)?;
+        let versions = Versions::open(&**files, Path::new(VERSIONS), tag)?;
+        let (pages, versions, restoring) =
+            (Arc::new(pages), Arc::new(versions), Arc::new(restoring));
+        Ok(OpenFiles { pages, versions, restoring })
     }
 }
 
@@ -304,6 +327,7 @@ fn cleaner(
         images: Arc::clone(&fetch.images),
         stale: Arc::clone(&fetch.stale),
         repairs: Arc::clone(&fetch.repairs),
+        restoring: Arc::clone(&fetch.restoring),
         views: Arc::clone(&fetch.views),
         stream: Arc::clone(&fetch.stream),
         contents: Arc::clone(&fetch.contents),

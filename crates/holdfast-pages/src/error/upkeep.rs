@@ -26,7 +26,8 @@ pub enum CleanError {
         /// Version found.
         found: u16,
     },
-    /// After a sync had failed the file could not be opened anew.
+    /// A file that failed or was lost could not be opened anew, or what tells of that could not be
+    /// written or removed.
     Reopen(io::Error),
     /// It was done, and could not be said.
     Stage(StageError),

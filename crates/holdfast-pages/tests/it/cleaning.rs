@@ -13,7 +13,7 @@ use holdfast_pages::{
 use crate::support::{replay, tag};
 use crate::toy::{CONFIG_OF_PAGES, PAGES, Store};
 
-fn numbers() -> impl Iterator<Item = PageNumber> {
+pub(crate) fn numbers() -> impl Iterator<Item = PageNumber> {
     (1..=PAGES).map(PageNumber)
 }
 
@@ -23,7 +23,7 @@ fn page_file(files: &FakeFiles) -> PageFile {
 }
 
 /// What the device has of each page is what all of its records make of it.
-fn check_device(store: &Store) -> Result<(), String> {
+pub(crate) fn check_device(store: &Store) -> Result<(), String> {
     let file = page_file(&store.files);
     numbers().try_for_each(|number| {
         let (mut found, wanted) = (Page::zeroed(), store.model.page(number));
@@ -52,7 +52,7 @@ pub(crate) fn archive(store: &mut Store, random: &mut Random, count: u64) {
     store.pages.archive_all().expect("the disk is sound");
 }
 
-fn clean(store: &Store) -> Result<(), CleanError> {
+pub(crate) fn clean(store: &Store) -> Result<(), CleanError> {
     while store.pages.clean()? {}
     Ok(())
 }
@@ -65,7 +65,7 @@ fn clean_now(store: &Store) -> Result<(), CleanError> {
 }
 
 /// A store with all pages on the device, and what to draw from.
-fn cleaned(seed: u64) -> (Store, Random) {
+pub(crate) fn cleaned(seed: u64) -> (Store, Random) {
     let (mut store, mut random) = (Store::new(seed), Random::new(seed));
     archive(&mut store, &mut random, 20);
     clean(&store).expect("the disk is sound");
@@ -79,7 +79,7 @@ pub(crate) fn after_power_cut(store: &Store) -> Store {
 }
 
 /// Puts bytes onto the device where a page is.
-fn overwrite(store: &Store, number: PageNumber, bytes: &[u8]) {
+pub(crate) fn overwrite(store: &Store, number: PageNumber, bytes: &[u8]) {
     let how = OpenHow { write: true, ..OpenHow::default() };
     let file = store.files.open(Path::new("pages"), how).expect("it is there");
     let at = number.get() * PAGE_BYTES as u64;

@@ -11,6 +11,7 @@ mod faults;
 mod fetch;
 mod lives;
 mod merging;
+mod restoring;
 mod stream;
 mod support;
 mod threads;
