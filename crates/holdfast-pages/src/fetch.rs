@@ -16,6 +16,7 @@ use crate::page::{Page, PageFault};
 use crate::page_file::PageFile;
 use crate::repairs::{FaultKind, Repairs};
 use crate::replay::{Upto, replay};
+use crate::restoring::Restoring;
 use crate::rsn::{PageNumber, Rsn};
 use crate::stale::{Expected, Imaged, PAGES_MAX, Stale};
 use crate::stream::Stream;
@@ -30,6 +31,7 @@ pub struct Fetch {
     pub(crate) images: Arc<Images>,
     pub(crate) pages: Arc<PageFile>,
     pub(crate) repairs: Arc<Repairs>,
+    pub(crate) restoring: Arc<Restoring>,
     pub(crate) contents: Arc<dyn Contents>,
     /// Memory that is used again.
     pub(crate) scratch: Mutex<Vec<Gathered>>,
@@ -55,7 +57,7 @@ impl Fetch {
             return Err(FetchError::NoSuchPage(number));
         }
         let (known, read) = self.look(number, into)?;
-        let fault = self.fault_of(read, into.rsn(), known.imaged)?;
+        let fault = self.fault_of(number, read, into.rsn(), known.imaged)?;
         if fault.is_some_and(|fault| fault != FaultKind::LostWrite) {
             into.clear();
         }
@@ -85,12 +87,13 @@ impl Fetch {
     /// What was wrong with what was read, given what the image should have got to.
     fn fault_of(
         &self,
+        number: PageNumber,
         read: Result<(), ReadPageError>,
         rsn: Rsn,
         imaged: Imaged,
     ) -> Result<Option<FaultKind>, FetchError> {
         let (image, was_written) = match imaged {
-            Imaged::At(rsn) => (rsn, rsn != Rsn::NONE),
+            Imaged::At(rsn) => (rsn, rsn != Rsn::NONE && !self.restoring.awaits(number)),
             _ => (Rsn::NONE, false),
         };
         Ok(match read {

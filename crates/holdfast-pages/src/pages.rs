@@ -22,15 +22,18 @@ use crate::archiver::Archiver;
 use crate::bases::Bases;
 use crate::cleaner::{Cleaner, CleanerOn};
 use crate::error::{
-    ArchiveError, CheckpointError, CleanError, FetchError, FollowError, OpenArchiveError, OpenError,
+    ArchiveError, CheckpointError, CleanError, FetchError, FollowError, MergeError,
+    OpenArchiveError, OpenError,
 };
 use crate::fetch::{Fetch, Fetched};
 use crate::fold::State;
 use crate::follower::Follower;
 use crate::images::Images;
+use crate::merger::Merger;
 use crate::page::Page;
 use crate::page_file::PageFile;
 use crate::repairs::Repairs;
+use crate::restoring::Restoring;
 use crate::rsn::{PageNumber, Rsn, Slot};
 use crate::stale::Stale;
 use crate::stream::Stream;
@@ -91,6 +94,7 @@ pub struct Found {
 pub struct Pages {
     archiver: Arc<Archiver>,
     cleaner: Cleaner,
+    merger: Merger,
     fetch: Fetch,
 }
 
@@ -98,6 +102,7 @@ pub struct Pages {
 struct OpenFiles {
     pages: Arc<PageFile>,
     versions: Arc<Versions>,
+    restoring: Arc<Restoring>,
 }
 
 impl Pages {
@@ -133,7 +138,7 @@ impl Pages {
         let analysis = analyse(&*log, tag, loaded.state, archived)?;
         refuse_if_missing(&archive, analysis.state.cleaned())?;
         let found = Found::of(&analysis, base, fell_back);
-        let files = OpenFiles::open(&*directories.store, tag, config)?;
+        let files = OpenFiles::open(&directories.store, tag, config)?;
 
         let Analysis { state, archived, fresh, frames, .. } = analysis;
         let cleaned = state.cleaned();
@@ -160,12 +165,14 @@ impl Pages {
             stale,
             pages: files.pages,
             repairs: Arc::new(Repairs::new()),
+            restoring: files.restoring,
             contents,
             scratch: Mutex::default(),
         };
         let store = Arc::clone(&directories.store);
+        let merger = Merger::new(Arc::clone(&directories.archive), tag, Arc::clone(&fetch.views));
         let cleaner = cleaner(&fetch, (store, clock), config.clean_every_bytes, cleaned);
-        Ok((Pages { archiver, cleaner, fetch }, found))
+        Ok((Pages { archiver, cleaner, merger, fetch }, found))
     }
 
     /// The records on their way.
@@ -245,6 +252,31 @@ impl Pages {
         self.cleaner.step()
     }
 
+    /// Merges runs of the archive, a stretch a call, once there are many. True if there was
+    /// something to do.
+    ///
+    /// # Errors
+    /// See [`MergeError`].
+    pub fn merge(&self) -> Result<bool, MergeError> {
+        self.merger.step()
+    }
+
+    /// Takes a new page file into use, in the place of one that was lost. Its pages come back by
+    /// [`Pages::clean`], a segment a call; whoever loads one does not wait for that. If the file is
+    /// missing when pages are opened, this is so without a call.
+    ///
+    /// # Errors
+    /// [`CleanError::Reopen`]; call again.
+    pub fn restore(&self) -> Result<(), CleanError> {
+        self.cleaner.restore(Path::new(PAGES))
+    }
+
+    /// Whether pages of the page file are still missing.
+    #[must_use]
+    pub fn is_restoring(&self) -> bool {
+        self.fetch.restoring.is_on()
+    }
+
     /// How many pages cleaning has found to be other than their records say, and rebuilt.
     #[must_use]
     pub fn rebuilt(&self) -> u64 {
@@ -271,10 +303,14 @@ impl Pages {
 }
 
 impl OpenFiles {
-    fn open(files: &dyn Files, tag: Tag, config: &PagesConfig) -> io::Result<OpenFiles> {
-        let pages = PageFile::open(files, Path::new(PAGES), tag, config.segment_pages)?;
-        let versions = Versions::open(files, Path::new(VERSIONS), tag)?;
-        Ok(OpenFiles { pages: Arc::new(pages), versions: Arc::new(versions) })
+    fn open(files: &Arc<dyn Files>, tag: Tag, config: &PagesConfig) -> io::Result<OpenFiles> {
+        // First: a page file that is made here has none of its pages.
+        let restoring = Restoring::open(Arc::clone(files), Path::new(PAGES))?;
+        let pages = PageFile::open(&**files, Path::new(PAGES), tag, config.segment_pages)?;
+        let versions = Versions::open(&**files, Path::new(VERSIONS), tag)?;
+        let (pages, versions, restoring) =
+            (Arc::new(pages), Arc::new(versions), Arc::new(restoring));
+        Ok(OpenFiles { pages, versions, restoring })
     }
 }
 
@@ -291,6 +327,7 @@ fn cleaner(
         images: Arc::clone(&fetch.images),
         stale: Arc::clone(&fetch.stale),
         repairs: Arc::clone(&fetch.repairs),
+        restoring: Arc::clone(&fetch.restoring),
         views: Arc::clone(&fetch.views),
         stream: Arc::clone(&fetch.stream),
         contents: Arc::clone(&fetch.contents),

@@ -26,7 +26,8 @@ pub enum CleanError {
         /// Version found.
         found: u16,
     },
-    /// After a sync had failed the file could not be opened anew.
+    /// A file that failed or was lost could not be opened anew, or what tells of that could not be
+    /// written or removed.
     Reopen(io::Error),
     /// It was done, and could not be said.
     Stage(StageError),
@@ -50,6 +51,25 @@ impl From<StageError> for CleanError {
     }
 }
 
+/// Why runs were not merged. They are still there.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum MergeError {
+    /// One of them does not say what is in it; see [`RunFault`].
+    Archive(RunFault),
+    /// The merged run was not written, for want of space maybe, or something could not be removed.
+    /// See to that, then try again.
+    Write(io::Error),
+    /// The merged run did not read as it was written, and is removed. Try again.
+    Reread(RunFault),
+}
+
+impl From<RunFault> for MergeError {
+    fn from(fault: RunFault) -> MergeError {
+        MergeError::Archive(fault)
+    }
+}
+
 impl Display for CleanError {
     fn fmt(&self, out: &mut Formatter<'_>) -> Result {
         match self {
@@ -68,3 +88,17 @@ impl Display for CleanError {
 }
 
 impl Error for CleanError {}
+
+impl Display for MergeError {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Archive(fault) => write!(out, "runs cannot be merged: {fault}"),
+            Self::Write(error) => {
+                write!(out, "runs cannot be merged; make space and try again: {error}")
+            }
+            Self::Reread(fault) => write!(out, "a merged run is not as it was written: {fault}"),
+        }
+    }
+}
+
+impl Error for MergeError {}

@@ -10,6 +10,8 @@ mod cleaning;
 mod faults;
 mod fetch;
 mod lives;
+mod merging;
+mod restoring;
 mod stream;
 mod support;
 mod threads;

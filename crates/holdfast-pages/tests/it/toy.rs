@@ -208,7 +208,7 @@ impl Store {
 
     /// One thing or another; fails if the disk does.
     pub(crate) fn step(&mut self, random: &mut Random) -> Result<(), String> {
-        match random.below(18) {
+        match random.below(19) {
             0 => self.pages.stream().flush().map(drop).map_err(said),
             1 | 2 => self.pages.stream().sync(self.pages.stream().next()).map_err(said),
             3 | 4 => self.pages.follow().map(drop).map_err(said),
@@ -219,6 +219,7 @@ impl Store {
             9 => self.check_page(PageNumber(1 + random.below(PAGES))),
             10 => self.log.prepare().map(drop).map_err(said),
             12 => self.pages.clean().map(drop).map_err(said),
+            13 => self.pages.merge().map(drop).map_err(said),
             11 => self.end(Slot(random.below(3) as u16)).map_err(said),
             _ => self.put(PageNumber(1 + random.below(PAGES)), random).map_err(said),
         }
