@@ -4,8 +4,9 @@
 //! and the log alone; nothing is written, so a restart that is cut short is as if it had not been.
 //! Never: applies a record to a page, or undoes anything.
 //!
-//! Records are taken one by one only from where the last difference ends that can be reached from
-//! the base. Without any difference the result is the same, later.
+//! Records are taken one by one up to where the first difference begins that lies behind the
+//! archive, between differences, and behind the last one. Without any difference the result is the
+//! same, later.
 
 use holdfast_log::{CommitLog, Frame};
 
@@ -23,8 +24,10 @@ use crate::tag::Tag;
 #[derive(Debug)]
 pub struct Analysis {
     /// What all records come to. Its last mark is where a difference ends that is in the log, or
-    /// the base.
+    /// the base; what is between, if anything, is taken one by one the next time.
     pub state: State,
+    /// What the records come to that the archive has; none if the base was further on.
+    pub archived: Option<State>,
     /// The records that the archive has not.
     pub fresh: Fresh,
     /// Every frame in the log.
@@ -48,11 +51,10 @@ pub fn analyse(
 ) -> Result<Analysis, AnalysisError> {
     let needed = archived.min(base.at());
     let least = archived.max(base.at());
-    let (fresh, frames) = (Fresh::new(needed), Vec::new());
-    let mut analysis = Analysis { state: base, fresh, frames, read_bytes: 0, records_folded: 0 };
+    let mut analysis = Analysis::from(base, needed);
     let (marks, mut taken) = (log.marks(), Ok(()));
     log.read(marks.released, marks.tail, &mut |frame| {
-        taken = analysis.take(frame, tag);
+        taken = analysis.take(frame, tag, archived);
         taken.is_ok()
     })
     .map_err(AnalysisError::Log)?;
@@ -61,13 +63,18 @@ pub fn analyse(
     if end < least {
         return Err(AnalysisError::Gap { have: end, need: least });
     }
-    analysis.fold()?;
+    analysis.fold_past(archived, end)?;
     analysis.fresh.forget_below(archived);
     Ok(analysis)
 }
 
 impl Analysis {
-    fn take(&mut self, frame: &Frame<'_>, tag: Tag) -> Result<(), AnalysisError> {
+    fn from(base: State, needed: Rsn) -> Analysis {
+        let (fresh, frames) = (Fresh::new(needed), Vec::new());
+        Analysis { state: base, archived: None, fresh, frames, read_bytes: 0, records_folded: 0 }
+    }
+
+    fn take(&mut self, frame: &Frame<'_>, tag: Tag, archived: Rsn) -> Result<(), AnalysisError> {
         let lsn = frame.header.lsn;
         let of_frame = |fault| AnalysisError::Frame { lsn, fault };
         let framed = Framed::parse(frame.payload, tag).map_err(of_frame)?;
@@ -84,21 +91,25 @@ impl Analysis {
         if first != self.fresh.end() {
             return Err(AnalysisError::Gap { have: first, need: self.fresh.end() });
         }
-        self.look(&framed)?;
+        self.look(&framed, archived)?;
         self.fresh.push(framed.bytes(), &[place]);
         self.read_bytes += framed.bytes().len() as u64;
         Ok(())
     }
 
-    /// Parses every record of a frame, and applies the differences that go on from here.
-    fn look(&mut self, framed: &Framed<'_>) -> Result<(), AnalysisError> {
+    /// Parses every record of a frame, and applies the differences behind the archive's end.
+    fn look(&mut self, framed: &Framed<'_>, archived: Rsn) -> Result<(), AnalysisError> {
         let mut rsn = framed.first();
         for record in framed.records() {
             let record = record.map_err(|fault| AnalysisError::Record { rsn, fault })?;
             if let What::Checkpoint(bytes) = record.what {
                 let of_checkpoint = |fault| AnalysisError::Checkpoint { rsn, fault };
                 let difference = Difference::parse(bytes).map_err(of_checkpoint)?;
-                if self.state.at() == difference.from() && difference.at() <= rsn {
+                let from = difference.from();
+                let is_ahead = self.state.at().max(archived) <= from;
+                if is_ahead && from <= self.fresh.end() && difference.at() <= rsn {
+                    self.fold_past(archived, from)?;
+                    self.state.mark();
                     self.state.apply(&difference).map_err(of_checkpoint)?;
                 }
             }
@@ -107,8 +118,18 @@ impl Analysis {
         Ok(())
     }
 
-    fn fold(&mut self) -> Result<(), AnalysisError> {
-        for record in self.fresh.records(self.state.at(), self.fresh.end()) {
+    /// Takes the records up to `upto`, at or behind the archive's end, and keeps the state there.
+    fn fold_past(&mut self, archived: Rsn, upto: Rsn) -> Result<(), AnalysisError> {
+        if self.archived.is_none() && self.state.at() <= archived {
+            self.fold(archived)?;
+            self.archived = Some(self.state.clone());
+        }
+        self.fold(upto)
+    }
+
+    /// Takes the records up to here one by one, unless the state is further on.
+    fn fold(&mut self, upto: Rsn) -> Result<(), AnalysisError> {
+        for record in self.fresh.records(self.state.at(), upto) {
             let of_record = |fault| AnalysisError::Fold { rsn: record.rsn, fault };
             self.state.take(&record).map_err(of_record)?;
             self.records_folded += 1;

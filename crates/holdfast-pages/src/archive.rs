@@ -6,7 +6,9 @@
 //! Never: opens with a gap; removes a run whose records are nowhere else.
 
 use std::cmp::Reverse;
+use std::ffi::OsStr;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -14,13 +16,13 @@ use holdfast_io::Files;
 
 use crate::error::{OpenArchiveError, RunFault};
 use crate::rsn::Rsn;
-use crate::run_format::{RunSpan, UNFINISHED};
+use crate::run_format::RunSpan;
 use crate::run_reader::Run;
 use crate::tag::Tag;
 
-/// Runs that follow one another, the oldest first.
+/// Runs that follow one another, the oldest first. A clone costs a reference count.
 #[derive(Clone, Debug, Default)]
-pub struct Archive(Vec<Arc<Run>>);
+pub struct Archive(Arc<[Arc<Run>]>);
 
 impl Archive {
     /// The archive in the directory that `files` has. What a crash left there of runs that were
@@ -81,19 +83,19 @@ impl Archive {
         let span = run.span();
         let from = self.0.partition_point(|other| other.span().end <= span.begin);
         let to = self.0.partition_point(|other| other.span().end <= span.end);
-        let mut runs = self.0.clone();
+        let mut runs = self.0.to_vec();
         runs.splice(from..to, [run]);
         let tile = runs.windows(2).all(|two| two[0].span().end == two[1].span().begin);
         assert!(tile, "runs follow one another");
-        Archive(runs)
+        Archive(runs.into())
     }
 }
 
 /// The spans of all files that are named like runs. What is left of an unfinished one is removed.
 fn spans(files: &dyn Files) -> io::Result<Vec<RunSpan>> {
     let entries = files.read_dir(Path::new(""))?;
-    if entries.iter().any(|entry| entry.name == UNFINISHED.as_bytes()) {
-        files.remove_file(Path::new(UNFINISHED))?;
+    for entry in entries.iter().filter(|entry| RunSpan::is_unfinished(&entry.name)) {
+        files.remove_file(Path::new(OsStr::from_bytes(&entry.name)))?;
     }
     Ok(entries.iter().filter_map(|entry| RunSpan::of_name(&entry.name)).collect())
 }
@@ -112,7 +114,7 @@ fn tiled(mut valid: Vec<Arc<Run>>) -> Result<Archive, OpenArchiveError> {
             return Err(OpenArchiveError::MissingRun { from: end, to });
         }
     }
-    Ok(Archive(runs))
+    Ok(Archive(runs.into()))
 }
 
 impl From<io::Error> for OpenArchiveError {

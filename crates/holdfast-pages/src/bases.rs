@@ -57,12 +57,21 @@ impl Bases {
         Ok(bases)
     }
 
-    /// Reads both files.
+    /// Reads both files. A state behind `archived`, where the archive ends, does not serve: the
+    /// records before it would be nowhere.
     ///
     /// # Errors
     /// See [`LoadError`].
-    pub fn load(files: Arc<dyn Files>, tag: Tag) -> Result<(Bases, Loaded), LoadError> {
-        let [one, other] = NAMES.map(|name| read(&*files, name, tag));
+    pub fn load(
+        files: Arc<dyn Files>,
+        tag: Tag,
+        archived: Rsn,
+    ) -> Result<(Bases, Loaded), LoadError> {
+        let [one, other] = NAMES.map(|name| {
+            let state = read(&*files, name, tag)?;
+            let (at, is_ahead) = (state.at(), state.at() > archived);
+            if is_ahead { Err(BaseFault::Ahead { at, archived }) } else { Ok(state) }
+        });
         for fault in [&one, &other].into_iter().filter_map(|base| base.as_ref().err()) {
             match *fault {
                 BaseFault::Foreign => return Err(LoadError::Foreign),
@@ -105,6 +114,12 @@ impl Bases {
         let ats = self.ats.into_iter().flatten();
         let older = if holds(Invariant::BasesAreChecked) { ats.min() } else { ats.max() };
         older.expect("one of them was written or read")
+    }
+
+    /// Up to where the newer one is.
+    #[must_use]
+    pub fn newest(&self) -> Option<Rsn> {
+        self.ats.into_iter().flatten().max()
     }
 
     fn write_new(&self, bytes: &[u8]) -> io::Result<()> {

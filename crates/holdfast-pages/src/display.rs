@@ -9,9 +9,10 @@ use std::fmt::{Display, Formatter, Result};
 use crate::apply::{ApplyFault, Unfit};
 use crate::checkpoint::StateFault;
 use crate::error::{
-    AnalysisError, BaseFault, CheckpointError, FlushError, FollowError, FrameFault, LoadError,
-    OpenArchiveError, Poisoned, ReadPageError, ReleaseError, ReplayError, RereadError, RunFault,
-    RunPart, StageError, SyncError, VersionsError, WritePagesError,
+    AnalysisError, ArchiveError, BaseFault, CheckpointError, FetchError, FlushError, FollowError,
+    FrameFault, LoadError, OpenArchiveError, OpenError, Poisoned, ReadPageError, ReleaseError,
+    ReplayError, RereadError, RunFault, RunPart, StageError, SyncError, VersionsError,
+    WritePagesError,
 };
 use crate::fold::FoldFault;
 use crate::fresh::BrokenChain;
@@ -162,6 +163,9 @@ impl Display for BaseFault {
                 write!(out, "it is of version {found}, which is not known")
             }
             Self::State(fault) => write!(out, "{fault}"),
+            Self::Ahead { at, archived } => {
+                write!(out, "it is of {at}, but runs of the archive are missing from {archived} on")
+            }
         }
     }
 }
@@ -266,6 +270,50 @@ impl Display for RunPart {
         }
     }
 }
+
+impl Display for ArchiveError {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Follow(error) => write!(out, "{error}"),
+            Self::Sync(error) => write!(out, "{error}"),
+            Self::Run(error) => write!(out, "a run was not written: {error}"),
+            Self::Reread(fault) => write!(out, "a run does not read as it was written: {fault}"),
+            Self::Base(error) => write!(out, "a base was not written: {error}"),
+            Self::Release(error) => write!(out, "{error}"),
+        }
+    }
+}
+
+impl Display for FetchError {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::NoSuchPage(page) => write!(out, "there is no page {page}"),
+            Self::Lost { page, why } => write!(out, "page {page} is lost: {why}"),
+            Self::Archive { page, fault } => write!(out, "page {page} needs a run: {fault}"),
+            Self::OtherVersion { found } => {
+                write!(out, "the pages are of version {found}, which is not known")
+            }
+            Self::Follow(error) => write!(out, "{error}"),
+        }
+    }
+}
+
+impl Display for OpenError {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Archive(error) => write!(out, "{error}"),
+            Self::Base(error) => write!(out, "{error}"),
+            Self::Log(error) => write!(out, "{error}"),
+            Self::Io(error) => write!(out, "the pages cannot be opened: {error}"),
+        }
+    }
+}
+
+impl Error for ArchiveError {}
+
+impl Error for FetchError {}
+
+impl Error for OpenError {}
 
 impl Error for BaseFault {}
 

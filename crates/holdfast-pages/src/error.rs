@@ -14,7 +14,7 @@ use crate::fold::FoldFault;
 use crate::fresh::BrokenChain;
 use crate::page::PageFault;
 use crate::record::RecordFault;
-use crate::rsn::Rsn;
+use crate::rsn::{PageNumber, Rsn};
 use crate::stage::TooLarge;
 
 /// The log failed. Final: every later call says the same. Open the store anew.
@@ -174,6 +174,14 @@ pub enum BaseFault {
     },
     /// It is whole, but what it says cannot be.
     State(StateFault),
+    /// It goes on behind the archive, whose newest runs are missing or damaged: put them there from
+    /// a backup.
+    Ahead {
+        /// Up to where it is.
+        at: Rsn,
+        /// Where the archive ends.
+        archived: Rsn,
+    },
 }
 
 /// Why there is no base to begin with.
@@ -415,5 +423,124 @@ pub enum RereadError {
 impl From<StageError> for RereadError {
     fn from(error: StageError) -> RereadError {
         RereadError::Stage(error)
+    }
+}
+
+/// Why nothing was archived, or the log keeps what nobody needs. What was archived before still is.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ArchiveError {
+    /// The stream was not followed.
+    Follow(FollowError),
+    /// The records are not durable.
+    Sync(SyncError),
+    /// The run was not written, for want of space maybe. See to that, then try again.
+    Run(io::Error),
+    /// The run does not read as it was written. Try again.
+    Reread(RunFault),
+    /// No base was written. As [`ArchiveError::Run`].
+    Base(io::Error),
+    /// The log did not take back what nobody needs.
+    Release(ReleaseError),
+}
+
+impl From<FollowError> for ArchiveError {
+    fn from(error: FollowError) -> ArchiveError {
+        ArchiveError::Follow(error)
+    }
+}
+
+impl From<SyncError> for ArchiveError {
+    fn from(error: SyncError) -> ArchiveError {
+        ArchiveError::Sync(error)
+    }
+}
+
+impl From<ReleaseError> for ArchiveError {
+    fn from(error: ReleaseError) -> ArchiveError {
+        ArchiveError::Release(error)
+    }
+}
+
+/// Why a page cannot be had.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum FetchError {
+    /// No record is about a page of this number. Whoever named it is damaged.
+    NoSuchPage(PageNumber),
+    /// Its image does not serve, and its records do not lead to it either: the page is lost. Put
+    /// the archive's runs there from a backup.
+    Lost {
+        /// The page.
+        page: PageNumber,
+        /// What its records lack.
+        why: ReplayError,
+    },
+    /// It needs records of a run that does not give them. Put that there from a backup.
+    Archive {
+        /// The page.
+        page: PageNumber,
+        /// What is wrong with the run.
+        fault: RunFault,
+    },
+    /// The device has pages of another version: open the store with that one.
+    OtherVersion {
+        /// Version found.
+        found: u16,
+    },
+    /// The stream was not followed.
+    Follow(FollowError),
+}
+
+impl FetchError {
+    pub(crate) fn of(page: PageNumber, error: ReplayError) -> FetchError {
+        match error {
+            ReplayError::Archive(fault) => FetchError::Archive { page, fault },
+            why => FetchError::Lost { page, why },
+        }
+    }
+}
+
+impl From<FollowError> for FetchError {
+    fn from(error: FollowError) -> FetchError {
+        FetchError::Follow(error)
+    }
+}
+
+/// Why the pages of a store were not opened. Nothing has changed.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The archive was not opened.
+    Archive(OpenArchiveError),
+    /// There is no base.
+    Base(LoadError),
+    /// The log does not tell what has to be known.
+    Log(AnalysisError),
+    /// The machine does not give us a file. Open again.
+    Io(io::Error),
+}
+
+impl From<OpenArchiveError> for OpenError {
+    fn from(error: OpenArchiveError) -> OpenError {
+        OpenError::Archive(error)
+    }
+}
+
+impl From<LoadError> for OpenError {
+    fn from(error: LoadError) -> OpenError {
+        OpenError::Base(error)
+    }
+}
+
+impl From<AnalysisError> for OpenError {
+    fn from(error: AnalysisError) -> OpenError {
+        OpenError::Log(error)
+    }
+}
+
+impl From<io::Error> for OpenError {
+    fn from(error: io::Error) -> OpenError {
+        OpenError::Io(error)
     }
 }

@@ -130,6 +130,23 @@ impl Fresh {
             .flat_map(move |chunk| chunk.records(from.max(self.begin), upto))
     }
 
+    /// The last frame.
+    #[must_use]
+    pub fn newest_frame(&self) -> Option<&FramePlace> {
+        self.chunks.last()?.frames.last()
+    }
+
+    /// The bytes of a record that stands at `rsn` and has so many.
+    ///
+    /// # Panics
+    /// If there is no such record.
+    #[must_use]
+    pub fn bytes_of(&self, rsn: Rsn, bytes: usize) -> &[u8] {
+        let chunk = &self.chunks[self.chunks.partition_point(|chunk| chunk.end() <= rsn)];
+        let from = rsn.since(chunk.first) as usize;
+        &chunk.bytes[from..from + bytes]
+    }
+
     /// The frames that begin at `from` or behind it, and before `upto`, in order.
     pub fn frames(&self, from: Rsn, upto: Rsn) -> impl Iterator<Item = &FramePlace> {
         let from = from.max(self.begin);

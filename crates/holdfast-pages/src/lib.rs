@@ -18,27 +18,34 @@
 //! had got to then. `run` writes records sorted by page and `run_reader` finds them again;
 //! `run_format` is what the two agree on, `bloom` what saves most reads. `archive` is which runs
 //! count, `view` all records as one, `gathered` those of one page, and `replay` the one way to
-//! rebuild it. `varint` is how numbers are written, here and in what users put into records;
-//! `canary` lets tests weaken what must hold.
+//! rebuild it. `archiver` makes runs and gives the log its frames back. `images` is what the device
+//! tells of its pages, `fetch` a page as of now, and `repairs` what was wrong with it. `pages` is
+//! all of this, opened. `varint` is how numbers are written, here and in what users put into
+//! records; `canary` lets tests weaken what must hold.
 
 mod analysis;
 mod apply;
 mod archive;
+mod archiver;
 mod bases;
 mod bloom;
 pub mod canary;
 mod checkpoint;
 mod display;
 mod error;
+mod fetch;
 mod fold;
 mod follower;
 mod frame;
 mod fresh;
 mod gathered;
+mod images;
 mod page;
 mod page_file;
+mod pages;
 mod places;
 mod record;
+mod repairs;
 mod replay;
 mod reread;
 mod rsn;
@@ -57,22 +64,28 @@ mod view;
 pub use analysis::{Analysis, analyse};
 pub use apply::{Applied, ApplyFault, Contents, IMAGE_EVERY_BYTES, Unfit, apply};
 pub use archive::Archive;
+pub use archiver::Archiver;
 pub use bases::{Bases, Loaded};
 pub use checkpoint::{Difference, StateFault};
 pub use error::{
-    AnalysisError, BaseFault, CheckpointError, FlushError, FollowError, FrameFault, LoadError,
-    OpenArchiveError, Poisoned, ReadPageError, ReleaseError, ReplayError, RereadError, RunFault,
-    RunPart, StageError, SyncError, VersionsError, WritePagesError,
+    AnalysisError, ArchiveError, BaseFault, CheckpointError, FetchError, FlushError, FollowError,
+    FrameFault, LoadError, OpenArchiveError, OpenError, Poisoned, ReadPageError, ReleaseError,
+    ReplayError, RereadError, RunFault, RunPart, StageError, SyncError, VersionsError,
+    WritePagesError,
 };
+pub use fetch::{Fetch, Fetched};
 pub use fold::{FoldFault, State};
 pub use follower::Follower;
 pub use frame::{FRAME_HEAD_BYTES, Framed};
 pub use fresh::{BrokenChain, Fresh, History};
 pub use gathered::Gathered;
+pub use images::Images;
 pub use page::{PAGE_BYTES, PAGE_HEAD_BYTES, Page, PageFault, PageKind};
 pub use page_file::{PageFile, SegmentBytes};
+pub use pages::{Directories, Found, Pages, PagesConfig};
 pub use places::FramePlace;
 pub use record::{Opened, PageLink, Record, RecordFault, Records, What, parse};
+pub use repairs::{FaultKind, Repairs};
 pub use replay::{Upto, replay};
 pub use reread::Rereader;
 pub use rsn::{PageNumber, Rsn, Slot};
@@ -84,7 +97,7 @@ pub use stale::{Expected, Imaged, PAGES_MAX, Stale};
 pub use stream::{Closed, Feed, Stream};
 pub use tag::Tag;
 pub use versions::{VERSIONS_PAGES, Versions, VersionsBlock};
-pub use view::View;
+pub use view::{View, Views};
 
 #[cfg(test)]
 mod tests;

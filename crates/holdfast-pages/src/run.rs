@@ -16,8 +16,8 @@ use crate::bloom::Bloom;
 use crate::places::FramePlace;
 use crate::rsn::{PageNumber, Rsn};
 use crate::run_format::{
-    BLOOM, BlockPlace, CHECK_BYTES, FRAMES, Footer, HEAD, INDEX, PARTS, RunSpan, UNFINISHED,
-    check_of, put_entry, zigzag,
+    BLOOM, BlockPlace, CHECK_BYTES, FRAMES, Footer, HEAD, INDEX, PARTS, RunSpan, check_of,
+    put_entry, zigzag,
 };
 use crate::tag::Tag;
 use crate::varint;
@@ -46,17 +46,18 @@ pub struct RunWriter<'a> {
 }
 
 impl<'a> RunWriter<'a> {
-    /// Begins a run in the directory that `files` has. There is one on its way at a time.
+    /// Begins a run in the directory that `files` has. There is one of
+    /// its level on its way at a time.
     ///
     /// # Errors
     /// What the file system says; begin again.
     pub fn begin(files: &'a dyn Files, tag: Tag, span: RunSpan) -> io::Result<RunWriter<'a>> {
-        match files.remove_file(Path::new(UNFINISHED)) {
+        match files.remove_file(&span.path_unfinished()) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
         let how = OpenHow { write: true, create_mode: Some(0o600), ..OpenHow::default() };
-        let file = files.open(Path::new(UNFINISHED), OpenHow { exclusive: true, ..how })?;
+        let file = files.open(&span.path_unfinished(), OpenHow { exclusive: true, ..how })?;
         let (out, last) = (Vec::with_capacity(2 * WRITE_BYTES), (PageNumber::NONE, Rsn::NONE));
         let (index, pages) = (Vec::new(), Vec::new());
         Ok(RunWriter { files, file, tag, span, out, out_at: 0, block: 0, index, pages, last })
@@ -123,7 +124,7 @@ impl<'a> RunWriter<'a> {
     fn publish(mut self) -> io::Result<()> {
         self.write_out()?;
         self.file.sync_data()?;
-        self.files.rename(Path::new(UNFINISHED), &self.span.path())?;
+        self.files.rename(&self.span.path_unfinished(), &self.span.path())?;
         self.files.sync_dir(Path::new(""))
     }
 

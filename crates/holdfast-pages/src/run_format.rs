@@ -17,8 +17,6 @@ use crate::varint;
 
 /// Where records stand in a run that are about no page.
 pub const NO_PAGE: PageNumber = PageNumber(u64::MAX);
-/// A run that is being written.
-pub(crate) const UNFINISHED: &str = "run.new";
 
 /// The version of runs that this program reads and writes.
 pub(crate) const VERSION: u16 = 1;
@@ -47,6 +45,16 @@ impl RunSpan {
     /// The path of the run's file.
     pub(crate) fn path(&self) -> PathBuf {
         PathBuf::from(self.name())
+    }
+
+    /// The path of a run of this level until it is whole.
+    pub(crate) fn path_unfinished(&self) -> PathBuf {
+        PathBuf::from(format!("run-{:x}.new", self.level))
+    }
+
+    /// Whether a file of this name is a run that is not whole.
+    pub(crate) fn is_unfinished(name: &[u8]) -> bool {
+        name.starts_with(b"run-") && name.ends_with(b".new")
     }
 
     /// The span that a file of this name has, if it is the name of one.

@@ -254,6 +254,19 @@ impl Stream {
         handed_over
     }
 
+    /// How many bytes of the log lie between the frames with these records.
+    pub(crate) fn log_bytes(&self, from: Rsn, to: Rsn) -> u64 {
+        let handed = self.handed();
+        let ends = (handed.places.start_of(from), handed.places.start_of(to));
+        let (Some(from), Some(to)) = ends else { return 0 };
+        to.get().saturating_sub(from.get())
+    }
+
+    /// Where the log's first frame lies that is not given back.
+    pub(crate) fn released(&self) -> Lsn {
+        self.log.marks().released
+    }
+
     /// Whether somebody waits for room in the log at this moment.
     #[must_use]
     pub fn is_pressed(&self) -> bool {

@@ -1,11 +1,16 @@
 //! All records of a store as one: those in the archive, and those that are not there yet.
 //!
-//! Promise: no record is in between the two.
+//! Promise: no record is in between the two; who looks sees a run as soon as it is shown, and keeps
+//! what it saw.
 //! Never: says what a record does.
 
+use std::sync::{Arc, Mutex, MutexGuard};
+
 use crate::archive::Archive;
+use crate::follower::Follower;
 use crate::fresh::Fresh;
 use crate::rsn::Rsn;
+use crate::run_reader::Run;
 
 /// All records, as of some moment.
 #[derive(Clone, Debug)]
@@ -36,5 +41,57 @@ impl View {
     #[must_use]
     pub fn fresh(&self) -> &Fresh {
         &self.fresh
+    }
+}
+
+/// The records of an open store. All calls may come from any thread.
+#[derive(Debug)]
+pub struct Views {
+    follower: Arc<Follower>,
+    archive: Mutex<Archive>,
+}
+
+impl Views {
+    /// What follows this archive is what `follower` has.
+    #[must_use]
+    pub fn new(follower: Arc<Follower>, archive: Archive) -> Views {
+        Views { follower, archive: Mutex::new(archive) }
+    }
+
+    /// All records that the follower has taken.
+    #[must_use]
+    pub fn view(&self) -> View {
+        // In this order: a run is shown before its records are fresh no more.
+        let fresh = self.follower.fresh();
+        View::new(self.archive(), fresh)
+    }
+
+    /// Those that are archived.
+    #[must_use]
+    pub fn archive(&self) -> Archive {
+        self.lock().clone()
+    }
+
+    /// Where the first record stands that is not archived.
+    #[must_use]
+    pub fn archived(&self) -> Rsn {
+        self.lock().end().unwrap_or(Rsn::FIRST)
+    }
+
+    /// From now on everybody sees this run: behind the others, or in the place of those that it was
+    /// merged from. Who looked before keeps those.
+    ///
+    /// # Panics
+    /// As [`Archive::with`].
+    pub fn show(&self, run: Arc<Run>) {
+        let mut archive = self.lock();
+        *archive = archive.with(run);
+        let archived = archive.end().unwrap_or(Rsn::FIRST);
+        drop(archive);
+        self.follower.forget_below(archived);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Archive> {
+        self.archive.lock().expect("nothing panics with the archive")
     }
 }

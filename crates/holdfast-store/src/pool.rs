@@ -14,6 +14,7 @@ use std::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, Tr
 
 use holdfast_pages::{Page, PageNumber, Rsn};
 
+use crate::latches::Counted;
 use crate::page_table::{PAGES_MAX, PageTable};
 
 /// Loads of different pages that may happen at once, about.
@@ -77,10 +78,10 @@ pub(crate) struct Held {
 }
 
 /// A page that nobody changes as long as this lives.
-pub struct ReadLatch<'a>(RwLockReadGuard<'a, Held>);
+pub struct ReadLatch<'a>(RwLockReadGuard<'a, Held>, Counted);
 
 /// A page that nobody else sees as long as this lives.
-pub struct WriteLatch<'a>(RwLockWriteGuard<'a, Held>);
+pub struct WriteLatch<'a>(RwLockWriteGuard<'a, Held>, Counted);
 
 impl<B: Below> Pool<B> {
     /// A pool of so many frames, with nothing in them.
@@ -110,7 +111,7 @@ impl<B: Below> Pool<B> {
             let held = frame.held.read().expect("nothing panics with a latch");
             if held.number == number {
                 frame.touch();
-                return Ok(ReadLatch(held));
+                return Ok(ReadLatch(held, Counted::new()));
             }
         }
     }
@@ -125,7 +126,7 @@ impl<B: Below> Pool<B> {
             let held = frame.held.write().expect("nothing panics with a latch");
             if held.number == number {
                 frame.touch();
-                return Ok(WriteLatch(held));
+                return Ok(WriteLatch(held, Counted::new()));
             }
         }
     }
@@ -135,7 +136,7 @@ impl<B: Below> Pool<B> {
     pub fn try_write(&self, number: PageNumber) -> Option<WriteLatch<'_>> {
         let frame = &self.frames[self.table.get(number)?];
         let held = frame.try_write()?;
-        (held.number == number).then(|| WriteLatch(held))
+        (held.number == number).then(|| WriteLatch(held, Counted::new()))
     }
 
     /// A page that begins now, and that nobody else knows. It is nothing, or what it was before it
@@ -151,7 +152,7 @@ impl<B: Below> Pool<B> {
         let _alone = self.bring_alone(number);
         let (at, mut held) = self.claim().ok_or(FixError::NoFrame)?;
         self.give(at, &mut held, number);
-        Ok(WriteLatch(held))
+        Ok(WriteLatch(held, Counted::new()))
     }
 
     /// Lets go of a page without a trace, so that it is loaded anew by whoever wants it next. For

@@ -1,7 +1,9 @@
 //! FORMAT.md and the code say the same.
 
+use holdfast_io::checksum::crc32c;
 use holdfast_pages::{Contents, Page, PageNumber};
 
+use crate::header::{HEADER_BYTES, Header};
 use crate::node::{HEAD_BYTES, SLOT_BYTES};
 use crate::{
     Body, Entry, Foster, KEY_BYTES_MAX, NODE_BYTES, NodeContents, Shape, Spot, VALUE_BYTES_MAX,
@@ -68,6 +70,17 @@ fn a_node_is_what_its_tables_say() {
 }
 
 #[test]
+fn a_header_is_what_its_table_says() {
+    let bytes = Header { identity: *b"0123456789abcdef" }.encode();
+    let field = |name| &bytes[place("Store", name)];
+    assert_eq!((field("magic"), field("version")), (&b"HFST"[..], &[1, 0][..]));
+    assert_eq!((field("zero"), field("page_bytes")), (&[0, 0][..], &[0, 32, 0, 0][..]));
+    assert_eq!((field("identity"), field("zeros")), (&b"0123456789abcdef"[..], &[0; 32][..]));
+    let check = crc32c(u32::from_le_bytes(*b"HFST"), &bytes[4..]);
+    assert_eq!(field("check"), check.to_le_bytes());
+}
+
+#[test]
 fn an_image_is_what_its_table_says() {
     let wanted = b"\x01\x01\0\x05key-a\x06key-z\x06key-x\xAC\x02\x0Dbcdefg\x05value\x02c\0";
     assert_eq!(image(), wanted);
@@ -76,7 +89,8 @@ fn an_image_is_what_its_table_says() {
 
 #[test]
 fn the_fields_of_heads_follow_one_another() {
-    for (section, fields, end) in [("Node", 10, HEAD_BYTES), ("Slot", 3, SLOT_BYTES)] {
+    let sections = [("Store", 7, HEADER_BYTES), ("Node", 10, HEAD_BYTES), ("Slot", 3, SLOT_BYTES)];
+    for (section, fields, end) in sections {
         let mut at = 0;
         for row in rows(section).iter().take(fields) {
             let place = place(section, row[2].trim_matches('`'));

@@ -23,7 +23,7 @@ fn states(count: usize) -> Vec<State> {
 }
 
 fn load(files: &FakeFiles) -> Result<(Bases, Loaded), LoadError> {
-    Bases::load(Arc::new(files.clone()), tag())
+    Bases::load(Arc::new(files.clone()), tag(), Rsn(u64::MAX))
 }
 
 /// Writes these states on a new disk until the power fails. Returns how many certainly are there,
@@ -134,7 +134,7 @@ fn each_damaged_bit_is_noticed_and_the_other_one_serves() {
 fn what_is_another_stores_or_of_another_version_is_told() {
     let (files, states) = (FakeFiles::new(1), states(2));
     Bases::create(Arc::new(files.clone()), tag(), &states[1]).expect("sound");
-    let other = Bases::load(Arc::new(files.clone()), Tag::of(b"another in tests"));
+    let other = Bases::load(Arc::new(files.clone()), Tag::of(b"another in tests"), Rsn(u64::MAX));
     assert!(matches!(other, Err(LoadError::Foreign)), "{other:?}");
     let mut bytes = read_all(&files, NAMES[0]).expect("it is there");
     bytes[8] = 2;
@@ -161,4 +161,19 @@ fn unchecked_bases_would_be_lost() {
     });
     drop(off);
     assert!(lost);
+}
+
+#[test]
+fn a_base_behind_the_archives_end_does_not_serve() {
+    let (files, states) = (FakeFiles::new(1), states(2));
+    let mut bases = Bases::create(Arc::new(files.clone()), tag(), &states[0]).expect("sound");
+    bases.write(&states[1]).expect("the disk is sound");
+    let load = |archived| Bases::load(Arc::new(files.clone()), tag(), archived);
+    let (bases, loaded) = load(states[0].at()).expect("the older one serves");
+    assert_eq!((loaded.state.at(), bases.needed_from()), (states[0].at(), states[0].at()));
+    assert!(matches!(loaded.damaged, Some(BaseFault::Ahead { .. })), "{:?}", loaded.damaged);
+    let Err(LoadError::Damaged(faults)) = load(Rsn(states[0].at().get() - 1)) else {
+        panic!("neither serves");
+    };
+    assert!(faults.iter().all(|fault| matches!(fault, BaseFault::Ahead { .. })), "{faults:?}");
 }

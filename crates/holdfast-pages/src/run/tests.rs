@@ -247,7 +247,7 @@ fn a_span_is_told_by_its_name() {
     let span = RunSpan { level: 12, begin: Rsn(8), end: Rsn(u64::MAX) };
     assert_eq!(span.name(), "run-c-0000000000000008-ffffffffffffffff");
     assert_eq!(RunSpan::of_name(span.name().as_bytes()), Some(span));
-    for name in ["run.new", "run-0-8-9", "run-0-0000000000000009-0000000000000009", "run-", ""] {
+    for name in ["run-0.new", "run-0-8-9", "run-0-0000000000000009-0000000000000009", "run-", ""] {
         assert_eq!(RunSpan::of_name(name.as_bytes()), None, "{name}");
     }
 }

@@ -63,7 +63,8 @@ impl Store {
 
     fn open(disk: &FakeFiles) -> Store {
         let world = open(disk).expect("a log is there");
-        let (bases, loaded) = Bases::load(files(&world), tag()).expect("a base is there");
+        let (bases, loaded) =
+            Bases::load(files(&world), tag(), Rsn(u64::MAX)).expect("a base is there");
         let analysis = analyse(&*world.log, tag(), loaded.state, Rsn::FIRST).expect("it is whole");
         Store::of(world, bases, analysis)
     }
@@ -118,7 +119,8 @@ impl Store {
         for (page, last) in wanted.stale() {
             assert_eq!(self.stale.expected(page), Expected::At(last));
         }
-        let (_, loaded) = Bases::load(files(&self.world), tag()).expect("a base is there");
+        let (_, loaded) =
+            Bases::load(files(&self.world), tag(), Rsn(u64::MAX)).expect("a base is there");
         let archived = frames(&*self.world.log);
         let archived = archived[random.below(archived.len() as u64) as usize].place.first;
         let known = analyse(&*self.world.log, tag(), loaded.state, archived).expect("it is whole");

@@ -3,8 +3,11 @@
 //! Every test that draws from a seed prints it, with the command that replays it, when it fails.
 
 mod analysis;
+mod archiving;
 mod canary;
 mod faults;
+mod lives;
 mod stream;
 mod support;
 mod threads;
+mod toy;

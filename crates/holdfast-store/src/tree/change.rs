@@ -7,7 +7,7 @@
 use holdfast_pages::{Slot, Unfit};
 
 use super::put::{By, Change, Said, put};
-use super::{Stop, Tree, TreeError, before, corrupt};
+use super::{Seek, Stop, Tree, TreeError, before, corrupt};
 use crate::body::{Body, Spot};
 use crate::node::{KEY_BYTES_MAX, Node, VALUE_BYTES_MAX};
 use crate::pool::Below;
@@ -183,7 +183,7 @@ impl<B: Below> Tree<'_, B> {
         by: By,
         wish: &mut impl FnMut(Node<'_>, Result<usize, usize>, &mut Vec<u8>) -> Result<Wish, Unfit>,
     ) -> Result<Visit, Stop<B::Error>> {
-        let (latch, passed) = self.descend(key, 0, true)?;
+        let (latch, passed) = self.descend(Seek::At(key), 0, true)?;
         let (mut leaf, mut body) = (latch.exclusive(), Vec::new());
         let node = self.node(&leaf)?;
         let wish = wish(node, node.find(key), &mut body).map_err(|why| corrupt(&leaf, why))?;

@@ -1,6 +1,7 @@
 //! A tree holds what a map does, whatever becomes of its pages meanwhile.
 
-mod world;
+mod scan;
+pub(crate) mod world;
 
 use std::thread;
 
@@ -100,14 +101,19 @@ fn seeds(count: u64) -> Vec<u64> {
     }
 }
 
-#[test]
-fn a_tree_holds_what_a_map_does_and_undoing_is_exact() {
-    for seed in seeds(12) {
-        if let Err(panic) = std::panic::catch_unwind(|| life(seed)) {
-            println!("replay: HOLDFAST_SEED={seed} cargo test -p holdfast-store undoing_is_exact");
+/// Runs it with each seed, and says how to repeat the one that fails.
+fn each_seed(test: &str, count: u64, run: fn(u64)) {
+    for seed in seeds(count) {
+        if let Err(panic) = std::panic::catch_unwind(|| run(seed)) {
+            println!("replay: HOLDFAST_SEED={seed} cargo test -p holdfast-store {test}");
             std::panic::resume_unwind(panic);
         }
     }
+}
+
+#[test]
+fn a_tree_holds_what_a_map_does_and_undoing_is_exact() {
+    each_seed("undoing_is_exact", 12, life);
 }
 
 #[test]

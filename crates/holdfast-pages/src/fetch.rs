@@ -1,0 +1,177 @@
+//! A page as of now, for whoever has it in no frame.
+//!
+//! Promise: what is handed over has every record that was noted of the page, whatever the device
+//! gave; a page that the device has not, or not rightly, is rebuilt from its records and counted.
+//! Never: writes, flushes, or waits for a latch; hands over a page that is older than it should be.
+
+use std::sync::{Arc, Mutex};
+
+use crate::apply::Contents;
+use crate::canary::{Invariant, Point, at, holds};
+use crate::error::{FetchError, ReadPageError, ReplayError};
+use crate::follower::Follower;
+use crate::gathered::Gathered;
+use crate::images::{Images, Known, OtherVersion};
+use crate::page::{Page, PageFault};
+use crate::page_file::PageFile;
+use crate::repairs::{FaultKind, Repairs};
+use crate::replay::{Upto, replay};
+use crate::rsn::{PageNumber, Rsn};
+use crate::stale::{Expected, Imaged, PAGES_MAX, Stale};
+use crate::stream::Stream;
+use crate::view::Views;
+
+/// Where the pages of one store come from. All calls may come from any thread.
+pub struct Fetch {
+    pub(crate) stream: Arc<Stream>,
+    pub(crate) follower: Arc<Follower>,
+    pub(crate) views: Arc<Views>,
+    pub(crate) stale: Arc<Stale>,
+    pub(crate) images: Arc<Images>,
+    pub(crate) pages: Arc<PageFile>,
+    pub(crate) repairs: Arc<Repairs>,
+    pub(crate) contents: Arc<dyn Contents>,
+    /// Memory that is used again.
+    pub(crate) scratch: Mutex<Vec<Gathered>>,
+}
+
+/// How a page was had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fetched {
+    /// Whether it got records that its image had not.
+    pub replayed: bool,
+    /// What was wrong with its image, if anything was.
+    pub repaired: Option<FaultKind>,
+}
+
+impl Fetch {
+    /// Makes `into`, which is nothing, this page with all its records. Those that were noted must
+    /// be stable.
+    ///
+    /// # Errors
+    /// See [`FetchError`]; `into` may be anything then.
+    pub fn load(&self, number: PageNumber, into: &mut Page) -> Result<Fetched, FetchError> {
+        if number == PageNumber::NONE || number.get() >= PAGES_MAX {
+            return Err(FetchError::NoSuchPage(number));
+        }
+        // Before: what is read later is newer, and that is no fault.
+        let before = self.known(number)?;
+        at(Point::Fetching);
+        let read = self.pages.read(number, into);
+        let known = if holds(Invariant::LookupBeforeRead) { before } else { self.known(number)? };
+        let fault = self.fault_of(read, into.rsn(), known.imaged)?;
+        if fault.is_some_and(|fault| fault != FaultKind::LostWrite) {
+            into.clear();
+        }
+        let mut gathered = self.take_scratch();
+        let fetched = self.bring(number, known.expected, fault, into, &mut gathered);
+        self.scratch.lock().expect("nothing panics with memory").push(gathered);
+        fetched
+    }
+
+    /// What was wrong with what was read, given what the image should have got to.
+    fn fault_of(
+        &self,
+        read: Result<(), ReadPageError>,
+        rsn: Rsn,
+        imaged: Imaged,
+    ) -> Result<Option<FaultKind>, FetchError> {
+        let (image, was_written) = match imaged {
+            Imaged::At(rsn) => (rsn, rsn != Rsn::NONE),
+            _ => (Rsn::NONE, false),
+        };
+        Ok(match read {
+            Ok(()) if rsn < image => Some(FaultKind::LostWrite),
+            // Only what is archived is written.
+            Ok(()) if rsn >= self.views.archived() => Some(FaultKind::Astray),
+            Ok(()) => None,
+            Err(ReadPageError::Fault(fault)) => match fault {
+                PageFault::Zeroed => was_written.then_some(FaultKind::Zeroed),
+                PageFault::Number(_) => Some(FaultKind::Misplaced),
+                PageFault::Version(found) => return Err(FetchError::OtherVersion { found }),
+                PageFault::Check | PageFault::Kind(_) => Some(FaultKind::Damaged),
+            },
+            Err(ReadPageError::Io(_)) => Some(FaultKind::Unreadable),
+        })
+    }
+
+    /// Brings a page from its image, or from nothing, to what is expected of it.
+    fn bring(
+        &self,
+        number: PageNumber,
+        expected: Expected,
+        fault: Option<FaultKind>,
+        page: &mut Page,
+        gathered: &mut Gathered,
+    ) -> Result<Fetched, FetchError> {
+        let upto = self.upto(number, expected)?;
+        if fault.is_none() && matches!(upto, Upto::Record(wanted) if page.rsn() >= wanted) {
+            return Ok(Fetched { replayed: false, repaired: None });
+        }
+        let (image, mut repaired) = (page.rsn(), fault);
+        if let Err(error) = self.replay(page, number, upto, gathered) {
+            if image == Rsn::NONE || matches!(error, ReplayError::Archive(_)) {
+                return Err(FetchError::of(number, error));
+            }
+            page.clear();
+            repaired = repaired.or(Some(FaultKind::Astray));
+            let again = self.replay(page, number, upto, gathered);
+            again.map_err(|error| FetchError::of(number, error))?;
+        }
+        if page.rsn() == Rsn::NONE {
+            return Err(FetchError::NoSuchPage(number));
+        }
+        self.note(number, expected, repaired, page.rsn());
+        Ok(Fetched { replayed: page.rsn() > image, repaired })
+    }
+
+    /// Remembers what was learned of a page.
+    fn note(&self, number: PageNumber, expected: Expected, fault: Option<FaultKind>, rsn: Rsn) {
+        if expected == Expected::Unknown {
+            self.stale.raise(number, rsn);
+        }
+        if let Some(kind) = fault {
+            self.repairs.add(number, kind);
+        }
+    }
+
+    /// How far a page is to be brought. Every record up to there is in a view from now on.
+    fn upto(&self, number: PageNumber, expected: Expected) -> Result<Upto, FetchError> {
+        match expected {
+            Expected::At(Rsn::NONE) => Err(FetchError::NoSuchPage(number)),
+            Expected::At(wanted) => {
+                self.follower.catch_up(wanted.advance(1))?;
+                Ok(Upto::Record(wanted))
+            }
+            Expected::Unknown | Expected::Unread => {
+                self.follower.catch_up(self.stream.stable())?;
+                Ok(Upto::Newest)
+            }
+        }
+    }
+
+    fn replay(
+        &self,
+        page: &mut Page,
+        number: PageNumber,
+        upto: Upto,
+        gathered: &mut Gathered,
+    ) -> Result<Rsn, ReplayError> {
+        replay(page, number, upto, &self.views.view(), &*self.contents, gathered)
+    }
+
+    fn known(&self, number: PageNumber) -> Result<Known, FetchError> {
+        let known = self.images.known(number);
+        known.map_err(|OtherVersion(found)| FetchError::OtherVersion { found })
+    }
+
+    fn take_scratch(&self) -> Gathered {
+        self.scratch.lock().expect("nothing panics with memory").pop().unwrap_or_default()
+    }
+}
+
+impl std::fmt::Debug for Fetch {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Fetch").field("pages", &self.pages).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,292 @@
+//! The pages of one store: opened, handed over, and kept by steps.
+//!
+//! Promise: what was durable when the process before ended is found, without a page being read;
+//! each step leaves the store as good as it was, however it ends.
+//! Never: starts a thread, or knows what a page holds.
+//!
+//! Whoever has the pages calls the steps, from one thread or several, whenever there is time. None
+//! of them waits for a latch, and only [`Pages::archive`] and what follows it write to a device.
+
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use holdfast_io::{Clock, Files};
+use holdfast_log::{CommitLog, Lsn};
+
+use crate::analysis::{Analysis, analyse};
+use crate::apply::Contents;
+use crate::archive::Archive;
+use crate::archiver::Archiver;
+use crate::bases::Bases;
+use crate::error::{
+    ArchiveError, CheckpointError, FetchError, FollowError, OpenArchiveError, OpenError,
+};
+use crate::fetch::{Fetch, Fetched};
+use crate::fold::State;
+use crate::follower::Follower;
+use crate::images::Images;
+use crate::page::Page;
+use crate::page_file::PageFile;
+use crate::repairs::Repairs;
+use crate::rsn::{PageNumber, Rsn, Slot};
+use crate::stale::Stale;
+use crate::stream::Stream;
+use crate::tag::Tag;
+use crate::versions::Versions;
+use crate::view::Views;
+
+/// The page file.
+const PAGES: &str = "pages";
+/// What says how far its pages are.
+const VERSIONS: &str = "versions";
+
+/// Where the pages of a store lie.
+#[derive(Clone)]
+pub struct Directories {
+    /// The page file, what says how far its pages are, and the bases.
+    pub store: Arc<dyn Files>,
+    /// The archive, and nothing else.
+    pub archive: Arc<dyn Files>,
+}
+
+/// How the pages of a store are kept.
+#[derive(Clone, Copy, Debug)]
+pub struct PagesConfig {
+    /// How much of the log is archived at once, in bytes. The log keeps up to four times as much,
+    /// and a restart reads that.
+    pub window_bytes: u64,
+    /// How many neighbours in the page file are read and written at once.
+    pub segment_pages: u64,
+}
+
+/// What was found when the pages were opened.
+#[derive(Debug)]
+pub struct Found {
+    /// Transactions that were running, and what they have to undo, oldest first.
+    pub losers: Vec<(Slot, Vec<Vec<u8>>)>,
+    /// The first page that never was.
+    pub next_page: PageNumber,
+    /// Pages before that which are not in use, in order.
+    pub free: Vec<PageNumber>,
+    /// Where the next record will stand.
+    pub next: Rsn,
+    /// Up to where the base was that served.
+    pub base: Rsn,
+    /// Whether there was a newer base, or another one, that did not serve.
+    pub fell_back: bool,
+    /// How many bytes of records were read from the log.
+    pub read_bytes: u64,
+    /// How many records were taken one by one.
+    pub records_folded: u64,
+}
+
+/// The pages of one open store. All calls may come from any thread.
+#[derive(Debug)]
+pub struct Pages {
+    archiver: Arc<Archiver>,
+    fetch: Fetch,
+}
+
+/// The files of pages that are not runs or bases.
+struct OpenFiles {
+    pages: Arc<PageFile>,
+    versions: Arc<Versions>,
+}
+
+impl Pages {
+    /// Makes what a store without records has, in directories that have nothing, or what a call
+    /// left that was cut short. It survives a power cut when this returns.
+    ///
+    /// # Errors
+    /// Of the machine; call again.
+    pub fn create(directories: &Directories, tag: Tag) -> io::Result<()> {
+        let store = &directories.store;
+        PageFile::open(&**store, Path::new(PAGES), tag, 1)?;
+        Versions::open(&**store, Path::new(VERSIONS), tag)?;
+        Bases::create(Arc::clone(store), tag, &State::new()).map(drop)
+    }
+
+    /// Opens the pages of the store with this tag, whose records are in `log` and in the archive.
+    /// A log that has no room for records is given some by archiving what it has.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn open(
+        directories: &Directories,
+        clock: Arc<dyn Clock>,
+        log: Arc<dyn CommitLog>,
+        tag: Tag,
+        contents: Arc<dyn Contents>,
+        config: &PagesConfig,
+    ) -> Result<(Pages, Found), OpenError> {
+        let archive = Archive::open(&*directories.archive, tag)?;
+        let archived = archive.end().unwrap_or(Rsn::FIRST);
+        let (bases, loaded) = Bases::load(Arc::clone(&directories.store), tag, archived)?;
+        let (base, fell_back) = (loaded.state.at(), loaded.damaged.is_some());
+        let analysis = analyse(&*log, tag, loaded.state, archived)?;
+        refuse_if_missing(&archive, analysis.state.cleaned())?;
+        let found = Found::of(&analysis, base, fell_back);
+        let files = OpenFiles::open(&*directories.store, tag, config)?;
+
+        let Analysis { state, archived, fresh, frames, .. } = analysis;
+        let archived = archived.expect("a base behind the archive's end does not serve");
+        let stream = Arc::new(Stream::new(log, clock, tag, state.at(), frames));
+        let stale = Arc::new(Stale::new());
+        let follower = Follower::new(Arc::clone(&stream), Arc::clone(&stale), state, fresh);
+        let follower = Arc::new(follower);
+        let views = Arc::new(Views::new(Arc::clone(&follower), archive));
+        let archiver = Arc::new(Archiver::new(
+            Arc::clone(&directories.archive),
+            tag,
+            (Arc::clone(&stream), Arc::clone(&follower)),
+            Arc::clone(&views),
+            (archived, bases),
+            config.window_bytes,
+        ));
+        make_room_by_archiving(&stream, &archiver);
+        let fetch = Fetch {
+            stream,
+            follower,
+            views,
+            images: Arc::new(Images::new(Arc::clone(&stale), files.versions)),
+            stale,
+            pages: files.pages,
+            repairs: Arc::new(Repairs::new()),
+            contents,
+            scratch: Mutex::default(),
+        };
+        Ok((Pages { archiver, fetch }, found))
+    }
+
+    /// The records on their way.
+    #[must_use]
+    pub fn stream(&self) -> &Arc<Stream> {
+        &self.fetch.stream
+    }
+
+    /// Makes `into`, which is nothing, this page with all its records. Those that were noted must
+    /// be stable.
+    ///
+    /// # Errors
+    /// See [`FetchError`]; `into` may be anything then.
+    pub fn load(&self, number: PageNumber, into: &mut Page) -> Result<Fetched, FetchError> {
+        self.fetch.load(number, into)
+    }
+
+    /// From now on the page is loaded with its records up to this one at least.
+    pub fn note(&self, number: PageNumber, rsn: Rsn) {
+        self.fetch.stale.raise(number, rsn);
+    }
+
+    /// What was wrong with pages on their device.
+    #[must_use]
+    pub fn repairs(&self) -> &Repairs {
+        &self.fetch.repairs
+    }
+
+    /// Takes what has become stable. True if there was something.
+    ///
+    /// # Errors
+    /// See [`FollowError`].
+    pub fn follow(&self) -> Result<bool, FollowError> {
+        self.fetch.follower.step()
+    }
+
+    /// A checkpoint, without a sync: see [`Follower::checkpoint`]. True if there was something to
+    /// tell.
+    ///
+    /// # Errors
+    /// See [`CheckpointError`].
+    pub fn checkpoint(&self) -> Result<bool, CheckpointError> {
+        Ok(self.fetch.follower.checkpoint()?.is_some())
+    }
+
+    /// Archives a window of the stream, if one is over: see [`Archiver::step`].
+    ///
+    /// # Errors
+    /// See [`ArchiveError`].
+    pub fn archive(&self) -> Result<bool, ArchiveError> {
+        self.archiver.step()
+    }
+
+    /// Archives everything that was put before this call.
+    ///
+    /// # Errors
+    /// See [`ArchiveError`].
+    pub fn archive_all(&self) -> Result<bool, ArchiveError> {
+        self.fetch.stream.sync(self.fetch.stream.next())?;
+        self.archiver.close_window()
+    }
+
+    /// Writes a base of where the archive ends: see [`Archiver::write_base`].
+    ///
+    /// # Errors
+    /// See [`ArchiveError`].
+    pub fn write_base(&self) -> Result<bool, ArchiveError> {
+        self.archiver.write_base()
+    }
+
+    /// Where the first record stands that is not archived.
+    #[must_use]
+    pub fn archived(&self) -> Rsn {
+        self.fetch.views.archived()
+    }
+}
+
+impl OpenFiles {
+    fn open(files: &dyn Files, tag: Tag, config: &PagesConfig) -> io::Result<OpenFiles> {
+        let pages = PageFile::open(files, Path::new(PAGES), tag, config.segment_pages)?;
+        let versions = Versions::open(files, Path::new(VERSIONS), tag)?;
+        Ok(OpenFiles { pages: Arc::new(pages), versions: Arc::new(versions) })
+    }
+}
+
+/// Each image in the page file must be brought forward by what is archived. Runs before that are
+/// only needed if an image does not serve.
+fn refuse_if_missing(archive: &Archive, cleaned: Rsn) -> Result<(), OpenArchiveError> {
+    match archive.begin() {
+        Some(to) if to > cleaned => Err(OpenArchiveError::MissingRun { from: cleaned, to }),
+        _ => Ok(()),
+    }
+}
+
+/// Lets whoever finds the log full archive what it has.
+fn make_room_by_archiving(stream: &Stream, archiver: &Arc<Archiver>) {
+    let (archiver, seen) = (Arc::downgrade(archiver), AtomicU64::new(stream.released().get()));
+    stream.make_room_by(move |_| {
+        let archiver = archiver.upgrade().ok_or_else(|| other("the store is closed"))?;
+        let made = archiver.make_room_beyond(Lsn(seen.load(Ordering::Relaxed)));
+        let released = made.map_err(|error| Arc::new(io::Error::other(error)))?;
+        let is_more = seen.fetch_max(released.get(), Ordering::Relaxed) < released.get();
+        if is_more { Ok(()) } else { Err(other("the log is too small")) }
+    });
+}
+
+fn other(what: &'static str) -> Arc<io::Error> {
+    Arc::new(io::Error::other(what))
+}
+
+impl Found {
+    fn of(analysis: &Analysis, base: Rsn, fell_back: bool) -> Found {
+        let Analysis { state, read_bytes, records_folded, .. } = analysis;
+        let losers = state.running().map(|(slot, bodies)| (slot, bodies.map(Vec::from).collect()));
+        Found {
+            losers: losers.collect(),
+            next_page: state.next_page(),
+            free: state.free().collect(),
+            next: state.at(),
+            base,
+            fell_back,
+            read_bytes: *read_bytes,
+            records_folded: *records_folded,
+        }
+    }
+}
+
+impl std::fmt::Debug for Directories {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Directories").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,89 @@
+//! Whenever the power fails, every page is what its durable records make of it.
+
+use holdfast_io::fake::{FakeFiles, Mood, Random};
+use holdfast_pages::Rsn;
+
+use crate::support::{replay, seeds};
+use crate::toy::{Model, Store, is_cut, new_disk};
+
+/// What is left when a life is over.
+pub(crate) struct End {
+    model: Model,
+    durable: Rsn,
+}
+
+/// A life of so many steps, or until the power fails.
+pub(crate) fn live(store: &mut Store, random: &mut Random, steps: u64) -> Result<End, String> {
+    for _ in 0..steps {
+        if let Err(error) = store.step(random) {
+            if is_cut(&store.files) {
+                break;
+            }
+            return Err(error);
+        }
+    }
+    Ok(End { model: store.model.clone(), durable: store.pages.stream().durable() })
+}
+
+/// The store that is found after a power cut has everything that was durable.
+fn found(disk: &FakeFiles, end: End) -> Result<Store, String> {
+    let store = Store::open(disk, end.model)?;
+    if store.found.next < end.durable {
+        return Err(format!("{} was durable, {} is there", end.durable, store.found.next));
+    }
+    store.check()?;
+    Ok(store)
+}
+
+/// Several lives in a row, each ended by a power cut; then one that ends well.
+pub(crate) fn lives(seed: u64) -> Result<(), String> {
+    let mut random = Random::new(seed);
+    let (mut disk, mut end) =
+        (new_disk(seed), End { model: Model::default(), durable: Rsn::FIRST });
+    for life in 0..4 {
+        let mut store = found(&disk, end)?;
+        store.files.cut_power_at(store.files.operations() + 1 + random.below(150));
+        end = live(&mut store, &mut random, 2000)?;
+        disk = store.files.after_power_cut(seed + life);
+    }
+    let mut store = found(&disk, end)?;
+    live(&mut store, &mut random, 1000)?;
+    store.pages.archive_all().map_err(|error| error.to_string())?;
+    store.check()
+}
+
+#[test]
+fn power_cuts_in_a_row_leave_every_page_as_its_records_say() {
+    for seed in seeds(60) {
+        if let Err(error) = lives(seed) {
+            panic!("{error}\n{}", replay("power_cuts_in_a_row", seed));
+        }
+    }
+}
+
+/// One life, cut at this operation of its disk. False if it ended before.
+fn cut_at(operation: u64, seed: u64, mood: Mood) -> Result<bool, String> {
+    let mut store = Store::new(seed);
+    store.files.cut_power_at(store.files.operations() + operation);
+    let end = live(&mut store, &mut Random::new(seed), 900)?;
+    let disk = store.files.after_power_cut_in(mood, seed + operation);
+    let was_cut = is_cut(&store.files);
+    drop(store);
+    found(&disk, end)?;
+    Ok(was_cut)
+}
+
+#[test]
+fn a_power_cut_at_any_operation_leaves_every_page_as_its_records_say() {
+    for seed in seeds(1) {
+        let moods = [Mood::LoseAll, Mood::KeepAll, Mood::Subset, Mood::Scatter];
+        let mut operation = 1;
+        while cut_at(operation, seed, moods[operation as usize % moods.len()]).unwrap_or_else(
+            |error| {
+                panic!("operation {operation}: {error}\n{}", replay("a_power_cut_at_any", seed))
+            },
+        ) {
+            operation += 1;
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! What a store is told when it is opened.
+//!
+//! Promise: every size is checked once, at the door.
+//! Never: changes while a store is open.
+
+use holdfast_memory::Medium;
+use holdfast_pages::{PAGE_BYTES, PagesConfig};
+
+/// A part of the ring is archived at once, so that the log needs never wait for the archive.
+const WINDOWS_PER_RING: u64 = 8;
+/// Fewer frames than this cannot hold the latches of one operation and of those beside it.
+const FRAMES_MIN: u64 = 16;
+
+/// How a store is kept.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Bytes of pages that are kept in memory.
+    pub pool_bytes: u64,
+    /// Where its log is.
+    pub log: LogPlace,
+    /// How often the store notes how far it is, in ms, so that a restart has less to look at.
+    pub checkpoint_ms: Option<u32>,
+    /// How many neighbouring pages are read and written at once by whoever brings the page file up
+    /// to date.
+    pub segment_pages: u64,
+    /// Who does what has to be done beside transactions.
+    pub services: Services,
+}
+
+/// Where the log of a store is.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum LogPlace {
+    /// In the store's own directory, with a ring in this process.
+    Embedded {
+        /// What the ring is made of. What a process leaves in a medium that outlives it is found by
+        /// the next.
+        memory: Medium,
+        /// Bytes of the ring, a power of two. A restart reads up to half as much.
+        ring_bytes: u64,
+        /// Bytes of a segment file, a power of two, at most half the ring. Fixed when the store is
+        /// made.
+        segment_bytes: u64,
+    },
+}
+
+/// Who does what has to be done beside transactions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Services {
+    /// Two threads of the store.
+    Threads,
+    /// Whoever calls [`crate::Store::step`].
+    Stepped,
+}
+
+impl Default for LogPlace {
+    fn default() -> LogPlace {
+        LogPlace::Embedded { memory: Medium::Private, ring_bytes: 32 << 20, segment_bytes: 4 << 20 }
+    }
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            pool_bytes: 64 << 20,
+            log: LogPlace::default(),
+            checkpoint_ms: Some(100),
+            segment_pages: 64,
+            services: Services::Threads,
+        }
+    }
+}
+
+impl Config {
+    /// How many pages are kept in memory.
+    pub(crate) fn frames(&self) -> usize {
+        let frames = (self.pool_bytes / PAGE_BYTES as u64).max(FRAMES_MIN);
+        usize::try_from(frames).unwrap_or(usize::MAX)
+    }
+
+    pub(crate) fn pages(&self) -> PagesConfig {
+        let LogPlace::Embedded { ring_bytes, .. } = self.log;
+        let window_bytes = (ring_bytes / WINDOWS_PER_RING).max(1);
+        PagesConfig { window_bytes, segment_pages: self.segment_pages.max(1) }
+    }
+}

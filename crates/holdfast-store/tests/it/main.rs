@@ -1,0 +1,5 @@
+//! A store as its users see it, on a machine that loses what was not synced.
+
+mod basics;
+mod restarts;
+mod support;
