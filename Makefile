@@ -8,7 +8,7 @@ HOLDFAST := $${CARGO_TARGET_DIR:-target}/release/holdfast
 
 CUT_EVERYWHERE := power::pitfall_19_what_was_waited_for_is_there_after_a_power_cut_at_any_io
 
-.PHONY: run build test test-long test-races bench-server bench-log bench-postgres bench-databases bench-ways figures fuzz tidy
+.PHONY: run build test test-long test-races bench-server bench-log bench-store bench-postgres bench-databases bench-ways figures fuzz tidy
 
 run: build
 	$(HOLDFAST) demo postgres --out holdfast-demo
@@ -21,12 +21,14 @@ test:
 	scripts/setup
 	scripts/test
 
-# Everything of `make test`, then the benchmark of logs with its peers (without the one that needs a
-# library of the system's) is built, 100 kills of each database and by each way to a volume's log, 20
-# power cuts, eight times as many seeds of the simulations, and 1,000,000 disks as the power leaves
-# them to the embedded log; these are ten minutes of a core, at 1,600 to 2,500 a second.
+# Everything of `make test`, then the benchmarks of logs and of stores are built with their peers
+# (without the one that needs a library of the system's), 100 kills of each database and by each way
+# to a volume's log, 20 power cuts, eight times as many seeds of the simulations, and 1,000,000 disks
+# as the power leaves them to the embedded log; these are ten minutes of a core, at 1,600 to 2,500 a
+# second.
 test-long: test build
 	$(CARGO) clippy --quiet --manifest-path bench/log/Cargo.toml --no-default-features -- -D warnings
+	$(CARGO) clippy --quiet --manifest-path bench/store/Cargo.toml --no-default-features -- -D warnings
 	HOLDFAST_SEEDS_FACTOR=8 HOLDFAST_HOSTILE_SECONDS=1800 CARGO_PROFILE_DEV_OPT_LEVEL=1 $(CARGO) test --workspace
 	HOLDFAST_SEEDS_FACTOR=250 CARGO_PROFILE_DEV_OPT_LEVEL=1 $(CARGO) test --package holdfast-wal \
 	    --test it -- --nocapture --exact $(CUT_EVERYWHERE)
@@ -64,6 +66,16 @@ bench-log:
 	scripts/setup
 	bench/log/setup
 	cd bench/log && ../../$(CARGO) run --release -- --out $(abspath $(OUT)) \
+	    $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
+	$(if $(QUICK)$(ONLY)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
+
+# Transactions of other stores in one run with the device; ONLY=NAME,NAME for some of the stores and
+# of the parts durable, nondurable and restart. Measures the disk that the build is on, and memory.
+# Needs nothing else running, and 20 GB free.
+bench-store:
+	scripts/setup
+	bench/store/setup
+	cd bench/store && ../../$(CARGO) run --release -- --out $(abspath $(OUT)) \
 	    $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
 	$(if $(QUICK)$(ONLY)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
 

@@ -4,7 +4,6 @@
 //! every number of looks before sleep; writes `server.json` and `server.svg` into a folder.
 //! Never: leaves a process behind.
 
-mod output;
 mod payload;
 #[allow(unsafe_code)]
 mod raw;
@@ -16,6 +15,7 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use holdfast_bench_common::output;
 use holdfast_figures::Figures;
 
 /// What the command line asks for.
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
         Task::Spins { quick } => look(quick),
         Task::Measure { out, quick } => measure(&out, quick),
     });
-    output::exit(done)
+    output::exit("bench-server", done)
 }
 
 fn parse(words: Vec<String>) -> Result<Task, Box<dyn Error>> {

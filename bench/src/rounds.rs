@@ -7,10 +7,10 @@
 use std::error::Error;
 use std::time::{Duration, Instant};
 
+use holdfast_bench_common::output;
 use holdfast_figures::{Bar, Better, Figure, Panel, Scale, percentile};
 use holdfast_memory::SessionMemory;
 
-use crate::output;
 use crate::ways::{self, Echo, Way};
 
 /// Where the asking process runs.
@@ -58,7 +58,7 @@ pub(crate) fn measure(effort: &Effort) -> Result<Vec<Figure>, Box<dyn Error>> {
     }
     let mut all: [[Series; ways::ALL.len()]; PLACES.len()] = Default::default();
     for round in 1..=effort.rounds {
-        output::progress(round, effort.rounds);
+        output::progress(&format!("round {round} of {}", effort.rounds));
         for (place, (core, _)) in all.iter_mut().zip(PLACES) {
             for (series, (way, name)) in place.iter_mut().zip(ways::ALL) {
                 let trips = trips(way, name, core, effort)?;

@@ -11,12 +11,12 @@ use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use holdfast_bench_common::output;
 use holdfast_figures::{Bar, Better, Figure, Panel, Scale, percentile};
 use holdfast_memory::SessionMemory;
 use holdfast_memory::queue::Request;
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::output;
 use crate::rounds::Effort;
 use crate::ways::{self, Echo, ask_queue};
 
@@ -73,7 +73,7 @@ pub(crate) fn measure(effort: &Effort) -> Result<Vec<Figure>, Box<dyn Error>> {
     ways::keep_on(&CORES)?;
     let mut all: [[Series; LOOKS.len()]; PLACES.len()] = Default::default();
     for round in 1..=effort.rounds {
-        output::progress(round, effort.rounds);
+        output::progress(&format!("round {round} of {}", effort.rounds));
         for (series, place) in all.iter_mut().zip(&PLACES) {
             let _stranger = place.busy.map(Echo::stranger).transpose()?;
             for (series, looks) in series.iter_mut().zip(LOOKS) {

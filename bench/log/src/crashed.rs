@@ -4,16 +4,16 @@
 //! that of opening; it ends without closing, so that the next finds the same.
 //! Never: reads a record.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
+use holdfast_bench_common::clock::Clock;
+use holdfast_bench_common::{child, output};
 use holdfast_wal::format::MessagePack;
 use holdfast_wal::{Log, Options, Scanned};
 
 use crate::Failure;
-use crate::clock::Clock;
-use crate::output;
 use crate::record::Record;
 
 /// What an open took.
@@ -33,13 +33,8 @@ impl Opened {
 
 /// Has the log in a folder opened.
 pub(crate) fn open(folder: &Path) -> Result<Opened, Failure> {
-    let done = Command::new(std::env::current_exe()?).arg("--open").arg(folder).output()?;
-    if !done.status.success() {
-        return Err(String::from_utf8_lossy(&done.stderr).into_owned().into());
-    }
-    let said = String::from_utf8(done.stdout)?;
-    let numbers: Result<Vec<f64>, _> = said.split_whitespace().map(str::parse).collect();
-    match numbers?[..] {
+    let said = child::run([OsStr::new("--open"), folder.as_os_str()])?;
+    match child::numbers(&said)?[..] {
         [seconds, scanned_bytes, peak_kib] => Ok(Opened { seconds, scanned_bytes, peak_kib }),
         _ => Err(format!("not what an open took: {said}").into()),
     }

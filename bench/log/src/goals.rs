@@ -4,10 +4,11 @@
 //! by the median of its runs; a figure whose peers were not measured is left out.
 //! Never: measures.
 
-use holdfast_figures::{Better, Figure, median};
+use holdfast_bench_common::ledger::Ledger;
+use holdfast_bench_common::ratios::{BEST, best, divided};
+use holdfast_figures::{Better, Figure};
 
 use crate::effort::{SEALED_THREADS, SETS, THREADS};
-use crate::ledger::Ledger;
 use crate::paper;
 use crate::peers::{DEVICE, Kind, OURS};
 
@@ -157,13 +158,9 @@ impl Judge<'_> {
         Some(self.runs(part, self.fastest(part)?, RATE))
     }
 
-    /// The fastest peer. One for all repetitions: the best of several noisy peers in each is faster
-    /// than any of them.
+    /// The fastest peer.
     fn fastest(&self, part: &str) -> Option<&'static str> {
-        let measured = |peer: &&&str| !self.runs(part, peer, RATE).is_empty();
-        let rate = |peer: &str| median(self.runs(part, peer, RATE));
-        let peers = self.peers.iter().filter(measured);
-        peers.max_by(|one, other| rate(one).total_cmp(&rate(other))).copied()
+        best(self.ledger, &self.peers, |peer| format!("{part}.{peer}.{RATE}"))
     }
 
     fn runs(&self, part: &str, kind: &str, what: &str) -> &[f64] {
@@ -187,9 +184,6 @@ impl Judge<'_> {
     }
 }
 
-/// Who it is that a best peer is.
-const BEST: &str = "the peer with the best median";
-
 fn id_of_set(set: usize) -> String {
     format!("log.sync.t1.set{set}")
 }
@@ -200,12 +194,6 @@ fn ratio(id: &str, runs: Vec<f64>) -> Figure {
 
 fn lower(id: &str, runs: Vec<f64>) -> Figure {
     Figure::of(id, "ratio", Better::Lower, runs)
-}
-
-/// Run by run; nothing without runs on both sides.
-fn divided(ours: &[f64], theirs: &[f64]) -> Option<Vec<f64>> {
-    let both = !ours.is_empty() && ours.len() == theirs.len();
-    both.then(|| ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect())
 }
 
 #[cfg(test)]

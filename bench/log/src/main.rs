@@ -10,19 +10,14 @@
 //! themselves: `strace -f -c -e trace=fsync,fdatasync,pwrite64,pwritev2,io_uring_enter bench-log
 //! --out FOLDER --quick --only NAME`.
 
-mod clock;
 mod crashed;
 mod effort;
-mod flushes;
 mod goals;
-mod ledger;
 mod memory;
 mod ours;
-mod output;
 mod panels;
 mod paper;
 mod peers;
-mod place;
 mod reading;
 mod record;
 mod rolls;
@@ -32,20 +27,18 @@ mod synced;
 mod tally;
 mod unsynced;
 
-use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use holdfast_bench_common::Failure;
+use holdfast_bench_common::flushes::Device;
+use holdfast_bench_common::output;
+use holdfast_bench_common::place::Place;
 use holdfast_figures::Figures;
 
 use crate::effort::Effort;
-use crate::flushes::Device;
 use crate::peers::Kind;
-use crate::place::Place;
 use crate::record::Format;
-
-/// Whatever ends a run.
-type Failure = Box<dyn Error + Send + Sync>;
 
 const USAGE: &str = "usage: bench-log --out FOLDER [--quick] [--only NAME,NAME...]";
 
@@ -60,13 +53,16 @@ struct Task {
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    output::exit(match words[..] {
-        ["--fill", name, format, records, bytes, folder] => {
-            fill([name, format, records, bytes], Path::new(folder))
-        }
-        ["--open", folder] => crashed::report(Path::new(folder)),
-        _ => parse(&words).and_then(|task| measure(&task)),
-    })
+    output::exit(
+        "bench-log",
+        match words[..] {
+            ["--fill", name, format, records, bytes, folder] => {
+                fill([name, format, records, bytes], Path::new(folder))
+            }
+            ["--open", folder] => crashed::report(Path::new(folder)),
+            _ => parse(&words).and_then(|task| measure(&task)),
+        },
+    )
 }
 
 fn parse(mut words: &[&str]) -> Result<Task, Failure> {

@@ -6,6 +6,8 @@
 
 use std::sync::Arc;
 
+use holdfast_bench_common::clock::Clock;
+use holdfast_bench_common::place::Place;
 use holdfast_io::real::{RealClock, RealFiles};
 use holdfast_log::{LogConfig, Lsn, Parity, Policy, Retention, Scanned};
 use holdfast_memory::{Medium, Region, RegionSpec};
@@ -13,9 +15,7 @@ use holdfast_wal::format::MessagePack;
 use holdfast_wal::{Log, Options};
 
 use crate::Failure;
-use crate::clock::Clock;
 use crate::effort::Effort;
-use crate::place::Place;
 use crate::record::{Format, Record};
 use crate::set::Source;
 

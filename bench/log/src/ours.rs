@@ -8,14 +8,14 @@ use std::hint::black_box;
 use std::path::Path;
 use std::time::Duration;
 
+use holdfast_bench_common::clock::Clock;
+use holdfast_bench_common::place::Place;
 use holdfast_wal::format::{Archive, Format as Written, Json, MessagePack};
 use holdfast_wal::{Log, Ticket};
 
 use crate::Failure;
-use crate::clock::Clock;
 use crate::effort::{Effort, bytes};
 use crate::peers::{self, Durability, Terms};
-use crate::place::Place;
 use crate::record::{Format, Record};
 use crate::set::Source;
 use crate::tally::Tally;

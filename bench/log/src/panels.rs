@@ -3,19 +3,11 @@
 //! Promise: a panel a workload, a bar a log that has the figure.
 //! Never: shows what was not measured.
 
+use holdfast_bench_common::colours::{LIMIT, OTHER, OWN};
 use holdfast_figures::{Bar, Figures, Panel, Scale};
 
 use crate::effort::{SETS, THREADS};
 use crate::peers::{Kind, OURS};
-
-/// Colour of this repository's log.
-const OWN: &str = "#2f6fdb";
-
-/// Colour of another.
-const LOG: &str = "#8a8f98";
-
-/// Colour of a limit.
-const LIMIT: &str = "#c9ced6";
 
 /// Every panel.
 pub(crate) fn all(figures: &Figures, kinds: &[&'static Kind]) -> Vec<Panel> {
@@ -53,7 +45,7 @@ fn bars(figures: &Figures, kinds: &[&'static Kind], begin: &str, what: &str) -> 
         let id = format!("{begin}.{name}.{what}");
         let colour = match (name, is_log) {
             (OURS, _) => OWN,
-            (_, true) => LOG,
+            (_, true) => OTHER,
             (_, false) => LIMIT,
         };
         figures.get(&id).is_some().then(|| Bar { label: name.into(), colour, id })

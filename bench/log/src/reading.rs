@@ -5,16 +5,18 @@
 //! killed; each measurement has a copy of what that left; every record is read.
 //! Never: opens the original.
 
-use std::io::{BufRead, BufReader, Read};
+use std::ffi::OsStr;
+use std::io::Read;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+
+use holdfast_bench_common::child::Child;
+use holdfast_bench_common::clock::Clock;
+use holdfast_bench_common::output;
+use holdfast_bench_common::place::Place;
 
 use crate::Failure;
-use crate::clock::Clock;
 use crate::effort::{Effort, bytes};
-use crate::output;
 use crate::peers::{Durability, Kind, Terms, Unsynced};
-use crate::place::Place;
 use crate::record::Format;
 use crate::set::Source;
 use crate::tally::Tally;
@@ -40,8 +42,10 @@ impl Left {
         whole: &Place,
     ) -> Result<Left, Failure> {
         let place = whole.folder(&format!("left-{}-{records}", kind.name))?;
-        let mut filler = Filler::start(kind, format, records, place.path())?;
-        filler.wait_until_filled()?;
+        let mut filler = filler(kind, format, records, place.path())?;
+        if filler.line()? != output::FILLED {
+            return Err("the process that fills a log failed".into());
+        }
         drop(filler);
         Ok(Left { place, format, counts: counts(kind, records) })
     }
@@ -105,36 +109,11 @@ fn in_memory(format: Format, effort: &Effort) -> Result<(Vec<u8>, Vec<usize>), F
     Ok((bytes, ends))
 }
 
-/// A process that fills a log. It ends, killed, when this is dropped.
-struct Filler(Child);
-
-impl Filler {
-    /// Starts this program again.
-    fn start(kind: &Kind, format: Format, records: u32, folder: &Path) -> Result<Filler, Failure> {
-        let bytes = bytes(records, format);
-        let mut command = Command::new(std::env::current_exe()?);
-        command.args(["--fill", kind.name, format.name()]);
-        command.args([records.to_string(), bytes.to_string()]).arg(folder);
-        Ok(Filler(command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?))
-    }
-
-    fn wait_until_filled(&mut self) -> Result<(), Failure> {
-        let said = self.0.stdout.take().ok_or("no output")?;
-        let mut line = String::new();
-        BufReader::new(said).read_line(&mut line)?;
-        if line != output::FILLED {
-            return Err("the process that fills a log failed".into());
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Filler {
-    fn drop(&mut self) {
-        // If it is gone already there is nothing to kill.
-        let _gone = self.0.kill();
-        let _gone = self.0.wait();
-    }
+/// A process that fills a log.
+fn filler(kind: &Kind, format: Format, records: u32, folder: &Path) -> Result<Child, Failure> {
+    let bytes = bytes(records, format).to_string();
+    let words = ["--fill", kind.name, format.name(), &records.to_string(), &bytes];
+    Child::start(words.map(OsStr::new).into_iter().chain([folder.as_os_str()]))
 }
 
 /// Fills a log, says so, and waits to be killed, or for the end of whoever would do that.

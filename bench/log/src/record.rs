@@ -4,6 +4,7 @@
 //! writer and its number alone.
 //! Never: knows a log.
 
+use holdfast_bench_common::random::mixed;
 use serde::{Deserialize, Serialize};
 
 use crate::Failure;
@@ -139,14 +140,6 @@ impl Format {
             Format::Json => serde_json::from_slice(bytes)?,
         })
     }
-}
-
-/// One step of splitmix64.
-fn mixed(seed: u64) -> u64 {
-    let mut word = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    word ^ word >> 31
 }
 
 fn letter(word: u64) -> char {

@@ -6,12 +6,12 @@
 
 use std::time::Instant;
 
+use holdfast_bench_common::place::Place;
 use holdfast_wal::format::MessagePack;
 use holdfast_wal::{Background, Log, Options};
 
 use crate::Failure;
 use crate::effort::{Effort, ROLLS};
-use crate::place::Place;
 use crate::record::{Format, Record};
 use crate::set::Source;
 

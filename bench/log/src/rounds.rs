@@ -4,21 +4,21 @@
 //! repetition begins with another log, so that what disturbs the machine disturbs all.
 //! Never: goes on after a log lost something.
 
+use holdfast_bench_common::flushes::Device;
+use holdfast_bench_common::ledger::Ledger;
+use holdfast_bench_common::output;
+use holdfast_bench_common::place::Place;
 use holdfast_figures::Figure;
 use holdfast_wal::format::{Archive, Json, MessagePack};
 
 use crate::Failure;
 use crate::crashed;
 use crate::effort::{Effort, SEALED_THREADS, SETS, THREADS};
-use crate::flushes::Device;
 use crate::goals;
-use crate::ledger::Ledger;
 use crate::memory;
 use crate::ours::{self, Paper, Readable};
-use crate::output;
 use crate::paper;
 use crate::peers::{DEVICE, Kind, OURS, SEALED_PARITY, Unsynced};
-use crate::place::Place;
 use crate::reading::{self, Left};
 use crate::record::Format;
 use crate::rolls;

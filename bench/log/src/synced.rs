@@ -7,14 +7,14 @@
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
+use holdfast_bench_common::clock::Clock;
+use holdfast_bench_common::flushes::{self, Device, Flushes};
+use holdfast_bench_common::place::Place;
 use holdfast_figures::percentile;
 
 use crate::Failure;
-use crate::clock::Clock;
 use crate::effort::Effort;
-use crate::flushes::{self, Device, Flushes};
 use crate::peers::{Durability, Kind, Peer, Terms, Writer};
-use crate::place::Place;
 use crate::record::Format;
 use crate::set::Source;
 use crate::tally::Tally;
@@ -70,7 +70,8 @@ pub(crate) fn measure(
     times.sort_unstable();
     let sets = times.len() as u64;
     let flushes = before.zip(after).map(|(before, after)| after.since(before));
-    flushes.map_or(Ok(()), |flushes| flushes::check(flushes.count, sets, load.threads))?;
+    flushes
+        .map_or(Ok(()), |flushes| flushes::check(flushes.count, (sets, "sets"), load.threads))?;
     let shares = |it: Flushes| (it.count as f64 / sets as f64, it.took_ms as f64 / 1e3 / wall_s);
     let records = sets as f64 * load.set as f64;
     Ok(Outcome {

@@ -4,12 +4,13 @@
 //! after it returned; then everything is read back.
 //! Never: syncs before the last set, except where a log cannot do without.
 
+use holdfast_bench_common::clock::Clock;
+use holdfast_bench_common::flushes::{self, Device, Flushes};
+use holdfast_bench_common::place::Place;
+
 use crate::Failure;
-use crate::clock::Clock;
 use crate::effort::bytes;
-use crate::flushes::{self, Device, Flushes};
 use crate::peers::{Durability, Kind, Peer, Terms, Unsynced};
-use crate::place::Place;
 use crate::record::Format;
 use crate::set::Source;
 use crate::tally::Tally;
@@ -44,8 +45,9 @@ pub(crate) fn measure(
     let durable_s = clock.wall_s();
     let after = device.map(Device::look).transpose()?;
     if kind.unsynced == Unsynced::Sets {
-        let check =
-            |(before, after): (Flushes, Flushes)| flushes::check(after.since(before).count, 1, 1);
+        let check = |(before, after): (Flushes, Flushes)| {
+            flushes::check(after.since(before).count, (1, "sets"), 1)
+        };
         before.zip(after).map_or(Ok(()), check)?;
     }
     peer.close()?;

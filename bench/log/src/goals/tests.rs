@@ -1,9 +1,9 @@
 //! What a ratio is taken against.
 
+use holdfast_bench_common::ledger::Ledger;
 use holdfast_figures::Figure;
 
 use super::judge;
-use crate::ledger::Ledger;
 use crate::peers::{self, Kind};
 
 /// A ledger of two repetitions of one load.

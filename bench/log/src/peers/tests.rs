@@ -1,7 +1,8 @@
 //! That each log gives back what it took, and a limit says that it does not.
 
+use holdfast_bench_common::place::Place;
+
 use super::{Durability, Kind, Terms, all};
-use crate::place::Place;
 use crate::record::Format;
 use crate::set::Source;
 use crate::tally::Tally;

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
+use holdfast_bench_common::flushes::Device;
+use holdfast_bench_common::place::Place;
+
 use super::{Load, measure};
 use crate::Failure;
 use crate::effort::Effort;
-use crate::flushes::Device;
 use crate::peers::{self, Durability, Kind, Peer, Terms, Unsynced};
-use crate::place::Place;
 use crate::record::Format;
 
 /// A log that never syncs, whatever it is told.

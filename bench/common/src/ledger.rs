@@ -15,16 +15,16 @@ struct Line {
 
 /// All figures.
 #[derive(Default)]
-pub(crate) struct Ledger(Vec<Line>);
+pub struct Ledger(Vec<Line>);
 
 impl Ledger {
     /// Adds a run to a figure of which more is better.
-    pub(crate) fn higher(&mut self, id: String, unit: &'static str, run: f64) {
+    pub fn higher(&mut self, id: String, unit: &'static str, run: f64) {
         self.note(id, unit, Better::Higher, run);
     }
 
     /// Adds a run to a figure of which less is better.
-    pub(crate) fn lower(&mut self, id: String, unit: &'static str, run: f64) {
+    pub fn lower(&mut self, id: String, unit: &'static str, run: f64) {
         self.note(id, unit, Better::Lower, run);
     }
 
@@ -36,12 +36,14 @@ impl Ledger {
     }
 
     /// The runs of a figure, in order; none of one that is not there.
-    pub(crate) fn runs(&self, id: &str) -> &[f64] {
+    #[must_use]
+    pub fn runs(&self, id: &str) -> &[f64] {
         self.0.iter().find(|line| line.id == id).map_or(&[], |line| &line.runs)
     }
 
     /// The medians, in the order of the ids' first runs.
-    pub(crate) fn figures(&self) -> Vec<Figure> {
+    #[must_use]
+    pub fn figures(&self) -> Vec<Figure> {
         let figure =
             |line: &Line| Figure::of(line.id.clone(), line.unit, line.better, line.runs.clone());
         self.0.iter().map(figure).collect()

@@ -16,29 +16,34 @@ const TICK_US: f64 = 10_000.0;
 const BUSY_FIELDS: [usize; 5] = [1, 2, 3, 6, 7];
 
 /// All clocks, at a moment.
-pub(crate) struct Clock {
+pub struct Clock {
     wall: Instant,
     process: Duration,
     machine_us: f64,
 }
 
 impl Clock {
-    pub(crate) fn start() -> Clock {
+    /// Reads all of them.
+    #[must_use]
+    pub fn start() -> Clock {
         Clock { wall: Instant::now(), process: process(), machine_us: machine_us() }
     }
 
     /// Seconds since the start.
-    pub(crate) fn wall_s(&self) -> f64 {
+    #[must_use]
+    pub fn wall_s(&self) -> f64 {
         self.wall.elapsed().as_secs_f64()
     }
 
     /// Microseconds that the processors worked for this process since the start.
-    pub(crate) fn process_us(&self) -> f64 {
+    #[must_use]
+    pub fn process_us(&self) -> f64 {
         (process() - self.process).as_secs_f64() * 1e6
     }
 
     /// Microseconds that the processors worked since the start, in steps of 10 ms.
-    pub(crate) fn machine_us(&self) -> f64 {
+    #[must_use]
+    pub fn machine_us(&self) -> f64 {
         machine_us() - self.machine_us
     }
 }

@@ -1,0 +1,67 @@
+//! How much is measured.
+//!
+//! Promise: a quick run does all that a whole one does, with less of each.
+//! Never: differs between stores.
+
+use std::time::Duration;
+
+use crate::tpcb::Bank;
+
+/// Clients of durable transactions; as many as the first of these ask for those that are not.
+pub(crate) const THREADS: [u32; 3] = [2, 8, 32];
+
+/// Memory for what a store keeps of its files: more than the largest bank that is measured.
+pub(crate) const CACHE_BYTES: usize = 2 << 30;
+
+/// How much.
+pub(crate) struct Effort {
+    /// Times that everything is measured.
+    pub(crate) repetitions: usize,
+    /// How long transactions run before the clock starts,
+    pub(crate) warm_up: Duration,
+    /// and while it runs.
+    pub(crate) timed: Duration,
+    /// How long the device is measured by itself, before and after.
+    pub(crate) control: Duration,
+    /// Accounts of a branch.
+    pub(crate) accounts: u32,
+    /// Accounts in whose rows the work that a killed process leaves is.
+    pub(crate) left_accounts: u32,
+    /// How long transactions run before a process is killed, and after the next has begun.
+    pub(crate) around_kill: Duration,
+}
+
+impl Effort {
+    pub(crate) fn new(quick: bool) -> Effort {
+        if quick { Effort::quick() } else { Effort::whole() }
+    }
+
+    fn whole() -> Effort {
+        Effort {
+            repetitions: 5,
+            warm_up: Duration::from_millis(200),
+            timed: Duration::from_secs(1),
+            control: Duration::from_millis(250),
+            accounts: 100_000,
+            left_accounts: 9_000_000,
+            around_kill: Duration::from_secs(2),
+        }
+    }
+
+    fn quick() -> Effort {
+        Effort {
+            repetitions: 1,
+            warm_up: Duration::from_millis(20),
+            timed: Duration::from_millis(150),
+            control: Duration::from_millis(50),
+            accounts: 2_000,
+            left_accounts: 100_000,
+            around_kill: Duration::from_millis(200),
+        }
+    }
+
+    /// A bank with a branch a client.
+    pub(crate) fn bank(&self, clients: u32) -> Bank {
+        Bank { branches: clients, accounts: self.accounts }
+    }
+}

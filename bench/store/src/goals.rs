@@ -1,0 +1,102 @@
+//! What is asked of this store, and what an acknowledgement of each figure means.
+//!
+//! Promise: a ratio is taken between runs of one repetition, and against the peer that is the best
+//! by the median of its runs; a figure whose peers were not measured is left out.
+//! Never: measures.
+
+use holdfast_bench_common::ledger::Ledger;
+use holdfast_bench_common::ratios::{BEST, best, divided};
+use holdfast_figures::{Better, Figure};
+
+use crate::effort::THREADS;
+use crate::peers::{Kind, OURS};
+
+/// Figures of ours that stand for themselves under a shorter name, and their goals.
+const GOALS: [(&str, &str, f64); 4] = [
+    ("store.log_bytes_per_tx", "store.durable.t2.holdfast.log_bytes_per_tx", 450.0),
+    ("store.device_bytes_per_tx", "store.durable.t2.holdfast.device_bytes_per_tx", 6000.0),
+    ("store.restart.first_tx_ms", "store.restart.holdfast.first_tx_ms", 50.0),
+    ("store.durable.tx_per_fdatasync.t2", "store.durable.t2.holdfast.tx_per_fdatasync", 1.4),
+];
+
+/// What our durable transactions must reach of the best peer's.
+const DURABLE: f64 = 1.2;
+
+/// What a second of a processor must do of what the best peer with a log does in it.
+const NONDURABLE: f64 = 2.0;
+
+/// All figures: what is asked first, then everything that was measured.
+pub(crate) fn judge(ledger: &Ledger, kinds: &[&'static Kind]) -> Vec<Figure> {
+    let judge = Judge { ledger, kinds };
+    let mut figures = judge.asked();
+    figures.extend(judge.ratios());
+    figures.extend(ledger.figures());
+    figures.sort_by_key(|figure| figure.goal.is_none());
+    figures.into_iter().map(|figure| judge.with_class(figure)).collect()
+}
+
+struct Judge<'a> {
+    ledger: &'a Ledger,
+    kinds: &'a [&'static Kind],
+}
+
+impl Judge<'_> {
+    /// What is not synced survives its process, except where a store says that it does not.
+    fn with_class(&self, figure: Figure) -> Figure {
+        let loses = |name| self.kinds.iter().any(|kind| kind.name == name && kind.kills_lose);
+        let parts: Vec<&str> = figure.id.split('.').collect();
+        match parts[..] {
+            ["store", "durable" | "restart", ..] => figure.acknowledged_by("Disk"),
+            ["store", "nondurable", name, ..] if loses(name) => figure.acknowledged_by("nothing"),
+            ["store", "nondurable", ..] => figure.acknowledged_by("Memory"),
+            _ => figure,
+        }
+    }
+
+    fn asked(&self) -> Vec<Figure> {
+        let all = self.ledger.figures();
+        let asked = |(id, of, goal): (&str, &str, f64)| {
+            let mut figure = all.iter().find(|figure| figure.id == of)?.clone().wanted(goal);
+            figure.id = id.into();
+            Some(figure)
+        };
+        GOALS.into_iter().filter_map(asked).collect()
+    }
+
+    fn ratios(&self) -> Vec<Figure> {
+        let peers = self.peers(|_| true);
+        let durable = |threads| {
+            let runs = self.over(&format!("store.durable.t{threads}"), "tx_per_s", &peers)?;
+            Some(ratio(&format!("store.durable.t{threads}.over_best_peer"), runs))
+        };
+        let mut all: Vec<Figure> = THREADS.into_iter().filter_map(durable).collect();
+        if let Some(first) = all.first().map(|figure| figure.runs.clone()) {
+            all.push(ratio("store.durable.over_best_peer", first).against(DURABLE, BEST));
+        }
+        let logs = self.peers(|kind| kind.has_log);
+        if let Some(runs) = self.over("store.nondurable", "tx_per_cpu_s", &logs) {
+            let id = "store.nondurable.over_best_log_peer";
+            all.push(ratio(id, runs).against(NONDURABLE, BEST));
+        }
+        all
+    }
+
+    fn peers(&self, is_one: impl Fn(&Kind) -> bool) -> Vec<&'static str> {
+        let kinds = self.kinds.iter().filter(|kind| kind.name != OURS && is_one(kind));
+        kinds.map(|kind| kind.name).collect()
+    }
+
+    /// Ours over the best of these.
+    fn over(&self, part: &str, what: &str, peers: &[&'static str]) -> Option<Vec<f64>> {
+        let id = |kind: &str| format!("{part}.{kind}.{what}");
+        let best = best(self.ledger, peers, id)?;
+        divided(self.ledger.runs(&id(OURS)), self.ledger.runs(&id(best)))
+    }
+}
+
+fn ratio(id: &str, runs: Vec<f64>) -> Figure {
+    Figure::of(id, "ratio", Better::Higher, runs).beside(BEST)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,108 @@
+//! redb.
+//!
+//! Promise: a commit that is not synced is in its memory alone, which is all that it offers.
+//! Never: has two writers.
+
+use std::ops::Range;
+use std::path::Path;
+
+use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction};
+
+use super::{Durability, Kind, Peer, Terms, Worker};
+use crate::Failure;
+use crate::tpcb::{self, Move, Row, Rows, Table, Total};
+
+pub(super) const KIND: Kind = Kind { name: "redb", open, has_log: false, kills_lose: true };
+
+type Definition = TableDefinition<'static, &'static [u8], &'static [u8]>;
+type OpenTable<'a> = redb::Table<'a, &'static [u8], &'static [u8]>;
+
+struct Store {
+    database: Database,
+    durability: redb::Durability,
+}
+
+fn open(folder: &Path, terms: &Terms) -> Result<Box<dyn Peer>, Failure> {
+    let mut builder = Database::builder();
+    builder.set_cache_size(terms.cache_bytes);
+    let database = builder.create(folder.join("bank.redb"))?;
+    let durability = match terms.durability {
+        Durability::Synced => redb::Durability::Immediate,
+        Durability::Kernel => redb::Durability::None,
+    };
+    Ok(Box::new(Store { database, durability }))
+}
+
+fn definition(table: Table) -> Definition {
+    TableDefinition::new(table.name())
+}
+
+impl Store {
+    fn begin(&self) -> Result<WriteTransaction, Failure> {
+        let mut open = self.database.begin_write()?;
+        open.set_durability(self.durability)?;
+        Ok(open)
+    }
+}
+
+impl Peer for Store {
+    fn fill(&self, table: Table, ids: Range<u64>) -> Result<(), Failure> {
+        let open = self.begin()?;
+        {
+            let mut rows = open.open_table(definition(table))?;
+            for (key, row) in tpcb::chunk(table, ids) {
+                rows.insert(&key[..], &row[..])?;
+            }
+        }
+        Ok(open.commit()?)
+    }
+
+    fn worker(&self) -> Result<Box<dyn Worker + '_>, Failure> {
+        Ok(Box::new(self))
+    }
+
+    fn total(&self, table: Table) -> Result<Total, Failure> {
+        let mut total = Total::default();
+        let rows = match self.database.begin_read()?.open_table(definition(table)) {
+            // A table is made when it is first written.
+            Err(redb::TableError::TableDoesNotExist(_)) => return Ok(total),
+            opened => opened?,
+        };
+        for entry in rows.iter()? {
+            total.add(entry?.1.value())?;
+        }
+        Ok(total)
+    }
+
+    fn close(self: Box<Self>) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+impl Worker for &Store {
+    fn transaction(&mut self, it: &Move) -> Result<(), Failure> {
+        let open = self.begin()?;
+        {
+            let [one, two, three, four] =
+                Table::ALL.map(|table| open.open_table(definition(table)));
+            tpcb::apply(&mut Open([one?, two?, three?, four?]), it)?;
+        }
+        Ok(open.commit()?)
+    }
+}
+
+/// The tables of a transaction, in the order of [`Table::ALL`].
+struct Open<'a>([OpenTable<'a>; 4]);
+
+impl Rows for Open<'_> {
+    fn read(&mut self, table: Table, key: &[u8], row: &mut Row) -> Result<(), Failure> {
+        let found = self.0[table as usize].get(key)?;
+        row.copy_from_slice(found.ok_or("a row is gone")?.value());
+        Ok(())
+    }
+
+    fn write(&mut self, table: Table, key: &[u8], row: &[u8]) -> Result<(), Failure> {
+        self.0[table as usize].insert(key, row)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,28 @@
+//! When a rate is that of before again.
+
+use std::time::Duration;
+
+use super::recovered_ms;
+
+const TIME: Duration = Duration::from_millis(500);
+
+/// A transaction a millisecond, from then on.
+fn ends(from_ms: u64) -> Vec<Duration> {
+    (from_ms..500).map(Duration::from_millis).collect()
+}
+
+#[test]
+fn a_store_that_is_as_fast_at_once_has_recovered_after_the_first_looks() {
+    assert_eq!(recovered_ms(&ends(0), 1000.0, TIME), 100.0);
+}
+
+#[test]
+fn one_that_pauses_has_recovered_that_much_later() {
+    assert_eq!(recovered_ms(&ends(200), 1000.0, TIME), 290.0);
+}
+
+#[test]
+fn one_that_stays_slower_has_not_recovered() {
+    assert_eq!(recovered_ms(&ends(0), 2000.0, TIME), 500.0);
+    assert_eq!(recovered_ms(&[], 1000.0, TIME), 500.0);
+}
