@@ -1,0 +1,187 @@
+//! Transactions of several threads happened one after the other.
+//!
+//! Promise: a history is accepted only if every reading in it is what the transactions before it
+//! come to, in the order in which the store says that they happened.
+//! Never: looks for an order: strict two-phase locks make that of the commits the one.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Barrier;
+
+use holdfast_io::fake::Random;
+use holdfast_pages::Rsn;
+use holdfast_store::{
+    Config, Direction, Durability, Services, Store, Transaction, TransactionError, Tree,
+};
+
+use crate::support::{config, factor, machine, place};
+
+const THREADS: u64 = 4;
+const KEYS: u64 = 24;
+/// Values so long that a leaf has few, and splits are many.
+const VALUE_BYTES: usize = 900;
+
+/// What one transaction saw or did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Event {
+    Read { key: u64, found: Option<u64> },
+    Scanned { keys: Range<u64>, found: Vec<(u64, u64)> },
+    Put { key: u64, value: u64 },
+    Deleted { key: u64, was_there: bool },
+}
+
+/// A transaction that was committed.
+#[derive(Clone, Debug)]
+struct Happened {
+    at: Rsn,
+    /// Of two at one place, one that only reads comes behind the one that commits there.
+    has_written: bool,
+    events: Vec<Event>,
+}
+
+fn name(key: u64) -> Vec<u8> {
+    format!("{key:04}").into_bytes()
+}
+
+fn number(key: &[u8]) -> u64 {
+    std::str::from_utf8(key).unwrap().parse().unwrap()
+}
+
+fn long(value: u64) -> Vec<u8> {
+    let mut bytes = vec![0; VALUE_BYTES];
+    bytes[..8].copy_from_slice(&value.to_le_bytes());
+    bytes
+}
+
+fn short(value: &[u8]) -> u64 {
+    u64::from_le_bytes(value[..8].try_into().unwrap())
+}
+
+/// One thing that a transaction does.
+fn any_event(
+    transaction: &mut Transaction<'_>,
+    tree: &Tree,
+    random: &mut Random,
+) -> Result<Event, TransactionError> {
+    let key = random.below(KEYS);
+    Ok(match random.below(10) {
+        0..3 => {
+            let found = transaction.get(tree, &name(key))?;
+            Event::Read { key, found: found.as_deref().map(short) }
+        }
+        3..5 => scanned(transaction, tree, key..key + random.below(6), random)?,
+        5..8 => {
+            let value = random.any();
+            transaction.put(tree, &name(key), &long(value))?;
+            Event::Put { key, value }
+        }
+        _ => Event::Deleted { key, was_there: transaction.delete(tree, &name(key))? },
+    })
+}
+
+fn scanned(
+    transaction: &mut Transaction<'_>,
+    tree: &Tree,
+    keys: Range<u64>,
+    random: &mut Random,
+) -> Result<Event, TransactionError> {
+    let direction = if random.chance(50) { Direction::Up } else { Direction::Down };
+    let scan = transaction.scan(tree, name(keys.start)..name(keys.end), direction);
+    let found = scan.map(|entry| entry.map(|(key, value)| (number(&key), short(&value))));
+    let mut found = found.collect::<Result<Vec<_>, _>>()?;
+    found.sort_unstable();
+    Ok(Event::Scanned { keys, found })
+}
+
+/// One transaction, unless it is the victim of a deadlock.
+fn run(store: &Store, tree: &Tree, random: &mut Random) -> Option<Happened> {
+    let (mut transaction, mut events) = (store.begin(), Vec::new());
+    for _ in 0..1 + random.below(5) {
+        match any_event(&mut transaction, tree, random) {
+            Ok(event) => events.push(event),
+            Err(TransactionError::Deadlock) => return None,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    if random.chance(10) {
+        transaction.abort().unwrap();
+        return None;
+    }
+    let writes = |event: &Event| match event {
+        Event::Put { .. } => true,
+        Event::Deleted { was_there, .. } => *was_there,
+        Event::Read { .. } | Event::Scanned { .. } => false,
+    };
+    let durability = if random.chance(20) { Durability::Disk } else { Durability::Memory };
+    let at = transaction.commit(durability).unwrap().at;
+    Some(Happened { at, has_written: events.iter().any(writes), events })
+}
+
+/// What the threads did with a new store.
+fn history(seed: u64, transactions: u64) -> Vec<Happened> {
+    let files = machine(seed);
+    let config = Config { services: Services::Threads, checkpoint_ms: Some(1), ..config() };
+    let (store, _) = Store::open_at(place(&files), &config).unwrap();
+    let (tree, begin) = (store.tree("history").unwrap(), Barrier::new(THREADS as usize));
+    let thread = |number: u64| {
+        let mut random = Random::new(seed ^ (number << 32));
+        begin.wait();
+        (0..transactions).filter_map(|_| run(&store, &tree, &mut random)).collect::<Vec<_>>()
+    };
+    std::thread::scope(|scope| {
+        let threads = [0, 1, 2, 3].map(|number| scope.spawn(move || thread(number)));
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
+/// The first transaction that did not see what those before it came to.
+fn first_wrong(mut history: Vec<Happened>) -> Option<Happened> {
+    history.sort_by_key(|happened| (happened.at, !happened.has_written));
+    let mut held = BTreeMap::new();
+    history.into_iter().find(|happened| !happened.events.iter().all(|event| fits(&mut held, event)))
+}
+
+/// Whether an event is what should have happened then; makes its change.
+fn fits(held: &mut BTreeMap<u64, u64>, event: &Event) -> bool {
+    match event {
+        Event::Read { key, found } => held.get(key) == found.as_ref(),
+        Event::Scanned { keys, found } => {
+            held.range(keys.clone()).map(|(key, value)| (*key, *value)).eq(found.iter().copied())
+        }
+        Event::Put { key, value } => {
+            held.insert(*key, *value);
+            true
+        }
+        Event::Deleted { key, was_there } => held.remove(key).is_some() == *was_there,
+    }
+}
+
+#[test]
+fn transactions_of_threads_happen_one_after_the_other() {
+    for seed in 1..=60 * factor() {
+        let history = history(seed, 250);
+        assert!(history.len() > 500, "seed {seed}: only {} were committed", history.len());
+        let wrong = first_wrong(history);
+        assert!(wrong.is_none(), "seed {seed} (and the machine's mood): {wrong:?}");
+    }
+}
+
+#[test]
+fn a_reading_of_what_was_not_there_would_be_noticed() {
+    let mut history = history(1, 100);
+    assert!(first_wrong(history.clone()).is_none());
+    let last = history.iter_mut().max_by_key(|happened| happened.at).unwrap();
+    last.events.push(Event::Read { key: KEYS, found: Some(1) });
+    assert!(first_wrong(history).is_some());
+}
+
+#[test]
+fn a_phantom_would_be_noticed() {
+    let happened = |at, has_written, events| Happened { at: Rsn(at), has_written, events };
+    let scan = |found| Event::Scanned { keys: 1..9, found };
+    let history = vec![
+        happened(10, true, vec![Event::Put { key: 5, value: 1 }]),
+        happened(20, false, vec![scan(vec![]), scan(vec![])]),
+    ];
+    assert!(first_wrong(history).is_some());
+}
