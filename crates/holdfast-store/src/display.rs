@@ -140,6 +140,7 @@ impl Display for ServiceError {
             Self::Follow(error) => write!(out, "{error}"),
             Self::Checkpoint(error) => write!(out, "no checkpoint: {error}"),
             Self::Archive(error) => write!(out, "nothing was archived: {error}"),
+            Self::Clean(error) => write!(out, "no page was cleaned: {error}"),
             Self::Undo(error) => write!(out, "a transaction was not rolled back: {error}"),
         }
     }

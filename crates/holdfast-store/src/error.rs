@@ -7,8 +7,8 @@ use std::io;
 
 use holdfast_log::CommitError as LogError;
 use holdfast_pages::{
-    ArchiveError, CheckpointError, FetchError, FlushError, FollowError, OpenError as PagesError,
-    SyncError, Unfit,
+    ArchiveError, CheckpointError, CleanError, FetchError, FlushError, FollowError,
+    OpenError as PagesError, SyncError, Unfit,
 };
 
 use crate::place::PlaceError;
@@ -104,6 +104,8 @@ pub enum ServiceError {
     Checkpoint(CheckpointError),
     /// Nothing was archived.
     Archive(ArchiveError),
+    /// No page was cleaned.
+    Clean(CleanError),
     /// A loser was not rolled back.
     Undo(TreeError<FetchError>),
 }

@@ -37,7 +37,7 @@ pub struct Scan<'t, 's> {
     next: Option<Place>,
     /// What it needs to go on there.
     lacks: Option<(Name, Mode)>,
-    /// What was found and not shown.
+    /// What was found and not shown: keys, and what their leaf says of their values.
     found: VecDeque<KeyValue>,
 }
 
@@ -99,7 +99,9 @@ impl Iterator for Scan<'_, '_> {
                 return Some(Err(error));
             }
         }
-        self.found.pop_front().map(Ok)
+        let (key, stored) = self.found.pop_front()?;
+        let value = self.transaction.value_of(&self.tree, stored);
+        Some(value.map(|value| (key, value)))
     }
 }
 

@@ -88,7 +88,8 @@ impl<B: Below> Tree<'_, B> {
         })
     }
 
-    /// Gives a key another value, which `new` makes of the one it has.
+    /// Gives a key another value, which `new` makes of the one it has; [`Changed::Exists`] if it
+    /// makes none.
     ///
     /// # Errors
     /// See [`TreeError`].
@@ -96,12 +97,12 @@ impl<B: Below> Tree<'_, B> {
         &self,
         key: &[u8],
         by: By,
-        mut new: impl FnMut(&[u8]) -> Vec<u8>,
+        mut new: impl FnMut(&[u8]) -> Option<Vec<u8>>,
     ) -> Result<Changed, TreeError<B::Error>> {
         let mut too_large = false;
         let changed = self.change(key, by, |node, found, body| {
             let Some((place, old)) = live(node, found) else { return Ok(absent(node, found)) };
-            let new = new(old);
+            let Some(new) = new(old) else { return Ok(Wish::Stop(Changed::Exists)) };
             too_large = new.len() > VALUE_BYTES_MAX;
             if too_large {
                 return Ok(Wish::Stop(Changed::Exists));

@@ -38,7 +38,7 @@ fn change_value(random: &mut Random, world: &World, model: &mut Contents) -> Opt
         (true, _) => {
             let stored = tree.store(&value).expect("there is room");
             model.insert(key.clone(), value.clone());
-            tree.replace(&key, BY, |_| stored.to_vec())
+            tree.replace(&key, BY, |_| Some(stored.to_vec()))
         }
     };
     let Changed::Done(body) = changed.expect("pages can be had") else { panic!("it is as told") };
