@@ -19,7 +19,7 @@ use crate::record::RecordFault;
 use crate::rsn::{PageNumber, Rsn};
 use crate::stage::TooLarge;
 
-pub use upkeep::{CleanError, MergeError};
+pub use upkeep::{CleanError, CompareError, MergeError};
 
 /// The log failed. Final: every later call says the same. Open the store anew.
 #[derive(Clone, Debug)]

@@ -63,12 +63,12 @@ impl Fetch {
         }
         let mut gathered = self.take_scratch();
         let fetched = self.bring(number, known.expected, fault, into, &mut gathered);
-        self.scratch.lock().expect("nothing panics with memory").push(gathered);
+        self.put_scratch(gathered);
         fetched
     }
 
     /// What is known of a page, and what was read of it.
-    fn look(
+    pub(crate) fn look(
         &self,
         number: PageNumber,
         into: &mut Page,
@@ -85,7 +85,7 @@ impl Fetch {
     }
 
     /// What was wrong with what was read, given what the image should have got to.
-    fn fault_of(
+    pub(crate) fn fault_of(
         &self,
         number: PageNumber,
         read: Result<(), ReadPageError>,
@@ -166,7 +166,7 @@ impl Fetch {
         }
     }
 
-    fn replay(
+    pub(crate) fn replay(
         &self,
         page: &mut Page,
         number: PageNumber,
@@ -181,8 +181,12 @@ impl Fetch {
         known.map_err(|OtherVersion(found)| FetchError::OtherVersion { found })
     }
 
-    fn take_scratch(&self) -> Gathered {
+    pub(crate) fn take_scratch(&self) -> Gathered {
         self.scratch.lock().expect("nothing panics with memory").pop().unwrap_or_default()
+    }
+
+    pub(crate) fn put_scratch(&self, gathered: Gathered) {
+        self.scratch.lock().expect("nothing panics with memory").push(gathered);
     }
 }
 

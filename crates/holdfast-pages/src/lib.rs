@@ -34,6 +34,7 @@ mod bloom;
 pub mod canary;
 mod checkpoint;
 mod cleaner;
+mod compare;
 mod display;
 mod error;
 mod fetch;
@@ -75,9 +76,9 @@ pub use archiver::Archiver;
 pub use bases::{Bases, Loaded};
 pub use checkpoint::{Difference, SURVEY, StateFault};
 pub use error::{
-    AnalysisError, ArchiveError, BaseFault, CheckpointError, CleanError, FetchError, FlushError,
-    FollowError, FrameFault, LoadError, MergeError, OpenArchiveError, OpenError, Poisoned,
-    ReadPageError, ReleaseError, ReplayError, RereadError, RunFault, RunPart, StageError,
+    AnalysisError, ArchiveError, BaseFault, CheckpointError, CleanError, CompareError, FetchError,
+    FlushError, FollowError, FrameFault, LoadError, MergeError, OpenArchiveError, OpenError,
+    Poisoned, ReadPageError, ReleaseError, ReplayError, RereadError, RunFault, RunPart, StageError,
     SyncError, VersionsError, WritePagesError,
 };
 pub use fetch::{Fetch, Fetched};

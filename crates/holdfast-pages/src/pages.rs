@@ -22,7 +22,7 @@ use crate::archiver::Archiver;
 use crate::bases::Bases;
 use crate::cleaner::{Cleaner, CleanerOn};
 use crate::error::{
-    ArchiveError, CheckpointError, CleanError, FetchError, FollowError, MergeError,
+    ArchiveError, CheckpointError, CleanError, CompareError, FetchError, FollowError, MergeError,
     OpenArchiveError, OpenError,
 };
 use crate::fetch::{Fetch, Fetched};
@@ -32,7 +32,7 @@ use crate::images::Images;
 use crate::merger::Merger;
 use crate::page::Page;
 use crate::page_file::PageFile;
-use crate::repairs::Repairs;
+use crate::repairs::{FaultKind, Repairs};
 use crate::restoring::Restoring;
 use crate::rsn::{PageNumber, Rsn, Slot};
 use crate::stale::Stale;
@@ -188,6 +188,23 @@ impl Pages {
     /// See [`FetchError`]; `into` may be anything then.
     pub fn load(&self, number: PageNumber, into: &mut Page) -> Result<Fetched, FetchError> {
         self.fetch.load(number, into)
+    }
+
+    /// Compares a page as somebody has it in memory with what its records make of nothing. They
+    /// must be stable.
+    ///
+    /// # Errors
+    /// See [`CompareError`].
+    pub fn compare(&self, page: &Page) -> Result<(), CompareError> {
+        self.fetch.compare(page)
+    }
+
+    /// What is wrong with a page on its device, if anything is. Nothing is repaired or counted.
+    ///
+    /// # Errors
+    /// See [`FetchError`].
+    pub fn check_image(&self, number: PageNumber) -> Result<Option<FaultKind>, FetchError> {
+        self.fetch.check_image(number)
     }
 
     /// From now on the page is loaded with its records up to this one at least.

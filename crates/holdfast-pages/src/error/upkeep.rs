@@ -7,7 +7,7 @@ use std::error::Error;
 use std::fmt::{Display, Formatter, Result};
 use std::io;
 
-use super::{RunFault, StageError, WritePagesError};
+use super::{FetchError, RunFault, StageError, WritePagesError};
 
 /// Why the page file was not brought to where the archive is. What was written is right; whoever
 /// goes on begins anew, and writes all of it again.
@@ -70,6 +70,25 @@ impl From<RunFault> for MergeError {
     }
 }
 
+/// Why a page in memory is not known to be what its records make of it.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum CompareError {
+    /// It is not. Throw it away and load it anew.
+    Differs {
+        /// The first byte that is not as it should be.
+        at: usize,
+    },
+    /// Its records cannot be had, or do not lead there.
+    Fetch(FetchError),
+}
+
+impl From<FetchError> for CompareError {
+    fn from(error: FetchError) -> CompareError {
+        CompareError::Fetch(error)
+    }
+}
+
 impl Display for CleanError {
     fn fmt(&self, out: &mut Formatter<'_>) -> Result {
         match self {
@@ -102,3 +121,16 @@ impl Display for MergeError {
 }
 
 impl Error for MergeError {}
+
+impl Display for CompareError {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Differs { at } => {
+                write!(out, "byte {at} of the page is not what its records say; load it anew")
+            }
+            Self::Fetch(error) => write!(out, "{error}"),
+        }
+    }
+}
+
+impl Error for CompareError {}

@@ -7,6 +7,7 @@ mod archiving;
 mod busy;
 mod canary;
 mod cleaning;
+mod comparing;
 mod faults;
 mod fetch;
 mod lives;
