@@ -7,6 +7,7 @@
 //!
 //! | name | version | licence | what is to be known |
 //! |---|---|---|---|
+//! | `holdfast` | this one | MIT or Apache-2.0 | not synced, in memory of no process |
 //! | `rocksdb` | library 7.8.3 | Apache-2.0 | `TransactionDB`: locks; commits share syncs |
 //! | `fjall` | 3.1.13 | MIT or Apache-2.0 | optimistic transactions; who conflicts goes again |
 //! | `redb` | 4.5.0 | MIT or Apache-2.0 | one writer: threads take turns at its lock |
@@ -17,6 +18,7 @@
 //! 12's library all has.
 
 mod fjall;
+mod holdfast;
 mod lmdb;
 mod redb;
 #[cfg(feature = "rocksdb")]
@@ -90,6 +92,7 @@ pub(crate) struct Kind {
 
 /// All of them.
 const ALL: &[Kind] = &[
+    holdfast::KIND,
     #[cfg(feature = "rocksdb")]
     rocksdb::KIND,
     fjall::KIND,

@@ -19,13 +19,10 @@ use crate::Failure;
 use crate::drive::{self, Hand};
 use crate::effort::CACHE_BYTES;
 use crate::peers::{Durability, Kind, Peer, Terms};
-use crate::tpcb::{self, Bank, Client};
+use crate::tpcb::{self, Bank, Client, NUMBERS};
 
 /// Clients before the kill and after it.
 const CLIENTS: u32 = 2;
-
-/// Transactions of a client before the kill are numbered below this.
-const NUMBERS: u64 = 1 << 32;
 
 /// How long transactions are counted before their rate is looked at.
 const LOOK: Duration = Duration::from_millis(10);

@@ -27,6 +27,12 @@ const TELLERS: u64 = 10;
 /// Rows that are loaded in one transaction.
 const CHUNK: u64 = 1_000;
 
+/// Clients at most.
+pub(crate) const CLIENTS_MAX: u32 = 32;
+
+/// A client's transactions before a kill are numbered below this, and those after it from here.
+pub(crate) const NUMBERS: u64 = 1 << 32;
+
 /// Most that is moved, either way.
 const DELTA_MAX: i64 = 999_999;
 
@@ -103,14 +109,6 @@ impl Move {
         }
         line
     }
-
-    /// Where the history has it.
-    pub(crate) fn key(&self) -> [u8; 12] {
-        let mut key = [0; 12];
-        key[..4].copy_from_slice(&self.client.to_be_bytes());
-        key[4..].copy_from_slice(&self.number.to_be_bytes());
-        key
-    }
 }
 
 /// Who asks for transactions, one after the other.
@@ -151,29 +149,44 @@ pub(crate) trait Rows {
 
     /// Writes a row.
     fn write(&mut self, table: Table, key: &[u8], row: &[u8]) -> Result<(), Failure>;
+
+    /// Adds to a row's balance, and returns what that is then.
+    fn add(&mut self, table: Table, key: &[u8], delta: i64) -> Result<i64, Failure> {
+        let mut row = [0; ROW_BYTES];
+        self.read(table, key, &mut row)?;
+        let balance = add(&mut row, delta)?;
+        self.write(table, key, &row)?;
+        Ok(balance)
+    }
 }
 
 /// Does one transaction, but for its end. Returns what the account has then.
 pub(crate) fn apply(rows: &mut impl Rows, it: &Move) -> Result<i64, Failure> {
-    let account = add(rows, Table::Accounts, it.account, it.delta)?;
-    add(rows, Table::Tellers, it.teller, it.delta)?;
-    add(rows, Table::Branches, it.branch, it.delta)?;
-    rows.write(Table::History, &it.key(), &it.line())?;
+    let account = rows.add(Table::Accounts, &key(it.account), it.delta)?;
+    rows.add(Table::Tellers, &key(it.teller), it.delta)?;
+    rows.add(Table::Branches, &key(it.branch), it.delta)?;
+    rows.write(Table::History, &line_key(it.client, it.number), &it.line())?;
     Ok(account)
 }
 
-fn add(rows: &mut impl Rows, table: Table, id: u64, delta: i64) -> Result<i64, Failure> {
-    let mut row = [0; ROW_BYTES];
-    rows.read(table, &key(id), &mut row)?;
-    let balance = balance(&row)? + delta;
+/// Adds to the balance of a row, and returns it.
+pub(crate) fn add(row: &mut [u8], delta: i64) -> Result<i64, Failure> {
+    let balance = balance(row)? + delta;
     row[..BALANCE_BYTES].copy_from_slice(&balance.to_le_bytes());
-    rows.write(table, &key(id), &row)?;
     Ok(balance)
 }
 
 /// Where a table has a row.
 pub(crate) fn key(id: u64) -> [u8; 8] {
     id.to_be_bytes()
+}
+
+/// Where the history has a line.
+pub(crate) fn line_key(client: u32, number: u64) -> [u8; 12] {
+    let mut key = [0; 12];
+    key[..4].copy_from_slice(&client.to_be_bytes());
+    key[4..].copy_from_slice(&number.to_be_bytes());
+    key
 }
 
 /// A row as it is loaded.
