@@ -1,6 +1,8 @@
 //! A store as its users see it, on a machine that loses what was not synced.
 
 mod basics;
+mod model;
+mod power;
 mod restarts;
 mod scans;
 mod support;
