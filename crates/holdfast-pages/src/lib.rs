@@ -70,7 +70,7 @@ pub use apply::{Applied, ApplyFault, Contents, IMAGE_EVERY_BYTES, Unfit, apply};
 pub use archive::Archive;
 pub use archiver::Archiver;
 pub use bases::{Bases, Loaded};
-pub use checkpoint::{Difference, StateFault};
+pub use checkpoint::{Difference, SURVEY, StateFault};
 pub use error::{
     AnalysisError, ArchiveError, BaseFault, CheckpointError, CleanError, FetchError, FlushError,
     FollowError, FrameFault, LoadError, OpenArchiveError, OpenError, Poisoned, ReadPageError,

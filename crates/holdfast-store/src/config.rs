@@ -28,6 +28,28 @@ pub struct Config {
     pub clean_every_bytes: u64,
     /// Who does what has to be done beside transactions.
     pub services: Services,
+    /// How the store notes how far it is.
+    pub checkpoints: Checkpoints,
+    /// What an open does before it returns.
+    pub restart: Restart,
+}
+
+/// How a store notes how far it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checkpoints {
+    /// From its records alone, without a latch or a lock.
+    Decoupled,
+    /// By asking every frame and every lock. For comparison only: a restart makes no use of it.
+    Classical,
+}
+
+/// What an open of a store does before it returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Restart {
+    /// Nothing that can be done when somebody needs it.
+    Instant,
+    /// It brings every page up to date and undoes every loser. For comparison only.
+    Classical,
 }
 
 /// Where the log of a store is.
@@ -71,6 +93,8 @@ impl Default for Config {
             segment_pages: 64,
             clean_every_bytes: 32 << 20,
             services: Services::Threads,
+            checkpoints: Checkpoints::Decoupled,
+            restart: Restart::Instant,
         }
     }
 }

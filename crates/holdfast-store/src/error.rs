@@ -44,6 +44,12 @@ pub enum OpenError {
     Loser(Unfit),
     /// The tree of names was not made.
     Names(TreeError<FetchError>),
+    /// A page was not brought up to date, as a classical restart does first. An instant one needs
+    /// it only when somebody wants it.
+    Redo(TreeError<FetchError>),
+    /// A loser was not undone, as a classical restart does first. An instant one needs that only
+    /// when somebody wants what it changed.
+    Undo(TreeError<FetchError>),
     /// A thread was not started.
     Thread(io::Error),
     /// The machine does not give us a directory or a file. Open again.

@@ -25,6 +25,7 @@
 
 mod allocator;
 mod body;
+mod classical;
 mod config;
 mod contents;
 mod display;
@@ -58,7 +59,7 @@ mod waits;
 
 pub use allocator::Allocator;
 pub use body::{Body, Spot};
-pub use config::{Config, LogPlace, Services};
+pub use config::{Checkpoints, Config, LogPlace, Restart, Services};
 pub use contents::{NodeContents, put_image};
 pub use engine::Durability;
 pub use error::{CloseError, OpenError, OpenTreeError, ServiceError};

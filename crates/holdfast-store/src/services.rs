@@ -83,7 +83,7 @@ impl Work {
             }
             Service::Prepare => log.prepare().map_err(ServiceError::Prepare),
             Service::Follow => pages.follow().map_err(ServiceError::Follow),
-            Service::Checkpoint => pages.checkpoint().map_err(ServiceError::Checkpoint),
+            Service::Checkpoint => engine.checkpoint().map_err(ServiceError::Checkpoint),
             Service::Archive => pages.archive().map_err(ServiceError::Archive),
             Service::Base => pages.write_base().map_err(ServiceError::Archive),
             Service::Clean => pages.clean().map_err(ServiceError::Clean),

@@ -21,6 +21,7 @@ pub(crate) fn config() -> Config {
         segment_pages: 4,
         clean_every_bytes: 64 << 10,
         services: Services::Stepped,
+        ..Config::default()
     }
 }
 
