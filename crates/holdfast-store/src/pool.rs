@@ -82,7 +82,8 @@ pub(crate) struct Frame {
 pub(crate) struct Held {
     /// [`PageNumber::NONE`] if nothing is.
     pub(crate) number: PageNumber,
-    pub(crate) page: Page,
+    /// Memory that it gets when something first comes, since a large pool may never be full.
+    page: Option<Page>,
 }
 
 /// A page that nobody changes as long as this lives.
@@ -220,7 +221,7 @@ impl<B: Below> Pool<B> {
             return Ok(());
         }
         let (at, mut held) = self.claim().ok_or(FixError::NoFrame)?;
-        if let Err(error) = self.below.load(number, &mut held.page) {
+        if let Err(error) = self.below.load(number, held.page_mut()) {
             self.empty(at, &mut held);
             return Err(FixError::Below(error));
         }
@@ -237,7 +238,7 @@ impl<B: Below> Pool<B> {
     /// Makes the frame one of the free ones.
     fn empty(&self, at: usize, held: &mut Held) {
         held.number = PageNumber::NONE;
-        held.page.clear();
+        held.page_mut().clear();
         self.free().push(at);
     }
 
@@ -245,7 +246,9 @@ impl<B: Below> Pool<B> {
     fn claim(&self) -> Option<(usize, RwLockWriteGuard<'_, Held>)> {
         let free = self.free().pop();
         if let Some(at) = free {
-            return Some((at, self.frames[at].held.write().expect("nothing panics with a latch")));
+            let mut held = self.frames[at].held.write().expect("nothing panics with a latch");
+            held.page.get_or_insert_with(Page::zeroed);
+            return Some((at, held));
         }
         self.evict()
     }
@@ -265,9 +268,21 @@ fn check<E>(number: PageNumber) -> Result<(), FixError<E>> {
     if known { Ok(()) } else { Err(FixError::NoSuchPage(number)) }
 }
 
+impl Held {
+    #[inline]
+    pub(crate) fn page(&self) -> &Page {
+        self.page.as_ref().expect("what has been claimed has memory")
+    }
+
+    #[inline]
+    pub(crate) fn page_mut(&mut self) -> &mut Page {
+        self.page.as_mut().expect("what has been claimed has memory")
+    }
+}
+
 impl Frame {
     fn new() -> Frame {
-        let held = Held { number: PageNumber::NONE, page: Page::zeroed() };
+        let held = Held { number: PageNumber::NONE, page: None };
         Frame { held: RwLock::new(held), used: AtomicBool::new(false) }
     }
 
@@ -293,7 +308,7 @@ impl Deref for ReadLatch<'_> {
 
     #[inline]
     fn deref(&self) -> &Page {
-        &self.0.page
+        self.0.page()
     }
 }
 
@@ -302,14 +317,14 @@ impl Deref for WriteLatch<'_> {
 
     #[inline]
     fn deref(&self) -> &Page {
-        &self.0.page
+        self.0.page()
     }
 }
 
 impl DerefMut for WriteLatch<'_> {
     #[inline]
     fn deref_mut(&mut self) -> &mut Page {
-        &mut self.0.page
+        self.0.page_mut()
     }
 }
 
@@ -321,13 +336,13 @@ impl<B> fmt::Debug for Pool<B> {
 
 impl fmt::Debug for ReadLatch<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_tuple("ReadLatch").field(&self.0.page).finish()
+        out.debug_tuple("ReadLatch").field(self.0.page()).finish()
     }
 }
 
 impl fmt::Debug for WriteLatch<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_tuple("WriteLatch").field(&self.0.page).finish()
+        out.debug_tuple("WriteLatch").field(self.0.page()).finish()
     }
 }
 
