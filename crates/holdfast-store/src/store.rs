@@ -16,7 +16,7 @@ use crate::config::{Config, Restart, Services};
 use crate::contents::NodeContents;
 use crate::embedded;
 use crate::engine::{Durability, Engine, Patience};
-use crate::error::{CloseError, OpenError, OpenTreeError, ServiceError};
+use crate::error::{CheckError, CloseError, OpenError, OpenTreeError, ServiceError};
 use crate::header::{Header, NoHeader, VERSION};
 use crate::locks::Locks;
 use crate::losers::Losers;
@@ -26,7 +26,7 @@ use crate::pool::Pool;
 use crate::services::{Service, Threads, Work};
 use crate::slots::Slots;
 use crate::transaction::{Transaction, Tree};
-use crate::trees::{NAMES_ROOT, root_in, root_value};
+use crate::trees::{CheckedTrees, NAMES_ROOT, root_in, root_value};
 
 /// An open store. All calls may come from any thread. Dropping it without [`Store::close`] loses
 /// nothing that was durable.
@@ -163,6 +163,14 @@ impl Store {
     #[must_use]
     pub fn checkpoint_latches(&self) -> u64 {
         self.work.engine.surveyed.load(Ordering::Relaxed)
+    }
+
+    /// Looks at every page that the trees have, from each root to each leaf, while others go on.
+    ///
+    /// # Errors
+    /// See [`CheckError`].
+    pub fn check(&self) -> Result<CheckedTrees, CheckError> {
+        self.work.engine.trees().check()
     }
 
     /// One step of a service. True if there was something to do. Needed only with
