@@ -87,6 +87,10 @@ impl From<CommitError> for OpenTreeError {
     }
 }
 
+/// Why a check of all trees ended: what it names is damaged, or could not be looked at. Nothing has
+/// changed; what is in other pages is there.
+pub type CheckError = TreeError<FetchError>;
+
 /// Why a service did not do what there was to do. The store is as good as before; it is tried again
 /// with the next step.
 #[derive(Debug)]

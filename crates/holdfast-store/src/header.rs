@@ -81,13 +81,6 @@ impl Header {
         bytes
     }
 
-    /// The store whose making was cut short, if there is one.
-    pub(crate) fn begun(files: &dyn Files) -> Option<Header> {
-        let mut bytes = [0; HEADER_BYTES];
-        read(files, NAME_NEW, &mut bytes).ok()?;
-        Header::parse(&bytes).ok()
-    }
-
     /// Says, on a free directory, that a store is being made there.
     pub(crate) fn begin(&self, files: &dyn Files) -> io::Result<()> {
         let how = OpenHow { write: true, create_mode: Some(FILE_MODE), ..OpenHow::default() };

@@ -62,7 +62,7 @@ pub use body::{Body, Spot};
 pub use config::{Checkpoints, Config, LogPlace, Restart, Services};
 pub use contents::{NodeContents, put_image};
 pub use engine::Durability;
-pub use error::{CloseError, OpenError, OpenTreeError, ServiceError};
+pub use error::{CheckError, CloseError, OpenError, OpenTreeError, ServiceError};
 pub use large::LARGE_VALUE_BYTES_MAX;
 pub use locks::{Holder, LockError, Locks};
 pub use losers::Losers;
@@ -77,7 +77,7 @@ pub use store::{Recovery, Store};
 pub use transaction::{Committed, Direction, KeyValue, Scan, Transaction, Tree};
 pub use transaction_error::{CommitError, TransactionError};
 pub use tree::{By, Changed, Checked, Found, LeafEnd, Seek, Seen, TreeError};
-pub use trees::{NAMES_ROOT, Trees, root_in, root_value};
+pub use trees::{CheckedTrees, NAMES_ROOT, Trees, root_in, root_value};
 
 #[cfg(test)]
 mod tests;

@@ -9,7 +9,7 @@
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 
 use holdfast_pages::{Page, PageNumber, Rsn};
@@ -36,6 +36,12 @@ pub trait Below: Send + Sync {
 
     /// From now on the page is to be loaded with its records up to this one.
     fn note(&self, number: PageNumber, rsn: Rsn);
+
+    /// From now on every page is to be loaded with all its records that are stable.
+    ///
+    /// # Errors
+    /// They cannot be had.
+    fn settle(&self) -> Result<(), Self::Error>;
 }
 
 /// Why a page is not in a frame.
@@ -56,6 +62,8 @@ pub struct Pool<B> {
     pub(crate) below: B,
     pub(crate) frames: Box<[Frame]>,
     pub(crate) table: PageTable,
+    /// Pages that were not what their records say.
+    pub(crate) thrown_away: AtomicU64,
     /// Frames that nothing is in.
     free: Mutex<Vec<usize>>,
     /// Held while a page is brought, so that one brings it.
@@ -74,7 +82,8 @@ pub(crate) struct Frame {
 pub(crate) struct Held {
     /// [`PageNumber::NONE`] if nothing is.
     pub(crate) number: PageNumber,
-    pub(crate) page: Page,
+    /// Memory that it gets when something first comes, since a large pool may never be full.
+    page: Option<Page>,
 }
 
 /// A page that nobody changes as long as this lives.
@@ -95,6 +104,7 @@ impl<B: Below> Pool<B> {
             below,
             frames: (0..frames).map(|_| Frame::new()).collect(),
             table: PageTable::new(),
+            thrown_away: AtomicU64::new(0),
             free: Mutex::new((0..frames).rev().collect()),
             bringing: [const { Mutex::new(()) }; STRIPES],
             hand: AtomicUsize::new(0),
@@ -171,6 +181,19 @@ impl<B: Below> Pool<B> {
         Ok(WriteLatch(held, Counted::new()))
     }
 
+    /// The page, to be changed, if it is in a frame.
+    pub(crate) fn in_frame(&self, number: PageNumber) -> Option<WriteLatch<'_>> {
+        let held = self.frames[self.table.get(number)?].held.write();
+        let held = held.expect("nothing panics with a latch");
+        (held.number == number).then(|| WriteLatch(held, Counted::new()))
+    }
+
+    /// [`Pool::forget`], of a page that is not what its records say.
+    pub(crate) fn throw_away(&self, latch: WriteLatch<'_>) {
+        self.thrown_away.fetch_add(1, Ordering::Relaxed);
+        self.forget(latch);
+    }
+
     /// Lets go of a page without a trace, so that it is loaded anew by whoever wants it next. For
     /// pages that have turned out to be damaged.
     pub fn forget(&self, latch: WriteLatch<'_>) {
@@ -198,7 +221,7 @@ impl<B: Below> Pool<B> {
             return Ok(());
         }
         let (at, mut held) = self.claim().ok_or(FixError::NoFrame)?;
-        if let Err(error) = self.below.load(number, &mut held.page) {
+        if let Err(error) = self.below.load(number, held.page_mut()) {
             self.empty(at, &mut held);
             return Err(FixError::Below(error));
         }
@@ -215,7 +238,7 @@ impl<B: Below> Pool<B> {
     /// Makes the frame one of the free ones.
     fn empty(&self, at: usize, held: &mut Held) {
         held.number = PageNumber::NONE;
-        held.page.clear();
+        held.page_mut().clear();
         self.free().push(at);
     }
 
@@ -223,7 +246,9 @@ impl<B: Below> Pool<B> {
     fn claim(&self) -> Option<(usize, RwLockWriteGuard<'_, Held>)> {
         let free = self.free().pop();
         if let Some(at) = free {
-            return Some((at, self.frames[at].held.write().expect("nothing panics with a latch")));
+            let mut held = self.frames[at].held.write().expect("nothing panics with a latch");
+            held.page.get_or_insert_with(Page::zeroed);
+            return Some((at, held));
         }
         self.evict()
     }
@@ -243,9 +268,21 @@ fn check<E>(number: PageNumber) -> Result<(), FixError<E>> {
     if known { Ok(()) } else { Err(FixError::NoSuchPage(number)) }
 }
 
+impl Held {
+    #[inline]
+    pub(crate) fn page(&self) -> &Page {
+        self.page.as_ref().expect("what has been claimed has memory")
+    }
+
+    #[inline]
+    pub(crate) fn page_mut(&mut self) -> &mut Page {
+        self.page.as_mut().expect("what has been claimed has memory")
+    }
+}
+
 impl Frame {
     fn new() -> Frame {
-        let held = Held { number: PageNumber::NONE, page: Page::zeroed() };
+        let held = Held { number: PageNumber::NONE, page: None };
         Frame { held: RwLock::new(held), used: AtomicBool::new(false) }
     }
 
@@ -271,7 +308,7 @@ impl Deref for ReadLatch<'_> {
 
     #[inline]
     fn deref(&self) -> &Page {
-        &self.0.page
+        self.0.page()
     }
 }
 
@@ -280,14 +317,14 @@ impl Deref for WriteLatch<'_> {
 
     #[inline]
     fn deref(&self) -> &Page {
-        &self.0.page
+        self.0.page()
     }
 }
 
 impl DerefMut for WriteLatch<'_> {
     #[inline]
     fn deref_mut(&mut self) -> &mut Page {
-        &mut self.0.page
+        self.0.page_mut()
     }
 }
 
@@ -299,13 +336,13 @@ impl<B> fmt::Debug for Pool<B> {
 
 impl fmt::Debug for ReadLatch<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_tuple("ReadLatch").field(&self.0.page).finish()
+        out.debug_tuple("ReadLatch").field(self.0.page()).finish()
     }
 }
 
 impl fmt::Debug for WriteLatch<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_tuple("WriteLatch").field(&self.0.page).finish()
+        out.debug_tuple("WriteLatch").field(self.0.page()).finish()
     }
 }
 

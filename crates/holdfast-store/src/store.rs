@@ -4,12 +4,11 @@
 //! nothing of others; it is open before anything is undone or any page is read.
 //! Never: does what a transaction or a service does.
 
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use holdfast_log::{CreateError, Log};
+use holdfast_log::Log;
 use holdfast_pages::{CheckpointError, Directories, Found, PageNumber, Pages, Rsn, SyncError, Tag};
 
 use crate::allocator::Allocator;
@@ -17,7 +16,7 @@ use crate::config::{Config, Restart, Services};
 use crate::contents::NodeContents;
 use crate::embedded;
 use crate::engine::{Durability, Engine, Patience};
-use crate::error::{CloseError, OpenError, OpenTreeError, ServiceError};
+use crate::error::{CheckError, CloseError, OpenError, OpenTreeError, ServiceError};
 use crate::header::{Header, NoHeader, VERSION};
 use crate::locks::Locks;
 use crate::losers::Losers;
@@ -27,7 +26,7 @@ use crate::pool::Pool;
 use crate::services::{Service, Threads, Work};
 use crate::slots::Slots;
 use crate::transaction::{Transaction, Tree};
-use crate::trees::{NAMES_ROOT, root_in, root_value};
+use crate::trees::{CheckedTrees, NAMES_ROOT, root_in, root_value};
 
 /// An open store. All calls may come from any thread. Dropping it without [`Store::close`] loses
 /// nothing that was durable.
@@ -166,6 +165,14 @@ impl Store {
         self.work.engine.surveyed.load(Ordering::Relaxed)
     }
 
+    /// Looks at every page that the trees have, from each root to each leaf, while others go on.
+    ///
+    /// # Errors
+    /// See [`CheckError`].
+    pub fn check(&self) -> Result<CheckedTrees, CheckError> {
+        self.work.engine.trees().check()
+    }
+
     /// One step of a service. True if there was something to do. Needed only with
     /// [`Services::Stepped`], but never wrong.
     ///
@@ -234,26 +241,20 @@ fn identity(place: &Place, config: &Config) -> Result<([u8; 16], bool), OpenErro
     }
 }
 
+/// Makes a store, or goes on where that was cut short.
 fn create(place: &Place, config: &Config) -> Result<[u8; 16], OpenError> {
-    let identity = begun(place).map_err(OpenError::Io)?;
-    match embedded::create(&*place.log, identity, &config.log) {
-        // An earlier attempt came so far.
-        Ok(()) | Err(CreateError::Exists) => {}
-        Err(error) => return Err(OpenError::CreateLog(error)),
+    let begun = embedded::identity_of(&*place.log);
+    let identity = begun.unwrap_or_else(|| {
+        let mut identity = [0; 16];
+        place.entropy.fill(&mut identity);
+        identity
+    });
+    Header { identity }.begin(&*place.store).map_err(OpenError::Io)?;
+    if begun.is_none() {
+        embedded::create(&*place.log, identity, &config.log).map_err(OpenError::CreateLog)?;
     }
     Pages::create(&directories(place), Tag::of(&identity)).map_err(OpenError::Io)?;
     Header::finish(&*place.store).map_err(OpenError::Io)?;
-    Ok(identity)
-}
-
-/// The identity of the store that is being made. What an earlier attempt has made is of the same.
-fn begun(place: &Place) -> io::Result<[u8; 16]> {
-    if let Some(header) = Header::begun(&*place.store) {
-        return Ok(header.identity);
-    }
-    let mut identity = [0; 16];
-    place.entropy.fill(&mut identity);
-    Header { identity }.begin(&*place.store)?;
     Ok(identity)
 }
 

@@ -1,170 +1,179 @@
 //! A program that uses a store, the same one for the same seed.
 //!
-//! Promise: every reading is compared with what is known; what was acknowledged is known as such
+//! Promise: every reading is compared with the model; what was acknowledged is durable in the model
 //! from then on, and not before.
-//! Never: goes on after an error.
+//! Never: goes on after an error of the machine.
 
 use std::error::Error;
 
 use holdfast_io::fake::{FakeFiles, Random};
-use holdfast_store::{Direction, Durability, Savepoint, Service, Store, Transaction, Tree};
+use holdfast_store::{
+    Checkpoints, Config, Direction, Durability, Restart, Savepoint, Service, Store, Transaction,
+    TransactionError, Tree,
+};
 
-use crate::model::{Change, Held, Known, TREES, difference};
-use crate::support::{config, place, value};
+use crate::model::{Contents, Model, Writes, apply};
+use crate::support::{config, place};
 
-/// So many transactions run at once, each with keys of its own.
-const RUNNING: usize = 3;
+pub(crate) type Failed = Box<dyn Error>;
 
-/// Keys of a tree.
-const KEYS: u64 = 60;
-
-type Failed = Box<dyn Error>;
-
-/// A transaction, and what it would commit.
+/// A transaction, and what it did so far.
 struct Running<'s> {
     transaction: Transaction<'s>,
-    changes: Vec<Change>,
-    savepoints: Vec<(Savepoint, usize)>,
+    writes: Writes,
+    savepoint: Option<(Savepoint, usize)>,
 }
 
-/// What a program has in its hands.
-struct Program<'s> {
+/// What the program has in its hands.
+struct Program<'s, 'm> {
     store: &'s Store,
-    trees: Vec<Tree>,
-    known: &'s mut Known,
-    random: &'s mut Random,
-    running: [Option<Running<'s>>; RUNNING],
+    tree: Tree,
+    random: Random,
+    model: &'m mut Model,
+    running: Vec<Running<'s>>,
 }
 
-/// Opens, compares, works, closes; an error if the disk fails on the way.
+impl Program<'_, '_> {
+    fn step(&mut self) -> Result<(), Failed> {
+        match self.random.below(20) {
+            0..=3 => self.serve(),
+            4 if self.running.len() < 4 => {
+                let transaction = self.store.begin_impatient();
+                self.running.push(Running { transaction, writes: vec![], savepoint: None });
+                Ok(())
+            }
+            5 | 6 => self.end(),
+            _ => self.operate(),
+        }
+    }
+
+    fn serve(&mut self) -> Result<(), Failed> {
+        let service = Service::ALL[self.random.below(Service::ALL.len() as u64) as usize];
+        self.store.step(service)?;
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), Failed> {
+        if self.running.is_empty() {
+            return Ok(());
+        }
+        let at = self.random.below(self.running.len() as u64) as usize;
+        let Running { transaction, writes, .. } = self.running.swap_remove(at);
+        if self.random.chance(25) {
+            return Ok(transaction.abort()?);
+        }
+        self.model.commit(writes);
+        let durability = if self.random.chance(50) { Durability::Disk } else { Durability::Memory };
+        transaction.commit(durability)?;
+        if durability == Durability::Disk {
+            self.model.is_durable();
+        }
+        Ok(())
+    }
+
+    fn operate(&mut self) -> Result<(), Failed> {
+        if self.running.is_empty() {
+            return Ok(());
+        }
+        let at = self.random.below(self.running.len() as u64) as usize;
+        let mut seen = self.model.now();
+        apply(&mut seen, &self.running[at].writes);
+        match self.running[at].operate(&self.tree, &seen, &mut self.random) {
+            Ok(()) | Err(TransactionError::Busy) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+impl Running<'_> {
+    fn operate(
+        &mut self,
+        tree: &Tree,
+        seen: &Contents,
+        random: &mut Random,
+    ) -> Result<(), TransactionError> {
+        let Running { transaction, writes, savepoint } = self;
+        let key = any_key(random);
+        match random.below(10) {
+            0 | 1 => {
+                let found = transaction.get(tree, &key)?;
+                assert_eq!(found.as_ref(), seen.get(&key), "key {key:?}");
+            }
+            2 => *savepoint = Some((transaction.savepoint(), writes.len())),
+            3 => {
+                if let Some((savepoint, count)) = savepoint.take() {
+                    transaction.roll_back_to(savepoint)?;
+                    writes.truncate(count);
+                }
+            }
+            4 | 5 => {
+                let deleted = transaction.delete(tree, &key)?;
+                assert_eq!(deleted, seen.contains_key(&key), "key {key:?}");
+                writes.push((key, None));
+            }
+            _ => {
+                let value = any_value(random);
+                transaction.put(tree, &key, &value)?;
+                writes.push((key, Some(value)));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn any_key(random: &mut Random) -> Vec<u8> {
+    let mut key = format!("{:02}", random.below(80)).into_bytes();
+    if random.below(4) == 0 {
+        key.resize(2 + 20 * usize::from(key[1] - b'0'), b'x');
+    }
+    key
+}
+
+fn any_value(random: &mut Random) -> Vec<u8> {
+    let most = [8, 60, 600, 2049, 12_000][random.below(5) as usize];
+    let mut value = vec![0; random.below(most) as usize];
+    random.fill(&mut value);
+    value
+}
+
+/// Checkpoints and restarts of either kind.
+pub(crate) fn config_of(seed: u64) -> Config {
+    Config {
+        checkpoints: [Checkpoints::Decoupled, Checkpoints::Classical][seed as usize % 2],
+        restart: [Restart::Instant, Restart::Classical][usize::from(seed.is_multiple_of(5))],
+        ..config()
+    }
+}
+
+/// Opens the store, finds in it what the model says, and works for so many steps.
 pub(crate) fn life(
     files: &FakeFiles,
-    known: &mut Known,
-    random: &mut Random,
-    steps: u64,
+    model: &mut Model,
+    seed: u64,
+    steps: u32,
 ) -> Result<(), Failed> {
-    let (store, _) = Store::open_at(place(files), &config())?;
-    let trees = TREES.iter().map(|name| store.tree(name)).collect::<Result<Vec<_>, _>>()?;
-    known.found(&held(&store, &trees)?);
-    let mut program =
-        Program { store: &store, trees, known, random, running: [const { None }; RUNNING] };
+    let (store, _) = Store::open_at(place(files), &config_of(seed))?;
+    let tree = store.tree("accounts")?;
+    let found = contents(&store, &tree)?;
+    model.found(&found).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    let (random, running) = (Random::new(seed), Vec::new());
+    let mut program = Program { store: &store, tree, random, model, running };
     for _ in 0..steps {
         program.step()?;
     }
     drop(program);
-    Ok(store.close()?)
+    Ok(store.check().map(drop)?)
 }
 
-/// Everything that the store holds, read both ways.
-pub(crate) fn held(store: &Store, trees: &[Tree]) -> Result<Held, Failed> {
-    let (mut held, mut transaction) = (Held::default(), store.begin());
-    for (tree, held) in trees.iter().zip(&mut held.0) {
-        for entry in transaction.scan::<Vec<u8>>(tree, .., Direction::Up) {
-            let (key, value) = entry?;
-            assert!(held.insert(key, value).is_none(), "a key comes once");
-        }
-        let mut downwards = transaction.scan::<Vec<u8>>(tree, .., Direction::Down);
-        for (key, value) in held.iter().rev() {
-            let (found_key, found_value) = downwards.next().expect("both ways the same")?;
-            assert!((&found_key, &found_value) == (key, value), "both ways the same");
-        }
-        assert!(downwards.next().is_none(), "both ways the same");
+/// Everything that a tree holds, both ways.
+pub(crate) fn contents(store: &Store, tree: &Tree) -> Result<Contents, TransactionError> {
+    let mut reading = store.begin_impatient();
+    let up = reading.scan::<&[u8]>(tree, .., Direction::Up).collect::<Result<Contents, _>>()?;
+    let mut down = reading.scan::<&[u8]>(tree, .., Direction::Down);
+    for (key, value) in up.iter().rev() {
+        let found = down.next().expect("both ways the same")?;
+        assert!((&found.0, &found.1) == (key, value), "both ways the same");
     }
-    transaction.commit(Durability::Memory)?;
-    Ok(held)
-}
-
-fn key(number: u64) -> Vec<u8> {
-    format!("key {number:03}").into_bytes()
-}
-
-impl Program<'_> {
-    fn step(&mut self) -> Result<(), Failed> {
-        match self.random.below(100) {
-            0..55 => self.change(),
-            55..70 => self.end(),
-            70..74 => self.savepoint(),
-            74..77 => self.compare(),
-            77..80 => self.store.checkpoint().map(|_| ()).map_err(Into::into),
-            _ => self.serve(),
-        }
-    }
-
-    /// One transaction changes one of its keys.
-    fn change(&mut self) -> Result<(), Failed> {
-        let which = self.random.below(RUNNING as u64) as usize;
-        let change = self.any_change(which);
-        let store = self.store;
-        let running = self.running[which].get_or_insert_with(|| Running::begin(store));
-        let Change { tree, key, value } = &change;
-        let tree = &self.trees[*tree];
-        match value {
-            Some(value) => running.transaction.put(tree, key, value)?,
-            None => drop(running.transaction.delete(tree, key)?),
-        }
-        running.changes.push(change);
-        Ok(())
-    }
-
-    /// Keys are shared out among transactions, so that none waits.
-    fn any_change(&mut self, which: usize) -> Change {
-        let tree = self.random.below(TREES.len() as u64) as usize;
-        let number = self.random.below(KEYS / RUNNING as u64) as usize * RUNNING + which;
-        let key = key(number as u64);
-        let value = (!self.random.chance(30)).then(|| value(self.random));
-        Change { tree, key, value }
-    }
-
-    /// One transaction commits, or rolls back.
-    fn end(&mut self) -> Result<(), Failed> {
-        let which = self.random.below(RUNNING as u64) as usize;
-        let Some(running) = self.running[which].take() else { return Ok(()) };
-        if self.random.chance(20) {
-            return Ok(running.transaction.abort()?);
-        }
-        let durability = if self.random.chance(40) { Durability::Disk } else { Durability::Memory };
-        self.known.commits(running.changes);
-        running.transaction.commit(durability)?;
-        if durability == Durability::Disk {
-            self.known.acknowledged();
-        }
-        Ok(())
-    }
-
-    /// One transaction makes a savepoint, or goes back to one.
-    fn savepoint(&mut self) -> Result<(), Failed> {
-        let which = self.random.below(RUNNING as u64) as usize;
-        let Some(running) = &mut self.running[which] else { return Ok(()) };
-        if self.random.chance(50) {
-            let savepoint = running.transaction.savepoint();
-            running.savepoints.push((savepoint, running.changes.len()));
-        } else if let Some((savepoint, changes)) = running.savepoints.pop() {
-            running.transaction.roll_back_to(savepoint)?;
-            running.changes.truncate(changes);
-        }
-        Ok(())
-    }
-
-    /// One service takes a step.
-    fn serve(&mut self) -> Result<(), Failed> {
-        let which = self.random.below(Service::ALL.len() as u64) as usize;
-        self.store.step(Service::ALL[which])?;
-        Ok(())
-    }
-
-    /// Everything is what it should be, once nobody is at work.
-    fn compare(&mut self) -> Result<(), Failed> {
-        for running in self.running.iter_mut().filter_map(Option::take) {
-            running.transaction.abort()?;
-        }
-        let (known, found) = (self.known.now(), held(self.store, &self.trees)?);
-        assert!(known == found, "{}", difference(&known, &found));
-        Ok(())
-    }
-}
-
-impl<'s> Running<'s> {
-    fn begin(store: &'s Store) -> Running<'s> {
-        Running { transaction: store.begin(), changes: Vec::new(), savepoints: Vec::new() }
-    }
+    assert!(down.next().is_none(), "both ways the same");
+    Ok(up)
 }

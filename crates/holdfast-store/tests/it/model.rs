@@ -1,94 +1,91 @@
-//! What a program knows of its store.
-//!
-//! Promise: what is found after a crash is accepted only if it is what some of the commits come to,
-//! from the first on without a gap, and each that was acknowledged is among them.
-//! Never: asks the store what it should hold.
+//! What a store should hold, from what it was told and what it answered.
 
 use std::collections::BTreeMap;
 
-/// The trees that programs under test use.
-pub(crate) const TREES: [&str; 3] = ["north", "south", "west"];
+/// Keys and their values.
+pub(crate) type Contents = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// Keys and values of each tree.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Held(pub(crate) [BTreeMap<Vec<u8>, Vec<u8>>; TREES.len()]);
+/// What a transaction did to keys, in order; none deletes.
+pub(crate) type Writes = Vec<(Vec<u8>, Option<Vec<u8>>)>;
 
-/// A key of a tree, and its new value, or none if it goes.
-#[derive(Clone, Debug)]
-pub(crate) struct Change {
-    pub(crate) tree: usize,
-    pub(crate) key: Vec<u8>,
-    pub(crate) value: Option<Vec<u8>>,
-}
-
-/// What a program knows of its store.
+/// Every transaction whose commit was asked for, in that order.
 #[derive(Clone, Default)]
-pub(crate) struct Known {
-    /// What is there for sure.
-    durable: Held,
-    /// Commits after that, in their order; each may be there if those before it are.
-    doubtful: Vec<Vec<Change>>,
+pub(crate) struct Model {
+    begin: Contents,
+    commits: Vec<Writes>,
+    /// So many of them are durable.
+    durable: usize,
 }
 
-impl Held {
-    pub(crate) fn make(&mut self, change: &Change) {
-        let tree = &mut self.0[change.tree];
-        match &change.value {
-            Some(value) => drop(tree.insert(change.key.clone(), value.clone())),
-            None => drop(tree.remove(&change.key)),
+/// Changes `contents` as a transaction did.
+pub(crate) fn apply(contents: &mut Contents, writes: &Writes) {
+    for (key, value) in writes {
+        match value {
+            Some(value) => drop(contents.insert(key.clone(), value.clone())),
+            None => drop(contents.remove(key)),
         }
     }
 }
 
-impl Known {
-    /// What everybody sees while the store is open.
-    pub(crate) fn now(&self) -> Held {
-        let mut held = self.durable.clone();
-        self.doubtful.iter().flatten().for_each(|change| held.make(change));
-        held
+impl Model {
+    /// A transaction is being committed.
+    pub(crate) fn commit(&mut self, writes: Writes) {
+        self.commits.push(writes);
     }
 
-    /// A transaction with these changes is about to be committed.
-    pub(crate) fn commits(&mut self, changes: Vec<Change>) {
-        self.doubtful.push(changes);
+    /// Everything that was committed is durable.
+    pub(crate) fn is_durable(&mut self) {
+        self.durable = self.commits.len();
     }
 
-    /// All commits until now were acknowledged as durable.
-    pub(crate) fn acknowledged(&mut self) {
-        self.durable = self.now();
-        self.doubtful.clear();
+    /// What there is now.
+    pub(crate) fn now(&self) -> Contents {
+        let mut contents = self.begin.clone();
+        self.commits.iter().for_each(|writes| apply(&mut contents, writes));
+        contents
     }
 
-    /// The store was opened and holds `found`.
-    ///
-    /// # Panics
-    /// If a commit is missing that was acknowledged, or is there by half, or without one before it.
-    pub(crate) fn found(&mut self, found: &Held) {
-        let mut doubtful = std::mem::take(&mut self.doubtful).into_iter();
-        while self.durable != *found {
-            let Some(next) = doubtful.next() else {
-                panic!("no sum of commits: {}", difference(&self.durable, found));
-            };
-            next.iter().for_each(|change| self.durable.make(change));
+    /// The checker: what was found after a crash is what some of the first transactions come to,
+    /// all durable ones among them. The model goes on from there.
+    pub(crate) fn found(&mut self, found: &Contents) -> Result<(), String> {
+        let mut contents = self.begin.clone();
+        let mut fits = self.durable == 0 && contents == *found;
+        for (at, writes) in self.commits.iter().enumerate() {
+            apply(&mut contents, writes);
+            fits |= at + 1 >= self.durable && contents == *found;
         }
+        if !fits {
+            return Err(self.difference(found));
+        }
+        *self = Model { begin: found.clone(), ..Model::default() };
+        Ok(())
+    }
+
+    fn difference(&self, found: &Contents) -> String {
+        let now = self.now();
+        let lost = now.iter().filter(|(key, value)| found.get(*key) != Some(value)).count();
+        let more = found.keys().filter(|key| !now.contains_key(*key)).count();
+        let (durable, all) = (self.durable, self.commits.len());
+        format!(
+            "no prefix fits: {durable} of {all} commits are durable; of {} keys {lost} are lost or \
+             other, {more} are invented",
+            now.len()
+        )
     }
 }
 
-/// The first key that differs, in words.
-pub(crate) fn difference(known: &Held, found: &Held) -> String {
-    for (tree, (known, found)) in TREES.iter().zip(known.0.iter().zip(&found.0)) {
-        let keys = known.keys().chain(found.keys());
-        if let Some(key) = keys.min_by_key(|key| (known.get(*key) == found.get(*key), *key)) {
-            let length = |value: Option<&Vec<u8>>| value.map(Vec::len);
-            if known.get(key) != found.get(key) {
-                return format!(
-                    "{tree}/{}: a value of {:?} bytes is known, of {:?} found",
-                    key.escape_ascii(),
-                    length(known.get(key)),
-                    length(found.get(key)),
-                );
-            }
-        }
+#[test]
+fn a_lost_an_invented_and_a_half_transaction_are_noticed() {
+    let key = |at: u8| (vec![at], Some(vec![at]));
+    let mut model = Model::default();
+    model.commit(vec![key(1), key(2)]);
+    model.commit(vec![key(3)]);
+    model.is_durable();
+    model.commit(vec![key(4), key(5)]);
+    let contents = |keys: &[u8]| keys.iter().map(|at| (vec![*at], vec![*at])).collect();
+    for wrong in [&[1, 2][..], &[1, 2, 3, 4], &[1, 2, 3, 6], &[2, 3], &[]] {
+        assert!(model.clone().found(&contents(wrong)).is_err(), "{wrong:?}");
     }
-    "nothing differs".into()
+    assert_eq!(model.clone().found(&contents(&[1, 2, 3])), Ok(()));
+    assert_eq!(model.found(&contents(&[1, 2, 3, 4, 5])), Ok(()));
 }
