@@ -9,3 +9,4 @@ mod power;
 mod restarts;
 mod scans;
 mod support;
+mod threads;
