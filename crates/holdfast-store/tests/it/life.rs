@@ -47,7 +47,11 @@ impl Program<'_, '_> {
         }
     }
 
+    /// A service takes a step, or the page file is lost.
     fn serve(&mut self) -> Result<(), Failed> {
+        if self.random.chance(3) {
+            return Ok(self.store.replace_pages()?);
+        }
         let service = Service::ALL[self.random.below(Service::ALL.len() as u64) as usize];
         self.store.step(service)?;
         Ok(())

@@ -105,23 +105,18 @@ fn with_seeds(seeds: Range<u64>, test: &str, run: fn(u64) -> u64) {
 
 #[test]
 fn what_was_acknowledged_is_there_after_a_power_cut_at_any_io() {
-    with_seeds(1..9, "what_was", cut_everywhere);
+    with_seeds(1..17, "what_was", cut_everywhere);
 }
 
 #[test]
 fn it_is_there_after_power_cuts_at_any_io_of_restarts() {
-    with_seeds(1_001..1_021, "it_is", cut_twice);
+    with_seeds(1_001..1_041, "it_is", cut_twice);
 }
 
 /// Whether cuts at every I/O are noticed once this invariant is switched off.
 fn is_noticed(invariant: Invariant) -> bool {
     let _off = switch_off(invariant);
     catch_unwind(|| (1..9).map(cut_everywhere).sum::<u64>()).is_err()
-}
-
-#[test]
-fn a_page_file_that_is_not_synced_when_it_is_said_to_be_clean_would_be_noticed() {
-    assert!(is_noticed(Invariant::SyncedBeforeCleaned));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use holdfast_io::fake::{FakeClock, FakeEntropy, FakeFiles, Mood, Random};
+use holdfast_io::fake::{FakeClock, FakeEntropy, FakeFiles, Mood};
 use holdfast_io::{Files, OpenHow};
 use holdfast_memory::Medium;
 use holdfast_store::{Config, Directories, LogPlace, Place, Recovery, Service, Services, Store};
@@ -70,14 +70,6 @@ pub(crate) fn overwrite(files: &FakeFiles, name: &str, bytes: &[u8]) {
     let file = files.open(Path::new(name), how).expect("the file is there");
     file.write_all_at(bytes, 0).expect("there is room");
     file.sync_data().expect("the machine is well");
-}
-
-/// A value that fills a leaf soon, but for a few that do not.
-pub(crate) fn value(random: &mut Random) -> Vec<u8> {
-    let bytes_max = if random.chance(50) { 60 } else { 1_500 };
-    let mut value = vec![0; random.below(bytes_max) as usize];
-    random.fill(&mut value);
-    value
 }
 
 /// How many times more is to be tried than in every run of the tests.
