@@ -390,6 +390,14 @@ pub enum CheckpointError {
     Follow(FollowError),
     /// The record was not put.
     Stage(StageError),
+    /// The log was not read again, or the record not put.
+    Reread(RereadError),
+}
+
+impl From<RereadError> for CheckpointError {
+    fn from(error: RereadError) -> CheckpointError {
+        CheckpointError::Reread(error)
+    }
 }
 
 impl From<FollowError> for CheckpointError {
@@ -448,6 +456,14 @@ pub enum ArchiveError {
     Base(io::Error),
     /// The log did not take back what nobody needs.
     Release(ReleaseError),
+    /// The log was not read again, by whoever makes checkpoints so.
+    Log(RereadError),
+}
+
+impl From<RereadError> for ArchiveError {
+    fn from(error: RereadError) -> ArchiveError {
+        ArchiveError::Log(error)
+    }
 }
 
 impl From<FollowError> for ArchiveError {

@@ -97,7 +97,7 @@ pub use images::Images;
 pub use moment::{At, Moment};
 pub use page::{PAGE_BYTES, PAGE_HEAD_BYTES, Page, PageFault, PageKind};
 pub use page_file::PageFile;
-pub use pages::{Directories, Found, Pages, PagesConfig};
+pub use pages::{Checkpoints, Directories, Found, Pages, PagesConfig};
 pub use places::FramePlace;
 pub use record::{Opened, PageLink, Record, RecordFault, Records, What, parse};
 pub use repairs::{FaultKind, Repairs};

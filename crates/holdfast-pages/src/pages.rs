@@ -34,6 +34,7 @@ use crate::merger::Merger;
 use crate::page::Page;
 use crate::page_file::PageFile;
 use crate::repairs::{FaultKind, Repairs};
+use crate::reread::Rereader;
 use crate::restore::Progress;
 use crate::restoring::Restoring;
 use crate::rsn::{PageNumber, Rsn, Slot};
@@ -68,6 +69,18 @@ pub struct PagesConfig {
     /// How many bytes of records may wait until pages are cleaned; a few wait for some seconds at
     /// most.
     pub clean_every_bytes: u64,
+    /// How it is known what a checkpoint has to say.
+    pub checkpoints: Checkpoints,
+}
+
+/// The two ways to a checkpoint. The records that they put are the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Checkpoints {
+    /// From memory, by following the stream.
+    #[default]
+    Followed,
+    /// From the log, by reading what came behind the last one. For comparison only.
+    Reread,
 }
 
 /// What was found when the pages were opened.
@@ -98,6 +111,7 @@ pub struct Pages {
     archiver: Arc<Archiver>,
     cleaner: Cleaner,
     merger: Merger,
+    rereader: Option<Arc<Rereader>>,
     fetch: Fetch,
 }
 
@@ -147,6 +161,7 @@ impl Pages {
         let cleaned = state.cleaned();
         let archived = archived.expect("a base behind the archive's end does not serve");
         let stream = Arc::new(Stream::new(log, Arc::clone(&clock), tag, state.at(), frames));
+        let rereader = rereader(&stream, &state, config.checkpoints);
         let stale = Arc::new(Stale::new());
         let follower = Follower::new(Arc::clone(&stream), Arc::clone(&stale), state, fresh);
         let follower = Arc::new(follower);
@@ -154,7 +169,7 @@ impl Pages {
         let archiver = Arc::new(Archiver::new(
             Arc::clone(&directories.archive),
             tag,
-            (Arc::clone(&stream), Arc::clone(&follower)),
+            (Arc::clone(&stream), Arc::clone(&follower), rereader.clone()),
             Arc::clone(&views),
             (archived, bases),
             config.window_bytes,
@@ -175,7 +190,7 @@ impl Pages {
         let store = Arc::clone(&directories.store);
         let merger = Merger::new(Arc::clone(&directories.archive), tag, Arc::clone(&fetch.views));
         let cleaner = cleaner(&fetch, (store, clock), config.clean_every_bytes, cleaned);
-        Ok((Pages { tag, archiver, cleaner, merger, fetch }, found))
+        Ok((Pages { tag, archiver, cleaner, merger, rereader, fetch }, found))
     }
 
     /// The records on their way.
@@ -235,7 +250,11 @@ impl Pages {
     /// # Errors
     /// See [`CheckpointError`].
     pub fn checkpoint(&self) -> Result<bool, CheckpointError> {
-        Ok(self.fetch.follower.checkpoint()?.is_some())
+        let told = match &self.rereader {
+            None => self.fetch.follower.checkpoint()?,
+            Some(rereader) => rereader.checkpoint()?,
+        };
+        Ok(told.is_some())
     }
 
     /// Archives a window of the stream, if one is over: see [`Archiver::step`].
@@ -355,6 +374,16 @@ impl OpenFiles {
             (Arc::new(pages), Arc::new(versions), Arc::new(restoring));
         Ok(OpenFiles { pages, versions, restoring })
     }
+}
+
+/// Who reads the log again, if somebody is to.
+fn rereader(
+    stream: &Arc<Stream>,
+    state: &State,
+    checkpoints: Checkpoints,
+) -> Option<Arc<Rereader>> {
+    let rereader = || Arc::new(Rereader::new(Arc::clone(stream), state.clone()));
+    (checkpoints == Checkpoints::Reread).then(rereader)
 }
 
 /// Who cleans the pages that are fetched there.
