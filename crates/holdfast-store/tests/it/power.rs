@@ -139,10 +139,13 @@ fn epoch(files: &FakeFiles, seed: u64, steps: u32, model: &mut Model) -> Result<
     Epoch { store: &store, tree, random, model, running }.run(steps)
 }
 
-/// Checkpoints and restarts of either kind.
+const KINDS: [Checkpoints; 3] =
+    [Checkpoints::Decoupled, Checkpoints::Reread, Checkpoints::Classical];
+
+/// Checkpoints and restarts of all kinds.
 fn config_of(seed: u64) -> Config {
     Config {
-        checkpoints: [Checkpoints::Decoupled, Checkpoints::Classical][seed as usize % 2],
+        checkpoints: KINDS[seed as usize % KINDS.len()],
         restart: [Restart::Instant, Restart::Classical][usize::from(seed.is_multiple_of(5))],
         ..config()
     }
