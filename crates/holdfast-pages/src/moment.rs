@@ -27,7 +27,8 @@ pub enum At {
     End,
     /// The last one that has no record at this place or behind it.
     Rsn(Rsn),
-    /// The last one whose frames lie before this position of the log.
+    /// The last one whose frames lie before this position of the log. The log of a store that was
+    /// restored begins anew: what is behind that has a place or a time, but no such position.
     Lsn(Lsn),
     /// The last one before a frame that was made later than this, in nanoseconds since 1970, UTC.
     /// Frames are known to the millisecond.

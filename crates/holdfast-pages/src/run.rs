@@ -183,13 +183,15 @@ fn ends(span: RunSpan, frames: &[FramePlace]) -> (FramePlace, FramePlace) {
     (*first, *last)
 }
 
-/// Of each frame how far it lies behind the one before: its records, itself, and its time.
+/// Of each frame how far it lies behind the one before: its records, itself, and its time. The last
+/// two may go back, where a store was restored and where a clock was set.
 fn frames_bytes(frames: &[FramePlace]) -> Vec<u8> {
     let (mut out, mut before) = (Vec::new(), (0, 0, 0));
     for frame in frames {
-        let now = (frame.first.get(), frame.lsn.get(), frame.utc_ns.div_euclid(NS_PER_MS));
+        let lsn = frame.lsn.get().cast_signed();
+        let now = (frame.first.get(), lsn, frame.utc_ns.div_euclid(NS_PER_MS));
         varint::put(now.0 - before.0, &mut out);
-        varint::put(now.1 - before.1, &mut out);
+        varint::put(zigzag(now.1 - before.1), &mut out);
         varint::put(zigzag(now.2 - before.2), &mut out);
         before = now;
     }

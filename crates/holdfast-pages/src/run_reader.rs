@@ -268,18 +268,24 @@ fn index_of(bytes: &[u8], end: u64) -> Option<Vec<BlockPlace>> {
 
 /// The frames in these bytes; none if they are not those of a run with this footer.
 fn frames_of(mut rest: &[u8], footer: &Footer) -> Option<Vec<FramePlace>> {
-    let (mut frames, mut before) = (Vec::<FramePlace>::new(), (0_u64, 0_u64, 0_i64));
+    let (mut frames, mut before) = (Vec::<FramePlace>::new(), (0_u64, 0_i64, 0_i64));
     while !rest.is_empty() {
         let first = before.0.checked_add(varint::take(&mut rest)?)?;
-        let lsn = before.1.checked_add(varint::take(&mut rest)?)?;
+        let lsn = before.1.checked_add(unzigzag(varint::take(&mut rest)?))?;
         let ms = before.2.checked_add(unzigzag(varint::take(&mut rest)?))?;
         before = (first, lsn, ms);
         if let Some(last) = frames.last_mut() {
-            (last.end, last.lsn_end) = (Rsn(first), Lsn(lsn));
+            (last.end, last.lsn_end) = (Rsn(first), Lsn(lsn.cast_unsigned()));
         }
         let (end, lsn_end) = (footer.span.end, footer.end_lsn);
         let utc_ns = ms.checked_mul(NS_PER_MS)?;
-        frames.push(FramePlace { first: Rsn(first), end, lsn: Lsn(lsn), lsn_end, utc_ns });
+        frames.push(FramePlace {
+            first: Rsn(first),
+            end,
+            lsn: Lsn(lsn.cast_unsigned()),
+            lsn_end,
+            utc_ns,
+        });
     }
     Some(frames)
 }

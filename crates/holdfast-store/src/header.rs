@@ -19,6 +19,10 @@ use crate::place::DIRECTORIES;
 const NAME: &str = "store";
 /// Its name while the store is being made.
 const NAME_NEW: &str = "store-new";
+/// Its name while a store is made again.
+const NAME_AGAIN: &str = "store-again";
+/// The name of the file that says the same of a backup.
+const NAME_BACKUP: &str = "backup";
 
 /// "HFST".
 const MAGIC: u32 = 0x5453_4648;
@@ -83,8 +87,35 @@ impl Header {
 
     /// Says, on a free directory, that a store is being made there.
     pub(crate) fn begin(&self, files: &dyn Files) -> io::Result<()> {
+        self.write(files, NAME_NEW)
+    }
+
+    /// Says that a store is there which was made as another one was. If this is cut short, neither a
+    /// store is there nor one that can be made on.
+    pub(crate) fn put(&self, files: &dyn Files) -> io::Result<()> {
+        self.write(files, NAME_AGAIN)?;
+        files.rename(Path::new(NAME_AGAIN), Path::new(NAME))?;
+        files.sync_dir(Path::new(""))
+    }
+
+    /// Says of which store this is a backup.
+    pub(crate) fn mark_backup(&self, files: &dyn Files) -> io::Result<()> {
+        self.write(files, NAME_BACKUP)
+    }
+
+    /// Of which store there is a store or a backup.
+    pub(crate) fn of_either(files: &dyn Files) -> Result<Header, NoHeader> {
+        let mut bytes = [0; HEADER_BYTES];
+        match read(files, NAME_BACKUP, &mut bytes) {
+            Ok(()) => Header::parse(&bytes),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Header::read(files),
+            Err(error) => Err(NoHeader::Io(error)),
+        }
+    }
+
+    fn write(&self, files: &dyn Files, name: &str) -> io::Result<()> {
         let how = OpenHow { write: true, create_mode: Some(FILE_MODE), ..OpenHow::default() };
-        let file = files.open(Path::new(NAME_NEW), how)?;
+        let file = files.open(Path::new(name), how)?;
         file.write_all_at(&self.encode(), 0)?;
         file.sync_data()?;
         files.sync_dir(Path::new(""))

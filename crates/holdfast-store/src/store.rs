@@ -40,6 +40,7 @@ pub struct Store {
     /// First, so that they end first.
     threads: Option<Threads>,
     work: Work,
+    header: Header,
     /// Last, so that the directory is free when everything else is gone.
     _place: Place,
 }
@@ -107,7 +108,8 @@ impl Store {
             Services::Stepped => None,
         };
         let threads = threads.transpose().map_err(OpenError::Thread)?;
-        Ok((Store { threads, work, _place: place }, recovery))
+        let header = Header { identity };
+        Ok((Store { threads, work, header, _place: place }, recovery))
     }
 
     /// The tree of this name, which is made if there is none. That is as durable as the next
@@ -230,6 +232,15 @@ impl Store {
         log.close().map_err(CloseError::Log)
     }
 
+    /// Which store it is.
+    pub(crate) fn header(&self) -> Header {
+        self.header
+    }
+
+    pub(crate) fn pages(&self) -> &Pages {
+        &self.work.engine.pages
+    }
+
     fn make_tree(&self, names: &Tree, name: &str) -> Result<Tree, OpenTreeError> {
         let mut making = self.begin();
         // Somebody else may have made it meanwhile.
@@ -287,7 +298,7 @@ fn create(place: &Place, config: &Config) -> Result<[u8; 16], OpenError> {
     Ok(identity)
 }
 
-fn directories(place: &Place) -> Directories {
+pub(crate) fn directories(place: &Place) -> Directories {
     Directories { store: Arc::clone(&place.store), archive: Arc::clone(&place.archive) }
 }
 

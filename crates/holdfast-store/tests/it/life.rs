@@ -15,10 +15,13 @@ use holdfast_store::{
 use crate::model::{Contents, Model, Writes, apply};
 use crate::support::{config, place};
 
+const KINDS: [Checkpoints; 3] =
+    [Checkpoints::Decoupled, Checkpoints::Reread, Checkpoints::Classical];
+
 pub(crate) type Failed = Box<dyn Error>;
 
 /// A transaction, and what it did so far.
-struct Running<'s> {
+pub(crate) struct Running<'s> {
     transaction: Transaction<'s>,
     writes: Writes,
     savepoint: Option<(Savepoint, usize)>,
@@ -140,10 +143,10 @@ fn any_value(random: &mut Random) -> Vec<u8> {
     value
 }
 
-/// Checkpoints and restarts of either kind.
+/// Checkpoints and restarts of all kinds.
 pub(crate) fn config_of(seed: u64) -> Config {
     Config {
-        checkpoints: [Checkpoints::Decoupled, Checkpoints::Classical][seed as usize % 2],
+        checkpoints: KINDS[seed as usize % KINDS.len()],
         restart: [Restart::Instant, Restart::Classical][usize::from(seed.is_multiple_of(5))],
         ..config()
     }
@@ -160,13 +163,24 @@ pub(crate) fn life(
     let tree = store.tree("accounts")?;
     let found = contents(&store, &tree)?;
     model.found(&found).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    drop(work(&store, &tree, model, seed, steps)?);
+    Ok(store.check().map(drop)?)
+}
+
+/// Works for so many steps. Returns what is still running.
+pub(crate) fn work<'s>(
+    store: &'s Store,
+    tree: &Tree,
+    model: &mut Model,
+    seed: u64,
+    steps: u32,
+) -> Result<Vec<Running<'s>>, Failed> {
     let (random, running) = (Random::new(seed), Vec::new());
-    let mut program = Program { store: &store, tree, random, model, running };
+    let mut program = Program { store, tree: *tree, random, model, running };
     for _ in 0..steps {
         program.step()?;
     }
-    drop(program);
-    Ok(store.check().map(drop)?)
+    Ok(program.running)
 }
 
 /// Everything that a tree holds, both ways.

@@ -1,10 +1,17 @@
 //! A store as its users see it, on a machine that loses what was not synced.
 
+// A test that unwraps says where it failed, and so does a helper of one.
+#![allow(clippy::unwrap_used)]
+// Seeds that failed, and how much was tried.
+#![allow(clippy::print_stdout)]
+
 mod basics;
 mod classical;
+mod four_ways;
 mod histories;
 mod life;
 mod model;
+mod past;
 mod power;
 mod restarts;
 mod scans;
