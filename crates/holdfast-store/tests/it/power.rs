@@ -8,7 +8,7 @@ use holdfast_store::{
 };
 
 use crate::model::{Contents, Model, Writes, apply};
-use crate::support::{config, machine, place};
+use crate::support::{config, machine, place, seeds};
 
 /// The power is gone.
 #[derive(Debug)]
@@ -171,14 +171,6 @@ fn life(seed: u64) {
         let found = look(&files).unwrap_or_else(|error| panic!("the store is gone: {error}"));
         model.found(&found).unwrap_or_else(|error| panic!("{error}"));
         files = files.after_power_cut_in(Mood::KeepAll, random.any());
-    }
-}
-
-fn seeds(count: u64) -> Vec<u64> {
-    let number = |name| std::env::var(name).ok()?.parse::<u64>().ok();
-    match number("HOLDFAST_SEED") {
-        Some(seed) => vec![seed],
-        None => (1..=count * number("HOLDFAST_SEEDS_FACTOR").unwrap_or(1).max(1)).collect(),
     }
 }
 
