@@ -88,6 +88,7 @@ fn pages_are_what_their_records_say_whoever_is_at_work() {
             scope.spawn(|| serve(&is_over, || pages.checkpoint().expect("the stream is sound"))),
             scope.spawn(|| serve(&is_over, || pages.archive().expect("the disk is sound"))),
             scope.spawn(|| serve(&is_over, || pages.clean().expect("the disk is sound"))),
+            scope.spawn(|| serve(&is_over, || pages.merge().expect("the disk is sound"))),
         ];
         let (store, pool) = (&store, &pool);
         let workers = [1, 2].map(|seed| scope.spawn(move || work(store, pool, seed)));
