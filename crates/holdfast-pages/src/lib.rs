@@ -22,10 +22,11 @@
 //! tells of its pages, `fetch` a page as of now, and `repairs` what was wrong with it. `merged` is
 //! the records of several runs in one order, `sweep` brings pages forward by them, and `cleaner`
 //! writes those to their device; `restoring` knows which are missing there after it was lost.
-//! `merger` makes wide runs of narrow ones, and `compare` looks whether a page is what it should
-//! be. `pages` is all of this, opened. `moment` finds a place in the past, `restore` makes the
-//! pages as they were there, and `backup` copies them meanwhile. `varint` is how numbers are
-//! written, here and in what users put into records; `canary` lets tests weaken what must hold.
+//! `merger` makes wide runs of narrow ones, of what `trimmed` leaves, and `compare` looks whether a
+//! page is what it should be. `pages` is all of this, opened. `moment` finds a place in the past,
+//! `restore` makes the pages as they were there, and `backup` copies them meanwhile. `varint` is
+//! how numbers are written, here and in what users put into records; `canary` lets tests weaken
+//! what must hold.
 
 mod analysis;
 mod apply;
@@ -69,6 +70,7 @@ mod stale;
 mod stream;
 mod sweep;
 mod tag;
+mod trimmed;
 mod undo;
 pub mod varint;
 mod versions;
@@ -94,6 +96,7 @@ pub use frame::{FRAME_HEAD_BYTES, Framed};
 pub use fresh::{BrokenChain, Fresh, History};
 pub use gathered::Gathered;
 pub use images::Images;
+pub use merger::Keep;
 pub use moment::{At, Moment};
 pub use page::{PAGE_BYTES, PAGE_HEAD_BYTES, Page, PageFault, PageKind};
 pub use page_file::PageFile;

@@ -77,8 +77,10 @@ impl At {
         }
     }
 
-    /// The moment that is meant, not before `least`.
+    /// The moment that is meant, not before `least`, and not within a run that is not whole.
     pub(crate) fn moment(self, archive: &Archive, least: Rsn) -> Result<Moment, RestoreError> {
+        let trimmed = archive.runs().iter().rfind(|run| run.is_trimmed());
+        let least = trimmed.map_or(least, |run| least.max(run.span().end));
         let mut search = Search { at: self, least, oldest: None, found: None, newest: None };
         for run in archive.runs().iter().filter(|run| run.span().end >= least) {
             let frames = run.frames()?;

@@ -30,7 +30,7 @@ use crate::fetch::{Fetch, Fetched};
 use crate::fold::State;
 use crate::follower::Follower;
 use crate::images::Images;
-use crate::merger::Merger;
+use crate::merger::{Keep, Merger};
 use crate::page::Page;
 use crate::page_file::PageFile;
 use crate::repairs::{FaultKind, Repairs};
@@ -69,6 +69,8 @@ pub struct PagesConfig {
     /// How many bytes of records may wait until pages are cleaned; a few wait for some seconds at
     /// most.
     pub clean_every_bytes: u64,
+    /// How much of the past is kept.
+    pub keep: Keep,
     /// How it is known what a checkpoint has to say.
     pub checkpoints: Checkpoints,
 }
@@ -188,7 +190,13 @@ impl Pages {
             scratch: Mutex::default(),
         };
         let store = Arc::clone(&directories.store);
-        let merger = Merger::new(Arc::clone(&directories.archive), tag, Arc::clone(&fetch.views));
+        let merger = Merger::new(
+            Arc::clone(&directories.archive),
+            tag,
+            Arc::clone(&fetch.views),
+            Arc::clone(&clock),
+            config.keep,
+        );
         let cleaner = cleaner(&fetch, (store, clock), config.clean_every_bytes, cleaned);
         Ok((Pages { tag, archiver, cleaner, merger, rereader, fetch }, found))
     }
@@ -303,7 +311,7 @@ impl Pages {
     /// # Errors
     /// See [`MergeError`].
     pub fn merge(&self) -> Result<bool, MergeError> {
-        self.merger.step()
+        self.merger.step(self.cleaned())
     }
 
     /// Takes a new page file into use, in the place of one that was lost. Its pages come back by
@@ -429,8 +437,12 @@ fn make_room_by_archiving(stream: &Stream, archiver: &Arc<Archiver>) {
     let (archiver, seen) = (Arc::downgrade(archiver), AtomicU64::new(stream.released().get()));
     stream.make_room_by(move |_| {
         let archiver = archiver.upgrade().ok_or_else(|| other("the store is closed"))?;
+        let failed = |error: ArchiveError| Arc::new(io::Error::other(error));
+        if archiver.sync().map_err(failed)? {
+            return Ok(());
+        }
         let made = archiver.make_room_beyond(Lsn(seen.load(Ordering::Relaxed)));
-        let released = made.map_err(|error| Arc::new(io::Error::other(error)))?;
+        let released = made.map_err(failed)?;
         let is_more = seen.fetch_max(released.get(), Ordering::Relaxed) < released.get();
         if is_more { Ok(()) } else { Err(other("the log is too small")) }
     });

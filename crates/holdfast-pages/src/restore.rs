@@ -128,6 +128,9 @@ pub(crate) fn copy_run(
     let mut span = run.span();
     span.end = span.end.min(upto);
     let mut copy = RunWriter::begin(Arc::clone(to), tag, span)?;
+    if run.is_trimmed() {
+        copy.trim();
+    }
     let mut scan = run.scan(PageNumber(1))?;
     while let Some(entry) = scan.current() {
         if entry.rsn < span.end {

@@ -71,6 +71,17 @@ impl Run {
         self.footer.span
     }
 
+    /// Whether records are left out, each of which an image of its page replaces that is not.
+    #[must_use]
+    pub fn is_trimmed(&self) -> bool {
+        self.footer.is_trimmed
+    }
+
+    /// When its last frame was made, in nanoseconds since 1970, UTC.
+    pub(crate) fn last_utc_ns(&self) -> i64 {
+        self.footer.last_utc_ns
+    }
+
     /// How long its file is, in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {

@@ -220,6 +220,7 @@ fn the_footer_of_a_run_is_what_its_table_says() {
         last_utc_ns: number(9) as i64,
         parts: [10, 11, 12, 13, 14].map(number),
         checks: [15, 16, 17, 18].map(|which| number(which) as u32),
+        is_trimmed: true,
     };
     let (tag, mut at) = (Tag::of(IDENTITY), 0);
     let bytes = footer.bytes(tag);
@@ -237,7 +238,7 @@ fn the_footer_of_a_run_is_what_its_table_says() {
             _ => assert!(bytes[place].iter().all(|byte| *byte == which), "{name}"),
         }
     }
-    assert_eq!(bytes[place("Footer of a run", "zero")], [0; 4]);
+    assert_eq!(bytes[place("Footer of a run", "trimmed")], [1, 0, 0, 0]);
     let check = crc32c(tag.get(), &bytes[..116]);
     assert_eq!(bytes[place("Footer of a run", "check")], check.to_le_bytes());
 }

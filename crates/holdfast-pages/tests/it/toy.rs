@@ -8,7 +8,7 @@ use holdfast_io::fake::{FakeClock, FakeFiles, Random};
 use holdfast_log::{CommitLog, Log};
 use holdfast_memory::{Medium, Region, RegionSpec};
 use holdfast_pages::{
-    Checkpoints, Contents, Directories, Found, IMAGE_EVERY_BYTES, Page, PageKind, PageLink,
+    Checkpoints, Contents, Directories, Found, IMAGE_EVERY_BYTES, Keep, Page, PageKind, PageLink,
     PageNumber, Pages, PagesConfig, Rsn, Slot, StageError, Unfit, What, apply, parse,
 };
 
@@ -20,6 +20,7 @@ pub(crate) const CONFIG_OF_PAGES: PagesConfig = PagesConfig {
     window_bytes: 32 << 10,
     segment_pages: 4,
     clean_every_bytes: 8 << 10,
+    keep: Keep::All,
     checkpoints: Checkpoints::Followed,
 };
 

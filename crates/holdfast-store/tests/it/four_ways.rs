@@ -37,7 +37,7 @@ impl Crashed {
         let (store, _) = Store::open_at(place(&files), &config()).unwrap();
         let tree = store.tree("accounts").unwrap();
         drop(work(&store, &tree, &mut model, seed, 500).unwrap());
-        store.back_up_to(&place(&backup), &mut |_| ()).unwrap();
+        store.back_up_at(&place(&backup), &mut |_| ()).unwrap();
         let running = work(&store, &tree, &mut model, seed + 1, 700).unwrap();
         if has_losers {
             store.sync().unwrap();
@@ -63,7 +63,7 @@ impl Crashed {
     fn closed(&self) -> FakeFiles {
         let files = self.copy();
         let (store, _) = Store::open_at(place(&files), &config()).unwrap();
-        store.forward_backup_at(&place(&self.backup)).unwrap();
+        store.forward_at(&place(&self.backup)).unwrap();
         store.close().unwrap();
         files
     }

@@ -5,13 +5,14 @@
 // Seeds that failed, and how much was tried.
 #![allow(clippy::print_stdout)]
 
+mod backups;
 mod basics;
 mod classical;
 mod four_ways;
 mod histories;
+mod kills;
 mod life;
 mod model;
-mod past;
 mod power;
 mod restarts;
 mod scans;
