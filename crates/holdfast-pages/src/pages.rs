@@ -431,8 +431,12 @@ fn make_room_by_archiving(stream: &Stream, archiver: &Arc<Archiver>) {
     let (archiver, seen) = (Arc::downgrade(archiver), AtomicU64::new(stream.released().get()));
     stream.make_room_by(move |_| {
         let archiver = archiver.upgrade().ok_or_else(|| other("the store is closed"))?;
+        let failed = |error: ArchiveError| Arc::new(io::Error::other(error));
+        if archiver.sync().map_err(failed)? {
+            return Ok(());
+        }
         let made = archiver.make_room_beyond(Lsn(seen.load(Ordering::Relaxed)));
-        let released = made.map_err(|error| Arc::new(io::Error::other(error)))?;
+        let released = made.map_err(failed)?;
         let is_more = seen.fetch_max(released.get(), Ordering::Relaxed) < released.get();
         if is_more { Ok(()) } else { Err(other("the log is too small")) }
     });
