@@ -9,7 +9,7 @@ use holdfast_store::{
 };
 
 use crate::model::{Contents, Model, Writes, apply};
-use crate::support::{config, machine, place, seeds};
+use crate::support::{config, machine, place, seeds, settle};
 
 /// The power is gone.
 #[derive(Debug)]
@@ -151,11 +151,15 @@ fn config_of(seed: u64) -> Config {
     }
 }
 
-/// What the store holds that was left behind, whose pages are what their records say, and whose
-/// trees are sound.
+/// What the store holds that was left behind.
 fn look(files: &FakeFiles, seed: u64) -> Result<Contents, String> {
     let opened = Store::open_at(place(files), &config_of(seed));
     let (store, _) = opened.map_err(|error| format!("open: {error}"))?;
+    contents(&store)
+}
+
+/// What the store holds, whose pages are what their records say, and whose trees are sound.
+fn contents(store: &Store) -> Result<Contents, String> {
     let tree = store.tree("accounts").map_err(|error| format!("tree: {error}"))?;
     let mut reading = store.begin_impatient();
     let scan = reading.scan::<&[u8]>(&tree, .., Direction::Up);
@@ -202,6 +206,49 @@ fn a_store_is_what_its_durable_transactions_made_of_it_whenever_the_power_is_cut
     for seed in seeds(60) {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| life(seed))) {
             println!("replay: HOLDFAST_SEED={seed} cargo test -p holdfast-store --test it power");
+            resume_unwind(panic);
+        }
+    }
+}
+
+/// What is done with a store that has just been opened.
+type Back = fn(&Store);
+
+/// Ways from what a crash left to a store that holds all again.
+const WAYS: [(Restart, Back); 4] = [
+    (Restart::Instant, |_| ()),
+    (Restart::Classical, |_| ()),
+    (Restart::Instant, |store| store.replace_pages().expect("the machine is well")),
+    (Restart::Instant, |store| {
+        store.replace_pages().expect("the machine is well");
+        settle(store);
+    }),
+];
+
+fn ways_back(seed: u64) {
+    let (mut random, files) = (Random::new(seed), machine(seed));
+    let mut model = Model::default();
+    files.cut_power_at(files.operations() + 200 + random.below(1500));
+    let _ = epoch(&files, random.any(), 400, &mut model);
+    let files = files.after_power_cut_in(any_mood(&mut random), random.any());
+    let found = WAYS.map(|(restart, back)| {
+        let copy = files.after_power_cut_in(Mood::KeepAll, seed);
+        let opened = Store::open_at(place(&copy), &Config { restart, ..config() });
+        let (store, _) = opened.expect("the store opens");
+        back(&store);
+        contents(&store).unwrap_or_else(|error| panic!("{error}"))
+    });
+    assert!(found.iter().all(|contents| *contents == found[0]));
+    model.found(&found[0]).unwrap_or_else(|error| panic!("{error}"));
+}
+
+#[test]
+fn every_way_back_from_a_crash_leads_to_the_same_store() {
+    for seed in seeds(20) {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| ways_back(seed))) {
+            println!(
+                "replay: HOLDFAST_SEED={seed} cargo test -p holdfast-store --test it every_way"
+            );
             resume_unwind(panic);
         }
     }
