@@ -178,7 +178,12 @@ impl Fetch {
 
     fn known(&self, number: PageNumber) -> Result<Known, FetchError> {
         let known = self.images.known(number);
-        known.map_err(|OtherVersion(found)| FetchError::OtherVersion { found })
+        let mut known = known.map_err(|OtherVersion(found)| FetchError::OtherVersion { found })?;
+        if self.restoring.awaits(number) {
+            // Its image is gone with the file that it was in.
+            known.imaged = Imaged::Unknown;
+        }
+        Ok(known)
     }
 
     pub(crate) fn take_scratch(&self) -> Gathered {
