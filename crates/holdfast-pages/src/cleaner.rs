@@ -166,10 +166,7 @@ impl Cleaner {
     fn replace(&self, path: &Path) -> io::Result<()> {
         let CleanerOn { files, pages, restoring, .. } = &self.on;
         restoring.begin()?;
-        match files.remove_file(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
+        restoring.put_aside(path)?;
         pages.reopen(&**files)?;
         files.sync_dir(Path::new(""))
     }

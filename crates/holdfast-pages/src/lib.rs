@@ -82,7 +82,7 @@ pub use archive::Archive;
 pub use archiver::Archiver;
 pub use backup::Manifest;
 pub use bases::{Bases, Loaded};
-pub use checkpoint::{Difference, StateFault};
+pub use checkpoint::{Difference, SURVEY, StateFault};
 pub use error::{
     AnalysisError, ArchiveError, BackupError, BaseFault, CheckpointError, CleanError, CompareError,
     FetchError, FlushError, FollowError, FrameFault, LoadError, MergeError, OpenArchiveError,

@@ -55,3 +55,6 @@ impl Merged {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -238,6 +238,12 @@ impl Pages {
         self.fetch.stale.raise(number, rsn);
     }
 
+    /// Whether records of the page are known that the page file may lack.
+    #[must_use]
+    pub fn is_stale(&self, number: PageNumber) -> bool {
+        self.fetch.stale.is_noted(number)
+    }
+
     /// What was wrong with pages on their device.
     #[must_use]
     pub fn repairs(&self) -> &Repairs {

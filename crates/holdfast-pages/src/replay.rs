@@ -106,4 +106,4 @@ fn gather_archived(
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

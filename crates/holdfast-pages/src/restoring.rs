@@ -15,6 +15,9 @@ use crate::rsn::PageNumber;
 
 /// An empty file, which is there while pages are missing.
 const MARKER: &str = "restoring";
+/// What is left of the page file that was lost, until all pages are there: to remove a large file
+/// takes longer than whoever waits for a page should.
+const LOST: &str = "pages.lost";
 /// Instead of a page: all of them are there.
 const ALL: u64 = u64::MAX;
 
@@ -46,6 +49,12 @@ impl Restoring {
         Ok(())
     }
 
+    /// Takes away what is left of a page file, if anything is.
+    pub(crate) fn put_aside(&self, pages: &Path) -> io::Result<()> {
+        unless_missing(self.files.rename(pages, Path::new(LOST)))?;
+        self.files.sync_dir(Path::new(""))
+    }
+
     /// Whether pages are missing.
     pub(crate) fn is_on(&self) -> bool {
         self.next.load(Ordering::Relaxed) != ALL
@@ -64,9 +73,17 @@ impl Restoring {
 
     /// Says that every page is there, durably.
     pub(crate) fn end(&self) -> io::Result<()> {
+        unless_missing(self.files.remove_file(Path::new(LOST)))?;
         self.files.remove_file(Path::new(MARKER))?;
         self.next.store(ALL, Ordering::Relaxed);
         self.files.sync_dir(Path::new(""))
+    }
+}
+
+fn unless_missing(done: io::Result<()>) -> io::Result<()> {
+    match done {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        done => done,
     }
 }
 

@@ -78,3 +78,6 @@ impl Trimmed {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

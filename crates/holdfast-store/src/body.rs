@@ -12,6 +12,7 @@
 use holdfast_pages::{PageNumber, Unfit, varint};
 
 use crate::fields::{byte, bytes, page, put_bytes, size};
+use crate::node::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 
 const INSERT: u8 = 1;
 const REPLACE: u8 = 2;
@@ -23,6 +24,10 @@ const SPLIT: u8 = 16;
 const ADOPT_PARENT: u8 = 17;
 const ADOPT_CHILD: u8 = 18;
 const PURGE: u8 = 19;
+
+/// No body of a change of a leaf is longer than this.
+pub(crate) const BODY_BYTES_MAX: usize =
+    1 + 4 * varint::BYTES_MAX + KEY_BYTES_MAX + varint::BYTES_MAX + 2 * VALUE_BYTES_MAX;
 
 /// An entry of a leaf, and the tree that it belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,6 +162,22 @@ impl<'a> Body<'a> {
             PURGE => Body::Purge { places: from },
             _ => return Err(Unfit("no body begins so")),
         })
+    }
+
+    /// The value that is there instead of another one from then on, if all of it is told.
+    pub(crate) fn comes(&self) -> Option<&'a [u8]> {
+        match *self {
+            Body::Replace { at: 0, new, .. } | Body::Revive { new, .. } => Some(new),
+            _ => None,
+        }
+    }
+
+    /// The value that was there instead until then, if all of it is told.
+    pub(crate) fn goes(&self) -> Option<&'a [u8]> {
+        match *self {
+            Body::Replace { at: 0, old, .. } | Body::Revive { old, .. } => Some(old),
+            _ => None,
+        }
     }
 
     /// The entry that it is about, if it is about one of a leaf.

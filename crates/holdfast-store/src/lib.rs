@@ -1,47 +1,88 @@
 //! A store of keys and values in trees of pages that a log keeps.
 //!
-//! Promise: a tree's page changes only as the body of a record says, so doing and redoing give the
-//! same bytes; a body that does not fit its page is told, never obeyed.
+//! Promise: a transaction is there whole or not at all, and as safe as was asked for when its
+//! commit returns; a restart reads no page before somebody wants it. A tree's page changes only as
+//! the body of a record says, so doing and redoing give the same bytes; a body that does not fit
+//! its page is told, never obeyed.
 //! Never: reads or writes a page on a device; that is `holdfast-pages`.
 //!
-//! Where to look: `node` is a page of a tree as it is read, `node_change` as it is changed, `body`
-//! one such change as bytes, and `contents` is where bodies and images meet nodes. `fields` is how
-//! both are spelled. `tree` goes from a root to its leaves and changes them, `allocator` says which
-//! page begins next. `pool` has pages in memory, `page_table` says where in it, and `evict` which
-//! of them leave.
+//! Where to look: `store` is opened and closed, at a `place`, as its `config` says; `header` tells
+//! that it is one, `embedded` has its log. `transaction` is what its users do, on an `engine` that
+//! all of them share; `slots` are their numbers, `transaction_error` is what they are told. What
+//! has to be done beside them is in `services`, how all that
+//! goes in `stat`, and whether pages are right in `verify`.
+//!
+//! Of trees: `node` is a page of a tree as it is read, `node_change` as it is changed, and
+//! `node_check` looks at all of it. `body` is one such change as bytes, `contents` is where bodies
+//! and images meet nodes, and `fields` is how both are spelled. `large` is how a leaf tells of a
+//! value that lies elsewhere. `tree` goes from a root to its leaves and changes them, `trees` are
+//! all of them and their names, `allocator` says which page begins next. `pool` has pages in
+//! memory, `page_table` says where in it, and `evict` which of them leave; `latches` sees to it
+//! that nobody waits who has one.
 //!
 //! Of transactions: `names` is what a lock is on, `modes` what it permits, `locks` who has it, and
 //! `waits` who would wait for ever. `rollback` is what a running transaction would undo, `losers`
-//! are those that ended with the process before.
+//! are those that nobody runs any more.
 
 mod allocator;
 mod body;
+mod classical;
+mod config;
 mod contents;
+mod display;
+mod embedded;
+mod engine;
+mod error;
 mod evict;
 mod fields;
+mod header;
+mod large;
+mod latches;
 mod locks;
 mod losers;
 mod modes;
 mod names;
 mod node;
 mod node_change;
+mod node_check;
 mod page_table;
+mod place;
 mod pool;
 mod rollback;
+mod services;
+mod slots;
+mod stat;
+mod store;
+mod transaction;
+mod transaction_error;
 mod tree;
+mod trees;
+mod verify;
 mod waits;
 
 pub use allocator::Allocator;
 pub use body::{Body, Spot};
+pub use config::{Checkpoints, Config, LogPlace, Restart, Services};
 pub use contents::{NodeContents, put_image};
+pub use engine::Durability;
+pub use error::{CheckError, CloseError, OpenError, OpenTreeError, ServiceError};
+pub use large::LARGE_VALUE_BYTES_MAX;
 pub use locks::{Holder, LockError, Locks};
 pub use losers::Losers;
 pub use modes::{GapMode, KeyMode, Mode};
 pub use names::Name;
 pub use node::{Entry, Foster, KEY_BYTES_MAX, NODE_BYTES, Node, Shape, VALUE_BYTES_MAX};
+pub use place::{Directories, Place};
 pub use pool::{Below, FixError, Pool, ReadLatch, WriteLatch};
 pub use rollback::{Changes, Gone, Savepoint, TooLarge, UNDO_BYTES_MAX, Undoer};
-pub use tree::{By, Changed, Found, Tree, TreeError};
+pub use services::Service;
+pub use stat::Stat;
+pub use store::{Recovery, Store};
+pub use transaction::{Committed, Direction, KeyValue, Scan, Transaction, Tree};
+pub use transaction_error::{CommitError, TransactionError};
+pub use tree::{By, Changed, Checked, Found, LeafEnd, Seek, Seen, TreeError};
+pub use trees::{CheckedTrees, NAMES_ROOT, Trees, root_in, root_value};
+pub use verify::{Verified, VerifyFault};
 
 #[cfg(test)]
 mod tests;

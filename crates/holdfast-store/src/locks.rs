@@ -11,10 +11,11 @@ use std::sync::{Mutex, MutexGuard};
 
 use holdfast_pages::Slot;
 
+use crate::latches;
 use crate::modes::Mode;
 use crate::names::{ByName, Name};
 use crate::waits::Waits;
-use entry::{Answer, Entry};
+use entry::{Answer, Entry, Outcome};
 
 mod entry;
 
@@ -43,8 +44,10 @@ pub struct Holder {
 pub enum LockError {
     /// Those who have it wait for this transaction. Roll it back, and try again from its beginning.
     Deadlock,
-    /// A transaction has it that ended with the process before. Roll that one back, then ask again.
+    /// A transaction has it that nobody runs any more. Roll that one back, then ask again.
     Loser(Slot),
+    /// Others have it, and whoever asked did not want to wait.
+    Busy,
 }
 
 impl Holder {
@@ -105,6 +108,22 @@ impl Locks {
         Ok(())
     }
 
+    /// Like [`Locks::lock`], but never waits.
+    ///
+    /// # Errors
+    /// See [`LockError`]; the holder has what it had.
+    pub fn lock_now(&self, holder: &mut Holder, name: Name, mode: Mode) -> Result<(), LockError> {
+        if self.try_lock(holder, name, mode) {
+            return Ok(());
+        }
+        let loser = |entry: &Entry| {
+            let wanted = entry.mode_of(holder.slot).join(mode);
+            entry.loser_against(holder.slot, wanted)
+        };
+        let loser = self.shard(name).get(&name).and_then(loser);
+        Err(loser.map_or(LockError::Busy, LockError::Loser))
+    }
+
     /// What the holder has on `name`.
     #[must_use]
     pub fn mode_of(&self, holder: &Holder, name: Name) -> Mode {
@@ -117,12 +136,30 @@ impl Locks {
         !self.shard(name).contains_key(&name)
     }
 
+    /// Shows every key that somebody may change, in no order.
+    pub(crate) fn survey(&self, mut each: impl FnMut(Slot, Name)) {
+        for shard in &self.shards {
+            let shard = shard.lock().expect("nothing panics with a part of the locks");
+            let changed =
+                shard.iter().filter_map(|(name, entry)| Some((entry.exclusive()?, *name)));
+            changed.for_each(|(slot, name)| each(slot, name));
+        }
+    }
+
     /// Gives a transaction that ended with the process before its right to change `name` again.
     /// Whoever asks for what this excludes gets [`LockError::Loser`] instead of waiting.
     pub fn adopt(&self, loser: &mut Holder, name: Name) {
         // Whatever is there: two losers may have changed keys that share a name.
         self.shard(name).entry(name).or_default().adopt(loser.slot, Mode::CHANGE);
         loser.names.push(name);
+    }
+
+    /// Nobody runs this transaction any more, which has not been rolled back: from now on it is
+    /// like those that [`Locks::adopt`] is for.
+    pub fn orphan(&self, holder: &Holder) {
+        for name in &holder.names {
+            self.update(*name, |entry| entry.orphan(holder.slot));
+        }
     }
 
     /// Takes all locks back.
@@ -140,13 +177,17 @@ impl Locks {
     }
 
     fn wait(&self, slot: Slot, name: Name, bell: &entry::Bell) -> Result<(), LockError> {
+        latches::may_wait();
         let may_wait = self.waits.begin(slot, name, |slot, name| self.blockers(slot, name));
         if !may_wait && self.update(name, |entry| entry.give_up(slot)) == Some(true) {
             return Err(LockError::Deadlock);
         }
-        bell.wait();
+        let outcome = bell.wait();
         self.waits.end(slot);
-        Ok(())
+        match outcome {
+            Outcome::Granted => Ok(()),
+            Outcome::Loser(loser) => Err(LockError::Loser(loser)),
+        }
     }
 
     /// Whom the transaction waits for at `name` now.

@@ -1,4 +1,5 @@
-//! Transactions that were running when the process before ended.
+//! Transactions that nobody runs any more, and that are not rolled back: most were running when the
+//! process before ended.
 //!
 //! Promise: what a loser changed is locked until it is undone; each is rolled back once, by whoever
 //! needs it first, and its number is taken until then.
@@ -40,6 +41,17 @@ impl Losers {
             Ok((*slot, Arc::new(Mutex::new(loser))))
         };
         Ok(Losers(Mutex::new(found.iter().map(adopt).collect::<Result<_, E>>()?)))
+    }
+
+    /// Takes over a transaction of this process that could not be rolled back. Its locks stay, and
+    /// whoever waits for one of them is told.
+    pub fn add(&self, holder: Holder, changes: Changes, locks: &Locks) {
+        let slot = holder.slot();
+        let loser = Arc::new(Mutex::new(Loser { locks: holder, changes, is_over: false }));
+        // Held, so that nobody rolls it back before all are told.
+        let held = loser.lock().expect("nobody else has it");
+        self.losers().insert(slot, Arc::clone(&loser));
+        locks.orphan(&held.locks);
     }
 
     /// The numbers of those that are left; no other transaction may have them.

@@ -9,11 +9,12 @@
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 
 use holdfast_pages::{Page, PageNumber, Rsn};
 
+use crate::latches::Counted;
 use crate::page_table::{PAGES_MAX, PageTable};
 
 /// Loads of different pages that may happen at once, about.
@@ -35,6 +36,12 @@ pub trait Below: Send + Sync {
 
     /// From now on the page is to be loaded with its records up to this one.
     fn note(&self, number: PageNumber, rsn: Rsn);
+
+    /// From now on every page is to be loaded with all its records that are stable.
+    ///
+    /// # Errors
+    /// They cannot be had.
+    fn settle(&self) -> Result<(), Self::Error>;
 }
 
 /// Why a page is not in a frame.
@@ -55,6 +62,8 @@ pub struct Pool<B> {
     pub(crate) below: B,
     pub(crate) frames: Box<[Frame]>,
     pub(crate) table: PageTable,
+    /// Pages that were not what their records say.
+    pub(crate) thrown_away: AtomicU64,
     /// Frames that nothing is in.
     free: Mutex<Vec<usize>>,
     /// Held while a page is brought, so that one brings it.
@@ -73,14 +82,15 @@ pub(crate) struct Frame {
 pub(crate) struct Held {
     /// [`PageNumber::NONE`] if nothing is.
     pub(crate) number: PageNumber,
-    pub(crate) page: Page,
+    /// Memory that it gets when something first comes, since a large pool may never be full.
+    page: Option<Page>,
 }
 
 /// A page that nobody changes as long as this lives.
-pub struct ReadLatch<'a>(RwLockReadGuard<'a, Held>);
+pub struct ReadLatch<'a>(RwLockReadGuard<'a, Held>, Counted);
 
 /// A page that nobody else sees as long as this lives.
-pub struct WriteLatch<'a>(RwLockWriteGuard<'a, Held>);
+pub struct WriteLatch<'a>(RwLockWriteGuard<'a, Held>, Counted);
 
 impl<B: Below> Pool<B> {
     /// A pool of so many frames, with nothing in them.
@@ -94,6 +104,7 @@ impl<B: Below> Pool<B> {
             below,
             frames: (0..frames).map(|_| Frame::new()).collect(),
             table: PageTable::new(),
+            thrown_away: AtomicU64::new(0),
             free: Mutex::new((0..frames).rev().collect()),
             bringing: [const { Mutex::new(()) }; STRIPES],
             hand: AtomicUsize::new(0),
@@ -110,7 +121,7 @@ impl<B: Below> Pool<B> {
             let held = frame.held.read().expect("nothing panics with a latch");
             if held.number == number {
                 frame.touch();
-                return Ok(ReadLatch(held));
+                return Ok(ReadLatch(held, Counted::new()));
             }
         }
     }
@@ -125,7 +136,7 @@ impl<B: Below> Pool<B> {
             let held = frame.held.write().expect("nothing panics with a latch");
             if held.number == number {
                 frame.touch();
-                return Ok(WriteLatch(held));
+                return Ok(WriteLatch(held, Counted::new()));
             }
         }
     }
@@ -135,7 +146,30 @@ impl<B: Below> Pool<B> {
     pub fn try_write(&self, number: PageNumber) -> Option<WriteLatch<'_>> {
         let frame = &self.frames[self.table.get(number)?];
         let held = frame.try_write()?;
-        (held.number == number).then(|| WriteLatch(held))
+        (held.number == number).then(|| WriteLatch(held, Counted::new()))
+    }
+
+    /// Shows every page that is in a frame, each with its latch, and returns how many latches that
+    /// took.
+    pub(crate) fn survey(&self, mut each: impl FnMut(&Page)) -> u64 {
+        let mut is_free = vec![false; self.frames.len()];
+        self.free().iter().for_each(|at| is_free[*at] = true);
+        let used = self.frames.iter().zip(is_free).filter(|(_, is_free)| !is_free);
+        used.map(|(frame, _)| {
+            let latch = frame.held.read().expect("nothing panics with a latch");
+            let latch = ReadLatch(latch, Counted::new());
+            if latch.0.number != PageNumber::NONE {
+                each(&latch);
+            }
+        })
+        .count() as u64
+    }
+
+    /// The page as it is in its frame; none if it is in none.
+    pub(crate) fn copy(&self, number: PageNumber) -> Option<Page> {
+        let held = self.frames[self.table.get(number)?].held.read();
+        let held = held.expect("nothing panics with a latch");
+        (held.number == number).then(|| held.page().clone())
     }
 
     /// A page that begins now, and that nobody else knows. It is nothing, or what it was before it
@@ -151,7 +185,20 @@ impl<B: Below> Pool<B> {
         let _alone = self.bring_alone(number);
         let (at, mut held) = self.claim().ok_or(FixError::NoFrame)?;
         self.give(at, &mut held, number);
-        Ok(WriteLatch(held))
+        Ok(WriteLatch(held, Counted::new()))
+    }
+
+    /// The page, to be changed, if it is in a frame.
+    pub(crate) fn in_frame(&self, number: PageNumber) -> Option<WriteLatch<'_>> {
+        let held = self.frames[self.table.get(number)?].held.write();
+        let held = held.expect("nothing panics with a latch");
+        (held.number == number).then(|| WriteLatch(held, Counted::new()))
+    }
+
+    /// [`Pool::forget`], of a page that is not what its records say.
+    pub(crate) fn throw_away(&self, latch: WriteLatch<'_>) {
+        self.thrown_away.fetch_add(1, Ordering::Relaxed);
+        self.forget(latch);
     }
 
     /// Lets go of a page without a trace, so that it is loaded anew by whoever wants it next. For
@@ -181,7 +228,7 @@ impl<B: Below> Pool<B> {
             return Ok(());
         }
         let (at, mut held) = self.claim().ok_or(FixError::NoFrame)?;
-        if let Err(error) = self.below.load(number, &mut held.page) {
+        if let Err(error) = self.below.load(number, held.page_mut()) {
             self.empty(at, &mut held);
             return Err(FixError::Below(error));
         }
@@ -198,7 +245,7 @@ impl<B: Below> Pool<B> {
     /// Makes the frame one of the free ones.
     fn empty(&self, at: usize, held: &mut Held) {
         held.number = PageNumber::NONE;
-        held.page.clear();
+        held.page_mut().clear();
         self.free().push(at);
     }
 
@@ -206,7 +253,9 @@ impl<B: Below> Pool<B> {
     fn claim(&self) -> Option<(usize, RwLockWriteGuard<'_, Held>)> {
         let free = self.free().pop();
         if let Some(at) = free {
-            return Some((at, self.frames[at].held.write().expect("nothing panics with a latch")));
+            let mut held = self.frames[at].held.write().expect("nothing panics with a latch");
+            held.page.get_or_insert_with(Page::zeroed);
+            return Some((at, held));
         }
         self.evict()
     }
@@ -226,9 +275,21 @@ fn check<E>(number: PageNumber) -> Result<(), FixError<E>> {
     if known { Ok(()) } else { Err(FixError::NoSuchPage(number)) }
 }
 
+impl Held {
+    #[inline]
+    pub(crate) fn page(&self) -> &Page {
+        self.page.as_ref().expect("what has been claimed has memory")
+    }
+
+    #[inline]
+    pub(crate) fn page_mut(&mut self) -> &mut Page {
+        self.page.as_mut().expect("what has been claimed has memory")
+    }
+}
+
 impl Frame {
     fn new() -> Frame {
-        let held = Held { number: PageNumber::NONE, page: Page::zeroed() };
+        let held = Held { number: PageNumber::NONE, page: None };
         Frame { held: RwLock::new(held), used: AtomicBool::new(false) }
     }
 
@@ -254,7 +315,7 @@ impl Deref for ReadLatch<'_> {
 
     #[inline]
     fn deref(&self) -> &Page {
-        &self.0.page
+        self.0.page()
     }
 }
 
@@ -263,14 +324,14 @@ impl Deref for WriteLatch<'_> {
 
     #[inline]
     fn deref(&self) -> &Page {
-        &self.0.page
+        self.0.page()
     }
 }
 
 impl DerefMut for WriteLatch<'_> {
     #[inline]
     fn deref_mut(&mut self) -> &mut Page {
-        &mut self.0.page
+        self.0.page_mut()
     }
 }
 
@@ -282,13 +343,13 @@ impl<B> fmt::Debug for Pool<B> {
 
 impl fmt::Debug for ReadLatch<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_tuple("ReadLatch").field(&self.0.page).finish()
+        out.debug_tuple("ReadLatch").field(self.0.page()).finish()
     }
 }
 
 impl fmt::Debug for WriteLatch<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_tuple("WriteLatch").field(&self.0.page).finish()
+        out.debug_tuple("WriteLatch").field(self.0.page()).finish()
     }
 }
 

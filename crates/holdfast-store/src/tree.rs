@@ -6,21 +6,34 @@
 
 use std::ops::Deref;
 
-use holdfast_pages::{FlushError, Page, PageNumber, StageError, Stream, Unfit};
+use holdfast_pages::{FlushError, Page, PageNumber, Rsn, StageError, Stream, Unfit};
 
 use crate::allocator::Allocator;
 use crate::contents::put_image;
+use crate::latches;
 use crate::node::{Node, Shape};
 use crate::pool::{Below, FixError, Pool, ReadLatch, WriteLatch};
 
 mod adopt;
 mod change;
+mod check;
+mod distrust;
+mod large;
+mod purge;
 pub(crate) mod put;
+mod scan;
+mod seek;
 mod split;
 
 pub use change::Changed;
+pub use check::Checked;
 pub use put::By;
+pub use scan::{LeafEnd, Seen};
+pub use seek::Seek;
+
+use distrust::{DOUBTS_MAX, Doubt};
 use put::{Change, Said, put};
+use seek::Step;
 
 /// A tree. Cheap to make: it is only where everything is.
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +73,8 @@ pub enum TreeError<E> {
 pub(crate) enum Stop<E> {
     /// For good.
     Error(TreeError<E>),
+    /// Until a page is loaded anew; nothing has changed.
+    Doubt(Doubt),
     /// Until records are flushed; nothing has changed.
     NoFrame,
 }
@@ -86,13 +101,6 @@ enum Latch<'a> {
 
 /// A node, and the level of the last foster child on the way there, if there was one.
 type Reached<'a, E> = Result<(Latch<'a>, Option<u8>), Stop<E>>;
-
-/// Where to go from a node.
-enum Step {
-    Here,
-    Child(PageNumber, usize),
-    Foster(PageNumber),
-}
 
 impl<'a, B: Below> Tree<'a, B> {
     /// The tree with this root.
@@ -139,7 +147,7 @@ impl<'a, B: Below> Tree<'a, B> {
         mut found: impl FnMut(Found<'_>) -> T,
     ) -> Result<T, TreeError<B::Error>> {
         self.again(|| {
-            let (leaf, _) = self.descend(key, 0, false)?;
+            let (leaf, _) = self.descend(Seek::At(key), 0, false)?;
             let node = self.node(&leaf)?;
             Ok(match node.find(key) {
                 Ok(place) if node.entry(place).ghost => found(Found::Ghost),
@@ -149,29 +157,52 @@ impl<'a, B: Below> Tree<'a, B> {
         })
     }
 
-    /// Repeats what stops for want of a frame, after a flush.
+    /// Repeats what stops for want of a frame, after a flush, or at a page that is loaded anew
+    /// then.
     fn again<T>(
         &self,
         mut operation: impl FnMut() -> Result<T, Stop<B::Error>>,
     ) -> Result<T, TreeError<B::Error>> {
+        let mut doubts = 0;
         for _ in 0..TRIES_MAX {
             match operation() {
                 Ok(done) => return Ok(done),
                 Err(Stop::Error(error)) => return Err(error),
-                Err(Stop::NoFrame) => self.stream.flush().map_err(TreeError::Flush)?,
-            };
+                Err(Stop::Doubt(doubt)) if doubts == DOUBTS_MAX => return Err(doubt.error()),
+                Err(Stop::Doubt(doubt)) => {
+                    doubts += 1;
+                    self.look_anew(doubt)?;
+                }
+                Err(Stop::NoFrame) => drop(self.flush()?),
+            }
             std::thread::yield_now();
         }
         Err(TreeError::PoolTooSmall)
     }
 
-    /// The node of this level that has the key or would have it. If `write`, its latch is
-    /// exclusive.
-    fn descend(&self, key: &[u8], level: u8, write: bool) -> Reached<'a, B::Error> {
+    fn flush(&self) -> Result<Rsn, TreeError<B::Error>> {
+        latches::may_wait();
+        self.stream.flush().map_err(TreeError::Flush)
+    }
+
+    /// The node of this level on the way there. If `write`, its latch is exclusive.
+    fn descend(&self, to: Seek<'_>, level: u8, write: bool) -> Reached<'a, B::Error> {
+        self.descend_through(to, level, write, |_| Ok(()))
+    }
+
+    /// The same, with a look at each node on the way, that one included.
+    fn descend_through(
+        &self,
+        to: Seek<'_>,
+        level: u8,
+        write: bool,
+        mut look: impl FnMut(&Page) -> Result<(), Unfit>,
+    ) -> Reached<'a, B::Error> {
         let (mut latch, mut passed) = (self.fix_root(level, write)?, None);
         loop {
+            look(&latch).map_err(|why| corrupt(&latch, why))?;
             let node = self.node(&latch)?;
-            let step = step(node, key, level).map_err(|why| corrupt(&latch, why))?;
+            let step = to.step(node, level).map_err(|why| corrupt(&latch, why))?;
             let (number, next_level) = match step {
                 Step::Here => return Ok((latch, passed)),
                 Step::Child(number, _) => (number, node.level() - 1),
@@ -180,9 +211,12 @@ impl<'a, B: Below> Tree<'a, B> {
             if matches!(step, Step::Foster(_)) {
                 passed = Some(next_level);
             }
-            let next = self.fix(number, write && next_level == level)?;
-            self.check(node, &step, &next)?;
-            latch = next;
+            let next = self.fix(number, write && next_level == level);
+            let next = next.and_then(|next| {
+                self.check_next(node, &step, &next)?;
+                Ok(next)
+            });
+            latch = next.map_err(|stop| stop.led_by(&latch))?;
         }
     }
 
@@ -223,7 +257,7 @@ impl<'a, B: Below> Tree<'a, B> {
     }
 
     /// Whether the page below or to the right is what this node says.
-    fn check(&self, node: Node<'_>, step: &Step, next: &Page) -> Result<(), Stop<B::Error>> {
+    fn check_next(&self, node: Node<'_>, step: &Step, next: &Page) -> Result<(), Stop<B::Error>> {
         let (shape, below) = (node.shape(), self.node(next)?);
         let found = below.shape();
         let fits = match *step {
@@ -247,33 +281,13 @@ impl<'a, B: Below> Tree<'a, B> {
     }
 }
 
-/// Where the key is, seen from a node.
-fn step(node: Node<'_>, key: &[u8], level: u8) -> Result<Step, Unfit> {
-    let shape = node.shape();
-    if let Some(foster) = shape.foster.filter(|foster| foster.key <= key) {
-        return Ok(Step::Foster(foster.page));
-    }
-    if shape.level <= level {
-        let here = shape.level == level && shape.holds(key);
-        return if here { Ok(Step::Here) } else { Err(Unfit("the key is not where it belongs")) };
-    }
-    let place = child_place(node, key)?;
-    Ok(Step::Child(node.child(place)?, place))
-}
-
-/// The place of the child that has the key.
-fn child_place(node: Node<'_>, key: &[u8]) -> Result<usize, Unfit> {
-    let above = node.find(key).map_or_else(|above| above, |place| place + 1);
-    above.checked_sub(1).ok_or(Unfit("no child has the key"))
-}
-
 /// The key before a place, or the low fence.
 fn before(node: Node<'_>, place: usize) -> Vec<u8> {
     place.checked_sub(1).map_or_else(|| node.shape().low.to_vec(), |place| node.key(place))
 }
 
 fn corrupt<E>(page: &Page, why: Unfit) -> Stop<E> {
-    Stop::Error(TreeError::Corrupt { page: page.number(), why })
+    Stop::Doubt(Doubt { page: page.number(), above: None, why })
 }
 
 impl<E> From<FixError<E>> for Stop<E> {
@@ -283,7 +297,7 @@ impl<E> From<FixError<E>> for Stop<E> {
             FixError::NoFrame => Stop::NoFrame,
             FixError::NoSuchPage(page) => {
                 let why = Unfit("no page has such a number");
-                Stop::Error(TreeError::Corrupt { page, why })
+                Stop::Doubt(Doubt { page, above: None, why })
             }
         }
     }
@@ -317,4 +331,4 @@ impl<'a> Latch<'a> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -23,13 +23,13 @@ const PAGES: u64 = 6;
 const WINDOWS: usize = 5;
 
 /// A stream of records of a few pages, in stretches; the last stretch is fresh.
-struct Sample {
+pub(crate) struct Sample {
     bytes: Vec<u8>,
     borders: Vec<Rsn>,
 }
 
 impl Sample {
-    fn new(seed: u64) -> Sample {
+    pub(crate) fn new(seed: u64) -> Sample {
         let mut random = Random::new(seed);
         let (mut bytes, mut borders) = (Vec::new(), vec![Rsn::FIRST]);
         let mut last = [Rsn::NONE; PAGES as usize + 1];
@@ -47,17 +47,17 @@ impl Sample {
         Sample { bytes, borders }
     }
 
-    fn records(&self) -> impl Iterator<Item = Record<'_>> {
+    pub(crate) fn records(&self) -> impl Iterator<Item = Record<'_>> {
         Records::new(Rsn::FIRST, &self.bytes).map(|record| record.expect("it was written so"))
     }
 
-    fn bytes_of(&self, record: &Record<'_>) -> &[u8] {
+    pub(crate) fn bytes_of(&self, record: &Record<'_>) -> &[u8] {
         let from = record.rsn.since(Rsn::FIRST) as usize;
         &self.bytes[from..record.end.since(Rsn::FIRST) as usize]
     }
 
     /// Runs of all stretches but the last.
-    fn archive(&self) -> Archive {
+    pub(crate) fn archive(&self) -> Archive {
         let files = FakeFiles::new(1);
         let windows = self.borders.windows(2).take(WINDOWS);
         windows.fold(Archive::default(), |archive, two| archive.with(self.run(&files, two)))

@@ -94,6 +94,18 @@ fn a_device_that_fails_while_pages_come_back_is_told_and_it_begins_anew() {
     check_device(&after_power_cut(&store)).expect("they are back, and were synced");
 }
 
+#[test]
+fn what_is_left_of_the_old_page_file_goes_when_all_pages_are_back() {
+    let (store, _) = cleaned(6);
+    let is_there = || store.files.metadata(Path::new("pages.lost")).is_ok();
+    store.pages.restore().expect("the disk is sound");
+    store.pages.restore().expect("the disk is sound");
+    assert!(is_there());
+    clean(&store).expect("the disk is sound");
+    assert!(!is_there());
+    check_device(&store).expect("they are back");
+}
+
 /// A restore that is cut at this operation, and again at the same one. False if it was through.
 fn cut_at(operation: u64, mood: Mood) -> Result<bool, String> {
     let (mut store, mut random) = cleaned(5);

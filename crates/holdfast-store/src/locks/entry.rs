@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use holdfast_pages::Slot;
 
-use crate::modes::Mode;
+use crate::modes::{KeyMode, Mode};
 
 /// The locks on one name.
 #[derive(Default)]
@@ -51,29 +51,43 @@ pub(super) enum Answer {
     Loser(Slot),
 }
 
-/// Rings once, when a request is granted.
+/// How a wait ends.
+#[derive(Clone, Copy)]
+pub(super) enum Outcome {
+    /// The request is granted.
+    Granted,
+    /// It is not, and not queued any more: nobody runs this transaction now, which is in its way.
+    Loser(Slot),
+}
+
+/// Rings once, when a request does not wait any more.
 #[derive(Default)]
 pub(super) struct Bell {
-    rung: Mutex<bool>,
+    rung: Mutex<Option<Outcome>>,
     told: Condvar,
 }
 
 impl Bell {
-    fn ring(&self) {
-        *self.rung.lock().expect("nothing panics with a bell") = true;
+    fn ring(&self, outcome: Outcome) {
+        *self.rung.lock().expect("nothing panics with a bell") = Some(outcome);
         self.told.notify_one();
     }
 
     /// Returns when it has rung.
-    pub(super) fn wait(&self) {
+    pub(super) fn wait(&self) -> Outcome {
         let rung = self.rung.lock().expect("nothing panics with a bell");
-        drop(self.told.wait_while(rung, |rung| !*rung).expect("nothing panics with a bell"));
+        let rung = self.told.wait_while(rung, |rung| rung.is_none());
+        rung.expect("nothing panics with a bell").expect("it has rung")
     }
 }
 
 impl Granted {
     fn iter(&self) -> impl Iterator<Item = &Held> {
         self.first.iter().chain(&self.others)
+    }
+
+    fn iter_mut(&mut self) -> impl Iterator<Item = &mut Held> {
+        self.first.iter_mut().chain(&mut self.others)
     }
 
     fn set(&mut self, held: Held) {
@@ -94,6 +108,12 @@ impl Entry {
     /// Whether nobody has a lock here, and nobody waits for one.
     pub(super) fn is_empty(&self) -> bool {
         self.granted.iter().next().is_none() && self.queue.is_empty()
+    }
+
+    /// Who may change the key, if anybody may.
+    pub(super) fn exclusive(&self) -> Option<Slot> {
+        let mut held = self.granted.iter();
+        held.find(|held| held.mode.key == KeyMode::Exclusive).map(|held| held.slot)
     }
 
     /// What this transaction has here.
@@ -118,8 +138,8 @@ impl Entry {
             return Answer::Granted;
         }
         let mode = self.mode_of(slot).join(mode);
-        if let Some(loser) = self.against(slot, mode).find(|held| held.is_loser) {
-            return Answer::Loser(loser.slot);
+        if let Some(loser) = self.loser_against(slot, mode) {
+            return Answer::Loser(loser);
         }
         let bell = Arc::new(Bell::default());
         let waiting = Waiting { slot, mode, bell: Arc::clone(&bell) };
@@ -130,6 +150,25 @@ impl Entry {
     /// Gives a lost transaction a lock, whoever else has one.
     pub(super) fn adopt(&mut self, slot: Slot, mode: Mode) {
         self.granted.set(Held { slot, mode, is_loser: true });
+    }
+
+    /// Marks what the transaction has as a loser's, and tells those who wait for it.
+    pub(super) fn orphan(&mut self, slot: Slot) {
+        let held = self.granted.iter_mut().filter(|held| held.slot == slot);
+        held.for_each(|held| held.is_loser = true);
+        let mut at = 0;
+        while let Some(waiting) = self.queue.get(at) {
+            match self.loser_against(waiting.slot, waiting.mode) {
+                Some(loser) => self.queue.remove(at).bell.ring(Outcome::Loser(loser)),
+                None => at += 1,
+            }
+        }
+        self.grant_waiting();
+    }
+
+    /// A loser who stands against this request, if there is one.
+    pub(super) fn loser_against(&self, slot: Slot, mode: Mode) -> Option<Slot> {
+        self.against(slot, mode).find(|held| held.is_loser).map(|held| held.slot)
     }
 
     /// Takes away what the transaction has, and grants what can be granted then.
@@ -193,7 +232,7 @@ impl Entry {
                 continue;
             }
             self.granted.set(Held { slot, mode, is_loser: false });
-            self.queue.remove(at).bell.ring();
+            self.queue.remove(at).bell.ring(Outcome::Granted);
         }
     }
 }

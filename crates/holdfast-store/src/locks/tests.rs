@@ -173,3 +173,31 @@ fn what_a_loser_has_is_not_waited_for() {
     locks.release(&mut second);
     assert_eq!(locks.lock(&mut one, name(1), Mode::READ), Ok(()));
 }
+
+#[test]
+fn who_does_not_want_to_wait_is_told_why_he_would_have_to() {
+    let (locks, [mut one, mut other, mut third]) = (Locks::default(), holders());
+    assert_eq!(locks.lock_now(&mut one, name(1), Mode::CHANGE), Ok(()));
+    assert_eq!(locks.lock_now(&mut other, name(1), Mode::READ), Err(LockError::Busy));
+    locks.orphan(&one);
+    assert_eq!(locks.lock_now(&mut other, name(1), Mode::READ), Err(LockError::Loser(Slot(0))));
+    locks.adopt(&mut third, name(2));
+    assert_eq!(locks.lock_now(&mut other, name(2), Mode::READ), Err(LockError::Loser(Slot(2))));
+    assert!(other.names().is_empty());
+}
+
+#[test]
+fn who_waits_for_a_transaction_that_nobody_runs_any_more_is_told() {
+    let (locks, [mut one, other, third]) = (Arc::new(Locks::default()), holders());
+    assert!(locks.try_lock(&mut one, name(1), Mode::READ));
+    let other = queue(&locks, other, 1, Mode::CHANGE);
+    let third = queue(&locks, third, 1, Mode::READ);
+    locks.orphan(&one);
+    let (_, locked) = other.join().expect("the waiter does not panic");
+    assert_eq!(locked, Err(LockError::Loser(Slot(0))));
+    // Who waited for the waiter alone does not wait any more.
+    let mut third = granted(third);
+    locks.release(&mut third);
+    locks.release(&mut one);
+    assert!(locks.is_free(name(1)));
+}

@@ -71,6 +71,21 @@ fn a_loser_whose_undo_failed_stays_locked_and_is_undone_later() {
 }
 
 #[test]
+fn a_transaction_that_could_not_be_rolled_back_is_a_loser_of_this_process() {
+    let (locks, losers, model) = (Locks::default(), Losers::default(), Model::default());
+    let (mut holder, mut changes) = (Holder::new(Slot(4)), Changes::default());
+    assert!(locks.try_lock(&mut holder, name(1), Mode::CHANGE));
+    assert!(locks.try_lock(&mut holder, name(2), Mode::READ));
+    changes.push(&model.put(1, 7));
+    losers.add(holder, changes, &locks);
+    let mut reader = Holder::new(Slot(0));
+    assert_eq!(locks.lock(&mut reader, name(1), Mode::READ), Err(LockError::Loser(Slot(4))));
+    losers.roll_back(Slot(4), &locks, &model).unwrap();
+    assert_eq!(locks.lock(&mut reader, name(1), Mode::READ), Ok(()));
+    assert!(locks.is_free(name(2)) && model.tree.borrow().is_empty());
+}
+
+#[test]
 fn a_body_that_is_none_is_told() {
     let found = [(Slot(1), vec![b"too long".to_vec()])];
     let adopted = Losers::adopt(&found, &Locks::default(), name_of);

@@ -4,7 +4,7 @@
 //! Never: waits for the left neighbour; who is busy is adopted later.
 
 use super::put::{By, Change, Said, put};
-use super::{Stop, Tree, child_place, corrupt};
+use super::{Seek, Stop, Tree, corrupt};
 use crate::body::Body;
 use crate::node_change::child_value;
 use crate::pool::Below;
@@ -13,9 +13,9 @@ impl<B: Below> Tree<'_, B> {
     /// Lets the parent above this level have the foster child that is next to where `key` is. If
     /// the parent is full it gets room instead, for next time.
     pub(super) fn adopt(&self, key: &[u8], level: u8) -> Result<(), Stop<B::Error>> {
-        let mut parent = self.descend(key, level + 1, true)?.0.exclusive();
+        let mut parent = self.descend(Seek::At(key), level + 1, true)?.0.exclusive();
         let node = self.node(&parent)?;
-        let place = child_place(node, key).map_err(|why| corrupt(&parent, why))?;
+        let place = Seek::At(key).child_place(node).map_err(|why| corrupt(&parent, why))?;
         let number = node.child(place).map_err(|why| corrupt(&parent, why))?;
         let Some(mut child) = self.pool.try_write(number) else { return Ok(()) };
         let Some(foster) = self.node(&child)?.shape().foster else { return Ok(()) };

@@ -7,10 +7,16 @@
 use holdfast_pages::{Slot, Unfit};
 
 use super::put::{By, Change, Said, put};
-use super::{Stop, Tree, TreeError, before, corrupt};
+use super::{Seek, Stop, Tree, TreeError, before, corrupt};
 use crate::body::{Body, Spot};
+use crate::large::Stored;
 use crate::node::{KEY_BYTES_MAX, Node, VALUE_BYTES_MAX};
 use crate::pool::Below;
+
+/// Bytes that are compared at once.
+const WORD_BYTES: usize = 16;
+/// Most bodies are shorter.
+const BODY_BYTES_USUAL: usize = 128;
 
 /// What became of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,7 +93,8 @@ impl<B: Below> Tree<'_, B> {
         })
     }
 
-    /// Gives a key another value, which `new` makes of the one it has.
+    /// Gives a key another value, which `new` makes of the one it has; [`Changed::Exists`] if it
+    /// makes none.
     ///
     /// # Errors
     /// See [`TreeError`].
@@ -95,17 +102,17 @@ impl<B: Below> Tree<'_, B> {
         &self,
         key: &[u8],
         by: By,
-        mut new: impl FnMut(&[u8]) -> Vec<u8>,
+        mut new: impl FnMut(&[u8]) -> Option<Vec<u8>>,
     ) -> Result<Changed, TreeError<B::Error>> {
         let mut too_large = false;
         let changed = self.change(key, by, |node, found, body| {
             let Some((place, old)) = live(node, found) else { return Ok(absent(node, found)) };
-            let new = new(old);
+            let Some(new) = new(old) else { return Ok(Wish::Stop(Changed::Exists)) };
             too_large = new.len() > VALUE_BYTES_MAX;
             if too_large {
                 return Ok(Wish::Stop(Changed::Exists));
             }
-            let (at, gone, come) = difference(old, &new);
+            let (at, gone, come) = told(old, &new);
             let spot = self.spot(place, key);
             Ok(instead(
                 node,
@@ -155,6 +162,10 @@ impl<B: Below> Tree<'_, B> {
             };
             Ok(instead(node, place, bytes, &undo, body))
         })?;
+        if let Some(large) = done.comes().and_then(Stored::large_of) {
+            // It is undone. Pages that cannot be freed now are nobody's; a check tells of them.
+            let _ = self.free(large);
+        }
         Ok(())
     }
 
@@ -183,8 +194,8 @@ impl<B: Below> Tree<'_, B> {
         by: By,
         wish: &mut impl FnMut(Node<'_>, Result<usize, usize>, &mut Vec<u8>) -> Result<Wish, Unfit>,
     ) -> Result<Visit, Stop<B::Error>> {
-        let (latch, passed) = self.descend(key, 0, true)?;
-        let (mut leaf, mut body) = (latch.exclusive(), Vec::new());
+        let (latch, passed) = self.descend(Seek::At(key), 0, true)?;
+        let (mut leaf, mut body) = (latch.exclusive(), Vec::with_capacity(BODY_BYTES_USUAL));
         let node = self.node(&leaf)?;
         let wish = wish(node, node.find(key), &mut body).map_err(|why| corrupt(&leaf, why))?;
         let changed = match wish {
@@ -243,12 +254,33 @@ fn absent(node: Node<'_>, found: Result<usize, usize>) -> Wish {
     Wish::Stop(Changed::Absent(gap))
 }
 
+/// What a record tells of a value that becomes another: where they differ. Where a large value is
+/// it tells whole, so that whoever undoes or commits that finds it.
+fn told<'v>(old: &'v [u8], new: &'v [u8]) -> (usize, &'v [u8], &'v [u8]) {
+    let is_large = |value| Stored::large_of(value).is_some();
+    if is_large(old) || is_large(new) { (0, old, new) } else { difference(old, new) }
+}
+
 /// Where two values differ: from which byte on, what goes there and what comes.
-fn difference<'v>(old: &'v [u8], new: &'v [u8]) -> (usize, &'v [u8], &'v [u8]) {
-    let same =
-        |pairs: &mut dyn Iterator<Item = (&u8, &u8)>| pairs.take_while(|(a, b)| a == b).count();
-    let front = same(&mut old.iter().zip(new));
+pub(super) fn difference<'v>(old: &'v [u8], new: &'v [u8]) -> (usize, &'v [u8], &'v [u8]) {
+    let front = same(old.chunks(WORD_BYTES).zip(new.chunks(WORD_BYTES)), |word| word.iter());
     let (old, new) = (&old[front..], &new[front..]);
-    let back = same(&mut old.iter().rev().zip(new.iter().rev()));
+    let words = old.rchunks(WORD_BYTES).zip(new.rchunks(WORD_BYTES));
+    let back = same(words, |word| word.iter().rev());
     (front, &old[..old.len() - back], &new[..new.len() - back])
+}
+
+/// How many bytes are the same, of pairs of words, the bytes of which come in this order.
+fn same<'v, Bytes: Iterator<Item = &'v u8>>(
+    mut words: impl Iterator<Item = (&'v [u8], &'v [u8])>,
+    bytes: impl Fn(&'v [u8]) -> Bytes,
+) -> usize {
+    let mut count = 0;
+    let differ = words.find(|(one, other)| {
+        let same = one == other;
+        count += if same { one.len() } else { 0 };
+        !same
+    });
+    let pairs = differ.into_iter().flat_map(|(one, other)| bytes(one).zip(bytes(other)));
+    count + pairs.take_while(|(one, other)| one == other).count()
 }

@@ -1,13 +1,18 @@
 //! A tree holds what a map does, whatever becomes of its pages meanwhile.
 
-mod world;
+mod check;
+mod large;
+mod purge;
+mod scan;
+pub(crate) mod world;
 
+use std::sync::atomic::Ordering;
 use std::thread;
 
 use holdfast_io::fake::Random;
 use holdfast_pages::{PageNumber, Slot};
 
-use self::world::{Contents, World, check};
+use self::world::{Contents, Damage, World, check};
 use super::*;
 use crate::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 
@@ -40,7 +45,7 @@ fn change(
     let changed = match random.below(4) {
         0 | 1 if !there => tree.insert(&key, &value, BY, |_| true),
         0 => tree.ghost(&key, BY),
-        _ => tree.replace(&key, BY, |_| value.clone()),
+        _ => tree.replace(&key, BY, |_| Some(value.clone())),
     };
     match changed.expect("pages can be had") {
         Changed::Done(body) => {
@@ -100,14 +105,19 @@ fn seeds(count: u64) -> Vec<u64> {
     }
 }
 
-#[test]
-fn a_tree_holds_what_a_map_does_and_undoing_is_exact() {
-    for seed in seeds(12) {
-        if let Err(panic) = std::panic::catch_unwind(|| life(seed)) {
-            println!("replay: HOLDFAST_SEED={seed} cargo test -p holdfast-store undoing_is_exact");
+/// Runs it with each seed, and says how to repeat the one that fails.
+fn each_seed(test: &str, count: u64, run: fn(u64)) {
+    for seed in seeds(count) {
+        if let Err(panic) = std::panic::catch_unwind(|| run(seed)) {
+            println!("replay: HOLDFAST_SEED={seed} cargo test -p holdfast-store {test}");
             std::panic::resume_unwind(panic);
         }
     }
+}
+
+#[test]
+fn a_tree_holds_what_a_map_does_and_undoing_is_exact() {
+    each_seed("undoing_is_exact", 12, life);
 }
 
 #[test]
@@ -166,9 +176,9 @@ fn keys_and_values_of_the_largest_size_fit_and_larger_ones_are_refused() {
         put(&world, &key(at), &[at; VALUE_BYTES_MAX]);
     }
     for at in 0..80 {
-        let grown = world.tree().replace(&key(at), BY, |_| vec![at; 3]);
+        let grown = world.tree().replace(&key(at), BY, |_| Some(vec![at; 3]));
         assert!(matches!(grown, Ok(Changed::Done(_))));
-        let grown = world.tree().replace(&key(at), BY, |_| vec![at; VALUE_BYTES_MAX]);
+        let grown = world.tree().replace(&key(at), BY, |_| Some(vec![at; VALUE_BYTES_MAX]));
         assert!(matches!(grown, Ok(Changed::Done(_))));
     }
     assert_eq!(check(&world).map(|contents| contents.len()), Ok(80));
@@ -176,23 +186,56 @@ fn keys_and_values_of_the_largest_size_fit_and_larger_ones_are_refused() {
     let long = insert(&[0; KEY_BYTES_MAX + 1], b"");
     assert!(matches!(long, Err(TreeError::KeyTooLarge)));
     assert!(matches!(insert(b"", &[0; VALUE_BYTES_MAX + 1]), Err(TreeError::ValueTooLarge)));
-    let grown = world.tree().replace(&key(0), BY, |_| vec![0; VALUE_BYTES_MAX + 1]);
+    let grown = world.tree().replace(&key(0), BY, |_| Some(vec![0; VALUE_BYTES_MAX + 1]));
     assert!(matches!(grown, Err(TreeError::ValueTooLarge)));
+}
+
+/// A tree with two levels.
+fn grown() -> World {
+    let world = World::new(400);
+    for key in 0..2000_u32 {
+        put(&world, &(key * 7919 % 2000).to_be_bytes(), &[7; 42]);
+    }
+    world
+}
+
+/// The low fence becomes that of no page.
+fn other_fence(contents: &mut [u8]) {
+    contents[24] ^= 1;
 }
 
 #[test]
 fn a_page_that_is_not_what_its_parent_says_is_told_and_noticed_by_the_checker() {
-    let world = World::new(400);
-    for key in 0..1000_u32 {
-        put(&world, &key.to_be_bytes(), &[7; 42]);
-    }
+    let (world, page) = (grown(), PageNumber(3));
     assert!(check(&world).is_ok());
-    let (one, two) = (PageNumber(2), PageNumber(3));
-    let other = world.pool.read(two).expect("it is there").contents().to_vec();
-    world.pool.write(one).expect("it is there").contents_mut().copy_from_slice(&other);
-    let found = world.tree().get(&0_u32.to_be_bytes(), |_| ());
-    assert!(matches!(found, Err(TreeError::Corrupt { page, .. }) if page == one), "{found:?}");
+    let low = Node::of(&world.pool.read(page).expect("it is there"))
+        .expect("a node")
+        .shape()
+        .low
+        .to_vec();
+    world.damage_for_good(page, other_fence);
+    let found = world.tree().get(&low, |_| ());
+    assert!(matches!(found, Err(TreeError::Corrupt { page: found, .. }) if found == page));
     assert!(check(&world).is_err());
+}
+
+#[test]
+fn a_page_that_was_damaged_in_memory_is_made_again_of_its_records() {
+    let children = |contents: &mut [u8]| *contents.last_mut().expect("there are bytes") ^= 1;
+    let nothing = |contents: &mut [u8]| contents.fill(0);
+    for (number, damage) in [(1, children as Damage), (1, nothing), (3, nothing), (3, other_fence)]
+    {
+        let (world, mut model) = (grown(), Contents::new());
+        world.damage(PageNumber(number), damage);
+        for key in 0..2000_u32 {
+            let key = key.to_be_bytes();
+            let changed = world.tree().replace(&key, BY, |_| Some(key.to_vec()));
+            assert!(matches!(changed, Ok(Changed::Done(_))), "{changed:?}");
+            model.insert(key.to_vec(), key.to_vec());
+        }
+        assert!(world.pool.thrown_away.load(Ordering::Relaxed) > 0);
+        assert_eq!(check(&world), Ok(model));
+    }
 }
 
 #[test]
@@ -206,4 +249,23 @@ fn a_change_that_a_closed_stage_has_no_room_for_has_not_happened() {
     assert_eq!(check(&world).map(|contents| contents.len()), Ok(put));
     (put as u32..1000).for_each(|key| assert!(insert(key).is_ok()));
     assert_eq!(check(&world).map(|contents| contents.len()), Ok(1000));
+}
+
+#[test]
+fn a_record_tells_of_a_value_what_differs() {
+    let mut random = Random::new(1);
+    for _ in 0..2000 {
+        let any = |random: &mut Random, most: u64| -> Vec<u8> {
+            (0..random.below(most)).map(|_| random.below(2) as u8).collect()
+        };
+        let (front, back) = (any(&mut random, 40), any(&mut random, 40));
+        let (old, new) = (any(&mut random, 20), any(&mut random, 20));
+        let whole = |middle: &[u8]| [&front, middle, &back].concat();
+        let (old, new) = (whole(&old), whole(&new));
+        let (at, gone, come) = change::difference(&old, &new);
+        assert_eq!([&old[..at], come, &old[at + gone.len()..]].concat(), new);
+        assert_eq!(&old[at..at + gone.len()], gone);
+        assert!(gone.is_empty() || come.is_empty() || gone[0] != come[0]);
+        assert!(gone.is_empty() || come.is_empty() || gone.last() != come.last());
+    }
 }

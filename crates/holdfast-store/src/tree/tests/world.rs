@@ -10,8 +10,8 @@ use holdfast_log::{CommitLog, Log, LogConfig, Parity, Policy, Retention, Scanned
 use holdfast_memory::{Medium, Region, RegionSpec};
 use holdfast_pages::{Feed, Page, PageNumber, Records, Rsn, Stream, Tag, apply, parse};
 
-use super::super::{Tree, child_place};
-use crate::{Allocator, Below, Node, NodeContents, Pool};
+use super::super::{Seek, Tree};
+use crate::{Allocator, Below, Node, NodeContents, Pool, Trees};
 
 const IDENTITY: [u8; 16] = *b"a store in tests";
 const CONFIG: LogConfig = LogConfig {
@@ -26,37 +26,58 @@ const CONFIG: LogConfig = LogConfig {
 const RING_BYTES: u64 = 64 << 20;
 
 /// What trees stand on.
-pub(super) struct World {
-    pub(super) pool: Pool<Arc<Kept>>,
-    pub(super) stream: Arc<Stream>,
-    pub(super) numbers: Allocator,
-    pub(super) root: PageNumber,
+pub(crate) struct World {
+    pub(crate) pool: Pool<Arc<Kept>>,
+    pub(crate) stream: Arc<Stream>,
+    pub(crate) numbers: Allocator,
+    pub(crate) root: PageNumber,
 }
 
 /// Where each record of a page stands, and its bytes.
 type OfPages = BTreeMap<PageNumber, Vec<(Rsn, Vec<u8>)>>;
 
 /// Every record that is stable, and how far pages that left the pool are.
-pub(super) struct Kept {
+pub(crate) struct Kept {
     stream: Arc<Stream>,
     records: Mutex<OfPages>,
     noted: Mutex<BTreeMap<PageNumber, Rsn>>,
+    /// What becomes of pages while they are loaded.
+    damage: Mutex<BTreeMap<PageNumber, Damage>>,
 }
+
+/// What becomes of the contents of a page.
+pub(crate) type Damage = fn(&mut [u8]);
 
 impl World {
     /// A tree with nothing in it, and a pool of so many frames.
-    pub(super) fn new(frames: usize) -> World {
+    pub(crate) fn new(frames: usize) -> World {
         let stream = Arc::new(stream());
         let (records, noted) = (Mutex::default(), Mutex::default());
-        let kept = Kept { stream: Arc::clone(&stream), records, noted };
+        let damage = Mutex::default();
+        let kept = Kept { stream: Arc::clone(&stream), records, noted, damage };
         let (pool, numbers) =
             (Pool::new(frames, Arc::new(kept)), Allocator::new(PageNumber(1), vec![]));
         let root = Tree::create(&pool, &stream, &numbers).expect("there is room");
         World { pool, stream, numbers, root }
     }
 
-    pub(super) fn tree(&self) -> Tree<'_, Arc<Kept>> {
-        Tree::new(&self.pool, &self.stream, &self.numbers, self.root)
+    pub(crate) fn trees(&self) -> Trees<'_, Arc<Kept>> {
+        Trees::new(&self.pool, &self.stream, &self.numbers)
+    }
+
+    /// Damages a page in its frame.
+    pub(crate) fn damage(&self, number: PageNumber, damage: Damage) {
+        damage(self.pool.write(number).expect("it is there").contents_mut());
+    }
+
+    /// Damages a page wherever it comes from.
+    pub(crate) fn damage_for_good(&self, number: PageNumber, damage: Damage) {
+        self.damage(number, damage);
+        self.pool.below.damage.lock().expect("no test panics here").insert(number, damage);
+    }
+
+    pub(crate) fn tree(&self) -> Tree<'_, Arc<Kept>> {
+        self.trees().tree(self.root)
     }
 }
 
@@ -74,7 +95,7 @@ fn stream() -> Stream {
 
 impl Kept {
     /// The page as its stable records up to this one make it.
-    pub(super) fn made(&self, number: PageNumber, upto: Rsn) -> Page {
+    pub(crate) fn made(&self, number: PageNumber, upto: Rsn) -> Page {
         let (mut page, mut records) = (Page::zeroed(), self.records.lock().expect("sound"));
         self.take_feed(&mut records);
         for (rsn, bytes) in records.get(&number).into_iter().flatten() {
@@ -103,7 +124,7 @@ impl Kept {
 
 /// The page has no records.
 #[derive(Debug)]
-pub(super) struct Unknown;
+pub(crate) struct Unknown;
 
 impl Below for Arc<Kept> {
     type Error = Unknown;
@@ -111,11 +132,25 @@ impl Below for Arc<Kept> {
     fn load(&self, number: PageNumber, into: &mut Page) -> Result<(), Unknown> {
         let noted = self.noted.lock().expect("no test panics here").get(&number).copied();
         *into = self.made(number, noted.ok_or(Unknown)?);
+        if let Some(damage) = self.damage.lock().expect("no test panics here").get(&number) {
+            damage(into.contents_mut());
+        }
         Ok(())
     }
 
     fn stable(&self) -> Rsn {
         self.stream.stable()
+    }
+
+    fn settle(&self) -> Result<(), Unknown> {
+        let (mut records, mut noted) =
+            (self.records.lock().expect("sound"), self.noted.lock().expect("sound"));
+        self.take_feed(&mut records);
+        for (number, of_page) in &*records {
+            let last = of_page.last().expect("a page has records").0;
+            noted.insert(*number, last);
+        }
+        Ok(())
     }
 
     fn note(&self, number: PageNumber, rsn: Rsn) {
@@ -124,11 +159,11 @@ impl Below for Arc<Kept> {
 }
 
 /// What a tree holds, ghosts left out.
-pub(super) type Contents = BTreeMap<Vec<u8>, Vec<u8>>;
+pub(crate) type Contents = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// The checker: pages cover all keys once, each is what its neighbours say, and is what its records
 /// make of it.
-pub(super) fn check(world: &World) -> Result<Contents, String> {
+pub(crate) fn check(world: &World) -> Result<Contents, String> {
     world.stream.flush().expect("the log takes it");
     let mut contents = Contents::new();
     let end = walk(world, world.root, &[], &mut contents)?;
@@ -156,7 +191,7 @@ fn walk(
         if node.level() == 0 && !entry.ghost {
             contents.insert(key, entry.value.to_vec());
         } else if node.level() > 0 {
-            if at.as_ref() != Some(&key) || child_place(node, &key) != Ok(place) {
+            if at.as_ref() != Some(&key) || Seek::At(&key).child_place(node) != Ok(place) {
                 return Err(format!("page {number} has a hole before {key:?}"));
             }
             let child = node.child(place).map_err(|unfit| unfit.0.to_string())?;

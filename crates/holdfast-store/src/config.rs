@@ -1,0 +1,124 @@
+//! What a store is told when it is opened.
+//!
+//! Promise: every size is checked once, at the door.
+//! Never: changes while a store is open.
+
+use holdfast_memory::Medium;
+use holdfast_pages::{Keep, PAGE_BYTES, PagesConfig};
+
+/// A part of the ring is archived at once, so that the log needs never wait for the archive.
+const WINDOWS_PER_RING: u64 = 8;
+/// Fewer frames than this cannot hold the latches of one operation and of those beside it.
+const FRAMES_MIN: u64 = 16;
+
+/// How a store is kept.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Bytes of pages that are kept in memory.
+    pub pool_bytes: u64,
+    /// Where its log is.
+    pub log: LogPlace,
+    /// How often the store notes how far it is, in ms, so that a restart has less to look at.
+    pub checkpoint_ms: Option<u32>,
+    /// How many neighbouring pages are read and written at once by whoever brings the page file up
+    /// to date.
+    pub segment_pages: u64,
+    /// How many bytes of records may wait until the page file has them; a few wait for some
+    /// seconds at most.
+    pub clean_every_bytes: u64,
+    /// Who does what has to be done beside transactions.
+    pub services: Services,
+    /// How the store notes how far it is.
+    pub checkpoints: Checkpoints,
+    /// What an open does before it returns.
+    pub restart: Restart,
+}
+
+/// How a store notes how far it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checkpoints {
+    /// From its records alone, without a latch or a lock.
+    Decoupled,
+    /// The same, but by reading the log again. For comparison only.
+    Reread,
+    /// By asking every frame and every lock. For comparison only: a restart makes no use of it.
+    Classical,
+}
+
+/// What an open of a store does before it returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Restart {
+    /// Nothing that can be done when somebody needs it.
+    Instant,
+    /// It brings every page up to date and undoes every loser. For comparison only.
+    Classical,
+}
+
+/// Where the log of a store is.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum LogPlace {
+    /// In the store's own directory, with a ring in this process.
+    Embedded {
+        /// What the ring is made of. What a process leaves in a medium that outlives it is found by
+        /// the next.
+        memory: Medium,
+        /// Bytes of the ring, a power of two. A restart reads up to half as much.
+        ring_bytes: u64,
+        /// Bytes of a segment file, a power of two, at most half the ring. Fixed when the store is
+        /// made.
+        segment_bytes: u64,
+    },
+}
+
+/// Who does what has to be done beside transactions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Services {
+    /// Two threads of the store.
+    Threads,
+    /// Whoever calls [`crate::Store::step`].
+    Stepped,
+}
+
+impl Default for LogPlace {
+    fn default() -> LogPlace {
+        LogPlace::Embedded { memory: Medium::Private, ring_bytes: 32 << 20, segment_bytes: 4 << 20 }
+    }
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            pool_bytes: 64 << 20,
+            log: LogPlace::default(),
+            checkpoint_ms: Some(100),
+            segment_pages: 64,
+            clean_every_bytes: 32 << 20,
+            services: Services::Threads,
+            checkpoints: Checkpoints::Decoupled,
+            restart: Restart::Instant,
+        }
+    }
+}
+
+impl Config {
+    /// How many pages are kept in memory.
+    pub(crate) fn frames(&self) -> usize {
+        let frames = (self.pool_bytes / PAGE_BYTES as u64).max(FRAMES_MIN);
+        usize::try_from(frames).unwrap_or(usize::MAX)
+    }
+
+    pub(crate) fn pages(&self) -> PagesConfig {
+        let LogPlace::Embedded { ring_bytes, .. } = self.log;
+        let window_bytes = (ring_bytes / WINDOWS_PER_RING).max(1);
+        let (segment_pages, clean_every_bytes) =
+            (self.segment_pages.max(1), self.clean_every_bytes);
+        let checkpoints = match self.checkpoints {
+            Checkpoints::Reread => holdfast_pages::Checkpoints::Reread,
+            Checkpoints::Decoupled | Checkpoints::Classical => {
+                holdfast_pages::Checkpoints::Followed
+            }
+        };
+        PagesConfig { window_bytes, segment_pages, clean_every_bytes, keep: Keep::All, checkpoints }
+    }
+}

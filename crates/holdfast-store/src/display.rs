@@ -1,0 +1,180 @@
+//! What is printed of an error: what failed, and what can be done.
+//!
+//! Promise: one line each.
+//! Never: leaves out the error of the machine.
+
+use std::error::Error;
+use std::fmt::{Debug, Display, Formatter, Result};
+
+use crate::error::{CloseError, OpenError, OpenTreeError, ServiceError};
+use crate::locks::LockError;
+use crate::node::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
+use crate::pool::FixError;
+use crate::rollback::{Gone, TooLarge, UNDO_BYTES_MAX};
+use crate::transaction_error::{CommitError, TransactionError};
+use crate::tree::TreeError;
+
+impl Display for LockError {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Deadlock => write!(out, "transactions wait for one another; begin again"),
+            Self::Loser(slot) => write!(out, "transaction {slot} is to be rolled back first"),
+            Self::Busy => write!(out, "another transaction has the lock; try again later"),
+        }
+    }
+}
+
+impl Display for TooLarge {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        write!(out, "a transaction changes at most {UNDO_BYTES_MAX} bytes; commit or roll back")
+    }
+}
+
+impl Display for Gone {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        write!(out, "the transaction went back behind this savepoint")
+    }
+}
+
+impl<E: Display> Display for FixError<E> {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Below(error) => write!(out, "{error}"),
+            Self::NoSuchPage(page) => write!(out, "no store has a page {page}"),
+            Self::NoFrame => write!(out, "no page can leave the pool; flush, and try again"),
+        }
+    }
+}
+
+impl<E: Display> Display for TreeError<E> {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Below(error) => write!(out, "{error}"),
+            Self::Corrupt { page, why } => {
+                write!(out, "page {page} is damaged: {}; verify the store", why.0)
+            }
+            Self::KeyTooLarge => write!(out, "a key has at most {KEY_BYTES_MAX} bytes"),
+            Self::ValueTooLarge => write!(out, "a value has at most {VALUE_BYTES_MAX} bytes"),
+            Self::Stage(error) => write!(out, "{error}"),
+            Self::Flush(error) => write!(out, "{error}"),
+            Self::PoolTooSmall => write!(out, "all frames are in use; enlarge the pool"),
+        }
+    }
+}
+
+impl Display for TransactionError {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Deadlock => Display::fmt(&LockError::Deadlock, out),
+            Self::Busy => Display::fmt(&LockError::Busy, out),
+            Self::Doomed => write!(out, "the transaction can only be aborted; begin again"),
+            Self::TooLarge => Display::fmt(&TooLarge, out),
+            Self::SavepointGone => Display::fmt(&Gone, out),
+            Self::KeyTooLarge => write!(out, "a key has at most {KEY_BYTES_MAX} bytes"),
+            Self::ValueTooLarge => write!(out, "a value has at most {VALUE_BYTES_MAX} bytes"),
+            Self::Page(error) => write!(out, "{error}"),
+            Self::Corrupt { page, why } => {
+                write!(out, "page {page} is damaged: {}; verify the store", why.0)
+            }
+            Self::PoolTooSmall => write!(out, "all frames are in use; enlarge the pool"),
+            Self::Full(error) => write!(out, "the log is full; see to its disk: {error}"),
+            Self::Poisoned(poisoned) => write!(out, "{poisoned}"),
+        }
+    }
+}
+
+impl Display for CommitError {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Doomed => write!(out, "the transaction was rolled back; begin again"),
+            Self::TooLarge => write!(out, "the log did not take the commit; begin again"),
+            Self::NotDurable(error) => {
+                write!(out, "committed, but not as safe as was asked; then sync: {error}")
+            }
+            Self::Poisoned(poisoned) => write!(out, "{poisoned}"),
+        }
+    }
+}
+
+impl Display for OpenError {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::InUse => write!(out, "somebody has the store open"),
+            Self::NotAStore => write!(out, "there is something else in the directory"),
+            Self::Header => write!(out, "the file store is damaged; bring it from a backup"),
+            Self::OtherVersion { found, known } => {
+                write!(out, "the store is of version {found}; this program knows {known}")
+            }
+            Self::CreateLog(error) => write!(out, "the log cannot be made: {error}"),
+            Self::Memory(error) => write!(out, "the log's ring cannot be had: {error}"),
+            Self::Log(error) => write!(out, "the log cannot be opened: {error}"),
+            Self::Pages(error) => write!(out, "{error}"),
+            Self::Loser(unfit) => {
+                write!(out, "nobody can undo what was begun: {}; restore the store", unfit.0)
+            }
+            Self::Names(error) => write!(out, "the names of trees cannot be made: {error}"),
+            Self::Redo(error) | Self::Undo(error) => {
+                write!(out, "{error}; or open it without a classical restart")
+            }
+            Self::Thread(error) => write!(out, "a thread cannot be started: {error}"),
+            Self::Io(error) => write!(out, "the store cannot be opened: {error}"),
+        }
+    }
+}
+
+impl Display for OpenTreeError {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Transaction(error) => write!(out, "the tree's name: {error}"),
+            Self::Commit(error) => write!(out, "the new tree: {error}"),
+        }
+    }
+}
+
+impl Display for ServiceError {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Flush(error) => write!(out, "{error}"),
+            Self::Drain(error) => write!(out, "the log is not drained: {error}"),
+            Self::Prepare(error) => write!(out, "the log has no next segment: {error}"),
+            Self::Follow(error) => write!(out, "{error}"),
+            Self::Checkpoint(error) => write!(out, "no checkpoint: {error}"),
+            Self::Archive(error) => write!(out, "nothing was archived: {error}"),
+            Self::Clean(error) => write!(out, "no page was cleaned: {error}"),
+            Self::Merge(error) => write!(out, "no runs were merged: {error}"),
+            Self::Undo(error) => write!(out, "a transaction was not rolled back: {error}"),
+        }
+    }
+}
+
+impl Display for CloseError {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Sync(error) => write!(out, "what was committed last: {error}"),
+            Self::Archive(error) => write!(out, "what is only in the log: {error}"),
+            Self::Log(error) => write!(out, "the log was not closed: {error}"),
+        }
+    }
+}
+
+impl Error for LockError {}
+
+impl Error for TooLarge {}
+
+impl Error for Gone {}
+
+impl<E: Debug + Display> Error for FixError<E> {}
+
+impl<E: Debug + Display> Error for TreeError<E> {}
+
+impl Error for TransactionError {}
+
+impl Error for CommitError {}
+
+impl Error for OpenError {}
+
+impl Error for OpenTreeError {}
+
+impl Error for ServiceError {}
+
+impl Error for CloseError {}

@@ -1,0 +1,74 @@
+//! The log of a store in the store's own process.
+//!
+//! Promise: a ring that outlived the process that had it is taken over as it is; any other is
+//! filled from the segments.
+//! Never: starts a thread, or drains by itself.
+
+use std::io;
+use std::sync::Arc;
+
+use holdfast_io::Files;
+use holdfast_log::{CreateError, Log, LogConfig, Parity, Policy, Recovery, Retention, Scanned};
+use holdfast_memory::{AttachError, Medium, Region, RegionSpec};
+
+use crate::config::LogPlace;
+use crate::error::OpenError;
+use crate::place::Place;
+
+/// A store has nothing to keep there.
+const ROSTER_BYTES: u64 = 64;
+
+/// Whose log is there; none if no log was made yet.
+pub(crate) fn identity_of(files: &dyn Files) -> Option<[u8; 16]> {
+    Log::identity_of(files).ok()
+}
+
+/// Makes the log of a new store, over whatever an earlier attempt left.
+pub(crate) fn create(
+    files: &dyn Files,
+    identity: [u8; 16],
+    log: &LogPlace,
+) -> Result<(), CreateError> {
+    Log::create(files, identity, &config(log))
+}
+
+/// Opens the log of a store.
+pub(crate) fn open(
+    place: &Place,
+    identity: [u8; 16],
+    log: &LogPlace,
+) -> Result<(Arc<Log>, Recovery), OpenError> {
+    let region = Arc::new(region(identity, log)?);
+    let (files, clock) = (Arc::clone(&place.log), Arc::clone(&place.clock));
+    let (log, recovery) = Log::open(files, region, clock, config(log)).map_err(OpenError::Log)?;
+    Ok((Arc::new(log), recovery))
+}
+
+fn config(log: &LogPlace) -> LogConfig {
+    let LogPlace::Embedded { ring_bytes, segment_bytes, .. } = *log;
+    // The ring's worth of them, and the one that is got ready.
+    let segments = ring_bytes / segment_bytes.max(1) + 1;
+    LogConfig {
+        segment_bytes,
+        segments: u32::try_from(segments).unwrap_or(u32::MAX),
+        dirty_bytes_max: ring_bytes,
+        retention: Retention::InRing,
+        parity: Parity::None,
+        policy: Policy::Refuse,
+        scan: Scanned::Tail,
+    }
+}
+
+/// The ring as it was left, or a new one.
+fn region(identity: [u8; 16], log: &LogPlace) -> Result<Region, OpenError> {
+    let LogPlace::Embedded { memory, ring_bytes, .. } = log;
+    if *memory != Medium::Private {
+        match Region::attach(memory) {
+            Ok(region) => return Ok(region),
+            Err(AttachError::Missing) => {}
+            Err(error) => return Err(OpenError::Memory(io::Error::other(error))),
+        }
+    }
+    let spec = RegionSpec { ring_bytes: *ring_bytes, roster_bytes: ROSTER_BYTES, identity };
+    Region::create(memory, &spec).map_err(|error| OpenError::Memory(io::Error::other(error)))
+}

@@ -1,0 +1,142 @@
+//! What all transactions of a store work on.
+//!
+//! Promise: whoever is told that a transaction is stable or durable is told the truth, also about
+//! what he has only read; a loser stands in nobody's way longer than it takes to roll it back.
+//! Never: runs a transaction; opens or closes anything.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use holdfast_pages::{
+    FetchError, Page, PageNumber, Pages, Rsn, StageError, Stream, SyncError, What,
+};
+
+use crate::allocator::Allocator;
+use crate::config::Checkpoints;
+use crate::latches;
+use crate::locks::{Holder, LockError, Locks};
+use crate::losers::Losers;
+use crate::modes::Mode;
+use crate::names::Name;
+use crate::pool::{Below, Pool};
+use crate::slots::Slots;
+use crate::transaction_error::{CommitError, TransactionError};
+use crate::trees::Trees;
+
+/// What a commit waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// That the log has it: it outlives what the log's memory outlives.
+    Memory,
+    /// That the log's device has it: it outlives a loss of power.
+    Disk,
+}
+
+/// Whether a transaction waits for locks that others have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Patience {
+    Waits,
+    NeverWaits,
+}
+
+/// What is open of a store.
+pub(crate) struct Engine {
+    pub(crate) pages: Arc<Pages>,
+    pub(crate) pool: Pool<Arc<Pages>>,
+    pub(crate) numbers: Allocator,
+    pub(crate) locks: Locks,
+    pub(crate) losers: Losers,
+    pub(crate) slots: Slots,
+    pub(crate) checkpoints: Checkpoints,
+    /// How many latches checkpoints have taken.
+    pub(crate) surveyed: AtomicU64,
+    /// Up to where others may have seen transactions that are not durable.
+    pub(crate) shown: AtomicU64,
+}
+
+impl Below for Arc<Pages> {
+    type Error = FetchError;
+
+    fn load(&self, number: PageNumber, into: &mut Page) -> Result<(), FetchError> {
+        Pages::load(self, number, into).map(drop)
+    }
+
+    fn stable(&self) -> Rsn {
+        self.stream().stable()
+    }
+
+    fn note(&self, number: PageNumber, rsn: Rsn) {
+        Pages::note(self, number, rsn);
+    }
+
+    fn settle(&self) -> Result<(), FetchError> {
+        Ok(self.follow().map(drop)?)
+    }
+}
+
+impl Engine {
+    pub(crate) fn stream(&self) -> &Stream {
+        self.pages.stream()
+    }
+
+    pub(crate) fn trees(&self) -> Trees<'_, Arc<Pages>> {
+        Trees::new(&self.pool, self.stream(), &self.numbers)
+    }
+
+    /// Adds `mode` to what the holder has on `name`. Rolls back losers that are in the way.
+    pub(crate) fn lock(
+        &self,
+        holder: &mut Holder,
+        name: Name,
+        mode: Mode,
+        patience: Patience,
+    ) -> Result<(), TransactionError> {
+        loop {
+            let locked = match patience {
+                Patience::Waits => self.locks.lock(holder, name, mode),
+                Patience::NeverWaits => self.locks.lock_now(holder, name, mode),
+            };
+            match locked {
+                Ok(()) => return Ok(()),
+                Err(LockError::Deadlock) => return Err(TransactionError::Deadlock),
+                Err(LockError::Busy) => return Err(TransactionError::Busy),
+                Err(LockError::Loser(slot)) => {
+                    latches::may_wait();
+                    self.losers.roll_back(slot, &self.locks, &self.trees())?;
+                }
+            }
+        }
+    }
+
+    /// Puts one record that is about no page, and returns where it ends.
+    pub(crate) fn put(&self, what: &What<'_>) -> Result<Rsn, StageError> {
+        self.stream().append(&mut |group| {
+            group.put(what);
+        })
+    }
+
+    /// Returns when what was put before `end` is as safe as was asked for.
+    pub(crate) fn settle(&self, end: Rsn, durability: Durability) -> Result<(), CommitError> {
+        latches::may_wait();
+        let settled = match durability {
+            Durability::Memory => self.stream().flush().map(drop).map_err(CommitError::from),
+            Durability::Disk => self.stream().sync(end).map_err(CommitError::from),
+        };
+        if durability == Durability::Memory || settled.is_err() {
+            self.shown.fetch_max(end.get(), Ordering::Relaxed);
+        }
+        settled
+    }
+
+    /// Returns when everything is durable that a transaction may have read.
+    pub(crate) fn settle_read(&self) -> Result<(), SyncError> {
+        latches::may_wait();
+        self.stream().sync(Rsn(self.shown.load(Ordering::Relaxed)))
+    }
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Engine").field("pool", &self.pool).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,129 @@
+//! What can go wrong with a whole store, and what the caller can do about it.
+//!
+//! Promise: one enum per public operation; damage is named.
+//! Never: hides an I/O error behind a summary.
+
+use std::io;
+
+use holdfast_log::CommitError as LogError;
+use holdfast_pages::{
+    ArchiveError, CheckpointError, CleanError, FetchError, FlushError, FollowError, MergeError,
+    OpenError as PagesError, SyncError, Unfit,
+};
+
+use crate::place::PlaceError;
+use crate::transaction_error::{CommitError, TransactionError};
+use crate::tree::TreeError;
+
+/// Why a store was not opened. But for a store that was being made, nothing has changed.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// Somebody has it open. Wait, or find out who.
+    InUse,
+    /// The directory holds something else, or a store whose file `store` is gone.
+    NotAStore,
+    /// The file `store` is damaged. Bring it from a backup.
+    Header,
+    /// It is of another version: open it with that one.
+    OtherVersion {
+        /// Version found.
+        found: u16,
+        /// Version this program knows.
+        known: u16,
+    },
+    /// The log was not made: see to its sizes, or to the disk.
+    CreateLog(holdfast_log::CreateError),
+    /// The ring cannot be had. See to the medium, or to its size.
+    Memory(io::Error),
+    /// The log was not opened.
+    Log(holdfast_log::OpenError),
+    /// The pages were not opened.
+    Pages(PagesError),
+    /// A transaction has something to undo that is no change. Restore the store from its archive.
+    Loser(Unfit),
+    /// The tree of names was not made.
+    Names(TreeError<FetchError>),
+    /// A page was not brought up to date, as a classical restart does first. An instant one needs
+    /// it only when somebody wants it.
+    Redo(TreeError<FetchError>),
+    /// A loser was not undone, as a classical restart does first. An instant one needs that only
+    /// when somebody wants what it changed.
+    Undo(TreeError<FetchError>),
+    /// A thread was not started.
+    Thread(io::Error),
+    /// The machine does not give us a directory or a file. Open again.
+    Io(io::Error),
+}
+
+impl From<PlaceError> for OpenError {
+    fn from(error: PlaceError) -> OpenError {
+        match error {
+            PlaceError::InUse => OpenError::InUse,
+            PlaceError::Io(error) => OpenError::Io(error),
+        }
+    }
+}
+
+/// Why a tree was not found, or made.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum OpenTreeError {
+    /// Its name was not read, or written.
+    Transaction(TransactionError),
+    /// It was not made.
+    Commit(CommitError),
+}
+
+impl From<TransactionError> for OpenTreeError {
+    fn from(error: TransactionError) -> OpenTreeError {
+        OpenTreeError::Transaction(error)
+    }
+}
+
+impl From<CommitError> for OpenTreeError {
+    fn from(error: CommitError) -> OpenTreeError {
+        OpenTreeError::Commit(error)
+    }
+}
+
+/// Why a check of all trees ended: what it names is damaged, or could not be looked at. Nothing has
+/// changed; what is in other pages is there.
+pub type CheckError = TreeError<FetchError>;
+
+/// Why a service did not do what there was to do. The store is as good as before; it is tried again
+/// with the next step.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ServiceError {
+    /// Records were not handed to the log.
+    Flush(FlushError),
+    /// The log was not brought to its device.
+    Drain(LogError),
+    /// The log has no segment for what comes next.
+    Prepare(LogError),
+    /// The stream was not followed.
+    Follow(FollowError),
+    /// There is no checkpoint.
+    Checkpoint(CheckpointError),
+    /// Nothing was archived.
+    Archive(ArchiveError),
+    /// No page was cleaned.
+    Clean(CleanError),
+    /// No runs were merged.
+    Merge(MergeError),
+    /// A loser was not rolled back.
+    Undo(TreeError<FetchError>),
+}
+
+/// Why a store was not closed in order. Nothing that was durable is lost; open it again.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum CloseError {
+    /// What was committed last is not durable.
+    Sync(SyncError),
+    /// It is only in the log.
+    Archive(ArchiveError),
+    /// The log was not closed.
+    Log(LogError),
+}

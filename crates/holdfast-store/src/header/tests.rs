@@ -1,0 +1,59 @@
+//! A directory is told to be free, to hold a store, or to be somebody else's.
+
+use holdfast_io::fake::FakeFiles;
+
+use super::*;
+
+const HEADER: Header = Header { identity: *b"0123456789abcdef" };
+
+fn put(files: &FakeFiles, name: &str, bytes: &[u8]) {
+    let how = OpenHow { write: true, create_mode: Some(0o644), ..OpenHow::default() };
+    let file = files.open(Path::new(name), how).expect("a file");
+    file.write_all_at(bytes, 0).expect("there is room");
+}
+
+fn made() -> FakeFiles {
+    let files = FakeFiles::new(1);
+    HEADER.begin(&files).expect("a free directory");
+    assert!(matches!(Header::read(&files), Err(NoHeader::Free)));
+    Header::finish(&files).expect("it has begun");
+    files
+}
+
+#[test]
+fn a_header_is_found_once_the_store_is_made() {
+    assert!(Header::read(&made()).is_ok_and(|header| header == HEADER));
+    let after = made().after_power_cut(1);
+    assert!(Header::read(&after).is_ok_and(|header| header == HEADER));
+}
+
+#[test]
+fn a_directory_with_other_things_in_it_is_not_free() {
+    let files = FakeFiles::new(1);
+    for directory in DIRECTORIES {
+        files.make_dir(Path::new(directory), 0o755).expect("a directory");
+    }
+    assert!(matches!(Header::read(&files), Err(NoHeader::Free)));
+    put(&files, "pages", b"");
+    assert!(matches!(Header::read(&files), Err(NoHeader::Taken)));
+}
+
+#[test]
+fn every_bit_of_a_header_counts() {
+    let bytes = HEADER.encode();
+    assert!(Header::parse(&bytes).is_ok_and(|header| header == HEADER));
+    for bit in 0..HEADER_BYTES * 8 {
+        let mut flipped = bytes;
+        flipped[bit / 8] ^= 1 << (bit % 8);
+        assert!(matches!(Header::parse(&flipped), Err(NoHeader::Damaged)), "bit {bit}");
+    }
+}
+
+#[test]
+fn a_header_of_another_version_is_told() {
+    let mut bytes = HEADER.encode();
+    bytes[8] = 7;
+    let check = crc32c(MAGIC, &bytes[4..]);
+    bytes[..4].copy_from_slice(&check.to_le_bytes());
+    assert!(matches!(Header::parse(&bytes), Err(NoHeader::OtherVersion(7))));
+}

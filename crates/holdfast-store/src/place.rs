@@ -1,0 +1,107 @@
+//! Where a store lies, and what tells it the time.
+//!
+//! Promise: a store touches the machine through this alone, so a test can put another in its place.
+//! Never: opens a store.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use holdfast_io::real::{DirectoryLock, RealClock, RealEntropy, RealFiles};
+use holdfast_io::{Clock, Entropy, Files};
+
+/// The directory of the log, below that of the store.
+const LOG: &str = "log";
+/// The directory of the archive, below that of the store.
+const ARCHIVE: &str = "archive";
+/// Directories of a store, which a new one has before it has files.
+pub(crate) const DIRECTORIES: [&str; 2] = [LOG, ARCHIVE];
+
+/// Why a directory cannot be had.
+pub(crate) enum PlaceError {
+    InUse,
+    Io(io::Error),
+}
+
+/// The directories of one store, and a clock.
+#[derive(Clone)]
+pub struct Place {
+    pub(crate) store: Arc<dyn Files>,
+    pub(crate) log: Arc<dyn Files>,
+    pub(crate) archive: Arc<dyn Files>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) entropy: Arc<dyn Entropy>,
+    lock: Option<Arc<DirectoryLock>>,
+}
+
+/// The directories of a store: its own, and those of its log and its archive, which may lie
+/// anywhere.
+#[derive(Clone)]
+pub struct Directories {
+    /// Pages, and what is known of them.
+    pub store: Arc<dyn Files>,
+    /// Segments of the log.
+    pub log: Arc<dyn Files>,
+    /// Runs of the archive.
+    pub archive: Arc<dyn Files>,
+}
+
+impl Place {
+    /// These directories, which are there, with a clock and a source of identities: for programs
+    /// that test themselves against a machine that fails. Nobody locks them.
+    pub fn modelled(
+        directories: Directories,
+        clock: Arc<dyn Clock>,
+        entropy: Arc<dyn Entropy>,
+    ) -> Place {
+        let Directories { store, log, archive } = directories;
+        Place { store, log, archive, clock, entropy, lock: None }
+    }
+
+    /// A directory of this machine, which is made unless it is there, locked against everybody
+    /// else.
+    pub(crate) fn directory(path: &Path) -> Result<Place, PlaceError> {
+        make_directory(path).map_err(PlaceError::Io)?;
+        let lock = DirectoryLock::take(path).map_err(PlaceError::Io)?.ok_or(PlaceError::InUse)?;
+        let below = |name: &str| open_directory(&path.join(name)).map_err(PlaceError::Io);
+        let directories = Directories {
+            store: open_directory(path).map_err(PlaceError::Io)?,
+            log: below(LOG)?,
+            archive: below(ARCHIVE)?,
+        };
+        let (clock, entropy) = (Arc::new(RealClock), Arc::new(RealEntropy));
+        Ok(Place { lock: Some(Arc::new(lock)), ..Place::modelled(directories, clock, entropy) })
+    }
+}
+
+fn open_directory(path: &Path) -> io::Result<Arc<dyn Files>> {
+    make_directory(path)?;
+    Ok(Arc::new(RealFiles::open(path)?))
+}
+
+/// Makes a directory unless it is there; its name is durable then.
+fn make_directory(path: &Path) -> io::Result<()> {
+    match std::fs::create_dir(path) {
+        Ok(()) => std::fs::File::open(parent_of(path))?.sync_all(),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+fn parent_of(path: &Path) -> PathBuf {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    parent.unwrap_or(Path::new(".")).to_owned()
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Place").field("lock", &self.lock).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Directories {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Directories").finish_non_exhaustive()
+    }
+}

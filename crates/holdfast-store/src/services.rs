@@ -1,0 +1,206 @@
+//! What has to be done beside transactions, a step at a time.
+//!
+//! Promise: a step that fails leaves the store as good as it was, and is done again later; threads
+//! do nothing but call steps, and are joined when the store is closed or dropped.
+//! Never: takes a latch of a page, but to undo what losers did; is needed for correctness.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{Builder, JoinHandle};
+use std::time::{Duration, Instant};
+
+use holdfast_log::{Log, Lsn};
+
+use crate::engine::Engine;
+use crate::error::ServiceError;
+
+/// How long what was put waits for a frame, and a frame for its device, if nobody waits for either.
+const TICK: Duration = Duration::from_millis(5);
+/// How long is waited before it is looked again whether there is something to archive.
+const IDLE: Duration = Duration::from_millis(10);
+/// How long a device is left alone that failed.
+const RETRY: Duration = Duration::from_millis(50);
+
+/// One thing that has to be done now and then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Service {
+    /// Hands records to the log that were put and that nobody waits for.
+    Flush,
+    /// Brings the log to its device.
+    Drain,
+    /// Gets a segment of the log ready.
+    Prepare,
+    /// Takes what the log has got.
+    Follow,
+    /// Notes how far the store is.
+    Checkpoint,
+    /// Archives a window of the log, and gives it back.
+    Archive,
+    /// Writes down how far the archive is.
+    Base,
+    /// Brings some pages on the device up to date.
+    Clean,
+    /// Makes one run of the archive of many.
+    Merge,
+    /// Rolls one loser back.
+    Undo,
+}
+
+impl Service {
+    /// All of them.
+    pub const ALL: [Service; 10] = [
+        Service::Flush,
+        Service::Drain,
+        Service::Prepare,
+        Service::Follow,
+        Service::Checkpoint,
+        Service::Archive,
+        Service::Base,
+        Service::Clean,
+        Service::Merge,
+        Service::Undo,
+    ];
+}
+
+/// What services work on.
+#[derive(Clone, Debug)]
+pub(crate) struct Work {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) log: Arc<Log>,
+}
+
+impl Work {
+    /// One step. True if there was something to do.
+    pub(crate) fn step(&self, service: Service) -> Result<bool, ServiceError> {
+        let Work { engine, log } = self;
+        let (pages, stream) = (&engine.pages, engine.stream());
+        match service {
+            Service::Flush => {
+                let before = stream.stable();
+                let after = stream.flush().map_err(ServiceError::Flush)?;
+                Ok(after > before)
+            }
+            Service::Drain => {
+                log.drain().map(|drained| drained.bytes > 0).map_err(ServiceError::Drain)
+            }
+            Service::Prepare => log.prepare().map_err(ServiceError::Prepare),
+            Service::Follow => pages.follow().map_err(ServiceError::Follow),
+            Service::Checkpoint => engine.checkpoint().map_err(ServiceError::Checkpoint),
+            Service::Archive => pages.archive().map_err(ServiceError::Archive),
+            Service::Base => pages.write_base().map_err(ServiceError::Archive),
+            Service::Clean => pages.clean().map_err(ServiceError::Clean),
+            Service::Merge => pages.merge().map_err(ServiceError::Merge),
+            Service::Undo => {
+                engine.losers.step(&engine.locks, &engine.trees()).map_err(ServiceError::Undo)
+            }
+        }
+    }
+}
+
+/// The threads of a store.
+#[derive(Debug)]
+pub(crate) struct Threads {
+    shared: Arc<Shared>,
+    handles: Vec<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    work: Work,
+    checkpoint_every: Option<Duration>,
+    stop: AtomicBool,
+    trouble: Mutex<Option<ServiceError>>,
+}
+
+impl Threads {
+    pub(crate) fn start(work: Work, checkpoint_ms: Option<u32>) -> io::Result<Threads> {
+        let checkpoint_every = checkpoint_ms.map(|ms| Duration::from_millis(ms.into()));
+        let (stop, trouble) = (AtomicBool::new(false), Mutex::new(None));
+        let shared = Arc::new(Shared { work, checkpoint_every, stop, trouble });
+        let mut threads = Threads { shared, handles: Vec::new() };
+        threads.run("holdfast-follow", follow)?;
+        threads.run("holdfast-work", work_on)?;
+        Ok(threads)
+    }
+
+    fn run(&mut self, name: &str, job: fn(&Shared)) -> io::Result<()> {
+        let shared = Arc::clone(&self.shared);
+        let thread = Builder::new().name(name.to_owned()).spawn(move || job(&shared))?;
+        self.handles.push(thread);
+        Ok(())
+    }
+
+    /// What failed last, since this was asked.
+    pub(crate) fn trouble(&self) -> Option<ServiceError> {
+        self.shared.trouble.lock().expect("nothing panics with the trouble").take()
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        for handle in self.handles.drain(..) {
+            handle.thread().unpark();
+            let _panicked = handle.join();
+        }
+    }
+}
+
+impl Shared {
+    /// One step. True if there was something to do, and it is done.
+    fn step(&self, service: Service) -> bool {
+        match self.work.step(service) {
+            Ok(did) => did,
+            Err(error) => {
+                *self.trouble.lock().expect("nothing panics with the trouble") = Some(error);
+                std::thread::park_timeout(RETRY);
+                false
+            }
+        }
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+/// Keeps up with transactions.
+fn follow(shared: &Shared) {
+    let (mut tail, mut checkpoint) = (Lsn(0), Instant::now());
+    while !shared.is_stopped() {
+        shared.step(Service::Flush);
+        shared.step(Service::Follow);
+        if shared.checkpoint_every.is_some_and(|every| checkpoint.elapsed() >= every) {
+            checkpoint = Instant::now();
+            shared.step(Service::Checkpoint);
+        }
+        tail = drain_what_is_old(shared, tail);
+        let until = shared
+            .checkpoint_every
+            .map_or(TICK, |every| every.saturating_sub(checkpoint.elapsed()).min(TICK));
+        std::thread::park_timeout(until);
+    }
+}
+
+/// Brings to its device what has waited for longer than a tick, so that it does not get between
+/// those who wait for the device themselves. Returns where the log ends now.
+fn drain_what_is_old(shared: &Shared, tail_before: Lsn) -> Lsn {
+    let marks = shared.work.log.marks();
+    if marks.durable < tail_before {
+        shared.step(Service::Drain);
+    }
+    marks.tail
+}
+
+/// Does what nobody waits for.
+fn work_on(shared: &Shared) {
+    const SERVICES: [Service; 5] =
+        [Service::Archive, Service::Prepare, Service::Clean, Service::Merge, Service::Undo];
+    while !shared.is_stopped() {
+        let did = SERVICES.map(|service| shared.step(service));
+        if !did.contains(&true) {
+            std::thread::park_timeout(IDLE);
+        }
+    }
+}

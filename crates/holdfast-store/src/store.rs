@@ -1,0 +1,330 @@
+//! A store: opened, asked for trees and transactions, closed.
+//!
+//! Promise: what was durable when the process before ended is there, whole transactions of it and
+//! nothing of others; it is open before anything is undone or any page is read.
+//! Never: does what a transaction or a service does.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use holdfast_log::Log;
+use holdfast_pages::{
+    CheckpointError, CleanError, Directories, FlushError, Found, PageNumber, Pages, Rsn, SyncError,
+    Tag,
+};
+
+use crate::allocator::Allocator;
+use crate::config::{Config, Restart, Services};
+use crate::contents::NodeContents;
+use crate::embedded;
+use crate::engine::{Durability, Engine, Patience};
+use crate::error::{CheckError, CloseError, OpenError, OpenTreeError, ServiceError};
+use crate::header::{Header, NoHeader, VERSION};
+use crate::locks::Locks;
+use crate::losers::Losers;
+use crate::names::Name;
+use crate::place::Place;
+use crate::pool::Pool;
+use crate::services::{Service, Threads, Work};
+use crate::slots::Slots;
+use crate::stat::Stat;
+use crate::transaction::{Transaction, Tree};
+use crate::trees::{CheckedTrees, NAMES_ROOT, root_in, root_value};
+use crate::verify::Verified;
+
+/// An open store. All calls may come from any thread. Dropping it without [`Store::close`] loses
+/// nothing that was durable.
+#[derive(Debug)]
+pub struct Store {
+    /// First, so that they end first.
+    threads: Option<Threads>,
+    work: Work,
+    /// Last, so that the directory is free when everything else is gone.
+    _place: Place,
+}
+
+/// What was found when a store was opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recovery {
+    /// Whether the store was made by this call.
+    pub is_new: bool,
+    /// How many transactions were running when the process before ended. They are undone when
+    /// somebody needs what they changed, or when there is time.
+    pub losers: usize,
+    /// Where the records ended that were found.
+    pub end: Rsn,
+    /// Up to where it was written down how far the store was.
+    pub base: Rsn,
+    /// Whether that was damaged, so that an older one served.
+    pub fell_back: bool,
+    /// How many bytes of records were read from the log.
+    pub read_bytes: u64,
+    /// How many records were looked at one by one.
+    pub records_folded: u64,
+}
+
+impl Store {
+    /// Opens the store in a directory, or makes one there if the directory has nothing in it or is
+    /// not there.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn open(directory: &Path, config: &Config) -> Result<(Store, Recovery), OpenError> {
+        Store::open_at(Place::directory(directory)?, config)
+    }
+
+    /// [`Store::open`], at a place that may be a model of one.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn open_at(place: Place, config: &Config) -> Result<(Store, Recovery), OpenError> {
+        let (identity, is_new) = identity(&place, config)?;
+        let (log, _) = embedded::open(&place, identity, &config.log)?;
+        let (pages, found) = open_pages(&place, identity, &log, config)?;
+        let recovery = Recovery {
+            is_new,
+            losers: found.losers.len(),
+            end: found.next,
+            base: found.base,
+            fell_back: found.fell_back,
+            read_bytes: found.read_bytes,
+            records_folded: found.records_folded,
+        };
+        let next_page = found.next_page;
+        let has_names = next_page > NAMES_ROOT;
+        let engine = Arc::new(engine(pages, found, config)?);
+        if !has_names {
+            make_names(&engine)?;
+        }
+        if config.restart == Restart::Classical {
+            engine.bring_all(next_page).map_err(OpenError::Redo)?;
+            engine.undo_all().map_err(OpenError::Undo)?;
+        }
+        let work = Work { engine, log };
+        let threads = match config.services {
+            Services::Threads => Some(Threads::start(work.clone(), config.checkpoint_ms)),
+            Services::Stepped => None,
+        };
+        let threads = threads.transpose().map_err(OpenError::Thread)?;
+        Ok((Store { threads, work, _place: place }, recovery))
+    }
+
+    /// The tree of this name, which is made if there is none. That is as durable as the next
+    /// transaction that uses it.
+    ///
+    /// # Errors
+    /// See [`OpenTreeError`].
+    pub fn tree(&self, name: &str) -> Result<Tree, OpenTreeError> {
+        let names = Tree { root: NAMES_ROOT };
+        let mut reading = self.begin();
+        let found = reading.get(&names, name.as_bytes())?;
+        drop(reading);
+        match found {
+            Some(value) => Ok(Tree { root: root_of(&value)? }),
+            None => self.make_tree(&names, name),
+        }
+    }
+
+    /// Begins a transaction.
+    ///
+    /// # Panics
+    /// If 65536 are running.
+    #[must_use]
+    pub fn begin(&self) -> Transaction<'_> {
+        Transaction::begin(&self.work.engine, Patience::Waits)
+    }
+
+    /// Begins a transaction that is told to be [`crate::TransactionError::Busy`] where another one
+    /// would wait for a lock.
+    ///
+    /// # Panics
+    /// As [`Store::begin`].
+    #[must_use]
+    pub fn begin_impatient(&self) -> Transaction<'_> {
+        Transaction::begin(&self.work.engine, Patience::NeverWaits)
+    }
+
+    /// Returns when everything that was committed is durable, whatever it was committed as.
+    ///
+    /// # Errors
+    /// See [`SyncError`].
+    pub fn sync(&self) -> Result<(), SyncError> {
+        let stream = self.work.engine.stream();
+        stream.sync(stream.next())
+    }
+
+    /// Notes how far the store is, so that a restart has less to look at. Waits for no device, and
+    /// takes no latch unless it is a classical one. False if there was nothing to note.
+    ///
+    /// # Errors
+    /// See [`CheckpointError`].
+    pub fn checkpoint(&self) -> Result<bool, CheckpointError> {
+        self.work.engine.checkpoint()
+    }
+
+    /// How many latches checkpoints have taken since the store was opened: none, unless they are
+    /// classical ones.
+    #[must_use]
+    pub fn checkpoint_latches(&self) -> u64 {
+        self.work.engine.surveyed.load(Ordering::Relaxed)
+    }
+
+    /// Looks at every page that the trees have, from each root to each leaf, while others go on.
+    ///
+    /// # Errors
+    /// See [`CheckError`].
+    pub fn check(&self) -> Result<CheckedTrees, CheckError> {
+        self.work.engine.trees().check()
+    }
+
+    /// Compares every page, in memory and on its device, with what its records say, and looks at
+    /// all trees, while others go on. `progress` hears of it after each page.
+    ///
+    /// # Errors
+    /// See [`FlushError`]. What is wrong with pages is no error but the answer.
+    pub fn verify(&self, progress: &mut dyn FnMut(&Verified)) -> Result<Verified, FlushError> {
+        self.work.engine.verify(progress)
+    }
+
+    /// Takes a new page file into use, because the old one is lost or its device fails. Its pages
+    /// come back while the store is used; nobody waits for more than the page that he needs.
+    ///
+    /// # Errors
+    /// See [`CleanError`]; call again.
+    pub fn replace_pages(&self) -> Result<(), CleanError> {
+        self.work.engine.pages.restore()
+    }
+
+    /// How the store is doing.
+    #[must_use]
+    pub fn stat(&self) -> Stat {
+        Stat::of(&self.work)
+    }
+
+    /// One step of a service. True if there was something to do. Needed only with
+    /// [`Services::Stepped`], but never wrong.
+    ///
+    /// # Errors
+    /// See [`ServiceError`].
+    pub fn step(&self, service: Service) -> Result<bool, ServiceError> {
+        self.work.step(service)
+    }
+
+    /// What a thread of the store failed at last, since this was asked.
+    #[must_use]
+    pub fn trouble(&self) -> Option<ServiceError> {
+        self.threads.as_ref().and_then(Threads::trouble)
+    }
+
+    /// Closes the store so that its archive has everything, and the next open little to do.
+    ///
+    /// # Errors
+    /// See [`CloseError`].
+    pub fn close(mut self) -> Result<(), CloseError> {
+        self.threads = None;
+        self.sync().map_err(CloseError::Sync)?;
+        let Work { engine, log } = &self.work;
+        engine.pages.archive_all().map_err(CloseError::Archive)?;
+        engine.pages.write_base().map_err(CloseError::Archive)?;
+        log.close().map_err(CloseError::Log)
+    }
+
+    fn make_tree(&self, names: &Tree, name: &str) -> Result<Tree, OpenTreeError> {
+        let mut making = self.begin();
+        // Somebody else may have made it meanwhile.
+        if let Some(value) = making.get_for_update(names, name.as_bytes())? {
+            return Ok(Tree { root: root_of(&value)? });
+        }
+        let root = self
+            .work
+            .engine
+            .trees()
+            .create()
+            .map_err(|error| OpenTreeError::Transaction(error.into()))?;
+        making.insert(names, name.as_bytes(), &root_value(root))?;
+        making.commit(Durability::Memory)?;
+        Ok(Tree { root })
+    }
+}
+
+/// The root that the value of a tree's name tells.
+fn root_of(value: &[u8]) -> Result<PageNumber, OpenTreeError> {
+    root_in(value).map_err(|why| {
+        let page = NAMES_ROOT;
+        OpenTreeError::Transaction(crate::TransactionError::Corrupt { page, why })
+    })
+}
+
+/// Whose store is there; true if it has just been made.
+fn identity(place: &Place, config: &Config) -> Result<([u8; 16], bool), OpenError> {
+    match Header::read(&*place.store) {
+        Ok(header) => Ok((header.identity, false)),
+        Err(NoHeader::Free) => Ok((create(place, config)?, true)),
+        Err(NoHeader::Taken) => Err(OpenError::NotAStore),
+        Err(NoHeader::Damaged) => Err(OpenError::Header),
+        Err(NoHeader::OtherVersion(found)) => {
+            Err(OpenError::OtherVersion { found, known: VERSION })
+        }
+        Err(NoHeader::Io(error)) => Err(OpenError::Io(error)),
+    }
+}
+
+/// Makes a store, or goes on where that was cut short.
+fn create(place: &Place, config: &Config) -> Result<[u8; 16], OpenError> {
+    let begun = embedded::identity_of(&*place.log);
+    let identity = begun.unwrap_or_else(|| {
+        let mut identity = [0; 16];
+        place.entropy.fill(&mut identity);
+        identity
+    });
+    Header { identity }.begin(&*place.store).map_err(OpenError::Io)?;
+    if begun.is_none() {
+        embedded::create(&*place.log, identity, &config.log).map_err(OpenError::CreateLog)?;
+    }
+    Pages::create(&directories(place), Tag::of(&identity)).map_err(OpenError::Io)?;
+    Header::finish(&*place.store).map_err(OpenError::Io)?;
+    Ok(identity)
+}
+
+fn directories(place: &Place) -> Directories {
+    Directories { store: Arc::clone(&place.store), archive: Arc::clone(&place.archive) }
+}
+
+fn open_pages(
+    place: &Place,
+    identity: [u8; 16],
+    log: &Arc<Log>,
+    config: &Config,
+) -> Result<(Pages, Found), OpenError> {
+    let (clock, log) = (Arc::clone(&place.clock), Arc::clone(log));
+    let (tag, contents) = (Tag::of(&identity), Arc::new(NodeContents));
+    Pages::open(&directories(place), clock, log, tag, contents, &config.pages())
+        .map_err(OpenError::Pages)
+}
+
+/// What transactions work on, with the locks of losers taken.
+fn engine(pages: Pages, found: Found, config: &Config) -> Result<Engine, OpenError> {
+    let (pages, locks) = (Arc::new(pages), Locks::default());
+    let losers = Losers::adopt(&found.losers, &locks, Name::of_change).map_err(OpenError::Loser)?;
+    let slots = Slots::without(&losers.slots());
+    Ok(Engine {
+        pool: Pool::new(config.frames(), Arc::clone(&pages)),
+        pages,
+        numbers: Allocator::new(found.next_page, found.free),
+        locks,
+        losers,
+        slots,
+        checkpoints: config.checkpoints,
+        surveyed: AtomicU64::new(0),
+        // What was found may not be durable yet.
+        shown: AtomicU64::new(found.next.get()),
+    })
+}
+
+/// Makes the tree of names, in a store that has no page.
+fn make_names(engine: &Engine) -> Result<(), OpenError> {
+    let root = engine.trees().create().map_err(OpenError::Names)?;
+    assert!(root == NAMES_ROOT, "the first page of a store is that of its names");
+    Ok(())
+}

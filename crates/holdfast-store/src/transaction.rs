@@ -1,0 +1,231 @@
+//! One transaction: what it reads, what it changes, and how it ends.
+//!
+//! Promise: it sees and changes what it would if it ran alone; it is committed whole, or nothing of
+//! it is left; its locks are there until it is as safe as was asked for.
+//! Never: waits while it has a latch; is on two threads at once.
+
+use holdfast_pages::{PageNumber, Rsn, Slot, What};
+
+use crate::engine::{Durability, Engine, Patience};
+use crate::large::Stored;
+use crate::locks::Holder;
+use crate::modes::Mode;
+use crate::names::Name;
+use crate::rollback::{Changes, Savepoint};
+use crate::transaction_error::{CommitError, TransactionError};
+use crate::tree::Found;
+
+mod remains;
+mod scan;
+mod write;
+
+pub use scan::{Direction, KeyValue, Scan};
+
+/// A tree of a store, by its name: see [`crate::Store::tree`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tree {
+    pub(crate) root: PageNumber,
+}
+
+/// A running transaction. Dropping it rolls it back.
+#[derive(Debug)]
+pub struct Transaction<'s> {
+    engine: &'s Engine,
+    holder: Holder,
+    patience: Patience,
+    changes: Changes,
+    /// Whether it ever changed something.
+    has_written: bool,
+    /// Whether something may be there that nobody needs when it has ended.
+    leaves_remains: bool,
+    /// Of changes since records were last flushed on its behalf.
+    unflushed_bytes: usize,
+    standing: Standing,
+}
+
+/// What a transaction may still do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    Running,
+    /// Nothing but be rolled back.
+    Doomed,
+    Over,
+}
+
+/// What a commit returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Committed {
+    /// Where in the stream of records it happened: transactions that depend on one another happened
+    /// in this order.
+    pub at: Rsn,
+}
+
+impl<'s> Transaction<'s> {
+    pub(crate) fn begin(engine: &'s Engine, patience: Patience) -> Transaction<'s> {
+        let slot = engine.slots.take().expect("fewer than 65536 transactions run at once");
+        Transaction {
+            engine,
+            holder: Holder::new(slot),
+            patience,
+            changes: Changes::default(),
+            has_written: false,
+            leaves_remains: false,
+            unflushed_bytes: 0,
+            standing: Standing::Running,
+        }
+    }
+
+    /// The value of a key.
+    ///
+    /// # Errors
+    /// See [`TransactionError`].
+    pub fn get(&mut self, tree: &Tree, key: &[u8]) -> Result<Option<Vec<u8>>, TransactionError> {
+        self.get_locked(tree, key, Mode::READ)
+    }
+
+    /// The value of a key, which nobody else reads to change it from now on: for those who are
+    /// about to.
+    ///
+    /// # Errors
+    /// See [`TransactionError`].
+    pub fn get_for_update(
+        &mut self,
+        tree: &Tree,
+        key: &[u8],
+    ) -> Result<Option<Vec<u8>>, TransactionError> {
+        self.get_locked(tree, key, Mode::CHANGE)
+    }
+
+    /// Where the transaction stands, to go back there.
+    #[must_use]
+    pub fn savepoint(&self) -> Savepoint {
+        self.changes.savepoint()
+    }
+
+    /// Undoes everything since the savepoint. Locks stay. After an error it can be called again.
+    ///
+    /// # Errors
+    /// See [`TransactionError`].
+    pub fn roll_back_to(&mut self, savepoint: Savepoint) -> Result<(), TransactionError> {
+        self.check()?;
+        self.changes.check(savepoint)?;
+        self.changes.roll_back_to(savepoint, self.holder.slot(), &self.engine.trees())?;
+        Ok(())
+    }
+
+    /// Commits, and returns when that is as safe as was asked for.
+    ///
+    /// # Errors
+    /// See [`CommitError`].
+    pub fn commit(mut self, durability: Durability) -> Result<Committed, CommitError> {
+        if self.standing == Standing::Doomed {
+            return Err(CommitError::Doomed);
+        }
+        let (at, settled) = if self.has_written {
+            let end = self.engine.put(&What::Commit(self.holder.slot()))?;
+            self.free_what_went();
+            (end, self.engine.settle(end, durability))
+        } else {
+            self.commit_read(durability)
+        };
+        self.leave();
+        self.purge(&self.deleted());
+        settled.map(|()| Committed { at })
+    }
+
+    /// Rolls back. If that cannot be done now its changes stay locked, and it is tried again later.
+    ///
+    /// # Errors
+    /// See [`TransactionError`].
+    pub fn abort(mut self) -> Result<(), TransactionError> {
+        self.roll_back()
+    }
+
+    fn commit_read(&self, durability: Durability) -> (Rsn, Result<(), CommitError>) {
+        let at = self.engine.stream().next();
+        let settled = match durability {
+            Durability::Memory => Ok(()),
+            Durability::Disk => self.engine.settle_read().map_err(CommitError::from),
+        };
+        (at, settled)
+    }
+
+    fn get_locked(
+        &mut self,
+        tree: &Tree,
+        key: &[u8],
+        mode: Mode,
+    ) -> Result<Option<Vec<u8>>, TransactionError> {
+        self.check()?;
+        self.lock(Name::of(tree.root, key), mode)?;
+        let stored = self.stored(tree, key)?;
+        stored.map(|stored| self.value_of(tree, stored)).transpose()
+    }
+
+    /// What the leaf says of the value of a key.
+    fn stored(&self, tree: &Tree, key: &[u8]) -> Result<Option<Vec<u8>>, TransactionError> {
+        let stored = self.engine.trees().tree(tree.root).get(key, |found| match found {
+            Found::Value(value) => Some(value.to_vec()),
+            Found::Ghost | Found::Gap(_) => None,
+        })?;
+        Ok(stored)
+    }
+
+    /// The value that a leaf says this of.
+    fn value_of(&self, tree: &Tree, stored: Vec<u8>) -> Result<Vec<u8>, TransactionError> {
+        match Stored::of(&stored) {
+            Ok(Stored::Plain(value)) if value.len() == stored.len() => Ok(stored),
+            _ => Ok(self.engine.trees().tree(tree.root).load(&stored)?),
+        }
+    }
+
+    fn lock(&mut self, name: Name, mode: Mode) -> Result<(), TransactionError> {
+        let locked = self.engine.lock(&mut self.holder, name, mode, self.patience);
+        if matches!(locked, Err(TransactionError::Deadlock)) {
+            self.standing = Standing::Doomed;
+        }
+        locked
+    }
+
+    fn check(&self) -> Result<(), TransactionError> {
+        let is_running = self.standing == Standing::Running;
+        if is_running { Ok(()) } else { Err(TransactionError::Doomed) }
+    }
+
+    fn roll_back(&mut self) -> Result<(), TransactionError> {
+        let (slot, added) = (self.holder.slot(), self.added());
+        if self.has_written
+            && let Err(error) = self.changes.abort(slot, &self.engine.trees())
+        {
+            self.give_up(slot);
+            return Err(error.into());
+        }
+        self.leave();
+        self.purge(&added);
+        Ok(())
+    }
+
+    /// Leaves the rest of a roll back to whoever needs it first.
+    fn give_up(&mut self, slot: Slot) {
+        let holder = std::mem::replace(&mut self.holder, Holder::new(slot));
+        let changes = std::mem::take(&mut self.changes);
+        self.engine.losers.add(holder, changes, &self.engine.locks);
+        self.standing = Standing::Over;
+    }
+
+    /// Lets go of all that it has.
+    fn leave(&mut self) {
+        self.engine.locks.release(&mut self.holder);
+        self.engine.slots.give_back(self.holder.slot());
+        self.standing = Standing::Over;
+    }
+}
+
+impl Drop for Transaction<'_> {
+    fn drop(&mut self) {
+        if self.standing != Standing::Over {
+            // What could not be undone stays locked, and whoever meets it is told why.
+            let _ = self.roll_back();
+        }
+    }
+}

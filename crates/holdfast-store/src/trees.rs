@@ -1,0 +1,110 @@
+//! All trees of a store: where they are, and how what was done to them is undone.
+//!
+//! Byte table: FORMAT.md, "Names of trees".
+//!
+//! Promise: a tree has one root for ever, which the tree of names tells; a change is undone in the
+//! tree that it was made in, and with one record.
+//! Never: locks a name, or commits one: that is for a transaction, as with any other key.
+
+use holdfast_pages::{PageNumber, Slot, Stream, Unfit, What, varint};
+
+use crate::allocator::Allocator;
+use crate::body::Body;
+use crate::fields::page;
+use crate::large::Stored;
+use crate::pool::{Below, Pool};
+use crate::rollback::Undoer;
+use crate::tree::{Tree, TreeError};
+
+mod check;
+
+pub use check::CheckedTrees;
+
+/// The root of the tree of names, which is the first page that a store makes.
+pub const NAMES_ROOT: PageNumber = PageNumber(1);
+
+/// Where all trees are. Cheap to make, as a [`Tree`] is.
+#[derive(Clone, Copy, Debug)]
+pub struct Trees<'a, B> {
+    pool: &'a Pool<B>,
+    stream: &'a Stream,
+    numbers: &'a Allocator,
+}
+
+/// The value of a tree's name: where its root is.
+#[must_use]
+pub fn root_value(root: PageNumber) -> Vec<u8> {
+    let mut value = Vec::new();
+    varint::put(root.get(), &mut value);
+    value
+}
+
+/// The root that the value of a tree's name tells.
+///
+/// # Errors
+/// It tells none.
+pub fn root_in(mut value: &[u8]) -> Result<PageNumber, Unfit> {
+    let root = page(&mut value)?;
+    let may_be = value.is_empty() && root != NAMES_ROOT && u32::try_from(root.get()).is_ok();
+    if may_be { Ok(root) } else { Err(Unfit("no tree has its root there")) }
+}
+
+impl<'a, B: Below> Trees<'a, B> {
+    /// The trees on these pages.
+    #[must_use]
+    pub fn new(pool: &'a Pool<B>, stream: &'a Stream, numbers: &'a Allocator) -> Trees<'a, B> {
+        Trees { pool, stream, numbers }
+    }
+
+    /// The tree with this root.
+    #[must_use]
+    pub fn tree(&self, root: PageNumber) -> Tree<'a, B> {
+        Tree::new(self.pool, self.stream, self.numbers, root)
+    }
+
+    /// Makes a tree with nothing in it, and returns its root. The first of a store is the tree of
+    /// names. Another is nobody's, and its page lost, until a transaction that gives it a name is
+    /// committed.
+    ///
+    /// # Errors
+    /// See [`TreeError`].
+    pub fn create(&self) -> Result<PageNumber, TreeError<B::Error>> {
+        Tree::create(self.pool, self.stream, self.numbers)
+    }
+}
+
+impl<B: Below> Trees<'_, B> {
+    /// Frees what lies elsewhere of the value that a change took away, once the transaction that
+    /// made it is committed, and the key is still locked.
+    ///
+    /// # Errors
+    /// See [`TreeError`]; the pages are nobody's then, and the commit stands.
+    pub fn let_go(&self, body: &[u8]) -> Result<(), TreeError<B::Error>> {
+        let Ok(done) = Body::parse(body) else { return Ok(()) };
+        match (done.spot(), done.goes().and_then(Stored::large_of)) {
+            (Some(spot), Some(large)) => self.tree(spot.tree).free(large),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl<B: Below> Undoer for Trees<'_, B> {
+    type Error = TreeError<B::Error>;
+
+    fn undo(&self, slot: Slot, body: &[u8]) -> Result<(), TreeError<B::Error>> {
+        let lost = |why| TreeError::Corrupt { page: PageNumber::NONE, why };
+        let spot = Body::parse(body).map_err(lost)?.spot();
+        let tree = spot.ok_or(lost(Unfit("nobody undoes that")))?.tree;
+        self.tree(tree).undo(body, slot)
+    }
+
+    fn aborted(&self, slot: Slot) -> Result<(), TreeError<B::Error>> {
+        let put = self.stream.append(&mut |group| {
+            group.put(&What::Aborted(slot));
+        });
+        put.map(drop).map_err(TreeError::Stage)
+    }
+}
+
+#[cfg(test)]
+mod tests;

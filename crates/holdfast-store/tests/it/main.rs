@@ -1,0 +1,11 @@
+//! A store as its users see it, on a machine that loses what was not synced.
+
+mod basics;
+mod classical;
+mod kills;
+mod model;
+mod power;
+mod restarts;
+mod scans;
+mod support;
+mod threads;

@@ -1,0 +1,87 @@
+//! A small store on a modelled machine.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use holdfast_io::fake::{FakeClock, FakeEntropy, FakeFiles, Mood};
+use holdfast_io::{Files, OpenHow};
+use holdfast_memory::Medium;
+use holdfast_store::{Config, Directories, LogPlace, Place, Recovery, Service, Services, Store};
+
+/// A store so small that everything happens soon.
+pub(crate) fn config() -> Config {
+    Config {
+        pool_bytes: 24 * 8192,
+        log: LogPlace::Embedded {
+            memory: Medium::Private,
+            ring_bytes: 256 << 10,
+            segment_bytes: 64 << 10,
+        },
+        checkpoint_ms: None,
+        segment_pages: 4,
+        clean_every_bytes: 64 << 10,
+        services: Services::Stepped,
+        ..Config::default()
+    }
+}
+
+/// A machine with directories for a store.
+pub(crate) fn machine(seed: u64) -> FakeFiles {
+    let files = FakeFiles::new(seed);
+    for directory in ["log", "archive"] {
+        files.make_dir(Path::new(directory), 0o755).expect("a directory");
+    }
+    files.sync_dir(Path::new("")).expect("a directory");
+    files
+}
+
+/// The place of the store on a machine.
+pub(crate) fn place(files: &FakeFiles) -> Place {
+    let below = |name: &str| -> Arc<dyn Files> {
+        Arc::new(files.below(Path::new(name)).expect("the directory is there"))
+    };
+    let directories = Directories {
+        store: Arc::new(files.clone()),
+        log: below("log"),
+        archive: below("archive"),
+    };
+    let (clock, entropy) = (Arc::new(FakeClock::default()), Arc::new(FakeEntropy::new(7)));
+    Place::modelled(directories, clock, entropy)
+}
+
+pub(crate) fn open(files: &FakeFiles) -> (Store, Recovery) {
+    Store::open_at(place(files), &config()).expect("the store opens")
+}
+
+/// The machine after the power was cut and all that was not synced is lost.
+pub(crate) fn cut(files: &FakeFiles) -> FakeFiles {
+    files.after_power_cut_in(Mood::LoseAll, 1)
+}
+
+/// Steps every service until none has anything to do.
+pub(crate) fn settle(store: &Store) {
+    let step = |service: &Service| store.step(*service).expect("the machine is well");
+    while Service::ALL.iter().filter(|service| step(service)).count() > 0 {}
+}
+
+/// Damages a file by replacing what is in it.
+pub(crate) fn overwrite(files: &FakeFiles, name: &str, bytes: &[u8]) {
+    let how = OpenHow { write: true, ..OpenHow::default() };
+    let file = files.open(Path::new(name), how).expect("the file is there");
+    file.write_all_at(bytes, 0).expect("there is room");
+    file.sync_data().expect("the machine is well");
+}
+
+/// How many times longer than usual a test with chance in it runs.
+pub(crate) fn factor() -> u64 {
+    let factor = std::env::var("HOLDFAST_SEEDS_FACTOR").ok();
+    factor.and_then(|factor| factor.parse().ok()).unwrap_or(1).max(1)
+}
+
+/// The seeds of a test: so many times the factor, or the one that was asked for.
+pub(crate) fn seeds(count: u64) -> Vec<u64> {
+    match std::env::var("HOLDFAST_SEED").ok().and_then(|seed| seed.parse().ok()) {
+        Some(seed) => vec![seed],
+        None => (1..=count * factor()).collect(),
+    }
+}
