@@ -23,9 +23,10 @@ use crate::run_format::{
 use crate::tag::Tag;
 use crate::varint;
 
-/// A block takes no more records when it has so many bytes. One read of a page's records reads at
-/// least one block, so it is small; each block is told in the index, so it is not smaller.
-const BLOCK_BYTES: usize = 16 << 10;
+/// A block takes no more records when it has so many bytes. Whoever wants a page reads and parses a
+/// block of each run that has records of it: with blocks of 16 KiB that took three times as long.
+/// Each block is told in the index, which is 0.6 % of a run so.
+const BLOCK_BYTES: usize = 4 << 10;
 /// What is handed to the file system at once.
 const WRITE_BYTES: usize = 256 << 10;
 const NS_PER_MS: i64 = 1_000_000;
