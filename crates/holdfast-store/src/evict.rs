@@ -32,7 +32,7 @@ impl<B: Below> Pool<B> {
 
     /// The frame, if its page may leave.
     fn victim(&self, at: usize, stable: Rsn) -> Option<RwLockWriteGuard<'_, Held>> {
-        let frame = &self.frames[at];
+        let frame = self.frames[at].get()?;
         if frame.used.swap(false, Ordering::Relaxed) {
             return None;
         }

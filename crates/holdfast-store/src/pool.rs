@@ -10,7 +10,9 @@
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
+use std::sync::{
+    Mutex, MutexGuard, OnceLock, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError,
+};
 
 use holdfast_pages::{Page, PageNumber, Rsn};
 
@@ -54,7 +56,8 @@ pub enum FixError<E> {
 /// So many frames, and what pages are in them.
 pub struct Pool<B> {
     pub(crate) below: B,
-    pub(crate) frames: Box<[Frame]>,
+    /// Each is made when it is first claimed: a large pool opens as fast as a small one.
+    pub(crate) frames: Box<[OnceLock<Frame>]>,
     pub(crate) table: PageTable,
     /// Frames that nothing is in.
     free: Mutex<Vec<usize>>,
@@ -93,7 +96,7 @@ impl<B: Below> Pool<B> {
         assert!(frames > 0, "a pool has frames");
         Pool {
             below,
-            frames: (0..frames).map(|_| Frame::new()).collect(),
+            frames: (0..frames).map(|_| OnceLock::new()).collect(),
             table: PageTable::new(),
             free: Mutex::new((0..frames).rev().collect()),
             bringing: [const { Mutex::new(()) }; STRIPES],
@@ -134,7 +137,7 @@ impl<B: Below> Pool<B> {
     /// The page, to be changed, if nobody has its latch and it is in a frame. For those who take
     /// latches in an order of their own.
     pub fn try_write(&self, number: PageNumber) -> Option<WriteLatch<'_>> {
-        let frame = &self.frames[self.table.get(number)?];
+        let frame = self.made(self.table.get(number)?);
         let held = frame.try_write()?;
         (held.number == number).then(|| WriteLatch(held, Counted::new()))
     }
@@ -168,7 +171,7 @@ impl<B: Below> Pool<B> {
     fn frame(&self, number: PageNumber) -> Result<&Frame, FixError<B::Error>> {
         loop {
             if let Some(at) = self.table.get(number) {
-                return Ok(&self.frames[at]);
+                return Ok(self.made(at));
             }
             self.bring(number)?;
         }
@@ -192,7 +195,7 @@ impl<B: Below> Pool<B> {
 
     fn give(&self, at: usize, held: &mut Held, number: PageNumber) {
         held.number = number;
-        self.frames[at].touch();
+        self.made(at).touch();
         self.table.set(number, at);
     }
 
@@ -207,9 +210,13 @@ impl<B: Below> Pool<B> {
     fn claim(&self) -> Option<(usize, RwLockWriteGuard<'_, Held>)> {
         let free = self.free().pop();
         if let Some(at) = free {
-            return Some((at, self.frames[at].held.write().expect("nothing panics with a latch")));
+            return Some((at, self.made(at).held.write().expect("nothing panics with a latch")));
         }
         self.evict()
+    }
+
+    fn made(&self, at: usize) -> &Frame {
+        self.frames[at].get_or_init(Frame::new)
     }
 
     fn free(&self) -> MutexGuard<'_, Vec<usize>> {
