@@ -10,7 +10,7 @@
 
 use holdfast_log::{CommitLog, Frame};
 
-use crate::checkpoint::Difference;
+use crate::checkpoint::{Difference, SURVEY};
 use crate::error::AnalysisError;
 use crate::fold::State;
 use crate::frame::Framed;
@@ -102,7 +102,9 @@ impl Analysis {
         let mut rsn = framed.first();
         for record in framed.records() {
             let record = record.map_err(|fault| AnalysisError::Record { rsn, fault })?;
-            if let What::Checkpoint(bytes) = record.what {
+            if let What::Checkpoint(bytes) = record.what
+                && bytes.first() != Some(&SURVEY)
+            {
                 let of_checkpoint = |fault| AnalysisError::Checkpoint { rsn, fault };
                 let difference = Difference::parse(bytes).map_err(of_checkpoint)?;
                 let from = difference.from();

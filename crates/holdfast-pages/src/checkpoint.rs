@@ -14,6 +14,9 @@ use crate::varint;
 
 const WHOLE: u8 = 1;
 const DIFFERENCE: u8 = 2;
+/// How a checkpoint begins that is neither: what whoever uses pages says of them, to compare that
+/// with a difference. A restart does not look at it.
+pub const SURVEY: u8 = 3;
 
 /// Why bytes are no state, or not one that can be reached from here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

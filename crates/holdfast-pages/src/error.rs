@@ -3,6 +3,8 @@
 //! Promise: one enum per public operation; damage is named.
 //! Never: hides an I/O error behind a summary.
 
+mod upkeep;
+
 use std::io;
 use std::sync::Arc;
 
@@ -16,6 +18,8 @@ use crate::page::PageFault;
 use crate::record::RecordFault;
 use crate::rsn::{PageNumber, Rsn};
 use crate::stage::TooLarge;
+
+pub use upkeep::CleanError;
 
 /// The log failed. Final: every later call says the same. Open the store anew.
 #[derive(Clone, Debug)]

@@ -54,11 +54,7 @@ impl Fetch {
         if number == PageNumber::NONE || number.get() >= PAGES_MAX {
             return Err(FetchError::NoSuchPage(number));
         }
-        // Before: what is read later is newer, and that is no fault.
-        let before = self.known(number)?;
-        at(Point::Fetching);
-        let read = self.pages.read(number, into);
-        let known = if holds(Invariant::LookupBeforeRead) { before } else { self.known(number)? };
+        let (known, read) = self.look(number, into)?;
         let fault = self.fault_of(read, into.rsn(), known.imaged)?;
         if fault.is_some_and(|fault| fault != FaultKind::LostWrite) {
             into.clear();
@@ -67,6 +63,23 @@ impl Fetch {
         let fetched = self.bring(number, known.expected, fault, into, &mut gathered);
         self.scratch.lock().expect("nothing panics with memory").push(gathered);
         fetched
+    }
+
+    /// What is known of a page, and what was read of it.
+    fn look(
+        &self,
+        number: PageNumber,
+        into: &mut Page,
+    ) -> Result<(Known, Result<(), ReadPageError>), FetchError> {
+        if !holds(Invariant::LookupBeforeRead) {
+            let read = self.pages.read(number, into);
+            at(Point::Fetching);
+            return Ok((self.known(number)?, read));
+        }
+        // In this order: what is read is newer than what was known, which is no fault.
+        let known = self.known(number)?;
+        at(Point::Fetching);
+        Ok((known, self.pages.read(number, into)))
     }
 
     /// What was wrong with what was read, given what the image should have got to.

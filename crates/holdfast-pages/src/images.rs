@@ -1,7 +1,9 @@
 //! Which record the image of each page has got to, asked of the device when it is first needed.
 //!
 //! Promise: what is told was written with the image, or it is said that nobody knows.
-//! Never: looks at an image; writes.
+//! Never: looks at an image; writes what is not in the page file.
+
+mod writing;
 
 use std::sync::{Arc, Mutex};
 
@@ -15,7 +17,7 @@ use crate::versions::{VERSIONS_PAGES, Versions};
 pub struct Images {
     stale: Arc<Stale>,
     versions: Arc<Versions>,
-    /// Held while a block is read.
+    /// Held while a block is read or written.
     block: Mutex<[Rsn; VERSIONS_PAGES]>,
 }
 

@@ -19,9 +19,10 @@
 //! `run_format` is what the two agree on, `bloom` what saves most reads. `archive` is which runs
 //! count, `view` all records as one, `gathered` those of one page, and `replay` the one way to
 //! rebuild it. `archiver` makes runs and gives the log its frames back. `images` is what the device
-//! tells of its pages, `fetch` a page as of now, and `repairs` what was wrong with it. `pages` is
-//! all of this, opened. `varint` is how numbers are written, here and in what users put into
-//! records; `canary` lets tests weaken what must hold.
+//! tells of its pages, `fetch` a page as of now, and `repairs` what was wrong with it. `merged` is
+//! the records of several runs in one order, `sweep` brings pages forward by them, and `cleaner`
+//! writes those to their device. `pages` is all of this, opened. `varint` is how numbers are
+//! written, here and in what users put into records; `canary` lets tests weaken what must hold.
 
 mod analysis;
 mod apply;
@@ -31,6 +32,7 @@ mod bases;
 mod bloom;
 pub mod canary;
 mod checkpoint;
+mod cleaner;
 mod display;
 mod error;
 mod fetch;
@@ -40,6 +42,7 @@ mod frame;
 mod fresh;
 mod gathered;
 mod images;
+mod merged;
 mod page;
 mod page_file;
 mod pages;
@@ -55,6 +58,7 @@ mod run_reader;
 mod stage;
 mod stale;
 mod stream;
+mod sweep;
 mod tag;
 mod undo;
 pub mod varint;
@@ -66,12 +70,12 @@ pub use apply::{Applied, ApplyFault, Contents, IMAGE_EVERY_BYTES, Unfit, apply};
 pub use archive::Archive;
 pub use archiver::Archiver;
 pub use bases::{Bases, Loaded};
-pub use checkpoint::{Difference, StateFault};
+pub use checkpoint::{Difference, SURVEY, StateFault};
 pub use error::{
-    AnalysisError, ArchiveError, BaseFault, CheckpointError, FetchError, FlushError, FollowError,
-    FrameFault, LoadError, OpenArchiveError, OpenError, Poisoned, ReadPageError, ReleaseError,
-    ReplayError, RereadError, RunFault, RunPart, StageError, SyncError, VersionsError,
-    WritePagesError,
+    AnalysisError, ArchiveError, BaseFault, CheckpointError, CleanError, FetchError, FlushError,
+    FollowError, FrameFault, LoadError, OpenArchiveError, OpenError, Poisoned, ReadPageError,
+    ReleaseError, ReplayError, RereadError, RunFault, RunPart, StageError, SyncError,
+    VersionsError, WritePagesError,
 };
 pub use fetch::{Fetch, Fetched};
 pub use fold::{FoldFault, State};

@@ -5,8 +5,8 @@
 //! Never: repairs a page, or knows which one is the newest; takes a failed sync for anything but
 //! the end of this open file.
 
-use std::path::Path;
-use std::sync::{Arc, OnceLock, RwLock, RwLockReadGuard};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock, RwLockReadGuard};
 use std::{fmt, io};
 
 use holdfast_io::{Files, OpenFile, OpenHow};
@@ -21,12 +21,26 @@ const LOCKS: usize = 64;
 
 /// The open page file. All calls may come from any thread.
 pub struct PageFile {
-    file: Arc<dyn OpenFile>,
+    path: PathBuf,
+    opened: Mutex<Opened>,
     tag: Tag,
     segment_pages: u64,
     /// One for each segment, or several: shared by who reads it, held alone by who writes it.
     locks: [RwLock<()>; LOCKS],
-    failed: OnceLock<Arc<io::Error>>,
+}
+
+/// A file that was opened, and why it must be opened again.
+#[derive(Clone)]
+struct Opened {
+    file: Arc<dyn OpenFile>,
+    failed: Option<Arc<io::Error>>,
+}
+
+impl Opened {
+    fn open(files: &dyn Files, path: &Path) -> io::Result<Opened> {
+        let how = OpenHow { write: true, create_mode: Some(0o600), ..OpenHow::default() };
+        Ok(Opened { file: files.open(path, how)?, failed: None })
+    }
 }
 
 impl PageFile {
@@ -46,10 +60,20 @@ impl PageFile {
         segment_pages: u64,
     ) -> io::Result<PageFile> {
         assert!(segment_pages > 0, "a segment has pages");
-        let how = OpenHow { write: true, create_mode: Some(0o600), ..OpenHow::default() };
-        let file = files.open(path, how)?;
+        let opened = Mutex::new(Opened::open(files, path)?);
         let locks = std::array::from_fn(|_| RwLock::new(()));
-        Ok(PageFile { file, tag, segment_pages, locks, failed: OnceLock::new() })
+        Ok(PageFile { path: path.to_owned(), opened, tag, segment_pages, locks })
+    }
+
+    /// Opens the file that has its name now, in the place of the one that is open, and makes it if
+    /// it is missing. What was written since the last sync counts for nothing then.
+    ///
+    /// # Errors
+    /// What the file system says; nothing changed.
+    pub fn reopen(&self, files: &dyn Files) -> io::Result<()> {
+        let opened = Opened::open(files, &self.path)?;
+        *self.opened() = opened;
+        Ok(())
     }
 
     /// The segment that a page is in.
@@ -110,7 +134,7 @@ impl PageFile {
     /// # Panics
     /// If the pages are no neighbours, or lie in different segments.
     pub fn write(&self, pages: &mut [Page]) -> Result<(), WritePagesError> {
-        self.refuse_if_failed()?;
+        let file = self.sound()?;
         let Some(first) = pages.first().map(Page::number) else { return Ok(()) };
         let mut bytes = Vec::with_capacity(pages.len() * PAGE_BYTES);
         for (number, page) in (first.get()..).zip(pages.iter_mut()) {
@@ -121,7 +145,7 @@ impl PageFile {
         let last = PageNumber(first.get() + pages.len() as u64 - 1);
         assert_eq!(self.segment_of(last), segment, "a write stays in its segment");
         let _alone = self.lock_of(segment).write().expect("nothing panics with a segment");
-        let written = self.file.write_all_at(&bytes, offset(first));
+        let written = file.write_all_at(&bytes, offset(first));
         written.map_err(|error| WritePagesError::Io(Arc::new(error)))
     }
 
@@ -130,20 +154,27 @@ impl PageFile {
     /// # Errors
     /// See [`WritePagesError`]; after this has failed once, this open file takes no more writes.
     pub fn sync(&self) -> Result<(), WritePagesError> {
-        self.refuse_if_failed()?;
-        let Err(error) = self.file.sync_data() else { return Ok(()) };
-        Err(WritePagesError::Failed(Arc::clone(self.failed.get_or_init(|| Arc::new(error)))))
+        let Err(error) = self.sound()?.sync_data() else { return Ok(()) };
+        let failed = Arc::new(error);
+        self.opened().failed = Some(Arc::clone(&failed));
+        Err(WritePagesError::Failed(failed))
     }
 
-    fn refuse_if_failed(&self) -> Result<(), WritePagesError> {
-        let failed = self.failed.get().map(Arc::clone);
-        failed.map_or(Ok(()), |error| Err(WritePagesError::Failed(error)))
+    /// The open file, if no sync of it has failed.
+    fn sound(&self) -> Result<Arc<dyn OpenFile>, WritePagesError> {
+        let Opened { file, failed } = self.opened().clone();
+        failed.map_or(Ok(file), |error| Err(WritePagesError::Failed(error)))
+    }
+
+    fn opened(&self) -> MutexGuard<'_, Opened> {
+        self.opened.lock().expect("nothing panics with the open file")
     }
 
     /// Reads from a page on, within its segment.
     fn read_into(&self, from: PageNumber, into: &mut [u8]) -> io::Result<()> {
         let _shared = self.shared(self.segment_of(from));
-        let found = self.file.read_full_at(into, offset(from))?;
+        let file = Arc::clone(&self.opened().file);
+        let found = file.read_full_at(into, offset(from))?;
         into[found..].fill(0);
         Ok(())
     }
@@ -160,7 +191,7 @@ impl PageFile {
 impl fmt::Debug for PageFile {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = out.debug_struct("PageFile");
-        out.field("segment_pages", &self.segment_pages).field("failed", &self.failed.get());
+        out.field("segment_pages", &self.segment_pages).field("failed", &self.opened().failed);
         out.finish_non_exhaustive()
     }
 }

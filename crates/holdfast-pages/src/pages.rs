@@ -20,8 +20,9 @@ use crate::apply::Contents;
 use crate::archive::Archive;
 use crate::archiver::Archiver;
 use crate::bases::Bases;
+use crate::cleaner::{Cleaner, CleanerOn};
 use crate::error::{
-    ArchiveError, CheckpointError, FetchError, FollowError, OpenArchiveError, OpenError,
+    ArchiveError, CheckpointError, CleanError, FetchError, FollowError, OpenArchiveError, OpenError,
 };
 use crate::fetch::{Fetch, Fetched};
 use crate::fold::State;
@@ -59,6 +60,9 @@ pub struct PagesConfig {
     pub window_bytes: u64,
     /// How many neighbours in the page file are read and written at once.
     pub segment_pages: u64,
+    /// How many bytes of records may wait until pages are cleaned; a few wait for some seconds at
+    /// most.
+    pub clean_every_bytes: u64,
 }
 
 /// What was found when the pages were opened.
@@ -86,6 +90,7 @@ pub struct Found {
 #[derive(Debug)]
 pub struct Pages {
     archiver: Arc<Archiver>,
+    cleaner: Cleaner,
     fetch: Fetch,
 }
 
@@ -131,8 +136,9 @@ impl Pages {
         let files = OpenFiles::open(&*directories.store, tag, config)?;
 
         let Analysis { state, archived, fresh, frames, .. } = analysis;
+        let cleaned = state.cleaned();
         let archived = archived.expect("a base behind the archive's end does not serve");
-        let stream = Arc::new(Stream::new(log, clock, tag, state.at(), frames));
+        let stream = Arc::new(Stream::new(log, Arc::clone(&clock), tag, state.at(), frames));
         let stale = Arc::new(Stale::new());
         let follower = Follower::new(Arc::clone(&stream), Arc::clone(&stale), state, fresh);
         let follower = Arc::new(follower);
@@ -157,7 +163,9 @@ impl Pages {
             contents,
             scratch: Mutex::default(),
         };
-        Ok((Pages { archiver, fetch }, found))
+        let store = Arc::clone(&directories.store);
+        let cleaner = cleaner(&fetch, (store, clock), config.clean_every_bytes, cleaned);
+        Ok((Pages { archiver, cleaner, fetch }, found))
     }
 
     /// The records on their way.
@@ -178,6 +186,12 @@ impl Pages {
     /// From now on the page is loaded with its records up to this one at least.
     pub fn note(&self, number: PageNumber, rsn: Rsn) {
         self.fetch.stale.raise(number, rsn);
+    }
+
+    /// Whether records of the page are known that the page file may lack.
+    #[must_use]
+    pub fn is_stale(&self, number: PageNumber) -> bool {
+        self.fetch.stale.is_noted(number)
     }
 
     /// What was wrong with pages on their device.
@@ -228,6 +242,33 @@ impl Pages {
         self.archiver.write_base()
     }
 
+    /// Writes pages to the page file, a segment a call, once enough is archived that it has not.
+    /// True if there was something to do.
+    ///
+    /// # Errors
+    /// See [`CleanError`].
+    pub fn clean(&self) -> Result<bool, CleanError> {
+        self.cleaner.step()
+    }
+
+    /// How many pages cleaning has found to be other than their records say, and rebuilt.
+    #[must_use]
+    pub fn rebuilt(&self) -> u64 {
+        self.cleaner.rebuilt()
+    }
+
+    /// How many pages cleaning has found that cannot be rebuilt. Whoever loads one is told.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.cleaner.lost()
+    }
+
+    /// The page file has every record before this place.
+    #[must_use]
+    pub fn cleaned(&self) -> Rsn {
+        self.cleaner.cleaned()
+    }
+
     /// Where the first record stands that is not archived.
     #[must_use]
     pub fn archived(&self) -> Rsn {
@@ -241,6 +282,28 @@ impl OpenFiles {
         let versions = Versions::open(files, Path::new(VERSIONS), tag)?;
         Ok(OpenFiles { pages: Arc::new(pages), versions: Arc::new(versions) })
     }
+}
+
+/// Who cleans the pages that are fetched there.
+fn cleaner(
+    fetch: &Fetch,
+    (files, clock): (Arc<dyn Files>, Arc<dyn Clock>),
+    every_bytes: u64,
+    cleaned: Rsn,
+) -> Cleaner {
+    let on = CleanerOn {
+        files,
+        pages: Arc::clone(&fetch.pages),
+        images: Arc::clone(&fetch.images),
+        stale: Arc::clone(&fetch.stale),
+        repairs: Arc::clone(&fetch.repairs),
+        views: Arc::clone(&fetch.views),
+        stream: Arc::clone(&fetch.stream),
+        contents: Arc::clone(&fetch.contents),
+        clock,
+        every_bytes,
+    };
+    Cleaner::new(on, cleaned)
 }
 
 /// Each image in the page file must be brought forward by what is archived. Runs before that are

@@ -6,6 +6,7 @@
 //! one.
 //! Never: chooses what goes into a run, or says when.
 
+use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
 use std::{fmt, io};
@@ -29,9 +30,10 @@ const BLOCK_BYTES: usize = 16 << 10;
 const WRITE_BYTES: usize = 256 << 10;
 const NS_PER_MS: i64 = 1_000_000;
 
-/// A run on its way. Dropped before its end it leaves a file that the next one replaces.
-pub struct RunWriter<'a> {
-    files: &'a dyn Files,
+/// A run on its way to the directory that `F` has. Dropped before its end it leaves a file that the
+/// next one replaces.
+pub struct RunWriter<F> {
+    files: F,
     file: Arc<dyn OpenFile>,
     tag: Tag,
     span: RunSpan,
@@ -45,13 +47,13 @@ pub struct RunWriter<'a> {
     last: (PageNumber, Rsn),
 }
 
-impl<'a> RunWriter<'a> {
+impl<F: Deref<Target: Files>> RunWriter<F> {
     /// Begins a run in the directory that `files` has. There is one of
     /// its level on its way at a time.
     ///
     /// # Errors
     /// What the file system says; begin again.
-    pub fn begin(files: &'a dyn Files, tag: Tag, span: RunSpan) -> io::Result<RunWriter<'a>> {
+    pub fn begin(files: F, tag: Tag, span: RunSpan) -> io::Result<RunWriter<F>> {
         match files.remove_file(&span.path_unfinished()) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -164,7 +166,7 @@ impl<'a> RunWriter<'a> {
     }
 }
 
-impl fmt::Debug for RunWriter<'_> {
+impl<F> fmt::Debug for RunWriter<F> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = out.debug_struct("RunWriter");
         out.field("span", &self.span).field("last", &self.last).finish_non_exhaustive()

@@ -122,6 +122,12 @@ impl Stale {
         }
     }
 
+    /// Whether records of the page were noted that its image may lack.
+    #[must_use]
+    pub fn is_noted(&self, page: PageNumber) -> bool {
+        self.known(page).is_some_and(|entry| entry.noted.load(Ordering::Relaxed) != 0)
+    }
+
     /// What is known of the page's image.
     #[must_use]
     pub fn imaged(&self, page: PageNumber) -> Imaged {

@@ -7,8 +7,8 @@
 //! Never: guesses; says anything about pages that are newer in memory.
 
 use std::io;
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 use holdfast_io::checksum::crc32c;
 use holdfast_io::{Files, OpenFile, OpenHow};
@@ -35,7 +35,8 @@ pub type VersionsBlock = [Rsn; VERSIONS_PAGES];
 /// The open file. All calls may come from any thread; a block is read and written by one at a time,
 /// which is up to the caller.
 pub struct Versions {
-    file: Arc<dyn OpenFile>,
+    path: PathBuf,
+    file: Mutex<Arc<dyn OpenFile>>,
     tag: Tag,
 }
 
@@ -46,8 +47,19 @@ impl Versions {
     /// # Errors
     /// What the file system says; nothing changed.
     pub fn open(files: &dyn Files, path: &Path, tag: Tag) -> io::Result<Versions> {
-        let how = OpenHow { write: true, create_mode: Some(0o600), ..OpenHow::default() };
-        Ok(Versions { file: files.open(path, how)?, tag })
+        let file = Mutex::new(open(files, path)?);
+        Ok(Versions { path: path.to_owned(), file, tag })
+    }
+
+    /// Opens the file that has its name now, in the place of the one that is open, and makes it if
+    /// it is missing. What was written since the last sync counts for nothing then.
+    ///
+    /// # Errors
+    /// What the file system says; nothing changed.
+    pub fn reopen(&self, files: &dyn Files) -> io::Result<()> {
+        let file = open(files, &self.path)?;
+        *self.file.lock().expect("nothing panics with the open file") = file;
+        Ok(())
     }
 
     /// The block that is about a page, and the page's place in it.
@@ -63,7 +75,8 @@ impl Versions {
     /// See [`VersionsError`]; `into` may hold anything then.
     pub fn read(&self, block: u64, into: &mut VersionsBlock) -> Result<(), VersionsError> {
         let mut bytes = [0; BLOCK_BYTES];
-        let found = self.file.read_full_at(&mut bytes, offset(block)).map_err(VersionsError::Io)?;
+        let found =
+            self.file().read_full_at(&mut bytes, offset(block)).map_err(VersionsError::Io)?;
         if found < BLOCK_BYTES || u32_at(&bytes, 0) != self.check_of(block, &bytes) {
             return Err(VersionsError::Unknown);
         }
@@ -89,16 +102,20 @@ impl Versions {
         }
         let check = self.check_of(block, &bytes);
         bytes[..VERSION_AT].copy_from_slice(&check.to_le_bytes());
-        self.file.write_all_at(&bytes, offset(block))
+        self.file().write_all_at(&bytes, offset(block))
     }
 
     /// Makes durable what was written.
     ///
     /// # Errors
-    /// What the file system says. Nothing that was written since the last sync counts: open the
-    /// file anew and write all of it again.
+    /// What the file system says. Nothing that was written since the last sync counts: reopen the
+    /// file and write all of it again.
     pub fn sync(&self) -> io::Result<()> {
-        self.file.sync_data()
+        self.file().sync_data()
+    }
+
+    fn file(&self) -> Arc<dyn OpenFile> {
+        Arc::clone(&self.file.lock().expect("nothing panics with the open file"))
     }
 
     fn check_of(&self, block: u64, bytes: &[u8; BLOCK_BYTES]) -> u32 {
@@ -110,6 +127,11 @@ impl std::fmt::Debug for Versions {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.debug_struct("Versions").field("tag", &self.tag).finish_non_exhaustive()
     }
+}
+
+fn open(files: &dyn Files, path: &Path) -> io::Result<Arc<dyn OpenFile>> {
+    let how = OpenHow { write: true, create_mode: Some(0o600), ..OpenHow::default() };
+    files.open(path, how)
 }
 
 fn offset(block: u64) -> u64 {

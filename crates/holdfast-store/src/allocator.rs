@@ -36,6 +36,13 @@ impl Allocator {
         number
     }
 
+    /// The next number that was never given, and those that were and are free.
+    #[must_use]
+    pub fn unused(&self) -> (PageNumber, Vec<PageNumber>) {
+        let numbers = self.0.lock().expect("nothing panics with the numbers");
+        (numbers.next, numbers.free.clone())
+    }
+
     /// Takes a number back whose page has not begun.
     pub fn give_back(&self, number: PageNumber) {
         self.0.lock().expect("nothing panics with the numbers").free.push(number);

@@ -164,6 +164,22 @@ impl<'a> Body<'a> {
         })
     }
 
+    /// The value that is there instead of another one from then on, if all of it is told.
+    pub(crate) fn comes(&self) -> Option<&'a [u8]> {
+        match *self {
+            Body::Replace { at: 0, new, .. } | Body::Revive { new, .. } => Some(new),
+            _ => None,
+        }
+    }
+
+    /// The value that was there instead until then, if all of it is told.
+    pub(crate) fn goes(&self) -> Option<&'a [u8]> {
+        match *self {
+            Body::Replace { at: 0, old, .. } | Body::Revive { old, .. } => Some(old),
+            _ => None,
+        }
+    }
+
     /// The entry that it is about, if it is about one of a leaf.
     #[must_use]
     pub fn spot(&self) -> Option<Spot<'a>> {

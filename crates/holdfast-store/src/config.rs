@@ -23,8 +23,33 @@ pub struct Config {
     /// How many neighbouring pages are read and written at once by whoever brings the page file up
     /// to date.
     pub segment_pages: u64,
+    /// How many bytes of records may wait until the page file has them; a few wait for some
+    /// seconds at most.
+    pub clean_every_bytes: u64,
     /// Who does what has to be done beside transactions.
     pub services: Services,
+    /// How the store notes how far it is.
+    pub checkpoints: Checkpoints,
+    /// What an open does before it returns.
+    pub restart: Restart,
+}
+
+/// How a store notes how far it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checkpoints {
+    /// From its records alone, without a latch or a lock.
+    Decoupled,
+    /// By asking every frame and every lock. For comparison only: a restart makes no use of it.
+    Classical,
+}
+
+/// What an open of a store does before it returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Restart {
+    /// Nothing that can be done when somebody needs it.
+    Instant,
+    /// It brings every page up to date and undoes every loser. For comparison only.
+    Classical,
 }
 
 /// Where the log of a store is.
@@ -66,7 +91,10 @@ impl Default for Config {
             log: LogPlace::default(),
             checkpoint_ms: Some(100),
             segment_pages: 64,
+            clean_every_bytes: 32 << 20,
             services: Services::Threads,
+            checkpoints: Checkpoints::Decoupled,
+            restart: Restart::Instant,
         }
     }
 }
@@ -81,6 +109,8 @@ impl Config {
     pub(crate) fn pages(&self) -> PagesConfig {
         let LogPlace::Embedded { ring_bytes, .. } = self.log;
         let window_bytes = (ring_bytes / WINDOWS_PER_RING).max(1);
-        PagesConfig { window_bytes, segment_pages: self.segment_pages.max(1) }
+        let (segment_pages, clean_every_bytes) =
+            (self.segment_pages.max(1), self.clean_every_bytes);
+        PagesConfig { window_bytes, segment_pages, clean_every_bytes }
     }
 }

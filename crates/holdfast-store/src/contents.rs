@@ -10,12 +10,14 @@
 use holdfast_pages::{Contents, Page, PageKind, PageNumber, Unfit, varint};
 
 use crate::body::{Body, Spot};
-use crate::fields::{byte, bytes, cut, page as page_in, put_bytes, size};
+use crate::fields::{byte, bytes, cut, number as take_number, page as page_in, put_bytes, size};
+use crate::large::Part;
 use crate::node::{Entry, Foster, Node, Shape};
 use crate::node_change::{NodeMut, build, child_value};
 
 const LEAF: u8 = 1;
 const INNER: u8 = 2;
+const LARGE: u8 = 3;
 
 /// What the pages of a store hold.
 #[derive(Clone, Copy, Debug, Default)]
@@ -37,7 +39,10 @@ impl Contents for NodeContents {
     }
 
     fn image(&self, page: &Page, into: &mut Vec<u8>) {
-        let node = Node::of(page).expect("images are made of nodes");
+        if let Ok(part) = Part::of(page, page.tree()) {
+            return put_large_image(page.tree(), part, into);
+        }
+        let node = Node::of(page).expect("images are made of nodes and of large values");
         put_image(page.tree(), &node.shape(), node.entries(), into);
     }
 
@@ -46,6 +51,7 @@ impl Contents for NodeContents {
         let kind = match byte(&mut rest)? {
             LEAF => PageKind::Leaf,
             INNER => PageKind::Inner,
+            LARGE => PageKind::Large,
             _ => return Err(Unfit("no image begins so")),
         };
         let tree = page_in(&mut rest)?;
@@ -53,6 +59,10 @@ impl Contents for NodeContents {
             return Err(Unfit("no root lies there"));
         }
         page.begin(number, kind, tree);
+        if kind == PageKind::Large {
+            let next = PageNumber(take_number(&mut rest)?);
+            return Part { next, bytes: rest }.fill(page.contents_mut());
+        }
         restore_node(page, &mut rest)
     }
 }
@@ -117,6 +127,14 @@ pub fn put_image<'e>(
         into.extend_from_slice(entry.suffix);
         put_bytes(entry.value, into);
     }
+}
+
+/// Appends the image of a page of this tree that is this part of a large value.
+pub(crate) fn put_large_image(tree: PageNumber, part: Part<'_>, into: &mut Vec<u8>) {
+    into.push(LARGE);
+    varint::put(tree.get(), into);
+    varint::put(part.next.get(), into);
+    into.extend_from_slice(part.bytes);
 }
 
 /// Makes the page, which has begun, the node that the image says.

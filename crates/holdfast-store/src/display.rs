@@ -113,6 +113,9 @@ impl Display for OpenError {
                 write!(out, "nobody can undo what was begun: {}; restore the store", unfit.0)
             }
             Self::Names(error) => write!(out, "the names of trees cannot be made: {error}"),
+            Self::Redo(error) | Self::Undo(error) => {
+                write!(out, "{error}; or open it without a classical restart")
+            }
             Self::Thread(error) => write!(out, "a thread cannot be started: {error}"),
             Self::Io(error) => write!(out, "the store cannot be opened: {error}"),
         }
@@ -137,6 +140,7 @@ impl Display for ServiceError {
             Self::Follow(error) => write!(out, "{error}"),
             Self::Checkpoint(error) => write!(out, "no checkpoint: {error}"),
             Self::Archive(error) => write!(out, "nothing was archived: {error}"),
+            Self::Clean(error) => write!(out, "no page was cleaned: {error}"),
             Self::Undo(error) => write!(out, "a transaction was not rolled back: {error}"),
         }
     }

@@ -12,6 +12,7 @@ use holdfast_pages::{
 };
 
 use crate::allocator::Allocator;
+use crate::config::Checkpoints;
 use crate::latches;
 use crate::locks::{Holder, LockError, Locks};
 use crate::losers::Losers;
@@ -46,6 +47,9 @@ pub(crate) struct Engine {
     pub(crate) locks: Locks,
     pub(crate) losers: Losers,
     pub(crate) slots: Slots,
+    pub(crate) checkpoints: Checkpoints,
+    /// How many latches checkpoints have taken.
+    pub(crate) surveyed: AtomicU64,
     /// Up to where others may have seen transactions that are not durable.
     pub(crate) shown: AtomicU64,
 }

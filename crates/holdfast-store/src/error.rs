@@ -7,8 +7,8 @@ use std::io;
 
 use holdfast_log::CommitError as LogError;
 use holdfast_pages::{
-    ArchiveError, CheckpointError, FetchError, FlushError, FollowError, OpenError as PagesError,
-    SyncError, Unfit,
+    ArchiveError, CheckpointError, CleanError, FetchError, FlushError, FollowError,
+    OpenError as PagesError, SyncError, Unfit,
 };
 
 use crate::place::PlaceError;
@@ -44,6 +44,12 @@ pub enum OpenError {
     Loser(Unfit),
     /// The tree of names was not made.
     Names(TreeError<FetchError>),
+    /// A page was not brought up to date, as a classical restart does first. An instant one needs
+    /// it only when somebody wants it.
+    Redo(TreeError<FetchError>),
+    /// A loser was not undone, as a classical restart does first. An instant one needs that only
+    /// when somebody wants what it changed.
+    Undo(TreeError<FetchError>),
     /// A thread was not started.
     Thread(io::Error),
     /// The machine does not give us a directory or a file. Open again.
@@ -98,6 +104,8 @@ pub enum ServiceError {
     Checkpoint(CheckpointError),
     /// Nothing was archived.
     Archive(ArchiveError),
+    /// No page was cleaned.
+    Clean(CleanError),
     /// A loser was not rolled back.
     Undo(TreeError<FetchError>),
 }

@@ -11,12 +11,13 @@
 //! all of them share; `slots` are their numbers, `transaction_error` is what they are told. What
 //! has to be done beside them is in `services`.
 //!
-//! Of trees: `node` is a page of a tree as it is read, `node_change` as it is changed, `body` one
-//! such change as bytes, and `contents` is where bodies and images meet nodes. `fields` is how both
-//! are spelled. `tree` goes from a root to its leaves and changes them, `trees` are all of them and
-//! their names, `allocator` says which page begins next. `pool` has pages in memory, `page_table`
-//! says where in it, and `evict` which of them leave; `latches` sees to it that nobody waits who
-//! has one.
+//! Of trees: `node` is a page of a tree as it is read, `node_change` as it is changed, and
+//! `node_check` looks at all of it. `body` is one such change as bytes, `contents` is where bodies
+//! and images meet nodes, and `fields` is how both are spelled. `large` is how a leaf tells of a
+//! value that lies elsewhere. `tree` goes from a root to its leaves and changes them, `trees` are
+//! all of them and their names, `allocator` says which page begins next. `pool` has pages in
+//! memory, `page_table` says where in it, and `evict` which of them leave; `latches` sees to it
+//! that nobody waits who has one.
 //!
 //! Of transactions: `names` is what a lock is on, `modes` what it permits, `locks` who has it, and
 //! `waits` who would wait for ever. `rollback` is what a running transaction would undo, `losers`
@@ -24,6 +25,7 @@
 
 mod allocator;
 mod body;
+mod classical;
 mod config;
 mod contents;
 mod display;
@@ -33,6 +35,7 @@ mod error;
 mod evict;
 mod fields;
 mod header;
+mod large;
 mod latches;
 mod locks;
 mod losers;
@@ -40,6 +43,7 @@ mod modes;
 mod names;
 mod node;
 mod node_change;
+mod node_check;
 mod page_table;
 mod place;
 mod pool;
@@ -55,10 +59,11 @@ mod waits;
 
 pub use allocator::Allocator;
 pub use body::{Body, Spot};
-pub use config::{Config, LogPlace, Services};
+pub use config::{Checkpoints, Config, LogPlace, Restart, Services};
 pub use contents::{NodeContents, put_image};
 pub use engine::Durability;
 pub use error::{CloseError, OpenError, OpenTreeError, ServiceError};
+pub use large::LARGE_VALUE_BYTES_MAX;
 pub use locks::{Holder, LockError, Locks};
 pub use losers::Losers;
 pub use modes::{GapMode, KeyMode, Mode};
@@ -69,9 +74,9 @@ pub use pool::{Below, FixError, Pool, ReadLatch, WriteLatch};
 pub use rollback::{Changes, Gone, Savepoint, TooLarge, UNDO_BYTES_MAX, Undoer};
 pub use services::Service;
 pub use store::{Recovery, Store};
-pub use transaction::{Committed, Transaction, Tree};
+pub use transaction::{Committed, Direction, KeyValue, Scan, Transaction, Tree};
 pub use transaction_error::{CommitError, TransactionError};
-pub use tree::{By, Changed, Found, LeafEnd, Seek, Seen, TreeError};
+pub use tree::{By, Changed, Checked, Found, LeafEnd, Seek, Seen, TreeError};
 pub use trees::{NAMES_ROOT, Trees, root_in, root_value};
 
 #[cfg(test)]

@@ -136,6 +136,16 @@ impl Locks {
         !self.shard(name).contains_key(&name)
     }
 
+    /// Shows every key that somebody may change, in no order.
+    pub(crate) fn survey(&self, mut each: impl FnMut(Slot, Name)) {
+        for shard in &self.shards {
+            let shard = shard.lock().expect("nothing panics with a part of the locks");
+            let changed =
+                shard.iter().filter_map(|(name, entry)| Some((entry.exclusive()?, *name)));
+            changed.for_each(|(slot, name)| each(slot, name));
+        }
+    }
+
     /// Gives a transaction that ended with the process before its right to change `name` again.
     /// Whoever asks for what this excludes gets [`LockError::Loser`] instead of waiting.
     pub fn adopt(&self, loser: &mut Holder, name: Name) {

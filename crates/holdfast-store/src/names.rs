@@ -40,6 +40,11 @@ impl Name {
         Ok(Name::of(spot.tree, spot.key))
     }
 
+    /// As a number.
+    pub(crate) fn get(self) -> u64 {
+        self.0
+    }
+
     /// One of `count` about equal parts of all names.
     pub(crate) fn part(self, count: usize) -> usize {
         // From the upper bits: a hash table that is such a part goes by the lower ones.

@@ -229,10 +229,17 @@ impl<'a> Node<'a> {
     #[must_use]
     #[inline]
     pub fn entry(&self, place: usize) -> Entry<'a> {
-        let (suffix, behind) = self.bytes[self.offset(place)..].split_at(self.suffix_bytes(place));
-        let (from, length) = value_place(behind);
+        self.try_entry(place).expect("what a node holds was put there")
+    }
+
+    /// The entry at a place, if it lies within the page.
+    #[inline]
+    pub(crate) fn try_entry(&self, place: usize) -> Option<Entry<'a>> {
+        let behind = self.bytes.get(self.offset(place)..)?;
+        let (suffix, behind) = behind.split_at_checked(self.suffix_bytes(place))?;
+        let (from, length) = value_place(behind)?;
         let ghost = self.u16_at(self.slot(place) + 2) & GHOST != 0;
-        Entry { suffix, value: &behind[from..from + length], ghost }
+        Some(Entry { suffix, value: behind.get(from..)?.get(..length)?, ghost })
     }
 
     /// All entries, in order.
@@ -324,10 +331,20 @@ impl<'a> Node<'a> {
         from..from + self.entry(place).heap_bytes()
     }
 
-    fn compare(&self, place: usize, wanted: u32, suffix: &[u8]) -> Ordering {
+    /// The first bytes of the key behind the prefix, as its slot says.
+    #[inline]
+    pub(crate) fn first_of(&self, place: usize) -> u32 {
         let at = self.slot(place) + 4;
-        let first = u32::from_be_bytes(self.bytes[at..at + 4].try_into().expect("four bytes"));
-        first.cmp(&wanted).then_with(|| {
+        u32::from_be_bytes(self.bytes[at..at + 4].try_into().expect("four bytes"))
+    }
+
+    /// A part of it, if there is such a part.
+    pub(crate) fn bytes_of(&self, range: Range<usize>) -> Option<&'a [u8]> {
+        self.bytes.get(range)
+    }
+
+    fn compare(&self, place: usize, wanted: u32, suffix: &[u8]) -> Ordering {
+        self.first_of(place).cmp(&wanted).then_with(|| {
             let from = self.offset(place);
             self.bytes[from..from + self.suffix_bytes(place)].cmp(suffix)
         })
@@ -384,8 +401,8 @@ pub(crate) fn child_in(mut value: &[u8]) -> Result<PageNumber, Unfit> {
 
 /// Where a value lies behind its key, and how long it is.
 #[inline]
-fn value_place(behind: &[u8]) -> (usize, usize) {
+fn value_place(behind: &[u8]) -> Option<(usize, usize)> {
     let mut rest = behind;
-    let length = varint::take(&mut rest).expect("what a node holds was put there");
-    (behind.len() - rest.len(), length as usize)
+    let length = varint::take(&mut rest)?;
+    Some((behind.len() - rest.len(), length as usize))
 }

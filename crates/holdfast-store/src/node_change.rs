@@ -189,7 +189,7 @@ pub(crate) fn build<'e>(
     if sum > NODE_BYTES {
         return Err(Unfit("the node is full"));
     }
-    check_all(shape, entries.clone())?;
+    check_entries(shape, entries.clone())?;
     put_head(bytes, shape, count);
     let slots_at = shape.bytes();
     for (place, entry) in entries.enumerate() {
@@ -206,7 +206,10 @@ pub(crate) fn child_value(page: PageNumber) -> Vec<u8> {
 }
 
 /// Whether entries are in order, and are those that a node of this shape may have.
-fn check_all<'e>(shape: &Shape<'_>, entries: impl Iterator<Item = Entry<'e>>) -> Result<(), Unfit> {
+pub(crate) fn check_entries<'e>(
+    shape: &Shape<'_>,
+    entries: impl Iterator<Item = Entry<'e>>,
+) -> Result<(), Unfit> {
     let prefix_bytes = shape.prefix().len();
     let end = shape.end().map(|end| &end[prefix_bytes..]);
     let mut before: Option<&[u8]> = None;

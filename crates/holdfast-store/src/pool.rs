@@ -142,6 +142,22 @@ impl<B: Below> Pool<B> {
         (held.number == number).then(|| WriteLatch(held, Counted::new()))
     }
 
+    /// Shows every page that is in a frame, each with its latch, and returns how many latches that
+    /// took.
+    pub(crate) fn survey(&self, mut each: impl FnMut(&Page)) -> u64 {
+        let mut is_free = vec![false; self.frames.len()];
+        self.free().iter().for_each(|at| is_free[*at] = true);
+        let used = self.frames.iter().zip(is_free).filter(|(_, is_free)| !is_free);
+        used.map(|(frame, _)| {
+            let latch = frame.held.read().expect("nothing panics with a latch");
+            let latch = ReadLatch(latch, Counted::new());
+            if latch.0.number != PageNumber::NONE {
+                each(&latch);
+            }
+        })
+        .count() as u64
+    }
+
     /// A page that begins now, and that nobody else knows. It is nothing, or what it was before it
     /// was freed, until an image is applied to it; if none is, [`Pool::forget`] it.
     ///

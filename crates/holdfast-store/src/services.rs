@@ -39,13 +39,15 @@ pub enum Service {
     Archive,
     /// Writes down how far the archive is.
     Base,
+    /// Brings some pages on the device up to date.
+    Clean,
     /// Rolls one loser back.
     Undo,
 }
 
 impl Service {
     /// All of them.
-    pub const ALL: [Service; 8] = [
+    pub const ALL: [Service; 9] = [
         Service::Flush,
         Service::Drain,
         Service::Prepare,
@@ -53,6 +55,7 @@ impl Service {
         Service::Checkpoint,
         Service::Archive,
         Service::Base,
+        Service::Clean,
         Service::Undo,
     ];
 }
@@ -80,9 +83,10 @@ impl Work {
             }
             Service::Prepare => log.prepare().map_err(ServiceError::Prepare),
             Service::Follow => pages.follow().map_err(ServiceError::Follow),
-            Service::Checkpoint => pages.checkpoint().map_err(ServiceError::Checkpoint),
+            Service::Checkpoint => engine.checkpoint().map_err(ServiceError::Checkpoint),
             Service::Archive => pages.archive().map_err(ServiceError::Archive),
             Service::Base => pages.write_base().map_err(ServiceError::Archive),
+            Service::Clean => pages.clean().map_err(ServiceError::Clean),
             Service::Undo => {
                 engine.losers.step(&engine.locks, &engine.trees()).map_err(ServiceError::Undo)
             }
@@ -187,7 +191,8 @@ fn drain_what_is_old(shared: &Shared, tail_before: Lsn) -> Lsn {
 
 /// Does what nobody waits for.
 fn work_on(shared: &Shared) {
-    const SERVICES: [Service; 3] = [Service::Archive, Service::Prepare, Service::Undo];
+    const SERVICES: [Service; 4] =
+        [Service::Archive, Service::Prepare, Service::Clean, Service::Undo];
     while !shared.is_stopped() {
         let did = SERVICES.map(|service| shared.step(service));
         if !did.contains(&true) {

@@ -6,13 +6,13 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use holdfast_log::Log;
 use holdfast_pages::{CheckpointError, Directories, Found, PageNumber, Pages, Rsn, SyncError, Tag};
 
 use crate::allocator::Allocator;
-use crate::config::{Config, Services};
+use crate::config::{Config, Restart, Services};
 use crate::contents::NodeContents;
 use crate::embedded;
 use crate::engine::{Durability, Engine, Patience};
@@ -86,10 +86,15 @@ impl Store {
             read_bytes: found.read_bytes,
             records_folded: found.records_folded,
         };
-        let has_names = found.next_page > NAMES_ROOT;
+        let next_page = found.next_page;
+        let has_names = next_page > NAMES_ROOT;
         let engine = Arc::new(engine(pages, found, config)?);
         if !has_names {
             make_names(&engine)?;
+        }
+        if config.restart == Restart::Classical {
+            engine.bring_all(next_page).map_err(OpenError::Redo)?;
+            engine.undo_all().map_err(OpenError::Undo)?;
         }
         let work = Work { engine, log };
         let threads = match config.services {
@@ -144,13 +149,20 @@ impl Store {
         stream.sync(stream.next())
     }
 
-    /// Notes how far the store is, so that a restart has less to look at. Takes no latch and waits
-    /// for no device. False if there was nothing to note.
+    /// Notes how far the store is, so that a restart has less to look at. Waits for no device, and
+    /// takes no latch unless it is a classical one. False if there was nothing to note.
     ///
     /// # Errors
     /// See [`CheckpointError`].
     pub fn checkpoint(&self) -> Result<bool, CheckpointError> {
-        self.work.engine.pages.checkpoint()
+        self.work.engine.checkpoint()
+    }
+
+    /// How many latches checkpoints have taken since the store was opened: none, unless they are
+    /// classical ones.
+    #[must_use]
+    pub fn checkpoint_latches(&self) -> u64 {
+        self.work.engine.surveyed.load(Ordering::Relaxed)
     }
 
     /// One step of a service. True if there was something to do. Needed only with
@@ -260,6 +272,8 @@ fn engine(pages: Pages, found: Found, config: &Config) -> Result<Engine, OpenErr
         locks,
         losers,
         slots,
+        checkpoints: config.checkpoints,
+        surveyed: AtomicU64::new(0),
         // What was found may not be durable yet.
         shown: AtomicU64::new(found.next.get()),
     })

@@ -4,10 +4,11 @@ use holdfast_io::checksum::crc32c;
 use holdfast_pages::{Contents, Page, PageNumber};
 
 use crate::header::{HEADER_BYTES, Header};
+use crate::large::{Large, plain};
 use crate::node::{HEAD_BYTES, SLOT_BYTES};
 use crate::{
-    Body, Entry, Foster, KEY_BYTES_MAX, NODE_BYTES, NodeContents, Shape, Spot, VALUE_BYTES_MAX,
-    put_image,
+    Body, Entry, Foster, KEY_BYTES_MAX, LARGE_VALUE_BYTES_MAX, NODE_BYTES, NodeContents, Shape,
+    Spot, VALUE_BYTES_MAX, put_image,
 };
 
 const FORMAT: &str = include_str!("../FORMAT.md");
@@ -102,11 +103,37 @@ fn the_fields_of_heads_follow_one_another() {
 }
 
 #[test]
+fn a_page_of_a_large_value_is_what_its_tables_say() {
+    let wanted = b"\x03\xAC\x02\xAC\x02part";
+    let (mut image, mut page) = (Vec::new(), Page::zeroed());
+    NodeContents.restore(&mut page, PageNumber(7), wanted).expect("it is an image");
+    NodeContents.image(&page, &mut image);
+    assert_eq!(image, wanted);
+    let contents = page.contents();
+    assert_eq!(contents[place("Large", "next")], [44, 1, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(contents[place("Large", "bytes")], [4, 0]);
+    let part = place("Large", "bytes").end;
+    assert_eq!(&contents[part..part + 4], b"part");
+    assert!(contents[part + 4..].iter().all(|byte| *byte == 0));
+}
+
+#[test]
+fn a_value_is_stored_as_its_table_says() {
+    let rows = rows("Value");
+    assert_eq!((rows.len(), rows[0][0], rows[1][0]), (3, "254, 0", "254, 1"));
+    assert_eq!(plain(b"\xFEvalue").as_deref(), Some(&b"\xFE\0\xFEvalue"[..]));
+    let large = Large { bytes: 300, first: PageNumber(300) };
+    assert_eq!(large.stored(), b"\xFE\x01\xAC\x02\xAC\x02");
+}
+
+#[test]
 fn the_limits_are_told() {
     let format = FORMAT.split_whitespace().collect::<Vec<_>>().join(" ");
     let keys = format!("Keys have at most {KEY_BYTES_MAX} bytes,");
     let values = format!("values that lie beside their keys at most {VALUE_BYTES_MAX}.");
     assert!(format.contains(&format!("{keys} {values}")));
+    let large = format!("more than {VALUE_BYTES_MAX} bytes so lies elsewhere, and one has at most");
+    assert!(format.contains(&format!("{large} {LARGE_VALUE_BYTES_MAX}.")));
 }
 
 #[test]

@@ -6,18 +6,20 @@
 
 use holdfast_pages::{PageNumber, Rsn, Slot, What};
 
-use crate::body::BODY_BYTES_MAX;
 use crate::engine::{Durability, Engine, Patience};
-use crate::latches;
+use crate::large::Stored;
 use crate::locks::Holder;
-use crate::modes::{GapMode, Mode};
+use crate::modes::Mode;
 use crate::names::Name;
 use crate::rollback::{Changes, Savepoint};
 use crate::transaction_error::{CommitError, TransactionError};
-use crate::tree::{By, Changed, Found};
+use crate::tree::Found;
 
-/// How much a transaction changes between two looks at what the log has not got yet.
-const FLUSH_EVERY_BYTES: usize = 64 << 10;
+mod remains;
+mod scan;
+mod write;
+
+pub use scan::{Direction, KeyValue, Scan};
 
 /// A tree of a store, by its name: see [`crate::Store::tree`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +36,8 @@ pub struct Transaction<'s> {
     changes: Changes,
     /// Whether it ever changed something.
     has_written: bool,
+    /// Whether something may be there that nobody needs when it has ended.
+    leaves_remains: bool,
     /// Of changes since records were last flushed on its behalf.
     unflushed_bytes: usize,
     standing: Standing,
@@ -65,6 +69,7 @@ impl<'s> Transaction<'s> {
             patience,
             changes: Changes::default(),
             has_written: false,
+            leaves_remains: false,
             unflushed_bytes: 0,
             standing: Standing::Running,
         }
@@ -89,61 +94,6 @@ impl<'s> Transaction<'s> {
         key: &[u8],
     ) -> Result<Option<Vec<u8>>, TransactionError> {
         self.get_locked(tree, key, Mode::CHANGE)
-    }
-
-    /// Gives a key a value, whether it is there or not.
-    ///
-    /// # Errors
-    /// See [`TransactionError`].
-    pub fn put(&mut self, tree: &Tree, key: &[u8], value: &[u8]) -> Result<(), TransactionError> {
-        if !self.update(tree, key, |old| value.clone_into(old))? {
-            self.insert_locked(tree, key, value)?;
-        }
-        Ok(())
-    }
-
-    /// Adds a key. False if it is there already; then nothing has changed.
-    ///
-    /// # Errors
-    /// See [`TransactionError`].
-    pub fn insert(
-        &mut self,
-        tree: &Tree,
-        key: &[u8],
-        value: &[u8],
-    ) -> Result<bool, TransactionError> {
-        self.prepare(tree, key)?;
-        self.insert_locked(tree, key, value)
-    }
-
-    /// Deletes a key. False if it is not there.
-    ///
-    /// # Errors
-    /// See [`TransactionError`].
-    pub fn delete(&mut self, tree: &Tree, key: &[u8]) -> Result<bool, TransactionError> {
-        self.prepare(tree, key)?;
-        let changed = self.engine.trees().tree(tree.root).ghost(key, self.by())?;
-        Ok(self.take(changed))
-    }
-
-    /// Changes the value of a key. False if it is not there. `change` may be called again, with the
-    /// same value, and must not use the store.
-    ///
-    /// # Errors
-    /// See [`TransactionError`].
-    pub fn update(
-        &mut self,
-        tree: &Tree,
-        key: &[u8],
-        mut change: impl FnMut(&mut Vec<u8>),
-    ) -> Result<bool, TransactionError> {
-        self.prepare(tree, key)?;
-        let changed = self.engine.trees().tree(tree.root).replace(key, self.by(), |old| {
-            let mut value = old.to_vec();
-            change(&mut value);
-            value
-        })?;
-        Ok(self.take(changed))
     }
 
     /// Where the transaction stands, to go back there.
@@ -173,11 +123,13 @@ impl<'s> Transaction<'s> {
         }
         let (at, settled) = if self.has_written {
             let end = self.engine.put(&What::Commit(self.holder.slot()))?;
+            self.free_what_went();
             (end, self.engine.settle(end, durability))
         } else {
             self.commit_read(durability)
         };
         self.leave();
+        self.purge(&self.deleted());
         settled.map(|()| Committed { at })
     }
 
@@ -206,57 +158,25 @@ impl<'s> Transaction<'s> {
     ) -> Result<Option<Vec<u8>>, TransactionError> {
         self.check()?;
         self.lock(Name::of(tree.root, key), mode)?;
-        let value = self.engine.trees().tree(tree.root).get(key, |found| match found {
+        let stored = self.stored(tree, key)?;
+        stored.map(|stored| self.value_of(tree, stored)).transpose()
+    }
+
+    /// What the leaf says of the value of a key.
+    fn stored(&self, tree: &Tree, key: &[u8]) -> Result<Option<Vec<u8>>, TransactionError> {
+        let stored = self.engine.trees().tree(tree.root).get(key, |found| match found {
             Found::Value(value) => Some(value.to_vec()),
             Found::Ghost | Found::Gap(_) => None,
         })?;
-        Ok(value)
+        Ok(stored)
     }
 
-    /// Adds a key that is locked.
-    fn insert_locked(
-        &mut self,
-        tree: &Tree,
-        key: &[u8],
-        value: &[u8],
-    ) -> Result<bool, TransactionError> {
-        loop {
-            let (trees, by, name) = (self.engine.trees(), self.by(), Name::of(tree.root, key));
-            let changed = trees
-                .tree(tree.root)
-                .insert(key, value, by, |gap| self.try_lock_gap(Name::of(tree.root, gap), name))?;
-            let Changed::Wait(gap) = changed else { return Ok(self.take(changed)) };
-            self.lock_gap(Name::of(tree.root, &gap), name)?;
+    /// The value that a leaf says this of.
+    fn value_of(&self, tree: &Tree, stored: Vec<u8>) -> Result<Vec<u8>, TransactionError> {
+        match Stored::of(&stored) {
+            Ok(Stored::Plain(value)) if value.len() == stored.len() => Ok(stored),
+            _ => Ok(self.engine.trees().tree(tree.root).load(&stored)?),
         }
-    }
-
-    /// Locks the gap that a key comes into. Who has read the gap has then read both its parts.
-    fn try_lock_gap(&mut self, gap: Name, key: Name) -> bool {
-        let locks = &self.engine.locks;
-        locks.try_lock(&mut self.holder, gap, Mode::INSERT)
-            && (!self.has_read(gap) || locks.try_lock(&mut self.holder, key, Mode::READ_GAP))
-    }
-
-    /// [`Transaction::try_lock_gap`], but waits.
-    fn lock_gap(&mut self, gap: Name, key: Name) -> Result<(), TransactionError> {
-        self.lock(gap, Mode::INSERT)?;
-        if self.has_read(gap) { self.lock(key, Mode::READ_GAP) } else { Ok(()) }
-    }
-
-    fn has_read(&self, gap: Name) -> bool {
-        self.engine.locks.mode_of(&self.holder, gap).gap == GapMode::Both
-    }
-
-    /// Sees to everything that a change of a key needs.
-    fn prepare(&mut self, tree: &Tree, key: &[u8]) -> Result<(), TransactionError> {
-        self.check()?;
-        self.changes.check_room(BODY_BYTES_MAX)?;
-        if self.unflushed_bytes >= FLUSH_EVERY_BYTES {
-            latches::may_wait();
-            self.engine.stream().flush()?;
-            self.unflushed_bytes = 0;
-        }
-        self.lock(Name::of(tree.root, key), Mode::CHANGE)
     }
 
     fn lock(&mut self, name: Name, mode: Mode) -> Result<(), TransactionError> {
@@ -272,21 +192,8 @@ impl<'s> Transaction<'s> {
         if is_running { Ok(()) } else { Err(TransactionError::Doomed) }
     }
 
-    fn by(&self) -> By {
-        By::Update(self.holder.slot())
-    }
-
-    /// Remembers what has changed. False if nothing has.
-    fn take(&mut self, changed: Changed) -> bool {
-        let Changed::Done(body) = changed else { return false };
-        self.changes.push(&body);
-        self.has_written = true;
-        self.unflushed_bytes += body.len();
-        true
-    }
-
     fn roll_back(&mut self) -> Result<(), TransactionError> {
-        let slot = self.holder.slot();
+        let (slot, added) = (self.holder.slot(), self.added());
         if self.has_written
             && let Err(error) = self.changes.abort(slot, &self.engine.trees())
         {
@@ -294,6 +201,7 @@ impl<'s> Transaction<'s> {
             return Err(error.into());
         }
         self.leave();
+        self.purge(&added);
         Ok(())
     }
 

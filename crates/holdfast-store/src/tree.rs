@@ -16,12 +16,16 @@ use crate::pool::{Below, FixError, Pool, ReadLatch, WriteLatch};
 
 mod adopt;
 mod change;
+mod check;
+mod large;
+mod purge;
 pub(crate) mod put;
 mod scan;
 mod seek;
 mod split;
 
 pub use change::Changed;
+pub use check::Checked;
 pub use put::By;
 pub use scan::{LeafEnd, Seen};
 pub use seek::Seek;
@@ -172,8 +176,20 @@ impl<'a, B: Below> Tree<'a, B> {
 
     /// The node of this level on the way there. If `write`, its latch is exclusive.
     fn descend(&self, to: Seek<'_>, level: u8, write: bool) -> Reached<'a, B::Error> {
+        self.descend_through(to, level, write, |_| Ok(()))
+    }
+
+    /// The same, with a look at each node on the way, that one included.
+    fn descend_through(
+        &self,
+        to: Seek<'_>,
+        level: u8,
+        write: bool,
+        mut look: impl FnMut(&Page) -> Result<(), Unfit>,
+    ) -> Reached<'a, B::Error> {
         let (mut latch, mut passed) = (self.fix_root(level, write)?, None);
         loop {
+            look(&latch).map_err(|why| corrupt(&latch, why))?;
             let node = self.node(&latch)?;
             let step = to.step(node, level).map_err(|why| corrupt(&latch, why))?;
             let (number, next_level) = match step {
@@ -185,7 +201,7 @@ impl<'a, B: Below> Tree<'a, B> {
                 passed = Some(next_level);
             }
             let next = self.fix(number, write && next_level == level)?;
-            self.check(node, &step, &next)?;
+            self.check_next(node, &step, &next)?;
             latch = next;
         }
     }
@@ -227,7 +243,7 @@ impl<'a, B: Below> Tree<'a, B> {
     }
 
     /// Whether the page below or to the right is what this node says.
-    fn check(&self, node: Node<'_>, step: &Step, next: &Page) -> Result<(), Stop<B::Error>> {
+    fn check_next(&self, node: Node<'_>, step: &Step, next: &Page) -> Result<(), Stop<B::Error>> {
         let (shape, below) = (node.shape(), self.node(next)?);
         let found = below.shape();
         let fits = match *step {

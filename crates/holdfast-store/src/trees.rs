@@ -11,6 +11,7 @@ use holdfast_pages::{PageNumber, Slot, Stream, Unfit, What, varint};
 use crate::allocator::Allocator;
 use crate::body::Body;
 use crate::fields::page;
+use crate::large::Stored;
 use crate::pool::{Below, Pool};
 use crate::rollback::Undoer;
 use crate::tree::{Tree, TreeError};
@@ -65,6 +66,21 @@ impl<'a, B: Below> Trees<'a, B> {
     /// See [`TreeError`].
     pub fn create(&self) -> Result<PageNumber, TreeError<B::Error>> {
         Tree::create(self.pool, self.stream, self.numbers)
+    }
+}
+
+impl<B: Below> Trees<'_, B> {
+    /// Frees what lies elsewhere of the value that a change took away, once the transaction that
+    /// made it is committed, and the key is still locked.
+    ///
+    /// # Errors
+    /// See [`TreeError`]; the pages are nobody's then, and the commit stands.
+    pub fn let_go(&self, body: &[u8]) -> Result<(), TreeError<B::Error>> {
+        let Ok(done) = Body::parse(body) else { return Ok(()) };
+        match (done.spot(), done.goes().and_then(Stored::large_of)) {
+            (Some(spot), Some(large)) => self.tree(spot.tree).free(large),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -72,7 +72,7 @@ fn a_write_that_went_elsewhere_or_nowhere_is_seen_in_the_page() {
     let file = open(&files);
     file.write(&mut [page(5, 50), page(6, 60)]).expect("there is room");
     let bytes = *page(5, 51).seal(file.tag);
-    file.file.write_all_at(&bytes, offset(PageNumber(6))).expect("there is room");
+    file.opened().file.write_all_at(&bytes, offset(PageNumber(6))).expect("there is room");
     assert_eq!(fault(&file, 6), PageFault::Number(PageNumber(5)));
     file.sync().expect("the disk is sound");
     files.sync_dir(Path::new("")).expect("the disk is sound");
@@ -99,8 +99,8 @@ fn a_failed_write_may_be_repeated_and_a_failed_sync_may_not() {
         assert!(matches!(file.write(&mut [page(6, 60)]), Err(WritePagesError::Failed(_))));
     }
     read(&file, 5).expect("pages can still be read");
-    let again = open(&files);
-    again.write(&mut [page(5, 52)]).and_then(|()| again.sync()).expect("the disk is sound");
+    file.reopen(&files).expect("the disk is sound");
+    file.write(&mut [page(5, 52)]).and_then(|()| file.sync()).expect("the disk is sound");
     let cut = files.after_power_cut_in(Mood::LoseAll, 1);
     assert!(matches!(read(&open(&cut), 5), Ok(52) | Err(ReadPageError::Fault(PageFault::Zeroed))));
 }

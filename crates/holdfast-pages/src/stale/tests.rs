@@ -12,9 +12,11 @@ fn a_page_is_expected_to_have_what_was_noted_or_what_its_image_has() {
     assert_eq!(stale.expected(PAGE), Expected::Unread);
     stale.found(PAGE, Some(Rsn(50)));
     assert_eq!((stale.expected(PAGE), stale.imaged(PAGE)), (at(50), Imaged::At(Rsn(50))));
+    assert!(!stale.is_noted(PAGE));
     stale.raise(PAGE, Rsn(70));
     stale.raise(PAGE, Rsn(60));
     assert_eq!((stale.expected(PAGE), stale.imaged(PAGE)), (at(70), Imaged::At(Rsn(50))));
+    assert!(stale.is_noted(PAGE));
 }
 
 #[test]

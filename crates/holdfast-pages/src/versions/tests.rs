@@ -46,16 +46,16 @@ fn a_block_of_another_place_store_or_version_is_not_taken() {
     let files = FakeFiles::new(1);
     let (versions, mut bytes) = (open(&files), [0; BLOCK_BYTES]);
     versions.write(0, &block(100)).expect("there is room");
-    versions.file.read_full_at(&mut bytes, 0).expect("it is there");
-    versions.file.write_all_at(&bytes, offset(1)).expect("there is room");
+    versions.file().read_full_at(&mut bytes, 0).expect("it is there");
+    versions.file().write_all_at(&bytes, offset(1)).expect("there is room");
     assert!(matches!(read(&versions, 1), Err(VersionsError::Unknown)));
     let tag = Tag::of(b"another in tests");
-    let foreign = Versions { file: Arc::clone(&versions.file), tag };
+    let foreign = Versions { path: versions.path.clone(), file: Mutex::new(versions.file()), tag };
     assert!(matches!(read(&foreign, 0), Err(VersionsError::Unknown)));
     bytes[VERSION_AT] = 2;
     let check = versions.check_of(0, &bytes);
     bytes[..4].copy_from_slice(&check.to_le_bytes());
-    versions.file.write_all_at(&bytes, 0).expect("there is room");
+    versions.file().write_all_at(&bytes, 0).expect("there is room");
     let found = read(&versions, 0);
     assert!(matches!(found, Err(VersionsError::OtherVersion { found: 2, known: 1 })), "{found:?}");
 }

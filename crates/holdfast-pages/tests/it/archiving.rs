@@ -13,7 +13,7 @@ use crate::support::RING_BYTES;
 use crate::toy::{PAGES, Store};
 
 /// The files of this directory whose names begin so, in order.
-fn named(files: &FakeFiles, dir: &str, prefix: &str) -> Vec<PathBuf> {
+pub(crate) fn named(files: &FakeFiles, dir: &str, prefix: &str) -> Vec<PathBuf> {
     let entries = files.read_dir(Path::new(dir)).expect("it is there");
     let names = entries.into_iter().map(|entry| String::from_utf8(entry.name).expect("a name"));
     let mut paths: Vec<_> = names.filter(|name| name.starts_with(prefix)).collect();
@@ -91,7 +91,14 @@ fn a_damaged_run_is_written_again_while_the_log_has_its_records() {
 #[test]
 fn a_run_that_the_log_has_no_more_is_missed_by_name() {
     for which in [0, 1] {
-        let store = lived(3);
+        let (mut store, mut random) = (Store::new(3), Random::new(3));
+        for _ in 0..3 {
+            (0..30).for_each(|_| {
+                store.put(PageNumber(1 + random.below(PAGES)), &mut random).expect("it fits");
+            });
+            store.pages.archive_all().expect("the disk is sound");
+            assert!(store.pages.write_base().expect("the disk is sound"));
+        }
         let (model, runs) = (store.model.clone(), named(&store.files, "archive", "run-0-"));
         damage(&store.files, &runs[which]);
         let refused = Store::open(&store.files, model).err().expect("records are nowhere");

@@ -1,6 +1,6 @@
 //! Whenever the power fails, every page is what its durable records make of it.
 
-use holdfast_io::fake::{FakeFiles, Mood, Random};
+use holdfast_io::fake::{FakeFiles, Mood, Random, Sectors};
 use holdfast_pages::Rsn;
 
 use crate::support::{replay, seeds};
@@ -21,6 +21,10 @@ pub(crate) fn live(store: &mut Store, random: &mut Random, steps: u64) -> Result
             }
             return Err(error);
         }
+        let (archived, durable) = (store.pages.archived(), store.pages.stream().durable());
+        if archived > durable {
+            return Err(format!("{archived} is archived, {durable} durable"));
+        }
     }
     Ok(End { model: store.model.clone(), durable: store.pages.stream().durable() })
 }
@@ -35,15 +39,29 @@ fn found(disk: &FakeFiles, end: End) -> Result<Store, String> {
     Ok(store)
 }
 
+const SECTORS: [Sectors; 2] = [Sectors::Whole, Sectors::Garbage];
+
+/// The disk after some restarts that were cut short.
+fn restarted(mut disk: FakeFiles, random: &mut Random) -> FakeFiles {
+    for _ in 0..random.below(3) {
+        disk.cut_power_at(disk.operations() + 1 + random.below(12));
+        drop(Store::open(&disk, Model::default()));
+        disk = disk.after_power_cut(random.any());
+    }
+    disk
+}
+
 /// Several lives in a row, each ended by a power cut; then one that ends well.
 pub(crate) fn lives(seed: u64) -> Result<(), String> {
     let mut random = Random::new(seed);
     let (mut disk, mut end) =
         (new_disk(seed), End { model: Model::default(), durable: Rsn::FIRST });
     for life in 0..4 {
+        disk = restarted(disk, &mut random);
         let mut store = found(&disk, end)?;
         store.files.cut_power_at(store.files.operations() + 1 + random.below(150));
         end = live(&mut store, &mut random, 2000)?;
+        store.files.set_sectors(SECTORS[life as usize % SECTORS.len()]);
         disk = store.files.after_power_cut(seed + life);
     }
     let mut store = found(&disk, end)?;

@@ -4,8 +4,11 @@
 
 mod analysis;
 mod archiving;
+mod busy;
 mod canary;
+mod cleaning;
 mod faults;
+mod fetch;
 mod lives;
 mod stream;
 mod support;

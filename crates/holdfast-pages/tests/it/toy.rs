@@ -17,7 +17,7 @@ use crate::support::{CONFIG, IDENTITY, RING_BYTES, tag};
 /// Pages that a store has at most.
 pub(crate) const PAGES: u64 = 9;
 pub(crate) const CONFIG_OF_PAGES: PagesConfig =
-    PagesConfig { window_bytes: 32 << 10, segment_pages: 4 };
+    PagesConfig { window_bytes: 32 << 10, segment_pages: 4, clean_every_bytes: 8 << 10 };
 
 /// A page is an array of counters; a body says which one grows by how much, and carries a load.
 pub(crate) struct Counters;
@@ -72,6 +72,7 @@ impl Model {
 pub(crate) struct Store {
     pub(crate) files: FakeFiles,
     pub(crate) log: Arc<Log>,
+    pub(crate) clock: FakeClock,
     pub(crate) pages: Pages,
     pub(crate) found: Found,
     pub(crate) model: Model,
@@ -115,13 +116,27 @@ impl Store {
         let log = Arc::new(log);
         let shared: Arc<dyn CommitLog> = Arc::<Log>::clone(&log);
         let (directories, contents) = (directories(files), Arc::new(Counters));
-        let opened = Pages::open(&directories, clock, shared, tag(), contents, &CONFIG_OF_PAGES);
+        let of_pages = Arc::<FakeClock>::clone(&clock);
+        let opened = Pages::open(&directories, of_pages, shared, tag(), contents, &CONFIG_OF_PAGES);
         let (pages, found) = opened.map_err(said)?;
         model.cut(found.next);
         let numbers = (0..=PAGES).map(PageNumber);
         let lasts = numbers.map(|number| model.page(number).rsn()).collect();
         let since_image = vec![0; PAGES as usize + 1];
-        Ok(Store { files: files.clone(), log, pages, found, model, lasts, since_image })
+        let (files, clock) = (files.clone(), (*clock).clone());
+        Ok(Store { files, log, clock, pages, found, model, lasts, since_image })
+    }
+
+    /// Puts a record of a page that has one, which is no image.
+    pub(crate) fn put_update(
+        &mut self,
+        number: PageNumber,
+        random: &mut Random,
+    ) -> Result<(), StageError> {
+        let at = number.get() as usize;
+        let link = PageLink { page: number, before: self.lasts[at] };
+        let body = [random.below(COUNTERS as u64) as u8, random.any() as u8];
+        self.put_what(at, false, &What::System { at: link, body: &body })
     }
 
     /// Puts a record of a page: an image, if it has none or needs one.
@@ -193,7 +208,7 @@ impl Store {
 
     /// One thing or another; fails if the disk does.
     pub(crate) fn step(&mut self, random: &mut Random) -> Result<(), String> {
-        match random.below(16) {
+        match random.below(18) {
             0 => self.pages.stream().flush().map(drop).map_err(said),
             1 | 2 => self.pages.stream().sync(self.pages.stream().next()).map_err(said),
             3 | 4 => self.pages.follow().map(drop).map_err(said),
@@ -203,6 +218,7 @@ impl Store {
             8 if random.below(8) == 0 => self.pages.archive_all().map(drop).map_err(said),
             9 => self.check_page(PageNumber(1 + random.below(PAGES))),
             10 => self.log.prepare().map(drop).map_err(said),
+            12 => self.pages.clean().map(drop).map_err(said),
             11 => self.end(Slot(random.below(3) as u16)).map_err(said),
             _ => self.put(PageNumber(1 + random.below(PAGES)), random).map_err(said),
         }

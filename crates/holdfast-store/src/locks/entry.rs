@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use holdfast_pages::Slot;
 
-use crate::modes::Mode;
+use crate::modes::{KeyMode, Mode};
 
 /// The locks on one name.
 #[derive(Default)]
@@ -108,6 +108,12 @@ impl Entry {
     /// Whether nobody has a lock here, and nobody waits for one.
     pub(super) fn is_empty(&self) -> bool {
         self.granted.iter().next().is_none() && self.queue.is_empty()
+    }
+
+    /// Who may change the key, if anybody may.
+    pub(super) fn exclusive(&self) -> Option<Slot> {
+        let mut held = self.granted.iter();
+        held.find(|held| held.mode.key == KeyMode::Exclusive).map(|held| held.slot)
     }
 
     /// What this transaction has here.

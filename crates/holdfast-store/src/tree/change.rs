@@ -9,6 +9,7 @@ use holdfast_pages::{Slot, Unfit};
 use super::put::{By, Change, Said, put};
 use super::{Seek, Stop, Tree, TreeError, before, corrupt};
 use crate::body::{Body, Spot};
+use crate::large::Stored;
 use crate::node::{KEY_BYTES_MAX, Node, VALUE_BYTES_MAX};
 use crate::pool::Below;
 
@@ -87,7 +88,8 @@ impl<B: Below> Tree<'_, B> {
         })
     }
 
-    /// Gives a key another value, which `new` makes of the one it has.
+    /// Gives a key another value, which `new` makes of the one it has; [`Changed::Exists`] if it
+    /// makes none.
     ///
     /// # Errors
     /// See [`TreeError`].
@@ -95,17 +97,17 @@ impl<B: Below> Tree<'_, B> {
         &self,
         key: &[u8],
         by: By,
-        mut new: impl FnMut(&[u8]) -> Vec<u8>,
+        mut new: impl FnMut(&[u8]) -> Option<Vec<u8>>,
     ) -> Result<Changed, TreeError<B::Error>> {
         let mut too_large = false;
         let changed = self.change(key, by, |node, found, body| {
             let Some((place, old)) = live(node, found) else { return Ok(absent(node, found)) };
-            let new = new(old);
+            let Some(new) = new(old) else { return Ok(Wish::Stop(Changed::Exists)) };
             too_large = new.len() > VALUE_BYTES_MAX;
             if too_large {
                 return Ok(Wish::Stop(Changed::Exists));
             }
-            let (at, gone, come) = difference(old, &new);
+            let (at, gone, come) = told(old, &new);
             let spot = self.spot(place, key);
             Ok(instead(
                 node,
@@ -155,6 +157,10 @@ impl<B: Below> Tree<'_, B> {
             };
             Ok(instead(node, place, bytes, &undo, body))
         })?;
+        if let Some(large) = done.comes().and_then(Stored::large_of) {
+            // It is undone. Pages that cannot be freed now are nobody's; a check tells of them.
+            let _ = self.free(large);
+        }
         Ok(())
     }
 
@@ -241,6 +247,13 @@ fn absent(node: Node<'_>, found: Result<usize, usize>) -> Wish {
     // A ghost's key is locked by its own name, and so is the gap before one that is not there.
     let gap = found.map_or_else(|place| before(node, place), |place| node.key(place));
     Wish::Stop(Changed::Absent(gap))
+}
+
+/// What a record tells of a value that becomes another: where they differ. Where a large value is
+/// it tells whole, so that whoever undoes or commits that finds it.
+fn told<'v>(old: &'v [u8], new: &'v [u8]) -> (usize, &'v [u8], &'v [u8]) {
+    let is_large = |value| Stored::large_of(value).is_some();
+    if is_large(old) || is_large(new) { (0, old, new) } else { difference(old, new) }
 }
 
 /// Where two values differ: from which byte on, what goes there and what comes.

@@ -39,6 +39,8 @@ pub(crate) enum Said<'a> {
     Image(&'a [u8]),
     /// It begins, as this.
     Begin(&'a [u8]),
+    /// It is not used any more.
+    Free,
 }
 
 /// Changes these pages, and returns where the records of that end. After an error none has changed.
@@ -81,6 +83,7 @@ impl<'a> Change<'a> {
             Said::Body(By::Compensate(slot), body) => What::Compensate { slot, at, body },
             Said::Body(By::System, body) => What::System { at, body },
             Said::Image(bytes) => What::Image { at, bytes },
+            Said::Free => What::Free { at },
             Said::Begin(bytes) => What::Image { at: PageLink { before: Rsn::NONE, ..at }, bytes },
         }
     }

@@ -69,7 +69,7 @@ impl<B: Below> Tree<'_, B> {
     }
 
     /// A page that is to begin.
-    fn begin(&self) -> Result<(PageNumber, WriteLatch<'_>), Stop<B::Error>> {
+    pub(super) fn begin(&self) -> Result<(PageNumber, WriteLatch<'_>), Stop<B::Error>> {
         let number = self.numbers.take();
         match self.pool.make(number) {
             Ok(page) => Ok((number, page)),
@@ -81,7 +81,7 @@ impl<B: Below> Tree<'_, B> {
     }
 
     /// Lets go of a page that has not begun after all.
-    fn take_back(
+    pub(super) fn take_back(
         &self,
         number: PageNumber,
         page: WriteLatch<'_>,

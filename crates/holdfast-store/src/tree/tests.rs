@@ -1,5 +1,8 @@
 //! A tree holds what a map does, whatever becomes of its pages meanwhile.
 
+mod check;
+mod large;
+mod purge;
 mod scan;
 pub(crate) mod world;
 
@@ -41,7 +44,7 @@ fn change(
     let changed = match random.below(4) {
         0 | 1 if !there => tree.insert(&key, &value, BY, |_| true),
         0 => tree.ghost(&key, BY),
-        _ => tree.replace(&key, BY, |_| value.clone()),
+        _ => tree.replace(&key, BY, |_| Some(value.clone())),
     };
     match changed.expect("pages can be had") {
         Changed::Done(body) => {
@@ -172,9 +175,9 @@ fn keys_and_values_of_the_largest_size_fit_and_larger_ones_are_refused() {
         put(&world, &key(at), &[at; VALUE_BYTES_MAX]);
     }
     for at in 0..80 {
-        let grown = world.tree().replace(&key(at), BY, |_| vec![at; 3]);
+        let grown = world.tree().replace(&key(at), BY, |_| Some(vec![at; 3]));
         assert!(matches!(grown, Ok(Changed::Done(_))));
-        let grown = world.tree().replace(&key(at), BY, |_| vec![at; VALUE_BYTES_MAX]);
+        let grown = world.tree().replace(&key(at), BY, |_| Some(vec![at; VALUE_BYTES_MAX]));
         assert!(matches!(grown, Ok(Changed::Done(_))));
     }
     assert_eq!(check(&world).map(|contents| contents.len()), Ok(80));
@@ -182,7 +185,7 @@ fn keys_and_values_of_the_largest_size_fit_and_larger_ones_are_refused() {
     let long = insert(&[0; KEY_BYTES_MAX + 1], b"");
     assert!(matches!(long, Err(TreeError::KeyTooLarge)));
     assert!(matches!(insert(b"", &[0; VALUE_BYTES_MAX + 1]), Err(TreeError::ValueTooLarge)));
-    let grown = world.tree().replace(&key(0), BY, |_| vec![0; VALUE_BYTES_MAX + 1]);
+    let grown = world.tree().replace(&key(0), BY, |_| Some(vec![0; VALUE_BYTES_MAX + 1]));
     assert!(matches!(grown, Err(TreeError::ValueTooLarge)));
 }
 

@@ -1,7 +1,9 @@
 //! What a transaction does, and what others see of it.
 
 use holdfast_store::Durability::{Disk, Memory};
-use holdfast_store::{CommitError, Store, TransactionError, Tree, VALUE_BYTES_MAX};
+use holdfast_store::{
+    CommitError, Direction, LARGE_VALUE_BYTES_MAX, Store, TransactionError, Tree,
+};
 
 use crate::support::{machine, open};
 
@@ -117,12 +119,38 @@ fn one_of_two_that_wait_for_one_another_is_told_and_the_other_goes_on() {
 fn what_does_not_fit_is_refused_and_the_transaction_goes_on() {
     let (store, tree) = store();
     let mut one = store.begin();
-    let long = vec![7; VALUE_BYTES_MAX + 1];
+    let long = vec![7; LARGE_VALUE_BYTES_MAX + 1];
     assert!(matches!(one.put(&tree, b"a", &long), Err(TransactionError::ValueTooLarge)));
     assert!(matches!(one.put(&tree, &long, b""), Err(TransactionError::KeyTooLarge)));
     one.put(&tree, b"a", &long[1..]).expect("room");
     one.commit(Disk).expect("a device");
-    assert_eq!(get(&store, &tree, b"a").map(|value| value.len()), Some(VALUE_BYTES_MAX));
+    assert!(get(&store, &tree, b"a").is_some_and(|value| value == long[1..]));
+}
+
+#[test]
+fn values_become_large_and_small_again_and_that_is_undone() {
+    let (store, tree) = store();
+    let sizes = [0, 2048, 2049, 30_000, 100, 9000, 8000];
+    let values = sizes.map(|bytes| vec![0xFE; bytes]);
+    for value in &values {
+        let mut one = store.begin();
+        one.put(&tree, b"a", value).expect("room");
+        one.commit(Memory).expect("a log");
+        for other in &values {
+            let mut one = store.begin();
+            assert!(one.delete(&tree, b"a").expect("room"));
+            one.put(&tree, b"a", other).expect("room");
+            assert!(one.update(&tree, b"a", |value| value.push(1)).expect("room"));
+            assert_eq!(
+                one.get(&tree, b"a").expect("pages").map(|v| v.len()),
+                Some(other.len() + 1)
+            );
+            one.abort().expect("undone");
+            assert_eq!(get(&store, &tree, b"a").as_ref(), Some(value));
+        }
+    }
+    let found = store.begin().scan::<&[u8]>(&tree, .., Direction::Up).next();
+    assert_eq!(found.expect("a key").expect("pages").1, values[6]);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! A store as its users see it, on a machine that loses what was not synced.
 
 mod basics;
+mod classical;
 mod restarts;
+mod scans;
 mod support;

@@ -19,7 +19,9 @@ pub(crate) fn config() -> Config {
         },
         checkpoint_ms: None,
         segment_pages: 4,
+        clean_every_bytes: 64 << 10,
         services: Services::Stepped,
+        ..Config::default()
     }
 }
 

@@ -1,0 +1,261 @@
+//! The only writer of the page file: brings it to where the archive has got to.
+//!
+//! Promise: what is said to be clean is in the page file, synced, and so are its versions; a page
+//! that its records do not follow is rebuilt; after any failure the pass begins anew, and writes
+//! again whatever it had written.
+//! Never: reads the buffered pages, which it does not know of, or a record that is not durable;
+//! takes a latch.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use holdfast_io::{Clock, Files};
+
+use crate::apply::Contents;
+use crate::canary::{Invariant, holds};
+use crate::error::{CleanError, WritePagesError};
+use crate::images::Images;
+use crate::page::Page;
+use crate::page_file::PageFile;
+use crate::record::What;
+use crate::repairs::Repairs;
+use crate::rsn::{PageNumber, Rsn};
+use crate::stale::Stale;
+use crate::stream::Stream;
+use crate::sweep::{Brought, Sweep};
+use crate::view::Views;
+
+/// However little there is to clean, it waits no longer than this.
+const PATIENCE_NS: u64 = 10_000_000_000;
+
+/// Who cleans the pages of one store. All calls may come from any thread.
+pub(crate) struct Cleaner {
+    on: CleanerOn,
+    /// An RSN: every page in the page file has all records before it.
+    cleaned: AtomicU64,
+    cleaning: Mutex<Cleaning>,
+    rebuilt: AtomicU64,
+    lost: AtomicU64,
+}
+
+/// What a cleaner works on.
+pub(crate) struct CleanerOn {
+    /// Where the page file is.
+    pub(crate) files: Arc<dyn Files>,
+    /// What is written.
+    pub(crate) pages: Arc<PageFile>,
+    /// What is said of each page on the device.
+    pub(crate) images: Arc<Images>,
+    /// What is known of each page.
+    pub(crate) stale: Arc<Stale>,
+    /// Pages that are to be written although they should have all that is archived.
+    pub(crate) repairs: Arc<Repairs>,
+    /// Where records come from.
+    pub(crate) views: Arc<Views>,
+    /// Where it is said how far pages are clean.
+    pub(crate) stream: Arc<Stream>,
+    /// What records mean.
+    pub(crate) contents: Arc<dyn Contents>,
+    /// Says how long there has been something to clean.
+    pub(crate) clock: Arc<dyn Clock>,
+    /// As soon as so much is archived and not clean, cleaning begins.
+    pub(crate) every_bytes: u64,
+}
+
+#[derive(Default)]
+struct Cleaning {
+    pass: Option<Pass>,
+    /// Since when there is something to clean, if that has not begun.
+    waits_since_ns: Option<u64>,
+}
+
+/// Once through the page file.
+struct Pass {
+    sweep: Sweep,
+    upto: Rsn,
+    /// What was told to be written again.
+    told: BTreeSet<PageNumber>,
+    /// That which was not yet.
+    left: BTreeSet<PageNumber>,
+    /// What pages have got to, in order.
+    written: Vec<(PageNumber, Rsn)>,
+}
+
+impl Pass {
+    fn next_page(&self) -> Option<PageNumber> {
+        let left = self.left.first().copied();
+        self.sweep.next_page().into_iter().chain(left).min()
+    }
+}
+
+impl Cleaner {
+    /// Who goes on where cleaning has got to.
+    pub(crate) fn new(on: CleanerOn, cleaned: Rsn) -> Cleaner {
+        Cleaner {
+            on,
+            cleaned: AtomicU64::new(cleaned.get()),
+            cleaning: Mutex::default(),
+            rebuilt: AtomicU64::new(0),
+            lost: AtomicU64::new(0),
+        }
+    }
+
+    /// Every page in the page file has all records before this place.
+    pub(crate) fn cleaned(&self) -> Rsn {
+        Rsn(self.cleaned.load(Ordering::Relaxed))
+    }
+
+    /// How many pages were not what their records follow, and could be rebuilt.
+    pub(crate) fn rebuilt(&self) -> u64 {
+        self.rebuilt.load(Ordering::Relaxed)
+    }
+
+    /// How many pages could not be built; who asks for one is told so.
+    pub(crate) fn lost(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    /// Writes a segment, or ends the pass, or begins one if there is enough to clean. True if there
+    /// was something to do.
+    ///
+    /// # Errors
+    /// See [`CleanError`]; the next step begins the pass anew.
+    pub(crate) fn step(&self) -> Result<bool, CleanError> {
+        let mut cleaning = self.cleaning.lock().expect("nobody panics who cleans");
+        let pass = match cleaning.pass.take() {
+            None => self.begin(&mut cleaning)?,
+            pass => pass,
+        };
+        let Some(mut pass) = pass else { return Ok(false) };
+        let is_through = match self.go_on(&mut pass) {
+            Err(error) => {
+                self.on.repairs.put_back(pass.told);
+                return Err(error);
+            }
+            Ok(is_through) => is_through,
+        };
+        if is_through {
+            cleaning.waits_since_ns = None
+        } else {
+            cleaning.pass = Some(pass)
+        }
+        Ok(true)
+    }
+
+    /// A pass, if it is time for one.
+    fn begin(&self, cleaning: &mut Cleaning) -> Result<Option<Pass>, CleanError> {
+        let (cleaned, archive) = (self.cleaned(), self.on.views.archive());
+        let upto = archive.end().unwrap_or(cleaned);
+        let told = self.on.repairs.take();
+        if !self.is_time(cleaning, upto.since(cleaned), !told.is_empty()) {
+            self.on.repairs.put_back(told);
+            return Ok(None);
+        }
+        let contents = Arc::clone(&self.on.contents);
+        let sweep = Sweep::new(archive, PageNumber(1), cleaned, contents)?;
+        let (left, written) = (told.clone(), Vec::new());
+        Ok(Some(Pass { sweep, upto, told, left, written }))
+    }
+
+    /// Whether so many bytes of records have waited long enough, or something that was told has.
+    fn is_time(&self, cleaning: &mut Cleaning, bytes: u64, is_told: bool) -> bool {
+        if bytes == 0 && !is_told {
+            return false;
+        }
+        let now_ns = self.on.clock.monotonic_ns();
+        let since_ns = *cleaning.waits_since_ns.get_or_insert(now_ns);
+        bytes >= self.on.every_bytes || now_ns - since_ns >= PATIENCE_NS
+    }
+
+    /// Writes the next segment, or ends the pass. True if it is through.
+    fn go_on(&self, pass: &mut Pass) -> Result<bool, CleanError> {
+        match pass.next_page() {
+            Some(page) => self.write_segment(pass, page)?,
+            None => {
+                self.end(pass)?;
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Brings the pages of a segment forward, from this one on, and writes them.
+    fn write_segment(&self, pass: &mut Pass, first: PageNumber) -> Result<(), CleanError> {
+        let pages = &self.on.pages;
+        let is_inside = |page: &PageNumber| pages.segment_of(*page) == pages.segment_of(first);
+        let mut brought = Vec::new();
+        while let Some(number) = pass.next_page().filter(is_inside) {
+            brought.extend(self.bring(pass, number)?);
+        }
+        let adjoin = |one: &Page, other: &Page| one.number().get() + 1 == other.number().get();
+        for neighbours in brought.chunk_by_mut(adjoin) {
+            pages.write(neighbours)?;
+        }
+        Ok(())
+    }
+
+    /// The page as it is to be written, whether it is there already or not: a sync that failed in a
+    /// life before this one leaves in the cache what the device has not.
+    fn bring(&self, pass: &mut Pass, number: PageNumber) -> Result<Option<Page>, CleanError> {
+        let mut page = Page::zeroed();
+        if !pass.left.remove(&number) {
+            // What cannot be read is nothing, from which a page can be built as well.
+            let _ = self.on.pages.read(number, &mut page);
+        }
+        let rsn = match pass.sweep.bring(number, &mut page)? {
+            Brought::Forward(rsn) => rsn,
+            Brought::Rebuilt(rsn) => {
+                self.rebuilt.fetch_add(1, Ordering::Relaxed);
+                rsn
+            }
+            Brought::Nothing => return Ok(None),
+            // It is expected nevertheless, so nobody takes what is there for the page.
+            Brought::Lost(rsn) => {
+                self.lost.fetch_add(1, Ordering::Relaxed);
+                pass.written.push((number, rsn));
+                return Ok(None);
+            }
+        };
+        pass.written.push((number, rsn));
+        Ok(Some(page))
+    }
+
+    /// Says that the pass is through, once it is true.
+    fn end(&self, pass: &Pass) -> Result<(), CleanError> {
+        if holds(Invariant::SyncedBeforeCleaned) {
+            self.sync(pass)?;
+        }
+        if pass.upto > self.cleaned() {
+            let what = What::Cleaned(pass.upto);
+            self.on.stream.append(&mut |group| {
+                group.put(&what);
+            })?;
+        }
+        for (page, rsn) in &pass.written {
+            self.on.stale.prune(*page, *rsn, pass.upto);
+        }
+        self.cleaned.store(pass.upto.get(), Ordering::Relaxed);
+        if !holds(Invariant::SyncedBeforeCleaned) {
+            self.sync(pass)?;
+        }
+        Ok(())
+    }
+
+    /// Makes durable what was written, and then that it was.
+    fn sync(&self, pass: &Pass) -> Result<(), CleanError> {
+        let CleanerOn { files, pages, images, .. } = &self.on;
+        let synced = pages.sync();
+        if matches!(synced, Err(WritePagesError::Failed(_))) {
+            pages.reopen(&**files).map_err(CleanError::Reopen)?;
+        }
+        synced?;
+        images.write(&pass.written, pass.sweep.archive(), &**files)
+    }
+}
+
+impl std::fmt::Debug for Cleaner {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Cleaner").field("cleaned", &self.cleaned()).finish_non_exhaustive()
+    }
+}

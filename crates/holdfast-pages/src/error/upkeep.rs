@@ -1,0 +1,70 @@
+//! What can go wrong while pages and archive are kept in order, and what is printed of it.
+//!
+//! Promise: as `error` and `display`.
+//! Never: is needed by anybody who only reads and writes pages.
+
+use std::error::Error;
+use std::fmt::{Display, Formatter, Result};
+use std::io;
+
+use super::{RunFault, StageError, WritePagesError};
+
+/// Why the page file was not brought to where the archive is. What was written is right; whoever
+/// goes on begins anew, and writes all of it again.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum CleanError {
+    /// A run that is needed does not say what is in it; see [`RunFault`].
+    Archive(RunFault),
+    /// Pages were not written, or not made durable. For want of space: make some. After a failed
+    /// sync the file has been opened anew.
+    Pages(WritePagesError),
+    /// What pages have got to was not written, or not made durable. As [`CleanError::Pages`].
+    Versions(io::Error),
+    /// The file of versions is of another version: open the store with that one.
+    OtherVersion {
+        /// Version found.
+        found: u16,
+    },
+    /// After a sync had failed the file could not be opened anew.
+    Reopen(io::Error),
+    /// It was done, and could not be said.
+    Stage(StageError),
+}
+
+impl From<RunFault> for CleanError {
+    fn from(fault: RunFault) -> CleanError {
+        CleanError::Archive(fault)
+    }
+}
+
+impl From<WritePagesError> for CleanError {
+    fn from(error: WritePagesError) -> CleanError {
+        CleanError::Pages(error)
+    }
+}
+
+impl From<StageError> for CleanError {
+    fn from(error: StageError) -> CleanError {
+        CleanError::Stage(error)
+    }
+}
+
+impl Display for CleanError {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Archive(fault) => write!(out, "pages cannot be cleaned: {fault}"),
+            Self::Pages(error) => write!(out, "{error}"),
+            Self::Versions(error) => {
+                write!(out, "versions cannot be written; make space and try again: {error}")
+            }
+            Self::OtherVersion { found } => {
+                write!(out, "the versions are of format {found}, which is not known")
+            }
+            Self::Reopen(error) => write!(out, "pages or versions cannot be opened: {error}"),
+            Self::Stage(error) => write!(out, "{error}"),
+        }
+    }
+}
+
+impl Error for CleanError {}

@@ -1,0 +1,89 @@
+//! Says of each page that was written which record it has got to.
+//!
+//! Promise: a block says of each of its pages what the page file has, also after the block was
+//! damaged.
+//! Never: syncs a page.
+
+use std::collections::BTreeSet;
+
+use holdfast_io::Files;
+
+use super::{Images, OtherVersion};
+use crate::archive::Archive;
+use crate::error::CleanError;
+use crate::merged::Merged;
+use crate::rsn::{PageNumber, Rsn};
+use crate::stale::{Imaged, PAGES_MAX};
+use crate::versions::{VERSIONS_PAGES, Versions, VersionsBlock};
+
+impl Images {
+    /// Says, durably, that these pages have got to these records in the page file; they are in
+    /// order. `archive` is what the page file has: it tells of the neighbours of which the device
+    /// does not. `files` is where the versions are, should they have to be opened again.
+    pub(crate) fn write(
+        &self,
+        written: &[(PageNumber, Rsn)],
+        archive: &Archive,
+        files: &dyn Files,
+    ) -> Result<(), CleanError> {
+        for some in written.chunk_by(|one, other| block_of(one.0) == block_of(other.0)) {
+            self.write_block(some, archive)?;
+        }
+        let Err(error) = self.versions.sync() else { return Ok(()) };
+        self.versions.reopen(files).map_err(CleanError::Reopen)?;
+        Err(CleanError::Versions(error))
+    }
+
+    /// Writes the block that these pages are in.
+    fn write_block(
+        &self,
+        written: &[(PageNumber, Rsn)],
+        archive: &Archive,
+    ) -> Result<(), CleanError> {
+        let block = block_of(written[0].0);
+        let mut rsns = self.remembered(block, archive)?;
+        for (page, rsn) in written {
+            rsns[Versions::place(*page).1] = *rsn;
+        }
+        let _alone = self.block.lock().expect("nothing panics with a block");
+        self.versions.write(block, &rsns).map_err(CleanError::Versions)
+    }
+
+    /// What the pages of a block have got to, as far as the device says, and else as the archive
+    /// does.
+    fn remembered(&self, block: u64, archive: &Archive) -> Result<VersionsBlock, CleanError> {
+        if let Some(page) = pages_of(block).find(|page| self.stale.imaged(*page) == Imaged::Unread)
+        {
+            let asked = self.ask(page);
+            asked.map_err(|OtherVersion(found)| CleanError::OtherVersion { found })?;
+        }
+        let mut rsns = [Rsn::NONE; VERSIONS_PAGES];
+        let mut unknown = BTreeSet::new();
+        for page in pages_of(block) {
+            match self.stale.imaged(page) {
+                Imaged::At(rsn) => rsns[Versions::place(page).1] = rsn,
+                Imaged::Unread | Imaged::Unknown => drop(unknown.insert(page)),
+            }
+        }
+        let (Some(first), Some(last)) = (unknown.first(), unknown.last()) else { return Ok(rsns) };
+        let mut records = Merged::new(archive.runs(), *first, Rsn::FIRST)?;
+        while let Some(entry) = records.current().filter(|entry| entry.page <= *last) {
+            if unknown.contains(&entry.page) {
+                rsns[Versions::place(entry.page).1] = entry.rsn;
+            }
+            records.advance()?;
+        }
+        Ok(rsns)
+    }
+}
+
+fn block_of(page: PageNumber) -> u64 {
+    Versions::place(page).0
+}
+
+/// The pages that a block is about; there is no page 0.
+fn pages_of(block: u64) -> impl Iterator<Item = PageNumber> {
+    let first = block * VERSIONS_PAGES as u64;
+    let end = (first + VERSIONS_PAGES as u64).min(PAGES_MAX);
+    (first.max(1)..end).map(PageNumber)
+}

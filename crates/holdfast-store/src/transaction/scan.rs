@@ -1,0 +1,244 @@
+//! Keys of a tree in their order, upwards or downwards.
+//!
+//! Promise: what a scan has shown, and that there was nothing in between, stays so until its
+//! transaction ends; no key is missed or met twice, whatever others do meanwhile.
+//! Never: keeps a latch from one call to the next.
+
+use std::collections::VecDeque;
+use std::ops::{Bound, RangeBounds};
+
+use super::{Transaction, Tree};
+use crate::locks::{Holder, Locks};
+use crate::modes::Mode;
+use crate::names::Name;
+use crate::transaction_error::TransactionError;
+use crate::tree::{LeafEnd, Seek, Seen};
+
+/// Which way a scan goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// From the lowest key to the highest.
+    Up,
+    /// From the highest key to the lowest.
+    Down,
+}
+
+/// A key and its value.
+pub type KeyValue = (Vec<u8>, Vec<u8>);
+
+/// The keys of a range. Ends with the first error, unless that is [`TransactionError::Busy`].
+#[derive(Debug)]
+pub struct Scan<'t, 's> {
+    transaction: &'t mut Transaction<'s>,
+    tree: Tree,
+    range: Range,
+    direction: Direction,
+    /// Where it goes on; none if it is through.
+    next: Option<Place>,
+    /// What it needs to go on there.
+    lacks: Option<(Name, Mode)>,
+    /// What was found and not shown: keys, and what their leaf says of their values.
+    found: VecDeque<KeyValue>,
+}
+
+/// Keys from `low` on, and below `end`.
+#[derive(Debug)]
+struct Range {
+    low: Vec<u8>,
+    end: Option<Vec<u8>>,
+}
+
+/// A [`Seek`] that has its key.
+#[derive(Debug)]
+enum Place {
+    At(Vec<u8>),
+    Below(Vec<u8>),
+    End,
+}
+
+/// What came of a visit of a leaf.
+enum Visited {
+    /// The scan goes on here.
+    Next(Place),
+    /// It is through.
+    Through,
+    /// It lacks this lock.
+    Lacks(Name, Mode),
+}
+
+impl<'s> Transaction<'s> {
+    /// The keys of a range, with their values, in order. What a scan has read of the tree is locked
+    /// as far as it has got.
+    pub fn scan<'t, K: AsRef<[u8]>>(
+        &'t mut self,
+        tree: &Tree,
+        range: impl RangeBounds<K>,
+        direction: Direction,
+    ) -> Scan<'t, 's> {
+        let range = Range::of(&range);
+        let next = match (direction, &range.end) {
+            _ if range.is_empty() => None,
+            (Direction::Up, _) => Some(Place::At(range.low.clone())),
+            (Direction::Down, None) => Some(Place::End),
+            (Direction::Down, Some(end)) => Some(Place::Below(end.clone())),
+        };
+        let (tree, found) = (*tree, VecDeque::new());
+        Scan { transaction: self, tree, range, direction, next, lacks: None, found }
+    }
+}
+
+impl Iterator for Scan<'_, '_> {
+    type Item = Result<KeyValue, TransactionError>;
+
+    fn next(&mut self) -> Option<Result<KeyValue, TransactionError>> {
+        while self.found.is_empty() && self.next.is_some() {
+            if let Err(error) = self.go_on() {
+                if !matches!(error, TransactionError::Busy) {
+                    self.next = None;
+                }
+                return Some(Err(error));
+            }
+        }
+        let (key, stored) = self.found.pop_front()?;
+        let value = self.transaction.value_of(&self.tree, stored);
+        Some(value.map(|value| (key, value)))
+    }
+}
+
+impl Scan<'_, '_> {
+    /// Visits one leaf.
+    fn go_on(&mut self) -> Result<(), TransactionError> {
+        self.transaction.check()?;
+        if let Some((name, mode)) = self.lacks {
+            self.transaction.lock(name, mode)?;
+            self.lacks = None;
+        }
+        let Some(place) = self.next.take() else { return Ok(()) };
+        match self.visit(&place)? {
+            Visited::Through => {}
+            Visited::Next(next) => self.next = Some(next),
+            Visited::Lacks(name, mode) => {
+                self.next = Some(self.place_behind_found().unwrap_or(place));
+                self.lacks = Some((name, mode));
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the scan goes on behind what it has found in this leaf.
+    fn place_behind_found(&self) -> Option<Place> {
+        let (last, _) = self.found.back()?;
+        Some(match self.direction {
+            Direction::Up => Place::At(successor(last)),
+            Direction::Down => Place::Below(last.clone()),
+        })
+    }
+
+    fn visit(&mut self, place: &Place) -> Result<Visited, TransactionError> {
+        let Transaction { engine, holder, .. } = &mut *self.transaction;
+        let mut visit = Visit {
+            locks: &engine.locks,
+            holder,
+            tree: self.tree,
+            range: &self.range,
+            found: &mut self.found,
+            lacks: None,
+        };
+        let tree = engine.trees().tree(self.tree.root);
+        let end = tree.leaf(place.seek(), |seen| visit.see(seen))?;
+        if let Some((name, mode)) = visit.lacks {
+            return Ok(Visited::Lacks(name, mode));
+        }
+        Ok(match (end, self.direction) {
+            (LeafEnd::Next(key), Direction::Up) if !self.range.ends_before(&key) => {
+                Visited::Next(Place::At(key))
+            }
+            (LeafEnd::Next(key), Direction::Down) if key > self.range.low => {
+                Visited::Next(Place::Below(key))
+            }
+            _ => Visited::Through,
+        })
+    }
+}
+
+/// A visit of a leaf, while that is latched.
+struct Visit<'v> {
+    locks: &'v Locks,
+    holder: &'v mut Holder,
+    tree: Tree,
+    range: &'v Range,
+    found: &'v mut VecDeque<KeyValue>,
+    lacks: Option<(Name, Mode)>,
+}
+
+impl Visit<'_> {
+    /// Takes what the scan has come to. False if it does not go on here.
+    fn see(&mut self, seen: Seen<'_>) -> bool {
+        match seen {
+            Seen::Gap(key) => self.lock(key, Mode::READ_GAP),
+            // Upwards the scan is through. What is read is that nothing is before this key.
+            Seen::Key { key, .. } if self.range.ends_before(key) => false,
+            // Downwards it is. What is read is that nothing is behind this key.
+            Seen::Key { key, .. } if key < &self.range.low[..] => {
+                self.lock(key, Mode::READ_GAP);
+                false
+            }
+            Seen::Key { key, value, ghost } => {
+                let locked = self.lock(key, Mode::SCAN);
+                if locked && !ghost {
+                    self.found.push_back((key.to_vec(), value.to_vec()));
+                }
+                locked
+            }
+        }
+    }
+
+    fn lock(&mut self, key: &[u8], mode: Mode) -> bool {
+        let name = Name::of(self.tree.root, key);
+        let locked = self.locks.try_lock(self.holder, name, mode);
+        if !locked {
+            self.lacks = Some((name, mode));
+        }
+        locked
+    }
+}
+
+impl Range {
+    fn of<K: AsRef<[u8]>>(range: &impl RangeBounds<K>) -> Range {
+        let low = match range.start_bound() {
+            Bound::Included(key) => key.as_ref().to_vec(),
+            Bound::Excluded(key) => successor(key.as_ref()),
+            Bound::Unbounded => Vec::new(),
+        };
+        let end = match range.end_bound() {
+            Bound::Included(key) => Some(successor(key.as_ref())),
+            Bound::Excluded(key) => Some(key.as_ref().to_vec()),
+            Bound::Unbounded => None,
+        };
+        Range { low, end }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.ends_before(&self.low)
+    }
+
+    /// Whether the key is behind all of it.
+    fn ends_before(&self, key: &[u8]) -> bool {
+        self.end.as_ref().is_some_and(|end| key >= &end[..])
+    }
+}
+
+impl Place {
+    fn seek(&self) -> Seek<'_> {
+        match self {
+            Place::At(key) => Seek::At(key),
+            Place::Below(key) => Seek::Below(key),
+            Place::End => Seek::End,
+        }
+    }
+}
+
+/// The first key behind this one.
+fn successor(key: &[u8]) -> Vec<u8> {
+    [key, &[0]].concat()
+}

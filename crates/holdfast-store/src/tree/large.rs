@@ -1,0 +1,124 @@
+//! Values that are too large for a leaf come, are read, and go.
+//!
+//! Promise: the pages of a value begin before a leaf says where it is, and are freed after none
+//! does; in between they do not change. A crash between leaves pages that nobody reaches, which a
+//! check of all trees tells.
+//! Never: asks whether somebody still reads a value that it frees: its key was locked.
+
+use std::borrow::Cow;
+
+use holdfast_pages::{PageNumber, Unfit};
+
+use super::put::{Change, Said, put};
+use super::{Stop, Tree, TreeError, corrupt};
+use crate::contents::put_large_image;
+use crate::large::{LARGE_PAGE_BYTES, LARGE_VALUE_BYTES_MAX, Large, Part, Stored, plain};
+use crate::pool::Below;
+
+impl<B: Below> Tree<'_, B> {
+    /// What a leaf says of a value. If that is too large to lie there it gets pages of its own,
+    /// which are nobody's until a leaf says so.
+    ///
+    /// # Errors
+    /// See [`TreeError`].
+    pub fn store<'v>(&self, value: &'v [u8]) -> Result<Cow<'v, [u8]>, TreeError<B::Error>> {
+        if let Some(stored) = plain(value) {
+            return Ok(stored);
+        }
+        if value.len() > LARGE_VALUE_BYTES_MAX {
+            return Err(TreeError::ValueTooLarge);
+        }
+        let (mut first, mut rest) = (PageNumber::NONE, value);
+        while !rest.is_empty() {
+            // From the end, so that each page knows the one behind it.
+            let (before, bytes) =
+                rest.split_at((rest.len() - 1) / LARGE_PAGE_BYTES * LARGE_PAGE_BYTES);
+            let part = Part { next: first, bytes };
+            first = self.again(|| self.begin_part(part)).inspect_err(|_| self.leave(first))?;
+            rest = before;
+        }
+        Ok(Cow::Owned(Large { bytes: value.len(), first }.stored()))
+    }
+
+    /// The value that a leaf says this of. Its key has been locked since.
+    ///
+    /// # Errors
+    /// See [`TreeError`].
+    pub fn load(&self, stored: &[u8]) -> Result<Vec<u8>, TreeError<B::Error>> {
+        let lost = |why| TreeError::Corrupt { page: self.root, why };
+        match Stored::of(stored).map_err(lost)? {
+            Stored::Plain(value) => Ok(value.to_vec()),
+            Stored::Large(large) => {
+                let mut value = Vec::with_capacity(large.bytes);
+                self.each_part(large, |_, part| value.extend_from_slice(part.bytes))?;
+                Ok(value)
+            }
+        }
+    }
+
+    /// Frees the pages of a value that no leaf tells of any more.
+    ///
+    /// # Errors
+    /// See [`TreeError`]; the pages that are left are nobody's.
+    pub(crate) fn free(&self, large: Large) -> Result<(), TreeError<B::Error>> {
+        self.free_from(large.first)
+    }
+
+    /// Shows every page of a value, in order.
+    pub(super) fn each_part(
+        &self,
+        large: Large,
+        mut each: impl FnMut(PageNumber, Part<'_>),
+    ) -> Result<(), TreeError<B::Error>> {
+        let (mut number, mut bytes) = (large.first, 0);
+        while bytes < large.bytes {
+            (number, bytes) = self.again(|| {
+                let page = self.pool.read(number)?;
+                let part = Part::of(&page, self.root).map_err(|why| corrupt(&page, why))?;
+                let (end, last) = (bytes + part.bytes.len(), part.next == PageNumber::NONE);
+                if part.bytes.is_empty() || last != (end == large.bytes) || end > large.bytes {
+                    return Err(corrupt(&page, Unfit("a large value has another length")));
+                }
+                each(number, part);
+                Ok((part.next, end))
+            })?;
+        }
+        Ok(())
+    }
+
+    fn begin_part(&self, part: Part<'_>) -> Result<PageNumber, Stop<B::Error>> {
+        let (number, mut page) = self.begin()?;
+        let mut image = Vec::with_capacity(part.bytes.len() + 32);
+        put_large_image(self.root, part, &mut image);
+        let said = Said::Begin(&image);
+        let done = put(self.stream, &mut [Change { page: &mut page, number, said }]);
+        match done {
+            Ok(_) => Ok(number),
+            Err(error) => Err(self.take_back(number, page, error)),
+        }
+    }
+
+    /// Frees a page and those behind it, as far as that goes: no leaf tells of them.
+    fn leave(&self, first: PageNumber) {
+        let _ = self.free_from(first);
+    }
+
+    fn free_from(&self, first: PageNumber) -> Result<(), TreeError<B::Error>> {
+        let mut number = first;
+        while number != PageNumber::NONE {
+            number = self.again(|| self.free_part(number))?;
+        }
+        Ok(())
+    }
+
+    /// Frees one page, and returns the next.
+    fn free_part(&self, number: PageNumber) -> Result<PageNumber, Stop<B::Error>> {
+        let mut page = self.pool.write(number)?;
+        let part = Part::of(&page, self.root).map_err(|why| corrupt(&page, why))?;
+        let next = part.next;
+        put(self.stream, &mut [Change { page: &mut page, number, said: Said::Free }])?;
+        drop(page);
+        self.numbers.give_back(number);
+        Ok(next)
+    }
+}

@@ -1,0 +1,75 @@
+//! Checkpoints and restarts of the classical kind: what they do beside others, and what they cost.
+
+use holdfast_io::fake::FakeFiles;
+use holdfast_store::Durability::{Disk, Memory};
+use holdfast_store::{Checkpoints, Config, Restart, Service, Store, Tree};
+
+use crate::support::{config, cut, machine, place, settle};
+
+const KEYS: u32 = 300;
+
+fn open(files: &FakeFiles, config: &Config) -> Store {
+    Store::open_at(place(files), config).expect("the store opens").0
+}
+
+fn put(store: &Store, tree: &Tree, from: u32) {
+    for key in (from..KEYS).step_by(3) {
+        let mut one = store.begin();
+        one.put(tree, &key.to_be_bytes(), &[key as u8; 100]).expect("room");
+        one.commit(Memory).expect("a log");
+    }
+}
+
+/// The machine after a crash, with one loser, and a checkpoint between changes.
+fn life(config: &Config) -> (FakeFiles, u64) {
+    let files = machine(1);
+    let store = open(&files, config);
+    let tree = store.tree("keys").expect("a tree");
+    put(&store, &tree, 0);
+    assert!(store.checkpoint().expect("room"));
+    put(&store, &tree, 1);
+    let mut loser = store.begin();
+    loser.put(&tree, &0_u32.to_be_bytes(), b"never").expect("room");
+    assert!(store.step(Service::Checkpoint).expect("room"));
+    put(&store, &tree, 2);
+    store.sync().expect("a device");
+    std::mem::forget(loser);
+    (cut(&files), store.checkpoint_latches())
+}
+
+fn check(store: &Store) {
+    let tree = store.tree("keys").expect("a tree");
+    for key in 0..KEYS {
+        let value = store.begin().get(&tree, &key.to_be_bytes()).expect("a page");
+        assert_eq!(value, Some(vec![key as u8; 100]));
+    }
+}
+
+#[test]
+fn classical_checkpoints_take_latches_and_others_take_none() {
+    let decoupled = config();
+    let classical = Config { checkpoints: Checkpoints::Classical, ..config() };
+    let ((one, none), (other, some)) = (life(&decoupled), life(&classical));
+    assert_eq!(none, 0);
+    assert!(some > 5, "{some}");
+    for files in [one, other] {
+        check(&open(&files, &config()));
+    }
+}
+
+#[test]
+fn a_classical_restart_leaves_nothing_to_be_undone() {
+    let (files, _) = life(&config());
+    let classical = Config { restart: Restart::Classical, ..config() };
+    let (store, recovery) = Store::open_at(place(&files), &classical).expect("the store opens");
+    assert_eq!(recovery.losers, 1);
+    assert!(!store.step(Service::Undo).expect("the machine is well"));
+    check(&store);
+    let mut more = store.begin();
+    let tree = store.tree("keys").expect("a tree");
+    more.put(&tree, b"more", b"value").expect("room");
+    more.commit(Disk).expect("a device");
+    settle(&store);
+    store.close().expect("the machine is well");
+    check(&open(&files, &config()));
+}
