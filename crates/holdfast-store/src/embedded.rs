@@ -18,6 +18,11 @@ use crate::place::Place;
 /// A store has nothing to keep there.
 const ROSTER_BYTES: u64 = 64;
 
+/// Whose log is there; none if no log was made yet.
+pub(crate) fn identity_of(files: &dyn Files) -> Option<[u8; 16]> {
+    Log::identity_of(files).ok()
+}
+
 /// Makes the log of a new store, over whatever an earlier attempt left.
 pub(crate) fn create(
     files: &dyn Files,

@@ -32,19 +32,19 @@ impl<B: Below> Pool<B> {
 
     /// The frame, if its page may leave.
     fn victim(&self, at: usize, stable: Rsn) -> Option<RwLockWriteGuard<'_, Held>> {
-        let frame = self.frames[at].get()?;
+        let frame = &self.frames[at];
         if frame.used.swap(false, Ordering::Relaxed) {
             return None;
         }
         let held = frame.try_write()?;
-        let may = held.number != PageNumber::NONE && held.page.rsn() < stable;
+        let may = held.number != PageNumber::NONE && held.page().rsn() < stable;
         may.then_some(held)
     }
 
     /// Takes the page out. Whoever finds it in no frame loads it as it is noted, so it is noted
     /// first.
     fn leave(&self, held: &mut Held) {
-        let (number, rsn) = (held.number, held.page.rsn());
+        let (number, rsn) = (held.number, held.page().rsn());
         let in_order = holds(Invariant::NotedBeforeEvicted);
         if in_order {
             self.below.note(number, rsn);
@@ -55,6 +55,6 @@ impl<B: Below> Pool<B> {
             self.below.note(number, rsn);
         }
         held.number = PageNumber::NONE;
-        held.page.clear();
+        held.page_mut().clear();
     }
 }

@@ -10,9 +10,7 @@
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{
-    Mutex, MutexGuard, OnceLock, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError,
-};
+use std::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 
 use holdfast_pages::{Page, PageNumber, Rsn};
 
@@ -56,8 +54,7 @@ pub enum FixError<E> {
 /// So many frames, and what pages are in them.
 pub struct Pool<B> {
     pub(crate) below: B,
-    /// Each is made when it is first claimed: a large pool opens as fast as a small one.
-    pub(crate) frames: Box<[OnceLock<Frame>]>,
+    pub(crate) frames: Box<[Frame]>,
     pub(crate) table: PageTable,
     /// Frames that nothing is in.
     free: Mutex<Vec<usize>>,
@@ -77,7 +74,8 @@ pub(crate) struct Frame {
 pub(crate) struct Held {
     /// [`PageNumber::NONE`] if nothing is.
     pub(crate) number: PageNumber,
-    pub(crate) page: Page,
+    /// Memory that it gets when something first comes, since a large pool may never be full.
+    page: Option<Page>,
 }
 
 /// A page that nobody changes as long as this lives.
@@ -96,7 +94,7 @@ impl<B: Below> Pool<B> {
         assert!(frames > 0, "a pool has frames");
         Pool {
             below,
-            frames: (0..frames).map(|_| OnceLock::new()).collect(),
+            frames: (0..frames).map(|_| Frame::new()).collect(),
             table: PageTable::new(),
             free: Mutex::new((0..frames).rev().collect()),
             bringing: [const { Mutex::new(()) }; STRIPES],
@@ -137,7 +135,7 @@ impl<B: Below> Pool<B> {
     /// The page, to be changed, if nobody has its latch and it is in a frame. For those who take
     /// latches in an order of their own.
     pub fn try_write(&self, number: PageNumber) -> Option<WriteLatch<'_>> {
-        let frame = self.made(self.table.get(number)?);
+        let frame = &self.frames[self.table.get(number)?];
         let held = frame.try_write()?;
         (held.number == number).then(|| WriteLatch(held, Counted::new()))
     }
@@ -187,7 +185,7 @@ impl<B: Below> Pool<B> {
     fn frame(&self, number: PageNumber) -> Result<&Frame, FixError<B::Error>> {
         loop {
             if let Some(at) = self.table.get(number) {
-                return Ok(self.made(at));
+                return Ok(&self.frames[at]);
             }
             self.bring(number)?;
         }
@@ -201,7 +199,7 @@ impl<B: Below> Pool<B> {
             return Ok(());
         }
         let (at, mut held) = self.claim().ok_or(FixError::NoFrame)?;
-        if let Err(error) = self.below.load(number, &mut held.page) {
+        if let Err(error) = self.below.load(number, held.page_mut()) {
             self.empty(at, &mut held);
             return Err(FixError::Below(error));
         }
@@ -211,14 +209,14 @@ impl<B: Below> Pool<B> {
 
     fn give(&self, at: usize, held: &mut Held, number: PageNumber) {
         held.number = number;
-        self.made(at).touch();
+        self.frames[at].touch();
         self.table.set(number, at);
     }
 
     /// Makes the frame one of the free ones.
     fn empty(&self, at: usize, held: &mut Held) {
         held.number = PageNumber::NONE;
-        held.page.clear();
+        held.page_mut().clear();
         self.free().push(at);
     }
 
@@ -226,13 +224,11 @@ impl<B: Below> Pool<B> {
     fn claim(&self) -> Option<(usize, RwLockWriteGuard<'_, Held>)> {
         let free = self.free().pop();
         if let Some(at) = free {
-            return Some((at, self.made(at).held.write().expect("nothing panics with a latch")));
+            let mut held = self.frames[at].held.write().expect("nothing panics with a latch");
+            held.page.get_or_insert_with(Page::zeroed);
+            return Some((at, held));
         }
         self.evict()
-    }
-
-    fn made(&self, at: usize) -> &Frame {
-        self.frames[at].get_or_init(Frame::new)
     }
 
     fn free(&self) -> MutexGuard<'_, Vec<usize>> {
@@ -250,9 +246,21 @@ fn check<E>(number: PageNumber) -> Result<(), FixError<E>> {
     if known { Ok(()) } else { Err(FixError::NoSuchPage(number)) }
 }
 
+impl Held {
+    #[inline]
+    pub(crate) fn page(&self) -> &Page {
+        self.page.as_ref().expect("what has been claimed has memory")
+    }
+
+    #[inline]
+    pub(crate) fn page_mut(&mut self) -> &mut Page {
+        self.page.as_mut().expect("what has been claimed has memory")
+    }
+}
+
 impl Frame {
     fn new() -> Frame {
-        let held = Held { number: PageNumber::NONE, page: Page::zeroed() };
+        let held = Held { number: PageNumber::NONE, page: None };
         Frame { held: RwLock::new(held), used: AtomicBool::new(false) }
     }
 
@@ -278,7 +286,7 @@ impl Deref for ReadLatch<'_> {
 
     #[inline]
     fn deref(&self) -> &Page {
-        &self.0.page
+        self.0.page()
     }
 }
 
@@ -287,14 +295,14 @@ impl Deref for WriteLatch<'_> {
 
     #[inline]
     fn deref(&self) -> &Page {
-        &self.0.page
+        self.0.page()
     }
 }
 
 impl DerefMut for WriteLatch<'_> {
     #[inline]
     fn deref_mut(&mut self) -> &mut Page {
-        &mut self.0.page
+        self.0.page_mut()
     }
 }
 
@@ -306,13 +314,13 @@ impl<B> fmt::Debug for Pool<B> {
 
 impl fmt::Debug for ReadLatch<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_tuple("ReadLatch").field(&self.0.page).finish()
+        out.debug_tuple("ReadLatch").field(self.0.page()).finish()
     }
 }
 
 impl fmt::Debug for WriteLatch<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_tuple("WriteLatch").field(&self.0.page).finish()
+        out.debug_tuple("WriteLatch").field(self.0.page()).finish()
     }
 }
 

@@ -233,12 +233,18 @@ fn identity(place: &Place, config: &Config) -> Result<([u8; 16], bool), OpenErro
     }
 }
 
+/// Makes a store, or goes on where that was cut short.
 fn create(place: &Place, config: &Config) -> Result<[u8; 16], OpenError> {
-    let mut identity = [0; 16];
-    place.entropy.fill(&mut identity);
-    let header = Header { identity };
-    header.begin(&*place.store).map_err(OpenError::Io)?;
-    embedded::create(&*place.log, identity, &config.log).map_err(OpenError::CreateLog)?;
+    let begun = embedded::identity_of(&*place.log);
+    let identity = begun.unwrap_or_else(|| {
+        let mut identity = [0; 16];
+        place.entropy.fill(&mut identity);
+        identity
+    });
+    Header { identity }.begin(&*place.store).map_err(OpenError::Io)?;
+    if begun.is_none() {
+        embedded::create(&*place.log, identity, &config.log).map_err(OpenError::CreateLog)?;
+    }
     Pages::create(&directories(place), Tag::of(&identity)).map_err(OpenError::Io)?;
     Header::finish(&*place.store).map_err(OpenError::Io)?;
     Ok(identity)

@@ -2,6 +2,8 @@
 
 mod basics;
 mod classical;
+mod model;
+mod power;
 mod restarts;
 mod scans;
 mod support;
