@@ -10,6 +10,10 @@ use crate::tpcb::Bank;
 /// Clients of durable transactions; as many as the first of these ask for those that are not.
 pub(crate) const THREADS: [u32; 3] = [2, 8, 32];
 
+/// Branches of the bank in which checkpoints are compared, of which few have clients: so that there
+/// is much that a checkpoint may have to look at. One of [`THREADS`].
+pub(crate) const FLAT_BRANCHES: u32 = THREADS[1];
+
 /// Memory for what a store keeps of its files: more than the largest bank that is measured.
 pub(crate) const CACHE_BYTES: usize = 2 << 30;
 
@@ -25,6 +29,10 @@ pub(crate) struct Effort {
     pub(crate) control: Duration,
     /// Accounts of a branch.
     pub(crate) accounts: u32,
+    /// How long checkpoints of one kind and interval run before others do,
+    pub(crate) slice: Duration,
+    /// and how often each of them does.
+    pub(crate) flat_rounds: usize,
     /// Accounts in whose rows the work that a killed process leaves is.
     pub(crate) left_accounts: u32,
     /// How long transactions run before a process is killed, and after the next has begun.
@@ -43,7 +51,9 @@ impl Effort {
             timed: Duration::from_secs(1),
             control: Duration::from_millis(250),
             accounts: 100_000,
-            left_accounts: 9_000_000,
+            slice: Duration::from_secs(1),
+            flat_rounds: 15,
+            left_accounts: 10_000_000,
             around_kill: Duration::from_secs(2),
         }
     }
@@ -55,6 +65,8 @@ impl Effort {
             timed: Duration::from_millis(150),
             control: Duration::from_millis(50),
             accounts: 2_000,
+            slice: Duration::from_millis(50),
+            flat_rounds: 1,
             left_accounts: 100_000,
             around_kill: Duration::from_millis(200),
         }

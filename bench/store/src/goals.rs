@@ -6,10 +6,12 @@
 
 use holdfast_bench_common::ledger::Ledger;
 use holdfast_bench_common::ratios::{BEST, best, divided};
-use holdfast_figures::{Better, Figure};
+use holdfast_figures::{Better, Figure, median};
 
 use crate::effort::THREADS;
+use crate::flat;
 use crate::peers::{Kind, OURS};
+use crate::rounds::flat_id;
 
 /// Figures of ours that stand for themselves under a shorter name, and their goals.
 const GOALS: [(&str, &str, f64); 4] = [
@@ -25,11 +27,15 @@ const DURABLE: f64 = 1.2;
 /// What a second of a processor must do of what the best peer with a log does in it.
 const NONDURABLE: f64 = 2.0;
 
+/// What the slowest interval of our checkpoints must reach of the fastest.
+const FLATNESS: f64 = 0.95;
+
 /// All figures: what is asked first, then everything that was measured.
 pub(crate) fn judge(ledger: &Ledger, kinds: &[&'static Kind]) -> Vec<Figure> {
     let judge = Judge { ledger, kinds };
     let mut figures = judge.asked();
     figures.extend(judge.ratios());
+    figures.extend(flat::KINDS.iter().enumerate().filter_map(|(at, it)| judge.flatness(at, it.0)));
     figures.extend(ledger.figures());
     figures.sort_by_key(|figure| figure.goal.is_none());
     figures.into_iter().map(|figure| judge.with_class(figure)).collect()
@@ -79,6 +85,21 @@ impl Judge<'_> {
             all.push(ratio(id, runs).against(NONDURABLE, BEST));
         }
         all
+    }
+
+    /// The slowest interval over the fastest, with the log where that is less.
+    fn flatness(&self, kind: usize, name: &str) -> Option<Figure> {
+        let flatness = |log: &str| {
+            let runs = |at| self.ledger.runs(&format!("{}.tx_per_s", flat_id(log, kind, at)));
+            let medians = (0..flat::INTERVALS_MS.len()).map(|at| median(runs(at)));
+            let (least, most) = medians
+                .fold((f64::MAX, f64::MIN), |(least, most), it| (least.min(it), most.max(it)));
+            (most > 0.0).then(|| least / most)
+        };
+        let worse = flatness("disk")?.min(flatness("memory")?);
+        let id = format!("store.flatness.{name}");
+        let figure = Figure::of(id, "ratio", Better::Higher, vec![worse]);
+        Some(if name == "decoupled" { figure.wanted(FLATNESS) } else { figure })
     }
 
     fn peers(&self, is_one: impl Fn(&Kind) -> bool) -> Vec<&'static str> {

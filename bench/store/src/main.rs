@@ -8,6 +8,7 @@
 mod control;
 mod drive;
 mod effort;
+mod flat;
 mod gauge;
 mod goals;
 mod panels;

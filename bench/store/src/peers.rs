@@ -18,7 +18,7 @@
 //! 12's library all has.
 
 mod fjall;
-mod holdfast;
+pub(crate) mod holdfast;
 mod lmdb;
 mod redb;
 #[cfg(feature = "rocksdb")]

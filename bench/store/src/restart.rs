@@ -19,10 +19,13 @@ use crate::Failure;
 use crate::drive::{self, Hand};
 use crate::effort::CACHE_BYTES;
 use crate::peers::{Durability, Kind, Peer, Terms};
-use crate::tpcb::{self, Bank, Client, NUMBERS};
+use crate::tpcb::{self, Bank, Client};
 
 /// Clients before the kill and after it.
 const CLIENTS: u32 = 2;
+
+/// A client's transactions before the kill are numbered below this, and those after it from here.
+const NUMBERS: u64 = 1 << 32;
 
 /// How long transactions are counted before their rate is looked at.
 const LOOK: Duration = Duration::from_millis(10);

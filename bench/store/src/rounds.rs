@@ -11,9 +11,10 @@ use holdfast_bench_common::output;
 use holdfast_bench_common::place::Place;
 use holdfast_figures::Figure;
 
-use crate::effort::{Effort, THREADS};
+use crate::effort::{Effort, FLAT_BRANCHES, THREADS};
+use crate::flat;
 use crate::goals;
-use crate::peers::{self, Durability, Kind};
+use crate::peers::{self, Durability, Kind, OURS};
 use crate::rates::{self, Loaded, Outcome, Terrain};
 use crate::restart::{Left, Work};
 
@@ -22,16 +23,18 @@ use crate::restart::{Left, Work};
 pub(crate) enum Part {
     Durable,
     Nondurable,
+    Flat,
     Restart,
 }
 
 impl Part {
-    const ALL: [Part; 3] = [Part::Durable, Part::Nondurable, Part::Restart];
+    const ALL: [Part; 4] = [Part::Durable, Part::Nondurable, Part::Flat, Part::Restart];
 
     fn name(self) -> &'static str {
         match self {
             Part::Durable => "durable",
             Part::Nondurable => "nondurable",
+            Part::Flat => "flat",
             Part::Restart => "restart",
         }
     }
@@ -66,13 +69,12 @@ impl Choice {
         self.parts.contains(&part)
     }
 
-    /// The numbers of clients whose banks are needed.
-    fn threads(&self) -> &'static [u32] {
-        match (self.has(Part::Durable), self.has(Part::Nondurable)) {
-            (true, _) => &THREADS,
-            (false, true) => &THREADS[..1],
-            (false, false) => &[],
-        }
+    /// Whether a bank of so many branches is needed.
+    fn needs(&self, branches: u32) -> bool {
+        let is_first = branches == THREADS[0];
+        self.has(Part::Durable)
+            || (self.has(Part::Nondurable) && is_first)
+            || (self.has(Part::Flat) && branches == FLAT_BRANCHES)
     }
 
     /// What every chosen store makes of something.
@@ -101,6 +103,12 @@ struct Made {
     left: Vec<Left>,
 }
 
+impl Made {
+    fn bank(&self, branches: u32) -> Option<&[Loaded]> {
+        self.loaded.iter().find(|(found, _)| *found == branches).map(|(_, loaded)| &loaded[..])
+    }
+}
+
 /// Measures these stores.
 pub(crate) fn measure(
     effort: &Effort,
@@ -111,17 +119,27 @@ pub(crate) fn measure(
     let memory = Place::in_memory("bench-store-data")?;
     let mut run = Run { effort, choice, whole, device, ledger: Ledger::default() };
     let made = run.make()?;
+    if let (true, Some(loaded)) = (choice.has(Part::Flat), made.bank(FLAT_BRANCHES)) {
+        run.flat(loaded, &memory)?;
+    }
     for repetition in 0..effort.repetitions {
         output::progress(&format!("repetition {} of {}", repetition + 1, effort.repetitions));
         if choice.has(Part::Durable) {
             made.loaded.iter().try_for_each(|it| run.durable(repetition, it.0, &it.1))?;
         }
-        if let (true, Some((_, loaded))) = (choice.has(Part::Nondurable), made.loaded.first()) {
+        if let (true, Some(loaded)) = (choice.has(Part::Nondurable), made.bank(THREADS[0])) {
             run.nondurable(repetition, loaded, &memory)?;
         }
         run.restarts(repetition, &made.left)?;
     }
     Ok(goals::judge(&run.ledger, &choice.kinds))
+}
+
+/// The ids of slices with the log there, of a kind, at an interval.
+pub(crate) fn flat_id(log: &str, kind: usize, interval: usize) -> String {
+    let (name, _) = flat::KINDS[kind];
+    let every = flat::INTERVALS_MS[interval].map_or("none".into(), |ms| format!("{ms}ms"));
+    format!("store.flat.{log}.{name}.{every}")
 }
 
 /// Says in which store, and doing what, something failed.
@@ -143,7 +161,8 @@ impl Run<'_> {
             let make = |kind| Loaded::new(kind, bank, self.whole);
             Ok((*threads, self.choice.each("loading", make)?))
         };
-        let loaded = self.choice.threads().iter().map(load).collect::<Result<_, Failure>>()?;
+        let needed = THREADS.iter().filter(|branches| self.choice.needs(**branches));
+        let loaded = needed.map(load).collect::<Result<_, Failure>>()?;
         let work = Work { accounts: self.effort.left_accounts, time: self.effort.around_kill };
         let leave = |kind: &'static Kind| {
             output::progress(&format!("leaving {}", kind.name));
@@ -193,6 +212,31 @@ impl Run<'_> {
             output::progress(&format!("{part}.{}", loaded.kind.name));
             let run = named(part, loaded.kind, rates::measure(loaded, &terrain))?;
             self.note(part, loaded.kind, &run);
+        }
+        Ok(())
+    }
+
+    /// What checkpoints of either kind cost, if ours is among the stores. It repeats by itself, as
+    /// long intervals need stores that stay open.
+    fn flat(&mut self, loaded: &[Loaded], memory: &Place) -> Result<(), Failure> {
+        let Some(ours) = loaded.iter().find(|loaded| loaded.kind.name == OURS) else {
+            return Ok(());
+        };
+        let logs =
+            [("disk", self.whole, Durability::Synced), ("memory", memory, Durability::Kernel)];
+        for (log, whole, durability) in logs {
+            output::progress(&format!("store.flat.{log}"));
+            let run =
+                named("flat", ours.kind, flat::measure(ours, self.effort, whole, durability))?;
+            for slice in run.slices {
+                let part = flat_id(log, slice.kind, slice.interval);
+                self.ledger.higher(format!("{part}.tx_per_s"), "tx/s", slice.per_s);
+                self.ledger.lower(format!("{part}.cpu_us_per_tx"), "us", slice.cpu_us);
+            }
+            for ((name, _), latches) in flat::KINDS.into_iter().zip(run.latches) {
+                let id = format!("store.flat.{log}.{name}.latches");
+                self.ledger.lower(id, "latches", latches as f64);
+            }
         }
         Ok(())
     }
