@@ -7,7 +7,7 @@ use std::io;
 
 use holdfast_log::CommitError as LogError;
 use holdfast_pages::{
-    ArchiveError, CheckpointError, CleanError, FetchError, FlushError, FollowError,
+    ArchiveError, CheckpointError, CleanError, FetchError, FlushError, FollowError, MergeError,
     OpenError as PagesError, SyncError, Unfit,
 };
 
@@ -110,6 +110,8 @@ pub enum ServiceError {
     Archive(ArchiveError),
     /// No page was cleaned.
     Clean(CleanError),
+    /// No runs were merged.
+    Merge(MergeError),
     /// A loser was not rolled back.
     Undo(TreeError<FetchError>),
 }

@@ -165,6 +165,13 @@ impl<B: Below> Pool<B> {
         .count() as u64
     }
 
+    /// The page as it is in its frame; none if it is in none.
+    pub(crate) fn copy(&self, number: PageNumber) -> Option<Page> {
+        let held = self.frames[self.table.get(number)?].held.read();
+        let held = held.expect("nothing panics with a latch");
+        (held.number == number).then(|| held.page().clone())
+    }
+
     /// A page that begins now, and that nobody else knows. It is nothing, or what it was before it
     /// was freed, until an image is applied to it; if none is, [`Pool::forget`] it.
     ///
