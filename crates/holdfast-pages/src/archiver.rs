@@ -19,6 +19,7 @@ use crate::follower::Follower;
 use crate::fresh::Fresh;
 use crate::places::FramePlace;
 use crate::record::What;
+use crate::reread::Rereader;
 use crate::rsn::{PageNumber, Rsn};
 use crate::run::RunWriter;
 use crate::run_format::{RunSpan, page_of};
@@ -38,6 +39,7 @@ pub struct Archiver {
     tag: Tag,
     stream: Arc<Stream>,
     follower: Arc<Follower>,
+    rereader: Option<Arc<Rereader>>,
     views: Arc<Views>,
     window_bytes: u64,
     archiving: Mutex<Archiving>,
@@ -69,7 +71,7 @@ impl Archiver {
     pub fn new(
         files: Arc<dyn Files>,
         tag: Tag,
-        (stream, follower): (Arc<Stream>, Arc<Follower>),
+        (stream, follower, rereader): (Arc<Stream>, Arc<Follower>, Option<Arc<Rereader>>),
         views: Arc<Views>,
         (state, bases): (State, Bases),
         window_bytes: u64,
@@ -77,7 +79,7 @@ impl Archiver {
         assert!(state.at() == views.archived(), "the state is that of the archive's end");
         let archiving = Archiving { state, bases, entries: Vec::new(), head: Vec::new() };
         let archiving = Mutex::new(archiving);
-        Archiver { files, tag, stream, follower, views, window_bytes, archiving }
+        Archiver { files, tag, stream, follower, rereader, views, window_bytes, archiving }
     }
 
     /// Archives a window, if one is over; writes a base when it is time, and gives the log back
@@ -200,6 +202,9 @@ impl Archiver {
     }
 
     fn give_back(&self, archiving: &Archiving) -> Result<(), ArchiveError> {
+        if let Some(rereader) = &self.rereader {
+            rereader.catch_up(archiving.state.at())?;
+        }
         let upto = horizon(archiving.state.at(), archiving.bases.needed_from());
         Ok(self.stream.release(upto)?)
     }

@@ -67,12 +67,12 @@ impl Bases {
         tag: Tag,
         archived: Rsn,
     ) -> Result<(Bases, Loaded), LoadError> {
-        let [one, other] = NAMES.map(|name| {
-            let state = read(&*files, name, tag)?;
-            let (at, is_ahead) = (state.at(), state.at() > archived);
-            if is_ahead { Err(BaseFault::Ahead { at, archived }) } else { Ok(state) }
+        let bases = NAMES.map(|name| {
+            let base = read(&*files, name, tag)?;
+            let (at, is_ahead) = (base.at, base.at > archived);
+            if is_ahead { Err(BaseFault::Ahead { at, archived }) } else { Ok(base) }
         });
-        for fault in [&one, &other].into_iter().filter_map(|base| base.as_ref().err()) {
+        for fault in bases.iter().filter_map(|base| base.as_ref().err()) {
             match *fault {
                 BaseFault::Foreign => return Err(LoadError::Foreign),
                 BaseFault::OtherVersion { found } => {
@@ -81,8 +81,8 @@ impl Bases {
                 _ => {}
             }
         }
-        let ats = [&one, &other].map(|base| base.as_ref().ok().map(State::at));
-        let loaded = newest(one, other)?;
+        let ats = [0, 1].map(|which: usize| bases[which].as_ref().ok().map(|base| base.at));
+        let loaded = newest(bases)?;
         Ok((Bases { files, tag, ats }, loaded))
     }
 
@@ -137,27 +137,42 @@ impl Bases {
     }
 }
 
+/// A base that is whole. What it says is looked at only if it is needed.
+struct Checked {
+    at: Rsn,
+    bytes: Vec<u8>,
+}
+
+impl Checked {
+    fn state(self) -> Result<State, BaseFault> {
+        let state = State::parse(&self.bytes[HEAD_BYTES..]).map_err(BaseFault::State)?;
+        if state.at() == self.at { Ok(state) } else { Err(BaseFault::Check) }
+    }
+}
+
 /// The newer one, if there are two.
-fn newest(
-    one: Result<State, BaseFault>,
-    other: Result<State, BaseFault>,
-) -> Result<Loaded, LoadError> {
-    let (state, damaged) = match (one, other) {
-        (Ok(one), Ok(other)) if one.at() >= other.at() => (one, None),
-        (Ok(_), Ok(other)) => (other, None),
-        (Ok(state), Err(fault)) | (Err(fault), Ok(state)) => (state, Some(fault)),
-        (Err(one), Err(other)) => return Err(LoadError::Damaged([one, other])),
+fn newest(bases: [Result<Checked, BaseFault>; 2]) -> Result<Loaded, LoadError> {
+    let at = |base: &Result<Checked, BaseFault>| base.as_ref().ok().map(|base| base.at);
+    let is_in_order = at(&bases[0]) >= at(&bases[1]);
+    let [one, other] = bases;
+    let (newer, older) = if is_in_order { (one, other) } else { (other, one) };
+    let (state, damaged) = match newer.and_then(Checked::state) {
+        Ok(state) => (state, older.err()),
+        Err(fault) => match older.and_then(Checked::state) {
+            Ok(state) => (state, Some(fault)),
+            Err(other) => return Err(LoadError::Damaged([fault, other])),
+        },
     };
     let damaged = damaged.filter(|fault| !matches!(fault, BaseFault::Missing));
     Ok(Loaded { state, damaged })
 }
 
-fn read(files: &dyn Files, name: &str, tag: Tag) -> Result<State, BaseFault> {
+fn read(files: &dyn Files, name: &str, tag: Tag) -> Result<Checked, BaseFault> {
     let bytes = read_all(files, name).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => BaseFault::Missing,
         _ => BaseFault::Unreadable(Arc::new(error)),
     })?;
-    parse(&bytes, tag)
+    check(bytes, tag)
 }
 
 fn read_all(files: &dyn Files, name: &str) -> io::Result<Vec<u8>> {
@@ -180,7 +195,7 @@ fn seal(bytes: &mut [u8], at: Rsn, tag: Tag) {
     bytes[4..8].copy_from_slice(&check.to_le_bytes());
 }
 
-fn parse(bytes: &[u8], tag: Tag) -> Result<State, BaseFault> {
+fn check(bytes: Vec<u8>, tag: Tag) -> Result<Checked, BaseFault> {
     let (head, state) = bytes.split_first_chunk::<HEAD_BYTES>().ok_or(BaseFault::Check)?;
     let check = u32::from_le_bytes(field(head, 4));
     let sound = u32::from_le_bytes(field(head, 0)) == MAGIC && check == crc32c(0, &bytes[8..]);
@@ -194,11 +209,9 @@ fn parse(bytes: &[u8], tag: Tag) -> Result<State, BaseFault> {
         VERSION => {}
         found => return Err(BaseFault::OtherVersion { found }),
     }
-    let found = State::parse(state).map_err(BaseFault::State)?;
-    let (at, state_bytes) =
-        (u64::from_le_bytes(field(head, 16)), u64::from_le_bytes(field(head, 24)));
-    let agrees = (at, state_bytes) == (found.at().get(), state.len() as u64);
-    if agrees { Ok(found) } else { Err(BaseFault::Check) }
+    let at = Rsn(u64::from_le_bytes(field(head, 16)));
+    let is_whole = u64::from_le_bytes(field(head, 24)) == state.len() as u64;
+    if is_whole { Ok(Checked { at, bytes }) } else { Err(BaseFault::Check) }
 }
 
 fn field<const BYTES: usize>(head: &[u8; HEAD_BYTES], at: usize) -> [u8; BYTES] {

@@ -7,6 +7,8 @@
 //! takes a latch.
 
 use std::collections::BTreeSet;
+use std::io;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -20,6 +22,7 @@ use crate::page::Page;
 use crate::page_file::PageFile;
 use crate::record::What;
 use crate::repairs::Repairs;
+use crate::restoring::Restoring;
 use crate::rsn::{PageNumber, Rsn};
 use crate::stale::Stale;
 use crate::stream::Stream;
@@ -51,6 +54,8 @@ pub(crate) struct CleanerOn {
     pub(crate) stale: Arc<Stale>,
     /// Pages that are to be written although they should have all that is archived.
     pub(crate) repairs: Arc<Repairs>,
+    /// Whether all pages are.
+    pub(crate) restoring: Arc<Restoring>,
     /// Where records come from.
     pub(crate) views: Arc<Views>,
     /// Where it is said how far pages are clean.
@@ -74,6 +79,8 @@ struct Cleaning {
 struct Pass {
     sweep: Sweep,
     upto: Rsn,
+    /// Whether it brings back pages that were lost.
+    restores: bool,
     /// What was told to be written again.
     told: BTreeSet<PageNumber>,
     /// That which was not yet.
@@ -143,19 +150,44 @@ impl Cleaner {
         Ok(true)
     }
 
+    /// Takes a new page file into use, in the place of one that was lost. Its pages come back, a
+    /// segment a step; who loads one meanwhile does not wait for that.
+    ///
+    /// # Errors
+    /// [`CleanError::Reopen`]; call again.
+    pub(crate) fn restore(&self, path: &Path) -> Result<(), CleanError> {
+        let mut cleaning = self.cleaning.lock().expect("nobody panics who cleans");
+        if let Some(pass) = cleaning.pass.take() {
+            self.on.repairs.put_back(pass.told);
+        }
+        self.replace(path).map_err(CleanError::Reopen)
+    }
+
+    fn replace(&self, path: &Path) -> io::Result<()> {
+        let CleanerOn { files, pages, restoring, .. } = &self.on;
+        restoring.begin()?;
+        match files.remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        pages.reopen(&**files)?;
+        files.sync_dir(Path::new(""))
+    }
+
     /// A pass, if it is time for one.
     fn begin(&self, cleaning: &mut Cleaning) -> Result<Option<Pass>, CleanError> {
         let (cleaned, archive) = (self.cleaned(), self.on.views.archive());
         let upto = archive.end().unwrap_or(cleaned);
-        let told = self.on.repairs.take();
-        if !self.is_time(cleaning, upto.since(cleaned), !told.is_empty()) {
+        let (restores, told) = (self.on.restoring.is_on(), self.on.repairs.take());
+        if !restores && !self.is_time(cleaning, upto.since(cleaned), !told.is_empty()) {
             self.on.repairs.put_back(told);
             return Ok(None);
         }
+        let from = if restores { Rsn::FIRST } else { cleaned };
         let contents = Arc::clone(&self.on.contents);
-        let sweep = Sweep::new(archive, PageNumber(1), cleaned, contents)?;
+        let sweep = Sweep::new(archive, PageNumber(1), from, contents)?;
         let (left, written) = (told.clone(), Vec::new());
-        Ok(Some(Pass { sweep, upto, told, left, written }))
+        Ok(Some(Pass { sweep, upto, restores, told, left, written }))
     }
 
     /// Whether so many bytes of records have waited long enough, or something that was told has.
@@ -192,6 +224,9 @@ impl Cleaner {
         for neighbours in brought.chunk_by_mut(adjoin) {
             pages.write(neighbours)?;
         }
+        if pass.restores {
+            self.on.restoring.pass(pages.first_of(pages.segment_of(first) + 1));
+        }
         Ok(())
     }
 
@@ -203,10 +238,14 @@ impl Cleaner {
             // What cannot be read is nothing, from which a page can be built as well.
             let _ = self.on.pages.read(number, &mut page);
         }
+        if page.rsn() >= pass.upto {
+            // Only what is archived is written.
+            page.clear();
+        }
         let rsn = match pass.sweep.bring(number, &mut page)? {
             Brought::Forward(rsn) => rsn,
             Brought::Rebuilt(rsn) => {
-                self.rebuilt.fetch_add(1, Ordering::Relaxed);
+                self.rebuilt.fetch_add(u64::from(!pass.restores), Ordering::Relaxed);
                 rsn
             }
             Brought::Nothing => return Ok(None),
@@ -238,6 +277,9 @@ impl Cleaner {
         self.cleaned.store(pass.upto.get(), Ordering::Relaxed);
         if !holds(Invariant::SyncedBeforeCleaned) {
             self.sync(pass)?;
+        }
+        if pass.restores {
+            self.on.restoring.end().map_err(CleanError::Reopen)?;
         }
         Ok(())
     }

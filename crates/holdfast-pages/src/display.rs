@@ -280,6 +280,7 @@ impl Display for ArchiveError {
             Self::Reread(fault) => write!(out, "a run does not read as it was written: {fault}"),
             Self::Base(error) => write!(out, "a base was not written: {error}"),
             Self::Release(error) => write!(out, "{error}"),
+            Self::Log(error) => write!(out, "{error}"),
         }
     }
 }
@@ -388,6 +389,7 @@ impl Display for CheckpointError {
         match self {
             Self::Follow(error) => write!(out, "{error}"),
             Self::Stage(error) => write!(out, "{error}"),
+            Self::Reread(error) => write!(out, "{error}"),
         }
     }
 }

@@ -19,7 +19,7 @@ use crate::record::RecordFault;
 use crate::rsn::{PageNumber, Rsn};
 use crate::stage::TooLarge;
 
-pub use upkeep::CleanError;
+pub use upkeep::{CleanError, CompareError, MergeError};
 
 /// The log failed. Final: every later call says the same. Open the store anew.
 #[derive(Clone, Debug)]
@@ -388,6 +388,14 @@ pub enum CheckpointError {
     Follow(FollowError),
     /// The record was not put.
     Stage(StageError),
+    /// The log was not read again, or the record not put.
+    Reread(RereadError),
+}
+
+impl From<RereadError> for CheckpointError {
+    fn from(error: RereadError) -> CheckpointError {
+        CheckpointError::Reread(error)
+    }
 }
 
 impl From<FollowError> for CheckpointError {
@@ -446,6 +454,14 @@ pub enum ArchiveError {
     Base(io::Error),
     /// The log did not take back what nobody needs.
     Release(ReleaseError),
+    /// The log was not read again, by whoever makes checkpoints so.
+    Log(RereadError),
+}
+
+impl From<RereadError> for ArchiveError {
+    fn from(error: RereadError) -> ArchiveError {
+        ArchiveError::Log(error)
+    }
 }
 
 impl From<FollowError> for ArchiveError {

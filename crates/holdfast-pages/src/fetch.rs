@@ -16,6 +16,7 @@ use crate::page::{Page, PageFault};
 use crate::page_file::PageFile;
 use crate::repairs::{FaultKind, Repairs};
 use crate::replay::{Upto, replay};
+use crate::restoring::Restoring;
 use crate::rsn::{PageNumber, Rsn};
 use crate::stale::{Expected, Imaged, PAGES_MAX, Stale};
 use crate::stream::Stream;
@@ -30,6 +31,7 @@ pub struct Fetch {
     pub(crate) images: Arc<Images>,
     pub(crate) pages: Arc<PageFile>,
     pub(crate) repairs: Arc<Repairs>,
+    pub(crate) restoring: Arc<Restoring>,
     pub(crate) contents: Arc<dyn Contents>,
     /// Memory that is used again.
     pub(crate) scratch: Mutex<Vec<Gathered>>,
@@ -55,18 +57,18 @@ impl Fetch {
             return Err(FetchError::NoSuchPage(number));
         }
         let (known, read) = self.look(number, into)?;
-        let fault = self.fault_of(read, into.rsn(), known.imaged)?;
+        let fault = self.fault_of(number, read, into.rsn(), known.imaged)?;
         if fault.is_some_and(|fault| fault != FaultKind::LostWrite) {
             into.clear();
         }
         let mut gathered = self.take_scratch();
         let fetched = self.bring(number, known.expected, fault, into, &mut gathered);
-        self.scratch.lock().expect("nothing panics with memory").push(gathered);
+        self.put_scratch(gathered);
         fetched
     }
 
     /// What is known of a page, and what was read of it.
-    fn look(
+    pub(crate) fn look(
         &self,
         number: PageNumber,
         into: &mut Page,
@@ -83,14 +85,15 @@ impl Fetch {
     }
 
     /// What was wrong with what was read, given what the image should have got to.
-    fn fault_of(
+    pub(crate) fn fault_of(
         &self,
+        number: PageNumber,
         read: Result<(), ReadPageError>,
         rsn: Rsn,
         imaged: Imaged,
     ) -> Result<Option<FaultKind>, FetchError> {
         let (image, was_written) = match imaged {
-            Imaged::At(rsn) => (rsn, rsn != Rsn::NONE),
+            Imaged::At(rsn) => (rsn, rsn != Rsn::NONE && !self.restoring.awaits(number)),
             _ => (Rsn::NONE, false),
         };
         Ok(match read {
@@ -163,7 +166,7 @@ impl Fetch {
         }
     }
 
-    fn replay(
+    pub(crate) fn replay(
         &self,
         page: &mut Page,
         number: PageNumber,
@@ -178,8 +181,12 @@ impl Fetch {
         known.map_err(|OtherVersion(found)| FetchError::OtherVersion { found })
     }
 
-    fn take_scratch(&self) -> Gathered {
+    pub(crate) fn take_scratch(&self) -> Gathered {
         self.scratch.lock().expect("nothing panics with memory").pop().unwrap_or_default()
+    }
+
+    pub(crate) fn put_scratch(&self, gathered: Gathered) {
+        self.scratch.lock().expect("nothing panics with memory").push(gathered);
     }
 }
 

@@ -21,8 +21,9 @@
 //! rebuild it. `archiver` makes runs and gives the log its frames back. `images` is what the device
 //! tells of its pages, `fetch` a page as of now, and `repairs` what was wrong with it. `merged` is
 //! the records of several runs in one order, `sweep` brings pages forward by them, and `cleaner`
-//! writes those to their device. `pages` is all of this, opened. `varint` is how numbers are
-//! written, here and in what users put into records; `canary` lets tests weaken what must hold.
+//! writes those to their device. `restoring` knows of pages that a lost device had. `merger` makes
+//! wide runs of narrow ones. `pages` is all of this, opened. `varint` is how numbers are written,
+//! here and in what users put into records; `canary` lets tests weaken what must hold.
 
 mod analysis;
 mod apply;
@@ -33,6 +34,7 @@ mod bloom;
 pub mod canary;
 mod checkpoint;
 mod cleaner;
+mod compare;
 mod display;
 mod error;
 mod fetch;
@@ -43,6 +45,7 @@ mod fresh;
 mod gathered;
 mod images;
 mod merged;
+mod merger;
 mod page;
 mod page_file;
 mod pages;
@@ -51,6 +54,7 @@ mod record;
 mod repairs;
 mod replay;
 mod reread;
+mod restoring;
 mod rsn;
 mod run;
 mod run_format;
@@ -72,10 +76,10 @@ pub use archiver::Archiver;
 pub use bases::{Bases, Loaded};
 pub use checkpoint::{Difference, SURVEY, StateFault};
 pub use error::{
-    AnalysisError, ArchiveError, BaseFault, CheckpointError, CleanError, FetchError, FlushError,
-    FollowError, FrameFault, LoadError, OpenArchiveError, OpenError, Poisoned, ReadPageError,
-    ReleaseError, ReplayError, RereadError, RunFault, RunPart, StageError, SyncError,
-    VersionsError, WritePagesError,
+    AnalysisError, ArchiveError, BaseFault, CheckpointError, CleanError, CompareError, FetchError,
+    FlushError, FollowError, FrameFault, LoadError, MergeError, OpenArchiveError, OpenError,
+    Poisoned, ReadPageError, ReleaseError, ReplayError, RereadError, RunFault, RunPart, StageError,
+    SyncError, VersionsError, WritePagesError,
 };
 pub use fetch::{Fetch, Fetched};
 pub use fold::{FoldFault, State};
@@ -86,7 +90,7 @@ pub use gathered::Gathered;
 pub use images::Images;
 pub use page::{PAGE_BYTES, PAGE_HEAD_BYTES, Page, PageFault, PageKind};
 pub use page_file::{PageFile, SegmentBytes};
-pub use pages::{Directories, Found, Pages, PagesConfig};
+pub use pages::{Checkpoints, Directories, Found, Pages, PagesConfig};
 pub use places::FramePlace;
 pub use record::{Opened, PageLink, Record, RecordFault, Records, What, parse};
 pub use repairs::{FaultKind, Repairs};

@@ -22,15 +22,19 @@ use crate::archiver::Archiver;
 use crate::bases::Bases;
 use crate::cleaner::{Cleaner, CleanerOn};
 use crate::error::{
-    ArchiveError, CheckpointError, CleanError, FetchError, FollowError, OpenArchiveError, OpenError,
+    ArchiveError, CheckpointError, CleanError, CompareError, FetchError, FollowError, MergeError,
+    OpenArchiveError, OpenError,
 };
 use crate::fetch::{Fetch, Fetched};
 use crate::fold::State;
 use crate::follower::Follower;
 use crate::images::Images;
+use crate::merger::Merger;
 use crate::page::Page;
 use crate::page_file::PageFile;
-use crate::repairs::Repairs;
+use crate::repairs::{FaultKind, Repairs};
+use crate::reread::Rereader;
+use crate::restoring::Restoring;
 use crate::rsn::{PageNumber, Rsn, Slot};
 use crate::stale::Stale;
 use crate::stream::Stream;
@@ -63,6 +67,18 @@ pub struct PagesConfig {
     /// How many bytes of records may wait until pages are cleaned; a few wait for some seconds at
     /// most.
     pub clean_every_bytes: u64,
+    /// How it is known what a checkpoint has to say.
+    pub checkpoints: Checkpoints,
+}
+
+/// The two ways to a checkpoint. The records that they put are the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Checkpoints {
+    /// From memory, by following the stream.
+    #[default]
+    Followed,
+    /// From the log, by reading what came behind the last one. For comparison only.
+    Reread,
 }
 
 /// What was found when the pages were opened.
@@ -91,6 +107,8 @@ pub struct Found {
 pub struct Pages {
     archiver: Arc<Archiver>,
     cleaner: Cleaner,
+    merger: Merger,
+    rereader: Option<Arc<Rereader>>,
     fetch: Fetch,
 }
 
@@ -98,6 +116,7 @@ pub struct Pages {
 struct OpenFiles {
     pages: Arc<PageFile>,
     versions: Arc<Versions>,
+    restoring: Arc<Restoring>,
 }
 
 impl Pages {
@@ -133,12 +152,13 @@ impl Pages {
         let analysis = analyse(&*log, tag, loaded.state, archived)?;
         refuse_if_missing(&archive, analysis.state.cleaned())?;
         let found = Found::of(&analysis, base, fell_back);
-        let files = OpenFiles::open(&*directories.store, tag, config)?;
+        let files = OpenFiles::open(&directories.store, tag, config)?;
 
         let Analysis { state, archived, fresh, frames, .. } = analysis;
         let cleaned = state.cleaned();
         let archived = archived.expect("a base behind the archive's end does not serve");
         let stream = Arc::new(Stream::new(log, Arc::clone(&clock), tag, state.at(), frames));
+        let rereader = rereader(&stream, &state, config.checkpoints);
         let stale = Arc::new(Stale::new());
         let follower = Follower::new(Arc::clone(&stream), Arc::clone(&stale), state, fresh);
         let follower = Arc::new(follower);
@@ -146,7 +166,7 @@ impl Pages {
         let archiver = Arc::new(Archiver::new(
             Arc::clone(&directories.archive),
             tag,
-            (Arc::clone(&stream), Arc::clone(&follower)),
+            (Arc::clone(&stream), Arc::clone(&follower), rereader.clone()),
             Arc::clone(&views),
             (archived, bases),
             config.window_bytes,
@@ -160,12 +180,14 @@ impl Pages {
             stale,
             pages: files.pages,
             repairs: Arc::new(Repairs::new()),
+            restoring: files.restoring,
             contents,
             scratch: Mutex::default(),
         };
         let store = Arc::clone(&directories.store);
+        let merger = Merger::new(Arc::clone(&directories.archive), tag, Arc::clone(&fetch.views));
         let cleaner = cleaner(&fetch, (store, clock), config.clean_every_bytes, cleaned);
-        Ok((Pages { archiver, cleaner, fetch }, found))
+        Ok((Pages { archiver, cleaner, merger, rereader, fetch }, found))
     }
 
     /// The records on their way.
@@ -181,6 +203,23 @@ impl Pages {
     /// See [`FetchError`]; `into` may be anything then.
     pub fn load(&self, number: PageNumber, into: &mut Page) -> Result<Fetched, FetchError> {
         self.fetch.load(number, into)
+    }
+
+    /// Compares a page as somebody has it in memory with what its records make of nothing. They
+    /// must be stable.
+    ///
+    /// # Errors
+    /// See [`CompareError`].
+    pub fn compare(&self, page: &Page) -> Result<(), CompareError> {
+        self.fetch.compare(page)
+    }
+
+    /// What is wrong with a page on its device, if anything is. Nothing is repaired or counted.
+    ///
+    /// # Errors
+    /// See [`FetchError`].
+    pub fn check_image(&self, number: PageNumber) -> Result<Option<FaultKind>, FetchError> {
+        self.fetch.check_image(number)
     }
 
     /// From now on the page is loaded with its records up to this one at least.
@@ -214,7 +253,11 @@ impl Pages {
     /// # Errors
     /// See [`CheckpointError`].
     pub fn checkpoint(&self) -> Result<bool, CheckpointError> {
-        Ok(self.fetch.follower.checkpoint()?.is_some())
+        let told = match &self.rereader {
+            None => self.fetch.follower.checkpoint()?,
+            Some(rereader) => rereader.checkpoint()?,
+        };
+        Ok(told.is_some())
     }
 
     /// Archives a window of the stream, if one is over: see [`Archiver::step`].
@@ -251,6 +294,31 @@ impl Pages {
         self.cleaner.step()
     }
 
+    /// Merges runs of the archive, a stretch a call, once there are many. True if there was
+    /// something to do.
+    ///
+    /// # Errors
+    /// See [`MergeError`].
+    pub fn merge(&self) -> Result<bool, MergeError> {
+        self.merger.step()
+    }
+
+    /// Takes a new page file into use, in the place of one that was lost. Its pages come back by
+    /// [`Pages::clean`], a segment a call; whoever loads one does not wait for that. If the file is
+    /// missing when pages are opened, this is so without a call.
+    ///
+    /// # Errors
+    /// [`CleanError::Reopen`]; call again.
+    pub fn restore(&self) -> Result<(), CleanError> {
+        self.cleaner.restore(Path::new(PAGES))
+    }
+
+    /// Whether pages of the page file are still missing.
+    #[must_use]
+    pub fn is_restoring(&self) -> bool {
+        self.fetch.restoring.is_on()
+    }
+
     /// How many pages cleaning has found to be other than their records say, and rebuilt.
     #[must_use]
     pub fn rebuilt(&self) -> u64 {
@@ -277,11 +345,25 @@ impl Pages {
 }
 
 impl OpenFiles {
-    fn open(files: &dyn Files, tag: Tag, config: &PagesConfig) -> io::Result<OpenFiles> {
-        let pages = PageFile::open(files, Path::new(PAGES), tag, config.segment_pages)?;
-        let versions = Versions::open(files, Path::new(VERSIONS), tag)?;
-        Ok(OpenFiles { pages: Arc::new(pages), versions: Arc::new(versions) })
+    fn open(files: &Arc<dyn Files>, tag: Tag, config: &PagesConfig) -> io::Result<OpenFiles> {
+        // First: a page file that is made here has none of its pages.
+        let restoring = Restoring::open(Arc::clone(files), Path::new(PAGES))?;
+        let pages = PageFile::open(&**files, Path::new(PAGES), tag, config.segment_pages)?;
+        let versions = Versions::open(&**files, Path::new(VERSIONS), tag)?;
+        let (pages, versions, restoring) =
+            (Arc::new(pages), Arc::new(versions), Arc::new(restoring));
+        Ok(OpenFiles { pages, versions, restoring })
     }
+}
+
+/// Who reads the log again, if somebody is to.
+fn rereader(
+    stream: &Arc<Stream>,
+    state: &State,
+    checkpoints: Checkpoints,
+) -> Option<Arc<Rereader>> {
+    let rereader = || Arc::new(Rereader::new(Arc::clone(stream), state.clone()));
+    (checkpoints == Checkpoints::Reread).then(rereader)
 }
 
 /// Who cleans the pages that are fetched there.
@@ -297,6 +379,7 @@ fn cleaner(
         images: Arc::clone(&fetch.images),
         stale: Arc::clone(&fetch.stale),
         repairs: Arc::clone(&fetch.repairs),
+        restoring: Arc::clone(&fetch.restoring),
         views: Arc::clone(&fetch.views),
         stream: Arc::clone(&fetch.stream),
         contents: Arc::clone(&fetch.contents),

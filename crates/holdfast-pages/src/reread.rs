@@ -37,6 +37,12 @@ impl Rereader {
         Ok(put_difference(&self.stream, &mut state, &mut Vec::new())?)
     }
 
+    /// Reads what is not going to be there any more, if it has not read that before.
+    pub(crate) fn catch_up(&self, upto: Rsn) -> Result<(), RereadError> {
+        let mut state = self.last.lock().expect("nobody panics who reads");
+        if state.at() < upto { self.read(&mut state) } else { Ok(()) }
+    }
+
     /// As [`crate::Follower::state`].
     ///
     /// # Errors

@@ -111,8 +111,11 @@ impl Run {
             self.read_block(number, &mut block)?;
             let mut entries = &block[CHECK_BYTES..];
             while let Some((record, _)) = self.next_entry(&mut entries)? {
-                let wanted = above < record.rsn && record.rsn <= upto;
-                if wanted && page_of(&record) == page {
+                let at = (page_of(&record), record.rsn);
+                if at > (page, upto) {
+                    break;
+                }
+                if at > (page, above) {
                     into.push(&record);
                 }
             }

@@ -36,7 +36,7 @@ impl Engine {
     /// A checkpoint of the kind that is configured. False if there was nothing to note.
     pub(crate) fn checkpoint(&self) -> Result<bool, CheckpointError> {
         match self.checkpoints {
-            Checkpoints::Decoupled => self.pages.checkpoint(),
+            Checkpoints::Decoupled | Checkpoints::Reread => self.pages.checkpoint(),
             Checkpoints::Classical => self.put_survey(&self.survey()),
         }
     }

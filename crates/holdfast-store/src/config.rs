@@ -39,6 +39,8 @@ pub struct Config {
 pub enum Checkpoints {
     /// From its records alone, without a latch or a lock.
     Decoupled,
+    /// The same, but by reading the log again. For comparison only.
+    Reread,
     /// By asking every frame and every lock. For comparison only: a restart makes no use of it.
     Classical,
 }
@@ -111,6 +113,12 @@ impl Config {
         let window_bytes = (ring_bytes / WINDOWS_PER_RING).max(1);
         let (segment_pages, clean_every_bytes) =
             (self.segment_pages.max(1), self.clean_every_bytes);
-        PagesConfig { window_bytes, segment_pages, clean_every_bytes }
+        let checkpoints = match self.checkpoints {
+            Checkpoints::Reread => holdfast_pages::Checkpoints::Reread,
+            Checkpoints::Decoupled | Checkpoints::Classical => {
+                holdfast_pages::Checkpoints::Followed
+            }
+        };
+        PagesConfig { window_bytes, segment_pages, clean_every_bytes, checkpoints }
     }
 }

@@ -141,6 +141,7 @@ impl Display for ServiceError {
             Self::Checkpoint(error) => write!(out, "no checkpoint: {error}"),
             Self::Archive(error) => write!(out, "nothing was archived: {error}"),
             Self::Clean(error) => write!(out, "no page was cleaned: {error}"),
+            Self::Merge(error) => write!(out, "no runs were merged: {error}"),
             Self::Undo(error) => write!(out, "a transaction was not rolled back: {error}"),
         }
     }

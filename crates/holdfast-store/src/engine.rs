@@ -68,6 +68,10 @@ impl Below for Arc<Pages> {
     fn note(&self, number: PageNumber, rsn: Rsn) {
         Pages::note(self, number, rsn);
     }
+
+    fn settle(&self) -> Result<(), FetchError> {
+        Ok(self.follow().map(drop)?)
+    }
 }
 
 impl Engine {

@@ -7,7 +7,7 @@ use std::io;
 
 use holdfast_log::CommitError as LogError;
 use holdfast_pages::{
-    ArchiveError, CheckpointError, CleanError, FetchError, FlushError, FollowError,
+    ArchiveError, CheckpointError, CleanError, FetchError, FlushError, FollowError, MergeError,
     OpenError as PagesError, SyncError, Unfit,
 };
 
@@ -87,6 +87,10 @@ impl From<CommitError> for OpenTreeError {
     }
 }
 
+/// Why a check of all trees ended: what it names is damaged, or could not be looked at. Nothing has
+/// changed; what is in other pages is there.
+pub type CheckError = TreeError<FetchError>;
+
 /// Why a service did not do what there was to do. The store is as good as before; it is tried again
 /// with the next step.
 #[derive(Debug)]
@@ -106,6 +110,8 @@ pub enum ServiceError {
     Archive(ArchiveError),
     /// No page was cleaned.
     Clean(CleanError),
+    /// No runs were merged.
+    Merge(MergeError),
     /// A loser was not rolled back.
     Undo(TreeError<FetchError>),
 }

@@ -9,7 +9,8 @@
 //! Where to look: `store` is opened and closed, at a `place`, as its `config` says; `header` tells
 //! that it is one, `embedded` has its log. `transaction` is what its users do, on an `engine` that
 //! all of them share; `slots` are their numbers, `transaction_error` is what they are told. What
-//! has to be done beside them is in `services`.
+//! has to be done beside them is in `services`, how all that
+//! goes in `stat`, and whether pages are right in `verify`.
 //!
 //! Of trees: `node` is a page of a tree as it is read, `node_change` as it is changed, and
 //! `node_check` looks at all of it. `body` is one such change as bytes, `contents` is where bodies
@@ -50,11 +51,13 @@ mod pool;
 mod rollback;
 mod services;
 mod slots;
+mod stat;
 mod store;
 mod transaction;
 mod transaction_error;
 mod tree;
 mod trees;
+mod verify;
 mod waits;
 
 pub use allocator::Allocator;
@@ -62,7 +65,7 @@ pub use body::{Body, Spot};
 pub use config::{Checkpoints, Config, LogPlace, Restart, Services};
 pub use contents::{NodeContents, put_image};
 pub use engine::Durability;
-pub use error::{CloseError, OpenError, OpenTreeError, ServiceError};
+pub use error::{CheckError, CloseError, OpenError, OpenTreeError, ServiceError};
 pub use large::LARGE_VALUE_BYTES_MAX;
 pub use locks::{Holder, LockError, Locks};
 pub use losers::Losers;
@@ -73,11 +76,13 @@ pub use place::{Directories, Place};
 pub use pool::{Below, FixError, Pool, ReadLatch, WriteLatch};
 pub use rollback::{Changes, Gone, Savepoint, TooLarge, UNDO_BYTES_MAX, Undoer};
 pub use services::Service;
+pub use stat::Stat;
 pub use store::{Recovery, Store};
 pub use transaction::{Committed, Direction, KeyValue, Scan, Transaction, Tree};
 pub use transaction_error::{CommitError, TransactionError};
 pub use tree::{By, Changed, Checked, Found, LeafEnd, Seek, Seen, TreeError};
-pub use trees::{NAMES_ROOT, Trees, root_in, root_value};
+pub use trees::{CheckedTrees, NAMES_ROOT, Trees, root_in, root_value};
+pub use verify::{Verified, VerifyFault};
 
 #[cfg(test)]
 mod tests;

@@ -9,7 +9,7 @@
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 
 use holdfast_pages::{Page, PageNumber, Rsn};
@@ -36,6 +36,12 @@ pub trait Below: Send + Sync {
 
     /// From now on the page is to be loaded with its records up to this one.
     fn note(&self, number: PageNumber, rsn: Rsn);
+
+    /// From now on every page is to be loaded with all its records that are stable.
+    ///
+    /// # Errors
+    /// They cannot be had.
+    fn settle(&self) -> Result<(), Self::Error>;
 }
 
 /// Why a page is not in a frame.
@@ -56,6 +62,8 @@ pub struct Pool<B> {
     pub(crate) below: B,
     pub(crate) frames: Box<[Frame]>,
     pub(crate) table: PageTable,
+    /// Pages that were not what their records say.
+    pub(crate) thrown_away: AtomicU64,
     /// Frames that nothing is in.
     free: Mutex<Vec<usize>>,
     /// Held while a page is brought, so that one brings it.
@@ -96,6 +104,7 @@ impl<B: Below> Pool<B> {
             below,
             frames: (0..frames).map(|_| Frame::new()).collect(),
             table: PageTable::new(),
+            thrown_away: AtomicU64::new(0),
             free: Mutex::new((0..frames).rev().collect()),
             bringing: [const { Mutex::new(()) }; STRIPES],
             hand: AtomicUsize::new(0),
@@ -156,6 +165,13 @@ impl<B: Below> Pool<B> {
         .count() as u64
     }
 
+    /// The page as it is in its frame; none if it is in none.
+    pub(crate) fn copy(&self, number: PageNumber) -> Option<Page> {
+        let held = self.frames[self.table.get(number)?].held.read();
+        let held = held.expect("nothing panics with a latch");
+        (held.number == number).then(|| held.page().clone())
+    }
+
     /// A page that begins now, and that nobody else knows. It is nothing, or what it was before it
     /// was freed, until an image is applied to it; if none is, [`Pool::forget`] it.
     ///
@@ -170,6 +186,19 @@ impl<B: Below> Pool<B> {
         let (at, mut held) = self.claim().ok_or(FixError::NoFrame)?;
         self.give(at, &mut held, number);
         Ok(WriteLatch(held, Counted::new()))
+    }
+
+    /// The page, to be changed, if it is in a frame.
+    pub(crate) fn in_frame(&self, number: PageNumber) -> Option<WriteLatch<'_>> {
+        let held = self.frames[self.table.get(number)?].held.write();
+        let held = held.expect("nothing panics with a latch");
+        (held.number == number).then(|| WriteLatch(held, Counted::new()))
+    }
+
+    /// [`Pool::forget`], of a page that is not what its records say.
+    pub(crate) fn throw_away(&self, latch: WriteLatch<'_>) {
+        self.thrown_away.fetch_add(1, Ordering::Relaxed);
+        self.forget(latch);
     }
 
     /// Lets go of a page without a trace, so that it is loaded anew by whoever wants it next. For

@@ -41,13 +41,15 @@ pub enum Service {
     Base,
     /// Brings some pages on the device up to date.
     Clean,
+    /// Makes one run of the archive of many.
+    Merge,
     /// Rolls one loser back.
     Undo,
 }
 
 impl Service {
     /// All of them.
-    pub const ALL: [Service; 9] = [
+    pub const ALL: [Service; 10] = [
         Service::Flush,
         Service::Drain,
         Service::Prepare,
@@ -56,6 +58,7 @@ impl Service {
         Service::Archive,
         Service::Base,
         Service::Clean,
+        Service::Merge,
         Service::Undo,
     ];
 }
@@ -87,6 +90,7 @@ impl Work {
             Service::Archive => pages.archive().map_err(ServiceError::Archive),
             Service::Base => pages.write_base().map_err(ServiceError::Archive),
             Service::Clean => pages.clean().map_err(ServiceError::Clean),
+            Service::Merge => pages.merge().map_err(ServiceError::Merge),
             Service::Undo => {
                 engine.losers.step(&engine.locks, &engine.trees()).map_err(ServiceError::Undo)
             }
@@ -191,8 +195,8 @@ fn drain_what_is_old(shared: &Shared, tail_before: Lsn) -> Lsn {
 
 /// Does what nobody waits for.
 fn work_on(shared: &Shared) {
-    const SERVICES: [Service; 4] =
-        [Service::Archive, Service::Prepare, Service::Clean, Service::Undo];
+    const SERVICES: [Service; 5] =
+        [Service::Archive, Service::Prepare, Service::Clean, Service::Merge, Service::Undo];
     while !shared.is_stopped() {
         let did = SERVICES.map(|service| shared.step(service));
         if !did.contains(&true) {

@@ -9,14 +9,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use holdfast_log::Log;
-use holdfast_pages::{CheckpointError, Directories, Found, PageNumber, Pages, Rsn, SyncError, Tag};
+use holdfast_pages::{
+    CheckpointError, CleanError, Directories, FlushError, Found, PageNumber, Pages, Rsn, SyncError,
+    Tag,
+};
 
 use crate::allocator::Allocator;
 use crate::config::{Config, Restart, Services};
 use crate::contents::NodeContents;
 use crate::embedded;
 use crate::engine::{Durability, Engine, Patience};
-use crate::error::{CloseError, OpenError, OpenTreeError, ServiceError};
+use crate::error::{CheckError, CloseError, OpenError, OpenTreeError, ServiceError};
 use crate::header::{Header, NoHeader, VERSION};
 use crate::locks::Locks;
 use crate::losers::Losers;
@@ -25,8 +28,10 @@ use crate::place::Place;
 use crate::pool::Pool;
 use crate::services::{Service, Threads, Work};
 use crate::slots::Slots;
+use crate::stat::Stat;
 use crate::transaction::{Transaction, Tree};
-use crate::trees::{NAMES_ROOT, root_in, root_value};
+use crate::trees::{CheckedTrees, NAMES_ROOT, root_in, root_value};
+use crate::verify::Verified;
 
 /// An open store. All calls may come from any thread. Dropping it without [`Store::close`] loses
 /// nothing that was durable.
@@ -163,6 +168,38 @@ impl Store {
     #[must_use]
     pub fn checkpoint_latches(&self) -> u64 {
         self.work.engine.surveyed.load(Ordering::Relaxed)
+    }
+
+    /// Looks at every page that the trees have, from each root to each leaf, while others go on.
+    ///
+    /// # Errors
+    /// See [`CheckError`].
+    pub fn check(&self) -> Result<CheckedTrees, CheckError> {
+        self.work.engine.trees().check()
+    }
+
+    /// Compares every page, in memory and on its device, with what its records say, and looks at all
+    /// trees, while others go on. `progress` hears of it after each page.
+    ///
+    /// # Errors
+    /// See [`FlushError`]. What is wrong with pages is no error but the answer.
+    pub fn verify(&self, progress: &mut dyn FnMut(&Verified)) -> Result<Verified, FlushError> {
+        self.work.engine.verify(progress)
+    }
+
+    /// Takes a new page file into use, because the old one is lost or its device fails. Its pages
+    /// come back while the store is used; nobody waits for more than the page that he needs.
+    ///
+    /// # Errors
+    /// See [`CleanError`]; call again.
+    pub fn replace_pages(&self) -> Result<(), CleanError> {
+        self.work.engine.pages.restore()
+    }
+
+    /// How the store is doing.
+    #[must_use]
+    pub fn stat(&self) -> Stat {
+        Stat::of(&self.work)
     }
 
     /// One step of a service. True if there was something to do. Needed only with

@@ -17,6 +17,7 @@ use crate::pool::{Below, FixError, Pool, ReadLatch, WriteLatch};
 mod adopt;
 mod change;
 mod check;
+mod distrust;
 mod large;
 mod purge;
 pub(crate) mod put;
@@ -30,6 +31,7 @@ pub use put::By;
 pub use scan::{LeafEnd, Seen};
 pub use seek::Seek;
 
+use distrust::{DOUBTS_MAX, Doubt};
 use put::{Change, Said, put};
 use seek::Step;
 
@@ -71,6 +73,8 @@ pub enum TreeError<E> {
 pub(crate) enum Stop<E> {
     /// For good.
     Error(TreeError<E>),
+    /// Until a page is loaded anew; nothing has changed.
+    Doubt(Doubt),
     /// Until records are flushed; nothing has changed.
     NoFrame,
 }
@@ -153,17 +157,24 @@ impl<'a, B: Below> Tree<'a, B> {
         })
     }
 
-    /// Repeats what stops for want of a frame, after a flush.
+    /// Repeats what stops for want of a frame, after a flush, or at a page that is loaded anew
+    /// then.
     fn again<T>(
         &self,
         mut operation: impl FnMut() -> Result<T, Stop<B::Error>>,
     ) -> Result<T, TreeError<B::Error>> {
+        let mut doubts = 0;
         for _ in 0..TRIES_MAX {
             match operation() {
                 Ok(done) => return Ok(done),
                 Err(Stop::Error(error)) => return Err(error),
-                Err(Stop::NoFrame) => self.flush()?,
-            };
+                Err(Stop::Doubt(doubt)) if doubts == DOUBTS_MAX => return Err(doubt.error()),
+                Err(Stop::Doubt(doubt)) => {
+                    doubts += 1;
+                    self.look_anew(doubt)?;
+                }
+                Err(Stop::NoFrame) => drop(self.flush()?),
+            }
             std::thread::yield_now();
         }
         Err(TreeError::PoolTooSmall)
@@ -200,9 +211,12 @@ impl<'a, B: Below> Tree<'a, B> {
             if matches!(step, Step::Foster(_)) {
                 passed = Some(next_level);
             }
-            let next = self.fix(number, write && next_level == level)?;
-            self.check_next(node, &step, &next)?;
-            latch = next;
+            let next = self.fix(number, write && next_level == level);
+            let next = next.and_then(|next| {
+                self.check_next(node, &step, &next)?;
+                Ok(next)
+            });
+            latch = next.map_err(|stop| stop.led_by(&latch))?;
         }
     }
 
@@ -273,7 +287,7 @@ fn before(node: Node<'_>, place: usize) -> Vec<u8> {
 }
 
 fn corrupt<E>(page: &Page, why: Unfit) -> Stop<E> {
-    Stop::Error(TreeError::Corrupt { page: page.number(), why })
+    Stop::Doubt(Doubt { page: page.number(), above: None, why })
 }
 
 impl<E> From<FixError<E>> for Stop<E> {
@@ -283,7 +297,7 @@ impl<E> From<FixError<E>> for Stop<E> {
             FixError::NoFrame => Stop::NoFrame,
             FixError::NoSuchPage(page) => {
                 let why = Unfit("no page has such a number");
-                Stop::Error(TreeError::Corrupt { page, why })
+                Stop::Doubt(Doubt { page, above: None, why })
             }
         }
     }

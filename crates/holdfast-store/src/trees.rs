@@ -16,6 +16,10 @@ use crate::pool::{Below, Pool};
 use crate::rollback::Undoer;
 use crate::tree::{Tree, TreeError};
 
+mod check;
+
+pub use check::CheckedTrees;
+
 /// The root of the tree of names, which is the first page that a store makes.
 pub const NAMES_ROOT: PageNumber = PageNumber(1);
 

@@ -7,7 +7,7 @@ use std::error::Error;
 use std::fmt::{Display, Formatter, Result};
 use std::io;
 
-use super::{RunFault, StageError, WritePagesError};
+use super::{FetchError, RunFault, StageError, WritePagesError};
 
 /// Why the page file was not brought to where the archive is. What was written is right; whoever
 /// goes on begins anew, and writes all of it again.
@@ -26,7 +26,8 @@ pub enum CleanError {
         /// Version found.
         found: u16,
     },
-    /// After a sync had failed the file could not be opened anew.
+    /// A file that failed or was lost could not be opened anew, or what tells of that could not be
+    /// written or removed.
     Reopen(io::Error),
     /// It was done, and could not be said.
     Stage(StageError),
@@ -50,6 +51,44 @@ impl From<StageError> for CleanError {
     }
 }
 
+/// Why runs were not merged. They are still there.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum MergeError {
+    /// One of them does not say what is in it; see [`RunFault`].
+    Archive(RunFault),
+    /// The merged run was not written, for want of space maybe, or something could not be removed.
+    /// See to that, then try again.
+    Write(io::Error),
+    /// The merged run did not read as it was written, and is removed. Try again.
+    Reread(RunFault),
+}
+
+impl From<RunFault> for MergeError {
+    fn from(fault: RunFault) -> MergeError {
+        MergeError::Archive(fault)
+    }
+}
+
+/// Why a page in memory is not known to be what its records make of it.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum CompareError {
+    /// It is not. Throw it away and load it anew.
+    Differs {
+        /// The first byte that is not as it should be.
+        at: usize,
+    },
+    /// Its records cannot be had, or do not lead there.
+    Fetch(FetchError),
+}
+
+impl From<FetchError> for CompareError {
+    fn from(error: FetchError) -> CompareError {
+        CompareError::Fetch(error)
+    }
+}
+
 impl Display for CleanError {
     fn fmt(&self, out: &mut Formatter<'_>) -> Result {
         match self {
@@ -68,3 +107,30 @@ impl Display for CleanError {
 }
 
 impl Error for CleanError {}
+
+impl Display for MergeError {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Archive(fault) => write!(out, "runs cannot be merged: {fault}"),
+            Self::Write(error) => {
+                write!(out, "runs cannot be merged; make space and try again: {error}")
+            }
+            Self::Reread(fault) => write!(out, "a merged run is not as it was written: {fault}"),
+        }
+    }
+}
+
+impl Error for MergeError {}
+
+impl Display for CompareError {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Differs { at } => {
+                write!(out, "byte {at} of the page is not what its records say; load it anew")
+            }
+            Self::Fetch(error) => write!(out, "{error}"),
+        }
+    }
+}
+
+impl Error for CompareError {}

@@ -13,7 +13,7 @@ use holdfast_pages::{
 use crate::support::{replay, tag};
 use crate::toy::{CONFIG_OF_PAGES, PAGES, Store};
 
-fn numbers() -> impl Iterator<Item = PageNumber> {
+pub(crate) fn numbers() -> impl Iterator<Item = PageNumber> {
     (1..=PAGES).map(PageNumber)
 }
 
@@ -23,7 +23,7 @@ fn page_file(files: &FakeFiles) -> PageFile {
 }
 
 /// What the device has of each page is what all of its records make of it.
-fn check_device(store: &Store) -> Result<(), String> {
+pub(crate) fn check_device(store: &Store) -> Result<(), String> {
     let file = page_file(&store.files);
     numbers().try_for_each(|number| {
         let (mut found, wanted) = (Page::zeroed(), store.model.page(number));
@@ -34,7 +34,7 @@ fn check_device(store: &Store) -> Result<(), String> {
 }
 
 /// Every page is loaded with all of its records, although nobody says which is the last.
-fn check_found(store: &Store) -> Result<(), String> {
+pub(crate) fn check_found(store: &Store) -> Result<(), String> {
     numbers().try_for_each(|number| {
         let (mut found, wanted) = (Page::zeroed(), store.model.page(number));
         let loaded = store.pages.load(number, &mut found);
@@ -45,14 +45,14 @@ fn check_found(store: &Store) -> Result<(), String> {
 }
 
 /// Puts so many records of each page, and archives them.
-fn archive(store: &mut Store, random: &mut Random, count: u64) {
+pub(crate) fn archive(store: &mut Store, random: &mut Random, count: u64) {
     for number in (0..count).flat_map(|_| numbers()) {
         store.put(number, random).expect("it fits");
     }
     store.pages.archive_all().expect("the disk is sound");
 }
 
-fn clean(store: &Store) -> Result<(), CleanError> {
+pub(crate) fn clean(store: &Store) -> Result<(), CleanError> {
     while store.pages.clean()? {}
     Ok(())
 }
@@ -65,7 +65,7 @@ fn clean_now(store: &Store) -> Result<(), CleanError> {
 }
 
 /// A store with all pages on the device, and what to draw from.
-fn cleaned(seed: u64) -> (Store, Random) {
+pub(crate) fn cleaned(seed: u64) -> (Store, Random) {
     let (mut store, mut random) = (Store::new(seed), Random::new(seed));
     archive(&mut store, &mut random, 20);
     clean(&store).expect("the disk is sound");
@@ -73,13 +73,13 @@ fn cleaned(seed: u64) -> (Store, Random) {
 }
 
 /// The store as it is found after a power cut in which everything is lost that was not synced.
-fn after_power_cut(store: &Store) -> Store {
+pub(crate) fn after_power_cut(store: &Store) -> Store {
     let disk = store.files.after_power_cut_in(Mood::LoseAll, 1);
     Store::open(&disk, store.model.clone()).expect("it opens")
 }
 
 /// Puts bytes onto the device where a page is.
-fn overwrite(store: &Store, number: PageNumber, bytes: &[u8]) {
+pub(crate) fn overwrite(store: &Store, number: PageNumber, bytes: &[u8]) {
     let how = OpenHow { write: true, ..OpenHow::default() };
     let file = store.files.open(Path::new("pages"), how).expect("it is there");
     let at = number.get() * PAGE_BYTES as u64;

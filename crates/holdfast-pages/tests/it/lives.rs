@@ -1,15 +1,16 @@
 //! Whenever the power fails, every page is what its durable records make of it.
 
 use holdfast_io::fake::{FakeFiles, Mood, Random, Sectors};
-use holdfast_pages::Rsn;
+use holdfast_pages::{Checkpoints, PagesConfig, Rsn};
 
 use crate::support::{replay, seeds};
-use crate::toy::{Model, Store, is_cut, new_disk};
+use crate::toy::{CONFIG_OF_PAGES, Model, Store, is_cut, new_disk};
 
 /// What is left when a life is over.
 pub(crate) struct End {
     model: Model,
     durable: Rsn,
+    checkpoints: Checkpoints,
 }
 
 /// A life of so many steps, or until the power fails.
@@ -26,12 +27,14 @@ pub(crate) fn live(store: &mut Store, random: &mut Random, steps: u64) -> Result
             return Err(format!("{archived} is archived, {durable} durable"));
         }
     }
-    Ok(End { model: store.model.clone(), durable: store.pages.stream().durable() })
+    let durable = store.pages.stream().durable();
+    Ok(End { model: store.model.clone(), durable, checkpoints: Checkpoints::default() })
 }
 
 /// The store that is found after a power cut has everything that was durable.
 fn found(disk: &FakeFiles, end: End) -> Result<Store, String> {
-    let store = Store::open(disk, end.model)?;
+    let config = PagesConfig { checkpoints: end.checkpoints, ..CONFIG_OF_PAGES };
+    let store = Store::open_with(disk, end.model, &config)?;
     if store.found.next < end.durable {
         return Err(format!("{} was durable, {} is there", end.durable, store.found.next));
     }
@@ -54,13 +57,14 @@ fn restarted(mut disk: FakeFiles, random: &mut Random) -> FakeFiles {
 /// Several lives in a row, each ended by a power cut; then one that ends well.
 pub(crate) fn lives(seed: u64) -> Result<(), String> {
     let mut random = Random::new(seed);
-    let (mut disk, mut end) =
-        (new_disk(seed), End { model: Model::default(), durable: Rsn::FIRST });
+    let checkpoints = [Checkpoints::Followed, Checkpoints::Reread][seed as usize % 2];
+    let mut disk = new_disk(seed);
+    let mut end = End { model: Model::default(), durable: Rsn::FIRST, checkpoints };
     for life in 0..4 {
         disk = restarted(disk, &mut random);
         let mut store = found(&disk, end)?;
         store.files.cut_power_at(store.files.operations() + 1 + random.below(150));
-        end = live(&mut store, &mut random, 2000)?;
+        end = End { checkpoints, ..live(&mut store, &mut random, 2000)? };
         store.files.set_sectors(SECTORS[life as usize % SECTORS.len()]);
         disk = store.files.after_power_cut(seed + life);
     }

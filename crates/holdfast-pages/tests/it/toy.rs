@@ -8,16 +8,20 @@ use holdfast_io::fake::{FakeClock, FakeFiles, Random};
 use holdfast_log::{CommitLog, Log};
 use holdfast_memory::{Medium, Region, RegionSpec};
 use holdfast_pages::{
-    Contents, Directories, Found, IMAGE_EVERY_BYTES, Page, PageKind, PageLink, PageNumber, Pages,
-    PagesConfig, Rsn, Slot, StageError, Unfit, What, apply, parse,
+    Checkpoints, Contents, Directories, Found, IMAGE_EVERY_BYTES, Page, PageKind, PageLink,
+    PageNumber, Pages, PagesConfig, Rsn, Slot, StageError, Unfit, What, apply, parse,
 };
 
 use crate::support::{CONFIG, IDENTITY, RING_BYTES, tag};
 
 /// Pages that a store has at most.
 pub(crate) const PAGES: u64 = 9;
-pub(crate) const CONFIG_OF_PAGES: PagesConfig =
-    PagesConfig { window_bytes: 32 << 10, segment_pages: 4, clean_every_bytes: 8 << 10 };
+pub(crate) const CONFIG_OF_PAGES: PagesConfig = PagesConfig {
+    window_bytes: 32 << 10,
+    segment_pages: 4,
+    clean_every_bytes: 8 << 10,
+    checkpoints: Checkpoints::Followed,
+};
 
 /// A page is an array of counters; a body says which one grows by how much, and carries a load.
 pub(crate) struct Counters;
@@ -106,7 +110,15 @@ impl Store {
     }
 
     /// The store on this disk, which has what the model has, or less at the end.
-    pub(crate) fn open(files: &FakeFiles, mut model: Model) -> Result<Store, String> {
+    pub(crate) fn open(files: &FakeFiles, model: Model) -> Result<Store, String> {
+        Store::open_with(files, model, &CONFIG_OF_PAGES)
+    }
+
+    pub(crate) fn open_with(
+        files: &FakeFiles,
+        mut model: Model,
+        config: &PagesConfig,
+    ) -> Result<Store, String> {
         let spec = RegionSpec { ring_bytes: RING_BYTES, roster_bytes: 64, identity: IDENTITY };
         let region = Region::create(&Medium::Private, &spec).expect("memory for a region");
         let (clock, log_files) = (Arc::new(FakeClock::default()), Arc::new(dir(files, "log")));
@@ -117,7 +129,7 @@ impl Store {
         let shared: Arc<dyn CommitLog> = Arc::<Log>::clone(&log);
         let (directories, contents) = (directories(files), Arc::new(Counters));
         let of_pages = Arc::<FakeClock>::clone(&clock);
-        let opened = Pages::open(&directories, of_pages, shared, tag(), contents, &CONFIG_OF_PAGES);
+        let opened = Pages::open(&directories, of_pages, shared, tag(), contents, config);
         let (pages, found) = opened.map_err(said)?;
         model.cut(found.next);
         let numbers = (0..=PAGES).map(PageNumber);
@@ -208,7 +220,7 @@ impl Store {
 
     /// One thing or another; fails if the disk does.
     pub(crate) fn step(&mut self, random: &mut Random) -> Result<(), String> {
-        match random.below(18) {
+        match random.below(19) {
             0 => self.pages.stream().flush().map(drop).map_err(said),
             1 | 2 => self.pages.stream().sync(self.pages.stream().next()).map_err(said),
             3 | 4 => self.pages.follow().map(drop).map_err(said),
@@ -219,6 +231,7 @@ impl Store {
             9 => self.check_page(PageNumber(1 + random.below(PAGES))),
             10 => self.log.prepare().map(drop).map_err(said),
             12 => self.pages.clean().map(drop).map_err(said),
+            13 => self.pages.merge().map(drop).map_err(said),
             11 => self.end(Slot(random.below(3) as u16)).map_err(said),
             _ => self.put(PageNumber(1 + random.below(PAGES)), random).map_err(said),
         }

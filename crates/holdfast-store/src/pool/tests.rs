@@ -86,6 +86,10 @@ impl Below for Arc<Journal> {
         Rsn(self.stable.load(Ordering::Relaxed))
     }
 
+    fn settle(&self) -> Result<(), Unknown> {
+        Ok(())
+    }
+
     fn note(&self, number: PageNumber, rsn: Rsn) {
         self.noted.lock().expect("no test panics here").insert(number, rsn);
     }

@@ -6,12 +6,13 @@ mod purge;
 mod scan;
 pub(crate) mod world;
 
+use std::sync::atomic::Ordering;
 use std::thread;
 
 use holdfast_io::fake::Random;
 use holdfast_pages::{PageNumber, Slot};
 
-use self::world::{Contents, World, check};
+use self::world::{Contents, Damage, World, check};
 use super::*;
 use crate::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 
@@ -189,19 +190,52 @@ fn keys_and_values_of_the_largest_size_fit_and_larger_ones_are_refused() {
     assert!(matches!(grown, Err(TreeError::ValueTooLarge)));
 }
 
+/// A tree with two levels.
+fn grown() -> World {
+    let world = World::new(400);
+    for key in 0..2000_u32 {
+        put(&world, &(key * 7919 % 2000).to_be_bytes(), &[7; 42]);
+    }
+    world
+}
+
+/// The low fence becomes that of no page.
+fn other_fence(contents: &mut [u8]) {
+    contents[24] ^= 1;
+}
+
 #[test]
 fn a_page_that_is_not_what_its_parent_says_is_told_and_noticed_by_the_checker() {
-    let world = World::new(400);
-    for key in 0..1000_u32 {
-        put(&world, &key.to_be_bytes(), &[7; 42]);
-    }
+    let (world, page) = (grown(), PageNumber(3));
     assert!(check(&world).is_ok());
-    let (one, two) = (PageNumber(2), PageNumber(3));
-    let other = world.pool.read(two).expect("it is there").contents().to_vec();
-    world.pool.write(one).expect("it is there").contents_mut().copy_from_slice(&other);
-    let found = world.tree().get(&0_u32.to_be_bytes(), |_| ());
-    assert!(matches!(found, Err(TreeError::Corrupt { page, .. }) if page == one), "{found:?}");
+    let low = Node::of(&world.pool.read(page).expect("it is there"))
+        .expect("a node")
+        .shape()
+        .low
+        .to_vec();
+    world.damage_for_good(page, other_fence);
+    let found = world.tree().get(&low, |_| ());
+    assert!(matches!(found, Err(TreeError::Corrupt { page: found, .. }) if found == page));
     assert!(check(&world).is_err());
+}
+
+#[test]
+fn a_page_that_was_damaged_in_memory_is_made_again_of_its_records() {
+    let children = |contents: &mut [u8]| *contents.last_mut().expect("there are bytes") ^= 1;
+    let nothing = |contents: &mut [u8]| contents.fill(0);
+    for (number, damage) in [(1, children as Damage), (1, nothing), (3, nothing), (3, other_fence)]
+    {
+        let (world, mut model) = (grown(), Contents::new());
+        world.damage(PageNumber(number), damage);
+        for key in 0..2000_u32 {
+            let key = key.to_be_bytes();
+            let changed = world.tree().replace(&key, BY, |_| Some(key.to_vec()));
+            assert!(matches!(changed, Ok(Changed::Done(_))), "{changed:?}");
+            model.insert(key.to_vec(), key.to_vec());
+        }
+        assert!(world.pool.thrown_away.load(Ordering::Relaxed) > 0);
+        assert_eq!(check(&world), Ok(model));
+    }
 }
 
 #[test]

@@ -60,3 +60,42 @@ fn the_value_of_a_name_is_a_root_or_is_told_to_be_none() {
         assert!(root_in(wrong).is_err(), "{wrong:?}");
     }
 }
+
+#[test]
+fn every_page_is_a_trees_or_free_or_told_to_be_nobodys() {
+    let (world, mut changes) = (World::new(400), Changes::default());
+    let roots = [(); 3].map(|()| world.trees().create().expect("there is room"));
+    for (root, name) in roots.iter().zip([b"a", b"b"]) {
+        let tree = world.trees().tree(NAMES_ROOT);
+        let named = tree.insert(name, &root_value(*root), By::Update(SLOT), |_| true);
+        assert!(matches!(named, Ok(Changed::Done(_))));
+    }
+    for key in 0..300_u32 {
+        insert(&world, roots[key as usize % 2], &key.to_be_bytes(), &mut changes);
+    }
+    let large = world.trees().tree(roots[0]).store(&[7; 20_000]).expect("there is room");
+    let found = world.trees().check().expect("they are sound");
+    let unreached = [4, 5, 6, 7].map(PageNumber);
+    assert_eq!((found.trees, found.keys, found.ghosts), (3, 302, 0));
+    assert_eq!(found.unreached, unreached);
+    let next = world.numbers.unused().0;
+    assert_eq!(found.pages + unreached.len() as u64, next.get() - 1);
+
+    let tree = world.trees().tree(roots[0]);
+    tree.insert(b"large", &large, By::Update(SLOT), |_| true).expect("there is room");
+    tree.ghost(b"large", By::Update(SLOT)).expect("it is there");
+    let found = world.trees().check().expect("they are sound");
+    assert_eq!((found.ghosts, found.unreached), (1, vec![roots[2]]));
+    tree.purge(b"large", |_| true).expect("pages can be had");
+    let found = world.trees().check().expect("they are sound");
+    assert_eq!((found.ghosts, found.unreached), (0, vec![roots[2]]));
+}
+
+#[test]
+fn a_name_of_no_tree_is_told() {
+    let world = World::new(8);
+    let names = world.trees().tree(NAMES_ROOT);
+    names.insert(b"name", b"", By::Update(SLOT), |_| true).expect("there is room");
+    let found = world.trees().check();
+    assert!(matches!(found, Err(TreeError::Corrupt { page: NAMES_ROOT, .. })), "{found:?}");
+}

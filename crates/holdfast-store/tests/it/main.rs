@@ -7,3 +7,4 @@ mod power;
 mod restarts;
 mod scans;
 mod support;
+mod threads;

@@ -158,3 +158,12 @@ fn a_directory_of_this_machine_has_one_store_open_at_once() {
     store.close().expect("a device");
     std::fs::remove_dir_all(&directory).expect("it is there");
 }
+
+#[test]
+fn after_a_crash_trees_are_sound_and_only_what_was_not_told_yet_is_nobodys() {
+    let (store, _) = open(&after_cut());
+    let found = store.check().expect("the trees are sound");
+    assert_eq!((found.trees, found.unreached.len()), (2, 0), "{found:?}");
+    settle(&store);
+    assert_eq!(store.check().expect("the trees are sound").keys, 3);
+}

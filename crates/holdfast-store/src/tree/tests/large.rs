@@ -94,12 +94,13 @@ fn the_largest_value_is_kept_and_a_larger_one_is_refused() {
 
 #[test]
 fn a_value_that_is_not_whole_is_told_and_its_page_named() {
-    for damage in [0, 8, 9] {
+    let damages: [Damage; 3] =
+        [|bytes| bytes[0] ^= 1, |bytes| bytes[8] ^= 1, |bytes| bytes[9] ^= 1];
+    for damage in damages {
         let world = World::new(64);
         put(&world, b"key", &world.tree().store(&[7; 20_000]).expect("there is room"));
         let stored = get(&world, b"key").expect("it is there");
-        let page = PageNumber(3);
-        world.pool.write(page).expect("it is there").contents_mut()[damage] ^= 1;
+        world.damage_for_good(PageNumber(3), damage);
         for found in [world.tree().load(&stored).map(drop), world.tree().check().map(drop)] {
             assert!(matches!(found, Err(TreeError::Corrupt { .. })), "{found:?}");
         }

@@ -41,14 +41,20 @@ pub(crate) struct Kept {
     stream: Arc<Stream>,
     records: Mutex<OfPages>,
     noted: Mutex<BTreeMap<PageNumber, Rsn>>,
+    /// What becomes of pages while they are loaded.
+    damage: Mutex<BTreeMap<PageNumber, Damage>>,
 }
+
+/// What becomes of the contents of a page.
+pub(crate) type Damage = fn(&mut [u8]);
 
 impl World {
     /// A tree with nothing in it, and a pool of so many frames.
     pub(crate) fn new(frames: usize) -> World {
         let stream = Arc::new(stream());
         let (records, noted) = (Mutex::default(), Mutex::default());
-        let kept = Kept { stream: Arc::clone(&stream), records, noted };
+        let damage = Mutex::default();
+        let kept = Kept { stream: Arc::clone(&stream), records, noted, damage };
         let (pool, numbers) =
             (Pool::new(frames, Arc::new(kept)), Allocator::new(PageNumber(1), vec![]));
         let root = Tree::create(&pool, &stream, &numbers).expect("there is room");
@@ -57,6 +63,17 @@ impl World {
 
     pub(crate) fn trees(&self) -> Trees<'_, Arc<Kept>> {
         Trees::new(&self.pool, &self.stream, &self.numbers)
+    }
+
+    /// Damages a page in its frame.
+    pub(crate) fn damage(&self, number: PageNumber, damage: Damage) {
+        damage(self.pool.write(number).expect("it is there").contents_mut());
+    }
+
+    /// Damages a page wherever it comes from.
+    pub(crate) fn damage_for_good(&self, number: PageNumber, damage: Damage) {
+        self.damage(number, damage);
+        self.pool.below.damage.lock().expect("no test panics here").insert(number, damage);
     }
 
     pub(crate) fn tree(&self) -> Tree<'_, Arc<Kept>> {
@@ -115,11 +132,25 @@ impl Below for Arc<Kept> {
     fn load(&self, number: PageNumber, into: &mut Page) -> Result<(), Unknown> {
         let noted = self.noted.lock().expect("no test panics here").get(&number).copied();
         *into = self.made(number, noted.ok_or(Unknown)?);
+        if let Some(damage) = self.damage.lock().expect("no test panics here").get(&number) {
+            damage(into.contents_mut());
+        }
         Ok(())
     }
 
     fn stable(&self) -> Rsn {
         self.stream.stable()
+    }
+
+    fn settle(&self) -> Result<(), Unknown> {
+        let (mut records, mut noted) =
+            (self.records.lock().expect("sound"), self.noted.lock().expect("sound"));
+        self.take_feed(&mut records);
+        for (number, of_page) in &*records {
+            let last = of_page.last().expect("a page has records").0;
+            noted.insert(*number, last);
+        }
+        Ok(())
     }
 
     fn note(&self, number: PageNumber, rsn: Rsn) {

@@ -1,0 +1,58 @@
+//! How a store is doing, in numbers.
+//!
+//! Promise: each number was right at some moment of the call.
+//! Never: takes a latch or a lock.
+
+use holdfast_log::Marks;
+use holdfast_pages::{FaultKind, Rsn};
+
+use crate::services::Work;
+
+/// How a store is doing. Its records move from mark to mark: `cleaned <= archived <= durable <=
+/// stable <= next`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stat {
+    /// The page file has every record before this place.
+    pub cleaned: Rsn,
+    /// The archive has.
+    pub archived: Rsn,
+    /// The log's device is known to have.
+    pub durable: Rsn,
+    /// The log has.
+    pub stable: Rsn,
+    /// Where the next record will stand.
+    pub next: Rsn,
+    /// Where the log's own marks are.
+    pub log: Marks,
+    /// Transactions that are not rolled back yet, and that nobody runs any more.
+    pub losers: usize,
+    /// What was wrong with pages when they were read, how often. Each was rebuilt.
+    pub faults: Vec<(FaultKind, u64)>,
+    /// Pages that whoever cleans found to be damaged, and rebuilt.
+    pub rebuilt_pages: u64,
+    /// Pages that he found and could not rebuild.
+    pub lost_pages: u64,
+    /// Whether pages of a page file that was lost are still missing.
+    pub is_restoring: bool,
+}
+
+impl Stat {
+    pub(crate) fn of(work: &Work) -> Stat {
+        let Work { engine, log } = work;
+        let (pages, stream) = (&engine.pages, engine.stream());
+        let count = |kind| (kind, pages.repairs().count(kind));
+        Stat {
+            cleaned: pages.cleaned(),
+            archived: pages.archived(),
+            durable: stream.durable(),
+            stable: stream.stable(),
+            next: stream.next(),
+            log: log.marks(),
+            losers: engine.losers.slots().len(),
+            faults: FaultKind::ALL.map(count).to_vec(),
+            rebuilt_pages: pages.rebuilt(),
+            lost_pages: pages.lost(),
+            is_restoring: pages.is_restoring(),
+        }
+    }
+}
