@@ -33,8 +33,11 @@ pub(crate) struct Effort {
     pub(crate) slice: Duration,
     /// and how often each of them does.
     pub(crate) flat_rounds: usize,
-    /// Accounts in whose rows the work that a killed process leaves is.
-    pub(crate) left_accounts: u32,
+    /// Pages that are damaged.
+    pub(crate) faults: u64,
+    /// Megabytes of rows that a killed process leaves in its log, in order. Others than ours are
+    /// measured with the last of them.
+    pub(crate) left_mb: &'static [u32],
     /// How long transactions run before a process is killed, and after the next has begun.
     pub(crate) around_kill: Duration,
 }
@@ -53,7 +56,8 @@ impl Effort {
             accounts: 100_000,
             slice: Duration::from_secs(1),
             flat_rounds: 15,
-            left_accounts: 10_000_000,
+            faults: 1000,
+            left_mb: &[10, 30, 100, 300, 1000],
             around_kill: Duration::from_secs(2),
         }
     }
@@ -67,7 +71,8 @@ impl Effort {
             accounts: 2_000,
             slice: Duration::from_millis(50),
             flat_rounds: 1,
-            left_accounts: 100_000,
+            faults: 50,
+            left_mb: &[1, 3, 10],
             around_kill: Duration::from_millis(200),
         }
     }

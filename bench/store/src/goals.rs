@@ -15,10 +15,17 @@ use crate::rounds::flat_id;
 
 /// Figures of ours that stand for themselves under a shorter name, and their goals.
 const GOALS: [(&str, &str, f64); 4] = [
-    ("store.log_bytes_per_tx", "store.durable.t2.holdfast.log_bytes_per_tx", 450.0),
+    ("store.log_bytes_per_tx", "store.nondurable.holdfast.log_bytes_per_tx", 450.0),
     ("store.device_bytes_per_tx", "store.durable.t2.holdfast.device_bytes_per_tx", 6000.0),
     ("store.restart.first_tx_ms", "store.restart.holdfast.first_tx_ms", 50.0),
     ("store.durable.tx_per_fdatasync.t2", "store.durable.t2.holdfast.tx_per_fdatasync", 1.4),
+];
+
+/// Figures of ours that are measured under their own names, and their goals.
+const OWN_GOALS: [(&str, f64); 3] = [
+    ("store.restart.slope_ms_per_mb", 0.01),
+    ("store.repair.p99_ms", 10.0),
+    ("store.media_loss.first_tx_ms", 100.0),
 ];
 
 /// What our durable transactions must reach of the best peer's.
@@ -36,9 +43,16 @@ pub(crate) fn judge(ledger: &Ledger, kinds: &[&'static Kind]) -> Vec<Figure> {
     let mut figures = judge.asked();
     figures.extend(judge.ratios());
     figures.extend(flat::KINDS.iter().enumerate().filter_map(|(at, it)| judge.flatness(at, it.0)));
-    figures.extend(ledger.figures());
+    figures.extend(ledger.figures().into_iter().map(with_goal));
     figures.sort_by_key(|figure| figure.goal.is_none());
     figures.into_iter().map(|figure| judge.with_class(figure)).collect()
+}
+
+fn with_goal(figure: Figure) -> Figure {
+    match OWN_GOALS.iter().find(|(id, _)| *id == figure.id) {
+        Some((_, goal)) => figure.wanted(*goal),
+        None => figure,
+    }
 }
 
 struct Judge<'a> {
@@ -52,7 +66,9 @@ impl Judge<'_> {
         let loses = |name| self.kinds.iter().any(|kind| kind.name == name && kind.kills_lose);
         let parts: Vec<&str> = figure.id.split('.').collect();
         match parts[..] {
-            ["store", "durable" | "restart", ..] => figure.acknowledged_by("Disk"),
+            ["store", "durable" | "restart" | "repair" | "media_loss", ..] => {
+                figure.acknowledged_by("Disk")
+            }
             ["store", "nondurable", name, ..] if loses(name) => figure.acknowledged_by("nothing"),
             ["store", "nondurable", ..] => figure.acknowledged_by("Memory"),
             _ => figure,

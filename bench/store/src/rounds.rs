@@ -11,81 +11,15 @@ use holdfast_bench_common::output;
 use holdfast_bench_common::place::Place;
 use holdfast_figures::Figure;
 
+use crate::choice::{Choice, Part};
 use crate::effort::{Effort, FLAT_BRANCHES, THREADS};
 use crate::flat;
 use crate::goals;
-use crate::peers::{self, Durability, Kind, OURS};
+use crate::media;
+use crate::peers::{Durability, Kind, OURS};
 use crate::rates::{self, Loaded, Outcome, Terrain};
-use crate::restart::{Left, Work};
-
-/// A part of the whole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
-    Durable,
-    Nondurable,
-    Flat,
-    Restart,
-}
-
-impl Part {
-    const ALL: [Part; 4] = [Part::Durable, Part::Nondurable, Part::Flat, Part::Restart];
-
-    fn name(self) -> &'static str {
-        match self {
-            Part::Durable => "durable",
-            Part::Nondurable => "nondurable",
-            Part::Flat => "flat",
-            Part::Restart => "restart",
-        }
-    }
-}
-
-/// What is measured.
-pub(crate) struct Choice {
-    kinds: Vec<&'static Kind>,
-    parts: Vec<Part>,
-}
-
-impl Choice {
-    /// The stores and parts of these names, all of either if none is named.
-    pub(crate) fn of(names: Option<&str>) -> Result<Choice, Failure> {
-        let (mut kinds, mut parts) = (Vec::new(), Vec::new());
-        for name in names.into_iter().flat_map(|names| names.split(',')) {
-            match Part::ALL.into_iter().find(|part| part.name() == name) {
-                Some(part) => parts.push(part),
-                None => kinds.push(peers::known(name)?),
-            }
-        }
-        if kinds.is_empty() {
-            kinds = peers::all().collect();
-        }
-        if parts.is_empty() {
-            parts = Part::ALL.into();
-        }
-        Ok(Choice { kinds, parts })
-    }
-
-    fn has(&self, part: Part) -> bool {
-        self.parts.contains(&part)
-    }
-
-    /// Whether a bank of so many branches is needed.
-    fn needs(&self, branches: u32) -> bool {
-        let is_first = branches == THREADS[0];
-        self.has(Part::Durable)
-            || (self.has(Part::Nondurable) && is_first)
-            || (self.has(Part::Flat) && branches == FLAT_BRANCHES)
-    }
-
-    /// What every chosen store makes of something.
-    fn each<T>(
-        &self,
-        what: &str,
-        make: impl Fn(&'static Kind) -> Result<T, Failure>,
-    ) -> Result<Vec<T>, Failure> {
-        self.kinds.iter().map(|kind| named(what, kind, make(kind))).collect()
-    }
-}
+use crate::repair;
+use crate::restart::{Left, Work, slope};
 
 /// What every part of a run needs.
 struct Run<'a> {
@@ -104,6 +38,11 @@ struct Made {
 }
 
 impl Made {
+    /// Ours, where checkpoints are compared.
+    fn ours(&self) -> Option<&Loaded> {
+        self.bank(FLAT_BRANCHES)?.iter().find(|loaded| loaded.kind.name == OURS)
+    }
+
     fn bank(&self, branches: u32) -> Option<&[Loaded]> {
         self.loaded.iter().find(|(found, _)| *found == branches).map(|(_, loaded)| &loaded[..])
     }
@@ -119,8 +58,9 @@ pub(crate) fn measure(
     let memory = Place::in_memory("bench-store-data")?;
     let mut run = Run { effort, choice, whole, device, ledger: Ledger::default() };
     let made = run.make()?;
-    if let (true, Some(loaded)) = (choice.has(Part::Flat), made.bank(FLAT_BRANCHES)) {
-        run.flat(loaded, &memory)?;
+    let ours = made.ours();
+    if let (true, Some(ours)) = (choice.has(Part::Flat), ours) {
+        run.flat(ours, &memory)?;
     }
     for repetition in 0..effort.repetitions {
         output::progress(&format!("repetition {} of {}", repetition + 1, effort.repetitions));
@@ -131,8 +71,11 @@ pub(crate) fn measure(
             run.nondurable(repetition, loaded, &memory)?;
         }
         run.restarts(repetition, &made.left)?;
+        if let Some(ours) = ours {
+            run.losses(ours)?;
+        }
     }
-    Ok(goals::judge(&run.ledger, &choice.kinds))
+    Ok(goals::judge(&run.ledger, choice.kinds()))
 }
 
 /// The ids of slices with the log there, of a kind, at an interval.
@@ -155,21 +98,29 @@ fn turn<T>(all: &[T], repetition: usize) -> impl Iterator<Item = &T> {
 
 impl Run<'_> {
     fn make(&self) -> Result<Made, Failure> {
-        let load = |threads: &u32| {
-            output::progress(&format!("loading for {threads} clients"));
-            let bank = self.effort.bank(*threads);
-            let make = |kind| Loaded::new(kind, bank, self.whole);
-            Ok((*threads, self.choice.each("loading", make)?))
+        let load = |branches: u32| {
+            let needed =
+                self.choice.kinds().iter().filter(|kind| self.choice.needs(branches, kind));
+            let load = |kind: &&'static Kind| {
+                output::progress(&format!("loading {branches} branches into {}", kind.name));
+                let bank = self.effort.bank(branches);
+                named("loading", kind, Loaded::new(kind, bank, self.whole))
+            };
+            Ok((branches, needed.map(load).collect::<Result<_, Failure>>()?))
         };
-        let needed = THREADS.iter().filter(|branches| self.choice.needs(**branches));
-        let loaded = needed.map(load).collect::<Result<_, Failure>>()?;
-        let work = Work { accounts: self.effort.left_accounts, time: self.effort.around_kill };
-        let leave = |kind: &'static Kind| {
-            output::progress(&format!("leaving {}", kind.name));
-            Left::by(kind, work, self.whole)
+        let loaded = THREADS.into_iter().map(load).collect::<Result<_, Failure>>()?;
+        let leave = |kind: &'static Kind, mb: u32| {
+            output::progress(&format!("leaving {mb} MB in {}", kind.name));
+            let work = Work { mb, time: self.effort.around_kill };
+            named("leaving", kind, Left::by(kind, work, self.whole))
         };
-        let is_left = self.choice.has(Part::Restart);
-        let left = if is_left { self.choice.each("leaving", leave)? } else { Vec::new() };
+        let restarted = self.choice.kinds().iter().filter(|_| self.choice.has(Part::Restart));
+        let amounts = |kind: &Kind| match kind.name {
+            OURS => self.effort.left_mb,
+            _ => &self.effort.left_mb[self.effort.left_mb.len() - 1..],
+        };
+        let all = restarted.flat_map(|kind| amounts(kind).iter().map(move |mb| leave(kind, *mb)));
+        let left = all.collect::<Result<_, Failure>>()?;
         Ok(Made { loaded, left })
     }
 
@@ -216,12 +167,28 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// What checkpoints of either kind cost, if ours is among the stores. It repeats by itself, as
-    /// long intervals need stores that stay open.
-    fn flat(&mut self, loaded: &[Loaded], memory: &Place) -> Result<(), Failure> {
-        let Some(ours) = loaded.iter().find(|loaded| loaded.kind.name == OURS) else {
-            return Ok(());
-        };
+    /// Faults of pages, and the loss of all of them.
+    fn losses(&mut self, ours: &Loaded) -> Result<(), Failure> {
+        if self.choice.has(Part::Repair) {
+            output::progress("store.repair");
+            let run = named("repair", ours.kind, repair::measure(ours, self.effort, self.whole))?;
+            self.ledger.lower("store.repair.p99_ms".into(), "ms", run.p99_ms);
+            self.ledger.lower("store.repair.max_ms".into(), "ms", run.max_ms);
+            self.ledger.higher("store.repair.injected".into(), "faults", run.injected as f64);
+            self.ledger.higher("store.repair.met".into(), "faults", run.met as f64);
+        }
+        if self.choice.has(Part::Media) {
+            output::progress("store.media_loss");
+            let run = named("media", ours.kind, media::measure(ours, self.effort, self.whole))?;
+            self.ledger.lower("store.media_loss.first_tx_ms".into(), "ms", run.first_ms);
+            self.ledger.lower("store.media_loss.recovered_ms".into(), "ms", run.recovered_ms);
+        }
+        Ok(())
+    }
+
+    /// What checkpoints of either kind cost. It repeats by itself, as long intervals need stores
+    /// that stay open.
+    fn flat(&mut self, ours: &Loaded, memory: &Place) -> Result<(), Failure> {
         let logs =
             [("disk", self.whole, Durability::Synced), ("memory", memory, Durability::Kernel)];
         for (log, whole, durability) in logs {
@@ -265,13 +232,23 @@ impl Run<'_> {
     }
 
     fn restarts(&mut self, repetition: usize, left: &[Left]) -> Result<(), Failure> {
+        let (mut ours, most) = (Vec::new(), self.effort.left_mb.last().copied());
         for left in turn(left, repetition) {
-            let kind = left.kind;
-            output::progress(&format!("store.restart.{}", kind.name));
+            let (kind, mb) = (left.kind, left.work.mb);
+            output::progress(&format!("store.restart.{}.{mb}mb", kind.name));
             let back = named("restart", kind, left.restart(self.whole))?;
             let id = |what: &str| format!("store.restart.{}.{what}", kind.name);
-            self.ledger.lower(id("first_tx_ms"), "ms", back.first_ms);
-            self.ledger.lower(id("recovered_ms"), "ms", back.recovered_ms);
+            if Some(mb) == most {
+                self.ledger.lower(id("first_tx_ms"), "ms", back.first_ms);
+                self.ledger.lower(id("recovered_ms"), "ms", back.recovered_ms);
+            }
+            if kind.name == OURS {
+                self.ledger.lower(id(&format!("{mb}mb.first_tx_ms")), "ms", back.first_ms);
+                ours.push((f64::from(mb), back.first_ms));
+            }
+        }
+        if let Some(slope) = slope(&ours) {
+            self.ledger.lower("store.restart.slope_ms_per_mb".into(), "ms", slope);
         }
         Ok(())
     }

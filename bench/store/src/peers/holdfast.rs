@@ -5,16 +5,16 @@
 //! Never: is told more than another.
 
 use std::ops::{Bound, Range};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use holdfast_memory::Medium;
 use holdfast_store::{
-    Config, Direction, Durability as Awaited, LogPlace, Store, Transaction, Tree,
+    Config, Direction, Durability as Awaited, LogPlace, Service, Services, Store, Transaction, Tree,
 };
 
 use super::{Durability, Kind, Peer, Terms, Worker};
 use crate::Failure;
-use crate::tpcb::{self, Move, Row, Rows, Table, Total};
+use crate::tpcb::{self, Move, ROW_BYTES, Row, Rows, Table, Total};
 
 pub(super) const KIND: Kind = Kind { name: super::OURS, open, has_log: true, kills_lose: false };
 
@@ -33,6 +33,8 @@ pub(crate) struct Bank {
     /// In the order of [`Table::ALL`].
     tables: [Tree; 4],
     awaited: Awaited,
+    folder: PathBuf,
+    config: Config,
 }
 
 /// What a store is told for these terms.
@@ -67,8 +69,30 @@ impl Bank {
             Durability::Synced => Awaited::Disk,
             Durability::Kernel => Awaited::Memory,
         };
-        Ok(Bank { store, tables, awaited })
+        let (folder, config) = (folder.into(), config.clone());
+        Ok(Bank { store, tables, awaited, folder, config })
     }
+
+    /// Does one transaction. Returns what it read and wrote.
+    pub(crate) fn transact(&self, it: &Move) -> Result<Read, Failure> {
+        let (transaction, account) = (self.store.begin(), [0; ROW_BYTES]);
+        let mut open = Open { tables: &self.tables, transaction, read: Read { account } };
+        tpcb::apply(&mut open, it)?;
+        open.transaction.commit(self.awaited)?;
+        Ok(open.read)
+    }
+
+    /// How often a page was found damaged.
+    pub(crate) fn faults(&self) -> u64 {
+        let stat = self.store.stat();
+        stat.faults.iter().map(|(_, count)| count).sum::<u64>() + stat.rebuilt_pages
+    }
+}
+
+/// What a transaction read.
+pub(crate) struct Read {
+    /// The account, with what was added to it.
+    pub(crate) account: Row,
 }
 
 impl Peer for Bank {
@@ -101,17 +125,24 @@ impl Peer for Bank {
         }
     }
 
+    fn log_bytes(&self) -> Option<u64> {
+        Some(self.store.stat().log.tail.0)
+    }
+
     fn close(self: Box<Self>) -> Result<(), Failure> {
-        Ok(self.store.close()?)
+        let config =
+            Config { clean_every_bytes: 1, services: Services::Stepped, ..self.config.clone() };
+        self.store.close()?;
+        // All that it has put off is a part of what it costs.
+        let (store, _) = Store::open(&self.folder, &config)?;
+        while store.step(Service::Clean)? {}
+        Ok(store.close()?)
     }
 }
 
 impl Worker for &Bank {
     fn transaction(&mut self, it: &Move) -> Result<(), Failure> {
-        let mut open = Open { tables: &self.tables, transaction: self.store.begin() };
-        tpcb::apply(&mut open, it)?;
-        open.transaction.commit(self.awaited)?;
-        Ok(())
+        self.transact(it).map(drop)
     }
 }
 
@@ -119,6 +150,7 @@ impl Worker for &Bank {
 struct Open<'a> {
     tables: &'a [Tree; 4],
     transaction: Transaction<'a>,
+    read: Read,
 }
 
 impl Rows for Open<'_> {
@@ -134,7 +166,13 @@ impl Rows for Open<'_> {
 
     fn add(&mut self, table: Table, key: &[u8], delta: i64) -> Result<i64, Failure> {
         let mut done = Err("a row is gone".into());
-        let change = |row: &mut Vec<u8>| done = tpcb::add(row, delta);
+        let read = &mut self.read;
+        let change = |row: &mut Vec<u8>| {
+            done = tpcb::add(row, delta);
+            if table == Table::Accounts {
+                read.account.copy_from_slice(row);
+            }
+        };
         self.transaction.update(&self.tables[table as usize], key, change)?;
         done
     }
