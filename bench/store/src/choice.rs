@@ -7,6 +7,7 @@ use holdfast_bench_common::Failure;
 
 use crate::effort::{FLAT_BRANCHES, THREADS};
 use crate::peers::{self, Kind, OURS};
+use crate::postgres;
 
 /// A part of the whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,30 +43,38 @@ const OF_OURS: [Part; 3] = [Part::Flat, Part::Repair, Part::Media];
 pub(crate) struct Choice {
     kinds: Vec<&'static Kind>,
     parts: Vec<Part>,
+    has_postgres: bool,
 }
 
 impl Choice {
     /// The stores and parts of these names, all of either if none is named.
     pub(crate) fn of(names: Option<&str>) -> Result<Choice, Failure> {
-        let (mut kinds, mut parts) = (Vec::new(), Vec::new());
+        let (mut kinds, mut parts, mut has_postgres) = (Vec::new(), Vec::new(), false);
         for name in names.into_iter().flat_map(|names| names.split(',')) {
             match Part::ALL.into_iter().find(|part| part.name() == name) {
                 Some(part) => parts.push(part),
+                None if name == postgres::NAME => has_postgres = true,
                 None => kinds.push(peers::known(name)?),
             }
         }
-        if kinds.is_empty() {
+        if kinds.is_empty() && !has_postgres {
             kinds = peers::all().collect();
+            has_postgres = true;
         }
         if parts.is_empty() {
             parts = Part::ALL.into();
         }
-        Ok(Choice { kinds, parts })
+        Ok(Choice { kinds, parts, has_postgres })
     }
 
     /// The chosen stores.
     pub(crate) fn kinds(&self) -> &[&'static Kind] {
         &self.kinds
+    }
+
+    /// Whether PostgreSQL is chosen too, and a part that it is measured in.
+    pub(crate) fn restarts_postgres(&self) -> bool {
+        self.has_postgres && self.has(Part::Restart)
     }
 
     /// Whether a part is chosen.

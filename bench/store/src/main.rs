@@ -15,6 +15,7 @@ mod goals;
 mod media;
 mod panels;
 mod peers;
+mod postgres;
 mod rates;
 mod repair;
 mod restart;

@@ -1,8 +1,8 @@
 //! Pages that are damaged on their device while transactions need them.
 //!
-//! Promise: every fault is written behind the store's back into a page that it has in its file; each
-//! account that a transaction reads is compared with what its client last wrote there; at the end,
-//! and once more after the store was closed and opened, every sum agrees.
+//! Promise: every fault is written behind the store's back into a page that it has in its file;
+//! each account that a transaction reads is compared with what its client last wrote there; at the
+//! end, and once more after the store was closed and opened, every sum agrees.
 //! Never: damages what is not in the page file.
 
 use std::collections::HashMap;

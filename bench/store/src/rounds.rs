@@ -17,6 +17,7 @@ use crate::flat;
 use crate::goals;
 use crate::media;
 use crate::peers::{Durability, Kind, OURS};
+use crate::postgres;
 use crate::rates::{self, Loaded, Outcome, Terrain};
 use crate::repair;
 use crate::restart::{Left, Work, slope};
@@ -35,6 +36,7 @@ struct Made {
     /// Stores for each number of clients.
     loaded: Vec<(u32, Vec<Loaded>)>,
     left: Vec<Left>,
+    postgres: Option<postgres::Left>,
 }
 
 impl Made {
@@ -71,6 +73,9 @@ pub(crate) fn measure(
             run.nondurable(repetition, loaded, &memory)?;
         }
         run.restarts(repetition, &made.left)?;
+        if let Some(left) = &made.postgres {
+            run.restart_postgres(left)?;
+        }
         if let Some(ours) = ours {
             run.losses(ours)?;
         }
@@ -109,10 +114,11 @@ impl Run<'_> {
             Ok((branches, needed.map(load).collect::<Result<_, Failure>>()?))
         };
         let loaded = THREADS.into_iter().map(load).collect::<Result<_, Failure>>()?;
+        let work = |mb| Work { mb, time: self.effort.around_kill };
+        let most = self.effort.left_mb.last().copied();
         let leave = |kind: &'static Kind, mb: u32| {
             output::progress(&format!("leaving {mb} MB in {}", kind.name));
-            let work = Work { mb, time: self.effort.around_kill };
-            named("leaving", kind, Left::by(kind, work, self.whole))
+            named("leaving", kind, Left::by(kind, work(mb), self.whole))
         };
         let restarted = self.choice.kinds().iter().filter(|_| self.choice.has(Part::Restart));
         let amounts = |kind: &Kind| match kind.name {
@@ -121,7 +127,11 @@ impl Run<'_> {
         };
         let all = restarted.flat_map(|kind| amounts(kind).iter().map(move |mb| leave(kind, *mb)));
         let left = all.collect::<Result<_, Failure>>()?;
-        Ok(Made { loaded, left })
+        let postgres = most.filter(|_| self.choice.restarts_postgres()).map(|mb| {
+            output::progress(&format!("leaving {mb} MB in {}", postgres::NAME));
+            postgres::Left::by(work(mb), self.whole)
+        });
+        Ok(Made { loaded, left, postgres: postgres.transpose()? })
     }
 
     fn durable(
@@ -164,6 +174,14 @@ impl Run<'_> {
             let run = named(part, loaded.kind, rates::measure(loaded, &terrain))?;
             self.note(part, loaded.kind, &run);
         }
+        Ok(())
+    }
+
+    fn restart_postgres(&mut self, left: &postgres::Left) -> Result<(), Failure> {
+        let name = postgres::NAME;
+        output::progress(&format!("store.restart.{name}"));
+        let first_ms = left.restart_ms(self.whole)?;
+        self.ledger.lower(format!("store.restart.{name}.first_tx_ms"), "ms", first_ms);
         Ok(())
     }
 

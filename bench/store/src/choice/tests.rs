@@ -8,7 +8,7 @@ use crate::peers;
 fn without_a_name_all_is_measured() {
     let all = Choice::of(None).unwrap();
     assert_eq!(all.kinds().len(), peers::all().count());
-    assert!(Part::ALL.into_iter().all(|part| all.has(part)));
+    assert!(Part::ALL.into_iter().all(|part| all.has(part)) && all.restarts_postgres());
 }
 
 #[test]
@@ -16,6 +16,9 @@ fn parts_and_stores_are_chosen_by_name_and_nothing_else_is_one() {
     let some = Choice::of(Some("restart,fjall")).unwrap();
     assert_eq!((some.kinds().len(), some.kinds()[0].name), (1, "fjall"));
     assert!(some.has(Part::Restart) && !some.has(Part::Durable));
+    assert!(!some.restarts_postgres());
+    let postgres = Choice::of(Some("postgres")).unwrap();
+    assert!(postgres.kinds().is_empty() && postgres.restarts_postgres());
     assert!(Choice::of(Some("fjall,nothing")).is_err());
 }
 
