@@ -178,8 +178,8 @@ impl Store {
         self.work.engine.trees().check()
     }
 
-    /// Compares every page, in memory and on its device, with what its records say, and looks at all
-    /// trees, while others go on. `progress` hears of it after each page.
+    /// Compares every page, in memory and on its device, with what its records say, and looks at
+    /// all trees, while others go on. `progress` hears of it after each page.
     ///
     /// # Errors
     /// See [`FlushError`]. What is wrong with pages is no error but the answer.

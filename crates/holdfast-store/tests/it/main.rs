@@ -2,6 +2,7 @@
 
 mod basics;
 mod classical;
+mod kills;
 mod model;
 mod power;
 mod restarts;

@@ -71,3 +71,17 @@ pub(crate) fn overwrite(files: &FakeFiles, name: &str, bytes: &[u8]) {
     file.write_all_at(bytes, 0).expect("there is room");
     file.sync_data().expect("the machine is well");
 }
+
+/// How many times longer than usual a test with chance in it runs.
+pub(crate) fn factor() -> u64 {
+    let factor = std::env::var("HOLDFAST_SEEDS_FACTOR").ok();
+    factor.and_then(|factor| factor.parse().ok()).unwrap_or(1).max(1)
+}
+
+/// The seeds of a test: so many times the factor, or the one that was asked for.
+pub(crate) fn seeds(count: u64) -> Vec<u64> {
+    match std::env::var("HOLDFAST_SEED").ok().and_then(|seed| seed.parse().ok()) {
+        Some(seed) => vec![seed],
+        None => (1..=count * factor()).collect(),
+    }
+}
