@@ -38,6 +38,8 @@ pub(crate) struct Effort {
     /// Megabytes of rows that a killed process leaves in its log, in order. Others than ours are
     /// measured with the last of them.
     pub(crate) left_mb: &'static [u32],
+    /// Times that what a killed process left is opened, at most one each time that all is measured.
+    pub(crate) restarts: usize,
     /// How long transactions run before a process is killed, and after the next has begun.
     pub(crate) around_kill: Duration,
 }
@@ -54,10 +56,11 @@ impl Effort {
             timed: Duration::from_secs(1),
             control: Duration::from_millis(250),
             accounts: 100_000,
-            slice: Duration::from_secs(1),
+            slice: Duration::from_millis(700),
             flat_rounds: 15,
             faults: 1000,
             left_mb: &[10, 30, 100, 300, 1000],
+            restarts: 3,
             around_kill: Duration::from_secs(2),
         }
     }
@@ -73,6 +76,7 @@ impl Effort {
             flat_rounds: 1,
             faults: 50,
             left_mb: &[1, 3, 10],
+            restarts: 1,
             around_kill: Duration::from_millis(200),
         }
     }

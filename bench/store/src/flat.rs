@@ -1,6 +1,7 @@
-//! How much checkpoints cost, however often they are taken: ours, and those of the classical kind.
+//! How much checkpoints cost, however often they are taken: ours in both of their forms, and those
+//! of the classical kind.
 //!
-//! Promise: both kinds, and all intervals of each, take turns in short slices within one process,
+//! Promise: all kinds, and all intervals of each, take turns in short slices within one process,
 //! in stores that stay open; an interval that is longer than a slice counts on in its next slices.
 //! The pool holds more than the database.
 //! Never: takes a checkpoint but in the slice of its interval.
@@ -25,8 +26,11 @@ pub(crate) const INTERVALS_MS: [Option<u64>; 6] =
     [Some(1), Some(10), Some(100), Some(1000), Some(10_000), None];
 
 /// Kinds of checkpoints, with their names.
-pub(crate) const KINDS: [(&str, Checkpoints); 2] =
-    [("decoupled", Checkpoints::Decoupled), ("classical", Checkpoints::Classical)];
+pub(crate) const KINDS: [(&str, Checkpoints); 3] = [
+    ("decoupled", Checkpoints::Decoupled),
+    ("reread", Checkpoints::Reread),
+    ("classical", Checkpoints::Classical),
+];
 
 /// Clients: each has a branch, and other branches have none.
 const CLIENTS: u32 = 2;
@@ -57,7 +61,7 @@ struct Subject {
     place: Place,
 }
 
-/// Measures both kinds, with the log on this disk or in this memory.
+/// Measures all kinds, with the log on this disk or in this memory.
 pub(crate) fn measure(
     loaded: &Loaded,
     effort: &Effort,

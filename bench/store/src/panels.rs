@@ -29,12 +29,12 @@ pub(crate) fn all(figures: &Figures) -> Vec<Panel> {
     all
 }
 
-/// Both kinds of checkpoints at each interval.
+/// All kinds of checkpoints at each interval.
 fn checkpoints(log: &str) -> Panel {
     let bars = flat::INTERVALS_MS.iter().enumerate().flat_map(|(at, every)| {
         flat::KINDS.iter().enumerate().map(move |(kind, (name, _))| {
             let every = every.map_or("no checkpoints".into(), |ms| format!("every {ms} ms"));
-            let colour = if kind == 0 { OWN } else { LIMIT };
+            let colour = [OWN, OTHER, LIMIT][kind];
             let id = format!("{}.tx_per_s", flat_id(log, kind, at));
             Bar { label: format!("{name}, {every}"), colour, id }
         })

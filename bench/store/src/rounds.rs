@@ -72,9 +72,9 @@ pub(crate) fn measure(
         if let (true, Some(loaded)) = (choice.has(Part::Nondurable), made.bank(THREADS[0])) {
             run.nondurable(repetition, loaded, &memory)?;
         }
-        run.restarts(repetition, &made.left)?;
-        if let Some(left) = &made.postgres {
-            run.restart_postgres(left)?;
+        if repetition < effort.restarts {
+            run.restarts(repetition, &made.left)?;
+            made.postgres.iter().try_for_each(|left| run.restart_postgres(left))?;
         }
         if let Some(ours) = ours {
             run.losses(ours)?;
