@@ -63,6 +63,11 @@ impl Place {
     /// else.
     pub(crate) fn directory(path: &Path) -> Result<Place, PlaceError> {
         make_directory(path).map_err(PlaceError::Io)?;
+        Place::existing(path)
+    }
+
+    /// A directory of this machine, locked against everybody else.
+    pub(crate) fn existing(path: &Path) -> Result<Place, PlaceError> {
         let lock = DirectoryLock::take(path).map_err(PlaceError::Io)?.ok_or(PlaceError::InUse)?;
         let below = |name: &str| open_directory(&path.join(name)).map_err(PlaceError::Io);
         let directories = Directories {
@@ -72,6 +77,12 @@ impl Place {
         };
         let (clock, entropy) = (Arc::new(RealClock), Arc::new(RealEntropy));
         Ok(Place { lock: Some(Arc::new(lock)), ..Place::modelled(directories, clock, entropy) })
+    }
+
+    /// The directories that pages know.
+    pub(crate) fn of_pages(&self) -> holdfast_pages::Directories {
+        let (store, archive) = (Arc::clone(&self.store), Arc::clone(&self.archive));
+        holdfast_pages::Directories { store, archive }
     }
 }
 

@@ -1,5 +1,6 @@
 //! A store as its users see it, on a machine that loses what was not synced.
 
+mod backups;
 mod basics;
 mod classical;
 mod kills;

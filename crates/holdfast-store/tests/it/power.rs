@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use holdfast_io::fake::{FakeFiles, Mood, Random, Sectors};
 use holdfast_store::{
     Checkpoints, Config, Direction, Durability, Restart, Savepoint, Service, Store, Transaction,
-    TransactionError, Tree,
+    TransactionError, Tree, VerifyFault,
 };
 
 use crate::model::{Contents, Model, Writes, apply};
@@ -151,7 +151,8 @@ fn config_of(seed: u64) -> Config {
     }
 }
 
-/// What the store holds that was left behind, whose trees are sound.
+/// What the store holds that was left behind, whose pages are what their records say, and whose
+/// trees are sound.
 fn look(files: &FakeFiles, seed: u64) -> Result<Contents, String> {
     let opened = Store::open_at(place(files), &config_of(seed));
     let (store, _) = opened.map_err(|error| format!("open: {error}"))?;
@@ -159,8 +160,13 @@ fn look(files: &FakeFiles, seed: u64) -> Result<Contents, String> {
     let mut reading = store.begin_impatient();
     let scan = reading.scan::<&[u8]>(&tree, .., Direction::Up);
     let found = scan.map(|found| found.map_err(|error| format!("scan: {error}"))).collect();
-    store.check().map_err(|error| format!("check: {error}"))?;
-    found
+    // What the device lost with its power is no fault of the store's.
+    let verified = store.verify(&mut |_| ()).map_err(|error| format!("verify: {error}"))?;
+    let is_ours = |fault: &VerifyFault| !matches!(fault, VerifyFault::OnDevice(_));
+    match verified.faults.iter().find(|(_, fault)| is_ours(fault)) {
+        Some(fault) => Err(format!("verify: {fault:?}")),
+        None => found,
+    }
 }
 
 fn any_mood(random: &mut Random) -> Mood {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use holdfast_io::fake::{FakeClock, FakeEntropy, FakeFiles, Mood};
 use holdfast_io::{Files, OpenHow};
 use holdfast_memory::Medium;
+use holdfast_pages::Keep;
 use holdfast_store::{Config, Directories, LogPlace, Place, Recovery, Service, Services, Store};
 
 /// A store so small that everything happens soon.
@@ -19,6 +20,7 @@ pub(crate) fn config() -> Config {
         },
         checkpoint_ms: None,
         segment_pages: 4,
+        keep: Keep::All,
         clean_every_bytes: 64 << 10,
         services: Services::Stepped,
         ..Config::default()
