@@ -70,8 +70,8 @@ bench-log:
 	$(if $(QUICK)$(ONLY)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
 
 # Transactions of other stores in one run with the device; ONLY=NAME,NAME for some of the stores and
-# of the parts durable, nondurable and restart. Measures the disk that the build is on, and memory.
-# Needs nothing else running, and 20 GB free.
+# of the parts durable, nondurable, flat, restart, repair and media. Measures the disk that the
+# build is on, and memory. Needs nothing else running, and 20 GB free.
 bench-store:
 	scripts/setup
 	bench/store/setup

@@ -10,6 +10,10 @@ use crate::tpcb::Bank;
 /// Clients of durable transactions; as many as the first of these ask for those that are not.
 pub(crate) const THREADS: [u32; 3] = [2, 8, 32];
 
+/// Branches of the bank in which checkpoints are compared, of which few have clients: so that there
+/// is much that a checkpoint may have to look at. One of [`THREADS`].
+pub(crate) const FLAT_BRANCHES: u32 = THREADS[1];
+
 /// Memory for what a store keeps of its files: more than the largest bank that is measured.
 pub(crate) const CACHE_BYTES: usize = 2 << 30;
 
@@ -25,8 +29,17 @@ pub(crate) struct Effort {
     pub(crate) control: Duration,
     /// Accounts of a branch.
     pub(crate) accounts: u32,
-    /// Accounts in whose rows the work that a killed process leaves is.
-    pub(crate) left_accounts: u32,
+    /// How long checkpoints of one kind and interval run before others do,
+    pub(crate) slice: Duration,
+    /// and how often each of them does.
+    pub(crate) flat_rounds: usize,
+    /// Pages that are damaged.
+    pub(crate) faults: u64,
+    /// Megabytes of rows that a killed process leaves in its log, in order. Others than ours are
+    /// measured with the last of them.
+    pub(crate) left_mb: &'static [u32],
+    /// Times that what a killed process left is opened, at most one each time that all is measured.
+    pub(crate) restarts: usize,
     /// How long transactions run before a process is killed, and after the next has begun.
     pub(crate) around_kill: Duration,
 }
@@ -43,7 +56,11 @@ impl Effort {
             timed: Duration::from_secs(1),
             control: Duration::from_millis(250),
             accounts: 100_000,
-            left_accounts: 9_000_000,
+            slice: Duration::from_millis(700),
+            flat_rounds: 15,
+            faults: 1000,
+            left_mb: &[10, 30, 100, 300, 1000],
+            restarts: 3,
             around_kill: Duration::from_secs(2),
         }
     }
@@ -55,7 +72,11 @@ impl Effort {
             timed: Duration::from_millis(150),
             control: Duration::from_millis(50),
             accounts: 2_000,
-            left_accounts: 100_000,
+            slice: Duration::from_millis(50),
+            flat_rounds: 1,
+            faults: 50,
+            left_mb: &[1, 3, 10],
+            restarts: 1,
             around_kill: Duration::from_millis(200),
         }
     }

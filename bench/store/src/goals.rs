@@ -6,17 +6,29 @@
 
 use holdfast_bench_common::ledger::Ledger;
 use holdfast_bench_common::ratios::{BEST, best, divided};
-use holdfast_figures::{Better, Figure};
+use holdfast_figures::{Better, Figure, median};
 
 use crate::effort::THREADS;
+use crate::flat;
 use crate::peers::{Kind, OURS};
+use crate::rounds::flat_id;
 
 /// Figures of ours that stand for themselves under a shorter name, and their goals.
-const GOALS: [(&str, &str, f64); 4] = [
-    ("store.log_bytes_per_tx", "store.durable.t2.holdfast.log_bytes_per_tx", 450.0),
-    ("store.device_bytes_per_tx", "store.durable.t2.holdfast.device_bytes_per_tx", 6000.0),
-    ("store.restart.first_tx_ms", "store.restart.holdfast.first_tx_ms", 50.0),
-    ("store.durable.tx_per_fdatasync.t2", "store.durable.t2.holdfast.tx_per_fdatasync", 1.4),
+const SHORT: [(&str, &str, Option<f64>); 7] = [
+    ("store.log_bytes_per_tx", "store.nondurable.holdfast.log_bytes_per_tx", Some(450.0)),
+    ("store.device_bytes_per_tx", "store.durable.t2.holdfast.device_bytes_per_tx", Some(6000.0)),
+    ("store.restart.first_tx_ms", "store.restart.holdfast.first_tx_ms", Some(50.0)),
+    ("store.durable.tx_per_fdatasync.t2", "store.durable.t2.holdfast.tx_per_fdatasync", Some(1.4)),
+    ("store.latches.services", "store.flat.memory.decoupled.latches", Some(0.0)),
+    ("store.cpu_per_tx.decoupled", "store.flat.memory.decoupled.10000ms.cpu_us_per_tx", None),
+    ("store.cpu_per_tx.classical", "store.flat.memory.classical.10000ms.cpu_us_per_tx", None),
+];
+
+/// Figures of ours that are measured under their own names, and their goals.
+const GOALS: [(&str, f64); 3] = [
+    ("store.restart.slope_ms_per_mb", 0.01),
+    ("store.repair.p99_ms", 10.0),
+    ("store.media_loss.first_tx_ms", 100.0),
 ];
 
 /// What our durable transactions must reach of the best peer's.
@@ -25,14 +37,25 @@ const DURABLE: f64 = 1.2;
 /// What a second of a processor must do of what the best peer with a log does in it.
 const NONDURABLE: f64 = 2.0;
 
+/// What the slowest interval of our checkpoints must reach of the fastest.
+const FLATNESS: f64 = 0.95;
+
 /// All figures: what is asked first, then everything that was measured.
 pub(crate) fn judge(ledger: &Ledger, kinds: &[&'static Kind]) -> Vec<Figure> {
     let judge = Judge { ledger, kinds };
     let mut figures = judge.asked();
     figures.extend(judge.ratios());
-    figures.extend(ledger.figures());
+    figures.extend(flat::KINDS.iter().enumerate().filter_map(|(at, it)| judge.flatness(at, it.0)));
+    figures.extend(ledger.figures().into_iter().map(with_goal));
     figures.sort_by_key(|figure| figure.goal.is_none());
     figures.into_iter().map(|figure| judge.with_class(figure)).collect()
+}
+
+fn with_goal(figure: Figure) -> Figure {
+    match GOALS.iter().find(|(id, _)| *id == figure.id) {
+        Some((_, goal)) => figure.wanted(*goal),
+        None => figure,
+    }
 }
 
 struct Judge<'a> {
@@ -46,7 +69,9 @@ impl Judge<'_> {
         let loses = |name| self.kinds.iter().any(|kind| kind.name == name && kind.kills_lose);
         let parts: Vec<&str> = figure.id.split('.').collect();
         match parts[..] {
-            ["store", "durable" | "restart", ..] => figure.acknowledged_by("Disk"),
+            ["store", "durable" | "restart" | "repair" | "media_loss", ..] => {
+                figure.acknowledged_by("Disk")
+            }
             ["store", "nondurable", name, ..] if loses(name) => figure.acknowledged_by("nothing"),
             ["store", "nondurable", ..] => figure.acknowledged_by("Memory"),
             _ => figure,
@@ -55,12 +80,12 @@ impl Judge<'_> {
 
     fn asked(&self) -> Vec<Figure> {
         let all = self.ledger.figures();
-        let asked = |(id, of, goal): (&str, &str, f64)| {
-            let mut figure = all.iter().find(|figure| figure.id == of)?.clone().wanted(goal);
-            figure.id = id.into();
+        let asked = |(id, of, goal): (&str, &str, Option<f64>)| {
+            let mut figure = all.iter().find(|figure| figure.id == of)?.clone();
+            (figure.id, figure.goal) = (id.into(), goal);
             Some(figure)
         };
-        GOALS.into_iter().filter_map(asked).collect()
+        SHORT.into_iter().filter_map(asked).collect()
     }
 
     fn ratios(&self) -> Vec<Figure> {
@@ -79,6 +104,21 @@ impl Judge<'_> {
             all.push(ratio(id, runs).against(NONDURABLE, BEST));
         }
         all
+    }
+
+    /// The slowest interval over the fastest, with the log where that is less.
+    fn flatness(&self, kind: usize, name: &str) -> Option<Figure> {
+        let flatness = |log: &str| {
+            let runs = |at| self.ledger.runs(&format!("{}.tx_per_s", flat_id(log, kind, at)));
+            let medians = (0..flat::INTERVALS_MS.len()).map(|at| median(runs(at)));
+            let (least, most) = medians
+                .fold((f64::MAX, f64::MIN), |(least, most), it| (least.min(it), most.max(it)));
+            (most > 0.0).then(|| least / most)
+        };
+        let worse = flatness("disk")?.min(flatness("memory")?);
+        let id = format!("store.flatness.{name}");
+        let figure = Figure::of(id, "ratio", Better::Higher, vec![worse]);
+        Some(if name == "decoupled" { figure.wanted(FLATNESS) } else { figure })
     }
 
     fn peers(&self, is_one: impl Fn(&Kind) -> bool) -> Vec<&'static str> {

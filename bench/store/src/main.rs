@@ -5,14 +5,19 @@
 //! that acknowledged more than the device made durable ends the run.
 //! Never: leaves a process or a store behind.
 
+mod choice;
 mod control;
 mod drive;
 mod effort;
+mod flat;
 mod gauge;
 mod goals;
+mod media;
 mod panels;
 mod peers;
+mod postgres;
 mod rates;
+mod repair;
 mod restart;
 mod rounds;
 mod tpcb;
@@ -26,9 +31,9 @@ use holdfast_bench_common::output;
 use holdfast_bench_common::place::Place;
 use holdfast_figures::Figures;
 
+use crate::choice::Choice;
 use crate::effort::Effort;
 use crate::restart::Work;
-use crate::rounds::Choice;
 
 const USAGE: &str = "usage: bench-store --out FOLDER [--quick] [--only NAME,NAME...]";
 
@@ -46,9 +51,9 @@ fn main() -> ExitCode {
     output::exit(
         "bench-store",
         match words[..] {
-            ["--leave", name, accounts, ms, folder] => leave(name, [accounts, ms], folder),
-            ["--restart", name, accounts, ms, per_s, done, folder] => {
-                again(name, [accounts, ms], [per_s, done], folder)
+            ["--leave", name, mb, ms, folder] => leave(name, [mb, ms], folder),
+            ["--restart", name, mb, ms, per_s, done, folder] => {
+                again(name, [mb, ms], [per_s, done], folder)
             }
             _ => parse(&words).and_then(|task| measure(&task)),
         },

@@ -1,21 +1,59 @@
 //! What is to be compared by eye.
 //!
-//! Promise: a panel a workload, a bar a store that has the figure.
+//! Promise: a panel a workload, a bar a store or a way that has the figure.
 //! Never: shows what was not measured.
 
-use holdfast_bench_common::colours::{OTHER, OWN};
+use holdfast_bench_common::colours::{LIMIT, OTHER, OWN};
 use holdfast_figures::{Bar, Figures, Panel, Scale};
 
 use crate::effort::THREADS;
+use crate::flat;
 use crate::peers::{self, OURS};
+use crate::postgres;
+use crate::rounds::flat_id;
 
 /// Every panel.
 pub(crate) fn all(figures: &Figures) -> Vec<Panel> {
-    let panel = |(title, begin, what, scale): (String, String, &str, Scale)| {
-        let bars = bars(figures, &begin, what);
-        (!bars.is_empty()).then_some(Panel { title, scale, bars })
+    let panel = |(title, begin, what, scale): (String, String, &str, Scale)| Panel {
+        title,
+        scale,
+        bars: bars(&begin, what),
     };
-    workloads().into_iter().filter_map(panel).collect()
+    let mut all: Vec<Panel> = workloads().into_iter().map(panel).collect();
+    all.extend(["disk", "memory"].map(checkpoints));
+    all.push(losses());
+    for panel in &mut all {
+        panel.bars.retain(|bar| figures.get(&bar.id).is_some());
+    }
+    all.retain(|panel| !panel.bars.is_empty());
+    all
+}
+
+/// All kinds of checkpoints at each interval.
+fn checkpoints(log: &str) -> Panel {
+    let bars = flat::INTERVALS_MS.iter().enumerate().flat_map(|(at, every)| {
+        flat::KINDS.iter().enumerate().map(move |(kind, (name, _))| {
+            let every = every.map_or("no checkpoints".into(), |ms| format!("every {ms} ms"));
+            let colour = [OWN, OTHER, LIMIT][kind];
+            let id = format!("{}.tx_per_s", flat_id(log, kind, at));
+            Bar { label: format!("{name}, {every}"), colour, id }
+        })
+    });
+    let title = format!("TPC-B by kind of checkpoint, log in {log}, transactions/s");
+    Panel { title, scale: Scale::Linear, bars: bars.collect() }
+}
+
+/// What is lost under load.
+fn losses() -> Panel {
+    let bars = [
+        ("with a page repaired, p99", "store.repair.p99_ms"),
+        ("the longest of those", "store.repair.max_ms"),
+        ("first after all pages are lost", "store.media_loss.first_tx_ms"),
+        ("all of them as fast as before", "store.media_loss.recovered_ms"),
+    ];
+    let bar = |(label, id): (&str, &str)| Bar { label: label.into(), colour: OWN, id: id.into() };
+    let title = "a transaction while pages are damaged or lost, ms".into();
+    Panel { title, scale: Scale::Linear, bars: bars.map(bar).into() }
 }
 
 /// The title, the beginning and the end of the ids of each, and how its bars are drawn.
@@ -35,11 +73,12 @@ fn workloads() -> Vec<(String, String, &'static str, Scale)> {
     all
 }
 
-fn bars(figures: &Figures, begin: &str, what: &str) -> Vec<Bar> {
+fn bars(begin: &str, what: &str) -> Vec<Bar> {
     let bar = |name: &str| {
         let id = format!("{begin}.{name}.{what}");
         let colour = if name == OURS { OWN } else { OTHER };
-        figures.get(&id).is_some().then(|| Bar { label: name.into(), colour, id })
+        Bar { label: name.into(), colour, id }
     };
-    peers::all().filter_map(|kind| bar(kind.name)).collect()
+    let names = peers::all().map(|kind| kind.name).chain([postgres::NAME]);
+    names.map(bar).collect()
 }

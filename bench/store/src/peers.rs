@@ -14,11 +14,13 @@
 //! | `lmdb` | `heed` 0.23.1 | OpenLDAP, MIT | one writer: threads take turns at its lock |
 //! | `sqlite` | `rusqlite` 0.41.1, its own SQLite | public domain | one writer, in turns |
 //!
+//! PostgreSQL stands beside them where stores are opened after a kill: see `postgres`.
+//!
 //! The `rocksdb` crate is 0.19.0, not the newest, because that is the newest one whose calls Debian
 //! 12's library all has.
 
 mod fjall;
-mod holdfast;
+pub(crate) mod holdfast;
 mod lmdb;
 mod redb;
 #[cfg(feature = "rocksdb")]

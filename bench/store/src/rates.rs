@@ -20,8 +20,8 @@ use crate::tpcb::{self, Bank};
 /// A store with a bank in it, closed.
 pub(crate) struct Loaded {
     pub(crate) kind: &'static Kind,
-    place: Place,
-    bank: Bank,
+    pub(crate) place: Place,
+    pub(crate) bank: Bank,
 }
 
 impl Loaded {
@@ -55,7 +55,8 @@ pub(crate) struct Outcome {
     pub(crate) synced: Option<Synced>,
 }
 
-fn terms(durability: Durability) -> Terms {
+/// What a store is told that is measured while it is whole.
+pub(crate) fn terms(durability: Durability) -> Terms {
     Terms { durability, cache_bytes: CACHE_BYTES, put_off: false }
 }
 

@@ -19,10 +19,16 @@ use crate::Failure;
 use crate::drive::{self, Hand};
 use crate::effort::CACHE_BYTES;
 use crate::peers::{Durability, Kind, Peer, Terms};
-use crate::tpcb::{self, Bank, Client, NUMBERS};
+use crate::tpcb::{self, Bank, Client};
 
 /// Clients before the kill and after it.
 const CLIENTS: u32 = 2;
+
+/// A client's transactions before the kill are numbered below this, and those after it from here.
+const NUMBERS: u64 = 1 << 32;
+
+/// Accounts whose rows are a megabyte, with their keys.
+const ACCOUNTS_PER_MB: u32 = 10_000;
 
 /// How long transactions are counted before their rate is looked at.
 const LOOK: Duration = Duration::from_millis(10);
@@ -37,7 +43,7 @@ const REACHED: f64 = 0.9;
 pub(crate) struct Left {
     pub(crate) kind: &'static Kind,
     place: Place,
-    work: Work,
+    pub(crate) work: Work,
     /// Transactions in a second, before the kill,
     per_s: f64,
     /// and all that were acknowledged.
@@ -47,7 +53,8 @@ pub(crate) struct Left {
 /// What is done before a kill, and after it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Work {
-    pub(crate) accounts: u32,
+    /// Megabytes of rows.
+    pub(crate) mb: u32,
     pub(crate) time: Duration,
 }
 
@@ -60,36 +67,36 @@ pub(crate) struct Restarted {
 
 impl Work {
     fn bank(self) -> Bank {
-        Bank { branches: CLIENTS, accounts: self.accounts / CLIENTS }
+        Bank { branches: CLIENTS, accounts: self.mb * ACCOUNTS_PER_MB / CLIENTS }
     }
 
     /// As words for a child.
     fn words(self) -> [String; 2] {
-        [self.accounts.to_string(), self.time.as_millis().to_string()]
+        [self.mb.to_string(), self.time.as_millis().to_string()]
     }
 
     /// From such words.
-    pub(crate) fn parse([accounts, time]: [&str; 2]) -> Result<Work, Failure> {
-        Ok(Work { accounts: accounts.parse()?, time: Duration::from_millis(time.parse()?) })
+    pub(crate) fn parse([mb, time]: [&str; 2]) -> Result<Work, Failure> {
+        Ok(Work { mb: mb.parse()?, time: Duration::from_millis(time.parse()?) })
     }
 }
 
 fn open(kind: &Kind, folder: &Path) -> Result<Box<dyn Peer>, Failure> {
     let durability = Durability::Synced;
-    (kind.open)(folder, &Terms { durability, cache_bytes: CACHE_BYTES, put_off: true })
+    (kind.open)(folder, &Terms { durability, cache_bytes: 2 * CACHE_BYTES, put_off: true })
 }
 
 /// A process that leaves a store, or opens what another left.
 fn start(word: &str, kind: &Kind, work: Work, more: &[&str], at: &Path) -> Result<Child, Failure> {
-    let [accounts, time] = work.words();
-    let words = [word, kind.name, &accounts, &time].into_iter().chain(more.iter().copied());
+    let [mb, time] = work.words();
+    let words = [word, kind.name, &mb, &time].into_iter().chain(more.iter().copied());
     Child::start(words.map(OsStr::new).chain([at.as_os_str()]))
 }
 
 impl Left {
     /// Has a store filled, and the process that did it killed.
     pub(crate) fn by(kind: &'static Kind, work: Work, whole: &Place) -> Result<Left, Failure> {
-        let place = whole.folder(&format!("left-{}-{}", kind.name, work.accounts))?;
+        let place = whole.folder(&format!("left-{}-{}", kind.name, work.mb))?;
         let mut child = start("--leave", kind, work, &[], place.path())?;
         let said = child::numbers(&child.line()?)?;
         drop(child);
@@ -152,7 +159,7 @@ pub(crate) fn restart(
 }
 
 /// Milliseconds until so much was done as before, of transactions that ended then.
-fn recovered_ms(ends: &[Duration], per_s: f64, time: Duration) -> f64 {
+pub(crate) fn recovered_ms(ends: &[Duration], per_s: f64, time: Duration) -> f64 {
     let looks = time.as_millis() / LOOK.as_millis();
     let mut counts = vec![0; looks as usize];
     for end in ends {
@@ -166,6 +173,19 @@ fn recovered_ms(ends: &[Duration], per_s: f64, time: Duration) -> f64 {
     let is_reached = |counts: &[u32]| f64::from(counts.iter().sum::<u32>()) >= wanted;
     let look = counts.windows(LOOKS).position(is_reached).map_or(looks as usize, |it| it + LOOKS);
     LOOK.as_secs_f64() * 1e3 * look as f64
+}
+
+/// By how much more the second of each pair is where the first is one more: the line that is the
+/// closest to all of them. Nothing if there is no such line.
+pub(crate) fn slope(pairs: &[(f64, f64)]) -> Option<f64> {
+    let mean = |of: fn(&(f64, f64)) -> f64| pairs.iter().map(of).sum::<f64>() / pairs.len() as f64;
+    let (x_mean, y_mean) = (mean(|pair| pair.0), mean(|pair| pair.1));
+    let (mut both, mut square) = (0.0, 0.0);
+    for (x, y) in pairs {
+        both += (x - x_mean) * (y - y_mean);
+        square += (x - x_mean) * (x - x_mean);
+    }
+    (square > 0.0).then(|| both / square)
 }
 
 #[cfg(test)]

@@ -11,79 +11,16 @@ use holdfast_bench_common::output;
 use holdfast_bench_common::place::Place;
 use holdfast_figures::Figure;
 
-use crate::effort::{Effort, THREADS};
+use crate::choice::{Choice, Part};
+use crate::effort::{Effort, FLAT_BRANCHES, THREADS};
+use crate::flat;
 use crate::goals;
-use crate::peers::{self, Durability, Kind};
+use crate::media;
+use crate::peers::{Durability, Kind, OURS};
+use crate::postgres;
 use crate::rates::{self, Loaded, Outcome, Terrain};
-use crate::restart::{Left, Work};
-
-/// A part of the whole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
-    Durable,
-    Nondurable,
-    Restart,
-}
-
-impl Part {
-    const ALL: [Part; 3] = [Part::Durable, Part::Nondurable, Part::Restart];
-
-    fn name(self) -> &'static str {
-        match self {
-            Part::Durable => "durable",
-            Part::Nondurable => "nondurable",
-            Part::Restart => "restart",
-        }
-    }
-}
-
-/// What is measured.
-pub(crate) struct Choice {
-    kinds: Vec<&'static Kind>,
-    parts: Vec<Part>,
-}
-
-impl Choice {
-    /// The stores and parts of these names, all of either if none is named.
-    pub(crate) fn of(names: Option<&str>) -> Result<Choice, Failure> {
-        let (mut kinds, mut parts) = (Vec::new(), Vec::new());
-        for name in names.into_iter().flat_map(|names| names.split(',')) {
-            match Part::ALL.into_iter().find(|part| part.name() == name) {
-                Some(part) => parts.push(part),
-                None => kinds.push(peers::known(name)?),
-            }
-        }
-        if kinds.is_empty() {
-            kinds = peers::all().collect();
-        }
-        if parts.is_empty() {
-            parts = Part::ALL.into();
-        }
-        Ok(Choice { kinds, parts })
-    }
-
-    fn has(&self, part: Part) -> bool {
-        self.parts.contains(&part)
-    }
-
-    /// The numbers of clients whose banks are needed.
-    fn threads(&self) -> &'static [u32] {
-        match (self.has(Part::Durable), self.has(Part::Nondurable)) {
-            (true, _) => &THREADS,
-            (false, true) => &THREADS[..1],
-            (false, false) => &[],
-        }
-    }
-
-    /// What every chosen store makes of something.
-    fn each<T>(
-        &self,
-        what: &str,
-        make: impl Fn(&'static Kind) -> Result<T, Failure>,
-    ) -> Result<Vec<T>, Failure> {
-        self.kinds.iter().map(|kind| named(what, kind, make(kind))).collect()
-    }
-}
+use crate::repair;
+use crate::restart::{Left, Work, slope};
 
 /// What every part of a run needs.
 struct Run<'a> {
@@ -99,6 +36,18 @@ struct Made {
     /// Stores for each number of clients.
     loaded: Vec<(u32, Vec<Loaded>)>,
     left: Vec<Left>,
+    postgres: Option<postgres::Left>,
+}
+
+impl Made {
+    /// Ours, where checkpoints are compared.
+    fn ours(&self) -> Option<&Loaded> {
+        self.bank(FLAT_BRANCHES)?.iter().find(|loaded| loaded.kind.name == OURS)
+    }
+
+    fn bank(&self, branches: u32) -> Option<&[Loaded]> {
+        self.loaded.iter().find(|(found, _)| *found == branches).map(|(_, loaded)| &loaded[..])
+    }
 }
 
 /// Measures these stores.
@@ -111,17 +60,34 @@ pub(crate) fn measure(
     let memory = Place::in_memory("bench-store-data")?;
     let mut run = Run { effort, choice, whole, device, ledger: Ledger::default() };
     let made = run.make()?;
+    let ours = made.ours();
+    if let (true, Some(ours)) = (choice.has(Part::Flat), ours) {
+        run.flat(ours, &memory)?;
+    }
     for repetition in 0..effort.repetitions {
         output::progress(&format!("repetition {} of {}", repetition + 1, effort.repetitions));
         if choice.has(Part::Durable) {
             made.loaded.iter().try_for_each(|it| run.durable(repetition, it.0, &it.1))?;
         }
-        if let (true, Some((_, loaded))) = (choice.has(Part::Nondurable), made.loaded.first()) {
+        if let (true, Some(loaded)) = (choice.has(Part::Nondurable), made.bank(THREADS[0])) {
             run.nondurable(repetition, loaded, &memory)?;
         }
-        run.restarts(repetition, &made.left)?;
+        if repetition < effort.restarts {
+            run.restarts(repetition, &made.left)?;
+            made.postgres.iter().try_for_each(|left| run.restart_postgres(left))?;
+        }
+        if let Some(ours) = ours {
+            run.losses(ours)?;
+        }
     }
-    Ok(goals::judge(&run.ledger, &choice.kinds))
+    Ok(goals::judge(&run.ledger, choice.kinds()))
+}
+
+/// The ids of slices with the log there, of a kind, at an interval.
+pub(crate) fn flat_id(log: &str, kind: usize, interval: usize) -> String {
+    let (name, _) = flat::KINDS[kind];
+    let every = flat::INTERVALS_MS[interval].map_or("none".into(), |ms| format!("{ms}ms"));
+    format!("store.flat.{log}.{name}.{every}")
 }
 
 /// Says in which store, and doing what, something failed.
@@ -137,21 +103,35 @@ fn turn<T>(all: &[T], repetition: usize) -> impl Iterator<Item = &T> {
 
 impl Run<'_> {
     fn make(&self) -> Result<Made, Failure> {
-        let load = |threads: &u32| {
-            output::progress(&format!("loading for {threads} clients"));
-            let bank = self.effort.bank(*threads);
-            let make = |kind| Loaded::new(kind, bank, self.whole);
-            Ok((*threads, self.choice.each("loading", make)?))
+        let load = |branches: u32| {
+            let needed =
+                self.choice.kinds().iter().filter(|kind| self.choice.needs(branches, kind));
+            let load = |kind: &&'static Kind| {
+                output::progress(&format!("loading {branches} branches into {}", kind.name));
+                let bank = self.effort.bank(branches);
+                named("loading", kind, Loaded::new(kind, bank, self.whole))
+            };
+            Ok((branches, needed.map(load).collect::<Result<_, Failure>>()?))
         };
-        let loaded = self.choice.threads().iter().map(load).collect::<Result<_, Failure>>()?;
-        let work = Work { accounts: self.effort.left_accounts, time: self.effort.around_kill };
-        let leave = |kind: &'static Kind| {
-            output::progress(&format!("leaving {}", kind.name));
-            Left::by(kind, work, self.whole)
+        let loaded = THREADS.into_iter().map(load).collect::<Result<_, Failure>>()?;
+        let work = |mb| Work { mb, time: self.effort.around_kill };
+        let most = self.effort.left_mb.last().copied();
+        let leave = |kind: &'static Kind, mb: u32| {
+            output::progress(&format!("leaving {mb} MB in {}", kind.name));
+            named("leaving", kind, Left::by(kind, work(mb), self.whole))
         };
-        let is_left = self.choice.has(Part::Restart);
-        let left = if is_left { self.choice.each("leaving", leave)? } else { Vec::new() };
-        Ok(Made { loaded, left })
+        let restarted = self.choice.kinds().iter().filter(|_| self.choice.has(Part::Restart));
+        let amounts = |kind: &Kind| match kind.name {
+            OURS => self.effort.left_mb,
+            _ => &self.effort.left_mb[self.effort.left_mb.len() - 1..],
+        };
+        let all = restarted.flat_map(|kind| amounts(kind).iter().map(move |mb| leave(kind, *mb)));
+        let left = all.collect::<Result<_, Failure>>()?;
+        let postgres = most.filter(|_| self.choice.restarts_postgres()).map(|mb| {
+            output::progress(&format!("leaving {mb} MB in {}", postgres::NAME));
+            postgres::Left::by(work(mb), self.whole)
+        });
+        Ok(Made { loaded, left, postgres: postgres.transpose()? })
     }
 
     fn durable(
@@ -197,6 +177,55 @@ impl Run<'_> {
         Ok(())
     }
 
+    fn restart_postgres(&mut self, left: &postgres::Left) -> Result<(), Failure> {
+        let name = postgres::NAME;
+        output::progress(&format!("store.restart.{name}"));
+        let first_ms = left.restart_ms(self.whole)?;
+        self.ledger.lower(format!("store.restart.{name}.first_tx_ms"), "ms", first_ms);
+        Ok(())
+    }
+
+    /// Faults of pages, and the loss of all of them.
+    fn losses(&mut self, ours: &Loaded) -> Result<(), Failure> {
+        if self.choice.has(Part::Repair) {
+            output::progress("store.repair");
+            let run = named("repair", ours.kind, repair::measure(ours, self.effort, self.whole))?;
+            self.ledger.lower("store.repair.p99_ms".into(), "ms", run.p99_ms);
+            self.ledger.lower("store.repair.max_ms".into(), "ms", run.max_ms);
+            self.ledger.higher("store.repair.injected".into(), "faults", run.injected as f64);
+            self.ledger.higher("store.repair.met".into(), "faults", run.met as f64);
+        }
+        if self.choice.has(Part::Media) {
+            output::progress("store.media_loss");
+            let run = named("media", ours.kind, media::measure(ours, self.effort, self.whole))?;
+            self.ledger.lower("store.media_loss.first_tx_ms".into(), "ms", run.first_ms);
+            self.ledger.lower("store.media_loss.recovered_ms".into(), "ms", run.recovered_ms);
+        }
+        Ok(())
+    }
+
+    /// What checkpoints of either kind cost. It repeats by itself, as long intervals need stores
+    /// that stay open.
+    fn flat(&mut self, ours: &Loaded, memory: &Place) -> Result<(), Failure> {
+        let logs =
+            [("disk", self.whole, Durability::Synced), ("memory", memory, Durability::Kernel)];
+        for (log, whole, durability) in logs {
+            output::progress(&format!("store.flat.{log}"));
+            let run =
+                named("flat", ours.kind, flat::measure(ours, self.effort, whole, durability))?;
+            for slice in run.slices {
+                let part = flat_id(log, slice.kind, slice.interval);
+                self.ledger.higher(format!("{part}.tx_per_s"), "tx/s", slice.per_s);
+                self.ledger.lower(format!("{part}.cpu_us_per_tx"), "us", slice.cpu_us);
+            }
+            for ((name, _), latches) in flat::KINDS.into_iter().zip(run.latches) {
+                let id = format!("store.flat.{log}.{name}.latches");
+                self.ledger.lower(id, "latches", latches as f64);
+            }
+        }
+        Ok(())
+    }
+
     fn note(&mut self, part: &str, kind: &Kind, run: &Outcome) {
         let id = |what: &str| format!("{part}.{}.{what}", kind.name);
         self.ledger.higher(id("tx_per_s"), "tx/s", run.per_s);
@@ -221,13 +250,23 @@ impl Run<'_> {
     }
 
     fn restarts(&mut self, repetition: usize, left: &[Left]) -> Result<(), Failure> {
+        let (mut ours, most) = (Vec::new(), self.effort.left_mb.last().copied());
         for left in turn(left, repetition) {
-            let kind = left.kind;
-            output::progress(&format!("store.restart.{}", kind.name));
+            let (kind, mb) = (left.kind, left.work.mb);
+            output::progress(&format!("store.restart.{}.{mb}mb", kind.name));
             let back = named("restart", kind, left.restart(self.whole))?;
             let id = |what: &str| format!("store.restart.{}.{what}", kind.name);
-            self.ledger.lower(id("first_tx_ms"), "ms", back.first_ms);
-            self.ledger.lower(id("recovered_ms"), "ms", back.recovered_ms);
+            if Some(mb) == most {
+                self.ledger.lower(id("first_tx_ms"), "ms", back.first_ms);
+                self.ledger.lower(id("recovered_ms"), "ms", back.recovered_ms);
+            }
+            if kind.name == OURS {
+                self.ledger.lower(id(&format!("{mb}mb.first_tx_ms")), "ms", back.first_ms);
+                ours.push((f64::from(mb), back.first_ms));
+            }
+        }
+        if let Some(slope) = slope(&ours) {
+            self.ledger.lower("store.restart.slope_ms_per_mb".into(), "ms", slope);
         }
         Ok(())
     }

@@ -27,12 +27,6 @@ const TELLERS: u64 = 10;
 /// Rows that are loaded in one transaction.
 const CHUNK: u64 = 1_000;
 
-/// Clients at most.
-pub(crate) const CLIENTS_MAX: u32 = 32;
-
-/// A client's transactions before a kill are numbered below this, and those after it from here.
-pub(crate) const NUMBERS: u64 = 1 << 32;
-
 /// Most that is moved, either way.
 const DELTA_MAX: i64 = 999_999;
 

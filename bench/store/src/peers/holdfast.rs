@@ -4,15 +4,17 @@
 //! outlives its process, as long as the machine runs.
 //! Never: is told more than another.
 
-use std::ops::{Range, RangeFrom};
-use std::path::Path;
+use std::ops::{Bound, Range};
+use std::path::{Path, PathBuf};
 
 use holdfast_memory::Medium;
-use holdfast_store::{Config, Durability as Awaited, LogPlace, Store, Transaction, Tree};
+use holdfast_store::{
+    Config, Direction, Durability as Awaited, LogPlace, Service, Services, Store, Transaction, Tree,
+};
 
 use super::{Durability, Kind, Peer, Terms, Worker};
 use crate::Failure;
-use crate::tpcb::{self, CLIENTS_MAX, Move, NUMBERS, Row, Rows, Table, Total};
+use crate::tpcb::{self, Move, ROW_BYTES, Row, Rows, Table, Total};
 
 pub(super) const KIND: Kind = Kind { name: super::OURS, open, has_log: true, kills_lose: false };
 
@@ -25,54 +27,72 @@ const SEGMENT_BYTES: u64 = 4 << 20;
 /// Rows that are added up in a transaction.
 const CHUNK: usize = 1000;
 
-struct Bank {
-    store: Store,
+/// A store of ours with its tables.
+pub(crate) struct Bank {
+    pub(crate) store: Store,
     /// In the order of [`Table::ALL`].
     tables: [Tree; 4],
     awaited: Awaited,
+    folder: PathBuf,
+    config: Config,
 }
 
-impl Bank {
-    /// Adds rows up, of these ids until one is not there.
-    fn add_all<const N: usize>(
-        &self,
-        table: Table,
-        ids: RangeFrom<u64>,
-        key: impl Fn(u64) -> [u8; N],
-        total: &mut Total,
-    ) -> Result<(), Failure> {
-        for first in ids.step_by(CHUNK) {
-            // Each has its locks until it ends, so no transaction has all.
-            let mut open = self.store.begin();
-            for id in (first..).take(CHUNK) {
-                match open.get(&self.tables[table as usize], &key(id))? {
-                    Some(row) => total.add(&row)?,
-                    None => return Ok(()),
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-fn config(folder: &Path, terms: &Terms) -> Config {
+/// What a store is told for these terms.
+pub(crate) fn config(folder: &Path, terms: &Terms) -> Config {
     let memory = match terms.durability {
         Durability::Synced => Medium::Private,
         Durability::Kernel => Medium::Shm { path: folder.join("ring") },
     };
     let log = LogPlace::Embedded { memory, ring_bytes: RING_BYTES, segment_bytes: SEGMENT_BYTES };
-    Config { pool_bytes: terms.cache_bytes as u64, log, ..Config::default() }
+    let mut config = Config { pool_bytes: terms.cache_bytes as u64, log, ..Config::default() };
+    if terms.put_off {
+        config.clean_every_bytes = u64::MAX;
+    }
+    config
 }
 
 fn open(folder: &Path, terms: &Terms) -> Result<Box<dyn Peer>, Failure> {
-    let (store, _) = Store::open(folder, &config(folder, terms))?;
-    let [one, two, three, four] = Table::ALL.map(|table| store.tree(table.name()));
-    let tables = [one?, two?, three?, four?];
-    let awaited = match terms.durability {
-        Durability::Synced => Awaited::Disk,
-        Durability::Kernel => Awaited::Memory,
-    };
-    Ok(Box::new(Bank { store, tables, awaited }))
+    Ok(Box::new(Bank::open(folder, &config(folder, terms), terms.durability)?))
+}
+
+impl Bank {
+    /// Opens or makes it.
+    pub(crate) fn open(
+        folder: &Path,
+        config: &Config,
+        durability: Durability,
+    ) -> Result<Bank, Failure> {
+        let (store, _) = Store::open(folder, config)?;
+        let [one, two, three, four] = Table::ALL.map(|table| store.tree(table.name()));
+        let tables = [one?, two?, three?, four?];
+        let awaited = match durability {
+            Durability::Synced => Awaited::Disk,
+            Durability::Kernel => Awaited::Memory,
+        };
+        let (folder, config) = (folder.into(), config.clone());
+        Ok(Bank { store, tables, awaited, folder, config })
+    }
+
+    /// Does one transaction. Returns what it read and wrote.
+    pub(crate) fn transact(&self, it: &Move) -> Result<Read, Failure> {
+        let (transaction, account) = (self.store.begin(), [0; ROW_BYTES]);
+        let mut open = Open { tables: &self.tables, transaction, read: Read { account } };
+        tpcb::apply(&mut open, it)?;
+        open.transaction.commit(self.awaited)?;
+        Ok(open.read)
+    }
+
+    /// How often a page was found damaged.
+    pub(crate) fn faults(&self) -> u64 {
+        let stat = self.store.stat();
+        stat.faults.iter().map(|(_, count)| count).sum::<u64>() + stat.rebuilt_pages
+    }
+}
+
+/// What a transaction read.
+pub(crate) struct Read {
+    /// The account, with what was added to it.
+    pub(crate) account: Row,
 }
 
 impl Peer for Bank {
@@ -90,31 +110,39 @@ impl Peer for Bank {
     }
 
     fn total(&self, table: Table) -> Result<Total, Failure> {
-        let mut total = Total::default();
-        match table {
-            Table::History => {
-                for client in 0..CLIENTS_MAX {
-                    for first in [0, NUMBERS] {
-                        self.add_all(table, first.., |it| tpcb::line_key(client, it), &mut total)?;
-                    }
-                }
+        let (mut total, mut after) = (Total::default(), Bound::Unbounded);
+        loop {
+            // What a transaction has read is locked until it ends, so none reads all.
+            let mut open = self.store.begin();
+            let range = (after, Bound::Unbounded);
+            let rows = open.scan(&self.tables[table as usize], range, Direction::Up);
+            let rows = rows.take(CHUNK).collect::<Result<Vec<_>, _>>()?;
+            rows.iter().try_for_each(|(_, row)| total.add(row))?;
+            match rows.into_iter().next_back() {
+                Some((last, _)) => after = Bound::Excluded(last),
+                None => return Ok(total),
             }
-            rows => self.add_all(rows, 0.., tpcb::key, &mut total)?,
         }
-        Ok(total)
+    }
+
+    fn log_bytes(&self) -> Option<u64> {
+        Some(self.store.stat().log.tail.0)
     }
 
     fn close(self: Box<Self>) -> Result<(), Failure> {
-        Ok(self.store.close()?)
+        let config =
+            Config { clean_every_bytes: 1, services: Services::Stepped, ..self.config.clone() };
+        self.store.close()?;
+        // All that it has put off is a part of what it costs.
+        let (store, _) = Store::open(&self.folder, &config)?;
+        while store.step(Service::Clean)? {}
+        Ok(store.close()?)
     }
 }
 
 impl Worker for &Bank {
     fn transaction(&mut self, it: &Move) -> Result<(), Failure> {
-        let mut open = Open { tables: &self.tables, transaction: self.store.begin() };
-        tpcb::apply(&mut open, it)?;
-        open.transaction.commit(self.awaited)?;
-        Ok(())
+        self.transact(it).map(drop)
     }
 }
 
@@ -122,6 +150,7 @@ impl Worker for &Bank {
 struct Open<'a> {
     tables: &'a [Tree; 4],
     transaction: Transaction<'a>,
+    read: Read,
 }
 
 impl Rows for Open<'_> {
@@ -137,7 +166,13 @@ impl Rows for Open<'_> {
 
     fn add(&mut self, table: Table, key: &[u8], delta: i64) -> Result<i64, Failure> {
         let mut done = Err("a row is gone".into());
-        let change = |row: &mut Vec<u8>| done = tpcb::add(row, delta);
+        let read = &mut self.read;
+        let change = |row: &mut Vec<u8>| {
+            done = tpcb::add(row, delta);
+            if table == Table::Accounts {
+                read.account.copy_from_slice(row);
+            }
+        };
         self.transaction.update(&self.tables[table as usize], key, change)?;
         done
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::recovered_ms;
+use super::{recovered_ms, slope};
 
 const TIME: Duration = Duration::from_millis(500);
 
@@ -25,4 +25,12 @@ fn one_that_pauses_has_recovered_that_much_later() {
 fn one_that_stays_slower_has_not_recovered() {
     assert_eq!(recovered_ms(&ends(0), 2000.0, TIME), 500.0);
     assert_eq!(recovered_ms(&[], 1000.0, TIME), 500.0);
+}
+
+#[test]
+fn a_slope_is_that_of_the_line_closest_to_all() {
+    assert_eq!(slope(&[(10.0, 5.0), (20.0, 7.0), (30.0, 9.0)]), Some(0.2));
+    assert_eq!(slope(&[(10.0, 5.0), (1000.0, 5.0)]), Some(0.0));
+    assert_eq!(slope(&[(10.0, 5.0)]), None);
+    assert_eq!(slope(&[]), None);
 }
