@@ -16,7 +16,7 @@ use holdfast_pages::PAGE_BYTES;
 use crate::place::DIRECTORIES;
 
 /// Name of the file.
-const NAME: &str = "store";
+pub(crate) const NAME: &str = "store";
 /// Its name while the store is being made.
 const NAME_NEW: &str = "store-new";
 

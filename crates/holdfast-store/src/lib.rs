@@ -66,6 +66,8 @@ pub use config::{Checkpoints, Config, LogPlace, Restart, Services};
 pub use contents::{NodeContents, put_image};
 pub use engine::Durability;
 pub use error::{CheckError, CloseError, OpenError, OpenTreeError, ServiceError};
+pub use holdfast_memory::Medium;
+pub use holdfast_pages::{FaultKind, PageNumber, Rsn};
 pub use large::LARGE_VALUE_BYTES_MAX;
 pub use locks::{Holder, LockError, Locks};
 pub use losers::Losers;

@@ -2,6 +2,8 @@
 
 mod basics;
 mod classical;
+mod examples;
+mod looks;
 mod model;
 mod power;
 mod restarts;
