@@ -456,7 +456,7 @@ impl Log {
 
     /// Prepares a segment here and now, because nobody did in time.
     fn prepare_late(&self, number: u64) -> Result<(), CommitError> {
-        let prepared = self.segments.prepare_now(self.needs(), number);
+        let prepared = self.segments.prepare_now(|| self.needs(), number);
         prepared.map_err(|error| CommitError::Unprepared(Arc::new(error)))?;
         self.word(words::PREPARED_LATE).fetch_add(1, Ordering::Relaxed);
         Ok(())

@@ -564,7 +564,7 @@ impl Log {
         }
         self.seal_partial()?;
         let below = self.segments.generations_below();
-        let recorded = self.segments.record(self.needs(), below);
+        let recorded = self.segments.record(|| self.needs(), below);
         recorded.map_err(|error| CommitError::Unprepared(Arc::new(error)))
     }
 

@@ -446,7 +446,7 @@ impl Log {
         if self.generation < below {
             return Ok(());
         }
-        self.segments.record(self.needs(), below + GENERATION_STEP).map_err(OpenError::Io)
+        self.segments.record(|| self.needs(), below + GENERATION_STEP).map_err(OpenError::Io)
     }
 }
 

@@ -11,7 +11,6 @@ use std::sync::atomic::Ordering;
 use crate::config::Retention;
 use crate::error::CommitError;
 use crate::log::{Log, Marks};
-use crate::segments::Needs;
 use crate::words;
 
 /// Segments that should be ready: the one in use and two more.
@@ -44,18 +43,17 @@ impl Log {
     }
 
     fn prepare_segment(&self) -> Result<bool, CommitError> {
-        let needs = self.needs();
-        let number = self.geometry.segment_of(needs.durable);
+        let number = self.geometry.segment_of(self.marks().durable);
         let ready = self.segments.ready_from(number);
         self.word(words::READY).store(ready as u64, Ordering::Relaxed);
         if ready >= READY_WANTED {
-            return self.record_progress(needs);
+            return self.record_progress();
         }
         let needed = match self.retention {
             Retention::InRing => READY_NEEDED,
             Retention::OnDevice => READY_WANTED,
         };
-        let prepared = self.segments.prepare_one(needs, ready < needed);
+        let prepared = self.segments.prepare_one(|| self.needs(), ready < needed);
         let prepared = prepared.map_err(|error| CommitError::Unprepared(Arc::new(error)))?;
         self.word(words::PREPARED).fetch_add(u64::from(prepared), Ordering::Relaxed);
         Ok(prepared)
@@ -63,14 +61,14 @@ impl Log {
 
     /// Writes the marks to the catalogue if a segment was filled since, without any having been
     /// prepared: a log that stays on its device is opened from there on.
-    fn record_progress(&self, needs: Needs) -> Result<bool, CommitError> {
+    fn record_progress(&self) -> Result<bool, CommitError> {
         let recorded = self.geometry.segment_of(self.segments.recorded());
-        let filled = recorded < self.geometry.segment_of(needs.durable);
+        let filled = recorded < self.geometry.segment_of(self.marks().durable);
         if self.retention == Retention::InRing || !filled {
             return Ok(false);
         }
         let below = self.segments.generations_below();
-        let outcome = self.segments.record(needs, below);
+        let outcome = self.segments.record(|| self.needs(), below);
         outcome.map_err(|error| CommitError::Unprepared(Arc::new(error)))?;
         Ok(true)
     }

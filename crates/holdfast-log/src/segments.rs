@@ -40,7 +40,8 @@ pub(crate) struct Table {
     pub(crate) cut: Option<Cut>,
 }
 
-/// The marks that decide what can be recycled.
+/// The marks that decide what can be recycled. They are read while nobody else prepares: with those
+/// from before, a catalogue could say that less is durable than is no longer needed.
 #[derive(Clone, Copy)]
 pub(crate) struct Needs {
     pub(crate) released: Lsn,
@@ -87,20 +88,20 @@ impl Segments {
     /// Gets one more segment ready: finishes one that is listed, or recycles the oldest that is no
     /// longer needed, or, if `grow`, makes a new one, leaving the device to others meanwhile.
     /// Returns whether there was one to be had.
-    pub(crate) fn prepare_one(&self, needs: Needs, grow: bool) -> io::Result<bool> {
+    pub(crate) fn prepare_one(&self, needs: impl Fn() -> Needs, grow: bool) -> io::Result<bool> {
         let _alone = self.preparing.lock().expect("no preparation panics");
-        self.prepare(needs, grow, Pace::Beside(&self.hurry))
+        self.prepare(needs(), grow, Pace::Beside(&self.hurry))
     }
 
     /// [`Segments::prepare_one`] for somebody who waits for the segment of this number. What was
     /// under way for it is only hurried, not done twice.
-    pub(crate) fn prepare_now(&self, needs: Needs, number: u64) -> io::Result<()> {
+    pub(crate) fn prepare_now(&self, needs: impl Fn() -> Needs, number: u64) -> io::Result<()> {
         self.hurry.store(true, Ordering::Relaxed);
         let _alone = self.preparing.lock().expect("no preparation panics");
         self.hurry.store(false, Ordering::Relaxed);
         match self.ready(number) {
             Some(_) => Ok(()),
-            None => self.prepare(needs, true, Pace::Full).map(|_| ()),
+            None => self.prepare(needs(), true, Pace::Full).map(|_| ()),
         }
     }
 
@@ -115,10 +116,10 @@ impl Segments {
     }
 
     /// Writes the marks and the bound of generations to the catalogue.
-    pub(crate) fn record(&self, needs: Needs, generations_below: u32) -> io::Result<()> {
+    pub(crate) fn record(&self, needs: impl Fn() -> Needs, below: u32) -> io::Result<()> {
         let _alone = self.preparing.lock().expect("no preparation panics");
-        let mut catalogue = self.marked(needs);
-        catalogue.generations_below = generations_below;
+        let mut catalogue = self.marked(needs());
+        catalogue.generations_below = below;
         catalogue.replace(&*self.files)?;
         self.table().catalogue = catalogue;
         Ok(())
@@ -129,12 +130,12 @@ impl Segments {
     pub(crate) fn cut(
         &self,
         cut: &Cut,
-        needs: Needs,
+        needs: impl Fn() -> Needs,
         sealer: &Sealer,
         geometry: Geometry,
     ) -> io::Result<()> {
         let _alone = self.preparing.lock().expect("no preparation panics");
-        let catalogue = self.marked(needs);
+        let catalogue = self.marked(needs());
         catalogue.replace(&*self.files)?;
         self.table().catalogue = catalogue;
         cut.record(&*self.files)?;

@@ -43,7 +43,7 @@ impl Log {
         self.check_boundary(lsn)?;
         let cut = self.cut(lsn, to).map_err(TruncateError::Io)?;
         cutting.begin(lsn, first);
-        let done = self.segments.cut(&cut, self.needs(), &self.sealer, self.geometry);
+        let done = self.segments.cut(&cut, || self.needs(), &self.sealer, self.geometry);
         let done = done.and_then(|()| grounded.map_or(Ok(()), |grounded| grounded.take_up(to)));
         done.map_err(|error| {
             let error = self.poison(error);

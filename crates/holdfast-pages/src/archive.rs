@@ -31,8 +31,27 @@ impl Archive {
     /// # Errors
     /// See [`OpenArchiveError`]; nothing is removed then but what is in no run.
     pub fn open(files: &dyn Files, tag: Tag) -> Result<Archive, OpenArchiveError> {
-        let (spans, mut valid) = (spans(files)?, Vec::new());
-        for span in &spans {
+        remove_unfinished(files)?;
+        let spans = spans(files)?;
+        let archive = Archive::of(files, &spans, tag)?;
+        for span in spans.iter().filter(|span| archive.supersedes(span)) {
+            files.remove_file(&span.path())?;
+        }
+        Ok(archive)
+    }
+
+    /// The archive in the directory that `files` has, where nothing is changed.
+    ///
+    /// # Errors
+    /// See [`OpenArchiveError`].
+    pub fn look(files: &dyn Files, tag: Tag) -> Result<Archive, OpenArchiveError> {
+        Archive::of(files, &spans(files)?, tag)
+    }
+
+    /// The archive that the runs with these spans make, as far as they are valid.
+    fn of(files: &dyn Files, spans: &[RunSpan], tag: Tag) -> Result<Archive, OpenArchiveError> {
+        let mut valid = Vec::new();
+        for span in spans {
             match Run::open(files, *span, tag) {
                 Ok(run) => valid.push(Arc::new(run)),
                 Err(RunFault::OtherVersion { found, known }) => {
@@ -42,11 +61,7 @@ impl Archive {
                 Err(RunFault::Damaged(_) | RunFault::Io(_)) => {}
             }
         }
-        let archive = tiled(valid)?;
-        for span in spans.iter().filter(|span| archive.supersedes(span)) {
-            files.remove_file(&span.path())?;
-        }
-        Ok(archive)
+        tiled(valid)
     }
 
     /// Whether the archive has all records of a run, and does without it.
@@ -91,12 +106,16 @@ impl Archive {
     }
 }
 
-/// The spans of all files that are named like runs. What is left of an unfinished one is removed.
+/// Removes what is left of runs that were not finished.
+fn remove_unfinished(files: &dyn Files) -> io::Result<()> {
+    let entries = files.read_dir(Path::new(""))?;
+    let mut unfinished = entries.iter().filter(|entry| RunSpan::is_unfinished(&entry.name));
+    unfinished.try_for_each(|entry| files.remove_file(Path::new(OsStr::from_bytes(&entry.name))))
+}
+
+/// The spans of all files that are named like runs.
 fn spans(files: &dyn Files) -> io::Result<Vec<RunSpan>> {
     let entries = files.read_dir(Path::new(""))?;
-    for entry in entries.iter().filter(|entry| RunSpan::is_unfinished(&entry.name)) {
-        files.remove_file(Path::new(OsStr::from_bytes(&entry.name)))?;
-    }
     Ok(entries.iter().filter_map(|entry| RunSpan::of_name(&entry.name)).collect())
 }
 

@@ -128,6 +128,17 @@ impl Archiver {
         Ok(is_old)
     }
 
+    /// Lets the log write what it has, which may be all that it has no room for. False if nothing
+    /// was left to write.
+    pub(crate) fn sync(&self) -> Result<bool, ArchiveError> {
+        let stable = self.stream.stable();
+        let is_dirty = self.stream.durable() < stable;
+        if is_dirty {
+            self.stream.sync(stable)?;
+        }
+        Ok(is_dirty)
+    }
+
     /// Gives the log back all that can be given back, unless more than `seen` was already: archives
     /// what is stable, and lets no base need it. Returns where the log's first frame lies then.
     pub(crate) fn make_room_beyond(&self, seen: Lsn) -> Result<Lsn, ArchiveError> {

@@ -46,6 +46,15 @@ pub struct Loaded {
 }
 
 impl Bases {
+    /// Whether there is a file of either name, whatever is in it.
+    ///
+    /// # Errors
+    /// Of the machine.
+    pub(crate) fn are_there(files: &dyn Files) -> io::Result<bool> {
+        let entries = files.read_dir(Path::new(""))?;
+        Ok(entries.iter().any(|entry| NAMES.iter().any(|name| name.as_bytes() == entry.name)))
+    }
+
     /// Makes the first base of a store, on a directory that has none. It survives a power cut when
     /// this returns.
     ///

@@ -220,10 +220,7 @@ impl Cleaner {
         while let Some(number) = pass.next_page().filter(is_inside) {
             brought.extend(self.bring(pass, number)?);
         }
-        let adjoin = |one: &Page, other: &Page| one.number().get() + 1 == other.number().get();
-        for neighbours in brought.chunk_by_mut(adjoin) {
-            pages.write(neighbours)?;
-        }
+        pages.write_all(&mut brought)?;
         if pass.restores {
             self.on.restoring.pass(pages.first_of(pages.segment_of(first) + 1));
         }
@@ -292,7 +289,7 @@ impl Cleaner {
             pages.reopen(&**files).map_err(CleanError::Reopen)?;
         }
         synced?;
-        images.write(&pass.written, pass.sweep.archive(), &**files)
+        images.write(&pass.written, pass.sweep.archive(), pages, &**files)
     }
 }
 

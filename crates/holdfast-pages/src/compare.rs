@@ -8,7 +8,7 @@ use crate::fetch::Fetch;
 use crate::page::{PAGE_HEAD_BYTES, Page};
 use crate::repairs::FaultKind;
 use crate::replay::Upto;
-use crate::rsn::{PageNumber, Rsn};
+use crate::rsn::PageNumber;
 
 impl Fetch {
     /// Compares a page as somebody has it in memory with what its records make of nothing. Those
@@ -30,8 +30,15 @@ impl Fetch {
     pub(crate) fn check_image(&self, number: PageNumber) -> Result<Option<FaultKind>, FetchError> {
         let mut page = Page::zeroed();
         let (known, read) = self.look(number, &mut page)?;
-        let rsn = if read.is_ok() { page.rsn() } else { Rsn::NONE };
-        self.fault_of(number, read, rsn, known.imaged)
+        self.fault_of(number, read, page.rsn(), known.imaged)
+    }
+
+    /// Makes `into`, which is nothing, the page as it is on its device. False if that does not
+    /// serve.
+    pub(crate) fn image(&self, number: PageNumber, into: &mut Page) -> Result<bool, FetchError> {
+        let (known, read) = self.look(number, into)?;
+        let is_read = read.is_ok();
+        Ok(is_read && self.fault_of(number, read, into.rsn(), known.imaged)?.is_none())
     }
 }
 

@@ -3,6 +3,7 @@
 //! Promise: one enum per public operation; damage is named.
 //! Never: hides an I/O error behind a summary.
 
+mod past;
 mod upkeep;
 
 use std::io;
@@ -19,6 +20,7 @@ use crate::record::RecordFault;
 use crate::rsn::{PageNumber, Rsn};
 use crate::stage::TooLarge;
 
+pub use past::{BackupError, RestoreError};
 pub use upkeep::{CleanError, CompareError, MergeError};
 
 /// The log failed. Final: every later call says the same. Open the store anew.

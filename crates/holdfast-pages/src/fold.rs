@@ -105,6 +105,20 @@ impl State {
         numbered.filter(|(_, last)| *last >= self.cleaned)
     }
 
+    /// Goes on at `at`: between there and here are only checkpoints, which change nothing.
+    ///
+    /// # Panics
+    /// If that is before here.
+    pub(crate) fn skip_to(&mut self, at: Rsn) {
+        assert!(self.at <= at, "a fold goes forward");
+        self.at = at;
+    }
+
+    /// The same state, if the page file had every record before it.
+    pub(crate) fn clean(self) -> State {
+        State { cleaned: self.at, ..self }
+    }
+
     /// Takes the next record.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use crate::error::{CheckpointError, FollowError, StageError};
 use crate::fold::State;
 use crate::fresh::Fresh;
 use crate::record::{Records, What};
-use crate::rsn::Rsn;
+use crate::rsn::{PageNumber, Rsn};
 use crate::stale::Stale;
 use crate::stream::{Feed, Stream};
 
@@ -72,6 +72,11 @@ impl Follower {
     #[must_use]
     pub fn fresh(&self) -> Fresh {
         self.lock_fresh().clone()
+    }
+
+    /// The first page of which no record was taken.
+    pub(crate) fn next_page(&self) -> PageNumber {
+        self.following().state.next_page()
     }
 
     /// Forgets the records before this place, which the archive has and shows everybody.

@@ -21,14 +21,18 @@
 //! rebuild it. `archiver` makes runs and gives the log its frames back. `images` is what the device
 //! tells of its pages, `fetch` a page as of now, and `repairs` what was wrong with it. `merged` is
 //! the records of several runs in one order, `sweep` brings pages forward by them, and `cleaner`
-//! writes those to their device. `restoring` knows of pages that a lost device had. `merger` makes
-//! wide runs of narrow ones. `pages` is all of this, opened. `varint` is how numbers are written,
-//! here and in what users put into records; `canary` lets tests weaken what must hold.
+//! writes those to their device; `restoring` knows which are missing there after it was lost.
+//! `merger` makes wide runs of narrow ones, of what `trimmed` leaves, and `compare` looks whether a
+//! page is what it should be. `pages` is all of this, opened. `moment` finds a place in the past,
+//! `restore` makes the pages as they were there, and `backup` copies them meanwhile. `varint` is
+//! how numbers are written, here and in what users put into records; `canary` lets tests weaken
+//! what must hold.
 
 mod analysis;
 mod apply;
 mod archive;
 mod archiver;
+mod backup;
 mod bases;
 mod bloom;
 pub mod canary;
@@ -46,6 +50,7 @@ mod gathered;
 mod images;
 mod merged;
 mod merger;
+mod moment;
 mod page;
 mod page_file;
 mod pages;
@@ -54,6 +59,7 @@ mod record;
 mod repairs;
 mod replay;
 mod reread;
+mod restore;
 mod restoring;
 mod rsn;
 mod run;
@@ -64,6 +70,7 @@ mod stale;
 mod stream;
 mod sweep;
 mod tag;
+mod trimmed;
 mod undo;
 pub mod varint;
 mod versions;
@@ -73,13 +80,14 @@ pub use analysis::{Analysis, analyse};
 pub use apply::{Applied, ApplyFault, Contents, IMAGE_EVERY_BYTES, Unfit, apply};
 pub use archive::Archive;
 pub use archiver::Archiver;
+pub use backup::Manifest;
 pub use bases::{Bases, Loaded};
 pub use checkpoint::{Difference, SURVEY, StateFault};
 pub use error::{
-    AnalysisError, ArchiveError, BaseFault, CheckpointError, CleanError, CompareError, FetchError,
-    FlushError, FollowError, FrameFault, LoadError, MergeError, OpenArchiveError, OpenError,
-    Poisoned, ReadPageError, ReleaseError, ReplayError, RereadError, RunFault, RunPart, StageError,
-    SyncError, VersionsError, WritePagesError,
+    AnalysisError, ArchiveError, BackupError, BaseFault, CheckpointError, CleanError, CompareError,
+    FetchError, FlushError, FollowError, FrameFault, LoadError, MergeError, OpenArchiveError,
+    OpenError, Poisoned, ReadPageError, ReleaseError, ReplayError, RereadError, RestoreError,
+    RunFault, RunPart, StageError, SyncError, VersionsError, WritePagesError,
 };
 pub use fetch::{Fetch, Fetched};
 pub use fold::{FoldFault, State};
@@ -88,14 +96,17 @@ pub use frame::{FRAME_HEAD_BYTES, Framed};
 pub use fresh::{BrokenChain, Fresh, History};
 pub use gathered::Gathered;
 pub use images::Images;
+pub use merger::Keep;
+pub use moment::{At, Moment};
 pub use page::{PAGE_BYTES, PAGE_HEAD_BYTES, Page, PageFault, PageKind};
-pub use page_file::{PageFile, SegmentBytes};
+pub use page_file::PageFile;
 pub use pages::{Checkpoints, Directories, Found, Pages, PagesConfig};
 pub use places::FramePlace;
 pub use record::{Opened, PageLink, Record, RecordFault, Records, What, parse};
 pub use repairs::{FaultKind, Repairs};
 pub use replay::{Upto, replay};
 pub use reread::Rereader;
+pub use restore::{Progress, restore};
 pub use rsn::{PageNumber, Rsn, Slot};
 pub use run::RunWriter;
 pub use run_format::{NO_PAGE, RunSpan};

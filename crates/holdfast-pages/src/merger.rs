@@ -7,16 +7,17 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use holdfast_io::Files;
+use holdfast_io::{Clock, Files};
 
+use crate::archive::Archive;
 use crate::error::{MergeError, RunFault, RunPart};
-use crate::merged::Merged;
 use crate::places::FramePlace;
 use crate::rsn::{PageNumber, Rsn};
 use crate::run::RunWriter;
 use crate::run_format::RunSpan;
 use crate::run_reader::{Run, RunScan};
 use crate::tag::Tag;
+use crate::trimmed::Trimmed;
 use crate::view::Views;
 
 /// How many runs of a level become one of the next. More would leave more places to look at, fewer
@@ -24,6 +25,34 @@ use crate::view::Views;
 const RUNS: usize = 16;
 /// A step reads about so much, so that whoever makes it has time for other things soon.
 const STEP_BYTES: usize = 1 << 20;
+const NS_PER_MS: u64 = 1_000_000;
+
+/// How much of the past is kept. Whatever is, every page can be rebuilt as it is now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Keep {
+    /// All of it: the store can be made again as it was at any moment.
+    #[default]
+    All,
+    /// So many milliseconds at least, as far as runs were merged since.
+    WindowMs(u64),
+    /// What a repair of a page needs, and no more.
+    Repair,
+}
+
+impl Keep {
+    /// From where on the past is kept, now. Nothing that is not clean is left out.
+    fn from(self, archive: &Archive, cleaned: Rsn, utc_ns: i64) -> Rsn {
+        match self {
+            Keep::All => Rsn::FIRST,
+            Keep::Repair => cleaned,
+            Keep::WindowMs(ms) => {
+                let since = utc_ns.saturating_sub_unsigned(ms.saturating_mul(NS_PER_MS));
+                let run = archive.runs().iter().find(|run| run.last_utc_ns() >= since);
+                run.map_or(cleaned, |run| cleaned.min(run.span().begin))
+            }
+        }
+    }
+}
 
 /// Who merges the runs of one store. All calls may come from any thread.
 pub(crate) struct Merger {
@@ -31,6 +60,8 @@ pub(crate) struct Merger {
     files: Arc<dyn Files>,
     tag: Tag,
     views: Arc<Views>,
+    clock: Arc<dyn Clock>,
+    keep: Keep,
     merging: Mutex<Option<Merging>>,
 }
 
@@ -38,30 +69,38 @@ pub(crate) struct Merger {
 struct Merging {
     inputs: Vec<Arc<Run>>,
     span: RunSpan,
+    /// Records before this are left out if an image before it replaces them.
+    trim_below: Rsn,
     stage: Stage,
 }
 
 enum Stage {
-    Writing(Box<RunWriter<Arc<dyn Files>>>, Merged),
+    Writing(Box<RunWriter<Arc<dyn Files>>>, Trimmed),
     /// What was written, and is read back, beside what it was written from.
-    Reading(Arc<Run>, RunScan, Merged),
+    Reading(Arc<Run>, RunScan, Trimmed),
 }
 
 impl Merger {
     /// Who merges the runs in the directory that `files` has.
-    pub(crate) fn new(files: Arc<dyn Files>, tag: Tag, views: Arc<Views>) -> Merger {
-        Merger { files, tag, views, merging: Mutex::default() }
+    pub(crate) fn new(
+        files: Arc<dyn Files>,
+        tag: Tag,
+        views: Arc<Views>,
+        clock: Arc<dyn Clock>,
+        keep: Keep,
+    ) -> Merger {
+        Merger { files, tag, views, clock, keep, merging: Mutex::default() }
     }
 
     /// Goes on with a merge, or begins one if there are enough runs. True if there was something to
-    /// do.
+    /// do. The page file has every record before `cleaned`.
     ///
     /// # Errors
     /// See [`MergeError`]; the next step begins the merge anew.
-    pub(crate) fn step(&self) -> Result<bool, MergeError> {
+    pub(crate) fn step(&self, cleaned: Rsn) -> Result<bool, MergeError> {
         let mut merging = self.merging.lock().expect("nobody panics who merges");
         let going = match merging.take() {
-            None => self.begin()?,
+            None => self.begin(cleaned)?,
             going => going,
         };
         let Some(going) = going else { return Ok(false) };
@@ -69,87 +108,67 @@ impl Merger {
         Ok(true)
     }
 
-    fn begin(&self) -> Result<Option<Merging>, MergeError> {
+    fn begin(&self, cleaned: Rsn) -> Result<Option<Merging>, MergeError> {
         let archive = self.views.archive();
-        let level_of = |run: &Arc<Run>| run.span().level;
-        let alike = archive.runs().windows(RUNS);
-        let alike = alike.filter(|runs| runs.iter().all(|run| level_of(run) == level_of(&runs[0])));
-        let Some(inputs) = alike.min_by_key(|runs| level_of(&runs[0])) else { return Ok(None) };
+        let Some(inputs) = inputs(archive.runs(), cleaned) else { return Ok(None) };
         let (first, last) = (inputs[0].span(), inputs[RUNS - 1].span());
         let span = RunSpan { level: first.level + 1, begin: first.begin, end: last.end };
         let writer = RunWriter::begin(Arc::clone(&self.files), self.tag, span);
         let writer = Box::new(writer.map_err(MergeError::Write)?);
-        let stage = Stage::Writing(writer, all_of(inputs)?);
-        Ok(Some(Merging { inputs: inputs.to_vec(), span, stage }))
+        let trim_below = self.keep.from(&archive, cleaned, self.clock.utc_ns());
+        let stage = Stage::Writing(writer, Trimmed::new(inputs, trim_below)?);
+        Ok(Some(Merging { inputs: inputs.to_vec(), span, trim_below, stage }))
     }
 
     /// What is left of the merge; none if it is done.
-    fn go_on(&self, merging: Merging) -> Result<Option<Merging>, MergeError> {
-        let Merging { inputs, span, stage } = merging;
-        let stage = match stage {
-            Stage::Writing(writer, records) => self.write(writer, records, &inputs, span)?,
-            Stage::Reading(run, scan, records) => match self.read_back(run, scan, records)? {
-                Some(stage) => stage,
-                None => {
-                    self.remove(&inputs)?;
+    fn go_on(&self, mut merging: Merging) -> Result<Option<Merging>, MergeError> {
+        merging.stage = match merging.stage {
+            Stage::Writing(mut writer, mut records) => {
+                if write(&mut writer, &mut records)? {
+                    Stage::Writing(writer, records)
+                } else {
+                    self.finish(*writer, records.has_left_out(), &merging.inputs, merging.span)?;
+                    let records = Trimmed::new(&merging.inputs, merging.trim_below)?;
+                    self.reread(merging.span, records)?
+                }
+            }
+            Stage::Reading(run, mut scan, mut records) => {
+                let span = merging.span;
+                let left = compare(&mut scan, &mut records, &run);
+                if left.map_err(|fault| self.discard(span, fault))? {
+                    Stage::Reading(run, scan, records)
+                } else {
+                    self.views.show(run);
+                    self.remove(&merging.inputs)?;
                     return Ok(None);
                 }
-            },
+            }
         };
-        Ok(Some(Merging { inputs, span, stage }))
+        Ok(Some(merging))
     }
 
-    fn write(
+    fn finish(
         &self,
-        mut writer: Box<RunWriter<Arc<dyn Files>>>,
-        mut records: Merged,
+        mut writer: RunWriter<Arc<dyn Files>>,
+        has_left_out: bool,
         inputs: &[Arc<Run>],
         span: RunSpan,
-    ) -> Result<Stage, MergeError> {
-        let mut bytes = 0;
-        while let Some(entry) = records.current() {
-            writer.push(entry.page, entry.rsn, entry.bytes).map_err(MergeError::Write)?;
-            bytes += entry.bytes.len();
-            records.advance()?;
-            if bytes >= STEP_BYTES {
-                return Ok(Stage::Writing(writer, records));
-            }
-        }
+    ) -> Result<(), MergeError> {
         let frames = inputs.iter().map(|run| run.frames()).collect::<Result<Vec<_>, _>>()?;
         let frames: Vec<FramePlace> = frames.into_iter().flatten().collect();
-        writer.finish(&inputs[0].state()?, &frames).map_err(MergeError::Write)?;
-        let run = Run::open(&*self.files, span, self.tag).map_err(MergeError::Reread)?;
-        let (run, records) = (Arc::new(run), all_of(inputs)?);
-        let scan = run.scan(PageNumber(1)).map_err(|fault| self.discard(span, fault))?;
-        Ok(Stage::Reading(run, scan, records))
+        if has_left_out || inputs.iter().any(|run| run.is_trimmed()) {
+            writer.trim();
+        }
+        assert!(frames.last().is_some_and(|last| last.end == span.end), "inputs are whole");
+        writer.finish(&inputs[0].state()?, &frames).map_err(MergeError::Write)
     }
 
-    /// Compares what was written with what it was written from, and shows it once that is the same.
-    fn read_back(
-        &self,
-        run: Arc<Run>,
-        mut scan: RunScan,
-        mut records: Merged,
-    ) -> Result<Option<Stage>, MergeError> {
-        let (span, mut bytes) = (run.span(), 0);
-        while let Some(wanted) = records.current() {
-            if scan.current() != Some(wanted) {
-                return Err(self.discard(span, RunFault::Damaged(RunPart::Entry)));
-            }
-            bytes += wanted.bytes.len();
-            records.advance()?;
-            scan.advance().map_err(|fault| self.discard(span, fault))?;
-            if bytes >= STEP_BYTES {
-                return Ok(Some(Stage::Reading(run, scan, records)));
-            }
-        }
-        if scan.current().is_some() {
-            return Err(self.discard(span, RunFault::Damaged(RunPart::Entry)));
-        }
-        run.state().map_err(|fault| self.discard(span, fault))?;
-        run.frames().map_err(|fault| self.discard(span, fault))?;
-        self.views.show(run);
-        Ok(None)
+    /// Begins to read back what was written.
+    fn reread(&self, span: RunSpan, records: Trimmed) -> Result<Stage, MergeError> {
+        let run = Run::open(&*self.files, span, self.tag).map(Arc::new);
+        let opened = run.and_then(|run| Ok((run.scan(PageNumber(1))?, run)));
+        let (scan, run) = opened.map_err(|fault| self.discard(span, fault))?;
+        Ok(Stage::Reading(run, scan, records))
     }
 
     /// Takes the name from a run that is not what was written: the next opening would take it for
@@ -170,9 +189,53 @@ impl Merger {
     }
 }
 
-/// All records of these runs.
-fn all_of(runs: &[Arc<Run>]) -> Result<Merged, RunFault> {
-    Merged::new(runs, PageNumber(1), Rsn::FIRST)
+/// The runs that are to become one: the oldest of the lowest level that has enough of them. The
+/// last run is none of them, so that the state at the archive's end is found from one that is
+/// whole; and wide ones only if they are clean, so that cleaning has no wider ones to walk through.
+fn inputs(runs: &[Arc<Run>], cleaned: Rsn) -> Option<&[Arc<Run>]> {
+    let level_of = |run: &Arc<Run>| run.span().level;
+    let (_, before) = runs.split_last()?;
+    let alike = before.windows(RUNS).filter(|runs| {
+        let level = level_of(&runs[0]);
+        let is_clean = runs[RUNS - 1].span().end <= cleaned;
+        runs.iter().all(|run| level_of(run) == level) && (level == 0 || is_clean)
+    });
+    alike.min_by_key(|runs| level_of(&runs[0]))
+}
+
+/// Writes a stretch of records; false if these were all.
+fn write(
+    writer: &mut RunWriter<Arc<dyn Files>>,
+    records: &mut Trimmed,
+) -> Result<bool, MergeError> {
+    let mut bytes = 0;
+    while bytes < STEP_BYTES {
+        let Some(entry) = records.current() else { return Ok(false) };
+        writer.push(entry.page, entry.rsn, entry.bytes).map_err(MergeError::Write)?;
+        bytes += entry.bytes.len();
+        records.advance()?;
+    }
+    Ok(true)
+}
+
+/// Compares a stretch of what was written with what it was written from; false if that was all.
+fn compare(scan: &mut RunScan, records: &mut Trimmed, run: &Run) -> Result<bool, RunFault> {
+    let mut bytes = 0;
+    while bytes < STEP_BYTES {
+        let wanted = records.current();
+        if scan.current() != wanted {
+            return Err(RunFault::Damaged(RunPart::Entry));
+        }
+        let Some(wanted) = wanted else {
+            run.state()?;
+            run.frames()?;
+            return Ok(false);
+        };
+        bytes += wanted.bytes.len();
+        records.advance()?;
+        scan.advance()?;
+    }
+    Ok(true)
 }
 
 impl std::fmt::Debug for Merger {

@@ -12,7 +12,7 @@ use std::{fmt, io};
 use holdfast_io::{Files, OpenFile, OpenHow};
 
 use crate::error::{ReadPageError, WritePagesError};
-use crate::page::{PAGE_BYTES, Page, PageFault};
+use crate::page::{PAGE_BYTES, Page};
 use crate::rsn::PageNumber;
 use crate::tag::Tag;
 
@@ -98,33 +98,6 @@ impl PageFile {
         into.load(&bytes, number, self.tag).map_err(ReadPageError::Fault)
     }
 
-    /// Reads the pages of a segment, good or bad, in one go.
-    ///
-    /// # Errors
-    /// What the file system says; `into` may hold anything.
-    pub fn read_segment(&self, segment: u64, into: &mut SegmentBytes) -> io::Result<()> {
-        into.first = self.first_of(segment);
-        into.bytes.clear();
-        into.bytes.resize(self.segment_pages as usize * PAGE_BYTES, 0);
-        self.read_into(into.first, &mut into.bytes)
-    }
-
-    /// One page of what [`PageFile::read_segment`] read.
-    ///
-    /// # Errors
-    /// See [`PageFault`]; `into` is as it was.
-    ///
-    /// # Panics
-    /// If the page is in another segment.
-    pub fn take(
-        &self,
-        segment: &SegmentBytes,
-        number: PageNumber,
-        into: &mut Page,
-    ) -> Result<(), PageFault> {
-        into.load(segment.page(number), number, self.tag)
-    }
-
     /// Writes pages, which must be neighbours in one segment, in one go. They are durable after
     /// [`PageFile::sync`].
     ///
@@ -147,6 +120,19 @@ impl PageFile {
         let _alone = self.lock_of(segment).write().expect("nothing panics with a segment");
         let written = file.write_all_at(&bytes, offset(first));
         written.map_err(|error| WritePagesError::Io(Arc::new(error)))
+    }
+
+    /// As [`PageFile::write`], for pages that are in order and may be anywhere: those that are
+    /// neighbours in one go.
+    ///
+    /// # Errors
+    /// See [`WritePagesError`].
+    pub fn write_all(&self, pages: &mut [Page]) -> Result<(), WritePagesError> {
+        let adjoin = |one: &Page, other: &Page| {
+            let (one, other) = (one.number(), other.number());
+            one.get() + 1 == other.get() && self.segment_of(one) == self.segment_of(other)
+        };
+        pages.chunk_by_mut(adjoin).try_for_each(|neighbours| self.write(neighbours))
     }
 
     /// Makes durable what was written.
@@ -193,22 +179,6 @@ impl fmt::Debug for PageFile {
         let mut out = out.debug_struct("PageFile");
         out.field("segment_pages", &self.segment_pages).field("failed", &self.opened().failed);
         out.finish_non_exhaustive()
-    }
-}
-
-/// The pages of one segment as the device gave them, not checked.
-#[derive(Clone, Debug, Default)]
-pub struct SegmentBytes {
-    first: PageNumber,
-    bytes: Vec<u8>,
-}
-
-impl SegmentBytes {
-    fn page(&self, number: PageNumber) -> &[u8; PAGE_BYTES] {
-        let at = number.get().checked_sub(self.first.get()).expect("the page is in the segment");
-        let bytes = self.bytes.chunks_exact(PAGE_BYTES).nth(at as usize);
-        let bytes = bytes.expect("the page is in the segment");
-        bytes.try_into().expect("a chunk is as long as a page")
     }
 }
 

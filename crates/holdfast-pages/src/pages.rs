@@ -19,21 +19,23 @@ use crate::analysis::{Analysis, analyse};
 use crate::apply::Contents;
 use crate::archive::Archive;
 use crate::archiver::Archiver;
+use crate::backup::{Manifest, back_up, forward};
 use crate::bases::Bases;
 use crate::cleaner::{Cleaner, CleanerOn};
 use crate::error::{
-    ArchiveError, CheckpointError, CleanError, CompareError, FetchError, FollowError, MergeError,
-    OpenArchiveError, OpenError,
+    ArchiveError, BackupError, CheckpointError, CleanError, CompareError, FetchError, FollowError,
+    MergeError, OpenArchiveError, OpenError,
 };
 use crate::fetch::{Fetch, Fetched};
 use crate::fold::State;
 use crate::follower::Follower;
 use crate::images::Images;
-use crate::merger::Merger;
+use crate::merger::{Keep, Merger};
 use crate::page::Page;
 use crate::page_file::PageFile;
 use crate::repairs::{FaultKind, Repairs};
 use crate::reread::Rereader;
+use crate::restore::Progress;
 use crate::restoring::Restoring;
 use crate::rsn::{PageNumber, Rsn, Slot};
 use crate::stale::Stale;
@@ -43,7 +45,7 @@ use crate::versions::Versions;
 use crate::view::Views;
 
 /// The page file.
-const PAGES: &str = "pages";
+pub(crate) const PAGES: &str = "pages";
 /// What says how far its pages are.
 const VERSIONS: &str = "versions";
 
@@ -67,6 +69,8 @@ pub struct PagesConfig {
     /// How many bytes of records may wait until pages are cleaned; a few wait for some seconds at
     /// most.
     pub clean_every_bytes: u64,
+    /// How much of the past is kept.
+    pub keep: Keep,
     /// How it is known what a checkpoint has to say.
     pub checkpoints: Checkpoints,
 }
@@ -105,6 +109,7 @@ pub struct Found {
 /// The pages of one open store. All calls may come from any thread.
 #[derive(Debug)]
 pub struct Pages {
+    tag: Tag,
     archiver: Arc<Archiver>,
     cleaner: Cleaner,
     merger: Merger,
@@ -185,9 +190,15 @@ impl Pages {
             scratch: Mutex::default(),
         };
         let store = Arc::clone(&directories.store);
-        let merger = Merger::new(Arc::clone(&directories.archive), tag, Arc::clone(&fetch.views));
+        let merger = Merger::new(
+            Arc::clone(&directories.archive),
+            tag,
+            Arc::clone(&fetch.views),
+            Arc::clone(&clock),
+            config.keep,
+        );
         let cleaner = cleaner(&fetch, (store, clock), config.clean_every_bytes, cleaned);
-        Ok((Pages { archiver, cleaner, merger, rereader, fetch }, found))
+        Ok((Pages { tag, archiver, cleaner, merger, rereader, fetch }, found))
     }
 
     /// The records on their way.
@@ -300,7 +311,7 @@ impl Pages {
     /// # Errors
     /// See [`MergeError`].
     pub fn merge(&self) -> Result<bool, MergeError> {
-        self.merger.step()
+        self.merger.step(self.cleaned())
     }
 
     /// Takes a new page file into use, in the place of one that was lost. Its pages come back by
@@ -317,6 +328,29 @@ impl Pages {
     #[must_use]
     pub fn is_restoring(&self) -> bool {
         self.fetch.restoring.is_on()
+    }
+
+    /// Makes a backup in directories that have none: of each page a copy, and all records to bring
+    /// them to where the stream is at the end of this call. `tell` is told how far it is.
+    ///
+    /// # Errors
+    /// See [`BackupError`].
+    pub fn back_up(
+        &self,
+        to: &Directories,
+        tell: &mut dyn FnMut(Progress),
+    ) -> Result<Manifest, BackupError> {
+        let archive = || self.archive_all().map(|_| self.fetch.views.archive()).map_err(Into::into);
+        back_up(&self.fetch, self.cleaned(), &archive, to, self.tag, tell)
+    }
+
+    /// Brings a backup to where the stream is now.
+    ///
+    /// # Errors
+    /// See [`BackupError`].
+    pub fn forward(&self, backup: &Directories) -> Result<Manifest, BackupError> {
+        self.archive_all()?;
+        forward(&self.fetch, self.fetch.views.archive(), backup, self.tag)
     }
 
     /// How many pages cleaning has found to be other than their records say, and rebuilt.
@@ -403,8 +437,12 @@ fn make_room_by_archiving(stream: &Stream, archiver: &Arc<Archiver>) {
     let (archiver, seen) = (Arc::downgrade(archiver), AtomicU64::new(stream.released().get()));
     stream.make_room_by(move |_| {
         let archiver = archiver.upgrade().ok_or_else(|| other("the store is closed"))?;
+        let failed = |error: ArchiveError| Arc::new(io::Error::other(error));
+        if archiver.sync().map_err(failed)? {
+            return Ok(());
+        }
         let made = archiver.make_room_beyond(Lsn(seen.load(Ordering::Relaxed)));
-        let released = made.map_err(|error| Arc::new(io::Error::other(error)))?;
+        let released = made.map_err(failed)?;
         let is_more = seen.fetch_max(released.get(), Ordering::Relaxed) < released.get();
         if is_more { Ok(()) } else { Err(other("the log is too small")) }
     });

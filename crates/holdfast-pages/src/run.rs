@@ -45,6 +45,7 @@ pub struct RunWriter<F> {
     index: Vec<BlockPlace>,
     pages: Vec<PageNumber>,
     last: (PageNumber, Rsn),
+    is_trimmed: bool,
 }
 
 impl<F: Deref<Target: Files>> RunWriter<F> {
@@ -61,8 +62,20 @@ impl<F: Deref<Target: Files>> RunWriter<F> {
         let how = OpenHow { write: true, create_mode: Some(0o600), ..OpenHow::default() };
         let file = files.open(&span.path_unfinished(), OpenHow { exclusive: true, ..how })?;
         let (out, last) = (Vec::with_capacity(2 * WRITE_BYTES), (PageNumber::NONE, Rsn::NONE));
-        let (index, pages) = (Vec::new(), Vec::new());
-        Ok(RunWriter { files, file, tag, span, out, out_at: 0, block: 0, index, pages, last })
+        let (index, pages, is_trimmed) = (Vec::new(), Vec::new(), false);
+        Ok(RunWriter {
+            files,
+            file,
+            tag,
+            span,
+            out,
+            out_at: 0,
+            block: 0,
+            index,
+            pages,
+            last,
+            is_trimmed,
+        })
     }
 
     /// Adds the record that stands at `rsn` and has these bytes there; `page` is
@@ -89,6 +102,12 @@ impl<F: Deref<Target: Files>> RunWriter<F> {
         Ok(())
     }
 
+    /// Says that records are left out, each of which an image of its page replaces that is not. The
+    /// store can no more be made as it was at a moment within the run.
+    pub fn trim(&mut self) {
+        self.is_trimmed = true;
+    }
+
     /// Ends the run: from now on it has its name. `state` is what a fold of all records before it
     /// gives, and `frames` are those that its records came in.
     ///
@@ -110,6 +129,7 @@ impl<F: Deref<Target: Files>> RunWriter<F> {
             last_utc_ns: last.utc_ns,
             parts: [0; PARTS + 1],
             checks: [0; PARTS],
+            is_trimmed: self.is_trimmed,
         };
         self.put_part(HEAD, state, &mut footer)?;
         self.put_part(FRAMES, &frames_bytes(frames), &mut footer)?;

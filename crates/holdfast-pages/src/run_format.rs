@@ -24,6 +24,8 @@ pub(crate) const CHECK_BYTES: usize = 4;
 pub(crate) const FOOTER_BYTES: usize = 120;
 pub(crate) const INDEX_ENTRY_BYTES: usize = 24;
 const MAGIC: [u8; 8] = *b"hold-run";
+/// Where a footer says whether records are left out.
+const TRIMMED: usize = 112;
 
 /// Which records a run has: all from `begin` up to `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +82,8 @@ pub(crate) struct Footer {
     /// Where head, frames, index and bloom begin, and where the last of them ends.
     pub(crate) parts: [u64; PARTS + 1],
     pub(crate) checks: [u32; PARTS],
+    /// Whether records are left out that later images of their pages replace.
+    pub(crate) is_trimmed: bool,
 }
 
 /// Parts of a run behind its blocks.
@@ -109,7 +113,7 @@ impl Footer {
         let numbers = rsns.iter().chain(&lsns).chain(&times).chain(&self.parts[..PARTS]);
         numbers.for_each(|number| out.extend_from_slice(&number.to_le_bytes()));
         self.checks.iter().for_each(|check| out.extend_from_slice(&check.to_le_bytes()));
-        out.extend_from_slice(&[0; 4]);
+        out.extend_from_slice(&u32::from(self.is_trimmed).to_le_bytes());
         out.extend_from_slice(&crc32c(tag.get(), &out).to_le_bytes());
         out.try_into().expect("a footer has as many bytes as a footer")
     }
@@ -139,10 +143,12 @@ impl Footer {
             last_utc_ns: number(5) as i64,
             parts: [number(6), number(7), number(8), number(9), at],
             checks: std::array::from_fn(|part| u32_at(bytes, 96 + 4 * part)),
+            is_trimmed: u32_at(bytes, TRIMMED) == 1,
         };
         let index_bytes = footer.parts[BLOOM].checked_sub(footer.parts[INDEX]);
         let indexed = index_bytes == Some(u64::from(footer.blocks) * INDEX_ENTRY_BYTES as u64);
-        let whole = indexed && footer.parts.is_sorted() && begin < end;
+        let whole =
+            indexed && footer.parts.is_sorted() && begin < end && u32_at(bytes, TRIMMED) < 2;
         if whole { Ok(footer) } else { Err(FooterFault::Damaged) }
     }
 }

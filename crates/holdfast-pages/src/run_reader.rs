@@ -20,7 +20,7 @@ use crate::record::Record;
 use crate::rsn::{PageNumber, Rsn};
 use crate::run_format::{
     BLOOM, BlockPlace, CHECK_BYTES, FOOTER_BYTES, FRAMES, Footer, FooterFault, HEAD, INDEX,
-    INDEX_ENTRY_BYTES, RunSpan, VERSION, check_of, page_of, take_entry, unzigzag,
+    INDEX_ENTRY_BYTES, PARTS, RunSpan, VERSION, check_of, page_of, take_entry, unzigzag,
 };
 use crate::tag::Tag;
 use crate::varint;
@@ -69,6 +69,23 @@ impl Run {
     #[must_use]
     pub fn span(&self) -> RunSpan {
         self.footer.span
+    }
+
+    /// Whether records are left out, each of which an image of its page replaces that is not.
+    #[must_use]
+    pub fn is_trimmed(&self) -> bool {
+        self.footer.is_trimmed
+    }
+
+    /// When its last frame was made, in nanoseconds since 1970, UTC.
+    pub(crate) fn last_utc_ns(&self) -> i64 {
+        self.footer.last_utc_ns
+    }
+
+    /// How long its file is, in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.footer.parts[PARTS] + FOOTER_BYTES as u64
     }
 
     /// What a fold of all records before the run gives, as it was handed to the writer.

@@ -11,8 +11,8 @@ use holdfast_log::Lsn;
 use crate::record::{Opened, PageLink, What, parse};
 use crate::run_format::{BlockPlace, Footer};
 use crate::{
-    Bases, FRAME_HEAD_BYTES, Framed, PAGE_BYTES, Page, PageKind, PageNumber, Rsn, RunSpan, Slot,
-    State, Tag, VERSIONS_PAGES, Versions,
+    Bases, FRAME_HEAD_BYTES, Framed, Manifest, PAGE_BYTES, Page, PageKind, PageNumber, Rsn,
+    RunSpan, Slot, State, Tag, VERSIONS_PAGES, Versions,
 };
 
 const FORMAT: &str = include_str!("../FORMAT.md");
@@ -220,6 +220,7 @@ fn the_footer_of_a_run_is_what_its_table_says() {
         last_utc_ns: number(9) as i64,
         parts: [10, 11, 12, 13, 14].map(number),
         checks: [15, 16, 17, 18].map(|which| number(which) as u32),
+        is_trimmed: true,
     };
     let (tag, mut at) = (Tag::of(IDENTITY), 0);
     let bytes = footer.bytes(tag);
@@ -237,7 +238,7 @@ fn the_footer_of_a_run_is_what_its_table_says() {
             _ => assert!(bytes[place].iter().all(|byte| *byte == which), "{name}"),
         }
     }
-    assert_eq!(bytes[place("Footer of a run", "zero")], [0; 4]);
+    assert_eq!(bytes[place("Footer of a run", "trimmed")], [1, 0, 0, 0]);
     let check = crc32c(tag.get(), &bytes[..116]);
     assert_eq!(bytes[place("Footer of a run", "check")], check.to_le_bytes());
 }
@@ -249,4 +250,26 @@ fn an_entry_of_a_runs_index_is_what_its_table_says() {
     for (name, number) in [("page", 1_u64), ("rsn", 2), ("offset", 3)] {
         assert_eq!(bytes[place("Index of a run", name)], number.to_le_bytes());
     }
+}
+
+#[test]
+fn the_manifest_of_a_backup_is_what_its_table_says() {
+    let (files, tag) = (FakeFiles::new(1), Tag::of(IDENTITY));
+    let number = |which: u64| Rsn(0x0101_0101_0101_0101 * which);
+    let manifest = Manifest { begin: number(1), end: number(2), newest: number(3) };
+    manifest.write(&files, tag).expect("there is room");
+    let found = Manifest::read(&files, tag).expect("it is whole");
+    assert_eq!(found, Some(manifest));
+    let file = files.open(Path::new("manifest"), OpenHow::default()).expect("it is there");
+    let mut bytes = [0; 48];
+    assert_eq!(file.metadata().expect("it is there").size_bytes, 48);
+    file.read_full_at(&mut bytes, 0).expect("it is there");
+    let field = |name| &bytes[place("Manifest of a backup", name)];
+    assert_eq!((field("magic"), field("version")), (&b"hold-bak"[..], &[1, 0][..]));
+    assert_eq!((field("zero"), field("zeros")), (&[0; 2][..], &[0; 8][..]));
+    assert_eq!(
+        (field("begin"), field("end"), field("newest")),
+        (&[1; 8][..], &[2; 8][..], &[3; 8][..])
+    );
+    assert_eq!(field("check"), crc32c(tag.get(), &bytes[12..]).to_le_bytes());
 }

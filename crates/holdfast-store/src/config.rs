@@ -4,7 +4,7 @@
 //! Never: changes while a store is open.
 
 use holdfast_memory::Medium;
-use holdfast_pages::{PAGE_BYTES, PagesConfig};
+use holdfast_pages::{Keep, PAGE_BYTES, PagesConfig};
 
 /// A part of the ring is archived at once, so that the log needs never wait for the archive.
 const WINDOWS_PER_RING: u64 = 8;
@@ -26,6 +26,8 @@ pub struct Config {
     /// How many bytes of records may wait until the page file has them; a few wait for some
     /// seconds at most.
     pub clean_every_bytes: u64,
+    /// How much of the past is kept.
+    pub keep: Keep,
     /// Who does what has to be done beside transactions.
     pub services: Services,
     /// How the store notes how far it is.
@@ -94,6 +96,7 @@ impl Default for Config {
             checkpoint_ms: Some(100),
             segment_pages: 64,
             clean_every_bytes: 32 << 20,
+            keep: Keep::All,
             services: Services::Threads,
             checkpoints: Checkpoints::Decoupled,
             restart: Restart::Instant,
@@ -119,6 +122,6 @@ impl Config {
                 holdfast_pages::Checkpoints::Followed
             }
         };
-        PagesConfig { window_bytes, segment_pages, clean_every_bytes, checkpoints }
+        PagesConfig { window_bytes, segment_pages, clean_every_bytes, keep: self.keep, checkpoints }
     }
 }

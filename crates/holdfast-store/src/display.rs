@@ -6,7 +6,7 @@
 use std::error::Error;
 use std::fmt::{Debug, Display, Formatter, Result};
 
-use crate::error::{CloseError, OpenError, OpenTreeError, ServiceError};
+use crate::error::{BackUpError, CloseError, OpenError, OpenTreeError, RestoreError, ServiceError};
 use crate::large::LARGE_VALUE_BYTES_MAX;
 use crate::locks::LockError;
 use crate::node::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
@@ -123,6 +123,27 @@ impl Display for OpenError {
     }
 }
 
+impl Display for BackUpError {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::To(error) => write!(out, "the backup's directory: {error}"),
+            Self::Exists => write!(out, "there is a backup already; bring it forward"),
+            Self::Pages(error) => write!(out, "{error}"),
+        }
+    }
+}
+
+impl Display for RestoreError {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::From(error) => write!(out, "what is to be restored: {error}"),
+            Self::To(error) => write!(out, "the new store's directory: {error}"),
+            Self::Exists => write!(out, "there is a store already; name another directory"),
+            Self::Pages(error) => write!(out, "{error}"),
+        }
+    }
+}
+
 impl Display for OpenTreeError {
     fn fmt(&self, out: &mut Formatter<'_>) -> Result {
         match self {
@@ -173,6 +194,10 @@ impl Error for TransactionError {}
 impl Error for CommitError {}
 
 impl Error for OpenError {}
+
+impl Error for BackUpError {}
+
+impl Error for RestoreError {}
 
 impl Error for OpenTreeError {}
 

@@ -7,10 +7,11 @@ use std::io;
 
 use holdfast_log::CommitError as LogError;
 use holdfast_pages::{
-    ArchiveError, CheckpointError, CleanError, FetchError, FlushError, FollowError, MergeError,
-    OpenError as PagesError, SyncError, Unfit,
+    ArchiveError, BackupError, CheckpointError, CleanError, FetchError, FlushError, FollowError,
+    MergeError, OpenError as PagesError, RestoreError as PagesRestoreError, SyncError, Unfit,
 };
 
+use crate::header::{NoHeader, VERSION};
 use crate::place::PlaceError;
 use crate::transaction_error::{CommitError, TransactionError};
 use crate::tree::TreeError;
@@ -64,6 +65,43 @@ impl From<PlaceError> for OpenError {
             PlaceError::Io(error) => OpenError::Io(error),
         }
     }
+}
+
+impl From<NoHeader> for OpenError {
+    fn from(fault: NoHeader) -> OpenError {
+        match fault {
+            NoHeader::Free | NoHeader::Taken => OpenError::NotAStore,
+            NoHeader::Damaged => OpenError::Header,
+            NoHeader::OtherVersion(found) => OpenError::OtherVersion { found, known: VERSION },
+            NoHeader::Io(error) => OpenError::Io(error),
+        }
+    }
+}
+
+/// Why there is no backup, or it was not brought forward. The store is as it was.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum BackUpError {
+    /// The directory holds something else, or cannot be had. Name another one.
+    To(OpenError),
+    /// There is a backup already. Bring it forward, or name another directory.
+    Exists,
+    /// The pages were not copied.
+    Pages(BackupError),
+}
+
+/// Why no store was restored. What it was to be made from is as it was.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum RestoreError {
+    /// What it is to be made from is no backup and no store, or somebody has it open.
+    From(OpenError),
+    /// The directory that it is to be in cannot be had, or is not empty. Name another one.
+    To(OpenError),
+    /// There is a store already. Name another directory.
+    Exists,
+    /// The pages were not made.
+    Pages(PagesRestoreError),
 }
 
 /// Why a tree was not found, or made.

@@ -1,8 +1,8 @@
-//! The file that says that a directory holds a store, and which one.
+//! The file that says that a directory holds a store, or a backup of one, and whose it is.
 //!
 //! Byte table: FORMAT.md, "Store".
 //!
-//! Promise: it is there when everything else of a new store is, and never changes; a directory with
+//! Promise: it is there when everything else of a new one is, and never changes; a directory with
 //! something else in it is told from one that is free.
 //! Never: makes anything but itself.
 
@@ -15,10 +15,19 @@ use holdfast_pages::PAGE_BYTES;
 
 use crate::place::DIRECTORIES;
 
-/// Name of the file.
-pub(crate) const NAME: &str = "store";
-/// Its name while the store is being made.
-const NAME_NEW: &str = "store-new";
+/// What the file is called.
+pub(crate) struct Names {
+    pub(crate) name: &'static str,
+    /// Until everything else is there.
+    begun: &'static str,
+}
+
+/// Of a store.
+pub(crate) const STORE: Names = Names { name: "store", begun: "store-new" };
+/// Of one that is made from a backup or an archive: cut short, it must not become an empty one.
+pub(crate) const RESTORED: Names = Names { name: "store", begun: "restored-new" };
+/// Of a backup.
+pub(crate) const BACKUP: Names = Names { name: "backup", begun: "backup-new" };
 
 /// "HFST".
 const MAGIC: u32 = 0x5453_4648;
@@ -33,10 +42,10 @@ pub(crate) struct Header {
     pub(crate) identity: [u8; 16],
 }
 
-/// What there is in a directory instead of a store.
+/// What there is in a directory instead.
 #[derive(Debug)]
 pub(crate) enum NoHeader {
-    /// Nothing, or a store whose making was cut short.
+    /// Nothing, or something whose making was cut short.
     Free,
     /// Files of somebody else, or of a store whose header is gone.
     Taken,
@@ -49,11 +58,11 @@ pub(crate) enum NoHeader {
 }
 
 impl Header {
-    pub(crate) fn read(files: &dyn Files) -> Result<Header, NoHeader> {
+    pub(crate) fn read(files: &dyn Files, names: &Names) -> Result<Header, NoHeader> {
         let mut bytes = [0; HEADER_BYTES];
-        match read(files, NAME, &mut bytes) {
+        match read(files, names.name, &mut bytes) {
             Ok(()) => Header::parse(&bytes),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(without(files)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(without(files, names)),
             Err(error) => Err(NoHeader::Io(error)),
         }
     }
@@ -81,18 +90,18 @@ impl Header {
         bytes
     }
 
-    /// Says, on a free directory, that a store is being made there.
-    pub(crate) fn begin(&self, files: &dyn Files) -> io::Result<()> {
+    /// Says, on a free directory, that something is being made there.
+    pub(crate) fn begin(&self, files: &dyn Files, names: &Names) -> io::Result<()> {
         let how = OpenHow { write: true, create_mode: Some(FILE_MODE), ..OpenHow::default() };
-        let file = files.open(Path::new(NAME_NEW), how)?;
+        let file = files.open(Path::new(names.begun), how)?;
         file.write_all_at(&self.encode(), 0)?;
         file.sync_data()?;
         files.sync_dir(Path::new(""))
     }
 
-    /// Says that the store is there. It survives a power cut when this returns.
-    pub(crate) fn finish(files: &dyn Files) -> io::Result<()> {
-        files.rename(Path::new(NAME_NEW), Path::new(NAME))?;
+    /// Says that it is there. It survives a power cut when this returns.
+    pub(crate) fn finish(files: &dyn Files, names: &Names) -> io::Result<()> {
+        files.rename(Path::new(names.begun), Path::new(names.name))?;
         files.sync_dir(Path::new(""))
     }
 }
@@ -102,13 +111,13 @@ fn read(files: &dyn Files, name: &str, into: &mut [u8]) -> io::Result<()> {
 }
 
 /// What a directory without a header is.
-fn without(files: &dyn Files) -> NoHeader {
+fn without(files: &dyn Files, names: &Names) -> NoHeader {
     let entries = match files.read_dir(Path::new("")) {
         Ok(entries) => entries,
         Err(error) => return NoHeader::Io(error),
     };
     let is = |name: &[u8], other: &str| name == other.as_bytes();
-    let begun = entries.iter().any(|entry| is(&entry.name, NAME_NEW));
+    let begun = entries.iter().any(|entry| is(&entry.name, names.begun));
     let known = |name: &[u8]| DIRECTORIES.iter().any(|directory| is(name, directory));
     let ours = entries.iter().all(|entry| known(&entry.name));
     if begun || ours { NoHeader::Free } else { NoHeader::Taken }

@@ -10,7 +10,8 @@
 //! that it is one, `embedded` has its log. `transaction` is what its users do, on an `engine` that
 //! all of them share; `slots` are their numbers, `transaction_error` is what they are told. What
 //! has to be done beside them is in `services`, how all that
-//! goes in `stat`, and whether pages are right in `verify`.
+//! goes in `stat`, and whether pages are right in `verify`; `backup` makes copies, and stores from
+//! copies.
 //!
 //! Of trees: `node` is a page of a tree as it is read, `node_change` as it is changed, and
 //! `node_check` looks at all of it. `body` is one such change as bytes, `contents` is where bodies
@@ -25,6 +26,7 @@
 //! are those that nobody runs any more.
 
 mod allocator;
+mod backup;
 mod body;
 mod classical;
 mod config;
@@ -61,13 +63,16 @@ mod verify;
 mod waits;
 
 pub use allocator::Allocator;
+pub use backup::{restore, restore_at};
 pub use body::{Body, Spot};
 pub use config::{Checkpoints, Config, LogPlace, Restart, Services};
 pub use contents::{NodeContents, put_image};
 pub use engine::Durability;
-pub use error::{CheckError, CloseError, OpenError, OpenTreeError, ServiceError};
+pub use error::{
+    BackUpError, CheckError, CloseError, OpenError, OpenTreeError, RestoreError, ServiceError,
+};
 pub use holdfast_memory::Medium;
-pub use holdfast_pages::{FaultKind, PageNumber, Rsn};
+pub use holdfast_pages::{At, FaultKind, Keep, Manifest, Moment, PageNumber, Progress, Rsn};
 pub use large::LARGE_VALUE_BYTES_MAX;
 pub use locks::{Holder, LockError, Locks};
 pub use losers::Losers;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use holdfast_io::real::{DirectoryLock, RealClock, RealEntropy, RealFiles};
 use holdfast_io::{Clock, Entropy, Files};
 
-use crate::header::{Header, NoHeader};
+use crate::header::{Header, Names, NoHeader};
 
 /// The directory of the log, below that of the store.
 const LOG: &str = "log";
@@ -64,18 +64,31 @@ impl Place {
     }
 
     /// A directory of this machine, which is made unless it is there, locked against everybody
-    /// else.
-    pub(crate) fn directory(path: &Path) -> Result<Place, PlaceError> {
+    /// else. It has nothing else in it than what has one of these names.
+    pub(crate) fn directory(path: &Path, names: &Names) -> Result<Place, PlaceError> {
         make_directory(path).map_err(PlaceError::Io)?;
+        Place::existing(path, &[names])
+    }
+
+    /// [`Place::directory`], which is there, with one of several names.
+    pub(crate) fn existing(path: &Path, names: &[&Names]) -> Result<Place, PlaceError> {
         let lock = DirectoryLock::take(path).map_err(PlaceError::Io)?.ok_or(PlaceError::InUse)?;
         let store = open_directory(path).map_err(PlaceError::Io)?;
-        if matches!(Header::read(&*store), Err(NoHeader::Taken)) {
+        let is_taken =
+            |names: &&Names| matches!(Header::read(&*store, names), Err(NoHeader::Taken));
+        if names.iter().all(is_taken) {
             return Err(PlaceError::Taken);
         }
         let below = |name: &str| open_directory(&path.join(name)).map_err(PlaceError::Io);
         let directories = Directories { store, log: below(LOG)?, archive: below(ARCHIVE)? };
         let (clock, entropy) = (Arc::new(RealClock), Arc::new(RealEntropy));
         Ok(Place { lock: Some(Arc::new(lock)), ..Place::modelled(directories, clock, entropy) })
+    }
+
+    /// The directories that pages know.
+    pub(crate) fn of_pages(&self) -> holdfast_pages::Directories {
+        let (store, archive) = (Arc::clone(&self.store), Arc::clone(&self.archive));
+        holdfast_pages::Directories { store, archive }
     }
 }
 

@@ -11,8 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use holdfast_log::Log;
 use holdfast_pages::{
-    CheckpointError, CleanError, Directories, FlushError, Found, PageNumber, Pages, Rsn, SyncError,
-    Tag,
+    CheckpointError, CleanError, FlushError, Found, PageNumber, Pages, Rsn, SyncError, Tag,
 };
 
 use crate::allocator::Allocator;
@@ -21,7 +20,7 @@ use crate::contents::NodeContents;
 use crate::embedded;
 use crate::engine::{Durability, Engine, Patience};
 use crate::error::{CheckError, CloseError, OpenError, OpenTreeError, ServiceError};
-use crate::header::{self, Header, NoHeader, VERSION};
+use crate::header::{Header, NoHeader, STORE};
 use crate::locks::Locks;
 use crate::losers::Losers;
 use crate::names::Name;
@@ -44,7 +43,8 @@ const NAMES: Tree = Tree { root: NAMES_ROOT };
 pub struct Store {
     /// First, so that they end first.
     threads: Option<Threads>,
-    work: Work,
+    pub(crate) work: Work,
+    identity: [u8; 16],
     /// Last, so that the directory is free when everything else is gone.
     _place: Place,
 }
@@ -76,7 +76,7 @@ impl Store {
     /// # Errors
     /// See [`OpenError`].
     pub fn open(directory: &Path, config: &Config) -> Result<(Store, Recovery), OpenError> {
-        Store::open_at(Place::directory(directory)?, config)
+        Store::open_at(Place::directory(directory, &STORE)?, config)
     }
 
     /// [`Store::open`], at a place that may be a model of one.
@@ -112,7 +112,7 @@ impl Store {
             Services::Stepped => None,
         };
         let threads = threads.transpose().map_err(OpenError::Thread)?;
-        Ok((Store { threads, work, _place: place }, recovery))
+        Ok((Store { threads, work, identity, _place: place }, recovery))
     }
 
     /// Whether a directory has a store in it, sound or not.
@@ -120,7 +120,7 @@ impl Store {
     /// # Errors
     /// The machine does not say.
     pub fn is_at(directory: &Path) -> io::Result<bool> {
-        std::fs::exists(directory.join(header::NAME))
+        std::fs::exists(directory.join(STORE.name))
     }
 
     /// The tree of this name, which is made if there is none. That is as durable as the next
@@ -256,6 +256,11 @@ impl Store {
         log.close().map_err(CloseError::Log)
     }
 
+    /// Whose store it is.
+    pub(crate) fn header(&self) -> Header {
+        Header { identity: self.identity }
+    }
+
     fn make_tree(&self, name: &str) -> Result<Tree, OpenTreeError> {
         let mut making = self.begin();
         // Somebody else may have made it meanwhile.
@@ -281,15 +286,10 @@ fn root_of(value: &[u8]) -> Result<PageNumber, TransactionError> {
 
 /// Whose store is there; true if it has just been made.
 fn identity(place: &Place, config: &Config) -> Result<([u8; 16], bool), OpenError> {
-    match Header::read(&*place.store) {
+    match Header::read(&*place.store, &STORE) {
         Ok(header) => Ok((header.identity, false)),
         Err(NoHeader::Free) => Ok((create(place, config)?, true)),
-        Err(NoHeader::Taken) => Err(OpenError::NotAStore),
-        Err(NoHeader::Damaged) => Err(OpenError::Header),
-        Err(NoHeader::OtherVersion(found)) => {
-            Err(OpenError::OtherVersion { found, known: VERSION })
-        }
-        Err(NoHeader::Io(error)) => Err(OpenError::Io(error)),
+        Err(fault) => Err(fault.into()),
     }
 }
 
@@ -301,17 +301,13 @@ fn create(place: &Place, config: &Config) -> Result<[u8; 16], OpenError> {
         place.entropy.fill(&mut identity);
         identity
     });
-    Header { identity }.begin(&*place.store).map_err(OpenError::Io)?;
+    Header { identity }.begin(&*place.store, &STORE).map_err(OpenError::Io)?;
     if begun.is_none() {
         embedded::create(&*place.log, identity, &config.log).map_err(OpenError::CreateLog)?;
     }
-    Pages::create(&directories(place), Tag::of(&identity)).map_err(OpenError::Io)?;
-    Header::finish(&*place.store).map_err(OpenError::Io)?;
+    Pages::create(&place.of_pages(), Tag::of(&identity)).map_err(OpenError::Io)?;
+    Header::finish(&*place.store, &STORE).map_err(OpenError::Io)?;
     Ok(identity)
-}
-
-fn directories(place: &Place) -> Directories {
-    Directories { store: Arc::clone(&place.store), archive: Arc::clone(&place.archive) }
 }
 
 fn open_pages(
@@ -322,7 +318,7 @@ fn open_pages(
 ) -> Result<(Pages, Found), OpenError> {
     let (clock, log) = (Arc::clone(&place.clock), Arc::clone(log));
     let (tag, contents) = (Tag::of(&identity), Arc::new(NodeContents));
-    Pages::open(&directories(place), clock, log, tag, contents, &config.pages())
+    Pages::open(&place.of_pages(), clock, log, tag, contents, &config.pages())
         .map_err(OpenError::Pages)
 }
 

@@ -7,7 +7,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
-use holdfast_io::fake::{EIO, Effect, Fault, Mood, Operation};
+use holdfast_io::fake::{EIO, Effect, FakeFiles, Fault, Mood, Operation};
 use holdfast_log::{AppendError, Kind, Log, Lsn, words};
 
 use crate::support::{contents, new_log, open_with, region};
@@ -142,6 +142,38 @@ fn writers_that_wait_for_room_all_finish() {
             .collect();
         join_all(writers, &over);
     });
+}
+
+/// Prepares and looks at the catalogue until it is over.
+fn prepare_until(files: &FakeFiles, log: &Log, over: &AtomicBool) {
+    while !over.load(Ordering::Relaxed) {
+        log.prepare().expect("the disk is sound");
+        Log::identity_of(files).expect("the catalogue says what can be");
+    }
+}
+
+#[test]
+fn whoever_prepares_segments_leaves_a_catalogue_that_can_be_read() {
+    let _watchdog = Watchdog::start();
+    let (files, _region, log) = new_log(4);
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| read_until(&log, &over));
+        scope.spawn(|| prepare_until(&files, &log, &over));
+        let writers: Vec<_> = (0..THREADS)
+            .map(|thread| {
+                let log = &log;
+                scope.spawn(move || {
+                    for turn in 0..EACH {
+                        let end = append(log, &vec![thread as u8; 3000 + 31 * turn as usize]);
+                        log.commit(end).expect("the disk is sound");
+                    }
+                })
+            })
+            .collect();
+        join_all(writers, &over);
+    });
+    Log::identity_of(&files).expect("the catalogue says what can be");
 }
 
 #[test]

@@ -12,22 +12,25 @@ use super::{Images, OtherVersion};
 use crate::archive::Archive;
 use crate::error::CleanError;
 use crate::merged::Merged;
+use crate::page::Page;
+use crate::page_file::PageFile;
 use crate::rsn::{PageNumber, Rsn};
 use crate::stale::{Imaged, PAGES_MAX};
 use crate::versions::{VERSIONS_PAGES, Versions, VersionsBlock};
 
 impl Images {
-    /// Says, durably, that these pages have got to these records in the page file; they are in
-    /// order. `archive` is what the page file has: it tells of the neighbours of which the device
-    /// does not. `files` is where the versions are, should they have to be opened again.
+    /// Says, durably, that these pages have got to these records in `pages`; they are in order.
+    /// `archive` is what is written there: it tells of neighbours of which the device does not.
+    /// `files` is where the versions are, should they have to be opened again.
     pub(crate) fn write(
         &self,
         written: &[(PageNumber, Rsn)],
         archive: &Archive,
+        pages: &PageFile,
         files: &dyn Files,
     ) -> Result<(), CleanError> {
         for some in written.chunk_by(|one, other| block_of(one.0) == block_of(other.0)) {
-            self.write_block(some, archive)?;
+            self.write_block(some, archive, pages)?;
         }
         let Err(error) = self.versions.sync() else { return Ok(()) };
         self.versions.reopen(files).map_err(CleanError::Reopen)?;
@@ -39,9 +42,10 @@ impl Images {
         &self,
         written: &[(PageNumber, Rsn)],
         archive: &Archive,
+        pages: &PageFile,
     ) -> Result<(), CleanError> {
         let block = block_of(written[0].0);
-        let mut rsns = self.remembered(block, archive)?;
+        let mut rsns = self.remembered(block, archive, pages)?;
         for (page, rsn) in written {
             rsns[Versions::place(*page).1] = *rsn;
         }
@@ -49,9 +53,14 @@ impl Images {
         self.versions.write(block, &rsns).map_err(CleanError::Versions)
     }
 
-    /// What the pages of a block have got to, as far as the device says, and else as the archive
+    /// What the pages of a block have got to, as far as the versions say, and else as the archive
     /// does.
-    fn remembered(&self, block: u64, archive: &Archive) -> Result<VersionsBlock, CleanError> {
+    fn remembered(
+        &self,
+        block: u64,
+        archive: &Archive,
+        pages: &PageFile,
+    ) -> Result<VersionsBlock, CleanError> {
         if let Some(page) = pages_of(block).find(|page| self.stale.imaged(*page) == Imaged::Unread)
         {
             let asked = self.ask(page);
@@ -65,16 +74,38 @@ impl Images {
                 Imaged::Unread | Imaged::Unknown => drop(unknown.insert(page)),
             }
         }
-        let (Some(first), Some(last)) = (unknown.first(), unknown.last()) else { return Ok(rsns) };
-        let mut records = Merged::new(archive.runs(), *first, Rsn::FIRST)?;
-        while let Some(entry) = records.current().filter(|entry| entry.page <= *last) {
-            if unknown.contains(&entry.page) {
-                rsns[Versions::place(entry.page).1] = entry.rsn;
-            }
-            records.advance()?;
-        }
+        find(unknown, archive, pages, &mut rsns)?;
         Ok(rsns)
     }
+}
+
+/// Finds what these pages, of one block, have got to.
+fn find(
+    unknown: BTreeSet<PageNumber>,
+    archive: &Archive,
+    pages: &PageFile,
+    rsns: &mut VersionsBlock,
+) -> Result<(), CleanError> {
+    let (Some(first), Some(last)) = (unknown.first().copied(), unknown.last().copied()) else {
+        return Ok(());
+    };
+    let mut records = Merged::new(archive.runs(), first, Rsn::FIRST)?;
+    while let Some(entry) = records.current().filter(|entry| entry.page <= last) {
+        if unknown.contains(&entry.page) {
+            rsns[Versions::place(entry.page).1] = entry.rsn;
+        }
+        records.advance()?;
+    }
+    // Their records are older than the archive; if the image is bad, too, nothing tells of them.
+    let begins_late = archive.begin() > Some(Rsn::FIRST);
+    let mut image = Page::zeroed();
+    for page in unknown.into_iter().filter(|_| begins_late) {
+        let rsn = &mut rsns[Versions::place(page).1];
+        if *rsn == Rsn::NONE && pages.read(page, &mut image).is_ok() {
+            *rsn = image.rsn();
+        }
+    }
+    Ok(())
 }
 
 fn block_of(page: PageNumber) -> u64 {

@@ -3,7 +3,7 @@
 use holdfast_io::fake::{EIO, Effect, FakeFiles, Fault, Mood, Operation, Sectors};
 
 use super::*;
-use crate::page::PageKind;
+use crate::page::{PageFault, PageKind};
 use crate::rsn::Rsn;
 
 const SEGMENT_PAGES: u64 = 4;
@@ -51,19 +51,15 @@ fn pages_are_read_as_they_were_written() {
 }
 
 #[test]
-fn a_segment_is_read_with_its_bad_pages() {
+fn pages_anywhere_are_written_in_one_call() {
     let files = FakeFiles::new(1);
     let file = open(&files);
-    file.write(&mut [page(5, 50), page(6, 60)]).expect("there is room");
-    files.flip_bit(Path::new("pages"), (5 * PAGE_BYTES as u64 + 99) * 8).expect("it is there");
-    let mut segment = SegmentBytes::default();
-    file.read_segment(1, &mut segment).expect("the disk is sound");
-    let mut into = Page::zeroed();
-    let mut take = |number| file.take(&segment, PageNumber(number), &mut into);
-    let found = [take(4), take(5), take(6), take(7)];
-    let wanted = [Err(PageFault::Zeroed), Err(PageFault::Check), Ok(()), Err(PageFault::Zeroed)];
-    assert_eq!(found, wanted);
-    assert!(into.same_bytes(&page(6, 60)));
+    let before = files.operations();
+    file.write_all(&mut [page(2, 20), page(3, 30), page(4, 40), page(9, 90)]).expect("it fits");
+    assert_eq!(files.operations() - before, 3, "two of them are neighbours in their segment");
+    for (number, byte) in [(2, 20), (3, 30), (4, 40), (9, 90)] {
+        assert_eq!(read(&file, number).expect("whole"), byte);
+    }
 }
 
 #[test]

@@ -1,9 +1,11 @@
 //! Pages that are changed, fetched, archived and cleaned by several threads at once.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::thread;
 
+use holdfast_io::Files;
 use holdfast_io::fake::{Mood, Random};
 use holdfast_pages::{Contents, Page, PageLink, PageNumber, Pages, Rsn, What, apply, parse};
 
@@ -69,12 +71,26 @@ fn work(store: &Store, pool: &Pool, seed: u64) {
 }
 
 /// Does one of the services until all work is done.
-fn serve(is_over: &AtomicBool, step: impl Fn() -> bool) {
+fn serve(is_over: &AtomicBool, mut step: impl FnMut() -> bool) {
     while !is_over.load(Ordering::Relaxed) {
         if !step() {
             thread::yield_now();
         }
     }
+}
+
+/// Loses the page file every now and then.
+fn lose_pages(store: &Store, is_over: &AtomicBool) {
+    let mut at_bytes = 3 * RING_BYTES;
+    serve(is_over, || {
+        let is_time = store.log.marks().tail.get() > at_bytes;
+        if is_time {
+            store.files.remove_file(Path::new("pages")).expect("it is there");
+            store.pages.restore().expect("the disk is sound");
+            at_bytes += 3 * RING_BYTES;
+        }
+        is_time
+    });
 }
 
 #[test]
@@ -88,6 +104,8 @@ fn pages_are_what_their_records_say_whoever_is_at_work() {
             scope.spawn(|| serve(&is_over, || pages.checkpoint().expect("the stream is sound"))),
             scope.spawn(|| serve(&is_over, || pages.archive().expect("the disk is sound"))),
             scope.spawn(|| serve(&is_over, || pages.clean().expect("the disk is sound"))),
+            scope.spawn(|| serve(&is_over, || pages.merge().expect("the disk is sound"))),
+            scope.spawn(|| lose_pages(&store, &is_over)),
         ];
         let (store, pool) = (&store, &pool);
         let workers = [1, 2].map(|seed| scope.spawn(move || work(store, pool, seed)));

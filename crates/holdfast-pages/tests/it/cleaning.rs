@@ -58,7 +58,7 @@ pub(crate) fn clean(store: &Store) -> Result<(), CleanError> {
 }
 
 /// Also cleans what is too little to begin at once.
-fn clean_now(store: &Store) -> Result<(), CleanError> {
+pub(crate) fn clean_now(store: &Store) -> Result<(), CleanError> {
     clean(store)?;
     store.clock.advance_ns(10_000_000_000);
     clean(store)

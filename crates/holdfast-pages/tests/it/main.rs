@@ -12,6 +12,7 @@ mod faults;
 mod fetch;
 mod lives;
 mod merging;
+mod past;
 mod restoring;
 mod stream;
 mod support;

@@ -3,15 +3,17 @@
 use std::path::Path;
 
 use holdfast_io::Files;
-use holdfast_io::fake::{ENOSPC, Effect, Fault, Mood, Operation, Random};
-use holdfast_pages::{Archive, MergeError, PageNumber, RunFault};
+use holdfast_io::fake::{ENOSPC, Effect, FakeFiles, Fault, Mood, Operation, Random};
+use holdfast_pages::{
+    Archive, At, Keep, MergeError, PageNumber, PagesConfig, RestoreError, Rsn, RunFault, restore,
+};
 
 use crate::archiving::named;
-use crate::cleaning::{after_power_cut, archive, check_found};
+use crate::cleaning::{after_power_cut, archive, check_device, check_found, clean, clean_now};
 use crate::support::{replay, tag};
-use crate::toy::{PAGES, Store};
+use crate::toy::{CONFIG_OF_PAGES, Model, PAGES, Store, directories, new_disk, new_log};
 
-/// Runs that become one.
+/// Runs that become one; the last run of an archive is never among them.
 const RUNS: usize = 16;
 
 fn merge(store: &Store) -> Result<(), MergeError> {
@@ -19,15 +21,21 @@ fn merge(store: &Store) -> Result<(), MergeError> {
     Ok(())
 }
 
-/// A store with so many runs, none of them merged, and no page in its page file.
+/// A store with so many runs to be merged and one more, and no page in its page file.
 fn with_runs(seed: u64, runs: usize) -> Store {
-    let (mut store, mut random) = (Store::new(seed), Random::new(seed));
+    let store = Store::new(seed);
+    let mut random = Random::new(seed);
+    filled(store, &mut random, runs, 4)
+}
+
+/// The store with an archive of so many runs and one more, with so many records each.
+fn filled(mut store: Store, random: &mut Random, runs: usize, records: usize) -> Store {
     for number in (1..=PAGES).map(PageNumber) {
-        store.put(number, &mut random).expect("it fits");
+        store.put(number, random).expect("it fits");
     }
-    for _ in 0..runs {
-        for _ in 0..4 {
-            store.put(PageNumber(1 + random.below(PAGES)), &mut random).expect("it fits");
+    for _ in 0..=runs {
+        for _ in 0..records {
+            store.put(PageNumber(1 + random.below(PAGES)), random).expect("it fits");
         }
         store.pages.archive_all().expect("the disk is sound");
     }
@@ -43,22 +51,24 @@ fn names(store: &Store) -> Vec<String> {
 fn runs_become_wide_ones_and_pages_are_as_they_were() {
     let mut store = with_runs(1, RUNS - 1);
     assert!(!store.pages.merge().expect("there is nothing to do"));
-    for _ in 0..RUNS {
-        archive(&mut store, &mut Random::new(1), 1);
-    }
+    archive(&mut store, &mut Random::new(1), 1);
     merge(&store).expect("the disk is sound");
-    assert_eq!(names(&store), [vec!["0"; RUNS - 1], vec!["1"]].concat());
+    assert_eq!(names(&store), ["0", "1"]);
     check_found(&store).expect("the wide run has what they had");
     let store = after_power_cut(&store);
-    assert_eq!(names(&store), [vec!["0"; RUNS - 1], vec!["1"]].concat());
+    assert_eq!(names(&store), ["0", "1"]);
     check_found(&store).expect("the wide run has what they had");
 }
 
 #[test]
-fn wide_runs_become_wider_ones() {
+fn wide_runs_become_wider_ones_when_they_are_clean() {
     let store = with_runs(2, RUNS * RUNS);
     merge(&store).expect("the disk is sound");
-    assert_eq!(names(&store), ["2"]);
+    assert_eq!(names(&store), [vec!["0"], vec!["1"; RUNS]].concat());
+    clean_now(&store).expect("the disk is sound");
+    merge(&store).expect("the disk is sound");
+    assert_eq!(names(&store), ["0", "2"]);
+    store.pages.restore().expect("the disk is sound");
     check_found(&store).expect("the wide run has what they had");
 }
 
@@ -70,7 +80,7 @@ fn a_scan_keeps_its_runs() {
     let scans = before.runs().iter().map(|run| run.scan(PageNumber(1)).expect("it is whole"));
     let mut scans: Vec<_> = scans.collect();
     merge(&store).expect("the disk is sound");
-    assert_eq!(names(&store), ["1"]);
+    assert_eq!(names(&store), ["0", "1"]);
     for scan in &mut scans {
         while scan.current().is_some() {
             scan.advance().expect("it is still there");
@@ -87,10 +97,10 @@ fn a_wide_run_that_is_not_as_it_was_written_replaces_nothing() {
     store.files.flip_bit(wide, 8 * (bytes - 200)).expect("it is there");
     let found = merge(&store);
     assert!(matches!(found, Err(MergeError::Reread(RunFault::Damaged(_)))), "{found:?}");
-    assert_eq!(names(&store), vec!["0"; RUNS]);
+    assert_eq!(names(&store), vec!["0"; RUNS + 1]);
     check_found(&store).expect("nothing is missing");
     merge(&store).expect("the disk is sound now");
-    assert_eq!(names(&store), ["1"]);
+    assert_eq!(names(&store), ["0", "1"]);
     check_found(&store).expect("nothing is missing");
 }
 
@@ -105,7 +115,7 @@ fn a_damaged_run_and_a_full_disk_are_told_and_nothing_is_removed() {
     store.files.flip_bit(run, 8 * 30).expect("it is there");
     let found = merge(&store);
     assert!(matches!(found, Err(MergeError::Archive(_))), "{found:?}");
-    assert_eq!(named(&store.files, "archive", "run-0-").len(), RUNS);
+    assert_eq!(named(&store.files, "archive", "run-0-").len(), RUNS + 1);
 }
 
 /// A merge that is cut at this operation. False if it was through before.
@@ -118,7 +128,7 @@ fn cut_at(operation: u64, mood: Mood) -> Result<bool, String> {
     check_found(&found)?;
     merge(&found).map_err(|error| error.to_string())?;
     check_found(&found)?;
-    if names(&found) == ["1"] { Ok(!through) } else { Err(format!("{:?}", names(&found))) }
+    if names(&found) == ["0", "1"] { Ok(!through) } else { Err(format!("{:?}", names(&found))) }
 }
 
 #[test]
@@ -133,4 +143,77 @@ fn a_power_cut_at_any_operation_of_a_merge_loses_nothing() {
         }
         assert!(operation > RUNS as u64, "a merge has more operations than {operation}");
     }
+}
+
+/// A store that keeps this much, with enough runs for a wide one, and all of them clean.
+fn trimming(keep: Keep) -> Store {
+    let config = PagesConfig { keep, ..CONFIG_OF_PAGES };
+    let store = Store::open_with(&new_disk(8), Model::default(), &config).expect("it opens");
+    let store = filled(store, &mut Random::new(8), RUNS, 40);
+    clean_now(&store).expect("the disk is sound");
+    store
+}
+
+fn archive_bytes(store: &Store) -> u64 {
+    let runs = named(&store.files, "archive", "run-");
+    runs.iter().map(|run| store.files.metadata(run).expect("it is there").size_bytes).sum()
+}
+
+/// The oldest moment that the store can be made again as it was at.
+fn oldest(store: &Store) -> Rsn {
+    let to = directories(&new_log(1));
+    let found = restore(&directories(&store.files), At::Rsn(Rsn::NONE), tag(), &to, &mut |_| {});
+    match found {
+        Err(RestoreError::Outside { oldest, .. }) => oldest.rsn,
+        other => panic!("nothing is so old: {other:?}"),
+    }
+}
+
+#[test]
+fn what_is_not_kept_is_left_out_and_pages_do_not_need_it() {
+    let all = trimming(Keep::All);
+    merge(&all).expect("the disk is sound");
+    assert_eq!(oldest(&all), Rsn::FIRST);
+    let store = trimming(Keep::Repair);
+    merge(&store).expect("the disk is sound");
+    assert!(archive_bytes(&store) * 2 < archive_bytes(&all), "little was left out");
+    assert!(oldest(&store) > Rsn::FIRST);
+    for store in [all, store] {
+        store.pages.restore().expect("the disk is sound");
+        check_found(&store).expect("every page can be built");
+        clean(&store).expect("the disk is sound");
+        check_device(&store).expect("every page is back");
+        assert_eq!(store.pages.lost(), 0);
+        let again = after_power_cut(&store);
+        check_found(&again).expect("every page can be built");
+    }
+}
+
+#[test]
+fn what_is_within_the_window_is_kept() {
+    let store = trimming(Keep::WindowMs(11_500));
+    store.clock.advance_ns(1_000_000_000);
+    merge(&store).expect("the disk is sound");
+    assert!(oldest(&store) == Rsn::FIRST, "all of it was made since then");
+    let store = trimming(Keep::WindowMs(11_500));
+    store.clock.advance_ns(6_000_000_000);
+    merge(&store).expect("the disk is sound");
+    assert!(oldest(&store) > Rsn::FIRST);
+}
+
+#[test]
+fn what_a_backup_needs_stays() {
+    let store = trimming(Keep::Repair);
+    let backup = FakeFiles::new(1);
+    backup.make_dir(Path::new("archive"), 0o700).expect("the disk is sound");
+    store.pages.back_up(&directories(&backup), &mut |_| {}).expect("the disk is sound");
+    let store = filled(store, &mut Random::new(9), RUNS, 40);
+    clean_now(&store).expect("the disk is sound");
+    merge(&store).expect("the disk is sound");
+    store.pages.forward(&directories(&backup)).expect("nothing is missing");
+    let to = new_log(1);
+    let made = restore(&directories(&backup), At::End, tag(), &directories(&to), &mut |_| {});
+    let moment = made.expect("it is a backup");
+    let found = Store::open(&to, store.model.before(moment.rsn)).expect("it opens");
+    check_found(&found).expect("every page is there");
 }

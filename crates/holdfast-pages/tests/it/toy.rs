@@ -8,7 +8,7 @@ use holdfast_io::fake::{FakeClock, FakeFiles, Random};
 use holdfast_log::{CommitLog, Log};
 use holdfast_memory::{Medium, Region, RegionSpec};
 use holdfast_pages::{
-    Checkpoints, Contents, Directories, Found, IMAGE_EVERY_BYTES, Page, PageKind, PageLink,
+    Checkpoints, Contents, Directories, Found, IMAGE_EVERY_BYTES, Keep, Page, PageKind, PageLink,
     PageNumber, Pages, PagesConfig, Rsn, Slot, StageError, Unfit, What, apply, parse,
 };
 
@@ -20,6 +20,7 @@ pub(crate) const CONFIG_OF_PAGES: PagesConfig = PagesConfig {
     window_bytes: 32 << 10,
     segment_pages: 4,
     clean_every_bytes: 8 << 10,
+    keep: Keep::All,
     checkpoints: Checkpoints::Followed,
 };
 
@@ -59,6 +60,13 @@ impl Model {
         self.0.truncate(self.0.partition_point(|(rsn, _)| *rsn < next));
     }
 
+    /// Only what stands before a place.
+    pub(crate) fn before(&self, end: Rsn) -> Model {
+        let mut model = self.clone();
+        model.cut(end);
+        model
+    }
+
     /// The page as its records make it.
     pub(crate) fn page(&self, number: PageNumber) -> Page {
         let mut page = Page::zeroed();
@@ -89,13 +97,20 @@ fn dir(files: &FakeFiles, name: &str) -> FakeFiles {
     files.below(Path::new(name)).expect("it was made")
 }
 
-/// A new disk with a store that has no records.
-pub(crate) fn new_disk(seed: u64) -> FakeFiles {
+/// A new disk with a log, and no store.
+pub(crate) fn new_log(seed: u64) -> FakeFiles {
     let files = FakeFiles::new(seed);
     for name in ["log", "archive"] {
         holdfast_io::Files::make_dir(&files, Path::new(name), 0o700).expect("the disk is sound");
     }
+    holdfast_io::Files::sync_dir(&files, Path::new("")).expect("the disk is sound");
     Log::create(&dir(&files, "log"), IDENTITY, &CONFIG).expect("an empty disk takes a log");
+    files
+}
+
+/// A new disk with a store that has no records.
+pub(crate) fn new_disk(seed: u64) -> FakeFiles {
+    let files = new_log(seed);
     Pages::create(&directories(&files), tag()).expect("the disk is sound");
     files
 }

@@ -14,17 +14,17 @@ fn put(files: &FakeFiles, name: &str, bytes: &[u8]) {
 
 fn made() -> FakeFiles {
     let files = FakeFiles::new(1);
-    HEADER.begin(&files).expect("a free directory");
-    assert!(matches!(Header::read(&files), Err(NoHeader::Free)));
-    Header::finish(&files).expect("it has begun");
+    HEADER.begin(&files, &STORE).expect("a free directory");
+    assert!(matches!(Header::read(&files, &STORE), Err(NoHeader::Free)));
+    Header::finish(&files, &STORE).expect("it has begun");
     files
 }
 
 #[test]
 fn a_header_is_found_once_the_store_is_made() {
-    assert!(Header::read(&made()).is_ok_and(|header| header == HEADER));
+    assert!(Header::read(&made(), &STORE).is_ok_and(|header| header == HEADER));
     let after = made().after_power_cut(1);
-    assert!(Header::read(&after).is_ok_and(|header| header == HEADER));
+    assert!(Header::read(&after, &STORE).is_ok_and(|header| header == HEADER));
 }
 
 #[test]
@@ -33,9 +33,9 @@ fn a_directory_with_other_things_in_it_is_not_free() {
     for directory in DIRECTORIES {
         files.make_dir(Path::new(directory), 0o755).expect("a directory");
     }
-    assert!(matches!(Header::read(&files), Err(NoHeader::Free)));
+    assert!(matches!(Header::read(&files, &STORE), Err(NoHeader::Free)));
     put(&files, "pages", b"");
-    assert!(matches!(Header::read(&files), Err(NoHeader::Taken)));
+    assert!(matches!(Header::read(&files, &STORE), Err(NoHeader::Taken)));
 }
 
 #[test]
@@ -56,4 +56,14 @@ fn a_header_of_another_version_is_told() {
     let check = crc32c(MAGIC, &bytes[4..]);
     bytes[..4].copy_from_slice(&check.to_le_bytes());
     assert!(matches!(Header::parse(&bytes), Err(NoHeader::OtherVersion(7))));
+}
+
+#[test]
+fn a_store_whose_restore_was_cut_short_is_not_taken_for_one_that_is_being_made() {
+    let files = FakeFiles::new(1);
+    HEADER.begin(&files, &RESTORED).expect("a free directory");
+    assert!(matches!(Header::read(&files, &STORE), Err(NoHeader::Taken)));
+    assert!(matches!(Header::read(&files, &RESTORED), Err(NoHeader::Free)));
+    Header::finish(&files, &RESTORED).expect("it has begun");
+    assert!(Header::read(&files, &STORE).is_ok());
 }

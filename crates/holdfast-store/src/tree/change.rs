@@ -13,6 +13,11 @@ use crate::large::Stored;
 use crate::node::{KEY_BYTES_MAX, Node, VALUE_BYTES_MAX};
 use crate::pool::Below;
 
+/// Bytes that are compared at once.
+const WORD_BYTES: usize = 16;
+/// Most bodies are shorter.
+const BODY_BYTES_USUAL: usize = 128;
+
 /// What became of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Changed {
@@ -190,7 +195,7 @@ impl<B: Below> Tree<'_, B> {
         wish: &mut impl FnMut(Node<'_>, Result<usize, usize>, &mut Vec<u8>) -> Result<Wish, Unfit>,
     ) -> Result<Visit, Stop<B::Error>> {
         let (latch, passed) = self.descend(Seek::At(key), 0, true)?;
-        let (mut leaf, mut body) = (latch.exclusive(), Vec::new());
+        let (mut leaf, mut body) = (latch.exclusive(), Vec::with_capacity(BODY_BYTES_USUAL));
         let node = self.node(&leaf)?;
         let wish = wish(node, node.find(key), &mut body).map_err(|why| corrupt(&leaf, why))?;
         let changed = match wish {
@@ -257,11 +262,25 @@ fn told<'v>(old: &'v [u8], new: &'v [u8]) -> (usize, &'v [u8], &'v [u8]) {
 }
 
 /// Where two values differ: from which byte on, what goes there and what comes.
-fn difference<'v>(old: &'v [u8], new: &'v [u8]) -> (usize, &'v [u8], &'v [u8]) {
-    let same =
-        |pairs: &mut dyn Iterator<Item = (&u8, &u8)>| pairs.take_while(|(a, b)| a == b).count();
-    let front = same(&mut old.iter().zip(new));
+pub(super) fn difference<'v>(old: &'v [u8], new: &'v [u8]) -> (usize, &'v [u8], &'v [u8]) {
+    let front = same(old.chunks(WORD_BYTES).zip(new.chunks(WORD_BYTES)), |word| word.iter());
     let (old, new) = (&old[front..], &new[front..]);
-    let back = same(&mut old.iter().rev().zip(new.iter().rev()));
+    let words = old.rchunks(WORD_BYTES).zip(new.rchunks(WORD_BYTES));
+    let back = same(words, |word| word.iter().rev());
     (front, &old[..old.len() - back], &new[..new.len() - back])
+}
+
+/// How many bytes are the same, of pairs of words, the bytes of which come in this order.
+fn same<'v, Bytes: Iterator<Item = &'v u8>>(
+    mut words: impl Iterator<Item = (&'v [u8], &'v [u8])>,
+    bytes: impl Fn(&'v [u8]) -> Bytes,
+) -> usize {
+    let mut count = 0;
+    let differ = words.find(|(one, other)| {
+        let same = one == other;
+        count += if same { one.len() } else { 0 };
+        !same
+    });
+    let pairs = differ.into_iter().flat_map(|(one, other)| bytes(one).zip(bytes(other)));
+    count + pairs.take_while(|(one, other)| one == other).count()
 }

@@ -250,3 +250,22 @@ fn a_change_that_a_closed_stage_has_no_room_for_has_not_happened() {
     (put as u32..1000).for_each(|key| assert!(insert(key).is_ok()));
     assert_eq!(check(&world).map(|contents| contents.len()), Ok(1000));
 }
+
+#[test]
+fn a_record_tells_of_a_value_what_differs() {
+    let mut random = Random::new(1);
+    for _ in 0..2000 {
+        let any = |random: &mut Random, most: u64| -> Vec<u8> {
+            (0..random.below(most)).map(|_| random.below(2) as u8).collect()
+        };
+        let (front, back) = (any(&mut random, 40), any(&mut random, 40));
+        let (old, new) = (any(&mut random, 20), any(&mut random, 20));
+        let whole = |middle: &[u8]| [&front, middle, &back].concat();
+        let (old, new) = (whole(&old), whole(&new));
+        let (at, gone, come) = change::difference(&old, &new);
+        assert_eq!([&old[..at], come, &old[at + gone.len()..]].concat(), new);
+        assert_eq!(&old[at..at + gone.len()], gone);
+        assert!(gone.is_empty() || come.is_empty() || gone[0] != come[0]);
+        assert!(gone.is_empty() || come.is_empty() || gone.last() != come.last());
+    }
+}

@@ -4,11 +4,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use holdfast_io::fake::{FakeFiles, Mood, Random, Sectors};
 use holdfast_store::{
-    Direction, Durability, Savepoint, Service, Store, Transaction, TransactionError, Tree,
+    Checkpoints, Config, Direction, Durability, Restart, Savepoint, Service, Store, Transaction,
+    TransactionError, Tree,
 };
 
 use crate::model::{Contents, Model, Writes, apply};
-use crate::support::{config, machine, place};
+use crate::support::{config, machine, place, seeds};
 
 /// The power is gone.
 #[derive(Debug)]
@@ -132,19 +133,34 @@ fn any_value(random: &mut Random) -> Vec<u8> {
 
 /// Lives until the power is cut, or for so many steps.
 fn epoch(files: &FakeFiles, seed: u64, steps: u32, model: &mut Model) -> Result<(), Gone> {
-    let (store, _) = Store::open_at(place(files), &config()).map_err(|_| Gone)?;
+    let (store, _) = Store::open_at(place(files), &config_of(seed)).map_err(|_| Gone)?;
     let tree = store.tree("accounts").map_err(|_| Gone)?;
     let (random, running) = (Random::new(seed), Vec::new());
     Epoch { store: &store, tree, random, model, running }.run(steps)
 }
 
-/// What the store holds that was left behind.
-fn look(files: &FakeFiles) -> Result<Contents, String> {
-    let (store, _) = Store::open_at(place(files), &config()).map_err(|e| format!("open: {e}"))?;
+const KINDS: [Checkpoints; 3] =
+    [Checkpoints::Decoupled, Checkpoints::Reread, Checkpoints::Classical];
+
+/// Checkpoints and restarts of all kinds.
+fn config_of(seed: u64) -> Config {
+    Config {
+        checkpoints: KINDS[seed as usize % KINDS.len()],
+        restart: [Restart::Instant, Restart::Classical][usize::from(seed.is_multiple_of(5))],
+        ..config()
+    }
+}
+
+/// What the store holds that was left behind, whose trees are sound.
+fn look(files: &FakeFiles, seed: u64) -> Result<Contents, String> {
+    let opened = Store::open_at(place(files), &config_of(seed));
+    let (store, _) = opened.map_err(|error| format!("open: {error}"))?;
     let tree = store.tree("accounts").map_err(|error| format!("tree: {error}"))?;
     let mut reading = store.begin_impatient();
     let scan = reading.scan::<&[u8]>(&tree, .., Direction::Up);
-    scan.map(|found| found.map_err(|error| format!("scan: {error}"))).collect()
+    let found = scan.map(|found| found.map_err(|error| format!("scan: {error}"))).collect();
+    store.check().map_err(|error| format!("check: {error}"))?;
+    found
 }
 
 fn any_mood(random: &mut Random) -> Mood {
@@ -165,20 +181,13 @@ fn life(seed: u64) {
         files = files.after_power_cut_in(any_mood(&mut random), random.any());
         for _ in 0..random.below(3) {
             files.cut_power_at(files.operations() + 1 + random.below(20));
-            let _ = look(&files);
+            let _ = look(&files, random.any());
             files = files.after_power_cut_in(any_mood(&mut random), random.any());
         }
-        let found = look(&files).unwrap_or_else(|error| panic!("the store is gone: {error}"));
+        let found =
+            look(&files, random.any()).unwrap_or_else(|error| panic!("the store is gone: {error}"));
         model.found(&found).unwrap_or_else(|error| panic!("{error}"));
         files = files.after_power_cut_in(Mood::KeepAll, random.any());
-    }
-}
-
-fn seeds(count: u64) -> Vec<u64> {
-    let number = |name| std::env::var(name).ok()?.parse::<u64>().ok();
-    match number("HOLDFAST_SEED") {
-        Some(seed) => vec![seed],
-        None => (1..=count * number("HOLDFAST_SEEDS_FACTOR").unwrap_or(1).max(1)).collect(),
     }
 }
 

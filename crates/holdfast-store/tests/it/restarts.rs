@@ -140,7 +140,8 @@ fn what_is_no_store_is_told() {
 
 #[test]
 fn a_directory_of_this_machine_has_one_store_open_at_once() {
-    let directory = std::env::temp_dir().join(format!("holdfast-store-{}", std::process::id()));
+    let directory = tempfile::tempdir().expect("a directory");
+    let directory = directory.path().join("store");
     let config = holdfast_store::Config::default();
     let (store, recovery) = Store::open(&directory, &config).expect("a directory");
     assert!(recovery.is_new);
@@ -156,7 +157,6 @@ fn a_directory_of_this_machine_has_one_store_open_at_once() {
     let busy = store.begin_impatient().get(&tree, b"z");
     assert!(!matches!(busy, Err(TransactionError::Busy)));
     store.close().expect("a device");
-    std::fs::remove_dir_all(&directory).expect("it is there");
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use holdfast_io::fake::{FakeClock, FakeEntropy, FakeFiles, Mood};
 use holdfast_io::{Files, OpenHow};
 use holdfast_memory::Medium;
+use holdfast_pages::Keep;
 use holdfast_store::{Config, Directories, LogPlace, Place, Recovery, Service, Services, Store};
 
 /// A store so small that everything happens soon.
@@ -19,6 +20,7 @@ pub(crate) fn config() -> Config {
         },
         checkpoint_ms: None,
         segment_pages: 4,
+        keep: Keep::All,
         clean_every_bytes: 64 << 10,
         services: Services::Stepped,
         ..Config::default()
@@ -70,4 +72,18 @@ pub(crate) fn overwrite(files: &FakeFiles, name: &str, bytes: &[u8]) {
     let file = files.open(Path::new(name), how).expect("the file is there");
     file.write_all_at(bytes, 0).expect("there is room");
     file.sync_data().expect("the machine is well");
+}
+
+/// How many times longer than usual a test with chance in it runs.
+pub(crate) fn factor() -> u64 {
+    let factor = std::env::var("HOLDFAST_SEEDS_FACTOR").ok();
+    factor.and_then(|factor| factor.parse().ok()).unwrap_or(1).max(1)
+}
+
+/// The seeds of a test: so many times the factor, or the one that was asked for.
+pub(crate) fn seeds(count: u64) -> Vec<u64> {
+    match std::env::var("HOLDFAST_SEED").ok().and_then(|seed| seed.parse().ok()) {
+        Some(seed) => vec![seed],
+        None => (1..=count * factor()).collect(),
+    }
 }

@@ -1,0 +1,224 @@
+//! A copy of the pages of a store in use, and the records to bring it to one moment.
+//!
+//! Byte table: FORMAT.md, "Manifest of a backup".
+//!
+//! Promise: a backup is one when its manifest is there, and from then on at every moment, also
+//! while it is brought forward, unless a page is torn then; each page in it was sound when it was
+//! copied.
+//! Never: holds up whoever reads or writes; writes into the store, but for what it archives.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use holdfast_io::checksum::crc32c;
+use holdfast_io::{Files, OpenHow};
+
+use crate::archive::Archive;
+use crate::error::{BackupError, FetchError, OpenArchiveError, RestoreError};
+use crate::fetch::Fetch;
+use crate::page::{PAGE_BYTES, Page};
+use crate::page_file::PageFile;
+use crate::pages::{Directories, PAGES};
+use crate::restore::{Progress, copy_run};
+use crate::rsn::{PageNumber, Rsn};
+use crate::run_format::RunSpan;
+use crate::sweep::{Brought, Sweep};
+use crate::tag::Tag;
+
+/// The file that says that there is a backup.
+const NAME: &str = "manifest";
+/// Its successor, until it is whole.
+const NAME_NEW: &str = "manifest.new";
+const MAGIC: [u8; 8] = *b"hold-bak";
+/// The version of manifests that this program reads and writes.
+const VERSION: u16 = 1;
+const BYTES: usize = 48;
+/// Pages that are written at once.
+const SEGMENT_PAGES: u64 = 64;
+
+/// What a backup says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Manifest {
+    /// Each page has all of its records before this place.
+    pub begin: Rsn,
+    /// Where the records end.
+    pub end: Rsn,
+    /// No page has a record here or behind it: what the backup can be restored to begins here.
+    pub newest: Rsn,
+}
+
+impl Manifest {
+    /// The manifest in the directory that `files` has, if there is one.
+    pub(crate) fn read(files: &dyn Files, tag: Tag) -> Result<Option<Manifest>, RestoreError> {
+        let file = match files.open(Path::new(NAME), OpenHow::default()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            opened => opened?,
+        };
+        let mut bytes = [0; BYTES];
+        if file.read_full_at(&mut bytes, 0)? < BYTES || bytes[..8] != MAGIC {
+            return Err(RestoreError::Manifest);
+        }
+        if check_of(&bytes, tag).to_le_bytes() != bytes[8..12] {
+            return Err(RestoreError::Manifest);
+        }
+        match u16::from_le_bytes([bytes[12], bytes[13]]) {
+            VERSION => {}
+            found => return Err(RestoreError::OtherVersion { found, known: VERSION }),
+        }
+        let [begin, end, newest] = [16, 24, 32].map(|at| {
+            Rsn(u64::from_le_bytes(bytes[at..at + 8].try_into().expect("it was cut so")))
+        });
+        Ok(Some(Manifest { begin, end, newest }))
+    }
+
+    /// Writes it, in the place of the one that is there; it survives a power cut when this returns.
+    pub(crate) fn write(self, files: &dyn Files, tag: Tag) -> io::Result<()> {
+        let mut bytes = [0; BYTES];
+        bytes[..8].copy_from_slice(&MAGIC);
+        bytes[12..14].copy_from_slice(&VERSION.to_le_bytes());
+        for (at, rsn) in [(16, self.begin), (24, self.end), (32, self.newest)] {
+            bytes[at..at + 8].copy_from_slice(&rsn.get().to_le_bytes());
+        }
+        let check = check_of(&bytes, tag);
+        bytes[8..12].copy_from_slice(&check.to_le_bytes());
+        let how = OpenHow { write: true, create_mode: Some(0o600), ..OpenHow::default() };
+        let file = files.open(Path::new(NAME_NEW), how)?;
+        file.write_all_at(&bytes, 0)?;
+        file.sync_data()?;
+        files.rename(Path::new(NAME_NEW), Path::new(NAME))?;
+        files.sync_dir(Path::new(""))
+    }
+}
+
+fn check_of(bytes: &[u8; BYTES], tag: Tag) -> u32 {
+    crc32c(tag.get(), &bytes[12..])
+}
+
+/// Copies the pages of a store in use, which has cleaned them up to `begin`; `archive` is called
+/// once they are copied, and gives all records then.
+pub(crate) fn back_up(
+    fetch: &Fetch,
+    begin: Rsn,
+    archive: &dyn Fn() -> Result<Archive, BackupError>,
+    to: &Directories,
+    tag: Tag,
+    tell: &mut dyn FnMut(Progress),
+) -> Result<Manifest, BackupError> {
+    if Manifest::read(&*to.store, tag)?.is_some() {
+        return Err(BackupError::NotEmpty);
+    }
+    let pages = fetch.follower.next_page().get();
+    let mut progress = Progress { done_bytes: 0, total_bytes: pages * PAGE_BYTES as u64 };
+    let last = copy_pages(fetch, to, pages, tag, &mut |bytes| progress.advance(bytes, tell))?;
+    let archive = archive()?;
+    copy_runs(&archive, begin, to, tag)?;
+    let end = archive.end().unwrap_or(Rsn::FIRST);
+    let manifest = Manifest { begin, end, newest: begin.max(last.advance(1)) };
+    manifest.write(&*to.store, tag)?;
+    Ok(manifest)
+}
+
+/// Copies the pages before number `end`, and returns the last record that any of them has.
+fn copy_pages(
+    fetch: &Fetch,
+    to: &Directories,
+    end: u64,
+    tag: Tag,
+    tell_bytes: &mut dyn FnMut(u64),
+) -> Result<Rsn, BackupError> {
+    let file = PageFile::open(&*to.store, Path::new(PAGES), tag, SEGMENT_PAGES)?;
+    let mut last = Rsn::NONE;
+    for first in (0..end).step_by(SEGMENT_PAGES as usize) {
+        let numbers = first.max(1)..end.min(first + SEGMENT_PAGES);
+        let pages = numbers.map(|number| copy_of(fetch, PageNumber(number)));
+        let mut pages = pages.filter_map(Result::transpose).collect::<Result<Vec<_>, _>>()?;
+        last = pages.iter().map(Page::rsn).fold(last, Rsn::max);
+        file.write_all(&mut pages)?;
+        tell_bytes(SEGMENT_PAGES * PAGE_BYTES as u64);
+    }
+    file.sync()?;
+    Ok(last)
+}
+
+/// The page as it is on its device, or as its records make it if that does not serve; none if there
+/// is no such page.
+fn copy_of(fetch: &Fetch, number: PageNumber) -> Result<Option<Page>, BackupError> {
+    let mut page = Page::zeroed();
+    if fetch.image(number, &mut page)? {
+        return Ok(Some(page));
+    }
+    page.clear();
+    match fetch.load(number, &mut page) {
+        Ok(_) => Ok(Some(page)),
+        Err(FetchError::NoSuchPage(_)) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Copies the runs with records at `begin` or behind it that are not there, and the one before: the
+/// state at the end is found from the last one.
+fn copy_runs(archive: &Archive, begin: Rsn, to: &Directories, tag: Tag) -> Result<(), BackupError> {
+    let there = to.archive.read_dir(Path::new(""))?;
+    let there: Vec<_> = there.iter().filter_map(|entry| RunSpan::of_name(&entry.name)).collect();
+    for run in archive.runs().iter().filter(|run| run.span().end >= begin) {
+        if !there.contains(&run.span()) {
+            copy_run(run, run.span().end, &to.archive, tag)?;
+        }
+    }
+    Ok(())
+}
+
+/// Brings the pages of a backup to the end of an archive, which has all records behind those that
+/// they have.
+pub(crate) fn forward(
+    fetch: &Fetch,
+    archive: Archive,
+    backup: &Directories,
+    tag: Tag,
+) -> Result<Manifest, BackupError> {
+    let manifest = Manifest::read(&*backup.store, tag)?.ok_or(BackupError::NoBackup)?;
+    let (from, end) = (manifest.begin, archive.end().unwrap_or(Rsn::FIRST));
+    if let Some(to) = archive.begin().filter(|to| *to > from) {
+        return Err(OpenArchiveError::MissingRun { from, to }.into());
+    }
+    copy_runs(&archive, from, backup, tag)?;
+    // First: pages are newer than the backup said from now on, as far as it is told.
+    Manifest { end, newest: end, ..manifest }.write(&*backup.store, tag)?;
+    let sweep = Sweep::new(archive, PageNumber(1), from, Arc::clone(&fetch.contents))?;
+    bring_pages(sweep, backup, tag)?;
+    let manifest = Manifest { begin: end, end, newest: end };
+    manifest.write(&*backup.store, tag)?;
+    remove_runs(backup, end)?;
+    Ok(manifest)
+}
+
+fn bring_pages(mut sweep: Sweep, backup: &Directories, tag: Tag) -> Result<(), BackupError> {
+    let file = PageFile::open(&*backup.store, Path::new(PAGES), tag, SEGMENT_PAGES)?;
+    let mut brought = Vec::new();
+    while let Some(number) = sweep.next_page() {
+        let mut page = Page::zeroed();
+        // What cannot be read is nothing, from which a page can be built as well.
+        let _ = file.read(number, &mut page);
+        match sweep.bring(number, &mut page)? {
+            Brought::Forward(_) | Brought::Rebuilt(_) => brought.push(page),
+            Brought::Nothing => {}
+            Brought::Lost(_) => return Err(BackupError::Lost(number)),
+        }
+        if brought.len() as u64 >= SEGMENT_PAGES {
+            file.write_all(&mut brought)?;
+            brought.clear();
+        }
+    }
+    file.write_all(&mut brought)?;
+    Ok(file.sync()?)
+}
+
+/// Removes the runs that end before this place, the oldest first, so that no gap is left.
+fn remove_runs(backup: &Directories, end: Rsn) -> Result<(), BackupError> {
+    let there = backup.archive.read_dir(Path::new(""))?;
+    let spans = there.iter().filter_map(|entry| RunSpan::of_name(&entry.name));
+    let mut old: Vec<_> = spans.filter(|span| span.end < end).collect();
+    old.sort_unstable_by_key(|span| (span.begin, span.end));
+    Ok(old.iter().try_for_each(|span| backup.archive.remove_file(&span.path()))?)
+}

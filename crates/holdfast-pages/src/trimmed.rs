@@ -1,0 +1,80 @@
+//! The records of several runs as one sequence, without those that no page needs any more.
+//!
+//! Promise: what is left out stands before an image of its page that is not, and that no later
+//! record is left out which the page has had since.
+//! Never: leaves out what is about no page.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::error::RunFault;
+use crate::merged::Merged;
+use crate::record::{What, parse};
+use crate::rsn::{PageNumber, Rsn};
+use crate::run_reader::{Run, RunEntry};
+
+/// A walk through several runs at once, all records of it or what is left of them.
+#[derive(Debug)]
+pub(crate) struct Trimmed {
+    records: Merged,
+    /// Before this a page's records are left out if its image before this stands behind them.
+    below: Rsn,
+    /// What stands before that of the page that the walk has got to, from its newest image on.
+    kept: VecDeque<(Rsn, Vec<u8>)>,
+    page: PageNumber,
+    has_left_out: bool,
+}
+
+impl Trimmed {
+    /// All records of these runs, without those before `below` that an image before it replaces.
+    pub(crate) fn new(runs: &[Arc<Run>], below: Rsn) -> Result<Trimmed, RunFault> {
+        let records = Merged::new(runs, PageNumber(1), Rsn::FIRST)?;
+        let (kept, page) = (VecDeque::new(), PageNumber::NONE);
+        let mut trimmed = Trimmed { records, below, kept, page, has_left_out: false };
+        trimmed.look_ahead()?;
+        Ok(trimmed)
+    }
+
+    /// Whether anything was left out so far.
+    pub(crate) fn has_left_out(&self) -> bool {
+        self.has_left_out
+    }
+
+    /// The record that the walk has got to; none at its end.
+    pub(crate) fn current(&self) -> Option<RunEntry<'_>> {
+        match self.kept.front() {
+            Some((rsn, bytes)) => Some(RunEntry { page: self.page, rsn: *rsn, bytes }),
+            None => self.records.current(),
+        }
+    }
+
+    /// Goes on to the next record. After a fault the walk is of no more use.
+    pub(crate) fn advance(&mut self) -> Result<(), RunFault> {
+        if self.kept.pop_front().is_none() {
+            self.records.advance()?;
+        }
+        if self.kept.is_empty() { self.look_ahead() } else { Ok(()) }
+    }
+
+    /// Gathers what is kept of the next page that has records which could be left out.
+    fn look_ahead(&mut self) -> Result<(), RunFault> {
+        let Some(first) = self.records.current() else { return Ok(()) };
+        if first.rsn >= self.below || first.page == crate::NO_PAGE {
+            return Ok(());
+        }
+        self.page = first.page;
+        while let Some(entry) = self.records.current() {
+            if entry.page != self.page || entry.rsn >= self.below {
+                break;
+            }
+            let record = parse(entry.rsn, entry.bytes).expect("a scan parses what it finds");
+            if matches!(record.what, What::Image { .. }) {
+                self.has_left_out |= !self.kept.is_empty();
+                self.kept.clear();
+            }
+            self.kept.push_back((entry.rsn, entry.bytes.to_vec()));
+            self.records.advance()?;
+        }
+        Ok(())
+    }
+}

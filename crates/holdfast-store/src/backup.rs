@@ -1,0 +1,134 @@
+//! Backups of a store that is in use, and stores made from them.
+//!
+//! Promise: a backup is one when its making has ended, and so is a store that is restored; either
+//! is not taken for anything else before that.
+//! Never: copies a page or a record itself; opens a store.
+
+use std::path::Path;
+
+use holdfast_pages::{At, Manifest, Moment, Progress, Tag};
+
+use crate::config::Config;
+use crate::embedded;
+use crate::error::{BackUpError, OpenError, RestoreError};
+use crate::header::{BACKUP, Header, NoHeader, RESTORED, STORE};
+use crate::place::Place;
+use crate::store::Store;
+
+impl Store {
+    /// Makes a backup in a directory that has nothing in it or is not there: a copy of each page,
+    /// and the records that bring them to where the store is when this returns. Others go on
+    /// meanwhile. `tell` is told how far it is.
+    ///
+    /// # Errors
+    /// See [`BackUpError`].
+    pub fn back_up(
+        &self,
+        to: &Path,
+        tell: &mut dyn FnMut(Progress),
+    ) -> Result<Manifest, BackUpError> {
+        let to = Place::directory(to, &BACKUP).map_err(|error| BackUpError::To(error.into()))?;
+        self.back_up_at(&to, tell)
+    }
+
+    /// [`Store::back_up`], at a place that may be a model of one.
+    ///
+    /// # Errors
+    /// See [`BackUpError`].
+    pub fn back_up_at(
+        &self,
+        to: &Place,
+        tell: &mut dyn FnMut(Progress),
+    ) -> Result<Manifest, BackUpError> {
+        let io = |error| BackUpError::To(OpenError::Io(error));
+        match Header::read(&*to.store, &BACKUP) {
+            Ok(_) => return Err(BackUpError::Exists),
+            Err(NoHeader::Free) => {}
+            Err(fault) => return Err(BackUpError::To(fault.into())),
+        }
+        self.header().begin(&*to.store, &BACKUP).map_err(io)?;
+        let pages = &self.work.engine.pages;
+        let manifest = pages.back_up(&to.of_pages(), tell).map_err(BackUpError::Pages)?;
+        Header::finish(&*to.store, &BACKUP).map_err(io)?;
+        Ok(manifest)
+    }
+
+    /// Brings a backup of this store to where the store is now.
+    ///
+    /// # Errors
+    /// See [`BackUpError`].
+    pub fn forward(&self, backup: &Path) -> Result<Manifest, BackUpError> {
+        let backup =
+            Place::existing(backup, &[&BACKUP]).map_err(|error| BackUpError::To(error.into()))?;
+        self.forward_at(&backup)
+    }
+
+    /// [`Store::forward`], at a place that may be a model of one.
+    ///
+    /// # Errors
+    /// See [`BackUpError`].
+    pub fn forward_at(&self, backup: &Place) -> Result<Manifest, BackUpError> {
+        match Header::read(&*backup.store, &BACKUP) {
+            Ok(header) if header == self.header() => {}
+            Ok(_) => return Err(BackUpError::To(OpenError::NotAStore)),
+            Err(fault) => return Err(BackUpError::To(fault.into())),
+        }
+        let pages = &self.work.engine.pages;
+        pages.forward(&backup.of_pages()).map_err(BackUpError::Pages)
+    }
+}
+
+/// Makes a store as it was at a moment, from a backup or from one that is closed, in a directory
+/// that has nothing in it or is not there. Opening it undoes what had not ended then. `config` says
+/// how large its log is.
+///
+/// # Errors
+/// See [`RestoreError`].
+pub fn restore(
+    from: &Path,
+    at: At,
+    to: &Path,
+    config: &Config,
+    tell: &mut dyn FnMut(Progress),
+) -> Result<Moment, RestoreError> {
+    let from = Place::existing(from, &[&BACKUP, &STORE])
+        .map_err(|error| RestoreError::From(error.into()))?;
+    let to = Place::directory(to, &RESTORED).map_err(|error| RestoreError::To(error.into()))?;
+    restore_at(&from, at, &to, config, tell)
+}
+
+/// [`restore`], at places that may be models.
+///
+/// # Errors
+/// See [`RestoreError`].
+pub fn restore_at(
+    from: &Place,
+    at: At,
+    to: &Place,
+    config: &Config,
+    tell: &mut dyn FnMut(Progress),
+) -> Result<Moment, RestoreError> {
+    let header = header_of(from).map_err(|fault| RestoreError::From(fault.into()))?;
+    match Header::read(&*to.store, &RESTORED) {
+        Ok(_) => return Err(RestoreError::Exists),
+        Err(NoHeader::Free) => {}
+        Err(fault) => return Err(RestoreError::To(fault.into())),
+    }
+    let io = |error| RestoreError::To(OpenError::Io(error));
+    header.begin(&*to.store, &RESTORED).map_err(io)?;
+    // An attempt that was cut short may have made it.
+    if embedded::identity_of(&*to.log) != Some(header.identity) {
+        let made = embedded::create(&*to.log, header.identity, &config.log);
+        made.map_err(|error| RestoreError::To(OpenError::CreateLog(error)))?;
+    }
+    let tag = Tag::of(&header.identity);
+    let moment = holdfast_pages::restore(&from.of_pages(), at, tag, &to.of_pages(), tell)
+        .map_err(RestoreError::Pages)?;
+    Header::finish(&*to.store, &RESTORED).map_err(io)?;
+    Ok(moment)
+}
+
+/// Whose backup or store it is.
+fn header_of(from: &Place) -> Result<Header, NoHeader> {
+    Header::read(&*from.store, &BACKUP).or_else(|_| Header::read(&*from.store, &STORE))
+}

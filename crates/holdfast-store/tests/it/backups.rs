@@ -1,0 +1,113 @@
+//! Backups, and stores made from them or from archives.
+
+use holdfast_store::Durability::{Disk, Memory};
+use holdfast_store::{
+    At, BackUpError, Direction, OpenError, RestoreError, Store, Tree, restore_at,
+};
+
+use crate::model::Contents;
+use crate::support::{config, cut, machine, open, place, settle};
+
+fn put(store: &Store, tree: &Tree, key: u32, value: u8) {
+    let mut one = store.begin();
+    one.put(tree, &key.to_be_bytes(), &[value; 400]).expect("room");
+    one.commit(if key.is_multiple_of(2) { Memory } else { Disk }).expect("a log");
+}
+
+fn contents(store: &Store) -> Contents {
+    let tree = store.tree("keys").expect("a tree");
+    let mut reading = store.begin_impatient();
+    let scan = reading.scan::<&[u8]>(&tree, .., Direction::Up);
+    scan.map(|found| found.expect("nobody is at it")).collect()
+}
+
+#[test]
+fn a_backup_has_what_was_committed_and_not_what_was_running() {
+    let files = machine(1);
+    let (store, _) = open(&files);
+    let tree = store.tree("keys").expect("a tree");
+    (0..200).for_each(|key| put(&store, &tree, key, 1));
+    let wanted = contents(&store);
+    let mut running = store.begin();
+    running.put(&tree, &7_u32.to_be_bytes(), b"never").expect("room");
+    let to = machine(2);
+    store.back_up_at(&place(&to), &mut |_| ()).expect("a device");
+    assert!(matches!(store.back_up_at(&place(&to), &mut |_| ()), Err(BackUpError::Exists)));
+    running.commit(Disk).expect("a log");
+    (0..200).for_each(|key| put(&store, &tree, key, 2));
+
+    let restored = machine(3);
+    let restore = || restore_at(&place(&to), At::End, &place(&restored), &config(), &mut |_| ());
+    restore().expect("a device");
+    assert!(matches!(restore(), Err(RestoreError::Exists)));
+    let (other, recovery) = open(&cut(&restored));
+    assert_eq!(recovery.losers, 1);
+    assert_eq!(contents(&other), wanted);
+    settle(&other);
+    let verified = other.verify(&mut |_| ()).expect("a log");
+    assert!(verified.faults.is_empty(), "{verified:?}");
+}
+
+#[test]
+fn a_backup_that_is_brought_forward_is_as_a_new_one() {
+    let files = machine(1);
+    let (store, _) = open(&files);
+    let tree = store.tree("keys").expect("a tree");
+    (0..100).for_each(|key| put(&store, &tree, key, 1));
+    let to = machine(2);
+    store.back_up_at(&place(&to), &mut |_| ()).expect("a device");
+    (50..200).for_each(|key| put(&store, &tree, key, 2));
+    store.forward_at(&place(&to)).expect("a device");
+    let wanted = contents(&store);
+    let restored = machine(3);
+    restore_at(&place(&to), At::End, &place(&restored), &config(), &mut |_| ()).expect("a device");
+    assert_eq!(contents(&open(&restored).0), wanted);
+}
+
+#[test]
+fn a_store_is_made_as_it_was_at_any_commit() {
+    let files = machine(1);
+    let (store, _) = open(&files);
+    let tree = store.tree("keys").expect("a tree");
+    let mut then = Vec::new();
+    for key in 0..60_u32 {
+        put(&store, &tree, key % 20, key as u8);
+        then.push((store.stat().stable, contents(&store)));
+        if key.is_multiple_of(7) {
+            settle(&store);
+        }
+    }
+    store.close().expect("a device");
+    for (at, wanted) in then {
+        let restored = machine(3);
+        let moment =
+            restore_at(&place(&files), At::Rsn(at), &place(&restored), &config(), &mut |_| ());
+        assert_eq!(moment.expect("it is in the archive").rsn, at);
+        assert_eq!(contents(&open(&restored).0), wanted, "at {at}");
+    }
+}
+
+#[test]
+fn what_is_no_backup_is_told() {
+    let (from, to) = (machine(1), machine(2));
+    let restored = restore_at(&place(&from), At::End, &place(&to), &config(), &mut |_| ());
+    assert!(matches!(restored, Err(RestoreError::From(OpenError::NotAStore))), "{restored:?}");
+}
+
+#[test]
+fn a_page_file_that_is_lost_comes_back_while_the_store_is_used() {
+    let files = machine(1);
+    let (store, _) = open(&files);
+    let tree = store.tree("keys").expect("a tree");
+    (0..300).for_each(|key| put(&store, &tree, key, 1));
+    settle(&store);
+    let wanted = contents(&store);
+    store.replace_pages().expect("a device");
+    assert!(store.stat().is_restoring);
+    assert_eq!(contents(&store), wanted);
+    (0..20).for_each(|key| put(&store, &tree, key, 2));
+    settle(&store);
+    assert!(!store.stat().is_restoring);
+    let verified = store.verify(&mut |_| ()).expect("a log");
+    assert!(verified.faults.is_empty(), "{verified:?}");
+}

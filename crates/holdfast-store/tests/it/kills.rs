@@ -1,0 +1,110 @@
+//! A process that has a store is killed at moments of chance; on a real disk, with a ring that
+//! outlives it.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use holdfast_io::fake::Random;
+use holdfast_memory::Medium;
+use holdfast_store::{Config, Direction, Durability, LogPlace, Services, Store, Tree};
+
+use crate::support;
+
+/// The directory that a child is told to keep a store in.
+const DIRECTORY: &str = "HOLDFAST_STORE_KILLED_IN";
+/// Keys whose value is how many transactions there were.
+const COUNTERS: u64 = 40;
+
+fn opened(directory: &Path) -> (Store, Tree, Tree) {
+    let config = Config {
+        log: LogPlace::Embedded {
+            memory: Medium::File { path: directory.join("ring") },
+            ring_bytes: 256 << 10,
+            segment_bytes: 64 << 10,
+        },
+        checkpoint_ms: Some(1),
+        services: Services::Threads,
+        ..support::config()
+    };
+    let (store, _) =
+        Store::open(&directory.join("store"), &config).expect("it opens after any kill");
+    let [counters, history] = ["counters", "history"].map(|name| store.tree(name).expect("a tree"));
+    (store, counters, history)
+}
+
+/// How many transactions there were, if the store has them whole.
+fn count(store: &Store, counters: &Tree, history: &Tree) -> u64 {
+    let mut reading = store.begin();
+    let numbers = |tree: &Tree, reading: &mut holdfast_store::Transaction<'_>| {
+        let scan = reading.scan::<&[u8]>(tree, .., Direction::Up);
+        scan.map(|found| found.expect("pages")).collect::<Vec<_>>()
+    };
+    let history = numbers(history, &mut reading);
+    let of = |bytes: &[u8]| u64::from_be_bytes(bytes[..8].try_into().expect("a number"));
+    assert!(history.iter().map(|(key, _)| of(key)).eq(0..history.len() as u64), "a hole");
+    for (key, value) in numbers(counters, &mut reading) {
+        assert_eq!(of(&value), history.len() as u64, "counter {key:?}");
+    }
+    history.len() as u64
+}
+
+/// What the child does: counts on, and says of each transaction that it was committed.
+#[test]
+fn a_child_counts_until_it_is_killed() {
+    let Some(directory) = std::env::var_os(DIRECTORY) else { return };
+    let (store, counters, history) = opened(directory.as_ref());
+    let (next, mut out) = (count(&store, &counters, &history), std::io::stdout());
+    for number in next.. {
+        let mut one = store.begin();
+        for counter in 0..COUNTERS {
+            let mut value = vec![7; 500];
+            value[..8].copy_from_slice(&(number + 1).to_be_bytes());
+            one.put(&counters, &counter.to_be_bytes(), &value).expect("room");
+        }
+        assert!(one.insert(&history, &number.to_be_bytes(), b"").expect("room"));
+        let durability = if number % 4 == 0 { Durability::Disk } else { Durability::Memory };
+        one.commit(durability).expect("a log");
+        writeln!(out, "committed {}", number + 1).expect("somebody listens");
+    }
+}
+
+fn child(directory: &Path) -> Child {
+    let test = std::env::current_exe().expect("a test runs");
+    Command::new(test)
+        .args(["--exact", "kills::a_child_counts_until_it_is_killed", "--nocapture"])
+        .env(DIRECTORY, directory)
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the test starts a second time")
+}
+
+/// The last number that the child said, once it is dead.
+fn last_said(child: &mut Child) -> u64 {
+    let said = BufReader::new(child.stdout.take().expect("it is piped")).lines();
+    let numbers = said.map_while(Result::ok).filter_map(|line| {
+        line.rsplit_once("committed ").and_then(|(_, number)| number.parse().ok())
+    });
+    numbers.last().unwrap_or(0)
+}
+
+#[test]
+fn nothing_that_was_committed_is_lost_when_the_process_is_killed() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let seed = 1;
+    let mut random = Random::new(seed);
+    let mut committed = 0;
+    for kill in 0..10 * support::factor() {
+        let mut child = child(directory.path());
+        std::thread::sleep(Duration::from_millis(20 + random.below(200)));
+        child.kill().expect("it runs");
+        committed = last_said(&mut child).max(committed);
+        child.wait().expect("it is dead");
+        let (store, counters, history) = opened(directory.path());
+        let found = count(&store, &counters, &history);
+        assert!(found >= committed, "kill {kill} of seed {seed}: {found} of {committed}");
+    }
+    println!("{committed} transactions committed, none lost");
+    assert!(committed > 0);
+}
