@@ -27,7 +27,7 @@ impl Store {
         to: &Path,
         tell: &mut dyn FnMut(Progress),
     ) -> Result<Manifest, BackUpError> {
-        let to = Place::directory(to).map_err(|error| BackUpError::To(error.into()))?;
+        let to = Place::directory(to, &BACKUP).map_err(|error| BackUpError::To(error.into()))?;
         self.back_up_at(&to, tell)
     }
 
@@ -58,7 +58,8 @@ impl Store {
     /// # Errors
     /// See [`BackUpError`].
     pub fn forward(&self, backup: &Path) -> Result<Manifest, BackUpError> {
-        let backup = Place::existing(backup).map_err(|error| BackUpError::To(error.into()))?;
+        let backup =
+            Place::existing(backup, &[&BACKUP]).map_err(|error| BackUpError::To(error.into()))?;
         self.forward_at(&backup)
     }
 
@@ -90,8 +91,9 @@ pub fn restore(
     config: &Config,
     tell: &mut dyn FnMut(Progress),
 ) -> Result<Moment, RestoreError> {
-    let from = Place::existing(from).map_err(|error| RestoreError::From(error.into()))?;
-    let to = Place::directory(to).map_err(|error| RestoreError::To(error.into()))?;
+    let from = Place::existing(from, &[&BACKUP, &STORE])
+        .map_err(|error| RestoreError::From(error.into()))?;
+    let to = Place::directory(to, &RESTORED).map_err(|error| RestoreError::To(error.into()))?;
     restore_at(&from, at, &to, config, tell)
 }
 

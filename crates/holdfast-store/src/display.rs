@@ -7,6 +7,7 @@ use std::error::Error;
 use std::fmt::{Debug, Display, Formatter, Result};
 
 use crate::error::{BackUpError, CloseError, OpenError, OpenTreeError, RestoreError, ServiceError};
+use crate::large::LARGE_VALUE_BYTES_MAX;
 use crate::locks::LockError;
 use crate::node::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use crate::pool::FixError;
@@ -71,7 +72,7 @@ impl Display for TransactionError {
             Self::TooLarge => Display::fmt(&TooLarge, out),
             Self::SavepointGone => Display::fmt(&Gone, out),
             Self::KeyTooLarge => write!(out, "a key has at most {KEY_BYTES_MAX} bytes"),
-            Self::ValueTooLarge => write!(out, "a value has at most {VALUE_BYTES_MAX} bytes"),
+            Self::ValueTooLarge => write!(out, "a value has at most {LARGE_VALUE_BYTES_MAX} bytes"),
             Self::Page(error) => write!(out, "{error}"),
             Self::Corrupt { page, why } => {
                 write!(out, "page {page} is damaged: {}; verify the store", why.0)

@@ -61,6 +61,7 @@ impl From<PlaceError> for OpenError {
     fn from(error: PlaceError) -> OpenError {
         match error {
             PlaceError::InUse => OpenError::InUse,
+            PlaceError::Taken => OpenError::NotAStore,
             PlaceError::Io(error) => OpenError::Io(error),
         }
     }

@@ -17,7 +17,7 @@ use crate::place::DIRECTORIES;
 
 /// What the file is called.
 pub(crate) struct Names {
-    name: &'static str,
+    pub(crate) name: &'static str,
     /// Until everything else is there.
     begun: &'static str,
 }

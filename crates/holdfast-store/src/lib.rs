@@ -71,7 +71,8 @@ pub use engine::Durability;
 pub use error::{
     BackUpError, CheckError, CloseError, OpenError, OpenTreeError, RestoreError, ServiceError,
 };
-pub use holdfast_pages::{At, Keep, Manifest, Moment, Progress};
+pub use holdfast_memory::Medium;
+pub use holdfast_pages::{At, FaultKind, Keep, Manifest, Moment, PageNumber, Progress, Rsn};
 pub use large::LARGE_VALUE_BYTES_MAX;
 pub use locks::{Holder, LockError, Locks};
 pub use losers::Losers;

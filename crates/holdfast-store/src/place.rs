@@ -11,6 +11,8 @@ use std::sync::Arc;
 use holdfast_io::real::{DirectoryLock, RealClock, RealEntropy, RealFiles};
 use holdfast_io::{Clock, Entropy, Files};
 
+use crate::header::{Header, Names, NoHeader};
+
 /// The directory of the log, below that of the store.
 const LOG: &str = "log";
 /// The directory of the archive, below that of the store.
@@ -21,6 +23,8 @@ pub(crate) const DIRECTORIES: [&str; 2] = [LOG, ARCHIVE];
 /// Why a directory cannot be had.
 pub(crate) enum PlaceError {
     InUse,
+    /// It holds something else.
+    Taken,
     Io(io::Error),
 }
 
@@ -60,21 +64,23 @@ impl Place {
     }
 
     /// A directory of this machine, which is made unless it is there, locked against everybody
-    /// else.
-    pub(crate) fn directory(path: &Path) -> Result<Place, PlaceError> {
+    /// else. It has nothing else in it than what has one of these names.
+    pub(crate) fn directory(path: &Path, names: &Names) -> Result<Place, PlaceError> {
         make_directory(path).map_err(PlaceError::Io)?;
-        Place::existing(path)
+        Place::existing(path, &[names])
     }
 
-    /// A directory of this machine, locked against everybody else.
-    pub(crate) fn existing(path: &Path) -> Result<Place, PlaceError> {
+    /// [`Place::directory`], which is there, with one of several names.
+    pub(crate) fn existing(path: &Path, names: &[&Names]) -> Result<Place, PlaceError> {
         let lock = DirectoryLock::take(path).map_err(PlaceError::Io)?.ok_or(PlaceError::InUse)?;
+        let store = open_directory(path).map_err(PlaceError::Io)?;
+        let is_taken =
+            |names: &&Names| matches!(Header::read(&*store, names), Err(NoHeader::Taken));
+        if names.iter().all(is_taken) {
+            return Err(PlaceError::Taken);
+        }
         let below = |name: &str| open_directory(&path.join(name)).map_err(PlaceError::Io);
-        let directories = Directories {
-            store: open_directory(path).map_err(PlaceError::Io)?,
-            log: below(LOG)?,
-            archive: below(ARCHIVE)?,
-        };
+        let directories = Directories { store, log: below(LOG)?, archive: below(ARCHIVE)? };
         let (clock, entropy) = (Arc::new(RealClock), Arc::new(RealEntropy));
         Ok(Place { lock: Some(Arc::new(lock)), ..Place::modelled(directories, clock, entropy) })
     }

@@ -24,6 +24,8 @@ pub struct Stat {
     pub next: Rsn,
     /// Where the log's own marks are.
     pub log: Marks,
+    /// Pages, those included that are free again.
+    pub pages: u64,
     /// Transactions that are not rolled back yet, and that nobody runs any more.
     pub losers: usize,
     /// What was wrong with pages when they were read, how often. Each was rebuilt.
@@ -48,6 +50,8 @@ impl Stat {
             stable: stream.stable(),
             next: stream.next(),
             log: log.marks(),
+            // Page 0 is none.
+            pages: engine.numbers.unused().0.get() - 1,
             losers: engine.losers.slots().len(),
             faults: FaultKind::ALL.map(count).to_vec(),
             rebuilt_pages: pages.rebuilt(),

@@ -4,6 +4,7 @@
 //! nothing of others; it is open before anything is undone or any page is read.
 //! Never: does what a transaction or a service does.
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,9 +29,13 @@ use crate::pool::Pool;
 use crate::services::{Service, Threads, Work};
 use crate::slots::Slots;
 use crate::stat::Stat;
-use crate::transaction::{Transaction, Tree};
+use crate::transaction::{Direction, Transaction, Tree};
+use crate::transaction_error::TransactionError;
 use crate::trees::{CheckedTrees, NAMES_ROOT, root_in, root_value};
 use crate::verify::Verified;
+
+/// The tree with the names of all others.
+const NAMES: Tree = Tree { root: NAMES_ROOT };
 
 /// An open store. All calls may come from any thread. Dropping it without [`Store::close`] loses
 /// nothing that was durable.
@@ -71,7 +76,7 @@ impl Store {
     /// # Errors
     /// See [`OpenError`].
     pub fn open(directory: &Path, config: &Config) -> Result<(Store, Recovery), OpenError> {
-        Store::open_at(Place::directory(directory)?, config)
+        Store::open_at(Place::directory(directory, &STORE)?, config)
     }
 
     /// [`Store::open`], at a place that may be a model of one.
@@ -110,20 +115,41 @@ impl Store {
         Ok((Store { threads, work, identity, _place: place }, recovery))
     }
 
+    /// Whether a directory has a store in it, sound or not.
+    ///
+    /// # Errors
+    /// The machine does not say.
+    pub fn is_at(directory: &Path) -> io::Result<bool> {
+        std::fs::exists(directory.join(STORE.name))
+    }
+
     /// The tree of this name, which is made if there is none. That is as durable as the next
     /// transaction that uses it.
     ///
     /// # Errors
     /// See [`OpenTreeError`].
     pub fn tree(&self, name: &str) -> Result<Tree, OpenTreeError> {
-        let names = Tree { root: NAMES_ROOT };
+        let found = self.find_tree(name)?;
+        found.map_or_else(|| self.make_tree(name), Ok)
+    }
+
+    /// The tree of this name, if there is one.
+    ///
+    /// # Errors
+    /// See [`TransactionError`].
+    pub fn find_tree(&self, name: &str) -> Result<Option<Tree>, TransactionError> {
+        let found = self.begin().get(&NAMES, name.as_bytes())?;
+        found.map(|value| Ok(Tree { root: root_of(&value)? })).transpose()
+    }
+
+    /// The names of all trees, in order.
+    ///
+    /// # Errors
+    /// See [`TransactionError`].
+    pub fn tree_names(&self) -> Result<Vec<String>, TransactionError> {
         let mut reading = self.begin();
-        let found = reading.get(&names, name.as_bytes())?;
-        drop(reading);
-        match found {
-            Some(value) => Ok(Tree { root: root_of(&value)? }),
-            None => self.make_tree(&names, name),
-        }
+        let names = reading.scan::<&[u8]>(&NAMES, .., Direction::Up);
+        names.map(|found| Ok(String::from_utf8_lossy(&found?.0).into_owned())).collect()
     }
 
     /// Begins a transaction.
@@ -135,7 +161,7 @@ impl Store {
         Transaction::begin(&self.work.engine, Patience::Waits)
     }
 
-    /// Begins a transaction that is told to be [`crate::TransactionError::Busy`] where another one
+    /// Begins a transaction that is told to be [`TransactionError::Busy`] where another one
     /// would wait for a lock.
     ///
     /// # Panics
@@ -235,10 +261,10 @@ impl Store {
         Header { identity: self.identity }
     }
 
-    fn make_tree(&self, names: &Tree, name: &str) -> Result<Tree, OpenTreeError> {
+    fn make_tree(&self, name: &str) -> Result<Tree, OpenTreeError> {
         let mut making = self.begin();
         // Somebody else may have made it meanwhile.
-        if let Some(value) = making.get_for_update(names, name.as_bytes())? {
+        if let Some(value) = making.get_for_update(&NAMES, name.as_bytes())? {
             return Ok(Tree { root: root_of(&value)? });
         }
         let root = self
@@ -247,18 +273,15 @@ impl Store {
             .trees()
             .create()
             .map_err(|error| OpenTreeError::Transaction(error.into()))?;
-        making.insert(names, name.as_bytes(), &root_value(root))?;
+        making.insert(&NAMES, name.as_bytes(), &root_value(root))?;
         making.commit(Durability::Memory)?;
         Ok(Tree { root })
     }
 }
 
 /// The root that the value of a tree's name tells.
-fn root_of(value: &[u8]) -> Result<PageNumber, OpenTreeError> {
-    root_in(value).map_err(|why| {
-        let page = NAMES_ROOT;
-        OpenTreeError::Transaction(crate::TransactionError::Corrupt { page, why })
-    })
+fn root_of(value: &[u8]) -> Result<PageNumber, TransactionError> {
+    root_in(value).map_err(|why| TransactionError::Corrupt { page: NAMES_ROOT, why })
 }
 
 /// Whose store is there; true if it has just been made.

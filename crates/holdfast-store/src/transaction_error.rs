@@ -30,7 +30,7 @@ pub enum TransactionError {
     SavepointGone,
     /// The key is longer than [`crate::KEY_BYTES_MAX`]. Use a shorter one.
     KeyTooLarge,
-    /// The value is longer than [`crate::VALUE_BYTES_MAX`]. Use a shorter one.
+    /// The value is longer than [`crate::LARGE_VALUE_BYTES_MAX`]. Use a shorter one.
     ValueTooLarge,
     /// A page cannot be had. Other pages can.
     Page(FetchError),

@@ -4,6 +4,7 @@
 //! Never: acts; `commands` does.
 
 pub(crate) mod log;
+pub(crate) mod store;
 
 use crate::claims::Failure;
 use crate::exit::Exit;
@@ -102,6 +103,12 @@ pub(crate) enum Command {
         /// What to do with logs.
         #[command(subcommand)]
         command: log::LogCommand,
+    },
+    /// Open, fill, read, check, save and measure stores of keys and values.
+    Store {
+        /// What to do with a store.
+        #[command(subcommand)]
+        command: store::StoreCommand,
     },
     /// Replace a process of the running keeper by another version of itself, under load.
     Upgrade {

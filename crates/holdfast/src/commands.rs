@@ -5,6 +5,7 @@
 
 mod attached;
 mod check;
+mod folder;
 mod front;
 mod log;
 mod logs;
@@ -14,6 +15,7 @@ mod serve;
 mod server;
 mod slowdisk;
 mod status;
+mod store;
 mod umount;
 mod volume;
 
@@ -43,6 +45,7 @@ fn dispatch(cli: Cli, output: Output) -> Outcome<ExitCode> {
         Command::Front(args) => return Ok(front::front(&args).into()),
         Command::Server(args) => return Ok(server::server(&args).into()),
         Command::Log { command } => log::log(&config, command, output),
+        Command::Store { command } => store::store(command, output),
         Command::Upgrade { command: UpgradeCommand::Server { binary } } => {
             mount::upgrade_server(&config, binary, output)
         }

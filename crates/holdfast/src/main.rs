@@ -27,6 +27,7 @@ mod raw;
 mod report;
 mod sizes;
 mod slowdisk;
+mod spelling;
 #[cfg(test)]
 mod tests;
 

@@ -7,7 +7,7 @@
 use crate::problem::Problem;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 /// How results are printed.
@@ -45,6 +45,14 @@ impl Output {
             true => eprintln!("{}", serde_json::json!({ "failed": problem })),
             false => eprintln!("holdfast: {problem}"),
         }
+    }
+}
+
+/// Writes a line. Returns whether anybody reads on.
+pub(crate) fn write_line(out: &mut impl io::Write, line: &str) -> io::Result<bool> {
+    match writeln!(out, "{line}") {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        written => written.map(|()| true),
     }
 }
 

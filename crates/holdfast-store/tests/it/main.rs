@@ -8,10 +8,12 @@
 mod backups;
 mod basics;
 mod classical;
+mod examples;
 mod four_ways;
 mod histories;
 mod kills;
 mod life;
+mod looks;
 mod model;
 mod power;
 mod restarts;

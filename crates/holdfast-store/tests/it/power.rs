@@ -8,7 +8,7 @@ use holdfast_pages::canary::{Invariant, switch_off};
 
 use crate::life::life;
 use crate::model::Model;
-use crate::support::machine;
+use crate::support::{factor, machine};
 
 /// Steps of a life that is cut.
 const STEPS: u32 = 300;
@@ -79,15 +79,11 @@ fn cut_twice(seed: u64) -> u64 {
     cuts.map(|at| again().cut(seed, STEPS_AFTER, at).live_on(seed ^ at)).sum()
 }
 
-fn variable(name: &str) -> Option<u64> {
-    std::env::var(name).ok()?.parse().ok()
-}
-
 /// Does it with each seed, or with the one that is asked for, and says how a failure is seen again.
 fn with_seeds(seeds: Range<u64>, test: &str, run: fn(u64) -> u64) {
-    let end =
-        seeds.start + (seeds.end - seeds.start) * variable("HOLDFAST_SEEDS_FACTOR").unwrap_or(1);
-    let seeds = variable("HOLDFAST_SEED").map_or(seeds.start..end, |seed| seed..seed + 1);
+    let end = seeds.start + (seeds.end - seeds.start) * factor();
+    let asked_for = std::env::var("HOLDFAST_SEED").ok().and_then(|seed| seed.parse().ok());
+    let seeds = asked_for.map_or(seeds.start..end, |seed: u64| seed..seed + 1);
     let mut images = 0;
     for seed in seeds {
         match catch_unwind(AssertUnwindSafe(|| run(seed))) {

@@ -79,11 +79,3 @@ pub(crate) fn factor() -> u64 {
     let factor = std::env::var("HOLDFAST_SEEDS_FACTOR").ok();
     factor.and_then(|factor| factor.parse().ok()).unwrap_or(1).max(1)
 }
-
-/// The seeds of a test: so many times the factor, or the one that was asked for.
-pub(crate) fn seeds(count: u64) -> Vec<u64> {
-    match std::env::var("HOLDFAST_SEED").ok().and_then(|seed| seed.parse().ok()) {
-        Some(seed) => vec![seed],
-        None => (1..=count * factor()).collect(),
-    }
-}

@@ -15,6 +15,7 @@ mod log_follow;
 mod names;
 mod run;
 mod served;
+mod store_commands;
 mod trouble;
 mod watchdog;
 mod ways;

@@ -6,7 +6,7 @@
 
 use super::{Opened, open, records, replay_problem, write_problem};
 use crate::cli::log::Existing;
-use crate::output::Output;
+use crate::output::{Output, write_line};
 use crate::problem::Outcome;
 use holdfast_wal::{Entry, Lsn, ReplayError};
 use std::io::{BufWriter, Write, stdout};
@@ -30,7 +30,7 @@ pub(super) fn dump(log: &Existing, part: &Part, output: Output) -> Outcome<()> {
         let line = entry.map(|entry| records::line(&opened.records, &entry, output.json));
         // What came before a problem is printed when the buffer is dropped.
         let line = line.map_err(|error| replay_problem(DOING, directory, &error))?;
-        if !records::print(&mut out, &line).map_err(|e| write_problem(DOING, directory, &e))? {
+        if !write_line(&mut out, &line).map_err(|e| write_problem(DOING, directory, &e))? {
             return Ok(());
         }
     }

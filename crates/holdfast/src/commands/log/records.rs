@@ -4,10 +4,9 @@
 //! byte of a record is left out.
 //! Never: guesses a type.
 
+use crate::spelling;
 use holdfast_wal::{Entry, RecordType};
 use serde_json::{Value, json};
-use std::fmt::Write;
-use std::io;
 
 /// The bytes of a record that was given as text. The error is a sentence.
 pub(super) fn from_text(records: &RecordType, text: &str) -> Result<Vec<u8>, String> {
@@ -37,13 +36,13 @@ fn shown(records: &RecordType, bytes: &[u8]) -> Shown {
         _ => None,
     };
     let text = || match &*records.format {
-        "raw" => std::str::from_utf8(bytes).ok().filter(|text| is_printable(text)),
+        "raw" => spelling::printable(bytes),
         _ => None,
     };
     match (value, text()) {
         (Some(value), _) => Shown::Json(value),
         (None, Some(text)) => Shown::Text(text.to_owned()),
-        (None, None) => Shown::Bytes(hexadecimal(bytes)),
+        (None, None) => Shown::Bytes(spelling::hexadecimal(bytes)),
     }
 }
 
@@ -64,25 +63,6 @@ pub(super) fn line(records: &RecordType, entry: &Entry<Vec<u8>>, as_json: bool) 
         Shown::Text(text) => format!("{lsn}.{index} {text}"),
         Shown::Bytes(digits) => format!("{lsn}.{index} 0x{digits}"),
     }
-}
-
-/// Writes a line. Returns whether anybody reads on.
-pub(super) fn print(out: &mut impl io::Write, line: &str) -> io::Result<bool> {
-    match writeln!(out, "{line}") {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
-        written => written.map(|()| true),
-    }
-}
-
-fn is_printable(text: &str) -> bool {
-    !text.chars().any(char::is_control)
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut digits, byte| {
-        let _infallible = write!(digits, "{byte:02x}");
-        digits
-    })
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 
 use super::{keys, open, open_problem, records, replay_problem, write_problem};
 use crate::cli::log::Existing;
-use crate::output::Output;
+use crate::output::{Output, write_line};
 use crate::problem::Outcome;
 use holdfast_wal::format::Raw;
 use holdfast_wal::{Entry, Options, RecordType, ReplayError, Watch};
@@ -38,7 +38,7 @@ pub(super) fn follow(log: &Existing, count: usize, output: Output) -> Outcome<()
     loop {
         if let Some(entry) = watch.next(WAIT).transpose() {
             let line = printer.line(entry)?;
-            let printed = records::print(&mut stdout().lock(), &line);
+            let printed = write_line(&mut stdout().lock(), &line);
             if !printed.map_err(|error| write_problem(DOING, &log.directory, &error))? {
                 return Ok(());
             }

@@ -1,0 +1,110 @@
+//! `holdfast store ...`, as data.
+//!
+//! Promise: every flag says what it does, and what is asked of the store meanwhile.
+//! Never: acts; `commands::store` does.
+
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+/// `holdfast store ...`
+///
+/// Keys and values are text. Bytes that cannot be printed are written as `0x` and hexadecimal
+/// digits, everywhere.
+#[derive(Debug, Subcommand)]
+pub(crate) enum StoreCommand {
+    /// Open a store, or make one in an empty directory; say what was found, and close it in order.
+    ///
+    /// Transactions that had not ended when the store's last program did are undone.
+    Open {
+        /// The store's directory, or where it is to be made.
+        directory: PathBuf,
+    },
+    /// Print the value of a key.
+    Get {
+        #[command(flatten)]
+        tree: InTree,
+        /// The key: text, or 0x and hexadecimal digits.
+        key: String,
+    },
+    /// Give a key a value; it is on the disk when this ends.
+    Put {
+        #[command(flatten)]
+        tree: InTree,
+        /// The key: text, or 0x and hexadecimal digits.
+        key: String,
+        /// The value, likewise.
+        value: String,
+    },
+    /// Print keys and their values in order, one a line: the key, a tab, the value.
+    ///
+    /// `load` takes what is printed.
+    Scan {
+        #[command(flatten)]
+        tree: InTree,
+        #[command(flatten)]
+        part: ScanArgs,
+    },
+    /// Give many keys their values: lines of a key, a tab and a value, as `scan` prints them.
+    ///
+    /// Every thousand lines are a transaction. A line that is none ends it, and what stands before
+    /// that line is in the store.
+    Load {
+        #[command(flatten)]
+        tree: InTree,
+        /// The lines [default: standard input].
+        file: Option<PathBuf>,
+    },
+    /// Show what a store is: its trees, how far its records go, and its files.
+    Stat {
+        /// The store's directory. Nobody may have the store open.
+        directory: PathBuf,
+    },
+    /// Read every page of every tree, wherever it has to come from; name what is damaged.
+    ///
+    /// A page whose image on the disk is damaged is made again from its records, and counted. What
+    /// cannot be had, or is not what its neighbours say, ends it with exit code 6.
+    Verify {
+        /// The store's directory. Nobody may have the store open.
+        directory: PathBuf,
+    },
+    /// Measure how fast a store in this directory is: transfers of a bank, by 1 to 8 threads, that
+    /// wait for the disk, and that do not.
+    ///
+    /// Works in a folder of its own below the directory, which it removes. A transfer changes an
+    /// account of 10,000 to a branch, a teller and the branch, and adds a line of history. The
+    /// balances are added up afterwards.
+    Bench {
+        /// A directory on the disk that is to be measured.
+        directory: PathBuf,
+        /// How long each measurement takes.
+        #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
+        seconds: f64,
+    },
+}
+
+/// One of a store's trees.
+#[derive(Debug, Args)]
+pub(crate) struct InTree {
+    /// The store's directory. Nobody may have the store open.
+    pub directory: PathBuf,
+    /// The name of the tree that the keys are in.
+    #[arg(long, value_name = "NAME", default_value = "main")]
+    pub tree: String,
+}
+
+/// What `holdfast store scan` prints.
+#[derive(Debug, Args)]
+pub(crate) struct ScanArgs {
+    /// Begin at this key, or where it would be.
+    #[arg(long, value_name = "KEY")]
+    pub from: Option<String>,
+    /// End before this key.
+    #[arg(long, value_name = "KEY")]
+    pub to: Option<String>,
+    /// Print so many keys at most.
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
+    /// From the highest key down.
+    #[arg(long)]
+    pub reverse: bool,
+}

@@ -1,0 +1,161 @@
+//! `holdfast store open | get | put | scan | load | stat | verify | bench`.
+//!
+//! Promise: works on any store that nobody has open, and closes it in order; what is reported
+//! written is on the disk; every problem says what to do next.
+//! Never: makes a store, but for `open`; makes a tree, but for `put` and `load`.
+
+mod bank;
+mod bench;
+mod get;
+mod load;
+mod open;
+mod put;
+mod scan;
+mod stat;
+mod verify;
+
+use crate::cli::store::{InTree, StoreCommand};
+use crate::commands::volume;
+use crate::exit::Exit;
+use crate::output::{Output, Progress};
+use crate::problem::{Outcome, Problem};
+use crate::spelling;
+use holdfast_log::OpenError as LogError;
+use holdfast_pages::OpenError as PagesError;
+use holdfast_store::{Config, OpenError, OpenTreeError, Recovery, Store, TransactionError, Tree};
+use std::fmt::Display;
+use std::path::Path;
+
+/// Does what is asked of stores.
+pub(crate) fn store(command: StoreCommand, output: Output) -> Outcome<()> {
+    match command {
+        StoreCommand::Open { directory } => open::open(&directory, output),
+        StoreCommand::Get { tree, key } => get::get(&tree, &key, output),
+        StoreCommand::Put { tree, key, value } => put::put(&tree, &key, &value, output),
+        StoreCommand::Scan { tree, part } => scan::scan(&tree, &part, output),
+        StoreCommand::Load { tree, file } => load::load(&tree, file.as_deref(), output),
+        StoreCommand::Stat { directory } => stat::stat(&directory, output),
+        StoreCommand::Verify { directory } => verify::verify(&directory, output),
+        StoreCommand::Bench { directory, seconds } => bench::bench(&directory, seconds, output),
+    }
+}
+
+/// A store that this process has opened, and what it is doing with it.
+struct Opened<'a> {
+    store: Store,
+    recovery: Recovery,
+    doing: &'a str,
+    directory: &'a Path,
+}
+
+impl<'a> Opened<'a> {
+    /// Opens the store in a directory, aloud if it takes long.
+    fn open(doing: &'a str, directory: &'a Path) -> Outcome<Opened<'a>> {
+        let is_there = Store::is_at(directory).map_err(OpenError::Io);
+        if !is_there.map_err(|error| open_problem(doing, directory, &error))? {
+            let remedy = format!(
+                "name a store's directory, or make it: holdfast store open {}",
+                directory.display()
+            );
+            let why = "there is no store here";
+            return Err(Problem::new(Exit::Usage, what(doing, directory), why, remedy));
+        }
+        Opened::open_or_make(doing, directory)
+    }
+
+    /// [`Opened::open`], but makes a store where there is none.
+    fn open_or_make(doing: &'a str, directory: &'a Path) -> Outcome<Opened<'a>> {
+        let mut progress = Progress::new();
+        let say = || progress.say(&format!("opening the store in {}", directory.display()));
+        let opened = volume::aloud(say, || Store::open(directory, &Config::default()));
+        let (store, recovery) = opened.map_err(|error| open_problem(doing, directory, &error))?;
+        Ok(Opened { store, recovery, doing, directory })
+    }
+
+    /// The tree of this name, which is there.
+    fn tree(&self, name: &str) -> Outcome<Tree> {
+        let found = self.store.find_tree(name).map_err(|error| self.refused(&error))?;
+        found.ok_or_else(|| {
+            let (why, remedy) = (format!("there is no tree `{name}`"), "`stat` names all");
+            Problem::new(Exit::Usage, self.what(), why, remedy)
+        })
+    }
+
+    /// The tree of this name, which is made if there is none.
+    fn tree_or_new(&self, name: &str) -> Outcome<Tree> {
+        self.store.tree(name).map_err(|error| match error {
+            OpenTreeError::Transaction(error) => self.refused(&error),
+            error => self.failed(&error),
+        })
+    }
+
+    /// Closes the store. What was committed is on the disk then.
+    fn close(self) -> Outcome<()> {
+        let Opened { store, doing, directory, .. } = self;
+        store.close().map_err(|error| failed(doing, directory, &error))
+    }
+
+    fn what(&self) -> String {
+        what(self.doing, self.directory)
+    }
+
+    /// Something that the machine refused.
+    fn failed(&self, error: &dyn Display) -> Problem {
+        failed(self.doing, self.directory, error)
+    }
+
+    /// Why a transaction could not do what it was to do.
+    fn refused(&self, error: &TransactionError) -> Problem {
+        let (exit, remedy) = match error {
+            TransactionError::KeyTooLarge | TransactionError::ValueTooLarge => {
+                (Exit::Usage, "nothing was changed; use a shorter one")
+            }
+            TransactionError::Page(_) | TransactionError::Corrupt { .. } => {
+                (Exit::Damaged, "nothing was changed; other pages can be read")
+            }
+            _ => return self.failed(error),
+        };
+        Problem::new(exit, self.what(), error, remedy)
+    }
+}
+
+fn what(doing: &str, directory: &Path) -> String {
+    format!("{doing} the store in {}", directory.display())
+}
+
+fn failed(doing: &str, directory: &Path, error: &dyn Display) -> Problem {
+    let remedy = "what was reported written is; see to the disk, then do it again";
+    Problem::new(Exit::Failed, what(doing, directory), error, remedy)
+}
+
+/// The bytes of an argument.
+fn bytes(doing: &str, tree: &InTree, text: &str) -> Outcome<Vec<u8>> {
+    spelling::parse(text).map_err(|why| {
+        let remedy = "write bytes as text, or as 0x and two hexadecimal digits for each";
+        Problem::new(Exit::Usage, what(doing, &tree.directory), why, remedy)
+    })
+}
+
+/// Why a store cannot be opened, and what to do.
+fn open_problem(doing: &str, directory: &Path, error: &OpenError) -> Problem {
+    let (exit, remedy) = match error {
+        OpenError::InUse => (Exit::InUse, "end the program that has it open first"),
+        OpenError::NotAStore => (Exit::Usage, "name a store's directory, or an empty one"),
+        OpenError::Log(LogError::RingTooSmall { .. }) => {
+            (Exit::Usage, "nothing was changed; open it with its own program")
+        }
+        OpenError::OtherVersion { .. } => {
+            (Exit::Damaged, "nothing was changed; use the version that made it")
+        }
+        OpenError::Io(_)
+        | OpenError::Memory(_)
+        | OpenError::CreateLog(_)
+        | OpenError::Thread(_)
+        | OpenError::Log(LogError::Io(_))
+        | OpenError::Pages(PagesError::Io(_)) => {
+            (Exit::Failed, "nothing is lost; see to the cause, then do it again")
+        }
+        _ => (Exit::Damaged, "nothing was changed; bring back what is named, from a backup"),
+    };
+    Problem::new(exit, what(doing, directory), error, remedy)
+}

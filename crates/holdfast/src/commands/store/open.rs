@@ -1,0 +1,55 @@
+//! `holdfast store open`.
+//!
+//! Promise: a store that was made or brought in order, and closed; what was found is said.
+//! Never: overwrites anything.
+
+use super::Opened;
+use crate::output::Output;
+use crate::problem::Outcome;
+use crate::sizes::rounded;
+use holdfast_store::{Recovery, Service};
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// Opens a store, or makes one.
+pub(super) fn open(directory: &Path, output: Output) -> Outcome<()> {
+    let opened = Opened::open_or_make("opening", directory)?;
+    let undone = std::iter::repeat_with(|| opened.store.step(Service::Undo));
+    for step in undone {
+        if !step.map_err(|error| opened.failed(&error))? {
+            break;
+        }
+    }
+    let found = opened.recovery;
+    opened.close()?;
+    output.result(&json(&found), &text(&found, directory));
+    Ok(())
+}
+
+fn text(found: &Recovery, directory: &Path) -> String {
+    if found.is_new {
+        return format!("a new store, with nothing in it: {}", directory.display());
+    }
+    let fell_back =
+        if found.fell_back { "; its newest base was damaged, an older one served" } else { "" };
+    format!(
+        "records up to {}, known as of {}; {} of the log were read\n\
+         {} transactions had not ended, and are undone{fell_back}",
+        found.end,
+        found.base,
+        rounded(found.read_bytes),
+        found.losers,
+    )
+}
+
+fn json(found: &Recovery) -> Value {
+    json!({
+        "is_new": found.is_new,
+        "end_rsn": found.end.get(),
+        "base_rsn": found.base.get(),
+        "fell_back": found.fell_back,
+        "read_bytes": found.read_bytes,
+        "records_folded": found.records_folded,
+        "losers": found.losers,
+    })
+}

@@ -1,0 +1,97 @@
+//! `holdfast store stat`.
+//!
+//! Promise: what opening the store tells, and what its files weigh.
+//! Never: changes what is in the store.
+
+use super::Opened;
+use crate::output::Output;
+use crate::problem::Outcome;
+use crate::sizes::rounded;
+use holdfast_store::Stat;
+use serde_json::{Value, json};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// What a store's files weigh, by what they are for.
+struct Files {
+    log_bytes: u64,
+    archive_bytes: u64,
+    runs: u64,
+    /// Of pages, and of what is known of them.
+    page_bytes: u64,
+}
+
+/// What is shown.
+struct Shown {
+    trees: Vec<String>,
+    stat: Stat,
+    losers: usize,
+    files: Files,
+}
+
+/// Shows what a store is.
+pub(super) fn stat(directory: &Path, output: Output) -> Outcome<()> {
+    let opened = Opened::open("looking at", directory)?;
+    let shown = Shown {
+        trees: opened.store.tree_names().map_err(|error| opened.refused(&error))?,
+        stat: opened.store.stat(),
+        losers: opened.recovery.losers,
+        files: files(directory).map_err(|error| opened.failed(&error))?,
+    };
+    opened.close()?;
+    output.result(&json(&shown), &text(&shown));
+    Ok(())
+}
+
+fn files(directory: &Path) -> io::Result<Files> {
+    let (_, page_bytes) = weight(directory)?;
+    let (_, log_bytes) = weight(&directory.join("log"))?;
+    let (runs, archive_bytes) = weight(&directory.join("archive"))?;
+    Ok(Files { log_bytes, archive_bytes, runs, page_bytes })
+}
+
+/// How many files there are in a directory, and how many bytes of the disk they have.
+fn weight(directory: &Path) -> io::Result<(u64, u64)> {
+    const BLOCK_BYTES: u64 = 512;
+    let (mut files, mut bytes) = (0, 0);
+    for entry in std::fs::read_dir(directory)? {
+        let entry = entry?.metadata()?;
+        if entry.is_file() {
+            files += 1;
+            bytes += BLOCK_BYTES * entry.blocks();
+        }
+    }
+    Ok((files, bytes))
+}
+
+fn text(Shown { trees, stat, losers, files }: &Shown) -> String {
+    let (log, archive, pages) =
+        (rounded(files.log_bytes), rounded(files.archive_bytes), rounded(files.page_bytes));
+    let Stat { next, archived, cleaned, .. } = stat;
+    format!(
+        "trees     {}\n\
+         records   up to {next}; archived up to {archived}, in pages up to {cleaned}\n\
+         unended   {losers} transactions, when it was opened\nlog       {log}\n\
+         archive   {archive} in {} runs\npages     {}; {pages} on the disk",
+        trees.join(", "),
+        files.runs,
+        stat.pages,
+    )
+}
+
+fn json(Shown { trees, stat, losers, files }: &Shown) -> Value {
+    json!({
+        "trees": trees,
+        "end_rsn": stat.next.get(),
+        "archived_rsn": stat.archived.get(),
+        "cleaned_rsn": stat.cleaned.get(),
+        "losers": losers,
+        "pages": stat.pages,
+        "restoring": stat.is_restoring,
+        "log_file_bytes": files.log_bytes,
+        "archive_runs": files.runs,
+        "archive_file_bytes": files.archive_bytes,
+        "page_file_bytes": files.page_bytes,
+    })
+}

@@ -1,0 +1,238 @@
+//! `holdfast store`: from an empty directory to a damaged store, in every word of it.
+
+use crate::fixture::{Ended, Fixture};
+use holdfast_store::{Config, Durability, Service, Store};
+use serde_json::Value;
+use std::path::PathBuf;
+
+/// A directory for a store, and the command.
+struct Place {
+    fixture: Fixture,
+}
+
+impl Place {
+    fn new() -> Place {
+        Place { fixture: Fixture::new() }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.fixture.path("a-store")
+    }
+
+    /// `holdfast store COMMAND DIRECTORY ARGUMENTS...`
+    fn store(&self, command: &str, arguments: &[&str]) -> Ended {
+        let path = self.path();
+        let words = ["store", command, path.to_str().unwrap()];
+        self.fixture.holdfast(&[&words, arguments].concat())
+    }
+
+    fn json(&self, command: &str, arguments: &[&str]) -> Vec<Value> {
+        let ended = self.store(command, &[arguments, &["--json"]].concat()).succeeded();
+        ended.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// `holdfast store load` with these lines on standard input.
+    fn load(&self, lines: &str) -> Ended {
+        let path = self.path();
+        self.fixture.holdfast_with_input(&["store", "load", path.to_str().unwrap()], lines)
+    }
+
+    /// A store with these lines in it.
+    fn with(lines: &str) -> Place {
+        let place = Place::new();
+        place.store("open", &[]).succeeded();
+        place.load(lines).succeeded();
+        place
+    }
+}
+
+#[test]
+fn what_is_put_is_got_again_and_an_empty_value_is_one() {
+    let place = Place::new();
+    let said = place.store("open", &[]).succeeded().out;
+    assert!(said.contains("a new store"), "{said}");
+    place.store("put", &["apple", "red"]).succeeded();
+    place.store("put", &["apple", "green"]).succeeded();
+    place.store("put", &["nothing", ""]).succeeded();
+    assert_eq!(place.store("get", &["apple"]).succeeded().out, "green\n");
+    assert_eq!(place.store("get", &["nothing"]).succeeded().out, "\n");
+    let found = &place.json("get", &["apple"])[0];
+    assert_eq!((&found["key"], &found["value"]), (&"apple".into(), &"green".into()));
+    let done = &place.json("put", &["pear", "yellow"])[0];
+    assert_eq!(done["class"], "disk");
+    assert!(done["committed_rsn"].as_u64() > Some(0), "{done}");
+    place.store("get", &["plum"]).expect(2, &["no key `plum`", "scan"]);
+}
+
+#[test]
+fn trees_are_apart_and_one_that_is_not_there_is_made_by_writers_only() {
+    let place = Place::with("a\t1\n");
+    place.store("get", &["a", "--tree", "other"]).expect(2, &["no tree `other`", "stat"]);
+    place.store("scan", &["--tree", "other"]).expect(2, &["no tree `other`"]);
+    assert_eq!(place.json("stat", &[])[0]["trees"], serde_json::json!(["main"]));
+    place.store("put", &["a", "2", "--tree", "other"]).succeeded();
+    assert_eq!(place.store("get", &["a"]).succeeded().out, "1\n");
+    assert_eq!(place.store("get", &["a", "--tree", "other"]).succeeded().out, "2\n");
+    assert_eq!(place.json("stat", &[])[0]["trees"], serde_json::json!(["main", "other"]));
+}
+
+#[test]
+fn what_a_scan_prints_is_what_a_load_takes() {
+    let lines = "0x00ff\tbytes\n0x3078\t0x096e\na\t1\nab\t\nb\ta value\n";
+    let place = Place::with(lines);
+    assert_eq!(place.store("scan", &[]).succeeded().out, lines);
+    let again = Place::with(&place.store("scan", &["--reverse"]).succeeded().out);
+    assert_eq!(again.store("scan", &[]).succeeded().out, lines);
+    let part = |arguments: &[&str]| -> Vec<Value> {
+        place.json("scan", arguments).iter().map(|line| line["key"].clone()).collect()
+    };
+    assert_eq!(part(&["--from", "a", "--to", "b"]), ["a", "ab"]);
+    assert_eq!(part(&["--from", "0x61", "--limit", "1"]), ["a"]);
+    assert_eq!(part(&["--to", "b", "--reverse", "--limit", "2"]), ["ab", "a"]);
+    assert_eq!(part(&["--from", "c"]), [""; 0]);
+    assert_eq!(part(&["--limit", "0"]), [""; 0]);
+}
+
+#[test]
+fn more_keys_than_a_transaction_takes_are_loaded_from_a_file_and_scanned_both_ways() {
+    let place = Place::new();
+    place.store("open", &[]).succeeded();
+    let mut lines: Vec<String> = (0..2500).map(|key| format!("{key:05}\tvalue {key}\n")).collect();
+    let file = place.fixture.path("lines");
+    std::fs::write(&file, lines.concat()).unwrap();
+    let said = &place.json("load", &[file.to_str().unwrap()])[0];
+    assert_eq!((&said["loaded"], &said["class"]), (&2500.into(), &"disk".into()));
+    assert_eq!(place.store("scan", &[]).succeeded().out, lines.concat());
+    let part = place.store("scan", &["--from", "00100", "--to", "02300"]).succeeded().out;
+    assert_eq!(part, lines[100..2300].concat());
+    lines.reverse();
+    assert_eq!(place.store("scan", &["--reverse"]).succeeded().out, lines.concat());
+}
+
+#[test]
+fn a_line_that_is_none_is_refused_and_those_before_it_stay() {
+    let place = Place::new();
+    place.store("open", &[]).succeeded();
+    place.load("a\t1\nb\n c\t3\n").expect(2, &["line 2", "no tab", "the 1 before it"]);
+    place.load("b\t2\n0x1\t\n").expect(2, &["line 2", "hexadecimal", "the 1 before it"]);
+    let long = format!("c\t3\n{}\t\n", "k".repeat(5000));
+    place.load(&long).expect(2, &["line 2", "a key has at most", "the 1 before it"]);
+    assert_eq!(place.store("scan", &[]).succeeded().out, "a\t1\nb\t2\nc\t3\n");
+    place.store("load", &["/no/such/file"]).expect(1, &["No such file", "nothing was changed"]);
+    place.store("put", &[&"k".repeat(5000), ""]).expect(2, &["a key has at most", "shorter"]);
+    place.store("put", &["0x0", ""]).expect(2, &["hexadecimal digits"]);
+}
+
+#[test]
+fn what_a_program_committed_is_read_and_what_it_had_not_is_undone() {
+    let place = Place::with("a\t1\n");
+    let (store, found) = Store::open(&place.path(), &Config::default()).unwrap();
+    assert!(!found.is_new);
+    let tree = store.tree("main").unwrap();
+    let mut unended = store.begin();
+    unended.put(&tree, b"a", b"2").unwrap();
+    let mut ended = store.begin();
+    ended.put(&tree, b"b", b"3").unwrap();
+    ended.commit(Durability::Disk).unwrap();
+    // As if the program were killed: the transaction never ends.
+    std::mem::forget(unended);
+    drop(store);
+    let said = &place.json("open", &[])[0];
+    assert_eq!((&said["is_new"], &said["losers"]), (&false.into(), &1.into()), "{said}");
+    assert_eq!(place.json("open", &[])[0]["losers"], 0);
+    assert_eq!(place.store("scan", &[]).succeeded().out, "a\t1\nb\t3\n");
+}
+
+#[test]
+fn a_store_that_is_open_is_left_alone() {
+    let place = Place::with("a\t1\n");
+    let open = Store::open(&place.path(), &Config::default()).unwrap();
+    for (command, arguments) in
+        [("open", &[][..]), ("get", &["a"]), ("put", &["a", "2"]), ("scan", &[]), ("stat", &[])]
+    {
+        place.store(command, arguments).expect(5, &["somebody has the store open", "end the"]);
+    }
+    drop(open);
+    assert_eq!(place.store("get", &["a"]).succeeded().out, "1\n");
+}
+
+#[test]
+fn a_directory_without_a_store_is_refused_and_nothing_is_made_in_it() {
+    let place = Place::new();
+    let told = ["no store here", "holdfast store open"];
+    place.store("get", &["a"]).expect(2, &told);
+    assert!(!place.path().exists());
+    std::fs::create_dir(place.path()).unwrap();
+    std::fs::write(place.path().join("letter"), "dear").unwrap();
+    for (command, arguments) in
+        [("get", &["a"][..]), ("put", &["a", "b"]), ("load", &[]), ("scan", &[]), ("stat", &[])]
+    {
+        place.store(command, arguments).expect(2, &told);
+    }
+    place.store("open", &[]).expect(2, &["something else", "empty one"]);
+    assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn what_a_store_is_is_shown() {
+    let place = Place::with("a\t1\n");
+    let stat = &place.json("stat", &[])[0];
+    for number in ["end_rsn", "archived_rsn", "pages", "log_file_bytes", "archive_file_bytes"] {
+        assert!(stat[number].as_u64() > Some(0), "{number}: {stat}");
+    }
+    assert!(stat["cleaned_rsn"].as_u64() <= stat["archived_rsn"].as_u64(), "{stat}");
+    assert_eq!(stat["losers"], 0);
+    let text = place.store("stat", &[]).succeeded().out;
+    assert!(text.contains("trees     main\n") && text.contains("archive   "), "{text}");
+}
+
+#[test]
+fn pages_that_are_damaged_on_the_disk_are_named_and_made_again() {
+    let lines: Vec<String> = (0..2000).map(|key| format!("{key:05}\tvalue {key}\n")).collect();
+    let place = Place::with(&lines.concat());
+    place.store("put", &["a", "1", "--tree", "other"]).succeeded();
+    let found = &place.json("verify", &[])[0];
+    assert_eq!((&found["verdict"], &found["faults"]), (&"clean".into(), &serde_json::json!([])));
+    // That of the names has a key for each of the others.
+    assert_eq!((&found["trees"]["trees"], &found["trees"]["keys"]), (&3.into(), &2003.into()));
+    let text = place.store("verify", &[]).succeeded().out;
+    assert!(text.contains("3 trees with 2003 keys"), "{text}");
+
+    let often = Config { clean_every_bytes: 1, ..Config::default() };
+    let (store, _) = Store::open(&place.path(), &often).unwrap();
+    while store.step(Service::Clean).unwrap() {}
+    store.close().unwrap();
+    let pages = place.path().join("pages");
+    let mut bytes = std::fs::read(&pages).unwrap();
+    assert!(bytes.len() > 4 * 8192, "{}", bytes.len());
+    bytes[3 * 8192 + 4000] ^= 1;
+    std::fs::write(&pages, bytes).unwrap();
+    place.store("verify", &[]).expect(6, &["page 3: on the disk it is damaged", "nothing is lost"]);
+    assert_eq!(place.store("scan", &[]).succeeded().out, lines.concat());
+}
+
+#[test]
+fn damage_is_told_and_has_its_exit_code() {
+    let place = Place::with("a\t1\n");
+    let header = place.path().join("store");
+    let whole = std::fs::read(&header).unwrap();
+    let mut damaged = whole.clone();
+    damaged[20] ^= 1;
+    std::fs::write(&header, damaged).unwrap();
+    place.store("get", &["a"]).expect(6, &["the file store is damaged", "nothing was changed"]);
+    std::fs::write(&header, whole).unwrap();
+    assert_eq!(place.store("get", &["a"]).succeeded().out, "1\n");
+}
+
+#[test]
+fn a_short_measurement_adds_up_and_leaves_nothing_behind() {
+    let place = Place::new();
+    std::fs::create_dir(place.path()).unwrap();
+    let rates = &place.json("bench", &["--seconds", "0.02"])[0];
+    let rates = rates.as_array().unwrap();
+    let classes: Vec<&Value> = rates.iter().map(|rate| &rate["class"]).collect();
+    assert_eq!(classes, ["disk", "disk", "disk", "disk", "memory", "memory", "memory", "memory"]);
+    assert!(rates.iter().all(|rate| rate["transfers_per_s"].as_f64() > Some(0.0)), "{rates:?}");
+    assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0);
+    place.store("bench", &["--seconds", "0"]).expect(2, &["--seconds"]);
+}
