@@ -10,6 +10,6 @@ mod plot;
 mod values;
 
 pub use figures::{Better, Figure, Figures, WriteError};
-pub use machine::Machine;
+pub use machine::{Machine, utc};
 pub use plot::{Bar, Panel, Scale, escape, svg};
 pub use values::{median, percentile};

@@ -56,7 +56,8 @@ pub(crate) fn utc_now() -> String {
 
 /// Seconds since 1970 as ISO 8601. Days are counted in eras of 400 years that begin in March,
 /// which puts the leap day at the end of a year.
-fn utc(seconds: u64) -> String {
+#[must_use]
+pub fn utc(seconds: u64) -> String {
     let (days, second) = (seconds / 86_400 + 719_468, seconds % 86_400);
     let (era, day_of_era) = (days / 146_097, days % 146_097);
     let year_of_era =

@@ -18,6 +18,7 @@ mod control;
 mod demo;
 mod exit;
 mod keeper;
+mod moment;
 mod observe;
 mod orders;
 mod output;

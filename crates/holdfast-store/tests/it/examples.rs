@@ -6,8 +6,12 @@ mod bank;
 #[allow(dead_code)]
 #[path = "../../examples/index.rs"]
 mod index;
+#[allow(dead_code)]
+#[path = "../../examples/yesterday.rs"]
+mod yesterday;
 
 use bank::{Bank, GIFT_CENTS};
+use holdfast_store::{At, Config, Durability, Store};
 
 #[test]
 fn a_bank_loses_nothing_to_threads_that_are_in_each_others_way() {
@@ -52,4 +56,24 @@ fn an_index_agrees_with_what_it_is_an_index_of() {
         }
         assert_eq!(found, 20);
     }
+}
+
+#[test]
+fn what_was_deleted_is_found_as_it_was_before() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = |name: &str| directory.path().join(name);
+    let (store, _) = Store::open(&path("store"), &Config::default()).expect("a store");
+    let tree = store.tree("main").expect("a tree");
+    let mut writing = store.begin();
+    for key in [b"kept", b"gone"] {
+        writing.put(&tree, key, b"value").expect("room");
+    }
+    let then = writing.commit(Durability::Disk).expect("a device").at;
+    let mut deleting = store.begin();
+    deleting.delete(&tree, b"gone").expect("room");
+    deleting.commit(Durability::Disk).expect("a device");
+    store.close().expect("a device");
+    let lost = yesterday::lost_since(&path("store"), At::Rsn(then), &path("new"), "main");
+    let lost: Vec<_> = lost.expect("a store can be made").into_iter().collect();
+    assert_eq!(lost, [(b"gone".to_vec(), b"value".to_vec())]);
 }

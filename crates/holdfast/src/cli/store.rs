@@ -4,6 +4,7 @@
 //! Never: acts; `commands::store` does.
 
 use clap::{Args, Subcommand};
+use holdfast_pages::At;
 use std::path::PathBuf;
 
 /// `holdfast store ...`
@@ -66,6 +67,31 @@ pub(crate) enum StoreCommand {
     Verify {
         /// The store's directory. Nobody may have the store open.
         directory: PathBuf,
+    },
+    /// Copy a store to another directory, from which `restore` makes one again.
+    Backup {
+        /// The store's directory. Nobody may have the store open; a program backs up its own while
+        /// it uses it.
+        directory: PathBuf,
+        /// Where the backup is made: a new directory, or an empty one.
+        to: PathBuf,
+        /// Bring the backup that is there to where the store is now.
+        #[arg(long)]
+        forward: bool,
+    },
+    /// Make a store as another one was at a moment, from a backup or from the store itself.
+    ///
+    /// What it is made from is not changed. A transaction that had not been committed at that
+    /// moment has never been.
+    Restore {
+        /// A backup, or the directory of a store that nobody has open.
+        from: PathBuf,
+        /// Where the store is made: a new directory, or an empty one.
+        to: PathBuf,
+        /// The moment: a time such as 2026-11-22T12:00:00Z, `rsn:N`, or `lsn:N` [default: the
+        /// newest one that there is].
+        #[arg(long, value_name = "MOMENT", value_parser = crate::moment::parse)]
+        at: Option<At>,
     },
     /// Measure how fast a store in this directory is: transfers of a bank, by 1 to 8 threads, that
     /// wait for the disk, and that do not.

@@ -1,15 +1,18 @@
-//! `holdfast store open | get | put | scan | load | stat | verify | bench`.
+//! `holdfast store open | get | put | scan | load | stat | verify | backup |
+//! restore | bench`.
 //!
 //! Promise: works on any store that nobody has open, and closes it in order; what is reported
 //! written is on the disk; every problem says what to do next.
-//! Never: makes a store, but for `open`; makes a tree, but for `put` and `load`.
+//! Never: makes a store, but for `open` and `restore`; makes a tree, but for `put` and `load`.
 
+mod backup;
 mod bank;
 mod bench;
 mod get;
 mod load;
 mod open;
 mod put;
+mod restore;
 mod scan;
 mod stat;
 mod verify;
@@ -36,6 +39,10 @@ pub(crate) fn store(command: StoreCommand, output: Output) -> Outcome<()> {
         StoreCommand::Load { tree, file } => load::load(&tree, file.as_deref(), output),
         StoreCommand::Stat { directory } => stat::stat(&directory, output),
         StoreCommand::Verify { directory } => verify::verify(&directory, output),
+        StoreCommand::Backup { directory, to, forward } => {
+            backup::backup(&directory, &to, forward, output)
+        }
+        StoreCommand::Restore { from, to, at } => restore::restore(&from, &to, at, output),
         StoreCommand::Bench { directory, seconds } => bench::bench(&directory, seconds, output),
     }
 }

@@ -212,6 +212,44 @@ fn pages_that_are_damaged_on_the_disk_are_named_and_made_again() {
 }
 
 #[test]
+fn a_store_is_made_again_as_it_was() {
+    let place = Place::with("a\t1\n");
+    let at = place.json("put", &["a", "2"])[0]["committed_rsn"].to_string();
+    place.store("put", &["a", "3"]).succeeded();
+    let (backup, to) = (place.fixture.path("backup"), place.fixture.path("restored"));
+    let (backup, to) = (backup.to_str().unwrap(), to.to_str().unwrap());
+    let value = |directory| {
+        let found = place.fixture.holdfast(&["store", "get", directory, "a"]).succeeded().out;
+        std::fs::remove_dir_all(directory).unwrap();
+        found
+    };
+    let restore = |from: &str, more: &[&str]| {
+        place.fixture.holdfast(&[&["store", "restore", from, to], more].concat())
+    };
+
+    place.store("restore", &[to, "--at", &format!("rsn:{at}")]).succeeded();
+    assert_eq!(value(to), "2\n");
+    place.store("restore", &[to, "--at", "rsn:999999999"]).expect(2, &["between"]);
+    place.store("restore", &[to, "--at", "yesterday"]).expect(2, &["is no moment such as"]);
+    let made = &place.json("restore", &[to])[0];
+    let time = made["time"].as_str().unwrap().to_owned();
+    assert_eq!(value(to), "3\n");
+    place.store("restore", &[to, "--at", &time]).succeeded();
+    assert_eq!(value(to), "3\n");
+
+    place.store("backup", &[backup]).succeeded();
+    place.store("backup", &[backup]).expect(2, &["--forward"]);
+    place.store("put", &["a", "4"]).succeeded();
+    restore(backup, &[]).succeeded();
+    restore(backup, &[]).expect(2, &["name an empty directory"]);
+    assert_eq!(value(to), "3\n");
+    place.store("backup", &[backup, "--forward"]).succeeded();
+    restore(backup, &[]).succeeded();
+    assert_eq!(value(to), "4\n");
+    restore("/no/such/directory", &[]).expect(1, &["No such file"]);
+}
+
+#[test]
 fn damage_is_told_and_has_its_exit_code() {
     let place = Place::with("a\t1\n");
     let header = place.path().join("store");

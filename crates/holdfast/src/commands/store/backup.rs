@@ -1,0 +1,48 @@
+//! `holdfast store backup`.
+//!
+//! Promise: a directory from which the store can be made again without the old one, on the disk; a
+//! backup that is brought forward is one all the time.
+//! Never: overwrites a backup.
+
+use super::Opened;
+use crate::exit::Exit;
+use crate::output::{Output, Progress};
+use crate::problem::{Outcome, Problem};
+use holdfast_store::{BackUpError, OpenError};
+use std::path::Path;
+
+/// Makes a backup, or brings one forward.
+pub(super) fn backup(from: &Path, to: &Path, forward: bool, output: Output) -> Outcome<()> {
+    let opened = Opened::open("backing up", from)?;
+    let mut progress = Progress::of_bytes("copying");
+    let made = match forward {
+        true => opened.store.forward(to),
+        false => opened.store.back_up(to, &mut |at| progress.done(at.done_bytes, at.total_bytes)),
+    };
+    drop(progress);
+    let what = opened.what();
+    let made = made.map_err(|error| problem(what, to, &error))?;
+    opened.close()?;
+    let (newest, end) = (made.newest.get(), made.end.get());
+    let json = serde_json::json!({ "oldest_rsn": newest, "newest_rsn": end });
+    let text = format!(
+        "{} can be made a store as it was at rsn:{newest} to rsn:{end}: holdfast store restore",
+        to.display()
+    );
+    output.result(&json, &text);
+    Ok(())
+}
+
+fn problem(what: String, to: &Path, error: &BackUpError) -> Problem {
+    let (exit, remedy) = match error {
+        BackUpError::Exists => {
+            (Exit::Usage, "nothing was changed; add --forward, or name another directory")
+        }
+        BackUpError::To(OpenError::NotAStore) => {
+            (Exit::Usage, "nothing was changed; name a backup of this store, or an empty directory")
+        }
+        _ => (Exit::Failed, "the store is as it was; see to the cause, then do it again"),
+    };
+    let what = format!("{what} to {}", to.display());
+    Problem::new(exit, what, error, remedy)
+}
