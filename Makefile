@@ -21,17 +21,19 @@ test:
 	scripts/setup
 	scripts/test
 
-# Everything of `make test`, then the benchmarks of logs and of stores are built with their peers
-# (without the one that needs a library of the system's), 100 kills of each database and by each way
-# to a volume's log, 20 power cuts, eight times as many seeds of the simulations, and 1,000,000 disks
-# as the power leaves them to the embedded log; these are ten minutes of a core, at 1,600 to 2,500 a
-# second.
+# Everything of `make test`, then the benchmarks of logs and of stores with their peers (without the
+# one that needs a library of the system's) are built, 100 kills of each database and by each way to a
+# volume's log, 20 power cuts, eight times as many seeds of the simulations, and disks as the power
+# leaves them: 1,000,000 of the embedded log, ten minutes of a core at 1,600 to 2,500 a second, and
+# 500,000 of the store.
 test-long: test build
 	$(CARGO) clippy --quiet --manifest-path bench/log/Cargo.toml --no-default-features -- -D warnings
 	$(CARGO) clippy --quiet --manifest-path bench/store/Cargo.toml --no-default-features -- -D warnings
 	HOLDFAST_SEEDS_FACTOR=8 HOLDFAST_HOSTILE_SECONDS=1800 CARGO_PROFILE_DEV_OPT_LEVEL=1 $(CARGO) test --workspace
 	HOLDFAST_SEEDS_FACTOR=250 CARGO_PROFILE_DEV_OPT_LEVEL=1 $(CARGO) test --package holdfast-wal \
 	    --test it -- --nocapture --exact $(CUT_EVERYWHERE)
+	HOLDFAST_SEEDS_FACTOR=50 CARGO_PROFILE_DEV_OPT_LEVEL=1 $(CARGO) test --package holdfast-store \
+	    --test it -- --nocapture power::
 	HOLDFAST_SCHEDULES=125000 crates/holdfast-memory/shuttle.sh
 	set -e; for what in postgres mariadb sqlite ways; do \
 	    $(HOLDFAST) demo $$what --kills 100 --repetitions 1 --seconds 2 --out target/test-long; \
