@@ -9,9 +9,9 @@ use std::path::Path;
 use holdfast_pages::{At, Manifest, Moment, Progress, Tag};
 
 use crate::config::Config;
-use crate::embedded;
 use crate::error::{BackUpError, OpenError, RestoreError};
 use crate::header::{BACKUP, Header, NoHeader, RESTORED, STORE};
+use crate::log;
 use crate::place::Place;
 use crate::store::Store;
 
@@ -116,11 +116,7 @@ pub fn restore_at(
     }
     let io = |error| RestoreError::To(OpenError::Io(error));
     header.begin(&*to.store, &RESTORED).map_err(io)?;
-    // An attempt that was cut short may have made it.
-    if embedded::identity_of(&*to.log) != Some(header.identity) {
-        let made = embedded::create(&*to.log, header.identity, &config.log);
-        made.map_err(|error| RestoreError::To(OpenError::CreateLog(error)))?;
-    }
+    log::create(to, header.identity, &config.log).map_err(RestoreError::To)?;
     let tag = Tag::of(&header.identity);
     let moment = holdfast_pages::restore(&from.of_pages(), at, tag, &to.of_pages(), tell)
         .map_err(RestoreError::Pages)?;

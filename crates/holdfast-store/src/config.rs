@@ -3,11 +3,11 @@
 //! Promise: every size is checked once, at the door.
 //! Never: changes while a store is open.
 
+use std::path::PathBuf;
+
 use holdfast_memory::Medium;
 use holdfast_pages::{Keep, PAGE_BYTES, PagesConfig};
 
-/// A part of the ring is archived at once, so that the log needs never wait for the archive.
-const WINDOWS_PER_RING: u64 = 8;
 /// Fewer frames than this cannot hold the latches of one operation and of those beside it.
 const FRAMES_MIN: u64 = 16;
 
@@ -71,6 +71,14 @@ pub enum LogPlace {
         /// made.
         segment_bytes: u64,
     },
+    /// In the server, which has its ring: what is stable outlives this process, and the server's.
+    /// The server's configuration gives the log one client at a time.
+    Served {
+        /// Where the server listens.
+        socket: PathBuf,
+        /// What the server calls the log. It is this store's alone, from the first open on.
+        name: String,
+    },
 }
 
 /// Who does what has to be done beside transactions.
@@ -111,9 +119,8 @@ impl Config {
         usize::try_from(frames).unwrap_or(usize::MAX)
     }
 
-    pub(crate) fn pages(&self) -> PagesConfig {
-        let LogPlace::Embedded { ring_bytes, .. } = self.log;
-        let window_bytes = (ring_bytes / WINDOWS_PER_RING).max(1);
+    /// With windows of the log's.
+    pub(crate) fn pages(&self, window_bytes: u64) -> PagesConfig {
         let (segment_pages, clean_every_bytes) =
             (self.segment_pages.max(1), self.clean_every_bytes);
         let checkpoints = match self.checkpoints {

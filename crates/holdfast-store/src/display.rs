@@ -108,6 +108,12 @@ impl Display for OpenError {
             }
             Self::CreateLog(error) => write!(out, "the log cannot be made: {error}"),
             Self::Memory(error) => write!(out, "the log's ring cannot be had: {error}"),
+            Self::OtherLog => write!(out, "the store was made with another log; name that one"),
+            Self::Server(error) => write!(out, "the log cannot be had: {error}"),
+            Self::SharedLog => {
+                write!(out, "others could use the log, too; set its clients_max to 1")
+            }
+            Self::TakenLog => write!(out, "the log is somebody else's; name one that is new"),
             Self::Log(error) => write!(out, "the log cannot be opened: {error}"),
             Self::Pages(error) => write!(out, "{error}"),
             Self::Loser(unfit) => {

@@ -11,12 +11,19 @@ use holdfast_io::Files;
 use holdfast_log::{CreateError, Log, LogConfig, Parity, Policy, Recovery, Retention, Scanned};
 use holdfast_memory::{AttachError, Medium, Region, RegionSpec};
 
-use crate::config::LogPlace;
 use crate::error::OpenError;
 use crate::place::Place;
 
 /// A store has nothing to keep there.
 const ROSTER_BYTES: u64 = 64;
+
+/// How large a log is, and what its ring is made of.
+#[derive(Clone, Copy)]
+pub(crate) struct Sizes<'a> {
+    pub(crate) memory: &'a Medium,
+    pub(crate) ring_bytes: u64,
+    pub(crate) segment_bytes: u64,
+}
 
 /// Whose log is there; none if no log was made yet.
 pub(crate) fn identity_of(files: &dyn Files) -> Option<[u8; 16]> {
@@ -27,25 +34,25 @@ pub(crate) fn identity_of(files: &dyn Files) -> Option<[u8; 16]> {
 pub(crate) fn create(
     files: &dyn Files,
     identity: [u8; 16],
-    log: &LogPlace,
+    sizes: Sizes<'_>,
 ) -> Result<(), CreateError> {
-    Log::create(files, identity, &config(log))
+    Log::create(files, identity, &config(sizes))
 }
 
 /// Opens the log of a store.
 pub(crate) fn open(
     place: &Place,
     identity: [u8; 16],
-    log: &LogPlace,
+    sizes: Sizes<'_>,
 ) -> Result<(Arc<Log>, Recovery), OpenError> {
-    let region = Arc::new(region(identity, log)?);
+    let region = Arc::new(region(identity, sizes)?);
     let (files, clock) = (Arc::clone(&place.log), Arc::clone(&place.clock));
-    let (log, recovery) = Log::open(files, region, clock, config(log)).map_err(OpenError::Log)?;
+    let (log, recovery) = Log::open(files, region, clock, config(sizes)).map_err(OpenError::Log)?;
     Ok((Arc::new(log), recovery))
 }
 
-fn config(log: &LogPlace) -> LogConfig {
-    let LogPlace::Embedded { ring_bytes, segment_bytes, .. } = *log;
+fn config(sizes: Sizes<'_>) -> LogConfig {
+    let Sizes { ring_bytes, segment_bytes, .. } = sizes;
     // The ring's worth of them, and the one that is got ready.
     let segments = ring_bytes / segment_bytes.max(1) + 1;
     LogConfig {
@@ -60,8 +67,8 @@ fn config(log: &LogPlace) -> LogConfig {
 }
 
 /// The ring as it was left, or a new one.
-fn region(identity: [u8; 16], log: &LogPlace) -> Result<Region, OpenError> {
-    let LogPlace::Embedded { memory, ring_bytes, .. } = log;
+fn region(identity: [u8; 16], sizes: Sizes<'_>) -> Result<Region, OpenError> {
+    let Sizes { memory, ring_bytes, .. } = sizes;
     if *memory != Medium::Private {
         match Region::attach(memory) {
             Ok(region) => return Ok(region),
@@ -69,6 +76,6 @@ fn region(identity: [u8; 16], log: &LogPlace) -> Result<Region, OpenError> {
             Err(error) => return Err(OpenError::Memory(io::Error::other(error))),
         }
     }
-    let spec = RegionSpec { ring_bytes: *ring_bytes, roster_bytes: ROSTER_BYTES, identity };
+    let spec = RegionSpec { ring_bytes, roster_bytes: ROSTER_BYTES, identity };
     Region::create(memory, &spec).map_err(|error| OpenError::Memory(io::Error::other(error)))
 }

@@ -5,6 +5,7 @@
 
 use std::io;
 
+use holdfast_client::ConnectError;
 use holdfast_log::CommitError as LogError;
 use holdfast_pages::{
     ArchiveError, BackupError, CheckpointError, CleanError, FetchError, FlushError, FollowError,
@@ -37,6 +38,14 @@ pub enum OpenError {
     CreateLog(holdfast_log::CreateError),
     /// The ring cannot be had. See to the medium, or to its size.
     Memory(io::Error),
+    /// The store's log is another one than it is told to use. Name the one it was made with.
+    OtherLog,
+    /// The server does not give us the log. See to the server, and open again.
+    Server(ConnectError),
+    /// Others could use the log, too. Set its `clients_max` to 1 in the server's configuration.
+    SharedLog,
+    /// The log has something else in it, or is another store's. Name one that is new.
+    TakenLog,
     /// The log was not opened.
     Log(holdfast_log::OpenError),
     /// The pages were not opened.

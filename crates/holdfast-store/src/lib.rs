@@ -7,7 +7,8 @@
 //! Never: reads or writes a page on a device; that is `holdfast-pages`.
 //!
 //! Where to look: `store` is opened and closed, at a `place`, as its `config` says; `header` tells
-//! that it is one, `embedded` has its log. `transaction` is what its users do, on an `engine` that
+//! that it is one, `log` is its log,
+//! `embedded` here or `served` elsewhere. `transaction` is what its users do, on an `engine` that
 //! all of them share; `slots` are their numbers, `transaction_error` is what they are told. What
 //! has to be done beside them is in `services`, how all that
 //! goes in `stat`, and whether pages are right in `verify`; `backup` makes copies, and stores from
@@ -41,6 +42,7 @@ mod header;
 mod large;
 mod latches;
 mod locks;
+mod log;
 mod losers;
 mod modes;
 mod names;
@@ -51,6 +53,7 @@ mod page_table;
 mod place;
 mod pool;
 mod rollback;
+mod served;
 mod services;
 mod slots;
 mod stat;
@@ -71,6 +74,7 @@ pub use engine::Durability;
 pub use error::{
     BackUpError, CheckError, CloseError, OpenError, OpenTreeError, RestoreError, ServiceError,
 };
+pub use holdfast_client::ConnectError;
 pub use holdfast_memory::Medium;
 pub use holdfast_pages::{At, FaultKind, Keep, Manifest, Moment, PageNumber, Progress, Rsn};
 pub use large::LARGE_VALUE_BYTES_MAX;

@@ -10,10 +10,11 @@ use std::sync::{Arc, Mutex};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-use holdfast_log::{Log, Lsn};
+use holdfast_log::Lsn;
 
 use crate::engine::Engine;
 use crate::error::ServiceError;
+use crate::log::StoreLog;
 
 /// How long what was put waits for a frame, and a frame for its device, if nobody waits for either.
 const TICK: Duration = Duration::from_millis(5);
@@ -67,7 +68,7 @@ impl Service {
 #[derive(Clone, Debug)]
 pub(crate) struct Work {
     pub(crate) engine: Arc<Engine>,
-    pub(crate) log: Arc<Log>,
+    pub(crate) log: StoreLog,
 }
 
 impl Work {
@@ -81,9 +82,7 @@ impl Work {
                 let after = stream.flush().map_err(ServiceError::Flush)?;
                 Ok(after > before)
             }
-            Service::Drain => {
-                log.drain().map(|drained| drained.bytes > 0).map_err(ServiceError::Drain)
-            }
+            Service::Drain => log.drain().map_err(ServiceError::Drain),
             Service::Prepare => log.prepare().map_err(ServiceError::Prepare),
             Service::Follow => pages.follow().map_err(ServiceError::Follow),
             Service::Checkpoint => engine.checkpoint().map_err(ServiceError::Checkpoint),
@@ -186,7 +185,8 @@ fn follow(shared: &Shared) {
 /// Brings to its device what has waited for longer than a tick, so that it does not get between
 /// those who wait for the device themselves. Returns where the log ends now.
 fn drain_what_is_old(shared: &Shared, tail_before: Lsn) -> Lsn {
-    let marks = shared.work.log.marks();
+    let Some(log) = shared.work.log.own() else { return tail_before };
+    let marks = log.marks();
     if marks.durable < tail_before {
         shared.step(Service::Drain);
     }

@@ -9,7 +9,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use holdfast_log::Log;
 use holdfast_pages::{
     CheckpointError, CleanError, FlushError, Found, PageNumber, Pages, Rsn, SyncError, Tag,
 };
@@ -17,11 +16,11 @@ use holdfast_pages::{
 use crate::allocator::Allocator;
 use crate::config::{Config, Restart, Services};
 use crate::contents::NodeContents;
-use crate::embedded;
 use crate::engine::{Durability, Engine, Patience};
 use crate::error::{CheckError, CloseError, OpenError, OpenTreeError, ServiceError};
 use crate::header::{Header, NoHeader, STORE};
 use crate::locks::Locks;
+use crate::log::{self, StoreLog};
 use crate::losers::Losers;
 use crate::names::Name;
 use crate::place::Place;
@@ -85,7 +84,7 @@ impl Store {
     /// See [`OpenError`].
     pub fn open_at(place: Place, config: &Config) -> Result<(Store, Recovery), OpenError> {
         let (identity, is_new) = identity(&place, config)?;
-        let (log, _) = embedded::open(&place, identity, &config.log)?;
+        let log = log::open(&place, identity, &config.log)?;
         let (pages, found) = open_pages(&place, identity, &log, config)?;
         let recovery = Recovery {
             is_new,
@@ -295,16 +294,14 @@ fn identity(place: &Place, config: &Config) -> Result<([u8; 16], bool), OpenErro
 
 /// Makes a store, or goes on where that was cut short.
 fn create(place: &Place, config: &Config) -> Result<[u8; 16], OpenError> {
-    let begun = embedded::identity_of(&*place.log);
+    let begun = log::identity_of(place, &config.log);
     let identity = begun.unwrap_or_else(|| {
         let mut identity = [0; 16];
         place.entropy.fill(&mut identity);
         identity
     });
     Header { identity }.begin(&*place.store, &STORE).map_err(OpenError::Io)?;
-    if begun.is_none() {
-        embedded::create(&*place.log, identity, &config.log).map_err(OpenError::CreateLog)?;
-    }
+    log::create(place, identity, &config.log)?;
     Pages::create(&place.of_pages(), Tag::of(&identity)).map_err(OpenError::Io)?;
     Header::finish(&*place.store, &STORE).map_err(OpenError::Io)?;
     Ok(identity)
@@ -313,12 +310,12 @@ fn create(place: &Place, config: &Config) -> Result<[u8; 16], OpenError> {
 fn open_pages(
     place: &Place,
     identity: [u8; 16],
-    log: &Arc<Log>,
+    log: &StoreLog,
     config: &Config,
 ) -> Result<(Pages, Found), OpenError> {
-    let (clock, log) = (Arc::clone(&place.clock), Arc::clone(log));
+    let (clock, pages) = (Arc::clone(&place.clock), config.pages(log.window_bytes()));
     let (tag, contents) = (Tag::of(&identity), Arc::new(NodeContents));
-    Pages::open(&place.of_pages(), clock, log, tag, contents, &config.pages())
+    Pages::open(&place.of_pages(), clock, log.as_commit_log(), tag, contents, &pages)
         .map_err(OpenError::Pages)
 }
 

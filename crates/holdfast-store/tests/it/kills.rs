@@ -10,20 +10,32 @@ use holdfast_io::fake::Random;
 use holdfast_memory::Medium;
 use holdfast_store::{Config, Direction, Durability, LogPlace, Services, Store, Tree};
 
-use crate::support;
+use crate::{served, support};
 
 /// The directory that a child is told to keep a store in.
 const DIRECTORY: &str = "HOLDFAST_STORE_KILLED_IN";
 /// Keys whose value is how many transactions there were.
 const COUNTERS: u64 = 40;
 
-fn opened(directory: &Path) -> (Store, Tree, Tree) {
+/// Where a server listens, if the log of the store in a directory is to be in one.
+pub(crate) const SOCKET: &str = "socket";
+
+/// Where the log is.
+fn log_of(directory: &Path) -> LogPlace {
+    let socket = directory.join(SOCKET);
+    if socket.exists() {
+        return LogPlace::Served { socket, name: served::NAME.to_owned() };
+    }
+    LogPlace::Embedded {
+        memory: Medium::File { path: directory.join("ring") },
+        ring_bytes: 256 << 10,
+        segment_bytes: 64 << 10,
+    }
+}
+
+pub(crate) fn opened(directory: &Path) -> (Store, Tree, Tree) {
     let config = Config {
-        log: LogPlace::Embedded {
-            memory: Medium::File { path: directory.join("ring") },
-            ring_bytes: 256 << 10,
-            segment_bytes: 64 << 10,
-        },
+        log: log_of(directory),
         checkpoint_ms: Some(1),
         services: Services::Threads,
         ..support::config()
@@ -35,7 +47,7 @@ fn opened(directory: &Path) -> (Store, Tree, Tree) {
 }
 
 /// How many transactions there were, if the store has them whole.
-fn count(store: &Store, counters: &Tree, history: &Tree) -> u64 {
+pub(crate) fn count(store: &Store, counters: &Tree, history: &Tree) -> u64 {
     let mut reading = store.begin();
     let numbers = |tree: &Tree, reading: &mut holdfast_store::Transaction<'_>| {
         let scan = reading.scan::<&[u8]>(tree, .., Direction::Up);
@@ -70,7 +82,7 @@ fn a_child_counts_until_it_is_killed() {
     }
 }
 
-fn child(directory: &Path) -> Child {
+pub(crate) fn child(directory: &Path) -> Child {
     let test = std::env::current_exe().expect("a test runs");
     Command::new(test)
         .args(["--exact", "kills::a_child_counts_until_it_is_killed", "--nocapture"])
@@ -81,7 +93,7 @@ fn child(directory: &Path) -> Child {
 }
 
 /// The last number that the child said, once it is dead.
-fn last_said(child: &mut Child) -> u64 {
+pub(crate) fn last_said(child: &mut Child) -> u64 {
     let said = BufReader::new(child.stdout.take().expect("it is piped")).lines();
     let numbers = said.map_while(Result::ok).filter_map(|line| {
         line.rsplit_once("committed ").and_then(|(_, number)| number.parse().ok())

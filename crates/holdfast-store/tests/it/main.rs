@@ -18,5 +18,6 @@ mod model;
 mod power;
 mod restarts;
 mod scans;
+mod served;
 mod support;
 mod threads;

@@ -148,7 +148,7 @@ fn open_problem(doing: &str, directory: &Path, error: &OpenError) -> Problem {
     let (exit, remedy) = match error {
         OpenError::InUse => (Exit::InUse, "end the program that has it open first"),
         OpenError::NotAStore => (Exit::Usage, "name a store's directory, or an empty one"),
-        OpenError::Log(LogError::RingTooSmall { .. }) => {
+        OpenError::OtherLog | OpenError::Log(LogError::RingTooSmall { .. }) => {
             (Exit::Usage, "nothing was changed; open it with its own program")
         }
         OpenError::OtherVersion { .. } => {

@@ -1,0 +1,128 @@
+//! The log of a store, wherever it stands.
+//!
+//! Promise: a store is opened on the log that it was made with, or not at all; both kinds of log
+//! look alike from here on.
+//! Never: starts a thread, or drains by itself.
+
+use std::sync::Arc;
+
+use holdfast_client::LogClient;
+use holdfast_log::{CommitError, CommitLog, Log, Marks};
+
+use crate::config::LogPlace;
+use crate::embedded::{self, Sizes};
+use crate::error::OpenError;
+use crate::place::Place;
+use crate::served;
+
+/// A part of the ring is archived at once, so that the log needs never wait for the archive.
+const WINDOWS_PER_RING: u64 = 8;
+/// A frame of the server's has less than half a segment, and a ring two segments or more.
+const PAYLOADS_PER_RING: u64 = 4;
+
+/// The open log of a store.
+#[derive(Clone, Debug)]
+pub(crate) enum StoreLog {
+    /// It is this process's to keep, and has windows of so many bytes.
+    Embedded(Arc<Log>, u64),
+    Served(Arc<LogClient>),
+}
+
+/// Whose store was begun here, with a log of this kind; none if no log was made yet.
+pub(crate) fn identity_of(place: &Place, log: &LogPlace) -> Option<[u8; 16]> {
+    match log {
+        LogPlace::Embedded { .. } => embedded::identity_of(&*place.log),
+        LogPlace::Served { .. } => served::Owner::read(&*place.log).map(|owner| owner.identity),
+    }
+}
+
+/// Makes the log of a new store, or takes one for it. Goes on where that was cut short.
+pub(crate) fn create(place: &Place, identity: [u8; 16], log: &LogPlace) -> Result<(), OpenError> {
+    match log {
+        LogPlace::Served { socket, name } => served::create(&*place.log, identity, socket, name),
+        LogPlace::Embedded { memory, ring_bytes, segment_bytes } => {
+            refuse_served(place)?;
+            if embedded::identity_of(&*place.log) == Some(identity) {
+                return Ok(());
+            }
+            let sizes = Sizes { memory, ring_bytes: *ring_bytes, segment_bytes: *segment_bytes };
+            embedded::create(&*place.log, identity, sizes).map_err(OpenError::CreateLog)
+        }
+    }
+}
+
+/// Opens the log of a store.
+pub(crate) fn open(
+    place: &Place,
+    identity: [u8; 16],
+    log: &LogPlace,
+) -> Result<StoreLog, OpenError> {
+    match log {
+        LogPlace::Embedded { memory, ring_bytes, segment_bytes } => {
+            refuse_served(place)?;
+            let sizes = Sizes { memory, ring_bytes: *ring_bytes, segment_bytes: *segment_bytes };
+            let (log, _) = embedded::open(place, identity, sizes)?;
+            Ok(StoreLog::Embedded(log, (ring_bytes / WINDOWS_PER_RING).max(1)))
+        }
+        LogPlace::Served { socket, name } => {
+            let log = served::open(&*place.log, identity, socket, name)?;
+            Ok(StoreLog::Served(Arc::new(log)))
+        }
+    }
+}
+
+fn refuse_served(place: &Place) -> Result<(), OpenError> {
+    let is_served = served::Owner::read(&*place.log).is_some();
+    if is_served { Err(OpenError::OtherLog) } else { Ok(()) }
+}
+
+impl StoreLog {
+    /// As the pages use it.
+    pub(crate) fn as_commit_log(&self) -> Arc<dyn CommitLog> {
+        match self {
+            StoreLog::Embedded(log, _) => Arc::clone(log) as _,
+            StoreLog::Served(log) => Arc::clone(log) as _,
+        }
+    }
+
+    /// How much of it is archived at once, in bytes.
+    pub(crate) fn window_bytes(&self) -> u64 {
+        match self {
+            StoreLog::Embedded(_, window_bytes) => *window_bytes,
+            StoreLog::Served(log) => {
+                (log.payload_bytes_max() * PAYLOADS_PER_RING / WINDOWS_PER_RING).max(1)
+            }
+        }
+    }
+
+    pub(crate) fn marks(&self) -> Marks {
+        match self {
+            StoreLog::Embedded(log, _) => log.marks(),
+            StoreLog::Served(log) => log.marks(),
+        }
+    }
+
+    /// The log, if this process has to keep it.
+    pub(crate) fn own(&self) -> Option<&Log> {
+        match self {
+            StoreLog::Embedded(log, _) => Some(log),
+            StoreLog::Served(_) => None,
+        }
+    }
+
+    /// Brings it to its device. True if there was something to bring; the server sees to its own.
+    pub(crate) fn drain(&self) -> Result<bool, CommitError> {
+        let Some(log) = self.own() else { return Ok(false) };
+        log.drain().map(|drained| drained.bytes > 0)
+    }
+
+    /// Gets a segment ready. True if there was none; the server sees to its own.
+    pub(crate) fn prepare(&self) -> Result<bool, CommitError> {
+        self.own().map_or(Ok(false), Log::prepare)
+    }
+
+    /// Closes it in order, if it is this process's.
+    pub(crate) fn close(&self) -> Result<(), CommitError> {
+        self.own().map_or(Ok(()), Log::close)
+    }
+}
