@@ -20,6 +20,7 @@ const GHOST: u8 = 3;
 const UNGHOST: u8 = 4;
 const REVIVE: u8 = 5;
 const UNREVIVE: u8 = 6;
+const RENEW: u8 = 7;
 const SPLIT: u8 = 16;
 const ADOPT_PARENT: u8 = 17;
 const ADOPT_CHILD: u8 = 18;
@@ -81,6 +82,18 @@ pub enum Body<'a> {
         /// The value that comes.
         old: &'a [u8],
     },
+    /// What is there is an entry, or is one again, and a part of its value becomes another one.
+    /// What it was before is not told: nobody undoes it.
+    Renew {
+        /// Where.
+        spot: Spot<'a>,
+        /// From which byte of the value on.
+        at: usize,
+        /// How many bytes go.
+        cut: usize,
+        /// The bytes that come.
+        new: &'a [u8],
+    },
     /// Everything from a place on is in a foster child now.
     Split {
         /// The first entry that is.
@@ -127,6 +140,12 @@ impl<'a> Body<'a> {
                 out.extend_from_slice(new);
             }
             Body::Unrevive { spot, old } => spot.put(UNREVIVE, old, out),
+            Body::Renew { spot, at, cut, new } => {
+                spot.put_counted(RENEW, out);
+                varint::put(at as u64, out);
+                varint::put(cut as u64, out);
+                out.extend_from_slice(new);
+            }
             Body::Split { place, page, key } => put_pointer(SPLIT, place, page, key, out),
             Body::AdoptParent { place, page, key } => {
                 put_pointer(ADOPT_PARENT, place, page, key, out);
@@ -156,6 +175,10 @@ impl<'a> Body<'a> {
             UNGHOST => ended(Body::Unghost(Spot::take(from)?), from)?,
             REVIVE => Body::Revive { spot: Spot::take(from)?, old: bytes(from)?, new: from },
             UNREVIVE => Body::Unrevive { spot: Spot::take(from)?, old: from },
+            RENEW => {
+                let spot = Spot::take(from)?;
+                Body::Renew { spot, at: size(from)?, cut: size(from)?, new: from }
+            }
             SPLIT => Body::Split { place: size(from)?, page: page(from)?, key: from },
             ADOPT_PARENT => Body::AdoptParent { place: size(from)?, page: page(from)?, key: from },
             ADOPT_CHILD => ended(Body::AdoptChild, from)?,
@@ -189,7 +212,8 @@ impl<'a> Body<'a> {
             | Body::Ghost(spot)
             | Body::Unghost(spot)
             | Body::Revive { spot, .. }
-            | Body::Unrevive { spot, .. } => Some(spot),
+            | Body::Unrevive { spot, .. }
+            | Body::Renew { spot, .. } => Some(spot),
             _ => None,
         }
     }

@@ -85,6 +85,7 @@ fn change(node: &mut NodeMut<'_>, body: Body<'_>) -> Result<(), Unfit> {
             node.set_ghost(spot.place, true)?;
             node.set_value(spot.place, old)
         }
+        Body::Renew { spot, at, cut, new } => node.renew(spot.place, at, cut, new),
         Body::Split { place, page, key } => node.split(place, Foster { key, page }),
         Body::AdoptParent { place, page, key } => {
             if node.node().level() == 0 {

@@ -89,6 +89,7 @@ impl Display for CommitError {
         match self {
             Self::Doomed => write!(out, "the transaction was rolled back; begin again"),
             Self::TooLarge => write!(out, "the log did not take the commit; begin again"),
+            Self::NotDone(error) => write!(out, "the transaction was rolled back: {error}"),
             Self::NotDurable(error) => {
                 write!(out, "committed, but not as safe as was asked; then sync: {error}")
             }

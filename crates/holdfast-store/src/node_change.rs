@@ -79,6 +79,24 @@ impl<'a> NodeMut<'a> {
         self.set_value(place, &value)
     }
 
+    /// Makes what is there an entry, ghost or not, and changes so many bytes, from byte `at` of its
+    /// value on, into `new`.
+    pub(crate) fn renew(
+        &mut self,
+        place: usize,
+        at: usize,
+        cut: usize,
+        new: &[u8],
+    ) -> Result<(), Unfit> {
+        let entry = self.node().entry(place);
+        let gone = entry.value.get(at..).and_then(|rest| rest.get(..cut));
+        let gone = gone.ok_or(Unfit("the value was another one"))?.to_vec();
+        if entry.ghost {
+            self.set_ghost(place, false)?;
+        }
+        self.splice(place, at, &gone, new)
+    }
+
     /// Gives the entry there another value.
     pub(crate) fn set_value(&mut self, place: usize, value: &[u8]) -> Result<(), Unfit> {
         let node = self.node();

@@ -118,6 +118,16 @@ impl Changes {
         if found == Some(number) { Ok(()) } else { Err(Gone) }
     }
 
+    /// Forgets what came after `savepoint`, which nobody has to undo.
+    ///
+    /// # Panics
+    /// If the savepoint is gone.
+    pub fn forget_behind(&mut self, savepoint: Savepoint) {
+        assert!(self.check(savepoint).is_ok(), "the savepoint was looked at before");
+        self.ends.truncate(savepoint.count);
+        self.bytes.truncate(self.begin_of(self.ends.len()));
+    }
+
     /// Forgets everything, for another transaction. Every savepoint with changes before it is gone.
     pub fn clear(&mut self) {
         self.bytes.clear();

@@ -170,6 +170,28 @@ impl Store {
         Transaction::begin(&self.work.engine, Patience::NeverWaits)
     }
 
+    /// Begins a transaction that keeps what it changes to itself until it is committed. Then all of
+    /// it reaches the log at once, without the old values. It must fit there, and into half of the
+    /// pool: see [`CommitError::TooLarge`](crate::CommitError) and
+    /// [`TransactionError::PoolTooSmall`].
+    ///
+    /// # Panics
+    /// As [`Store::begin`].
+    #[must_use]
+    pub fn begin_redo_only(&self) -> Transaction<'_> {
+        Transaction::begin_redo_only(&self.work.engine, Patience::Waits)
+    }
+
+    /// [`Store::begin_redo_only`], of one that never waits, as with [`Store::begin_impatient`]. Its
+    /// commit can be told that it would have to, too.
+    ///
+    /// # Panics
+    /// As [`Store::begin`].
+    #[must_use]
+    pub fn begin_redo_only_impatient(&self) -> Transaction<'_> {
+        Transaction::begin_redo_only(&self.work.engine, Patience::NeverWaits)
+    }
+
     /// Returns when everything that was committed is durable, whatever it was committed as.
     ///
     /// # Errors

@@ -14,7 +14,9 @@ use crate::names::Name;
 use crate::rollback::{Changes, Savepoint};
 use crate::transaction_error::{CommitError, TransactionError};
 use crate::tree::Found;
+use redo_only::Private;
 
+mod redo_only;
 mod remains;
 mod scan;
 mod write;
@@ -34,7 +36,9 @@ pub struct Transaction<'s> {
     holder: Holder,
     patience: Patience,
     changes: Changes,
-    /// Whether it ever changed something.
+    /// What the changes come to, if it is redo-only: then the pages have none of them.
+    private: Option<Private>,
+    /// Whether it ever changed a page.
     has_written: bool,
     /// Whether something may be there that nobody needs when it has ended.
     leaves_remains: bool,
@@ -68,11 +72,18 @@ impl<'s> Transaction<'s> {
             holder: Holder::new(slot),
             patience,
             changes: Changes::default(),
+            private: None,
             has_written: false,
             leaves_remains: false,
             unflushed_bytes: 0,
             standing: Standing::Running,
         }
+    }
+
+    pub(crate) fn begin_redo_only(engine: &'s Engine, patience: Patience) -> Transaction<'s> {
+        let mut transaction = Transaction::begin(engine, patience);
+        transaction.private = Some(Private::default());
+        transaction
     }
 
     /// The value of a key.
@@ -109,6 +120,10 @@ impl<'s> Transaction<'s> {
     pub fn roll_back_to(&mut self, savepoint: Savepoint) -> Result<(), TransactionError> {
         self.check()?;
         self.changes.check(savepoint)?;
+        if self.private.is_some() {
+            self.forget_behind(savepoint);
+            return Ok(());
+        }
         self.changes.roll_back_to(savepoint, self.holder.slot(), &self.engine.trees())?;
         Ok(())
     }
@@ -121,7 +136,11 @@ impl<'s> Transaction<'s> {
         if self.standing == Standing::Doomed {
             return Err(CommitError::Doomed);
         }
-        let (at, settled) = if self.has_written {
+        let is_private = self.private.is_some() && !self.changes.is_empty();
+        let (at, settled) = if is_private {
+            let end = self.publish()?;
+            (end, self.engine.settle(end, durability))
+        } else if self.has_written {
             let end = self.engine.put(&What::Commit(self.holder.slot()))?;
             self.free_what_went();
             (end, self.engine.settle(end, durability))
@@ -158,6 +177,11 @@ impl<'s> Transaction<'s> {
     ) -> Result<Option<Vec<u8>>, TransactionError> {
         self.check()?;
         self.lock(Name::of(tree.root, key), mode)?;
+        self.kept(tree, key).map_or_else(|| self.load(tree, key), Ok)
+    }
+
+    /// The value of a key, as its page has it.
+    fn load(&self, tree: &Tree, key: &[u8]) -> Result<Option<Vec<u8>>, TransactionError> {
         let stored = self.stored(tree, key)?;
         stored.map(|stored| self.value_of(tree, stored)).transpose()
     }

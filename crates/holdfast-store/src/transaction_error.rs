@@ -56,9 +56,12 @@ pub enum TransactionError {
 pub enum CommitError {
     /// It was told of a deadlock before, and is rolled back now. Try again from its beginning.
     Doomed,
-    /// It is not committed, and is rolled back now: the log takes no record of that length while
-    /// others make one group. Try again.
+    /// It is not committed, and is rolled back now: its records are longer than what the log takes
+    /// at once. Only one that is redo-only can be told so.
     TooLarge,
+    /// It is redo-only, and could not be done, for this reason; it is rolled back now. After
+    /// [`TransactionError::Deadlock`] or [`TransactionError::Busy`] try again from its beginning.
+    NotDone(TransactionError),
     /// It is committed, and others see it, but it is not stable or durable as was asked: the log is
     /// full, or its disk, for this reason. See to that, then call [`crate::Store::sync`]; a crash
     /// before may undo it, and everything after it.
@@ -118,6 +121,17 @@ impl From<StageError> for CommitError {
         match error {
             StageError::Poisoned(poisoned) => CommitError::Poisoned(poisoned),
             _ => CommitError::TooLarge,
+        }
+    }
+}
+
+impl From<TransactionError> for CommitError {
+    fn from(error: TransactionError) -> CommitError {
+        match error {
+            TransactionError::Doomed => CommitError::Doomed,
+            TransactionError::TooLarge => CommitError::TooLarge,
+            TransactionError::Poisoned(poisoned) => CommitError::Poisoned(poisoned),
+            error => CommitError::NotDone(error),
         }
     }
 }

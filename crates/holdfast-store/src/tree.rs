@@ -24,6 +24,7 @@ pub(crate) mod put;
 mod scan;
 mod seek;
 mod split;
+mod together;
 
 pub use change::Changed;
 pub use check::Checked;
@@ -32,6 +33,8 @@ pub use scan::{LeafEnd, Seen};
 pub use seek::Seek;
 
 use distrust::{DOUBTS_MAX, Doubt};
+pub(crate) use together::{Together, Wanted};
+
 use put::{Change, Said, put};
 use seek::Step;
 
@@ -131,7 +134,7 @@ impl<'a, B: Below> Tree<'a, B> {
         tree.again(|| {
             let mut page = pool.make(root)?;
             let said = Said::Begin(&image);
-            put(stream, &mut [Change { page: &mut page, number: root, said }])?;
+            put(stream, &mut [Change { page: &mut page, number: root, said: &[said] }])?;
             Ok(())
         })?;
         Ok(root)

@@ -26,9 +26,9 @@ pub const NAMES_ROOT: PageNumber = PageNumber(1);
 /// Where all trees are. Cheap to make, as a [`Tree`] is.
 #[derive(Clone, Copy, Debug)]
 pub struct Trees<'a, B> {
-    pool: &'a Pool<B>,
-    stream: &'a Stream,
-    numbers: &'a Allocator,
+    pub(crate) pool: &'a Pool<B>,
+    pub(crate) stream: &'a Stream,
+    pub(crate) numbers: &'a Allocator,
 }
 
 /// The value of a tree's name: where its root is.

@@ -125,7 +125,12 @@ fn any_change(random: &mut Random, page: &Page, model: &mut Model) -> Option<Vec
         let new = [&old[..at], &value, &old[at + gone..]].concat();
         let fits = new.len() <= VALUE_BYTES_MAX && node.fits_instead(place, new.len());
         fits.then_some(())?;
-        (Body::Replace { spot, at, old: &old[at..at + gone], new: &value }, (new, false))
+        let body = if random.chance(50) {
+            Body::Replace { spot, at, old: &old[at..at + gone], new: &value }
+        } else {
+            Body::Renew { spot, at, cut: gone, new: &value }
+        };
+        (body, (new, false))
     };
     let body = encoded(&body);
     model.insert(key, now);

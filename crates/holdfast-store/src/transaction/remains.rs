@@ -30,7 +30,8 @@ impl Transaction<'_> {
 
     /// The keys that it has added, which are ghosts when that is undone.
     pub(super) fn added(&self) -> Vec<KeyOfTree> {
-        self.keys(|body| matches!(body, Body::Insert { .. }))
+        let which = |body: &Body<'_>| matches!(body, Body::Insert { .. });
+        if self.has_written { self.keys(which) } else { vec![] }
     }
 
     fn keys(&self, which: impl Fn(&Body<'_>) -> bool) -> Vec<KeyOfTree> {

@@ -4,6 +4,7 @@
 //! transaction ends; no key is missed or met twice, whatever others do meanwhile.
 //! Never: keeps a latch from one call to the next.
 
+use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::ops::{Bound, RangeBounds};
 
@@ -39,6 +40,10 @@ pub struct Scan<'t, 's> {
     lacks: Option<(Name, Mode)>,
     /// What was found and not shown: keys, and what their leaf says of their values.
     found: VecDeque<KeyValue>,
+    /// Whether the transaction may have keys that no page has.
+    has_private: bool,
+    /// What was shown last, or is deleted; kept only where that is so.
+    passed: Option<Vec<u8>>,
 }
 
 /// Keys from `low` on, and below `end`.
@@ -82,8 +87,18 @@ impl<'s> Transaction<'s> {
             (Direction::Down, None) => Some(Place::End),
             (Direction::Down, Some(end)) => Some(Place::Below(end.clone())),
         };
-        let (tree, found) = (*tree, VecDeque::new());
-        Scan { transaction: self, tree, range, direction, next, lacks: None, found }
+        let has_private = self.private.is_some() && !range.is_empty();
+        Scan {
+            transaction: self,
+            tree: *tree,
+            range,
+            direction,
+            next,
+            lacks: None,
+            found: VecDeque::new(),
+            has_private,
+            passed: None,
+        }
     }
 }
 
@@ -91,21 +106,71 @@ impl Iterator for Scan<'_, '_> {
     type Item = Result<KeyValue, TransactionError>;
 
     fn next(&mut self) -> Option<Result<KeyValue, TransactionError>> {
-        while self.found.is_empty() && self.next.is_some() {
-            if let Err(error) = self.go_on() {
-                if !matches!(error, TransactionError::Busy) {
-                    self.next = None;
-                }
+        loop {
+            if let Err(error) = self.find() {
                 return Some(Err(error));
             }
+            let Some((key, kept)) = self.take_private() else { return self.show() };
+            self.passed = Some(key.clone());
+            if let Some(value) = kept {
+                return Some(Ok((key, value)));
+            }
         }
-        let (key, stored) = self.found.pop_front()?;
-        let value = self.transaction.value_of(&self.tree, stored);
-        Some(value.map(|value| (key, value)))
     }
 }
 
 impl Scan<'_, '_> {
+    /// Visits leaves until something is found, or there are no more.
+    fn find(&mut self) -> Result<(), TransactionError> {
+        while self.found.is_empty() && self.next.is_some() {
+            let went = self.go_on();
+            if went.as_ref().is_err_and(|error| !matches!(error, TransactionError::Busy)) {
+                (self.next, self.has_private) = (None, false);
+            }
+            went?;
+        }
+        Ok(())
+    }
+
+    /// Shows the first of what was found.
+    fn show(&mut self) -> Option<Result<KeyValue, TransactionError>> {
+        let (key, stored) = self.found.pop_front()?;
+        if self.has_private {
+            self.passed = Some(key.clone());
+        }
+        let value = self.transaction.value_of(&self.tree, stored);
+        Some(value.map(|value| (key, value)))
+    }
+
+    /// What the transaction alone has of the next key, if that comes before what was found in
+    /// pages, or instead of it.
+    fn take_private(&mut self) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
+        let (key, kept) = self.next_private()?;
+        let order = self.found.front().map(|(found, _)| key.cmp(found));
+        let order =
+            if self.direction == Direction::Up { order } else { order.map(Ordering::reverse) };
+        match order {
+            Some(Ordering::Greater) => return None,
+            Some(Ordering::Equal) => drop(self.found.pop_front()),
+            Some(Ordering::Less) | None => {}
+        }
+        Some((key, kept))
+    }
+
+    fn next_private(&self) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
+        let private = self.transaction.private.as_ref().filter(|_| self.has_private)?;
+        let (low, end) = (Bound::Included(&self.range.low[..]), self.range.end.as_deref());
+        let end = end.map_or(Bound::Unbounded, Bound::Excluded);
+        let passed = self.passed.as_deref().map(Bound::Excluded);
+        let next = match self.direction {
+            Direction::Up => private.between(&self.tree, (passed.unwrap_or(low), end)).next(),
+            Direction::Down => {
+                private.between(&self.tree, (low, passed.unwrap_or(end))).next_back()
+            }
+        };
+        next.map(|(key, kept)| (key.clone(), kept.clone()))
+    }
+
     /// Visits one leaf.
     fn go_on(&mut self) -> Result<(), TransactionError> {
         self.transaction.check()?;

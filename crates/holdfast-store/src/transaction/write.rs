@@ -27,6 +27,10 @@ impl<'s> Transaction<'s> {
     /// # Errors
     /// See [`TransactionError`].
     pub fn put(&mut self, tree: &Tree, key: &[u8], value: &[u8]) -> Result<(), TransactionError> {
+        if self.is_redo_only() {
+            self.prepare(tree, key)?;
+            return self.keep_value(tree, key, Some(value));
+        }
         if !self.update(tree, key, |old| value.clone_into(old))? {
             self.insert_locked(tree, key, value)?;
         }
@@ -44,6 +48,9 @@ impl<'s> Transaction<'s> {
         value: &[u8],
     ) -> Result<bool, TransactionError> {
         self.prepare(tree, key)?;
+        if self.is_redo_only() {
+            return self.keep(tree, key, |old| old.is_none().then(|| Some(value.to_vec())));
+        }
         self.insert_locked(tree, key, value)
     }
 
@@ -53,6 +60,9 @@ impl<'s> Transaction<'s> {
     /// See [`TransactionError`].
     pub fn delete(&mut self, tree: &Tree, key: &[u8]) -> Result<bool, TransactionError> {
         self.prepare(tree, key)?;
+        if self.is_redo_only() {
+            return self.keep(tree, key, |old| old.map(|_| None));
+        }
         let changed = self.pages_of(tree).ghost(key, self.by())?;
         self.leaves_remains = true;
         Ok(self.take(changed))
@@ -70,6 +80,14 @@ impl<'s> Transaction<'s> {
         mut change: impl FnMut(&mut Vec<u8>),
     ) -> Result<bool, TransactionError> {
         self.prepare(tree, key)?;
+        if self.is_redo_only() {
+            return self.keep(tree, key, |old| {
+                old.map(|mut value| {
+                    change(&mut value);
+                    Some(value)
+                })
+            });
+        }
         let changed = self.pages_of(tree).replace(key, self.by(), |old| {
             let Ok(Stored::Plain(old)) = Stored::of(old) else { return None };
             let mut value = old.to_vec();
@@ -147,14 +165,14 @@ impl<'s> Transaction<'s> {
     }
 
     /// Locks the gap that a key comes into. Who has read the gap has then read both its parts.
-    fn try_lock_gap(&mut self, gap: Name, key: Name) -> bool {
+    pub(super) fn try_lock_gap(&mut self, gap: Name, key: Name) -> bool {
         let locks = &self.engine.locks;
         locks.try_lock(&mut self.holder, gap, Mode::INSERT)
             && (!self.has_read(gap) || locks.try_lock(&mut self.holder, key, Mode::READ_GAP))
     }
 
     /// [`Transaction::try_lock_gap`], but waits.
-    fn lock_gap(&mut self, gap: Name, key: Name) -> Result<(), TransactionError> {
+    pub(super) fn lock_gap(&mut self, gap: Name, key: Name) -> Result<(), TransactionError> {
         self.lock(gap, Mode::INSERT)?;
         if self.has_read(gap) { self.lock(key, Mode::READ_GAP) } else { Ok(()) }
     }
@@ -183,6 +201,10 @@ impl<'s> Transaction<'s> {
         self.has_written = true;
         self.unflushed_bytes += body.len();
         true
+    }
+
+    fn is_redo_only(&self) -> bool {
+        self.private.is_some()
     }
 
     fn by(&self) -> By {

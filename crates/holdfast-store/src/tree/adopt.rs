@@ -30,8 +30,8 @@ impl<B: Below> Tree<'_, B> {
         put(
             self.stream,
             &mut [
-                Change { page: &mut parent, number: at, said: Said::Body(By::System, &above) },
-                Change { page: &mut child, number, said: Said::Body(By::System, &below) },
+                Change { page: &mut parent, number: at, said: &[Said::Body(By::System, &above)] },
+                Change { page: &mut child, number, said: &[Said::Body(By::System, &below)] },
             ],
         )?;
         Ok(())

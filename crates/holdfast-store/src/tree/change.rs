@@ -207,7 +207,7 @@ impl<B: Below> Tree<'_, B> {
             Wish::Put => {
                 let number = leaf.number();
                 let said = Said::Body(by, &body);
-                put(self.stream, &mut [Change { page: &mut leaf, number, said }])?;
+                put(self.stream, &mut [Change { page: &mut leaf, number, said: &[said] }])?;
                 Some(Changed::Done(body))
             }
         };
@@ -256,7 +256,7 @@ fn absent(node: Node<'_>, found: Result<usize, usize>) -> Wish {
 
 /// What a record tells of a value that becomes another: where they differ. Where a large value is
 /// it tells whole, so that whoever undoes or commits that finds it.
-fn told<'v>(old: &'v [u8], new: &'v [u8]) -> (usize, &'v [u8], &'v [u8]) {
+pub(super) fn told<'v>(old: &'v [u8], new: &'v [u8]) -> (usize, &'v [u8], &'v [u8]) {
     let is_large = |value| Stored::large_of(value).is_some();
     if is_large(old) || is_large(new) { (0, old, new) } else { difference(old, new) }
 }

@@ -91,7 +91,7 @@ impl<B: Below> Tree<'_, B> {
         let mut image = Vec::with_capacity(part.bytes.len() + 32);
         put_large_image(self.root, part, &mut image);
         let said = Said::Begin(&image);
-        let done = put(self.stream, &mut [Change { page: &mut page, number, said }]);
+        let done = put(self.stream, &mut [Change { page: &mut page, number, said: &[said] }]);
         match done {
             Ok(_) => Ok(number),
             Err(error) => Err(self.take_back(number, page, error)),
@@ -116,7 +116,7 @@ impl<B: Below> Tree<'_, B> {
         let mut page = self.pool.write(number)?;
         let part = Part::of(&page, self.root).map_err(|why| corrupt(&page, why))?;
         let next = part.next;
-        put(self.stream, &mut [Change { page: &mut page, number, said: Said::Free }])?;
+        put(self.stream, &mut [Change { page: &mut page, number, said: &[Said::Free] }])?;
         drop(page);
         self.numbers.give_back(number);
         Ok(next)

@@ -46,7 +46,7 @@ impl<B: Below> Tree<'_, B> {
         free.iter().for_each(|place| varint::put(*place as u64, &mut places));
         Body::Purge { places: &places }.put(&mut body);
         let (number, said) = (leaf.number(), Said::Body(By::System, &body));
-        put(self.stream, &mut [Change { page: &mut leaf, number, said }])?;
+        put(self.stream, &mut [Change { page: &mut leaf, number, said: &[said] }])?;
         Ok((free.len(), large))
     }
 }

@@ -23,11 +23,11 @@ pub enum By {
     System,
 }
 
-/// A latched page, and what happens to it.
+/// A latched page, and what happens to it, in order.
 pub(crate) struct Change<'a> {
     pub(crate) page: &'a mut Page,
     pub(crate) number: PageNumber,
-    pub(crate) said: Said<'a>,
+    pub(crate) said: &'a [Said<'a>],
 }
 
 /// What is said of a page.
@@ -50,7 +50,7 @@ pub(crate) fn put(stream: &Stream, changes: &mut [Change<'_>]) -> Result<Rsn, St
         if change.page.since_image_bytes() > IMAGE_EVERY_BYTES {
             let (mut image, number) = (Vec::new(), change.number);
             NodeContents.image(change.page, &mut image);
-            let said = Said::Image(&image);
+            let said = &[Said::Image(&image)];
             // The change is made. Without an image the page takes longer to rebuild, no more;
             // whoever changes it next tries again, and is told if the stream has failed.
             let _ = put_group(stream, &mut [Change { page: change.page, number, said }]);
@@ -63,22 +63,30 @@ fn put_group(stream: &Stream, changes: &mut [Change<'_>]) -> Result<Rsn, StageEr
     let mut places = Vec::with_capacity(changes.len());
     let end = stream.append(&mut |group| {
         for change in &*changes {
-            let rsn = group.put(&change.what());
-            places.push((rsn, group.next()));
+            let mut before = change.page.rsn();
+            for said in change.said {
+                let at = PageLink { page: change.number, before };
+                let rsn = group.put(&said.what(at));
+                places.push((rsn, group.next()));
+                before = rsn;
+            }
         }
     })?;
-    for (change, (rsn, end)) in changes.iter_mut().zip(places) {
-        let what = change.what();
-        let applied = apply(change.page, &Record { rsn, end, what }, &NodeContents);
-        applied.expect("who puts a change has seen that it fits");
+    let mut places = places.into_iter();
+    for change in changes {
+        for (said, (rsn, end)) in change.said.iter().zip(places.by_ref()) {
+            let what = said.what(PageLink { page: change.number, before: change.page.rsn() });
+            let applied = apply(change.page, &Record { rsn, end, what }, &NodeContents);
+            applied.expect("who puts a change has seen that it fits");
+        }
     }
     Ok(end)
 }
 
-impl<'a> Change<'a> {
-    fn what(&self) -> What<'a> {
-        let at = PageLink { page: self.number, before: self.page.rsn() };
-        match self.said {
+impl<'a> Said<'a> {
+    /// The record that says so of a page.
+    fn what(self, at: PageLink) -> What<'a> {
+        match self {
             Said::Body(By::Update(slot), body) => What::Update { slot, at, body },
             Said::Body(By::Compensate(slot), body) => What::Compensate { slot, at, body },
             Said::Body(By::System, body) => What::System { at, body },

@@ -14,7 +14,7 @@ use crate::node::{Entry, Foster, NODE_BYTES, Node, SLOT_BYTES, Shape};
 use crate::node_change::child_value;
 use crate::pool::{Below, WriteLatch};
 
-impl<B: Below> Tree<'_, B> {
+impl<'a, B: Below> Tree<'a, B> {
     /// Makes room where `key` belongs: the node splits, or grows if it is the root.
     pub(super) fn make_room(
         &self,
@@ -30,26 +30,20 @@ impl<B: Below> Tree<'_, B> {
         let place = split_place(node, key);
         let place = place.ok_or_else(|| corrupt(full, Unfit("too full, with too few entries")))?;
         let (number, mut right) = self.begin()?;
-        let (separator, mut image, mut body) = (node.key(place), Vec::new(), Vec::new());
-        let shape = Shape { low: &separator, ..node.shape() };
-        let longer = shape.prefix().len() - node.prefix().len();
-        let entries = node.entries().skip(place);
-        let entries = entries.map(|entry| Entry { suffix: &entry.suffix[longer..], ..entry });
-        put_image(self.root, &shape, entries, &mut image);
-        Body::Split { place, page: number, key: &separator }.put(&mut body);
+        let (image, body) = halves(self.root, node, place, number);
         let left = full.number();
         let done = put(
             self.stream,
             &mut [
-                Change { page: &mut right, number, said: Said::Begin(&image) },
-                Change { page: full, number: left, said: Said::Body(By::System, &body) },
+                Change { page: &mut right, number, said: &[Said::Begin(&image)] },
+                Change { page: full, number: left, said: &[Said::Body(By::System, &body)] },
             ],
         );
         done.map(drop).map_err(|error| self.take_back(number, right, error))
     }
 
     /// Gives all that the root has to a child, and makes that its only one.
-    fn grow(&self, root: &mut WriteLatch<'_>) -> Result<(), Stop<B::Error>> {
+    pub(super) fn grow(&self, root: &mut WriteLatch<'_>) -> Result<(), Stop<B::Error>> {
         let (number, mut child) = self.begin()?;
         let node = self.node(root)?;
         let (mut below, mut above) = (Vec::new(), Vec::new());
@@ -61,15 +55,15 @@ impl<B: Below> Tree<'_, B> {
         let done = put(
             self.stream,
             &mut [
-                Change { page: &mut child, number, said: Said::Begin(&below) },
-                Change { page: root, number: self.root, said: Said::Image(&above) },
+                Change { page: &mut child, number, said: &[Said::Begin(&below)] },
+                Change { page: root, number: self.root, said: &[Said::Image(&above)] },
             ],
         );
         done.map(drop).map_err(|error| self.take_back(number, child, error))
     }
 
     /// A page that is to begin.
-    pub(super) fn begin(&self) -> Result<(PageNumber, WriteLatch<'_>), Stop<B::Error>> {
+    pub(super) fn begin(&self) -> Result<(PageNumber, WriteLatch<'a>), Stop<B::Error>> {
         let number = self.numbers.take();
         match self.pool.make(number) {
             Ok(page) => Ok((number, page)),
@@ -93,9 +87,27 @@ impl<B: Below> Tree<'_, B> {
     }
 }
 
+/// What is said of a node of this tree that gives its entries from a place on to the page of this
+/// number: an image of that one, and a body for its own.
+pub(super) fn halves(
+    tree: PageNumber,
+    node: Node<'_>,
+    place: usize,
+    number: PageNumber,
+) -> (Vec<u8>, Vec<u8>) {
+    let (separator, mut image, mut body) = (node.key(place), Vec::new(), Vec::new());
+    let shape = Shape { low: &separator, ..node.shape() };
+    let longer = shape.prefix().len() - node.prefix().len();
+    let entries = node.entries().skip(place);
+    let entries = entries.map(|entry| Entry { suffix: &entry.suffix[longer..], ..entry });
+    put_image(tree, &shape, entries, &mut image);
+    Body::Split { place, page: number, key: &separator }.put(&mut body);
+    (image, body)
+}
+
 /// Which entry is the first to go. Whoever adds keys at the end of the tree fills its nodes;
 /// otherwise both have half of the bytes.
-fn split_place(node: Node<'_>, key: &[u8]) -> Option<usize> {
+pub(super) fn split_place(node: Node<'_>, key: &[u8]) -> Option<usize> {
     let last = node.count().checked_sub(1).filter(|last| *last > 0)?;
     let at_the_end = node.shape().high.is_none() && node.find(key) == Err(node.count());
     if at_the_end && left_fits(node, last) {

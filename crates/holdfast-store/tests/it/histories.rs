@@ -11,7 +11,8 @@ use std::sync::Barrier;
 use holdfast_io::fake::Random;
 use holdfast_pages::Rsn;
 use holdfast_store::{
-    Config, Direction, Durability, Services, Store, Transaction, TransactionError, Tree,
+    CommitError, Config, Direction, Durability, Services, Store, Transaction, TransactionError,
+    Tree,
 };
 
 use crate::support::{config, factor, machine, place};
@@ -95,7 +96,9 @@ fn scanned(
 
 /// One transaction, unless it is the victim of a deadlock.
 fn run(store: &Store, tree: &Tree, random: &mut Random) -> Option<Happened> {
-    let (mut transaction, mut events) = (store.begin(), Vec::new());
+    let is_redo_only = random.chance(30);
+    let mut transaction = if is_redo_only { store.begin_redo_only() } else { store.begin() };
+    let mut events = Vec::new();
     for _ in 0..1 + random.below(5) {
         match any_event(&mut transaction, tree, random) {
             Ok(event) => events.push(event),
@@ -113,7 +116,10 @@ fn run(store: &Store, tree: &Tree, random: &mut Random) -> Option<Happened> {
         Event::Read { .. } | Event::Scanned { .. } => false,
     };
     let durability = if random.chance(20) { Durability::Disk } else { Durability::Memory };
-    let at = transaction.commit(durability).unwrap().at;
+    let at = match transaction.commit(durability) {
+        Err(CommitError::NotDone(TransactionError::Deadlock)) if is_redo_only => return None,
+        committed => committed.unwrap().at,
+    };
     Some(Happened { at, has_written: events.iter().any(writes), events })
 }
 

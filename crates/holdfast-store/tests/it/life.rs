@@ -8,8 +8,8 @@ use std::error::Error;
 
 use holdfast_io::fake::{FakeFiles, Random};
 use holdfast_store::{
-    Checkpoints, Config, Direction, Durability, Restart, Savepoint, Service, Store, Transaction,
-    TransactionError, Tree, VerifyFault,
+    Checkpoints, CommitError, Config, Direction, Durability, Restart, Savepoint, Service, Store,
+    Transaction, TransactionError, Tree, VerifyFault,
 };
 
 use crate::model::{Contents, Model, Writes, apply};
@@ -41,7 +41,11 @@ impl Program<'_, '_> {
         match self.random.below(20) {
             0..=3 => self.serve(),
             4 if self.running.len() < 4 => {
-                let transaction = self.store.begin_impatient();
+                let transaction = if self.random.chance(40) {
+                    self.store.begin_redo_only_impatient()
+                } else {
+                    self.store.begin_impatient()
+                };
                 self.running.push(Running { transaction, writes: vec![], savepoint: None });
                 Ok(())
             }
@@ -71,7 +75,13 @@ impl Program<'_, '_> {
         }
         self.model.commit(writes);
         let durability = if self.random.chance(50) { Durability::Disk } else { Durability::Memory };
-        transaction.commit(durability)?;
+        match transaction.commit(durability) {
+            Err(CommitError::NotDone(TransactionError::Busy)) => {
+                self.model.take_back();
+                return Ok(());
+            }
+            committed => committed?,
+        };
         if durability == Durability::Disk {
             self.model.is_durable();
         }

@@ -16,6 +16,7 @@ mod life;
 mod looks;
 mod model;
 mod power;
+mod redo_only;
 mod restarts;
 mod scans;
 mod served;

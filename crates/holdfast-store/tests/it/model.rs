@@ -33,6 +33,11 @@ impl Model {
         self.commits.push(writes);
     }
 
+    /// The last one was not committed after all.
+    pub(crate) fn take_back(&mut self) {
+        self.commits.pop();
+    }
+
     /// Everything that was committed is durable.
     pub(crate) fn is_durable(&mut self) {
         self.durable = self.commits.len();

@@ -1,0 +1,183 @@
+//! Transactions that keep what they change to themselves until they commit.
+//!
+//! Promise: pages have nothing of it before the commit, and all of it after: in one group of
+//! records, which tells no old values, since nobody ever undoes it.
+//! Never: leaves a loser behind; makes a transaction see less than what it has changed.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use holdfast_pages::{PageNumber, Rsn, varint};
+
+use super::{Standing, Transaction, Tree};
+use crate::body::{Body, Spot};
+use crate::large::{LARGE_VALUE_BYTES_MAX, Large, Stored};
+use crate::names::Name;
+use crate::node::KEY_BYTES_MAX;
+use crate::rollback::{Changes, Savepoint};
+use crate::transaction_error::TransactionError;
+use crate::tree::{Together, Wanted};
+
+/// Bytes of a change besides its key and its value.
+const CHANGE_BYTES: usize = 8 * varint::BYTES_MAX;
+
+/// A value, or none for a key that is deleted.
+type Kept = Option<Vec<u8>>;
+
+/// What a transaction has changed, by tree and key.
+#[derive(Debug, Default)]
+pub(super) struct Private(BTreeMap<PageNumber, BTreeMap<Vec<u8>, Kept>>);
+
+impl Private {
+    /// What the transaction has made of a key, if it has changed it.
+    fn get(&self, tree: &Tree, key: &[u8]) -> Option<&Kept> {
+        self.0.get(&tree.root)?.get(key)
+    }
+
+    fn set(&mut self, root: PageNumber, key: &[u8], value: Option<&[u8]>) {
+        self.0.entry(root).or_default().insert(key.to_vec(), value.map(<[u8]>::to_vec));
+    }
+
+    /// The keys of a tree that it has changed, in order.
+    pub(super) fn between(
+        &self,
+        tree: &Tree,
+        (low, end): (Bound<&[u8]>, Bound<&[u8]>),
+    ) -> impl DoubleEndedIterator<Item = (&Vec<u8>, &Kept)> {
+        let keys = self.0.get(&tree.root);
+        keys.into_iter().flat_map(move |keys| keys.range::<[u8], _>((low, end)))
+    }
+
+    /// What these changes come to.
+    fn of(changes: &Changes) -> Private {
+        let mut private = Private::default();
+        for body in changes.iter().filter_map(|body| Body::parse(body).ok()) {
+            match body {
+                Body::Insert { spot, value } => private.set(spot.tree, spot.key, Some(value)),
+                Body::Ghost(spot) => private.set(spot.tree, spot.key, None),
+                _ => unreachable!("no other change is kept"),
+            }
+        }
+        private
+    }
+
+    fn keys(&self) -> impl Iterator<Item = (PageNumber, &Vec<u8>, &Kept)> {
+        let of_tree = |(root, keys): (&PageNumber, _)| (*root, keys);
+        let trees = self.0.iter().map(of_tree);
+        trees.flat_map(|(root, keys): (_, &BTreeMap<_, _>)| {
+            keys.iter().map(move |(key, value)| (root, key, value))
+        })
+    }
+}
+
+impl Transaction<'_> {
+    /// What the transaction has made of a key, if it keeps that to itself.
+    pub(super) fn kept(&self, tree: &Tree, key: &[u8]) -> Option<Kept> {
+        self.private.as_ref()?.get(tree, key).cloned()
+    }
+
+    /// Changes what a key is for this transaction: `change` says what it becomes, or that it stays
+    /// as it is. Whether it changes.
+    pub(super) fn keep(
+        &mut self,
+        tree: &Tree,
+        key: &[u8],
+        change: impl FnOnce(Kept) -> Option<Kept>,
+    ) -> Result<bool, TransactionError> {
+        let old = self.see(tree, key)?;
+        let Some(new) = change(old) else { return Ok(false) };
+        self.keep_value(tree, key, new.as_deref())?;
+        Ok(true)
+    }
+
+    /// Makes a key this, which is locked.
+    pub(super) fn keep_value(
+        &mut self,
+        tree: &Tree,
+        key: &[u8],
+        value: Option<&[u8]>,
+    ) -> Result<(), TransactionError> {
+        let value_bytes = value.map_or(0, <[u8]>::len);
+        if key.len() > KEY_BYTES_MAX {
+            return Err(TransactionError::KeyTooLarge);
+        }
+        if value_bytes > LARGE_VALUE_BYTES_MAX {
+            return Err(TransactionError::ValueTooLarge);
+        }
+        self.changes.check_room(CHANGE_BYTES + key.len() + value_bytes)?;
+        let (spot, mut body) = (Spot { tree: tree.root, place: 0, key }, Vec::new());
+        match value {
+            Some(value) => Body::Insert { spot, value }.put(&mut body),
+            None => Body::Ghost(spot).put(&mut body),
+        }
+        self.changes.push(&body);
+        self.leaves_remains |= value.is_none();
+        if let Some(private) = &mut self.private {
+            private.set(tree.root, key, value);
+        }
+        Ok(())
+    }
+
+    /// Forgets what came after a savepoint, which is not gone.
+    pub(super) fn forget_behind(&mut self, savepoint: Savepoint) {
+        self.changes.forget_behind(savepoint);
+        self.private = Some(Private::of(&self.changes));
+    }
+
+    /// Makes the pages what the transaction has kept, and returns where the records of that end.
+    pub(super) fn publish(&mut self) -> Result<Rsn, TransactionError> {
+        if self.standing != Standing::Running {
+            return Err(TransactionError::Doomed);
+        }
+        let private = self.private.take().unwrap_or_default();
+        let mut large = Vec::new();
+        let published = self.publish_all(&private, &mut large);
+        let (published, gone) = match published {
+            Ok((end, gone)) => (Ok(end), gone),
+            Err(error) => (Err(error), large),
+        };
+        for (root, large) in gone {
+            // Pages that cannot be freed now are nobody's; a check tells of them.
+            let _ = self.engine.trees().tree(root).free(large);
+        }
+        published
+    }
+
+    /// The same. Puts into `large` what has begun, and returns also which large values have gone.
+    fn publish_all(
+        &mut self,
+        private: &Private,
+        large: &mut Vec<(PageNumber, Large)>,
+    ) -> Result<(Rsn, Vec<(PageNumber, Large)>), TransactionError> {
+        let (trees, mut wanted) = (self.engine.trees(), Vec::new());
+        for (tree, key, value) in private.keys() {
+            let stored = value.as_deref().map(|value| trees.tree(tree).store(value));
+            let stored = stored.transpose()?;
+            let begun = stored.as_deref().and_then(Stored::large_of);
+            large.extend(begun.map(|large| (tree, large)));
+            wanted.push(Wanted { tree, key, stored });
+        }
+        loop {
+            let together = trees.change_together(&wanted, |tree, gap, key| {
+                self.try_lock_gap(Name::of(tree, gap), Name::of(tree, key))
+            })?;
+            match together {
+                Together::Done { end, gone } => return Ok((end, gone)),
+                Together::Wait { tree, gap, key } => {
+                    self.lock_gap(Name::of(tree, &gap), Name::of(tree, &key))?;
+                }
+            }
+        }
+    }
+
+    /// The value of a key, which is locked, as this transaction sees it.
+    fn see(&self, tree: &Tree, key: &[u8]) -> Result<Kept, TransactionError> {
+        match self.kept(tree, key) {
+            Some(kept) => Ok(kept),
+            None => self.load(tree, key),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
