@@ -8,8 +8,8 @@ use std::error::Error;
 
 use holdfast_io::fake::{FakeFiles, Random};
 use holdfast_store::{
-    Checkpoints, Config, Direction, Durability, Restart, Savepoint, Service, Store, Transaction,
-    TransactionError, Tree, VerifyFault,
+    Checkpoints, Cleaner, Config, Direction, Durability, Restart, Savepoint, Service, Store,
+    Transaction, TransactionError, Tree, VerifyFault,
 };
 
 use crate::model::{Contents, Model, Writes, apply};
@@ -143,10 +143,11 @@ fn any_value(random: &mut Random) -> Vec<u8> {
     value
 }
 
-/// Checkpoints and restarts of all kinds.
+/// Checkpoints, cleaners and restarts of all kinds.
 pub(crate) fn config_of(seed: u64) -> Config {
     Config {
         checkpoints: KINDS[seed as usize % KINDS.len()],
+        cleaner: [Cleaner::Decoupled, Cleaner::Classical][usize::from(seed.is_multiple_of(4))],
         restart: [Restart::Instant, Restart::Classical][usize::from(seed.is_multiple_of(5))],
         ..config()
     }
