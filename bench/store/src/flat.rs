@@ -9,17 +9,15 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use holdfast_bench_common::clock::Clock;
 use holdfast_bench_common::place::Place;
-use holdfast_store::{Checkpoints, Config};
+use holdfast_store::Checkpoints;
 
 use crate::Failure;
-use crate::drive::{self, Hand};
 use crate::effort::Effort;
 use crate::peers::Durability;
-use crate::peers::holdfast::{self, Bank};
-use crate::rates::{Loaded, terms};
-use crate::tpcb;
+use crate::peers::holdfast::Bank;
+use crate::rates::Loaded;
+use crate::subject::{Rate, Subject};
 
 /// Milliseconds between checkpoints; the last takes none.
 pub(crate) const INTERVALS_MS: [Option<u64>; 6] =
@@ -32,17 +30,13 @@ pub(crate) const KINDS: [(&str, Checkpoints); 3] = [
     ("classical", Checkpoints::Classical),
 ];
 
-/// Clients: each has a branch, and other branches have none.
-const CLIENTS: u32 = 2;
-
 /// What a slice came to.
 pub(crate) struct Slice {
     /// A place in [`KINDS`],
     pub(crate) kind: usize,
     /// and one in [`INTERVALS_MS`].
     pub(crate) interval: usize,
-    pub(crate) per_s: f64,
-    pub(crate) cpu_us: f64,
+    pub(crate) rate: Rate,
 }
 
 /// What all slices came to.
@@ -52,13 +46,11 @@ pub(crate) struct Outcome {
     pub(crate) latches: [u64; KINDS.len()],
 }
 
-/// A store of one kind of checkpoints, under load.
-struct Subject {
-    bank: Bank,
-    hands: Vec<Hand>,
+/// A store of one kind of checkpoints.
+struct Kind {
+    subject: Subject,
     /// How long each interval has run since its last checkpoint.
     since: [Duration; INTERVALS_MS.len()],
-    place: Place,
 }
 
 /// Measures all kinds, with the log on this disk or in this memory.
@@ -68,74 +60,48 @@ pub(crate) fn measure(
     whole: &Place,
     durability: Durability,
 ) -> Result<Outcome, Failure> {
-    let mut subjects: Vec<Subject> = Vec::new();
-    for (name, kind) in KINDS {
-        subjects.push(Subject::open(loaded, (name, kind), whole, durability)?);
-    }
-    for subject in &mut subjects {
-        drive::all(&subject.bank, &mut subject.hands, effort.warm_up)?;
+    let mut kinds = Vec::new();
+    for (name, checkpoints) in KINDS {
+        let name = format!("flat-{name}");
+        let mut subject = Subject::open(loaded, &name, whole, durability, |config| {
+            (config.checkpoints, config.checkpoint_ms) = (checkpoints, None);
+        })?;
+        subject.warm_up(effort.warm_up)?;
+        kinds.push(Kind { subject, since: Default::default() });
     }
     let mut slices = Vec::new();
     for round in 0..effort.flat_rounds {
         for step in 0..INTERVALS_MS.len() {
             let interval = (round + step) % INTERVALS_MS.len();
-            for (kind, subject) in subjects.iter_mut().enumerate() {
-                let (per_s, cpu_us) = subject.slice(interval, effort.slice)?;
-                slices.push(Slice { kind, interval, per_s, cpu_us });
+            for (kind, it) in kinds.iter_mut().enumerate() {
+                slices.push(Slice { kind, interval, rate: it.slice(interval, effort.slice)? });
             }
         }
     }
     let mut latches = [0; KINDS.len()];
-    for (subject, latches) in subjects.into_iter().zip(&mut latches) {
-        *latches = subject.bank.store.checkpoint_latches();
-        subject.end(loaded)?;
+    for (kind, latches) in kinds.into_iter().zip(&mut latches) {
+        *latches = kind.subject.bank.store.checkpoint_latches();
+        kind.subject.end(loaded)?;
     }
     Ok(Outcome { slices, latches })
 }
 
-impl Subject {
-    fn open(
-        loaded: &Loaded,
-        (name, checkpoints): (&str, Checkpoints),
-        whole: &Place,
-        durability: Durability,
-    ) -> Result<Subject, Failure> {
-        let place = whole.copy(&format!("flat-{name}"), loaded.place.path())?;
-        let told = holdfast::config(place.path(), &terms(durability));
-        let config = Config { checkpoints, checkpoint_ms: None, ..told };
-        let bank = Bank::open(place.path(), &config, durability)?;
-        // Brings every page into the pool.
-        tpcb::check(&bank, loaded.bank, 0..=0)?;
-        let hands = Hand::all(loaded.bank, CLIENTS);
-        Ok(Subject { bank, hands, since: Default::default(), place })
-    }
-
-    /// One slice: transactions in a second, and what each took of a processor.
-    fn slice(&mut self, interval: usize, time: Duration) -> Result<(f64, f64), Failure> {
-        drive::take_times_ns(&mut self.hands);
-        let stop = &AtomicBool::new(false);
-        let (bank, hands, since) = (&self.bank, &mut self.hands, &mut self.since[interval]);
-        let clock = Clock::start();
-        std::thread::scope(|scope| {
-            let every = INTERVALS_MS[interval].map(Duration::from_millis);
-            let checkpoints = scope.spawn(move || checkpoints(bank, every, since, stop));
-            let done = drive::all(bank, hands, time);
-            stop.store(true, Ordering::Relaxed);
-            checkpoints.thread().unpark();
-            checkpoints.join().map_err(|_| "a thread died")??;
-            done
-        })?;
-        let (wall_s, cpu_us) = (clock.wall_s(), clock.process_us());
-        let count = drive::take_times_ns(&mut self.hands).len() as f64;
-        Ok((count / wall_s, cpu_us / count))
-    }
-
-    fn end(self, loaded: &Loaded) -> Result<(), Failure> {
-        let done = self.hands.iter().map(Hand::done).sum();
-        tpcb::check(&self.bank, loaded.bank, done..=done)?;
-        self.bank.store.close()?;
-        drop(self.place);
-        Ok(())
+impl Kind {
+    fn slice(&mut self, interval: usize, time: Duration) -> Result<Rate, Failure> {
+        let since = &mut self.since[interval];
+        let every = INTERVALS_MS[interval].map(Duration::from_millis);
+        let beside = |bank: &Bank, run: &mut dyn FnMut() -> Result<(), Failure>| {
+            let stop = &AtomicBool::new(false);
+            std::thread::scope(|scope| {
+                let checkpoints = scope.spawn(move || checkpoints(bank, every, since, stop));
+                let done = run();
+                stop.store(true, Ordering::Relaxed);
+                checkpoints.thread().unpark();
+                checkpoints.join().map_err(|_| "a thread died")??;
+                done
+            })
+        };
+        self.subject.slice(beside, time)
     }
 }
 

@@ -6,6 +6,7 @@
 //! Never: leaves a process or a store behind.
 
 mod choice;
+mod cleaning;
 mod control;
 mod drive;
 mod effort;
@@ -20,6 +21,7 @@ mod rates;
 mod repair;
 mod restart;
 mod rounds;
+mod subject;
 mod tpcb;
 
 use std::path::{Path, PathBuf};

@@ -5,12 +5,14 @@
 
 use holdfast_bench_common::colours::{LIMIT, OTHER, OWN};
 use holdfast_figures::{Bar, Figures, Panel, Scale};
+use holdfast_store::Cleaner;
 
+use crate::cleaning;
 use crate::effort::THREADS;
 use crate::flat;
 use crate::peers::{self, OURS};
 use crate::postgres;
-use crate::rounds::flat_id;
+use crate::rounds::{clean_id, flat_id};
 
 /// Every panel.
 pub(crate) fn all(figures: &Figures) -> Vec<Panel> {
@@ -21,6 +23,8 @@ pub(crate) fn all(figures: &Figures) -> Vec<Panel> {
     };
     let mut all: Vec<Panel> = workloads().into_iter().map(panel).collect();
     all.extend(["disk", "memory"].map(checkpoints));
+    all.extend(["disk", "memory"].map(|log| cleaners(log, "tx_per_s", "transactions/s")));
+    all.extend(["disk", "memory"].map(|log| cleaners(log, "p99_us", "99th percentile, us")));
     all.push(losses());
     for panel in &mut all {
         panel.bars.retain(|bar| figures.get(&bar.id).is_some());
@@ -40,6 +44,20 @@ fn checkpoints(log: &str) -> Panel {
         })
     });
     let title = format!("TPC-B by kind of checkpoint, log in {log}, transactions/s");
+    Panel { title, scale: Scale::Linear, bars: bars.collect() }
+}
+
+/// Both cleaners, with little and much that waits for them.
+fn cleaners(log: &str, what: &str, label: &str) -> Panel {
+    let bars = cleaning::WAYS.iter().enumerate().map(|(way, (_, cleaner, mib))| {
+        let (name, colour) = match cleaner {
+            Cleaner::Decoupled => ("from the archive", OWN),
+            Cleaner::Classical => ("from frames", LIMIT),
+        };
+        let id = format!("{}.{what}", clean_id(log, way));
+        Bar { label: format!("{name}, every {mib} MiB"), colour, id }
+    });
+    let title = format!("TPC-B by where cleaned pages come from, log in {log}, {label}");
     Panel { title, scale: Scale::Linear, bars: bars.collect() }
 }
 

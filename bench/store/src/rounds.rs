@@ -12,6 +12,7 @@ use holdfast_bench_common::place::Place;
 use holdfast_figures::Figure;
 
 use crate::choice::{Choice, Part};
+use crate::cleaning;
 use crate::effort::{Effort, FLAT_BRANCHES, THREADS};
 use crate::flat;
 use crate::goals;
@@ -88,6 +89,11 @@ pub(crate) fn flat_id(log: &str, kind: usize, interval: usize) -> String {
     let (name, _) = flat::KINDS[kind];
     let every = flat::INTERVALS_MS[interval].map_or("none".into(), |ms| format!("{ms}ms"));
     format!("store.flat.{log}.{name}.{every}")
+}
+
+/// The ids of slices with the log there, cleaned in a way.
+pub(crate) fn clean_id(log: &str, way: usize) -> String {
+    format!("store.clean.{log}.{}", cleaning::WAYS[way].0)
 }
 
 /// Says in which store, and doing what, something failed.
@@ -204,8 +210,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// What checkpoints of either kind cost. It repeats by itself, as long intervals need stores
-    /// that stay open.
+    /// What checkpoints and cleaners of either kind cost. It repeats by itself, as long intervals
+    /// need stores that stay open.
     fn flat(&mut self, ours: &Loaded, memory: &Place) -> Result<(), Failure> {
         let logs =
             [("disk", self.whole, Durability::Synced), ("memory", memory, Durability::Kernel)];
@@ -215,15 +221,31 @@ impl Run<'_> {
                 named("flat", ours.kind, flat::measure(ours, self.effort, whole, durability))?;
             for slice in run.slices {
                 let part = flat_id(log, slice.kind, slice.interval);
-                self.ledger.higher(format!("{part}.tx_per_s"), "tx/s", slice.per_s);
-                self.ledger.lower(format!("{part}.cpu_us_per_tx"), "us", slice.cpu_us);
+                self.ledger.higher(format!("{part}.tx_per_s"), "tx/s", slice.rate.per_s);
+                self.ledger.lower(format!("{part}.cpu_us_per_tx"), "us", slice.rate.cpu_us);
             }
             for ((name, _), latches) in flat::KINDS.into_iter().zip(run.latches) {
                 let id = format!("store.flat.{log}.{name}.latches");
                 self.ledger.lower(id, "latches", latches as f64);
             }
+            output::progress(&format!("store.clean.{log}"));
+            let run = cleaning::measure(ours, self.effort, whole, durability);
+            self.note_cleaning(log, named("clean", ours.kind, run)?);
         }
         Ok(())
+    }
+
+    /// What cleaners cost.
+    fn note_cleaning(&mut self, log: &str, run: cleaning::Outcome) {
+        let id = |way: usize, what| format!("{}.{what}", clean_id(log, way));
+        for (way, rate) in run.slices {
+            self.ledger.higher(id(way, "tx_per_s"), "tx/s", rate.per_s);
+            self.ledger.lower(id(way, "cpu_us_per_tx"), "us", rate.cpu_us);
+            self.ledger.lower(id(way, "p99_us"), "us", rate.p99_us);
+        }
+        for (way, latches) in run.latches.into_iter().enumerate() {
+            self.ledger.lower(id(way, "latches"), "latches", latches as f64);
+        }
     }
 
     fn note(&mut self, part: &str, kind: &Kind, run: &Outcome) {

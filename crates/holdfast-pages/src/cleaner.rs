@@ -3,8 +3,10 @@
 //! Promise: what is said to be clean is in the page file, synced, and so are its versions; a page
 //! that its records do not follow is rebuilt; after any failure the pass begins anew, and writes
 //! again whatever it had written.
-//! Never: reads the buffered pages, which it does not know of, or a record that is not durable;
-//! takes a latch.
+//! Never: reads the buffered pages, or a record that is not durable; takes a latch. `framed` does,
+//! for comparison.
+
+pub(crate) mod framed;
 
 use std::collections::BTreeSet;
 use std::io;
@@ -28,6 +30,7 @@ use crate::stale::Stale;
 use crate::stream::Stream;
 use crate::sweep::{Brought, Sweep};
 use crate::view::Views;
+use framed::Framed;
 
 /// However little there is to clean, it waits no longer than this.
 const PATIENCE_NS: u64 = 10_000_000_000;
@@ -81,9 +84,11 @@ struct Pass {
     upto: Rsn,
     /// Whether it brings back pages that were lost.
     restores: bool,
+    /// Whether it writes what is in frames.
+    is_framed: bool,
     /// What was told to be written again.
     told: BTreeSet<PageNumber>,
-    /// That which was not yet.
+    /// What is to be written beside what the archive has, and was not yet.
     left: BTreeSet<PageNumber>,
     /// What pages have got to, in order.
     written: Vec<(PageNumber, Rsn)>,
@@ -124,18 +129,19 @@ impl Cleaner {
     }
 
     /// Writes a segment, or ends the pass, or begins one if there is enough to clean. True if there
-    /// was something to do.
+    /// was something to do. What is written comes from the archive, or from frames if there are
+    /// some.
     ///
     /// # Errors
     /// See [`CleanError`]; the next step begins the pass anew.
-    pub(crate) fn step(&self) -> Result<bool, CleanError> {
+    pub(crate) fn step(&self, framed: Option<&Framed<'_>>) -> Result<bool, CleanError> {
         let mut cleaning = self.cleaning.lock().expect("nobody panics who cleans");
         let pass = match cleaning.pass.take() {
-            None => self.begin(&mut cleaning)?,
+            None => self.begin(&mut cleaning, framed)?,
             pass => pass,
         };
         let Some(mut pass) = pass else { return Ok(false) };
-        let is_through = match self.go_on(&mut pass) {
+        let is_through = match self.go_on(&mut pass, framed) {
             Err(error) => {
                 self.on.repairs.put_back(pass.told);
                 return Err(error);
@@ -172,7 +178,11 @@ impl Cleaner {
     }
 
     /// A pass, if it is time for one.
-    fn begin(&self, cleaning: &mut Cleaning) -> Result<Option<Pass>, CleanError> {
+    fn begin(
+        &self,
+        cleaning: &mut Cleaning,
+        framed: Option<&Framed<'_>>,
+    ) -> Result<Option<Pass>, CleanError> {
         let (cleaned, archive) = (self.cleaned(), self.on.views.archive());
         let upto = archive.end().unwrap_or(cleaned);
         let (restores, told) = (self.on.restoring.is_on(), self.on.repairs.take());
@@ -180,11 +190,19 @@ impl Cleaner {
             self.on.repairs.put_back(told);
             return Ok(None);
         }
-        let from = if restores { Rsn::FIRST } else { cleaned };
+        // What is lost comes from the archive, whoever cleans.
+        let framed = framed.filter(|_| !restores);
+        let from = match framed {
+            _ if restores => Rsn::FIRST,
+            Some(_) => upto,
+            None => cleaned,
+        };
         let contents = Arc::clone(&self.on.contents);
         let sweep = Sweep::new(archive, PageNumber(1), from, contents)?;
-        let (left, written) = (told.clone(), Vec::new());
-        Ok(Some(Pass { sweep, upto, restores, told, left, written }))
+        let (mut left, written) = (told.clone(), Vec::new());
+        left.extend(framed.into_iter().flat_map(Framed::dirty));
+        let is_framed = framed.is_some();
+        Ok(Some(Pass { sweep, upto, restores, is_framed, told, left, written }))
     }
 
     /// Whether so many bytes of records have waited long enough, or something that was told has.
@@ -198,10 +216,11 @@ impl Cleaner {
     }
 
     /// Writes the next segment, or ends the pass. True if it is through.
-    fn go_on(&self, pass: &mut Pass) -> Result<bool, CleanError> {
-        match pass.next_page() {
-            Some(page) => self.write_segment(pass, page)?,
-            None => {
+    fn go_on(&self, pass: &mut Pass, framed: Option<&Framed<'_>>) -> Result<bool, CleanError> {
+        match (pass.next_page(), framed.filter(|_| pass.is_framed)) {
+            (Some(_), Some(framed)) => self.write_framed(pass, framed)?,
+            (Some(page), None) => self.write_segment(pass, page)?,
+            (None, _) => {
                 self.end(pass)?;
                 return Ok(true);
             }
@@ -266,7 +285,8 @@ impl Cleaner {
             })?;
         }
         for (page, rsn) in &pass.written {
-            self.on.stale.prune(*page, *rsn, pass.upto);
+            // What comes from a frame may have got further than the archive had.
+            self.on.stale.prune(*page, *rsn, pass.upto.max(rsn.advance(1)));
         }
         self.cleaned.store(pass.upto.get(), Ordering::Relaxed);
         if !holds(Invariant::SyncedBeforeCleaned) {

@@ -21,6 +21,7 @@ use crate::archive::Archive;
 use crate::archiver::Archiver;
 use crate::backup::{Manifest, back_up, forward};
 use crate::bases::Bases;
+use crate::cleaner::framed::{Framed, Frames};
 use crate::cleaner::{Cleaner, CleanerOn};
 use crate::error::{
     ArchiveError, BackupError, CheckpointError, CleanError, CompareError, FetchError, FollowError,
@@ -302,7 +303,17 @@ impl Pages {
     /// # Errors
     /// See [`CleanError`].
     pub fn clean(&self) -> Result<bool, CleanError> {
-        self.cleaner.step()
+        self.cleaner.step(None)
+    }
+
+    /// As [`Pages::clean`], but writes what is in these frames instead of what the archive has. For
+    /// comparison only: a page that cannot be had hinders all others.
+    ///
+    /// # Errors
+    /// See [`CleanError`].
+    pub fn clean_from(&self, frames: &dyn Frames) -> Result<bool, CleanError> {
+        let framed = Framed { frames, fetch: &self.fetch, archiver: &self.archiver };
+        self.cleaner.step(Some(&framed))
     }
 
     /// Merges runs of the archive, a stretch a call, once there are many. True if there was

@@ -128,6 +128,14 @@ impl Stale {
         self.known(page).is_some_and(|entry| entry.noted.load(Ordering::Relaxed) != 0)
     }
 
+    /// Whether records of the page were noted that its image lacks, as far as that is known.
+    pub(crate) fn is_dirty(&self, page: PageNumber) -> bool {
+        self.known(page).is_some_and(|entry| {
+            let noted = entry.noted.load(Ordering::Relaxed);
+            noted > entry.image.load(Ordering::Relaxed)
+        })
+    }
+
     /// What is known of the page's image.
     #[must_use]
     pub fn imaged(&self, page: PageNumber) -> Imaged {

@@ -1,4 +1,4 @@
-//! Checkpoints and restarts as they are without a log that tells all, for comparison.
+//! Checkpoints, cleaning and restarts as they are without a log that tells all, for comparison.
 //!
 //! Byte table: FORMAT.md, "Survey".
 //!
@@ -12,9 +12,12 @@
 
 use std::sync::atomic::Ordering;
 
-use holdfast_pages::{CheckpointError, FetchError, PageNumber, Rsn, SURVEY, Slot, What, varint};
+use holdfast_pages::{
+    CheckpointError, CleanError, FetchError, Frames, Page, PageNumber, Rsn, SURVEY, Slot, What,
+    varint,
+};
 
-use crate::config::Checkpoints;
+use crate::config::{Checkpoints, Cleaner};
 use crate::engine::Engine;
 use crate::names::Name;
 use crate::pool::FixError;
@@ -41,6 +44,14 @@ impl Engine {
         }
     }
 
+    /// A step of cleaning, of the kind that is configured. True if there was something to do.
+    pub(crate) fn clean(&self) -> Result<bool, CleanError> {
+        match self.cleaner {
+            Cleaner::Decoupled => self.pages.clean(),
+            Cleaner::Classical => self.pages.clean_from(self),
+        }
+    }
+
     /// Asks every frame and every lock.
     pub(crate) fn survey(&self) -> Survey {
         let (mut survey, cleaned) = (Survey::default(), self.pages.cleaned());
@@ -54,6 +65,14 @@ impl Engine {
         survey.pages.sort_unstable();
         survey.locks.sort_unstable();
         survey
+    }
+}
+
+impl Frames for Engine {
+    fn copy(&self, number: PageNumber) -> Option<Page> {
+        let page = self.pool.copy(number)?;
+        self.copied.fetch_add(1, Ordering::Relaxed);
+        Some(page)
     }
 }
 

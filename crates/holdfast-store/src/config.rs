@@ -32,6 +32,8 @@ pub struct Config {
     pub services: Services,
     /// How the store notes how far it is.
     pub checkpoints: Checkpoints,
+    /// Where whoever brings the page file up to date takes pages from.
+    pub cleaner: Cleaner,
     /// What an open does before it returns.
     pub restart: Restart,
 }
@@ -44,6 +46,15 @@ pub enum Checkpoints {
     /// The same, but by reading the log again. For comparison only.
     Reread,
     /// By asking every frame and every lock. For comparison only: a restart makes no use of it.
+    Classical,
+}
+
+/// Where whoever brings the page file up to date takes pages from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cleaner {
+    /// From the archive, without a latch, wherever the pages are.
+    Decoupled,
+    /// From their frames, each with its latch. For comparison only.
     Classical,
 }
 
@@ -107,6 +118,7 @@ impl Default for Config {
             keep: Keep::All,
             services: Services::Threads,
             checkpoints: Checkpoints::Decoupled,
+            cleaner: Cleaner::Decoupled,
             restart: Restart::Instant,
         }
     }

@@ -12,7 +12,7 @@ use holdfast_pages::{
 };
 
 use crate::allocator::Allocator;
-use crate::config::Checkpoints;
+use crate::config::{Checkpoints, Cleaner};
 use crate::latches;
 use crate::locks::{Holder, LockError, Locks};
 use crate::losers::Losers;
@@ -50,6 +50,9 @@ pub(crate) struct Engine {
     pub(crate) checkpoints: Checkpoints,
     /// How many latches checkpoints have taken.
     pub(crate) surveyed: AtomicU64,
+    pub(crate) cleaner: Cleaner,
+    /// How many latches cleaning has taken.
+    pub(crate) copied: AtomicU64,
     /// Up to where others may have seen transactions that are not durable.
     pub(crate) shown: AtomicU64,
 }

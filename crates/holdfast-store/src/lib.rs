@@ -68,7 +68,7 @@ mod waits;
 pub use allocator::Allocator;
 pub use backup::{restore, restore_at};
 pub use body::{Body, Spot};
-pub use config::{Checkpoints, Config, LogPlace, Restart, Services};
+pub use config::{Checkpoints, Cleaner, Config, LogPlace, Restart, Services};
 pub use contents::{NodeContents, put_image};
 pub use engine::Durability;
 pub use error::{

@@ -2,7 +2,8 @@
 //!
 //! Promise: a step that fails leaves the store as good as it was, and is done again later; threads
 //! do nothing but call steps, and are joined when the store is closed or dropped.
-//! Never: takes a latch of a page, but to undo what losers did; is needed for correctness.
+//! Never: takes a latch of a page, but to undo what losers did, or if it is told to be classical;
+//! is needed for correctness.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -88,7 +89,7 @@ impl Work {
             Service::Checkpoint => engine.checkpoint().map_err(ServiceError::Checkpoint),
             Service::Archive => pages.archive().map_err(ServiceError::Archive),
             Service::Base => pages.write_base().map_err(ServiceError::Archive),
-            Service::Clean => pages.clean().map_err(ServiceError::Clean),
+            Service::Clean => engine.clean().map_err(ServiceError::Clean),
             Service::Merge => pages.merge().map_err(ServiceError::Merge),
             Service::Undo => {
                 engine.losers.step(&engine.locks, &engine.trees()).map_err(ServiceError::Undo)

@@ -217,6 +217,13 @@ impl Store {
         self.work.engine.surveyed.load(Ordering::Relaxed)
     }
 
+    /// How many latches were taken to bring the page file up to date since the store was opened:
+    /// none, unless the cleaner is the classical one.
+    #[must_use]
+    pub fn cleaner_latches(&self) -> u64 {
+        self.work.engine.copied.load(Ordering::Relaxed)
+    }
+
     /// Looks at every page that the trees have, from each root to each leaf, while others go on.
     ///
     /// # Errors
@@ -355,6 +362,8 @@ fn engine(pages: Pages, found: Found, config: &Config) -> Result<Engine, OpenErr
         slots,
         checkpoints: config.checkpoints,
         surveyed: AtomicU64::new(0),
+        cleaner: config.cleaner,
+        copied: AtomicU64::new(0),
         // What was found may not be durable yet.
         shown: AtomicU64::new(found.next.get()),
     })

@@ -7,7 +7,7 @@ use std::error::Error;
 use std::fmt::{Display, Formatter, Result};
 use std::io;
 
-use super::{FetchError, RunFault, StageError, WritePagesError};
+use super::{ArchiveError, FetchError, RunFault, StageError, WritePagesError};
 
 /// Why the page file was not brought to where the archive is. What was written is right; whoever
 /// goes on begins anew, and writes all of it again.
@@ -31,6 +31,10 @@ pub enum CleanError {
     Reopen(io::Error),
     /// It was done, and could not be said.
     Stage(StageError),
+    /// A page that is in no frame cannot be had. Only who cleans from frames asks for it.
+    Fetch(FetchError),
+    /// What is in frames is not archived, so it must not be written. As [`CleanError::Fetch`].
+    NotArchived(ArchiveError),
 }
 
 impl From<RunFault> for CleanError {
@@ -102,6 +106,8 @@ impl Display for CleanError {
             }
             Self::Reopen(error) => write!(out, "pages or versions cannot be opened: {error}"),
             Self::Stage(error) => write!(out, "{error}"),
+            Self::Fetch(error) => write!(out, "a page cannot be cleaned: {error}"),
+            Self::NotArchived(error) => write!(out, "pages cannot be cleaned yet: {error}"),
         }
     }
 }

@@ -8,7 +8,7 @@ use std::error::Error;
 
 use holdfast_io::fake::{FakeFiles, Random};
 use holdfast_store::{
-    Checkpoints, CommitError, Config, Direction, Durability, Restart, Savepoint, Service, Store,
+    Checkpoints, Cleaner, CommitError, Config, Direction, Durability, Restart, Savepoint, Service, Store,
     Transaction, TransactionError, Tree, VerifyFault,
 };
 
@@ -153,10 +153,11 @@ fn any_value(random: &mut Random) -> Vec<u8> {
     value
 }
 
-/// Checkpoints and restarts of all kinds.
+/// Checkpoints, cleaners and restarts of all kinds.
 pub(crate) fn config_of(seed: u64) -> Config {
     Config {
         checkpoints: KINDS[seed as usize % KINDS.len()],
+        cleaner: [Cleaner::Decoupled, Cleaner::Classical][usize::from(seed.is_multiple_of(4))],
         restart: [Restart::Instant, Restart::Classical][usize::from(seed.is_multiple_of(5))],
         ..config()
     }
