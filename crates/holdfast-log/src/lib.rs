@@ -47,6 +47,7 @@ mod prepare;
 mod rate;
 mod rebuild;
 mod recovery;
+mod refill;
 mod repair;
 mod segment;
 mod segments;

@@ -5,7 +5,8 @@
 //! steps, so that most opens write nothing; every open from segments starts a new step, so a region
 //! left over from before such an open is recognised as stale.
 //!
-//! Promise: everything is looked at before anything is changed; what is changed first is made
+//! Promise: everything is looked at before anything is changed but a ring that says it is not the
+//! log; what is changed first is made
 //! durable first: the cut of a torn tail, then the catalogue, then the ring.
 //! Never: takes an I/O error for the end of the log; opens over damaged acknowledged data.
 
@@ -36,6 +37,7 @@ use crate::parity::Stripes;
 use crate::policy::Recovered;
 use crate::rebuild::Mender;
 use crate::recovery::{Found, tail_start};
+use crate::refill::Refill;
 use crate::segment::{Segment, SegmentHeader, header_of, is_segment_name, segment_name};
 use crate::segments::{Segments, Slot, Table};
 use crate::spans::SpanReader;
@@ -182,7 +184,8 @@ fn older() -> OpenError {
 impl Opening<'_> {
     /// The region is new: what the device has is the log.
     fn open_segments(self, mut table: Table) -> Result<(Log, Recovery), OpenError> {
-        let Recovered { found, mended, lost } = self.recover(&table)?;
+        let mut ring = Refill::new(&self.region, self.config.retention);
+        let Recovered { found, mended, lost } = self.recover(&table, &mut ring)?;
         let (end, verdict) = match found.verdict {
             End::Clean { end } => (end, Verdict::Clean),
             End::Torn { end } => (end, Verdict::Torn { at: end }),
@@ -197,7 +200,7 @@ impl Opening<'_> {
         self.check_fits(ring_start, end)?;
         self.make_end_durable(&table, &found, end)?;
         let generation = self.begin_step(&mut table, &found, lost)?;
-        self.refill(&table, &found, ring_start, end)?;
+        self.refill(ring, &table, &found, (ring_start, end))?;
         let recovery = Recovery {
             source: Source::Segments,
             released: found.released,
@@ -357,23 +360,22 @@ impl Opening<'_> {
         Ok(generation)
     }
 
-    /// Puts the frames from `start` to `end` into the ring. Those behind the last seal count as
-    /// stable only: the block they end in will be written again, so they cannot count as durable.
-    fn refill(&self, table: &Table, found: &Found, start: Lsn, end: Lsn) -> Result<(), OpenError> {
-        let mut reader = SpanReader::new(table, self.geometry);
-        let mut guard = self.region.lock();
-        guard.reset(start.get());
-        let mut at = start;
-        while at < end {
-            let until = self.geometry.span_end(at).min(end);
-            let bytes = until.since(at);
-            let room = guard.reserve(bytes).expect("an empty ring holds what was checked to fit");
-            room.copy_from_slice(reader.between(at, until)?);
-            guard.publish(bytes);
-            at = until;
+    /// Puts the frames from `start` to `end` into the ring, unless they are there. Those behind the
+    /// last seal count as stable only: the block they end in will be written again, so they cannot
+    /// count as durable.
+    fn refill(
+        &self,
+        mut ring: Refill<'_>,
+        table: &Table,
+        found: &Found,
+        (start, end): (Lsn, Lsn),
+    ) -> Result<(), OpenError> {
+        if !ring.has(start, end) {
+            ring.read(&mut SpanReader::new(table, self.geometry), start, end)?;
         }
-        drop(guard);
+        drop(ring);
         self.region.set_durable(found.sealed.get());
+        self.region.release(start.get());
         self.region.word(words::MARKED).store(found.released.get(), Ordering::Relaxed);
         self.region.word(words::NEWEST_END).store(end.get(), Ordering::Relaxed);
         self.region.word(words::COVERED).store(0, Ordering::Relaxed);

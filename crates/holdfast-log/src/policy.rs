@@ -16,7 +16,8 @@ use crate::config::{Policy, Retention};
 use crate::error::OpenError;
 use crate::log::Stretch;
 use crate::open::Opening;
-use crate::recovery::{Found, Lost, OnDamage, scan};
+use crate::recovery::{Found, Lost, Met, OnDamage, scan};
+use crate::refill::Refill;
 use crate::segments::Table;
 use crate::spans::SpanReader;
 
@@ -31,7 +32,12 @@ pub(crate) struct Recovered {
 
 impl Opening<'_> {
     /// Scans the segments as the policy says, and writes back what was mended.
-    pub(crate) fn recover(&self, table: &Table) -> Result<Recovered, OpenError> {
+    /// `refill` is told of every frame.
+    pub(crate) fn recover(
+        &self,
+        table: &Table,
+        refill: &mut Refill<'_>,
+    ) -> Result<Recovered, OpenError> {
         let on_damage = match self.config.policy {
             Policy::Refuse => OnDamage::Stop,
             Policy::Repair => OnDamage::Mend,
@@ -42,7 +48,13 @@ impl Opening<'_> {
             OnDamage::Mend | OnDamage::Pass => SpanReader::salvaging(table, self.geometry),
         };
         let start = self.scan_start(&table.catalogue);
-        let mut found = scan(&mut reader, &self.sealer, start, on_damage, &mut |_| Ok(()))?;
+        let mut take = |met: Met<'_>| {
+            if let Met::Frame(header, bytes) = met {
+                refill.take(header.lsn, bytes);
+            }
+            Ok(())
+        };
+        let mut found = scan(&mut reader, &self.sealer, start, on_damage, &mut take)?;
         if let Some((_, error)) = reader.unread_outside(&[]) {
             return Err(OpenError::Io(error));
         }
