@@ -16,6 +16,7 @@ mod life;
 mod looks;
 mod model;
 mod power;
+mod refusals;
 mod restarts;
 mod scans;
 mod support;
