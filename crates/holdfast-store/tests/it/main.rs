@@ -9,6 +9,7 @@ mod backups;
 mod basics;
 mod classical;
 mod examples;
+mod faults;
 mod four_ways;
 mod histories;
 mod kills;
