@@ -9,6 +9,7 @@ use crate::page::{PAGE_HEAD_BYTES, Page};
 use crate::repairs::FaultKind;
 use crate::replay::Upto;
 use crate::rsn::PageNumber;
+use crate::stale::Imaged;
 
 impl Fetch {
     /// Compares a page as somebody has it in memory with what its records make of nothing. Those
@@ -34,11 +35,11 @@ impl Fetch {
     }
 
     /// Makes `into`, which is nothing, the page as it is on its device. False if that does not
-    /// serve.
+    /// serve, or may be older than the page file is said to be.
     pub(crate) fn image(&self, number: PageNumber, into: &mut Page) -> Result<bool, FetchError> {
         let (known, read) = self.look(number, into)?;
-        let is_read = read.is_ok();
-        Ok(is_read && self.fault_of(number, read, into.rsn(), known.imaged)?.is_none())
+        let is_known = matches!(known.imaged, Imaged::At(_)) && read.is_ok();
+        Ok(is_known && self.fault_of(number, read, into.rsn(), known.imaged)?.is_none())
     }
 }
 

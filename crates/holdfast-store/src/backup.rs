@@ -4,13 +4,14 @@
 //! is not taken for anything else before that.
 //! Never: copies a page or a record itself; opens a store.
 
+use std::io;
 use std::path::Path;
 
 use holdfast_pages::{At, Manifest, Moment, Progress, Tag};
 
 use crate::config::Config;
 use crate::error::{BackUpError, OpenError, RestoreError};
-use crate::header::{BACKUP, Header, NoHeader, RESTORED, STORE};
+use crate::header::{BACKUP, Header, NoHeader, RESTORED, STORE, is_closed};
 use crate::log;
 use crate::place::Place;
 use crate::store::Store;
@@ -46,7 +47,7 @@ impl Store {
             Err(NoHeader::Free) => {}
             Err(fault) => return Err(BackUpError::To(fault.into())),
         }
-        self.header().begin(&*to.store, &BACKUP).map_err(io)?;
+        self.header.begin(&*to.store, &BACKUP).map_err(io)?;
         let pages = &self.work.engine.pages;
         let manifest = pages.back_up(&to.of_pages(), tell).map_err(BackUpError::Pages)?;
         Header::finish(&*to.store, &BACKUP).map_err(io)?;
@@ -69,7 +70,10 @@ impl Store {
     /// See [`BackUpError`].
     pub fn forward_at(&self, backup: &Place) -> Result<Manifest, BackUpError> {
         match Header::read(&*backup.store, &BACKUP) {
-            Ok(header) if header == self.header() => {}
+            Ok(header) if header == self.header => {}
+            Ok(header) if header.identity == self.header.identity => {
+                return Err(BackUpError::OtherHistory);
+            }
             Ok(_) => return Err(BackUpError::To(OpenError::NotAStore)),
             Err(fault) => return Err(BackUpError::To(fault.into())),
         }
@@ -109,12 +113,20 @@ pub fn restore_at(
     tell: &mut dyn FnMut(Progress),
 ) -> Result<Moment, RestoreError> {
     let header = header_of(from).map_err(|fault| RestoreError::From(fault.into()))?;
+    if at == At::End
+        && !has_everything(from).map_err(|error| RestoreError::From(OpenError::Io(error)))?
+    {
+        return Err(RestoreError::NotClosed);
+    }
     match Header::read(&*to.store, &RESTORED) {
         Ok(_) => return Err(RestoreError::Exists),
         Err(NoHeader::Free) => {}
         Err(fault) => return Err(RestoreError::To(fault.into())),
     }
     let io = |error| RestoreError::To(OpenError::Io(error));
+    let mut history = [0; 8];
+    to.entropy.fill(&mut history);
+    let header = Header { history: u64::from_le_bytes(history), ..header };
     header.begin(&*to.store, &RESTORED).map_err(io)?;
     log::create(to, header.identity, &config.log).map_err(RestoreError::To)?;
     let tag = Tag::of(&header.identity);
@@ -122,6 +134,12 @@ pub fn restore_at(
         .map_err(RestoreError::Pages)?;
     Header::finish(&*to.store, &RESTORED).map_err(io)?;
     Ok(moment)
+}
+
+/// Whether the archive has all that there was: that of a backup has, and that of a closed store.
+fn has_everything(from: &Place) -> io::Result<bool> {
+    let is_backup = Header::read(&*from.store, &BACKUP).is_ok();
+    Ok(is_backup || is_closed(&*from.store)?)
 }
 
 /// Whose backup or store it is.

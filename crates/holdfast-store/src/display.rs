@@ -135,6 +135,9 @@ impl Display for BackUpError {
         match self {
             Self::To(error) => write!(out, "the backup's directory: {error}"),
             Self::Exists => write!(out, "there is a backup already; bring it forward"),
+            Self::OtherHistory => {
+                write!(out, "the backup is of another store with the same past; make a new one")
+            }
             Self::Pages(error) => write!(out, "{error}"),
         }
     }
@@ -146,6 +149,9 @@ impl Display for RestoreError {
             Self::From(error) => write!(out, "what is to be restored: {error}"),
             Self::To(error) => write!(out, "the new store's directory: {error}"),
             Self::Exists => write!(out, "there is a store already; name another directory"),
+            Self::NotClosed => {
+                write!(out, "the store was not closed; open and close it, or name a moment")
+            }
             Self::Pages(error) => write!(out, "{error}"),
         }
     }
@@ -182,6 +188,7 @@ impl Display for CloseError {
             Self::Sync(error) => write!(out, "what was committed last: {error}"),
             Self::Archive(error) => write!(out, "what is only in the log: {error}"),
             Self::Log(error) => write!(out, "the log was not closed: {error}"),
+            Self::Io(error) => write!(out, "it was not noted that the store is closed: {error}"),
         }
     }
 }

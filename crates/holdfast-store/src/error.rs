@@ -95,6 +95,9 @@ pub enum BackUpError {
     To(OpenError),
     /// There is a backup already. Bring it forward, or name another directory.
     Exists,
+    /// It is a backup of the store that this one was made from, or of another one made from that.
+    /// Make a new one.
+    OtherHistory,
     /// The pages were not copied.
     Pages(BackupError),
 }
@@ -109,6 +112,9 @@ pub enum RestoreError {
     To(OpenError),
     /// There is a store already. Name another directory.
     Exists,
+    /// The store was not closed, so its archive lacks what came last. Open and close it, or name a
+    /// moment that the archive has.
+    NotClosed,
     /// The pages were not made.
     Pages(PagesRestoreError),
 }
@@ -174,4 +180,6 @@ pub enum CloseError {
     Archive(ArchiveError),
     /// The log was not closed.
     Log(LogError),
+    /// It was not noted that everything is in the archive.
+    Io(io::Error),
 }

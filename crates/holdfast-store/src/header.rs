@@ -3,8 +3,9 @@
 //! Byte table: FORMAT.md, "Store".
 //!
 //! Promise: it is there when everything else of a new one is, and never changes; a directory with
-//! something else in it is told from one that is free.
-//! Never: makes anything but itself.
+//! something else in it is told from one that is free. The file `closed` is there only while the
+//! store is closed.
+//! Never: makes anything but these.
 
 use std::io;
 use std::path::Path;
@@ -29,6 +30,9 @@ pub(crate) const RESTORED: Names = Names { name: "store", begun: "restored-new" 
 /// Of a backup.
 pub(crate) const BACKUP: Names = Names { name: "backup", begun: "backup-new" };
 
+/// An empty file that is there while a store is closed.
+const CLOSED: &str = "closed";
+
 /// "HFST".
 const MAGIC: u32 = 0x5453_4648;
 /// The version of stores that this program makes and opens.
@@ -40,6 +44,8 @@ const FILE_MODE: u32 = 0o644;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) identity: [u8; 16],
+    /// Which of those that go on from the same records. The first one is 0.
+    pub(crate) history: u64,
 }
 
 /// What there is in a directory instead.
@@ -76,7 +82,8 @@ impl Header {
         if version != VERSION || word(12) != PAGE_BYTES as u32 {
             return Err(NoHeader::OtherVersion(version));
         }
-        Ok(Header { identity: std::array::from_fn(|byte| bytes[16 + byte]) })
+        let history = u64::from_le_bytes(std::array::from_fn(|byte| bytes[32 + byte]));
+        Ok(Header { identity: std::array::from_fn(|byte| bytes[16 + byte]), history })
     }
 
     pub(crate) fn encode(&self) -> [u8; HEADER_BYTES] {
@@ -85,6 +92,7 @@ impl Header {
         bytes[8..10].copy_from_slice(&VERSION.to_le_bytes());
         bytes[12..16].copy_from_slice(&(PAGE_BYTES as u32).to_le_bytes());
         bytes[16..32].copy_from_slice(&self.identity);
+        bytes[32..40].copy_from_slice(&self.history.to_le_bytes());
         let check = crc32c(MAGIC, &bytes[4..]);
         bytes[..4].copy_from_slice(&check.to_le_bytes());
         bytes
@@ -103,6 +111,29 @@ impl Header {
     pub(crate) fn finish(files: &dyn Files, names: &Names) -> io::Result<()> {
         files.rename(Path::new(names.begun), Path::new(names.name))?;
         files.sync_dir(Path::new(""))
+    }
+}
+
+/// Says that a store is closed, which has all that there is in its archive.
+pub(crate) fn note_closed(files: &dyn Files) -> io::Result<()> {
+    let how = OpenHow { write: true, create_mode: Some(FILE_MODE), ..OpenHow::default() };
+    files.open(Path::new(CLOSED), how)?;
+    files.sync_dir(Path::new(""))
+}
+
+/// Says that a store is not closed any more. That survives a power cut when this returns.
+pub(crate) fn note_open(files: &dyn Files) -> io::Result<()> {
+    match files.remove_file(Path::new(CLOSED)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed.and_then(|()| files.sync_dir(Path::new(""))),
+    }
+}
+
+/// Whether a store is closed.
+pub(crate) fn is_closed(files: &dyn Files) -> io::Result<bool> {
+    match files.metadata(Path::new(CLOSED)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        found => found.map(|_| true),
     }
 }
 

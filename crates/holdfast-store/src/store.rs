@@ -18,7 +18,7 @@ use crate::config::{Config, Restart, Services};
 use crate::contents::NodeContents;
 use crate::engine::{Durability, Engine, Patience};
 use crate::error::{CheckError, CloseError, OpenError, OpenTreeError, ServiceError};
-use crate::header::{Header, NoHeader, STORE};
+use crate::header::{Header, NoHeader, STORE, note_closed, note_open};
 use crate::locks::Locks;
 use crate::log::{self, StoreLog};
 use crate::losers::Losers;
@@ -43,9 +43,9 @@ pub struct Store {
     /// First, so that they end first.
     threads: Option<Threads>,
     pub(crate) work: Work,
-    identity: [u8; 16],
+    pub(crate) header: Header,
     /// Last, so that the directory is free when everything else is gone.
-    _place: Place,
+    place: Place,
 }
 
 /// What was found when a store was opened.
@@ -83,9 +83,12 @@ impl Store {
     /// # Errors
     /// See [`OpenError`].
     pub fn open_at(place: Place, config: &Config) -> Result<(Store, Recovery), OpenError> {
-        let (identity, is_new) = identity(&place, config)?;
+        let (header, is_new) = header(&place, config)?;
+        let identity = header.identity;
         let log = log::open(&place, identity, &config.log)?;
         let (pages, found) = open_pages(&place, identity, &log, config)?;
+        // Before there is anything that the archive has not.
+        note_open(&*place.store).map_err(OpenError::Io)?;
         let recovery = Recovery {
             is_new,
             losers: found.losers.len(),
@@ -111,7 +114,7 @@ impl Store {
             Services::Stepped => None,
         };
         let threads = threads.transpose().map_err(OpenError::Thread)?;
-        Ok((Store { threads, work, identity, _place: place }, recovery))
+        Ok((Store { threads, work, header, place }, recovery))
     }
 
     /// Whether a directory has a store in it, sound or not.
@@ -281,12 +284,8 @@ impl Store {
         let Work { engine, log } = &self.work;
         engine.pages.archive_all().map_err(CloseError::Archive)?;
         engine.pages.write_base().map_err(CloseError::Archive)?;
-        log.close().map_err(CloseError::Log)
-    }
-
-    /// Whose store it is.
-    pub(crate) fn header(&self) -> Header {
-        Header { identity: self.identity }
+        log.close().map_err(CloseError::Log)?;
+        note_closed(&*self.place.store).map_err(CloseError::Io)
     }
 
     fn make_tree(&self, name: &str) -> Result<Tree, OpenTreeError> {
@@ -313,27 +312,28 @@ fn root_of(value: &[u8]) -> Result<PageNumber, TransactionError> {
 }
 
 /// Whose store is there; true if it has just been made.
-fn identity(place: &Place, config: &Config) -> Result<([u8; 16], bool), OpenError> {
+fn header(place: &Place, config: &Config) -> Result<(Header, bool), OpenError> {
     match Header::read(&*place.store, &STORE) {
-        Ok(header) => Ok((header.identity, false)),
+        Ok(header) => Ok((header, false)),
         Err(NoHeader::Free) => Ok((create(place, config)?, true)),
         Err(fault) => Err(fault.into()),
     }
 }
 
 /// Makes a store, or goes on where that was cut short.
-fn create(place: &Place, config: &Config) -> Result<[u8; 16], OpenError> {
+fn create(place: &Place, config: &Config) -> Result<Header, OpenError> {
     let begun = log::identity_of(place, &config.log);
     let identity = begun.unwrap_or_else(|| {
         let mut identity = [0; 16];
         place.entropy.fill(&mut identity);
         identity
     });
-    Header { identity }.begin(&*place.store, &STORE).map_err(OpenError::Io)?;
+    let header = Header { identity, history: 0 };
+    header.begin(&*place.store, &STORE).map_err(OpenError::Io)?;
     log::create(place, identity, &config.log)?;
     Pages::create(&place.of_pages(), Tag::of(&identity)).map_err(OpenError::Io)?;
     Header::finish(&*place.store, &STORE).map_err(OpenError::Io)?;
-    Ok(identity)
+    Ok(header)
 }
 
 fn open_pages(

@@ -72,11 +72,12 @@ fn a_node_is_what_its_tables_say() {
 
 #[test]
 fn a_header_is_what_its_table_says() {
-    let bytes = Header { identity: *b"0123456789abcdef" }.encode();
+    let bytes = Header { identity: *b"0123456789abcdef", history: 9 }.encode();
     let field = |name| &bytes[place("Store", name)];
     assert_eq!((field("magic"), field("version")), (&b"HFST"[..], &[1, 0][..]));
     assert_eq!((field("zero"), field("page_bytes")), (&[0, 0][..], &[0, 32, 0, 0][..]));
-    assert_eq!((field("identity"), field("zeros")), (&b"0123456789abcdef"[..], &[0; 32][..]));
+    assert_eq!((field("identity"), field("zeros")), (&b"0123456789abcdef"[..], &[0; 24][..]));
+    assert_eq!(field("history"), 9_u64.to_le_bytes());
     let check = crc32c(u32::from_le_bytes(*b"HFST"), &bytes[4..]);
     assert_eq!(field("check"), check.to_le_bytes());
 }
@@ -90,7 +91,7 @@ fn an_image_is_what_its_table_says() {
 
 #[test]
 fn the_fields_of_heads_follow_one_another() {
-    let sections = [("Store", 7, HEADER_BYTES), ("Node", 10, HEAD_BYTES), ("Slot", 3, SLOT_BYTES)];
+    let sections = [("Store", 8, HEADER_BYTES), ("Node", 10, HEAD_BYTES), ("Slot", 3, SLOT_BYTES)];
     for (section, fields, end) in sections {
         let mut at = 0;
         for row in rows(section).iter().take(fields) {

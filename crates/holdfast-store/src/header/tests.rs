@@ -4,7 +4,7 @@ use holdfast_io::fake::FakeFiles;
 
 use super::*;
 
-const HEADER: Header = Header { identity: *b"0123456789abcdef" };
+const HEADER: Header = Header { identity: *b"0123456789abcdef", history: 9 };
 
 fn put(files: &FakeFiles, name: &str, bytes: &[u8]) {
     let how = OpenHow { write: true, create_mode: Some(0o644), ..OpenHow::default() };

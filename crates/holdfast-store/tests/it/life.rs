@@ -8,8 +8,8 @@ use std::error::Error;
 
 use holdfast_io::fake::{FakeFiles, Random};
 use holdfast_store::{
-    Checkpoints, Cleaner, CommitError, Config, Direction, Durability, Restart, Savepoint, Service, Store,
-    Transaction, TransactionError, Tree, VerifyFault,
+    Checkpoints, Cleaner, CommitError, Config, Direction, Durability, Restart, Savepoint, Service,
+    Store, Transaction, TransactionError, Tree, VerifyFault,
 };
 
 use crate::model::{Contents, Model, Writes, apply};

@@ -80,7 +80,7 @@ fn cut_twice(seed: u64) -> u64 {
 }
 
 /// Does it with each seed, or with the one that is asked for, and says how a failure is seen again.
-fn with_seeds(seeds: Range<u64>, test: &str, run: fn(u64) -> u64) {
+pub(crate) fn with_seeds(seeds: Range<u64>, test: &str, run: fn(u64) -> u64) {
     let end = seeds.start + (seeds.end - seeds.start) * factor();
     let asked_for = std::env::var("HOLDFAST_SEED").ok().and_then(|seed| seed.parse().ok());
     let seeds = asked_for.map_or(seeds.start..end, |seed: u64| seed..seed + 1);
@@ -89,9 +89,7 @@ fn with_seeds(seeds: Range<u64>, test: &str, run: fn(u64) -> u64) {
         match catch_unwind(AssertUnwindSafe(|| run(seed))) {
             Ok(more) => images += more,
             Err(panic) => {
-                println!(
-                    "HOLDFAST_SEED={seed} cargo test -p holdfast-store --test it power::{test}"
-                );
+                println!("HOLDFAST_SEED={seed} cargo test -p holdfast-store --test it {test}");
                 resume_unwind(panic);
             }
         }
@@ -101,12 +99,12 @@ fn with_seeds(seeds: Range<u64>, test: &str, run: fn(u64) -> u64) {
 
 #[test]
 fn what_was_acknowledged_is_there_after_a_power_cut_at_any_io() {
-    with_seeds(1..17, "what_was", cut_everywhere);
+    with_seeds(1..17, "power::what_was", cut_everywhere);
 }
 
 #[test]
 fn it_is_there_after_power_cuts_at_any_io_of_restarts() {
-    with_seeds(1_001..1_041, "it_is", cut_twice);
+    with_seeds(1_001..1_041, "power::it_is", cut_twice);
 }
 
 /// Whether cuts at every I/O are noticed once this invariant is switched off.

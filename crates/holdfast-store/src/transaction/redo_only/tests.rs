@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use holdfast_io::Files;
 use holdfast_io::fake::{FakeClock, FakeEntropy, FakeFiles, Random};
-use holdfast_log::CommitLog;
 use holdfast_pages::{Framed, Tag, What};
 
 use crate::{
@@ -43,9 +42,9 @@ struct Told {
 
 fn told(store: &Store) -> Told {
     store.sync().expect("a device");
-    let log: &dyn CommitLog = &*store.work.log;
+    let log = store.work.log.as_commit_log();
     let mut told = Told { updates: 0, compensates: 0, ends: 0 };
-    let (marks, tag) = (log.marks(), Tag::of(&store.header().identity));
+    let (marks, tag) = (log.marks(), Tag::of(&store.header.identity));
     let read = log.read(marks.released, marks.tail, &mut |frame| {
         let framed = Framed::parse(frame.payload, tag).expect("a frame of this store");
         for record in framed.records() {

@@ -1,0 +1,370 @@
+//! What a store says to what it cannot do, and that nothing is lost by that.
+
+use std::path::{Path, PathBuf};
+
+use holdfast_io::checksum::crc32c;
+use holdfast_io::fake::{EIO, ENOSPC, Effect, FakeFiles, Fault, Operation};
+use holdfast_io::{Files, OpenHow};
+use holdfast_log::OpenError as LogError;
+use holdfast_pages::{
+    LoadError, OpenArchiveError, OpenError as PagesError, RestoreError as MomentError, Tag,
+};
+use holdfast_store::Durability::{Disk, Memory};
+use holdfast_store::{
+    At, BackUpError, CommitError, OpenError, RestoreError, Rsn, Service, ServiceError, Store,
+    TransactionError, Tree, restore_at,
+};
+
+use crate::support::{config, cut, machine, open, place, settle};
+
+const KEYS: u32 = 200;
+const FOOTER_BYTES: usize = 120;
+
+fn put(store: &Store, tree: &Tree, key: u32, value: u8) -> Result<(), CommitError> {
+    let mut one = store.begin();
+    one.put(tree, &key.to_be_bytes(), &[value; 700]).expect("room");
+    one.commit(Disk).map(drop)
+}
+
+/// Puts every key, with a run of the archive now and then.
+fn fill(store: &Store, value: u8) {
+    let tree = store.tree("keys").expect("a tree");
+    for key in 0..KEYS {
+        put(store, &tree, key, value).expect("a device");
+        if key % 16 == 0 {
+            for service in [Service::Follow, Service::Archive, Service::Base] {
+                store.step(service).expect("a device");
+            }
+        }
+    }
+}
+
+fn has_all(store: &Store, value: u8) -> bool {
+    let tree = store.tree("keys").expect("a tree");
+    let mut reading = store.begin_impatient();
+    let mut get = |key: u32| reading.get(&tree, &key.to_be_bytes()).expect("pages");
+    (0..KEYS).all(|key| get(key) == Some(vec![value; 700]))
+}
+
+/// A store that lost its power while it was in use.
+fn after_cut() -> FakeFiles {
+    let files = machine(1);
+    let (store, _) = open(&files);
+    fill(&store, 1);
+    drop(store);
+    cut(&files)
+}
+
+fn refused(files: &FakeFiles) -> OpenError {
+    Store::open_at(place(files), &config()).map(drop).expect_err("it is refused")
+}
+
+fn read(files: &FakeFiles, name: &Path) -> Vec<u8> {
+    let file = files.open(name, OpenHow::default()).expect("the file is there");
+    let mut bytes = vec![0; file.metadata().expect("the machine is well").size_bytes as usize];
+    file.read_full_at(&mut bytes, 0).expect("the machine is well");
+    bytes
+}
+
+fn write(files: &FakeFiles, name: &Path, bytes: &[u8]) {
+    let how = OpenHow { write: true, create_mode: Some(0o644), ..OpenHow::default() };
+    let file = files.open(name, how).expect("a file");
+    file.set_len(bytes.len() as u64).expect("room");
+    file.write_all_at(bytes, 0).expect("room");
+}
+
+fn runs(files: &FakeFiles) -> Vec<PathBuf> {
+    let entries = files.read_dir(Path::new("archive")).expect("a directory");
+    let name = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let mut names: Vec<_> = entries.iter().map(|entry| name(&entry.name)).collect();
+    names.sort_by_key(|name| name[name.find('-').expect("a run") + 1..].to_owned());
+    names.iter().map(|name| Path::new("archive").join(name)).collect()
+}
+
+/// Changes a file as `how` says, opens the store, and changes it back: the store is as it was.
+fn refused_with(name: &Path, how: fn(&mut Vec<u8>)) -> OpenError {
+    let files = after_cut();
+    let sound = read(&files, name);
+    let mut other = sound.clone();
+    how(&mut other);
+    write(&files, name, &other);
+    let error = refused(&files);
+    write(&files, name, &sound);
+    assert!(has_all(&open(&files).0, 1), "{error:?}");
+    error
+}
+
+#[test]
+fn one_damaged_base_is_told_and_the_other_serves() {
+    for name in ["base-0", "base-1"] {
+        let files = after_cut();
+        let mut bytes = read(&files, Path::new(name));
+        bytes[20] ^= 1;
+        write(&files, Path::new(name), &bytes);
+        let (store, recovery) = open(&files);
+        assert!(recovery.fell_back && has_all(&store, 1), "{name}: {recovery:?}");
+    }
+}
+
+#[test]
+fn two_damaged_bases_are_told_and_the_archive_has_everything() {
+    let files = machine(1);
+    let (store, _) = open(&files);
+    fill(&store, 1);
+    store.close().expect("a device");
+    let names = ["base-0", "base-1"].map(Path::new);
+    let sound = names.map(|name| read(&files, name));
+    names.iter().for_each(|name| write(&files, name, b"no base"));
+    let error = refused(&files);
+    let OpenError::Pages(PagesError::Base(LoadError::Damaged(_))) = error else {
+        panic!("{error:?}");
+    };
+    let other = machine(2);
+    restore_at(&place(&files), At::End, &place(&other), &config(), &mut |_| ()).expect("a device");
+    assert!(has_all(&open(&other).0, 1));
+    (0..2).for_each(|which| write(&files, names[which], &sound[which]));
+    assert!(has_all(&open(&files).0, 1));
+}
+
+#[test]
+fn a_missing_run_is_named_and_with_it_the_store_is_as_it_was() {
+    let files = after_cut();
+    let runs = runs(&files);
+    assert!(runs.len() > 2, "{runs:?}");
+    let sound = read(&files, &runs[1]);
+    files.remove_file(&runs[1]).expect("the machine is well");
+    let error = refused(&files);
+    let OpenError::Pages(PagesError::Archive(OpenArchiveError::MissingRun { from, to })) = error
+    else {
+        panic!("{error:?}");
+    };
+    assert!(from < to);
+    write(&files, &runs[1], &sound);
+    assert!(has_all(&open(&files).0, 1));
+}
+
+#[test]
+fn a_missing_segment_is_named_and_with_it_the_store_is_as_it_was() {
+    let files = after_cut();
+    let entries = files.read_dir(Path::new("log")).expect("a directory");
+    let name = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let mut names = entries.iter().map(|entry| name(&entry.name));
+    let segment = names.find(|name| name.starts_with("segment")).expect("a segment");
+    let path = Path::new("log").join(&segment);
+    let sound = read(&files, &path);
+    files.remove_file(&path).expect("the machine is well");
+    let error = refused(&files);
+    let OpenError::Log(LogError::MissingSegment { name }) = error else { panic!("{error:?}") };
+    assert_eq!(name, segment);
+    write(&files, &path, &sound);
+    assert!(has_all(&open(&files).0, 1));
+}
+
+#[test]
+fn a_store_of_another_version_is_told() {
+    let error = refused_with(Path::new("store"), |bytes| {
+        bytes[8] = 7;
+        let magic = u32::from_le_bytes(bytes[4..8].try_into().expect("four bytes"));
+        let check = crc32c(magic, &bytes[4..]);
+        bytes[..4].copy_from_slice(&check.to_le_bytes());
+    });
+    assert!(matches!(error, OpenError::OtherVersion { found: 7, known: 1 }), "{error:?}");
+}
+
+#[test]
+fn a_base_of_another_version_is_told() {
+    let error = refused_with(Path::new("base-1"), |bytes| {
+        bytes[8] = 7;
+        let check = crc32c(0, &bytes[8..]);
+        bytes[4..8].copy_from_slice(&check.to_le_bytes());
+    });
+    let OpenError::Pages(PagesError::Base(LoadError::OtherVersion { found, .. })) = error else {
+        panic!("{error:?}");
+    };
+    assert_eq!(found, 7);
+}
+
+#[test]
+fn a_run_of_another_version_is_told() {
+    let files = after_cut();
+    let runs = runs(&files);
+    let (sound, header) = (read(&files, &runs[1]), read(&files, Path::new("store")));
+    let tag = Tag::of(&header[16..32].try_into().expect("an identity"));
+    let mut other = sound.clone();
+    let at = other.len() - FOOTER_BYTES;
+    let footer = &mut other[at..];
+    footer[8] = 7;
+    let check = crc32c(tag.get(), &footer[..FOOTER_BYTES - 4]);
+    footer[FOOTER_BYTES - 4..].copy_from_slice(&check.to_le_bytes());
+    write(&files, &runs[1], &other);
+    let error = refused(&files);
+    let OpenError::Pages(PagesError::Archive(OpenArchiveError::OtherVersion { found, .. })) = error
+    else {
+        panic!("{error:?}");
+    };
+    assert_eq!(found, 7);
+    write(&files, &runs[1], &sound);
+    assert!(has_all(&open(&files).0, 1));
+}
+
+/// Lets the disk be full for the next call of this kind.
+fn full(files: &FakeFiles, operation: Operation) {
+    files.fail(Fault { operation, skip: 0, effect: Effect::Errno(ENOSPC) });
+}
+
+/// Whether a full disk is met by a service, which tells that and goes on when there is room.
+fn is_held_up(files: &FakeFiles, store: &Store, service: Service) -> bool {
+    store.step(Service::Follow).expect("memory");
+    full(files, Operation::Write);
+    let stepped = store.step(service);
+    files.forget_faults();
+    store.step(service).expect("there is room");
+    match (service, stepped) {
+        (_, Ok(_)) => false,
+        (Service::Archive | Service::Base, Err(ServiceError::Archive(_)))
+        | (Service::Clean, Err(ServiceError::Clean(_))) => true,
+        (_, other) => panic!("{service:?}: {other:?}"),
+    }
+}
+
+#[test]
+fn a_full_disk_under_archive_base_or_pages_stops_that_alone_until_there_is_room() {
+    let files = machine(1);
+    let (store, _) = open(&files);
+    let tree = store.tree("keys").expect("a tree");
+    let mut struck = [false; 3];
+    for at in 0..6 * KEYS {
+        put(&store, &tree, at % KEYS, (at / KEYS) as u8).expect("a device");
+        if at % 40 == 0 {
+            let services = [Service::Archive, Service::Base, Service::Clean].iter().enumerate();
+            services.for_each(|(which, service)| {
+                struck[which] |= is_held_up(&files, &store, *service);
+            });
+        }
+    }
+    assert_eq!(struck, [true; 3]);
+    settle(&store);
+    drop(store);
+    assert!(has_all(&open(&cut(&files)).0, 5));
+}
+
+#[test]
+fn a_full_disk_holds_up_transactions_and_they_go_on_when_there_is_room() {
+    let files = machine(1);
+    let (store, _) = open(&files);
+    fill(&store, 1);
+    let tree = store.tree("keys").expect("a tree");
+    files.set_capacity_bytes(Some(1));
+    let refused = (0..5 * KEYS).find_map(|key| {
+        let mut one = store.begin();
+        match one.put(&tree, &(key % KEYS).to_be_bytes(), &[2; 700]) {
+            Err(TransactionError::Full(_)) => return Some(key),
+            other => other.expect("a full disk is told as such"),
+        }
+        match one.commit(Disk) {
+            Err(CommitError::NotDurable(_)) => Some(key),
+            other => other.map(|_| None).expect("a full disk is told as such"),
+        }
+    });
+    assert!(refused.is_some(), "no disk is that small");
+    files.set_capacity_bytes(None);
+    store.sync().expect("there is room");
+    fill(&store, 3);
+    drop(store);
+    assert!(has_all(&open(&cut(&files)).0, 3));
+}
+
+#[test]
+fn a_transaction_that_is_too_large_is_told_and_can_end_as_it_likes() {
+    let (store, _) = open(&machine(1));
+    let tree = store.tree("keys").expect("a tree");
+    let fill = |commits: bool| {
+        let mut one = store.begin();
+        let value = |round: u32| vec![round as u8; 1500];
+        let refused = (0..10_000_u32)
+            .find_map(|round| one.put(&tree, &(round % 10).to_be_bytes(), &value(round)).err());
+        assert!(matches!(refused, Some(TransactionError::TooLarge)), "{refused:?}");
+        if commits { one.commit(Memory).map(drop).expect("a log") } else { drop(one) }
+    };
+    fill(false);
+    assert_eq!(store.begin().get(&tree, &1_u32.to_be_bytes()).expect("pages"), None);
+    fill(true);
+    assert!(store.begin().get(&tree, &1_u32.to_be_bytes()).expect("pages").is_some());
+}
+
+#[test]
+fn a_log_whose_device_failed_is_told_until_the_store_is_opened_anew() {
+    for effect in [Effect::Errno(EIO), Effect::DropsDirty] {
+        let files = machine(1);
+        let (store, _) = open(&files);
+        fill(&store, 1);
+        let tree = store.tree("keys").expect("a tree");
+        files.fail(Fault { operation: Operation::SyncData, skip: 0, effect });
+        let refused = put(&store, &tree, 1_000, 2);
+        assert!(matches!(refused, Err(CommitError::Poisoned(_))), "{refused:?}");
+        let mut after = store.begin();
+        assert!(after.get(&tree, &3_u32.to_be_bytes()).is_ok(), "what is in memory can be read");
+        let put = after.put(&tree, &3_u32.to_be_bytes(), b"never");
+        assert!(matches!(put, Err(TransactionError::Poisoned(_))), "{put:?}");
+        drop(after);
+        assert!(matches!(store.begin().commit(Disk), Ok(_) | Err(CommitError::Poisoned(_))));
+        drop(store);
+        assert!(has_all(&open(&cut(&files)).0, 1));
+        assert!(has_all(&open(&files).0, 1));
+    }
+}
+
+#[test]
+fn a_moment_outside_of_the_archive_is_told_with_what_there_is() {
+    let files = machine(1);
+    let (store, _) = open(&files);
+    fill(&store, 1);
+    let end = store.stat().stable;
+    store.close().expect("a device");
+    let to = machine(2);
+    for at in [At::Rsn(Rsn(1)), At::Rsn(Rsn(u64::MAX)), At::Time(i64::MAX)] {
+        let made = restore_at(&place(&files), at, &place(&to), &config(), &mut |_| ());
+        let Err(RestoreError::Pages(MomentError::Outside { oldest, newest })) = made else {
+            panic!("{at:?}: {made:?}");
+        };
+        assert!(oldest.rsn < newest.rsn && newest.rsn >= end, "{oldest:?} {newest:?}");
+    }
+    restore_at(&place(&files), At::Rsn(end), &place(&to), &config(), &mut |_| ())
+        .expect("nothing stands there yet");
+    assert!(has_all(&open(&to).0, 1));
+}
+
+#[test]
+fn a_store_that_was_not_closed_is_not_taken_for_all_that_there_was() {
+    let files = after_cut();
+    let to = machine(2);
+    let restore = |at| restore_at(&place(&files), at, &place(&to), &config(), &mut |_| ());
+    let made = restore(At::End);
+    assert!(matches!(made, Err(RestoreError::NotClosed)), "{made:?}");
+    open(&files).0.close().expect("a device");
+    drop(open(&files));
+    let made = restore(At::End);
+    assert!(matches!(made, Err(RestoreError::NotClosed)), "{made:?}");
+    open(&files).0.close().expect("a device");
+    restore(At::End).expect("it is closed");
+    assert!(has_all(&open(&to).0, 1));
+}
+
+#[test]
+fn a_backup_of_what_a_store_was_made_from_is_not_brought_forward() {
+    let (files, backup, other) = (machine(1), machine(2), machine(3));
+    let (store, _) = open(&files);
+    fill(&store, 1);
+    store.back_up_at(&place(&backup), &mut |_| ()).expect("a device");
+    restore_at(&place(&backup), At::End, &place(&other), &config(), &mut |_| ()).expect("a device");
+    let (restored, _) = open(&other);
+    fill(&restored, 2);
+    let forward = restored.forward_at(&place(&backup));
+    assert!(matches!(forward, Err(BackUpError::OtherHistory)), "{forward:?}");
+    store.forward_at(&place(&backup)).expect("it is this one's");
+    let (backup, again) = (machine(4), machine(5));
+    restored.back_up_at(&place(&backup), &mut |_| ()).expect("a device");
+    restored.forward_at(&place(&backup)).expect("it is this one's");
+    restore_at(&place(&backup), At::End, &place(&again), &config(), &mut |_| ()).expect("a device");
+    assert!(has_all(&open(&again).0, 2));
+}
