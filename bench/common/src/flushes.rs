@@ -30,7 +30,7 @@ const FLUSHING_FIELD: usize = 16;
 const LEAST: f64 = 0.9;
 
 /// What a device did since the machine started.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flushes {
     /// How many.
     pub count: u64,
@@ -43,6 +43,12 @@ impl Flushes {
     #[must_use]
     pub fn since(self, before: Flushes) -> Flushes {
         Flushes { count: self.count - before.count, took_ms: self.took_ms - before.took_ms }
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn and(self, other: Flushes) -> Flushes {
+        Flushes { count: self.count + other.count, took_ms: self.took_ms + other.took_ms }
     }
 }
 

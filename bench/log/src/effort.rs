@@ -38,8 +38,10 @@ pub(crate) struct Effort {
     pub(crate) repetitions: usize,
     /// How long synced sets are appended before the clock starts,
     pub(crate) warm_up: Duration,
-    /// and while it runs.
-    pub(crate) synced: Duration,
+    /// while it runs, in one turn of a log,
+    pub(crate) turn: Duration,
+    /// and how many turns each log has.
+    pub(crate) turns: usize,
     /// Records of the paper's experiment, and of logs that are read back.
     pub(crate) records: u32,
     /// Records that are appended without a sync where logs are compared.
@@ -59,7 +61,8 @@ impl Effort {
         Effort {
             repetitions: 5,
             warm_up: Duration::from_millis(100),
-            synced: Duration::from_millis(800),
+            turn: Duration::from_millis(100),
+            turns: 10,
             records: 2_000_000,
             compared: 500_000,
             scanned: [560_000, 5_600_000],
@@ -71,7 +74,8 @@ impl Effort {
         Effort {
             repetitions: 1,
             warm_up: Duration::from_millis(20),
-            synced: Duration::from_millis(150),
+            turn: Duration::from_millis(50),
+            turns: 3,
             records: 1 << 16,
             compared: 1 << 15,
             scanned: [1 << 15, 1 << 17],
@@ -81,7 +85,7 @@ impl Effort {
 
     /// Bytes that synced sets take at most.
     pub(crate) fn synced_bytes(&self) -> u64 {
-        let time = (self.warm_up + self.synced).as_millis() as u64;
+        let time = (self.warm_up + self.turn * self.turns as u32).as_millis() as u64;
         SYNCED_PER_S_MAX * time / 1000 * RECORD_BYTES_MAX + SPARE_BYTES
     }
 }

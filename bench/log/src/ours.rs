@@ -5,20 +5,25 @@
 //! Never: waits for a set before the last one is appended.
 
 use std::hint::black_box;
+use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
 use holdfast_bench_common::clock::Clock;
 use holdfast_bench_common::place::Place;
 use holdfast_wal::format::{Archive, Format as Written, Json, MessagePack};
-use holdfast_wal::{Log, Ticket};
+use holdfast_wal::{Log, Lsn, Ticket};
 
 use crate::Failure;
 use crate::effort::{Effort, bytes};
 use crate::peers::{self, Durability, Terms};
-use crate::record::{Format, Record};
+use crate::reading::InMemory;
+use crate::record::{Format, Record, SAMPLES};
 use crate::set::Source;
 use crate::tally::Tally;
+
+/// Turns in which a log is read.
+const READING_TURNS: usize = 10;
 
 /// How long a record may take to come.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -31,6 +36,8 @@ pub(crate) struct Paper {
     pub(crate) durable_per_s: f64,
     /// Read back, as the reader of the format does it, from the log that is still open.
     pub(crate) read_per_s: f64,
+    /// Decoded from memory in between, if that was asked for.
+    pub(crate) memory_per_s: Option<f64>,
 }
 
 /// Records that are durable and read back: records a second.
@@ -44,9 +51,18 @@ pub(crate) trait Readable: Written<Record> + Sized {
     /// How big records are in it, nearly.
     const LIKE: Format;
 
-    /// Reads all.
-    fn read(log: &Log<Record, Self>, tally: &mut Tally) -> Result<(), Failure> {
-        log.iter().try_for_each(|entry| tally.record(black_box(&entry?.record)))
+    /// Reads so many from a place on; where it has come to.
+    fn read(
+        log: &Log<Record, Self>,
+        from: Lsn,
+        records: usize,
+        tally: &mut Tally,
+    ) -> Result<Lsn, Failure> {
+        log.iter_from(from).take(records).try_fold(from, |_, entry| {
+            let entry = entry?;
+            tally.record(black_box(&entry.record))?;
+            Ok(entry.end)
+        })
     }
 }
 
@@ -61,18 +77,26 @@ impl Readable for Json {
 impl Readable for Archive {
     const LIKE: Format = Format::MessagePack;
 
-    fn read(log: &Log<Record, Self>, tally: &mut Tally) -> Result<(), Failure> {
-        let mut records = log.iter();
-        while let Some(entry) = records.next_view()? {
+    fn read(
+        log: &Log<Record, Self>,
+        from: Lsn,
+        records: usize,
+        tally: &mut Tally,
+    ) -> Result<Lsn, Failure> {
+        let (mut entries, mut end) = (log.iter_from(from), from);
+        for _ in 0..records {
+            let Some(entry) = entries.next_view()? else { break };
             tally.id(black_box(entry.record).id.to_native())?;
+            end = entry.end;
         }
-        Ok(())
+        Ok(end)
     }
 }
 
 /// Appends all records in sets of so many, waits, and reads them back.
 pub(crate) fn paper<F: Readable>(
     set: usize,
+    memory: Option<&InMemory>,
     effort: &Effort,
     whole: &Place,
 ) -> Result<Paper, Failure> {
@@ -84,18 +108,43 @@ pub(crate) fn paper<F: Readable>(
     let taken_s = clock.wall_s();
     last.wait()?;
     let durable_s = clock.wall_s();
-
-    let mut tally = Tally::of_order(F::LIKE);
-    let clock = Clock::start();
-    F::read(&log, &mut tally)?;
-    let read_s = clock.wall_s();
-    tally.expect(&[effort.records])?;
+    let (read_s, memory_s) = read_beside(&log, memory, effort.records)?;
     let per_s = |seconds| f64::from(effort.records) / seconds;
     Ok(Paper {
         taken_per_s: per_s(taken_s),
         durable_per_s: per_s(durable_s),
         read_per_s: per_s(read_s),
+        memory_per_s: memory_s.map(per_s),
     })
+}
+
+/// Reads all, in turns with the same records in memory, so that a slow second of the machine is
+/// shared by both: seconds of each. Each turn opens its own reader, which has nothing ready.
+fn read_beside<F: Readable>(
+    log: &Log<Record, F>,
+    memory: Option<&InMemory>,
+    records: u32,
+) -> Result<(f64, Option<f64>), Failure> {
+    let (mut tally, mut tally_of_memory) = (Tally::of_order(F::LIKE), Tally::of_order(F::LIKE));
+    let (mut from, mut read_s, mut memory_s) = (log.stat().checkpoint, 0.0, 0.0);
+    for turn in in_turns(records as usize) {
+        let clock = Clock::start();
+        from = F::read(log, from, turn.len(), &mut tally)?;
+        read_s += clock.wall_s();
+        if let Some(memory) = memory {
+            let clock = Clock::start();
+            memory.read(turn, &mut tally_of_memory)?;
+            memory_s += clock.wall_s();
+        }
+    }
+    tally.expect(&[records])?;
+    Ok((read_s, memory.map(|_| memory_s)))
+}
+
+/// Parts of so many records that no set lies across.
+fn in_turns(records: usize) -> impl Iterator<Item = Range<usize>> {
+    let step = (records / READING_TURNS).next_multiple_of(SAMPLES);
+    (0..records).step_by(step).map(move |begin| begin..records.min(begin + step))
 }
 
 /// Appends all records one by one, while another thread follows the log and decodes each as soon as

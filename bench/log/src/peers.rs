@@ -120,6 +120,13 @@ pub(crate) struct Kind {
     pub(crate) unsynced: Unsynced,
 }
 
+impl Kind {
+    /// Says in which log, and doing what, something failed.
+    pub(crate) fn named<T>(&self, what: &str, done: Result<T, Failure>) -> Result<T, Failure> {
+        done.map_err(|error| format!("{}: {what}: {error}", self.name).into())
+    }
+}
+
 /// All of them.
 const ALL: &[Kind] = &[
     device::DIRECT,

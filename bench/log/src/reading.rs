@@ -7,6 +7,7 @@
 
 use std::ffi::OsStr;
 use std::io::Read;
+use std::ops::Range;
 use std::path::Path;
 
 use holdfast_bench_common::child::Child;
@@ -15,7 +16,7 @@ use holdfast_bench_common::output;
 use holdfast_bench_common::place::Place;
 
 use crate::Failure;
-use crate::effort::{Effort, bytes};
+use crate::effort::bytes;
 use crate::peers::{Durability, Kind, Terms, Unsynced};
 use crate::record::Format;
 use crate::set::Source;
@@ -83,30 +84,35 @@ impl Left {
     }
 }
 
-/// Records decoded from memory in a second: the limit of reading.
-pub(crate) fn memory_per_s(format: Format, effort: &Effort) -> Result<f64, Failure> {
-    let (bytes, ends) = in_memory(format, effort)?;
-    let mut tally = Tally::of_order(format);
-    let clock = Clock::start();
-    let mut begin = 0;
-    for end in ends {
-        tally.bytes(&bytes[begin..end])?;
-        begin = end;
-    }
-    Ok(f64::from(effort.records) / clock.wall_s())
+/// Records that lie in memory, one after the other: decoding them is the limit of reading.
+pub(crate) struct InMemory {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
 }
 
-/// The same records, one after the other, and where each ends.
-fn in_memory(format: Format, effort: &Effort) -> Result<(Vec<u8>, Vec<usize>), Failure> {
-    let mut source = Source::new(0, format);
-    let (mut bytes, mut ends) = (Vec::new(), Vec::new());
-    while source.given() < effort.records {
-        for (_, record) in source.next_set(1).encode()? {
-            bytes.extend_from_slice(record);
-            ends.push(bytes.len());
+impl InMemory {
+    /// So many.
+    pub(crate) fn new(format: Format, records: u32) -> Result<InMemory, Failure> {
+        let mut source = Source::new(0, format);
+        let (mut bytes, mut ends) = (Vec::new(), Vec::new());
+        while source.given() < records {
+            for (_, record) in source.next_set(1).encode()? {
+                bytes.extend_from_slice(record);
+                ends.push(bytes.len());
+            }
         }
+        Ok(InMemory { bytes, ends })
     }
-    Ok((bytes, ends))
+
+    /// Decodes some of them.
+    pub(crate) fn read(&self, records: Range<usize>, tally: &mut Tally) -> Result<(), Failure> {
+        let mut begin = records.start.checked_sub(1).map_or(0, |before| self.ends[before]);
+        for end in &self.ends[records] {
+            tally.bytes(&self.bytes[begin..*end])?;
+            begin = *end;
+        }
+        Ok(())
+    }
 }
 
 /// A process that fills a log.

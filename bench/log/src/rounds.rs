@@ -19,7 +19,7 @@ use crate::memory;
 use crate::ours::{self, Paper, Readable};
 use crate::paper;
 use crate::peers::{DEVICE, Kind, OURS, SEALED_PARITY, Unsynced};
-use crate::reading::{self, Left};
+use crate::reading::{InMemory, Left};
 use crate::record::Format;
 use crate::rolls;
 use crate::synced::{self, Load, Outcome};
@@ -61,7 +61,7 @@ pub(crate) fn measure(
         run.reading(repetition, &left)?;
         if run.kind(OURS).is_some() {
             run.ours(&left)?;
-            run.sealed_parity(repetition)?;
+            run.sealed_parity()?;
         }
     }
     Ok(goals::judge(&run.ledger, kinds))
@@ -80,11 +80,6 @@ fn loads() -> impl Iterator<Item = Load> {
     let format = Format::MessagePack;
     let alone = SETS.into_iter().map(move |set| Load { threads: 1, set, format });
     alone.chain(THREADS.into_iter().map(move |threads| Load { threads, set: 1, format }))
-}
-
-/// Says in which log, and doing what, something failed.
-fn named<T>(what: &str, kind: &Kind, done: Result<T, Failure>) -> Result<T, Failure> {
-    done.map_err(|error| format!("{}: {what}: {error}", kind.name).into())
 }
 
 impl Run<'_> {
@@ -108,9 +103,7 @@ impl Run<'_> {
         for load in loads() {
             let part = load_id(load);
             output::progress(&part);
-            for kind in self.turn(repetition) {
-                let run = synced::measure(kind, load, self.effort, self.whole, self.device);
-                let run = named(&part, kind, run)?;
+            for (kind, run) in self.synced_in_turns(&self.turn(repetition), load)? {
                 self.note_synced(&part, kind.name, &run);
                 self.note_paper(kind.name, load, run.records_per_s);
             }
@@ -151,11 +144,19 @@ impl Run<'_> {
         let Some(kind) = self.kind(OURS) else { return Ok(()) };
         for set in SETS {
             let load = Load { threads: 1, set, format: Format::Json };
-            let run = synced::measure(kind, load, self.effort, self.whole, self.device);
-            let run = named("synced JSON", kind, run)?;
-            self.note_paper(kind.name, load, run.records_per_s);
+            for (kind, run) in self.synced_in_turns(&[kind], load)? {
+                self.note_paper(kind.name, load, run.records_per_s);
+            }
         }
         Ok(())
+    }
+
+    fn synced_in_turns(
+        &self,
+        kinds: &[&'static Kind],
+        load: Load,
+    ) -> Result<Vec<(&'static Kind, Outcome)>, Failure> {
+        synced::measure(kinds, load, self.effort, self.whole, self.device)
     }
 
     fn unsynced(&mut self, repetition: usize) -> Result<(), Failure> {
@@ -181,7 +182,7 @@ impl Run<'_> {
         set: usize,
     ) -> Result<unsynced::Outcome, Failure> {
         let amount = (set, self.effort.compared);
-        named("no sync", kind, unsynced::measure(kind, format, amount, self.whole, self.device))
+        kind.named("no sync", unsynced::measure(kind, format, amount, self.whole, self.device))
     }
 
     fn note_unsynced(&mut self, kind: &Kind, run: &unsynced::Outcome) {
@@ -197,7 +198,7 @@ impl Run<'_> {
     fn leave(&self) -> Result<AllLeft, Failure> {
         let fill = |kind: &'static Kind, records| {
             output::progress(&format!("filling {} with {records} records", kind.name));
-            named("filling", kind, Left::by(kind, Format::MessagePack, records, self.whole))
+            kind.named("filling", Left::by(kind, Format::MessagePack, records, self.whole))
         };
         let readable = self.kinds.iter().copied().filter(|kind| kind.read.is_some());
         let logs = readable.map(|kind| Ok((kind, fill(kind, self.effort.records)?)));
@@ -210,13 +211,6 @@ impl Run<'_> {
 
     fn reading(&mut self, repetition: usize, left: &AllLeft) -> Result<(), Failure> {
         output::progress("log.read");
-        for format in Format::ALL {
-            let limit = reading::memory_per_s(format, self.effort)?;
-            self.rate(format!("log.read.{}memory.records_per_s", format.part()), limit);
-            for set in SETS {
-                self.rate(paper::id("limit.read", format, set), limit);
-            }
-        }
         for place in 0..left.logs.len() {
             let (kind, left) = &left.logs[(place + repetition) % left.logs.len()];
             self.read_one(kind, left)?;
@@ -225,12 +219,12 @@ impl Run<'_> {
     }
 
     fn read_one(&mut self, kind: &Kind, left: &Left) -> Result<(), Failure> {
-        let seconds = named("recovering", kind, left.recovery_s(kind, self.whole))?;
+        let seconds = kind.named("recovering", left.recovery_s(kind, self.whole))?;
         self.ledger.lower(format!("log.recovery.{}.s", kind.name), "s", seconds);
         if kind.name == OURS {
             self.ledger.lower("log.recovery.2m_s".into(), "s", seconds);
         }
-        if let Some(rate) = named("reading", kind, left.read_per_s(kind, self.whole))? {
+        if let Some(rate) = kind.named("reading", left.read_per_s(kind, self.whole))? {
             self.rate(format!("log.read.{}.records_per_s", kind.name), rate);
             let whole = f64::from(self.effort.records) / rate;
             self.ledger.lower(format!("log.recovery.{}.opened_and_read_s", kind.name), "s", whole);
@@ -241,11 +235,9 @@ impl Run<'_> {
     /// What is asked of this log alone.
     fn ours(&mut self, left: &AllLeft) -> Result<(), Failure> {
         output::progress("the paper's workload");
-        for set in SETS {
-            self.note_written(Format::MessagePack, set, &self.paper::<MessagePack>(set)?);
-            self.note_written(Format::Json, set, &self.paper::<Json>(set)?);
-        }
-        let archived = self.paper::<Archive>(1)?;
+        self.paper_in::<MessagePack>()?;
+        self.paper_in::<Json>()?;
+        let archived = ours::paper::<Archive>(1, None, self.effort, self.whole)?;
         self.rate("log.read.zerocopy.records_per_s", archived.read_per_s);
         output::progress("log.pipelined, log.memory, log.rolls, log.scan");
         let run = ours::pipelined(self.effort, self.whole)?;
@@ -259,20 +251,31 @@ impl Run<'_> {
         self.scan(&left.scanned)
     }
 
-    fn paper<F: Readable>(&self, set: usize) -> Result<Paper, Failure> {
-        ours::paper::<F>(set, self.effort, self.whole)
+    fn paper_in<F: Readable>(&mut self) -> Result<(), Failure> {
+        let memory = InMemory::new(F::LIKE, self.effort.records)?;
+        for set in SETS {
+            let run = ours::paper::<F>(set, Some(&memory), self.effort, self.whole)?;
+            self.note_written(F::LIKE, set, &run);
+        }
+        Ok(())
     }
 
     fn note_written(&mut self, format: Format, set: usize, run: &Paper) {
         self.rate(paper::id("nosync.write", format, set), run.taken_per_s);
         self.rate(paper::id("deferred.write", format, set), run.durable_per_s);
         self.rate(paper::id("read", format, set), run.read_per_s);
+        if let Some(limit) = run.memory_per_s {
+            self.rate(paper::id("limit.read", format, set), limit);
+        }
         if set == 1 {
             let part = match format {
                 Format::MessagePack => "replay",
                 Format::Json => "json",
             };
             self.rate(format!("log.read.{part}.records_per_s"), run.read_per_s);
+            if let Some(limit) = run.memory_per_s {
+                self.rate(format!("log.read.{}memory.records_per_s", format.part()), limit);
+            }
         }
     }
 
@@ -285,17 +288,14 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Plain logs and sealed ones with parity, right after each other.
-    fn sealed_parity(&mut self, repetition: usize) -> Result<(), Failure> {
+    /// Plain logs and sealed ones with parity.
+    fn sealed_parity(&mut self) -> Result<(), Failure> {
         let Some(plain) = self.kind(OURS) else { return Ok(()) };
         output::progress("log.sealed_parity");
         for threads in SEALED_THREADS {
             let load = Load { threads, set: 1, format: Format::MessagePack };
-            let mut both = [(plain, "plain"), (&SEALED_PARITY, "sealed_parity")];
-            both.rotate_left(repetition % 2);
-            for (kind, name) in both {
-                let run = synced::measure(kind, load, self.effort, self.whole, self.device);
-                let run = named("sealed with parity, or plain", kind, run)?;
+            let runs = self.synced_in_turns(&[plain, &SEALED_PARITY], load)?;
+            for ((_, run), name) in runs.into_iter().zip(["plain", "sealed_parity"]) {
                 let id = format!("log.sealed_parity.t{threads}.{name}.records_per_s");
                 self.rate(id, run.records_per_s);
             }

@@ -1,7 +1,8 @@
 //! Sets that are durable before the next one of their thread.
 //!
-//! Promise: all threads start together, warmed up; everything acknowledged is read back and
-//! compared after the clock has stopped; a run without enough flushes is refused.
+//! Promise: logs that are compared take short turns, warmed up; all threads of a turn start
+//! together; everything acknowledged is read back and compared after the clock has stopped; a run
+//! without enough flushes is refused.
 //! Never: lets a thread have two sets under way.
 
 use std::sync::Barrier;
@@ -40,48 +41,108 @@ pub(crate) struct Outcome {
     pub(crate) flushes: Option<(f64, f64)>,
 }
 
-/// Measures one log under one load.
+/// Measures these logs under one load. They are open side by side and take turns of
+/// [`Effort::turn`], each time begun by another, so that a slow second of the machine is shared by
+/// all.
 pub(crate) fn measure(
-    kind: &Kind,
+    kinds: &[&'static Kind],
     load: Load,
     effort: &Effort,
     whole: &Place,
     device: Option<&Device>,
-) -> Result<Outcome, Failure> {
-    let place = whole.folder("synced")?;
-    let terms =
-        Terms { durability: Durability::Synced, format: load.format, bytes: effort.synced_bytes() };
-    let peer = (kind.open)(place.path(), &terms)?;
-    let mut hands: Vec<Hand> =
-        (0..load.threads).map(|writer| Hand::new(writer, load.format)).collect();
-    append_all(&*peer, &mut hands, load.set, effort.warm_up)?;
-    hands.iter_mut().for_each(|hand| hand.times_ns.clear());
-    place.settle()?;
+) -> Result<Vec<(&'static Kind, Outcome)>, Failure> {
+    let enter = |(at, kind): (usize, &&'static Kind)| {
+        let place = whole.folder(&format!("synced-{at}"))?;
+        kind.named("synced sets", Entrant::new(kind, load, effort, place))
+    };
+    let mut entrants = kinds.iter().enumerate().map(enter).collect::<Result<Vec<_>, Failure>>()?;
+    for turn in 0..effort.turns * kinds.len() {
+        let at = (turn + turn / kinds.len()) % kinds.len();
+        let entrant = &mut entrants[at];
+        entrant.kind.named("synced sets", entrant.turn(load, effort.turn, device))?;
+    }
+    let leave = |entrant: Entrant| {
+        let kind = entrant.kind;
+        Ok((kind, kind.named("synced sets", entrant.leave(load))?))
+    };
+    entrants.into_iter().map(leave).collect()
+}
 
-    let before = device.map(Device::look).transpose()?;
-    let clock = Clock::start();
-    append_all(&*peer, &mut hands, load.set, effort.synced)?;
-    let (wall_s, cpu_us, machine_us) = (clock.wall_s(), clock.process_us(), clock.machine_us());
-    let after = device.map(Device::look).transpose()?;
+/// A log that is measured.
+struct Entrant {
+    kind: &'static Kind,
+    place: Place,
+    peer: Box<dyn Peer>,
+    hands: Vec<Hand>,
+    spent: Spent,
+}
 
-    peer.close()?;
-    check(kind, load.format, &place, &hands)?;
-    let mut times: Vec<u64> = hands.into_iter().flat_map(|hand| hand.times_ns).collect();
-    times.sort_unstable();
-    let sets = times.len() as u64;
-    let flushes = before.zip(after).map(|(before, after)| after.since(before));
-    flushes
-        .map_or(Ok(()), |flushes| flushes::check(flushes.count, (sets, "sets"), load.threads))?;
-    let shares = |it: Flushes| (it.count as f64 / sets as f64, it.took_ms as f64 / 1e3 / wall_s);
-    let records = sets as f64 * load.set as f64;
-    Ok(Outcome {
-        records_per_s: records / wall_s,
-        p50_us: percentile(&times, 50) as f64 / 1000.0,
-        p99_us: percentile(&times, 99) as f64 / 1000.0,
-        cpu_us_per_record: cpu_us / records,
-        machine_us_per_record: machine_us / records,
-        flushes: flushes.map(shares),
-    })
+/// What all turns of a log took together.
+#[derive(Default)]
+struct Spent {
+    wall_s: f64,
+    cpu_us: f64,
+    machine_us: f64,
+    flushes: Option<Flushes>,
+}
+
+impl Entrant {
+    /// Opens and warms up.
+    fn new(
+        kind: &'static Kind,
+        load: Load,
+        effort: &Effort,
+        place: Place,
+    ) -> Result<Entrant, Failure> {
+        let bytes = effort.synced_bytes();
+        let terms = Terms { durability: Durability::Synced, format: load.format, bytes };
+        let peer = (kind.open)(place.path(), &terms)?;
+        let mut hands: Vec<Hand> =
+            (0..load.threads).map(|writer| Hand::new(writer, load.format)).collect();
+        append_all(&*peer, &mut hands, load.set, effort.warm_up)?;
+        hands.iter_mut().for_each(|hand| hand.times_ns.clear());
+        Ok(Entrant { kind, place, peer, hands, spent: Spent::default() })
+    }
+
+    /// Appends for so long.
+    fn turn(&mut self, load: Load, time: Duration, device: Option<&Device>) -> Result<(), Failure> {
+        self.place.settle()?;
+        let before = device.map(Device::look).transpose()?;
+        let clock = Clock::start();
+        append_all(&*self.peer, &mut self.hands, load.set, time)?;
+        self.spent.wall_s += clock.wall_s();
+        self.spent.cpu_us += clock.process_us();
+        self.spent.machine_us += clock.machine_us();
+        let after = device.map(Device::look).transpose()?;
+        if let Some((before, after)) = before.zip(after) {
+            let so_far = self.spent.flushes.unwrap_or_default();
+            self.spent.flushes = Some(so_far.and(after.since(before)));
+        }
+        Ok(())
+    }
+
+    /// Closes, compares what is in the log with what was acknowledged, and sums up.
+    fn leave(self, load: Load) -> Result<Outcome, Failure> {
+        let Entrant { kind, place, peer, hands, spent } = self;
+        peer.close()?;
+        check(kind, load.format, &place, &hands)?;
+        let mut times: Vec<u64> = hands.into_iter().flat_map(|hand| hand.times_ns).collect();
+        times.sort_unstable();
+        let sets = times.len() as u64;
+        let checked = |it: Flushes| flushes::check(it.count, (sets, "sets"), load.threads);
+        spent.flushes.map_or(Ok(()), checked)?;
+        let shares =
+            |it: Flushes| (it.count as f64 / sets as f64, it.took_ms as f64 / 1e3 / spent.wall_s);
+        let records = sets as f64 * load.set as f64;
+        Ok(Outcome {
+            records_per_s: records / spent.wall_s,
+            p50_us: percentile(&times, 50) as f64 / 1000.0,
+            p99_us: percentile(&times, 99) as f64 / 1000.0,
+            cpu_us_per_record: spent.cpu_us / records,
+            machine_us_per_record: spent.machine_us / records,
+            flushes: spent.flushes.map(shares),
+        })
+    }
 }
 
 /// A thread's records and how long each of its sets took.

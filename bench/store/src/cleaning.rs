@@ -50,7 +50,7 @@ pub(crate) fn measure(
     for round in 0..effort.flat_rounds {
         for step in 0..WAYS.len() {
             let way = (round + step) % WAYS.len();
-            slices.push((way, subjects[way].slice(|_, run| run(), effort.slice)?));
+            slices.push((way, subjects[way].slice(|_, run| run(), effort.cleaning_slice)?));
         }
     }
     let mut latches = [0; WAYS.len()];

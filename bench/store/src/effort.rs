@@ -30,9 +30,13 @@ pub(crate) struct Effort {
     /// Accounts of a branch.
     pub(crate) accounts: u32,
     /// How long checkpoints of one kind and interval run before others do,
-    pub(crate) slice: Duration,
-    /// and how often each of them does.
+    pub(crate) flat_turn: Duration,
+    /// how many turns of each are taken together,
+    pub(crate) flat_turns: usize,
+    /// and how often that is done.
     pub(crate) flat_rounds: usize,
+    /// How long pages are cleaned in one way before they are in another; as often as that.
+    pub(crate) cleaning_slice: Duration,
     /// Pages that are damaged.
     pub(crate) faults: u64,
     /// Megabytes of rows that a killed process leaves in its log, in order. Others than ours are
@@ -56,8 +60,10 @@ impl Effort {
             timed: Duration::from_secs(1),
             control: Duration::from_millis(250),
             accounts: 100_000,
-            slice: Duration::from_millis(700),
+            flat_turn: Duration::from_millis(100),
+            flat_turns: 7,
             flat_rounds: 15,
+            cleaning_slice: Duration::from_millis(700),
             faults: 1000,
             left_mb: &[10, 30, 100, 300, 1000],
             restarts: 3,
@@ -72,8 +78,10 @@ impl Effort {
             timed: Duration::from_millis(150),
             control: Duration::from_millis(50),
             accounts: 2_000,
-            slice: Duration::from_millis(50),
+            flat_turn: Duration::from_millis(50),
+            flat_turns: 2,
             flat_rounds: 1,
+            cleaning_slice: Duration::from_millis(50),
             faults: 50,
             left_mb: &[1, 3, 10],
             restarts: 1,

@@ -1,10 +1,10 @@
 //! How much checkpoints cost, however often they are taken: ours in both of their forms, and those
 //! of the classical kind.
 //!
-//! Promise: all kinds, and all intervals of each, take turns in short slices within one process,
-//! in stores that stay open; an interval that is longer than a slice counts on in its next slices.
-//! The pool holds more than the database.
-//! Never: takes a checkpoint but in the slice of its interval.
+//! Promise: all kinds, and all intervals of each, take short turns within one process, in stores
+//! that stay open, so that a slow second of the machine is shared by all; an interval that is longer
+//! than a turn counts on in its next ones. The pool holds more than the database.
+//! Never: takes a checkpoint but in a turn of its interval.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -30,13 +30,14 @@ pub(crate) const KINDS: [(&str, Checkpoints); 3] = [
     ("classical", Checkpoints::Classical),
 ];
 
-/// What a slice came to.
+/// What some turns of a kind and an interval came to, together.
 pub(crate) struct Slice {
     /// A place in [`KINDS`],
     pub(crate) kind: usize,
     /// and one in [`INTERVALS_MS`].
     pub(crate) interval: usize,
-    pub(crate) rate: Rate,
+    pub(crate) per_s: f64,
+    pub(crate) cpu_us: f64,
 }
 
 /// What all slices came to.
@@ -70,13 +71,8 @@ pub(crate) fn measure(
         kinds.push(Kind { subject, since: Default::default() });
     }
     let mut slices = Vec::new();
-    for round in 0..effort.flat_rounds {
-        for step in 0..INTERVALS_MS.len() {
-            let interval = (round + step) % INTERVALS_MS.len();
-            for (kind, it) in kinds.iter_mut().enumerate() {
-                slices.push(Slice { kind, interval, rate: it.slice(interval, effort.slice)? });
-            }
-        }
+    for _ in 0..effort.flat_rounds {
+        slices.extend(round(&mut kinds, effort)?);
     }
     let mut latches = [0; KINDS.len()];
     for (kind, latches) in kinds.into_iter().zip(&mut latches) {
@@ -86,8 +82,29 @@ pub(crate) fn measure(
     Ok(Outcome { slices, latches })
 }
 
+/// A slice of each kind and interval, in turns of which each is begun by another interval.
+fn round(kinds: &mut [Kind], effort: &Effort) -> Result<Vec<Slice>, Failure> {
+    let mut rates: [[Vec<Rate>; INTERVALS_MS.len()]; KINDS.len()] = Default::default();
+    for turn in 0..effort.flat_turns {
+        for step in 0..INTERVALS_MS.len() {
+            let interval = (turn + step) % INTERVALS_MS.len();
+            for (kind, rates) in kinds.iter_mut().zip(&mut rates) {
+                rates[interval].push(kind.turn(interval, effort.flat_turn)?);
+            }
+        }
+    }
+    let slice = |(kind, interval): (usize, usize)| {
+        let rates = &rates[kind][interval];
+        let per_s: f64 = rates.iter().map(|rate| rate.per_s).sum();
+        let cpu_us: f64 = rates.iter().map(|rate| rate.cpu_us * rate.per_s).sum();
+        Slice { kind, interval, per_s: per_s / rates.len() as f64, cpu_us: cpu_us / per_s }
+    };
+    let all = (0..KINDS.len()).flat_map(|kind| (0..INTERVALS_MS.len()).map(move |at| (kind, at)));
+    Ok(all.map(slice).collect())
+}
+
 impl Kind {
-    fn slice(&mut self, interval: usize, time: Duration) -> Result<Rate, Failure> {
+    fn turn(&mut self, interval: usize, time: Duration) -> Result<Rate, Failure> {
         let since = &mut self.since[interval];
         let every = INTERVALS_MS[interval].map(Duration::from_millis);
         let beside = |bank: &Bank, run: &mut dyn FnMut() -> Result<(), Failure>| {

@@ -221,8 +221,8 @@ impl Run<'_> {
                 named("flat", ours.kind, flat::measure(ours, self.effort, whole, durability))?;
             for slice in run.slices {
                 let part = flat_id(log, slice.kind, slice.interval);
-                self.ledger.higher(format!("{part}.tx_per_s"), "tx/s", slice.rate.per_s);
-                self.ledger.lower(format!("{part}.cpu_us_per_tx"), "us", slice.rate.cpu_us);
+                self.ledger.higher(format!("{part}.tx_per_s"), "tx/s", slice.per_s);
+                self.ledger.lower(format!("{part}.cpu_us_per_tx"), "us", slice.cpu_us);
             }
             for ((name, _), latches) in flat::KINDS.into_iter().zip(run.latches) {
                 let id = format!("store.flat.{log}.{name}.latches");
