@@ -5,25 +5,24 @@
 //! Never: waits for a set before the last one is appended.
 
 use std::hint::black_box;
-use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
 use holdfast_bench_common::clock::Clock;
 use holdfast_bench_common::place::Place;
 use holdfast_wal::format::{Archive, Format as Written, Json, MessagePack};
-use holdfast_wal::{Log, Lsn, Ticket};
+use holdfast_wal::{Log, Ticket};
 
 use crate::Failure;
 use crate::effort::{Effort, bytes};
 use crate::peers::{self, Durability, Terms};
 use crate::reading::InMemory;
-use crate::record::{Format, Record, SAMPLES};
+use crate::record::{Format, Record};
 use crate::set::Source;
 use crate::tally::Tally;
 
-/// Turns in which a log is read.
-const READING_TURNS: usize = 10;
+/// Times that a log is read.
+const PASSES: u32 = 2;
 
 /// How long a record may take to come.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -51,18 +50,9 @@ pub(crate) trait Readable: Written<Record> + Sized {
     /// How big records are in it, nearly.
     const LIKE: Format;
 
-    /// Reads so many from a place on; where it has come to.
-    fn read(
-        log: &Log<Record, Self>,
-        from: Lsn,
-        records: usize,
-        tally: &mut Tally,
-    ) -> Result<Lsn, Failure> {
-        log.iter_from(from).take(records).try_fold(from, |_, entry| {
-            let entry = entry?;
-            tally.record(black_box(&entry.record))?;
-            Ok(entry.end)
-        })
+    /// Reads all.
+    fn read(log: &Log<Record, Self>, tally: &mut Tally) -> Result<(), Failure> {
+        log.iter().try_for_each(|entry| tally.record(black_box(&entry?.record)))
     }
 }
 
@@ -77,19 +67,12 @@ impl Readable for Json {
 impl Readable for Archive {
     const LIKE: Format = Format::MessagePack;
 
-    fn read(
-        log: &Log<Record, Self>,
-        from: Lsn,
-        records: usize,
-        tally: &mut Tally,
-    ) -> Result<Lsn, Failure> {
-        let (mut entries, mut end) = (log.iter_from(from), from);
-        for _ in 0..records {
-            let Some(entry) = entries.next_view()? else { break };
+    fn read(log: &Log<Record, Self>, tally: &mut Tally) -> Result<(), Failure> {
+        let mut records = log.iter();
+        while let Some(entry) = records.next_view()? {
             tally.id(black_box(entry.record).id.to_native())?;
-            end = entry.end;
         }
-        Ok(end)
+        Ok(())
     }
 }
 
@@ -118,33 +101,38 @@ pub(crate) fn paper<F: Readable>(
     })
 }
 
-/// Reads all, in turns with the same records in memory, so that a slow second of the machine is
-/// shared by both: seconds of each. Each turn opens its own reader, which has nothing ready.
+/// Reads all [`PASSES`] times, and the same records in memory before or after, in turn, so that a
+/// slow second of the machine is shared by both: seconds of each.
 fn read_beside<F: Readable>(
     log: &Log<Record, F>,
     memory: Option<&InMemory>,
     records: u32,
 ) -> Result<(f64, Option<f64>), Failure> {
-    let (mut tally, mut tally_of_memory) = (Tally::of_order(F::LIKE), Tally::of_order(F::LIKE));
-    let (mut from, mut read_s, mut memory_s) = (log.stat().checkpoint, 0.0, 0.0);
-    for turn in in_turns(records as usize) {
-        let clock = Clock::start();
-        from = F::read(log, from, turn.len(), &mut tally)?;
-        read_s += clock.wall_s();
-        if let Some(memory) = memory {
-            let clock = Clock::start();
-            memory.read(turn, &mut tally_of_memory)?;
-            memory_s += clock.wall_s();
-        }
+    let read = || timed::<F>(records, |tally| F::read(log, tally));
+    let decode =
+        || memory.map_or(Ok(0.0), |memory| timed::<F>(records, |tally| memory.read(tally)));
+    let (mut read_s, mut memory_s) = (0.0, 0.0);
+    for pass in 0..PASSES {
+        let memory_first = pass % 2 == 1;
+        memory_s += if memory_first { decode()? } else { 0.0 };
+        read_s += read()?;
+        memory_s += if memory_first { 0.0 } else { decode()? };
     }
-    tally.expect(&[records])?;
-    Ok((read_s, memory.map(|_| memory_s)))
+    let each = |seconds| seconds / f64::from(PASSES);
+    Ok((each(read_s), memory.map(|_| each(memory_s))))
 }
 
-/// Parts of so many records that no set lies across.
-fn in_turns(records: usize) -> impl Iterator<Item = Range<usize>> {
-    let step = (records / READING_TURNS).next_multiple_of(SAMPLES);
-    (0..records).step_by(step).map(move |begin| begin..records.min(begin + step))
+/// Seconds until all records have come to the tally.
+fn timed<F: Readable>(
+    records: u32,
+    read: impl FnOnce(&mut Tally) -> Result<(), Failure>,
+) -> Result<f64, Failure> {
+    let mut tally = Tally::of_order(F::LIKE);
+    let clock = Clock::start();
+    read(&mut tally)?;
+    let seconds = clock.wall_s();
+    tally.expect(&[records])?;
+    Ok(seconds)
 }
 
 /// Appends all records one by one, while another thread follows the log and decodes each as soon as
