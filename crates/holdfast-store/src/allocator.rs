@@ -10,7 +10,7 @@ use holdfast_pages::PageNumber;
 
 /// The numbers of pages that may begin.
 #[derive(Debug)]
-pub struct Allocator(Mutex<Numbers>);
+pub(crate) struct Allocator(Mutex<Numbers>);
 
 #[derive(Debug)]
 struct Numbers {
@@ -21,12 +21,12 @@ struct Numbers {
 impl Allocator {
     /// Gives the free ones, from the last to the first, then `next` and those behind it.
     #[must_use]
-    pub fn new(next: PageNumber, free: Vec<PageNumber>) -> Allocator {
+    pub(crate) fn new(next: PageNumber, free: Vec<PageNumber>) -> Allocator {
         Allocator(Mutex::new(Numbers { next, free }))
     }
 
     /// A number that no page has.
-    pub fn take(&self) -> PageNumber {
+    pub(crate) fn take(&self) -> PageNumber {
         let mut numbers = self.0.lock().expect("nothing panics with the numbers");
         if let Some(number) = numbers.free.pop() {
             return number;
@@ -38,13 +38,13 @@ impl Allocator {
 
     /// The next number that was never given, and those that were and are free.
     #[must_use]
-    pub fn unused(&self) -> (PageNumber, Vec<PageNumber>) {
+    pub(crate) fn unused(&self) -> (PageNumber, Vec<PageNumber>) {
         let numbers = self.0.lock().expect("nothing panics with the numbers");
         (numbers.next, numbers.free.clone())
     }
 
     /// Takes a number back whose page has not begun.
-    pub fn give_back(&self, number: PageNumber) {
+    pub(crate) fn give_back(&self, number: PageNumber) {
         self.0.lock().expect("nothing panics with the numbers").free.push(number);
     }
 }

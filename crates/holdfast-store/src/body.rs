@@ -32,7 +32,7 @@ pub(crate) const BODY_BYTES_MAX: usize =
 
 /// An entry of a leaf, and the tree that it belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Spot<'a> {
+pub(crate) struct Spot<'a> {
     /// The root of the tree.
     pub tree: PageNumber,
     /// Where in the leaf the entry is, or comes.
@@ -43,7 +43,7 @@ pub struct Spot<'a> {
 
 /// What happens to a page of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Body<'a> {
+pub(crate) enum Body<'a> {
     /// A key comes, with its value.
     Insert {
         /// Where.
@@ -123,7 +123,7 @@ pub enum Body<'a> {
 
 impl<'a> Body<'a> {
     /// Appends the body as bytes.
-    pub fn put(&self, out: &mut Vec<u8>) {
+    pub(crate) fn put(&self, out: &mut Vec<u8>) {
         match *self {
             Body::Insert { spot, value } => spot.put(INSERT, value, out),
             Body::Replace { spot, at, old, new } => {
@@ -162,7 +162,7 @@ impl<'a> Body<'a> {
     ///
     /// # Errors
     /// They are none.
-    pub fn parse(encoded: &'a [u8]) -> Result<Body<'a>, Unfit> {
+    pub(crate) fn parse(encoded: &'a [u8]) -> Result<Body<'a>, Unfit> {
         let mut rest = encoded;
         let from = &mut rest;
         Ok(match byte(from)? {
@@ -205,7 +205,7 @@ impl<'a> Body<'a> {
 
     /// The entry that it is about, if it is about one of a leaf.
     #[must_use]
-    pub fn spot(&self) -> Option<Spot<'a>> {
+    pub(crate) fn spot(&self) -> Option<Spot<'a>> {
         match *self {
             Body::Insert { spot, .. }
             | Body::Replace { spot, .. }

@@ -21,7 +21,7 @@ use crate::config::{Checkpoints, Cleaner};
 use crate::engine::Engine;
 use crate::names::Name;
 use crate::pool::FixError;
-use crate::tree::TreeError;
+use crate::transaction_error::TransactionError;
 
 /// Pages, or locks, that one record tells of.
 const PER_RECORD: usize = 1024;
@@ -90,20 +90,20 @@ impl Engine {
     }
 
     /// Brings every page below `next` up to date that is not, in order.
-    pub(crate) fn bring_all(&self, next: PageNumber) -> Result<(), TreeError<FetchError>> {
+    pub(crate) fn bring_all(&self, next: PageNumber) -> Result<(), TransactionError> {
         let stale = (1..next.get()).map(PageNumber).filter(|page| self.pages.is_stale(*page));
         for page in stale {
             self.pool.read(page).map_err(|error| match error {
-                FixError::Below(error) => TreeError::Below(error),
-                FixError::NoSuchPage(page) => TreeError::Below(FetchError::NoSuchPage(page)),
-                FixError::NoFrame => TreeError::PoolTooSmall,
+                FixError::Below(error) => TransactionError::Page(error),
+                FixError::NoSuchPage(page) => TransactionError::Page(FetchError::NoSuchPage(page)),
+                FixError::NoFrame => TransactionError::PoolTooSmall,
             })?;
         }
         Ok(())
     }
 
     /// Rolls back every loser.
-    pub(crate) fn undo_all(&self) -> Result<(), TreeError<FetchError>> {
+    pub(crate) fn undo_all(&self) -> Result<(), TransactionError> {
         while self.losers.step(&self.locks, &self.trees())? {}
         Ok(())
     }

@@ -21,7 +21,7 @@ const LARGE: u8 = 3;
 
 /// What the pages of a store hold.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct NodeContents;
+pub(crate) struct NodeContents;
 
 impl Contents for NodeContents {
     fn apply(&self, page: &mut Page, body: &[u8]) -> Result<(), Unfit> {
@@ -108,7 +108,7 @@ fn list(mut places: &[u8]) -> Result<Vec<usize>, Unfit> {
 
 /// Appends the image of a page of this tree that is a node of this shape with these entries. Their
 /// keys are what lies behind the prefix of `shape`.
-pub fn put_image<'e>(
+pub(crate) fn put_image<'e>(
     tree: PageNumber,
     shape: &Shape<'_>,
     entries: impl Iterator<Item = Entry<'e>>,

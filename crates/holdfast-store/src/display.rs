@@ -4,73 +4,27 @@
 //! Never: leaves out the error of the machine.
 
 use std::error::Error;
-use std::fmt::{Debug, Display, Formatter, Result};
+use std::fmt::{Display, Formatter, Result};
 
 use crate::error::{BackUpError, CloseError, OpenError, OpenTreeError, RestoreError, ServiceError};
 use crate::large::LARGE_VALUE_BYTES_MAX;
-use crate::locks::LockError;
-use crate::node::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
-use crate::pool::FixError;
-use crate::rollback::{Gone, TooLarge, UNDO_BYTES_MAX};
+use crate::node::KEY_BYTES_MAX;
+use crate::rollback::UNDO_BYTES_MAX;
 use crate::transaction_error::{CommitError, TransactionError};
-use crate::tree::TreeError;
-
-impl Display for LockError {
-    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
-        match self {
-            Self::Deadlock => write!(out, "transactions wait for one another; begin again"),
-            Self::Loser(slot) => write!(out, "transaction {slot} is to be rolled back first"),
-            Self::Busy => write!(out, "another transaction has the lock; try again later"),
-        }
-    }
-}
-
-impl Display for TooLarge {
-    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
-        write!(out, "a transaction changes at most {UNDO_BYTES_MAX} bytes; commit or roll back")
-    }
-}
-
-impl Display for Gone {
-    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
-        write!(out, "the transaction went back behind this savepoint")
-    }
-}
-
-impl<E: Display> Display for FixError<E> {
-    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
-        match self {
-            Self::Below(error) => write!(out, "{error}"),
-            Self::NoSuchPage(page) => write!(out, "no store has a page {page}"),
-            Self::NoFrame => write!(out, "no page can leave the pool; flush, and try again"),
-        }
-    }
-}
-
-impl<E: Display> Display for TreeError<E> {
-    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
-        match self {
-            Self::Below(error) => write!(out, "{error}"),
-            Self::Corrupt { page, why } => {
-                write!(out, "page {page} is damaged: {}; verify the store", why.0)
-            }
-            Self::KeyTooLarge => write!(out, "a key has at most {KEY_BYTES_MAX} bytes"),
-            Self::ValueTooLarge => write!(out, "a value has at most {VALUE_BYTES_MAX} bytes"),
-            Self::Stage(error) => write!(out, "{error}"),
-            Self::Flush(error) => write!(out, "{error}"),
-            Self::PoolTooSmall => write!(out, "all frames are in use; enlarge the pool"),
-        }
-    }
-}
 
 impl Display for TransactionError {
     fn fmt(&self, out: &mut Formatter<'_>) -> Result {
         match self {
-            Self::Deadlock => Display::fmt(&LockError::Deadlock, out),
-            Self::Busy => Display::fmt(&LockError::Busy, out),
+            Self::Deadlock => write!(out, "transactions wait for one another; begin again"),
+            Self::Busy => write!(out, "another transaction has the lock; try again later"),
             Self::Doomed => write!(out, "the transaction can only be aborted; begin again"),
-            Self::TooLarge => Display::fmt(&TooLarge, out),
-            Self::SavepointGone => Display::fmt(&Gone, out),
+            Self::TooLarge => {
+                write!(
+                    out,
+                    "a transaction changes at most {UNDO_BYTES_MAX} bytes; commit or roll back"
+                )
+            }
+            Self::SavepointGone => write!(out, "the transaction went back behind this savepoint"),
             Self::KeyTooLarge => write!(out, "a key has at most {KEY_BYTES_MAX} bytes"),
             Self::ValueTooLarge => write!(out, "a value has at most {LARGE_VALUE_BYTES_MAX} bytes"),
             Self::Page(error) => write!(out, "{error}"),
@@ -192,16 +146,6 @@ impl Display for CloseError {
         }
     }
 }
-
-impl Error for LockError {}
-
-impl Error for TooLarge {}
-
-impl Error for Gone {}
-
-impl<E: Debug + Display> Error for FixError<E> {}
-
-impl<E: Debug + Display> Error for TreeError<E> {}
 
 impl Error for TransactionError {}
 

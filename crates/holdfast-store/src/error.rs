@@ -8,14 +8,13 @@ use std::io;
 use holdfast_client::ConnectError;
 use holdfast_log::CommitError as LogError;
 use holdfast_pages::{
-    ArchiveError, BackupError, CheckpointError, CleanError, FetchError, FlushError, FollowError,
-    MergeError, OpenError as PagesError, RestoreError as PagesRestoreError, SyncError, Unfit,
+    ArchiveError, BackupError, CheckpointError, CleanError, FlushError, FollowError, MergeError,
+    OpenError as PagesError, RestoreError as PagesRestoreError, SyncError, Unfit,
 };
 
 use crate::header::{NoHeader, VERSION};
 use crate::place::PlaceError;
 use crate::transaction_error::{CommitError, TransactionError};
-use crate::tree::TreeError;
 
 /// Why a store was not opened. But for a store that was being made, nothing has changed.
 #[derive(Debug)]
@@ -53,13 +52,13 @@ pub enum OpenError {
     /// A transaction has something to undo that is no change. Restore the store from its archive.
     Loser(Unfit),
     /// The tree of names was not made.
-    Names(TreeError<FetchError>),
+    Names(TransactionError),
     /// A page was not brought up to date, as a classical restart does first. An instant one needs
     /// it only when somebody wants it.
-    Redo(TreeError<FetchError>),
+    Redo(TransactionError),
     /// A loser was not undone, as a classical restart does first. An instant one needs that only
     /// when somebody wants what it changed.
-    Undo(TreeError<FetchError>),
+    Undo(TransactionError),
     /// A thread was not started.
     Thread(io::Error),
     /// The machine does not give us a directory or a file. Open again.
@@ -141,10 +140,6 @@ impl From<CommitError> for OpenTreeError {
     }
 }
 
-/// Why a check of all trees ended: what it names is damaged, or could not be looked at. Nothing has
-/// changed; what is in other pages is there.
-pub type CheckError = TreeError<FetchError>;
-
 /// Why a service did not do what there was to do. The store is as good as before; it is tried again
 /// with the next step.
 #[derive(Debug)]
@@ -167,7 +162,7 @@ pub enum ServiceError {
     /// No runs were merged.
     Merge(MergeError),
     /// A loser was not rolled back.
-    Undo(TreeError<FetchError>),
+    Undo(TransactionError),
 }
 
 /// Why a store was not closed in order. Nothing that was durable is lost; open it again.

@@ -65,34 +65,26 @@ mod trees;
 mod verify;
 mod waits;
 
-pub use allocator::Allocator;
 pub use backup::{restore, restore_at};
-pub use body::{Body, Spot};
 pub use config::{Checkpoints, Cleaner, Config, LogPlace, Restart, Services};
-pub use contents::{NodeContents, put_image};
 pub use engine::Durability;
-pub use error::{
-    BackUpError, CheckError, CloseError, OpenError, OpenTreeError, RestoreError, ServiceError,
-};
+pub use error::{BackUpError, CloseError, OpenError, OpenTreeError, RestoreError, ServiceError};
 pub use holdfast_client::ConnectError;
 pub use holdfast_memory::Medium;
-pub use holdfast_pages::{At, FaultKind, Keep, Manifest, Moment, PageNumber, Progress, Rsn};
+pub use holdfast_pages::{
+    At, CheckpointError, CleanError, FaultKind, FlushError, Keep, Manifest, Moment, PageNumber,
+    Progress, Rsn, SyncError,
+};
 pub use large::LARGE_VALUE_BYTES_MAX;
-pub use locks::{Holder, LockError, Locks};
-pub use losers::Losers;
-pub use modes::{GapMode, KeyMode, Mode};
-pub use names::Name;
-pub use node::{Entry, Foster, KEY_BYTES_MAX, NODE_BYTES, Node, Shape, VALUE_BYTES_MAX};
+pub use node::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 pub use place::{Directories, Place};
-pub use pool::{Below, FixError, Pool, ReadLatch, WriteLatch};
-pub use rollback::{Changes, Gone, Savepoint, TooLarge, UNDO_BYTES_MAX, Undoer};
+pub use rollback::{Savepoint, UNDO_BYTES_MAX};
 pub use services::Service;
 pub use stat::Stat;
 pub use store::{Recovery, Store};
 pub use transaction::{Committed, Direction, KeyValue, Scan, Transaction, Tree};
 pub use transaction_error::{CommitError, TransactionError};
-pub use tree::{By, Changed, Checked, Found, LeafEnd, Seek, Seen, TreeError};
-pub use trees::{CheckedTrees, NAMES_ROOT, Trees, root_in, root_value};
+pub use trees::CheckedTrees;
 pub use verify::{Verified, VerifyFault};
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ const SHARDS: usize = 256;
 type Shard = HashMap<Name, Entry, ByName>;
 
 /// The locks of a store.
-pub struct Locks {
+pub(crate) struct Locks {
     shards: Box<[Mutex<Shard>]>,
     waits: Waits,
 }
@@ -34,14 +34,14 @@ pub struct Locks {
 /// thread at a time, and has to give its locks back ([`Locks::release`]) before its number is used
 /// again.
 #[derive(Debug)]
-pub struct Holder {
+pub(crate) struct Holder {
     slot: Slot,
     names: Vec<Name>,
 }
 
 /// Why a lock was not granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LockError {
+pub(crate) enum LockError {
     /// Those who have it wait for this transaction. Roll it back, and try again from its beginning.
     Deadlock,
     /// A transaction has it that nobody runs any more. Roll that one back, then ask again.
@@ -53,20 +53,14 @@ pub enum LockError {
 impl Holder {
     /// A transaction without locks.
     #[must_use]
-    pub fn new(slot: Slot) -> Holder {
+    pub(crate) fn new(slot: Slot) -> Holder {
         Holder { slot, names: Vec::new() }
     }
 
     /// Its number.
     #[must_use]
-    pub fn slot(&self) -> Slot {
+    pub(crate) fn slot(&self) -> Slot {
         self.slot
-    }
-
-    /// What it has locks on. Some may be there twice.
-    #[must_use]
-    pub fn names(&self) -> &[Name] {
-        &self.names
     }
 }
 
@@ -80,7 +74,7 @@ impl Default for Locks {
 impl Locks {
     /// Adds `mode` to what the holder has on `name`, unless it would have to wait.
     #[must_use = "without the lock nothing may be read or changed"]
-    pub fn try_lock(&self, holder: &mut Holder, name: Name, mode: Mode) -> bool {
+    pub(crate) fn try_lock(&self, holder: &mut Holder, name: Name, mode: Mode) -> bool {
         let mut shard = self.shard(name);
         let entry = shard.entry(name).or_default();
         let is_new = entry.mode_of(holder.slot) == Mode::NONE;
@@ -95,7 +89,12 @@ impl Locks {
     ///
     /// # Errors
     /// See [`LockError`]; the holder has what it had.
-    pub fn lock(&self, holder: &mut Holder, name: Name, mode: Mode) -> Result<(), LockError> {
+    pub(crate) fn lock(
+        &self,
+        holder: &mut Holder,
+        name: Name,
+        mode: Mode,
+    ) -> Result<(), LockError> {
         let (answer, is_new) = self.ask(holder.slot, name, mode);
         match answer {
             Answer::Granted => {}
@@ -112,7 +111,12 @@ impl Locks {
     ///
     /// # Errors
     /// See [`LockError`]; the holder has what it had.
-    pub fn lock_now(&self, holder: &mut Holder, name: Name, mode: Mode) -> Result<(), LockError> {
+    pub(crate) fn lock_now(
+        &self,
+        holder: &mut Holder,
+        name: Name,
+        mode: Mode,
+    ) -> Result<(), LockError> {
         if self.try_lock(holder, name, mode) {
             return Ok(());
         }
@@ -126,13 +130,13 @@ impl Locks {
 
     /// What the holder has on `name`.
     #[must_use]
-    pub fn mode_of(&self, holder: &Holder, name: Name) -> Mode {
+    pub(crate) fn mode_of(&self, holder: &Holder, name: Name) -> Mode {
         self.shard(name).get(&name).map_or(Mode::NONE, |entry| entry.mode_of(holder.slot))
     }
 
     /// Whether nobody has a lock on `name`, and nobody waits for one.
     #[must_use]
-    pub fn is_free(&self, name: Name) -> bool {
+    pub(crate) fn is_free(&self, name: Name) -> bool {
         !self.shard(name).contains_key(&name)
     }
 
@@ -148,7 +152,7 @@ impl Locks {
 
     /// Gives a transaction that ended with the process before its right to change `name` again.
     /// Whoever asks for what this excludes gets [`LockError::Loser`] instead of waiting.
-    pub fn adopt(&self, loser: &mut Holder, name: Name) {
+    pub(crate) fn adopt(&self, loser: &mut Holder, name: Name) {
         // Whatever is there: two losers may have changed keys that share a name.
         self.shard(name).entry(name).or_default().adopt(loser.slot, Mode::CHANGE);
         loser.names.push(name);
@@ -156,14 +160,14 @@ impl Locks {
 
     /// Nobody runs this transaction any more, which has not been rolled back: from now on it is
     /// like those that [`Locks::adopt`] is for.
-    pub fn orphan(&self, holder: &Holder) {
+    pub(crate) fn orphan(&self, holder: &Holder) {
         for name in &holder.names {
             self.update(*name, |entry| entry.orphan(holder.slot));
         }
     }
 
     /// Takes all locks back.
-    pub fn release(&self, holder: &mut Holder) {
+    pub(crate) fn release(&self, holder: &mut Holder) {
         for name in holder.names.drain(..) {
             self.update(name, |entry| entry.release(holder.slot));
         }

@@ -17,7 +17,7 @@ use crate::rollback::{Changes, Undoer};
 
 /// Losers that are not rolled back yet.
 #[derive(Default)]
-pub struct Losers(Mutex<BTreeMap<Slot, Arc<Mutex<Loser>>>>);
+pub(crate) struct Losers(Mutex<BTreeMap<Slot, Arc<Mutex<Loser>>>>);
 
 struct Loser {
     locks: Holder,
@@ -32,7 +32,7 @@ impl Losers {
     ///
     /// # Errors
     /// Whatever `name_of` says of a body that it does not understand.
-    pub fn adopt<E>(
+    pub(crate) fn adopt<E>(
         found: &[(Slot, Vec<Vec<u8>>)],
         locks: &Locks,
         name_of: impl Fn(&[u8]) -> Result<Name, E>,
@@ -46,7 +46,7 @@ impl Losers {
 
     /// Takes over a transaction of this process that could not be rolled back. Its locks stay, and
     /// whoever waits for one of them is told.
-    pub fn add(&self, holder: Holder, changes: Changes, locks: &Locks) {
+    pub(crate) fn add(&self, holder: Holder, changes: Changes, locks: &Locks) {
         let slot = holder.slot();
         let loser = Arc::new(Mutex::new(Loser { locks: holder, changes, is_over: false }));
         // Held, so that nobody rolls it back before all are told.
@@ -57,7 +57,7 @@ impl Losers {
 
     /// The numbers of those that are left; no other transaction may have them.
     #[must_use]
-    pub fn slots(&self) -> Vec<Slot> {
+    pub(crate) fn slots(&self) -> Vec<Slot> {
         self.losers().keys().copied().collect()
     }
 
@@ -67,7 +67,7 @@ impl Losers {
     ///
     /// # Errors
     /// The undoer's.
-    pub fn roll_back<U: Undoer + ?Sized>(
+    pub(crate) fn roll_back<U: Undoer + ?Sized>(
         &self,
         slot: Slot,
         locks: &Locks,
@@ -89,7 +89,11 @@ impl Losers {
     ///
     /// # Errors
     /// The undoer's.
-    pub fn step<U: Undoer + ?Sized>(&self, locks: &Locks, undoer: &U) -> Result<bool, U::Error> {
+    pub(crate) fn step<U: Undoer + ?Sized>(
+        &self,
+        locks: &Locks,
+        undoer: &U,
+    ) -> Result<bool, U::Error> {
         let first = self.losers().keys().next().copied();
         let Some(slot) = first else { return Ok(false) };
         self.roll_back(slot, locks, undoer)?;

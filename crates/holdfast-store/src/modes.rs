@@ -9,7 +9,7 @@
 
 /// What a lock permits about a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum KeyMode {
+pub(crate) enum KeyMode {
     /// Nothing.
     None,
     /// To read it.
@@ -20,7 +20,7 @@ pub enum KeyMode {
 
 /// What a lock permits about a gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum GapMode {
+pub(crate) enum GapMode {
     /// Nothing.
     None,
     /// To read that it is empty.
@@ -33,7 +33,7 @@ pub enum GapMode {
 
 /// What a lock permits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Mode {
+pub(crate) struct Mode {
     /// About the key.
     pub key: KeyMode,
     /// About the gap between the key and the next one.
@@ -66,37 +66,30 @@ impl GapMode {
 
 impl Mode {
     /// Permits nothing.
-    pub const NONE: Mode = Mode { key: KeyMode::None, gap: GapMode::None };
+    pub(crate) const NONE: Mode = Mode { key: KeyMode::None, gap: GapMode::None };
     /// To read a key.
-    pub const READ: Mode = Mode { key: KeyMode::Shared, gap: GapMode::None };
+    pub(crate) const READ: Mode = Mode { key: KeyMode::Shared, gap: GapMode::None };
     /// To change a key.
-    pub const CHANGE: Mode = Mode { key: KeyMode::Exclusive, gap: GapMode::None };
+    pub(crate) const CHANGE: Mode = Mode { key: KeyMode::Exclusive, gap: GapMode::None };
     /// To read that there is nothing behind a key.
-    pub const READ_GAP: Mode = Mode { key: KeyMode::None, gap: GapMode::Shared };
+    pub(crate) const READ_GAP: Mode = Mode { key: KeyMode::None, gap: GapMode::Shared };
     /// To put something behind a key.
-    pub const INSERT: Mode = Mode { key: KeyMode::None, gap: GapMode::Insert };
+    pub(crate) const INSERT: Mode = Mode { key: KeyMode::None, gap: GapMode::Insert };
     /// To read a key and that there is nothing behind it, as a scan does.
-    pub const SCAN: Mode = Mode { key: KeyMode::Shared, gap: GapMode::Shared };
+    pub(crate) const SCAN: Mode = Mode { key: KeyMode::Shared, gap: GapMode::Shared };
 
     /// Whether two transactions may have these locks at once.
     #[must_use]
     #[inline]
-    pub fn is_compatible(self, other: Mode) -> bool {
+    pub(crate) fn is_compatible(self, other: Mode) -> bool {
         self.key.bears(other.key) && self.gap.bears(other.gap)
     }
 
     /// The least that permits what either permits.
     #[must_use]
     #[inline]
-    pub fn join(self, other: Mode) -> Mode {
+    pub(crate) fn join(self, other: Mode) -> Mode {
         Mode { key: self.key.max(other.key), gap: self.gap.join(other.gap) }
-    }
-
-    /// Whether this permits all that the other does.
-    #[must_use]
-    #[inline]
-    pub fn covers(self, other: Mode) -> bool {
-        self.join(other) == self
     }
 }
 

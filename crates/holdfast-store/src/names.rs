@@ -20,13 +20,13 @@ const CHUNK_BYTES: usize = 16;
 
 /// The name of a key, and of the gap between it and the next key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Name(u64);
+pub(crate) struct Name(u64);
 
 impl Name {
     /// The name of `key` in the tree with this root page.
     #[must_use]
     #[inline]
-    pub fn of(tree: PageNumber, key: &[u8]) -> Name {
+    pub(crate) fn of(tree: PageNumber, key: &[u8]) -> Name {
         let start = fold(tree.get() ^ LEFT, key.len() as u64 ^ START);
         Name(key.chunks(CHUNK_BYTES).fold(start, mix))
     }
@@ -35,7 +35,7 @@ impl Name {
     ///
     /// # Errors
     /// The bytes are no such change.
-    pub fn of_change(body: &[u8]) -> Result<Name, Unfit> {
+    pub(crate) fn of_change(body: &[u8]) -> Result<Name, Unfit> {
         let spot = Body::parse(body)?.spot().ok_or(Unfit("no transaction changes a page so"))?;
         Ok(Name::of(spot.tree, spot.key))
     }

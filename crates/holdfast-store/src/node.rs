@@ -17,7 +17,7 @@ use std::ops::Range;
 use holdfast_pages::{PAGE_BYTES, PAGE_HEAD_BYTES, Page, PageKind, PageNumber, Unfit, varint};
 
 /// Bytes of a page that are its node.
-pub const NODE_BYTES: usize = PAGE_BYTES - PAGE_HEAD_BYTES;
+pub(crate) const NODE_BYTES: usize = PAGE_BYTES - PAGE_HEAD_BYTES;
 /// The longest key, in bytes.
 pub const KEY_BYTES_MAX: usize = 768;
 /// The longest value that lies beside its key, in bytes.
@@ -53,7 +53,7 @@ const _: () = assert!(NODE_BYTES < INFINITE as usize && KEY_BYTES_MAX < GHOST as
 
 /// A node whose head is sound.
 #[derive(Clone, Copy, Debug)]
-pub struct Node<'a> {
+pub(crate) struct Node<'a> {
     bytes: &'a [u8; NODE_BYTES],
     slots_at: usize,
     count: usize,
@@ -61,7 +61,7 @@ pub struct Node<'a> {
 
 /// A key, less what all keys of the node begin with, and what belongs to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry<'a> {
+pub(crate) struct Entry<'a> {
     /// The key behind the node's prefix.
     pub suffix: &'a [u8],
     /// In a leaf the value, in an inner node the child as a varint.
@@ -72,7 +72,7 @@ pub struct Entry<'a> {
 
 /// The right neighbour that a node's parent does not know yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Foster<'a> {
+pub(crate) struct Foster<'a> {
     /// The first key that belongs to it.
     pub key: &'a [u8],
     /// Where it is.
@@ -81,7 +81,7 @@ pub struct Foster<'a> {
 
 /// Which keys a node covers, and how far it is from the leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape<'a> {
+pub(crate) struct Shape<'a> {
     /// 0 for leaves.
     pub level: u8,
     /// No key is below.
@@ -96,14 +96,14 @@ impl<'a> Shape<'a> {
     /// The keys that the node itself may hold are below this.
     #[must_use]
     #[inline]
-    pub fn end(&self) -> Option<&'a [u8]> {
+    pub(crate) fn end(&self) -> Option<&'a [u8]> {
         self.foster.map(|foster| foster.key).or(self.high)
     }
 
     /// Whether the node itself may hold the key.
     #[must_use]
     #[inline]
-    pub fn holds(&self, key: &[u8]) -> bool {
+    pub(crate) fn holds(&self, key: &[u8]) -> bool {
         self.low <= key && self.end().is_none_or(|end| key < end)
     }
 
@@ -141,7 +141,7 @@ impl<'a> Node<'a> {
     /// # Errors
     /// The page is no node, or its head is none that a node has.
     #[inline]
-    pub fn of(page: &'a Page) -> Result<Node<'a>, Unfit> {
+    pub(crate) fn of(page: &'a Page) -> Result<Node<'a>, Unfit> {
         let node = Node::in_contents(page.contents())?;
         match (page.kind(), node.level()) {
             (Some(PageKind::Leaf), 0) | (Some(PageKind::Inner), 1..) => Ok(node),
@@ -165,20 +165,20 @@ impl<'a> Node<'a> {
     /// How far it is from the leaves.
     #[must_use]
     #[inline]
-    pub fn level(&self) -> u8 {
+    pub(crate) fn level(&self) -> u8 {
         self.bytes[LEVEL]
     }
 
     /// How many entries it has, ghosts included.
     #[must_use]
     #[inline]
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.count
     }
 
     /// Which keys it covers.
     #[must_use]
-    pub fn shape(&self) -> Shape<'a> {
+    pub(crate) fn shape(&self) -> Shape<'a> {
         let low = usize::from(self.u16_at(LOW));
         let (low_end, high_end) = (HEAD_BYTES + low, HEAD_BYTES + low + self.high_bytes());
         let high = &self.bytes[low_end..high_end];
@@ -196,7 +196,7 @@ impl<'a> Node<'a> {
     /// What each of its keys begins with.
     #[must_use]
     #[inline]
-    pub fn prefix(&self) -> &'a [u8] {
+    pub(crate) fn prefix(&self) -> &'a [u8] {
         &self.bytes[HEAD_BYTES..HEAD_BYTES + usize::from(self.u16_at(PREFIX))]
     }
 
@@ -204,7 +204,7 @@ impl<'a> Node<'a> {
     ///
     /// # Errors
     /// The place of the first key above it.
-    pub fn find(&self, key: &[u8]) -> Result<usize, usize> {
+    pub(crate) fn find(&self, key: &[u8]) -> Result<usize, usize> {
         let prefix = self.prefix();
         let Some(suffix) = key.strip_prefix(prefix) else {
             return Err(if key < prefix { 0 } else { self.count });
@@ -228,7 +228,7 @@ impl<'a> Node<'a> {
     /// If there are not so many.
     #[must_use]
     #[inline]
-    pub fn entry(&self, place: usize) -> Entry<'a> {
+    pub(crate) fn entry(&self, place: usize) -> Entry<'a> {
         self.try_entry(place).expect("what a node holds was put there")
     }
 
@@ -243,7 +243,7 @@ impl<'a> Node<'a> {
     }
 
     /// All entries, in order.
-    pub fn entries(&self) -> impl DoubleEndedIterator<Item = Entry<'a>> + Clone + use<'a> {
+    pub(crate) fn entries(&self) -> impl DoubleEndedIterator<Item = Entry<'a>> + Clone + use<'a> {
         let node = *self;
         (0..self.count).map(move |place| node.entry(place))
     }
@@ -251,7 +251,7 @@ impl<'a> Node<'a> {
     /// Whether the entry at this place has this key.
     #[must_use]
     #[inline]
-    pub fn is_at(&self, place: usize, key: &[u8]) -> bool {
+    pub(crate) fn is_at(&self, place: usize, key: &[u8]) -> bool {
         let suffix = key.strip_prefix(self.prefix());
         place < self.count && suffix.is_some_and(|suffix| self.entry(place).suffix == suffix)
     }
@@ -261,7 +261,7 @@ impl<'a> Node<'a> {
     /// # Panics
     /// If there are not so many entries.
     #[must_use]
-    pub fn key(&self, place: usize) -> Vec<u8> {
+    pub(crate) fn key(&self, place: usize) -> Vec<u8> {
         [self.prefix(), self.entry(place).suffix].concat()
     }
 
@@ -272,13 +272,13 @@ impl<'a> Node<'a> {
     ///
     /// # Panics
     /// If there are not so many entries.
-    pub fn child(&self, place: usize) -> Result<PageNumber, Unfit> {
+    pub(crate) fn child(&self, place: usize) -> Result<PageNumber, Unfit> {
         child_in(self.entry(place).value)
     }
 
     /// Whether another entry of this size fits.
     #[must_use]
-    pub fn fits(&self, key: &[u8], value_bytes: usize) -> bool {
+    pub(crate) fn fits(&self, key: &[u8], value_bytes: usize) -> bool {
         let suffix_bytes = key.len().saturating_sub(self.prefix().len());
         SLOT_BYTES + heap_bytes(suffix_bytes, value_bytes) <= self.room()
     }
@@ -288,7 +288,7 @@ impl<'a> Node<'a> {
     /// # Panics
     /// If there are not so many entries.
     #[must_use]
-    pub fn fits_instead(&self, place: usize, value_bytes: usize) -> bool {
+    pub(crate) fn fits_instead(&self, place: usize, value_bytes: usize) -> bool {
         let entry = self.entry(place);
         heap_bytes(entry.suffix.len(), value_bytes) <= self.room() + entry.heap_bytes()
     }
@@ -296,7 +296,7 @@ impl<'a> Node<'a> {
     /// Bytes that nothing lies in, wherever they are.
     #[must_use]
     #[inline]
-    pub fn room(&self) -> usize {
+    pub(crate) fn room(&self) -> usize {
         self.gap() + self.dead()
     }
 

@@ -16,7 +16,7 @@ impl Node<'_> {
     ///
     /// # Errors
     /// What is wrong.
-    pub fn check(&self) -> Result<(), Unfit> {
+    pub(crate) fn check(&self) -> Result<(), Unfit> {
         let shape = self.shape();
         shape.check()?;
         if self.prefix() != shape.prefix() {

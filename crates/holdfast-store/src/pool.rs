@@ -21,7 +21,7 @@ use crate::page_table::{PAGES_MAX, PageTable};
 const STRIPES: usize = 64;
 
 /// What the pool stands on.
-pub trait Below: Send + Sync {
+pub(crate) trait Below: Send + Sync {
     /// Why a page cannot be had.
     type Error;
 
@@ -47,7 +47,7 @@ pub trait Below: Send + Sync {
 /// Why a page is not in a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum FixError<E> {
+pub(crate) enum FixError<E> {
     /// It cannot be had from below.
     Below(E),
     /// No store has a page of that number; whoever named it is damaged.
@@ -58,7 +58,7 @@ pub enum FixError<E> {
 }
 
 /// So many frames, and what pages are in them.
-pub struct Pool<B> {
+pub(crate) struct Pool<B> {
     pub(crate) below: B,
     pub(crate) frames: Box<[Frame]>,
     pub(crate) table: PageTable,
@@ -87,10 +87,10 @@ pub(crate) struct Held {
 }
 
 /// A page that nobody changes as long as this lives.
-pub struct ReadLatch<'a>(RwLockReadGuard<'a, Held>, Counted);
+pub(crate) struct ReadLatch<'a>(RwLockReadGuard<'a, Held>, Counted);
 
 /// A page that nobody else sees as long as this lives.
-pub struct WriteLatch<'a>(RwLockWriteGuard<'a, Held>, Counted);
+pub(crate) struct WriteLatch<'a>(RwLockWriteGuard<'a, Held>, Counted);
 
 impl<B: Below> Pool<B> {
     /// A pool of so many frames, with nothing in them.
@@ -98,7 +98,7 @@ impl<B: Below> Pool<B> {
     /// # Panics
     /// If there are none.
     #[must_use]
-    pub fn new(frames: usize, below: B) -> Pool<B> {
+    pub(crate) fn new(frames: usize, below: B) -> Pool<B> {
         assert!(frames > 0, "a pool has frames");
         Pool {
             below,
@@ -115,7 +115,7 @@ impl<B: Below> Pool<B> {
     ///
     /// # Errors
     /// See [`FixError`].
-    pub fn read(&self, number: PageNumber) -> Result<ReadLatch<'_>, FixError<B::Error>> {
+    pub(crate) fn read(&self, number: PageNumber) -> Result<ReadLatch<'_>, FixError<B::Error>> {
         loop {
             let frame = self.frame(number)?;
             let held = frame.held.read().expect("nothing panics with a latch");
@@ -130,7 +130,7 @@ impl<B: Below> Pool<B> {
     ///
     /// # Errors
     /// See [`FixError`].
-    pub fn write(&self, number: PageNumber) -> Result<WriteLatch<'_>, FixError<B::Error>> {
+    pub(crate) fn write(&self, number: PageNumber) -> Result<WriteLatch<'_>, FixError<B::Error>> {
         loop {
             let frame = self.frame(number)?;
             let held = frame.held.write().expect("nothing panics with a latch");
@@ -143,7 +143,7 @@ impl<B: Below> Pool<B> {
 
     /// The page, to be changed, if nobody has its latch and it is in a frame. For those who take
     /// latches in an order of their own.
-    pub fn try_write(&self, number: PageNumber) -> Option<WriteLatch<'_>> {
+    pub(crate) fn try_write(&self, number: PageNumber) -> Option<WriteLatch<'_>> {
         let frame = &self.frames[self.table.get(number)?];
         let held = frame.try_write()?;
         (held.number == number).then(|| WriteLatch(held, Counted::new()))
@@ -177,7 +177,7 @@ impl<B: Below> Pool<B> {
     ///
     /// # Errors
     /// See [`FixError`].
-    pub fn make(&self, number: PageNumber) -> Result<WriteLatch<'_>, FixError<B::Error>> {
+    pub(crate) fn make(&self, number: PageNumber) -> Result<WriteLatch<'_>, FixError<B::Error>> {
         check(number)?;
         if self.table.get(number).is_some() {
             return self.write(number);
@@ -203,7 +203,7 @@ impl<B: Below> Pool<B> {
 
     /// Lets go of a page without a trace, so that it is loaded anew by whoever wants it next. For
     /// pages that have turned out to be damaged.
-    pub fn forget(&self, latch: WriteLatch<'_>) {
+    pub(crate) fn forget(&self, latch: WriteLatch<'_>) {
         let mut held = latch.0;
         let at = self.table.get(held.number).expect("a latched page is in its frame");
         self.table.clear(held.number);

@@ -11,7 +11,7 @@ use holdfast_pages::Slot;
 pub const UNDO_BYTES_MAX: usize = 4 << 20;
 
 /// Undoes changes.
-pub trait Undoer {
+pub(crate) trait Undoer {
     /// Why it could not.
     type Error;
 
@@ -31,7 +31,7 @@ pub trait Undoer {
 
 /// The changes of a transaction that are not undone.
 #[derive(Debug, Default)]
-pub struct Changes {
+pub(crate) struct Changes {
     /// Their bodies, one behind the other.
     bytes: Vec<u8>,
     ends: Vec<End>,
@@ -67,7 +67,7 @@ pub struct Gone;
 impl Changes {
     /// Whether there is nothing to undo.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
@@ -75,13 +75,13 @@ impl Changes {
     ///
     /// # Errors
     /// [`TooLarge`].
-    pub fn check_room(&self, body_bytes: usize) -> Result<(), TooLarge> {
+    pub(crate) fn check_room(&self, body_bytes: usize) -> Result<(), TooLarge> {
         if self.bytes.len() + body_bytes <= UNDO_BYTES_MAX { Ok(()) } else { Err(TooLarge) }
     }
 
     /// Remembers a change that was made, room or not.
     #[inline]
-    pub fn push(&mut self, body: &[u8]) {
+    pub(crate) fn push(&mut self, body: &[u8]) {
         self.bytes.extend_from_slice(body);
         self.made += 1;
         self.ends.push(End { bytes: self.bytes.len(), number: self.made });
@@ -89,20 +89,20 @@ impl Changes {
 
     /// The newest change.
     #[must_use]
-    pub fn newest(&self) -> Option<&[u8]> {
+    pub(crate) fn newest(&self) -> Option<&[u8]> {
         let before = self.ends.len().checked_sub(1)?;
         Some(&self.bytes[self.begin_of(before)..])
     }
 
     /// Every change, oldest first.
-    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
         let ends = self.ends.iter().enumerate();
         ends.map(|(at, end)| &self.bytes[self.begin_of(at)..end.bytes])
     }
 
     /// Where the transaction stands.
     #[must_use]
-    pub fn savepoint(&self) -> Savepoint {
+    pub(crate) fn savepoint(&self) -> Savepoint {
         let number = self.ends.last().map_or(0, |end| end.number);
         Savepoint { count: self.ends.len(), number }
     }
@@ -111,7 +111,7 @@ impl Changes {
     ///
     /// # Errors
     /// [`Gone`].
-    pub fn check(&self, savepoint: Savepoint) -> Result<(), Gone> {
+    pub(crate) fn check(&self, savepoint: Savepoint) -> Result<(), Gone> {
         let Savepoint { count, number } = savepoint;
         let last = count.checked_sub(1).map(|last| self.ends.get(last));
         let found = last.map_or(Some(0), |end| end.map(|end| end.number));
@@ -122,16 +122,10 @@ impl Changes {
     ///
     /// # Panics
     /// If the savepoint is gone.
-    pub fn forget_behind(&mut self, savepoint: Savepoint) {
+    pub(crate) fn forget_behind(&mut self, savepoint: Savepoint) {
         assert!(self.check(savepoint).is_ok(), "the savepoint was looked at before");
         self.ends.truncate(savepoint.count);
         self.bytes.truncate(self.begin_of(self.ends.len()));
-    }
-
-    /// Forgets everything, for another transaction. Every savepoint with changes before it is gone.
-    pub fn clear(&mut self) {
-        self.bytes.clear();
-        self.ends.clear();
     }
 
     /// Undoes what came after `savepoint`. After an error it can go on where it stopped.
@@ -141,7 +135,7 @@ impl Changes {
     ///
     /// # Panics
     /// If the savepoint is gone.
-    pub fn roll_back_to<U: Undoer + ?Sized>(
+    pub(crate) fn roll_back_to<U: Undoer + ?Sized>(
         &mut self,
         savepoint: Savepoint,
         slot: Slot,
@@ -158,7 +152,11 @@ impl Changes {
     ///
     /// # Errors
     /// The undoer's.
-    pub fn abort<U: Undoer + ?Sized>(&mut self, slot: Slot, undoer: &U) -> Result<(), U::Error> {
+    pub(crate) fn abort<U: Undoer + ?Sized>(
+        &mut self,
+        slot: Slot,
+        undoer: &U,
+    ) -> Result<(), U::Error> {
         self.roll_back_to(Savepoint { count: 0, number: 0 }, slot, undoer)?;
         undoer.aborted(slot)
     }

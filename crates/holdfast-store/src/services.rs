@@ -92,7 +92,8 @@ impl Work {
             Service::Clean => engine.clean().map_err(ServiceError::Clean),
             Service::Merge => pages.merge().map_err(ServiceError::Merge),
             Service::Undo => {
-                engine.losers.step(&engine.locks, &engine.trees()).map_err(ServiceError::Undo)
+                let stepped = engine.losers.step(&engine.locks, &engine.trees());
+                stepped.map_err(|error| ServiceError::Undo(error.into()))
             }
         }
     }

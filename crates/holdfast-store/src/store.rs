@@ -17,7 +17,7 @@ use crate::allocator::Allocator;
 use crate::config::{Config, Restart, Services};
 use crate::contents::NodeContents;
 use crate::engine::{Durability, Engine, Patience};
-use crate::error::{CheckError, CloseError, OpenError, OpenTreeError, ServiceError};
+use crate::error::{CloseError, OpenError, OpenTreeError, ServiceError};
 use crate::header::{Header, NoHeader, STORE, note_closed, note_open};
 use crate::locks::Locks;
 use crate::log::{self, StoreLog};
@@ -230,9 +230,9 @@ impl Store {
     /// Looks at every page that the trees have, from each root to each leaf, while others go on.
     ///
     /// # Errors
-    /// See [`CheckError`].
-    pub fn check(&self) -> Result<CheckedTrees, CheckError> {
-        self.work.engine.trees().check()
+    /// See [`TransactionError`].
+    pub fn check(&self) -> Result<CheckedTrees, TransactionError> {
+        Ok(self.work.engine.trees().check()?)
     }
 
     /// Compares every page, in memory and on its device, with what its records say, and looks at
@@ -371,7 +371,7 @@ fn engine(pages: Pages, found: Found, config: &Config) -> Result<Engine, OpenErr
 
 /// Makes the tree of names, in a store that has no page.
 fn make_names(engine: &Engine) -> Result<(), OpenError> {
-    let root = engine.trees().create().map_err(OpenError::Names)?;
+    let root = engine.trees().create().map_err(|error| OpenError::Names(error.into()))?;
     assert!(root == NAMES_ROOT, "the first page of a store is that of its names");
     Ok(())
 }

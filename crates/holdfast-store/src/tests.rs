@@ -3,12 +3,12 @@
 use holdfast_io::checksum::crc32c;
 use holdfast_pages::{Contents, Page, PageNumber};
 
+use crate::body::{Body, Spot};
+use crate::contents::{NodeContents, put_image};
 use crate::header::{HEADER_BYTES, Header};
-use crate::large::{Large, plain};
-use crate::node::{HEAD_BYTES, SLOT_BYTES};
-use crate::{
-    Body, Entry, Foster, KEY_BYTES_MAX, LARGE_VALUE_BYTES_MAX, NODE_BYTES, NodeContents, Shape,
-    Spot, VALUE_BYTES_MAX, put_image,
+use crate::large::{LARGE_VALUE_BYTES_MAX, Large, plain};
+use crate::node::{
+    Entry, Foster, HEAD_BYTES, KEY_BYTES_MAX, NODE_BYTES, SLOT_BYTES, Shape, VALUE_BYTES_MAX,
 };
 
 const FORMAT: &str = include_str!("../FORMAT.md");

@@ -26,11 +26,10 @@ mod seek;
 mod split;
 mod together;
 
-pub use change::Changed;
-pub use check::Checked;
-pub use put::By;
-pub use scan::{LeafEnd, Seen};
-pub use seek::Seek;
+pub(crate) use change::Changed;
+pub(crate) use put::By;
+pub(crate) use scan::{LeafEnd, Seen};
+pub(crate) use seek::Seek;
 
 use distrust::{DOUBTS_MAX, Doubt};
 pub(crate) use together::{Together, Wanted};
@@ -40,7 +39,7 @@ use seek::Step;
 
 /// A tree. Cheap to make: it is only where everything is.
 #[derive(Clone, Copy, Debug)]
-pub struct Tree<'a, B> {
+pub(crate) struct Tree<'a, B> {
     pool: &'a Pool<B>,
     stream: &'a Stream,
     numbers: &'a Allocator,
@@ -87,7 +86,7 @@ const TRIES_MAX: usize = 10_000;
 
 /// What is known of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found<'a> {
+pub(crate) enum Found<'a> {
     /// Its value.
     Value(&'a [u8]),
     /// It is deleted, but its entry is there.
@@ -108,7 +107,7 @@ type Reached<'a, E> = Result<(Latch<'a>, Option<u8>), Stop<E>>;
 impl<'a, B: Below> Tree<'a, B> {
     /// The tree with this root.
     #[must_use]
-    pub fn new(
+    pub(crate) fn new(
         pool: &'a Pool<B>,
         stream: &'a Stream,
         numbers: &'a Allocator,
@@ -121,7 +120,7 @@ impl<'a, B: Below> Tree<'a, B> {
     ///
     /// # Errors
     /// See [`TreeError`].
-    pub fn create(
+    pub(crate) fn create(
         pool: &'a Pool<B>,
         stream: &'a Stream,
         numbers: &'a Allocator,
@@ -144,7 +143,7 @@ impl<'a, B: Below> Tree<'a, B> {
     ///
     /// # Errors
     /// See [`TreeError`].
-    pub fn get<T>(
+    pub(crate) fn get<T>(
         &self,
         key: &[u8],
         mut found: impl FnMut(Found<'_>) -> T,

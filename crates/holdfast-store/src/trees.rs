@@ -21,11 +21,11 @@ mod check;
 pub use check::CheckedTrees;
 
 /// The root of the tree of names, which is the first page that a store makes.
-pub const NAMES_ROOT: PageNumber = PageNumber(1);
+pub(crate) const NAMES_ROOT: PageNumber = PageNumber(1);
 
 /// Where all trees are. Cheap to make, as a [`Tree`] is.
 #[derive(Clone, Copy, Debug)]
-pub struct Trees<'a, B> {
+pub(crate) struct Trees<'a, B> {
     pub(crate) pool: &'a Pool<B>,
     pub(crate) stream: &'a Stream,
     pub(crate) numbers: &'a Allocator,
@@ -33,7 +33,7 @@ pub struct Trees<'a, B> {
 
 /// The value of a tree's name: where its root is.
 #[must_use]
-pub fn root_value(root: PageNumber) -> Vec<u8> {
+pub(crate) fn root_value(root: PageNumber) -> Vec<u8> {
     let mut value = Vec::new();
     varint::put(root.get(), &mut value);
     value
@@ -43,7 +43,7 @@ pub fn root_value(root: PageNumber) -> Vec<u8> {
 ///
 /// # Errors
 /// It tells none.
-pub fn root_in(mut value: &[u8]) -> Result<PageNumber, Unfit> {
+pub(crate) fn root_in(mut value: &[u8]) -> Result<PageNumber, Unfit> {
     let root = page(&mut value)?;
     let may_be = value.is_empty() && root != NAMES_ROOT && u32::try_from(root.get()).is_ok();
     if may_be { Ok(root) } else { Err(Unfit("no tree has its root there")) }
@@ -52,13 +52,17 @@ pub fn root_in(mut value: &[u8]) -> Result<PageNumber, Unfit> {
 impl<'a, B: Below> Trees<'a, B> {
     /// The trees on these pages.
     #[must_use]
-    pub fn new(pool: &'a Pool<B>, stream: &'a Stream, numbers: &'a Allocator) -> Trees<'a, B> {
+    pub(crate) fn new(
+        pool: &'a Pool<B>,
+        stream: &'a Stream,
+        numbers: &'a Allocator,
+    ) -> Trees<'a, B> {
         Trees { pool, stream, numbers }
     }
 
     /// The tree with this root.
     #[must_use]
-    pub fn tree(&self, root: PageNumber) -> Tree<'a, B> {
+    pub(crate) fn tree(&self, root: PageNumber) -> Tree<'a, B> {
         Tree::new(self.pool, self.stream, self.numbers, root)
     }
 
@@ -68,7 +72,7 @@ impl<'a, B: Below> Trees<'a, B> {
     ///
     /// # Errors
     /// See [`TreeError`].
-    pub fn create(&self) -> Result<PageNumber, TreeError<B::Error>> {
+    pub(crate) fn create(&self) -> Result<PageNumber, TreeError<B::Error>> {
         Tree::create(self.pool, self.stream, self.numbers)
     }
 }
@@ -79,7 +83,7 @@ impl<B: Below> Trees<'_, B> {
     ///
     /// # Errors
     /// See [`TreeError`]; the pages are nobody's then, and the commit stands.
-    pub fn let_go(&self, body: &[u8]) -> Result<(), TreeError<B::Error>> {
+    pub(crate) fn let_go(&self, body: &[u8]) -> Result<(), TreeError<B::Error>> {
         let Ok(done) = Body::parse(body) else { return Ok(()) };
         match (done.spot(), done.goes().and_then(Stored::large_of)) {
             (Some(spot), Some(large)) => self.tree(spot.tree).free(large),

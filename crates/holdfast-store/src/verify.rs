@@ -7,6 +7,7 @@
 use holdfast_pages::{CompareError, FaultKind, FetchError, FlushError, PageNumber};
 
 use crate::engine::Engine;
+use crate::transaction_error::TransactionError;
 use crate::tree::TreeError;
 use crate::trees::CheckedTrees;
 
@@ -34,7 +35,7 @@ pub enum VerifyFault {
     /// It cannot be had from its device or its records.
     Lost(FetchError),
     /// It is not what its neighbours say.
-    InTree(TreeError<FetchError>),
+    InTree(TransactionError),
 }
 
 impl Engine {
@@ -56,7 +57,7 @@ impl Engine {
                     TreeError::Corrupt { page, .. } => page,
                     _ => PageNumber::NONE,
                 };
-                verified.faults.push((page, VerifyFault::InTree(error)));
+                verified.faults.push((page, VerifyFault::InTree(error.into())));
             }
         }
         Ok(verified)

@@ -4,7 +4,9 @@ use holdfast_io::fake::Random;
 use holdfast_pages::{Contents, Page, PageNumber};
 
 use super::*;
-use crate::{Entry, Foster, NodeContents, Shape, put_image};
+use crate::body::{Body, Spot};
+use crate::contents::{NodeContents, put_image};
+use crate::node::{Entry, Foster, Shape};
 
 /// A leaf with a foster child, a hole in its heap, and a ghost.
 fn leaf() -> Page {
@@ -15,9 +17,9 @@ fn leaf() -> Page {
     let (mut image, mut page) = (Vec::new(), Page::zeroed());
     put_image(PageNumber(1), &shape, entries.into_iter(), &mut image);
     NodeContents.restore(&mut page, PageNumber(7), &image).expect("it is an image");
-    let spot = crate::Spot { tree: PageNumber(1), place: 1, key: b"key-c" };
+    let spot = Spot { tree: PageNumber(1), place: 1, key: b"key-c" };
     let mut body = Vec::new();
-    crate::Body::Replace { spot, at: 0, old: b"a value", new: b"" }.put(&mut body);
+    Body::Replace { spot, at: 0, old: b"a value", new: b"" }.put(&mut body);
     NodeContents.apply(&mut page, &body).expect("it fits");
     page
 }

@@ -10,7 +10,9 @@ use holdfast_pages::canary::{self, Invariant, Point};
 use holdfast_pages::{PageLink, What, apply, parse};
 
 use super::*;
-use crate::{Body, Entry, Node, NodeContents, Shape, Spot, put_image};
+use crate::body::{Body, Spot};
+use crate::contents::{NodeContents, put_image};
+use crate::node::{Entry, Node, Shape};
 
 const TREE: PageNumber = PageNumber(1);
 const KEY: &[u8] = b"counter";

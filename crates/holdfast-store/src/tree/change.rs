@@ -20,7 +20,7 @@ const BODY_BYTES_USUAL: usize = 128;
 
 /// What became of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Changed {
+pub(crate) enum Changed {
     /// It is made, by a record with this body.
     Done(Vec<u8>),
     /// There is no such key; the one before it, or the low fence of the leaf, is this.
@@ -55,7 +55,7 @@ impl<B: Below> Tree<'_, B> {
     ///
     /// # Errors
     /// See [`TreeError`].
-    pub fn insert(
+    pub(crate) fn insert(
         &self,
         key: &[u8],
         value: &[u8],
@@ -98,7 +98,7 @@ impl<B: Below> Tree<'_, B> {
     ///
     /// # Errors
     /// See [`TreeError`].
-    pub fn replace(
+    pub(crate) fn replace(
         &self,
         key: &[u8],
         by: By,
@@ -129,7 +129,7 @@ impl<B: Below> Tree<'_, B> {
     ///
     /// # Errors
     /// See [`TreeError`].
-    pub fn ghost(&self, key: &[u8], by: By) -> Result<Changed, TreeError<B::Error>> {
+    pub(crate) fn ghost(&self, key: &[u8], by: By) -> Result<Changed, TreeError<B::Error>> {
         self.change(key, by, |node, found, body| {
             let Some((place, _)) = live(node, found) else { return Ok(absent(node, found)) };
             Body::Ghost(self.spot(place, key)).put(body);
@@ -142,7 +142,7 @@ impl<B: Below> Tree<'_, B> {
     ///
     /// # Errors
     /// See [`TreeError`]; [`TreeError::Corrupt`] too if what was done is not there.
-    pub fn undo(&self, body: &[u8], slot: Slot) -> Result<(), TreeError<B::Error>> {
+    pub(crate) fn undo(&self, body: &[u8], slot: Slot) -> Result<(), TreeError<B::Error>> {
         let lost = |why| TreeError::Corrupt { page: self.root, why };
         let done = Body::parse(body).map_err(lost)?;
         let key = done.spot().ok_or(lost(Unfit("nobody undoes that")))?.key;

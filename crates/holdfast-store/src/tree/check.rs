@@ -16,7 +16,7 @@ use crate::pool::Below;
 
 /// What a sound tree has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Checked {
+pub(crate) struct Checked {
     /// Its pages.
     pub pages: BTreeSet<PageNumber>,
     /// Keys that are not deleted.
@@ -30,7 +30,7 @@ impl<B: Below> Tree<'_, B> {
     ///
     /// # Errors
     /// See [`TreeError`]; [`TreeError::Corrupt`] says which page is not what it should be.
-    pub fn check(&self) -> Result<Checked, TreeError<B::Error>> {
+    pub(crate) fn check(&self) -> Result<Checked, TreeError<B::Error>> {
         let (mut checked, mut from) = (Checked::default(), Some(Vec::new()));
         while let Some(key) = from {
             let mut values = Vec::new();

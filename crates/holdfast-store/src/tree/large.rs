@@ -21,7 +21,7 @@ impl<B: Below> Tree<'_, B> {
     ///
     /// # Errors
     /// See [`TreeError`].
-    pub fn store<'v>(&self, value: &'v [u8]) -> Result<Cow<'v, [u8]>, TreeError<B::Error>> {
+    pub(crate) fn store<'v>(&self, value: &'v [u8]) -> Result<Cow<'v, [u8]>, TreeError<B::Error>> {
         if let Some(stored) = plain(value) {
             return Ok(stored);
         }
@@ -44,7 +44,7 @@ impl<B: Below> Tree<'_, B> {
     ///
     /// # Errors
     /// See [`TreeError`].
-    pub fn load(&self, stored: &[u8]) -> Result<Vec<u8>, TreeError<B::Error>> {
+    pub(crate) fn load(&self, stored: &[u8]) -> Result<Vec<u8>, TreeError<B::Error>> {
         let lost = |why| TreeError::Corrupt { page: self.root, why };
         match Stored::of(stored).map_err(lost)? {
             Stored::Plain(value) => Ok(value.to_vec()),

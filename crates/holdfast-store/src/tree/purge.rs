@@ -19,7 +19,7 @@ impl<B: Below> Tree<'_, B> {
     ///
     /// # Errors
     /// See [`TreeError`].
-    pub fn purge(
+    pub(crate) fn purge(
         &self,
         key: &[u8],
         mut is_free: impl FnMut(&[u8]) -> bool,

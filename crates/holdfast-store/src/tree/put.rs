@@ -10,11 +10,11 @@ use holdfast_pages::{
     What, apply,
 };
 
-use crate::NodeContents;
+use crate::contents::NodeContents;
 
 /// On whose behalf a page changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum By {
+pub(crate) enum By {
     /// A transaction, which may undo it.
     Update(Slot),
     /// A transaction, which undoes its newest change that is not undone.

@@ -11,7 +11,7 @@ use crate::pool::Below;
 
 /// What a scan meets, in its order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Seen<'a> {
+pub(crate) enum Seen<'a> {
     /// A key, and the gap behind it.
     Key {
         /// The key.
@@ -28,7 +28,7 @@ pub enum Seen<'a> {
 
 /// Where a scan of one leaf ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LeafEnd {
+pub(crate) enum LeafEnd {
     /// All of the leaf was shown. Upwards the scan goes on at [`Seek::At`] this key, downwards at
     /// [`Seek::Below`] it.
     Next(Vec<u8>),
@@ -46,7 +46,7 @@ impl<B: Below> Tree<'_, B> {
     ///
     /// # Errors
     /// See [`TreeError`].
-    pub fn leaf(
+    pub(crate) fn leaf(
         &self,
         from: Seek<'_>,
         mut each: impl FnMut(Seen<'_>) -> bool,

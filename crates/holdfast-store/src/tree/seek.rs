@@ -9,7 +9,7 @@ use crate::node::{Node, Shape};
 
 /// What is looked for in a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Seek<'k> {
+pub(crate) enum Seek<'k> {
     /// The leaf that has this key or would have it.
     At(&'k [u8]),
     /// The leaf that has, or would have, the last key below this one, which is not empty.

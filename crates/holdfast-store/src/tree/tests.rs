@@ -14,6 +14,7 @@ use holdfast_pages::{PageNumber, Slot};
 
 use self::world::{Contents, Damage, World, check};
 use super::*;
+use crate::body::Body;
 use crate::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 
 const BY: By = By::Update(Slot(3));
@@ -49,7 +50,7 @@ fn change(
     };
     match changed.expect("pages can be had") {
         Changed::Done(body) => {
-            let ghost = matches!(crate::Body::parse(&body), Ok(crate::Body::Ghost(_)));
+            let ghost = matches!(Body::parse(&body), Ok(Body::Ghost(_)));
             if ghost {
                 model.remove(&key)
             } else {

@@ -34,7 +34,7 @@ impl<B: Below> Trees<'_, B> {
     ///
     /// # Errors
     /// See [`TreeError`]; [`TreeError::Corrupt`] says which page is not what it should be.
-    pub fn check(&self) -> Result<CheckedTrees, TreeError<B::Error>> {
+    pub(crate) fn check(&self) -> Result<CheckedTrees, TreeError<B::Error>> {
         // First: what is given later is not missed.
         let (next, free) = self.numbers.unused();
         let (mut found, mut reached) = (CheckedTrees::default(), BTreeSet::new());

@@ -11,7 +11,11 @@ use holdfast_memory::{Medium, Region, RegionSpec};
 use holdfast_pages::{Feed, Page, PageNumber, Records, Rsn, Stream, Tag, apply, parse};
 
 use super::super::{Seek, Tree};
-use crate::{Allocator, Below, Node, NodeContents, Pool, Trees};
+use crate::allocator::Allocator;
+use crate::contents::NodeContents;
+use crate::node::Node;
+use crate::pool::{Below, Pool};
+use crate::trees::Trees;
 
 const IDENTITY: [u8; 16] = *b"a store in tests";
 const CONFIG: LogConfig = LogConfig {
