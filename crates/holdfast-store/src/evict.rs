@@ -13,7 +13,8 @@ use std::sync::atomic::Ordering;
 use holdfast_pages::canary::{Invariant, Point, at as pass, holds};
 use holdfast_pages::{PageNumber, Rsn};
 
-use crate::pool::{Below, Held, Pool};
+use crate::frames::Held;
+use crate::pool::{Below, Pool};
 
 /// How often the hand goes round before it gives up: once to see what is used, once to take.
 const ROUNDS: usize = 2;

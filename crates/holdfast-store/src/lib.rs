@@ -19,8 +19,8 @@
 //! and images meet nodes, and `fields` is how both are spelled. `large` is how a leaf tells of a
 //! value that lies elsewhere. `tree` goes from a root to its leaves and changes them, `trees` are
 //! all of them and their names, `allocator` says which page begins next. `pool` has pages in
-//! memory, `page_table` says where in it, and `evict` which of them leave; `latches` sees to it
-//! that nobody waits who has one.
+//! memory, in its `frames`, `page_table` says in which, and `evict` which of them leave; `latches`
+//! sees to it that nobody waits who has one.
 //!
 //! Of transactions: `names` is what a lock is on, `modes` what it permits, `locks` who has it, and
 //! `waits` who would wait for ever. `rollback` is what a running transaction would undo, `losers`
@@ -38,6 +38,7 @@ mod engine;
 mod error;
 mod evict;
 mod fields;
+mod frames;
 mod header;
 mod large;
 mod latches;

@@ -9,11 +9,12 @@
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 
 use holdfast_pages::{Page, PageNumber, Rsn};
 
+use crate::frames::{Frame, Frames, Held};
 use crate::latches::Counted;
 use crate::page_table::{PAGES_MAX, PageTable};
 
@@ -60,30 +61,14 @@ pub(crate) enum FixError<E> {
 /// So many frames, and what pages are in them.
 pub(crate) struct Pool<B> {
     pub(crate) below: B,
-    pub(crate) frames: Box<[Frame]>,
+    pub(crate) frames: Frames,
     pub(crate) table: PageTable,
     /// Pages that were not what their records say.
     pub(crate) thrown_away: AtomicU64,
-    /// Frames that nothing is in.
-    free: Mutex<Vec<usize>>,
     /// Held while a page is brought, so that one brings it.
     bringing: [Mutex<()>; STRIPES],
     /// The frame that is looked at next when one is to be given away.
     pub(crate) hand: AtomicUsize,
-}
-
-pub(crate) struct Frame {
-    pub(crate) held: RwLock<Held>,
-    /// Since the hand passed.
-    pub(crate) used: AtomicBool,
-}
-
-/// What is in a frame.
-pub(crate) struct Held {
-    /// [`PageNumber::NONE`] if nothing is.
-    pub(crate) number: PageNumber,
-    /// Memory that it gets when something first comes, since a large pool may never be full.
-    page: Option<Page>,
 }
 
 /// A page that nobody changes as long as this lives.
@@ -102,10 +87,9 @@ impl<B: Below> Pool<B> {
         assert!(frames > 0, "a pool has frames");
         Pool {
             below,
-            frames: (0..frames).map(|_| Frame::new()).collect(),
+            frames: Frames::new(frames),
             table: PageTable::new(),
             thrown_away: AtomicU64::new(0),
-            free: Mutex::new((0..frames).rev().collect()),
             bringing: [const { Mutex::new(()) }; STRIPES],
             hand: AtomicUsize::new(0),
         }
@@ -152,11 +136,9 @@ impl<B: Below> Pool<B> {
     /// Shows every page that is in a frame, each with its latch, and returns how many latches that
     /// took.
     pub(crate) fn survey(&self, mut each: impl FnMut(&Page)) -> u64 {
-        let mut is_free = vec![false; self.frames.len()];
-        self.free().iter().for_each(|at| is_free[*at] = true);
-        let used = self.frames.iter().zip(is_free).filter(|(_, is_free)| !is_free);
-        used.map(|(frame, _)| {
-            let latch = frame.held.read().expect("nothing panics with a latch");
+        let used = self.frames.used();
+        used.map(|at| {
+            let latch = self.frames[at].held.read().expect("nothing panics with a latch");
             let latch = ReadLatch(latch, Counted::new());
             if latch.0.number != PageNumber::NONE {
                 each(&latch);
@@ -246,22 +228,17 @@ impl<B: Below> Pool<B> {
     fn empty(&self, at: usize, held: &mut Held) {
         held.number = PageNumber::NONE;
         held.page_mut().clear();
-        self.free().push(at);
+        self.frames.give_back(at);
     }
 
     /// A frame with nothing in it, latched.
     fn claim(&self) -> Option<(usize, RwLockWriteGuard<'_, Held>)> {
-        let free = self.free().pop();
-        if let Some(at) = free {
+        if let Some(at) = self.frames.take() {
             let mut held = self.frames[at].held.write().expect("nothing panics with a latch");
             held.page.get_or_insert_with(Page::zeroed);
             return Some((at, held));
         }
         self.evict()
-    }
-
-    fn free(&self) -> MutexGuard<'_, Vec<usize>> {
-        self.free.lock().expect("nothing panics with the list")
     }
 
     fn bring_alone(&self, number: PageNumber) -> MutexGuard<'_, ()> {
@@ -273,41 +250,6 @@ impl<B: Below> Pool<B> {
 fn check<E>(number: PageNumber) -> Result<(), FixError<E>> {
     let known = number != PageNumber::NONE && number.get() < PAGES_MAX;
     if known { Ok(()) } else { Err(FixError::NoSuchPage(number)) }
-}
-
-impl Held {
-    #[inline]
-    pub(crate) fn page(&self) -> &Page {
-        self.page.as_ref().expect("what has been claimed has memory")
-    }
-
-    #[inline]
-    pub(crate) fn page_mut(&mut self) -> &mut Page {
-        self.page.as_mut().expect("what has been claimed has memory")
-    }
-}
-
-impl Frame {
-    fn new() -> Frame {
-        let held = Held { number: PageNumber::NONE, page: None };
-        Frame { held: RwLock::new(held), used: AtomicBool::new(false) }
-    }
-
-    /// Says that the page was used. Most pages were a moment ago, so the line is read, not written.
-    #[inline]
-    fn touch(&self) {
-        if !self.used.load(Ordering::Relaxed) {
-            self.used.store(true, Ordering::Relaxed);
-        }
-    }
-
-    pub(crate) fn try_write(&self) -> Option<RwLockWriteGuard<'_, Held>> {
-        match self.held.try_write() {
-            Ok(held) => Some(held),
-            Err(TryLockError::WouldBlock) => None,
-            Err(TryLockError::Poisoned(_)) => panic!("nothing panics with a latch"),
-        }
-    }
 }
 
 impl Deref for ReadLatch<'_> {
