@@ -115,6 +115,17 @@ impl Device {
     }
 }
 
+/// The device of a run, in words: without a count nobody knows that `what` is durable.
+#[must_use]
+pub fn told(device: Option<&Device>, what: &str) -> String {
+    match device {
+        Some(device) => format!("{}, flushes counted", device.name()),
+        None => {
+            format!("one whose flushes cannot be counted: THAT {what} ARE DURABLE IS NOT CHECKED")
+        }
+    }
+}
+
 fn flushes(statistics: &str) -> Option<Flushes> {
     let field = |place| field(statistics, place);
     Some(Flushes { count: field(FLUSHES_FIELD)?, took_ms: field(FLUSHING_FIELD)? })

@@ -53,11 +53,7 @@ pub(crate) struct Effort {
 }
 
 impl Effort {
-    pub(crate) fn new(quick: bool) -> Effort {
-        if quick { Effort::quick() } else { Effort::whole() }
-    }
-
-    fn whole() -> Effort {
+    pub(crate) fn whole() -> Effort {
         Effort {
             repetitions: 5,
             warm_up: Duration::from_millis(100),
@@ -70,7 +66,7 @@ impl Effort {
         }
     }
 
-    fn quick() -> Effort {
+    pub(crate) fn quick() -> Effort {
         Effort {
             repetitions: 1,
             warm_up: Duration::from_millis(20),

@@ -27,28 +27,19 @@ mod synced;
 mod tally;
 mod unsynced;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use holdfast_bench_common::Failure;
-use holdfast_bench_common::flushes::Device;
+use holdfast_bench_common::flushes::{self, Device};
 use holdfast_bench_common::output;
 use holdfast_bench_common::place::Place;
+use holdfast_bench_common::task::Task;
 use holdfast_figures::Figures;
 
 use crate::effort::Effort;
 use crate::peers::Kind;
 use crate::record::Format;
-
-const USAGE: &str = "usage: bench-log --out FOLDER [--quick] [--only NAME,NAME...]";
-
-/// What the command line asks for.
-#[derive(Default)]
-struct Task {
-    out: PathBuf,
-    quick: bool,
-    only: Option<String>,
-}
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -60,31 +51,9 @@ fn main() -> ExitCode {
                 fill([name, format, records, bytes], Path::new(folder))
             }
             ["--open", folder] => crashed::report(Path::new(folder)),
-            _ => parse(&words).and_then(|task| measure(&task)),
+            _ => Task::parse("bench-log", &words).and_then(|task| measure(&task)),
         },
     )
-}
-
-fn parse(mut words: &[&str]) -> Result<Task, Failure> {
-    let mut task = Task::default();
-    while !words.is_empty() {
-        words = match words {
-            ["--out", out, rest @ ..] => {
-                task.out = out.into();
-                rest
-            }
-            ["--only", names, rest @ ..] => {
-                task.only = Some((*names).into());
-                rest
-            }
-            ["--quick", rest @ ..] => {
-                task.quick = true;
-                rest
-            }
-            _ => return Err(USAGE.into()),
-        };
-    }
-    if task.out.as_os_str().is_empty() { Err(USAGE.into()) } else { Ok(task) }
 }
 
 /// The process that is killed when it has filled a log.
@@ -99,13 +68,10 @@ fn measure(task: &Task) -> Result<(), Failure> {
         Some(names) => names.split(',').map(known).collect::<Result<_, _>>()?,
         None => peers::all().collect(),
     };
-    let effort = Effort::new(task.quick);
+    let effort = task.effort(Effort::whole(), Effort::quick());
     let whole = Place::whole("bench-log-data")?;
     let device = Device::below(whole.path())?;
-    let disk = match &device {
-        Some(device) => format!("{}, flushes counted", device.name()),
-        None => "one whose flushes cannot be counted: THAT SETS ARE DURABLE IS NOT CHECKED".into(),
-    };
+    let disk = flushes::told(device.as_ref(), "SETS");
     output::progress(&format!("disk: {disk}"));
     let class = "as said beside each figure; Disk survives process, os and power, Memory nothing";
     let mut figures = Figures::here("log", &disk, class);

@@ -24,28 +24,19 @@ mod rounds;
 mod subject;
 mod tpcb;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use holdfast_bench_common::Failure;
-use holdfast_bench_common::flushes::Device;
+use holdfast_bench_common::flushes::{self, Device};
 use holdfast_bench_common::output;
 use holdfast_bench_common::place::Place;
+use holdfast_bench_common::task::Task;
 use holdfast_figures::Figures;
 
 use crate::choice::Choice;
 use crate::effort::Effort;
 use crate::restart::Work;
-
-const USAGE: &str = "usage: bench-store --out FOLDER [--quick] [--only NAME,NAME...]";
-
-/// What the command line asks for.
-#[derive(Default)]
-struct Task {
-    out: PathBuf,
-    quick: bool,
-    only: Option<String>,
-}
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -57,31 +48,9 @@ fn main() -> ExitCode {
             ["--restart", name, mb, ms, per_s, done, folder] => {
                 again(name, [mb, ms], [per_s, done], folder)
             }
-            _ => parse(&words).and_then(|task| measure(&task)),
+            _ => Task::parse("bench-store", &words).and_then(|task| measure(&task)),
         },
     )
-}
-
-fn parse(mut words: &[&str]) -> Result<Task, Failure> {
-    let mut task = Task::default();
-    while !words.is_empty() {
-        words = match words {
-            ["--out", out, rest @ ..] => {
-                task.out = out.into();
-                rest
-            }
-            ["--only", names, rest @ ..] => {
-                task.only = Some((*names).into());
-                rest
-            }
-            ["--quick", rest @ ..] => {
-                task.quick = true;
-                rest
-            }
-            _ => return Err(USAGE.into()),
-        };
-    }
-    if task.out.as_os_str().is_empty() { Err(USAGE.into()) } else { Ok(task) }
 }
 
 /// The process that is killed when it has done its work.
@@ -96,15 +65,10 @@ fn again(name: &str, work: [&str; 2], before: [&str; 2], folder: &str) -> Result
 
 fn measure(task: &Task) -> Result<(), Failure> {
     let choice = Choice::of(task.only.as_deref())?;
-    let effort = Effort::new(task.quick);
+    let effort = task.effort(Effort::whole(), Effort::quick());
     let whole = Place::whole("bench-store-data")?;
     let device = Device::below(whole.path())?;
-    let disk = match &device {
-        Some(device) => format!("{}, flushes counted", device.name()),
-        None => {
-            "one whose flushes cannot be counted: THAT COMMITS ARE DURABLE IS NOT CHECKED".into()
-        }
-    };
+    let disk = flushes::told(device.as_ref(), "COMMITS");
     output::progress(&format!("disk: {disk}"));
     let class = "as said beside each figure; Disk survives process, os and power, Memory process";
     let mut figures = Figures::here("store", &disk, class);

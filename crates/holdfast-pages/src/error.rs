@@ -31,8 +31,7 @@ pub struct Poisoned(pub Arc<io::Error>);
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum StageError {
-    /// Longer than a frame of the log, together with what has been put since the stage was closed.
-    /// Put less at once.
+    /// Longer than a frame of the log. Put less at once.
     TooLarge {
         /// What that would be, in bytes.
         bytes: u64,

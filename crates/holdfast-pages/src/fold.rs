@@ -187,12 +187,6 @@ impl State {
         self.lasts[at] = rsn;
     }
 
-    /// Where the last mark was.
-    #[must_use]
-    pub fn marked(&self) -> Rsn {
-        self.marked
-    }
-
     /// Whether pages and transactions are as they were at the last mark.
     pub(crate) fn is_as_marked(&self) -> bool {
         self.touched.is_empty() && self.undo.changed().next().is_none()

@@ -95,20 +95,6 @@ impl Follower {
         Ok(self.put_difference(&mut following)?)
     }
 
-    /// The state as of now, for [`crate::Bases::write`], once the stream is durable up to there.
-    /// Checkpoints go on from it.
-    ///
-    /// # Errors
-    /// See [`CheckpointError`].
-    pub fn state(&self) -> Result<State, CheckpointError> {
-        let mut following = self.following();
-        self.take(&mut following)?;
-        // So that the base before this one is not left without what follows.
-        self.put_difference(&mut following)?;
-        following.state.mark();
-        Ok(following.state.clone())
-    }
-
     fn take(&self, following: &mut Following) -> Result<bool, FollowError> {
         let Following { state, feed, .. } = following;
         self.stream.take_feed(feed);

@@ -114,7 +114,7 @@ pub use run_format::{NO_PAGE, RunSpan};
 pub use run_reader::{Run, RunEntry, RunScan};
 pub use stage::Group;
 pub use stale::{Expected, Imaged, PAGES_MAX, Stale};
-pub use stream::{Closed, Feed, Stream};
+pub use stream::{Feed, Stream};
 pub use tag::Tag;
 pub use versions::{VERSIONS_PAGES, Versions, VersionsBlock};
 pub use view::{View, Views};

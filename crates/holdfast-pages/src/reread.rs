@@ -43,18 +43,6 @@ impl Rereader {
         if state.at() < upto { self.read(&mut state) } else { Ok(()) }
     }
 
-    /// As [`crate::Follower::state`].
-    ///
-    /// # Errors
-    /// See [`RereadError`].
-    pub fn state(&self) -> Result<State, RereadError> {
-        let mut state = self.last.lock().expect("nobody panics who reads");
-        self.read(&mut state)?;
-        put_difference(&self.stream, &mut state, &mut Vec::new())?;
-        state.mark();
-        Ok(state.clone())
-    }
-
     fn read(&self, state: &mut State) -> Result<(), RereadError> {
         self.stream.read_from(state.at(), &mut |framed| fold(state, framed))
     }

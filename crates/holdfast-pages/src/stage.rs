@@ -4,7 +4,7 @@
 //! prefix of it without a hole, which ends where a group does.
 //! Never: waits for the log, or for anybody but who puts a group this moment.
 
-use std::sync::{Condvar, Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard};
 
 use crate::record::What;
 use crate::rsn::Rsn;
@@ -12,9 +12,7 @@ use crate::rsn::Rsn;
 /// Records that nobody has taken yet.
 pub(crate) struct Stage {
     staged: Mutex<Staged>,
-    /// Told when the stage is opened again.
-    opened: Condvar,
-    /// The most bytes that groups which must stay together may have.
+    /// The most bytes that a group may have.
     group_bytes_max: u64,
 }
 
@@ -25,8 +23,6 @@ struct Staged {
     bytes: Vec<u8>,
     /// Where each group of them ends.
     ends: Vec<Rsn>,
-    /// If the stage is closed: nothing from here on is taken.
-    closed_at: Option<Rsn>,
 }
 
 /// A group that is being put: records that reach the log together or not at all.
@@ -57,7 +53,7 @@ impl Group<'_> {
     }
 }
 
-/// The group, and those that it must stay together with, are longer than a frame.
+/// The group is longer than a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TooLarge {
     pub(crate) bytes: u64,
@@ -67,8 +63,8 @@ pub(crate) struct TooLarge {
 impl Stage {
     /// An empty stage whose first record will stand at `next`.
     pub(crate) fn new(next: Rsn, group_bytes_max: u64) -> Stage {
-        let staged = Staged { next, bytes: Vec::new(), ends: Vec::new(), closed_at: None };
-        Stage { staged: Mutex::new(staged), opened: Condvar::new(), group_bytes_max }
+        let staged = Staged { next, bytes: Vec::new(), ends: Vec::new() };
+        Stage { staged: Mutex::new(staged), group_bytes_max }
     }
 
     /// Where the next record will stand.
@@ -84,7 +80,7 @@ impl Stage {
         let mut group = Group { next: first, bytes: &mut staged.bytes };
         write(&mut group);
         let end = group.next;
-        let bytes = end.since(staged.closed_at.unwrap_or(first));
+        let bytes = end.since(first);
         if bytes > self.group_bytes_max {
             staged.bytes.truncate(from);
             return Err(TooLarge { bytes, bytes_max: self.group_bytes_max });
@@ -96,44 +92,12 @@ impl Stage {
         Ok(end)
     }
 
-    /// Moves what may be taken into `lot`, which is empty.
+    /// Moves all that was put into `lot`, which is empty.
     pub(crate) fn take(&self, lot: &mut Lot) {
         let mut staged = self.lock();
         lot.at = Rsn(staged.next.get() - staged.bytes.len() as u64);
         std::mem::swap(&mut lot.bytes, &mut staged.bytes);
         std::mem::swap(&mut lot.ends, &mut staged.ends);
-        if let Some(closed_at) = staged.closed_at {
-            let (bytes, ends) = lot.split(closed_at);
-            staged.bytes.extend_from_slice(bytes);
-            staged.ends.extend_from_slice(ends);
-            lot.truncate(closed_at);
-        }
-    }
-
-    /// From now on nothing is taken that is put, until [`Stage::open`].
-    pub(crate) fn close(&self) {
-        let mut staged = self.lock();
-        assert!(staged.closed_at.is_none(), "a stage is closed by one at a time");
-        staged.closed_at = Some(staged.next);
-    }
-
-    /// Makes one group of all that was put since the stage was closed.
-    pub(crate) fn open(&self) {
-        let mut staged = self.lock();
-        let closed_at = staged.closed_at.take().expect("only a closed stage is opened");
-        let before = staged.ends.partition_point(|end| *end <= closed_at);
-        staged.ends.truncate(before);
-        if staged.next > closed_at {
-            let end = staged.next;
-            staged.ends.push(end);
-        }
-        self.opened.notify_all();
-    }
-
-    /// Waits until the stage is not closed.
-    pub(crate) fn wait_until_open(&self) {
-        let closed = |staged: &mut Staged| staged.closed_at.is_some();
-        drop(self.opened.wait_while(self.lock(), closed).expect("nothing panics with the stage"));
     }
 
     fn lock(&self) -> MutexGuard<'_, Staged> {
@@ -193,18 +157,6 @@ impl Lot {
     /// Whether there is nothing left.
     pub(crate) fn is_empty(&self) -> bool {
         self.ends.is_empty()
-    }
-
-    /// What begins at `from` or behind it.
-    fn split(&self, from: Rsn) -> (&[u8], &[Rsn]) {
-        let ends = self.ends.partition_point(|end| *end <= from);
-        (&self.bytes[from.since(self.at) as usize..], &self.ends[ends..])
-    }
-
-    /// Forgets what begins at `from` or behind it.
-    fn truncate(&mut self, from: Rsn) {
-        self.bytes.truncate(from.since(self.at) as usize);
-        self.ends.retain(|end| *end <= from);
     }
 }
 

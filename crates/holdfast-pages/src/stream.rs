@@ -33,8 +33,6 @@ pub struct Stream {
     tag: Tag,
     stage: Stage,
     records_bytes_max: u64,
-    /// Held by whoever has closed the stage.
-    closing: Mutex<()>,
     /// What is on its way; held while it is, so frames keep the order of their records.
     flushing: Mutex<Lot>,
     handed: Mutex<Handed>,
@@ -65,13 +63,6 @@ pub struct Feed {
     pub frames: Vec<FramePlace>,
 }
 
-/// While this lives no frame takes records that are put; those that are put meanwhile, by anybody,
-/// become one group. Whoever has it must not flush.
-pub struct Closed<'a> {
-    stage: &'a Stage,
-    _alone: MutexGuard<'a, ()>,
-}
-
 impl Stream {
     /// A stream into `log`, which holds `frames` of this store from what is released to its tail;
     /// their records end at `next`.
@@ -96,7 +87,6 @@ impl Stream {
             tag,
             stage: Stage::new(next, records_bytes_max),
             records_bytes_max,
-            closing: Mutex::new(()),
             flushing: Mutex::new(Lot::default()),
             handed: Mutex::new(Handed { feed: Feed::default(), places }),
             stable: AtomicU64::new(next.get()),
@@ -160,7 +150,7 @@ impl Stream {
     }
 
     /// Hands everything that was put before this call to the log, and returns how far the stream is
-    /// stable then. Waits while the log is full, and while the stage is closed.
+    /// stable then. Waits while the log is full.
     ///
     /// # Errors
     /// See [`FlushError`].
@@ -187,15 +177,6 @@ impl Stream {
         self.commit(place.lsn_end)?;
         self.note_durable(place.end);
         Ok(())
-    }
-
-    /// Lets no frame take what is put from now on, until the guard is dropped. Waits for whoever
-    /// has closed the stage before.
-    #[must_use]
-    pub fn close(&self) -> Closed<'_> {
-        let alone = self.closing.lock().expect("nobody panics who closed the stage");
-        self.stage.close();
-        Closed { stage: &self.stage, _alone: alone }
     }
 
     /// Replaces `into` by what became stable since the last call. For one follower; two would each
@@ -280,13 +261,10 @@ impl Stream {
                 return Ok(());
             }
             self.hand_over(upto)?;
-            if self.stable() < upto {
-                self.stage.wait_until_open();
-            }
         }
     }
 
-    /// Hands over what can be taken, unless somebody has meanwhile. What an earlier attempt left
+    /// Hands over what was put, unless somebody has meanwhile. What an earlier attempt left
     /// goes first.
     fn hand_over(&self, upto: Rsn) -> Result<(), FlushError> {
         let mut lot = self.flushing.lock().expect("nothing panics with a lot");
@@ -389,18 +367,6 @@ impl Handed {
         self.feed.bytes.extend_from_slice(records);
         self.feed.frames.push(place);
         self.places.push(place);
-    }
-}
-
-impl Drop for Closed<'_> {
-    fn drop(&mut self) {
-        self.stage.open();
-    }
-}
-
-impl fmt::Debug for Closed<'_> {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Closed").finish_non_exhaustive()
     }
 }
 

@@ -30,7 +30,7 @@ use crate::slots::Slots;
 use crate::stat::Stat;
 use crate::transaction::{Direction, Transaction, Tree};
 use crate::transaction_error::TransactionError;
-use crate::trees::{CheckedTrees, NAMES_ROOT, root_in, root_value};
+use crate::trees::{NAMES_ROOT, root_in, root_value};
 use crate::verify::Verified;
 
 /// The tree with the names of all others.
@@ -225,14 +225,6 @@ impl Store {
     #[must_use]
     pub fn cleaner_latches(&self) -> u64 {
         self.work.engine.copied.load(Ordering::Relaxed)
-    }
-
-    /// Looks at every page that the trees have, from each root to each leaf, while others go on.
-    ///
-    /// # Errors
-    /// See [`TransactionError`].
-    pub fn check(&self) -> Result<CheckedTrees, TransactionError> {
-        Ok(self.work.engine.trees().check()?)
     }
 
     /// Compares every page, in memory and on its device, with what its records say, and looks at

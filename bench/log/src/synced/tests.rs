@@ -27,7 +27,7 @@ fn a_log_that_acknowledges_without_a_sync_is_refused() {
         return;
     };
     let load = Load { threads: 1, set: 1, format: Format::MessagePack };
-    let refused = measure(&[&LIAR], load, &Effort::new(true), &whole, Some(&device));
+    let refused = measure(&[&LIAR], load, &Effort::quick(), &whole, Some(&device));
     let said = refused.err().map(|error| error.to_string()).unwrap_or_default();
     assert!(said.contains("NOT DURABLE"), "{said}");
 }

@@ -54,30 +54,3 @@ fn a_group_of_nothing_is_nothing_and_one_too_large_leaves_nothing() {
     assert_eq!(put(&stage, 4), Ok(Rsn(112)));
     assert_eq!(frames(&stage), [(100, 112)]);
 }
-
-#[test]
-fn what_is_put_while_the_stage_is_closed_stays_and_becomes_one_group() {
-    let stage = stage();
-    put(&stage, 1).expect("it fits");
-    stage.close();
-    put(&stage, 1).expect("it fits");
-    put(&stage, 2).expect("it fits");
-    assert_eq!(frames(&stage), [(100, 103)]);
-    assert!(frames(&stage).is_empty());
-    let much = put(&stage, 2);
-    assert_eq!(much, Err(TooLarge { bytes: 15, bytes_max: BYTES_MAX }));
-    stage.open();
-    put(&stage, 2).expect("it fits");
-    assert_eq!(frames(&stage), [(103, 112), (112, 118)]);
-}
-
-#[test]
-fn a_stage_that_was_closed_for_nothing_is_as_before() {
-    let stage = stage();
-    put(&stage, 1).expect("it fits");
-    stage.close();
-    stage.open();
-    stage.wait_until_open();
-    put(&stage, 1).expect("it fits");
-    assert_eq!(frames(&stage), [(100, 106)]);
-}

@@ -1,5 +1,6 @@
 //! What a restart knows is what all records come to, wherever the power failed, time after time.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 use holdfast_io::Files;
@@ -98,8 +99,8 @@ impl Store {
             2 | 3 => self.follower.step().is_ok(),
             4 => self.follower.checkpoint().is_ok(),
             5 => {
-                let state = self.follower.state().expect("the stream is sound");
-                self.world.stream.sync(state.at()).is_ok() && self.bases.write(&state).is_ok()
+                self.world.stream.sync(self.world.stream.next()).is_ok()
+                    && self.bases.write(&folded(&self.world)).is_ok()
             }
             _ => {
                 self.put(random);
@@ -111,14 +112,15 @@ impl Store {
     /// The follower, and a restart, know what a fold from the beginning does.
     fn check(&self, random: &mut Random) {
         self.follower.step().expect("the stream is sound");
-        let wanted = folded(&self.world);
-        let state = self.follower.state().expect("the stream is sound");
-        assert_eq!(whole(&state), whole(&wanted));
-        let fresh = self.follower.fresh();
-        assert_eq!((fresh.begin(), fresh.end()), (Rsn::FIRST, state.at()));
+        let (wanted, fresh) = (folded(&self.world), self.follower.fresh());
+        assert_eq!((fresh.begin(), fresh.end()), (Rsn::FIRST, wanted.at()));
         for (page, last) in wanted.stale() {
             assert_eq!(self.stale.expected(page), Expected::At(last));
         }
+        let told = self.follower.checkpoint().expect("the stream is sound");
+        assert_eq!(told, Some(wanted.at()));
+        self.world.stream.flush().expect("there is room");
+        let wanted = folded(&self.world);
         let (_, loaded) =
             Bases::load(files(&self.world), tag(), Rsn(u64::MAX)).expect("a base is there");
         let archived = frames(&*self.world.log);
@@ -177,11 +179,11 @@ fn records_that_nobody_has_are_told() {
         (0..5).for_each(|_| store.put(&mut random));
         ends.push(store.world.stream.flush().expect("there is room"));
     }
+    let state = folded(&store.world);
     store.world.stream.release(ends[0]).expect("the disk is sound");
     let read = |base, archived| analyse(&*store.world.log, tag(), base, archived);
     let lost = read(State::new(), ends[1]).expect_err("the base is too old");
     assert!(matches!(lost, AnalysisError::Gap { need: Rsn::FIRST, .. }), "{lost}");
-    let state = store.follower.state().expect("the stream is sound");
     let lost = read(state.clone(), Rsn::FIRST).expect_err("the archive ends too early");
     assert!(matches!(lost, AnalysisError::Gap { need: Rsn::FIRST, .. }), "{lost}");
     let more = Rsn(ends[2].get() + 1);
@@ -191,21 +193,30 @@ fn records_that_nobody_has_are_told() {
     assert_eq!((known.fresh.begin(), known.fresh.end()), (ends[1], ends[2]));
 }
 
+/// All records of a life in which somebody takes checkpoints.
+fn life(seed: u64, checkpoint: impl Fn(&Store) -> Option<Rsn>) -> Vec<u8> {
+    let (mut store, mut random, mut told) = (Store::new(seed), Random::new(seed), 0);
+    for _ in 0..10 {
+        (0..random.below(30)).for_each(|_| store.put(&mut random));
+        store.world.stream.flush().expect("there is room");
+        told += u32::from(checkpoint(&store).is_some());
+        store.world.stream.flush().expect("there is room");
+    }
+    assert!(told > 5, "{}", replay("reading_the_log_again", seed));
+    frames(&*store.world.log).into_iter().flat_map(|frame| frame.bytes).collect()
+}
+
 #[test]
 fn reading_the_log_again_tells_the_same_as_following_the_stream() {
     for seed in seeds(10) {
-        let (mut store, mut random) = (Store::new(seed), Random::new(seed));
-        let reader = Rereader::new(Arc::clone(&store.world.stream), State::new());
-        for _ in 0..10 {
-            (0..random.below(30)).for_each(|_| store.put(&mut random));
-            store.world.stream.flush().expect("there is room");
-            let read = reader.state().expect("the log is sound");
-            store.world.stream.flush().expect("there is room");
-            assert!(reader.checkpoint().expect("the log is sound").is_none());
-            let wanted = folded(&store.world);
-            assert!(read.at() <= wanted.at());
-            assert_eq!(whole(&reader.state().expect("the log is sound")), whole(&wanted));
-        }
+        let reader = OnceCell::new();
+        let read = life(seed, |store| {
+            let stream = || Arc::clone(&store.world.stream);
+            let reader = reader.get_or_init(|| Rereader::new(stream(), State::new()));
+            reader.checkpoint().expect("the log is sound")
+        });
+        let followed = life(seed, |store| store.follower.checkpoint().expect("it is sound"));
+        assert!(read == followed, "{}", replay("reading_the_log_again", seed));
     }
 }
 
@@ -215,10 +226,10 @@ fn what_is_released_cannot_be_read_again() {
     let reader = Rereader::new(Arc::clone(&store.world.stream), State::new());
     (0..9).for_each(|_| store.put(&mut random));
     store.world.stream.flush().expect("there is room");
-    let read = reader.state().expect("the log is sound");
-    store.world.stream.release(read.at()).expect("the disk is sound");
+    let read = reader.checkpoint().expect("the log is sound").expect("something changed");
+    store.world.stream.release(read).expect("the disk is sound");
     store.world.stream.flush().expect("there is room");
-    reader.state().expect("what is left is what was not read");
+    reader.checkpoint().expect("what is left is what was not read");
     let late = Rereader::new(Arc::clone(&store.world.stream), State::new());
     let refused = late.checkpoint().expect_err("it is gone");
     assert!(matches!(refused, RereadError::Released { from: Rsn::FIRST }), "{refused}");
@@ -231,7 +242,8 @@ fn differences_lead_on_from_the_older_base_too() {
     for _ in 0..3 {
         (0..20).for_each(|_| store.put(&mut random));
         store.world.stream.flush().expect("there is room");
-        states.push(store.follower.state().expect("the stream is sound"));
+        states.push(folded(&store.world));
+        store.follower.checkpoint().expect("the stream is sound");
     }
     store.world.stream.flush().expect("there is room");
     for state in states {

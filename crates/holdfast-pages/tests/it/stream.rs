@@ -121,28 +121,6 @@ fn a_sync_waits_for_no_more_than_was_asked_for() {
 }
 
 #[test]
-fn what_is_put_while_the_stage_is_closed_comes_in_one_frame() {
-    let world = new_world(7);
-    put(&world.stream, 1, 1, 0).expect("it fits");
-    let closed = world.stream.close();
-    let (second, _) = put(&world.stream, 2, 1, 9000).expect("it fits");
-    put(&world.stream, 3, 2, 9000).expect("it fits");
-    let refused = put(&world.stream, 4, 1, 9000);
-    assert!(matches!(refused, Err(StageError::TooLarge { .. })), "{refused:?}");
-    world.stream.sync(second).expect("what was put before can be taken");
-    assert_eq!(world.stream.stable(), second);
-    drop(closed);
-    put(&world.stream, 5, 1, 9000).expect("it fits");
-    world.stream.flush().expect("there is room");
-    let found = frames(&*world.log);
-    let sizes: Vec<usize> = found
-        .iter()
-        .map(|frame| groups(std::slice::from_ref(frame)).expect("whole").len())
-        .collect();
-    assert_eq!(sizes, [1, 2, 1]);
-}
-
-#[test]
 fn a_full_log_takes_more_when_frames_are_released() {
     let world = new_world(8);
     let weak = Arc::downgrade(&world.stream);

@@ -1,7 +1,6 @@
 //! Many threads at one stream.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use holdfast_io::fake::Random;
 use holdfast_log::Lsn;
@@ -12,17 +11,15 @@ use crate::support::{frames, groups, new_world, put, replay, seeds};
 const WRITERS: u64 = 4;
 const GROUPS: u64 = 30;
 
-/// Puts groups that are numbered by writer, so few that the ring holds them all, now and then in a
-/// closed stage, and flushes or syncs after each. Returns where they stood.
+/// Puts groups that are numbered by writer, so few that the ring holds them all, and flushes or
+/// syncs after each. Returns where they stood.
 fn write(stream: &Stream, writer: u64, seed: u64) -> Vec<(u64, Rsn)> {
     let mut random = Random::new(seed * WRITERS + writer);
     let mut put_there = Vec::new();
     for at in 0..GROUPS {
-        let closed = random.chance(20).then(|| stream.close());
         let number = writer * GROUPS + at;
         let (records, bytes) = (1 + random.below(3) as u8, random.below(200) as usize);
         let (first, end) = put(stream, number, records, bytes).expect("it fits");
-        drop(closed);
         put_there.push((number, first));
         if random.chance(10) {
             stream.sync(end).expect("the disk is sound");
@@ -72,27 +69,6 @@ fn a_reader_sees_a_prefix_without_holes() {
         let bytes: Vec<u8> = found.into_iter().flat_map(|frame| frame.bytes).collect();
         assert!(fed == bytes, "{}", replay("a_reader_sees", seed));
     }
-}
-
-#[test]
-fn who_flushes_what_stands_in_a_closed_stage_waits_until_it_is_open() {
-    let world = new_world(1);
-    let stream = &*world.stream;
-    let flushed = AtomicBool::new(false);
-    let closed = stream.close();
-    let (_, end) = put(stream, 1, 1, 0).expect("it fits");
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            assert!(stream.flush().expect("there is room") >= end);
-            flushed.store(true, Ordering::SeqCst);
-        });
-        // However long this takes: the flush cannot have ended.
-        std::thread::sleep(Duration::from_millis(20));
-        assert!(!flushed.load(Ordering::SeqCst));
-        put(stream, 2, 1, 0).expect("it fits");
-        drop(closed);
-    });
-    assert!(flushed.into_inner());
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod purge;
 mod scan;
 pub(crate) mod world;
 
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::thread;
 
@@ -240,16 +241,20 @@ fn a_page_that_was_damaged_in_memory_is_made_again_of_its_records() {
 }
 
 #[test]
-fn a_change_that_a_closed_stage_has_no_room_for_has_not_happened() {
-    let world = World::new(400);
-    let insert = |key: u32| world.tree().insert(&key.to_be_bytes(), &[7; 2000], BY, |_| true);
-    let closed = world.stream.close();
-    let put = (0..1000).take_while(|key| insert(*key).is_ok()).count();
-    assert!(matches!(insert(1000), Err(TreeError::Stage(StageError::TooLarge { .. }))));
-    drop(closed);
-    assert_eq!(check(&world).map(|contents| contents.len()), Ok(put));
-    (put as u32..1000).for_each(|key| assert!(insert(key).is_ok()));
-    assert_eq!(check(&world).map(|contents| contents.len()), Ok(1000));
+fn a_change_that_no_record_says_any_more_has_not_happened() {
+    for keys in 0..40 {
+        let world = World::new(400);
+        let insert = |key: u32| world.tree().insert(&key.to_be_bytes(), &[7; 2000], BY, |_| true);
+        (0..keys).for_each(|key| assert!(insert(key).is_ok()));
+        world.fail_log();
+        let refused = insert(keys);
+        assert!(matches!(refused, Err(TreeError::Stage(StageError::Poisoned(_)))), "{refused:?}");
+        let found = world.tree().check().expect("it is a tree");
+        assert_eq!(found.keys, keys.into());
+        let (next, free) = world.numbers.unused();
+        let known = found.pages.into_iter().chain(free).collect::<BTreeSet<_>>();
+        assert!(known.into_iter().eq((1..next.get()).map(PageNumber)), "{keys} keys");
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use holdfast_store::{At, Config, Restart, Store, restore_at};
 
 use crate::life::{contents, work};
 use crate::model::{Contents, Model};
-use crate::support::{config, factor, machine, place, settle};
+use crate::support::{config, factor, machine, place, settle, sound};
 
 const PAGE_BYTES: usize = 8192;
 /// A page begins with its check, which a device's copy alone has.
@@ -81,7 +81,7 @@ fn found(files: &FakeFiles, config: &Config) -> Found {
         store.replace_pages().unwrap();
     }
     settle(&store);
-    store.check().unwrap();
+    sound(&store);
     store.close().unwrap();
     Found { contents, pages: pages(files) }
 }

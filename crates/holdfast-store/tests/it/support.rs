@@ -7,7 +7,9 @@ use holdfast_io::fake::{FakeClock, FakeEntropy, FakeFiles, Mood};
 use holdfast_io::{Files, OpenHow};
 use holdfast_memory::Medium;
 use holdfast_pages::Keep;
-use holdfast_store::{Config, Directories, LogPlace, Place, Recovery, Service, Services, Store};
+use holdfast_store::{
+    CheckedTrees, Config, Directories, LogPlace, Place, Recovery, Service, Services, Store,
+};
 
 /// A store so small that everything happens soon.
 pub(crate) fn config() -> Config {
@@ -64,6 +66,13 @@ pub(crate) fn cut(files: &FakeFiles) -> FakeFiles {
 pub(crate) fn settle(store: &Store) {
     let step = |service: &Service| store.step(*service).expect("the machine is well");
     while Service::ALL.iter().filter(|service| step(service)).count() > 0 {}
+}
+
+/// What the trees of a store have all of whose pages are sound.
+pub(crate) fn sound(store: &Store) -> CheckedTrees {
+    let found = store.verify(&mut |_| ()).expect("a log");
+    assert!(found.faults.is_empty(), "{found:?}");
+    found.trees.expect("nothing is wrong with them")
 }
 
 /// Damages a file by replacing what is in it.

@@ -2,13 +2,16 @@
 //! and the checker of trees.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::{Arc, Mutex};
 
 use holdfast_io::Files;
-use holdfast_io::fake::{FakeClock, FakeFiles};
+use holdfast_io::fake::{EIO, Effect, FakeClock, FakeFiles, Fault, Operation};
 use holdfast_log::{CommitLog, Log, LogConfig, Parity, Policy, Retention, Scanned};
 use holdfast_memory::{Medium, Region, RegionSpec};
-use holdfast_pages::{Feed, Page, PageNumber, Records, Rsn, Stream, Tag, apply, parse};
+use holdfast_pages::{
+    Feed, FlushError, Page, PageNumber, Records, Rsn, Stream, Tag, What, apply, parse,
+};
 
 use super::super::{Seek, Tree};
 use crate::allocator::Allocator;
@@ -31,6 +34,7 @@ const RING_BYTES: u64 = 64 << 20;
 
 /// What trees stand on.
 pub(crate) struct World {
+    files: FakeFiles,
     pub(crate) pool: Pool<Arc<Kept>>,
     pub(crate) stream: Arc<Stream>,
     pub(crate) numbers: Allocator,
@@ -55,14 +59,15 @@ pub(crate) type Damage = fn(&mut [u8]);
 impl World {
     /// A tree with nothing in it, and a pool of so many frames.
     pub(crate) fn new(frames: usize) -> World {
-        let stream = Arc::new(stream());
+        let files = FakeFiles::new(1);
+        let stream = Arc::new(stream(&files));
         let (records, noted) = (Mutex::default(), Mutex::default());
         let damage = Mutex::default();
         let kept = Kept { stream: Arc::clone(&stream), records, noted, damage };
         let (pool, numbers) =
             (Pool::new(frames, Arc::new(kept)), Allocator::new(PageNumber(1), vec![]));
         let root = Tree::create(&pool, &stream, &numbers).expect("there is room");
-        World { pool, stream, numbers, root }
+        World { files, pool, stream, numbers, root }
     }
 
     pub(crate) fn trees(&self) -> Trees<'_, Arc<Kept>> {
@@ -80,17 +85,41 @@ impl World {
         self.pool.below.damage.lock().expect("no test panics here").insert(number, damage);
     }
 
+    /// Lets the log's device fail, after which nothing is put.
+    pub(crate) fn fail_log(&self) {
+        let (operation, effect) = (Operation::SyncData, Effect::Errno(EIO));
+        self.files.fail(Fault { operation, skip: 0, effect });
+        self.stream.sync(self.stream.next()).expect_err("the device failed");
+    }
+
+    /// Fills the log with what is no page's, and lets nobody make room.
+    pub(crate) fn fill_log(&self) {
+        self.stream.make_room_by(|_| Err(Arc::new(io::Error::other("there is no room"))));
+        let much = vec![0; self.stream.group_bytes_max() as usize / 2];
+        loop {
+            let put = self.stream.append(&mut |group| {
+                group.put(&What::Checkpoint(&much));
+            });
+            put.expect("it fits");
+            match self.stream.flush() {
+                Ok(_) => {}
+                Err(FlushError::Full(_)) => return,
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+
     pub(crate) fn tree(&self) -> Tree<'_, Arc<Kept>> {
         self.trees().tree(self.root)
     }
 }
 
-fn stream() -> Stream {
-    let files = FakeFiles::new(1);
-    Log::create(&files, IDENTITY, &CONFIG).expect("an empty disk takes a log");
+fn stream(files: &FakeFiles) -> Stream {
+    Log::create(files, IDENTITY, &CONFIG).expect("an empty disk takes a log");
     let spec = RegionSpec { ring_bytes: RING_BYTES, roster_bytes: 64, identity: IDENTITY };
     let region = Arc::new(Region::create(&Medium::Private, &spec).expect("memory for a region"));
-    let (files, clock): (Arc<dyn Files>, _) = (Arc::new(files), Arc::new(FakeClock::default()));
+    let (files, clock): (Arc<dyn Files>, _) =
+        (Arc::new(files.clone()), Arc::new(FakeClock::default()));
     let (log, _) =
         Log::open(files, region, Arc::<FakeClock>::clone(&clock), CONFIG).expect("a new log opens");
     let log: Arc<dyn CommitLog> = Arc::new(log);
