@@ -67,7 +67,8 @@ impl From<Unfit> for ApplyFault {
     }
 }
 
-/// Applies a record to its page, unless the page has it. An image does not ask what was there.
+/// Applies a record to its page, unless the page has it. An image and a copy do not ask what was
+/// there.
 ///
 /// # Errors
 /// See [`ApplyFault`].
@@ -101,6 +102,10 @@ fn change(
     if let What::Image { bytes, .. } = record.what {
         contents.restore(page, at.page, bytes)?;
         return Ok(0);
+    }
+    if let What::Copy { bytes, .. } = record.what {
+        page.become_copy(bytes, at.page, record.rsn)?;
+        return Ok(page.since_image_bytes());
     }
     if page.rsn() != at.before {
         return Err(ApplyFault::Chain { found: page.rsn(), before: at.before });

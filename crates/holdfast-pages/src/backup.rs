@@ -163,7 +163,7 @@ fn copy_runs(archive: &Archive, begin: Rsn, to: &Directories, tag: Tag) -> Resul
     let there: Vec<_> = there.iter().filter_map(|entry| RunSpan::of_name(&entry.name)).collect();
     for run in archive.runs().iter().filter(|run| run.span().end >= begin) {
         if !there.contains(&run.span()) {
-            copy_run(run, run.span().end, &to.archive, tag)?;
+            copy_run(run, run.span().end, &run.state()?, &to.archive, tag)?;
         }
     }
     Ok(())

@@ -23,6 +23,8 @@ pub enum Invariant {
     WindowsTile,
     /// The log is kept from the least position that anybody needs; else from the greatest.
     ReleasedByTheLeast,
+    /// The archive of a store made from a backup has a copy of each page; else none of them.
+    BackedUpPagesAreArchived,
 }
 
 /// Where another thread could come between, at the worst moment.

@@ -45,7 +45,7 @@ pub enum FoldFault {
         /// Where it stands.
         found: Rsn,
     },
-    /// A page changes that never began, or one begins far behind all others.
+    /// A page changes that never began, or one begins far behind all others, or as a copy.
     Page(PageNumber),
     /// A transaction undoes what it never did, or ends before it has undone everything.
     Undo(Slot),
@@ -158,6 +158,7 @@ impl State {
             What::Commit(slot) | What::Aborted(slot) => self.undo.end(slot),
             What::Image { at, .. } if at.before == Rsn::NONE => self.use_page(at.page),
             What::Free { at } => self.free_page(at.page),
+            What::Copy { page, .. } => return Err(FoldFault::Page(page)),
             What::Cleaned(upto) if upto > record.rsn => return Err(FoldFault::Cleaned(upto)),
             What::Cleaned(upto) => self.cleaned = self.cleaned.max(upto),
             What::System { .. } | What::Image { .. } | What::Checkpoint(_) | What::Opened(_) => {}

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use crate::record::{Record, What, parse};
+use crate::record::{Record, parse};
 use crate::rsn::Rsn;
 
 /// Records of one page.
@@ -14,7 +14,7 @@ use crate::rsn::Rsn;
 pub struct Gathered {
     bytes: Vec<u8>,
     records: Vec<(Rsn, Range<usize>)>,
-    /// Where the newest image stands.
+    /// Where the newest image or copy stands.
     image: Rsn,
 }
 
@@ -31,7 +31,7 @@ impl Gathered {
         if record.rsn < self.image {
             return;
         }
-        if matches!(record.what, What::Image { .. }) {
+        if record.what.is_whole() {
             self.image = record.rsn;
         }
         let from = self.bytes.len();

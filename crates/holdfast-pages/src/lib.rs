@@ -24,9 +24,9 @@
 //! writes those to their device; `restoring` knows which are missing there after it was lost.
 //! `merger` makes wide runs of narrow ones, of what `trimmed` leaves, and `compare` looks whether a
 //! page is what it should be. `pages` is all of this, opened. `moment` finds a place in the past,
-//! `restore` makes the pages as they were there, and `backup` copies them meanwhile. `varint` is
-//! how numbers are written, here and in what users put into records; `canary` lets tests weaken
-//! what must hold.
+//! `restore` makes the pages as they were there, and `backup` copies them meanwhile; `condensed` is
+//! a run of what a backup has. `varint` is how numbers are written, here and in what users put into
+//! records; `canary` lets tests weaken what must hold.
 
 mod analysis;
 mod apply;
@@ -39,6 +39,7 @@ pub mod canary;
 mod checkpoint;
 mod cleaner;
 mod compare;
+mod condensed;
 mod display;
 mod error;
 mod fetch;

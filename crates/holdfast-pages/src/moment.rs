@@ -124,14 +124,16 @@ impl Search {
     }
 }
 
-/// What there was to know at a place of an archive, where a frame ends.
+/// What there was to know at a place of an archive, where a frame ends that is not within a trimmed
+/// run.
 pub(crate) fn state_at(archive: &Archive, at: Rsn) -> Result<State, RestoreError> {
     let runs = archive.runs();
     let Some(run) = runs.iter().rev().find(|run| run.span().begin <= at) else {
         return Ok(State::new());
     };
     let mut state = State::parse(&run.state()?).map_err(RestoreError::State)?;
-    let mut from = run.span().begin;
+    // Behind where the run begins, if its records do not lead there.
+    let mut from = state.at();
     while from < at {
         let to = Rsn(at.get().min(from.get() + STRETCH_BYTES));
         fold(run, from, to, &mut state)?;

@@ -10,6 +10,7 @@ use std::fmt;
 
 use holdfast_io::checksum::crc32c;
 
+use crate::apply::Unfit;
 use crate::rsn::{PageNumber, Rsn};
 use crate::tag::Tag;
 
@@ -179,6 +180,28 @@ impl Page {
         self.0.copy_from_slice(bytes);
         self.put_at(CHECK, &[0; 4]);
         Ok(())
+    }
+
+    /// All of it but its check.
+    pub(crate) fn copy(&self) -> &[u8] {
+        &self.0[VERSION_AT..]
+    }
+
+    /// Makes it what [`Page::copy`] gave of page `number` when that had got to this record.
+    pub(crate) fn become_copy(
+        &mut self,
+        copy: &[u8],
+        number: PageNumber,
+        rsn: Rsn,
+    ) -> Result<(), Unfit> {
+        if copy.len() != PAGE_BYTES - VERSION_AT {
+            return Err(Unfit("a copy is as long as a page"));
+        }
+        self.put_at(CHECK, &[0; VERSION_AT]);
+        self.put_at(VERSION_AT, copy);
+        let is_it = self.u16_at(VERSION_AT) == VERSION && self.kind().is_some();
+        let is_there = (self.number(), self.rsn()) == (number, rsn);
+        if is_it && is_there { Ok(()) } else { Err(Unfit("it is no copy of this page")) }
     }
 
     /// Whether the two are the same but for the check, which means nothing in memory.

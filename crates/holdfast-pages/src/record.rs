@@ -19,6 +19,7 @@ const ABORTED: u8 = 7;
 const CLEANED: u8 = 8;
 const CHECKPOINT: u8 = 9;
 const OPENED: u8 = 10;
+const COPY: u8 = 11;
 
 /// Most numbers that a record begins with.
 const NUMBERS_MAX: usize = 3;
@@ -64,7 +65,7 @@ pub enum What<'a> {
         /// The change.
         body: &'a [u8],
     },
-    /// All that a page holds. The only record that a page can begin with.
+    /// All that a page holds. The only record of the stream that a page can begin with.
     Image {
         /// The page.
         at: PageLink,
@@ -86,6 +87,14 @@ pub enum What<'a> {
     Checkpoint(&'a [u8]),
     /// The store was opened.
     Opened(Opened),
+    /// All that a page is, head and contents, as a backup had it. It stands in a run, in the place
+    /// of the record that the page had got to, and never in the stream.
+    Copy {
+        /// The page.
+        page: PageNumber,
+        /// Its bytes, without its check.
+        bytes: &'a [u8],
+    },
 }
 
 /// Which page a record is about, and which of its records came before.
@@ -144,12 +153,20 @@ impl What<'_> {
             | What::System { at, .. }
             | What::Image { at, .. }
             | What::Free { at } => Some(at),
+            What::Copy { page, .. } => Some(PageLink { page, before: Rsn::NONE }),
             What::Commit(_)
             | What::Aborted(_)
             | What::Cleaned(_)
             | What::Checkpoint(_)
             | What::Opened(_) => None,
         }
+    }
+
+    /// Whether it tells all of its page, so that nobody needs the records before it.
+    #[must_use]
+    #[inline]
+    pub fn is_whole(&self) -> bool {
+        matches!(self, What::Image { .. } | What::Copy { .. })
     }
 }
 
@@ -189,6 +206,7 @@ impl<'a> Written<'a> {
             What::Opened(opened) => {
                 Written::new(OPENED, [opened.version.into(), opened.opens], &opened.identity)
             }
+            What::Copy { page, bytes } => Written::new(COPY, [page.get()], bytes),
         }
     }
 
@@ -238,6 +256,7 @@ fn what(rsn: Rsn, kind: u8, mut rest: &[u8]) -> Result<What<'_>, RecordFault> {
         CLEANED => ended(What::Cleaned(Rsn(number(from)?)), from)?,
         CHECKPOINT => What::Checkpoint(from),
         OPENED => What::Opened(opened(from)?),
+        COPY => What::Copy { page: page(from)?, bytes: from },
         unknown => return Err(RecordFault::UnknownKind(unknown)),
     })
 }
@@ -259,6 +278,11 @@ fn slot(rest: &mut &[u8]) -> Result<Slot, RecordFault> {
     small(rest).map(Slot)
 }
 
+fn page(rest: &mut &[u8]) -> Result<PageNumber, RecordFault> {
+    let page = PageNumber(number(rest)?);
+    if page == PageNumber::NONE { Err(RecordFault::Link) } else { Ok(page) }
+}
+
 /// A page that was there before.
 fn link(rsn: Rsn, rest: &mut &[u8]) -> Result<PageLink, RecordFault> {
     let at = any_link(rsn, rest)?;
@@ -266,12 +290,11 @@ fn link(rsn: Rsn, rest: &mut &[u8]) -> Result<PageLink, RecordFault> {
 }
 
 fn any_link(rsn: Rsn, rest: &mut &[u8]) -> Result<PageLink, RecordFault> {
-    let (page, back) = (PageNumber(number(rest)?), number(rest)?);
+    let (page, back) = (page(rest)?, number(rest)?);
     let before = match back {
         0 => Some(Rsn::NONE),
         back => rsn.get().checked_sub(back).map(Rsn).filter(|before| *before >= Rsn::FIRST),
     };
-    let before = before.filter(|_| page != PageNumber::NONE);
     before.map(|before| PageLink { page, before }).ok_or(RecordFault::Link)
 }
 

@@ -1,7 +1,8 @@
 //! Makes the pages of a store as they were at a moment, from an archive or a backup.
 //!
 //! Promise: what is made is opened as a store is that lost its page file, and its power: whatever
-//! had not ended then is undone, and pages come back while it is in use. Cut short it is no store.
+//! had not ended then is undone, and pages come back while it is in use. Its archive begins with
+//! the first record, so each page can be built from it. Cut short it is no store.
 //! Never: changes what it is made from.
 
 use std::io;
@@ -13,9 +14,10 @@ use holdfast_io::Files;
 use crate::archive::Archive;
 use crate::backup::Manifest;
 use crate::bases::Bases;
+use crate::condensed::Condensed;
 use crate::error::{OpenArchiveError, RestoreError};
+use crate::fold::State;
 use crate::moment::{At, Moment, state_at};
-use crate::page::{PAGE_BYTES, Page};
 use crate::page_file::PageFile;
 use crate::pages::{Directories, PAGES};
 use crate::places::FramePlace;
@@ -26,7 +28,7 @@ use crate::run_format::RunSpan;
 use crate::run_reader::Run;
 use crate::tag::Tag;
 
-/// Pages that are copied at once.
+/// Neighbours in a page file that is only read.
 const SEGMENT_PAGES: u64 = 64;
 
 /// How far something is that takes long, in bytes.
@@ -61,28 +63,21 @@ pub fn restore(
 ) -> Result<Moment, RestoreError> {
     let archive = Archive::look(&*from.archive, tag)?;
     let manifest = Manifest::read(&*from.store, tag)?;
+    // With all records since the first one nobody needs the pages.
+    let manifest = manifest.filter(|_| archive.begin() > Some(Rsn::FIRST));
     let moment = at.moment(&archive, manifest.map_or(Rsn::FIRST, |manifest| manifest.newest))?;
     refuse_if_incomplete(&archive, manifest)?;
     clear(to)?;
     let state = state_at(&archive, moment.rsn)?.clean();
-    let runs = archive.runs().iter().filter(|run| run.span().begin < moment.rsn);
-    let pages = if manifest.is_some() { state.next_page().get() } else { 0 };
-    let run_bytes: u64 = runs.clone().map(|run| run.bytes()).sum();
-    let total_bytes = run_bytes + pages * PAGE_BYTES as u64;
-    let mut progress = Progress { done_bytes: 0, total_bytes };
-    for run in runs {
-        copy_run(run, moment.rsn, &to.archive, tag)?;
-        progress.advance(run.bytes(), tell);
+    if manifest.is_some() {
+        let pages = PageFile::open(&*from.store, Path::new(PAGES), tag, SEGMENT_PAGES)?;
+        let condensed = Condensed { archive: &archive, pages: &pages, moment };
+        condensed.write(&state, &to.archive, tag, tell)?;
+    } else {
+        copy_runs(&archive, &state, &to.archive, tag, tell)?;
     }
     // First: what is not in the page file is missing then.
     Restoring::open(Arc::clone(&to.store), Path::new(PAGES))?.begin()?;
-    if pages > 0 {
-        let source = PageFile::open(&*from.store, Path::new(PAGES), tag, SEGMENT_PAGES)?;
-        let target = PageFile::open(&*to.store, Path::new(PAGES), tag, SEGMENT_PAGES)?;
-        copy_pages(&source, &target, pages, moment.rsn, &mut |bytes| {
-            progress.advance(bytes, tell)
-        })?;
-    }
     to.store.sync_dir(Path::new(""))?;
     // Last: without a base there is no store.
     Bases::create(Arc::clone(&to.store), tag, &state)?;
@@ -117,11 +112,36 @@ fn clear(to: &Directories) -> Result<(), RestoreError> {
     }
 }
 
+/// Copies the runs up to the place of this state.
+fn copy_runs(
+    archive: &Archive,
+    state: &State,
+    to: &Arc<dyn Files>,
+    tag: Tag,
+    tell: &mut dyn FnMut(Progress),
+) -> Result<(), RestoreError> {
+    let (upto, mut state_bytes) = (state.at(), Vec::new());
+    state.put_whole(&mut state_bytes);
+    let runs = archive.runs().iter().filter(|run| run.span().begin < upto);
+    let total_bytes = runs.clone().map(|run| run.bytes()).sum();
+    let mut progress = Progress { done_bytes: 0, total_bytes };
+    for run in runs {
+        // The state at the end is found from the last run, and the records of one that is trimmed
+        // do not lead there.
+        let is_last = run.is_trimmed() && run.span().end == upto;
+        let begun_with = if is_last { state_bytes.clone() } else { run.state()? };
+        copy_run(run, upto, &begun_with, to, tag)?;
+        progress.advance(run.bytes(), tell);
+    }
+    Ok(())
+}
+
 /// Writes the records of a run that stand before `upto`, where a frame ends, into a run in another
-/// directory. Everything that is read is checked.
+/// directory that begins with this state. Everything that is read is checked.
 pub(crate) fn copy_run(
     run: &Arc<Run>,
     upto: Rsn,
+    state: &[u8],
     to: &Arc<dyn Files>,
     tag: Tag,
 ) -> Result<(), RestoreError> {
@@ -139,28 +159,5 @@ pub(crate) fn copy_run(
         scan.advance()?;
     }
     let frames = run.frames()?.into_iter().filter(|frame| frame.first < span.end);
-    Ok(copy.finish(&run.state()?, &frames.collect::<Vec<FramePlace>>())?)
-}
-
-/// Copies the pages before number `end` that are sound and have no record at `upto` or behind it,
-/// and makes them durable.
-fn copy_pages(
-    from: &PageFile,
-    to: &PageFile,
-    end: u64,
-    upto: Rsn,
-    tell_bytes: &mut dyn FnMut(u64),
-) -> Result<(), RestoreError> {
-    for first in (0..end).step_by(SEGMENT_PAGES as usize) {
-        let mut pages = Vec::new();
-        for number in (first.max(1)..end.min(first + SEGMENT_PAGES)).map(PageNumber) {
-            let mut page = Page::zeroed();
-            if from.read(number, &mut page).is_ok() && page.rsn() < upto {
-                pages.push(page);
-            }
-        }
-        to.write_all(&mut pages)?;
-        tell_bytes(SEGMENT_PAGES * PAGE_BYTES as u64);
-    }
-    Ok(to.sync()?)
+    Ok(copy.finish(state, &frames.collect::<Vec<FramePlace>>())?)
 }

@@ -90,6 +90,7 @@ fn each_kind_of_record_is_written_as_its_row_says() {
         What::Cleaned(Rsn(700)),
         What::Checkpoint(body),
         What::Opened(opened),
+        What::Copy { page: at.page, bytes: body },
     ];
     let rows = rows("Kinds of records");
     assert_eq!(rows.len(), samples.len());

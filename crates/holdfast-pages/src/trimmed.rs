@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::error::RunFault;
 use crate::merged::Merged;
-use crate::record::{What, parse};
+use crate::record::parse;
 use crate::rsn::{PageNumber, Rsn};
 use crate::run_reader::{Run, RunEntry};
 
@@ -68,7 +68,7 @@ impl Trimmed {
                 break;
             }
             let record = parse(entry.rsn, entry.bytes).expect("a scan parses what it finds");
-            if matches!(record.what, What::Image { .. }) {
+            if record.what.is_whole() {
                 self.has_left_out |= !self.kept.is_empty();
                 self.kept.clear();
             }

@@ -146,3 +146,6 @@ fn has_everything(from: &Place) -> io::Result<bool> {
 fn header_of(from: &Place) -> Result<Header, NoHeader> {
     Header::read(&*from.store, &BACKUP).or_else(|_| Header::read(&*from.store, &STORE))
 }
+
+#[cfg(test)]
+mod tests;

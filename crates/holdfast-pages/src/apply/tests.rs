@@ -104,6 +104,43 @@ fn an_image_takes_the_place_of_whatever_was_there() {
 }
 
 #[test]
+fn a_copy_makes_the_page_that_it_is_of_whatever_was_there() {
+    let wanted = page();
+    let (number, rsn) = (wanted.number(), wanted.rsn());
+    let copy = What::Copy { page: number, bytes: wanted.copy() };
+    let mut older = Page::zeroed();
+    let image = What::Image { at: at(0), bytes: &[9; 256] };
+    assert_eq!(apply_at(&mut older, 50, image), Ok(Applied::Now));
+    for mut found in [older, Page::zeroed()] {
+        assert_eq!(apply_at(&mut found, rsn.get(), copy), Ok(Applied::Now));
+        assert!(found.same_bytes(&wanted), "all of it, bytes since the last image included");
+    }
+    let mut freed = page();
+    assert_eq!(apply_at(&mut freed, 500, What::Free { at: at(400) }), Ok(Applied::Now));
+    let (copy, mut found) = (freed.copy().to_vec(), Page::zeroed());
+    let copy = What::Copy { page: number, bytes: &copy };
+    assert_eq!(apply_at(&mut found, 500, copy), Ok(Applied::Now));
+    assert!(found.same_bytes(&freed));
+}
+
+#[test]
+fn what_is_no_copy_of_the_page_at_that_place_is_unfit() {
+    let (sound, number) = (page(), page().number());
+    let mut cases = vec![sound.copy()[1..].to_vec(), vec![0; sound.copy().len()]];
+    // Version, kind, number and record, without the check that a page begins with.
+    for byte in [0, 2, 4, 12] {
+        let mut copy = sound.copy().to_vec();
+        copy[byte] ^= 0x40;
+        cases.push(copy);
+    }
+    for bytes in cases {
+        let copy = What::Copy { page: number, bytes: &bytes };
+        let found = apply_at(&mut Page::zeroed(), sound.rsn().get(), copy);
+        assert!(matches!(found, Err(ApplyFault::Unfit(_))), "{found:?}");
+    }
+}
+
+#[test]
 fn what_a_page_says_of_itself_is_what_restores_it() {
     let (mut image, mut anew) = (Vec::new(), Page::zeroed());
     Counters.image(&page(), &mut image);

@@ -179,6 +179,8 @@ fn what_does_not_follow_is_refused_and_changes_nothing() {
     take(&mut state, &What::Update { slot, at, body }).expect("it follows");
     let before = state.at();
     assert_eq!(take(&mut state, &What::Aborted(slot)), Err(FoldFault::Undo(slot)));
+    let copy = What::Copy { page: PageNumber(1), bytes: b"" };
+    assert_eq!(take(&mut state, &copy), Err(FoldFault::Page(PageNumber(1))));
     let more = Rsn(before.get() + 1);
     assert_eq!(take(&mut state, &What::Cleaned(more)), Err(FoldFault::Cleaned(more)));
     assert_eq!((state.at(), state.running().count()), (before, 1));

@@ -22,6 +22,7 @@ fn samples() -> Vec<What<'static>> {
         What::Cleaned(Rsn(12_345)),
         What::Checkpoint(b"state"),
         What::Opened(opened),
+        What::Copy { page: PageNumber(700), bytes: b"page" },
     ]
 }
 
@@ -89,17 +90,18 @@ fn a_record_that_is_cut_anywhere_is_a_fault() {
 
 #[test]
 fn what_no_record_says_is_refused() {
-    let cases: [(&[u8], RecordFault); 13] = [
+    let cases: [(&[u8], RecordFault); 14] = [
         (&[], RecordFault::Short),
         (&[COMMIT, 2, 1], RecordFault::Short),
         (&[0, 0], RecordFault::UnknownKind(0)),
-        (&[11, 0], RecordFault::UnknownKind(11)),
+        (&[12, 0], RecordFault::UnknownKind(12)),
         (&[COMMIT, 0x80, 0], RecordFault::Number),
         (&[COMMIT, 0], RecordFault::Number),
         (&[COMMIT, 3, 0x80, 0x80, 4], RecordFault::Number),
         (&[COMMIT, 2, 1, 1], RecordFault::Length),
         (&[OPENED, 3, 1, 1, 7], RecordFault::Length),
         (&[IMAGE, 2, 0, 0], RecordFault::Link),
+        (&[COPY, 2, 0, 0], RecordFault::Link),
         (&[SYSTEM, 2, 1, 0], RecordFault::Link),
         (&[FREE, 3, 1, 0xE1, 7], RecordFault::Link),
         (&[UPDATE, 4, 1, 1, 0xE9, 7], RecordFault::Link),

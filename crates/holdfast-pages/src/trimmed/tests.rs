@@ -25,9 +25,8 @@ fn of_each_page_what_stands_before_its_newest_image_before_a_place_is_left_out()
             let mut wanted: Vec<_> = archived
                 .filter(|record| {
                     !sample.records().any(|image| {
-                        let is_image = matches!(image.what, What::Image { .. });
                         let replaces = record.rsn < image.rsn && image.rsn < below;
-                        is_image && replaces && page_of(&image) == page_of(record)
+                        image.what.is_whole() && replaces && page_of(&image) == page_of(record)
                     })
                 })
                 .map(|record| (page_of(&record), record.rsn))

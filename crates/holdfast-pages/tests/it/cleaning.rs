@@ -87,7 +87,7 @@ pub(crate) fn overwrite(store: &Store, number: PageNumber, bytes: &[u8]) {
 }
 
 /// The bytes on the device where a page is.
-fn bytes_of(store: &Store, number: PageNumber) -> Vec<u8> {
+pub(crate) fn bytes_of(store: &Store, number: PageNumber) -> Vec<u8> {
     let file = store.files.open(Path::new("pages"), OpenHow::default()).expect("it is there");
     let mut bytes = vec![0; PAGE_BYTES];
     file.read_full_at(&mut bytes, number.get() * PAGE_BYTES as u64).expect("it is there");

@@ -8,6 +8,7 @@ mod busy;
 mod canary;
 mod cleaning;
 mod comparing;
+mod condensed;
 mod faults;
 mod fetch;
 mod lives;

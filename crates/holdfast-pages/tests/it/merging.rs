@@ -14,9 +14,9 @@ use crate::support::{replay, tag};
 use crate::toy::{CONFIG_OF_PAGES, Model, PAGES, Store, directories, new_disk, new_log};
 
 /// Runs that become one; the last run of an archive is never among them.
-const RUNS: usize = 16;
+pub(crate) const RUNS: usize = 16;
 
-fn merge(store: &Store) -> Result<(), MergeError> {
+pub(crate) fn merge(store: &Store) -> Result<(), MergeError> {
     while store.pages.merge()? {}
     Ok(())
 }
@@ -29,7 +29,7 @@ fn with_runs(seed: u64, runs: usize) -> Store {
 }
 
 /// The store with an archive of so many runs and one more, with so many records each.
-fn filled(mut store: Store, random: &mut Random, runs: usize, records: usize) -> Store {
+pub(crate) fn filled(mut store: Store, random: &mut Random, runs: usize, records: usize) -> Store {
     for number in (1..=PAGES).map(PageNumber) {
         store.put(number, random).expect("it fits");
     }
@@ -42,7 +42,7 @@ fn filled(mut store: Store, random: &mut Random, runs: usize, records: usize) ->
     store
 }
 
-fn names(store: &Store) -> Vec<String> {
+pub(crate) fn names(store: &Store) -> Vec<String> {
     let paths = named(&store.files, "archive", "run-");
     paths.iter().map(|path| path.to_string_lossy()["archive/run-".len()..][..1].into()).collect()
 }
@@ -146,7 +146,7 @@ fn a_power_cut_at_any_operation_of_a_merge_loses_nothing() {
 }
 
 /// A store that keeps this much, with enough runs for a wide one, and all of them clean.
-fn trimming(keep: Keep) -> Store {
+pub(crate) fn trimming(keep: Keep) -> Store {
     let config = PagesConfig { keep, ..CONFIG_OF_PAGES };
     let store = Store::open_with(&new_disk(8), Model::default(), &config).expect("it opens");
     let store = filled(store, &mut Random::new(8), RUNS, 40);

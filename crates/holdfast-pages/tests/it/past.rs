@@ -15,22 +15,22 @@ use crate::support::{replay, tag};
 use crate::toy::{PAGES, Store, directories, new_log};
 
 /// Where a backup goes: another machine's disk.
-fn elsewhere(seed: u64) -> FakeFiles {
+pub(crate) fn elsewhere(seed: u64) -> FakeFiles {
     let files = FakeFiles::new(seed);
     files.make_dir(Path::new("archive"), 0o700).expect("the disk is sound");
     files
 }
 
-fn back_up(store: &Store, to: &FakeFiles) -> Result<Manifest, BackupError> {
+pub(crate) fn back_up(store: &Store, to: &FakeFiles) -> Result<Manifest, BackupError> {
     store.pages.back_up(&directories(to), &mut |_| {})
 }
 
-fn restored(from: &Directories, at: At, to: &FakeFiles) -> Result<Moment, RestoreError> {
+pub(crate) fn restored(from: &Directories, at: At, to: &FakeFiles) -> Result<Moment, RestoreError> {
     restore(from, at, tag(), &directories(to), &mut |_| {})
 }
 
 /// A store made as it was, opened.
-fn open(from: &FakeFiles, at: At, store: &Store) -> Result<(Store, Moment), String> {
+pub(crate) fn open(from: &FakeFiles, at: At, store: &Store) -> Result<(Store, Moment), String> {
     let to = new_log(77);
     let moment = restored(&directories(from), at, &to).map_err(|error| error.to_string())?;
     let opened = Store::open(&to, store.model.before(moment.rsn))?;
@@ -38,7 +38,7 @@ fn open(from: &FakeFiles, at: At, store: &Store) -> Result<(Store, Moment), Stri
 }
 
 /// It has everything that it had then, and so has its page file in the end.
-fn check(store: &Store) -> Result<(), String> {
+pub(crate) fn check(store: &Store) -> Result<(), String> {
     check_found(store)?;
     clean(store).map_err(|error| error.to_string())?;
     check_found(store)?;
@@ -170,7 +170,7 @@ fn a_place_with_a_store_is_not_restored_to() {
 }
 
 /// A store whose page file is some way behind its stream, and a backup of it.
-fn backed_up(seed: u64) -> (Store, Random, FakeFiles) {
+pub(crate) fn backed_up(seed: u64) -> (Store, Random, FakeFiles) {
     let (mut store, mut random) = cleaned(seed);
     archive(&mut store, &mut random, 10);
     clean_now(&store).expect("the disk is sound");
@@ -198,6 +198,8 @@ fn a_backup_has_all_that_was_put_before_it_although_its_records_do_not() {
 #[test]
 fn a_bad_page_is_not_backed_up() {
     let (mut store, mut random) = cleaned(7);
+    archive(&mut store, &mut random, 10);
+    clean_now(&store).expect("the disk is sound");
     archive(&mut store, &mut random, 3);
     overwrite(&store, PageNumber(3), &[1; PAGE_BYTES]);
     overwrite(&store, PageNumber(4), &[0; PAGE_BYTES]);

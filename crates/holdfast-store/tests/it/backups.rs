@@ -1,6 +1,9 @@
 //! Backups, and stores made from them or from archives.
 
-use holdfast_io::fake::Mood;
+use std::path::Path;
+
+use holdfast_io::Files;
+use holdfast_io::fake::{FakeFiles, Mood};
 use holdfast_store::Durability::{Disk, Memory};
 use holdfast_store::{
     At, BackUpError, Direction, OpenError, RestoreError, Store, Tree, restore_at,
@@ -111,6 +114,26 @@ fn a_page_file_that_is_lost_comes_back_while_the_store_is_used() {
     sound(&store);
 }
 
+/// Cuts the power at every I/O of a restore from here. Whatever is left is no store, or has this.
+fn cut_restores(from: &FakeFiles, held: &Contents) {
+    let whole = machine(2);
+    let before = whole.operations();
+    restore_at(&place(from), At::End, &place(&whole), &config(), &mut |_| ()).unwrap();
+    for cut in before + 1..=whole.operations() {
+        let to = machine(2);
+        to.cut_power_at(cut);
+        restore_at(&place(from), At::End, &place(&to), &config(), &mut |_| ())
+            .expect_err("the power is cut");
+        for mood in [Mood::LoseAll, Mood::KeepAll] {
+            let to = to.after_power_cut_in(mood, cut);
+            let Ok((store, recovery)) = Store::open_at(place(&to), &config()) else { continue };
+            // Before anything, or after everything.
+            let wanted = if recovery.is_new { &Contents::new() } else { held };
+            assert!(contents(&store) == *wanted, "cut {cut} {mood:?}: {recovery:?}");
+        }
+    }
+}
+
 #[test]
 fn a_restore_that_is_cut_short_leaves_no_store_and_is_made_again_elsewhere() {
     let files = machine(1);
@@ -119,20 +142,47 @@ fn a_restore_that_is_cut_short_leaves_no_store_and_is_made_again_elsewhere() {
     (0..40).for_each(|key| put(&store, &tree, key, 1));
     let held = contents(&store);
     store.close().unwrap();
-    let whole = machine(2);
-    let before = whole.operations();
-    restore_at(&place(&files), At::End, &place(&whole), &config(), &mut |_| ()).unwrap();
-    for cut in before + 1..=whole.operations() {
-        let to = machine(2);
-        to.cut_power_at(cut);
-        restore_at(&place(&files), At::End, &place(&to), &config(), &mut |_| ())
-            .expect_err("the power is cut");
-        for mood in [Mood::LoseAll, Mood::KeepAll] {
-            let to = to.after_power_cut_in(mood, cut);
-            let Ok((store, recovery)) = Store::open_at(place(&to), &config()) else { continue };
-            // Before anything, or after everything.
-            let wanted = if recovery.is_new { Contents::new() } else { held.clone() };
-            assert!(contents(&store) == wanted, "cut {cut} {mood:?}: {recovery:?}");
+    cut_restores(&files, &held);
+}
+
+/// A backup whose records begin late, and what it has.
+fn late_backup() -> (FakeFiles, Contents) {
+    let (files, backup) = (machine(1), machine(4));
+    let (store, _) = open(&files);
+    let tree = store.tree("keys").unwrap();
+    for value in 1..4 {
+        (0..200).for_each(|key| put(&store, &tree, key, value));
+        settle(&store);
+    }
+    store.back_up_at(&place(&backup), &mut |_| ()).unwrap();
+    let runs = backup.read_dir(Path::new("archive")).unwrap();
+    let is_first = |name: &[u8]| String::from_utf8_lossy(name).contains("-0000000000000008-");
+    assert!(!runs.iter().any(|run| is_first(&run.name)), "it has all records: {runs:?}");
+    (backup, contents(&store))
+}
+
+#[test]
+fn a_restore_from_a_backup_alone_that_is_cut_short_leaves_no_store() {
+    let (backup, held) = late_backup();
+    cut_restores(&backup, &held);
+}
+
+#[test]
+fn a_store_made_from_a_backup_alone_is_backed_up_restored_and_closed_like_any_other() {
+    let (mut from, held) = late_backup();
+    for seed in 5..8 {
+        let files = machine(seed);
+        restore_at(&place(&from), At::End, &place(&files), &config(), &mut |_| ()).unwrap();
+        let (store, _) = open(&files);
+        assert!(contents(&store) == held, "round {seed}");
+        if seed % 2 == 0 {
+            settle(&store);
+            from = machine(seed + 10);
+            store.back_up_at(&place(&from), &mut |_| ()).unwrap();
+        } else {
+            // Nothing was put since.
+            store.close().unwrap();
+            from = files;
         }
     }
 }
