@@ -144,5 +144,8 @@ fn has_everything(from: &Place) -> io::Result<bool> {
 
 /// Whose backup or store it is.
 fn header_of(from: &Place) -> Result<Header, NoHeader> {
-    Header::read(&*from.store, &BACKUP).or_else(|_| Header::read(&*from.store, &STORE))
+    match Header::read(&*from.store, &BACKUP) {
+        Err(NoHeader::Free | NoHeader::Taken) => Header::read(&*from.store, &STORE),
+        backup => backup,
+    }
 }
