@@ -160,7 +160,7 @@ fn copy_pages(
             }
         }
         to.write_all(&mut pages)?;
-        tell_bytes(SEGMENT_PAGES * PAGE_BYTES as u64);
+        tell_bytes((end.min(first + SEGMENT_PAGES) - first) * PAGE_BYTES as u64);
     }
     Ok(to.sync()?)
 }

@@ -9,16 +9,17 @@ use crate::exit::Exit;
 use crate::output::{Output, Progress};
 use crate::problem::{Outcome, Problem};
 use holdfast_pages::BackupError as PagesError;
-use holdfast_store::{BackUpError, OpenError};
+use holdfast_store::{BackUpError, OpenError, Progress as Done};
 use std::path::Path;
 
 /// Makes a backup, or brings one forward.
 pub(super) fn backup(from: &Path, to: &Path, forward: bool, output: Output) -> Outcome<()> {
     let opened = Opened::open("backing up", from)?;
-    let mut progress = Progress::of_bytes("copying");
+    let mut progress = Progress::of_bytes(if forward { "bringing forward" } else { "copying" });
+    let tell = &mut |at: Done| progress.done(at.done_bytes, at.total_bytes);
     let made = match forward {
-        true => opened.store.forward(to),
-        false => opened.store.back_up(to, &mut |at| progress.done(at.done_bytes, at.total_bytes)),
+        true => opened.store.forward(to, tell),
+        false => opened.store.back_up(to, tell),
     };
     drop(progress);
     let what = opened.what();
