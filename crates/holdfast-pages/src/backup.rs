@@ -23,6 +23,7 @@ use crate::pages::{Directories, PAGES};
 use crate::restore::{Progress, copy_run};
 use crate::rsn::{PageNumber, Rsn};
 use crate::run_format::RunSpan;
+use crate::run_reader::Run;
 use crate::sweep::{Brought, Sweep};
 use crate::tag::Tag;
 
@@ -112,7 +113,9 @@ pub(crate) fn back_up(
     let mut progress = Progress { done_bytes: 0, total_bytes: pages * PAGE_BYTES as u64 };
     let last = copy_pages(fetch, to, pages, tag, &mut |bytes| progress.advance(bytes, tell))?;
     let archive = archive()?;
-    copy_runs(&archive, begin, to, tag)?;
+    for run in runs_to_copy(&archive, begin, to)? {
+        copy_run(run, run.span().end, &run.state()?, &to.archive, tag)?;
+    }
     let end = archive.end().unwrap_or(Rsn::FIRST);
     let manifest = Manifest { begin, end, newest: begin.max(last.advance(1)) };
     manifest.write(&*to.store, tag)?;
@@ -135,7 +138,7 @@ fn copy_pages(
         let mut pages = pages.filter_map(Result::transpose).collect::<Result<Vec<_>, _>>()?;
         last = pages.iter().map(Page::rsn).fold(last, Rsn::max);
         file.write_all(&mut pages)?;
-        tell_bytes(SEGMENT_PAGES * PAGE_BYTES as u64);
+        tell_bytes((end.min(first + SEGMENT_PAGES) - first) * PAGE_BYTES as u64);
     }
     file.sync()?;
     Ok(last)
@@ -156,46 +159,62 @@ fn copy_of(fetch: &Fetch, number: PageNumber) -> Result<Option<Page>, BackupErro
     }
 }
 
-/// Copies the runs with records at `begin` or behind it that are not there, and the one before: the
-/// state at the end is found from the last one.
-fn copy_runs(archive: &Archive, begin: Rsn, to: &Directories, tag: Tag) -> Result<(), BackupError> {
+/// The runs with records at `begin` or behind it that are not there, and the one before: the state
+/// at the end is found from the last one.
+fn runs_to_copy<'a>(
+    archive: &'a Archive,
+    begin: Rsn,
+    to: &Directories,
+) -> Result<Vec<&'a Arc<Run>>, BackupError> {
     let there = to.archive.read_dir(Path::new(""))?;
     let there: Vec<_> = there.iter().filter_map(|entry| RunSpan::of_name(&entry.name)).collect();
-    for run in archive.runs().iter().filter(|run| run.span().end >= begin) {
-        if !there.contains(&run.span()) {
-            copy_run(run, run.span().end, &run.state()?, &to.archive, tag)?;
-        }
-    }
-    Ok(())
+    let is_needed = |run: &&Arc<Run>| run.span().end >= begin && !there.contains(&run.span());
+    Ok(archive.runs().iter().filter(is_needed).collect())
 }
 
 /// Brings the pages of a backup to the end of an archive, which has all records behind those that
-/// they have.
+/// they have. `tell` is told how far it is.
 pub(crate) fn forward(
     fetch: &Fetch,
     archive: Archive,
     backup: &Directories,
     tag: Tag,
+    tell: &mut dyn FnMut(Progress),
 ) -> Result<Manifest, BackupError> {
     let manifest = Manifest::read(&*backup.store, tag)?.ok_or(BackupError::NoBackup)?;
     let (from, end) = (manifest.begin, archive.end().unwrap_or(Rsn::FIRST));
     if let Some(to) = archive.begin().filter(|to| *to > from) {
         return Err(OpenArchiveError::MissingRun { from, to }.into());
     }
-    copy_runs(&archive, from, backup, tag)?;
+    let pages = fetch.follower.next_page().get();
+    let runs = runs_to_copy(&archive, from, backup)?;
+    let run_bytes: u64 = runs.iter().map(|run| run.bytes()).sum();
+    let total_bytes = run_bytes + pages * PAGE_BYTES as u64;
+    let mut progress = Progress { done_bytes: 0, total_bytes };
+    for run in runs {
+        copy_run(run, run.span().end, &run.state()?, &backup.archive, tag)?;
+        progress.advance(run.bytes(), tell);
+    }
     // First: pages are newer than the backup said from now on, as far as it is told.
     Manifest { end, newest: end, ..manifest }.write(&*backup.store, tag)?;
     let sweep = Sweep::new(archive, PageNumber(1), from, Arc::clone(&fetch.contents))?;
-    bring_pages(sweep, backup, tag)?;
+    bring_pages(sweep, backup, pages, tag, &mut |bytes| progress.advance(bytes, tell))?;
     let manifest = Manifest { begin: end, end, newest: end };
     manifest.write(&*backup.store, tag)?;
     remove_runs(backup, end)?;
     Ok(manifest)
 }
 
-fn bring_pages(mut sweep: Sweep, backup: &Directories, tag: Tag) -> Result<(), BackupError> {
+/// Brings the pages forward that the walk meets, which are all before number `end`.
+fn bring_pages(
+    mut sweep: Sweep,
+    backup: &Directories,
+    end: u64,
+    tag: Tag,
+    tell_bytes: &mut dyn FnMut(u64),
+) -> Result<(), BackupError> {
     let file = PageFile::open(&*backup.store, Path::new(PAGES), tag, SEGMENT_PAGES)?;
-    let mut brought = Vec::new();
+    let (mut brought, mut passed) = (Vec::new(), 0);
     while let Some(number) = sweep.next_page() {
         let mut page = Page::zeroed();
         // What cannot be read is nothing, from which a page can be built as well.
@@ -208,10 +227,14 @@ fn bring_pages(mut sweep: Sweep, backup: &Directories, tag: Tag) -> Result<(), B
         if brought.len() as u64 >= SEGMENT_PAGES {
             file.write_all(&mut brought)?;
             brought.clear();
+            tell_bytes((number.get() - passed) * PAGE_BYTES as u64);
+            passed = number.get();
         }
     }
     file.write_all(&mut brought)?;
-    Ok(file.sync()?)
+    file.sync()?;
+    tell_bytes((end - passed) * PAGE_BYTES as u64);
+    Ok(())
 }
 
 /// Removes the runs that end before this place, the oldest first, so that no gap is left.

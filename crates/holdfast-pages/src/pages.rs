@@ -355,13 +355,17 @@ impl Pages {
         back_up(&self.fetch, self.cleaned(), &archive, to, self.tag, tell)
     }
 
-    /// Brings a backup to where the stream is now.
+    /// Brings a backup to where the stream is now. `tell` is told how far it is.
     ///
     /// # Errors
     /// See [`BackupError`].
-    pub fn forward(&self, backup: &Directories) -> Result<Manifest, BackupError> {
+    pub fn forward(
+        &self,
+        backup: &Directories,
+        tell: &mut dyn FnMut(Progress),
+    ) -> Result<Manifest, BackupError> {
         self.archive_all()?;
-        forward(&self.fetch, self.fetch.views.archive(), backup, self.tag)
+        forward(&self.fetch, self.fetch.views.archive(), backup, self.tag, tell)
     }
 
     /// How many pages cleaning has found to be other than their records say, and rebuilt.

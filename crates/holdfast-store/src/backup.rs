@@ -54,21 +54,29 @@ impl Store {
         Ok(manifest)
     }
 
-    /// Brings a backup of this store to where the store is now.
+    /// Brings a backup of this store to where the store is now. `tell` is told how far it is.
     ///
     /// # Errors
     /// See [`BackUpError`].
-    pub fn forward(&self, backup: &Path) -> Result<Manifest, BackUpError> {
+    pub fn forward(
+        &self,
+        backup: &Path,
+        tell: &mut dyn FnMut(Progress),
+    ) -> Result<Manifest, BackUpError> {
         let backup =
             Place::existing(backup, &[&BACKUP]).map_err(|error| BackUpError::To(error.into()))?;
-        self.forward_at(&backup)
+        self.forward_at(&backup, tell)
     }
 
     /// [`Store::forward`], at a place that may be a model of one.
     ///
     /// # Errors
     /// See [`BackUpError`].
-    pub fn forward_at(&self, backup: &Place) -> Result<Manifest, BackUpError> {
+    pub fn forward_at(
+        &self,
+        backup: &Place,
+        tell: &mut dyn FnMut(Progress),
+    ) -> Result<Manifest, BackUpError> {
         match Header::read(&*backup.store, &BACKUP) {
             Ok(header) if header == self.header => {}
             Ok(header) if header.identity == self.header.identity => {
@@ -78,7 +86,7 @@ impl Store {
             Err(fault) => return Err(BackUpError::To(fault.into())),
         }
         let pages = &self.work.engine.pages;
-        pages.forward(&backup.of_pages()).map_err(BackUpError::Pages)
+        pages.forward(&backup.of_pages(), tell).map_err(BackUpError::Pages)
     }
 }
 
@@ -144,7 +152,10 @@ fn has_everything(from: &Place) -> io::Result<bool> {
 
 /// Whose backup or store it is.
 fn header_of(from: &Place) -> Result<Header, NoHeader> {
-    Header::read(&*from.store, &BACKUP).or_else(|_| Header::read(&*from.store, &STORE))
+    match Header::read(&*from.store, &BACKUP) {
+        Err(NoHeader::Free | NoHeader::Taken) => Header::read(&*from.store, &STORE),
+        backup => backup,
+    }
 }
 
 #[cfg(test)]

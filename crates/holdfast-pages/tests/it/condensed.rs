@@ -14,7 +14,7 @@ use crate::cleaning::{
     overwrite,
 };
 use crate::merging::{RUNS, filled, merge, names, trimming};
-use crate::past::{back_up, backed_up, check, elsewhere, open, restored};
+use crate::past::{back_up, backed_up, bring_forward, check, elsewhere, open, restored};
 use crate::support::tag;
 use crate::toy::{Store, directories, new_log};
 
@@ -28,7 +28,7 @@ fn made(seed: u64, is_forward: bool) -> (Store, Random) {
     let (mut store, mut random, backup) = backed_up(seed);
     if is_forward {
         archive(&mut store, &mut random, 3);
-        store.pages.forward(&directories(&backup)).expect("the disk is sound");
+        bring_forward(&store, &backup).expect("the disk is sound");
     }
     assert!(archive_of(&backup).begin() > Some(Rsn::FIRST), "it is not the whole archive");
     let (made, _) = open(&backup, At::End, &store).expect("it is a backup");
@@ -123,7 +123,7 @@ fn a_store_made_from_a_backup_can_be_backed_up_and_restored_at_once_and_later() 
             .expect("everything is there");
         archive(&mut store, &mut random, 7);
         clean_now(&store).expect("the disk is sound");
-        store.pages.forward(&directories(&again)).expect("the disk is sound");
+        bring_forward(&store, &again).expect("the disk is sound");
         check(&open(&again, At::End, &store).expect("it is a backup").0)
             .expect("everything is there");
     }

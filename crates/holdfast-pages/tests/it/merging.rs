@@ -210,7 +210,7 @@ fn what_a_backup_needs_stays() {
     let store = filled(store, &mut Random::new(9), RUNS, 40);
     clean_now(&store).expect("the disk is sound");
     merge(&store).expect("the disk is sound");
-    store.pages.forward(&directories(&backup)).expect("nothing is missing");
+    store.pages.forward(&directories(&backup), &mut |_| {}).expect("nothing is missing");
     let to = new_log(1);
     let made = restore(&directories(&backup), At::End, tag(), &directories(&to), &mut |_| {});
     let moment = made.expect("it is a backup");

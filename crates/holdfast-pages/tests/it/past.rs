@@ -25,6 +25,10 @@ pub(crate) fn back_up(store: &Store, to: &FakeFiles) -> Result<Manifest, BackupE
     store.pages.back_up(&directories(to), &mut |_| {})
 }
 
+pub(crate) fn bring_forward(store: &Store, backup: &FakeFiles) -> Result<Manifest, BackupError> {
+    store.pages.forward(&directories(backup), &mut |_| {})
+}
+
 pub(crate) fn restored(from: &Directories, at: At, to: &FakeFiles) -> Result<Moment, RestoreError> {
     restore(from, at, tag(), &directories(to), &mut |_| {})
 }
@@ -216,7 +220,7 @@ fn a_backup_that_is_brought_forward_is_as_a_fresh_one() {
     let (mut store, mut random, old) = backed_up(8);
     archive(&mut store, &mut random, 7);
     clean_now(&store).expect("the disk is sound");
-    let forward = store.pages.forward(&directories(&old)).expect("the disk is sound");
+    let forward = bring_forward(&store, &old).expect("the disk is sound");
     clean_now(&store).expect("the disk is sound");
     let fresh = elsewhere(9);
     let manifest = back_up(&store, &fresh).expect("the disk is sound");
@@ -230,7 +234,7 @@ fn a_backup_that_is_brought_forward_is_as_a_fresh_one() {
     assert!(bytes(&old) == bytes(&fresh), "the pages are the same");
     check(&open(&old, At::End, &store).expect("it is a backup").0).expect("everything is there");
     archive(&mut store, &mut random, 2);
-    store.pages.forward(&directories(&old)).expect("it is brought forward again");
+    bring_forward(&store, &old).expect("it is brought forward again");
     check(&open(&old, At::End, &store).expect("it is a backup").0).expect("everything is there");
 }
 
@@ -239,7 +243,7 @@ fn what_is_no_backup_is_told() {
     let (store, _, to) = backed_up(10);
     let again = back_up(&store, &to);
     assert!(matches!(again, Err(BackupError::NotEmpty)), "{again:?}");
-    let none = store.pages.forward(&directories(&elsewhere(1)));
+    let none = bring_forward(&store, &elsewhere(1));
     assert!(matches!(none, Err(BackupError::NoBackup)), "{none:?}");
     to.flip_bit(Path::new("manifest"), 8 * 20).expect("it is there");
     let damaged = open(&to, At::End, &store).err().expect("it is damaged");
@@ -283,7 +287,7 @@ fn a_backup_is_one_at_every_moment_of_being_brought_forward() {
         loop {
             let files = old.after_power_cut_in(Mood::KeepAll, 1);
             files.cut_power_at(files.operations() + operation);
-            let is_through = store.pages.forward(&directories(&files)).is_ok();
+            let is_through = bring_forward(&store, &files).is_ok();
             let cut = files.after_power_cut_in(mood, operation);
             let again = || replay("a_backup_is_one_at_every_moment", 12);
             let opened = open(&cut, At::End, &store);

@@ -55,7 +55,7 @@ fn made(below: &Path) -> Store {
     change(&store, 300, 2);
     store.back_up(&backup, &mut |_| ()).expect("there is room");
     change(&store, 60, 3);
-    store.forward(&backup).expect("there is room");
+    store.forward(&backup, &mut |_| {}).expect("there is room");
     drop(store);
     fs::remove_dir_all(original).expect("it is there");
     restore(&backup, At::End, &made, &config(), &mut |_| ()).expect("there is room");

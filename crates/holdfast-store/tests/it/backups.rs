@@ -1,12 +1,13 @@
 //! Backups, and stores made from them or from archives.
 
+use std::fmt::Debug;
 use std::path::Path;
 
 use holdfast_io::Files;
 use holdfast_io::fake::{FakeFiles, Mood};
 use holdfast_store::Durability::{Disk, Memory};
 use holdfast_store::{
-    At, BackUpError, Direction, OpenError, RestoreError, Store, Tree, restore_at,
+    At, BackUpError, Direction, OpenError, Progress, RestoreError, Store, Tree, restore_at,
 };
 
 use crate::model::Contents;
@@ -60,11 +61,57 @@ fn a_backup_that_is_brought_forward_is_as_a_new_one() {
     let to = machine(2);
     store.back_up_at(&place(&to), &mut |_| ()).expect("a device");
     (50..200).for_each(|key| put(&store, &tree, key, 2));
-    store.forward_at(&place(&to)).expect("a device");
+    store.forward_at(&place(&to), &mut |_| ()).expect("a device");
     let wanted = contents(&store);
     let restored = machine(3);
     restore_at(&place(&to), At::End, &place(&restored), &config(), &mut |_| ()).expect("a device");
     assert_eq!(contents(&open(&restored).0), wanted);
+}
+
+/// What is told while something takes long: more and more, up to all of it.
+fn told_of<Made, Error: Debug>(
+    work: impl FnOnce(&mut dyn FnMut(Progress)) -> Result<Made, Error>,
+) -> Vec<Progress> {
+    let mut told = Vec::new();
+    work(&mut |at| told.push(at)).expect("a device");
+    told
+}
+
+fn is_progress(told: &[Progress]) -> bool {
+    let (Some(first), Some(last)) = (told.first(), told.last()) else { return false };
+    told.is_sorted_by(|one, next| one.done_bytes < next.done_bytes)
+        && told.iter().all(|at| at.total_bytes == first.total_bytes)
+        && last.done_bytes == last.total_bytes
+}
+
+#[test]
+fn how_far_it_is_is_told_until_all_of_it_is_done() {
+    let files = machine(1);
+    let (store, _) = open(&files);
+    let tree = store.tree("keys").expect("a tree");
+    (0..2000).for_each(|key| put(&store, &tree, key, 1));
+    let (backup, restored) = (place(&machine(2)), place(&machine(3)));
+    let made = told_of(|tell| store.back_up_at(&backup, tell));
+    (0..2000).for_each(|key| put(&store, &tree, key, 2));
+    let forward = told_of(|tell| store.forward_at(&backup, tell));
+    let again = told_of(|tell| restore_at(&backup, At::End, &restored, &config(), tell));
+    for told in [&made, &forward, &again] {
+        assert!(told.len() > 1 && is_progress(told), "{told:?}");
+    }
+    // There is nothing to do, and that is told too.
+    let nothing = told_of(|tell| store.forward_at(&backup, tell));
+    assert!(is_progress(&nothing), "{nothing:?}");
+}
+
+#[test]
+fn progress_that_goes_back_changes_its_end_or_never_gets_there_is_none() {
+    let told = |told: &[(u64, u64)]| -> Vec<Progress> {
+        told.iter().map(|&(done_bytes, total_bytes)| Progress { done_bytes, total_bytes }).collect()
+    };
+    assert!(is_progress(&told(&[(1, 3), (3, 3)])));
+    for canary in [&[][..], &[(1, 3), (2, 3)], &[(2, 3), (1, 3)], &[(1, 2), (3, 3)], &[(4, 3)]] {
+        assert!(!is_progress(&told(canary)), "{canary:?}");
+    }
 }
 
 #[test]

@@ -63,7 +63,7 @@ impl Crashed {
     fn closed(&self) -> FakeFiles {
         let files = self.copy();
         let (store, _) = Store::open_at(place(&files), &config()).unwrap();
-        store.forward_at(&place(&self.backup)).unwrap();
+        store.forward_at(&place(&self.backup), &mut |_| ()).unwrap();
         store.close().unwrap();
         files
     }

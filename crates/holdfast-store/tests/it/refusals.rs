@@ -359,12 +359,12 @@ fn a_backup_of_what_a_store_was_made_from_is_not_brought_forward() {
     restore_at(&place(&backup), At::End, &place(&other), &config(), &mut |_| ()).expect("a device");
     let (restored, _) = open(&other);
     fill(&restored, 2);
-    let forward = restored.forward_at(&place(&backup));
+    let forward = restored.forward_at(&place(&backup), &mut |_| ());
     assert!(matches!(forward, Err(BackUpError::OtherHistory)), "{forward:?}");
-    store.forward_at(&place(&backup)).expect("it is this one's");
+    store.forward_at(&place(&backup), &mut |_| ()).expect("it is this one's");
     let (backup, again) = (machine(4), machine(5));
     restored.back_up_at(&place(&backup), &mut |_| ()).expect("a device");
-    restored.forward_at(&place(&backup)).expect("it is this one's");
+    restored.forward_at(&place(&backup), &mut |_| ()).expect("it is this one's");
     restore_at(&place(&backup), At::End, &place(&again), &config(), &mut |_| ()).expect("a device");
     assert!(has_all(&open(&again).0, 2));
 }

@@ -145,7 +145,13 @@ fn bytes(doing: &str, tree: &InTree, text: &str) -> Outcome<Vec<u8>> {
 
 /// Why a store cannot be opened, and what to do.
 fn open_problem(doing: &str, directory: &Path, error: &OpenError) -> Problem {
-    let (exit, remedy) = match error {
+    let (exit, remedy) = advice(error);
+    Problem::new(exit, what(doing, directory), error, remedy)
+}
+
+/// What a store that cannot be opened says to scripts, and to people.
+fn advice(error: &OpenError) -> (Exit, &'static str) {
+    match error {
         OpenError::InUse => (Exit::InUse, "end the program that has it open first"),
         OpenError::NotAStore => (Exit::Usage, "name a store's directory, or an empty one"),
         OpenError::OtherLog | OpenError::Log(LogError::RingTooSmall { .. }) => {
@@ -163,6 +169,5 @@ fn open_problem(doing: &str, directory: &Path, error: &OpenError) -> Problem {
             (Exit::Failed, "nothing is lost; see to the cause, then do it again")
         }
         _ => (Exit::Damaged, "nothing was changed; bring back what is named, from a backup"),
-    };
-    Problem::new(exit, what(doing, directory), error, remedy)
+    }
 }

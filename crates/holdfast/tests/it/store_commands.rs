@@ -250,6 +250,51 @@ fn a_store_is_made_again_as_it_was() {
 }
 
 #[test]
+fn what_the_user_can_put_right_is_a_wrong_command_and_no_damage() {
+    let place = Place::with("a\t1\n");
+    let paths = ["backup", "restored", "again"].map(|name| place.fixture.path(name));
+    let [backup, restored, again] = paths.each_ref().map(|path| path.to_str().unwrap());
+    let holdfast = |arguments: &[&str]| place.fixture.holdfast(arguments);
+    place.store("backup", &[backup]).succeeded();
+    holdfast(&["store", "restore", backup, restored]).succeeded();
+    // It goes on from the same records by itself.
+    holdfast(&["store", "backup", restored, backup, "--forward"])
+        .expect(2, &["make a new one", "leave out --forward"]);
+    place.store("backup", &[backup, "--forward"]).succeeded();
+    place.store("backup", &[restored]).expect(2, &["something else", "an empty directory"]);
+
+    let (store, _) = Store::open(&place.path(), &Config::default()).unwrap();
+    place.store("restore", &[again]).expect(5, &["somebody has the store open", "end the"]);
+    drop(store);
+    place.store("restore", &[again]).expect(2, &["was not closed", "store open", "--at"]);
+    place.store("open", &[]).succeeded();
+    place.store("restore", &[again]).succeeded();
+    let running = Store::open(&paths[2], &Config::default()).unwrap();
+    place.store("restore", &[again]).expect(5, &["somebody has", "end the"]);
+    drop(running);
+}
+
+#[test]
+fn a_backup_that_is_damaged_or_cannot_be_had_has_the_exit_code_for_that() {
+    let place = Place::with("a\t1\n");
+    let (backup, to) = (place.fixture.path("backup"), place.fixture.path("restored"));
+    let backup_to = backup.to_str().unwrap();
+    let restore = ["store", "restore", backup_to, to.to_str().unwrap()];
+    place.store("backup", &[backup_to]).succeeded();
+    for name in ["backup", "manifest"] {
+        let whole = std::fs::read(backup.join(name)).unwrap();
+        let mut damaged = whole.clone();
+        damaged[20] ^= 1;
+        std::fs::write(backup.join(name), &damaged).unwrap();
+        place.store("backup", &[backup_to, "--forward"]).expect(6, &["damaged"]);
+        place.fixture.holdfast(&restore).expect(6, &["damaged"]);
+        std::fs::write(backup.join(name), whole).unwrap();
+    }
+    place.fixture.holdfast(&restore).succeeded();
+    place.store("backup", &["/no/such/directory/backup"]).expect(1, &["No such file"]);
+}
+
+#[test]
 fn damage_is_told_and_has_its_exit_code() {
     let place = Place::with("a\t1\n");
     let header = place.path().join("store");

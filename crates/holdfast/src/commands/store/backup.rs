@@ -4,20 +4,22 @@
 //! backup that is brought forward is one all the time.
 //! Never: overwrites a backup.
 
-use super::Opened;
+use super::{Opened, advice, restore};
 use crate::exit::Exit;
 use crate::output::{Output, Progress};
 use crate::problem::{Outcome, Problem};
-use holdfast_store::{BackUpError, OpenError};
+use holdfast_pages::BackupError as PagesError;
+use holdfast_store::{BackUpError, OpenError, Progress as Done};
 use std::path::Path;
 
 /// Makes a backup, or brings one forward.
 pub(super) fn backup(from: &Path, to: &Path, forward: bool, output: Output) -> Outcome<()> {
     let opened = Opened::open("backing up", from)?;
-    let mut progress = Progress::of_bytes("copying");
+    let mut progress = Progress::of_bytes(if forward { "bringing forward" } else { "copying" });
+    let tell = &mut |at: Done| progress.done(at.done_bytes, at.total_bytes);
     let made = match forward {
-        true => opened.store.forward(to),
-        false => opened.store.back_up(to, &mut |at| progress.done(at.done_bytes, at.total_bytes)),
+        true => opened.store.forward(to, tell),
+        false => opened.store.back_up(to, tell),
     };
     drop(progress);
     let what = opened.what();
@@ -34,15 +36,30 @@ pub(super) fn backup(from: &Path, to: &Path, forward: bool, output: Output) -> O
 }
 
 fn problem(what: String, to: &Path, error: &BackUpError) -> Problem {
+    const UNCHANGED: &str = "the store is as it was; see to the cause, then do it again";
     let (exit, remedy) = match error {
         BackUpError::Exists => {
             (Exit::Usage, "nothing was changed; add --forward, or name another directory")
         }
+        BackUpError::OtherHistory => {
+            (Exit::Usage, "nothing was changed; leave out --forward, and name an empty directory")
+        }
         BackUpError::To(OpenError::NotAStore) => {
             (Exit::Usage, "nothing was changed; name a backup of this store, or an empty directory")
         }
-        _ => (Exit::Failed, "the store is as it was; see to the cause, then do it again"),
+        BackUpError::To(error) => advice(error),
+        BackUpError::Pages(error) => (exit_of(error), UNCHANGED),
+        _ => (Exit::Failed, UNCHANGED),
     };
     let what = format!("{what} to {}", to.display());
     Problem::new(exit, what, error, remedy)
+}
+
+/// What pages that were not copied say to scripts.
+fn exit_of(error: &PagesError) -> Exit {
+    match error {
+        PagesError::Restore(error) => restore::exit_of(error),
+        PagesError::Fetch(_) | PagesError::Lost(_) => Exit::Damaged,
+        _ => Exit::Failed,
+    }
 }

@@ -3,14 +3,17 @@
 //! Promise: a store as it was at the moment that was asked for, on the disk, or no store.
 //! Never: changes what it is made from; overwrites anything.
 
-use super::what;
+use super::{advice, what};
 use crate::exit::Exit;
 use crate::moment::time;
 use crate::output::{Output, Progress};
 use crate::problem::{Outcome, Problem};
-use holdfast_pages::{At, RestoreError as PagesError};
+use holdfast_pages::{At, OpenArchiveError, RestoreError as PagesError, RunFault};
 use holdfast_store::{Config, OpenError, RestoreError};
 use std::path::Path;
+
+/// What is said whatever happened.
+const UNCHANGED: &str = "what it is made from is as it was";
 
 /// Makes a store of a backup, or of one that is closed.
 pub(super) fn restore(from: &Path, to: &Path, at: Option<At>, output: Output) -> Outcome<()> {
@@ -29,10 +32,10 @@ pub(super) fn restore(from: &Path, to: &Path, at: Option<At>, output: Output) ->
 }
 
 fn problem(from: &Path, to: &Path, error: &RestoreError) -> Problem {
-    const UNCHANGED: &str = "what it is made from is as it was";
     let (exit, remedy) = match error {
-        RestoreError::From(OpenError::InUse) | RestoreError::To(OpenError::InUse) => {
-            (Exit::InUse, "end the program that has it open first".to_owned())
+        RestoreError::NotClosed => {
+            let open = format!("`holdfast store open {}` closes it", from.display());
+            (Exit::Usage, format!("{UNCHANGED}; {open}, or add --at"))
         }
         RestoreError::From(OpenError::NotAStore) => {
             (Exit::Usage, "name a backup, or the directory of a store".to_owned())
@@ -42,17 +45,36 @@ fn problem(from: &Path, to: &Path, error: &RestoreError) -> Problem {
         | RestoreError::Pages(PagesError::NotEmpty) => {
             (Exit::Usage, "nothing was changed; name an empty directory".to_owned())
         }
-        RestoreError::Pages(PagesError::Outside { oldest, newest }) => {
-            let (oldest, newest) = (time(oldest.utc_ns), time(newest.utc_ns));
-            (Exit::Usage, format!("that is from {oldest} to {newest}; or leave out --at"))
+        RestoreError::From(error) | RestoreError::To(error) => {
+            let (exit, remedy) = advice(error);
+            (exit, remedy.to_owned())
         }
-        RestoreError::From(OpenError::Io(_))
-        | RestoreError::To(_)
-        | RestoreError::Pages(PagesError::Io(_) | PagesError::Pages(_)) => {
-            (Exit::Failed, format!("{UNCHANGED}; see to the cause, then do it again"))
-        }
+        RestoreError::Pages(error) => (exit_of(error), remedy(error)),
         _ => (Exit::Damaged, format!("{UNCHANGED}; use another backup")),
     };
     let what = format!("{} in {}", what("making again", from), to.display());
     Problem::new(exit, what, error, remedy)
+}
+
+/// What pages that were not made say to scripts.
+pub(super) fn exit_of(error: &PagesError) -> Exit {
+    match error {
+        PagesError::NotEmpty | PagesError::Outside { .. } => Exit::Usage,
+        PagesError::Io(_)
+        | PagesError::Pages(_)
+        | PagesError::Archive(RunFault::Io(_))
+        | PagesError::Open(OpenArchiveError::Io(_)) => Exit::Failed,
+        _ => Exit::Damaged,
+    }
+}
+
+fn remedy(error: &PagesError) -> String {
+    match (error, exit_of(error)) {
+        (PagesError::Outside { oldest, newest }, _) => {
+            let (oldest, newest) = (time(oldest.utc_ns), time(newest.utc_ns));
+            format!("that is from {oldest} to {newest}; or leave out --at")
+        }
+        (_, Exit::Failed) => format!("{UNCHANGED}; see to the cause, then do it again"),
+        _ => format!("{UNCHANGED}; use another backup"),
+    }
 }
