@@ -66,7 +66,9 @@ impl Condensed<'_> {
         }
         buffer.clear();
         state.put_whole(&mut buffer);
-        Ok(run.finish(&buffer, &[self.frame()])?)
+        run.finish(&buffer, &[self.frame()])?;
+        progress.advance(total_bytes - progress.done_bytes, tell);
+        Ok(())
     }
 
     /// As wide as a merge of all runs would be.
