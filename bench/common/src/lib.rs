@@ -1,7 +1,7 @@
 //! What every measurement needs, whatever it measures.
 //!
-//! Promise: a command line, a clock, a folder, a child, a count of the device's work and a ledger are
-//! the same in every benchmark, so that their figures can stand beside each other.
+//! Promise: a command line, a clock, a folder, a child, a count of the device's work and a ledger
+//! are the same in every benchmark, so that their figures can stand beside each other.
 //! Never: knows what is measured.
 //!
 //! Where to look: `task` is what a run is asked for, `clock` is time of the wall and of the
