@@ -7,6 +7,7 @@ use holdfast_io::checksum::crc32c;
 use holdfast_io::fake::FakeFiles;
 use holdfast_io::{Files, OpenHow};
 use holdfast_log::Lsn;
+use holdfast_tables::Tables;
 
 use crate::record::{Opened, PageLink, What, parse};
 use crate::run_format::{BlockPlace, Footer};
@@ -15,33 +16,17 @@ use crate::{
     RunSpan, Slot, State, Tag, VERSIONS_PAGES, Versions,
 };
 
-const FORMAT: &str = include_str!("../FORMAT.md");
+const FORMAT: Tables = Tables::of(include_str!("../FORMAT.md"));
 const IDENTITY: &[u8; 16] = b"a store in tests";
-
-/// The cells of each row of a section's table.
-fn rows(section: &str) -> Vec<Vec<&'static str>> {
-    let (_, text) = FORMAT.split_once(&format!("\n## {section}\n")).expect("the section is there");
-    let text = text.split("\n## ").next().expect("there is text");
-    let lines = text.lines().filter(|line| line.starts_with("| ")).skip(1);
-    lines.map(|line| line.split('|').map(str::trim).skip(1).collect()).collect()
-}
-
-/// Where a table of offsets puts a field.
-fn place(section: &str, name: &str) -> std::ops::Range<usize> {
-    let rows = rows(section);
-    let row = rows.iter().find(|row| row[2].trim_matches('`') == name).expect("the field is told");
-    let number = |cell: &str| cell.parse::<usize>().expect("a number");
-    number(row[0])..number(row[0]) + number(row[1])
-}
 
 #[test]
 fn the_head_of_a_frame_is_what_its_table_says() {
     let head = Framed::head(Rsn(0x0807_0605_0403_0201), Tag::of(IDENTITY));
-    let field = |name| &head[place("Frame of records", name)];
+    let field = |name| &head[FORMAT.place("Frame of records", name)];
     assert_eq!(field("first"), [1, 2, 3, 4, 5, 6, 7, 8]);
     assert_eq!(field("tag"), crc32c(0, IDENTITY).to_le_bytes());
     assert_eq!((field("version"), field("zero")), (&[1, 0][..], &[0, 0][..]));
-    assert_eq!(place("Frame of records", "zero").end, FRAME_HEAD_BYTES);
+    assert_eq!(FORMAT.place("Frame of records", "zero").end, FRAME_HEAD_BYTES);
 }
 
 #[test]
@@ -52,7 +37,7 @@ fn a_page_is_what_its_table_says() {
     page.stamp(Rsn(0x0605), 0x0807);
     page.contents_mut().fill(9);
     let bytes = *page.seal(tag);
-    let field = |name| &bytes[place("Page", name)];
+    let field = |name| &bytes[FORMAT.place("Page", name)];
     assert_eq!((field("version"), field("kind")), (&[1, 0][..], &[3, 0][..]));
     assert_eq!(field("number"), [1, 2, 0, 0, 0, 0, 0, 0]);
     assert_eq!(field("tree"), [3, 4, 0, 0]);
@@ -65,13 +50,7 @@ fn a_page_is_what_its_table_says() {
 
 #[test]
 fn the_fields_of_a_page_follow_one_another() {
-    let mut at = 0;
-    for row in rows("Page") {
-        let place = place("Page", row[2].trim_matches('`'));
-        assert_eq!(place.start, at, "{row:?}");
-        at = place.end;
-    }
-    assert_eq!(at, PAGE_BYTES);
+    assert_eq!(FORMAT.gapless("Page", PAGE_BYTES).len(), 8);
 }
 
 #[test]
@@ -92,7 +71,7 @@ fn each_kind_of_record_is_written_as_its_row_says() {
         What::Opened(opened),
         What::Copy { page: at.page, bytes: body },
     ];
-    let rows = rows("Kinds of records");
+    let rows = FORMAT.rows("Kinds of records");
     assert_eq!(rows.len(), samples.len());
     for (row, what) in rows.iter().zip(samples) {
         let mut fields = Vec::new();
@@ -151,7 +130,7 @@ fn a_state_is_what_its_table_says() {
     before.put_whole(&mut whole);
     after.put_difference(&mut difference);
     for (form, found) in [(0, whole), (1, difference)] {
-        let rows = rows("State").into_iter().filter(|row| row[form] == "yes");
+        let rows = FORMAT.rows("State").into_iter().filter(|row| row[form] == "yes");
         let wanted: Vec<u8> = rows.flat_map(|row| state_field(form, row[2])).copied().collect();
         assert_eq!(found, wanted, "form {}", form + 1);
     }
@@ -185,13 +164,13 @@ fn a_base_is_what_its_table_says() {
     file.read_full_at(&mut bytes, 0).expect("the disk is sound");
     let mut whole = Vec::new();
     state.put_whole(&mut whole);
-    let field = |name| &bytes[place("Base", name)];
+    let field = |name| &bytes[FORMAT.place("Base", name)];
     assert_eq!((field("magic"), field("tag")), (&b"HFBA"[..], &tag.get().to_le_bytes()[..]));
     assert_eq!((field("version"), field("zero")), (&[1, 0][..], &[0, 0][..]));
     assert_eq!(field("check"), crc32c(0, &bytes[8..]).to_le_bytes());
     assert_eq!(field("at"), state.at().get().to_le_bytes());
     assert_eq!(field("bytes"), (whole.len() as u64).to_le_bytes());
-    assert_eq!(bytes[place("Base", "bytes").end..], whole);
+    assert_eq!(bytes[FORMAT.place("Base", "bytes").end..], whole);
 }
 
 #[test]
@@ -202,7 +181,7 @@ fn a_block_of_versions_is_what_its_table_says() {
     let file = files.open(Path::new("versions"), OpenHow::default()).expect("it is there");
     let mut bytes = [0; 4096];
     file.read_full_at(&mut bytes, 4096).expect("it is there");
-    let field = |name| &bytes[place("Versions", name)];
+    let field = |name| &bytes[FORMAT.place("Versions", name)];
     assert_eq!((field("version"), field("zero")), (&[1, 0][..], &[0, 0][..]));
     assert_eq!(field("rsn"), [1, 2, 3, 4, 5, 6, 7, 8].repeat(VERSIONS_PAGES));
     let check = crc32c(crc32c(tag.get(), &1_u64.to_le_bytes()), &bytes[4..]);
@@ -230,7 +209,7 @@ fn the_footer_of_a_run_is_what_its_table_says() {
     for (name, which) in
         names.split(' ').zip([0, 1, 2, 5, 3, 4, 6, 7, 8, 9].into_iter().chain(10..14).chain(15..19))
     {
-        let place = place("Footer of a run", name);
+        let place = FORMAT.place("Footer of a run", name);
         assert_eq!(place.start, at, "{name}");
         at = place.end;
         match name {
@@ -239,9 +218,9 @@ fn the_footer_of_a_run_is_what_its_table_says() {
             _ => assert!(bytes[place].iter().all(|byte| *byte == which), "{name}"),
         }
     }
-    assert_eq!(bytes[place("Footer of a run", "trimmed")], [1, 0, 0, 0]);
+    assert_eq!(bytes[FORMAT.place("Footer of a run", "trimmed")], [1, 0, 0, 0]);
     let check = crc32c(tag.get(), &bytes[..116]);
-    assert_eq!(bytes[place("Footer of a run", "check")], check.to_le_bytes());
+    assert_eq!(bytes[FORMAT.place("Footer of a run", "check")], check.to_le_bytes());
 }
 
 #[test]
@@ -249,7 +228,7 @@ fn an_entry_of_a_runs_index_is_what_its_table_says() {
     let mut bytes = Vec::new();
     BlockPlace { page: PageNumber(1), rsn: Rsn(2), offset: 3 }.put(&mut bytes);
     for (name, number) in [("page", 1_u64), ("rsn", 2), ("offset", 3)] {
-        assert_eq!(bytes[place("Index of a run", name)], number.to_le_bytes());
+        assert_eq!(bytes[FORMAT.place("Index of a run", name)], number.to_le_bytes());
     }
 }
 
@@ -265,7 +244,7 @@ fn the_manifest_of_a_backup_is_what_its_table_says() {
     let mut bytes = [0; 48];
     assert_eq!(file.metadata().expect("it is there").size_bytes, 48);
     file.read_full_at(&mut bytes, 0).expect("it is there");
-    let field = |name| &bytes[place("Manifest of a backup", name)];
+    let field = |name| &bytes[FORMAT.place("Manifest of a backup", name)];
     assert_eq!((field("magic"), field("version")), (&b"hold-bak"[..], &[1, 0][..]));
     assert_eq!((field("zero"), field("zeros")), (&[0; 2][..], &[0; 8][..]));
     assert_eq!(

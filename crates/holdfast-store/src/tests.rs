@@ -2,6 +2,7 @@
 
 use holdfast_io::checksum::crc32c;
 use holdfast_pages::{Contents, Page, PageNumber};
+use holdfast_tables::Tables;
 
 use crate::body::{Body, Spot};
 use crate::contents::{NodeContents, put_image};
@@ -11,23 +12,7 @@ use crate::node::{
     Entry, Foster, HEAD_BYTES, KEY_BYTES_MAX, NODE_BYTES, SLOT_BYTES, Shape, VALUE_BYTES_MAX,
 };
 
-const FORMAT: &str = include_str!("../FORMAT.md");
-
-/// The cells of each row of a section's table.
-fn rows(section: &str) -> Vec<Vec<&'static str>> {
-    let (_, text) = FORMAT.split_once(&format!("\n## {section}\n")).expect("the section is there");
-    let text = text.split("\n## ").next().expect("there is text");
-    let lines = text.lines().filter(|line| line.starts_with("| ")).skip(1);
-    lines.map(|line| line.split('|').map(str::trim).skip(1).collect()).collect()
-}
-
-/// Where a table of offsets puts a field.
-fn place(section: &str, name: &str) -> std::ops::Range<usize> {
-    let rows = rows(section);
-    let row = rows.iter().find(|row| row[2].trim_matches('`') == name).expect("the field is told");
-    let number = |cell: &str| cell.parse::<usize>().expect("a number");
-    number(row[0])..number(row[0]) + number(row[1])
-}
+pub(crate) const FORMAT: Tables = Tables::of(include_str!("../FORMAT.md"));
 
 /// A leaf from "key-a" to "key-z" of tree 1, with a foster child and two entries.
 fn image() -> Vec<u8> {
@@ -47,7 +32,7 @@ fn a_node_is_what_its_tables_say() {
     let mut page = Page::zeroed();
     NodeContents.restore(&mut page, PageNumber(7), &image()).expect("it is an image");
     let node: &[u8; NODE_BYTES] = page.contents().try_into().expect("a node fills its page");
-    let field = |name| &node[place("Node", name)];
+    let field = |name| &node[FORMAT.place("Node", name)];
     assert_eq!((field("level"), field("zero"), field("count")), (&[0][..], &[0][..], &[2, 0][..]));
     assert_eq!(
         (field("prefix"), field("low"), field("high")),
@@ -63,7 +48,7 @@ fn a_node_is_what_its_tables_say() {
     assert_eq!(&node[second..], b"c\0bcdefg\x05value");
     assert_eq!(field("heap"), (second as u16).to_le_bytes());
     assert_eq!(field("dead"), [0, 0]);
-    let slot = |at: usize, name| &node[slots + at * SLOT_BYTES..][place("Slot", name)];
+    let slot = |at: usize, name| &node[slots + at * SLOT_BYTES..][FORMAT.place("Slot", name)];
     assert_eq!(slot(0, "offset"), (first as u16).to_le_bytes());
     assert_eq!((slot(0, "suffix"), slot(0, "first")), (&[6, 0x80][..], &b"bcde"[..]));
     assert_eq!((slot(1, "suffix"), slot(1, "first")), (&[1, 0][..], &b"c\0\0\0"[..]));
@@ -73,7 +58,7 @@ fn a_node_is_what_its_tables_say() {
 #[test]
 fn a_header_is_what_its_table_says() {
     let bytes = Header { identity: *b"0123456789abcdef", history: 9 }.encode();
-    let field = |name| &bytes[place("Store", name)];
+    let field = |name| &bytes[FORMAT.place("Store", name)];
     assert_eq!((field("magic"), field("version")), (&b"HFST"[..], &[1, 0][..]));
     assert_eq!((field("zero"), field("page_bytes")), (&[0, 0][..], &[0, 32, 0, 0][..]));
     assert_eq!((field("identity"), field("zeros")), (&b"0123456789abcdef"[..], &[0; 24][..]));
@@ -86,20 +71,14 @@ fn a_header_is_what_its_table_says() {
 fn an_image_is_what_its_table_says() {
     let wanted = b"\x01\x01\0\x05key-a\x06key-z\x06key-x\xAC\x02\x0Dbcdefg\x05value\x02c\0";
     assert_eq!(image(), wanted);
-    assert_eq!(rows("Image").len(), 7);
+    assert_eq!(FORMAT.rows("Image").len(), 7);
 }
 
 #[test]
 fn the_fields_of_heads_follow_one_another() {
     let sections = [("Store", 8, HEADER_BYTES), ("Node", 10, HEAD_BYTES), ("Slot", 3, SLOT_BYTES)];
     for (section, fields, end) in sections {
-        let mut at = 0;
-        for row in rows(section).iter().take(fields) {
-            let place = place(section, row[2].trim_matches('`'));
-            assert_eq!(place.start, at, "{row:?}");
-            at = place.end;
-        }
-        assert_eq!(at, end);
+        assert_eq!(FORMAT.gapless(section, end).len(), fields);
     }
 }
 
@@ -111,16 +90,16 @@ fn a_page_of_a_large_value_is_what_its_tables_say() {
     NodeContents.image(&page, &mut image);
     assert_eq!(image, wanted);
     let contents = page.contents();
-    assert_eq!(contents[place("Large", "next")], [44, 1, 0, 0, 0, 0, 0, 0]);
-    assert_eq!(contents[place("Large", "bytes")], [4, 0]);
-    let part = place("Large", "bytes").end;
+    assert_eq!(contents[FORMAT.place("Large", "next")], [44, 1, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(contents[FORMAT.place("Large", "bytes")], [4, 0]);
+    let part = FORMAT.place("Large", "bytes").end;
     assert_eq!(&contents[part..part + 4], b"part");
     assert!(contents[part + 4..].iter().all(|byte| *byte == 0));
 }
 
 #[test]
 fn a_value_is_stored_as_its_table_says() {
-    let rows = rows("Value");
+    let rows = FORMAT.rows("Value");
     assert_eq!((rows.len(), rows[0][0], rows[1][0]), (3, "254, 0", "254, 1"));
     assert_eq!(plain(b"\xFEvalue").as_deref(), Some(&b"\xFE\0\xFEvalue"[..]));
     let large = Large { bytes: 300, first: PageNumber(300) };
@@ -129,7 +108,7 @@ fn a_value_is_stored_as_its_table_says() {
 
 #[test]
 fn the_limits_are_told() {
-    let format = FORMAT.split_whitespace().collect::<Vec<_>>().join(" ");
+    let format = FORMAT.words();
     let keys = format!("Keys have at most {KEY_BYTES_MAX} bytes,");
     let values = format!("values that lie beside their keys at most {VALUE_BYTES_MAX}.");
     assert!(format.contains(&format!("{keys} {values}")));
@@ -155,7 +134,7 @@ fn each_body_is_written_as_its_row_says() {
         Body::AdoptChild,
         Body::Purge { places: &[1, 3] },
     ];
-    let rows = rows("Body");
+    let rows = FORMAT.rows("Body");
     assert_eq!(rows.len(), samples.len());
     for (row, body) in rows.iter().zip(samples) {
         let mut wanted = vec![row[0].parse::<u8>().expect("a number")];

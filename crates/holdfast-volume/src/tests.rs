@@ -1,61 +1,14 @@
 //! FORMAT.md and the code say the same.
 
 use holdfast_io::{Change, Kind};
+use holdfast_tables::{Tables, changed, constants};
 
 use crate::names::Place;
 use crate::record::{HEAD_BYTES, Op, Record, kind_number};
 use crate::roster::Entry;
 use crate::tree::NodeId;
 
-const FORMAT: &str = include_str!("../FORMAT.md");
-
-/// The cells of a section's table, without its head.
-fn cells(section: &str) -> Vec<Vec<String>> {
-    let heading = format!("\n## {section}\n");
-    let (_, text) = FORMAT.split_once(&heading).expect("the section is there");
-    let text = text.split("\n## ").next().expect("a split has a first part");
-    let lines = text.lines().filter(|line| line.starts_with("| ")).skip(1);
-    let cell = |cell: &str| cell.trim().trim_matches('`').to_owned();
-    lines.map(|line| line.split('|').skip(1).map(cell).collect()).collect()
-}
-
-/// The first two columns of a table of numbers and names.
-fn numbers(section: &str) -> Vec<(u64, String)> {
-    let number = |row: Vec<String>| (row[0].parse().expect("a number"), row[1].clone());
-    cells(section).into_iter().map(number).collect()
-}
-
-/// The rows of a table of bytes: name, and the bytes it takes; they follow one another.
-fn places(section: &str, bytes: usize) -> Vec<(String, std::ops::Range<usize>)> {
-    let mut end = 0;
-    let place = |row: Vec<String>| {
-        let (offset, size): (usize, usize) = (row[0].parse().unwrap(), row[1].parse().unwrap());
-        assert_eq!(offset, end, "{section}: {}", row[2]);
-        end = offset + size;
-        (row[2].clone(), offset..end)
-    };
-    let places = cells(section).into_iter().map(place).collect();
-    assert_eq!(end, bytes, "{section}");
-    places
-}
-
-/// The fields in which two encodings differ.
-fn changed(
-    section: &str,
-    fields: &[(String, std::ops::Range<usize>)],
-    before: &[u8],
-    after: &[u8],
-) -> Vec<String> {
-    let differs = |at: &usize| before[*at] != after[*at];
-    let field = |at: usize| {
-        let field = fields.iter().find(|(_, place)| place.contains(&at));
-        field.unwrap_or_else(|| panic!("{section}: byte {at} has no field")).0.clone()
-    };
-    let bytes = before.len().min(after.len()).min(fields.last().expect("fields").1.end);
-    let mut names: Vec<String> = (0..bytes).filter(differs).map(field).collect();
-    names.dedup();
-    names
-}
+const FORMAT: Tables = Tables::of(include_str!("../FORMAT.md"));
 
 const BASE: Record<'_> = Record {
     node: NodeId(1),
@@ -73,7 +26,7 @@ fn encoded(record: Record<'_>) -> Vec<u8> {
 
 #[test]
 fn the_table_of_a_record_is_what_is_encoded() {
-    let fields = places("Record", HEAD_BYTES);
+    let fields = FORMAT.gapless("Record", HEAD_BYTES);
     let link = Record { op: Op::Link { to: b"" }, ..BASE };
     let change = |mode| Op::Change { change: Change { mode, ..Change::default() } };
     let pairs = [
@@ -92,10 +45,10 @@ fn the_table_of_a_record_is_what_is_encoded() {
         ("second", BASE, Record { op: Op::Write { offset: 1, bytes: !1 }, ..BASE }),
         ("parent", BASE, Record { parent: NodeId(!1), ..BASE }),
     ];
-    let names: Vec<_> = fields.iter().map(|field| field.0.as_str()).collect();
+    let names: Vec<_> = fields.iter().map(|field| field.0).collect();
     assert_eq!(names, pairs.each_ref().map(|pair| pair.0), "a field is not tried");
     for (name, before, after) in pairs {
-        assert_eq!(changed("Record", &fields, &encoded(before), &encoded(after)), [name]);
+        assert_eq!(changed(&fields, &encoded(before), &encoded(after)), [name]);
     }
 }
 
@@ -117,7 +70,7 @@ fn the_table_of_operations_is_what_is_encoded() {
     ];
     let stored =
         operations.map(|(name, op)| (encoded(Record { op, ..BASE })[0].into(), name.to_owned()));
-    assert_eq!(numbers("Operations"), stored);
+    assert_eq!(FORMAT.numbers("Operations"), stored);
 }
 
 #[test]
@@ -132,12 +85,12 @@ fn the_table_of_kinds_is_what_is_encoded() {
         ("block_device", Kind::BlockDevice),
     ];
     let stored = kinds.map(|(name, kind)| (kind_number(kind).into(), name.to_owned()));
-    assert_eq!(numbers("Kinds"), stored);
+    assert_eq!(FORMAT.numbers("Kinds"), stored);
 }
 
 #[test]
 fn the_table_of_a_roster_entry_is_what_is_encoded() {
-    let fields = places("Roster entry", 17);
+    let fields = FORMAT.gapless("Roster entry", 17);
     let place = |parent| Place { parent: NodeId(parent), name: b"n".as_slice().into() };
     let bind = Entry::Bind(NodeId(1), place(1)).encode();
     assert_eq!(bind.len(), 18, "the name follows");
@@ -154,25 +107,21 @@ fn the_table_of_a_roster_entry_is_what_is_encoded() {
         ("parent", Entry::Bind(NodeId(1), place(!1))),
     ];
     for (name, after) in pairs {
-        assert_eq!(changed("Roster entry", &fields, &bind, &after.encode()), [name]);
+        assert_eq!(changed(&fields, &bind, &after.encode()), [name]);
     }
 }
 
 #[test]
 fn the_table_of_words_is_the_list_of_words() {
-    let constants = include_str!("words.rs").lines().filter_map(|line| {
-        let (name, number) = line.strip_prefix("pub const ")?.split_once(": usize = ")?;
-        Some((number.trim_end_matches(';').parse().ok()?, name.to_lowercase()))
-    });
-    assert_eq!(numbers("Words"), constants.collect::<Vec<(u64, String)>>());
+    assert_eq!(FORMAT.numbers("Words"), constants(include_str!("words.rs")));
 }
 
 #[test]
 fn a_field_at_another_place_is_noticed() {
-    let mut fields = places("Record", HEAD_BYTES);
+    let mut fields = FORMAT.gapless("Record", HEAD_BYTES);
     fields.swap(0, 1);
     let (first, second) = (fields[0].1.clone(), fields[1].1.clone());
     (fields[0].1, fields[1].1) = (second, first);
     let after = encoded(Record { op: Op::Reserve { offset: 1, bytes: 1 }, ..BASE });
-    assert_ne!(changed("Record", &fields, &encoded(BASE), &after), ["op"]);
+    assert_ne!(changed(&fields, &encoded(BASE), &after), ["op"]);
 }
