@@ -86,6 +86,21 @@ pub struct LogConfig {
 }
 
 impl LogConfig {
+    /// A log that is never longer than its ring, all of which may wait for the device, without
+    /// parity. Damage keeps it from being opened.
+    #[must_use]
+    pub const fn in_ring(ring_bytes: u64, segment_bytes: u64, segments: u32) -> LogConfig {
+        LogConfig {
+            segment_bytes,
+            segments,
+            dirty_bytes_max: ring_bytes,
+            retention: Retention::InRing,
+            parity: Parity::None,
+            policy: Policy::Refuse,
+            scan: Scanned::Tail,
+        }
+    }
+
     /// Whether a log can be made with these sizes.
     pub(crate) fn check(&self) -> Result<(), ConfigFault> {
         let sizes = SEGMENT_BYTES_MIN..=SEGMENT_BYTES_MAX;

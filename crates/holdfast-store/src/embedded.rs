@@ -8,7 +8,7 @@ use std::io;
 use std::sync::Arc;
 
 use holdfast_io::Files;
-use holdfast_log::{CreateError, Log, LogConfig, Parity, Policy, Recovery, Retention, Scanned};
+use holdfast_log::{CreateError, Log, LogConfig, Recovery};
 use holdfast_memory::{AttachError, Medium, Region, RegionSpec};
 
 use crate::error::OpenError;
@@ -55,15 +55,8 @@ fn config(sizes: Sizes<'_>) -> LogConfig {
     let Sizes { ring_bytes, segment_bytes, .. } = sizes;
     // The ring's worth of them, and the one that is got ready.
     let segments = ring_bytes / segment_bytes.max(1) + 1;
-    LogConfig {
-        segment_bytes,
-        segments: u32::try_from(segments).unwrap_or(u32::MAX),
-        dirty_bytes_max: ring_bytes,
-        retention: Retention::InRing,
-        parity: Parity::None,
-        policy: Policy::Refuse,
-        scan: Scanned::Tail,
-    }
+    let segments = u32::try_from(segments).unwrap_or(u32::MAX);
+    LogConfig::in_ring(ring_bytes, segment_bytes, segments)
 }
 
 /// The ring as it was left, or a new one.

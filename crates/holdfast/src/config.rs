@@ -14,7 +14,7 @@ use crate::exit::Exit;
 use crate::problem::{Outcome, Problem};
 use crate::sizes::Size;
 use holdfast_client::protocol::{LOG_PREFIX, VOLUME_PREFIX};
-use holdfast_log::{LogConfig, Parity, Policy, Retention, SEGMENTS_MAX, Scanned};
+use holdfast_log::{LogConfig, SEGMENTS_MAX};
 use holdfast_memory::Medium;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -381,15 +381,8 @@ fn log_config(memory: &MemoryConfig, segment: Option<Size>) -> LogConfig {
     let segment_bytes = segment.expect("a checked configuration has a segment size").0;
     // As many as the ring covers, and two more: one being filled, one being prepared.
     let segments = memory.size.0 / segment_bytes + 2;
-    LogConfig {
-        segment_bytes,
-        segments: u32::try_from(segments).map_or(SEGMENTS_MAX, |n| n.min(SEGMENTS_MAX)),
-        dirty_bytes_max: memory.size.0,
-        retention: Retention::InRing,
-        parity: Parity::None,
-        policy: Policy::Refuse,
-        scan: Scanned::Tail,
-    }
+    let segments = u32::try_from(segments).map_or(SEGMENTS_MAX, |n| n.min(SEGMENTS_MAX));
+    LogConfig::in_ring(memory.size.0, segment_bytes, segments)
 }
 
 fn check_name(name: &str) -> Result<(), String> {

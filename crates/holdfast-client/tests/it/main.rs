@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 use holdfast_io::real::{RealClock, RealFiles};
-use holdfast_log::{Log, LogConfig, Parity, Policy, Retention, Scanned};
+use holdfast_log::{Log, LogConfig};
 use holdfast_memory::{Medium, Region, RegionSpec};
 use holdfast_server::{LogSpec, Server, ServerSpec};
 use std::io::{BufRead, BufReader, Write};
@@ -14,15 +14,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 
 const IDENTITY: [u8; 16] = *b"the ledger's log";
-const CONFIG: LogConfig = LogConfig {
-    segment_bytes: 1 << 20,
-    segments: 4,
-    dirty_bytes_max: 4 << 20,
-    retention: Retention::InRing,
-    parity: Parity::None,
-    policy: Policy::Refuse,
-    scan: Scanned::Tail,
-};
+const CONFIG: LogConfig = LogConfig::in_ring(4 << 20, 1 << 20, 4);
 
 /// The log `ledger` in a directory.
 fn server(root: &Path) -> Server {

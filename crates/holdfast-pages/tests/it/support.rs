@@ -6,24 +6,16 @@ use std::sync::Arc;
 
 use holdfast_io::Files;
 use holdfast_io::fake::{FakeClock, FakeFiles};
-use holdfast_log::{CommitLog, Log, LogConfig, OpenError, Parity, Policy, Retention, Scanned};
+use holdfast_log::{CommitLog, Log, LogConfig, OpenError};
 use holdfast_memory::{Medium, Region, RegionSpec};
 use holdfast_pages::{FramePlace, Framed, Group, Records, Rsn, StageError, Stream, Tag, What};
 
 /// Identity of the store under test, and of its log.
 pub(crate) const IDENTITY: [u8; 16] = *b"a store in tests";
 /// Smallest segments, so that little data crosses many borders. A payload has at most 32 KiB - 48.
-pub(crate) const CONFIG: LogConfig = LogConfig {
-    segment_bytes: 64 << 10,
-    segments: 2,
-    dirty_bytes_max: 1 << 20,
-    retention: Retention::InRing,
-    parity: Parity::None,
-    policy: Policy::Refuse,
-    scan: Scanned::Tail,
-};
-/// Four segments.
-pub(crate) const RING_BYTES: u64 = 4 * CONFIG.segment_bytes;
+const SEGMENT_BYTES: u64 = 64 << 10;
+pub(crate) const RING_BYTES: u64 = 4 * SEGMENT_BYTES;
+pub(crate) const CONFIG: LogConfig = LogConfig::in_ring(RING_BYTES, SEGMENT_BYTES, 2);
 
 /// A stream, and what it stands on.
 pub(crate) struct World {

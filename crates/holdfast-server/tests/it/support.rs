@@ -2,7 +2,7 @@
 
 use holdfast_client::LogClient;
 use holdfast_io::real::{RealClock, RealFiles};
-use holdfast_log::{CommitLog, Log, LogConfig, Lsn, Parity, Policy, Retention, Scanned};
+use holdfast_log::{CommitLog, Log, LogConfig, Lsn};
 use holdfast_memory::{AttachError, Medium, Region, RegionSpec};
 use holdfast_server::{LogSpec, Server, ServerSpec};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -15,6 +15,7 @@ use std::thread::JoinHandle;
 pub(crate) const NAME: &str = "ledger";
 
 const RING_BYTES: u64 = 8 << 20;
+const CONFIG: LogConfig = LogConfig::in_ring(RING_BYTES, RING_BYTES / 4, 6);
 const IDENTITY: [u8; 16] = *b"a served log 001";
 
 static NUMBER: AtomicU32 = AtomicU32::new(0);
@@ -44,7 +45,7 @@ impl Place {
         for name in names {
             std::fs::create_dir(place.log(name)).unwrap();
             let files = RealFiles::open(&place.log(name)).unwrap();
-            Log::create(&files, IDENTITY, &log_config()).unwrap();
+            Log::create(&files, IDENTITY, &CONFIG).unwrap();
         }
         place
     }
@@ -122,18 +123,6 @@ impl Drop for Serving {
     }
 }
 
-fn log_config() -> LogConfig {
-    LogConfig {
-        segment_bytes: RING_BYTES / 4,
-        segments: 6,
-        dirty_bytes_max: RING_BYTES,
-        retention: Retention::InRing,
-        parity: Parity::None,
-        policy: Policy::Refuse,
-        scan: Scanned::Tail,
-    }
-}
-
 /// The log in a directory, over a region that is attached or made.
 pub(crate) fn log_spec(name: &str, log: &Path, region: &Path) -> LogSpec {
     let medium = Medium::Shm { path: region.to_owned() };
@@ -150,7 +139,7 @@ pub(crate) fn log_spec(name: &str, log: &Path, region: &Path) -> LogSpec {
         files: Arc::new(RealFiles::open(log).unwrap()),
         region: Arc::new(region),
         clock: Arc::new(RealClock),
-        config: log_config(),
+        config: CONFIG,
         is_written_through: false,
         allow_uids: vec![rustix::process::getuid().as_raw()],
         clients_max: 16,

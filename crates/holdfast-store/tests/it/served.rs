@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use holdfast_io::fake::Random;
 use holdfast_io::real::{RealClock, RealFiles};
-use holdfast_log::{Log, LogConfig, Parity, Policy, Retention, Scanned};
+use holdfast_log::{Log, LogConfig};
 use holdfast_memory::{AttachError, Medium, Region, RegionSpec};
 use holdfast_server::{LogSpec, Server, ServerSpec};
 use holdfast_store::Durability::{self, Disk, Memory};
@@ -25,6 +25,7 @@ pub(crate) const NAME: &str = "ledger";
 /// One that is there beside it.
 const OTHER: &str = "other";
 const RING_BYTES: u64 = 512 << 10;
+const CONFIG: LogConfig = LogConfig::in_ring(RING_BYTES, RING_BYTES / 4, 6);
 /// Tells a child where its logs are.
 const DIRECTORY: &str = "HOLDFAST_STORE_SERVED_IN";
 
@@ -52,7 +53,7 @@ impl Machine {
         for (name, identity) in [(NAME, [1; 16]), (OTHER, [2; 16])] {
             fs::create_dir(root.path().join(name)).unwrap();
             let files = RealFiles::open(&root.path().join(name)).unwrap();
-            Log::create(&files, identity, &log_config()).unwrap();
+            Log::create(&files, identity, &CONFIG).unwrap();
         }
         Machine { root, memory, listener, clients_max: 1 }
     }
@@ -112,18 +113,6 @@ impl Drop for Serving {
     }
 }
 
-fn log_config() -> LogConfig {
-    LogConfig {
-        segment_bytes: RING_BYTES / 4,
-        segments: 6,
-        dirty_bytes_max: RING_BYTES,
-        retention: Retention::InRing,
-        parity: Parity::None,
-        policy: Policy::Refuse,
-        scan: Scanned::Tail,
-    }
-}
-
 /// A server of the logs in `root`, with their rings in `memory`.
 fn server(root: &Path, memory: &Path, clients_max: u32) -> Server {
     let spec = |(name, identity)| {
@@ -140,7 +129,7 @@ fn server(root: &Path, memory: &Path, clients_max: u32) -> Server {
             files: Arc::new(RealFiles::open(&root.join(name)).unwrap()),
             region: Arc::new(region),
             clock: Arc::new(RealClock),
-            config: log_config(),
+            config: CONFIG,
             is_written_through: false,
             allow_uids: vec![fs::metadata(root).unwrap().uid()],
             clients_max,

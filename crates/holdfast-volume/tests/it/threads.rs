@@ -10,7 +10,7 @@ use std::time::Duration;
 use holdfast_io::fake::Random;
 use holdfast_io::real::{RealClock, RealFiles};
 use holdfast_io::{Files, Kind};
-use holdfast_log::{Log, LogConfig, Parity, Policy, Retention, Scanned};
+use holdfast_log::{Log, LogConfig};
 use holdfast_memory::{Medium, Region, RegionSpec};
 use holdfast_volume::{
     Class, DirectVolume, DirectoryVolume, NewNode, NodeId, ROOT, RenameHow, SetAttributes, Tree,
@@ -50,15 +50,7 @@ impl Drop for Scratch {
 fn open(scratch: &Scratch) -> DirectVolume {
     let spec = RegionSpec { ring_bytes: 2 << 20, roster_bytes: 1 << 18, identity: IDENTITY };
     let region = Arc::new(Region::create(&Medium::Private, &spec).expect("a private region"));
-    let log = LogConfig {
-        segment_bytes: 1 << 18,
-        segments: 3,
-        dirty_bytes_max: 1 << 20,
-        retention: Retention::InRing,
-        parity: Parity::None,
-        policy: Policy::Refuse,
-        scan: Scanned::Tail,
-    };
+    let log = LogConfig { dirty_bytes_max: 1 << 20, ..LogConfig::in_ring(2 << 20, 1 << 18, 3) };
     Log::create(&*scratch.files("log"), IDENTITY, &log).expect("an empty directory");
     let config = VolumeConfig { class: Class::Memory, log };
     let (home, log) = (scratch.files("home"), scratch.files("log"));

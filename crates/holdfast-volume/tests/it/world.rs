@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use holdfast_io::fake::{FakeClock, FakeFiles};
 use holdfast_io::{Change, DirEntry, Files, Kind, Metadata, OpenFile, OpenHow, Space};
-use holdfast_log::{CommitError, Log, LogConfig, Parity, Policy, Retention, Scanned};
+use holdfast_log::{CommitError, Log, LogConfig};
 use holdfast_memory::{Medium, Region, RegionSpec};
 use holdfast_volume::{
     Attached, Class, CleanError, DirectVolume, DirectoryVolume, VolumeConfig, VolumeError,
@@ -94,16 +94,7 @@ pub(crate) fn new_region() -> Arc<Region> {
 }
 
 pub(crate) fn config() -> VolumeConfig {
-    let log = LogConfig {
-        segment_bytes: 1 << 16,
-        segments: 4,
-        dirty_bytes_max: RING_BYTES,
-        retention: Retention::InRing,
-        parity: Parity::None,
-        policy: Policy::Refuse,
-        scan: Scanned::Tail,
-    };
-    VolumeConfig { class: Class::Memory, log }
+    VolumeConfig { class: Class::Memory, log: LogConfig::in_ring(RING_BYTES, 1 << 16, 4) }
 }
 
 /// A volume with its log in this process, for tests that do what its threads would do.

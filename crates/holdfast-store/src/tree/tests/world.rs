@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use holdfast_io::Files;
 use holdfast_io::fake::{EIO, Effect, FakeClock, FakeFiles, Fault, Operation};
-use holdfast_log::{CommitLog, Log, LogConfig, Parity, Policy, Retention, Scanned};
+use holdfast_log::{CommitLog, Log, LogConfig};
 use holdfast_memory::{Medium, Region, RegionSpec};
 use holdfast_pages::{
     Feed, FlushError, Page, PageNumber, Records, Rsn, Stream, Tag, What, apply, parse,
@@ -21,15 +21,8 @@ use crate::pool::{Below, Pool};
 use crate::trees::Trees;
 
 const IDENTITY: [u8; 16] = *b"a store in tests";
-const CONFIG: LogConfig = LogConfig {
-    segment_bytes: 1 << 20,
-    segments: 2,
-    dirty_bytes_max: 1 << 20,
-    retention: Retention::InRing,
-    parity: Parity::None,
-    policy: Policy::Refuse,
-    scan: Scanned::Tail,
-};
+const CONFIG: LogConfig =
+    LogConfig { dirty_bytes_max: 1 << 20, ..LogConfig::in_ring(RING_BYTES, 1 << 20, 2) };
 const RING_BYTES: u64 = 64 << 20;
 
 /// What trees stand on.
