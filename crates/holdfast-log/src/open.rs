@@ -319,11 +319,12 @@ impl Opening<'_> {
     }
 
     /// Zeroes what lies behind a torn end, up to the end of its span (nothing can lie further on:
-    /// no span is drained before the one in front of it is durable), and syncs, so that neither the
-    /// remains come back nor frames that were only in a cache are taken for durable.
+    /// no span is drained before the one in front of it is durable), and syncs what is not proved,
+    /// so that neither the remains come back nor frames that were only in a cache are taken for
+    /// durable.
     fn make_end_durable(&self, table: &Table, found: &Found, end: Lsn) -> Result<(), OpenError> {
-        let first = self.geometry.segment_of(found.start.max(found.released));
         let last = self.geometry.segment_of(end);
+        let first = self.geometry.segment_of(found.proved.max(found.released)).min(last);
         for slot in &table.slots {
             if !(first..=last).contains(&slot.entry.number) {
                 continue;

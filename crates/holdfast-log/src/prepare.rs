@@ -24,6 +24,7 @@ impl Log {
         if let Some(error) = &self.progress().poison {
             return Err(CommitError::Poisoned(Arc::clone(error)));
         }
+        self.region.populate_some();
         let prepared = self.prepare_segment()?;
         if !self.is_idle() {
             return Ok(prepared);

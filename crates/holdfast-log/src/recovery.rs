@@ -62,8 +62,6 @@ pub(crate) struct Lost {
 /// What a scan found.
 pub(crate) struct Found {
     pub(crate) verdict: Verdict,
-    /// Where the scan began.
-    pub(crate) start: Lsn,
     /// Everything below is known to have been durable.
     pub(crate) proved: Lsn,
     /// What was passed, in order.
@@ -111,7 +109,6 @@ pub(crate) fn scan(
     };
     Ok(Found {
         verdict,
-        start,
         proved: walk.scan.proved(),
         lost: walk.lost,
         released: walk.released,

@@ -159,11 +159,14 @@ impl<'a> SpanReader<'a> {
     #[cold]
     fn load_span(&mut self, from: Lsn, to: Lsn) -> Result<(), OpenError> {
         let (table, geometry, limit) = (self.table, self.geometry, self.limit());
+        let (durable, segment) = (table.catalogue.durable, geometry.segment_of(from));
         let next = |lsn: Lsn| {
             let from = lsn.align_up(geometry.span_bytes());
             let to = geometry.span_end(from);
             let piece = || Piece { segment: segment_at(table, geometry, from), from, to };
-            (to <= limit).then(piece)
+            // The log may end before others, and who opens it would wait for them in vain.
+            let is_wanted = from < durable || geometry.segment_of(from) == segment;
+            (to <= limit && is_wanted).then(piece)
         };
         self.load(from, to, &next)
     }

@@ -26,9 +26,9 @@ use crate::superblock::{MAGIC, PAGE_BYTES};
 /// The bytes that say whether there is a region: superblock and control page.
 pub(crate) const HEAD_BYTES: u64 = PAGE_BYTES + CONTROL_BYTES;
 
-/// Regions up to this size get their pages when they are made: later first touches would land in
+/// Regions up to this size get their pages before they are touched: first touches would land in
 /// somebody's commit. Zeroing this much takes well under a second.
-const POPULATE_BYTES_MAX: u64 = 512 << 20;
+pub(crate) const POPULATE_BYTES_MAX: u64 = 512 << 20;
 
 /// The type number of hugetlbfs in statfs(2).
 const HUGETLBFS_TYPE: u64 = 0x9584_58f6;
@@ -53,7 +53,7 @@ impl Drop for Claim {
     }
 }
 
-/// Claims memory for a new region of `bytes`: blank, its pages allocated.
+/// Claims memory for a new region of `bytes`: blank, its pages allocated unless it is `Private`.
 pub(crate) fn create(medium: &Medium, bytes: u64) -> Result<Backing, CreateError> {
     let backing = match medium.path() {
         None => {
@@ -62,8 +62,8 @@ pub(crate) fn create(medium: &Medium, bytes: u64) -> Result<Backing, CreateError
         }
         Some(path) => create_at(medium, path, bytes)?,
     };
-    if bytes <= POPULATE_BYTES_MAX && matches!(medium, Medium::Private | Medium::Shm { .. }) {
-        backing.mapping.populate();
+    if bytes <= POPULATE_BYTES_MAX && matches!(medium, Medium::Shm { .. }) {
+        backing.mapping.populate(0, bytes);
     }
     Ok(backing)
 }

@@ -134,11 +134,11 @@ impl Mapping {
     #[cfg(not(target_arch = "x86_64"))]
     fn write_back(&self, _offset: u64, _bytes: u64) {}
 
-    /// Asks for the pages now rather than on first touch. A hint: it may do nothing.
-    pub(crate) fn populate(&self) {
-        let base = self.base.as_ptr().cast();
-        // SAFETY: the range is this mapping; the advice changes no content.
-        let _ = unsafe { madvise(base, self.bytes, Advice::LinuxPopulateWrite) };
+    /// Asks for the pages of these bytes now rather than on first touch. A hint: it may do nothing.
+    pub(crate) fn populate(&self, offset: u64, bytes: u64) {
+        let first = self.address(offset, bytes).as_ptr().cast();
+        // SAFETY: the range is inside the mapping; the advice changes no content.
+        let _ = unsafe { madvise(first, bytes as usize, Advice::LinuxPopulateWrite) };
     }
 
     /// The control page.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::backing::{self, Backing, Claim};
+use crate::backing::{self, Backing, Claim, POPULATE_BYTES_MAX};
 use crate::bell::Bell;
 use crate::control::{ControlPage, FIELDS, WORDS};
 use crate::error::{AttachError, CreateError};
@@ -25,6 +25,9 @@ use crate::superblock::{
     GENERATION_OFFSET, PAGE_BYTES, REGION_BYTES_MAX, Section, Superblock, SuperblockFault, VERSION,
     generation_in, generation_word,
 };
+
+/// What is populated at once: as much as a huge page.
+const POPULATE_BYTES: u64 = 2 << 20;
 
 /// What a new region is to be.
 #[derive(Clone, Copy, Debug)]
@@ -51,6 +54,8 @@ pub struct Region {
     roster: Roster,
     pins: Pins,
     bell: Bell,
+    /// Bytes that need not be populated any more.
+    populated: AtomicU64,
     /// Last, so that the claim ends after the memory is unmapped.
     _claim: Option<Claim>,
 }
@@ -58,7 +63,9 @@ pub struct Region {
 impl Region {
     /// Makes a region on `medium` and serves it.
     ///
-    /// The memory is allocated here, so that no later store can fail for want of it.
+    /// The memory is allocated here, so that no later store can fail for want of it. That of a
+    /// `Private` region, which is lost with its process anyway, is not, because whoever opens a log
+    /// waits for this call: see [`Region::populate_some`].
     pub fn create(medium: &Medium, spec: &RegionSpec) -> Result<Region, CreateError> {
         let superblock = plan(medium, spec)?;
         let backing = backing::create(medium, superblock.region_bytes())?;
@@ -82,6 +89,16 @@ impl Region {
         let region = Region::begin(medium, backing, superblock, generation + 1);
         region.note_attachment();
         Ok(region)
+    }
+
+    /// Gets some of the memory that a `Private` region has not touched yet, if there is any, before
+    /// somebody who appends has to wait for it. A little a call: whoever maps memory waits for this.
+    pub fn populate_some(&self) {
+        let (bytes, from) = (self.mapping.len(), self.populated.load(Ordering::Relaxed));
+        if from < bytes && bytes <= POPULATE_BYTES_MAX {
+            self.populated.store(from + POPULATE_BYTES, Ordering::Relaxed);
+            self.mapping.populate(from, POPULATE_BYTES.min(bytes - from));
+        }
     }
 
     /// Does to a region what a death of this process and a new attach would do: checks it, takes
@@ -273,7 +290,9 @@ impl Region {
     fn begin(medium: &Medium, backing: Backing, superblock: Superblock, generation: u32) -> Region {
         let mapping = Arc::new(backing.mapping);
         let survives = medium.survives();
+        let populated = if *medium == Medium::Private { 0 } else { mapping.len() };
         Region {
+            populated: AtomicU64::new(populated),
             roster: Roster::new(Arc::clone(&mapping), &superblock),
             survives: MediumSurvival { os: survives.os && mapping.persists(), ..survives },
             mapping,
