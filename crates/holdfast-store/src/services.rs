@@ -45,7 +45,7 @@ pub enum Service {
     Clean,
     /// Makes one run of the archive of many.
     Merge,
-    /// Rolls one loser back.
+    /// Rolls one loser back, or frees pages that could not be freed before.
     Undo,
 }
 
@@ -91,9 +91,7 @@ impl Work {
             Service::Base => pages.write_base().map_err(ServiceError::Archive),
             Service::Clean => engine.clean().map_err(ServiceError::Clean),
             Service::Merge => pages.merge().map_err(ServiceError::Merge),
-            Service::Undo => {
-                engine.losers.step(&engine.locks, &engine.trees()).map_err(ServiceError::Undo)
-            }
+            Service::Undo => engine.undo().map_err(ServiceError::Undo),
         }
     }
 }
