@@ -21,6 +21,7 @@ use crate::names::Name;
 use crate::pool::{Below, Pool};
 use crate::slots::Slots;
 use crate::transaction_error::{CommitError, TransactionError};
+use crate::tree::TreeError;
 use crate::trees::Trees;
 
 /// What a commit waits for.
@@ -109,6 +110,13 @@ impl Engine {
                 }
             }
         }
+    }
+
+    /// Rolls a loser back, or frees pages that could not be freed before. True if there was
+    /// something to do.
+    pub(crate) fn undo(&self) -> Result<bool, TreeError<FetchError>> {
+        let trees = self.trees();
+        Ok(self.losers.step(&self.locks, &trees)? || trees.free_put_off()?)
     }
 
     /// Puts one record that is about no page, and returns where it ends.

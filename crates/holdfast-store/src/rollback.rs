@@ -7,7 +7,8 @@
 use holdfast_pages::Slot;
 
 /// Most bytes that the changes of one transaction may have. Every checkpoint holds those of all
-/// transactions that are running.
+/// transactions that are running. Of a value in pages of its own they have the place alone: those
+/// pages are limited by the disk.
 pub const UNDO_BYTES_MAX: usize = 4 << 20;
 
 /// Undoes changes.

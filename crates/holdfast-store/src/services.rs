@@ -45,7 +45,7 @@ pub enum Service {
     Clean,
     /// Makes one run of the archive of many.
     Merge,
-    /// Rolls one loser back.
+    /// Rolls one loser back, or frees pages that could not be freed before.
     Undo,
 }
 
@@ -91,10 +91,7 @@ impl Work {
             Service::Base => pages.write_base().map_err(ServiceError::Archive),
             Service::Clean => engine.clean().map_err(ServiceError::Clean),
             Service::Merge => pages.merge().map_err(ServiceError::Merge),
-            Service::Undo => {
-                let stepped = engine.losers.step(&engine.locks, &engine.trees());
-                stepped.map_err(|error| ServiceError::Undo(error.into()))
-            }
+            Service::Undo => engine.undo().map_err(|error| ServiceError::Undo(error.into())),
         }
     }
 }

@@ -152,7 +152,8 @@ impl<'s> Transaction<'s> {
         settled.map(|()| Committed { at })
     }
 
-    /// Rolls back. If that cannot be done now its changes stay locked, and it is tried again later.
+    /// Rolls back. If that cannot be done now, for want of room maybe, it is over all the same: its
+    /// changes stay locked, and it is tried again later, by itself.
     ///
     /// # Errors
     /// See [`TransactionError`].

@@ -8,7 +8,7 @@
 
 use holdfast_pages::{PageNumber, Slot, Stream, Unfit, What, varint};
 
-use crate::allocator::Allocator;
+use crate::allocator::{Allocator, PutOff};
 use crate::body::Body;
 use crate::fields::page;
 use crate::large::Stored;
@@ -89,6 +89,16 @@ impl<B: Below> Trees<'_, B> {
             (Some(spot), Some(large)) => self.tree(spot.tree).free(large),
             _ => Ok(()),
         }
+    }
+
+    /// Frees pages whose freeing was put off. True if there were some.
+    ///
+    /// # Errors
+    /// See [`TreeError`]. For want of room it is put off again.
+    pub(crate) fn free_put_off(&self) -> Result<bool, TreeError<B::Error>> {
+        let Some(PutOff { tree, first }) = self.numbers.take_put_off() else { return Ok(false) };
+        self.tree(tree).free_from(first)?;
+        Ok(true)
     }
 }
 

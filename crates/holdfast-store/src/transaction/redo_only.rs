@@ -137,7 +137,7 @@ impl Transaction<'_> {
             Err(error) => (Err(error), large),
         };
         for (root, large) in gone {
-            // Pages that cannot be freed now are nobody's; a check tells of them.
+            // They are nobody's, now or when they are freed.
             let _ = self.engine.trees().tree(root).free(large);
         }
         published

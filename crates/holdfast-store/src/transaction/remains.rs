@@ -1,8 +1,8 @@
 //! What a transaction leaves behind that nobody needs: ghosts, and pages of large values.
 //!
 //! Promise: it goes once nobody can want it back, without anybody waiting for that.
-//! Never: fails a transaction. What cannot go now is as if it had not been tried: ghosts go with
-//! the next that leave their leaf, and a check tells of pages that nobody reaches.
+//! Never: fails a transaction. What cannot go now goes later: ghosts with the next that leave their
+//! leaf, pages when there is room.
 
 use holdfast_pages::PageNumber;
 

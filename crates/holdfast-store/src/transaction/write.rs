@@ -142,7 +142,7 @@ impl<'s> Transaction<'s> {
         let stored = pages.store(value)?;
         let told = tell(self, &stored);
         if let (Some(large), false) = (Stored::large_of(&stored), is_done(&told)) {
-            // Nobody knows of them. Those that cannot be freed now are told by a check.
+            // Nobody knows of them, now or when they are freed.
             let _ = pages.free(large);
         }
         self.unflushed_bytes += value.len();

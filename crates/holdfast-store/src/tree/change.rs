@@ -163,7 +163,7 @@ impl<B: Below> Tree<'_, B> {
             Ok(instead(node, place, bytes, &undo, body))
         })?;
         if let Some(large) = done.comes().and_then(Stored::large_of) {
-            // It is undone. Pages that cannot be freed now are nobody's; a check tells of them.
+            // It is undone, whether its pages can be freed now or not.
             let _ = self.free(large);
         }
         Ok(())

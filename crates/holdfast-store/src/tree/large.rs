@@ -1,16 +1,17 @@
 //! Values that are too large for a leaf come, are read, and go.
 //!
 //! Promise: the pages of a value begin before a leaf says where it is, and are freed after none
-//! does; in between they do not change. A crash between leaves pages that nobody reaches, which a
-//! check of all trees tells.
+//! does, as soon as there is room for that; in between they do not change. A crash between leaves
+//! pages that nobody reaches, which a check of all trees tells.
 //! Never: asks whether somebody still reads a value that it frees: its key was locked.
 
 use std::borrow::Cow;
 
-use holdfast_pages::{PageNumber, Unfit};
+use holdfast_pages::{FlushError, PageNumber, Unfit};
 
 use super::put::{Change, Said, put};
 use super::{Stop, Tree, TreeError, corrupt};
+use crate::allocator::PutOff;
 use crate::contents::put_large_image;
 use crate::large::{LARGE_PAGE_BYTES, LARGE_VALUE_BYTES_MAX, Large, Part, Stored, plain};
 use crate::pool::Below;
@@ -59,7 +60,7 @@ impl<B: Below> Tree<'_, B> {
     /// Frees the pages of a value that no leaf tells of any more.
     ///
     /// # Errors
-    /// See [`TreeError`]; the pages that are left are nobody's.
+    /// See [`TreeError`]; the pages that are left are nobody's. For want of room they are put off.
     pub(crate) fn free(&self, large: Large) -> Result<(), TreeError<B::Error>> {
         self.free_from(large.first)
     }
@@ -98,15 +99,21 @@ impl<B: Below> Tree<'_, B> {
         }
     }
 
-    /// Frees a page and those behind it, as far as that goes: no leaf tells of them.
+    /// Frees a page and those behind it, now or later: no leaf tells of them.
     fn leave(&self, first: PageNumber) {
         let _ = self.free_from(first);
     }
 
-    fn free_from(&self, first: PageNumber) -> Result<(), TreeError<B::Error>> {
+    /// Frees a page that no leaf leads to and those behind it. What cannot be freed for want of
+    /// room is put off.
+    pub(crate) fn free_from(&self, first: PageNumber) -> Result<(), TreeError<B::Error>> {
         let mut number = first;
         while number != PageNumber::NONE {
-            number = self.again(|| self.free_part(number))?;
+            let freed = self.again(|| self.free_part(number));
+            if let Err(TreeError::Flush(FlushError::Full(_)) | TreeError::PoolTooSmall) = freed {
+                self.numbers.put_off(PutOff { tree: self.root, first: number });
+            }
+            number = freed?;
         }
         Ok(())
     }

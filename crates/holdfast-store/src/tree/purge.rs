@@ -25,7 +25,8 @@ impl<B: Below> Tree<'_, B> {
         mut is_free: impl FnMut(&[u8]) -> bool,
     ) -> Result<usize, TreeError<B::Error>> {
         let (count, large) = self.again(|| self.purge_leaf(key, &mut is_free))?;
-        large.into_iter().try_for_each(|large| self.free(large))?;
+        let freed: Vec<_> = large.into_iter().map(|large| self.free(large)).collect();
+        freed.into_iter().collect::<Result<(), _>>()?;
         Ok(count)
     }
 

@@ -13,6 +13,7 @@ mod faults;
 mod four_ways;
 mod histories;
 mod kills;
+mod large_values;
 mod life;
 mod looks;
 mod model;
