@@ -69,6 +69,9 @@ impl Display for OpenError {
                 write!(out, "others could use the log, too; set its clients_max to 1")
             }
             Self::TakenLog => write!(out, "the log is somebody else's; name one that is new"),
+            Self::RemadeLog => {
+                write!(out, "the log was made anew; put the old one back, or restore the store")
+            }
             Self::Log(error) => write!(out, "the log cannot be opened: {error}"),
             Self::Pages(error) => write!(out, "{error}"),
             Self::Loser(unfit) => {

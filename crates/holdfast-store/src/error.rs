@@ -45,6 +45,9 @@ pub enum OpenError {
     SharedLog,
     /// The log has something else in it, or is another store's. Name one that is new.
     TakenLog,
+    /// The store's log was removed and made anew, and what only the old one had is not in this one.
+    /// Put the old one back, or restore the store, into a new log, from what is archived.
+    RemadeLog,
     /// The log was not opened.
     Log(holdfast_log::OpenError),
     /// The pages were not opened.

@@ -3,7 +3,8 @@
 //! Byte table: FORMAT.md, "Served".
 //!
 //! Promise: the log is one store's and has one process at a time, so nothing of a process that died
-//! comes behind what the next one has read; which log it is stands in the store's directory.
+//! comes behind what the next one has read; which log it is stands in the store's directory, and
+//! one that was made anew in its place is refused.
 //! Never: drains it, or has its ring; the server does.
 
 use std::error::Error;
@@ -15,7 +16,7 @@ use holdfast_client::protocol::{NAME_BYTES_MAX, Status};
 use holdfast_client::{ConnectError, LogClient};
 use holdfast_io::checksum::crc32c;
 use holdfast_io::{Files, OpenHow};
-use holdfast_log::{CommitLog, words};
+use holdfast_log::{CommitLog, Lsn, words};
 
 use crate::error::OpenError;
 
@@ -94,13 +95,12 @@ pub(crate) fn create(
     name: &str,
 ) -> Result<(), OpenError> {
     let log = connect_alone(socket, name)?;
+    refuse_if_used(&log, identity)?;
     let owner = Owner { identity, name: name.to_owned() };
-    if Owner::read(files).as_ref() != Some(&owner) {
-        refuse_if_used(&log)?;
-        // First: a log that is taken for a store that nobody knows could not be used by any.
-        owner.write(files).map_err(OpenError::Io)?;
-    }
-    claim(&log, identity)
+    // First: a log that is taken for a store that nobody knows could not be used by any.
+    owner.write(files).map_err(OpenError::Io)?;
+    claim(&log, identity)?;
+    begin(&log, identity)
 }
 
 /// Opens the log of a store.
@@ -115,6 +115,7 @@ pub(crate) fn open(
         return Err(OpenError::OtherLog);
     }
     let log = connect_alone(socket, name)?;
+    refuse_if_remade(&log)?;
     claim(&log, identity)?;
     Ok(log)
 }
@@ -126,11 +127,11 @@ fn connect_alone(socket: &Path, name: &str) -> Result<LogClient, OpenError> {
         match LogClient::connect(socket, name) {
             Err(ConnectError::Refused(Status::TooManyClients)) => return Ok(log),
             // The server is being replaced. It serves the log again when a call has returned.
-            Err(error) if passes(&error) => log.word(OWNER_WORDS[0]).map_err(unreachable)?,
+            Err(error) if passes(&error) => log.word(OWNER_WORDS[0]).map_err(of_log)?,
             Err(error) => return Err(OpenError::Server(error)),
             Ok(_second) => {
                 // It may have the place of the first one, which is refused then.
-                log.word(OWNER_WORDS[0]).map_err(unreachable)?;
+                log.word(OWNER_WORDS[0]).map_err(of_log)?;
                 return Err(OpenError::SharedLog);
             }
         };
@@ -163,34 +164,58 @@ fn passes(error: &ConnectError) -> bool {
 }
 
 /// A store begins in a log that has nothing in it and is nobody's.
-fn refuse_if_used(log: &LogClient) -> Result<(), OpenError> {
+fn refuse_if_used(log: &LogClient, identity: [u8; 16]) -> Result<(), OpenError> {
     let (marks, mut is_used) = (log.marks(), false);
-    for word in OWNER_WORDS {
-        is_used |= log.word(word).map_err(unreachable)? != 0;
+    for (word, wanted) in owner_words(identity) {
+        let found = log.word(word).map_err(of_log)?;
+        is_used |= found != 0 && found != wanted;
     }
-    log.read(marks.released, marks.tail, &mut |_| {
-        is_used = true;
-        false
+    log.read(marks.released, marks.tail, &mut |frame| {
+        // What an attempt left that was cut short.
+        is_used |= frame.payload != identity;
+        !is_used
     })
-    .map_err(unreachable)?;
+    .map_err(of_log)?;
     if is_used { Err(OpenError::TakenLog) } else { Ok(()) }
+}
+
+/// Has a frame released, whose payload is the store's identity. From then on the log is told from
+/// any that is made anew under its name, also by who has nothing else in it.
+fn begin(log: &LogClient, identity: [u8; 16]) -> Result<(), OpenError> {
+    let end = log.append(1, &[&identity]).map_err(of_log)?.end;
+    log.commit(end).map_err(of_log)?;
+    log.mark(end).map_err(of_log)?;
+    log.commit(log.marks().tail).map_err(of_log)?;
+    log.release(end);
+    Ok(())
+}
+
+/// Nothing was ever released of a log that is new, and something of that of each store.
+fn refuse_if_remade(log: &LogClient) -> Result<(), OpenError> {
+    if log.marks().released == Lsn::ZERO { Err(OpenError::RemadeLog) } else { Ok(()) }
+}
+
+/// The words that say in a log whose it is, and what they say.
+fn owner_words(identity: [u8; 16]) -> impl Iterator<Item = (usize, u64)> {
+    let (halves, _) = identity.as_chunks::<8>();
+    let halves = [0, 1].map(|half| u64::from_le_bytes(halves[half]));
+    OWNER_WORDS.into_iter().zip(halves)
 }
 
 /// Says in the log whose it is, unless it is somebody else's.
 fn claim(log: &LogClient, identity: [u8; 16]) -> Result<(), OpenError> {
-    let (halves, _) = identity.as_chunks::<8>();
-    for (word, half) in OWNER_WORDS.into_iter().zip(halves) {
-        let (found, wanted) = (log.word(word).map_err(unreachable)?, u64::from_le_bytes(*half));
+    for (word, wanted) in owner_words(identity) {
+        let found = log.word(word).map_err(of_log)?;
         // A region that is new has zeros, and one whose claim was cut short.
         if found != 0 && found != wanted {
             return Err(OpenError::TakenLog);
         }
-        log.set_word(word, wanted).map_err(unreachable)?;
+        log.set_word(word, wanted).map_err(of_log)?;
     }
     Ok(())
 }
 
-fn unreachable(error: impl Error + Send + Sync + 'static) -> OpenError {
+fn of_log(error: impl Error + Send + Sync + 'static) -> OpenError {
     OpenError::Io(io::Error::other(error))
 }
 

@@ -10,13 +10,16 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use holdfast_io::fake::Random;
+use holdfast_client::{ConnectError, LogClient};
+use holdfast_io::fake::{EIO, Effect, Fault, Mood, Operation, Random};
 use holdfast_io::real::{RealClock, RealFiles};
-use holdfast_log::{Log, LogConfig};
+use holdfast_io::{Files, OpenHow};
+use holdfast_log::{CommitLog, Log, LogConfig};
 use holdfast_memory::{AttachError, Medium, Region, RegionSpec};
 use holdfast_server::{LogSpec, Server, ServerSpec};
 use holdfast_store::Durability::{self, Disk, Memory};
 use holdfast_store::{At, Config, LogPlace, OpenError, RestoreError, Services, Store, restore};
+use tempfile::TempDir;
 
 use crate::{kills, support};
 
@@ -24,6 +27,8 @@ use crate::{kills, support};
 pub(crate) const NAME: &str = "ledger";
 /// One that is there beside it.
 const OTHER: &str = "other";
+/// What was taken away.
+const KEPT: &str = "kept";
 const RING_BYTES: u64 = 512 << 10;
 const CONFIG: LogConfig = LogConfig::in_ring(RING_BYTES, RING_BYTES / 4, 6);
 /// Tells a child where its logs are.
@@ -31,9 +36,9 @@ const DIRECTORY: &str = "HOLDFAST_STORE_SERVED_IN";
 
 /// Two logs in a directory, and a socket that listens.
 struct Machine {
-    root: tempfile::TempDir,
+    root: TempDir,
     /// Memory, with the rings.
-    memory: tempfile::TempDir,
+    memory: TempDir,
     listener: UnixListener,
     clients_max: u32,
 }
@@ -47,15 +52,41 @@ struct Serving {
 
 impl Machine {
     fn new() -> Machine {
-        let root = tempfile::tempdir().unwrap();
+        Machine::under(tempfile::tempdir().unwrap())
+    }
+
+    /// With a disk that takes no time, for those who want many.
+    fn without_disk() -> Machine {
+        Machine::under(tempfile::tempdir_in("/dev/shm").unwrap())
+    }
+
+    fn under(root: TempDir) -> Machine {
         let memory = tempfile::tempdir_in("/dev/shm").unwrap();
         let listener = UnixListener::bind(root.path().join(kills::SOCKET)).unwrap();
-        for (name, identity) in [(NAME, [1; 16]), (OTHER, [2; 16])] {
-            fs::create_dir(root.path().join(name)).unwrap();
-            let files = RealFiles::open(&root.path().join(name)).unwrap();
-            Log::create(&files, identity, &CONFIG).unwrap();
-        }
-        Machine { root, memory, listener, clients_max: 1 }
+        let machine = Machine { root, memory, listener, clients_max: 1 };
+        machine.make_log(NAME, [1; 16]);
+        machine.make_log(OTHER, [2; 16]);
+        machine
+    }
+
+    fn make_log(&self, name: &str, identity: [u8; 16]) {
+        fs::create_dir(self.at(name)).unwrap();
+        let files = RealFiles::open(&self.at(name)).unwrap();
+        Log::create(&files, identity, &CONFIG).unwrap();
+    }
+
+    /// Takes a log away with what it has in memory, and makes one of the same name.
+    fn remake_log(&self, name: &str) {
+        fs::rename(self.at(name), self.at(KEPT)).unwrap();
+        fs::rename(self.memory.path().join(name), self.memory.path().join(KEPT)).unwrap();
+        self.make_log(name, [3; 16]);
+    }
+
+    /// Puts the log back that was taken away.
+    fn put_log_back(&self, name: &str) {
+        fs::remove_dir_all(self.at(name)).unwrap();
+        fs::rename(self.at(KEPT), self.at(name)).unwrap();
+        fs::rename(self.memory.path().join(KEPT), self.memory.path().join(name)).unwrap();
     }
 
     fn serve(&self) -> Serving {
@@ -94,6 +125,18 @@ impl Machine {
         Store::open(&self.at("store"), &self.config(NAME)).unwrap().0
     }
 
+    /// Somebody else at the log, once the one before is gone.
+    fn client(&self) -> LogClient {
+        let connect = || LogClient::connect(&self.at(kills::SOCKET), NAME);
+        for _ in 0..1000 {
+            match connect() {
+                Err(ConnectError::Refused(_)) => std::thread::sleep(Duration::from_millis(5)),
+                connected => return connected.unwrap(),
+            }
+        }
+        connect().unwrap()
+    }
+
     fn refusal(&self, store: &str, log: &str) -> OpenError {
         Store::open(&self.at(store), &self.config(log)).unwrap_err()
     }
@@ -115,8 +158,10 @@ impl Drop for Serving {
 
 /// A server of the logs in `root`, with their rings in `memory`.
 fn server(root: &Path, memory: &Path, clients_max: u32) -> Server {
-    let spec = |(name, identity)| {
-        let medium = Medium::Shm { path: memory.join(name) };
+    let spec = |name| {
+        let files = RealFiles::open(&root.join(name)).unwrap();
+        let (medium, identity) =
+            (Medium::Shm { path: memory.join(name) }, Log::identity_of(&files).unwrap());
         let region = match Region::attach(&medium) {
             Err(AttachError::Missing) => {
                 let spec = RegionSpec { ring_bytes: RING_BYTES, roster_bytes: 64 << 10, identity };
@@ -126,7 +171,7 @@ fn server(root: &Path, memory: &Path, clients_max: u32) -> Server {
         };
         LogSpec {
             service: format!("log/{name}"),
-            files: Arc::new(RealFiles::open(&root.join(name)).unwrap()),
+            files: Arc::new(files),
             region: Arc::new(region),
             clock: Arc::new(RealClock),
             config: CONFIG,
@@ -135,7 +180,7 @@ fn server(root: &Path, memory: &Path, clients_max: u32) -> Server {
             clients_max,
         }
     };
-    let logs = [(NAME, [1; 16]), (OTHER, [2; 16])].map(spec).into();
+    let logs = [NAME, OTHER].map(spec).into();
     let (server, errors) = Server::open(ServerSpec { logs, clients_max: 32 });
     assert!(errors.is_empty(), "{errors:?}");
     server
@@ -258,6 +303,128 @@ fn a_log_that_others_could_use_too_is_refused() {
     let machine = Machine { clients_max: 1, ..machine };
     let _server = machine.serve();
     put(&machine.open(), 1, b"1", Disk);
+}
+
+#[test]
+fn a_log_that_was_made_anew_is_refused_until_the_old_one_is_back() {
+    for is_closed in [false, true] {
+        let machine = Machine::new();
+        let server = machine.serve();
+        let store = machine.open();
+        put(&store, 1, b"1", Disk);
+        if is_closed {
+            store.close().unwrap();
+        } else {
+            drop(store);
+        }
+        drop(server);
+        machine.remake_log(NAME);
+        let server = machine.serve();
+        // The second time as well: it has not become the store's by being refused.
+        for _ in 0..2 {
+            assert!(matches!(machine.refusal("store", NAME), OpenError::RemadeLog));
+        }
+        drop(server);
+        machine.put_log_back(NAME);
+        let _server = machine.serve();
+        assert_eq!(get(&machine.open(), 1), Some(b"1".to_vec()));
+    }
+}
+
+#[test]
+fn what_is_archived_is_restored_into_the_log_that_was_made_anew() {
+    let machine = Machine::new();
+    let server = machine.serve();
+    let store = machine.open();
+    (0..1000).for_each(|key| put(&store, key, &[1; 700], Disk));
+    let archived = store.stat().archived;
+    drop((store, server));
+    machine.remake_log(NAME);
+    let _server = machine.serve();
+    let config = machine.config(NAME);
+    let restored =
+        |at| restore(&machine.at("store"), at, &machine.at("restored"), &config, &mut |_| {});
+    assert!(matches!(restored(At::End), Err(RestoreError::NotClosed)));
+    restored(At::Rsn(archived)).unwrap();
+    let (store, _) = Store::open(&machine.at("restored"), &config).unwrap();
+    assert_eq!(get(&store, 0), Some(vec![1; 700]));
+    assert_eq!(get(&store, 999), None, "the last one was in the log alone");
+    put(&store, 1000, b"", Disk);
+}
+
+#[test]
+fn a_log_that_was_made_anew_is_refused_by_a_store_that_has_nothing_in_it() {
+    let machine = Machine::new();
+    let server = machine.serve();
+    let store = machine.open();
+    put(&store, 1, b"1", Disk);
+    store.close().unwrap();
+    let config = machine.config(OTHER);
+    restore(&machine.at("store"), At::End, &machine.at("restored"), &config, &mut |_| {}).unwrap();
+    drop(server);
+    machine.remake_log(OTHER);
+    let _server = machine.serve();
+    assert!(matches!(machine.refusal("restored", OTHER), OpenError::RemadeLog));
+}
+
+#[test]
+fn a_power_cut_at_once_is_not_taken_for_a_log_that_was_made_anew() {
+    let machine = Machine::new();
+    let server = machine.serve();
+    drop((machine.open(), server));
+    for _ in 0..2 {
+        machine.lose_memory();
+        let server = machine.serve();
+        drop((machine.open(), server));
+    }
+}
+
+#[test]
+fn a_store_whose_making_was_cut_short_anywhere_is_made_by_the_next_open() {
+    for (cut, mood) in (1..).flat_map(|cut| [(cut, Mood::LoseAll), (cut, Mood::KeepAll)]) {
+        let machine = Machine::without_disk();
+        let _server = machine.serve();
+        let files = support::machine(cut);
+        files.cut_power_at(files.operations() + cut);
+        let config = machine.config(NAME);
+        let is_through = Store::open_at(support::place(&files), &config).is_ok();
+        let files = files.after_power_cut_in(mood, cut);
+        let (store, _) = Store::open_at(support::place(&files), &config)
+            .unwrap_or_else(|error| panic!("cut {cut}, {mood:?}: {error}"));
+        put(&store, 1, b"1", Disk);
+        drop(store);
+        let (store, _) = Store::open_at(support::place(&files), &config).unwrap();
+        assert_eq!(get(&store, 1), Some(b"1".to_vec()), "cut {cut}, {mood:?}");
+        if is_through {
+            assert!(cut > 10, "making a store has more operations than {cut}");
+            break;
+        }
+    }
+}
+
+/// Opens a store whose making was cut short once its log knew whose it is, and has this frame of
+/// the store's identity beside.
+fn open_with_frame(frame: impl Fn(&[u8]) -> Vec<u8>) -> Result<(), OpenError> {
+    let machine = Machine::new();
+    let _server = machine.serve();
+    let (files, config) = (support::machine(1), machine.config(NAME));
+    files.fail(Fault { operation: Operation::Rename, skip: 0, effect: Effect::Errno(EIO) });
+    Store::open_at(support::place(&files), &config).unwrap_err();
+    let mut identity = [0; 16];
+    let served = files.open(Path::new("log/served"), OpenHow::default()).unwrap();
+    served.read_full_at(&mut identity, 16).unwrap();
+    machine.client().append(1, &[&frame(&identity)]).unwrap();
+    let (store, _) = Store::open_at(support::place(&files), &config)?;
+    put(&store, 1, b"1", Disk);
+    assert_eq!(get(&store, 1), Some(b"1".to_vec()));
+    Ok(())
+}
+
+#[test]
+fn a_frame_that_a_making_left_is_the_stores_and_any_other_is_somebody_elses() {
+    open_with_frame(<[u8]>::to_vec).unwrap();
+    let opened = open_with_frame(|_| b"somebody else's".to_vec());
+    assert!(matches!(opened, Err(OpenError::TakenLog)), "{opened:?}");
 }
 
 #[test]
