@@ -10,8 +10,8 @@ use std::io;
 
 use holdfast_core::Lsn;
 use holdfast_core::frame::{
-    FRAME_ALIGN, FRAME_MAGIC, FrameHeader, HEADER_BYTES, Kind, Sealer, are_zeros, decode,
-    decode_mark, payload_matches,
+    BLOCK_BYTES, FRAME_ALIGN, FRAME_MAGIC, FrameHeader, HEADER_BYTES, Kind, Sealer, are_zeros,
+    decode, decode_mark, payload_matches,
 };
 use holdfast_core::recovery::{Scan, Seen, Step, Verdict};
 use holdfast_core::ring::Geometry;
@@ -21,8 +21,8 @@ use crate::error::OpenError;
 use crate::log::Stretch;
 use crate::spans::SpanReader;
 
-/// How many spans from the damage on are looked at whole.
-const SPANS_WHOLE: u64 = 2;
+/// How much is looked at whole from the damage on, and in any case the rest of its span.
+const WHOLE_BYTES: u64 = 4 << 20;
 /// How much of each span further on is. One that was drained begins with a frame; the rest is for
 /// when that one is damaged, too.
 const GLANCE_BYTES: u64 = 64 << 10;
@@ -208,12 +208,11 @@ fn look_ahead(
     from: Lsn,
 ) -> Result<(), OpenError> {
     let (geometry, limit) = (reader.geometry(), reader.limit());
-    let span_bytes = geometry.span_bytes();
-    let whole_end = from.align_down(span_bytes).advance(SPANS_WHOLE * span_bytes);
+    let whole_end = geometry.span_end(from).max(from.align_up(BLOCK_BYTES).advance(WHOLE_BYTES));
     let mut at = from;
     while at < limit && !scan.is_settled() {
         let end = geometry.span_end(at);
-        let to = if at < whole_end { end } else { at.advance(GLANCE_BYTES).min(end) };
+        let to = whole_end.max(at.advance(GLANCE_BYTES)).min(end);
         show_witnesses(scan, sealer, at, reader.between(at, to)?);
         at = end;
     }

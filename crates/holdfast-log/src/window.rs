@@ -16,8 +16,9 @@ use crate::buffer::Buffer;
 
 /// The first read.
 const FIRST_BYTES: u64 = 64 << 10;
-/// After so much in a row, what is next is read ahead.
-const RUN_BYTES: u64 = 4 << 20;
+/// After so much in a row, what is next is read ahead. Less is read in the time that a thread takes
+/// to begin.
+const RUN_BYTES: u64 = 8 << 20;
 /// How much is read ahead at the most; never more than has been read in a row.
 const AHEAD_BYTES: u64 = 16 << 20;
 

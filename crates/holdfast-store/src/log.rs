@@ -15,10 +15,12 @@ use crate::error::OpenError;
 use crate::place::Place;
 use crate::served;
 
-/// A part of the ring is archived at once, so that the log needs never wait for the archive.
-const WINDOWS_PER_RING: u64 = 8;
-/// A frame of the server's has less than half a segment, and a ring two segments or more.
-const PAYLOADS_PER_RING: u64 = 4;
+/// A part of the ring is archived at once, so that the log needs never wait for the archive. A
+/// restart reads two windows and what was put since.
+const WINDOWS_PER_RING: u64 = 16;
+/// A frame of the server's has less than half a segment, and a ring two segments or more: so this
+/// is an eighth of the ring or less.
+const WINDOWS_PER_PAYLOAD: u64 = 2;
 
 /// The open log of a store.
 #[derive(Clone, Debug)]
@@ -89,9 +91,7 @@ impl StoreLog {
     pub(crate) fn window_bytes(&self) -> u64 {
         match self {
             StoreLog::Embedded(_, window_bytes) => *window_bytes,
-            StoreLog::Served(log) => {
-                (log.payload_bytes_max() * PAYLOADS_PER_RING / WINDOWS_PER_RING).max(1)
-            }
+            StoreLog::Served(log) => (log.payload_bytes_max() / WINDOWS_PER_PAYLOAD).max(1),
         }
     }
 

@@ -196,10 +196,12 @@ fn drain_what_is_old(shared: &Shared, tail_before: Lsn) -> Lsn {
 fn work_on(shared: &Shared) {
     const SERVICES: [Service; 5] =
         [Service::Archive, Service::Prepare, Service::Clean, Service::Merge, Service::Undo];
+    // Whoever has opened the store has something to do with it first.
+    let mut is_idle = true;
     while !shared.is_stopped() {
-        let did = SERVICES.map(|service| shared.step(service));
-        if !did.contains(&true) {
+        if is_idle {
             std::thread::park_timeout(IDLE);
         }
+        is_idle = !SERVICES.map(|service| shared.step(service)).contains(&true);
     }
 }
