@@ -2,8 +2,8 @@
 //! of the classical kind.
 //!
 //! Promise: all kinds, and all intervals of each, take short turns within one process, in stores
-//! that stay open, so that a slow second of the machine is shared by all; an interval that is longer
-//! than a turn counts on in its next ones. The pool holds more than the database.
+//! that stay open, so that a slow second of the machine is shared by all; an interval that is
+//! longer than a turn counts on in its next ones. The pool holds more than the database.
 //! Never: takes a checkpoint but in a turn of its interval.
 
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -91,8 +91,9 @@ impl Region {
         Ok(region)
     }
 
-    /// Gets some of the memory that a `Private` region has not touched yet, if there is any, before
-    /// somebody who appends has to wait for it. A little a call: whoever maps memory waits for this.
+    /// Gets some of the memory that a `Private` region has not touched yet, if there is any,
+    /// before somebody who appends has to wait for it. A little a call: whoever maps memory waits
+    /// for this.
     pub fn populate_some(&self) {
         let (bytes, from) = (self.mapping.len(), self.populated.load(Ordering::Relaxed));
         if from < bytes && bytes <= POPULATE_BYTES_MAX {
