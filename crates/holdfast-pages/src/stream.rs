@@ -221,8 +221,10 @@ impl Stream {
         each: &mut dyn FnMut(&Framed<'_>) -> Result<(), RereadError>,
     ) -> Result<(), RereadError> {
         let _kept = self.releasing.lock().expect("nothing panics with the mark");
+        // First: more may become stable while the places are looked at.
+        let stable = self.stable();
         let Some((lsn, lsn_end)) = self.handed().places.span_from(from) else {
-            let all = from == self.stable();
+            let all = from >= stable;
             return if all { Ok(()) } else { Err(RereadError::Released { from }) };
         };
         let mut handed_over = Ok(());

@@ -1,6 +1,6 @@
 //! Many threads on a store that has threads of its own.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
@@ -18,6 +18,8 @@ const ACCOUNTS: u64 = 60;
 const BALANCE: u64 = 1000;
 const THREADS: u64 = 6;
 const TRANSFERS: u64 = 150;
+/// Where a reader and a writer are to meet between two looks.
+const WRITES: u64 = 200_000;
 
 fn key(account: u64) -> [u8; 2] {
     (account as u16).to_be_bytes()
@@ -137,4 +139,24 @@ fn the_same_goes_for_checkpoints_that_read_the_log_again() {
     let checkpoints = Checkpoints::Reread;
     let services = Services::Threads;
     watched(Config { services, checkpoints, checkpoint_ms: Some(1), ..config() });
+}
+
+#[test]
+fn a_log_that_grows_while_it_is_read_again_has_not_lost_anything() {
+    let (store, tree) = store(&Config { checkpoints: Checkpoints::Reread, ..config() });
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|threads| {
+        let reading = threads.spawn(|| {
+            while !is_done.load(Ordering::Relaxed) {
+                store.checkpoint().expect("nothing was released");
+            }
+        });
+        for number in 0..WRITES {
+            let mut one = store.begin();
+            one.put(&tree, &key(0), &number.to_be_bytes()).expect("room");
+            one.commit(Durability::Memory).expect("room");
+        }
+        is_done.store(true, Ordering::Relaxed);
+        reading.join().expect("no thread panics");
+    });
 }
