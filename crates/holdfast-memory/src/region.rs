@@ -65,7 +65,7 @@ impl Region {
     ///
     /// The memory is allocated here, so that no later store can fail for want of it. That of a
     /// `Private` region, which is lost with its process anyway, is not, because whoever opens a log
-    /// waits for this call: see [`Region::populate_some`].
+    /// waits for this call: see [`Region::populate`] and [`Region::populate_some`].
     pub fn create(medium: &Medium, spec: &RegionSpec) -> Result<Region, CreateError> {
         let superblock = plan(medium, spec)?;
         let backing = backing::create(medium, superblock.region_bytes())?;
@@ -91,15 +91,22 @@ impl Region {
         Ok(region)
     }
 
-    /// Gets some of the memory that a `Private` region has not touched yet, if there is any,
-    /// before somebody who appends has to wait for it. A little a call: whoever maps memory waits
-    /// for this.
-    pub fn populate_some(&self) {
+    /// Gets some of the memory that a `Private` region has not touched yet, before somebody who
+    /// appends has to wait for it. A little a call: whoever maps memory waits for this. False if
+    /// there was none left.
+    pub fn populate_some(&self) -> bool {
         let (bytes, from) = (self.mapping.len(), self.populated.load(Ordering::Relaxed));
-        if from < bytes && bytes <= POPULATE_BYTES_MAX {
+        let is_some = from < bytes && bytes <= POPULATE_BYTES_MAX;
+        if is_some {
             self.populated.store(from + POPULATE_BYTES, Ordering::Relaxed);
             self.mapping.populate(from, POPULATE_BYTES.min(bytes - from));
         }
+        is_some
+    }
+
+    /// Gets all of it, for a log whose first appends are to be as fast as all others.
+    pub fn populate(&self) {
+        while self.populate_some() {}
     }
 
     /// Does to a region what a death of this process and a new attach would do: checks it, takes

@@ -144,6 +144,8 @@ fn open_untyped(
 
 fn region(identity: [u8; 16], ring_bytes: u64) -> Result<Arc<Region>, OpenError> {
     let spec = RegionSpec { ring_bytes, roster_bytes: ROSTER_BYTES, identity };
-    let region = Region::create(&Medium::Private, &spec);
-    region.map(Arc::new).map_err(|_| OpenError::Memory { ring_bytes })
+    let region =
+        Region::create(&Medium::Private, &spec).map_err(|_| OpenError::Memory { ring_bytes })?;
+    region.populate();
+    Ok(Arc::new(region))
 }
