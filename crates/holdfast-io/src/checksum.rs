@@ -13,7 +13,7 @@ mod tests;
 #[cfg(target_arch = "x86_64")]
 const LONG_BYTES: usize = 768;
 
-/// [`crc32c`] for this processor, found out once: for who takes many sums of little.
+/// [`crc32c()`] for this processor, found out once: for who takes many sums of little.
 #[must_use]
 pub fn chosen() -> fn(seed: u32, bytes: &[u8]) -> u32 {
     #[cfg(target_arch = "x86_64")]
