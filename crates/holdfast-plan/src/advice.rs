@@ -106,7 +106,7 @@ impl Search<'_> {
             return;
         }
         let configuration = Configuration { durable_pages, ..self.configuration.clone() };
-        let curve = Curve::of(&configuration, Effort::FAST);
+        let curve = Curve::of(&configuration, Effort::FAST, |_, _| {});
         let recoveries = curve.points.iter().map(|point| point.steady.recovery_cycles);
         self.shortest = recoveries.fold(self.shortest, f64::min);
         self.tried.push(Tried { durable_pages, best: curve.within(self.recovery_cycles) });

@@ -4,6 +4,8 @@
 //! Never: says more than was simulated: recoveries shorter than those at the shortest interval are
 //! not there.
 
+use std::iter::successors;
+
 use crate::configuration::Configuration;
 use crate::steady::{Effort, Steady, steady};
 
@@ -44,24 +46,27 @@ pub struct Best {
 }
 
 impl Curve {
-    /// Simulates a configuration with all intervals.
+    /// Simulates a configuration with all intervals. Calls `progress` before each with how many are
+    /// done, and how many there are.
     ///
     /// # Panics
     /// If the configuration was not checked.
     #[must_use]
-    pub fn of(configuration: &Configuration, effort: Effort) -> Curve {
-        let pages = configuration.load.database_pages() as f64;
-        let lengths = std::iter::successors(Some(LONGEST), |length| Some(length / effort.step));
-        let lengths = lengths.take_while(|length| *length > SHORTEST);
-        let mut intervals: Vec<u64> =
-            lengths.map(|length| (pages * length).round().max(1.0) as u64).collect();
-        intervals.dedup();
-        let point =
-            |interval| Point { interval, steady: steady(configuration, Some(interval), effort) };
-        Curve {
-            without_checkpoints: steady(configuration, None, effort),
-            points: intervals.into_iter().map(point).collect(),
+    pub fn of(
+        configuration: &Configuration,
+        effort: Effort,
+        mut progress: impl FnMut(usize, usize),
+    ) -> Curve {
+        let intervals = intervals(configuration, effort);
+        progress(0, intervals.len() + 1);
+        let without_checkpoints = steady(configuration, None, effort);
+        let mut points = Vec::new();
+        for interval in &intervals {
+            progress(points.len() + 1, intervals.len() + 1);
+            let steady = steady(configuration, Some(*interval), effort);
+            points.push(Point { interval: *interval, steady });
         }
+        Curve { without_checkpoints, points }
     }
 
     /// The least request time with recoveries of at most so many cycles; `None` if every interval
@@ -95,6 +100,17 @@ impl Curve {
             (ours, _) => ours.is_some(),
         }
     }
+}
+
+/// The intervals of a curve, the longest first.
+fn intervals(configuration: &Configuration, effort: Effort) -> Vec<u64> {
+    let pages = configuration.load.database_pages() as f64;
+    let lengths = successors(Some(LONGEST), |length| Some(length / effort.step));
+    let lengths = lengths.take_while(|length| *length > SHORTEST);
+    let mut all: Vec<u64> =
+        lengths.map(|length| (pages * length).round().max(1.0) as u64).collect();
+    all.dedup();
+    all
 }
 
 impl Best {

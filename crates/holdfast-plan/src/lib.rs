@@ -10,12 +10,13 @@
 //! Where to look: a [`Configuration`] says what is simulated, `requests` makes its requests (or a
 //! [`Trace`] has them), `lru` orders the pages in conventional memory, `memory` is the model of
 //! both memories, and `room` decides who gets into the durable one. [`steady`] and [`warm_up`] run
-//! it, a [`Curve`] is many runs, [`advise`] is many curves, and [`paper`] sets the paper's numbers
-//! beside ours.
+//! it, a [`Curve`] is many runs, [`advise`] is many curves, [`paper`] sets the paper's numbers
+//! beside ours, and [`drawn`] makes figures and charts of all that.
 
 mod advice;
 mod configuration;
 mod curve;
+pub mod drawn;
 mod lru;
 mod machine;
 mod memory;

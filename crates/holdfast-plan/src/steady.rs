@@ -5,7 +5,7 @@
 
 use std::f64::consts::SQRT_2;
 
-use crate::configuration::Configuration;
+use crate::configuration::{Configuration, Load};
 use crate::memory::{Dirty, Memory};
 use crate::requests::Requests;
 use crate::traffic::Traffic;
@@ -13,7 +13,8 @@ use crate::traffic::Traffic;
 /// Moments of an interval at which a crash is thought of.
 const MOMENTS: u64 = 16;
 
-/// How much is simulated for one number.
+/// How much is simulated for one number. A trace is simulated once until it is steady, and once, or
+/// as often as an even number of intervals takes, to be measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Effort {
     /// A database of more pages is simulated with fewer, each for several.
@@ -45,6 +46,18 @@ pub struct Steady {
     pub recovery_cycles: f64,
     /// A recovery on average, if the crash comes at any moment.
     pub recovery_mean_cycles: f64,
+}
+
+impl Effort {
+    /// Requests until a load is steady, and those that are measured.
+    fn requests(&self, load: &Load) -> (u64, u64) {
+        match load {
+            Load::Mix(mix) => {
+                (self.settling * mix.database_pages, self.measured * mix.database_pages)
+            }
+            Load::Trace(trace) => (trace.accesses() as u64, trace.accesses() as u64),
+        }
+    }
 }
 
 impl Steady {
@@ -85,8 +98,7 @@ pub fn simulate(
 #[must_use]
 pub fn steady(configuration: &Configuration, interval: Option<u64>, effort: Effort) -> Steady {
     let (small, factor) = configuration.scaled(effort.pages_max);
-    let pages = small.load.database_pages();
-    let (settling, measured) = (effort.settling * pages, effort.measured * pages);
+    let (settling, measured) = effort.requests(&small.load);
     let mut simulation = Simulation::new(&small, Memory::in_use(&small));
     let mut sum = Sum::default();
     match interval {

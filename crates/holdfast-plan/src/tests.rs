@@ -135,11 +135,8 @@ fn a_trace_of_a_mix_costs_what_the_mix_costs() {
     let trace = Trace::read(lines.collect::<String>().as_bytes()).unwrap();
     let replayed = Configuration { load: Load::Trace(Arc::new(trace)), ..drawn.clone() };
     assert_eq!(replayed.check(), Ok(()));
-    let effort = Effort { pages_max: 1, settling: 8, measured: 64, step: 2.0 };
-    let cycles = |it: &Configuration| {
-        let effort = Effort { pages_max: it.load.database_pages(), ..effort };
-        steady(it, Some(1000), effort).request_cycles()
-    };
+    let effort = Effort { pages_max: 2000, settling: 8, measured: 100, step: 2.0 };
+    let cycles = |it: &Configuration| steady(it, Some(1000), effort).request_cycles();
     let difference = cycles(&replayed) / cycles(&drawn) - 1.0;
     assert!(difference.abs() < 0.03, "{difference}");
 }

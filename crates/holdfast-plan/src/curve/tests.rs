@@ -45,7 +45,7 @@ fn the_crossover_is_where_two_curves_meet() {
 fn a_curve_goes_from_long_intervals_to_short_ones() {
     let configuration = crate::paper::Named::Large.configuration();
     let effort = Effort { pages_max: 512, settling: 1, measured: 1, step: 2.0 };
-    let curve = Curve::of(&configuration, effort);
+    let curve = Curve::of(&configuration, effort, |_, _| {});
     assert_eq!(curve.points[0].interval, 2_048_000);
     assert!(curve.points.is_sorted_by(|one, next| one.interval > next.interval));
     assert!(curve.points.last().unwrap().interval < 256_000 / 90);

@@ -207,15 +207,18 @@ const MOMENT: &str = "the paper does not say when in an interval the crash comes
 /// Simulates one of the paper's configurations. Calls `progress` before each part with how many are
 /// done, and how many there are.
 #[must_use]
-pub fn run(named: Named, effort: Effort, mut progress: impl FnMut(u64, u64)) -> Results {
+pub fn run(named: Named, effort: Effort, mut progress: impl FnMut(usize, usize)) -> Results {
     let configuration = named.configuration();
+    let seeds = SEEDS as usize;
+    let curve =
+        Curve::of(&configuration, effort, |done, intervals| progress(done, intervals + seeds));
+    let done = curve.points.len() + 1;
     let mut warm_ups = Vec::new();
     for seed in 1..=SEEDS {
-        progress(seed - 1, SEEDS + 1);
+        progress(done + warm_ups.len(), done + seeds);
         warm_ups.push(warm_up(&Configuration { seed, ..configuration.clone() }, effort));
     }
-    progress(SEEDS, SEEDS + 1);
-    Results { named, curve: Curve::of(&configuration, effort), warm_ups }
+    Results { named, curve, warm_ups }
 }
 
 /// Every number of section 6.2, beside ours.
