@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use crate::chart::Chart;
 use crate::machine::{Machine, commit, utc_now};
-use crate::plot::{Panel, svg};
+use crate::plot::{Panel, with_charts};
 use crate::values::median;
 
 /// The result of one benchmark.
@@ -166,9 +167,22 @@ impl Figures {
     /// # Errors
     /// At the first file that cannot be written.
     pub fn write(&self, folder: &Path, panels: &[Panel]) -> Result<(), WriteError> {
+        self.write_with_charts(folder, panels, &[])
+    }
+
+    /// [`Figures::write`], with charts above the panels.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn write_with_charts(
+        &self,
+        folder: &Path,
+        panels: &[Panel],
+        charts: &[Chart],
+    ) -> Result<(), WriteError> {
         fs::create_dir_all(folder).map_err(|error| WriteError::Folder(folder.into(), error))?;
         let json = serde_json::to_string_pretty(self).expect("numbers and words are always JSON");
-        for (kind, text) in [("json", json + "\n"), ("svg", svg(self, panels))] {
+        for (kind, text) in [("json", json + "\n"), ("svg", with_charts(self, panels, charts))] {
             let path = folder.join(format!("{}.{kind}", self.name));
             fs::write(&path, text).map_err(|error| WriteError::File(path, error))?;
         }

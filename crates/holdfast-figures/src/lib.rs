@@ -4,11 +4,13 @@
 //! acknowledgement meant and every single run, and `NAME.svg`, which shows nothing else.
 //! Never: measures, prints, or knows what is measured.
 
+mod chart;
 mod figures;
 mod machine;
 mod plot;
 mod values;
 
+pub use chart::{Chart, Level, Line};
 pub use figures::{Better, Figure, Figures, WriteError};
 pub use machine::{Machine, utc};
 pub use plot::{Bar, Panel, Scale, escape, svg};

@@ -6,6 +6,7 @@
 
 use std::fmt::Write;
 
+use crate::chart::Chart;
 use crate::figures::Figures;
 
 const WIDTH: f64 = 760.0;
@@ -50,7 +51,12 @@ pub struct Bar {
 /// Draws the figures.
 #[must_use]
 pub fn svg(figures: &Figures, panels: &[Panel]) -> String {
-    let heights = panels.iter().map(Panel::height);
+    with_charts(figures, panels, &[])
+}
+
+/// Draws the figures, charts first.
+pub(crate) fn with_charts(figures: &Figures, panels: &[Panel], charts: &[Chart]) -> String {
+    let heights = charts.iter().map(Chart::height).chain(panels.iter().map(Panel::height));
     let height = heights.sum::<f64>() + 30.0;
     let mut text = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" \
@@ -58,6 +64,10 @@ pub fn svg(figures: &Figures, panels: &[Panel]) -> String {
          <rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n"
     );
     let mut top = 0.0;
+    for chart in charts {
+        text.push_str(&chart.draw(figures, top));
+        top += chart.height();
+    }
     for panel in panels {
         text.push_str(&draw(panel, figures, top));
         top += panel.height();
@@ -116,7 +126,7 @@ fn draw(panel: &Panel, figures: &Figures, top: f64) -> String {
     text
 }
 
-fn label(x: f64, y: f64, colour: &str, words: &str) -> String {
+pub(crate) fn label(x: f64, y: f64, colour: &str, words: &str) -> String {
     format!("<text x=\"{x:.1}\" y=\"{y:.1}\" fill=\"{colour}\">{words}</text>\n")
 }
 

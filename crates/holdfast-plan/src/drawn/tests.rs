@@ -1,0 +1,42 @@
+//! That nothing is drawn that is no figure.
+
+use super::*;
+use crate::configuration::Configuration;
+use crate::curve::Curve;
+use crate::paper::{compare, run};
+use crate::steady::Effort;
+
+/// The least that a curve can be made with.
+const LITTLE: Effort = Effort { pages_max: 512, settling: 1, measured: 1, step: 8.0 };
+
+/// Ids that charts refer to and figures do not have.
+fn missing(drawing: &Drawing) -> Vec<String> {
+    let is_there = |id: &String| drawing.figures.iter().any(|figure| figure.id == *id);
+    let lines = drawing.charts.iter().flat_map(|chart| &chart.lines);
+    let points = lines.flat_map(|line| line.points.iter().flatten());
+    let levels = drawing.charts.iter().flat_map(|chart| &chart.levels);
+    let ids = points.chain(levels.map(|level| &level.id));
+    ids.filter(|id| !is_there(id)).cloned().collect()
+}
+
+#[test]
+fn both_of_the_papers_figures_are_drawn_from_figures_alone() {
+    let results = Named::ALL.map(|named| run(named, LITTLE, |_, _| {}));
+    let compared = compare(&results);
+    let drawing = paper(&results, &compared);
+    assert_eq!(missing(&drawing), [""; 0]);
+    assert_eq!(drawing.charts.len(), 2);
+    for (row, whose) in compared.iter().flat_map(|row| [(row, "plan"), (row, "paper")]) {
+        let id = format!("{whose}.{}", row.id);
+        assert!(drawing.figures.iter().any(|figure| figure.id == id), "{id}");
+    }
+}
+
+#[test]
+fn a_figure_that_is_missing_is_noticed() {
+    let configuration = Configuration { seed: 3, ..Named::Small.configuration() };
+    let mut drawing = curve("one", &Curve::of(&configuration, LITTLE, |_, _| {}));
+    assert_eq!(missing(&drawing), [""; 0]);
+    drawing.figures.pop();
+    assert_eq!(missing(&drawing).len(), 1);
+}
