@@ -140,7 +140,7 @@ fn front_end(pid: u64) -> Option<u32> {
 }
 
 /// Whether a process maps the region: its number alone may belong to another by now.
-fn is_mapped_by(medium: &Medium, pid: u32) -> bool {
+pub(crate) fn is_mapped_by(medium: &Medium, pid: u32) -> bool {
     let Some(path) = medium.path() else { return false };
     let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();

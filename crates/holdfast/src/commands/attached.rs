@@ -166,7 +166,7 @@ impl Parts {
 
     fn drain_here(&self, log: &Arc<dyn Files>) -> Outcome<Result<(), CommitError>> {
         let medium = self.volume.medium();
-        let region = match Region::attach(&medium) {
+        let region = match logs::attach(&medium) {
             Ok(region) => Arc::new(region),
             // Nothing waits where there is nothing.
             Err(AttachError::Missing) => return Ok(Ok(())),

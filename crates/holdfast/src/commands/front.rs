@@ -5,6 +5,7 @@
 //! Never: decides about restarts, or mounts anything.
 
 use super::attached::{Parts, Place};
+use super::logs;
 use crate::claims::PowerSource;
 use crate::cli::FrontArgs;
 use crate::config::{Cache, VolumeConfig};
@@ -18,7 +19,7 @@ use crate::sizes::rounded;
 use holdfast_front::fuse;
 use holdfast_io::real::{RealClock, RealFiles};
 use holdfast_log::{Log, Mended};
-use holdfast_memory::{AttachError, Region};
+use holdfast_memory::AttachError;
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::sync::Arc;
@@ -137,7 +138,7 @@ pub(super) fn give_back(
 pub(super) fn mend(name: &str, volume: &VolumeConfig) -> Outcome<Mended> {
     let parts = Parts::take(name, volume)?;
     let medium = volume.medium();
-    let region = Region::attach(&medium).map_err(|error| match error {
+    let region = logs::attach(&medium).map_err(|error| match error {
         AttachError::Missing => {
             let why = "there is no memory region, so no failure is remembered";
             let remedy = format!("mount it with `holdfast mount {name}`");

@@ -8,22 +8,44 @@
 use crate::claims::MediumKind;
 use crate::config::MemoryConfig;
 use crate::exit::Exit;
-use crate::observe::region_problem;
+use crate::observe::{is_mapped_by, region_problem};
 use crate::problem::{Outcome, Problem};
 use crate::sizes::rounded;
 use holdfast_io::Files;
 use holdfast_log::{Log, OpenError, Recovery, Source};
-use holdfast_memory::{AttachError, CreateError, Region, RegionSpec};
+use holdfast_memory::{AttachError, CreateError, Medium, Region, RegionSpec};
+use std::time::{Duration, Instant};
 
 /// The roster holds a name a record, about 60 bytes; an eighth of the ring is room for most trees.
 const ROSTER_BYTES_MIN: u64 = 4 << 20;
 const ROSTER_BYTES_MAX: u64 = 64 << 20;
 
+/// How long a process may take to end, with its memory gone and its files still open.
+const ENDING: Duration = Duration::from_secs(10);
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// Attaches the region on a medium, once whoever had it before has let go of it: a process that
+/// ends gives its memory back first, so it is no longer seen to serve, and its claim a moment
+/// later.
+pub(super) fn attach(medium: &Medium) -> Result<Region, AttachError> {
+    let begun = Instant::now();
+    loop {
+        match Region::attach(medium) {
+            Err(AttachError::InUse { pid })
+                if !is_mapped_by(medium, pid) && begun.elapsed() < ENDING =>
+            {
+                std::thread::sleep(LOOK_EVERY);
+            }
+            done => return done,
+        }
+    }
+}
+
 /// The region as it was left, or a new one. `service` is whose log `files` has: `volume/NAME` or
 /// `log/NAME`.
 pub(super) fn region(service: &str, memory: &MemoryConfig, files: &dyn Files) -> Outcome<Region> {
     let medium = memory.medium();
-    match Region::attach(&medium) {
+    match attach(&medium) {
         Ok(region) => return Ok(region),
         Err(AttachError::Missing) => {}
         Err(error) => return Err(region_problem("attaching", &medium, &error)),

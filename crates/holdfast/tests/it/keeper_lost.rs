@@ -2,6 +2,7 @@
 
 use crate::fixture::{Fixture, NAME};
 use std::fs;
+use std::time::Duration;
 
 #[test]
 fn a_second_keeper_is_told_who_the_first_is() {
@@ -52,6 +53,22 @@ fn umount_gives_back_what_keeper_and_front_end_left_when_both_were_killed() {
     fixture.holdfast(&["umount", NAME]).succeeded();
     fixture.assert_given_back();
     assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"x");
+}
+
+/// As after the death of a process that is not quite over: its memory is gone, its files are open.
+#[test]
+fn umount_waits_for_a_process_that_has_not_let_go_of_the_region_yet() {
+    let fixture = Fixture::left_in_memory();
+    let ending = fs::File::open(&fixture.region).unwrap();
+    ending.lock().unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            std::thread::sleep(Duration::from_millis(500));
+            drop(ending);
+        });
+        fixture.holdfast(&["umount", NAME]).succeeded();
+    });
+    fixture.assert_given_back();
 }
 
 #[test]
