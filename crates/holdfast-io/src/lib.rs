@@ -5,6 +5,7 @@
 //! tears, reorders, loses, corrupts and fails, all from one seed (`fake`).
 //! Never: knows what the bytes mean.
 
+mod blocks;
 pub mod checksum;
 mod clock;
 mod entropy;
@@ -14,6 +15,7 @@ mod files;
 mod path;
 pub mod real;
 
+pub use blocks::{Blocks, BlocksError};
 pub use clock::Clock;
 pub use entropy::Entropy;
 pub use files::{Change, DirEntry, Files, Kind, Metadata, OpenFile, OpenHow, Space};

@@ -1,0 +1,58 @@
+//! A disk of a fixed number of bytes, as its users see one.
+//!
+//! Promise: the whole border between protocols above and whatever keeps the bytes below; a front end
+//! is written against [`Blocks`] and knows nothing else of what it serves.
+//! Never: speaks of a protocol, or of where the bytes are.
+
+use std::io;
+
+/// Why an operation on blocks did not happen.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum BlocksError {
+    /// The range ends behind the last byte. Nothing was done; ask for less.
+    OutOfRange,
+    /// No space is left below. Nothing was done; make room there and repeat.
+    NoSpace,
+    /// What keeps the bytes failed. A write may have happened or not; what was acknowledged before
+    /// is as it was.
+    Failed(io::Error),
+}
+
+impl std::fmt::Display for BlocksError {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            BlocksError::OutOfRange => write!(out, "the range ends behind the last byte"),
+            BlocksError::NoSpace => write!(out, "no space is left"),
+            BlocksError::Failed(error) => write!(out, "{error}"),
+        }
+    }
+}
+
+impl std::error::Error for BlocksError {}
+
+/// A disk. Every method may be called from several threads at once; ranges may start and end at
+/// any byte, and none may end behind [`Blocks::size_bytes`].
+///
+/// Durability: what the `Ok` of a change means is the disk's matter, and so is how much of it
+/// [`Blocks::flush`] still has to do. Changes that were acknowledged in one order are kept in it.
+///
+/// Every operation may be repeated: done twice it leaves what it leaves when done once, as long as
+/// nobody changed the range in between. Front ends that were killed rely on that.
+pub trait Blocks: Send + Sync {
+    /// Bytes of the disk.
+    fn size_bytes(&self) -> u64;
+    /// Fills `into` with the bytes at `offset`.
+    fn read(&self, into: &mut [u8], offset: u64) -> Result<(), BlocksError>;
+    /// Writes all of `from`. Up to [`Blocks::atomic_bytes_max`] it is wholly there after any
+    /// failure, or not at all; more is written in pieces of that size, in order.
+    fn write(&self, from: &[u8], offset: u64) -> Result<(), BlocksError>;
+    /// Makes a range read as zeros; its space stays reserved.
+    fn write_zeroes(&self, offset: u64, bytes: u64) -> Result<(), BlocksError>;
+    /// Makes a range read as zeros, and gives its space back where that is possible.
+    fn discard(&self, offset: u64, bytes: u64) -> Result<(), BlocksError>;
+    /// Makes everything acknowledged so far as durable as the disk promises.
+    fn flush(&self) -> Result<(), BlocksError>;
+    /// Most bytes of one write that are there wholly or not at all.
+    fn atomic_bytes_max(&self) -> usize;
+}
