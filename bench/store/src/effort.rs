@@ -29,7 +29,8 @@ pub(crate) struct Effort {
     pub(crate) control: Duration,
     /// Accounts of a branch.
     pub(crate) accounts: u32,
-    /// How long checkpoints of one kind and interval run before others do,
+    /// How long checkpoints of one kind and interval run before others do; no divisor of an
+    /// interval, so that checkpoints fall anywhere in a turn;
     pub(crate) flat_turn: Duration,
     /// how many turns of each are taken together,
     pub(crate) flat_turns: usize,
@@ -56,9 +57,9 @@ impl Effort {
             timed: Duration::from_secs(1),
             control: Duration::from_millis(250),
             accounts: 100_000,
-            flat_turn: Duration::from_millis(100),
-            flat_turns: 7,
-            flat_rounds: 15,
+            flat_turn: Duration::from_millis(37),
+            flat_turns: 18,
+            flat_rounds: 21,
             cleaning_slice: Duration::from_millis(700),
             faults: 1000,
             left_mb: &[10, 30, 100, 300, 1000],

@@ -110,10 +110,7 @@ impl Judge<'_> {
     fn flatness(&self, kind: usize, name: &str) -> Option<Figure> {
         let flatness = |log: &str| {
             let runs = |at| self.ledger.runs(&format!("{}.tx_per_s", flat_id(log, kind, at)));
-            let medians = (0..flat::INTERVALS_MS.len()).map(|at| median(runs(at)));
-            let (least, most) = medians
-                .fold((f64::MAX, f64::MIN), |(least, most), it| (least.min(it), most.max(it)));
-            (most > 0.0).then(|| least / most)
+            least_over_most(&(0..flat::INTERVALS_MS.len()).map(runs).collect::<Vec<_>>())
         };
         let worse = flatness("disk")?.min(flatness("memory")?);
         let id = format!("store.flatness.{name}");
@@ -132,6 +129,23 @@ impl Judge<'_> {
         let best = best(self.ledger, peers, id)?;
         divided(self.ledger.runs(&id(OURS)), self.ledger.runs(&id(best)))
     }
+}
+
+/// The least of these over the most, each seen beside the mean of all of the same round: what slows
+/// the machine down for a while slows all of them.
+fn least_over_most(all: &[&[f64]]) -> Option<f64> {
+    let rounds = all.iter().map(|runs| runs.len()).min().filter(|rounds| *rounds > 0)?;
+    let mean = |round: usize| all.iter().map(|runs| runs[round]).sum::<f64>() / all.len() as f64;
+    let means: Vec<f64> = (0..rounds).map(mean).collect();
+    let beside = |runs: &&[f64]| {
+        let shares: Vec<f64> = runs.iter().zip(&means).map(|(rate, mean)| rate / mean).collect();
+        median(&shares)
+    };
+    let shares: Vec<f64> = all.iter().map(beside).collect();
+    let (least, most) = shares
+        .iter()
+        .fold((f64::MAX, f64::MIN), |(least, most), it| (least.min(*it), most.max(*it)));
+    Some(least / most)
 }
 
 fn ratio(id: &str, runs: Vec<f64>) -> Figure {

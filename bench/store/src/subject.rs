@@ -59,7 +59,8 @@ impl Subject {
         drive::all(&self.bank, &mut self.hands, time)
     }
 
-    /// One slice, with something beside it that is told when it is over.
+    /// One slice, with something beside it that is told when it is over. What that then still does
+    /// takes time of the processors, and no transaction's.
     pub(crate) fn slice(
         &mut self,
         beside: impl FnOnce(&Bank, &mut dyn FnMut() -> Result<(), Failure>) -> Result<(), Failure>,
@@ -68,8 +69,13 @@ impl Subject {
         drive::take_times_ns(&mut self.hands);
         let (bank, hands) = (&self.bank, &mut self.hands);
         let clock = Clock::start();
-        beside(bank, &mut || drive::all(bank, hands, time))?;
-        let (wall_s, cpu_us) = (clock.wall_s(), clock.process_us());
+        let mut wall_s = 0.0;
+        beside(bank, &mut || {
+            drive::all(bank, hands, time)?;
+            wall_s = clock.wall_s();
+            Ok(())
+        })?;
+        let cpu_us = clock.process_us();
         let times = drive::take_times_ns(&mut self.hands);
         let (count, p99_us) = (times.len() as f64, percentile(&times, 99) as f64 / 1000.0);
         Ok(Rate { per_s: count / wall_s, cpu_us: cpu_us / count, p99_us })

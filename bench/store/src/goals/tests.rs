@@ -48,3 +48,23 @@ fn what_is_asked_of_ours_alone_has_a_name_and_a_goal_of_its_own() {
     assert_eq!((found.value, found.goal), (35.0, Some(50.0)));
     assert!(figure(&rates, "store.durable.over_best_peer").is_none());
 }
+
+#[test]
+fn a_slow_round_says_nothing_about_an_interval() {
+    let of = |rates: [f64; 6]| {
+        let intervals = ["1ms", "10ms", "100ms", "1000ms", "10000ms", "none"];
+        let mut ledger = Ledger::default();
+        for slowness in [1.0, 2.0, 1.0] {
+            for (log, kind) in [("disk", "decoupled"), ("memory", "decoupled")] {
+                for (rate, every) in rates.iter().zip(intervals) {
+                    let id = format!("store.flat.{log}.{kind}.{every}.tx_per_s");
+                    ledger.higher(id, "tx/s", rate / slowness);
+                }
+            }
+        }
+        let figures = judge(&ledger, &peers::all().collect::<Vec<_>>());
+        figures.into_iter().find(|figure| figure.id == "store.flatness.decoupled").unwrap().value
+    };
+    assert!((of([9.0; 6]) - 1.0).abs() < 1e-9);
+    assert!((of([9.0, 9.0, 9.0, 6.0, 9.0, 9.0]) - 2.0 / 3.0).abs() < 1e-9);
+}
