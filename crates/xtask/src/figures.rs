@@ -51,9 +51,10 @@ pub(crate) fn are_shown(root: &Path) -> io::Result<bool> {
 /// The README as it is, and as it should be.
 fn readme(root: &Path) -> io::Result<(String, String)> {
     let text = fs::read_to_string(root.join(README))?;
-    let tables: String =
+    let tables: Vec<String> =
         read(&root.join(RESULTS))?.iter().map(|(_, result)| table(result)).collect();
-    let wanted = between(&text, &tables)
+    // Without a line between them the next one's first sentence would be a row of this one.
+    let wanted = between(&text, &tables.join("\n"))
         .ok_or_else(|| io::Error::other(format!("{README} has no lines {BEGIN}{END}")))?;
     Ok((text, wanted))
 }
