@@ -1,7 +1,7 @@
 //! A disk of a fixed number of bytes, as its users see one.
 //!
-//! Promise: the whole border between protocols above and whatever keeps the bytes below; a front end
-//! is written against [`Blocks`] and knows nothing else of what it serves.
+//! Promise: the whole border between protocols above and whatever keeps the bytes below; a front
+//! end is written against [`Blocks`] and knows nothing else of what it serves.
 //! Never: speaks of a protocol, or of where the bytes are.
 
 use std::io;
