@@ -130,7 +130,7 @@ fn a_right_check_over_a_wrong_field_is_still_damage() {
         (32, "medium"),
         (36, "section_count"),
         (40, "region_bytes"),
-        (96, "reserved"),
+        (104, "reserved"),
         (72, "roster"),
     ];
     for (at, field) in fields {
