@@ -18,6 +18,7 @@ mod life;
 mod looks;
 mod model;
 mod power;
+mod reclaim;
 mod redo_only;
 mod refusals;
 mod restarts;

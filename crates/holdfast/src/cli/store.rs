@@ -67,6 +67,9 @@ pub(crate) enum StoreCommand {
     Verify {
         /// The store's directory. Nobody may have the store open.
         directory: PathBuf,
+        /// Free the pages that belong to no tree, as a crash can leave them, if nothing is damaged.
+        #[arg(long)]
+        reclaim: bool,
     },
     /// Copy a store to another directory, from which `restore` makes one again.
     Backup {

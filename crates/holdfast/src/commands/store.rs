@@ -38,7 +38,7 @@ pub(crate) fn store(command: StoreCommand, output: Output) -> Outcome<()> {
         StoreCommand::Scan { tree, part } => scan::scan(&tree, &part, output),
         StoreCommand::Load { tree, file } => load::load(&tree, file.as_deref(), output),
         StoreCommand::Stat { directory } => stat::stat(&directory, output),
-        StoreCommand::Verify { directory } => verify::verify(&directory, output),
+        StoreCommand::Verify { directory, reclaim } => verify::verify(&directory, reclaim, output),
         StoreCommand::Backup { directory, to, forward } => {
             backup::backup(&directory, &to, forward, output)
         }
