@@ -7,6 +7,7 @@
 
 mod backups;
 mod basics;
+mod busy_backups;
 mod classical;
 mod examples;
 mod faults;
