@@ -24,5 +24,6 @@ mod refusals;
 mod restarts;
 mod scans;
 mod served;
+mod served_disks;
 mod support;
 mod threads;
