@@ -1,0 +1,80 @@
+//! The command line.
+//!
+//! Promise: the same options and the same seed end guests at the same moments after the same
+//! acknowledgements.
+//! Never: looks at the machine.
+
+use clap::{Parser, ValueEnum};
+use std::path::PathBuf;
+
+/// Boots databases in QEMU guests, ends them under load, and checks that nothing acknowledged is
+/// lost.
+///
+/// `guests/setup` makes what the guests boot from. Needs root.
+#[derive(Debug, Parser)]
+#[command(name = "holdfast-guests")]
+pub(crate) struct Options {
+    /// Which databases.
+    #[arg(long, value_delimiter = ',', default_value = "postgres,mariadb")]
+    pub(crate) databases: Vec<Database>,
+    /// How a guest ends.
+    #[arg(long, value_delimiter = ',', default_value = "panic,kill-qemu")]
+    pub(crate) ends: Vec<End>,
+    /// How often each database is ended in each way.
+    #[arg(long, default_value_t = 3)]
+    pub(crate) kills: u32,
+    /// What the moments of the ends are drawn from.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// The folder that guests/setup fills.
+    #[arg(long, default_value = "target/guests")]
+    pub(crate) images: PathBuf,
+}
+
+/// What runs in a guest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Database {
+    /// PostgreSQL.
+    Postgres,
+    /// MariaDB with InnoDB.
+    Mariadb,
+}
+
+/// How a guest under load ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum End {
+    /// Its kernel panics.
+    Panic,
+    /// QEMU is killed.
+    KillQemu,
+}
+
+impl Database {
+    /// All of them.
+    pub(crate) const ALL: [Database; 2] = [Database::Postgres, Database::Mariadb];
+
+    /// As the guest knows it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Database::Postgres => "postgres",
+            Database::Mariadb => "mariadb",
+        }
+    }
+}
+
+impl End {
+    /// In words.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            End::Panic => "panic",
+            End::KillQemu => "kill of QEMU",
+        }
+    }
+}
+
+impl Options {
+    /// How to have the same again.
+    pub(crate) fn again(&self) -> String {
+        format!("again: make test-guests KILLS={} SEED={}", self.kills, self.seed)
+    }
+}
