@@ -21,6 +21,7 @@ use super::exchange::{Exchange, Over, Step};
 use super::flusher::{Flushed, Flusher};
 use super::listen::Shared;
 use super::session::Session;
+use crate::abort::AbortOnPanic;
 
 /// A call that waits for the client returns after this, to see whether it is to stop. After one
 /// such wait the thread sleeps until it is woken.
@@ -89,6 +90,8 @@ impl<'scope, 'env> Connection<'scope, 'env> {
 
     /// Serves until the client goes, or until it is to stop: then the rest is another's.
     pub(crate) fn serve(mut self) -> Option<Session> {
+        // It goes off before the socket is closed: a client must not take a panic for a farewell.
+        let _guard = AbortOnPanic;
         let ended = loop {
             if let Err(ended) = self.turn() {
                 break ended;

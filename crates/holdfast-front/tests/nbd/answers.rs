@@ -12,10 +12,32 @@ pub(crate) struct OptionAnswer {
 }
 
 /// An answer to a request. Only a chunk has a payload, if that was agreed on.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) enum Answer {
     Simple { cookie: u64, error: u32 },
     Chunk { cookie: u64, is_last: bool, kind: u16, payload: Vec<u8> },
+}
+
+impl Answer {
+    pub(crate) fn cookie(&self) -> u64 {
+        match self {
+            Answer::Simple { cookie, .. } | Answer::Chunk { cookie, .. } => *cookie,
+        }
+    }
+}
+
+impl std::fmt::Debug for Answer {
+    /// A payload may be megabytes.
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Answer::Simple { cookie, error } => write!(out, "reply to {cookie}: error {error}"),
+            Answer::Chunk { cookie, is_last, kind, payload } => {
+                let start = &payload[..payload.len().min(32)];
+                write!(out, "chunk {kind:#x} for {cookie}, last: {is_last}, ")?;
+                write!(out, "{} bytes: {start:?}..", payload.len())
+            }
+        }
+    }
 }
 
 /// Takes the next answer to an option off the front.

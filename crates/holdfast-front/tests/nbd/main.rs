@@ -4,9 +4,12 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 mod answers;
+mod clients;
 mod fuzzed;
+mod handed_on;
 mod memory;
 mod messages;
+mod misbehaviour;
 mod negotiation;
 mod pure;
 mod random;

@@ -27,7 +27,7 @@ impl Random {
 
 /// Runs `body` for seeds 1..=`count`, or for HOLDFAST_SEED alone.
 #[expect(clippy::print_stdout, reason = "the seed is for whoever reads the failure")]
-pub(crate) fn for_seeds(test: &str, count: u64, body: impl Fn(&mut Random)) {
+pub(crate) fn for_seeds(test: &str, count: u64, mut body: impl FnMut(&mut Random)) {
     let given = std::env::var("HOLDFAST_SEED").ok().map(|seed| seed.parse().unwrap());
     for seed in given.map_or(1..=count, |seed| seed..=seed) {
         println!("to repeat: HOLDFAST_SEED={seed} cargo test -p holdfast-front --test nbd {test}");

@@ -86,12 +86,6 @@ fn gated() -> (Arc<Gated>, Server, Client<std::os::unix::net::UnixStream>) {
     (disk, server, client)
 }
 
-fn cookie_of(answer: &Answer) -> u64 {
-    match answer {
-        Answer::Simple { cookie, .. } | Answer::Chunk { cookie, .. } => *cookie,
-    }
-}
-
 #[test]
 fn a_slow_flush_holds_up_nothing_that_follows_it() {
     let (disk, _server, mut client) = gated();
@@ -117,7 +111,7 @@ fn a_durable_write_is_seen_at_once_and_acknowledged_behind_its_flush() {
     while cookies.len() < 19 {
         let answer = client.answer();
         if matches!(answer, Answer::Simple { .. } | Answer::Chunk { is_last: true, .. }) {
-            cookies.push(cookie_of(&answer));
+            cookies.push(answer.cookie());
         }
     }
     cookies.sort_unstable();
