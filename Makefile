@@ -8,7 +8,7 @@ HOLDFAST := $${CARGO_TARGET_DIR:-target}/release/holdfast
 
 CUT_EVERYWHERE := power::pitfall_19_what_was_waited_for_is_there_after_a_power_cut_at_any_io
 
-.PHONY: run build test test-guests test-long test-races bench-server bench-log bench-store bench-postgres bench-databases bench-ways figures fuzz tidy
+.PHONY: run build test test-guests test-long test-races bench-blocks bench-server bench-log bench-store bench-postgres bench-databases bench-ways figures fuzz tidy
 
 run: build
 	$(HOLDFAST) demo postgres --out holdfast-demo
@@ -68,6 +68,13 @@ test-races:
 bench-server:
 	scripts/setup
 	cd bench && ../$(CARGO) run --release -- --out $(abspath $(OUT)) $(if $(QUICK),--quick)
+	$(if $(QUICK)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
+
+# A disk in durable memory beside bare copies. Needs nothing else running, and 2.5 GB of memory.
+bench-blocks:
+	scripts/setup
+	cd bench && ../$(CARGO) run --release --bin bench-blocks -- --out $(abspath $(OUT)) \
+	    $(if $(QUICK),--quick)
 	$(if $(QUICK)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
 
 # This log and others beside the device and the decoder; ONLY=NAME,NAME for some of them. Measures

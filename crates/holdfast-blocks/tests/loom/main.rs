@@ -94,8 +94,12 @@ impl Memory for Model {
     }
 
     fn copy_in(&self, at: u64, from: &[u8]) {
-        for (word, bytes) in self.cell(at).iter().zip(from.chunks(BLOCK_BYTES / CELL_WORDS)) {
-            word.store(u64::from_le_bytes(bytes[..8].try_into().unwrap()), Ordering::Relaxed);
+        for (at, block) in (at..).step_by(BLOCK_BYTES).zip(from.chunks(BLOCK_BYTES)) {
+            let halves = block.chunks(BLOCK_BYTES / CELL_WORDS);
+            for (word, bytes) in self.cell(at).iter().zip(halves) {
+                let number = u64::from_le_bytes(bytes[..8].try_into().unwrap());
+                word.store(number, Ordering::Relaxed);
+            }
         }
     }
 
