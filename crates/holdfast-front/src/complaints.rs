@@ -5,25 +5,26 @@
 
 use std::fmt::Display;
 
-/// Lines about one connection.
+/// Lines about one client.
 const LINES_MAX: u64 = 16;
 
 /// The faults of one client.
 pub(crate) struct Complaints {
+    protocol: &'static str,
     client: String,
     count: u64,
 }
 
 impl Complaints {
     /// `client` names it in every line.
-    pub(crate) fn about(client: String) -> Complaints {
-        Complaints { client, count: 0 }
+    pub(crate) fn about(protocol: &'static str, client: String) -> Complaints {
+        Complaints { protocol, client, count: 0 }
     }
 
     pub(crate) fn say(&mut self, what: impl Display) {
         self.count += 1;
         if self.count <= LINES_MAX {
-            tracing::warn!(client = self.client, "NBD: {what}");
+            tracing::warn!(client = self.client, "{}: {what}", self.protocol);
         }
     }
 }
@@ -31,8 +32,9 @@ impl Complaints {
 impl Drop for Complaints {
     fn drop(&mut self) {
         if self.count > LINES_MAX {
-            let (client, more) = (&self.client, self.count - LINES_MAX);
-            tracing::warn!(client, "NBD: {more} more faults of this client");
+            let (protocol, client) = (self.protocol, &self.client);
+            let more = self.count - LINES_MAX;
+            tracing::warn!(client, "{protocol}: {more} more faults of this client");
         }
     }
 }

@@ -13,14 +13,14 @@ use std::time::{Duration, Instant};
 
 use holdfast_io::{Blocks, BlocksError};
 
-use super::wake::WakeUp;
 use crate::abort::AbortOnPanic;
+use crate::wake::WakeUp;
 
 /// A flush that takes no longer than this is done at once: waking another thread, and being woken
 /// by it, costs as much.
 const AT_ONCE: Duration = Duration::from_micros(50);
 
-/// Requests that wait for one flush of one connection. Whoever sends more waits himself.
+/// Requests that wait for one flush of one queue. Whoever sends more waits himself.
 const WAITING_MAX: usize = 1024;
 
 /// What one flush came to, and who waited for it.
@@ -29,7 +29,7 @@ pub(crate) struct Flushed {
     pub(crate) result: Result<(), BlocksError>,
 }
 
-/// The flushes of one connection.
+/// The flushes of one queue.
 pub(crate) struct Flusher<'scope, 'env> {
     scope: &'scope Scope<'scope, 'env>,
     worker: Option<Worker<'scope>>,
@@ -85,12 +85,12 @@ impl<'scope, 'env> Flusher<'scope, 'env> {
         true
     }
 
-    /// `None` where the machine has no descriptor or thread left: then the connection waits itself.
+    /// `None` where the machine has no descriptor or thread left: then the asker waits itself.
     fn start(&self, blocks: &'env dyn Blocks) -> Option<Worker<'scope>> {
         let answered = WakeUp::new().ok()?;
         let queue = Arc::new(Queue { lists: Mutex::default(), asked: Condvar::new(), answered });
         let (theirs, last_ns) = (queue.clone(), self.last_ns.clone());
-        let builder = Builder::new().name("nbd-flush".into());
+        let builder = Builder::new().name("flush".into());
         let thread = builder.spawn_scoped(self.scope, move || work(&theirs, blocks, &last_ns));
         Some(Worker { queue, thread: thread.ok()? })
     }
