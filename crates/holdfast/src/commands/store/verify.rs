@@ -5,19 +5,19 @@
 //! Never: changes what is in a tree.
 
 use super::Opened;
+use crate::cli::store::StoreArgs;
 use crate::exit::Exit;
 use crate::output::{Output, Progress};
 use crate::problem::{Outcome, Problem};
 use holdfast_store::{CheckedTrees, FaultKind, PageNumber, Verified, VerifyFault};
 use serde_json::{Value, json};
-use std::path::Path;
 
 /// Bytes of a page.
 const PAGE_BYTES: u64 = 8192;
 
 /// Reads everything.
-pub(super) fn verify(directory: &Path, output: Output) -> Outcome<()> {
-    let opened = Opened::open("verifying", directory)?;
+pub(super) fn verify(store: &StoreArgs, output: Output) -> Outcome<()> {
+    let opened = Opened::open("verifying", store)?;
     let all_bytes = opened.store.stat().pages * PAGE_BYTES;
     let mut progress = Progress::of_bytes("comparing");
     let found = opened.store.verify(&mut |found: &Verified| {
