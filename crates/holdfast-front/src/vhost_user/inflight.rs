@@ -20,6 +20,9 @@ use rustix::fs::{
 use vhost::vhost_user::message::VhostUserInflight;
 use vm_memory::{Bytes, FileOffset, MmapRegion, VolatileMemory};
 
+#[cfg(test)]
+mod tests;
+
 /// Head of a queue's part: features, version, number of entries, last head answered, used index.
 const HEAD_BYTES: usize = 16;
 const VERSION_AT: usize = 8;

@@ -9,6 +9,9 @@ use super::wire::{
     request, status,
 };
 
+#[cfg(test)]
+mod tests;
+
 /// Bytes of a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
