@@ -7,6 +7,7 @@ mod attached;
 mod check;
 mod folder;
 mod front;
+mod home;
 mod log;
 mod logs;
 mod mount;

@@ -5,6 +5,7 @@
 // In a test, and in what tests are made of, a failed step is the end of the test.
 #![allow(clippy::unwrap_used)]
 
+mod block;
 mod configuration;
 mod disks;
 mod fixture;
