@@ -130,9 +130,12 @@ impl Load {
         }
     }
 
-    /// Takes the answers that are there.
+    /// Takes the answers of which the guest was told.
     fn take(&mut self, guest: &mut Guest) {
         for queue in 0..QUEUES {
+            if !guest.is_told(queue) {
+                continue;
+            }
             while let Some(answer) = guest.answer(queue) {
                 let slot = answer.slot;
                 if answer.status != OK {
