@@ -4,6 +4,7 @@
 //! Never: acts; `commands` does.
 
 pub(crate) mod log;
+pub(crate) mod plan;
 pub(crate) mod store;
 
 use crate::claims::Failure;
@@ -110,6 +111,12 @@ pub(crate) enum Command {
         /// What to do with a store.
         #[command(subcommand)]
         command: store::StoreCommand,
+    },
+    /// Simulate how much memory should be durable: what requests and recoveries cost, and advice.
+    Plan {
+        /// What to simulate.
+        #[command(subcommand)]
+        command: plan::PlanCommand,
     },
     /// Replace a process of the running keeper by another version of itself, under load.
     Upgrade {

@@ -11,6 +11,7 @@ mod home;
 mod log;
 mod logs;
 mod mount;
+mod plan;
 mod run;
 mod serve;
 mod server;
@@ -47,6 +48,7 @@ fn dispatch(cli: Cli, output: Output) -> Outcome<ExitCode> {
         Command::Server(args) => return Ok(server::server(&args).into()),
         Command::Log { command } => log::log(&config, command, output),
         Command::Store { command } => store::store(command, output),
+        Command::Plan { command } => plan::plan(command, output),
         Command::Upgrade { command: UpgradeCommand::Server { binary } } => {
             mount::upgrade_server(&config, binary, output)
         }
