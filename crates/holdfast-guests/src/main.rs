@@ -13,6 +13,8 @@ mod ledger;
 mod options;
 mod sentence;
 mod series;
+mod stage;
+mod volume;
 
 use clap::Parser;
 use error::GuestError;
@@ -35,10 +37,11 @@ fn main() -> ExitCode {
 fn run(options: &Options) -> Result<(), GuestError> {
     let images = images::Images::find(&options.images)?;
     for &database in &options.databases {
-        let series = Series::new(options, &images, database);
+        let series = Series::new(options, &images, &options.holdfast, database);
         series.canary()?;
-        for &end in &options.ends {
-            series.run(end)?;
+        for &way in &options.ways {
+            series.count_flushes(way)?;
+            options.ends.iter().try_for_each(|&end| series.run(way, end))?;
         }
     }
     Ok(())
