@@ -8,7 +8,7 @@ HOLDFAST := $${CARGO_TARGET_DIR:-target}/release/holdfast
 
 CUT_EVERYWHERE := power::pitfall_19_what_was_waited_for_is_there_after_a_power_cut_at_any_io
 
-.PHONY: run build test test-guests test-long test-races bench-server bench-log bench-store bench-postgres bench-databases bench-ways figures fuzz tidy
+.PHONY: run build test test-guests test-long test-races bench-blocks bench-server bench-log bench-store bench-postgres bench-databases bench-ways figures fuzz tidy
 
 run: build
 	$(HOLDFAST) demo postgres --out holdfast-demo
@@ -71,6 +71,13 @@ bench-server:
 	cd bench && ../$(CARGO) run --release -- --out $(abspath $(OUT)) $(if $(QUICK),--quick)
 	$(if $(QUICK)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
 
+# A disk in durable memory beside bare copies. Needs nothing else running, and 2.5 GB of memory.
+bench-blocks:
+	scripts/setup
+	cd bench && ../$(CARGO) run --release --bin bench-blocks -- --out $(abspath $(OUT)) \
+	    $(if $(QUICK),--quick)
+	$(if $(QUICK)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
+
 # This log and others beside the device and the decoder; ONLY=NAME,NAME for some of them. Measures
 # the disk that the build is on. Needs nothing else running, and 20 GB free. About 25 minutes.
 bench-log:
@@ -90,12 +97,16 @@ bench-store:
 	    $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
 	$(if $(QUICK)$(ONLY)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
 
-# Ten minutes of bytes that no log ever wrote, for whatever reads a log. Needs a nightly toolchain.
+# Ten minutes each: bytes that no log ever wrote, for whatever reads a log, and messages and memory
+# that no guest should have, for the vhost-user front end. TARGET=decoder or TARGET=vhost_user for one
+# of them. Needs a nightly toolchain.
 fuzz:
 	scripts/setup
 	$(CARGO) fuzz --version >/dev/null 2>&1 || $(CARGO) install --locked cargo-fuzz
-	cd fuzz && ../$(CARGO) +nightly fuzz run decoder -- -max_total_time=$(or $(FUZZ_SECONDS),600) \
-	    -max_len=8192
+	set -e; cd fuzz; for target in $(or $(TARGET),decoder vhost_user); do \
+	    ../$(CARGO) +nightly fuzz run $$target -- -max_total_time=$(or $(FUZZ_SECONDS),600) \
+	        -max_len=8192; \
+	done
 
 figures:
 	$(CARGO) xtask figures

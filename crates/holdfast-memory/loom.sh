@@ -4,41 +4,7 @@
 # Its exit code is the number of surprises.
 set -u
 cd "$(dirname "$0")" || exit 1
-export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-../../target}/loom"
-log=$(mktemp) || exit 1
-trap 'rm -f "$log"' EXIT
-surprises=0
-
-# Builds the models with one thing weakened, or nothing, and prints the program's path. The switch
-# goes to this crate alone, so loom itself is built once.
-build() {
-    RUSTFLAGS="--cfg loom --cfg model" ../../scripts/cargo rustc --quiet --release \
-        --test loom --message-format=json \
-        -- ${1:+--cfg holdfast_weak_$1} 2>>"$log" |
-        grep -o '"executable":"[^"]*"' | tail -n 1 | cut -d '"' -f 4
-}
-
-# $1: what is weakened, or nothing; $2: the models that are run; $3: pass or fail.
-model() {
-    : >"$log"
-    program=$(build "$1")
-    # A model that does not build has shown nothing, whatever it was expected to do.
-    if [ ! -x "$program" ]; then
-        got="no program"
-    elif "$program" $2 >>"$log" 2>&1; then
-        got=pass
-    else
-        got=fail
-    fi
-    verdict=ok
-    if [ "$got" != "$3" ]; then
-        verdict=SURPRISE
-        surprises=$((surprises + 1))
-        cat "$log"
-    fi
-    echo "loom: ${1:-nothing} weakened: expected $3, got $got: $verdict"
-}
-
+. ../../scripts/loom
 model "" "" pass
 model publish a_reader_that_sees_the_tail fail
 model tail_see a_reader_that_sees_the_tail fail

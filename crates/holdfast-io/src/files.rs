@@ -176,6 +176,8 @@ pub trait OpenFile: Send + Sync {
     fn metadata(&self) -> io::Result<Metadata>;
     /// Changes metadata of the open file.
     fn change(&self, change: &Change) -> io::Result<()>;
+    /// Free and total space where the file is.
+    fn space(&self) -> io::Result<Space>;
 
     /// Reads until `into` is full or the file ends; interrupted calls are repeated.
     /// Returns the number of bytes read.

@@ -12,6 +12,7 @@ mod entropy;
 #[cfg(feature = "fake")]
 pub mod fake;
 mod files;
+mod one_file;
 mod path;
 pub mod real;
 
@@ -19,3 +20,4 @@ pub use blocks::{Blocks, BlocksError};
 pub use clock::Clock;
 pub use entropy::Entropy;
 pub use files::{Change, DirEntry, Files, Kind, Metadata, OpenFile, OpenHow, Space};
+pub use one_file::OneFile;

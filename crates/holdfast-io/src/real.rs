@@ -4,6 +4,7 @@
 //! Never: caches, buffers or retries; a lock alone is tried for a moment.
 
 mod clock;
+mod device;
 mod entropy;
 mod files;
 mod lock;
@@ -13,3 +14,4 @@ pub use clock::RealClock;
 pub use entropy::RealEntropy;
 pub use files::RealFiles;
 pub use lock::DirectoryLock;
+pub use open_file::file_from_fd;

@@ -30,6 +30,9 @@ pub(crate) struct Notes {
     pub(crate) reset_lsn: AtomicU64,
     /// Which half of the roster counts, how much of it, and a check (see `roster`).
     pub(crate) roster_published: AtomicU64,
+    /// Of an area on a medium that a start of the system does not spare: during which run of the
+    /// system it was attached last.
+    pub(crate) boot: [AtomicU64; 2],
 }
 
 /// The control page as it lies in the region.
@@ -45,7 +48,7 @@ pub(crate) struct ControlPage {
 const _: () = assert!(size_of::<ControlPage>() as u64 <= CONTROL_BYTES);
 
 /// The fields of the page: name, bytes from the start of the region, size in bytes.
-pub(crate) const FIELDS: [(&str, usize, usize); 9] = {
+pub(crate) const FIELDS: [(&str, usize, usize); 10] = {
     let page = PAGE_BYTES as usize;
     let marks = page + offset_of!(ControlPage, marks);
     let notes = page + offset_of!(ControlPage, notes);
@@ -59,6 +62,7 @@ pub(crate) const FIELDS: [(&str, usize, usize); 9] = {
         ("reset_pending", notes + offset_of!(Notes, reset_pending), 4),
         ("reset_lsn", notes + offset_of!(Notes, reset_lsn), 8),
         ("roster_published", notes + offset_of!(Notes, roster_published), 8),
+        ("boot", notes + offset_of!(Notes, boot), 16),
         ("words", page + offset_of!(ControlPage, words), 8 * WORDS),
     ]
 };

@@ -67,6 +67,14 @@ pub enum AttachError {
         /// The medium it was made on.
         found: &'static str,
     },
+    /// It holds something else than was asked for. Correct the configuration.
+    OtherContent {
+        /// What it holds, by the name its maker gave it; zeros for the ring of a log.
+        found: [u8; 8],
+    },
+    /// The system was started again since somebody used it, and its medium does not outlive that:
+    /// what is in it comes from several moments. Remove it and create it anew.
+    OtherBoot,
     /// A field does not hold what it must. Rescue what [`crate::Observed`] can still read.
     Damaged {
         /// The field, by its name in FORMAT.md.
@@ -119,6 +127,19 @@ impl fmt::Display for AttachError {
             Self::OtherMedium { found } => {
                 write!(out, "the region was made on medium {found}: correct the configuration")
             }
+            Self::OtherContent { found } => write!(
+                out,
+                "the region holds {}: correct the configuration",
+                if *found == [0; 8] {
+                    "the ring of a log".into()
+                } else {
+                    found.escape_ascii().to_string()
+                }
+            ),
+            Self::OtherBoot => out.write_str(
+                "the system was started again since the region was used, which its medium does not \
+                 outlive: remove it and create it anew",
+            ),
             Self::Damaged { field, offset } => {
                 write!(out, "the region is damaged: {field} at byte {offset}")
             }

@@ -2,12 +2,13 @@
 //!
 //! Promise: a [`Region`] outlives what its [`Medium`] says it outlives, whoever dies while using
 //! it and wherever; exactly one process serves it at a time; nothing half-written is ever visible.
-//! Never: knows frames, logs or volumes. It keeps bytes between marks and counts nothing else.
+//! Never: knows frames, logs, volumes or blocks. It keeps bytes and counts nothing but its marks.
 //!
 //! In the order in which it happens: [`medium`] names the memory, `backing` claims and maps it,
 //! `superblock` says what is in it, [`Region`] is the claimed whole, `lock` lets one caller append,
 //! `ring` hands out the bytes, `marks` and `bell` publish them, [`Roster`] keeps small records,
-//! [`Observed`] looks on from outside.
+//! [`Observed`] looks on from outside. An [`Area`] is a region without marks and ring, whose bytes
+//! its user arranges.
 //!
 //! Beside the regions, which no client can map, [`SessionMemory`] is what one client shares with
 //! the server, and [`queue`] how it asks for work there. All unsafe code is in files `raw.rs`.
@@ -16,6 +17,7 @@
 // than the machine's, so nothing that lays them over mapped memory is built there.
 #![cfg(not(model))]
 
+mod area;
 mod atomics;
 mod backing;
 mod bell;
@@ -39,6 +41,7 @@ mod superblock;
 mod tests;
 mod words;
 
+pub use area::{Area, AreaSpec};
 pub use control::WORDS;
 pub use error::{AttachError, CreateError};
 pub use marks::Marks;

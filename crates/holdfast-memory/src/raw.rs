@@ -1,7 +1,7 @@
-//! Mapped memory: all unsafe code of the crate outside `ring/raw.rs`.
+//! Mapped memory: the unsafe code that regions rest on; `ring/raw.rs` has the rest of it.
 //!
 //! Promise: a [`Mapping`] is mapped, whole, for as long as it lives; words of it are handed out
-//! only inside its bounds.
+//! and bytes copied only inside its bounds.
 //! Never: knows what lies where, except that page 1 is the control page.
 //!
 //! A mapping is shared with whoever else maps the same file. One process serves a region at a time
@@ -182,6 +182,25 @@ impl Mapping {
         unsafe { std::slice::from_raw_parts_mut(first.as_ptr(), bytes as usize) }
     }
 
+    /// Copies bytes out, which others may write meanwhile. The range is never one that `bytes` or
+    /// `bytes_mut` is used on.
+    #[inline]
+    pub(crate) fn copy_out(&self, offset: u64, into: &mut [u8]) {
+        let from = self.address(offset, into.len() as u64);
+        // SAFETY: in bounds by `address`; `into` is the caller's alone and so no part of bytes
+        // that are never handed out.
+        unsafe { copy(from.as_ptr(), into.as_mut_ptr(), into.len()) };
+    }
+
+    /// Copies bytes in, which others may read meanwhile. The range is as for `copy_out`, and the
+    /// mapping is not read-only.
+    #[inline]
+    pub(crate) fn copy_in(&self, offset: u64, from: &[u8]) {
+        let into = self.address(offset, from.len() as u64);
+        // SAFETY: in bounds by `address`; `from` is no part of bytes that are never handed out.
+        unsafe { copy(from.as_ptr(), into.as_ptr(), from.len()) };
+    }
+
     /// The address of `bytes` bytes from `offset`, which must be inside the mapping.
     #[inline]
     fn address(&self, offset: u64, bytes: u64) -> NonNull<u8> {
@@ -197,5 +216,34 @@ impl Drop for Mapping {
         // SAFETY: mapped by `new` with this length; every borrow of it has ended.
         let unmapped = unsafe { munmap(self.base.as_ptr().cast(), self.bytes) };
         debug_assert!(unmapped.is_ok(), "a mapping of ours can be unmapped");
+    }
+}
+
+/// Copies bytes of which either side may be written by another thread or process meanwhile.
+///
+/// # Safety
+/// Both ranges are mapped, and do not overlap. Nobody has a reference to bytes that are written
+/// meanwhile.
+#[cfg(target_arch = "x86_64")]
+pub(crate) unsafe fn copy(from: *const u8, into: *mut u8, bytes: usize) {
+    // SAFETY: the instruction reads and writes exactly these ranges, by this function's contract;
+    // the direction flag is clear on entry to every asm block.
+    unsafe {
+        std::arch::asm!(
+            "rep movsb",
+            inout("rcx") bytes => _,
+            inout("rsi") from => _,
+            inout("rdi") into => _,
+            options(nostack, preserves_flags)
+        );
+    }
+}
+
+/// As above, byte by byte.
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) unsafe fn copy(from: *const u8, into: *mut u8, bytes: usize) {
+    for at in 0..bytes {
+        // SAFETY: in range by this function's contract; volatile, as another may write.
+        unsafe { into.add(at).write_volatile(from.add(at).read_volatile()) };
     }
 }

@@ -22,8 +22,8 @@ use crate::raw::Mapping;
 use crate::ring::{Guard, Pin, Pins};
 use crate::roster::{self, Roster};
 use crate::superblock::{
-    GENERATION_OFFSET, PAGE_BYTES, REGION_BYTES_MAX, Section, Superblock, SuperblockFault, VERSION,
-    generation_in, generation_word,
+    GENERATION_OFFSET, PAGE_BYTES, REGION_BYTES_MAX, RING, Section, Superblock, SuperblockFault,
+    VERSION, generation_in, generation_word,
 };
 
 /// What is populated at once: as much as a huge page.
@@ -67,11 +67,8 @@ impl Region {
     /// `Private` region, which is lost with its process anyway, is not, because whoever opens a log
     /// waits for this call: see [`Region::populate`] and [`Region::populate_some`].
     pub fn create(medium: &Medium, spec: &RegionSpec) -> Result<Region, CreateError> {
-        let superblock = plan(medium, spec)?;
-        let backing = backing::create(medium, superblock.region_bytes())?;
-        write_superblock(&backing.mapping, &superblock);
-        let region = Region::begin(medium, backing, superblock, 1);
-        region.note_attachment();
+        let region = Region::unnamed(medium, plan(medium, spec)?)?;
+        region.finish();
         Ok(region)
     }
 
@@ -79,14 +76,7 @@ impl Region {
     ///
     /// A `Private` region is [`AttachError::Missing`] to everybody: it dies with its process.
     pub fn attach(medium: &Medium) -> Result<Region, AttachError> {
-        let backing = backing::attach(medium)?;
-        let superblock = read_superblock(&backing.mapping)?;
-        if superblock.medium != medium.tag() {
-            let found = medium::name_of(superblock.medium).expect("decoding checked the medium");
-            return Err(AttachError::OtherMedium { found });
-        }
-        let generation = check_state(&backing.mapping, &superblock)?;
-        let region = Region::begin(medium, backing, superblock, generation + 1);
+        let region = Region::found(medium, RING)?;
         region.note_attachment();
         Ok(region)
     }
@@ -250,8 +240,35 @@ impl Region {
     }
 }
 
-/// What the ring, in its own files, needs of a region.
+/// What ring and area, in their own files, need of a region.
 impl Region {
+    /// A new region, which is none to anybody else before [`Region::finish`].
+    pub(crate) fn unnamed(medium: &Medium, superblock: Superblock) -> Result<Region, CreateError> {
+        let backing = backing::create(medium, superblock.region_bytes())?;
+        Ok(Region::begin(medium, backing, superblock, 1))
+    }
+
+    /// Makes a new region one that can be attached.
+    pub(crate) fn finish(&self) {
+        write_superblock(&self.mapping, &self.superblock);
+        self.note_attachment();
+    }
+
+    /// The region on `medium`, if it holds `content`; its attachment is not noted yet.
+    pub(crate) fn found(medium: &Medium, content: [u8; 8]) -> Result<Region, AttachError> {
+        let backing = backing::attach(medium)?;
+        let superblock = read_superblock(&backing.mapping)?;
+        if superblock.content != content {
+            return Err(AttachError::OtherContent { found: superblock.content });
+        }
+        if superblock.medium != medium.tag() {
+            let found = medium::name_of(superblock.medium).expect("decoding checked the medium");
+            return Err(AttachError::OtherMedium { found });
+        }
+        let generation = check_state(&backing.mapping, &superblock)?;
+        Ok(Region::begin(medium, backing, superblock, generation + 1))
+    }
+
     #[inline]
     pub(crate) fn mapping(&self) -> &Mapping {
         &self.mapping
@@ -291,7 +308,7 @@ impl Region {
     }
 
     #[inline]
-    fn control(&self) -> &ControlPage {
+    pub(crate) fn control(&self) -> &ControlPage {
         self.mapping.control()
     }
 
@@ -313,7 +330,7 @@ impl Region {
     }
 
     /// Writes this attachment's generation and process into the region.
-    fn note_attachment(&self) {
+    pub(crate) fn note_attachment(&self) {
         let word = generation_word(&self.superblock.identity, self.generation);
         self.mapping.words(0..PAGE_BYTES)[GENERATION_OFFSET as usize / 8]
             .store(word, Ordering::Relaxed);

@@ -17,8 +17,11 @@ use crate::medium;
 /// Bytes of the page, of every section's alignment, and of a block for direct I/O.
 pub(crate) const PAGE_BYTES: u64 = 4096;
 
-/// The format version this program writes and knows.
-pub(crate) const VERSION: u32 = 1;
+/// The format version of a region with a ring.
+const RING_VERSION: u32 = 1;
+
+/// That of an area, and the newest that this program knows.
+pub(crate) const VERSION: u32 = 2;
 
 /// The first bytes of every region of every version.
 pub(crate) const MAGIC: [u8; 8] = *b"HFREGION";
@@ -40,7 +43,8 @@ struct RawSuperblock {
     section_count: u32,
     region_bytes: u64,
     sections: [RawSection; SECTIONS],
-    reserved: [u8; 32],
+    content: [u8; 8],
+    reserved: [u8; 24],
     generation: u64,
 }
 
@@ -51,18 +55,21 @@ struct RawSection {
     bytes: u64,
 }
 
-/// Control page, roster, ring, in this order.
+/// Control page, roster, ring or area, in this order.
 const SECTIONS: usize = 3;
 const SECTION_NAMES: [&str; SECTIONS] = ["control", "roster", "ring"];
 
 const _: () = assert!(offset_of!(RawSuperblock, generation) == STATIC_BYTES);
+
+/// The content of a region whose last section is the ring of a log. Any other is an area.
+pub(crate) const RING: [u8; 8] = [0; 8];
 
 /// Where the generation lies: after the static part, in a word of its own.
 pub(crate) const GENERATION_OFFSET: u64 = offset_of!(RawSuperblock, generation) as u64;
 
 /// The fields of the page: name, bytes from the start of the region, size in bytes.
 #[cfg(test)]
-pub(crate) const FIELDS: [(&str, usize, usize); 12] = [
+pub(crate) const FIELDS: [(&str, usize, usize); 13] = [
     ("magic", offset_of!(RawSuperblock, magic), 8),
     ("version", offset_of!(RawSuperblock, version), 4),
     ("header_check", offset_of!(RawSuperblock, header_check), 4),
@@ -73,7 +80,8 @@ pub(crate) const FIELDS: [(&str, usize, usize); 12] = [
     ("control", section_offset(0), size_of::<RawSection>()),
     ("roster", section_offset(1), size_of::<RawSection>()),
     ("ring", section_offset(2), size_of::<RawSection>()),
-    ("reserved", offset_of!(RawSuperblock, reserved), 32),
+    ("content", offset_of!(RawSuperblock, content), 8),
+    ("reserved", offset_of!(RawSuperblock, reserved), 24),
     ("generation", offset_of!(RawSuperblock, generation), 8),
 ];
 
@@ -95,7 +103,9 @@ impl Section {
 pub(crate) struct Superblock {
     pub(crate) identity: [u8; 16],
     pub(crate) medium: u32,
+    pub(crate) content: [u8; 8],
     pub(crate) roster: Section,
+    /// The ring, or the area.
     pub(crate) ring: Section,
 }
 
@@ -123,7 +133,7 @@ impl Superblock {
             bytes: roster.next_multiple_of(PAGE_BYTES),
         };
         let ring = Section { offset: roster.end(), bytes: ring };
-        Superblock { identity, medium, roster, ring }
+        Superblock { identity, medium, content: RING, roster, ring }
     }
 
     /// Bytes of the whole region.
@@ -136,7 +146,8 @@ impl Superblock {
         let control = Section { offset: PAGE_BYTES, bytes: CONTROL_BYTES };
         let mut page = [0; PAGE_BYTES as usize];
         put(&mut page, offset_of!(RawSuperblock, magic), &MAGIC);
-        put(&mut page, offset_of!(RawSuperblock, version), &VERSION.to_le_bytes());
+        let version = version_of(&self.content).to_le_bytes();
+        put(&mut page, offset_of!(RawSuperblock, version), &version);
         put(&mut page, offset_of!(RawSuperblock, identity), &self.identity);
         put(&mut page, offset_of!(RawSuperblock, medium), &self.medium.to_le_bytes());
         let count = (SECTIONS as u32).to_le_bytes();
@@ -148,6 +159,7 @@ impl Superblock {
             put(&mut page, at, &section.offset.to_le_bytes());
             put(&mut page, at + 8, &section.bytes.to_le_bytes());
         }
+        put(&mut page, offset_of!(RawSuperblock, content), &self.content);
         let check = static_check(&page).to_le_bytes();
         put(&mut page, offset_of!(RawSuperblock, header_check), &check);
         let generation = generation_word(&self.identity, 0).to_le_bytes();
@@ -162,8 +174,8 @@ impl Superblock {
         }
         let whole = u32_at(page, offset_of!(RawSuperblock, header_check)) == static_check(page);
         match u32_at(page, offset_of!(RawSuperblock, version)) {
-            VERSION if whole => {}
-            VERSION => return Err(fault!("header_check", header_check)),
+            RING_VERSION | VERSION if whole => {}
+            RING_VERSION | VERSION => return Err(fault!("header_check", header_check)),
             found if whole => return Err(SuperblockFault::OtherVersion { found }),
             _ => return Err(fault!("version", version)),
         }
@@ -191,7 +203,11 @@ fn decode_fields(page: &[u8]) -> Result<Superblock, SuperblockFault> {
     if control.bytes != CONTROL_BYTES {
         return Err(SuperblockFault::Field { name: "control", offset: section_offset(0) });
     }
-    if !ring.bytes.is_power_of_two() {
+    let content = array_at(page, offset_of!(RawSuperblock, content));
+    if u32_at(page, offset_of!(RawSuperblock, version)) != version_of(&content) {
+        return Err(fault!("content", content));
+    }
+    if content == RING && !ring.bytes.is_power_of_two() {
         return Err(SuperblockFault::Field { name: "ring", offset: section_offset(2) });
     }
     if u64_at(page, offset_of!(RawSuperblock, region_bytes)) != ring.end() {
@@ -201,10 +217,13 @@ fn decode_fields(page: &[u8]) -> Result<Superblock, SuperblockFault> {
     if page[reserved..STATIC_BYTES].iter().any(|byte| *byte != 0) {
         return Err(fault!("reserved", reserved));
     }
-    let mut identity = [0; 16];
-    let at = offset_of!(RawSuperblock, identity);
-    identity.copy_from_slice(&page[at..at + 16]);
-    Ok(Superblock { identity, medium, roster, ring })
+    let identity = array_at(page, offset_of!(RawSuperblock, identity));
+    Ok(Superblock { identity, medium, content, roster, ring })
+}
+
+/// The version of a region that holds this.
+fn version_of(content: &[u8; 8]) -> u32 {
+    if *content == RING { RING_VERSION } else { VERSION }
 }
 
 /// One row of the section table: it must start where the one before it ends.
@@ -246,9 +265,13 @@ fn put(page: &mut [u8], at: usize, bytes: &[u8]) {
 }
 
 fn u32_at(page: &[u8], at: usize) -> u32 {
-    u32::from_le_bytes(page[at..at + 4].try_into().expect("four bytes were cut"))
+    u32::from_le_bytes(array_at(page, at))
 }
 
 fn u64_at(page: &[u8], at: usize) -> u64 {
-    u64::from_le_bytes(page[at..at + 8].try_into().expect("eight bytes were cut"))
+    u64::from_le_bytes(array_at(page, at))
+}
+
+fn array_at<const BYTES: usize>(page: &[u8], at: usize) -> [u8; BYTES] {
+    page[at..at + BYTES].try_into().expect("as many bytes were cut")
 }

@@ -23,6 +23,9 @@ pub enum Invariant {
     WindowsTile,
     /// The log is kept from the least position that anybody needs; else from the greatest.
     ReleasedByTheLeast,
+    /// Losers are undone before pages that no tree leads to are freed, and there is no other
+    /// transaction; else whatever there is.
+    NobodyNeedsWhatIsReclaimed,
     /// The archive of a store made from a backup has a copy of each page; else none of them.
     BackedUpPagesAreArchived,
 }

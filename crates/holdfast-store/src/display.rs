@@ -6,7 +6,9 @@
 use std::error::Error;
 use std::fmt::{Display, Formatter, Result};
 
-use crate::error::{BackUpError, CloseError, OpenError, OpenTreeError, RestoreError, ServiceError};
+use crate::error::{
+    BackUpError, CloseError, OpenError, OpenTreeError, ReclaimError, RestoreError, ServiceError,
+};
 use crate::large::LARGE_VALUE_BYTES_MAX;
 use crate::node::KEY_BYTES_MAX;
 use crate::rollback::UNDO_BYTES_MAX;
@@ -123,6 +125,19 @@ impl Display for OpenTreeError {
     }
 }
 
+impl Display for ReclaimError {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Running => {
+                write!(out, "a transaction has neither ended nor been dropped; open the store anew")
+            }
+            Self::Undo(error) => write!(out, "what was left to be undone is not: {error}"),
+            Self::Tree(error) => write!(out, "nothing was freed: {error}"),
+            Self::Free(error) => write!(out, "a page was not freed: {error}"),
+        }
+    }
+}
+
 impl Display for ServiceError {
     fn fmt(&self, out: &mut Formatter<'_>) -> Result {
         match self {
@@ -161,6 +176,8 @@ impl Error for BackUpError {}
 impl Error for RestoreError {}
 
 impl Error for OpenTreeError {}
+
+impl Error for ReclaimError {}
 
 impl Error for ServiceError {}
 

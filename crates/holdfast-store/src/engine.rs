@@ -4,8 +4,8 @@
 //! what he has only read; a loser stands in nobody's way longer than it takes to roll it back.
 //! Never: runs a transaction; opens or closes anything.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use holdfast_pages::{
     FetchError, Page, PageNumber, Pages, Rsn, StageError, Stream, SyncError, What,
@@ -56,6 +56,9 @@ pub(crate) struct Engine {
     pub(crate) copied: AtomicU64,
     /// Up to where others may have seen transactions that are not durable.
     pub(crate) shown: AtomicU64,
+    /// Held by whoever frees pages that were put off, so that who finds none knows that nobody is
+    /// at it.
+    pub(crate) freeing: Mutex<()>,
 }
 
 impl Below for Arc<Pages> {
@@ -112,11 +115,15 @@ impl Engine {
         }
     }
 
-    /// Rolls a loser back, or frees pages that could not be freed before. True if there was
-    /// something to do.
+    /// Rolls a loser back, or frees pages that could not be freed before. False if nothing is left
+    /// to do, and nobody else is at it.
     pub(crate) fn undo(&self) -> Result<bool, TreeError<FetchError>> {
         let trees = self.trees();
-        Ok(self.losers.step(&self.locks, &trees)? || trees.free_put_off()?)
+        if self.losers.step(&self.locks, &trees)? {
+            return Ok(true);
+        }
+        let _alone = self.freeing.lock().expect("nothing panics that frees pages");
+        trees.free_put_off()
     }
 
     /// Puts one record that is about no page, and returns where it ends.

@@ -143,6 +143,21 @@ impl From<CommitError> for OpenTreeError {
     }
 }
 
+/// Why pages that no tree leads to were not freed, or not all of them. Nothing else has changed.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ReclaimError {
+    /// A transaction has changed something and has neither ended nor been dropped, so nobody knows
+    /// what it needs. Open the store anew, which rolls it back.
+    Running,
+    /// What was left to be undone is not undone. See to the reason, then call again.
+    Undo(TransactionError),
+    /// A tree is damaged, or could not be read whole, so nothing was freed. Verify the store.
+    Tree(TransactionError),
+    /// A page was not freed. See to the reason, then call again.
+    Free(TransactionError),
+}
+
 /// Why a service did not do what there was to do. The store is as good as before; it is tried again
 /// with the next step.
 #[derive(Debug)]

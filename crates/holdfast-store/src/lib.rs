@@ -10,9 +10,9 @@
 //! that it is one, `log` is its log,
 //! `embedded` here or `served` elsewhere. `transaction` is what its users do, on an `engine` that
 //! all of them share; `slots` are their numbers, `transaction_error` is what they are told. What
-//! has to be done beside them is in `services`, how all that
-//! goes in `stat`, and whether pages are right in `verify`; `backup` makes copies, and stores from
-//! copies.
+//! has to be done beside them is in `services`, how all that goes in `stat`, and whether pages are
+//! right in `verify`; `reclaim` frees those that nobody reaches; `backup` makes copies, and stores
+//! from copies.
 //!
 //! Of trees: `node` is a page of a tree as it is read, `node_change` as it is changed, and
 //! `node_check` looks at all of it. `body` is one such change as bytes, `contents` is where bodies
@@ -53,6 +53,7 @@ mod node_check;
 mod page_table;
 mod place;
 mod pool;
+mod reclaim;
 mod rollback;
 mod served;
 mod services;
@@ -69,7 +70,9 @@ mod waits;
 pub use backup::{restore, restore_at};
 pub use config::{Checkpoints, Cleaner, Config, LogPlace, Restart, Services};
 pub use engine::Durability;
-pub use error::{BackUpError, CloseError, OpenError, OpenTreeError, RestoreError, ServiceError};
+pub use error::{
+    BackUpError, CloseError, OpenError, OpenTreeError, ReclaimError, RestoreError, ServiceError,
+};
 pub use holdfast_client::ConnectError;
 pub use holdfast_memory::Medium;
 pub use holdfast_pages::{

@@ -6,8 +6,8 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use holdfast_pages::{
     CheckpointError, CleanError, FlushError, Found, PageNumber, Pages, Rsn, SyncError, Tag,
@@ -17,7 +17,7 @@ use crate::allocator::Allocator;
 use crate::config::{Config, Restart, Services};
 use crate::contents::NodeContents;
 use crate::engine::{Durability, Engine, Patience};
-use crate::error::{CloseError, OpenError, OpenTreeError, ServiceError};
+use crate::error::{CloseError, OpenError, OpenTreeError, ReclaimError, ServiceError};
 use crate::header::{Header, NoHeader, STORE, note_closed, note_open};
 use crate::locks::Locks;
 use crate::log::{self, StoreLog};
@@ -236,6 +236,17 @@ impl Store {
         self.work.engine.verify(progress)
     }
 
+    /// Frees pages that no tree leads to, and returns how many that were: a crash leaves some if it
+    /// comes between the end of a transaction and the return of its large values' pages. Rolls back
+    /// all losers first, and reads all trees, so it has the store alone. What it did is as durable
+    /// as the next transaction; where a crash interrupts it, the rest is freed by the next call.
+    ///
+    /// # Errors
+    /// See [`ReclaimError`].
+    pub fn reclaim(&mut self) -> Result<u64, ReclaimError> {
+        self.work.engine.reclaim()
+    }
+
     /// Takes a new page file into use, because the old one is lost or its device fails. Its pages
     /// come back while the store is used; nobody waits for more than the page that he needs.
     ///
@@ -358,6 +369,7 @@ fn engine(pages: Pages, found: Found, config: &Config) -> Result<Engine, OpenErr
         copied: AtomicU64::new(0),
         // What was found may not be durable yet.
         shown: AtomicU64::new(found.next.get()),
+        freeing: Mutex::default(),
     })
 }
 

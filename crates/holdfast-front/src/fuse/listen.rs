@@ -17,6 +17,7 @@ use rustix::io::Errno;
 
 use super::raw::{self, LockedBuffer};
 use super::{reply, wire};
+use crate::abort::AbortOnPanic;
 
 /// What the kernel demands room for: the largest write and its two headers.
 const REQUEST_BYTES: usize = PAGE + wire::TRANSFER_BYTES_MAX;
@@ -143,16 +144,5 @@ impl Buffers {
             request: LockedBuffer::new(REQUEST_BYTES)?,
             reply: LockedBuffer::new(REPLY_BYTES)?,
         })
-    }
-}
-
-/// A thread that panics would leave its request unanswered for ever.
-struct AbortOnPanic;
-
-impl Drop for AbortOnPanic {
-    fn drop(&mut self) {
-        if thread::panicking() {
-            std::process::abort();
-        }
     }
 }

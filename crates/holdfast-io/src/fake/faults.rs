@@ -34,7 +34,7 @@ pub enum Operation {
     Change,
     /// `Files::sync_dir`.
     SyncDir,
-    /// `Files::space`.
+    /// `space` of a root or an open file.
     Space,
     /// `OpenFile::read_at`.
     Read,

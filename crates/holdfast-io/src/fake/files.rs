@@ -12,13 +12,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustix::io::Errno;
 
 use super::faults::{Fault, Operation};
-use super::machine::{Machine, NAME_BYTES_MAX, Outcome, ROOT, Turn};
+use super::machine::{Machine, Outcome, ROOT, Turn};
 use super::open_file::FakeFile;
 use super::{Mood, Random, Sectors};
 use crate::{Change, DirEntry, Files, Kind, Metadata, OpenFile, OpenHow, Space};
-
-/// Told as the size of a disk without a limit.
-const UNLIMITED_BYTES: u64 = 1 << 40;
 
 /// A fake disk. A clone is another handle to the same machine: dropping all handles of a program
 /// and opening the files again by another clone is what a killed process leaves behind.
@@ -77,6 +74,13 @@ impl FakeFiles {
     #[must_use]
     pub fn operations(&self) -> u64 {
         self.lock().operations()
+    }
+
+    /// How many calls of one kind were made since the machine was started, whether they succeeded
+    /// or not.
+    #[must_use]
+    pub fn calls(&self, operation: Operation) -> u64 {
+        self.lock().calls.get(&operation).copied().unwrap_or(0)
     }
 
     /// Cuts the power during the operation of this number; the first is 1. That call and all later
@@ -306,18 +310,6 @@ impl Files for FakeFiles {
     }
 
     fn space(&self) -> io::Result<Space> {
-        self.call(Operation::Space, |machine, _| {
-            let total_bytes = machine.capacity_bytes.unwrap_or(UNLIMITED_BYTES);
-            let free_bytes = total_bytes.saturating_sub(machine.used_bytes());
-            Ok(Space {
-                total_bytes,
-                free_bytes,
-                available_bytes: free_bytes,
-                total_inodes: 1 << 32,
-                free_inodes: (1 << 32) - machine.inodes.len() as u64,
-                name_bytes_max: NAME_BYTES_MAX as u32,
-                block_bytes: 4096,
-            })
-        })
+        self.call(Operation::Space, |machine, _| Ok(machine.space()))
     }
 }

@@ -3,7 +3,7 @@
 //! Promise: names behave as on Linux: the same calls succeed, the others fail with the same error.
 //! Never: decides by itself what is durable; that is asked of [`Names`] and each file's history.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -52,6 +52,8 @@ pub(super) struct Machine {
     /// Where the paths of the call now served begin.
     pub(super) root: u64,
     operations: u64,
+    /// Calls of each kind since the machine was started, whether they succeeded or not.
+    pub(super) calls: HashMap<Operation, u64>,
     pub(super) now_ns: i64,
     next_inode: u64,
 }
@@ -70,6 +72,7 @@ impl Machine {
             powerless: false,
             root: ROOT,
             operations: 0,
+            calls: HashMap::new(),
             now_ns: START_NS,
             next_inode: ROOT + 1,
         }
@@ -101,6 +104,7 @@ impl Machine {
         if self.powerless {
             return Ok(None);
         }
+        *self.calls.entry(operation).or_default() += 1;
         if changes {
             self.operations += 1;
             self.now_ns += 1_000_000;

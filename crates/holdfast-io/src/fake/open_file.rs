@@ -12,7 +12,7 @@ use super::FakeFiles;
 use super::contents::PAGE_BYTES;
 use super::faults::{Effect, Operation};
 use super::machine::Outcome;
-use crate::{Change, Metadata, OpenFile, OpenHow};
+use crate::{Change, Metadata, OpenFile, OpenHow, Space};
 
 /// Offsets on Linux are signed.
 const OFFSET_MAX: u64 = i64::MAX as u64;
@@ -134,5 +134,9 @@ impl OpenFile for FakeFile {
         self.files.call(Operation::Change, |machine, turn| {
             machine.change(turn.number, self.inode, change)
         })
+    }
+
+    fn space(&self) -> io::Result<Space> {
+        self.files.call(Operation::Space, |machine, _| Ok(machine.space()))
     }
 }

@@ -7,7 +7,11 @@ use rustix::io::Errno;
 
 use super::Effect;
 use super::contents::{Delivery, PAGE_BYTES, SECTOR_BYTES};
-use super::machine::{Machine, Outcome, Turn};
+use super::machine::{Machine, NAME_BYTES_MAX, Outcome, Turn};
+use crate::Space;
+
+/// Told as the size of a disk without a limit.
+const UNLIMITED_BYTES: u64 = 1 << 40;
 
 impl Machine {
     /// Bytes allocated to files that somebody can still read.
@@ -19,6 +23,21 @@ impl Machine {
     /// Bytes that can still be allocated.
     fn free_bytes(&self) -> u64 {
         self.capacity_bytes.map_or(u64::MAX, |capacity| capacity.saturating_sub(self.used_bytes()))
+    }
+
+    /// What `statfs` tells.
+    pub(super) fn space(&self) -> Space {
+        let total_bytes = self.capacity_bytes.unwrap_or(UNLIMITED_BYTES);
+        let free_bytes = total_bytes.saturating_sub(self.used_bytes());
+        Space {
+            total_bytes,
+            free_bytes,
+            available_bytes: free_bytes,
+            total_inodes: 1 << 32,
+            free_inodes: (1 << 32) - self.inodes.len() as u64,
+            name_bytes_max: NAME_BYTES_MAX as u32,
+            block_bytes: 4096,
+        }
     }
 
     /// Writes as much as fits and as the turn allows.

@@ -11,9 +11,9 @@ use std::sync::Arc;
 
 use rustix::fs::{
     AtFlags, CWD, FileType, Gid, Mode, OFlags, RawDir, RawDirEntry, RenameFlags, ResolveFlags,
-    Stat, Timespec, Timestamps, UTIME_OMIT, Uid, chmodat, chownat, fchmod, fstatvfs, fsync, linkat,
-    mkdirat, mknodat, open, openat2, readlinkat, renameat, renameat_with, statat, symlinkat,
-    unlinkat, utimensat,
+    Stat, StatVfs, Timespec, Timestamps, UTIME_OMIT, Uid, chmodat, chownat, fchmod, fstatvfs,
+    fsync, linkat, mkdirat, mknodat, open, openat2, readlinkat, renameat, renameat_with, statat,
+    symlinkat, unlinkat, utimensat,
 };
 use rustix::io::Errno;
 
@@ -206,16 +206,20 @@ impl Files for RealFiles {
     }
 
     fn space(&self) -> io::Result<Space> {
-        let space = fstatvfs(&self.root)?;
-        Ok(Space {
-            total_bytes: space.f_blocks * space.f_frsize,
-            free_bytes: space.f_bfree * space.f_frsize,
-            available_bytes: space.f_bavail * space.f_frsize,
-            total_inodes: space.f_files,
-            free_inodes: space.f_ffree,
-            name_bytes_max: u32::try_from(space.f_namemax).unwrap_or(u32::MAX),
-            block_bytes: u32::try_from(space.f_bsize).unwrap_or(u32::MAX),
-        })
+        Ok(space_of(&fstatvfs(&self.root)?))
+    }
+}
+
+/// Puts what the kernel says of a file system into our own words.
+pub(super) fn space_of(space: &StatVfs) -> Space {
+    Space {
+        total_bytes: space.f_blocks * space.f_frsize,
+        free_bytes: space.f_bfree * space.f_frsize,
+        available_bytes: space.f_bavail * space.f_frsize,
+        total_inodes: space.f_files,
+        free_inodes: space.f_ffree,
+        name_bytes_max: u32::try_from(space.f_namemax).unwrap_or(u32::MAX),
+        block_bytes: u32::try_from(space.f_bsize).unwrap_or(u32::MAX),
     }
 }
 

@@ -5,20 +5,35 @@
 
 use std::io::{self, IoSlice};
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use rustix::fs::{
     FallocateFlags, FileType, Mode, OFlags, fallocate, fchmod, fchown, fcntl_getfl, fcntl_setfl,
-    fdatasync, fstat, ftruncate, futimens,
+    fdatasync, fstat, fstatvfs, ftruncate, futimens,
 };
 use rustix::io::{Errno, ReadWriteFlags, pread, pwrite, pwritev2};
 
-use super::files::{describe, owner, times};
-use crate::{Change, Metadata, OpenFile};
+use super::device::RealDevice;
+use super::files::{describe, owner, space_of, times};
+use crate::{Change, Metadata, OpenFile, Space};
 
 /// An ordinary file of this machine.
 #[derive(Debug)]
 pub(super) struct RealFile {
-    fd: OwnedFd,
+    pub(super) fd: OwnedFd,
+}
+
+/// Takes the ordinary file or the block device that `fd` is open on, as one opened before a path
+/// meant something else. A device looks like a file of its size that cannot be resized; its
+/// [`Metadata::rdev`] is not zero.
+///
+/// # Errors
+/// `EISDIR` or `EINVAL` for anything else.
+pub fn file_from_fd(fd: OwnedFd) -> io::Result<Arc<dyn OpenFile>> {
+    match FileType::from_raw_mode(fstat(&fd)?.st_mode) {
+        FileType::BlockDevice => Ok(Arc::new(RealDevice::new(RealFile { fd })?)),
+        _ => Ok(Arc::new(RealFile::new(fd, false)?)),
+    }
 }
 
 impl RealFile {
@@ -100,5 +115,9 @@ impl OpenFile for RealFile {
             futimens(&self.fd, &times)?;
         }
         Ok(())
+    }
+
+    fn space(&self) -> io::Result<Space> {
+        Ok(space_of(&fstatvfs(&self.fd)?))
     }
 }

@@ -10,6 +10,7 @@ use std::ptr::{NonNull, null_mut};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 use crate::queue::Page;
+use crate::raw::copy;
 
 /// A mapping that begins with a queue page.
 #[derive(Debug)]
@@ -76,33 +77,5 @@ impl Drop for SharedBytes {
         // SAFETY: mapped by `map` with this length; every borrow of it has ended.
         let unmapped = unsafe { munmap(self.base.as_ptr().cast(), self.bytes) };
         debug_assert!(unmapped.is_ok(), "a mapping of ours can be unmapped");
-    }
-}
-
-/// Copies bytes of which either side may be written by another process meanwhile.
-///
-/// # Safety
-/// Both ranges are mapped, and do not overlap.
-#[cfg(target_arch = "x86_64")]
-unsafe fn copy(from: *const u8, into: *mut u8, bytes: usize) {
-    // SAFETY: the instruction reads and writes exactly these ranges, by this function's contract;
-    // the direction flag is clear on entry to every asm block.
-    unsafe {
-        std::arch::asm!(
-            "rep movsb",
-            inout("rcx") bytes => _,
-            inout("rsi") from => _,
-            inout("rdi") into => _,
-            options(nostack, preserves_flags)
-        );
-    }
-}
-
-/// As above, byte by byte.
-#[cfg(not(target_arch = "x86_64"))]
-unsafe fn copy(from: *const u8, into: *mut u8, bytes: usize) {
-    for at in 0..bytes {
-        // SAFETY: in range by this function's contract; volatile, as another process may write.
-        unsafe { into.add(at).write_volatile(from.add(at).read_volatile()) };
     }
 }

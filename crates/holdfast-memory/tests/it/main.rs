@@ -7,6 +7,7 @@
 // A test that cannot go on stops; its helpers are no exception.
 #![allow(clippy::unwrap_used)]
 
+mod area;
 mod claim;
 mod common;
 mod damage;

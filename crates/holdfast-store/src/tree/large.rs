@@ -7,14 +7,14 @@
 
 use std::borrow::Cow;
 
-use holdfast_pages::{FlushError, PageNumber, Unfit};
+use holdfast_pages::{FlushError, PageKind, PageNumber, Unfit};
 
 use super::put::{Change, Said, put};
 use super::{Stop, Tree, TreeError, corrupt};
 use crate::allocator::PutOff;
 use crate::contents::put_large_image;
 use crate::large::{LARGE_PAGE_BYTES, LARGE_VALUE_BYTES_MAX, Large, Part, Stored, plain};
-use crate::pool::Below;
+use crate::pool::{Below, WriteLatch};
 
 impl<B: Below> Tree<'_, B> {
     /// What a leaf says of a value. If that is too large to lie there it gets pages of its own,
@@ -120,12 +120,36 @@ impl<B: Below> Tree<'_, B> {
 
     /// Frees one page, and returns the next.
     fn free_part(&self, number: PageNumber) -> Result<PageNumber, Stop<B::Error>> {
-        let mut page = self.pool.write(number)?;
+        let page = self.pool.write(number)?;
         let part = Part::of(&page, self.root).map_err(|why| corrupt(&page, why))?;
         let next = part.next;
+        self.free_latched(number, page)?;
+        Ok(next)
+    }
+
+    /// Frees a page that nobody reaches, whatever it is. False if it is free.
+    ///
+    /// # Errors
+    /// See [`TreeError`].
+    pub(crate) fn free_page(&self, number: PageNumber) -> Result<bool, TreeError<B::Error>> {
+        self.again(|| {
+            let page = self.pool.write(number)?;
+            if page.kind() == Some(PageKind::Free) {
+                return Ok(false);
+            }
+            self.free_latched(number, page)?;
+            Ok(true)
+        })
+    }
+
+    fn free_latched(
+        &self,
+        number: PageNumber,
+        mut page: WriteLatch<'_>,
+    ) -> Result<(), Stop<B::Error>> {
         put(self.stream, &mut [Change { page: &mut page, number, said: &[Said::Free] }])?;
         drop(page);
         self.numbers.give_back(number);
-        Ok(next)
+        Ok(())
     }
 }

@@ -25,7 +25,7 @@ pub struct CheckedTrees {
     /// Entries of keys that are.
     pub ghosts: u64,
     /// Pages that are no tree's and are not free: a crash came before they were, or they are about
-    /// to be. They take room, and do no harm.
+    /// to be. They take room, and do no harm; [`crate::Store::reclaim`] frees them.
     pub unreached: Vec<PageNumber>,
 }
 

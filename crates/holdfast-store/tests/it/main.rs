@@ -7,6 +7,7 @@
 
 mod backups;
 mod basics;
+mod busy_backups;
 mod classical;
 mod examples;
 mod faults;
@@ -18,10 +19,12 @@ mod life;
 mod looks;
 mod model;
 mod power;
+mod reclaim;
 mod redo_only;
 mod refusals;
 mod restarts;
 mod scans;
 mod served;
+mod served_disks;
 mod support;
 mod threads;

@@ -16,6 +16,7 @@ mod names;
 mod run;
 mod served;
 mod store_commands;
+mod store_served;
 mod trouble;
 mod watchdog;
 mod ways;

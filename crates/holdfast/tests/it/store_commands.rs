@@ -195,8 +195,9 @@ fn pages_that_are_damaged_on_the_disk_are_named_and_made_again() {
     assert_eq!((&found["verdict"], &found["faults"]), (&"clean".into(), &serde_json::json!([])));
     // That of the names has a key for each of the others.
     assert_eq!((&found["trees"]["trees"], &found["trees"]["keys"]), (&3.into(), &2003.into()));
-    let text = place.store("verify", &[]).succeeded().out;
-    assert!(text.contains("3 trees with 2003 keys"), "{text}");
+    assert_eq!(found["freed_pages"], serde_json::Value::Null);
+    let text = place.store("verify", &["--reclaim"]).succeeded().out;
+    assert!(text.contains("3 trees with 2003 keys") && text.contains("0 pages are free"), "{text}");
 
     let often = Config { clean_every_bytes: 1, ..Config::default() };
     let (store, _) = Store::open(&place.path(), &often).unwrap();
@@ -207,7 +208,10 @@ fn pages_that_are_damaged_on_the_disk_are_named_and_made_again() {
     assert!(bytes.len() > 4 * 8192, "{}", bytes.len());
     bytes[3 * 8192 + 4000] ^= 1;
     std::fs::write(&pages, bytes).unwrap();
-    place.store("verify", &[]).expect(6, &["page 3: on the disk it is damaged", "nothing is lost"]);
+    let damaged = ["page 3: on the disk it is damaged", "nothing is lost"];
+    let refused = place.store("verify", &["--reclaim"]);
+    assert!(!refused.out.contains("are free"), "{}", refused.out);
+    refused.expect(6, &damaged);
     assert_eq!(place.store("scan", &[]).succeeded().out, lines.concat());
 }
 

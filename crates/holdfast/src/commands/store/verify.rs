@@ -2,22 +2,22 @@
 //!
 //! Promise: every page is compared with its records, in memory and on the disk, also behind damaged
 //! ones, and all trees are looked at; damage ends it with its own exit code, and names the page.
-//! Never: changes what is in a tree.
+//! Never: changes what is in a tree; frees anything where something is damaged.
 
 use super::Opened;
+use crate::cli::store::StoreArgs;
 use crate::exit::Exit;
 use crate::output::{Output, Progress};
 use crate::problem::{Outcome, Problem};
 use holdfast_store::{CheckedTrees, FaultKind, PageNumber, Verified, VerifyFault};
 use serde_json::{Value, json};
-use std::path::Path;
 
 /// Bytes of a page.
 const PAGE_BYTES: u64 = 8192;
 
-/// Reads everything.
-pub(super) fn verify(directory: &Path, output: Output) -> Outcome<()> {
-    let opened = Opened::open("verifying", directory)?;
+/// Reads everything, and frees what nobody reaches if it is asked to.
+pub(super) fn verify(store: &StoreArgs, reclaims: bool, output: Output) -> Outcome<()> {
+    let mut opened = Opened::open("verifying", store)?;
     let all_bytes = opened.store.stat().pages * PAGE_BYTES;
     let mut progress = Progress::of_bytes("comparing");
     let found = opened.store.verify(&mut |found: &Verified| {
@@ -25,9 +25,12 @@ pub(super) fn verify(directory: &Path, output: Output) -> Outcome<()> {
     });
     drop(progress);
     let found = found.map_err(|error| opened.failed(&error))?;
+    let may_free = reclaims && found.faults.is_empty();
+    let freed = may_free.then(|| opened.store.reclaim()).transpose();
+    let freed = freed.map_err(|error| opened.failed(&error))?;
     let what = opened.what();
     opened.close()?;
-    output.result(&json(&found), &text(&found));
+    output.result(&json(&found, freed), &text(&found, freed));
     let Some((page, fault)) = found.faults.first() else { return Ok(()) };
     let why =
         format!("{} pages are not as they should be; {}", found.faults.len(), told(*page, fault));
@@ -66,7 +69,7 @@ fn adjective(kind: FaultKind) -> &'static str {
     }
 }
 
-fn text(found: &Verified) -> String {
+fn text(found: &Verified, freed: Option<u64>) -> String {
     let Verified { pages, compared, faults, trees } = found;
     let mut text = format!("{pages} pages, of which {compared} were in memory\n");
     if let Some(CheckedTrees { trees, pages, keys, ghosts, unreached }) = trees {
@@ -77,13 +80,16 @@ fn text(found: &Verified) -> String {
             text += &format!("{} pages belong to no tree\n", unreached.len());
         }
     }
+    if let Some(freed) = freed {
+        text += &format!("{freed} pages are free again\n");
+    }
     for (page, fault) in faults {
         text += &format!("{}\n", told(*page, fault));
     }
     text
 }
 
-fn json(found: &Verified) -> Value {
+fn json(found: &Verified, freed: Option<u64>) -> Value {
     let fault = |(page, fault): &(PageNumber, VerifyFault)| {
         let is_repairable = matches!(fault, VerifyFault::OnDevice(_));
         json!({ "page": page.get(), "why": told(*page, fault), "repairable": is_repairable })
@@ -103,5 +109,6 @@ fn json(found: &Verified) -> Value {
         "compared": found.compared,
         "faults": found.faults.iter().map(fault).collect::<Vec<_>>(),
         "trees": trees,
+        "freed_pages": freed,
     })
 }

@@ -1,0 +1,119 @@
+//! Why there is no disk or cache, and what to do about it.
+//!
+//! Promise: another kind, another version, another size and damage are told apart, each with what
+//! the caller can do.
+//! Never: means that a block of an existing disk was changed.
+
+use std::fmt;
+
+use holdfast_memory::{AttachError, CreateError};
+
+use crate::disk::DiskFault;
+
+/// Why [`crate::Vdisk::create`] made nothing.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum CreateVdiskError {
+    /// No disk has so many bytes. Ask for a multiple of 4096, less than 16 TiB.
+    BadSize {
+        /// What was asked for.
+        size_bytes: u64,
+    },
+    /// There is no memory for it.
+    Region(CreateError),
+}
+
+/// Why [`crate::Vdisk::attach`] gave no disk.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum AttachVdiskError {
+    /// The region cannot be had.
+    Region(AttachError),
+    /// The region holds something else. Correct the configuration.
+    NoDisk {
+        /// What it holds, by the name its maker gave it; zeros for the ring of a log.
+        found: [u8; 8],
+    },
+    /// The disk is whole, and of a version this program does not know. Use the program that made
+    /// it.
+    OtherVersion {
+        /// The version found.
+        found: u32,
+        /// The version this program knows.
+        known: u32,
+    },
+    /// The disk has another size than expected. Attach it with the size found; a disk of another
+    /// size is a new one.
+    OtherSize {
+        /// Bytes it has.
+        found: u64,
+        /// Bytes it was expected to have.
+        asked: u64,
+    },
+    /// The header is damaged. Remove the region, make a new disk, restore what was on it.
+    DamagedHeader,
+    /// The disk can be read no more, because part of what says where its blocks are is damaged.
+    /// Remove the region, make a new disk, restore what was on it.
+    Damaged(DiskFault),
+}
+
+impl fmt::Display for CreateVdiskError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BadSize { size_bytes } => write!(
+                out,
+                "no disk has {size_bytes} bytes: ask for a multiple of 4096, less than 16 TiB"
+            ),
+            Self::Region(error) => error.fmt(out),
+        }
+    }
+}
+
+impl fmt::Display for AttachVdiskError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Region(error) => error.fmt(out),
+            Self::NoDisk { found } if *found == [0; 8] => {
+                write!(out, "the region belongs to a log: correct the configuration")
+            }
+            Self::NoDisk { found } => write!(
+                out,
+                "the region holds {}, which is no disk: correct the configuration",
+                found.escape_ascii()
+            ),
+            Self::OtherVersion { found, known } => {
+                write!(out, "the disk has format version {found}, this program knows {known}")
+            }
+            Self::OtherSize { found, asked } => write!(
+                out,
+                "the disk has {found} bytes, not {asked}: a disk of another size is a new one"
+            ),
+            Self::DamagedHeader => write!(
+                out,
+                "the disk's header is damaged: remove the region, make a new disk, restore it"
+            ),
+            Self::Damaged(fault) => {
+                write!(out, "{fault}: remove the region, make a new disk, restore it")
+            }
+        }
+    }
+}
+
+impl std::error::Error for CreateVdiskError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Region(error) => Some(error),
+            Self::BadSize { .. } => None,
+        }
+    }
+}
+
+impl std::error::Error for AttachVdiskError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Region(error) => Some(error),
+            Self::Damaged(fault) => Some(fault),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Where things lie in a disk's area, and the header that says so.
+//!
+//! Promise: a header that decodes was written for a disk of this version whose parts lie inside the
+//! area, one after another.
+//! Never: reads a block.
+//!
+//! Byte table: FORMAT.md, "Disk".
+
+use holdfast_io::checksum::crc32c;
+
+use crate::intent::{ENTRIES_MAX, INTENT_AT, INTENT_BYTES};
+use crate::map::CELLS_MAX;
+use crate::memory::Memory;
+
+/// Bytes of a block: what is read and written without looking at what was there.
+pub(crate) const BLOCK_BYTES: usize = 4096;
+
+/// The format version this program writes and knows.
+pub(crate) const VERSION: u32 = 1;
+
+/// The most bytes of one write that are there wholly or not at all.
+pub(crate) const WRITE_BYTES_MAX: usize = 1 << 20;
+
+/// The most blocks that such a write touches, if it does not begin with one.
+pub(crate) const WRITE_BLOCKS_MAX: usize = WRITE_BYTES_MAX / BLOCK_BYTES + 1;
+
+/// Cells of a disk beyond its blocks: for three writers at once that write as much as can be.
+pub(crate) const SPARE_CELLS: u64 = 3 * WRITE_BLOCKS_MAX as u64;
+
+/// The most blocks that a disk can have.
+pub(crate) const BLOCKS_MAX: u64 = CELLS_MAX - SPARE_CELLS;
+
+const _: () = assert!(WRITE_BLOCKS_MAX <= ENTRIES_MAX); // an intent has all of a write
+
+/// Where the map begins.
+const MAP_AT: u64 = INTENT_AT + INTENT_BYTES;
+
+/// Words of the header: version and check, block bytes, blocks, cells.
+const HEADER_WORDS: usize = 4;
+
+/// How a disk is laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Layout {
+    pub(crate) blocks: u64,
+    pub(crate) cells: u32,
+}
+
+/// Why a header is none of ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HeaderFault {
+    /// Whole, and of another version.
+    OtherVersion { found: u32 },
+    /// Its check, or a number in it, is wrong.
+    Damaged,
+}
+
+impl Layout {
+    /// A disk of so many blocks, at most [`BLOCKS_MAX`].
+    pub(crate) fn of(blocks: u64) -> Layout {
+        assert!(blocks <= BLOCKS_MAX, "cells are numbered by 32 bits");
+        Layout { blocks, cells: (blocks + SPARE_CELLS) as u32 }
+    }
+
+    /// Bytes of the disk.
+    #[inline]
+    pub(crate) fn size_bytes(&self) -> u64 {
+        self.blocks * BLOCK_BYTES as u64
+    }
+
+    /// Bytes of the area.
+    pub(crate) fn area_bytes(&self) -> u64 {
+        self.cells_at() + u64::from(self.cells) * BLOCK_BYTES as u64
+    }
+
+    /// Where the map word of a block lies.
+    #[inline]
+    pub(crate) fn word_at(&self, block: u64) -> u64 {
+        MAP_AT + 8 * block
+    }
+
+    /// Where a cell lies.
+    #[inline]
+    pub(crate) fn cell_at(&self, cell: u32) -> u64 {
+        self.cells_at() + u64::from(cell) * BLOCK_BYTES as u64
+    }
+
+    #[inline]
+    fn cells_at(&self) -> u64 {
+        (MAP_AT + 8 * self.blocks).next_multiple_of(BLOCK_BYTES as u64)
+    }
+
+    /// Writes a header, and a map in which no block has a cell.
+    pub(crate) fn format<M: Memory>(&self, memory: &M, seed: u32) {
+        for block in 0..self.blocks {
+            memory.store(self.word_at(block), 0);
+        }
+        memory.store(INTENT_AT, 0);
+        for (index, word) in self.header(VERSION, seed).into_iter().enumerate() {
+            memory.store(8 * index as u64, word);
+        }
+        memory.persist(0, self.cells_at());
+    }
+
+    /// Reads the header of a disk in `area_bytes` bytes.
+    pub(crate) fn found<M: Memory>(
+        memory: &M,
+        seed: u32,
+        area_bytes: u64,
+    ) -> Result<Layout, HeaderFault> {
+        let words: [u64; HEADER_WORDS] = std::array::from_fn(|at| memory.load(8 * at as u64));
+        let [versioned, _, blocks, cells] = words;
+        let version = versioned as u32;
+        let layout = Layout { blocks, cells: cells as u32 };
+        if versioned != checked(version, &words, seed) {
+            return Err(HeaderFault::Damaged);
+        }
+        if version != VERSION {
+            return Err(HeaderFault::OtherVersion { found: version });
+        }
+        // Who writes as much as can be needs so many spare cells, or would wait for ever.
+        let least = blocks.checked_add(WRITE_BLOCKS_MAX as u64);
+        let fits = least.is_some_and(|least| cells >= least) && cells <= CELLS_MAX;
+        let is_ours = fits && words == layout.header(VERSION, seed);
+        let is_whole = is_ours && layout.area_bytes() == area_bytes;
+        if is_whole { Ok(layout) } else { Err(HeaderFault::Damaged) }
+    }
+
+    fn header(&self, version: u32, seed: u32) -> [u64; HEADER_WORDS] {
+        let mut words = [0, BLOCK_BYTES as u64, self.blocks, u64::from(self.cells)];
+        words[0] = checked(version, &words, seed);
+        words
+    }
+}
+
+/// The first word: the version, and a check over it and all that follows.
+fn checked(version: u32, words: &[u64; HEADER_WORDS], seed: u32) -> u64 {
+    let start = crc32c(seed, &version.to_le_bytes());
+    let check = words[1..].iter().fold(start, |sum, word| crc32c(sum, &word.to_le_bytes()));
+    u64::from(version) | u64::from(check) << 32
+}

@@ -1,0 +1,37 @@
+//! Blocks kept in durable memory: a disk, and a cache of a slower one.
+//!
+//! Promise: all that a disk or a cache knows is in its region. Whoever dies while using it, and
+//! wherever, the next one goes on: a block of a [`Vdisk`] is wholly the old or wholly the new one.
+//! Never: knows logs, volumes or protocols. It starts no thread.
+//!
+//! From outside in: [`Vdisk`] is a [`holdfast_io::Blocks`] in an area of durable memory. `disk` is
+//! its logic, over any `memory`; `layout` says where things lie, `map` which cell has which block,
+//! `intent` what a write of several blocks is about to do, `spares` which cells are free, and
+//! `gates` keep writers apart and tell readers. There is no unsafe code here.
+
+// The models in tests/ include the modules they check by path.
+#![cfg(not(model))]
+
+mod area;
+mod disk;
+mod error;
+mod gates;
+mod intent;
+mod layout;
+mod map;
+mod memory;
+mod orderings;
+mod parts;
+mod spares;
+mod sync;
+#[cfg(test)]
+mod tests;
+mod vdisk;
+
+pub use disk::DiskFault;
+pub use error::{AttachVdiskError, CreateVdiskError};
+pub use vdisk::{Vdisk, VdiskSpec};
+
+/// The byte tables of disks and caches, as FORMAT.md in this crate prints them and a test compares
+/// them.
+pub const FORMAT: &str = include_str!("../FORMAT.md");

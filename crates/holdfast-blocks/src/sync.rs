@@ -1,0 +1,25 @@
+//! What threads share: the machine's atomics and locks, or a model's while one runs.
+//!
+//! Promise: `gates`, `spares` and `disk` are the same source in the product and under loom.
+//! Never: adds behaviour of its own, but that a lock whose holder panicked is taken: what these
+//! locks protect is whole between any two statements.
+
+use std::sync::PoisonError;
+
+#[cfg(not(model))]
+pub(crate) use std::sync::{
+    Condvar, Mutex, MutexGuard,
+    atomic::{AtomicU64, fence},
+};
+
+#[cfg(loom)]
+pub(crate) use loom::sync::{
+    Condvar, Mutex, MutexGuard,
+    atomic::{AtomicU64, fence},
+};
+
+/// Takes the lock.
+#[inline]
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,136 @@
+//! The disk in durable memory, as its users see it.
+//!
+//! Promise: it is made, attached after any death, read and written; a disk of another kind, version
+//! or size, and a damaged one, are told apart and left as they are.
+//! Never: more durable than its memory: what survives is what [`Vdisk::survives`] says.
+
+use holdfast_io::checksum::crc32c;
+use holdfast_io::{Blocks, BlocksError};
+use holdfast_memory::{Area, AreaSpec, AttachError, Medium, MediumSurvival};
+
+use crate::area::HELD;
+use crate::disk::Disk;
+use crate::error::{AttachVdiskError, CreateVdiskError};
+use crate::layout::{BLOCK_BYTES, BLOCKS_MAX, HeaderFault, Layout, VERSION, WRITE_BYTES_MAX};
+
+/// What a region that holds a disk says that it holds.
+const CONTENT: [u8; 8] = *b"HFVDISK\0";
+
+/// What a new disk is to be.
+#[derive(Clone, Copy, Debug)]
+pub struct VdiskSpec {
+    /// Its bytes: a multiple of 4096. The region has 0.2 % more, and 3 MiB.
+    pub size_bytes: u64,
+    /// 16 bytes that no other region has.
+    pub identity: [u8; 16],
+}
+
+/// A disk in durable memory. Used by many threads of one process at a time.
+///
+/// An acknowledged change is as durable as the memory at once, so [`Blocks::flush`] has nothing to
+/// do: in shared memory it outlives the process, in persistent memory the operating system too,
+/// because each change is written back from the processor's caches before it is acknowledged.
+///
+/// Dropping it ends the claim on the region; the disk stays (unless the medium is `Private`).
+#[derive(Debug)]
+pub struct Vdisk {
+    disk: Disk<Area>,
+}
+
+impl Vdisk {
+    /// The region's counter ([`holdfast_memory::Observed::word`]) of blocks that are not empty.
+    pub const BLOCKS_HELD: usize = HELD;
+
+    /// Makes a disk of zeros on `medium`. All its memory is allocated here.
+    ///
+    /// # Errors
+    /// See [`CreateVdiskError`].
+    pub fn create(medium: &Medium, spec: &VdiskSpec) -> Result<Vdisk, CreateVdiskError> {
+        let VdiskSpec { size_bytes, identity } = *spec;
+        let blocks = size_bytes / BLOCK_BYTES as u64;
+        let is_whole = size_bytes.is_multiple_of(BLOCK_BYTES as u64);
+        if blocks == 0 || blocks > BLOCKS_MAX || !is_whole {
+            return Err(CreateVdiskError::BadSize { size_bytes });
+        }
+        let (layout, seed) = (Layout::of(blocks), crc32c(0, &identity));
+        let spec = AreaSpec { content: CONTENT, identity, bytes: layout.area_bytes() };
+        let area = Area::create(medium, &spec, |area| layout.format(area, seed));
+        let disk = Disk::open(area.map_err(CreateVdiskError::Region)?, layout, seed);
+        Ok(Vdisk { disk: disk.expect("a map without a cell is right") })
+    }
+
+    /// Takes up the disk on `medium` after its last user ended or died; `size_bytes` is what it is
+    /// expected to have. Looks at the whole map: 2 MiB a GiB of disk.
+    ///
+    /// # Errors
+    /// See [`AttachVdiskError`]. The disk is as it was.
+    pub fn attach(medium: &Medium, size_bytes: u64) -> Result<Vdisk, AttachVdiskError> {
+        let area = Area::attach(medium, CONTENT).map_err(|error| match error {
+            AttachError::OtherContent { found } => AttachVdiskError::NoDisk { found },
+            other => AttachVdiskError::Region(other),
+        })?;
+        let seed = crc32c(0, &area.identity());
+        let layout = Layout::found(&area, seed, area.bytes()).map_err(|fault| match fault {
+            HeaderFault::OtherVersion { found } => {
+                AttachVdiskError::OtherVersion { found, known: VERSION }
+            }
+            HeaderFault::Damaged => AttachVdiskError::DamagedHeader,
+        })?;
+        if layout.size_bytes() != size_bytes {
+            let found = layout.size_bytes();
+            return Err(AttachVdiskError::OtherSize { found, asked: size_bytes });
+        }
+        let disk = Disk::open(area, layout, seed).map_err(AttachVdiskError::Damaged)?;
+        Ok(Vdisk { disk })
+    }
+
+    /// 16 bytes that no other region has.
+    #[must_use]
+    pub fn identity(&self) -> [u8; 16] {
+        self.disk.memory().identity()
+    }
+
+    /// How often the disk was attached, this time and its making included.
+    #[must_use]
+    pub fn generation(&self) -> u64 {
+        self.disk.memory().generation()
+    }
+
+    /// What acknowledged changes outlive, as found, not as configured.
+    #[must_use]
+    pub fn survives(&self) -> MediumSurvival {
+        self.disk.memory().survives()
+    }
+}
+
+impl Blocks for Vdisk {
+    fn size_bytes(&self) -> u64 {
+        self.disk.size_bytes()
+    }
+
+    fn read(&self, into: &mut [u8], offset: u64) -> Result<(), BlocksError> {
+        self.disk.read(into, offset)
+    }
+
+    fn write(&self, from: &[u8], offset: u64) -> Result<(), BlocksError> {
+        self.disk.write(from, offset)
+    }
+
+    /// Every block of a disk always has a cell to go to, so nothing needs to be reserved.
+    fn write_zeroes(&self, offset: u64, bytes: u64) -> Result<(), BlocksError> {
+        self.disk.zero(offset, bytes)
+    }
+
+    fn discard(&self, offset: u64, bytes: u64) -> Result<(), BlocksError> {
+        self.disk.zero(offset, bytes)
+    }
+
+    /// Nothing is left to do: an acknowledged change is as durable as it becomes.
+    fn flush(&self) -> Result<(), BlocksError> {
+        Ok(())
+    }
+
+    fn atomic_bytes_max(&self) -> usize {
+        WRITE_BYTES_MAX
+    }
+}

@@ -1,0 +1,274 @@
+//! One client's bytes, from its socket to its conversation and back.
+//!
+//! Promise: requests are answered in the order of their arrival, except that one which waits for a
+//! slow flush holds up nobody; many requests are received, and many replies sent, at once. A client
+//! that is slow, silent or gone keeps its own thread from going on, and nothing else.
+//! Never: looks inside a message, or gives up a byte when it is stopped.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::thread::Scope;
+use std::time::{Duration, Instant};
+
+use holdfast_io::Blocks;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::sockopt::{self, Timeout};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, getpeername, recv, send};
+
+use super::buffers::{Received, Replies};
+use super::exchange::{Exchange, Over, Step};
+use super::listen::Shared;
+use super::session::Session;
+use crate::abort::AbortOnPanic;
+use crate::flusher::{Flushed, Flusher};
+
+/// A call that waits for the client returns after this, to see whether it is to stop. After one
+/// such wait the thread sleeps until it is woken.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// Replies are sent when there are so many bytes of them, or nothing more to answer.
+const SEND_BYTES: usize = 256 << 10;
+
+/// After this a client's machine is asked whether it is still there, and so often and so many times
+/// before it is taken for gone.
+const KEEP_ALIVE: (Duration, Duration, u32) = (Duration::from_secs(60), Duration::from_secs(10), 6);
+
+/// Why a connection is not served any longer.
+enum Ended {
+    /// The conversation is over.
+    Over(Over),
+    /// The client closed the connection, or it broke.
+    Gone(Option<io::Error>),
+    /// It did not choose an export in time.
+    Late,
+    /// Somebody else will go on.
+    Stopped,
+}
+
+/// A connection being served.
+pub(crate) struct Connection<'scope, 'env> {
+    shared: &'env Shared<'env>,
+    socket: OwnedFd,
+    exchange: Exchange<'env>,
+    received: Received,
+    replies: Replies,
+    flusher: Flusher<'scope, 'env>,
+    /// Until when an export has to be chosen.
+    deadline: Option<Instant>,
+}
+
+impl<'scope, 'env> Connection<'scope, 'env> {
+    /// Takes a session up. `None` if it cannot be gone on with, which the log says.
+    pub(crate) fn new(
+        session: Session,
+        shared: &'env Shared<'env>,
+        scope: &'scope Scope<'scope, 'env>,
+    ) -> Option<Self> {
+        let Session { socket, state, unread, unsent } = session;
+        let client = client_of(&socket);
+        if let Err(error) = prepare(&socket) {
+            tracing::warn!(client, %error, "NBD: a connection cannot be used");
+            return None;
+        }
+        let Some(exchange) = Exchange::resume(&state, shared.exports, client.clone()) else {
+            tracing::warn!(client, "NBD: what this client uses is not here as it was");
+            return None;
+        };
+        let mut replies = Replies::default();
+        replies.put(&unsent);
+        Some(Self {
+            shared,
+            socket,
+            exchange,
+            received: Received::new(&unread),
+            replies,
+            flusher: Flusher::new(scope),
+            deadline: Some(Instant::now() + shared.config.negotiation_patience),
+        })
+    }
+
+    /// Serves until the client goes, or until it is to stop: then the rest is another's.
+    pub(crate) fn serve(mut self) -> Option<Session> {
+        // It goes off before the socket is closed: a client must not take a panic for a farewell.
+        let _guard = AbortOnPanic;
+        let ended = loop {
+            if let Err(ended) = self.turn() {
+                break ended;
+            }
+        };
+        if matches!(ended, Ended::Stopped) {
+            self.exchange.finish_reading(&mut self.replies);
+        }
+        let flushed = self.flusher.finish();
+        self.answer(flushed);
+        match ended {
+            Ended::Stopped => return Some(self.into_session()),
+            Ended::Over(over) => self.part(over),
+            Ended::Late => self.exchange.complain("it chose no export in time"),
+            Ended::Gone(Some(error)) => self.exchange.complain(format_args!("it went: {error}")),
+            Ended::Gone(None) if !self.received.unused().is_empty() => {
+                self.exchange.complain("it went in the middle of a message");
+            }
+            Ended::Gone(None) => {}
+        }
+        None
+    }
+
+    fn turn(&mut self) -> Result<(), Ended> {
+        let needs = self.serve_received()?;
+        let flushed = self.flusher.take();
+        self.answer(flushed);
+        self.send()?;
+        self.receive(needs)
+    }
+
+    /// Takes what was received as far as it goes; returns how many bytes the next step needs.
+    fn serve_received(&mut self) -> Result<usize, Ended> {
+        loop {
+            if self.shared.is_closing() {
+                return Err(Ended::Stopped);
+            }
+            match self.exchange.step(self.received.unused(), &mut self.replies) {
+                Step::Used(bytes) => self.received.used(bytes),
+                Step::Needs(bytes) => return Ok(bytes),
+                Step::Flush { used, cookie } => {
+                    self.received.used(used);
+                    self.flush(cookie);
+                }
+                Step::Over(over) => return Err(Ended::Over(over)),
+            }
+            if self.replies.unsent().len() >= SEND_BYTES {
+                self.send()?;
+            }
+        }
+    }
+
+    fn flush(&mut self, cookie: u64) {
+        let blocks: &'env dyn Blocks = self.exchange.blocks().expect("requests have an export");
+        let flushed = self.flusher.flush(cookie, blocks);
+        self.answer(flushed);
+    }
+
+    fn answer(&mut self, flushed: impl IntoIterator<Item = Flushed>) {
+        for Flushed { cookies, result } in flushed {
+            for cookie in cookies {
+                self.exchange.flushed(cookie, result.as_ref().copied(), &mut self.replies);
+            }
+        }
+    }
+
+    fn send(&mut self) -> Result<(), Ended> {
+        while !self.replies.unsent().is_empty() {
+            match send(&self.socket, self.replies.unsent(), SendFlags::NOSIGNAL) {
+                Ok(bytes) => self.replies.sent(bytes),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => self.wait(PollFlags::OUT, None)?,
+                Err(error) => return Err(Ended::Gone(Some(error.into()))),
+            }
+        }
+        Ok(())
+    }
+
+    /// Receives something, or returns because a flush has ended.
+    fn receive(&mut self, needs: usize) -> Result<(), Ended> {
+        if self.deadline.is_some() {
+            self.look_at_deadline()?;
+        }
+        let flags = match self.flusher.waited_for() {
+            Some(flushed) => {
+                self.wait(PollFlags::IN, Some(flushed))?;
+                RecvFlags::DONTWAIT
+            }
+            None => RecvFlags::empty(),
+        };
+        loop {
+            match recv(&self.socket, self.received.room(needs), flags) {
+                Ok((_, 0)) => return Err(Ended::Gone(None)),
+                Ok((_, bytes)) => {
+                    self.received.add(bytes);
+                    return Ok(());
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) if flags.contains(RecvFlags::DONTWAIT) => return Ok(()),
+                Err(Errno::AGAIN) => self.wait(PollFlags::IN, None)?,
+                Err(error) => return Err(Ended::Gone(Some(error.into()))),
+            }
+        }
+    }
+
+    /// Sleeps until the socket is ready, `or` is readable, or something is to end.
+    fn wait(&self, ready: PollFlags, or: Option<BorrowedFd<'_>>) -> Result<(), Ended> {
+        let left = self.deadline.map(|at| at.saturating_duration_since(Instant::now()));
+        let left = left.and_then(|left| Timespec::try_from(left).ok());
+        let mut ready = vec![
+            PollFd::new(&self.socket, ready),
+            PollFd::new(self.shared.closing(), PollFlags::IN),
+        ];
+        ready.extend(or.map(|or| PollFd::from_borrowed_fd(or, PollFlags::IN)));
+        match poll(&mut ready, left.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(Ended::Gone(Some(error.into()))),
+        }
+        if self.shared.is_closing() {
+            return Err(Ended::Stopped);
+        }
+        match self.deadline {
+            Some(at) if Instant::now() >= at => Err(Ended::Late),
+            _ => Ok(()),
+        }
+    }
+
+    fn look_at_deadline(&mut self) -> Result<(), Ended> {
+        if self.exchange.blocks().is_some() {
+            self.deadline = None;
+        }
+        match self.deadline {
+            Some(at) if Instant::now() >= at => Err(Ended::Late),
+            _ => Ok(()),
+        }
+    }
+
+    /// Sends what is owed, if the client takes it.
+    fn part(&mut self, over: Over) {
+        if let Over::Fault(fault) = over {
+            self.exchange.complain(format_args!("it does not keep to the protocol: {fault}"));
+        }
+        self.deadline = Some(Instant::now() + PATIENCE);
+        let _ = self.send();
+    }
+
+    fn into_session(self) -> Session {
+        let state = self.exchange.state();
+        let (unread, unsent) = (self.received.unused().to_vec(), self.replies.unsent().to_vec());
+        Session { socket: self.socket, state, unread, unsent }
+    }
+}
+
+/// Waits on the socket end in time, small messages go at once, and a dead peer is found out.
+fn prepare(socket: &OwnedFd) -> io::Result<()> {
+    sockopt::set_socket_timeout(socket, Timeout::Recv, Some(PATIENCE))?;
+    sockopt::set_socket_timeout(socket, Timeout::Send, Some(PATIENCE))?;
+    if sockopt::socket_domain(socket)? != AddressFamily::UNIX {
+        let (idle, interval, count) = KEEP_ALIVE;
+        sockopt::set_tcp_nodelay(socket, true)?;
+        sockopt::set_socket_keepalive(socket, true)?;
+        sockopt::set_tcp_keepidle(socket, idle)?;
+        sockopt::set_tcp_keepintvl(socket, interval)?;
+        sockopt::set_tcp_keepcnt(socket, count)?;
+    }
+    Ok(())
+}
+
+/// Who is at the other end, as far as the kernel knows.
+pub(crate) fn client_of(socket: &impl AsFd) -> String {
+    if sockopt::socket_domain(socket) == Ok(AddressFamily::UNIX) {
+        let process = sockopt::socket_peercred(socket).ok();
+        return process.map_or_else(String::new, |process| {
+            format!("process {} of user {}", process.pid.as_raw_nonzero(), process.uid.as_raw())
+        });
+    }
+    let address = getpeername(socket).ok().flatten();
+    let address = address.and_then(|address| std::net::SocketAddr::try_from(address).ok());
+    address.map_or_else(String::new, |address| address.to_string())
+}

@@ -1,0 +1,176 @@
+//! One connection's conversation, from the greeting to the last request, as bytes in and bytes out.
+//!
+//! Promise: whatever the input is, a step uses some of it, asks for more of it, or ends; an end is
+//! this connection's alone. Between two steps the conversation is a few values, which another
+//! process can go on from.
+//! Never: knows a socket, waits, or panics over what a client sent.
+
+use holdfast_io::{Blocks, BlocksError};
+
+use super::Export;
+use super::buffers::Replies;
+use super::negotiate::{Agreed, Negotiation, Stage};
+use super::parse::Fault;
+use super::serve::{Payload, Transmission};
+use crate::complaints::Complaints;
+
+/// What a step came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Step {
+    /// So many bytes of the input are done with.
+    Used(usize),
+    /// Nothing was done; so many bytes of input are needed, counted from its start.
+    Needs(usize),
+    /// A reply has to wait until the disk is flushed: see [`Exchange::flushed`].
+    Flush {
+        /// Bytes of the input that are done with.
+        used: usize,
+        /// The request.
+        cookie: u64,
+    },
+    /// The last message was heard.
+    Over(Over),
+}
+
+/// How a conversation ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Over {
+    /// The client said so. What it asked for before is still answered.
+    Parted,
+    /// What it sent is not the protocol.
+    Fault(Fault),
+}
+
+/// A conversation with one client.
+pub struct Exchange<'e> {
+    part: Part<'e>,
+    complaints: Complaints,
+}
+
+enum Part<'e> {
+    Negotiation(Negotiation<'e>),
+    Transmission(Transmission<'e>),
+}
+
+impl<'e> Exchange<'e> {
+    /// The server's side of a new connection. `client` names the other side in log lines.
+    pub fn new(exports: &'e [Export<'e>], client: String) -> Self {
+        let part = Part::Negotiation(Negotiation::new(exports));
+        Self { part, complaints: Complaints::about("NBD", client) }
+    }
+
+    /// Takes the next message, or the next piece of it, from the start of `input`.
+    pub fn step(&mut self, input: &[u8], out: &mut Replies) -> Step {
+        match &mut self.part {
+            Part::Transmission(transmission) => transmission.step(input, out, &mut self.complaints),
+            Part::Negotiation(negotiation) => {
+                let step = negotiation.step(input, out, &mut self.complaints);
+                if let Some((export, agreed)) = negotiation.result() {
+                    self.part = Part::Transmission(Transmission::new(export, agreed));
+                }
+                step
+            }
+        }
+    }
+
+    /// Answers a request that waited for a flush, which came to `flushed`.
+    pub fn flushed(&mut self, cookie: u64, flushed: Result<(), &BlocksError>, out: &mut Replies) {
+        if let Part::Transmission(transmission) = &self.part {
+            transmission.flushed(cookie, flushed, out, &mut self.complaints);
+        }
+    }
+
+    /// The disk that the client chose, once it has.
+    pub fn blocks(&self) -> Option<&'e dyn Blocks> {
+        match &self.part {
+            Part::Transmission(transmission) => Some(transmission.export.blocks),
+            Part::Negotiation(_) => None,
+        }
+    }
+
+    /// Writes a fault of the client to the log.
+    pub(crate) fn complain(&mut self, what: impl std::fmt::Display) {
+        self.complaints.say(what);
+    }
+
+    /// Puts what a read still has to send; nothing may come in between.
+    pub(crate) fn finish_reading(&mut self, out: &mut Replies) {
+        if let Part::Transmission(transmission) = &mut self.part {
+            while transmission.go_on_reading(out, &mut self.complaints) {}
+        }
+    }
+
+    /// Where the conversation stands; no read may be under way.
+    pub(crate) fn state(&self) -> State {
+        match &self.part {
+            Part::Negotiation(negotiation) => State::Negotiation {
+                stage: negotiation.stage,
+                no_zeroes: negotiation.no_zeroes,
+                structured: negotiation.structured,
+                context: negotiation.context.map(|export| export.name.to_owned()),
+                skip_bytes: negotiation.skip_bytes,
+            },
+            Part::Transmission(transmission) => State::Transmission {
+                export: transmission.export.name.to_owned(),
+                size_bytes: transmission.size_bytes,
+                read_only: transmission.export.read_only,
+                agreed: transmission.agreed,
+                payload: transmission.payload,
+            },
+        }
+    }
+
+    /// Goes on where another exchange stood. `None`: the client was promised an export that is not
+    /// here, or not as it was.
+    pub(crate) fn resume(
+        state: &State,
+        exports: &'e [Export<'e>],
+        client: String,
+    ) -> Option<Exchange<'e>> {
+        let find = |name: &str| exports.iter().find(|export| export.name == name);
+        let part = match state {
+            State::Negotiation { stage, no_zeroes, structured, context, skip_bytes } => {
+                let mut negotiation = Negotiation::new(exports);
+                negotiation.stage = *stage;
+                negotiation.no_zeroes = *no_zeroes;
+                negotiation.structured = *structured;
+                negotiation.context = context.as_deref().and_then(find);
+                negotiation.skip_bytes = *skip_bytes;
+                Part::Negotiation(negotiation)
+            }
+            State::Transmission { export, size_bytes, read_only, agreed, payload } => {
+                let mut transmission = Transmission::new(find(export)?, *agreed);
+                let is_same = transmission.size_bytes == *size_bytes
+                    && transmission.export.read_only == *read_only
+                    && payload.is_none_or(|payload| payload.fits(*size_bytes));
+                transmission.payload = *payload;
+                Part::Transmission(Some(transmission).filter(|_| is_same)?)
+            }
+        };
+        Some(Self { part, complaints: Complaints::about("NBD", client) })
+    }
+}
+
+/// Where a conversation stands, between two steps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Before the first request.
+    Negotiation {
+        stage: Stage,
+        no_zeroes: bool,
+        structured: bool,
+        /// The export whose allocation was selected.
+        context: Option<String>,
+        skip_bytes: u32,
+    },
+    /// At a request, or inside a long write.
+    Transmission {
+        export: String,
+        /// What the client was told of the export.
+        size_bytes: u64,
+        read_only: bool,
+        agreed: Agreed,
+        payload: Option<Payload>,
+    },
+}

@@ -1,0 +1,201 @@
+//! Clients that come, and connections that are handed on.
+//!
+//! Promise: every connection has a thread of its own; there are never more than the configuration
+//! says; when it is to stop, every connection ends where another process can go on.
+//! Never: reads or writes a connection, or knows the meaning of a byte.
+
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::{self, Builder, Scope};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{SocketFlags, accept_with};
+
+use super::connection::{Connection, client_of};
+use super::session::Session;
+use super::{Export, NbdConfig};
+use crate::abort::AbortOnPanic;
+use crate::wake::WakeUp;
+
+/// How often it is looked whether to stop.
+const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+
+/// Pause after a client could not be taken, for something to get free.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Why nobody is served any longer.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ListenError {
+    /// The machine has no descriptor left for this: raise `RLIMIT_NOFILE`.
+    Descriptors(io::Error),
+    /// No client can come through a listener: it is none.
+    Listener(io::Error),
+}
+
+impl fmt::Display for ListenError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Descriptors(error) => write!(out, "no descriptors (RLIMIT_NOFILE): {error}"),
+            Self::Listener(error) => write!(out, "cannot accept connections: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for ListenError {}
+
+/// A socket, unix or TCP, to which clients connect.
+#[derive(Debug)]
+pub struct Listener {
+    socket: OwnedFd,
+}
+
+impl Listener {
+    /// Takes a socket that listens.
+    pub fn new(socket: impl Into<OwnedFd>) -> io::Result<Listener> {
+        let socket = socket.into();
+        // A client may be gone again between the call that tells of it and the one that takes it.
+        rustix::io::ioctl_fionbio(&socket, true)?;
+        Ok(Listener { socket })
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// What all connections see.
+pub(crate) struct Shared<'e> {
+    pub(crate) exports: &'e [Export<'e>],
+    pub(crate) config: NbdConfig,
+    is_closing: AtomicBool,
+    closing: WakeUp,
+    open: AtomicUsize,
+    stopped: Mutex<Vec<Session>>,
+}
+
+impl Shared<'_> {
+    pub(crate) fn is_closing(&self) -> bool {
+        self.is_closing.load(Ordering::Relaxed)
+    }
+
+    /// Readable once everybody is to stop.
+    pub(crate) fn closing(&self) -> &WakeUp {
+        &self.closing
+    }
+
+    fn close(&self) {
+        self.is_closing.store(true, Ordering::Relaxed);
+        self.closing.wake();
+    }
+}
+
+/// Serves `exports` to whoever connects through `listeners`, and to `sessions`, until `stop` is
+/// set; then returns all connections, each between two messages or inside a long write, for another
+/// process to go on. Without listeners it also ends when the last session has.
+///
+/// A panic in a disk ends the whole process.
+pub fn serve(
+    listeners: Vec<Listener>,
+    sessions: Vec<Session>,
+    exports: &[Export<'_>],
+    config: &NbdConfig,
+    stop: &AtomicBool,
+) -> Result<Vec<Session>, ListenError> {
+    // Memory reclaim must not wait for the process that it may be writing through. Without the
+    // right to say so, the front end works like any other process.
+    let _ = rustix::process::configure_io_flusher_behavior(true);
+    let shared = Shared {
+        exports,
+        config: *config,
+        is_closing: AtomicBool::new(false),
+        closing: WakeUp::new().map_err(ListenError::Descriptors)?,
+        open: AtomicUsize::new(0),
+        stopped: Mutex::default(),
+    };
+    thread::scope(|scope| {
+        let door = Door { scope, shared: &shared };
+        sessions.into_iter().for_each(|session| door.admit(session));
+        let listened = door.listen(&listeners, stop);
+        shared.close();
+        listened
+    })?;
+    Ok(shared.stopped.into_inner().expect("panics abort"))
+}
+
+struct Door<'scope, 'env> {
+    scope: &'scope Scope<'scope, 'env>,
+    shared: &'env Shared<'env>,
+}
+
+impl Door<'_, '_> {
+    fn listen(&self, listeners: &[Listener], stop: &AtomicBool) -> Result<(), ListenError> {
+        let watch = |listener| PollFd::new(listener, PollFlags::IN);
+        let mut watched: Vec<PollFd<'_>> = listeners.iter().map(watch).collect();
+        while !stop.load(Ordering::Relaxed) && !self.is_done(listeners) {
+            match poll(&mut watched, Some(&LOOK)) {
+                Ok(_) => {}
+                Err(Errno::INTR) => continue,
+                Err(error) => return Err(ListenError::Listener(error.into())),
+            }
+            for (listener, watched) in listeners.iter().zip(&watched) {
+                if !watched.revents().is_empty() {
+                    self.accept(listener)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn is_done(&self, listeners: &[Listener]) -> bool {
+        listeners.is_empty() && self.shared.open.load(Ordering::Relaxed) == 0
+    }
+
+    fn accept(&self, listener: &Listener) -> Result<(), ListenError> {
+        let socket = match accept_with(listener, SocketFlags::CLOEXEC) {
+            Ok(socket) => socket,
+            Err(Errno::AGAIN | Errno::INTR | Errno::CONNABORTED) => return Ok(()),
+            Err(error @ (Errno::BADF | Errno::INVAL | Errno::NOTSOCK | Errno::OPNOTSUPP)) => {
+                return Err(ListenError::Listener(error.into()));
+            }
+            Err(error) => {
+                tracing::warn!(%error, "NBD: a client could not be taken");
+                thread::sleep(PAUSE);
+                return Ok(());
+            }
+        };
+        let connections_max = self.shared.config.connections_max;
+        if self.shared.open.load(Ordering::Relaxed) >= connections_max {
+            let client = client_of(&socket);
+            tracing::warn!(client, connections_max, "NBD: too many connections; refused one more");
+            return Ok(());
+        }
+        self.admit(Session::new(socket));
+        Ok(())
+    }
+
+    /// Gives a connection its thread.
+    fn admit(&self, session: Session) {
+        let (shared, scope) = (self.shared, self.scope);
+        shared.open.fetch_add(1, Ordering::Relaxed);
+        let thread = Builder::new().name("nbd".into()).spawn_scoped(scope, move || {
+            let _guard = AbortOnPanic;
+            let connection = Connection::new(session, shared, scope);
+            if let Some(stopped) = connection.and_then(Connection::serve) {
+                shared.stopped.lock().expect("panics abort").push(stopped);
+            }
+            shared.open.fetch_sub(1, Ordering::Relaxed);
+        });
+        if let Err(error) = thread {
+            shared.open.fetch_sub(1, Ordering::Relaxed);
+            tracing::warn!(%error, "NBD: no thread for a client");
+        }
+    }
+}

@@ -1,0 +1,421 @@
+//! Requests answered from a disk.
+//!
+//! Promise: a range is checked before the disk is asked, and the command before its range, as a
+//! flush has none; a write that the disk takes at once reaches it whole; the reply to a request
+//! that asks for durability waits for a flush that began after its change.
+//! Never: knows a socket, waits for a flush, or holds more of a long request than one piece.
+
+use holdfast_io::BlocksError;
+
+use super::buffers::Replies;
+use super::exchange::{Over, Step};
+use super::negotiate::Agreed;
+use super::parse::{self, Command, Request};
+use super::wire::{self, command_flag, error};
+use super::{Export, reply};
+use crate::complaints::Complaints;
+
+/// Long reads are sent, and long writes given to the disk, in pieces of about this: the client
+/// works on one while the server works on the next, and both find it in their caches.
+const PIECE_BYTES: u32 = 256 << 10;
+
+/// Why a request was not carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// The command is none of this server's, or was not agreed on.
+    Command,
+    /// A flag does not go with the command.
+    Flag,
+    /// The export may not be changed.
+    ReadOnly,
+    /// More bytes than a request may have.
+    TooLong,
+    /// A read, or a hint, behind the last byte.
+    OutOfRange,
+    /// A change behind the last byte.
+    WriteOutOfRange,
+    /// It is not known whether zeros are faster than a write.
+    NotFast,
+    /// The disk has no space left.
+    NoSpace,
+    /// The disk failed.
+    Failed,
+}
+
+impl Refusal {
+    pub(crate) const ALL: [Refusal; 9] = [
+        Refusal::Command,
+        Refusal::Flag,
+        Refusal::ReadOnly,
+        Refusal::TooLong,
+        Refusal::OutOfRange,
+        Refusal::WriteOutOfRange,
+        Refusal::NotFast,
+        Refusal::NoSpace,
+        Refusal::Failed,
+    ];
+
+    fn error(self) -> u32 {
+        match self {
+            Refusal::Command | Refusal::Flag | Refusal::TooLong | Refusal::OutOfRange => {
+                error::EINVAL
+            }
+            Refusal::ReadOnly => error::EPERM,
+            Refusal::WriteOutOfRange | Refusal::NoSpace => error::ENOSPC,
+            Refusal::NotFast => error::ENOTSUP,
+            Refusal::Failed => error::EIO,
+        }
+    }
+
+    fn text(self) -> &'static str {
+        match self {
+            Refusal::Command => "the command is unknown, or was not agreed on",
+            Refusal::Flag => "a flag does not go with the command",
+            Refusal::ReadOnly => "the export is read-only",
+            Refusal::TooLong => "the request is longer than the server takes",
+            Refusal::OutOfRange | Refusal::WriteOutOfRange => "the range ends behind the last byte",
+            Refusal::NotFast => "zeros may be no faster than a write",
+            Refusal::NoSpace => "no space is left",
+            Refusal::Failed => "the disk failed",
+        }
+    }
+}
+
+impl From<&BlocksError> for Refusal {
+    fn from(error: &BlocksError) -> Self {
+        match error {
+            BlocksError::OutOfRange => Refusal::OutOfRange,
+            BlocksError::NoSpace => Refusal::NoSpace,
+            _ => Refusal::Failed,
+        }
+    }
+}
+
+/// A write whose bytes are still coming.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Payload {
+    pub(crate) cookie: u64,
+    pub(crate) offset: u64,
+    pub(crate) left_bytes: u32,
+    pub(crate) is_durable: bool,
+    /// The rest is thrown away; a client does not listen before it has sent all.
+    pub(crate) refusal: Option<Refusal>,
+}
+
+impl Payload {
+    /// Whether what is still coming has a place on a disk of so many bytes.
+    pub(crate) fn fits(&self, size_bytes: u64) -> bool {
+        let end = self.offset.checked_add(u64::from(self.left_bytes));
+        self.refusal.is_some() || end.is_some_and(|end| end <= size_bytes)
+    }
+}
+
+/// A read whose bytes are still going.
+#[derive(Clone, Copy, Debug)]
+struct LongRead {
+    cookie: u64,
+    offset: u64,
+    left_bytes: u32,
+    /// Why, and from where on, the bytes mean nothing.
+    failed: Option<(Refusal, u64)>,
+}
+
+/// A conversation about one export.
+pub(crate) struct Transmission<'e> {
+    pub(crate) export: &'e Export<'e>,
+    pub(crate) agreed: Agreed,
+    pub(crate) size_bytes: u64,
+    pub(crate) payload: Option<Payload>,
+    read: Option<LongRead>,
+    write_piece_bytes: u32,
+}
+
+impl<'e> Transmission<'e> {
+    pub(crate) fn new(export: &'e Export<'e>, agreed: Agreed) -> Self {
+        let size_bytes = export.blocks.size_bytes();
+        let write_piece_bytes = write_piece_bytes(export.blocks.atomic_bytes_max());
+        Self { export, agreed, size_bytes, payload: None, read: None, write_piece_bytes }
+    }
+
+    pub(crate) fn step(
+        &mut self,
+        input: &[u8],
+        out: &mut Replies,
+        complaints: &mut Complaints,
+    ) -> Step {
+        if self.go_on_reading(out, complaints) {
+            return Step::Used(0);
+        }
+        if let Some(payload) = self.payload.take() {
+            return self.go_on_writing(payload, input, out, complaints);
+        }
+        let Some((head, payload)) = input.split_first_chunk() else {
+            return Step::Needs(wire::REQUEST_BYTES);
+        };
+        match parse::request(head) {
+            Ok(request) => self.begin(&request, payload, out, complaints),
+            Err(fault) => Step::Over(Over::Fault(fault)),
+        }
+    }
+
+    /// What a flush for `cookie` came to.
+    pub(crate) fn flushed(
+        &self,
+        cookie: u64,
+        flushed: Result<(), &BlocksError>,
+        out: &mut Replies,
+        complaints: &mut Complaints,
+    ) {
+        self.answer(cookie, flushed, out, complaints);
+    }
+
+    /// Puts one more piece of a long read; false if there is none under way.
+    pub(crate) fn go_on_reading(&mut self, out: &mut Replies, complaints: &mut Complaints) -> bool {
+        let Some(mut read) = self.read.take() else { return false };
+        let bytes = read.left_bytes.min(PIECE_BYTES);
+        let into = out.add(bytes as usize);
+        if read.failed.is_none()
+            && let Err(error) = self.export.blocks.read(into, read.offset)
+        {
+            complaints.say(format_args!("a read at {}: {error}", read.offset));
+            read.failed = Some((Refusal::from(&error), read.offset));
+        }
+        if read.failed.is_some() {
+            into.fill(0);
+        }
+        read.offset += u64::from(bytes);
+        read.left_bytes -= bytes;
+        match read.failed {
+            _ if read.left_bytes > 0 => self.read = Some(read),
+            Some((refusal, at)) => reply::error_at(out, read.cookie, refusal.error(), at),
+            None => reply::data_end(out, read.cookie),
+        }
+        true
+    }
+
+    fn begin(
+        &mut self,
+        request: &Request,
+        payload: &[u8],
+        out: &mut Replies,
+        complaints: &mut Complaints,
+    ) -> Step {
+        if let Err(refusal) = self.check(request) {
+            complaints.say(format_args!("{request:?}: {}", refusal.text()));
+            return self.refuse(request, refusal, out);
+        }
+        let blocks = self.export.blocks;
+        let (offset, bytes) = (request.offset, u64::from(request.bytes));
+        let done = match request.command {
+            Command::Read => {
+                self.read(request, out, complaints);
+                return Step::Used(wire::REQUEST_BYTES);
+            }
+            Command::Write => return self.write(request, payload, out, complaints),
+            Command::Flush => {
+                return Step::Flush { used: wire::REQUEST_BYTES, cookie: request.cookie };
+            }
+            Command::WriteZeroes if request.flags & command_flag::FAST_ZERO != 0 => {
+                return self.refuse(request, Refusal::NotFast, out);
+            }
+            Command::WriteZeroes if request.flags & command_flag::NO_HOLE != 0 => {
+                blocks.write_zeroes(offset, bytes)
+            }
+            Command::WriteZeroes | Command::Trim => blocks.discard(offset, bytes),
+            // The disk has a cache of its own, and knows what to keep there.
+            Command::Cache => Ok(()),
+            Command::BlockStatus => {
+                reply::all_data(out, request.cookie, request.bytes);
+                return Step::Used(wire::REQUEST_BYTES);
+            }
+            Command::Disconnect => return Step::Over(Over::Parted),
+            Command::Unknown(_) => return self.refuse(request, Refusal::Command, out),
+        };
+        let is_durable = is_durable(request) && request.command != Command::Cache;
+        self.changed(request.cookie, done, is_durable, wire::REQUEST_BYTES, out, complaints)
+    }
+
+    /// Whether the request may be carried out. Its range comes last: some commands have none.
+    fn check(&self, request: &Request) -> Result<(), Refusal> {
+        let structured = if self.agreed.structured { command_flag::DF } else { 0 };
+        let (flags, changes, bytes_max) = match request.command {
+            Command::Disconnect => return Ok(()),
+            Command::Read => (structured, false, wire::PAYLOAD_BYTES_MAX),
+            Command::Write => (0, true, wire::PAYLOAD_BYTES_MAX),
+            Command::Flush => (0, false, u32::MAX),
+            Command::Trim => (0, true, u32::MAX),
+            Command::Cache => (0, false, u32::MAX),
+            Command::WriteZeroes => {
+                (command_flag::NO_HOLE | command_flag::FAST_ZERO, true, u32::MAX)
+            }
+            Command::BlockStatus if self.agreed.allocation => {
+                (command_flag::REQ_ONE, false, u32::MAX)
+            }
+            Command::BlockStatus | Command::Unknown(_) => return Err(Refusal::Command),
+        };
+        if request.flags & !(flags | command_flag::FUA) != 0 {
+            return Err(Refusal::Flag);
+        }
+        if changes && self.export.read_only {
+            return Err(Refusal::ReadOnly);
+        }
+        if request.bytes > bytes_max {
+            return Err(Refusal::TooLong);
+        }
+        match request.command {
+            Command::Flush => Ok(()),
+            _ if self.holds(request) => Ok(()),
+            Command::Write | Command::WriteZeroes => Err(Refusal::WriteOutOfRange),
+            _ => Err(Refusal::OutOfRange),
+        }
+    }
+
+    /// A status of no bytes could not be told.
+    fn holds(&self, request: &Request) -> bool {
+        let end = request.offset.checked_add(u64::from(request.bytes));
+        let is_empty = request.bytes == 0 && request.command == Command::BlockStatus;
+        end.is_some_and(|end| end <= self.size_bytes) && !is_empty
+    }
+
+    /// Refuses a request; what follows it is thrown away first.
+    fn refuse(&mut self, request: &Request, refusal: Refusal, out: &mut Replies) -> Step {
+        let (cookie, left_bytes) = (request.cookie, request.payload_bytes());
+        if left_bytes == 0 {
+            self.put_refusal(cookie, refusal, out);
+        } else {
+            let offset = request.offset;
+            let refusal = Some(refusal);
+            self.payload = Some(Payload { cookie, offset, left_bytes, is_durable: false, refusal });
+        }
+        Step::Used(wire::REQUEST_BYTES)
+    }
+
+    /// A reply without structure cannot take a success back, so its data are read before it.
+    fn read(&mut self, request: &Request, out: &mut Replies, complaints: &mut Complaints) {
+        let Request { cookie, offset, bytes, .. } = *request;
+        let start = out.end();
+        match self.agreed.structured {
+            true if bytes == 0 => return reply::data_end(out, cookie),
+            true if bytes > PIECE_BYTES => {
+                reply::data_head(out, cookie, offset, bytes, false);
+                self.read = Some(LongRead { cookie, offset, left_bytes: bytes, failed: None });
+                return;
+            }
+            true => reply::data_head(out, cookie, offset, bytes, true),
+            false => reply::simple(out, cookie, 0),
+        }
+        let read = self.export.blocks.read(out.add(bytes as usize), offset);
+        if read.is_err() {
+            out.take_back(start);
+            self.answer(cookie, read.as_ref().copied(), out, complaints);
+        }
+    }
+
+    /// A write that the disk takes at once is given to it at once, when all of it is there.
+    fn write(
+        &mut self,
+        request: &Request,
+        payload: &[u8],
+        out: &mut Replies,
+        complaints: &mut Complaints,
+    ) -> Step {
+        let Request { cookie, offset, bytes: left_bytes, .. } = *request;
+        let is_durable = is_durable(request);
+        if left_bytes > self.write_piece_bytes {
+            self.payload = Some(Payload { cookie, offset, left_bytes, is_durable, refusal: None });
+            return Step::Used(wire::REQUEST_BYTES);
+        }
+        let whole_bytes = wire::REQUEST_BYTES + left_bytes as usize;
+        let Some(payload) = payload.get(..left_bytes as usize) else {
+            return Step::Needs(whole_bytes);
+        };
+        let written = self.export.blocks.write(payload, offset);
+        self.changed(cookie, written, is_durable, whole_bytes, out, complaints)
+    }
+
+    fn go_on_writing(
+        &mut self,
+        mut payload: Payload,
+        input: &[u8],
+        out: &mut Replies,
+        complaints: &mut Complaints,
+    ) -> Step {
+        let bytes = match payload.refusal {
+            None => payload.left_bytes.min(self.write_piece_bytes) as usize,
+            Some(_) => input.len().clamp(1, payload.left_bytes as usize),
+        };
+        let Some(piece) = input.get(..bytes) else {
+            self.payload = Some(payload);
+            return Step::Needs(bytes);
+        };
+        if payload.refusal.is_none() {
+            match self.export.blocks.write(piece, payload.offset) {
+                Ok(()) => payload.offset += bytes as u64,
+                Err(error) => {
+                    complaints.say(format_args!("a write at {}: {error}", payload.offset));
+                    payload.refusal = Some(Refusal::from(&error));
+                }
+            }
+        }
+        payload.left_bytes -= bytes as u32;
+        let Payload { cookie, is_durable, .. } = payload;
+        match payload.refusal {
+            _ if payload.left_bytes > 0 => self.payload = Some(payload),
+            Some(refusal) => self.put_refusal(cookie, refusal, out),
+            None => return self.changed(cookie, Ok(()), is_durable, bytes, out, complaints),
+        }
+        Step::Used(bytes)
+    }
+
+    /// Answers a change, or has a flush done first.
+    fn changed(
+        &self,
+        cookie: u64,
+        changed: Result<(), BlocksError>,
+        is_durable: bool,
+        used: usize,
+        out: &mut Replies,
+        complaints: &mut Complaints,
+    ) -> Step {
+        if changed.is_ok() && is_durable {
+            return Step::Flush { used, cookie };
+        }
+        self.answer(cookie, changed.as_ref().copied(), out, complaints);
+        Step::Used(used)
+    }
+
+    fn answer(
+        &self,
+        cookie: u64,
+        result: Result<(), &BlocksError>,
+        out: &mut Replies,
+        complaints: &mut Complaints,
+    ) {
+        match result {
+            Ok(()) => reply::simple(out, cookie, 0),
+            Err(error) => {
+                complaints.say(format_args!("a request failed: {error}"));
+                self.put_refusal(cookie, Refusal::from(error), out);
+            }
+        }
+    }
+
+    fn put_refusal(&self, cookie: u64, refusal: Refusal, out: &mut Replies) {
+        match self.agreed.structured {
+            true => reply::error(out, cookie, refusal.error(), refusal.text()),
+            false => reply::simple(out, cookie, refusal.error()),
+        }
+    }
+}
+
+fn is_durable(request: &Request) -> bool {
+    request.flags & command_flag::FUA != 0
+}
+
+/// The longest piece of a write. What the disk takes at once is never divided; more than that is
+/// divided where the disk would divide it.
+fn write_piece_bytes(atomic_bytes_max: usize) -> u32 {
+    let most = wire::PAYLOAD_BYTES_MAX as usize;
+    let atomic = atomic_bytes_max.clamp(1, most) as u32;
+    if atomic >= PIECE_BYTES { atomic } else { PIECE_BYTES / atomic * atomic }
+}

@@ -1,0 +1,172 @@
+//! One open file as all there is below a root.
+//!
+//! Promise: the root has one name, [`OneFile::NAME`], which is the file, and never another:
+//! whatever would make, move or remove a name is refused (`EPERM`).
+//! Never: opens the file again, so a path that comes to mean something else changes nothing.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use rustix::io::Errno;
+
+use crate::path::{check, check_both};
+use crate::{Change, DirEntry, Files, Kind, Metadata, OpenFile, OpenHow, Space};
+
+/// The number of the root's inode. It is no file system's, so the file below has another.
+const ROOT_INODE: u64 = u64::MAX;
+
+/// A root with one file in it, for those who keep a whole directory otherwise.
+pub struct OneFile {
+    file: Arc<dyn OpenFile>,
+}
+
+/// What a path below the root names.
+enum Named {
+    Root,
+    File,
+}
+
+impl OneFile {
+    /// What the file is called here, whatever it is called elsewhere.
+    pub const NAME: &str = "disk";
+
+    /// A root with this file.
+    pub fn new(file: Arc<dyn OpenFile>) -> OneFile {
+        OneFile { file }
+    }
+
+    /// A root with the ordinary file that `path` names below another root.
+    ///
+    /// # Errors
+    /// Those of [`Files::open`], for writing.
+    pub fn open(below: &dyn Files, path: &Path) -> io::Result<OneFile> {
+        let how = OpenHow { write: true, ..OpenHow::default() };
+        Ok(OneFile::new(below.open(path, how)?))
+    }
+
+    fn find(path: &Path) -> io::Result<Named> {
+        check(path)?;
+        match path.strip_prefix(OneFile::NAME) {
+            _ if path.as_os_str().is_empty() => Ok(Named::Root),
+            Ok(rest) if rest.as_os_str().is_empty() => Ok(Named::File),
+            Ok(_) => Err(Errno::NOTDIR.into()),
+            Err(_) => Err(Errno::NOENT.into()),
+        }
+    }
+
+    fn find_root(path: &Path) -> io::Result<()> {
+        match OneFile::find(path)? {
+            Named::Root => Ok(()),
+            Named::File => Err(Errno::NOTDIR.into()),
+        }
+    }
+}
+
+/// No name comes or goes.
+fn refuse(path: &Path) -> io::Result<()> {
+    check(path)?;
+    Err(Errno::PERM.into())
+}
+
+/// [`refuse`] for two names.
+fn refuse_both(one: &Path, other: &Path) -> io::Result<()> {
+    check_both(one, other)?;
+    Err(Errno::PERM.into())
+}
+
+impl Files for OneFile {
+    /// The one file, as it was opened: `direct` is not looked at.
+    fn open(&self, path: &Path, how: OpenHow) -> io::Result<Arc<dyn OpenFile>> {
+        match OneFile::find(path) {
+            Ok(Named::File) if how.create_mode.is_some() && how.exclusive => {
+                Err(Errno::EXIST.into())
+            }
+            Ok(Named::File) => Ok(self.file.clone()),
+            Ok(Named::Root) => Err(Errno::ISDIR.into()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound && how.create_mode.is_some() => {
+                Err(Errno::PERM.into())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The root belongs to whom the file belongs to.
+    fn metadata(&self, path: &Path) -> io::Result<Metadata> {
+        let found = OneFile::find(path)?;
+        let file = self.file.metadata()?;
+        Ok(match found {
+            Named::File => file,
+            Named::Root => Metadata {
+                kind: Kind::Directory,
+                mode: 0o755,
+                size_bytes: 0,
+                allocated_bytes: 0,
+                links: 2,
+                inode: ROOT_INODE,
+                rdev: 0,
+                ..file
+            },
+        })
+    }
+
+    fn read_dir(&self, path: &Path) -> io::Result<Vec<DirEntry>> {
+        OneFile::find_root(path)?;
+        let Metadata { kind, inode, .. } = self.file.metadata()?;
+        Ok(vec![DirEntry { name: OneFile::NAME.into(), kind, inode }])
+    }
+
+    fn read_link(&self, path: &Path) -> io::Result<Vec<u8>> {
+        OneFile::find(path)?;
+        Err(Errno::INVAL.into())
+    }
+
+    fn make_dir(&self, path: &Path, _mode: u32) -> io::Result<()> {
+        refuse(path)
+    }
+
+    fn make_symlink(&self, path: &Path, _target: &[u8]) -> io::Result<()> {
+        refuse(path)
+    }
+
+    fn make_node(&self, path: &Path, _kind: Kind, _mode: u32, _rdev: u64) -> io::Result<()> {
+        refuse(path)
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        refuse_both(from, to)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        refuse_both(from, to)
+    }
+
+    fn exchange(&self, one: &Path, other: &Path) -> io::Result<()> {
+        refuse_both(one, other)
+    }
+
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        refuse(path)
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        refuse(path)
+    }
+
+    /// Of the file; the root is what the file makes it.
+    fn change(&self, path: &Path, change: &Change) -> io::Result<()> {
+        match OneFile::find(path)? {
+            Named::File => self.file.change(change),
+            Named::Root => Err(Errno::PERM.into()),
+        }
+    }
+
+    /// The names are as durable as can be: they never change.
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        OneFile::find_root(path)
+    }
+
+    fn space(&self) -> io::Result<Space> {
+        self.file.space()
+    }
+}
