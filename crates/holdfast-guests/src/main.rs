@@ -3,13 +3,14 @@
 //! Promise: after each end the guest boots anew and every row whose commit had returned before is
 //! there, or the program says which database, which end and which seed, and fails. Before that it
 //! shows that it would see a loss: on a disk that forgets.
-//! Never: says anything about speed; the guests' processors are emulated.
+//! Never: judges speed; the guests' processors are emulated.
 
 mod disk;
 mod error;
 mod guest;
 mod images;
 mod ledger;
+mod machine;
 mod options;
 mod sentence;
 mod series;
@@ -41,6 +42,7 @@ fn run(options: &Options) -> Result<(), GuestError> {
         series.canary()?;
         for &way in &options.ways {
             series.count_flushes(way)?;
+            series.stop_and_take_up(way)?;
             options.ends.iter().try_for_each(|&end| series.run(way, end))?;
         }
     }

@@ -9,8 +9,9 @@ use crate::disk::Disk;
 use crate::error::GuestError;
 use crate::images::Images;
 use crate::ledger::Verdict;
+use crate::machine::Machine;
 use crate::options::{Database, End, Options, Way};
-use crate::stage::{Flushes, Stage};
+use crate::stage::{Flushes, Stage, TakenUp};
 use crate::volume::{Class, Volume};
 use holdfast_io::fake::Random;
 use std::io::{self, Write};
@@ -20,7 +21,7 @@ use std::time::{Duration, Instant};
 /// From the first acknowledgements of a boot to its end.
 const LOAD_MS: std::ops::Range<u64> = 500..4_000;
 
-/// How long flushes are counted.
+/// How long flushes are counted, and a guest works before it is stopped.
 const COUNTED: Duration = Duration::from_secs(5);
 
 /// A database in guests.
@@ -86,6 +87,25 @@ impl<'a> Series<'a> {
         self.say(&what);
         let each = flushes.were_each_synced();
         each.then_some(()).ok_or_else(|| GuestError::new("counting flushes", what))
+    }
+
+    /// Stops a guest under load and takes it up, instead of booting it; then it panics, and what
+    /// was acknowledged on either side of the stop has to be there.
+    pub(crate) fn stop_and_take_up(&self, way: Way) -> Result<(), GuestError> {
+        let mut stage = self.on_volume(way, Class::Memory)?;
+        let machine = Machine::new(self.program)?;
+        let TakenUp { cold, stopped, taken_up } = stage.stop_and_take_up(&machine, COUNTED)?;
+        let way = way.name();
+        self.say(&format!(
+            "{way}: boots to an answer in {} ms, is stopped in {} ms, \
+             taken up to a commit in {} ms: {:.3} of the boot",
+            cold.as_millis(),
+            stopped.as_millis(),
+            taken_up.as_millis(),
+            taken_up.as_secs_f64() / cold.as_secs_f64()
+        ));
+        let (_guest, verdict) = stage.boot()?;
+        self.judge(&format!("{way}, panic after it was taken up"), verdict)
     }
 
     fn on_volume(&self, way: Way, class: Class) -> Result<Stage<'a>, GuestError> {

@@ -8,6 +8,7 @@ use crate::error::{During, GuestError};
 use crate::guest::Guest;
 use crate::images::Images;
 use crate::ledger::{Ledger, Verdict};
+use crate::machine::Machine;
 use crate::options::{Database, End};
 use crate::sentence::{Found, Sentence, WRITERS};
 use std::path::{Path, PathBuf};
@@ -35,6 +36,17 @@ pub(crate) struct Flushes {
     pub(crate) synced: u64,
 }
 
+/// How long the ways to a guest that works took.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TakenUp {
+    /// From the start of a boot to a database that answers.
+    pub(crate) cold: Duration,
+    /// From the order to stop to the end of QEMU.
+    pub(crate) stopped: Duration,
+    /// From the start of QEMU to the first commit in a guest that was taken up.
+    pub(crate) taken_up: Duration,
+}
+
 impl Flushes {
     /// True if there were any, and a sync for each of them: a guest has one under way at a time,
     /// and writes something before the next.
@@ -58,8 +70,19 @@ impl<'a> Stage<'a> {
 
     /// Boots and compares what is there with what was acknowledged.
     pub(crate) fn boot(&mut self) -> Result<(Guest, Verdict), GuestError> {
+        let guest = self.start(None)?;
+        let verdict = self.look(&guest)?;
+        Ok((guest, verdict))
+    }
+
+    /// Starts a guest, perhaps as a machine that can be stopped and taken up.
+    fn start(&self, machine: Option<&Machine>) -> Result<Guest, GuestError> {
         let data = self.disk.arguments();
-        let guest = Guest::start(self.images, self.database, &data, self.folder.path())?;
+        Guest::start(self.images, self.database, &data, self.folder.path(), machine)
+    }
+
+    /// Compares what a guest that boots finds with what was acknowledged.
+    fn look(&mut self, guest: &Guest) -> Result<Verdict, GuestError> {
         let mut found: Vec<Found> = Vec::new();
         loop {
             match guest.hear()? {
@@ -76,7 +99,39 @@ impl<'a> Stage<'a> {
         }
         let verdict = self.ledger.judge(&found);
         self.ledger.adopt(&found);
-        Ok((guest, verdict))
+        Ok(verdict)
+    }
+
+    /// Boots a machine, stops it under load, takes it up, and has it panic under load.
+    pub(crate) fn stop_and_take_up(
+        &mut self,
+        machine: &Machine,
+        wait: Duration,
+    ) -> Result<TakenUp, GuestError> {
+        let began = Instant::now();
+        let mut guest = self.start(Some(machine))?;
+        while guest.hear()? != Sentence::Ready {}
+        let cold = began.elapsed();
+        self.look(&guest)?;
+        guest.order("write")?;
+        self.hear_of_each(&guest)?;
+        self.listen(&guest, wait)?;
+        let began = Instant::now();
+        let remains = guest.stop(machine)?;
+        let stopped = began.elapsed();
+        remains.iter().for_each(|it| self.note(it));
+        let began = Instant::now();
+        let guest = self.start(Some(machine))?;
+        let first = guest.hear()?;
+        let taken_up = began.elapsed();
+        if !matches!(first, Sentence::Done(..)) {
+            return Err(GuestError::new("taking the guest up", format!("it began with {first:?}")));
+        }
+        self.note(&first);
+        self.hear_of_each(&guest)?;
+        self.listen(&guest, wait)?;
+        guest.panic()?.iter().for_each(|it| self.note(it));
+        Ok(TakenUp { cold, stopped, taken_up })
     }
 
     /// Lets the writers write, and ends the guest `wait` after all of them have.

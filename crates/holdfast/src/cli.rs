@@ -5,6 +5,7 @@
 
 pub(crate) mod log;
 pub(crate) mod store;
+pub(crate) mod vm;
 
 use crate::claims::Failure;
 use crate::exit::Exit;
@@ -109,6 +110,12 @@ pub(crate) enum Command {
         /// What to do with a store.
         #[command(subcommand)]
         command: store::StoreCommand,
+    },
+    /// Start virtual machines where they stopped.
+    Vm {
+        /// What to do with a virtual machine.
+        #[command(subcommand)]
+        command: vm::VmCommand,
     },
     /// Replace a process of the running keeper by another version of itself, under load.
     Upgrade {
