@@ -21,12 +21,13 @@ test:
 	scripts/setup
 	scripts/test
 
-# Databases in QEMU guests, each ended KILLS times in each way. The first time guests/setup makes what
-# they boot from, three minutes; a kill takes about 20 seconds.
+# Databases in QEMU guests on block volumes, each ended KILLS times in each way. The first time
+# guests/setup makes what they boot from, three minutes; a kill takes about 20 seconds.
 test-guests: build
 	guests/setup
 	$(CARGO) run --release --package holdfast-guests -- \
-	    --images $${CARGO_TARGET_DIR:-target}/guests --kills $(or $(KILLS),3) --seed $(or $(SEED),1)
+	    --images $${CARGO_TARGET_DIR:-target}/guests --holdfast $(HOLDFAST) \
+	    --kills $(or $(KILLS),3) --seed $(or $(SEED),1)
 
 # Everything of `make test`, then the benchmarks of logs and of stores with their peers (without the
 # one that needs a library of the system's) are built, 100 kills of each database and by each way to a

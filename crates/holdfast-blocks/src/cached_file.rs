@@ -8,7 +8,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-use holdfast_io::{Change, Metadata, OpenFile};
+use holdfast_io::{Change, Metadata, OpenFile, Space};
 
 use crate::block_cache::BlockCache;
 use crate::cache::{Block, Miss};
@@ -148,6 +148,10 @@ impl OpenFile for CachedFile {
 
     fn change(&self, change: &Change) -> io::Result<()> {
         self.home.change(change)
+    }
+
+    fn space(&self) -> io::Result<Space> {
+        self.home.space()
     }
 }
 

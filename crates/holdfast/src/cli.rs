@@ -6,6 +6,7 @@
 pub(crate) mod log;
 pub(crate) mod plan;
 pub(crate) mod store;
+pub(crate) mod vm;
 
 use crate::claims::Failure;
 use crate::exit::Exit;
@@ -117,6 +118,12 @@ pub(crate) enum Command {
         /// What to simulate.
         #[command(subcommand)]
         command: plan::PlanCommand,
+    },
+    /// Start virtual machines where they stopped.
+    Vm {
+        /// What to do with a virtual machine.
+        #[command(subcommand)]
+        command: vm::VmCommand,
     },
     /// Replace a process of the running keeper by another version of itself, under load.
     Upgrade {

@@ -19,6 +19,7 @@ mod slowdisk;
 mod status;
 mod store;
 mod umount;
+mod vm;
 mod volume;
 
 use crate::cli::{Cli, Command, DemoCommand, UpgradeCommand};
@@ -47,6 +48,7 @@ fn dispatch(cli: Cli, output: Output) -> Outcome<ExitCode> {
         Command::Front(args) => return Ok(front::front(&args).into()),
         Command::Server(args) => return Ok(server::server(&args).into()),
         Command::Log { command } => log::log(&config, command, output),
+        Command::Vm { command } => return vm::vm(command, output),
         Command::Store { command } => store::store(command, output),
         Command::Plan { command } => plan::plan(command, output),
         Command::Upgrade { command: UpgradeCommand::Server { binary } } => {
