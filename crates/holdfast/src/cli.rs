@@ -67,7 +67,8 @@ pub(crate) enum Command {
     Umount {
         /// The volume, as named in the configuration.
         name: String,
-        /// Unmount although programs use it; their open files fail with an error.
+        /// Unmount although programs use it; their open files fail with an error, and clients of a
+        /// disk are cut off.
         #[arg(long)]
         force: bool,
     },
@@ -266,13 +267,16 @@ pub(crate) struct FrontArgs {
     /// Descriptor that progress and outcome are reported to, as JSON lines.
     #[arg(long)]
     pub report_fd: i32,
-    /// Descriptor of the home directory.
+    /// Descriptor of the home.
     #[arg(long)]
     pub home_fd: i32,
     /// Descriptor of the log directory, unless the server has the log.
     #[arg(long)]
     pub log_fd: Option<i32>,
-    /// Descriptor of the FUSE connection, if there is something to serve.
+    /// Descriptor of the FUSE connection, if there is a mount to serve.
     #[arg(long)]
     pub fuse_fd: Option<i32>,
+    /// Descriptor of a socket at which clients of a disk come.
+    #[arg(long)]
+    pub nbd_fd: Vec<i32>,
 }

@@ -18,6 +18,7 @@ mod slowdisk;
 mod status;
 mod store;
 mod umount;
+mod users;
 mod volume;
 
 use crate::cli::{Cli, Command, DemoCommand, UpgradeCommand};

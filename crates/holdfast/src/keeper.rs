@@ -5,6 +5,7 @@
 //! Never: opens a region to serve it, opens a log, or applies anything: front ends do.
 
 mod attach;
+pub(crate) mod listeners;
 pub(crate) mod lock;
 pub(crate) mod mounts;
 mod restart;
@@ -187,7 +188,7 @@ impl Keeper {
                 State::GivenUp => return Ok(Some(attached.clone())),
                 State::Detached | State::Failed => {}
                 _ => {
-                    let why = format!("it is mounted at {}", attached.volume.mount.display());
+                    let why = format!("it is {}", attached.volume.found_at());
                     return Err(Problem::new(Exit::InUse, what(), why, "use it there"));
                 }
             },
@@ -204,7 +205,7 @@ impl Keeper {
         let verdict = volume.verdict(name, power)?;
         let taken = attach::take(name, &volume)?;
         let server = self.server_of(name, &volume)?;
-        let held = attach::mount(name, &volume, taken)?;
+        let held = attach::open_to_users(name, &volume, taken)?;
         let orders = attach::orders(name, &volume, power, server);
         let supervised = Supervised::start(orders, held, attach::unmount_unserved);
         Ok(Attached { volume, verdict, power, supervised })
@@ -256,8 +257,8 @@ impl Keeper {
     fn served_text(&self, name: &str, attached: &Attached, recovery: Option<String>) -> String {
         let verdict = attached.verdict();
         format!(
-            "{name} is mounted at {}; {}\n{}",
-            attached.volume.mount.display(),
+            "{name} is {}; {}\n{}",
+            attached.volume.found_at(),
             recovery.unwrap_or_default(),
             crate::report::verdict_text(&verdict)
         )
@@ -273,7 +274,7 @@ impl Keeper {
         })?;
         // Whoever asks a second time waits for the end of the first.
         if attached.supervised.snapshot().state != State::Detaching {
-            mounts::unmount_at(&attached.volume.mount, force)?;
+            attach::end_use(name, &attached.volume, force)?;
             attached.supervised.unmounted();
         }
         self.wait_until_detached(name, &attached, say)

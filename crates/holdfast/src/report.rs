@@ -8,7 +8,7 @@ mod served;
 pub(crate) use served::{LogStatus, ServerStatus};
 
 use crate::claims::{Class, Failure, Gap, PowerSource, Verdict};
-use crate::config::VolumeConfig;
+use crate::config::{NbdAddress, VolumeConfig};
 use crate::keeper::{Snapshot, State};
 use crate::observe::{Observation, observe};
 use crate::problem::Outcome;
@@ -63,8 +63,11 @@ pub(crate) struct VolumeStatus {
     pub problem: Option<String>,
     /// The ordinary directory, file or device.
     pub home: PathBuf,
-    /// Where programs see it.
-    pub mount: PathBuf,
+    /// Where programs see it; nowhere, if it is a network block device only.
+    pub mount: Option<PathBuf>,
+    /// Where it is a network block device.
+    #[serde(default)]
+    pub nbd: Vec<NbdAddress>,
     /// The log directory.
     pub log: PathBuf,
     /// What the region is made of.
@@ -159,6 +162,7 @@ impl VolumeStatus {
             problem: None,
             home: volume.home.clone(),
             mount: volume.mount.clone(),
+            nbd: volume.nbd.clone(),
             log: volume.log.clone(),
             medium: volume.memory.medium.word().into(),
             power,
@@ -241,7 +245,8 @@ impl VolumeStatus {
         };
         self.problem.iter().for_each(|why| line("problem", why));
         line("home", &self.home.display().to_string());
-        line("mount", &self.mount.display().to_string());
+        self.mount.iter().for_each(|mount| line("mount", &mount.display().to_string()));
+        self.nbd.iter().for_each(|address| line("nbd", &address.to_string()));
         match &self.verdict {
             Some(verdict) => verdict_lines(verdict).iter().for_each(|(k, v)| line(k, v)),
             None => line("acknowledges", "never: the claims refuse this configuration"),

@@ -7,6 +7,7 @@
 use super::attached::{Parts, Place};
 use super::home::Home;
 use super::logs;
+use super::users::Users;
 use crate::claims::PowerSource;
 use crate::cli::FrontArgs;
 use crate::config::{Cache, VolumeConfig};
@@ -86,18 +87,22 @@ fn obey(args: &FrontArgs, reporter: &mut Reporter) -> Outcome<()> {
         }
         (None, None) => return Err(started(io::ErrorKind::InvalidInput.into())),
     };
-    let fuse = args.fuse_fd.map(inherited).transpose().map_err(started)?;
+    let users = users(args);
     let (name, volume) = (orders.name, orders.volume);
     let parts = Parts { name, volume, home, log };
-    match (orders.task, fuse) {
-        (Task::Serve, Some(fuse)) => {
-            let session = fuse::Session::adopt(fuse);
-            serve(&parts, &session, (orders.resume, orders.power), reporter)
+    match orders.task {
+        Task::Serve => {
+            serve(&parts, users.map_err(started)?, (orders.resume, orders.power), reporter)
         }
-        (Task::Serve, None) => Err(started(io::ErrorKind::InvalidInput.into())),
-        (Task::Detach, _) => detach(&parts, orders.power),
-        (Task::Drain, _) => parts.drain(),
+        Task::Detach => detach(&parts, orders.power),
+        Task::Drain => parts.drain(),
     }
+}
+
+fn users(args: &FrontArgs) -> io::Result<Users> {
+    let fuse = args.fuse_fd.map(inherited).transpose()?;
+    let nbd = args.nbd_fd.iter().map(|number| inherited(*number));
+    Users::of(fuse, nbd.collect::<io::Result<_>>()?)
 }
 
 fn read_orders(number: i32) -> io::Result<Orders> {
@@ -155,7 +160,7 @@ pub(super) fn mend(name: &str, volume: &VolumeConfig) -> Outcome<Mended> {
 
 fn serve(
     parts: &Parts,
-    session: &fuse::Session,
+    users: Users,
     (resume, power): (bool, PowerSource),
     reporter: &mut Reporter,
 ) -> Outcome<()> {
@@ -170,12 +175,11 @@ fn serve(
         },
     };
     if resume {
-        // Refused only when the mount is gone, which listening then tells.
-        let _ = session.resend();
+        users.ask_again();
     }
     let (recovery, verdict) = (opened.recovery.clone(), opened.verdict.clone());
     reporter.say(&Report::Ready { recovery, verdict });
-    let listened = opened.with_background(|| fuse::serve(session, opened.volume.tree(), &config));
+    let listened = opened.with_background(|| users.serve(&parts.name, &opened.volume, &config));
     listened.map_err(|error| {
         Problem::new(Exit::Failed, parts.what("serving"), error, "the keeper starts another")
     })?;

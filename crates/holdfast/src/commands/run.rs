@@ -67,7 +67,8 @@ fn prepare(args: RunArgs) -> Outcome<(Vec<std::ffi::OsString>, VolumeConfig)> {
     };
     let mut volume = VolumeConfig {
         home,
-        mount,
+        mount: Some(mount),
+        nbd: Vec::new(),
         log,
         memory,
         segment: None,

@@ -4,6 +4,7 @@
 //! keeper runs (the server: the one it is told to), and hears no signal of the keeper's terminal.
 //! Never: waits for it.
 
+use super::listeners::Listeners;
 use crate::exit::Exit;
 use crate::orders::{Orders, ServerOrders};
 use crate::problem::{Outcome, Problem};
@@ -33,6 +34,8 @@ pub(crate) struct Held {
     pub log: Option<OwnedFd>,
     /// The FUSE connection while it is mounted.
     pub fuse: Option<OwnedFd>,
+    /// Where clients come, if the volume is a network block device.
+    pub nbd: Listeners,
 }
 
 /// Starts any process that inherits nothing but its standard streams.
@@ -53,6 +56,7 @@ fn try_start_front(orders: &Orders, held: &Held) -> io::Result<(Child, PipeReade
     let mut passed = vec![("--home-fd", held.home.as_fd())];
     passed.extend(held.log.as_ref().map(|log| ("--log-fd", log.as_fd())));
     passed.extend(held.fuse.as_ref().map(|fuse| ("--fuse-fd", fuse.as_fd())));
+    passed.extend(held.nbd.sockets().map(|socket| ("--nbd-fd", socket)));
     let arguments = ["front", "--volume", &orders.name];
     start_with(Path::new(OWN_BINARY), &arguments, &passed, &[], &write_orders(orders)?)
 }

@@ -5,6 +5,7 @@
 //! the descriptors that programs' mounts depend on stay open throughout.
 //! Never: opens a region, a log or the mount. Whatever could crash does so in another process.
 
+use super::listeners::Listeners;
 use super::restart::{Death, Deaths, Decision};
 use super::spawn::{Held, start_front};
 use crate::claims::Verdict;
@@ -282,9 +283,7 @@ impl Supervisor {
                 phase
             }
             (Event::LetGo(why), Phase::Running(front)) => {
-                let pid = self.shared.lock().front_end_pid;
-                let pid = pid.and_then(|pid| Pid::from_raw(pid.cast_signed()));
-                let _ = pid.map(|pid| kill_process(pid, Signal::KILL));
+                self.signal(Signal::KILL);
                 self.let_go = Some(why);
                 Phase::Running(front)
             }
@@ -321,7 +320,7 @@ impl Supervisor {
     fn try_begin(&mut self, task: Task) -> Outcome<Front> {
         let orders = Orders { task, resume: self.has_started, ..self.orders.clone() };
         if self.is_unmounted {
-            self.held.fuse = None;
+            self.close_to_users();
         }
         let (child, reports) = start_front(&orders, &self.held)?;
         self.has_started = true;
@@ -450,9 +449,13 @@ impl Supervisor {
         self.shared.change(|s| s.state = State::Detaching);
         match phase {
             Phase::Running(front) => {
-                // A front end that serves learns it from the kernel and detaches by itself. A
-                // drain ends first: the region has one user at a time.
+                // A front end that serves learns it from the kernel, or is told if nothing was
+                // mounted, and detaches by itself. A drain ends first: the region has one user at
+                // a time.
                 self.is_wanted_again = front.task == Task::Drain;
+                if front.task == Task::Serve && self.orders.volume.mount.is_none() {
+                    self.signal(Signal::TERM);
+                }
                 Phase::Running(front)
             }
             Phase::Waiting(..) | Phase::Idle => {
@@ -463,9 +466,21 @@ impl Supervisor {
         }
     }
 
+    /// Signals the front end; it may be gone.
+    fn signal(&self, signal: Signal) {
+        let pid = self.shared.lock().front_end_pid;
+        let pid = pid.and_then(|pid| Pid::from_raw(pid.cast_signed()));
+        let _ = pid.map(|pid| kill_process(pid, signal));
+    }
+
+    fn close_to_users(&mut self) {
+        self.held.fuse = None;
+        self.held.nbd = Listeners::default();
+    }
+
     fn over(&mut self, state: State, problem: Option<Problem>) -> Phase {
         tracing::info!(volume = self.orders.name, ?state, "volume is no longer attached");
-        self.held.fuse = None;
+        self.close_to_users();
         self.shared.change(|s| {
             s.state = state;
             s.problem = problem;

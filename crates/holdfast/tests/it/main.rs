@@ -14,6 +14,7 @@ mod life;
 mod log_commands;
 mod log_follow;
 mod names;
+mod nbd;
 mod run;
 mod served;
 mod store_commands;
