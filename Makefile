@@ -8,7 +8,7 @@ HOLDFAST := $${CARGO_TARGET_DIR:-target}/release/holdfast
 
 CUT_EVERYWHERE := power::pitfall_19_what_was_waited_for_is_there_after_a_power_cut_at_any_io
 
-.PHONY: run build test test-guests test-long test-races bench-blocks bench-server bench-log bench-store bench-postgres bench-databases bench-ways figures fuzz tidy
+.PHONY: run build test test-guests test-long test-races bench-blocks bench-plan bench-server bench-log bench-store bench-postgres bench-databases bench-ways figures fuzz tidy
 
 run: build
 	$(HOLDFAST) demo postgres --out holdfast-demo
@@ -21,12 +21,13 @@ test:
 	scripts/setup
 	scripts/test
 
-# Databases in QEMU guests, each ended KILLS times in each way. The first time guests/setup makes what
-# they boot from, three minutes; a kill takes about 20 seconds.
+# Databases in QEMU guests on block volumes, each ended KILLS times in each way. The first time
+# guests/setup makes what they boot from, three minutes; a kill takes about 20 seconds.
 test-guests: build
 	guests/setup
 	$(CARGO) run --release --package holdfast-guests -- \
-	    --images $${CARGO_TARGET_DIR:-target}/guests --kills $(or $(KILLS),3) --seed $(or $(SEED),1)
+	    --images $${CARGO_TARGET_DIR:-target}/guests --holdfast $(HOLDFAST) \
+	    --kills $(or $(KILLS),3) --seed $(or $(SEED),1)
 
 # Everything of `make test`, then the benchmarks of logs and of stores with their peers (without the
 # one that needs a library of the system's) are built, 100 kills of each database and by each way to a
@@ -74,6 +75,13 @@ bench-server:
 bench-blocks:
 	scripts/setup
 	cd bench && ../$(CARGO) run --release --bin bench-blocks -- --out $(abspath $(OUT)) \
+	    $(if $(QUICK),--quick)
+	$(if $(QUICK)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
+
+# The planner's speed on one core, and the numbers of the DM/6000 paper beside its own.
+bench-plan:
+	scripts/setup
+	cd bench && ../$(CARGO) run --release --bin bench-plan -- --out $(abspath $(OUT)) \
 	    $(if $(QUICK),--quick)
 	$(if $(QUICK)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
 

@@ -18,7 +18,7 @@ use crate::gates::Gates;
 use crate::intent::{self, Entry};
 use crate::layout::{BLOCK_BYTES, Layout, WRITE_BYTES_MAX};
 use crate::map::MapWords;
-use crate::memory::Memory;
+use crate::memory::{HELD, Memory};
 use crate::parts::{Part, blocks_of, parts};
 use crate::spares::{Cells, Spares, Taken};
 use crate::sync::{Mutex, lock};
@@ -73,7 +73,7 @@ impl<M: Memory> Disk<M> {
         let map = MapWords::of(seed);
         finish_intent(&memory, &layout, map, seed)?;
         let used = used_cells(&memory, &layout, map)?;
-        memory.set_held(u64::from(used.len()));
+        memory.set_counter(HELD, u64::from(used.len()));
         let (gates, spares) = (Gates::new(), Spares::all_but(used));
         Ok(Disk { memory, layout, seed, map, gates, spares, intent: Mutex::new(()) })
     }
@@ -176,10 +176,10 @@ impl<M: Memory> Disk<M> {
         let mut rest = &piece[(first.offset() - offset) as usize..];
         let mut count = 1 + whole.count();
         while count != 0 {
-            let run = cells.run(index, count);
-            let (bytes, more) = rest.split_at(run * BLOCK_BYTES);
+            let row = cells.in_a_row(index, count);
+            let (bytes, more) = rest.split_at(row * BLOCK_BYTES);
             self.fill(cells.cell(index), bytes);
-            (rest, index, count) = (more, index + run, count - run);
+            (rest, index, count) = (more, index + row, count - row);
         }
     }
 
@@ -242,7 +242,7 @@ impl<M: Memory> Disk<M> {
         self.memory.store(at, self.map.encode(block, new));
         self.memory.persist(at, 8);
         if old.is_some() != new.is_some() {
-            self.memory.count_held(if new.is_some() { 1 } else { -1 });
+            self.memory.count(HELD, if new.is_some() { 1 } else { -1 });
         }
     }
 

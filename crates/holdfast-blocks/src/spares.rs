@@ -160,7 +160,7 @@ impl Taken<'_> {
 
     /// How many of the `most` cells from `index` on lie one behind another.
     #[inline]
-    pub(crate) fn run(&self, index: usize, most: usize) -> usize {
+    pub(crate) fn in_a_row(&self, index: usize, most: usize) -> usize {
         let follows = |at: &usize| self.cell(*at) == self.cell(*at - 1) + 1;
         1 + (index + 1..index + most).take_while(follows).count()
     }

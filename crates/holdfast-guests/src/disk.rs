@@ -5,6 +5,7 @@
 //! Never: looks at what is on it.
 
 use crate::error::{During, GuestError};
+use crate::volume::Volume;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -14,6 +15,8 @@ pub(crate) enum Disk {
     Image(PathBuf),
     /// An image of which everything written is forgotten when QEMU ends.
     Forgetful(PathBuf),
+    /// A volume, by the file in its mount.
+    File(Volume),
 }
 
 impl Disk {
@@ -28,14 +31,31 @@ impl Disk {
 
     /// How QEMU is told of it, as `data`.
     pub(crate) fn arguments(&self) -> Vec<String> {
-        let (path, snapshot) = match self {
-            Disk::Image(path) => (path, "off"),
-            Disk::Forgetful(path) => (path, "on"),
-        };
-        let drive = format!(
-            "id=data,if=none,format=raw,cache=none,snapshot={snapshot},file={}",
-            path.display()
-        );
-        vec!["-drive".into(), drive]
+        match self {
+            Disk::Image(path) => drive(path, "off"),
+            Disk::Forgetful(path) => drive(path, "on"),
+            Disk::File(volume) => drive(&volume.file(), "off"),
+        }
     }
+
+    /// The volume, if it is one.
+    pub(crate) fn volume(&self) -> Option<&Volume> {
+        match self {
+            Disk::Image(_) | Disk::Forgetful(_) => None,
+            Disk::File(volume) => Some(volume),
+        }
+    }
+
+    /// The disk as an image that nothing serves any more.
+    pub(crate) fn give_back(self) -> Result<Disk, GuestError> {
+        match self {
+            Disk::File(volume) => volume.give_back().map(Disk::Image),
+            image => Ok(image),
+        }
+    }
+}
+
+fn drive(path: &Path, snapshot: &str) -> Vec<String> {
+    let of = format!("id=data,if=none,format=raw,cache=none,snapshot={snapshot}");
+    vec!["-drive".into(), format!("{of},file={}", path.display())]
 }

@@ -6,8 +6,10 @@
 
 use crate::error::{During, GuestError};
 use crate::images::Images;
+use crate::machine::{MEMORY_MIB, Machine, QEMU};
 use crate::options::Database;
 use crate::sentence::Sentence;
+use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -21,24 +23,20 @@ const PATIENCE: Duration = Duration::from_secs(180);
 /// How much of the kernel's last words explains a failure.
 const LAST_LINES: usize = 12;
 
-/// What the kernel is told beside the name of the database: where its words go, and to end at once
-/// when it panics, which ends QEMU.
-const KERNEL_ARGUMENTS: &str = "console=ttyS0 quiet panic=-1";
+/// What the kernel is told beside the name of the database: where its words go; not to measure its
+/// timer, which a busy machine delays until the kernel gives up; and to end at once when it panics,
+/// which ends QEMU.
+const KERNEL_ARGUMENTS: &str = "console=ttyS0 quiet no_timer_check panic=-1";
 
-/// The memory and the place of each disk, so that the guest finds the data disk behind the root.
-const MACHINE: [&str; 12] = [
+/// What every guest is made of, beside its memory and its disks.
+const MACHINE: [&str; 7] = [
     "-accel",
     "tcg,thread=multi",
-    "-machine",
-    "pc",
-    "-m",
-    "512",
     "-nodefaults",
     "-no-user-config",
     "-no-reboot",
     "-display",
     "none",
-    "-device",
 ];
 
 /// A guest that runs, or has run.
@@ -51,20 +49,25 @@ pub(crate) struct Guest {
 }
 
 impl Guest {
-    /// Starts a guest whose data disk is what these arguments of QEMU's call `data`. `folder` takes
-    /// what the kernel and QEMU say.
+    /// Starts a guest whose data disk is what these arguments of QEMU's call `data`, perhaps as a
+    /// machine that can be stopped and taken up. `folder` takes what the kernel and QEMU say.
     pub(crate) fn start(
         images: &Images,
         database: Database,
         data: &[String],
         folder: &Path,
+        machine: Option<&Machine>,
     ) -> Result<Guest, GuestError> {
         let doing = "starting QEMU";
         let (console, errors) = (folder.join("console"), folder.join("qemu.log"));
-        let mut command = Command::new("qemu-system-x86_64");
-        command.args(MACHINE).arg("virtio-blk-pci,drive=root,addr=4");
-        command.args(["-blockdev", &root(images)]).args(data);
-        command.args(["-device", "virtio-blk-pci,drive=data,addr=5"]);
+        let mut command = match machine {
+            None => Command::new(QEMU),
+            Some(machine) => machine.boot(),
+        };
+        command.args(MACHINE).args(machine.map_or_else(own_memory, Machine::memory));
+        // By their addresses the guest finds the data disk behind the root.
+        command.args(["-blockdev", &root(images), "-device", "virtio-blk-pci,drive=root,addr=4"]);
+        command.args(data).args(["-device", "virtio-blk-pci,drive=data,addr=5"]);
         command.arg("-kernel").arg(images.kernel()).arg("-initrd").arg(images.first());
         command.args(["-append", &format!("{KERNEL_ARGUMENTS} database={}", database.name())]);
         command.args(["-serial", &format!("file:{}", console.display()), "-serial", "stdio"]);
@@ -112,17 +115,31 @@ impl Guest {
     /// and nobody has heard yet.
     pub(crate) fn panic(mut self) -> Result<Vec<Sentence>, GuestError> {
         self.order("panic")?;
-        let give_up = Instant::now() + PATIENCE;
-        while self.qemu.try_wait().during("waiting for QEMU")?.is_none() {
-            if Instant::now() > give_up {
-                return Err(self.complain("the guest does not panic"));
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        self.wait("the guest does not panic")?;
         match fs::read_to_string(&self.console).is_ok_and(|said| said.contains("Kernel panic")) {
             true => self.remains(),
             false => Err(self.complain("QEMU ended without a panic of the guest's")),
         }
+    }
+
+    /// Stops the guest, to be taken up by the next one of this machine. Returns what it had said
+    /// and nobody has heard yet.
+    pub(crate) fn stop(mut self, machine: &Machine) -> Result<Vec<Sentence>, GuestError> {
+        machine.snapshot()?;
+        self.wait("QEMU does not end")?;
+        self.remains()
+    }
+
+    /// Waits until QEMU has ended by itself; `or` says what it is if it does not.
+    fn wait(&mut self, or: &str) -> Result<(), GuestError> {
+        let give_up = Instant::now() + PATIENCE;
+        while self.qemu.try_wait().during("waiting for QEMU")?.is_none() {
+            if Instant::now() > give_up {
+                return Err(self.complain(or));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
     }
 
     /// Waits for the end of what a dead guest said.
@@ -155,9 +172,24 @@ impl Guest {
 
 impl Drop for Guest {
     fn drop(&mut self) {
+        kill_children(&self.qemu);
         let _may_have_ended = self.qemu.kill();
         let _reaped = self.qemu.wait();
     }
+}
+
+/// QEMU is the child of the command that started it, where one did.
+fn kill_children(of: &Child) {
+    let list = format!("/proc/{0}/task/{0}/children", of.id());
+    let children = fs::read_to_string(list).unwrap_or_default();
+    for pid in children.split_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)) {
+        let _may_have_ended = kill_process(pid, Signal::KILL);
+    }
+}
+
+/// Memory of QEMU's own.
+fn own_memory() -> Vec<String> {
+    ["-machine", "pc", "-m", MEMORY_MIB].map(String::from).into()
 }
 
 /// The root image, which nobody writes to.

@@ -17,10 +17,13 @@ pub(crate) struct Options {
     /// Which databases.
     #[arg(long, value_delimiter = ',', default_value = "postgres,mariadb")]
     pub(crate) databases: Vec<Database>,
+    /// How QEMU reaches the volume that is the data disk.
+    #[arg(long, value_delimiter = ',', default_value = "file")]
+    pub(crate) ways: Vec<Way>,
     /// How a guest ends.
-    #[arg(long, value_delimiter = ',', default_value = "panic,kill-qemu")]
+    #[arg(long, value_delimiter = ',', default_value = "panic,qemu-killed,front-end-killed")]
     pub(crate) ends: Vec<End>,
-    /// How often each database is ended in each way.
+    /// How often, for each database and way.
     #[arg(long, default_value_t = 3)]
     pub(crate) kills: u32,
     /// What the moments of the ends are drawn from.
@@ -29,6 +32,9 @@ pub(crate) struct Options {
     /// The folder that guests/setup fills.
     #[arg(long, default_value = "target/guests")]
     pub(crate) images: PathBuf,
+    /// The command that serves the volumes.
+    #[arg(long, default_value = "target/release/holdfast")]
+    pub(crate) holdfast: PathBuf,
 }
 
 /// What runs in a guest.
@@ -40,13 +46,22 @@ pub(crate) enum Database {
     Mariadb,
 }
 
+/// From QEMU to the volume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Way {
+    /// The file in the volume's mount.
+    File,
+}
+
 /// How a guest under load ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum End {
     /// Its kernel panics.
     Panic,
     /// QEMU is killed.
-    KillQemu,
+    QemuKilled,
+    /// What serves its data disk is killed and replaced; the guest goes on, and panics later.
+    FrontEndKilled,
 }
 
 impl Database {
@@ -62,12 +77,22 @@ impl Database {
     }
 }
 
+impl Way {
+    /// In words.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Way::File => "file",
+        }
+    }
+}
+
 impl End {
     /// In words.
     pub(crate) fn name(self) -> &'static str {
         match self {
             End::Panic => "panic",
-            End::KillQemu => "kill of QEMU",
+            End::QemuKilled => "kill of QEMU",
+            End::FrontEndKilled => "kill of the front end",
         }
     }
 }

@@ -4,7 +4,9 @@
 //! Never: acts; `commands` does.
 
 pub(crate) mod log;
+pub(crate) mod plan;
 pub(crate) mod store;
+pub(crate) mod vm;
 
 use crate::claims::Failure;
 use crate::exit::Exit;
@@ -111,6 +113,18 @@ pub(crate) enum Command {
         /// What to do with a store.
         #[command(subcommand)]
         command: store::StoreCommand,
+    },
+    /// Simulate how much memory should be durable: what requests and recoveries cost, and advice.
+    Plan {
+        /// What to simulate.
+        #[command(subcommand)]
+        command: plan::PlanCommand,
+    },
+    /// Start virtual machines where they stopped.
+    Vm {
+        /// What to do with a virtual machine.
+        #[command(subcommand)]
+        command: vm::VmCommand,
     },
     /// Replace a process of the running keeper by another version of itself, under load.
     Upgrade {

@@ -11,6 +11,7 @@ mod home;
 mod log;
 mod logs;
 mod mount;
+mod plan;
 mod run;
 mod serve;
 mod server;
@@ -19,6 +20,7 @@ mod status;
 mod store;
 mod umount;
 mod users;
+mod vm;
 mod volume;
 
 use crate::cli::{Cli, Command, DemoCommand, UpgradeCommand};
@@ -47,7 +49,9 @@ fn dispatch(cli: Cli, output: Output) -> Outcome<ExitCode> {
         Command::Front(args) => return Ok(front::front(&args).into()),
         Command::Server(args) => return Ok(server::server(&args).into()),
         Command::Log { command } => log::log(&config, command, output),
+        Command::Vm { command } => return vm::vm(command, output),
         Command::Store { command } => store::store(command, output),
+        Command::Plan { command } => plan::plan(command, output),
         Command::Upgrade { command: UpgradeCommand::Server { binary } } => {
             mount::upgrade_server(&config, binary, output)
         }

@@ -5,8 +5,8 @@
 //! Never: touches memory of a guest, or a disk.
 
 use super::wire::{
-    HEADER_BYTES, ID_BYTES, RANGE_BYTES, RANGE_SECTORS_MAX, RANGE_UNMAP, RANGES_MAX, SECTOR_BYTES,
-    request, status,
+    DATA_BYTES_MAX, HEADER_BYTES, ID_BYTES, RANGE_BYTES, RANGE_SECTORS_MAX, RANGE_UNMAP,
+    RANGES_MAX, SECTOR_BYTES, request, status,
 };
 
 #[cfg(test)]
@@ -45,7 +45,7 @@ pub enum Refusal {
     Unknown(u32),
     /// It ends behind the disk.
     OutOfRange,
-    /// Data that is no whole number of sectors or ranges, or not of the number allowed.
+    /// Data that is no whole number of sectors or ranges, or more than allowed.
     Length,
 }
 
@@ -79,8 +79,8 @@ pub fn parse(
 ) -> Result<Request, Refusal> {
     let sector = u64_at(header, 8);
     match u32_at(header, 0) {
-        request::READ => Ok(Request::Read(extent(sector, to_guest, size_bytes)?)),
-        request::WRITE => Ok(Request::Write(extent(sector, from_guest, size_bytes)?)),
+        request::READ => Ok(Request::Read(data(sector, to_guest, size_bytes)?)),
+        request::WRITE => Ok(Request::Write(data(sector, from_guest, size_bytes)?)),
         // Its sector is garbage in some drivers.
         request::FLUSH => Ok(Request::Flush),
         request::GET_ID => Ok(Request::GetId(to_guest.min(ID_BYTES as u64) as usize)),
@@ -107,6 +107,13 @@ pub fn parse_range(
     }
     let extent = extent(sector, u64::from(sectors) * SECTOR_BYTES, size_bytes)?;
     Ok((extent, is_discard || flags == RANGE_UNMAP))
+}
+
+fn data(sector: u64, bytes: u64, size_bytes: u64) -> Result<Extent, Refusal> {
+    if bytes > DATA_BYTES_MAX {
+        return Err(Refusal::Length);
+    }
+    extent(sector, bytes, size_bytes)
 }
 
 fn extent(sector: u64, bytes: u64, size_bytes: u64) -> Result<Extent, Refusal> {

@@ -253,7 +253,7 @@ impl Served<'_, '_> {
 
 /// Rings a bell, if there is one.
 #[expect(clippy::host_endian_bytes, reason = "the kernel speaks the machine's byte order")]
-fn ring(bell: &Bell) {
+pub(crate) fn ring(bell: &Bell) {
     if let Some(file) = &*bell.lock().expect("panics abort") {
         // It fails when it rings already, or when nobody can hear it.
         let _ = rustix::io::write(file, &1_u64.to_ne_bytes());

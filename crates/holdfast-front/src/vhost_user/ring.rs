@@ -14,6 +14,9 @@ use vm_memory::{GuestAddress, GuestMemoryMmap};
 use super::chain::Table;
 use super::inflight::InflightQueue;
 
+#[cfg(test)]
+mod tests;
+
 /// Largest queue of the specification.
 const QUEUE_SIZE_MAX: u16 = 32768;
 

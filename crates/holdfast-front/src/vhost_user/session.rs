@@ -23,7 +23,7 @@ use vm_memory::GuestMemoryMmap;
 
 use super::inflight::{Inflight, InflightFault};
 use super::memory::{MemoryFault, REGIONS_MAX, Regions};
-use super::queue::{Bell, Shared, Stop, Worker};
+use super::queue::{Bell, Shared, Stop, Worker, ring};
 use super::ring::{Place, Ring};
 use super::serve::Disk;
 use super::wire::{WCE_AT, configuration, feature};
@@ -311,8 +311,11 @@ impl VhostUserBackendReqHandlerMut for Session<'_, '_> {
         self.change(index, |queue| queue.kick = file)
     }
 
+    /// Rings it at once: the device before may have answered without telling any more.
     fn set_vring_call(&mut self, index: u8, file: Option<File>) -> Result<()> {
-        put(&self.queue(index)?.call, bell(file)?);
+        let call = &self.queue(index)?.call;
+        put(call, bell(file)?);
+        ring(call);
         Ok(())
     }
 

@@ -5,6 +5,7 @@
 
 /// Features of the device, as a driver sees them.
 pub(crate) mod feature {
+    pub(crate) const SIZE_MAX: u64 = 1 << 1;
     pub(crate) const SEG_MAX: u64 = 1 << 2;
     pub(crate) const BLK_SIZE: u64 = 1 << 6;
     pub(crate) const FLUSH: u64 = 1 << 9;
@@ -18,7 +19,8 @@ pub(crate) mod feature {
     pub(crate) const VERSION_1: u64 = 1 << 32;
 
     /// What this device can do.
-    pub(crate) const ALL: u64 = SEG_MAX
+    pub(crate) const ALL: u64 = SIZE_MAX
+        | SEG_MAX
         | BLK_SIZE
         | FLUSH
         | TOPOLOGY
@@ -65,6 +67,10 @@ pub(crate) const RANGES_MAX: u32 = 32;
 pub(crate) const RANGE_SECTORS_MAX: u32 = 1 << 21;
 /// Pieces of memory that one request may have. With the header and the status, a queue of 128.
 const SEGMENTS_MAX: u32 = 126;
+/// Bytes of one such piece: 1 MiB.
+const SEGMENT_BYTES_MAX: u32 = 1 << 20;
+/// Bytes of one request's data. A longer one would keep its queue from ending.
+pub(crate) const DATA_BYTES_MAX: u64 = SEGMENTS_MAX as u64 * SEGMENT_BYTES_MAX as u64;
 
 /// Where the configuration has its one field that a driver may write: 1 says that the device has a
 /// write cache.
@@ -76,6 +82,7 @@ pub(crate) fn configuration(size_bytes: u64, queues: u16, wce: bool) -> [u8; CON
     let mut bytes = [0; CONFIG_BYTES];
     let mut put = |at: usize, value: &[u8]| bytes[at..at + value.len()].copy_from_slice(value);
     put(0, &(size_bytes / SECTOR_BYTES).to_le_bytes());
+    put(8, &SEGMENT_BYTES_MAX.to_le_bytes());
     put(12, &SEGMENTS_MAX.to_le_bytes());
     put(20, &(SECTOR_BYTES as u32).to_le_bytes());
     // Eight sectors are a block that is best written whole, aligned to its size.

@@ -4,6 +4,7 @@
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::Ordering::SeqCst;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -73,7 +74,7 @@ pub(crate) struct Queue {
     /// Answers to what was not asked.
     pub(crate) faults: Vec<String>,
     kick: EventFd,
-    call: EventFd,
+    pub(crate) call: EventFd,
     pub(crate) error: EventFd,
 }
 
@@ -178,9 +179,16 @@ impl Guest {
                 assert_eq!(self.queues[queue].faults, Vec::<String>::new());
                 return answer;
             }
-            assert!(Instant::now() < deadline, "no answer");
-            self.queues[queue].wait(Duration::from_millis(20));
+            while !self.is_told(queue) {
+                assert!(Instant::now() < deadline, "told of no answer");
+                thread::sleep(Duration::from_micros(50));
+            }
         }
+    }
+
+    /// Whether the device told of an answer since the last call.
+    pub(crate) fn is_told(&self, queue: usize) -> bool {
+        self.queues[queue].call.read().is_ok()
     }
 
     /// The next answer, if it is there.
@@ -224,7 +232,7 @@ impl Queue {
 
     /// As QEMU does: the place to go on is what was answered.
     fn announce(&self, frontend: &Frontend, index: usize, memory: &GuestMemoryMmap) {
-        let used: u16 = memory.read_obj(GuestAddress(self.start + USED_AT + 2)).unwrap();
+        let used = self.used_index(memory);
         let start = USER_START + self.start;
         frontend.set_vring_num(index, QUEUE_SIZE).unwrap();
         frontend.set_vring_base(index, used).unwrap();
@@ -303,17 +311,19 @@ impl Queue {
         let at = ring + 4 + u64::from(self.available % QUEUE_SIZE) * 2;
         memory.write_obj(head, GuestAddress(at)).unwrap();
         self.available = self.available.wrapping_add(1);
-        let order = std::sync::atomic::Ordering::SeqCst;
-        memory.store(self.available, GuestAddress(ring + 2), order).unwrap();
+        memory.store(self.available, GuestAddress(ring + 2), SeqCst).unwrap();
         self.kick.write(1).unwrap();
+    }
+
+    /// How many answers there were.
+    pub(crate) fn used_index(&self, memory: &GuestMemoryMmap) -> u16 {
+        memory.load(GuestAddress(self.start + USED_AT + 2), SeqCst).unwrap()
     }
 
     /// The next answer in the used ring.
     fn used(&mut self, memory: &GuestMemoryMmap) -> Option<Answer> {
         let ring = self.start + USED_AT;
-        let order = std::sync::atomic::Ordering::SeqCst;
-        let index: u16 = memory.load(GuestAddress(ring + 2), order).unwrap();
-        if index == self.seen {
+        if self.used_index(memory) == self.seen {
             return None;
         }
         let at = ring + 4 + u64::from(self.seen % QUEUE_SIZE) * 8;
@@ -322,7 +332,7 @@ impl Queue {
         self.seen = self.seen.wrapping_add(1);
         // The device is to tell of the next answer.
         let event = self.start + AVAILABLE_AT + 4 + u64::from(QUEUE_SIZE) * 2;
-        memory.store(self.seen, GuestAddress(event), order).unwrap();
+        memory.store(self.seen, GuestAddress(event), SeqCst).unwrap();
         assert!(
             head.is_multiple_of(3) && head < u32::from(QUEUE_SIZE),
             "no head of a request: {head}"
@@ -333,12 +343,5 @@ impl Queue {
         }
         let status = memory.read_obj(self.status_at(slot)).unwrap();
         Some(Answer { slot, status, bytes })
-    }
-
-    fn wait(&self, patience: Duration) {
-        let deadline = Instant::now() + patience;
-        while self.call.read().is_err() && Instant::now() < deadline {
-            thread::sleep(Duration::from_micros(50));
-        }
     }
 }

@@ -10,6 +10,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use holdfast_front::vhost_user::serve;
+use vhost::vhost_user::VhostUserFrontend;
+use vhost::vhost_user::message::VhostUserConfigFlags;
 
 use crate::disks::FileBlocks;
 use crate::guest::{Data, FLUSH, Guest, OK, PATIENCE, READ, SLOTS, WRITE};
@@ -23,6 +25,19 @@ const SECTORS: u64 = 64;
 const DISK_BYTES: u64 = QUEUES as u64 * SECTORS * 512;
 /// Names the disk that outlives the devices, for a process that is one.
 const STORE: &str = "HOLDFAST_TEST_STORE";
+/// How long each change and each flush takes, in microseconds, for a process that is a device.
+const CHANGE_US: &str = "HOLDFAST_TEST_CHANGE_US";
+
+/// What a kill is to fall into.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Middle {
+    /// Something slow: a write, or flushes behind which others were answered.
+    Disk,
+    /// Many writes that were done and wait for a flush, because the guest has no write cache.
+    Flush,
+    /// The rings and the area: the disk takes next to no time.
+    Rings,
+}
 
 /// Not a test of its own: the process that the tests below start and kill. Its standard input is
 /// the listening socket.
@@ -33,7 +48,8 @@ fn a_device_in_a_process_of_its_own() {
     };
     let file = File::options().read(true).write(true).open(store).unwrap();
     let mut disk = FileBlocks::new(file, DISK_BYTES);
-    disk.change = Duration::from_micros(300);
+    let change_us = std::env::var(CHANGE_US).unwrap().parse().unwrap();
+    disk.change = Duration::from_micros(change_us);
     let listener = UnixListener::from(std::io::stdin().as_fd().try_clone_to_owned().unwrap());
     serve(listener, &disk, &config(), &AtomicBool::new(false)).unwrap();
 }
@@ -43,14 +59,15 @@ struct Host {
     listener: UnixListener,
     folder: tempfile::TempDir,
     device: Option<Child>,
+    middle: Middle,
 }
 
 impl Host {
-    fn new() -> Host {
+    fn new(middle: Middle) -> Host {
         let folder = tempfile::tempdir_in("/dev/shm").unwrap();
         File::create(folder.path().join("store")).unwrap().set_len(DISK_BYTES).unwrap();
         let listener = UnixListener::bind(folder.path().join("socket")).unwrap();
-        Host { listener, folder, device: None }
+        Host { listener, folder, device: None, middle }
     }
 
     fn store(&self) -> PathBuf {
@@ -62,9 +79,14 @@ impl Host {
         let mut device = Command::new(std::env::current_exe().unwrap());
         device.args(["--exact", "kills::a_device_in_a_process_of_its_own"]);
         let listener = OwnedFd::from(self.listener.try_clone().unwrap());
+        device.env(CHANGE_US, if self.middle == Middle::Rings { "0" } else { "300" });
         device.env(STORE, self.store()).stdin(Stdio::from(listener)).stdout(Stdio::null());
         self.device = Some(device.spawn().unwrap());
         guest.connect(UnixStream::connect(self.folder.path().join("socket")).unwrap());
+        if self.middle == Middle::Flush && guest.config(32, 1) == [1] {
+            let flags = VhostUserConfigFlags::WRITABLE;
+            guest.frontend().set_config(32, flags, &[0]).unwrap();
+        }
     }
 
     fn kill(&mut self, guest: &mut Guest) {
@@ -130,9 +152,12 @@ impl Load {
         }
     }
 
-    /// Takes the answers that are there.
+    /// Takes the answers of which the guest was told.
     fn take(&mut self, guest: &mut Guest) {
         for queue in 0..QUEUES {
+            if !guest.is_told(queue) {
+                continue;
+            }
             while let Some(answer) = guest.answer(queue) {
                 let slot = answer.slot;
                 if answer.status != OK {
@@ -150,13 +175,15 @@ impl Load {
         }
     }
 
-    fn run_for(&mut self, guest: &mut Guest, time: Duration) {
+    fn run_for(&mut self, guest: &mut Guest, time: Duration, pause_us: u64) {
         let end = Instant::now() + time;
         while Instant::now() < end {
             for _ in 0..self.random.below(8) {
                 self.ask(guest);
             }
-            std::thread::sleep(Duration::from_micros(self.random.below(400)));
+            if pause_us > 0 {
+                std::thread::sleep(Duration::from_micros(self.random.below(pause_us)));
+            }
             self.take(guest);
         }
     }
@@ -184,13 +211,15 @@ impl Load {
 
 /// Runs a load over many kills; returns what was wrong. With `forgetful` the hypervisor loses the
 /// inflight area each time.
-fn run(seed: u64, kills: usize, forgetful: bool) -> Vec<String> {
-    let (mut host, mut guest, mut load) = (Host::new(), Guest::new(QUEUES as u64), Load::new(seed));
+fn run(seed: u64, middle: Middle, kills: usize, forgetful: bool) -> Vec<String> {
+    let (mut host, mut guest) = (Host::new(middle), Guest::new(QUEUES as u64));
+    let mut load = Load::new(seed);
+    let pause_us = if middle == Middle::Rings { 0 } else { 400 };
     let mut redone = 0;
     for _ in 0..kills {
         host.start(&mut guest);
         let time = Duration::from_micros(1000 + load.random.below(15_000));
-        load.run_for(&mut guest, time);
+        load.run_for(&mut guest, time, pause_us);
         host.kill(&mut guest);
         redone += usize::from(load.answered < load.asked);
         if forgetful {
@@ -211,12 +240,14 @@ fn run(seed: u64, kills: usize, forgetful: bool) -> Vec<String> {
 #[test]
 fn every_request_is_answered_once_when_devices_are_killed() {
     for_seeds("kills::every_request_is_answered_once_when_devices_are_killed", 1, |seed| {
-        assert_eq!(run(seed, KILLS, false), Vec::<String>::new());
+        for middle in [Middle::Disk, Middle::Flush, Middle::Rings] {
+            assert_eq!(run(seed, middle, KILLS, false), Vec::<String>::new());
+        }
     });
 }
 
 /// Canary for the one above: without the inflight area it does not hold.
 #[test]
 fn without_the_inflight_area_requests_are_lost_or_answered_twice() {
-    assert_ne!(run(1, 20, true), Vec::<String>::new());
+    assert_ne!(run(1, Middle::Disk, 20, true), Vec::<String>::new());
 }

@@ -1,17 +1,19 @@
 //! What a driver asks for, and what it is answered.
 
 use std::os::unix::net::UnixStream;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use holdfast_front::vhost_user::{VhostUserConfig, converse};
 use holdfast_io::Blocks;
+use vhost::VhostBackend;
 use vhost::vhost_user::VhostUserFrontend;
 use vhost::vhost_user::message::VhostUserConfigFlags;
 
 use crate::disks::FileBlocks;
 use crate::guest::{
-    Answer, DISCARD, Data, FLUSH, GET_ID, Guest, IO_ERROR, OK, READ, UNSUPPORTED, WRITE,
+    Answer, DISCARD, Data, FLUSH, GET_ID, Guest, IO_ERROR, OK, PATIENCE, READ, UNSUPPORTED, WRITE,
     WRITE_ZEROES,
 };
 
@@ -31,9 +33,13 @@ pub(crate) fn with_guest(guest: &mut Guest, blocks: &dyn Blocks, run: impl FnOnc
     let (ours, theirs) = UnixStream::pair().unwrap();
     thread::scope(|scope| {
         scope.spawn(|| converse(theirs, blocks, &config()));
-        guest.connect(ours);
-        run(guest);
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            guest.connect(ours);
+            run(guest);
+        }));
+        // Else the device would wait for a guest that has failed.
         guest.disconnect();
+        result.unwrap_or_else(|failure| resume_unwind(failure));
     });
 }
 
@@ -241,4 +247,66 @@ pub(crate) fn take_long(disk: &FileBlocks, guest: &mut Guest) {
 /// A range of a discard, or of a write of zeros.
 fn range(sector: u64, sectors: u32, flags: u32) -> Vec<u8> {
     [&sector.to_le_bytes()[..], &sectors.to_le_bytes(), &flags.to_le_bytes()].concat()
+}
+
+#[test]
+fn an_answer_of_which_a_device_did_not_tell_any_more_is_told_of_by_the_next() {
+    let (disk, mut guest) = (disk(), Guest::new(1));
+    with_guest(&mut guest, &disk, |guest| {
+        guest.ask(0, WRITE, 0, Data::Given(&[1; 512]));
+        while guest.queues[0].used_index(&guest.memory) == 0 {
+            thread::sleep(Duration::from_millis(1));
+        }
+        // What the device told is lost, as if it had died before.
+        thread::sleep(Duration::from_millis(5));
+        guest.is_told(0);
+    });
+    with_guest(&mut guest, &disk, |guest| {
+        let deadline = Instant::now() + PATIENCE;
+        while !guest.is_told(0) {
+            assert!(Instant::now() < deadline, "not told");
+            thread::sleep(Duration::from_millis(1));
+        }
+        assert_eq!(guest.next(0).status, OK);
+    });
+}
+
+#[test]
+fn a_device_that_ends_in_good_order_has_answered_what_it_took() {
+    let (disk, mut guest) = (disk(), Guest::new(1));
+    with_guest(&mut guest, &disk, |guest| {
+        take_long(&disk, guest);
+        disk.gate.set_closed(true);
+        guest.ask(0, FLUSH, 0, Data::Room(0));
+        guest.ask(0, WRITE, 3, Data::Given(&[3; 512]));
+        assert_eq!(guest.next(0).status, OK);
+        // The flush is under way; the frontend asks where to go on, and opens the gate meanwhile.
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                thread::sleep(Duration::from_millis(10));
+                disk.gate.set_closed(false);
+            });
+            assert_eq!(guest.frontend().get_vring_base(0).unwrap(), 3);
+        });
+        assert_eq!(guest.answer(0).map(|answer| answer.status), Some(OK));
+        assert_eq!(guest.answer(0), None);
+    });
+}
+
+#[test]
+fn memory_that_comes_and_goes_is_used_and_let_go() {
+    let (disk, mut guest) = (disk(), Guest::new(1));
+    with_guest(&mut guest, &disk, |guest| {
+        assert_eq!(guest.do_one(WRITE, 0, Data::Given(&[1; 512])), OK);
+        assert!(guest.frontend().get_max_mem_slots().unwrap() >= 8);
+        let mut second = guest.region();
+        second.guest_phys_addr = 1 << 32;
+        second.userspace_addr += 1 << 32;
+        guest.frontend().add_mem_region(&second).unwrap();
+        assert_eq!(guest.do_one(WRITE, 0, Data::Given(&[2; 512])), OK);
+        guest.frontend().remove_mem_region(&second).unwrap();
+        assert_eq!(guest.do_one(WRITE, 0, Data::Given(&[3; 512])), OK);
+        second.memory_size += 4096;
+        guest.frontend().add_mem_region(&second).unwrap_err();
+    });
 }

@@ -24,6 +24,13 @@ fn a_request_up_to_the_last_whole_sector_is_on_the_disk() {
 }
 
 #[test]
+fn a_request_has_no_more_data_than_was_announced() {
+    let extent = Extent { offset: 0, bytes: 126 << 20 };
+    assert_eq!(parse(&header(0, 0), 0, 126 << 20, u64::MAX), Ok(Request::Read(extent)));
+    assert_eq!(parse(&header(1, 0), (126 << 20) + 512, 0, u64::MAX), Err(Refusal::Length));
+}
+
+#[test]
 fn a_flush_may_have_any_sector() {
     assert_eq!(parse(&header(4, u64::MAX), 0, 0, DISK), Ok(Request::Flush));
 }
