@@ -252,6 +252,18 @@ pub(crate) enum UpgradeCommand {
         #[arg(long, value_name = "PATH")]
         binary: Option<PathBuf>,
     },
+    /// Replace the front end of a volume. Its users wait a moment and notice nothing else.
+    ///
+    /// The old front end answers what it took, and leaves its NBD connections to the new one; a
+    /// hypervisor has to connect again by itself, and programs behind a mount wait. If the new one
+    /// does not come up, the old one is started again, and this command says why.
+    Volume {
+        /// The volume, as named in the configuration.
+        name: String,
+        /// The program to run from now on [default: the one at the keeper's own path].
+        #[arg(long, value_name = "PATH")]
+        binary: Option<PathBuf>,
+    },
 }
 
 /// What the keeper tells the server. Descriptors are inherited; those of the logs are in the
@@ -269,7 +281,8 @@ pub(crate) struct ServerArgs {
     pub listen_fd: i32,
 }
 
-/// What the keeper tells a front end. Descriptors are inherited.
+/// What the keeper tells a front end. Descriptors are inherited; those of sockets are in the
+/// orders.
 #[derive(Debug, Args)]
 pub(crate) struct FrontArgs {
     /// The volume's name, for people who look at the process list.
@@ -290,7 +303,4 @@ pub(crate) struct FrontArgs {
     /// Descriptor of the FUSE connection, if there is a mount to serve.
     #[arg(long)]
     pub fuse_fd: Option<i32>,
-    /// Descriptor of a socket at which clients of a disk come.
-    #[arg(long)]
-    pub nbd_fd: Vec<i32>,
 }

@@ -5,11 +5,11 @@
 //! key.
 //! Never: fills in what the operator must decide, or opens anything but the one file.
 
-mod nbd;
 mod served;
+mod sockets;
 
-pub(crate) use nbd::NbdAddress;
 pub(crate) use served::{ServedLogConfig, ServerConfig};
+pub(crate) use sockets::{Address, Protocol};
 
 use crate::claims::{Class, Facts, Failure, MediumKind, PowerSource, Verdict, judge};
 use crate::exit::Exit;
@@ -77,7 +77,10 @@ pub(crate) struct VolumeConfig {
     pub mount: Option<PathBuf>,
     /// Where the volume's disk is a network block device.
     #[serde(default)]
-    pub nbd: Vec<NbdAddress>,
+    pub nbd: Vec<Address>,
+    /// The path of the socket at which the volume's disk is a hypervisor's.
+    #[serde(default, rename = "vhost-user")]
+    pub vhost_user: Option<PathBuf>,
     /// The directory of the log's segment files.
     pub log: PathBuf,
     /// The region.
@@ -232,7 +235,7 @@ impl Config {
 
     /// A port leads to one disk.
     fn check_no_port_twice(&self) -> Result<(), String> {
-        let mut seen: BTreeMap<&NbdAddress, &str> = BTreeMap::new();
+        let mut seen: BTreeMap<&Address, &str> = BTreeMap::new();
         for (name, volume) in &self.volumes {
             for address in volume.nbd.iter().filter(|address| address.path().is_none()) {
                 if let Some(other) = seen.insert(address, name) {
@@ -253,7 +256,9 @@ impl Config {
             let own_mount = own_mount.map(|mount| ("mount", mount));
             let fixed = [("home", &*volume.home), ("log", &*volume.log)];
             let region = volume.memory.path.as_deref().map(|path| ("memory.path", path));
-            let sockets = volume.nbd.iter().filter_map(NbdAddress::path).map(|path| ("nbd", path));
+            let nbd = volume.nbd.iter().filter_map(Address::path).map(|path| ("nbd", path));
+            let vhost_user = volume.vhost_user.as_deref().map(|path| ("vhost-user", path));
+            let sockets = nbd.chain(vhost_user);
             let all = fixed.into_iter().chain(own_mount).chain(region).chain(sockets);
             paths.extend(all.map(|(key, path)| (format!("[volume.{name}] {key}"), path)));
         }
@@ -293,16 +298,28 @@ impl VolumeConfig {
 
     /// Somebody has to find the volume, and all see the same.
     fn check_users(&self) -> Result<(), String> {
-        let is_both = self.mount.is_some() && !self.nbd.is_empty();
-        if self.mount.is_none() && self.nbd.is_empty() {
-            return Err("neither mount nor nbd says where the volume is to be found".into());
+        let fault = self.vhost_user.as_deref().and_then(sockets::path_fault);
+        if let (Some(path), Some(why)) = (&self.vhost_user, fault) {
+            return Err(format!("vhost-user: {path:?} {why}"));
         }
-        if is_both && self.cache == Cache::WriteThrough {
-            return Err("cache = \"write-through\" would hide what clients of nbd write from who \
-                        reads through mount; set \"direct\", or leave one of them out"
+        let has_sockets = !self.sockets().is_empty();
+        if self.mount.is_none() && !has_sockets {
+            let keys = "neither mount nor nbd nor vhost-user";
+            return Err(format!("{keys} says where the volume is to be found"));
+        }
+        if self.mount.is_some() && has_sockets && self.cache == Cache::WriteThrough {
+            return Err("cache = \"write-through\" would hide what clients of nbd or vhost-user \
+                        write from who reads through mount; set \"direct\", or leave mount out"
                 .into());
         }
         Ok(())
+    }
+
+    /// Where users of the volume's disk connect.
+    pub(crate) fn sockets(&self) -> Vec<(Protocol, Address)> {
+        let nbd = self.nbd.iter().map(|address| (Protocol::Nbd, address.clone()));
+        let vhost_user = self.vhost_user.clone().map(Address::Unix);
+        nbd.chain(vhost_user.map(|address| (Protocol::VhostUser, address))).collect()
     }
 
     /// The region's medium as the memory crate knows it.
@@ -312,10 +329,11 @@ impl VolumeConfig {
 
     /// Where the volume is to be found while it is attached, for people.
     pub(crate) fn found_at(&self) -> String {
-        let addresses: Vec<String> = self.nbd.iter().map(ToString::to_string).collect();
+        let sockets = self.sockets();
+        let addresses: Vec<String> = sockets.iter().map(|(_, at)| at.to_string()).collect();
         let attached = format!("attached at {}", addresses.join(" and "));
         match &self.mount {
-            Some(mount) if self.nbd.is_empty() => format!("mounted at {}", mount.display()),
+            Some(mount) if sockets.is_empty() => format!("mounted at {}", mount.display()),
             Some(mount) => format!("mounted at {}, and {attached}", mount.display()),
             None => attached,
         }

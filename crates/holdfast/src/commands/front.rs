@@ -80,29 +80,23 @@ fn obey(args: &FrontArgs, reporter: &mut Reporter) -> Outcome<()> {
     };
     let orders = read_orders(args.orders_fd).map_err(started)?;
     let home = inherited(args.home_fd).and_then(Home::of).map_err(started)?;
-    let log = match (args.log_fd, orders.server) {
-        (_, Some(server)) => Place::Server(server),
+    let log = match (args.log_fd, &orders.server) {
+        (_, Some(server)) => Place::Server(server.clone()),
         (Some(log), None) => {
             Place::Here(Arc::new(RealFiles::from_fd(inherited(log).map_err(started)?)))
         }
         (None, None) => return Err(started(io::ErrorKind::InvalidInput.into())),
     };
-    let users = users(args);
-    let (name, volume) = (orders.name, orders.volume);
-    let parts = Parts { name, volume, home, log };
+    let parts = Parts { name: orders.name.clone(), volume: orders.volume.clone(), home, log };
     match orders.task {
         Task::Serve => {
-            serve(&parts, users.map_err(started)?, (orders.resume, orders.power), reporter)
+            let fuse = args.fuse_fd.map(inherited).transpose();
+            let users = fuse.and_then(|fuse| Users::of(fuse, &orders)).map_err(started)?;
+            serve(&parts, users, (orders.resume, orders.power), reporter)
         }
         Task::Detach => detach(&parts, orders.power),
         Task::Drain => parts.drain(),
     }
-}
-
-fn users(args: &FrontArgs) -> io::Result<Users> {
-    let fuse = args.fuse_fd.map(inherited).transpose()?;
-    let nbd = args.nbd_fd.iter().map(|number| inherited(*number));
-    Users::of(fuse, nbd.collect::<io::Result<_>>()?)
 }
 
 fn read_orders(number: i32) -> io::Result<Orders> {

@@ -69,6 +69,7 @@ fn prepare(args: RunArgs) -> Outcome<(Vec<std::ffi::OsString>, VolumeConfig)> {
         home,
         mount: Some(mount),
         nbd: Vec::new(),
+        vhost_user: None,
         log,
         memory,
         segment: None,

@@ -65,7 +65,7 @@ fn end_use(name: &str, volume: &VolumeConfig, force: bool) -> Outcome<()> {
     if volume.mount.is_none() {
         let front_end = observe(&volume.medium()).ok().and_then(|seen| seen.front_end_pid);
         let front_end = front_end.and_then(|pid| Pid::from_raw(pid.cast_signed()));
-        let _ = front_end.map(|pid| kill_process(pid, Signal::TERM));
+        let _ = front_end.map(|pid| kill_process(pid, Signal::INT));
     }
     Ok(())
 }

@@ -200,6 +200,7 @@ fn listed((name, volume): (&String, &VolumeConfig)) -> serde_json::Value {
         "home": volume.home,
         "mount": volume.mount,
         "nbd": volume.nbd,
+        "vhost_user": volume.vhost_user,
         "found_at": volume.found_at(),
         "log": volume.log,
         "made": is_made(&volume.log),

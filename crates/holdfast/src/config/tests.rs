@@ -188,6 +188,24 @@ fn a_disk_is_found_where_its_addresses_say() {
 }
 
 #[test]
+fn a_disk_for_a_hypervisor_has_a_socket_of_its_own() {
+    let vhost_user = |path: &str| {
+        disk("").replace("nbd = []", &format!("nbd = [\"unix:/run/d\"]\nvhost-user = {path:?}"))
+    };
+    let config = Config::parse(&vhost_user("/run/vm1.sock")).unwrap();
+    let volume = config.volume("pgwal").unwrap();
+    assert_eq!(volume.found_at(), "attached at unix:/run/d and unix:/run/vm1.sock");
+    let protocols: Vec<_> = volume.sockets().into_iter().map(|(protocol, _)| protocol).collect();
+    assert_eq!(protocols, [Protocol::Nbd, Protocol::VhostUser]);
+    let long = format!("/{}", "x".repeat(107));
+    for (path, word) in [("run/d", "absolute"), ("/run/d", "already"), (&*long, "107")] {
+        let why = Config::parse(&vhost_user(path)).unwrap_err();
+        assert!(why.contains("[volume.pgwal]") && why.contains("vhost-user"), "{why}");
+        assert!(why.contains(word), "{why}");
+    }
+}
+
+#[test]
 fn a_volume_that_nobody_could_find_is_refused() {
     for text in [disk(""), SHORT.replace("mount = \"/srv/pgwal\"", "")] {
         let why = Config::parse(&text).unwrap_err();

@@ -4,6 +4,7 @@
 //! the path and says what to do; a refusal leaves nothing mounted.
 //! Never: touches what is in home, log or region.
 
+use super::handover::Handover;
 use super::listeners::{Listeners, refuse_connected};
 use super::lock::{take_directory, take_home};
 use super::mounts::{mounted_at, unmount_at, users_text};
@@ -30,14 +31,19 @@ pub(crate) fn take(name: &str, volume: &VolumeConfig) -> Outcome<Held> {
         Way::Direct => Some(take_directory("log", &volume.log)?),
         Way::Queue => None,
     };
-    Ok(Held { home, log, fuse: None, nbd: Listeners::default() })
+    Ok(Held { home, log, fuse: None, listeners: Listeners::default(), handover: None })
 }
 
 /// Mounts what was taken, and listens for clients.
 pub(crate) fn open_to_users(name: &str, volume: &VolumeConfig, taken: Held) -> Outcome<Held> {
-    let nbd = Listeners::bind(name, volume)?;
+    let listeners = Listeners::bind(name, volume)?;
+    let handover = (!volume.sockets().is_empty()).then(Handover::new).transpose();
+    let handover = handover.map_err(|error| {
+        let what = format!("attaching volume {name}: preparing to hand connections on");
+        Problem::new(Exit::Failed, what, error, "see whether descriptors ran out")
+    })?;
     let fuse = volume.mount.as_deref().map(|point| mount(name, point)).transpose()?;
-    Ok(Held { fuse, nbd, ..taken })
+    Ok(Held { fuse, listeners, handover, ..taken })
 }
 
 /// Takes a volume away from its users.
@@ -48,19 +54,22 @@ pub(crate) fn end_use(name: &str, volume: &VolumeConfig, force: bool) -> Outcome
     volume.mount.as_deref().map_or(Ok(()), |mount| unmount_at(mount, force))
 }
 
-/// Only a disk is a network block device, and it needs no mount.
+/// Only a disk can be reached through a socket, and it needs no mount.
 fn check_users(volume: &VolumeConfig, home: &OwnedFd, what: &str) -> Outcome<()> {
-    let refused = |why: String, remedy: &str| Err(Problem::new(Exit::Usage, what, why, remedy));
+    let refused = |why: String, remedy| Err(Problem::new(Exit::Usage, what, why, remedy));
     let found =
         fstat(home).map_err(|error| Problem::new(Exit::Failed, what, error, "try again"))?;
     let is_directory = FileType::from_raw_mode(found.st_mode) == FileType::Directory;
     let home = volume.home.display();
-    match is_directory && !volume.nbd.is_empty() {
-        true => refused(
-            format!("nbd is set, and home {home} is a directory"),
-            "set mount instead of nbd, or name a file or a block device as home",
-        ),
-        false => Ok(()),
+    match volume.sockets().first() {
+        Some((protocol, _)) if is_directory => {
+            let key = protocol.word();
+            refused(
+                format!("{key} is set, and home {home} is a directory"),
+                format!("set mount instead of {key}, or name a file or a block device as home"),
+            )
+        }
+        _ => Ok(()),
     }
 }
 
@@ -82,8 +91,16 @@ pub(crate) fn orders(
     power: PowerSource,
     server: Option<Server>,
 ) -> Orders {
-    let (name, volume) = (name.to_owned(), volume.clone());
-    Orders { name, volume, power, task: Task::Serve, resume: false, server }
+    Orders {
+        name: name.to_owned(),
+        volume: volume.clone(),
+        power,
+        task: Task::Serve,
+        resume: false,
+        server,
+        sockets: Vec::new(),
+        handover: None,
+    }
 }
 
 /// Takes the mount of a volume away that no front end ever served.

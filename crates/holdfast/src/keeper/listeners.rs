@@ -1,16 +1,17 @@
-//! The sockets at which a volume is a network block device.
+//! The sockets at which users of a volume's disk connect, whatever is spoken there.
 //!
 //! Promise: they listen as long as the volume is attached, whatever becomes of its front ends, so
 //! that a client that comes in between waits; their files go with them.
 //! Never: takes a client, or a place where somebody else listens.
 
-use crate::config::{NbdAddress, VolumeConfig};
+use crate::config::{Address, Protocol, VolumeConfig};
 use crate::exit::Exit;
+use crate::orders::SocketOrders;
 use crate::problem::{Outcome, Problem};
 use rustix::fs::Mode;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -27,7 +28,7 @@ static BINDING: Mutex<()> = Mutex::new(());
 /// The sockets of one volume.
 #[derive(Debug, Default)]
 pub(crate) struct Listeners {
-    sockets: Vec<OwnedFd>,
+    sockets: Vec<(Protocol, OwnedFd)>,
     files: Vec<PathBuf>,
 }
 
@@ -35,29 +36,37 @@ impl Listeners {
     /// Listens at every address of a volume.
     pub(crate) fn bind(name: &str, volume: &VolumeConfig) -> Outcome<Listeners> {
         let mut listeners = Listeners::default();
-        for address in &volume.nbd {
-            let bound = listeners.bind_one(address);
-            bound.map_err(|error| refused(name, address, &error))?;
+        for (protocol, address) in volume.sockets() {
+            let bound = listeners.bind_one(&address);
+            let socket = bound.map_err(|error| refused(name, protocol, &address, &error))?;
+            listeners.sockets.push((protocol, socket));
         }
         Ok(listeners)
     }
 
-    fn bind_one(&mut self, address: &NbdAddress) -> io::Result<()> {
-        let socket = match address {
-            NbdAddress::Unix(path) => {
+    fn bind_one(&mut self, address: &Address) -> io::Result<OwnedFd> {
+        Ok(match address {
+            Address::Unix(path) => {
                 let socket = bind_file(path)?;
                 self.files.push(path.clone());
                 socket.into()
             }
-            NbdAddress::Tcp(address) => TcpListener::bind(address)?.into(),
-        };
-        self.sockets.push(socket);
-        Ok(())
+            Address::Tcp(address) => TcpListener::bind(address)?.into(),
+        })
     }
 
     /// What a front end needs to take clients.
-    pub(crate) fn sockets(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.sockets.iter().map(AsFd::as_fd)
+    pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.sockets.iter().map(|(_, socket)| socket.as_fd())
+    }
+
+    /// What a front end is told of [`Self::descriptors`].
+    pub(crate) fn orders(&self) -> Vec<SocketOrders> {
+        let order = |(protocol, socket): &(Protocol, OwnedFd)| SocketOrders {
+            protocol: *protocol,
+            socket_fd: socket.as_raw_fd(),
+        };
+        self.sockets.iter().map(order).collect()
     }
 }
 
@@ -69,14 +78,15 @@ impl Drop for Listeners {
     }
 }
 
-fn refused(name: &str, address: &NbdAddress, error: &io::Error) -> Problem {
+fn refused(name: &str, protocol: Protocol, address: &Address, error: &io::Error) -> Problem {
+    let key = protocol.word();
     let what = format!("attaching volume {name}: listening at {address}");
     match error.kind() {
         io::ErrorKind::AddrInUse => {
-            let remedy = "end whoever listens there, or set another address in nbd";
+            let remedy = format!("end whoever listens there, or set another address in {key}");
             Problem::new(Exit::InUse, what, error, remedy)
         }
-        _ => Problem::new(Exit::Failed, what, error, "correct the address in nbd"),
+        _ => Problem::new(Exit::Failed, what, error, format!("correct the address in {key}")),
     }
 }
 
@@ -100,8 +110,8 @@ fn bind_file(path: &Path) -> io::Result<UnixListener> {
 
 /// Refuses to take a disk away from clients that have a connection to it.
 pub(crate) fn refuse_connected(what: &str, volume: &VolumeConfig) -> Outcome<()> {
-    for address in &volume.nbd {
-        let count = connections(address);
+    for (_, address) in volume.sockets() {
+        let count = connections(&address);
         if count > 0 {
             let why = format!("{count} clients are connected at {address}");
             let remedy = "disconnect them and try again, or use --force";
@@ -112,11 +122,11 @@ pub(crate) fn refuse_connected(what: &str, volume: &VolumeConfig) -> Outcome<()>
 }
 
 /// Connections at an address, by the kernel's tables, so that no front end has to answer.
-fn connections(address: &NbdAddress) -> usize {
+fn connections(address: &Address) -> usize {
     let table = |name: &str| std::fs::read(format!("/proc/net/{name}")).unwrap_or_default();
     match address {
-        NbdAddress::Unix(path) => unix_connections(&table("unix"), path),
-        NbdAddress::Tcp(address) => {
+        Address::Unix(path) => unix_connections(&table("unix"), path),
+        Address::Tcp(address) => {
             ["tcp", "tcp6"].iter().map(|name| tcp_connections(&table(name), *address)).sum()
         }
     }

@@ -17,7 +17,7 @@ const FLUSH: u16 = 3;
 const TRIM: u16 = 4;
 
 /// The least that a client of a network block device has to know.
-struct Client<S>(S);
+pub(crate) struct Client<S>(S);
 
 impl<S: Read + Write> Client<S> {
     /// Chooses the only export.
@@ -50,11 +50,11 @@ impl<S: Read + Write> Client<S> {
         Ok(())
     }
 
-    fn write(&mut self, data: &[u8], offset: u64) -> io::Result<()> {
+    pub(crate) fn write(&mut self, data: &[u8], offset: u64) -> io::Result<()> {
         self.request(WRITE, offset, data.len() as u32, data)
     }
 
-    fn read(&mut self, bytes: usize, offset: u64) -> io::Result<Vec<u8>> {
+    pub(crate) fn read(&mut self, bytes: usize, offset: u64) -> io::Result<Vec<u8>> {
         self.request(READ, offset, bytes as u32, &[])?;
         let mut data = vec![0; bytes];
         self.0.read_exact(&mut data)?;
@@ -63,13 +63,13 @@ impl<S: Read + Write> Client<S> {
 }
 
 /// A volume that is a network block device, at a unix socket and a TCP port, and is not mounted.
-struct Served {
-    fixture: Fixture,
+pub(crate) struct Served {
+    pub(crate) fixture: Fixture,
     port: u16,
 }
 
 impl Served {
-    fn new() -> Served {
+    pub(crate) fn new() -> Served {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let served = Served { fixture: Fixture::new(), port };
         let fixture = &served.fixture;
@@ -81,16 +81,16 @@ impl Served {
         served
     }
 
-    fn nbd(&self) -> String {
+    pub(crate) fn nbd(&self) -> String {
         let unix = format!("unix:{}", self.socket().display());
         format!("nbd = [{unix:?}, \"tcp:127.0.0.1:{}\"]", self.port)
     }
 
-    fn socket(&self) -> PathBuf {
+    pub(crate) fn socket(&self) -> PathBuf {
         self.fixture.path("disk.sock")
     }
 
-    fn unix(&self) -> Client<UnixStream> {
+    pub(crate) fn unix(&self) -> Client<UnixStream> {
         Client::new(UnixStream::connect(self.socket()).unwrap()).unwrap()
     }
 

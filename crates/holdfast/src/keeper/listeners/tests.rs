@@ -4,7 +4,7 @@ use super::*;
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 
-fn volume(addresses: &[NbdAddress]) -> VolumeConfig {
+fn volume(addresses: &[Address]) -> VolumeConfig {
     let text = format!(
         "[volume.v]\nhome = \"/h\"\nnbd = {:?}\nlog = \"/l\"\n\
          memory = {{ medium = \"shm\", size = \"64MiB\" }}\n",
@@ -23,9 +23,9 @@ fn clients_are_counted_while_they_are_connected_and_keep_the_disk() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a disk");
     let tcp = free_port();
-    let volume = volume(&[NbdAddress::Unix(path.clone()), NbdAddress::Tcp(tcp)]);
+    let volume = volume(&[Address::Unix(path.clone()), Address::Tcp(tcp)]);
     let listeners = Listeners::bind("v", &volume).unwrap();
-    assert_eq!(listeners.sockets().count(), 2);
+    assert_eq!(listeners.descriptors().count(), 2);
     assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     refuse_connected("unmounting", &volume).unwrap();
     let one = UnixStream::connect(&path).unwrap();
@@ -44,7 +44,7 @@ fn clients_are_counted_while_they_are_connected_and_keep_the_disk() {
 fn a_place_where_somebody_listens_is_not_taken_but_one_that_was_left_is() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("disk.sock");
-    let at_path = volume(&[NbdAddress::Unix(path.clone())]);
+    let at_path = volume(&[Address::Unix(path.clone())]);
     let first = UnixListener::bind(&path).unwrap();
     let refusal = Listeners::bind("v", &at_path).unwrap_err();
     assert_eq!(refusal.exit, Exit::InUse);
@@ -57,7 +57,7 @@ fn a_place_where_somebody_listens_is_not_taken_but_one_that_was_left_is() {
     assert_eq!(Listeners::bind("v", &at_path).unwrap_err().exit, Exit::InUse);
     assert_eq!(std::fs::read(&path).unwrap(), b"somebody's file");
     let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
-    let at_port = volume(&[NbdAddress::Tcp(tcp.local_addr().unwrap())]);
+    let at_port = volume(&[Address::Tcp(tcp.local_addr().unwrap())]);
     assert_eq!(Listeners::bind("v", &at_port).unwrap_err().exit, Exit::InUse);
 }
 
