@@ -6,6 +6,7 @@
 
 mod attach;
 mod handover;
+mod kept;
 pub(crate) mod listeners;
 pub(crate) mod lock;
 pub(crate) mod mounts;
@@ -29,6 +30,7 @@ use crate::observe::observe;
 use crate::orders;
 use crate::problem::{Outcome, Problem};
 use crate::report::{KeeperStatus, LogStatus, ServerStatus, StatusReport, VolumeStatus};
+use crate::service_manager::ServiceManager;
 use crate::sizes;
 use holdfast_memory::Region;
 use server::ServerLife;
@@ -81,6 +83,8 @@ struct Attached {
 pub(crate) struct Keeper {
     source: Source,
     socket: PathBuf,
+    /// Keeps what a keeper that is killed has held.
+    manager: Arc<ServiceManager>,
     started: Instant,
     /// One entry a volume; None while it is being attached.
     volumes: Mutex<BTreeMap<String, Option<Arc<Attached>>>>,
@@ -96,10 +100,11 @@ pub(crate) struct Keeper {
 
 impl Keeper {
     /// A keeper without volumes.
-    pub(crate) fn new(source: Source, socket: PathBuf) -> Keeper {
+    pub(crate) fn new(source: Source, socket: PathBuf, manager: ServiceManager) -> Keeper {
         Keeper {
             source,
             socket,
+            manager: Arc::new(manager),
             started: Instant::now(),
             volumes: Mutex::new(BTreeMap::new()),
             server: OnceLock::new(),
@@ -108,6 +113,11 @@ impl Keeper {
             force: AtomicBool::new(false),
             closing: AtomicBool::new(false),
         }
+    }
+
+    /// Who started this process, if it wants to hear of it.
+    pub(crate) fn manager(&self) -> &ServiceManager {
+        &self.manager
     }
 
     /// Does what a client asks.
@@ -227,10 +237,11 @@ impl Keeper {
         let volume = config.volume(name)?.clone();
         let power = config.keeper.power;
         let verdict = volume.verdict(name, power)?;
-        let taken = attach::take(name, &volume)?;
+        let back = kept::take_back(&self.manager, name, &volume);
+        let taken = back.map_or_else(|| attach::take(name, &volume), Ok)?;
         let server = self.server_of(name, &volume)?;
         let binary = upgrade::open_binary(Path::new(spawn::OWN_BINARY))?;
-        let held = attach::open_to_users(name, &volume, taken)?;
+        let held = attach::open_to_users(name, &volume, taken, &self.manager)?;
         let orders = attach::orders(name, &volume, power, server);
         let supervised = Supervised::start(orders, held, binary, attach::unmount_unserved);
         Ok(Attached { volume, verdict, power, supervised })

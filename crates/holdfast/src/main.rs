@@ -26,6 +26,7 @@ mod problem;
 #[allow(unsafe_code)]
 mod raw;
 mod report;
+mod service_manager;
 mod sizes;
 mod slowdisk;
 mod spelling;

@@ -14,6 +14,7 @@ use crate::exit::Exit;
 use crate::keeper::{Keeper, Source, start_process};
 use crate::output::Progress;
 use crate::problem::{Outcome, Problem};
+use crate::service_manager::ServiceManager;
 use crate::sizes::Size;
 use std::collections::BTreeMap;
 use std::io;
@@ -38,7 +39,8 @@ pub(crate) fn run(args: RunArgs) -> Outcome<ExitCode> {
     let log = volume.log.clone();
     let volumes = BTreeMap::from([(NAME.to_owned(), volume)]);
     let config = Config { volumes, ..Config::default() };
-    let keeper = Arc::new(Keeper::new(Source::Fixed(config), PathBuf::new()));
+    let keeper =
+        Arc::new(Keeper::new(Source::Fixed(config), PathBuf::new(), ServiceManager::default()));
     let mounted = keeper.mount(NAME, &mut |text| progress.say(text)).map_err(unstarted)?;
     drop(progress);
     tracing::info!("{mounted}");

@@ -10,6 +10,7 @@ use crate::exit::Exit;
 use crate::keeper::lock::KeeperLock;
 use crate::keeper::{Keeper, Source, stay_when_memory_is_short};
 use crate::problem::{Outcome, Problem};
+use crate::service_manager::ServiceManager;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::path::{Path, PathBuf};
@@ -17,12 +18,13 @@ use std::sync::Arc;
 
 /// Runs the keeper until it is told to stop.
 pub(crate) fn serve(config_path: PathBuf) -> Outcome<()> {
+    let manager = ServiceManager::of_this_process();
     let config = Config::load(&config_path)?;
     let socket = config.keeper.socket.clone();
     make_directory_of(&socket)?;
     let _lock = KeeperLock::take(&socket)?;
     stay_when_memory_is_short();
-    let keeper = Arc::new(Keeper::new(Source::File(config_path), socket.clone()));
+    let keeper = Arc::new(Keeper::new(Source::File(config_path), socket.clone(), manager));
     stop_on_signals(&keeper)?;
     let _server = Server::start(&socket, keeper.clone())?;
     tracing::info!(socket = %socket.display(), pid = std::process::id(), "keeper listens");
@@ -39,8 +41,10 @@ pub(crate) fn serve(config_path: PathBuf) -> Outcome<()> {
         Err(problem) => mount_all(&keeper, &config).map_err(|_| problem),
     };
     if mounted.is_ok() {
+        keeper.manager().ready();
         keeper.wait_for_stop();
     }
+    keeper.manager().stopping();
     tracing::info!("giving every volume back");
     mounted.and(keeper.shut_down())
 }

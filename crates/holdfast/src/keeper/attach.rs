@@ -5,6 +5,7 @@
 //! Never: touches what is in home, log or region.
 
 use super::handover::Handover;
+use super::kept::Kept;
 use super::listeners::{Listeners, refuse_connected};
 use super::lock::{take_directory, take_home};
 use super::mounts::{mounted_at, unmount_at, users_text};
@@ -15,10 +16,12 @@ use crate::exit::Exit;
 use crate::observe::observe;
 use crate::orders::{Orders, Server, Task};
 use crate::problem::{Outcome, Problem};
+use crate::service_manager::ServiceManager;
 use holdfast_front::fuse;
 use rustix::fs::{FileType, fstat};
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Opens and locks what the volume is made of; nothing is mounted yet.
 pub(crate) fn take(name: &str, volume: &VolumeConfig) -> Outcome<Held> {
@@ -31,19 +34,29 @@ pub(crate) fn take(name: &str, volume: &VolumeConfig) -> Outcome<Held> {
         Way::Direct => Some(take_directory("log", &volume.log)?),
         Way::Queue => None,
     };
-    Ok(Held { home, log, fuse: None, listeners: Listeners::default(), handover: None })
+    let (listeners, was_served) = (Listeners::default(), false);
+    Ok(Held { home, log, fuse: None, listeners, handover: None, kept: None, was_served })
 }
 
-/// Mounts what was taken, and listens for clients.
-pub(crate) fn open_to_users(name: &str, volume: &VolumeConfig, taken: Held) -> Outcome<Held> {
-    let listeners = Listeners::bind(name, volume)?;
+/// Mounts what was taken unless it is mounted, and listens for clients.
+pub(crate) fn open_to_users(
+    name: &str,
+    volume: &VolumeConfig,
+    taken: Held,
+    manager: &Arc<ServiceManager>,
+) -> Outcome<Held> {
+    let listeners = Listeners::bind(name, volume, manager)?;
     let handover = (!volume.sockets().is_empty()).then(Handover::new).transpose();
     let handover = handover.map_err(|error| {
         let what = format!("attaching volume {name}: preparing to hand connections on");
         Problem::new(Exit::Failed, what, error, "see whether descriptors ran out")
     })?;
-    let fuse = volume.mount.as_deref().map(|point| mount(name, point)).transpose()?;
-    Ok(Held { fuse, listeners, handover, ..taken })
+    let fuse = match (taken.fuse, volume.mount.as_deref()) {
+        (None, Some(point)) => Some(mount(name, point)?),
+        (fuse, _) => fuse,
+    };
+    let held = Held { fuse, listeners, handover, ..taken };
+    Ok(Held { kept: Some(Kept::new(manager, name, &held)), ..held })
 }
 
 /// Takes a volume away from its users.

@@ -4,11 +4,14 @@
 //! that a client that comes in between waits; their files go with them.
 //! Never: takes a client, or a place where somebody else listens.
 
+use super::kept::socket_name;
 use crate::config::{Address, Protocol, VolumeConfig};
 use crate::exit::Exit;
 use crate::orders::SocketOrders;
 use crate::problem::{Outcome, Problem};
+use crate::service_manager::ServiceManager;
 use rustix::fs::Mode;
+use rustix::net::{SocketAddrUnix, sockopt};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -28,46 +31,83 @@ static BINDING: Mutex<()> = Mutex::new(());
 /// The sockets of one volume.
 #[derive(Debug, Default)]
 pub(crate) struct Listeners {
-    sockets: Vec<(Protocol, OwnedFd)>,
+    sockets: Vec<Socket>,
     files: Vec<PathBuf>,
 }
 
+#[derive(Debug)]
+struct Socket {
+    protocol: Protocol,
+    descriptor: OwnedFd,
+    /// Nobody but a keeper ever held it.
+    is_own: bool,
+}
+
 impl Listeners {
-    /// Listens at every address of a volume.
-    pub(crate) fn bind(name: &str, volume: &VolumeConfig) -> Outcome<Listeners> {
+    /// Listens at every address of a volume: with a socket that the service manager opened for it,
+    /// with the one of a keeper that was killed, or with a new one.
+    pub(crate) fn bind(
+        name: &str,
+        volume: &VolumeConfig,
+        manager: &ServiceManager,
+    ) -> Outcome<Listeners> {
         let mut listeners = Listeners::default();
-        for (protocol, address) in volume.sockets() {
-            let bound = listeners.bind_one(&address);
-            let socket = bound.map_err(|error| refused(name, protocol, &address, &error))?;
-            listeners.sockets.push((protocol, socket));
+        for (place, (protocol, address)) in volume.sockets().into_iter().enumerate() {
+            let given = |name: &str| manager.take(name).filter(|it| listens_at(it, &address));
+            let of_kind = listeners.sockets.iter().filter(|it| it.protocol == protocol).count();
+            let opened = given(&format!("{}-{name}-{of_kind}", protocol.word()));
+            let (descriptor, is_own) = match (opened, given(&socket_name(name, place))) {
+                (Some(opened), _) => (opened, false),
+                (None, Some(kept)) => (kept, true),
+                (None, None) => {
+                    let bound = bind_one(&address);
+                    (bound.map_err(|error| refused(name, protocol, &address, &error))?, true)
+                }
+            };
+            listeners.sockets.push(Socket { protocol, descriptor, is_own });
+            listeners.files.extend(address.path().filter(|_| is_own).map(Path::to_owned));
         }
         Ok(listeners)
     }
 
-    fn bind_one(&mut self, address: &Address) -> io::Result<OwnedFd> {
-        Ok(match address {
-            Address::Unix(path) => {
-                let socket = bind_file(path)?;
-                self.files.push(path.clone());
-                socket.into()
-            }
-            Address::Tcp(address) => TcpListener::bind(address)?.into(),
-        })
-    }
-
     /// What a front end needs to take clients.
     pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.sockets.iter().map(|(_, socket)| socket.as_fd())
+        self.sockets.iter().map(|socket| socket.descriptor.as_fd())
+    }
+
+    /// Those that nobody else opened, with their places among the volume's.
+    pub(crate) fn own_descriptors(&self) -> impl Iterator<Item = (usize, BorrowedFd<'_>)> {
+        let own = self.sockets.iter().enumerate().filter(|(_, socket)| socket.is_own);
+        own.map(|(place, socket)| (place, socket.descriptor.as_fd()))
     }
 
     /// What a front end is told of [`Self::descriptors`].
     pub(crate) fn orders(&self) -> Vec<SocketOrders> {
-        let order = |(protocol, socket): &(Protocol, OwnedFd)| SocketOrders {
-            protocol: *protocol,
-            socket_fd: socket.as_raw_fd(),
+        let order = |socket: &Socket| SocketOrders {
+            protocol: socket.protocol,
+            socket_fd: socket.descriptor.as_raw_fd(),
         };
         self.sockets.iter().map(order).collect()
     }
+}
+
+fn bind_one(address: &Address) -> io::Result<OwnedFd> {
+    Ok(match address {
+        Address::Unix(path) => bind_file(path)?.into(),
+        Address::Tcp(address) => TcpListener::bind(address)?.into(),
+    })
+}
+
+/// Whether a descriptor that came from elsewhere is a socket at which clients of this address wait.
+fn listens_at(descriptor: &OwnedFd, address: &Address) -> bool {
+    let Ok(found) = rustix::net::getsockname(descriptor) else { return false };
+    let is_listening = sockopt::socket_acceptconn(descriptor).unwrap_or(false);
+    is_listening
+        && match address {
+            Address::Unix(path) => SocketAddrUnix::try_from(found)
+                .is_ok_and(|found| found.path_bytes() == Some(path.as_os_str().as_bytes())),
+            Address::Tcp(address) => SocketAddr::try_from(found).is_ok_and(|it| it == *address),
+        }
 }
 
 impl Drop for Listeners {

@@ -5,10 +5,12 @@
 //! Never: waits for it.
 
 use super::handover::Handover;
+use super::kept::Kept;
 use super::listeners::Listeners;
 use crate::exit::Exit;
 use crate::orders::{Orders, ServerOrders};
 use crate::problem::{Outcome, Problem};
+use crate::service_manager::VARIABLES;
 use rustix::fs::MemfdFlags;
 use rustix::io::{FdFlags, fcntl_setfd};
 use serde::Serialize;
@@ -39,6 +41,10 @@ pub(crate) struct Held {
     pub listeners: Listeners,
     /// Their connections between two front ends.
     pub handover: Option<Handover>,
+    /// Somebody keeps copies in case the keeper is killed.
+    pub kept: Option<Kept>,
+    /// A front end of an earlier keeper may have read requests from the mount.
+    pub was_served: bool,
 }
 
 impl Held {
@@ -47,6 +53,7 @@ impl Held {
         self.fuse = None;
         self.listeners = Listeners::default();
         self.handover = None;
+        self.kept = None;
     }
 }
 
@@ -127,6 +134,9 @@ fn start_with(
     passed.extend(flagged);
     // The name is resolved in the new process before exec, when it still is the keeper's.
     let mut command = Command::new(binary);
+    for variable in VARIABLES {
+        command.env_remove(variable);
+    }
     command.arg0("holdfast").args(arguments).process_group(0).stdin(Stdio::null());
     for (flag, descriptor) in &passed {
         command.arg(flag).arg(descriptor.as_raw_fd().to_string());

@@ -187,6 +187,7 @@ impl Supervised {
         let (sender, events) = channel();
         let supervisor = Supervisor {
             orders,
+            has_started: held.was_served,
             held,
             binary,
             upgrade: None,
@@ -195,7 +196,6 @@ impl Supervised {
             sender: sender.clone(),
             deaths: Deaths::default(),
             stalled: None,
-            has_started: false,
             was_ever_ready: false,
             is_unmounted: false,
             is_wanted_again: false,

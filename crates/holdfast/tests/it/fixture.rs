@@ -196,7 +196,7 @@ impl Fixture {
         self.serve_as(command);
     }
 
-    fn serve_as(&mut self, mut command: Command) {
+    pub(crate) fn serve_as(&mut self, mut command: Command) {
         let log = fs::File::create(self.path("keeper.log")).unwrap();
         self.keepers.push(command.arg("serve").stderr(log).spawn().unwrap());
         self.wait_for_state("serving");

@@ -28,6 +28,7 @@ mod run;
 #[expect(dead_code, reason = "as above")]
 mod seeds;
 mod served;
+mod service_manager;
 mod store_commands;
 mod store_served;
 mod trouble;

@@ -1,0 +1,144 @@
+//! A keeper whose descriptors a service manager keeps. The test is the manager, and speaks to the
+//! keeper as systemd does.
+
+use crate::fixture::{Fixture, NAME, kill, wait_until};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+};
+use rustix::process::Signal;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{IoSlice, IoSliceMut, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::{UnixDatagram, UnixStream};
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+
+/// What systemd does for a service: keeps descriptors by name, and hears when it is ready.
+#[derive(Clone, Default)]
+struct Kept(Arc<Mutex<BTreeMap<String, OwnedFd>>>);
+
+struct Manager {
+    socket: PathBuf,
+    kept: Kept,
+}
+
+impl Manager {
+    fn of(fixture: &Fixture) -> Manager {
+        let manager = Manager { socket: fixture.path("notify"), kept: Kept::default() };
+        let (socket, kept) = (UnixDatagram::bind(&manager.socket).unwrap(), manager.kept.clone());
+        std::thread::spawn(move || {
+            loop {
+                kept.hear(&socket);
+            }
+        });
+        manager
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.kept.0.lock().unwrap().keys().cloned().collect()
+    }
+
+    /// Starts a keeper with everything that is kept. No other process must inherit any of it, so
+    /// it goes through a socket.
+    fn start(&self, fixture: &mut Fixture) {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let kept = self.kept.0.lock().unwrap();
+        let descriptors: Vec<BorrowedFd<'_>> = kept.values().map(AsFd::as_fd).collect();
+        let mut space = [MaybeUninit::uninit(); 256];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        assert!(control.push(SendAncillaryMessage::ScmRights(&descriptors)));
+        sendmsg(&ours, &[IoSlice::new(b"x")], &mut control, SendFlags::empty()).unwrap();
+        let mut command = Command::new("/usr/bin/python3");
+        command.args(["-c", include_str!("activate.py"), env!("CARGO_BIN_EXE_holdfast")]);
+        command.stdin(OwnedFd::from(theirs)).env("HOLDFAST_CONFIG", fixture.config());
+        command.env("NOTIFY_SOCKET", &self.socket).env("LISTEN_FDS", kept.len().to_string());
+        command.env("LISTEN_FDNAMES", kept.keys().cloned().collect::<Vec<_>>().join(":"));
+        drop(kept);
+        fixture.serve_as(command);
+    }
+}
+
+impl Kept {
+    fn hear(&self, socket: &UnixDatagram) {
+        let (mut text, mut space) = ([0; 4096], [MaybeUninit::uninit(); 256]);
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let mut parts = [IoSliceMut::new(&mut text)];
+        let heard = recvmsg(socket.as_fd(), &mut parts, &mut control, RecvFlags::CMSG_CLOEXEC);
+        let bytes = heard.unwrap().bytes;
+        let text = String::from_utf8_lossy(&text[..bytes]).into_owned();
+        let is = |line: &str| text.lines().any(|found| found == line);
+        let name = text.lines().find_map(|line| line.strip_prefix("FDNAME=")).map(str::to_owned);
+        let mut kept = self.0.lock().unwrap();
+        for message in control.drain() {
+            if let (RecvAncillaryMessage::ScmRights(descriptors), true) = (message, is("FDSTORE=1"))
+            {
+                descriptors.for_each(|fd| drop(kept.insert(name.clone().unwrap(), fd)));
+            }
+        }
+        if is("FDSTOREREMOVE=1") {
+            kept.remove(&name.unwrap());
+        }
+    }
+}
+
+#[test]
+fn programs_see_a_pause_when_keeper_and_front_end_are_killed_and_started_by_a_service_manager() {
+    let mut fixture = Fixture::made();
+    let manager = Manager::of(&fixture);
+    manager.start(&mut fixture);
+    let name = format!("kept-fuse-{NAME}");
+    assert!(manager.names().contains(&name), "{:?}", manager.names());
+    let mut file = File::create(fixture.mount().join("f")).unwrap();
+    for round in 0..5_u8 {
+        file.write_all(&[round; 10_000]).unwrap();
+        let front_end = fixture.front_end();
+        fixture.kill_keeper();
+        kill(front_end, Signal::KILL);
+        let writing = std::thread::spawn(move || {
+            file.write_all(&[100 + round; 10_000]).unwrap();
+            file
+        });
+        manager.start(&mut fixture);
+        file = writing.join().unwrap();
+    }
+    drop(file);
+    let found = fs::read(fixture.mount().join("f")).unwrap();
+    let rounds = (0..5_u8).flat_map(|round| [[round; 10_000], [100 + round; 10_000]]);
+    assert!(found == rounds.flatten().collect::<Vec<u8>>(), "what was written is not there");
+    assert_eq!(fixture.stop(), Some(0));
+    fixture.assert_given_back();
+    wait_until(|| manager.names().is_empty(), || format!("kept: {:?}", manager.names()));
+}
+
+/// Nobody may be cut off from a volume because its keeper alone ended.
+#[test]
+fn a_front_end_that_lives_on_is_replaced_by_the_next_keeper_without_an_error() {
+    let mut fixture = Fixture::made();
+    let manager = Manager::of(&fixture);
+    manager.start(&mut fixture);
+    let before = fixture.front_end();
+    fixture.kill_keeper();
+    fs::write(fixture.mount().join("f"), "without a keeper").unwrap();
+    manager.start(&mut fixture);
+    assert_ne!(fixture.front_end(), before);
+    assert_eq!(fs::read(fixture.mount().join("f")).unwrap(), b"without a keeper");
+}
+
+#[test]
+fn a_mount_that_is_gone_while_nobody_served_it_is_made_anew() {
+    let mut fixture = Fixture::made();
+    let manager = Manager::of(&fixture);
+    manager.start(&mut fixture);
+    fs::write(fixture.mount().join("f"), "x").unwrap();
+    let front_end = fixture.front_end();
+    fixture.kill_keeper();
+    kill(front_end, Signal::KILL);
+    let unmounted = Command::new("umount").arg("-l").arg(fixture.mount()).status().unwrap();
+    assert!(unmounted.success());
+    manager.start(&mut fixture);
+    assert_eq!(fs::read(fixture.mount().join("f")).unwrap(), b"x");
+}
