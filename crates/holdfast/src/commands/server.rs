@@ -91,7 +91,11 @@ fn take_over(orders: ServerOrders) -> Outcome<(Server, ServerReady)> {
     let verdicts = opened.iter().map(|o| (o.spec.service.clone(), o.verdict.clone()));
     ready.verdicts = verdicts.collect();
     let logs = opened.into_iter().map(|opened| opened.spec).collect();
-    let (server, errors) = Server::open(ServerSpec { logs, clients_max: orders.clients_max });
+    let (server, errors) = Server::open(ServerSpec {
+        logs,
+        services: Vec::new(),
+        clients_max: orders.clients_max,
+    });
     ready.unserved.extend(errors.iter().map(unserved));
     let is_served = |service: &str| ready.unserved.iter().all(|(of, _)| of != service);
     ready.verdicts.retain(|(service, _)| is_served(service));
