@@ -3,6 +3,7 @@
 //! Promise: every flag and subcommand is declared here with help that tells what to do.
 //! Never: acts; `commands` does.
 
+pub(crate) mod disk;
 pub(crate) mod log;
 pub(crate) mod plan;
 pub(crate) mod store;
@@ -106,6 +107,12 @@ pub(crate) enum Command {
         /// What to do with logs.
         #[command(subcommand)]
         command: log::LogCommand,
+    },
+    /// Make and remove the disks in durable memory that the server serves.
+    Disk {
+        /// What to do with disks.
+        #[command(subcommand)]
+        command: disk::DiskCommand,
     },
     /// Open, fill, read, check, save and measure stores of keys and values.
     Store {

@@ -5,8 +5,10 @@
 //! key.
 //! Never: fills in what the operator must decide, or opens anything but the one file.
 
+mod disk;
 mod served;
 
+pub(crate) use disk::DiskConfig;
 pub(crate) use served::{ServedLogConfig, ServerConfig};
 
 use crate::claims::{Class, Facts, Failure, MediumKind, PowerSource, Verdict, judge};
@@ -49,6 +51,9 @@ pub(crate) struct Config {
     /// The logs that the server serves, by name.
     #[serde(default, rename = "log")]
     pub logs: BTreeMap<String, ServedLogConfig>,
+    /// The disks that the server serves, by name.
+    #[serde(default, rename = "disk")]
+    pub disks: BTreeMap<String, DiskConfig>,
 }
 
 /// `[keeper]`
@@ -176,6 +181,11 @@ impl Config {
             check_name(name).map_err(named)?;
             log.complete(name).map_err(named)?;
         }
+        for (name, disk) in &mut config.disks {
+            let named = |why| format!("[disk.{name}]: {why}");
+            check_name(name).map_err(named)?;
+            disk.complete(name).map_err(named)?;
+        }
         config.check_no_path_twice()?;
         Ok(config)
     }
@@ -199,6 +209,19 @@ impl Config {
             let why = format!("the configuration has no [log.{name}]");
             Problem::new(Exit::Usage, format!("finding log {name}"), why, "add it, or correct it")
         })
+    }
+
+    /// The disk of that name.
+    pub(crate) fn disk(&self, name: &str) -> Outcome<&DiskConfig> {
+        self.disks.get(name).ok_or_else(|| {
+            let why = format!("the configuration has no [disk.{name}]");
+            Problem::new(Exit::Usage, format!("finding disk {name}"), why, "add it, or correct it")
+        })
+    }
+
+    /// Whether the server has anything for clients of its own.
+    pub(crate) fn serves_programs(&self) -> bool {
+        !(self.logs.is_empty() && self.disks.is_empty())
     }
 
     /// Every log that the server has, by the full name of its service.
@@ -237,6 +260,10 @@ impl Config {
             let region = log.memory.path.as_deref().map(|path| ("memory.path", path));
             let all = [("log", &*log.log)].into_iter().chain(region);
             paths.extend(all.map(|(key, path)| (format!("[log.{name}] {key}"), path)));
+        }
+        for (name, disk) in &self.disks {
+            let region = disk.memory.path.as_deref();
+            paths.extend(region.map(|path| (format!("[disk.{name}] memory.path"), path)));
         }
         paths
     }
@@ -338,15 +365,7 @@ fn verdict_of(whose: &str, facts: &Facts<'_>) -> Outcome<Verdict> {
 impl MemoryConfig {
     /// The medium as the memory crate knows it.
     pub(crate) fn medium(&self) -> Medium {
-        // Checked: every medium but private memory has a path.
-        let path = self.path.clone().unwrap_or_default();
-        match self.medium {
-            MediumKind::Private => Medium::Private,
-            MediumKind::Shm => Medium::Shm { path },
-            MediumKind::Hugetlb => Medium::HugeTlb { path },
-            MediumKind::Pmem => Medium::Pmem { path },
-            MediumKind::File => Medium::File { path },
-        }
+        medium_at(self.medium, self.path.as_deref())
     }
 
     fn check(&self) -> Result<(), String> {
@@ -359,6 +378,18 @@ impl MemoryConfig {
                 Err(format!("memory.path is missing; medium = \"{}\" needs it", medium.word()))
             }
         }
+    }
+}
+
+/// The medium at a path. Checked: every medium but private memory has one.
+fn medium_at(medium: MediumKind, path: Option<&Path>) -> Medium {
+    let path = path.unwrap_or(Path::new("")).to_owned();
+    match medium {
+        MediumKind::Private => Medium::Private,
+        MediumKind::Shm => Medium::Shm { path },
+        MediumKind::Hugetlb => Medium::HugeTlb { path },
+        MediumKind::Pmem => Medium::Pmem { path },
+        MediumKind::File => Medium::File { path },
     }
 }
 

@@ -23,7 +23,7 @@ use crate::exit::Exit;
 use crate::observe::observe;
 use crate::orders;
 use crate::problem::{Outcome, Problem};
-use crate::report::{KeeperStatus, LogStatus, ServerStatus, StatusReport, VolumeStatus};
+use crate::report::{KeeperStatus, StatusReport, VolumeStatus};
 use crate::sizes;
 use holdfast_memory::Region;
 use server::ServerLife;
@@ -121,9 +121,9 @@ impl Keeper {
         }
     }
 
-    /// Starts the server if the configuration has logs for it. Returns when it serves.
-    pub(crate) fn serve_logs(&self, config: &Config) -> Outcome<Option<String>> {
-        if config.services().is_empty() {
+    /// Starts the server if the configuration has something for it. Returns when it serves.
+    pub(crate) fn start_server(&self, config: &Config) -> Outcome<Option<String>> {
+        if config.services().is_empty() && config.disks.is_empty() {
             return Ok(None);
         }
         let started = self.server.get_or_init(|| ServerLife::start(config));
@@ -138,7 +138,14 @@ impl Keeper {
     /// Replaces the server, by default by the program that now stands where this one came from.
     fn upgrade_server(&self, binary: Option<&Path>, say: Progress<'_>) -> Outcome<String> {
         let what = "upgrading the server";
-        let none = || Problem::new(Exit::Usage, what, "no logs are served", "configure [log.NAME]");
+        let none = || {
+            Problem::new(
+                Exit::Usage,
+                what,
+                "nothing is served",
+                "configure [log.NAME] or [disk.NAME]",
+            )
+        };
         let server = self.server().ok_or_else(none)?;
         let own = std::env::current_exe().map_err(|error| {
             Problem::new(Exit::Failed, what, error, "name the binary with --binary PATH")
@@ -331,9 +338,7 @@ impl Keeper {
         let volumes = names.iter().filter_map(status).collect();
         let keeper = KeeperStatus::of_this_process(&self.socket, self.started.elapsed());
         let server = self.server().map(|server| (server.socket(), server.snapshot()));
-        let logs = LogStatus::all(&config, server.as_ref().map(|(_, snapshot)| snapshot));
-        let server = server.map(|(socket, snapshot)| ServerStatus::new(socket, snapshot));
-        Ok(StatusReport::new(Some(keeper), volumes).with(server, logs))
+        Ok(StatusReport::new(Some(keeper), volumes).with(&config, server))
     }
 
     /// Makes [`Self::wait_for_stop`] return. The second time, whoever uses a mount is cut off.

@@ -5,7 +5,7 @@
 //! Never: crosses a version, but for an upgraded server, which says so if it does not understand.
 
 use crate::claims::{PowerSource, Verdict};
-use crate::config::{ServedLogConfig, VolumeConfig};
+use crate::config::{DiskConfig, ServedLogConfig, VolumeConfig};
 use crate::problem::Problem;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -68,7 +68,9 @@ pub(crate) enum Report {
 pub(crate) struct ServerOrders {
     /// The logs it has.
     pub logs: Vec<LogOrders>,
-    /// Most clients at a time, over all logs.
+    /// The disks it has.
+    pub disks: Vec<DiskOrders>,
+    /// Most clients at a time, over all services.
     pub clients_max: u32,
     /// What powers the machine when the mains fail.
     pub power: PowerSource,
@@ -83,6 +85,15 @@ pub(crate) struct LogOrders {
     pub log: ServedLogConfig,
     /// The number of the inherited descriptor of its directory.
     pub directory_fd: i32,
+}
+
+/// One disk that the server is to serve.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct DiskOrders {
+    /// Its name.
+    pub name: String,
+    /// The disk.
+    pub disk: DiskConfig,
 }
 
 /// What a server says when it serves.

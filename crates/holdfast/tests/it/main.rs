@@ -17,6 +17,7 @@ mod names;
 mod plan_commands;
 mod run;
 mod served;
+mod served_disks;
 mod store_commands;
 mod store_served;
 mod trouble;
