@@ -99,3 +99,6 @@ impl DiskConfig {
         Err(Problem::new(Exit::Claims, format!("judging what {whose} survives"), why, remedy))
     }
 }
+
+#[cfg(test)]
+mod tests;
