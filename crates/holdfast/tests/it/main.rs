@@ -31,5 +31,6 @@ mod served;
 mod store_commands;
 mod store_served;
 mod trouble;
+mod upgrades;
 mod watchdog;
 mod ways;
