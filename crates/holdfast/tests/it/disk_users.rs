@@ -45,9 +45,15 @@ fn events() -> Vec<Event> {
     (0..upgrades).flat_map(round).collect()
 }
 
+/// Replaces a front end by one of the same program.
+pub(crate) fn replace(fixture: &Fixture) {
+    let said = fixture.holdfast(&["upgrade", "volume", NAME]).succeeded().out;
+    assert!(said.contains("the front end of v is replaced"), "{said}");
+}
+
 fn bring_about(fixture: &Fixture, event: Event) {
     match event {
-        Event::Upgrade => drop(fixture.holdfast(&["upgrade", "volume", NAME]).succeeded()),
+        Event::Upgrade => replace(fixture),
         Event::End(signal) => {
             let before = fixture.status()["restarts"].as_u64();
             kill(fixture.front_end(), signal);
@@ -189,32 +195,43 @@ fn qemu_waits_for_the_next_front_end_and_sees_no_error() {
 }
 
 /// A hypervisor's connection to the volume, which is made anew when it has to be.
-struct Machine {
+pub(crate) struct Machine {
     socket: PathBuf,
-    guest: Guest,
+    pub(crate) guest: Guest,
 }
 
 impl Machine {
-    fn connect(&mut self) {
+    /// One whose disk is a volume that has a mount and clients of NBD as well.
+    pub(crate) fn beside(served: &mut Served) -> Machine {
+        let mount = format!("mount = {:?}", served.fixture.mount());
+        Machine::with(served, &format!("{}\n{mount}", served.nbd()))
+    }
+
+    /// One whose disk is a volume that nobody else uses.
+    fn alone(served: &mut Served) -> Machine {
+        Machine::with(served, "")
+    }
+
+    fn with(served: &mut Served, others: &str) -> Machine {
+        let socket = served.fixture.path("vm.sock");
+        let lines = format!("vhost-user = {:?}\n{others}", socket.display());
+        let text = fs::read_to_string(served.fixture.config()).unwrap();
+        served.fixture.configure(&text.replace(&served.nbd(), &lines));
+        Machine { socket, guest: Guest::new(QUEUES as u64) }
+    }
+
+    pub(crate) fn connect(&mut self) {
         self.guest.connect(UnixStream::connect(&self.socket).unwrap());
     }
 }
 
-/// A volume that is a hypervisor's disk.
-fn with_vhost_user() -> (Fixture, Machine) {
-    let mut served = Served::new();
-    let socket = served.fixture.path("vm.sock");
-    let text = fs::read_to_string(served.fixture.config()).unwrap();
-    let line = format!("vhost-user = {:?}", socket.display());
-    served.fixture.configure(&text.replace(&served.nbd(), &line));
-    served.fixture.watch_for(WATCH);
-    served.fixture.serve();
-    (served.fixture, Machine { socket, guest: Guest::new(QUEUES as u64) })
-}
-
 #[test]
 fn a_guest_sees_no_error_when_front_ends_are_killed_and_replaced() {
-    let (mut fixture, mut machine) = with_vhost_user();
+    let mut served = Served::new();
+    let mut machine = Machine::alone(&mut served);
+    let mut fixture = served.fixture;
+    fixture.watch_for(WATCH);
+    fixture.serve();
     let (mut load, events) = (Load::new(1), events());
     machine.connect();
     for event in &events {

@@ -32,5 +32,6 @@ mod served_disks;
 mod store_commands;
 mod store_served;
 mod trouble;
+mod upgrades;
 mod watchdog;
 mod ways;
