@@ -35,12 +35,13 @@ pub struct BlocksClient {
 }
 
 impl BlocksClient {
-    /// Connects to the disk `name` of the server that listens at `socket`.
+    /// Connects to the disk `name` of the server that listens at `socket`. Waits up to ten seconds
+    /// while it has as many clients as it takes: the server may not have seen one go.
     ///
     /// # Errors
     /// See [`ConnectError`].
     pub fn connect(socket: &Path, name: &str) -> Result<BlocksClient, ConnectError> {
-        let patience = Patience { first: Duration::ZERO, later: REFUSAL_PATIENCE };
+        let patience = Patience { first: REFUSAL_PATIENCE, later: REFUSAL_PATIENCE };
         let session = Session::open(socket.to_owned(), format!("{DISK_PREFIX}{name}"), patience)?;
         Ok(BlocksClient { session })
     }

@@ -259,6 +259,14 @@ pub(crate) enum UpgradeCommand {
         #[arg(long, value_name = "PATH")]
         binary: Option<PathBuf>,
     },
+    /// Replace the front end of a disk of the server's, as that of a volume.
+    Disk {
+        /// The disk, as named in the configuration.
+        name: String,
+        /// The program to run from now on [default: the one at the keeper's own path].
+        #[arg(long, value_name = "PATH")]
+        binary: Option<PathBuf>,
+    },
     /// Replace the front end of a volume. Its users wait a moment and notice nothing else.
     ///
     /// The old front end answers what it took, and leaves its NBD connections to the new one; a
@@ -292,7 +300,7 @@ pub(crate) struct ServerArgs {
 /// orders.
 #[derive(Debug, Args)]
 pub(crate) struct FrontArgs {
-    /// The volume's name, for people who look at the process list.
+    /// The name of what is served, for people who look at the process list.
     #[arg(long)]
     pub volume: String,
     /// Descriptor of the JSON description of the work.
@@ -301,9 +309,9 @@ pub(crate) struct FrontArgs {
     /// Descriptor that progress and outcome are reported to, as JSON lines.
     #[arg(long)]
     pub report_fd: i32,
-    /// Descriptor of the home.
+    /// Descriptor of the home, if it is a volume.
     #[arg(long)]
-    pub home_fd: i32,
+    pub home_fd: Option<i32>,
     /// Descriptor of the log directory, unless the server has the log.
     #[arg(long)]
     pub log_fd: Option<i32>,

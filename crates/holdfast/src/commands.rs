@@ -6,6 +6,7 @@
 mod attached;
 mod check;
 mod disk;
+mod disk_front;
 mod folder;
 mod front;
 mod home;

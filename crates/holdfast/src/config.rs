@@ -258,13 +258,13 @@ impl Config {
 
     /// A port leads to one disk.
     fn check_no_port_twice(&self) -> Result<(), String> {
-        let mut seen: BTreeMap<&Address, &str> = BTreeMap::new();
-        for (name, volume) in &self.volumes {
-            for address in volume.nbd.iter().filter(|address| address.path().is_none()) {
-                if let Some(other) = seen.insert(address, name) {
-                    return Err(format!(
-                        "[volume.{name}] nbd = \"{address}\" is already [volume.{other}] nbd"
-                    ));
+        let volumes = self.volumes.iter().map(|(name, of)| (format!("volume.{name}"), &of.nbd));
+        let disks = self.disks.iter().map(|(name, of)| (format!("disk.{name}"), &of.nbd));
+        let mut seen: BTreeMap<&Address, String> = BTreeMap::new();
+        for (whose, addresses) in volumes.chain(disks) {
+            for address in addresses.iter().filter(|address| address.path().is_none()) {
+                if let Some(other) = seen.insert(address, whose.clone()) {
+                    return Err(format!("[{whose}] nbd = \"{address}\" is already [{other}] nbd"));
                 }
             }
         }
@@ -291,8 +291,8 @@ impl Config {
             paths.extend(all.map(|(key, path)| (format!("[log.{name}] {key}"), path)));
         }
         for (name, disk) in &self.disks {
-            let region = disk.memory.path.as_deref();
-            paths.extend(region.map(|path| (format!("[disk.{name}] memory.path"), path)));
+            let all = disk.paths().map(|(key, path)| (format!("[disk.{name}] {key}"), path));
+            paths.extend(all);
         }
         paths
     }
@@ -325,10 +325,7 @@ impl VolumeConfig {
 
     /// Somebody has to find the volume, and all see the same.
     fn check_users(&self) -> Result<(), String> {
-        let fault = self.vhost_user.as_deref().and_then(sockets::path_fault);
-        if let (Some(path), Some(why)) = (&self.vhost_user, fault) {
-            return Err(format!("vhost-user: {path:?} {why}"));
-        }
+        sockets::check_vhost_user(self.vhost_user.as_deref())?;
         let has_sockets = !self.sockets().is_empty();
         if self.mount.is_none() && !has_sockets {
             let keys = "neither mount nor nbd nor vhost-user";
@@ -344,9 +341,7 @@ impl VolumeConfig {
 
     /// Where users of the volume's disk connect.
     pub(crate) fn sockets(&self) -> Vec<(Protocol, Address)> {
-        let nbd = self.nbd.iter().map(|address| (Protocol::Nbd, address.clone()));
-        let vhost_user = self.vhost_user.clone().map(Address::Unix);
-        nbd.chain(vhost_user.map(|address| (Protocol::VhostUser, address))).collect()
+        sockets::sockets_of(&self.nbd, self.vhost_user.as_deref())
     }
 
     /// The region's medium as the memory crate knows it.

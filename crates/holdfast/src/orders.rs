@@ -26,22 +26,30 @@ pub(crate) enum Task {
 /// The orders of a front end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Orders {
-    /// The volume's name.
+    /// The name of the volume, or of the disk.
     pub name: String,
-    /// The volume.
-    pub volume: VolumeConfig,
+    /// The volume; None for a disk, which is all the server's.
+    pub volume: Option<VolumeConfig>,
     /// What powers the machine when the mains fail.
     pub power: PowerSource,
     /// What to do.
     pub task: Task,
     /// An earlier front end already spoke on this FUSE connection.
     pub resume: bool,
-    /// Who has the volume's log, if not the front end itself.
+    /// Who has the disk, or the volume's log if that is not the front end itself.
     pub server: Option<Server>,
-    /// Where users of the volume's disk connect.
+    /// Where users of the disk connect.
     pub sockets: Vec<SocketOrders>,
     /// How their connections are handed on, if there can be any.
     pub handover: Option<HandoverOrders>,
+}
+
+impl Orders {
+    /// What is served, for people.
+    pub(crate) fn whose(&self) -> String {
+        let kind = if self.volume.is_some() { "volume" } else { "disk" };
+        format!("{kind} {}", self.name)
+    }
 }
 
 /// A socket that listens.

@@ -16,6 +16,7 @@ use crate::observe::{Observation, observe};
 use crate::problem::Outcome;
 use crate::sizes::rounded;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -121,11 +122,17 @@ impl StatusReport {
         StatusReport { schema: SCHEMA, keeper, volumes, server, logs, disks }
     }
 
-    /// With the server, if one runs, its socket, and what it is configured to serve.
-    pub(crate) fn with(mut self, config: &Config, server: Option<(&Path, ServerSnapshot)>) -> Self {
+    /// With the server, if one runs, its socket, what it is configured to serve, and the front ends
+    /// of its disks.
+    pub(crate) fn with(
+        mut self,
+        config: &Config,
+        server: Option<(&Path, ServerSnapshot)>,
+        fronts: &BTreeMap<String, Outcome<Snapshot>>,
+    ) -> Self {
         let snapshot = server.as_ref().map(|(_, snapshot)| snapshot);
         self.logs = LogStatus::all(config, snapshot);
-        self.disks = DiskStatus::all(config, snapshot);
+        self.disks = DiskStatus::all(config, snapshot, fronts);
         self.server = server.map(|(socket, snapshot)| ServerStatus::new(socket, snapshot));
         self
     }

@@ -5,6 +5,7 @@
 //! Never: allows a user that the file does not name, but the one who runs the keeper.
 
 use super::served::{check_access, clients_default, uids_default};
+use super::sockets::{Address, Protocol, check_vhost_user, sockets_of};
 use super::{Failure, MediumKind, check_path, medium_at, must_survive_default, verdict_of};
 use crate::claims::{Class, Facts, Gap, PowerSource, Verdict};
 use crate::exit::Exit;
@@ -12,7 +13,7 @@ use crate::problem::{Outcome, Problem};
 use crate::sizes::Size;
 use holdfast_memory::Medium;
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Sizes of a disk are multiples of this.
 const BLOCK_BYTES: u64 = 4096;
@@ -26,6 +27,12 @@ pub(crate) struct DiskConfig {
     pub memory: DiskMemory,
     /// Bytes of the disk: a multiple of 4096. It counts only when the disk is made.
     pub size: Size,
+    /// Where it is a network block device.
+    #[serde(default)]
+    pub nbd: Vec<Address>,
+    /// The path of the socket at which it is a hypervisor's.
+    #[serde(default, rename = "vhost-user")]
+    pub vhost_user: Option<PathBuf>,
     /// The failures that acknowledgements must survive.
     #[serde(default = "must_survive_default")]
     pub must_survive: Vec<Failure>,
@@ -70,7 +77,29 @@ impl DiskConfig {
         if self.size.0 == 0 || !self.size.0.is_multiple_of(BLOCK_BYTES) {
             return Err(format!("size = \"{}\" is not a multiple of 4KiB", self.size));
         }
+        check_vhost_user(self.vhost_user.as_deref())?;
+        let is_own_client = uids_default().iter().all(|uid| self.allow_uids.contains(uid));
+        if !self.sockets().is_empty() && !is_own_client {
+            return Err(
+                "allow_uids lacks the user who runs the keeper, and so the front end that \
+                        nbd and vhost-user ask for"
+                    .into(),
+            );
+        }
         check_access(&self.allow_uids, self.clients_max)
+    }
+
+    /// Where users of the disk connect, besides at the server.
+    pub(crate) fn sockets(&self) -> Vec<(Protocol, Address)> {
+        sockets_of(&self.nbd, self.vhost_user.as_deref())
+    }
+
+    /// The paths that belong to this disk alone, by their keys.
+    pub(super) fn paths(&self) -> impl Iterator<Item = (&'static str, &Path)> {
+        let region = self.memory.path.as_deref().map(|path| ("memory.path", path));
+        let nbd = self.nbd.iter().filter_map(Address::path).map(|path| ("nbd", path));
+        let vhost_user = self.vhost_user.as_deref().map(|path| ("vhost-user", path));
+        region.into_iter().chain(nbd).chain(vhost_user)
     }
 
     /// The region's medium as the memory crate knows it.

@@ -16,7 +16,7 @@ use crate::exit::Exit;
 use crate::orders;
 use crate::orders::{DiskOrders, LogOrders, ServerOrders, ServerReady, ServerReport};
 use crate::problem::{Outcome, Problem};
-use holdfast_client::protocol::VOLUME_PREFIX;
+use holdfast_client::protocol::{DISK_PREFIX, VOLUME_PREFIX};
 use rustix::fs::Mode;
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, PipeReader};
@@ -169,13 +169,21 @@ impl ServerLife {
 
     /// The server as a front end of this volume finds it.
     pub(crate) fn for_volume(&self, name: &str) -> Outcome<orders::Server> {
-        let service = format!("{VOLUME_PREFIX}{name}");
+        self.for_service(&format!("{VOLUME_PREFIX}{name}"))
+    }
+
+    /// The server as a front end of this disk finds it.
+    pub(crate) fn for_disk(&self, name: &str) -> Outcome<orders::Server> {
+        self.for_service(&format!("{DISK_PREFIX}{name}"))
+    }
+
+    fn for_service(&self, service: &str) -> Outcome<orders::Server> {
         let snapshot = self.snapshot();
         let ready = snapshot.ready.unwrap_or_default();
-        if let Some((_, problem)) = ready.unserved.iter().find(|(of, _)| *of == service) {
+        if let Some((_, problem)) = ready.unserved.iter().find(|(of, _)| of == service) {
             return Err(problem.clone());
         }
-        let verdict = ready.verdicts.into_iter().find(|(of, _)| *of == service);
+        let verdict = ready.verdicts.into_iter().find(|(of, _)| of == service);
         let (_, verdict) = verdict.ok_or_else(|| snapshot.problem.unwrap_or_else(not_served))?;
         Ok(orders::Server { socket: self.socket.clone(), verdict })
     }

@@ -6,14 +6,16 @@
 use super::verdict_lines;
 use crate::claims::{Failure, Verdict};
 use crate::config::{Config, DiskConfig};
-use crate::keeper::ServerSnapshot;
+use crate::keeper::{ServerSnapshot, Snapshot};
 use crate::observe::is_mapped_by;
+use crate::problem::Outcome;
 use crate::sizes::rounded;
 use holdfast_blocks::Vdisk;
 use holdfast_client::protocol::DISK_PREFIX;
 use holdfast_memory::{Observed, Region};
 use holdfast_server::words;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// Bytes of what a disk keeps or does not keep.
@@ -46,13 +48,36 @@ pub(crate) struct DiskStatus {
     pub refused: u64,
     /// Times a client's queue was found damaged, and made anew.
     pub damage: u64,
+    /// Where it is a disk for programs that know nothing of the server.
+    pub sockets: Vec<String>,
+    /// The front end behind those sockets, if there is one.
+    pub front_end: Option<FrontEndStatus>,
     /// Why it is not served.
     pub last_error: Option<String>,
 }
 
+/// The front end of a served disk.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct FrontEndStatus {
+    /// `starting`, `serving`, `restarting`, `given up`, `failed`.
+    pub state: String,
+    /// The process, while there is one.
+    pub pid: Option<u32>,
+    /// Front ends that died and were replaced.
+    pub restarts: u64,
+    /// Front ends that were replaced on request.
+    pub upgrades: u64,
+    /// Longest time without one that serves, in milliseconds, rounded up.
+    pub longest_stall_ms: u64,
+}
+
 impl DiskStatus {
     /// Every configured disk, with what the server said of it, if one runs.
-    pub(crate) fn all(config: &Config, server: Option<&ServerSnapshot>) -> Vec<DiskStatus> {
+    pub(crate) fn all(
+        config: &Config,
+        server: Option<&ServerSnapshot>,
+        fronts: &BTreeMap<String, Outcome<Snapshot>>,
+    ) -> Vec<DiskStatus> {
         let ready = server.and_then(|server| server.ready.as_ref());
         let one = |(name, disk): (&String, &DiskConfig)| {
             let (service, medium) = (format!("{DISK_PREFIX}{name}"), disk.memory.medium);
@@ -60,7 +85,7 @@ impl DiskStatus {
             let judged = || disk.verdict_on(name, medium, config.keeper.power).ok();
             let unserved = ready.and_then(|ready| of(&service, &ready.unserved));
             let unserved = unserved.map(ToString::to_string);
-            DiskStatus::new(name, disk, told.or_else(judged), unserved)
+            DiskStatus::new(name, disk, told.or_else(judged), unserved).with(fronts.get(name))
         };
         config.disks.iter().map(one).collect()
     }
@@ -94,8 +119,25 @@ impl DiskStatus {
             requests: word(words::REQUESTS),
             refused: word(words::REFUSED),
             damage: word(words::DAMAGE),
+            sockets: disk.sockets().iter().map(|(_, address)| address.to_string()).collect(),
+            front_end: None,
             last_error,
         }
+    }
+
+    /// With what is known of its front end.
+    fn with(mut self, front: Option<&Outcome<Snapshot>>) -> DiskStatus {
+        let Some(front) = front else { return self };
+        let problem = front.as_ref().map_or_else(Some, |seen| seen.problem.as_ref());
+        self.last_error = self.last_error.or(problem.map(ToString::to_string));
+        self.front_end = front.as_ref().ok().map(|seen| FrontEndStatus {
+            state: seen.state.word().into(),
+            pid: seen.front_end_pid,
+            restarts: seen.restarts,
+            upgrades: seen.upgrades,
+            longest_stall_ms: seen.longest_stall.as_micros().div_ceil(1000) as u64,
+        });
+        self
     }
 
     /// For people.
@@ -111,6 +153,11 @@ impl DiskStatus {
         match &self.verdict {
             Some(verdict) => verdict_lines(verdict).iter().for_each(|(k, v)| line(k, v)),
             None => line("acknowledges", "never: the claims refuse this configuration"),
+        }
+        if let Some(front) = &self.front_end {
+            let (state, restarts, upgrades) = (&front.state, front.restarts, front.upgrades);
+            let text = format!("{state}, {restarts} restarts, {upgrades} upgrades");
+            line("front end", &format!("{text}, at {}", self.sockets.join(" and ")));
         }
         let (requests, refused, damage) = (self.requests, self.refused, self.damage);
         line("requests", &requests.to_string());

@@ -21,7 +21,7 @@ pub(crate) struct Client<S>(S);
 
 impl<S: Read + Write> Client<S> {
     /// Chooses the only export.
-    fn new(mut stream: S) -> io::Result<Client<S>> {
+    pub(crate) fn new(mut stream: S) -> io::Result<Client<S>> {
         let mut greeting = [0; 18];
         stream.read_exact(&mut greeting)?;
         assert_eq!(&greeting[..16], b"NBDMAGICIHAVEOPT");

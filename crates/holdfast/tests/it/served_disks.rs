@@ -1,13 +1,15 @@
 //! Disks that are served: made, shared by clients that notice nothing of upgrades and kills, and
 //! removed.
 
-use crate::fixture::{Ended, kill};
+use crate::fixture::{Ended, kill, wait_until};
+use crate::nbd::Client;
 use crate::served::Served;
 use holdfast_client::BlocksClient;
 use holdfast_io::Blocks;
 use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -23,6 +25,7 @@ const BLOCKS_EACH: u64 = 600;
 struct WithDisk {
     served: Served,
     region: PathBuf,
+    socket: Option<PathBuf>,
 }
 
 impl WithDisk {
@@ -36,15 +39,41 @@ impl WithDisk {
         let region = format!("/dev/shm/holdfast-test-disk-{}-{number}", std::process::id());
         let lines = format!(
             "[disk.ram]\nmemory = {{ medium = \"shm\", path = {region:?} }}\n\
-             size = \"16MiB\"\n{line}\n"
+             size = \"32MiB\"\n{line}\n"
         );
-        WithDisk { served: Served::with(&lines), region: region.into() }
+        WithDisk { served: Served::with(&lines), region: region.into(), socket: None }
     }
 
     fn made() -> WithDisk {
-        let disk = WithDisk::new();
-        disk.holdfast(&["disk", "make", "ram"]).succeeded();
-        disk
+        WithDisk::new().make()
+    }
+
+    /// [`Self::made`] as a network block device at [`Self::socket`].
+    fn made_with_socket() -> WithDisk {
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let socket = format!("/tmp/holdfast-test-disk-{}-{number}", std::process::id());
+        let line = format!("must_survive = [\"process\"]\nnbd = [\"unix:{socket}\"]");
+        let mut disk = WithDisk::with(&line);
+        disk.socket = Some(socket.into());
+        disk.make()
+    }
+
+    fn make(self) -> WithDisk {
+        self.holdfast(&["disk", "make", "ram"]).succeeded();
+        self
+    }
+
+    fn nbd(&self) -> Client<UnixStream> {
+        Client::new(UnixStream::connect(self.socket.as_ref().unwrap()).unwrap()).unwrap()
+    }
+
+    #[track_caller]
+    fn wait_for_front_end(&self, restarts: u64) {
+        let is_there = || {
+            let front = &self.status().0["front_end"];
+            front["state"] == "serving" && front["restarts"] == restarts
+        };
+        wait_until(is_there, || self.status().0.to_string());
     }
 
     fn holdfast(&self, arguments: &[&str]) -> Ended {
@@ -66,6 +95,7 @@ impl WithDisk {
 impl Drop for WithDisk {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.region);
+        let _ = self.socket.as_ref().map(fs::remove_file);
     }
 }
 
@@ -153,7 +183,7 @@ fn the_status_tells_of_a_disk_from_its_making_to_its_end() {
     assert_eq!((&status["held_bytes"], &status["requests"]), (&8192.into(), &1.into()), "{status}");
     assert_eq!(status["verdict"]["survives"], serde_json::json!(["process"]));
     let text = disk.holdfast(&["status"]).succeeded().out;
-    for words in ["disk ram: served, 1 of 64 clients", "16.0 MiB, of which 8.0 KiB"] {
+    for words in ["disk ram: served, 1 of 64 clients", "32.0 MiB, of which 8.0 KiB"] {
         assert!(text.contains(words), "no {words:?} in {text}");
     }
     disk.holdfast(&["disk", "make", "ram"]).expect(2, &["disk remove ram"]);
@@ -168,6 +198,44 @@ fn the_status_tells_of_a_disk_from_its_making_to_its_end() {
     disk.holdfast(&["disk", "remove", "ram"]).succeeded();
     assert!(!disk.region.exists());
     disk.holdfast(&["disk", "remove", "ram"]).expect(2, &["holdfast disk make ram"]);
+}
+
+#[test]
+fn a_front_end_of_a_disk_goes_on_across_servers_and_its_successors_find_what_it_wrote() {
+    let factor = std::env::var("HOLDFAST_SEEDS_FACTOR").ok().and_then(|text| text.parse().ok());
+    let rounds = factor.map_or(3, |factor: u8| 10 * factor);
+    let mut disk = WithDisk::made_with_socket();
+    disk.served.serve();
+    disk.wait_for_front_end(0);
+    let (mut client, native) = (disk.nbd(), disk.client());
+    for round in 0..rounds {
+        let (at, value) = (u64::from(round) * 100_003, round + 1);
+        client.write(&[value; 50_000], at).unwrap();
+        let mut found = [0; 50_000];
+        native.read(&mut found, at).unwrap();
+        assert!(found == [value; 50_000], "a front end and another client see one disk");
+        native.write(&[value; 10], at + 50_000).unwrap();
+        disk.holdfast(&["upgrade", "disk", "ram"]).succeeded();
+        disk.holdfast(&["upgrade", "server"]).succeeded();
+        kill(disk.served.server_pid(), Signal::KILL);
+        assert_eq!(client.read(50_010, at).unwrap(), [value; 50_010], "the connection goes on");
+        let front_end = disk.status().0["front_end"]["pid"].as_u64().unwrap();
+        kill(front_end as i32, Signal::KILL);
+        client.read(1, 0).expect_err("its front end is dead");
+        client = disk.nbd();
+        assert_eq!(client.read(50_010, at).unwrap(), [value; 50_010], "round {round}");
+        disk.wait_for_front_end(u64::from(round) + 1);
+    }
+    native.flush().unwrap(); // it connects again when it asks for something
+    let (status, server) = disk.status();
+    assert_eq!(status["front_end"]["upgrades"], rounds, "{status}");
+    assert_eq!((&status["clients"], &status["refused"]), (&2.into(), &0.into()), "{status}");
+    assert_eq!(server["upgrades"], rounds, "{server}");
+    let text = disk.holdfast(&["status"]).succeeded().out;
+    assert!(text.contains("front end    serving, "), "{text}");
+    drop(client);
+    disk.served.stop();
+    assert!(!disk.socket.as_ref().unwrap().exists(), "the socket is gone with the keeper");
 }
 
 #[test]
