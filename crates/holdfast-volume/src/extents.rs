@@ -80,7 +80,9 @@ impl Extents {
             let last = self.by_offset.range(..range.end()).rev().map(|(_, piece)| piece);
             let within = last.take_while(|piece| piece.end() > range.offset);
             hit.extend(within.filter(|piece| piece.at < lsn).map(|piece| piece.offset));
-            hit.drain(..).for_each(|offset| drop(self.by_offset.remove(&offset)));
+            for offset in hit.drain(..) {
+                self.by_offset.remove(&offset);
+            }
         }
     }
 
