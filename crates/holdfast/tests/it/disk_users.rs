@@ -162,7 +162,7 @@ fn a_replacement_that_does_not_come_up_leaves_connections_to_the_old_binary() {
     fs::copy("/bin/false", &broken).unwrap();
     for binary in [broken.to_str().unwrap(), "/etc/hostname"] {
         let upgrade = ["upgrade", "volume", NAME, "--binary", binary];
-        served.fixture.holdfast(&upgrade).expect(1, &["the old one serves again"]);
+        served.fixture.holdfast(&upgrade).expect(1, &["the old one is started again"]);
         served.fixture.wait_for_state("serving");
     }
     let missing = ["upgrade", "volume", NAME, "--binary", "/no/such/file"];
