@@ -11,7 +11,7 @@ use super::lock::{take_directory, take_home};
 use super::mounts::{mounted_at, unmount_at, users_text};
 use super::spawn::Held;
 use crate::claims::PowerSource;
-use crate::config::{VolumeConfig, Way};
+use crate::config::{Address, Protocol, VolumeConfig, Way};
 use crate::exit::Exit;
 use crate::observe::observe;
 use crate::orders::{Orders, Server, Task};
@@ -35,6 +35,7 @@ pub(crate) fn take(name: &str, volume: &VolumeConfig) -> Outcome<Held> {
         Way::Queue => None,
     };
     let (listeners, was_served) = (Listeners::default(), false);
+    let home = Some(home);
     Ok(Held { home, log, fuse: None, listeners, handover: None, kept: None, was_served })
 }
 
@@ -45,18 +46,28 @@ pub(crate) fn open_to_users(
     taken: Held,
     manager: &Arc<ServiceManager>,
 ) -> Outcome<Held> {
-    let listeners = Listeners::bind(name, volume, manager)?;
-    let handover = (!volume.sockets().is_empty()).then(Handover::new).transpose();
-    let handover = handover.map_err(|error| {
-        let what = format!("attaching volume {name}: preparing to hand connections on");
-        Problem::new(Exit::Failed, what, error, "see whether descriptors ran out")
-    })?;
+    let whose = format!("volume {name}");
+    let (listeners, handover) = listen(&whose, volume.sockets(), manager)?;
     let fuse = match (taken.fuse, volume.mount.as_deref()) {
         (None, Some(point)) => Some(mount(name, point)?),
         (fuse, _) => fuse,
     };
     let held = Held { fuse, listeners, handover, ..taken };
-    Ok(Held { kept: Some(Kept::new(manager, name, &held)), ..held })
+    Ok(Held { kept: Some(Kept::new(manager, &whose, &held)), ..held })
+}
+
+/// Listens for clients, and prepares to hand their connections on.
+pub(crate) fn listen(
+    whose: &str,
+    sockets: Vec<(Protocol, Address)>,
+    manager: &ServiceManager,
+) -> Outcome<(Listeners, Option<Handover>)> {
+    let handover = (!sockets.is_empty()).then(Handover::new).transpose();
+    let handover = handover.map_err(|error| {
+        let what = format!("attaching {whose}: preparing to hand connections on");
+        Problem::new(Exit::Failed, what, error, "see whether descriptors ran out")
+    })?;
+    Ok((Listeners::bind(whose, sockets, manager)?, handover))
 }
 
 /// Takes a volume away from its users.
@@ -106,7 +117,7 @@ pub(crate) fn orders(
 ) -> Orders {
     Orders {
         name: name.to_owned(),
-        volume: volume.clone(),
+        volume: Some(volume.clone()),
         power,
         task: Task::Serve,
         resume: false,
@@ -118,7 +129,8 @@ pub(crate) fn orders(
 
 /// Takes the mount of a volume away that no front end ever served.
 pub(crate) fn unmount_unserved(orders: &Orders) {
-    if let Err(problem) = end_use(&orders.name, &orders.volume, true) {
+    let ended = orders.volume.as_ref().map(|volume| end_use(&orders.name, volume, true));
+    if let Some(Err(problem)) = ended {
         tracing::error!("{problem}");
     }
 }

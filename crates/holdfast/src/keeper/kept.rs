@@ -1,4 +1,5 @@
-//! What a service manager keeps of a volume, for a keeper that comes after this one was killed.
+//! What a service manager keeps of a volume or a disk, for a keeper that comes after this one was
+//! killed.
 //!
 //! Promise: a volume is taken up as it was kept, or what was kept of it is let go; a volume that is
 //! given back is kept no longer.
@@ -14,6 +15,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
+/// What is kept beside sockets.
+const PARTS: [&str; 3] = ["kept-fuse", "kept-log", "kept-home"];
+
 /// Keeps the parts of one volume until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Kept {
@@ -22,16 +26,15 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    /// Has everything kept that outlives a front end.
-    pub(crate) fn new(manager: &Arc<ServiceManager>, volume: &str, held: &Held) -> Kept {
+    /// Has everything kept that outlives a front end of `whose`: "volume NAME" or "disk NAME".
+    pub(crate) fn new(manager: &Arc<ServiceManager>, whose: &str, held: &Held) -> Kept {
         let mut kept = Kept { manager: Arc::clone(manager), names: Vec::new() };
-        held.log.iter().for_each(|log| kept.keep(name("log", volume), log.as_fd()));
-        held.fuse.iter().for_each(|fuse| kept.keep(name("fuse", volume), fuse.as_fd()));
-        for (place, socket) in held.listeners.own_descriptors() {
-            kept.keep(socket_name(volume, place), socket);
+        for (part, descriptor) in PARTS.iter().zip([&held.fuse, &held.log, &held.home]) {
+            descriptor.iter().for_each(|it| kept.keep(part_name(part, whose), it.as_fd()));
         }
-        // Last: without it the rest is of no use.
-        kept.keep(name("home", volume), held.home.as_fd());
+        for (place, socket) in held.listeners.own_descriptors() {
+            kept.keep(socket_name(whose, place), socket);
+        }
         kept
     }
 
@@ -43,8 +46,7 @@ impl Kept {
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        // The home first, as it was kept last.
-        self.names.iter().rev().for_each(|name| self.manager.forget(name));
+        self.names.iter().for_each(|name| self.manager.forget(name));
     }
 }
 
@@ -52,32 +54,34 @@ impl Drop for Kept {
 /// it acknowledged is in the region, and the next one repeats what was under way.
 pub(crate) fn take_back(
     manager: &ServiceManager,
-    name_of: &str,
+    name: &str,
     volume: &VolumeConfig,
 ) -> Option<Held> {
-    let [home, log, fuse] = ["home", "log", "fuse"].map(|part| manager.take(&name(part, name_of)));
+    let names = PARTS.map(|part| part_name(part, &format!("volume {name}")));
+    let [fuse, log, home] = names.each_ref().map(|name| manager.take(name));
     let is_mounted = volume.mount.as_deref().is_some_and(|point| {
-        mounted_at(point).is_some_and(|mount| mount.is_ours() && mount.source == name_of)
+        mounted_at(point).is_some_and(|mount| mount.is_ours() && mount.source == name)
     });
     let is_whole = home.is_some()
         && log.is_some() == (volume.way == Way::Direct)
         && (fuse.is_some() && is_mounted) == volume.mount.is_some();
-    let (true, Some(home)) = (is_whole, home) else {
-        ["home", "log", "fuse"].iter().for_each(|part| manager.forget(&name(part, name_of)));
+    if !is_whole {
+        names.iter().for_each(|name| manager.forget(name));
         return None;
-    };
-    end_front_end(name_of, volume);
-    let listeners = Listeners::default();
-    Some(Held { home, log, fuse, listeners, handover: None, kept: None, was_served: true })
+    }
+    end_front_end(name, volume);
+    let (listeners, was_served) = (Listeners::default(), true);
+    Some(Held { home, log, fuse, listeners, handover: None, kept: None, was_served })
 }
 
-/// The name under which the socket at this place among the volume's is kept.
-pub(crate) fn socket_name(volume: &str, place: usize) -> String {
-    name(&format!("socket-{place}"), volume)
+/// The name under which a service manager has a part of a volume or disk.
+pub(crate) fn part_name(part: &str, whose: &str) -> String {
+    format!("{part}-{}", whose.replace(' ', "-"))
 }
 
-fn name(part: &str, volume: &str) -> String {
-    format!("kept-{part}-{volume}")
+/// The name of the socket at this place among all of them.
+pub(crate) fn socket_name(whose: &str, place: usize) -> String {
+    part_name(&format!("kept-socket-{place}"), whose)
 }
 
 fn end_front_end(name: &str, volume: &VolumeConfig) {

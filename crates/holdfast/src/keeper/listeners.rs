@@ -4,7 +4,7 @@
 //! that a client that comes in between waits; their files go with them.
 //! Never: takes a client, or a place where somebody else listens.
 
-use super::kept::socket_name;
+use super::kept::{part_name, socket_name};
 use crate::config::{Address, Protocol, VolumeConfig};
 use crate::exit::Exit;
 use crate::orders::SocketOrders;
@@ -44,24 +44,24 @@ struct Socket {
 }
 
 impl Listeners {
-    /// Listens at every address of a volume: with a socket that the service manager opened for it,
-    /// with the one of a keeper that was killed, or with a new one.
+    /// Listens at every address of a volume or disk: with a socket that the service manager opened
+    /// for it, with the one of a keeper that was killed, or with a new one.
     pub(crate) fn bind(
-        name: &str,
-        volume: &VolumeConfig,
+        whose: &str,
+        sockets: Vec<(Protocol, Address)>,
         manager: &ServiceManager,
     ) -> Outcome<Listeners> {
         let mut listeners = Listeners::default();
-        for (place, (protocol, address)) in volume.sockets().into_iter().enumerate() {
+        for (place, (protocol, address)) in sockets.into_iter().enumerate() {
             let given = |name: &str| manager.take(name).filter(|it| listens_at(it, &address));
             let of_kind = listeners.sockets.iter().filter(|it| it.protocol == protocol).count();
-            let opened = given(&format!("{}-{name}-{of_kind}", protocol.word()));
-            let (descriptor, is_own) = match (opened, given(&socket_name(name, place))) {
+            let opened = given(&part_name(&format!("{}-{of_kind}", protocol.word()), whose));
+            let (descriptor, is_own) = match (opened, given(&socket_name(whose, place))) {
                 (Some(opened), _) => (opened, false),
                 (None, Some(kept)) => (kept, true),
                 (None, None) => {
                     let bound = bind_one(&address);
-                    (bound.map_err(|error| refused(name, protocol, &address, &error))?, true)
+                    (bound.map_err(|error| refused(whose, protocol, &address, &error))?, true)
                 }
             };
             listeners.sockets.push(Socket { protocol, descriptor, is_own });
@@ -118,9 +118,9 @@ impl Drop for Listeners {
     }
 }
 
-fn refused(name: &str, protocol: Protocol, address: &Address, error: &io::Error) -> Problem {
+fn refused(whose: &str, protocol: Protocol, address: &Address, error: &io::Error) -> Problem {
     let key = protocol.word();
-    let what = format!("attaching volume {name}: listening at {address}");
+    let what = format!("attaching {whose}: listening at {address}");
     match error.kind() {
         io::ErrorKind::AddrInUse => {
             let remedy = format!("end whoever listens there, or set another address in {key}");

@@ -90,7 +90,7 @@ fn programs_see_a_pause_when_keeper_and_front_end_are_killed_and_started_by_a_se
     let mut fixture = Fixture::made();
     let manager = Manager::of(&fixture);
     manager.start(&mut fixture);
-    let name = format!("kept-fuse-{NAME}");
+    let name = format!("kept-fuse-volume-{NAME}");
     assert!(manager.names().contains(&name), "{:?}", manager.names());
     let mut file = File::create(fixture.mount().join("f")).unwrap();
     for round in 0..5_u8 {
