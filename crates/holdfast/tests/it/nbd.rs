@@ -65,7 +65,7 @@ impl<S: Read + Write> Client<S> {
 /// A volume that is a network block device, at a unix socket and a TCP port, and is not mounted.
 pub(crate) struct Served {
     pub(crate) fixture: Fixture,
-    port: u16,
+    pub(crate) port: u16,
 }
 
 impl Served {
