@@ -28,8 +28,10 @@ pub(crate) enum Task {
 pub(crate) struct Orders {
     /// The name of the volume, or of the disk.
     pub name: String,
-    /// The volume; None for a disk, which is all the server's.
+    /// The volume, if it is one.
     pub volume: Option<VolumeConfig>,
+    /// The disk of the server's, if it is one.
+    pub disk: Option<DiskConfig>,
     /// What powers the machine when the mains fail.
     pub power: PowerSource,
     /// What to do.

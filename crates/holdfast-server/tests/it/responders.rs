@@ -1,17 +1,19 @@
 //! A service of bytes in, bytes out: each request is done once, whoever repeats it.
 
+use crate::hostile::attack_until;
 use crate::raw::connect;
-use crate::support::{NAME, Place, Serving, disk_spec};
+use crate::support::{NAME, Numbers, Place, Serving, disk_spec, seed};
 use holdfast_client::protocol::{PAYLOAD_BYTES_MAX, Status};
 use holdfast_client::{ConnectError, RequestError, ResponderClient};
 use holdfast_memory::queue::Request;
 use holdfast_server::{RespondError, Responder, ServiceKind, ServiceSpec, words};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const SERVICE: &str = "sum/total";
+const HOSTILE: &str = "sum/hostile";
 
 /// A sum that requests of eight bytes add to; its state outlives a server: the test keeps it.
 #[derive(Default)]
@@ -55,12 +57,16 @@ impl Responder for Sum {
     }
 }
 
-/// A server of the sum; its counters are in the region of a disk.
-fn serve(place: &Place, sum: &Arc<Sum>) -> Serving {
-    let disk = disk_spec("counters", &place.region("counters"), 1 << 20);
+/// A sum as a service; its counters are in the region of a disk.
+fn spec(place: &Place, service: &str, counters: &str, sum: &Arc<Sum>) -> ServiceSpec {
+    let disk = disk_spec(counters, &place.region(counters), 1 << 20);
     let kind = ServiceKind::Responder(sum.clone());
-    let spec = ServiceSpec { service: SERVICE.into(), kind, ..disk };
-    place.serve_all(|_| {}, vec![spec])
+    ServiceSpec { service: service.into(), kind, ..disk }
+}
+
+/// A server of the sum.
+fn serve(place: &Place, sum: &Arc<Sum>) -> Serving {
+    place.serve_all(|_| {}, vec![spec(place, SERVICE, "counters", sum)])
 }
 
 fn client(place: &Place) -> ResponderClient {
@@ -144,4 +150,34 @@ fn every_request_is_done_once_across_servers_that_come_and_go() {
     let total = sum.0.lock().unwrap().total;
     println!("{acknowledged} requests across 20 servers");
     assert_eq!(total, acknowledged);
+}
+
+#[test]
+fn an_honest_client_of_a_responder_is_served_right_whatever_hostile_ones_do() {
+    let mut numbers = Numbers(seed("an_honest_client_of_a_responder"));
+    let (place, sum, hostile) = (Place::new(), Arc::new(Sum::default()), Arc::new(Sum::default()));
+    let honest = spec(&place, SERVICE, "counters", &sum);
+    let attacked = spec(&place, HOSTILE, "hostile-counters", &hostile);
+    let _server = place.serve_all(|_| {}, vec![honest, attacked]);
+    let (client, stop, sessions) = (client(&place), AtomicBool::new(false), AtomicU64::new(0));
+    let rounds = std::thread::scope(|scope| {
+        for _ in 0..3 {
+            let numbers = Numbers(numbers.next());
+            let (place, stop, sessions) = (&place, &stop, &sessions);
+            scope.spawn(move || attack_until(place, HOSTILE, stop, numbers, sessions));
+        }
+        let until = Instant::now() + Duration::from_secs(3);
+        let mut rounds = 0;
+        while Instant::now() < until {
+            rounds += 1;
+            assert_eq!(add(&client, 1), rounds);
+        }
+        stop.store(true, Ordering::Relaxed);
+        rounds
+    });
+    let sessions = sessions.load(Ordering::Relaxed);
+    println!("{rounds} honest requests beside {sessions} hostile sessions");
+    assert!(rounds > 0 && sessions > 0);
+    assert!(place.word("hostile-counters", words::REFUSED) > 0, "the attack asks for something");
+    assert_eq!(place.word("counters", words::REFUSED) + place.word("counters", words::DAMAGE), 0);
 }

@@ -29,13 +29,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Says things to the keeper. A keeper that is gone hears nothing, and that is no reason to end.
-struct Reporter(File);
+pub(super) struct Reporter(File);
 
 impl Reporter {
-    fn say(&mut self, report: &Report) {
+    pub(super) fn say(&mut self, report: &Report) {
         let mut line = serde_json::to_vec(report).expect("plain data");
         line.push(b'\n');
         let _ = self.0.write_all(&line);
+    }
+
+    /// What nobody reads from any more when the keeper is gone.
+    pub(super) fn to_keeper(&self) -> io::Result<File> {
+        self.0.try_clone()
     }
 }
 
@@ -81,7 +86,7 @@ fn obey(args: &FrontArgs, reporter: &mut Reporter) -> Outcome<()> {
     };
     let orders = read_orders(args.orders_fd).map_err(started)?;
     let (Some(volume), Some(home)) = (orders.volume.clone(), args.home_fd) else {
-        return disk_front::obey(&orders, &mut |report| reporter.say(report));
+        return disk_front::obey(&orders, reporter);
     };
     let home = inherited(home).and_then(Home::of).map_err(started)?;
     let log = match (args.log_fd, &orders.server) {

@@ -80,6 +80,11 @@ impl Users {
         let _ = self.fuse.as_ref().map(fuse::Session::resend);
     }
 
+    /// Set by whoever has their use end.
+    pub(super) fn stop(&self) -> Arc<AtomicBool> {
+        self.stop.clone()
+    }
+
     /// Serves those behind sockets.
     pub(super) fn serve_disk(self, name: &str, blocks: &dyn Blocks) {
         let Users { sockets, stop, .. } = self;

@@ -118,6 +118,7 @@ pub(crate) fn orders(
     Orders {
         name: name.to_owned(),
         volume: Some(volume.clone()),
+        disk: None,
         power,
         task: Task::Serve,
         resume: false,

@@ -94,6 +94,7 @@ fn start_one(
     let orders = Orders {
         name: name.to_owned(),
         volume: None,
+        disk: Some(disk.clone()),
         power: config.keeper.power,
         task: Task::Serve,
         resume: false,

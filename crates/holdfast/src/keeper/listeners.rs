@@ -161,6 +161,11 @@ pub(crate) fn refuse_connected(what: &str, volume: &VolumeConfig) -> Outcome<()>
     Ok(())
 }
 
+/// Whether anybody has a connection to one of these.
+pub(crate) fn are_in_use(sockets: &[(Protocol, Address)]) -> bool {
+    sockets.iter().any(|(_, address)| connections(address) > 0)
+}
+
 /// Connections at an address, by the kernel's tables, so that no front end has to answer.
 fn connections(address: &Address) -> usize {
     let table = |name: &str| std::fs::read(format!("/proc/net/{name}")).unwrap_or_default();

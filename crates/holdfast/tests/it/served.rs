@@ -102,6 +102,13 @@ impl Served {
         LogClient::connect(&self.socket(), "ledger").unwrap()
     }
 
+    /// Kills the keeper as nothing can be prepared for.
+    pub(crate) fn kill_keeper(&mut self) {
+        let mut keeper = self.keeper.take().unwrap();
+        keeper.kill().unwrap();
+        keeper.wait().unwrap();
+    }
+
     pub(crate) fn stop(&mut self) {
         let mut keeper = self.keeper.take().unwrap();
         kill(keeper.id().cast_signed(), Signal::TERM);

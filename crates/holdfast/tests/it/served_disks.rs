@@ -239,6 +239,27 @@ fn a_front_end_of_a_disk_goes_on_across_servers_and_its_successors_find_what_it_
 }
 
 #[test]
+fn without_a_keeper_users_of_a_disk_go_on_and_the_last_one_to_go_makes_room_for_the_next() {
+    let mut disk = WithDisk::made_with_socket();
+    disk.served.serve();
+    disk.wait_for_front_end(0);
+    let mut client = disk.nbd();
+    let (status, server) = disk.status();
+    let front_end = status["front_end"]["pid"].as_u64().unwrap();
+    let server = server["pid"].as_u64().unwrap();
+    disk.served.kill_keeper();
+    client.write(&[5; 5000], 100).unwrap();
+    assert_eq!(client.read(5000, 100).unwrap(), [5; 5000]);
+    drop(client);
+    let is_over = |pid: u64| !fs::exists(format!("/proc/{pid}")).unwrap();
+    wait_until(|| is_over(front_end) && is_over(server), || disk.status().0.to_string());
+    disk.served.serve();
+    disk.wait_for_front_end(0);
+    assert_eq!(disk.nbd().read(5000, 100).unwrap(), [5; 5000]);
+    disk.served.stop();
+}
+
+#[test]
 fn a_disk_that_cannot_keep_its_claims_is_neither_made_nor_served() {
     let disk = WithDisk::with("");
     let words = ["os (the kernel takes", "power", "must_survive"];
