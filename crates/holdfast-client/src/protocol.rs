@@ -27,6 +27,8 @@ pub const LOG_PREFIX: &str = "log/";
 pub const VOLUME_PREFIX: &str = "volume/";
 /// What precedes the name of a disk in the full name of its service.
 pub const DISK_PREFIX: &str = "disk/";
+/// What precedes the name of tables in the full name of their service.
+pub const TABLE_PREFIX: &str = "table/";
 /// How far a sequence number may be above the oldest one whose answer its client has not seen.
 pub const WINDOW: u64 = 1024;
 /// Most bytes of one payload; a log with small segments takes less.

@@ -7,6 +7,7 @@ pub(crate) mod disk;
 pub(crate) mod log;
 pub(crate) mod plan;
 pub(crate) mod store;
+pub(crate) mod table;
 pub(crate) mod vm;
 
 use crate::claims::Failure;
@@ -114,6 +115,12 @@ pub(crate) enum Command {
         /// What to do with disks.
         #[command(subcommand)]
         command: disk::DiskCommand,
+    },
+    /// Make and check the tables that the server serves.
+    Table {
+        /// What to do with tables.
+        #[command(subcommand)]
+        command: table::TableCommand,
     },
     /// Open, fill, read, check, save and measure stores of keys and values.
     Store {

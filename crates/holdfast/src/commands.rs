@@ -20,6 +20,7 @@ mod server;
 mod slowdisk;
 mod status;
 mod store;
+mod table;
 mod umount;
 mod users;
 mod vm;
@@ -52,6 +53,7 @@ fn dispatch(cli: Cli, output: Output) -> Outcome<ExitCode> {
         Command::Server(args) => return Ok(server::server(&args).into()),
         Command::Log { command } => log::log(&config, command, output),
         Command::Disk { command } => disk::disk(&config, command, output),
+        Command::Table { command } => table::table(&config, command, output),
         Command::Vm { command } => return vm::vm(command, output),
         Command::Store { command } => store::store(command, output),
         Command::Plan { command } => plan::plan(command, output),

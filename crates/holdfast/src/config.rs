@@ -8,10 +8,12 @@
 mod disk;
 mod served;
 mod sockets;
+mod table;
 
 pub(crate) use disk::DiskConfig;
 pub(crate) use served::{ServedLogConfig, ServerConfig};
 pub(crate) use sockets::{Address, Protocol};
+pub(crate) use table::{TableConfig, durability_of};
 
 use crate::claims::{Class, Facts, Failure, MediumKind, PowerSource, Verdict, judge};
 use crate::exit::Exit;
@@ -56,6 +58,9 @@ pub(crate) struct Config {
     /// The disks that the server serves, by name.
     #[serde(default, rename = "disk")]
     pub disks: BTreeMap<String, DiskConfig>,
+    /// The tables that the server serves, by name.
+    #[serde(default, rename = "table")]
+    pub tables: BTreeMap<String, TableConfig>,
 }
 
 /// `[keeper]`
@@ -195,6 +200,11 @@ impl Config {
             check_name(name).map_err(named)?;
             disk.complete(name).map_err(named)?;
         }
+        for (name, table) in &mut config.tables {
+            let named = |why| format!("[table.{name}]: {why}");
+            check_name(name).map_err(named)?;
+            table.complete(name).map_err(named)?;
+        }
         config.check_no_path_twice()?;
         config.check_no_port_twice()?;
         Ok(config)
@@ -229,9 +239,18 @@ impl Config {
         })
     }
 
+    /// The tables of that name.
+    pub(crate) fn table(&self, name: &str) -> Outcome<&TableConfig> {
+        self.tables.get(name).ok_or_else(|| {
+            let why = format!("the configuration has no [table.{name}]");
+            let what = format!("finding table {name}");
+            Problem::new(Exit::Usage, what, why, "add it, or correct it")
+        })
+    }
+
     /// Whether the server has anything for clients of its own.
     pub(crate) fn serves_programs(&self) -> bool {
-        !(self.logs.is_empty() && self.disks.is_empty())
+        !(self.logs.is_empty() && self.disks.is_empty() && self.tables.is_empty())
     }
 
     /// Every log that the server has, by the full name of its service.
@@ -292,6 +311,10 @@ impl Config {
         }
         for (name, disk) in &self.disks {
             let all = disk.paths().map(|(key, path)| (format!("[disk.{name}] {key}"), path));
+            paths.extend(all);
+        }
+        for (name, table) in &self.tables {
+            let all = table.paths().map(|(key, path)| (format!("[table.{name}] {key}"), path));
             paths.extend(all);
         }
         paths

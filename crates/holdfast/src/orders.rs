@@ -6,7 +6,7 @@
 //! understand.
 
 use crate::claims::{PowerSource, Verdict};
-use crate::config::{DiskConfig, Protocol, ServedLogConfig, VolumeConfig};
+use crate::config::{DiskConfig, Protocol, ServedLogConfig, TableConfig, VolumeConfig};
 use crate::problem::Problem;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -103,6 +103,8 @@ pub(crate) struct ServerOrders {
     pub logs: Vec<LogOrders>,
     /// The disks it has.
     pub disks: Vec<DiskOrders>,
+    /// The tables it has, by name.
+    pub tables: Vec<(String, TableConfig)>,
     /// Most clients at a time, over all services.
     pub clients_max: u32,
     /// What powers the machine when the mains fail.

@@ -5,9 +5,11 @@
 
 mod disk;
 mod served;
+mod table;
 
 use disk::DiskStatus;
 use served::{LogStatus, ServerStatus};
+use table::TableStatus;
 
 use crate::claims::{Class, Failure, Gap, PowerSource, Verdict};
 use crate::config::{Address, Config, Protocol, VolumeConfig};
@@ -42,6 +44,9 @@ pub(crate) struct StatusReport {
     /// Every disk that is configured to be served.
     #[serde(default)]
     pub disks: Vec<DiskStatus>,
+    /// All tables that are configured to be served.
+    #[serde(default)]
+    pub tables: Vec<TableStatus>,
 }
 
 /// The keeper that answered.
@@ -118,8 +123,8 @@ pub(crate) struct VolumeStatus {
 impl StatusReport {
     /// A report of the current schema.
     pub(crate) fn new(keeper: Option<KeeperStatus>, volumes: Vec<VolumeStatus>) -> StatusReport {
-        let (server, logs, disks) = (None, Vec::new(), Vec::new());
-        StatusReport { schema: SCHEMA, keeper, volumes, server, logs, disks }
+        let (server, logs, disks, tables) = (None, Vec::new(), Vec::new(), Vec::new());
+        StatusReport { schema: SCHEMA, keeper, volumes, server, logs, disks, tables }
     }
 
     /// With the server, if one runs, its socket, what it is configured to serve, and the front ends
@@ -133,6 +138,7 @@ impl StatusReport {
         let snapshot = server.as_ref().map(|(_, snapshot)| snapshot);
         self.logs = LogStatus::all(config, snapshot);
         self.disks = DiskStatus::all(config, snapshot, fronts);
+        self.tables = TableStatus::all(config, snapshot);
         self.server = server.map(|(socket, snapshot)| ServerStatus::new(socket, snapshot));
         self
     }
@@ -147,7 +153,9 @@ impl StatusReport {
         self.server.iter().for_each(|server| text += &server.text());
         self.logs.iter().for_each(|log| text += &log.text());
         self.disks.iter().for_each(|disk| text += &disk.text());
-        if self.volumes.is_empty() && self.logs.is_empty() && self.disks.is_empty() {
+        self.tables.iter().for_each(|table| text += &table.text());
+        let has_served = !(self.logs.is_empty() && self.disks.is_empty() && self.tables.is_empty());
+        if self.volumes.is_empty() && !has_served {
             text += "no volumes are configured\n";
         }
         text
@@ -326,6 +334,11 @@ fn gap_text(class: Class, gap: &Gap) -> String {
         (Class::Memory, _) => format!("does not survive {failure}"),
     };
     format!("{lead}: {why}; needs {supply}")
+}
+
+/// What was said of a service.
+fn of<'a, T>(service: &str, said: &'a [(String, T)]) -> Option<&'a T> {
+    said.iter().find(|(of, _)| of == service).map(|(_, what)| what)
 }
 
 #[cfg(test)]

@@ -41,12 +41,18 @@ pub(super) fn once_let_go<T, E>(
     attach: impl Fn() -> Result<T, E>,
     holder: impl Fn(&E) -> Option<u32>,
 ) -> Result<T, E> {
+    until_let_go(attach, |error| holder(error).is_some_and(|pid| !is_mapped_by(medium, pid)))
+}
+
+/// Tries for as long as a process may take to end, while it is one that ends.
+pub(super) fn until_let_go<T, E>(
+    attach: impl Fn() -> Result<T, E>,
+    is_ending: impl Fn(&E) -> bool,
+) -> Result<T, E> {
     let begun = Instant::now();
     loop {
         let attached = attach();
-        let holder = attached.as_ref().err().and_then(&holder);
-        let is_ending = holder.is_some_and(|pid| !is_mapped_by(medium, pid));
-        if !is_ending || begun.elapsed() >= ENDING {
+        if !attached.as_ref().is_err_and(&is_ending) || begun.elapsed() >= ENDING {
             return attached;
         }
         std::thread::sleep(LOOK_EVERY);

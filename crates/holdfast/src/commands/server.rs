@@ -1,4 +1,4 @@
-//! `holdfast server`: the process that serves logs and disks. The keeper starts it.
+//! `holdfast server`: the process that serves logs, disks and tables. The keeper starts it.
 //!
 //! Promise: it takes over what the one before it left; what it cannot serve it says why, and
 //! serves the rest; told to end by SIGTERM it finishes what it took and leaves the regions for the
@@ -8,6 +8,7 @@
 use super::disk;
 use super::front::end_on_any_panic;
 use super::logs::{open_problem, real_medium, recovery_text, region};
+use super::table;
 use crate::claims::{Class, PowerSource, Verdict};
 use crate::cli::ServerArgs;
 use crate::config::DiskConfig;
@@ -23,6 +24,7 @@ use holdfast_server::{
     Confinement, LogSpec, ServeError, Server, ServerSpec, ServiceKind, ServiceSpec, ServiceWords,
     confine,
 };
+use holdfast_table::Tables;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::low_level::pipe;
 use std::fs::File;
@@ -30,7 +32,7 @@ use std::io::{self, Read, Seek, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Runs the server to its end.
 pub(crate) fn server(args: &ServerArgs) -> Exit {
@@ -72,17 +74,37 @@ fn serve(args: &ServerArgs, reports: &mut File) -> Outcome<()> {
     let listener = UnixListener::from(inherited(args.listen_fd).map_err(started)?);
     let stop = stop_on(SIGTERM).map_err(started)?;
     let drain = stop_on(SIGINT).map_err(started)?;
-    let (server, ready) = take_over(orders)?;
+    let (server, tables, ready) = take_over(orders)?;
     say(reports, &ServerReport::Ready(ready));
-    let drains = server.serve(&listener, &stop, &drain, &*reports);
+    let drains = swept(&tables, || server.serve(&listener, &stop, &drain, &*reports));
     match drains.map_err(|error| failed("listening for clients", error))? {
         false => Ok(()),
-        true => server.drain().map_err(|error| failed("draining the served logs", error)),
+        true => drain_all(&server, &tables),
     }
 }
 
+/// Serves, with what dropped tables have left being taken away meanwhile.
+fn swept<T>(tables: &[Arc<Tables>], serve: impl FnOnce() -> T) -> T {
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let sweeper = (!tables.is_empty()).then(|| scope.spawn(|| table::sweep(tables, &stop)));
+        let served = serve();
+        stop.store(true, Ordering::Relaxed);
+        sweeper.iter().for_each(|sweeper| sweeper.thread().unpark());
+        served
+    })
+}
+
+/// Brings everything to the devices.
+fn drain_all(server: &Server, tables: &[Arc<Tables>]) -> Outcome<()> {
+    let synced: Vec<_> = tables.iter().map(|tables| tables.store().sync()).collect();
+    server.drain().map_err(|error| failed("draining the served logs", error))?;
+    let synced: Result<(), _> = synced.into_iter().collect();
+    synced.map_err(|error| failed("draining the served tables", error))
+}
+
 /// Opens what can be opened. With nothing to serve at all, the first reason is the failure.
-fn take_over(orders: ServerOrders) -> Outcome<(Server, ServerReady)> {
+fn take_over(orders: ServerOrders) -> Outcome<(Server, Vec<Arc<Tables>>, ServerReady)> {
     let mut ready = ServerReady::default();
     let mut opened = Vec::new();
     for log in &orders.logs {
@@ -91,8 +113,12 @@ fn take_over(orders: ServerOrders) -> Outcome<(Server, ServerReady)> {
             Err(problem) => ready.unserved.push((log.service.clone(), problem)),
         }
     }
-    let services = take_up_disks(&orders, &mut ready);
-    let directories = opened.iter().map(|opened| opened.directory.as_fd()).collect();
+    let mut services = take_up_disks(&orders, &mut ready);
+    let taken = table::take_up(&orders, &mut ready);
+    services.extend(taken.services);
+    let of_tables = taken.directories.iter().map(AsFd::as_fd);
+    let directories = opened.iter().map(|opened| opened.directory.as_fd());
+    let directories = directories.chain(of_tables).collect();
     let rights_kept = confine(&Confinement { directories });
     let rights_kept = rights_kept.iter().map(|kept| format!("{}: {}", kept.right, kept.why));
     ready.rights_kept = rights_kept.collect();
@@ -107,7 +133,7 @@ fn take_over(orders: ServerOrders) -> Outcome<(Server, ServerReady)> {
     ready.recovery = recovery_of(&server);
     match ready.unserved.first() {
         Some((_, problem)) if ready.verdicts.is_empty() => Err(problem.clone()),
-        _ => Ok((server, ready)),
+        _ => Ok((server, taken.tables, ready)),
     }
 }
 

@@ -257,3 +257,28 @@ fn two_disks_never_share_an_address() {
     let why = Config::parse(&text).unwrap_err();
     assert!(why.contains("[volume.pgwal] log") && why.contains("nbd"), "{why}");
 }
+
+#[test]
+fn tables_have_a_store_and_memory_of_their_own() {
+    let table = |name: &str, store: &str, lines: &str| {
+        format!(
+            "[table.{name}]\nstore = \"{store}\"\n\
+             memory = {{ medium = \"shm\", size = \"8MiB\" }}\n{lines}"
+        )
+    };
+    let config = Config::parse(&table("bank", "/srv/bank", "")).unwrap();
+    let path = config.tables["bank"].memory.path.as_deref();
+    assert_eq!(path, Some(std::path::Path::new("/dev/shm/holdfast-table-bank")));
+    assert!(config.serves_programs());
+    let twice = table("bank", "/srv/bank", "") + &table("till", "/srv/bank", "");
+    for (text, word) in [
+        (twice, "[table.bank] store"),
+        (table("bank", "bank", ""), "store"),
+        (table("bank", "/srv/bank", "allow_uids = []"), "allow_uids"),
+        (table("bank", "/srv/bank", "clients_max = 0"), "clients_max"),
+        (table("bank", "/srv/bank", "").replace("8MiB", "4MiB"), "memory.size"),
+    ] {
+        let refused = Config::parse(&text).unwrap_err();
+        assert!(refused.contains(word), "{refused}");
+    }
+}

@@ -133,13 +133,14 @@ impl ServerLife {
         let disks = config.disks.iter();
         let disks = disks.map(|(name, disk)| DiskOrders { name: name.clone(), disk: disk.clone() });
         let disks: Vec<_> = disks.collect();
-        if let (true, Some((_, problem))) = (logs.is_empty() && disks.is_empty(), unserved.first())
-        {
+        let tables: Vec<_> = config.tables.clone().into_iter().collect();
+        let has_nothing = logs.is_empty() && disks.is_empty() && tables.is_empty();
+        if let (true, Some((_, problem))) = (has_nothing, unserved.first()) {
             return Err(problem.clone());
         }
         let listener = listen(&socket)?;
         let (clients_max, power) = (config.server.clients_max, config.keeper.power);
-        let orders = ServerOrders { logs, disks, clients_max, power };
+        let orders = ServerOrders { logs, disks, tables, clients_max, power };
         let binary = open_binary(Path::new(OWN_BINARY))?;
         let held = Held { listener, directories, orders, unserved };
         let shared = Arc::new(Shared::default());
@@ -402,7 +403,7 @@ impl Supervisor {
         let problem = running.fault.unwrap_or_else(|| {
             let why = format!("the server died ({status})");
             let remedy = "see the keeper's log; `holdfast upgrade server` starts it again";
-            Problem::new(Exit::Failed, "serving logs and disks", why, remedy)
+            Problem::new(Exit::Failed, "serving logs, disks and tables", why, remedy)
         });
         tracing::warn!(%status, why = problem.why, "server died");
         let was_killed = matches!(status.signal(), Some(9 | 15));

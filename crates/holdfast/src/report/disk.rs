@@ -3,7 +3,7 @@
 //! Promise: as for volumes: the same facts as text and as JSON, which only gains fields.
 //! Never: finds anything out but by looking into a region.
 
-use super::verdict_lines;
+use super::{of, verdict_lines};
 use crate::claims::{Failure, Verdict};
 use crate::config::{Config, DiskConfig};
 use crate::keeper::{ServerSnapshot, Snapshot};
@@ -165,9 +165,4 @@ impl DiskStatus {
         line("last error", self.last_error.as_deref().unwrap_or("none"));
         text + "\n"
     }
-}
-
-/// What was said of a service.
-fn of<'a, T>(service: &str, said: &'a [(String, T)]) -> Option<&'a T> {
-    said.iter().find(|(of, _)| of == service).map(|(_, what)| what)
 }

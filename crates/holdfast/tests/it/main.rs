@@ -29,6 +29,7 @@ mod run;
 mod seeds;
 mod served;
 mod served_disks;
+mod served_tables;
 mod service_manager;
 mod store_commands;
 mod store_served;

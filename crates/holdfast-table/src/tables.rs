@@ -1,0 +1,303 @@
+//! Tables in a store: opened, asked, swept, closed.
+//!
+//! Promise: a request's operations, and the answer that is kept of them, are one transaction; who
+//! asks again is answered the same, as safe as the first time.
+//! Never: starts a thread.
+
+use std::sync::{PoisonError, RwLock, RwLockWriteGuard};
+
+use holdfast_store::{
+    CloseError, Direction, Durability, LARGE_VALUE_BYTES_MAX, Store, Transaction, TransactionError,
+    Tree,
+};
+
+use crate::answer::{self, Outcome, Refusal, Status};
+use crate::catalogue::{self, Table};
+use crate::error::{OpenError, RespondError, Stop};
+use crate::once::{Known, NUMBER_BYTES, Number};
+use crate::request::{Action, Operation, Request};
+use crate::rows::Rows;
+
+/// The most bytes of an answer.
+pub const ANSWER_BYTES_MAX: usize = LARGE_VALUE_BYTES_MAX - NUMBER_BYTES;
+/// The most bytes of a row, as requests and answers have it.
+pub const ROW_BYTES_MAX: usize = 512 << 10;
+/// Bytes of rows behind which a scan ends, though there may be more.
+pub const SCAN_BYTES_MAX: usize = 256 << 10;
+
+// What a scan answers has room.
+const _: () = assert!(SCAN_BYTES_MAX + ROW_BYTES_MAX + 64 <= ANSWER_BYTES_MAX);
+
+/// How often a request is tried beside others that are in its way, before it is tried alone.
+const ATTEMPTS_BESIDE_OTHERS: u32 = 10;
+/// Entries of dropped tables that go in one transaction.
+const SWEPT_AT_ONCE: usize = 256;
+
+/// Tables in a store of their own. All calls may come from any thread.
+#[derive(Debug)]
+pub struct Tables {
+    store: Store,
+    durability: Durability,
+    trees: Trees,
+    /// Whoever uses the trees has it, shared; nobody else does for whoever has it alone.
+    gate: RwLock<()>,
+}
+
+/// The trees of the store that are used.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Trees {
+    pub(crate) catalogue: Tree,
+    /// Rows, and entries of indexes.
+    pub(crate) entries: Tree,
+    pub(crate) answers: Tree,
+}
+
+impl Tables {
+    /// The tables of a store, which are made if it has none. Each request is as safe when it is
+    /// answered as `durability` says.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn open(store: Store, durability: Durability) -> Result<Tables, OpenError> {
+        let tree = |name| store.tree(name).map_err(OpenError::Trees);
+        let trees = Trees {
+            catalogue: tree("catalogue")?,
+            entries: tree("entries")?,
+            answers: tree("answers")?,
+        };
+        let mut transaction = store.begin();
+        match catalogue::is_ours(&mut transaction, &trees.catalogue) {
+            Ok(true) => transaction.commit(durability).map_err(OpenError::Commit)?,
+            Ok(false) | Err(Stop::Damaged(_) | Stop::Refused(_)) => {
+                return Err(OpenError::OtherVersion);
+            }
+            Err(Stop::Store(error)) => return Err(OpenError::Store(error)),
+        };
+        Ok(Tables { store, durability, trees, gate: RwLock::default() })
+    }
+
+    /// Does the request numbered `sequence` of `client` once, however often it is asked, and puts
+    /// what it came to into `answer`, in the place of what is there. `oldest` is the client's
+    /// oldest number still under way; `sequence` is less than
+    /// [`NUMBERS_AHEAD_MAX`](crate::NUMBERS_AHEAD_MAX) above it. A request that only reads is done
+    /// anew each time. When this returns, all that it did and saw is as safe as
+    /// [`Tables::open`] was told.
+    ///
+    /// # Errors
+    /// See [`RespondError`]. What a client asked wrongly is no error but the answer.
+    pub fn respond(
+        &self,
+        client: u64,
+        sequence: u64,
+        oldest: u64,
+        request: &[u8],
+        answer: &mut Vec<u8>,
+    ) -> Result<(), RespondError> {
+        let number = Number::new(client, sequence, oldest)?;
+        let Ok(request) = Request::decode(request) else {
+            answer::refuse(Refusal { status: Status::Malformed, operation: 0 }, answer);
+            return Ok(());
+        };
+        for _ in 0..ATTEMPTS_BESIDE_OTHERS {
+            let _shared = self.gate.read().unwrap_or_else(PoisonError::into_inner);
+            if self.attempt(number, &request, answer)? {
+                return Ok(());
+            }
+        }
+        // Two that meet again each time would go on for ever.
+        let _alone = self.alone();
+        if self.attempt(number, &request, answer)? { Ok(()) } else { Err(RespondError::Busy) }
+    }
+
+    /// Takes away some of what dropped tables have left. True if there may be more.
+    ///
+    /// # Errors
+    /// See [`RespondError`].
+    pub fn sweep(&self) -> Result<bool, RespondError> {
+        let _shared = self.gate.read().unwrap_or_else(PoisonError::into_inner);
+        let mut transaction = self.store.begin();
+        match self.sweep_some(&mut transaction) {
+            Ok(is_done) => {
+                transaction.commit(Durability::Memory).map_err(RespondError::Commit)?;
+                Ok(!is_done)
+            }
+            Err(stop) if stop.is_deadlock() => Ok(true),
+            Err(stop) => Err(stop.into()),
+        }
+    }
+
+    /// The store that has them, for those who look after it.
+    #[must_use]
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Closes the store: see [`Store::close`].
+    ///
+    /// # Errors
+    /// See [`CloseError`].
+    pub fn close(self) -> Result<(), CloseError> {
+        self.store.close()
+    }
+
+    /// Waits until nobody else uses the trees, and keeps others away.
+    pub(crate) fn alone(&self) -> RwLockWriteGuard<'_, ()> {
+        self.gate.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn trees(&self) -> &Trees {
+        &self.trees
+    }
+
+    /// Tries it once. False if others were in the way.
+    fn attempt(
+        &self,
+        number: Number,
+        request: &Request,
+        answer: &mut Vec<u8>,
+    ) -> Result<bool, RespondError> {
+        let mut transaction = self.store.begin();
+        match self.answer(&mut transaction, number, request, answer) {
+            Ok(Known::New) => {}
+            Ok(Known::Past) => return Err(RespondError::Number),
+            Ok(Known::Answered(kept)) => {
+                drop(transaction);
+                answer.clone_from(&kept);
+                // The transaction that kept it may have been told that it is not safe.
+                return self.store.sync().map_err(RespondError::Sync).map(|()| true);
+            }
+            Err(stop) if stop.is_deadlock() => return Ok(false),
+            Err(stop) => return Err(stop.into()),
+        }
+        transaction.commit(self.durability).map_err(RespondError::Commit)?;
+        Ok(true)
+    }
+
+    /// Does a request that is new, and keeps its answer if it may have changed something.
+    fn answer(
+        &self,
+        transaction: &mut Transaction<'_>,
+        number: Number,
+        request: &Request,
+        answer: &mut Vec<u8>,
+    ) -> Result<Known, Stop> {
+        let answers = &self.trees.answers;
+        if !request.is_change() {
+            if let Err((operation, stop)) = self.operate(transaction, request, answer) {
+                answer::refuse(refusal(operation, stop)?, answer);
+            }
+            return Ok(Known::New);
+        }
+        let known = number.look(transaction, answers)?;
+        if !matches!(known, Known::New) {
+            return Ok(known);
+        }
+        let start = transaction.savepoint();
+        let done = self.operate(transaction, request, answer).and_then(|()| {
+            let kept = number.keep(transaction, answers, answer);
+            kept.map_err(|stop| (request.operations.len(), stop))
+        });
+        if let Err((operation, stop)) = done {
+            let refusal = refusal(operation, stop)?;
+            transaction.roll_back_to(start)?;
+            answer::refuse(refusal, answer);
+            number.keep(transaction, answers, answer)?;
+        }
+        Ok(Known::New)
+    }
+
+    /// Does the operations of a request, or tells which could not be done.
+    fn operate(
+        &self,
+        transaction: &mut Transaction<'_>,
+        request: &Request,
+        answer: &mut Vec<u8>,
+    ) -> Result<(), (usize, Stop)> {
+        answer::begin(answer);
+        // The table of the operation before.
+        let mut last = None;
+        for (at, operation) in request.operations.iter().enumerate() {
+            let outcome = self.one(transaction, operation, &mut last).map_err(|stop| (at, stop))?;
+            answer::put_outcome(&outcome, answer);
+            if answer.len() > ANSWER_BYTES_MAX {
+                return Err((at, Stop::Refused(Status::TooLarge)));
+            }
+        }
+        Ok(())
+    }
+
+    fn one<'r>(
+        &self,
+        transaction: &mut Transaction<'_>,
+        operation: &'r Operation,
+        last: &mut Option<(&'r str, Table)>,
+    ) -> Result<Outcome, Stop> {
+        let (name, catalogue) = (operation.table.as_str(), &self.trees.catalogue);
+        match &operation.action {
+            Action::Make(schema) => {
+                *last = None;
+                catalogue::make(transaction, catalogue, name, schema)?;
+                return Ok(Outcome::Done);
+            }
+            Action::Drop => {
+                *last = None;
+                catalogue::drop(transaction, catalogue, name)?;
+                return Ok(Outcome::Done);
+            }
+            _ => {}
+        }
+        let is_same = last.as_ref().is_some_and(|(last, _)| *last == name);
+        if !is_same {
+            *last = Some((name, catalogue::find(transaction, catalogue, name)?));
+        }
+        let (_, table) = last.as_ref().expect("it was found");
+        on_rows(&mut Rows { transaction, entries: &self.trees.entries, table }, &operation.action)
+    }
+
+    /// Whether nothing is left.
+    fn sweep_some(&self, transaction: &mut Transaction<'_>) -> Result<bool, Stop> {
+        let Trees { catalogue, entries, .. } = &self.trees;
+        let Some(dropped) = catalogue::dropped(transaction, catalogue)?.into_iter().next() else {
+            return Ok(true);
+        };
+        let extent = catalogue::extent(dropped.number, dropped.count);
+        let left = transaction.scan(entries, extent, Direction::Up).take(SWEPT_AT_ONCE);
+        let keys = left.map(|found| Ok(found?.0)).collect::<Result<Vec<_>, TransactionError>>()?;
+        for key in &keys {
+            transaction.delete(entries, key)?;
+        }
+        if keys.len() < SWEPT_AT_ONCE {
+            catalogue::forget(transaction, catalogue, &dropped)?;
+        }
+        Ok(false)
+    }
+}
+
+/// Does an operation on the rows of a table.
+fn on_rows(rows: &mut Rows<'_, '_>, action: &Action) -> Result<Outcome, Stop> {
+    let done = |()| Outcome::Done;
+    match action {
+        Action::Insert(row) => rows.insert(row).map(done),
+        Action::Upsert(row) => rows.upsert(row).map(done),
+        Action::Update(key, changes) => rows.update(key, changes).map(done),
+        Action::Delete(key) => Ok(if rows.delete(key)? { Outcome::Done } else { Outcome::NoRow }),
+        Action::Get(key) => Ok(rows.get(key)?.map_or(Outcome::NoRow, Outcome::Row)),
+        Action::Scan(index, range) => rows.scan(*index, range),
+        Action::Expect(key, condition) => match rows.is(key, condition)? {
+            true => Ok(Outcome::Done),
+            false => Err(Stop::Refused(Status::NotAsExpected)),
+        },
+        Action::Make(_) | Action::Drop => unreachable!("these are done without the table"),
+    }
+}
+
+/// What a client is told of what stopped its request, if that is the client's matter.
+fn refusal(operation: usize, stop: Stop) -> Result<Refusal, Stop> {
+    match stop {
+        Stop::Refused(status) => {
+            let operation = u32::try_from(operation).unwrap_or(u32::MAX);
+            Ok(Refusal { status, operation })
+        }
+        stop => Err(stop),
+    }
+}

@@ -1,0 +1,88 @@
+//! `[table.NAME]`: tables that other programs ask through the server.
+//!
+//! Promise: as for served logs. Memory is believed to outlive the process alone unless the kernel
+//! itself keeps it: nobody looks into the store's mapping.
+//! Never: allows a user that the file does not name, but the one who runs the keeper.
+
+use super::served::{check_access, clients_default, uids_default};
+use super::{
+    Failure, MediumKind, MemoryConfig, check_path, must_survive_default, segment_for, verdict_of,
+};
+use crate::claims::{Class, Facts, PowerSource, Verdict};
+use crate::problem::Outcome;
+use holdfast_store::{Config as StoreConfig, Durability, LogPlace};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// `[table.NAME]`
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TableConfig {
+    /// The directory of the store that has the tables.
+    pub store: PathBuf,
+    /// The ring of the store's log. Its `shm` file is `/dev/shm/holdfast-table-NAME` unless it says
+    /// otherwise.
+    pub memory: MemoryConfig,
+    /// The failures that acknowledgements must survive.
+    #[serde(default = "must_survive_default")]
+    pub must_survive: Vec<Failure>,
+    /// Answer from disk whatever the memory can.
+    #[serde(default)]
+    pub write_through: bool,
+    /// The users that may be clients; the keeper's own, unless it says otherwise.
+    #[serde(default = "uids_default")]
+    pub allow_uids: Vec<u32>,
+    /// Most clients at a time.
+    #[serde(default = "clients_default")]
+    pub clients_max: u32,
+}
+
+impl TableConfig {
+    /// Fills in what has a default that depends on the name, then checks every field.
+    pub(super) fn complete(&mut self, name: &str) -> Result<(), String> {
+        if self.memory.medium == MediumKind::Shm && self.memory.path.is_none() {
+            self.memory.path = Some(format!("/dev/shm/holdfast-table-{name}").into());
+        }
+        self.memory.check()?;
+        segment_for(&self.memory, None)?;
+        check_path("store", &self.store)?;
+        check_access(&self.allow_uids, self.clients_max)
+    }
+
+    /// The paths that belong to these tables alone, by their keys.
+    pub(super) fn paths(&self) -> impl Iterator<Item = (&'static str, &Path)> {
+        let region = self.memory.path.as_deref().map(|path| ("memory.path", path));
+        [("store", &*self.store)].into_iter().chain(region)
+    }
+
+    /// The store with its log's ring in this memory.
+    pub(crate) fn store_config(&self) -> StoreConfig {
+        let segment = segment_for(&self.memory, None).expect("the configuration was checked");
+        let log = LogPlace::Embedded {
+            memory: self.memory.medium(),
+            ring_bytes: self.memory.size.0,
+            segment_bytes: segment.0,
+        };
+        StoreConfig { log, ..StoreConfig::default() }
+    }
+
+    /// What acknowledgements mean.
+    pub(crate) fn verdict(&self, name: &str, power: PowerSource) -> Outcome<Verdict> {
+        // Only the mapping tells whether a file is persistent memory, and the store has it.
+        let medium = match self.memory.medium {
+            MediumKind::Pmem => MediumKind::File,
+            medium => medium,
+        };
+        let (must_survive, write_through) = (&self.must_survive, self.write_through);
+        let facts = Facts { medium, power, must_survive, write_through };
+        verdict_of(&format!("table {name}"), &facts)
+    }
+}
+
+/// What a class means to a store.
+pub(crate) fn durability_of(verdict: &Verdict) -> Durability {
+    match verdict.class {
+        Class::Memory => Durability::Memory,
+        Class::Disk => Durability::Disk,
+    }
+}

@@ -1,0 +1,64 @@
+//! What status prints of the tables that the server serves.
+//!
+//! Promise: as for volumes: the same facts as text and as JSON, which only gains fields.
+//! Never: opens their store.
+
+use super::verdict_lines;
+use crate::claims::Verdict;
+use crate::config::Config;
+use crate::keeper::ServerSnapshot;
+use serde::{Deserialize, Serialize};
+use std::fmt::Write;
+use std::path::PathBuf;
+
+/// Served tables.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct TableStatus {
+    /// Their name.
+    pub name: String,
+    /// `served`, `not served`.
+    pub state: String,
+    /// The directory of their store.
+    pub store: PathBuf,
+    /// What acknowledgements mean; missing when the claims refuse the configuration.
+    pub verdict: Option<Verdict>,
+    /// Why they are not served.
+    pub last_error: Option<String>,
+}
+
+impl TableStatus {
+    /// All that are configured, with what the server said of them, if one runs.
+    pub(crate) fn all(config: &Config, server: Option<&ServerSnapshot>) -> Vec<TableStatus> {
+        let ready = server.and_then(|server| server.ready.as_ref());
+        let one = |name: &String| {
+            let service = format!("{}{name}", holdfast_client::protocol::TABLE_PREFIX);
+            let told = ready.and_then(|ready| super::of(&service, &ready.verdicts)).cloned();
+            let unserved = ready.and_then(|ready| super::of(&service, &ready.unserved));
+            let table = &config.tables[name];
+            let state = if told.is_some() { "served" } else { "not served" };
+            TableStatus {
+                name: name.clone(),
+                state: state.to_owned(),
+                store: table.store.clone(),
+                verdict: told.or_else(|| table.verdict(name, config.keeper.power).ok()),
+                last_error: unserved.map(ToString::to_string),
+            }
+        };
+        config.tables.keys().map(one).collect()
+    }
+
+    /// For people.
+    pub(super) fn text(&self) -> String {
+        let mut text = format!("\ntable {}: {}", self.name, self.state);
+        let mut line = |key: &str, value: &str| {
+            let _ = write!(text, "\n  {key:<12} {value}");
+        };
+        line("store", &self.store.display().to_string());
+        match &self.verdict {
+            Some(verdict) => verdict_lines(verdict).iter().for_each(|(k, v)| line(k, v)),
+            None => line("acknowledges", "never: the claims refuse this configuration"),
+        }
+        line("last error", self.last_error.as_deref().unwrap_or("none"));
+        text + "\n"
+    }
+}

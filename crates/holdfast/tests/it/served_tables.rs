@@ -1,0 +1,226 @@
+//! Tables that are served: asked by clients that notice nothing of upgrades and kills.
+
+use crate::fixture::{Ended, kill};
+use crate::served::Served;
+use holdfast_client::ResponderClient;
+use holdfast_table::{
+    Index, Kind, Outcome, Range, Request, Row, Schema, Status, Value, decode_answer, row,
+};
+use rustix::process::Signal;
+use serde_json::Value as Json;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+static NUMBER: AtomicU32 = AtomicU32::new(0);
+
+const CLIENTS: u64 = 4;
+const ACCOUNTS: u64 = 50;
+const TELLERS: u64 = 10;
+const BRANCHES: u64 = 3;
+
+/// A served log and tables, whose region goes with the test.
+struct WithTables {
+    served: Served,
+    region: PathBuf,
+}
+
+impl WithTables {
+    fn new(line: &str) -> WithTables {
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let region = format!("/dev/shm/holdfast-test-table-{}-{number}", std::process::id());
+        let store = format!("{region}-store").replace("/dev/shm", "/tmp");
+        let lines = format!(
+            "[table.bank]\nstore = {store:?}\n\
+             memory = {{ medium = \"shm\", size = \"8MiB\", path = {region:?} }}\n{line}\n"
+        );
+        WithTables { served: Served::with(&lines), region: region.into() }
+    }
+
+    fn store(&self) -> PathBuf {
+        let name = self.region.file_name().unwrap().to_str().unwrap();
+        PathBuf::from(format!("/tmp/{name}-store"))
+    }
+
+    fn holdfast(&self, arguments: &[&str]) -> Ended {
+        Ended::of(self.served.holdfast(arguments))
+    }
+
+    fn client(&self) -> ResponderClient {
+        ResponderClient::connect(&self.served.socket(), "table/bank").unwrap()
+    }
+
+    fn status(&self) -> Json {
+        let report: Json = serde_json::from_str(&self.holdfast(&["status", "--json"]).out).unwrap();
+        report["tables"][0].clone()
+    }
+}
+
+impl Drop for WithTables {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.region);
+        let _ = fs::remove_dir_all(self.store());
+    }
+}
+
+fn ask(client: &ResponderClient, request: &Request) -> Vec<Outcome> {
+    let answer = client.request(&request.encode()).unwrap();
+    decode_answer(&answer).unwrap().unwrap()
+}
+
+fn made(client: &ResponderClient) {
+    let balances = Schema::new(vec![Kind::U64, Kind::I64], 1, vec![]).unwrap();
+    let kinds = vec![Kind::U64, Kind::U64, Kind::U64, Kind::I64];
+    let by_account = Index { fields: vec![2], is_unique: false };
+    let history = Schema::new(kinds, 2, vec![by_account]).unwrap();
+    let mut request = Request::new().make("history", history);
+    for (name, count) in [("accounts", ACCOUNTS), ("tellers", TELLERS), ("branches", BRANCHES)] {
+        request = request.make(name, balances.clone());
+        request = (0..count).fold(request, |request, at| request.insert(name, row![at, 0_i64]));
+    }
+    ask(client, &request);
+}
+
+/// TPC-B, over and over. Returns how often, and the longest wait.
+fn pay(client: &ResponderClient, me: u64, stop: &AtomicBool) -> (u64, Duration) {
+    let (mut number, mut longest, mut balance) = (0, Duration::ZERO, 0);
+    while !stop.load(Ordering::Relaxed) {
+        let cents = ((number * 37 + me * 11) % 199).cast_signed() - 99;
+        // An account of its own, so that it knows the balance; tellers and branches are shared.
+        let account = me + CLIENTS * (number % 2);
+        let request = Request::new()
+            .add("accounts", row![account], 1, cents)
+            .add("tellers", row![number % TELLERS], 1, cents)
+            .add("branches", row![number % BRANCHES], 1, cents)
+            .insert("history", row![me, number, account, cents])
+            .get("accounts", row![me])
+            .get("accounts", row![me + CLIENTS]);
+        let began = Instant::now();
+        let outcomes = ask(client, &request);
+        longest = longest.max(began.elapsed());
+        balance += cents;
+        let [Outcome::Row(one), Outcome::Row(other)] = &outcomes[4..] else { panic!() };
+        assert_eq!(number_in(one, 1) + number_in(other, 1), balance, "client {me}, {number}");
+        number += 1;
+    }
+    (number, longest)
+}
+
+fn number_in(row: &Row, field: usize) -> i64 {
+    match row[field] {
+        Value::I64(number) => number,
+        _ => panic!("{row:?}"),
+    }
+}
+
+/// All rows of a table.
+fn rows(client: &ResponderClient, name: &str, key_fields: usize) -> Vec<Row> {
+    let (mut all, mut range) = (Vec::new(), Range::all());
+    loop {
+        let outcomes = ask(client, &Request::new().scan(name, range));
+        let [Outcome::Rows { rows, has_more }] = &outcomes[..] else { panic!() };
+        all.extend_from_slice(rows);
+        match all.last() {
+            Some(last) if *has_more => range = Range::all().behind(last[..key_fields].to_vec()),
+            _ => return all,
+        }
+    }
+}
+
+/// The sums of all tables agree, and the history has so many lines of each client.
+fn check(client: &ResponderClient, done: &[u64]) -> Result<(), String> {
+    let history = rows(client, "history", 2);
+    let mut lines = vec![0; done.len()];
+    for line in &history {
+        let Value::U64(me) = line[0] else { panic!("{line:?}") };
+        lines[me as usize] += 1;
+    }
+    let paid: i64 = history.iter().map(|row| number_in(row, 3)).sum();
+    for name in ["accounts", "tellers", "branches"] {
+        let sum: i64 = rows(client, name, 1).iter().map(|row| number_in(row, 1)).sum();
+        if sum != paid {
+            return Err(format!("{name} have {sum}, the history {paid}"));
+        }
+    }
+    if lines == done { Ok(()) } else { Err(format!("{lines:?} lines of {done:?} requests")) }
+}
+
+#[test]
+fn clients_of_tables_notice_nothing_of_upgrades_and_kills() {
+    let factor = std::env::var("HOLDFAST_SEEDS_FACTOR").ok().and_then(|text| text.parse().ok());
+    let rounds = factor.map_or(5, |factor: u64| 100 * factor / 8);
+    let mut tables = WithTables::new("must_survive = [\"process\"]");
+    tables.holdfast(&["table", "make", "bank"]).succeeded();
+    tables.served.serve();
+    made(&tables.client());
+    let stop = AtomicBool::new(false);
+    let done: Vec<(u64, Duration)> = std::thread::scope(|scope| {
+        let work = |me: u64| {
+            let (client, stop) = (tables.client(), &stop);
+            scope.spawn(move || pay(&client, me, stop))
+        };
+        let threads: Vec<_> = (0..CLIENTS).map(work).collect();
+        for round in 0..rounds {
+            tables.holdfast(&["upgrade", "server"]).succeeded();
+            if round % 2 == 1 {
+                kill(tables.served.server_pid(), Signal::KILL);
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let (done, longest): (Vec<u64>, Vec<Duration>) = done.into_iter().unzip();
+    let client = tables.client();
+    assert_eq!(check(&client, &done), Ok(()));
+    println!("{rounds} upgrades, requests {done:?}, longest wait {:?}", longest.iter().max());
+    // The canary: a line too many, and one cent too many, are noticed.
+    ask(&client, &Request::new().insert("history", row![0_u64, u64::MAX, 0_u64, 0_i64]));
+    assert!(check(&client, &done).is_err());
+    ask(&client, &Request::new().delete("history", row![0_u64, u64::MAX]));
+    ask(&client, &Request::new().add("tellers", row![0_u64], 1, 1));
+    assert!(check(&client, &done).is_err());
+    tables.served.stop();
+    let told = tables.holdfast(&["table", "check", "bank"]).succeeded().out;
+    assert!(told.contains("4 tables") && told.contains("all agree"), "{told}");
+}
+
+#[test]
+fn the_status_tells_of_tables_and_of_what_keeps_them_from_being_served() {
+    let mut tables = WithTables::new("must_survive = [\"process\"]");
+    tables.served.serve();
+    let status = tables.status();
+    assert_eq!(status["state"], "not served");
+    let told = status["last_error"].as_str().unwrap();
+    assert!(told.contains("holdfast table make bank"), "{told}");
+    assert!(ResponderClient::connect(&tables.served.socket(), "table/bank").is_err());
+    tables.holdfast(&["table", "check", "bank"]).expect(2, &["holdfast table make bank"]);
+    tables.holdfast(&["table", "make", "bank"]).succeeded();
+    tables.holdfast(&["upgrade", "server"]).succeeded();
+    let status = tables.status();
+    assert_eq!(status["state"], "served", "{status}");
+    assert_eq!(status["verdict"]["survives"], serde_json::json!(["process"]));
+    let client = tables.client();
+    made(&client);
+    let again = client.request(&Request::new().get("none", row![1_u64]).encode()).unwrap();
+    let refusal = decode_answer(&again).unwrap().unwrap_err();
+    assert_eq!(refusal.status, Status::NoTable);
+    let text = tables.holdfast(&["status"]).succeeded().out;
+    assert!(text.contains("table bank: served"), "{text}");
+    tables.served.stop();
+    tables.served.serve();
+    assert_eq!(check(&tables.client(), &[0; CLIENTS as usize]), Ok(()), "it outlives the keeper");
+    tables.served.stop();
+}
+
+#[test]
+fn tables_that_must_survive_the_power_are_answered_from_disk() {
+    let mut tables = WithTables::new("");
+    tables.holdfast(&["table", "make", "bank"]).succeeded();
+    tables.served.serve();
+    assert_eq!(tables.status()["verdict"]["class"], "disk", "{}", tables.status());
+    made(&tables.client());
+    kill(tables.served.server_pid(), Signal::KILL);
+    assert_eq!(check(&tables.client(), &[0; CLIENTS as usize]), Ok(()));
+    tables.served.stop();
+}
