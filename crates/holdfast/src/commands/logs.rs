@@ -24,16 +24,28 @@ const ROSTER_BYTES_MAX: u64 = 64 << 20;
 const ENDING: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// Attaches the region on a medium, once whoever had it before has let go of it: a process that
-/// ends gives its memory back first, so it is no longer seen to serve, and its claim a moment
-/// later.
+/// Attaches the region on a medium, once whoever had it before has let go of it.
 pub(super) fn attach(medium: &Medium) -> Result<Region, AttachError> {
+    let holder = |error: &AttachError| match error {
+        AttachError::InUse { pid } => Some(*pid),
+        _ => None,
+    };
+    once_let_go(medium, holder, || Region::attach(medium))
+}
+
+/// Repeats an attempt at the memory on a medium until whoever had it before has let go of it: a
+/// process that ends gives its memory back first, so it is no longer seen to serve, and its claim a
+/// moment later. `holder` says of an error who has the claim, if that is the error.
+pub(super) fn once_let_go<T, E>(
+    medium: &Medium,
+    holder: impl Fn(&E) -> Option<u32>,
+    attempt: impl Fn() -> Result<T, E>,
+) -> Result<T, E> {
     let begun = Instant::now();
+    let is_ending = |pid| !is_mapped_by(medium, pid) && begun.elapsed() < ENDING;
     loop {
-        match Region::attach(medium) {
-            Err(AttachError::InUse { pid })
-                if !is_mapped_by(medium, pid) && begun.elapsed() < ENDING =>
-            {
+        match attempt() {
+            Err(error) if holder(&error).is_some_and(is_ending) => {
                 std::thread::sleep(LOOK_EVERY);
             }
             done => return done,

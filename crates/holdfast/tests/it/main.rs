@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod block;
+mod block_cache;
 mod configuration;
 mod disks;
 mod fixture;
