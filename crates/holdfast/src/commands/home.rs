@@ -7,7 +7,7 @@ use crate::exit::Exit;
 use crate::keeper::lock::take_home;
 use crate::problem::{Outcome, Problem};
 use holdfast_io::real::{RealFiles, file_from_fd};
-use holdfast_io::{Files, OneFile};
+use holdfast_io::{Blocks, Files, OneFile};
 use holdfast_volume::{BlockVolume, CleanError, DirectoryVolume, Tree, VolumeError};
 use rustix::fs::{FileType, Stat, fstat, major, minor};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -99,6 +99,14 @@ impl Volume {
         match self {
             Volume::Directory(volume) => volume,
             Volume::Block(volume) => volume,
+        }
+    }
+
+    /// The disk, if it is one.
+    pub(super) fn blocks(&self) -> Option<&dyn Blocks> {
+        match self {
+            Volume::Directory(_) => None,
+            Volume::Block(volume) => Some(volume),
         }
     }
 
