@@ -3,6 +3,7 @@
 //! Promise: every flag and subcommand is declared here with help that tells what to do.
 //! Never: acts; `commands` does.
 
+pub(crate) mod disk;
 pub(crate) mod log;
 pub(crate) mod plan;
 pub(crate) mod store;
@@ -107,6 +108,12 @@ pub(crate) enum Command {
         /// What to do with logs.
         #[command(subcommand)]
         command: log::LogCommand,
+    },
+    /// Make and remove the disks in durable memory that the server serves.
+    Disk {
+        /// What to do with disks.
+        #[command(subcommand)]
+        command: disk::DiskCommand,
     },
     /// Open, fill, read, check, save and measure stores of keys and values.
     Store {
@@ -252,6 +259,14 @@ pub(crate) enum UpgradeCommand {
         #[arg(long, value_name = "PATH")]
         binary: Option<PathBuf>,
     },
+    /// Replace the front end of a disk of the server's, as that of a volume.
+    Disk {
+        /// The disk, as named in the configuration.
+        name: String,
+        /// The program to run from now on [default: the one at the keeper's own path].
+        #[arg(long, value_name = "PATH")]
+        binary: Option<PathBuf>,
+    },
     /// Replace the front end of a volume. Its users wait a moment and notice nothing else.
     ///
     /// The old front end answers what it took, and leaves its NBD connections to the new one; a
@@ -285,7 +300,7 @@ pub(crate) struct ServerArgs {
 /// orders.
 #[derive(Debug, Args)]
 pub(crate) struct FrontArgs {
-    /// The volume's name, for people who look at the process list.
+    /// The name of what is served, for people who look at the process list.
     #[arg(long)]
     pub volume: String,
     /// Descriptor of the JSON description of the work.
@@ -294,9 +309,9 @@ pub(crate) struct FrontArgs {
     /// Descriptor that progress and outcome are reported to, as JSON lines.
     #[arg(long)]
     pub report_fd: i32,
-    /// Descriptor of the home.
+    /// Descriptor of the home, if it is a volume.
     #[arg(long)]
-    pub home_fd: i32,
+    pub home_fd: Option<i32>,
     /// Descriptor of the log directory, unless the server has the log.
     #[arg(long)]
     pub log_fd: Option<i32>,

@@ -6,6 +6,8 @@
 mod attached;
 mod cached;
 mod check;
+mod disk;
+mod disk_front;
 mod folder;
 mod front;
 mod home;
@@ -50,6 +52,7 @@ fn dispatch(cli: Cli, output: Output) -> Outcome<ExitCode> {
         Command::Front(args) => return Ok(front::front(&args).into()),
         Command::Server(args) => return Ok(server::server(&args).into()),
         Command::Log { command } => log::log(&config, command, output),
+        Command::Disk { command } => disk::disk(&config, command, output),
         Command::Vm { command } => return vm::vm(command, output),
         Command::Store { command } => store::store(command, output),
         Command::Plan { command } => plan::plan(command, output),

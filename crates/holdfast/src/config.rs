@@ -6,9 +6,11 @@
 //! Never: fills in what the operator must decide, or opens anything but the one file.
 
 mod block_cache;
+mod disk;
 mod served;
 mod sockets;
 
+pub(crate) use disk::DiskConfig;
 pub(crate) use served::{ServedLogConfig, ServerConfig};
 pub(crate) use sockets::{Address, Protocol};
 
@@ -52,6 +54,9 @@ pub(crate) struct Config {
     /// The logs that the server serves, by name.
     #[serde(default, rename = "log")]
     pub logs: BTreeMap<String, ServedLogConfig>,
+    /// The disks that the server serves, by name.
+    #[serde(default, rename = "disk")]
+    pub disks: BTreeMap<String, DiskConfig>,
 }
 
 /// `[keeper]`
@@ -190,6 +195,11 @@ impl Config {
             check_name(name).map_err(named)?;
             log.complete(name).map_err(named)?;
         }
+        for (name, disk) in &mut config.disks {
+            let named = |why| format!("[disk.{name}]: {why}");
+            check_name(name).map_err(named)?;
+            disk.complete(name).map_err(named)?;
+        }
         config.check_no_path_twice()?;
         config.check_no_port_twice()?;
         Ok(config)
@@ -216,6 +226,19 @@ impl Config {
         })
     }
 
+    /// The disk of that name.
+    pub(crate) fn disk(&self, name: &str) -> Outcome<&DiskConfig> {
+        self.disks.get(name).ok_or_else(|| {
+            let why = format!("the configuration has no [disk.{name}]");
+            Problem::new(Exit::Usage, format!("finding disk {name}"), why, "add it, or correct it")
+        })
+    }
+
+    /// Whether the server has anything for clients of its own.
+    pub(crate) fn serves_programs(&self) -> bool {
+        !(self.logs.is_empty() && self.disks.is_empty())
+    }
+
     /// Every log that the server has, by the full name of its service.
     pub(crate) fn services(&self) -> Vec<(String, ServedLogConfig)> {
         let logs = self.logs.iter();
@@ -240,13 +263,13 @@ impl Config {
 
     /// A port leads to one disk.
     fn check_no_port_twice(&self) -> Result<(), String> {
-        let mut seen: BTreeMap<&Address, &str> = BTreeMap::new();
-        for (name, volume) in &self.volumes {
-            for address in volume.nbd.iter().filter(|address| address.path().is_none()) {
-                if let Some(other) = seen.insert(address, name) {
-                    return Err(format!(
-                        "[volume.{name}] nbd = \"{address}\" is already [volume.{other}] nbd"
-                    ));
+        let volumes = self.volumes.iter().map(|(name, of)| (format!("volume.{name}"), &of.nbd));
+        let disks = self.disks.iter().map(|(name, of)| (format!("disk.{name}"), &of.nbd));
+        let mut seen: BTreeMap<&Address, String> = BTreeMap::new();
+        for (whose, addresses) in volumes.chain(disks) {
+            for address in addresses.iter().filter(|address| address.path().is_none()) {
+                if let Some(other) = seen.insert(address, whose.clone()) {
+                    return Err(format!("[{whose}] nbd = \"{address}\" is already [{other}] nbd"));
                 }
             }
         }
@@ -273,6 +296,10 @@ impl Config {
             let region = log.memory.path.as_deref().map(|path| ("memory.path", path));
             let all = [("log", &*log.log)].into_iter().chain(region);
             paths.extend(all.map(|(key, path)| (format!("[log.{name}] {key}"), path)));
+        }
+        for (name, disk) in &self.disks {
+            let all = disk.paths().map(|(key, path)| (format!("[disk.{name}] {key}"), path));
+            paths.extend(all);
         }
         paths
     }
@@ -306,10 +333,7 @@ impl VolumeConfig {
 
     /// Somebody has to find the volume, and all see the same.
     fn check_users(&self) -> Result<(), String> {
-        let fault = self.vhost_user.as_deref().and_then(sockets::path_fault);
-        if let (Some(path), Some(why)) = (&self.vhost_user, fault) {
-            return Err(format!("vhost-user: {path:?} {why}"));
-        }
+        sockets::check_vhost_user(self.vhost_user.as_deref())?;
         let has_sockets = !self.sockets().is_empty();
         if self.mount.is_none() && !has_sockets {
             let keys = "neither mount nor nbd nor vhost-user";
@@ -325,9 +349,7 @@ impl VolumeConfig {
 
     /// Where users of the volume's disk connect.
     pub(crate) fn sockets(&self) -> Vec<(Protocol, Address)> {
-        let nbd = self.nbd.iter().map(|address| (Protocol::Nbd, address.clone()));
-        let vhost_user = self.vhost_user.clone().map(Address::Unix);
-        nbd.chain(vhost_user.map(|address| (Protocol::VhostUser, address))).collect()
+        sockets::sockets_of(&self.nbd, self.vhost_user.as_deref())
     }
 
     /// The region's medium as the memory crate knows it.
@@ -416,15 +438,7 @@ fn verdict_of(whose: &str, facts: &Facts<'_>) -> Outcome<Verdict> {
 impl MemoryConfig {
     /// The medium as the memory crate knows it.
     pub(crate) fn medium(&self) -> Medium {
-        // Checked: every medium but private memory has a path.
-        let path = self.path.clone().unwrap_or_default();
-        match self.medium {
-            MediumKind::Private => Medium::Private,
-            MediumKind::Shm => Medium::Shm { path },
-            MediumKind::Hugetlb => Medium::HugeTlb { path },
-            MediumKind::Pmem => Medium::Pmem { path },
-            MediumKind::File => Medium::File { path },
-        }
+        medium_at(self.medium, self.path.as_deref())
     }
 
     fn check(&self) -> Result<(), String> {
@@ -442,6 +456,18 @@ impl MemoryConfig {
             Some(path) => check_path(key, path),
             None => Err(format!("{key} is missing; medium = \"{}\" needs it", self.medium.word())),
         }
+    }
+}
+
+/// The medium at a path. Checked: every medium but private memory has one.
+fn medium_at(medium: MediumKind, path: Option<&Path>) -> Medium {
+    let path = path.unwrap_or(Path::new("")).to_owned();
+    match medium {
+        MediumKind::Private => Medium::Private,
+        MediumKind::Shm => Medium::Shm { path },
+        MediumKind::Hugetlb => Medium::HugeTlb { path },
+        MediumKind::Pmem => Medium::Pmem { path },
+        MediumKind::File => Medium::File { path },
     }
 }
 

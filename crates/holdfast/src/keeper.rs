@@ -5,6 +5,7 @@
 //! Never: opens a region to serve it, opens a log, or applies anything: front ends do.
 
 mod attach;
+mod disks;
 mod handover;
 pub(crate) mod listeners;
 pub(crate) mod lock;
@@ -28,8 +29,9 @@ use crate::exit::Exit;
 use crate::observe::observe;
 use crate::orders;
 use crate::problem::{Outcome, Problem};
-use crate::report::{KeeperStatus, LogStatus, ServerStatus, StatusReport, VolumeStatus};
+use crate::report::{KeeperStatus, StatusReport, VolumeStatus};
 use crate::sizes;
+use disks::DiskFronts;
 use holdfast_memory::Region;
 use server::ServerLife;
 use std::collections::BTreeMap;
@@ -86,6 +88,8 @@ pub(crate) struct Keeper {
     volumes: Mutex<BTreeMap<String, Option<Arc<Attached>>>>,
     /// The server, or why there is none, if there are logs to be served; set once.
     server: OnceLock<Outcome<ServerLife>>,
+    /// The front ends of the server's disks, set once.
+    disks: OnceLock<DiskFronts>,
     stopping: Mutex<bool>,
     stop_asked: Condvar,
     /// Whoever uses a mount is cut off.
@@ -103,6 +107,7 @@ impl Keeper {
             started: Instant::now(),
             volumes: Mutex::new(BTreeMap::new()),
             server: OnceLock::new(),
+            disks: OnceLock::new(),
             stopping: Mutex::new(false),
             stop_asked: Condvar::new(),
             force: AtomicBool::new(false),
@@ -120,6 +125,10 @@ impl Keeper {
             Command::UpgradeVolume { name, binary } => {
                 self.upgrade_volume(&name, binary, say).map(Answer::Text)
             }
+            Command::UpgradeDisk { name, binary } => {
+                let binary = binary.map_or_else(upgrade::own_path, Ok)?;
+                self.disks().upgrade(&name, &binary, say).map(Answer::Text)
+            }
             Command::Shutdown => {
                 self.ask_to_stop();
                 Ok(Answer::Text("the keeper unmounts its volumes and ends".into()))
@@ -127,13 +136,23 @@ impl Keeper {
         }
     }
 
-    /// Starts the server if the configuration has logs for it. Returns when it serves.
-    pub(crate) fn serve_logs(&self, config: &Config) -> Outcome<Option<String>> {
-        if config.services().is_empty() {
+    /// Starts the server if the configuration has something for it, then the front ends of its
+    /// disks. Returns when it serves.
+    pub(crate) fn start_server(&self, config: &Config) -> Outcome<Option<String>> {
+        if config.services().is_empty() && config.disks.is_empty() {
             return Ok(None);
         }
         let started = self.server.get_or_init(|| ServerLife::start(config));
-        started.as_ref().map_err(Clone::clone)?.wait_until_served().map(Some)
+        let server = started.as_ref().map_err(Clone::clone)?;
+        let served = server.wait_until_served()?;
+        self.disks.get_or_init(|| DiskFronts::start(config, |name| server.for_disk(name)));
+        Ok(Some(served))
+    }
+
+    /// The front ends of disks, once they were started.
+    fn disks(&self) -> &DiskFronts {
+        static NONE: DiskFronts = DiskFronts::none();
+        self.disks.get().unwrap_or(&NONE)
     }
 
     /// The server, if one was started.
@@ -144,7 +163,14 @@ impl Keeper {
     /// Replaces the server, by default by the program that now stands where this one came from.
     fn upgrade_server(&self, binary: Option<PathBuf>, say: Progress<'_>) -> Outcome<String> {
         let what = "upgrading the server";
-        let none = || Problem::new(Exit::Usage, what, "no logs are served", "configure [log.NAME]");
+        let none = || {
+            Problem::new(
+                Exit::Usage,
+                what,
+                "nothing is served",
+                "configure [log.NAME] or [disk.NAME]",
+            )
+        };
         let server = self.server().ok_or_else(none)?;
         server.upgrade(&binary.map_or_else(upgrade::own_path, Ok)?, say)
     }
@@ -158,7 +184,7 @@ impl Keeper {
     ) -> Outcome<String> {
         let attached = self.attached(name, "upgrading the front end of")?;
         let binary = binary.map_or_else(upgrade::own_path, Ok)?;
-        attached.supervised.upgrade(name, &binary, say)?;
+        attached.supervised.upgrade(&format!("volume {name}"), &binary, say)?;
         let pid = attached.supervised.snapshot().front_end_pid.unwrap_or_default();
         let binary = binary.display();
         Ok(format!("the front end of {name} is replaced: {binary} serves as process {pid}"))
@@ -352,9 +378,11 @@ impl Keeper {
         let volumes = names.iter().filter_map(status).collect();
         let keeper = KeeperStatus::of_this_process(&self.socket, self.started.elapsed());
         let server = self.server().map(|server| (server.socket(), server.snapshot()));
-        let logs = LogStatus::all(&config, server.as_ref().map(|(_, snapshot)| snapshot));
-        let server = server.map(|(socket, snapshot)| ServerStatus::new(socket, snapshot));
-        Ok(StatusReport::new(Some(keeper), volumes).with(server, logs))
+        Ok(StatusReport::new(Some(keeper), volumes).with(
+            &config,
+            server,
+            &self.disks().snapshots(),
+        ))
     }
 
     /// Makes [`Self::wait_for_stop`] return. The second time, whoever uses a mount is cut off.
@@ -386,6 +414,7 @@ impl Keeper {
                 names.iter().map(|name| scope.spawn(|| self.shut_down_one(name))).collect();
             threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
         });
+        self.disks().stop();
         // Volumes bring their homes what the server has, so it ends after them.
         let drained = self.server().is_some_and(ServerLife::stop);
         let entries = std::mem::take(&mut *self.lock()).into_values().flatten();

@@ -4,19 +4,21 @@
 //! Never: finds anything out.
 
 mod block_cache;
+mod disk;
 mod served;
 
-pub(crate) use served::{LogStatus, ServerStatus};
-
 use block_cache::BlockCacheStatus;
+use disk::DiskStatus;
+use served::{LogStatus, ServerStatus};
 
 use crate::claims::{Class, Failure, Gap, PowerSource, Verdict};
-use crate::config::{Address, Protocol, VolumeConfig};
-use crate::keeper::{Snapshot, State};
+use crate::config::{Address, Config, Protocol, VolumeConfig};
+use crate::keeper::{ServerSnapshot, Snapshot, State};
 use crate::observe::{Observation, observe};
 use crate::problem::Outcome;
 use crate::sizes::rounded;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -39,6 +41,9 @@ pub(crate) struct StatusReport {
     /// Every log that is configured to be served.
     #[serde(default)]
     pub logs: Vec<LogStatus>,
+    /// Every disk that is configured to be served.
+    #[serde(default)]
+    pub disks: Vec<DiskStatus>,
 }
 
 /// The keeper that answered.
@@ -121,12 +126,22 @@ pub(crate) struct VolumeStatus {
 impl StatusReport {
     /// A report of the current schema.
     pub(crate) fn new(keeper: Option<KeeperStatus>, volumes: Vec<VolumeStatus>) -> StatusReport {
-        StatusReport { schema: SCHEMA, keeper, volumes, server: None, logs: Vec::new() }
+        let (server, logs, disks) = (None, Vec::new(), Vec::new());
+        StatusReport { schema: SCHEMA, keeper, volumes, server, logs, disks }
     }
 
-    /// With what is known of the server and its logs.
-    pub(crate) fn with(mut self, server: Option<ServerStatus>, logs: Vec<LogStatus>) -> Self {
-        (self.server, self.logs) = (server, logs);
+    /// With the server, if one runs, its socket, what it is configured to serve, and the front ends
+    /// of its disks.
+    pub(crate) fn with(
+        mut self,
+        config: &Config,
+        server: Option<(&Path, ServerSnapshot)>,
+        fronts: &BTreeMap<String, Outcome<Snapshot>>,
+    ) -> Self {
+        let snapshot = server.as_ref().map(|(_, snapshot)| snapshot);
+        self.logs = LogStatus::all(config, snapshot);
+        self.disks = DiskStatus::all(config, snapshot, fronts);
+        self.server = server.map(|(socket, snapshot)| ServerStatus::new(socket, snapshot));
         self
     }
 
@@ -139,7 +154,8 @@ impl StatusReport {
         self.volumes.iter().for_each(|volume| text += &volume.text());
         self.server.iter().for_each(|server| text += &server.text());
         self.logs.iter().for_each(|log| text += &log.text());
-        if self.volumes.is_empty() && self.logs.is_empty() {
+        self.disks.iter().for_each(|disk| text += &disk.text());
+        if self.volumes.is_empty() && self.logs.is_empty() && self.disks.is_empty() {
             text += "no volumes are configured\n";
         }
         text

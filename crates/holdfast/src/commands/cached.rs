@@ -63,7 +63,7 @@ impl Parts {
     /// The cache as it was left, or a new one.
     fn block_cache(&self, memory: &MemoryConfig, identity: [u8; 16]) -> Outcome<BlockCache> {
         let medium = memory.medium();
-        let found = once_let_go(&medium, holder, || BlockCache::attach(&medium, identity));
+        let found = once_let_go(&medium, || BlockCache::attach(&medium, identity), holder);
         match found {
             Ok(cache) if cache.bytes() == memory.size.0 => return Ok(cache),
             Ok(of_other_size) => {
@@ -108,7 +108,7 @@ pub(super) fn prepare(name: &str, volume: &VolumeConfig, home: &Home) -> Outcome
     check_home(name, volume, home)?;
     let medium = memory.medium();
     let nobody = [0; 16];
-    let found = once_let_go(&medium, holder, || BlockCache::attach(&medium, nobody));
+    let found = once_let_go(&medium, || BlockCache::attach(&medium, nobody), holder);
     match found.map(drop) {
         Err(AttachCacheError::Region(AttachError::Missing)) => Ok(()),
         // Whose it was is gone: this volume's log is new.

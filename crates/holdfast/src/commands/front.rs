@@ -5,6 +5,7 @@
 //! Never: decides about restarts, or mounts anything.
 
 use super::attached::{Parts, Place};
+use super::disk_front;
 use super::home::Home;
 use super::logs;
 use super::users::Users;
@@ -79,7 +80,10 @@ fn obey(args: &FrontArgs, reporter: &mut Reporter) -> Outcome<()> {
         Problem::new(Exit::Failed, what, error, "this is a fault of the keeper; report it")
     };
     let orders = read_orders(args.orders_fd).map_err(started)?;
-    let home = inherited(args.home_fd).and_then(Home::of).map_err(started)?;
+    let (Some(volume), Some(home)) = (orders.volume.clone(), args.home_fd) else {
+        return disk_front::obey(&orders, &mut |report| reporter.say(report));
+    };
+    let home = inherited(home).and_then(Home::of).map_err(started)?;
     let log = match (args.log_fd, &orders.server) {
         (_, Some(server)) => Place::Server(server.clone()),
         (Some(log), None) => {
@@ -87,7 +91,7 @@ fn obey(args: &FrontArgs, reporter: &mut Reporter) -> Outcome<()> {
         }
         (None, None) => return Err(started(io::ErrorKind::InvalidInput.into())),
     };
-    let parts = Parts { name: orders.name.clone(), volume: orders.volume.clone(), home, log };
+    let parts = Parts { name: orders.name.clone(), volume, home, log };
     match orders.task {
         Task::Serve => {
             let fuse = args.fuse_fd.map(inherited).transpose();

@@ -33,6 +33,9 @@ pub(crate) fn upgrade(config: &Path, command: UpgradeCommand, output: Output) ->
     };
     let command = match command {
         UpgradeCommand::Server { binary } => Command::UpgradeServer { binary: absolute(binary)? },
+        UpgradeCommand::Disk { name, binary } => {
+            Command::UpgradeDisk { name, binary: absolute(binary)? }
+        }
         UpgradeCommand::Volume { name, binary } => {
             Command::UpgradeVolume { name, binary: absolute(binary)? }
         }

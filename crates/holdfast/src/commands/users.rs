@@ -80,6 +80,12 @@ impl Users {
         let _ = self.fuse.as_ref().map(fuse::Session::resend);
     }
 
+    /// Serves those behind sockets.
+    pub(super) fn serve_disk(self, name: &str, blocks: &dyn Blocks) {
+        let Users { sockets, stop, .. } = self;
+        sockets.into_iter().for_each(|sockets| sockets.serve(Disk { name, blocks, stop: &stop }));
+    }
+
     /// Serves them all.
     pub(super) fn serve(
         self,

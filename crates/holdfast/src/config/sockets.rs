@@ -85,8 +85,21 @@ impl TryFrom<String> for Address {
     }
 }
 
+/// Everywhere that users of a disk connect.
+pub(super) fn sockets_of(nbd: &[Address], vhost_user: Option<&Path>) -> Vec<(Protocol, Address)> {
+    let nbd = nbd.iter().map(|address| (Protocol::Nbd, address.clone()));
+    let vhost_user = vhost_user.map(|path| (Protocol::VhostUser, Address::Unix(path.to_owned())));
+    nbd.chain(vhost_user).collect()
+}
+
+/// What is wrong with the path of a hypervisor's socket.
+pub(super) fn check_vhost_user(path: Option<&Path>) -> Result<(), String> {
+    let Some(path) = path else { return Ok(()) };
+    path_fault(path).map_or(Ok(()), |why| Err(format!("vhost-user: {path:?} {why}")))
+}
+
 /// Why no socket can have this path.
-pub(super) fn path_fault(path: &Path) -> Option<&'static str> {
+fn path_fault(path: &Path) -> Option<&'static str> {
     if path.is_relative() {
         return Some("has no absolute path");
     }

@@ -10,7 +10,7 @@ use super::lock::{take_directory, take_home};
 use super::mounts::{mounted_at, unmount_at, users_text};
 use super::spawn::Held;
 use crate::claims::PowerSource;
-use crate::config::{VolumeConfig, Way};
+use crate::config::{Address, Protocol, VolumeConfig, Way};
 use crate::exit::Exit;
 use crate::observe::observe;
 use crate::orders::{Orders, Server, Task};
@@ -31,19 +31,27 @@ pub(crate) fn take(name: &str, volume: &VolumeConfig) -> Outcome<Held> {
         Way::Direct => Some(take_directory("log", &volume.log)?),
         Way::Queue => None,
     };
-    Ok(Held { home, log, fuse: None, listeners: Listeners::default(), handover: None })
+    Ok(Held { home: Some(home), log, fuse: None, listeners: Listeners::default(), handover: None })
 }
 
 /// Mounts what was taken, and listens for clients.
 pub(crate) fn open_to_users(name: &str, volume: &VolumeConfig, taken: Held) -> Outcome<Held> {
-    let listeners = Listeners::bind(name, volume)?;
-    let handover = (!volume.sockets().is_empty()).then(Handover::new).transpose();
-    let handover = handover.map_err(|error| {
-        let what = format!("attaching volume {name}: preparing to hand connections on");
-        Problem::new(Exit::Failed, what, error, "see whether descriptors ran out")
-    })?;
+    let (listeners, handover) = listen(&format!("volume {name}"), volume.sockets())?;
     let fuse = volume.mount.as_deref().map(|point| mount(name, point)).transpose()?;
     Ok(Held { fuse, listeners, handover, ..taken })
+}
+
+/// Listens for clients, and prepares to hand their connections on.
+pub(crate) fn listen(
+    whose: &str,
+    sockets: Vec<(Protocol, Address)>,
+) -> Outcome<(Listeners, Option<Handover>)> {
+    let handover = (!sockets.is_empty()).then(Handover::new).transpose();
+    let handover = handover.map_err(|error| {
+        let what = format!("attaching {whose}: preparing to hand connections on");
+        Problem::new(Exit::Failed, what, error, "see whether descriptors ran out")
+    })?;
+    Ok((Listeners::bind(whose, sockets)?, handover))
 }
 
 /// Takes a volume away from its users.
@@ -93,7 +101,7 @@ pub(crate) fn orders(
 ) -> Orders {
     Orders {
         name: name.to_owned(),
-        volume: volume.clone(),
+        volume: Some(volume.clone()),
         power,
         task: Task::Serve,
         resume: false,
@@ -105,7 +113,8 @@ pub(crate) fn orders(
 
 /// Takes the mount of a volume away that no front end ever served.
 pub(crate) fn unmount_unserved(orders: &Orders) {
-    if let Err(problem) = end_use(&orders.name, &orders.volume, true) {
+    let ended = orders.volume.as_ref().map(|volume| end_use(&orders.name, volume, true));
+    if let Some(Err(problem)) = ended {
         tracing::error!("{problem}");
     }
 }

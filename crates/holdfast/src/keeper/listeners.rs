@@ -33,12 +33,12 @@ pub(crate) struct Listeners {
 }
 
 impl Listeners {
-    /// Listens at every address of a volume.
-    pub(crate) fn bind(name: &str, volume: &VolumeConfig) -> Outcome<Listeners> {
+    /// Listens at every address of a volume or disk.
+    pub(crate) fn bind(whose: &str, sockets: Vec<(Protocol, Address)>) -> Outcome<Listeners> {
         let mut listeners = Listeners::default();
-        for (protocol, address) in volume.sockets() {
+        for (protocol, address) in sockets {
             let bound = listeners.bind_one(&address);
-            let socket = bound.map_err(|error| refused(name, protocol, &address, &error))?;
+            let socket = bound.map_err(|error| refused(whose, protocol, &address, &error))?;
             listeners.sockets.push((protocol, socket));
         }
         Ok(listeners)
@@ -78,9 +78,9 @@ impl Drop for Listeners {
     }
 }
 
-fn refused(name: &str, protocol: Protocol, address: &Address, error: &io::Error) -> Problem {
+fn refused(whose: &str, protocol: Protocol, address: &Address, error: &io::Error) -> Problem {
     let key = protocol.word();
-    let what = format!("attaching volume {name}: listening at {address}");
+    let what = format!("attaching {whose}: listening at {address}");
     match error.kind() {
         io::ErrorKind::AddrInUse => {
             let remedy = format!("end whoever listens there, or set another address in {key}");

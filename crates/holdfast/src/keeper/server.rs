@@ -3,7 +3,7 @@
 //! Promise: the listening socket and the logs' directories outlive every server, so clients can
 //! always connect and the next server always finds its logs; a server that died is replaced; one
 //! that is to be replaced and whose successor does not come up is started again.
-//! Never: opens a region or a log.
+//! Never: opens a region, a log or a disk.
 
 use super::Progress;
 use super::lock::take_directory;
@@ -14,9 +14,9 @@ use super::upgrade::{END_PATIENCE, Request, Upgrade, open_binary};
 use crate::config::Config;
 use crate::exit::Exit;
 use crate::orders;
-use crate::orders::{LogOrders, ServerOrders, ServerReady, ServerReport};
+use crate::orders::{DiskOrders, LogOrders, ServerOrders, ServerReady, ServerReport};
 use crate::problem::{Outcome, Problem};
-use holdfast_client::protocol::VOLUME_PREFIX;
+use holdfast_client::protocol::{DISK_PREFIX, VOLUME_PREFIX};
 use rustix::fs::Mode;
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, PipeReader};
@@ -113,7 +113,8 @@ struct Supervisor {
 }
 
 impl ServerLife {
-    /// Takes the logs' directories and the socket, and starts the first server.
+    /// Takes the logs' directories and the socket, and starts the first server. A disk has nothing
+    /// to be taken: all of it is in its region, which is the server's.
     pub(crate) fn start(config: &Config) -> Outcome<ServerLife> {
         let socket = config.server.socket.clone();
         let (mut directories, mut logs) = (Vec::new(), Vec::new());
@@ -129,12 +130,16 @@ impl ServerLife {
                 Err(problem) => unserved.push((service, problem)),
             }
         }
-        if let (true, Some((_, problem))) = (logs.is_empty(), unserved.first()) {
+        let disks = config.disks.iter();
+        let disks = disks.map(|(name, disk)| DiskOrders { name: name.clone(), disk: disk.clone() });
+        let disks: Vec<_> = disks.collect();
+        if let (true, Some((_, problem))) = (logs.is_empty() && disks.is_empty(), unserved.first())
+        {
             return Err(problem.clone());
         }
         let listener = listen(&socket)?;
         let (clients_max, power) = (config.server.clients_max, config.keeper.power);
-        let orders = ServerOrders { logs, clients_max, power };
+        let orders = ServerOrders { logs, disks, clients_max, power };
         let binary = open_binary(Path::new(OWN_BINARY))?;
         let held = Held { listener, directories, orders, unserved };
         let shared = Arc::new(Shared::default());
@@ -164,13 +169,21 @@ impl ServerLife {
 
     /// The server as a front end of this volume finds it.
     pub(crate) fn for_volume(&self, name: &str) -> Outcome<orders::Server> {
-        let service = format!("{VOLUME_PREFIX}{name}");
+        self.for_service(&format!("{VOLUME_PREFIX}{name}"))
+    }
+
+    /// The server as a front end of this disk finds it.
+    pub(crate) fn for_disk(&self, name: &str) -> Outcome<orders::Server> {
+        self.for_service(&format!("{DISK_PREFIX}{name}"))
+    }
+
+    fn for_service(&self, service: &str) -> Outcome<orders::Server> {
         let snapshot = self.snapshot();
         let ready = snapshot.ready.unwrap_or_default();
-        if let Some((_, problem)) = ready.unserved.iter().find(|(of, _)| *of == service) {
+        if let Some((_, problem)) = ready.unserved.iter().find(|(of, _)| of == service) {
             return Err(problem.clone());
         }
-        let verdict = ready.verdicts.into_iter().find(|(of, _)| *of == service);
+        let verdict = ready.verdicts.into_iter().find(|(of, _)| of == service);
         let (_, verdict) = verdict.ok_or_else(|| snapshot.problem.unwrap_or_else(not_served))?;
         Ok(orders::Server { socket: self.socket.clone(), verdict })
     }
@@ -389,7 +402,7 @@ impl Supervisor {
         let problem = running.fault.unwrap_or_else(|| {
             let why = format!("the server died ({status})");
             let remedy = "see the keeper's log; `holdfast upgrade server` starts it again";
-            Problem::new(Exit::Failed, "serving logs", why, remedy)
+            Problem::new(Exit::Failed, "serving logs and disks", why, remedy)
         });
         tracing::warn!(%status, why = problem.why, "server died");
         let was_killed = matches!(status.signal(), Some(9 | 15));

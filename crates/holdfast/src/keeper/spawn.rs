@@ -29,8 +29,8 @@ static STARTING: Mutex<()> = Mutex::new(());
 /// The descriptors that outlive a front end.
 #[derive(Debug)]
 pub(crate) struct Held {
-    /// The home, opened before the mount covered it.
-    pub home: OwnedFd,
+    /// The home, opened before the mount covered it. A disk has none.
+    pub home: Option<OwnedFd>,
     /// The log directory, unless the server has it.
     pub log: Option<OwnedFd>,
     /// The FUSE connection while it is mounted.
@@ -64,7 +64,7 @@ pub(crate) fn start_front(
     held: &Held,
 ) -> Outcome<(Child, PipeReader)> {
     try_start_front(binary, orders, held).map_err(|error| {
-        let what = format!("starting a front end of volume {}", orders.name);
+        let what = format!("starting a front end of {}", orders.whose());
         let remedy = "see whether processes or memory ran out, or name a binary that runs here";
         Problem::new(Exit::Failed, what, error, remedy)
     })
@@ -75,7 +75,8 @@ fn try_start_front(
     orders: &Orders,
     held: &Held,
 ) -> io::Result<(Child, PipeReader)> {
-    let mut passed = vec![("--home-fd", held.home.as_fd())];
+    let mut passed = Vec::new();
+    passed.extend(held.home.as_ref().map(|home| ("--home-fd", home.as_fd())));
     passed.extend(held.log.as_ref().map(|log| ("--log-fd", log.as_fd())));
     passed.extend(held.fuse.as_ref().map(|fuse| ("--fuse-fd", fuse.as_fd())));
     let mut ordered: Vec<_> = held.listeners.descriptors().collect();

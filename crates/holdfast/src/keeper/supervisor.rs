@@ -237,9 +237,9 @@ impl Supervised {
     }
 
     /// Replaces the front end; returns when the new one serves, or the old one is started again.
-    pub(crate) fn upgrade(&self, name: &str, binary: &Path, say: Progress<'_>) -> Outcome<()> {
-        let whose = replace::whose(name);
-        Request::make(&whose, binary, say, |request| {
+    /// `whose` is what it serves, for people.
+    pub(crate) fn upgrade(&self, whose: &str, binary: &Path, say: Progress<'_>) -> Outcome<()> {
+        Request::make(&replace::front_end_of(whose), binary, say, |request| {
             drop(self.events.send(Event::Upgrade(request)));
         })
     }
@@ -415,7 +415,7 @@ impl Supervisor {
         if is_replaced && front.task == Task::Serve {
             return self.begin_successor();
         }
-        let problem = front.fault.unwrap_or_else(|| died_text(&self.orders.name, status));
+        let problem = front.fault.unwrap_or_else(|| died_text(&self.orders.whose(), status));
         tracing::warn!(volume = self.orders.name, %status, why = problem.why, "front end died");
         if front.task == Task::Drain {
             return self.drained(Err(problem));
@@ -460,7 +460,10 @@ impl Supervisor {
                 s.state = State::GivenUp;
             }
         });
-        self.begin_drain()
+        match self.orders.volume {
+            Some(_) => self.begin_drain(),
+            None => self.given_up(),
+        }
     }
 
     fn begin_drain(&mut self) -> Phase {
@@ -478,18 +481,24 @@ impl Supervisor {
             Err(why) => format!("draining what it left in memory failed too ({})", why.why),
         };
         tracing::error!(volume = self.orders.name, text, "after giving up");
-        let problem = self.shared.lock().problem.clone();
-        let problem = problem.map(|p| Problem { why: format!("{}; {text}", p.why), ..p });
+        self.shared.change(|s| {
+            s.problem.iter_mut().for_each(|problem| problem.why += &format!("; {text}"));
+        });
+        self.given_up()
+    }
+
+    /// Nothing is left to do after giving up.
+    fn given_up(&mut self) -> Phase {
         if self.is_wanted_again {
             return self.begin_anew();
         }
         if self.was_ever_ready && !self.is_unmounted {
-            self.shared.change(|s| s.problem = problem);
             return Phase::Idle;
         }
         if !self.is_unmounted {
             (self.unmount)(&self.orders);
         }
+        let problem = self.shared.lock().problem.clone();
         self.over(State::Failed, problem)
     }
 
@@ -502,7 +511,7 @@ impl Supervisor {
                 // mounted, and detaches by itself. A drain ends first: the region has one user at
                 // a time.
                 self.is_wanted_again = front.task == Task::Drain;
-                if front.task == Task::Serve && self.orders.volume.mount.is_none() {
+                if front.task == Task::Serve && self.held.fuse.is_none() {
                     self.signal(Signal::INT);
                 }
                 Phase::Running(front)
@@ -548,8 +557,8 @@ fn listen(mut child: Child, reports: PipeReader, events: &Sender<Event>) {
     }
 }
 
-fn died_text(name: &str, status: ExitStatus) -> Problem {
-    let what = format!("serving volume {name}");
+fn died_text(whose: &str, status: ExitStatus) -> Problem {
+    let what = format!("serving {whose}");
     let why = format!("its front end died ({status})");
     Problem::new(Exit::Failed, what, why, "see the keeper's log; `holdfast mount` tries again")
 }

@@ -95,7 +95,7 @@ impl Upgrade {
         tracing::error!(why, "the new process of {whose} did not come up; the old one goes on");
         *binary = self.old;
         let why = format!("the new process did not come up ({why})");
-        let remedy = "the old one serves again and nothing is lost; see the keeper's log";
+        let remedy = "the old one is started again and nothing is lost; see the keeper's log";
         let problem = Problem::new(Exit::Failed, format!("upgrading {whose}"), why, remedy);
         let _ = self.answer.send(Err(problem));
     }
@@ -118,3 +118,6 @@ pub(crate) fn own_path() -> Outcome<PathBuf> {
     // The kernel's word for a file that was replaced since.
     Ok(own.to_string_lossy().trim_end_matches(" (deleted)").into())
 }
+
+#[cfg(test)]
+mod tests;

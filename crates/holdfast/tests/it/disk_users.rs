@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -45,9 +45,15 @@ fn events() -> Vec<Event> {
     (0..upgrades).flat_map(round).collect()
 }
 
+/// Replaces a front end by one of the same program.
+pub(crate) fn replace(fixture: &Fixture) {
+    let said = fixture.holdfast(&["upgrade", "volume", NAME]).succeeded().out;
+    assert!(said.contains("the front end of v is replaced"), "{said}");
+}
+
 fn bring_about(fixture: &Fixture, event: Event) {
     match event {
-        Event::Upgrade => drop(fixture.holdfast(&["upgrade", "volume", NAME]).succeeded()),
+        Event::Upgrade => replace(fixture),
         Event::End(signal) => {
             let before = fixture.status()["restarts"].as_u64();
             kill(fixture.front_end(), signal);
@@ -72,28 +78,49 @@ fn check_counts(fixture: &Fixture, events: &[Event]) {
     );
 }
 
-/// A client over libnbd that checks what it reads, and says at its end what it saw.
-struct Writer(Child);
+/// Clients over libnbd that check what they read, and say at their end what they saw.
+struct Writers(Vec<Child>);
 
-impl Writer {
-    fn start(socket: &Path) -> Writer {
-        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/nbd_writer.py");
-        let uri = format!("nbd+unix:///{NAME}?socket={}", socket.display());
-        // Debian's Python: the module is not in any other.
-        let mut command = Command::new("/usr/bin/python3");
-        command.args([script, &uri, "4"]).stdin(Stdio::piped()).stdout(Stdio::piped());
-        Writer(command.stderr(Stdio::piped()).spawn().unwrap())
+/// What they saw.
+struct Seen {
+    answered: u64,
+    lost: u64,
+}
+
+impl Writers {
+    /// Some at the unix socket, some at the TCP port.
+    fn start(served: &Served) -> Writers {
+        let unix = format!("nbd+unix:///{NAME}?socket={}", served.socket().display());
+        let tcp = format!("nbd://127.0.0.1:{}/{NAME}", served.port);
+        Writers(vec![writer(&unix, "0"), writer(&tcp, "2")])
     }
 
-    /// Its own words, or its complaint.
-    fn finish(mut self) -> Result<Value, String> {
-        drop(self.0.stdin.take());
-        let output = self.0.wait_with_output().unwrap();
-        match output.status.success() {
-            true => Ok(serde_json::from_slice(&output.stdout).unwrap()),
-            false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+    /// Their own words added up, or the first complaint.
+    fn finish(mut self) -> Result<Seen, String> {
+        let inputs: Vec<_> = self.0.iter_mut().map(|child| child.stdin.take()).collect();
+        drop(inputs);
+        let mut seen = Seen { answered: 0, lost: 0 };
+        for child in self.0 {
+            let output = child.wait_with_output().unwrap();
+            if !output.status.success() {
+                return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+            }
+            let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+            seen.answered += said["answered"].as_u64().unwrap();
+            seen.lost += said["lost"].as_u64().unwrap();
         }
+        println!("NBD: {} requests answered, {} connections lost", seen.answered, seen.lost);
+        Ok(seen)
     }
+}
+
+/// A process with two connections, which write from this mebibyte on.
+fn writer(uri: &str, first: &str) -> Child {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/nbd_writer.py");
+    // Debian's Python: the module is not in any other.
+    let mut command = Command::new("/usr/bin/python3");
+    command.args([script, uri, first, "2"]).stdin(Stdio::piped());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
 #[test]
@@ -101,12 +128,11 @@ fn a_client_that_connects_again_sees_no_error_when_front_ends_are_killed() {
     let mut served = Served::new();
     served.fixture.watch_for(WATCH);
     served.fixture.serve();
-    let (writer, events) = (Writer::start(&served.socket()), events());
+    let (writers, events) = (Writers::start(&served), events());
     events.iter().for_each(|event| bring_about(&served.fixture, *event));
-    let saw = writer.finish().unwrap();
-    println!("NBD: {saw}");
-    assert!(saw["answered"].as_u64() > Some(events.len() as u64), "no load: {saw}");
-    assert!(saw["lost"].as_u64() >= Some(events.len() as u64 / 2), "not under load: {saw}");
+    let seen = writers.finish().unwrap();
+    assert!(seen.answered > events.len() as u64, "no load");
+    assert!(seen.lost >= events.len() as u64 / 2, "not under load");
     check_counts(&served.fixture, &events);
     served.fixture.holdfast(&["umount", NAME, "--force"]).succeeded();
     served.fixture.assert_given_back();
@@ -117,15 +143,13 @@ fn replacing_a_front_end_or_telling_it_to_end_loses_no_connection_and_no_request
     let mut served = Served::new();
     served.fixture.watch_for(WATCH);
     served.fixture.serve();
-    let writer = Writer::start(&served.socket());
+    let writers = Writers::start(&served);
     let events = [Event::Upgrade, Event::End(Signal::TERM)].repeat(counts().upgrades);
     for event in &events {
         std::thread::sleep(Duration::from_millis(50));
         bring_about(&served.fixture, *event);
     }
-    let saw = writer.finish().unwrap();
-    println!("NBD: {saw}");
-    assert_eq!(saw["lost"], 0, "{saw}: {}", served.fixture.keeper_log());
+    assert_eq!(writers.finish().unwrap().lost, 0, "{}", served.fixture.keeper_log());
     check_counts(&served.fixture, &events);
 }
 
@@ -133,35 +157,34 @@ fn replacing_a_front_end_or_telling_it_to_end_loses_no_connection_and_no_request
 fn a_replacement_that_does_not_come_up_leaves_connections_to_the_old_binary() {
     let mut served = Served::new();
     served.fixture.serve();
-    let writer = Writer::start(&served.socket());
+    let writers = Writers::start(&served);
     let broken = served.fixture.path("broken");
     fs::copy("/bin/false", &broken).unwrap();
     for binary in [broken.to_str().unwrap(), "/etc/hostname"] {
         let upgrade = ["upgrade", "volume", NAME, "--binary", binary];
-        served.fixture.holdfast(&upgrade).expect(1, &["the old one serves again"]);
+        served.fixture.holdfast(&upgrade).expect(1, &["the old one is started again"]);
         served.fixture.wait_for_state("serving");
     }
     let missing = ["upgrade", "volume", NAME, "--binary", "/no/such/file"];
     served.fixture.holdfast(&missing).expect(2, &["--binary"]);
-    let saw = writer.finish().unwrap();
-    assert_eq!(saw["lost"], 0, "{saw}: {}", served.fixture.keeper_log());
+    assert_eq!(writers.finish().unwrap().lost, 0, "{}", served.fixture.keeper_log());
     served.fixture.holdfast(&["umount", NAME]).succeeded();
     let unmounted = ["upgrade", "volume", NAME];
     served.fixture.holdfast(&unmounted).expect(1, &["it is not mounted"]);
 }
 
-/// Canary for the writer: it has to notice a disk that changes by itself.
+/// Canary for the writers: they have to notice a disk that changes by itself.
 #[test]
-fn the_writer_notices_what_it_has_not_written() {
+fn the_writers_notice_what_they_have_not_written() {
     let mut served = Served::new();
     served.fixture.serve();
-    let writer = Writer::start(&served.socket());
+    let writers = Writers::start(&served);
     let mut other = served.unix();
     for _ in 0..20 {
         other.write(&[1; 64 << 10], 1 << 20).unwrap();
         std::thread::sleep(Duration::from_millis(10));
     }
-    let complaint = writer.finish().unwrap_err();
+    let complaint = writers.finish().err().expect("it was written over");
     assert!(complaint.contains("is another"), "{complaint}");
 }
 
@@ -189,32 +212,43 @@ fn qemu_waits_for_the_next_front_end_and_sees_no_error() {
 }
 
 /// A hypervisor's connection to the volume, which is made anew when it has to be.
-struct Machine {
+pub(crate) struct Machine {
     socket: PathBuf,
-    guest: Guest,
+    pub(crate) guest: Guest,
 }
 
 impl Machine {
-    fn connect(&mut self) {
+    /// One whose disk is a volume that has a mount and clients of NBD as well.
+    pub(crate) fn beside(served: &mut Served) -> Machine {
+        let mount = format!("mount = {:?}", served.fixture.mount());
+        Machine::with(served, &format!("{}\n{mount}", served.nbd()))
+    }
+
+    /// One whose disk is a volume that nobody else uses.
+    fn alone(served: &mut Served) -> Machine {
+        Machine::with(served, "")
+    }
+
+    fn with(served: &mut Served, others: &str) -> Machine {
+        let socket = served.fixture.path("vm.sock");
+        let lines = format!("vhost-user = {:?}\n{others}", socket.display());
+        let text = fs::read_to_string(served.fixture.config()).unwrap();
+        served.fixture.configure(&text.replace(&served.nbd(), &lines));
+        Machine { socket, guest: Guest::new(QUEUES as u64) }
+    }
+
+    pub(crate) fn connect(&mut self) {
         self.guest.connect(UnixStream::connect(&self.socket).unwrap());
     }
 }
 
-/// A volume that is a hypervisor's disk.
-fn with_vhost_user() -> (Fixture, Machine) {
-    let mut served = Served::new();
-    let socket = served.fixture.path("vm.sock");
-    let text = fs::read_to_string(served.fixture.config()).unwrap();
-    let line = format!("vhost-user = {:?}", socket.display());
-    served.fixture.configure(&text.replace(&served.nbd(), &line));
-    served.fixture.watch_for(WATCH);
-    served.fixture.serve();
-    (served.fixture, Machine { socket, guest: Guest::new(QUEUES as u64) })
-}
-
 #[test]
 fn a_guest_sees_no_error_when_front_ends_are_killed_and_replaced() {
-    let (mut fixture, mut machine) = with_vhost_user();
+    let mut served = Served::new();
+    let mut machine = Machine::alone(&mut served);
+    let mut fixture = served.fixture;
+    fixture.watch_for(WATCH);
+    fixture.serve();
     let (mut load, events) = (Load::new(1), events());
     machine.connect();
     for event in &events {

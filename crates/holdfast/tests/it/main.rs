@@ -29,8 +29,10 @@ mod run;
 #[expect(dead_code, reason = "as above")]
 mod seeds;
 mod served;
+mod served_disks;
 mod store_commands;
 mod store_served;
 mod trouble;
+mod upgrades;
 mod watchdog;
 mod ways;

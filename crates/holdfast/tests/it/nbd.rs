@@ -21,7 +21,7 @@ pub(crate) struct Client<S>(S);
 
 impl<S: Read + Write> Client<S> {
     /// Chooses the only export.
-    fn new(mut stream: S) -> io::Result<Client<S>> {
+    pub(crate) fn new(mut stream: S) -> io::Result<Client<S>> {
         let mut greeting = [0; 18];
         stream.read_exact(&mut greeting)?;
         assert_eq!(&greeting[..16], b"NBDMAGICIHAVEOPT");
@@ -65,7 +65,7 @@ impl<S: Read + Write> Client<S> {
 /// A volume that is a network block device, at a unix socket and a TCP port, and is not mounted.
 pub(crate) struct Served {
     pub(crate) fixture: Fixture,
-    port: u16,
+    pub(crate) port: u16,
 }
 
 impl Served {

@@ -1,7 +1,7 @@
 """Writes to a disk and reads it back over libnbd until standard input ends.
 
-Arguments: the URI of an empty export, and how many connections to use. Each connection has a part
-of the disk of its own. A connection that is lost is made again, and what was not answered is asked
+Arguments: the URI of an empty export, the first part of the disk to use, and how many connections.
+Each connection has a part of the disk of its own. A connection that is lost is made again, and what was not answered is asked
 for again. Prints how many requests were answered and how many connections were lost. An error that
 the server answers, or a read that finds something else, ends it with a complaint.
 """
@@ -14,7 +14,7 @@ import time
 
 import nbd
 
-URI, CONNECTIONS = sys.argv[1], int(sys.argv[2])
+URI, FIRST, CONNECTIONS = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 PART_BYTES = 1 << 20
 RECONNECT_SECONDS = 60
 
@@ -91,7 +91,7 @@ class Part:
             os._exit(1)
 
 
-parts = [Part(number) for number in range(CONNECTIONS)]
+parts = [Part(number) for number in range(FIRST, FIRST + CONNECTIONS)]
 threads = [threading.Thread(target=part.run) for part in parts]
 for thread in threads:
     thread.start()

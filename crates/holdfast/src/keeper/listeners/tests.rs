@@ -24,7 +24,7 @@ fn clients_are_counted_while_they_are_connected_and_keep_the_disk() {
     let path = directory.path().join("a disk");
     let tcp = free_port();
     let volume = volume(&[Address::Unix(path.clone()), Address::Tcp(tcp)]);
-    let listeners = Listeners::bind("v", &volume).unwrap();
+    let listeners = Listeners::bind("volume v", volume.sockets()).unwrap();
     assert_eq!(listeners.descriptors().count(), 2);
     assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     refuse_connected("unmounting", &volume).unwrap();
@@ -46,19 +46,19 @@ fn a_place_where_somebody_listens_is_not_taken_but_one_that_was_left_is() {
     let path = directory.path().join("disk.sock");
     let at_path = volume(&[Address::Unix(path.clone())]);
     let first = UnixListener::bind(&path).unwrap();
-    let refusal = Listeners::bind("v", &at_path).unwrap_err();
+    let refusal = Listeners::bind("volume v", at_path.sockets()).unwrap_err();
     assert_eq!(refusal.exit, Exit::InUse);
     assert!(refusal.what.contains("listening at unix:"), "{refusal}");
     drop(first);
-    let listeners = Listeners::bind("v", &at_path).unwrap();
+    let listeners = Listeners::bind("volume v", at_path.sockets()).unwrap();
     UnixStream::connect(&path).unwrap();
     drop(listeners);
     std::fs::write(&path, "somebody's file").unwrap();
-    assert_eq!(Listeners::bind("v", &at_path).unwrap_err().exit, Exit::InUse);
+    assert_eq!(Listeners::bind("volume v", at_path.sockets()).unwrap_err().exit, Exit::InUse);
     assert_eq!(std::fs::read(&path).unwrap(), b"somebody's file");
     let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
     let at_port = volume(&[Address::Tcp(tcp.local_addr().unwrap())]);
-    assert_eq!(Listeners::bind("v", &at_port).unwrap_err().exit, Exit::InUse);
+    assert_eq!(Listeners::bind("volume v", at_port.sockets()).unwrap_err().exit, Exit::InUse);
 }
 
 #[test]

@@ -13,8 +13,8 @@ use rustix::process::Signal;
 use std::time::Instant;
 
 /// What is replaced, for people.
-pub(super) fn whose(name: &str) -> String {
-    format!("the front end of volume {name}")
+pub(super) fn front_end_of(whose: &str) -> String {
+    format!("the front end of {whose}")
 }
 
 impl Supervisor {
@@ -53,7 +53,7 @@ impl Supervisor {
 
     /// The new one did not come up.
     pub(super) fn hand_back(&mut self, upgrade: Upgrade, problem: &Problem) -> Phase {
-        upgrade.failed(&whose(&self.orders.name), &problem.why, &mut self.binary);
+        upgrade.failed(&front_end_of(&self.orders.whose()), &problem.why, &mut self.binary);
         self.deaths = Deaths::default();
         self.begin(self.task())
     }
