@@ -8,7 +8,7 @@ HOLDFAST := $${CARGO_TARGET_DIR:-target}/release/holdfast
 
 CUT_EVERYWHERE := power::pitfall_19_what_was_waited_for_is_there_after_a_power_cut_at_any_io
 
-.PHONY: run build test test-guests test-long test-races bench-blocks bench-plan bench-server bench-log bench-store bench-postgres bench-databases bench-ways figures fuzz tidy
+.PHONY: run build test test-guests test-long test-races bench-blocks bench-cache-guest bench-plan bench-server bench-log bench-store bench-postgres bench-databases bench-ways figures fuzz tidy
 
 run: build
 	$(HOLDFAST) demo postgres --out holdfast-demo
@@ -77,6 +77,12 @@ bench-blocks:
 	cd bench && ../$(CARGO) run --release --bin bench-blocks -- --out $(abspath $(OUT)) \
 	    $(if $(QUICK),--quick)
 	$(if $(QUICK)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
+
+# A guest's disk on one slow disk: bare, behind dm-writecache, and behind a volume with a block cache;
+# then all of it is killed. Needs root and nothing else running, and five minutes.
+bench-cache-guest: build
+	guests/setup
+	bench/cache/run $(HOLDFAST) $${CARGO_TARGET_DIR:-target}/guests $(OUT)
 
 # The planner's speed on one core, and the numbers of the DM/6000 paper beside its own.
 bench-plan:

@@ -5,7 +5,7 @@
 //! Never: needed: whoever loses one makes another, and reads the home.
 
 use holdfast_io::checksum::crc32c;
-use holdfast_memory::{Area, AreaSpec, AttachError, CreateError, Medium, MediumSurvival};
+use holdfast_memory::{Area, AreaSpec, AttachError, CreateError, Medium, MediumSurvival, Region};
 
 use crate::cache::{self, Cache, CacheLayout};
 use crate::error::AttachCacheError;
@@ -36,16 +36,20 @@ pub struct BlockCache {
     cache: Cache<Area>,
 }
 
-impl BlockCache {
-    /// Counters of the region ([`holdfast_memory::Observed::word`]): blocks held,
-    pub const BLOCKS_HELD: usize = HELD;
-    /// blocks that were found since the cache was made,
-    pub const HITS: usize = cache::HITS;
-    /// that were not,
-    pub const MISSES: usize = cache::MISSES;
-    /// and of those that were not, such as were damaged.
-    pub const DAMAGED: usize = cache::DAMAGED;
+/// What a cache counts, for people.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheCounts {
+    /// Bytes of blocks held.
+    pub held_bytes: u64,
+    /// Blocks that were looked for and found, since the cache was made.
+    pub hits: u64,
+    /// Blocks that were not.
+    pub misses: u64,
+    /// Of those that were not, such as were damaged.
+    pub damaged: u64,
+}
 
+impl BlockCache {
     /// Makes an empty cache on `medium`. All its memory is allocated here.
     ///
     /// # Errors
@@ -86,10 +90,27 @@ impl BlockCache {
         Ok(BlockCache::over(area, layout, seed))
     }
 
-    /// Blocks that there is room for.
+    /// Looks at the cache on `medium`, whoever uses it meanwhile.
+    ///
+    /// # Errors
+    /// [`AttachCacheError::Region`], or [`AttachCacheError::NoCache`].
+    pub fn observe(medium: &Medium) -> Result<CacheCounts, AttachCacheError> {
+        let seen = Region::observe(medium).map_err(AttachCacheError::Region)?;
+        if seen.content() != CONTENT {
+            return Err(AttachCacheError::NoCache { found: seen.content() });
+        }
+        Ok(CacheCounts {
+            held_bytes: seen.word(HELD) * BLOCK_BYTES as u64,
+            hits: seen.word(cache::HITS),
+            misses: seen.word(cache::MISSES),
+            damaged: seen.word(cache::DAMAGED),
+        })
+    }
+
+    /// Bytes of blocks that there is room for.
     #[must_use]
-    pub fn blocks_max(&self) -> u64 {
-        self.cache.blocks_max()
+    pub fn bytes(&self) -> u64 {
+        self.cache.blocks_max() * BLOCK_BYTES as u64
     }
 
     /// Which deaths the cache is warm after, as found, not as configured.

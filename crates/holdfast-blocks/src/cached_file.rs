@@ -1,7 +1,7 @@
 //! One open file whose blocks are cached.
 //!
 //! Promise: a read gives what the home has, and asks it only for blocks that the cache misses; a
-//! change makes the cache forget first, then changes the home, then leaves what it knows.
+//! change makes the cache forget first, then changes the home, then leaves what that came to.
 //! Never: hides an error or a short transfer of the home.
 
 use std::io;
@@ -78,12 +78,18 @@ impl CachedFile {
         offset: u64,
         write: impl FnOnce(&dyn OpenFile) -> io::Result<usize>,
     ) -> io::Result<usize> {
-        let change = self.cache.blocks().change(touched(offset, from.len() as u64));
+        let blocks = touched(offset, from.len() as u64);
+        let partial = parts(offset, from.len()).filter(|part| !part.is_whole());
+        let partial: Vec<u64> = partial.map(|part| part.block).collect();
+        let mut change = self.cache.blocks().change_with_edges(blocks, &partial);
         let bytes = write(&*self.home)?;
-        let written = &from[..bytes];
-        for part in parts(offset, bytes).filter(Part::is_whole) {
+        for part in parts(offset, bytes) {
             let at = (part.offset() - offset) as usize;
-            change.fill(part.block, &written[at..at + BLOCK_BYTES]);
+            let written = &from[at..at + part.bytes];
+            match part.is_whole() {
+                true => change.fill(part.block, written),
+                false => change.patch(part.block, part.skip, written),
+            }
         }
         Ok(bytes)
     }

@@ -23,11 +23,18 @@ pub struct CachedFiles {
     files: Arc<dyn Files>,
     path: PathBuf,
     cache: Arc<BlockCache>,
+    pledge: u64,
 }
 
 impl CachedFiles {
     /// Puts a cache before the file at `path`, which exists. It is warm if it was used with this
-    /// file last, and its user died or [`CachedFiles::close`] left the file as it is.
+    /// file last, and its user died and had the same pledge, or [`CachedFiles::close`] left the
+    /// file as it is.
+    ///
+    /// The pledge is a number that the owner of the file keeps as long as the file is used through
+    /// this cache alone, whoever dies meanwhile. Before the file is used without it, he forgets the
+    /// number; for the next use he takes one that no use ever had. So a cache that was left out for
+    /// a while does not take itself for right.
     ///
     /// # Errors
     /// What the description of the file failed with.
@@ -35,10 +42,11 @@ impl CachedFiles {
         files: Arc<dyn Files>,
         path: impl Into<PathBuf>,
         cache: Arc<BlockCache>,
+        pledge: u64,
     ) -> io::Result<CachedFiles> {
         let path = path.into();
-        cache.blocks().begin(&Home::of(&files.metadata(&path)?));
-        Ok(CachedFiles { files, path, cache })
+        cache.blocks().begin(&Home::of(&files.metadata(&path)?, pledge));
+        Ok(CachedFiles { files, path, cache, pledge })
     }
 
     /// Says that nobody uses the files any more, and others may change the home. The cache is warm
@@ -47,7 +55,8 @@ impl CachedFiles {
     /// # Errors
     /// What the description of the file failed with.
     pub fn close(&self) -> io::Result<()> {
-        self.cache.blocks().end(&Home::of(&self.files.metadata(&self.path)?));
+        let home = Home::of(&self.files.metadata(&self.path)?, self.pledge);
+        self.cache.blocks().end(&home);
         Ok(())
     }
 

@@ -36,7 +36,7 @@ mod sync;
 mod tests;
 mod vdisk;
 
-pub use block_cache::{BlockCache, CacheSpec};
+pub use block_cache::{BlockCache, CacheCounts, CacheSpec};
 pub use cached_files::CachedFiles;
 pub use disk::DiskFault;
 pub use error::{AttachCacheError, AttachVdiskError, CreateVdiskError};

@@ -3,5 +3,6 @@
 
 mod cache;
 mod format;
+mod home;
 mod recorded;
 mod stores;

@@ -177,9 +177,13 @@ pub enum NoteError {
 
 impl Log {
     fn reader_word(&self, index: usize) -> &AtomicU64 {
-        assert!(words::READER.contains(&index), "word {index} is not the reader's");
+        check_readers(index);
         self.word(index)
     }
+}
+
+fn check_readers(index: usize) {
+    assert!(words::READER.contains(&index), "word {index} is not the reader's");
 }
 
 /// The log in this process: each call is one of [`Log`]'s own, or of its region's.
@@ -244,7 +248,8 @@ impl CommitLog for Log {
     }
 
     fn set_word(&self, index: usize, value: u64) -> Result<(), WordError> {
-        self.reader_word(index).store(value, Ordering::Relaxed);
+        check_readers(index);
+        self.region.set_word(index, value);
         Ok(())
     }
 

@@ -44,6 +44,12 @@ impl Observed {
         self.superblock.identity
     }
 
+    /// What it holds, by the name its maker gave it; zeros for the ring of a log.
+    #[must_use]
+    pub fn content(&self) -> [u8; 8] {
+        self.superblock.content
+    }
+
     /// How often it was attached; `None` if that field is damaged.
     #[must_use]
     pub fn generation(&self) -> Option<u64> {

@@ -218,6 +218,16 @@ impl Region {
         &self.control().words.0[index]
     }
 
+    /// Puts a number into a word that the next server goes by: when this returns it is as safe as
+    /// the memory is.
+    ///
+    /// # Panics
+    /// If `index` is not below [`WORDS`].
+    pub fn set_word(&self, index: usize, value: u64) {
+        self.word(index).store(value, Ordering::Relaxed);
+        self.mapping.persist_control();
+    }
+
     /// Waits until the tail is above `seen`, a wake-up, or `timeout`; the tail then.
     pub fn wait_tail(&self, seen: u64, timeout: Duration) -> u64 {
         let guard = self.lock();

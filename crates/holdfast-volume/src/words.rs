@@ -1,7 +1,7 @@
 //! Which of the log reader's words means what to a volume.
 //!
-//! Promise: `holdfast status` reads them while the front end lives, and after it died. Two of them,
-//! [`WINDOW_END`] and [`OPENED`], tell the next process what the last one was at.
+//! Promise: `holdfast status` reads them while the front end lives, and after it died. Three of
+//! them, [`WINDOW_END`], [`OPENED`] and [`PLEDGE`], tell the next process what the last one was at.
 //! Never: counts anything twice.
 
 /// How often a change had to wait for room.
@@ -23,3 +23,6 @@ pub const WINDOW_END: usize = 46;
 pub const OPENED: usize = 47;
 /// The process that serves the volume, or the last that did.
 pub const FRONT_END_PID: usize = 48;
+/// What the block cache of the home goes by while the home is used through it alone; 0 while it is
+/// used without one. Set by whoever opens the home for the volume, before the volume is opened.
+pub const PLEDGE: usize = 49;

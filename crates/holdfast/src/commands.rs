@@ -4,6 +4,7 @@
 //! Never: holds logic that another part needs.
 
 mod attached;
+mod cached;
 mod check;
 mod disk;
 mod disk_front;

@@ -5,6 +5,7 @@
 //! key.
 //! Never: fills in what the operator must decide, or opens anything but the one file.
 
+mod block_cache;
 mod disk;
 mod served;
 mod sockets;
@@ -111,6 +112,10 @@ pub(crate) struct VolumeConfig {
     /// How the kernel caches file contents.
     #[serde(default)]
     pub cache: Cache,
+    /// Where blocks of the home are kept, to be warm for the next process too. Its `shm` file is
+    /// `/dev/shm/holdfast-cache-NAME` unless it says otherwise.
+    #[serde(default)]
+    pub block_cache: Option<MemoryConfig>,
     /// Threads that answer file system requests. As many as suit the class, unless it says
     /// otherwise: see [`Self::threads_for`].
     #[serde(default)]
@@ -123,7 +128,7 @@ pub(crate) struct VolumeConfig {
 pub(crate) struct MemoryConfig {
     /// What the region is made of.
     pub medium: MediumKind,
-    /// Bytes of the ring. A power of two.
+    /// Bytes of the ring, a power of two; of a block cache, the bytes of its blocks.
     pub size: Size,
     /// The file or device. Only `shm` has a default: `/dev/shm/holdfast-NAME`.
     #[serde(default)]
@@ -298,10 +303,12 @@ impl Config {
             let own_mount = own_mount.map(|mount| ("mount", mount));
             let fixed = [("home", &*volume.home), ("log", &*volume.log)];
             let region = volume.memory.path.as_deref().map(|path| ("memory.path", path));
+            let cache = volume.block_cache.as_ref().and_then(|cache| cache.path.as_deref());
+            let cache = cache.map(|path| ("block_cache.path", path));
             let nbd = volume.nbd.iter().filter_map(Address::path).map(|path| ("nbd", path));
             let vhost_user = volume.vhost_user.as_deref().map(|path| ("vhost-user", path));
             let sockets = nbd.chain(vhost_user);
-            let all = fixed.into_iter().chain(own_mount).chain(region).chain(sockets);
+            let all = fixed.into_iter().chain(own_mount).chain(region).chain(cache).chain(sockets);
             paths.extend(all.map(|(key, path)| (format!("[volume.{name}] {key}"), path)));
         }
         for (name, log) in &self.logs {
@@ -328,6 +335,7 @@ impl VolumeConfig {
             self.memory.path = Some(format!("/dev/shm/holdfast-{name}").into());
         }
         self.memory.check()?;
+        self.complete_block_cache(name)?;
         let mount = self.mount.as_deref().map(|mount| ("mount", mount));
         for (key, path) in [("home", &*self.home), ("log", &*self.log)].into_iter().chain(mount) {
             check_path(key, path)?;
@@ -461,10 +469,15 @@ impl MemoryConfig {
         match (self.medium, &self.path) {
             (MediumKind::Private, Some(_)) => Err("memory.path: private memory has none".into()),
             (MediumKind::Private, None) => Ok(()),
-            (_, Some(path)) => check_path("memory.path", path),
-            (medium, None) => {
-                Err(format!("memory.path is missing; medium = \"{}\" needs it", medium.word()))
-            }
+            _ => self.check_place("memory.path"),
+        }
+    }
+
+    /// Memory that others can find has a path.
+    fn check_place(&self, key: &str) -> Result<(), String> {
+        match &self.path {
+            Some(path) => check_path(key, path),
+            None => Err(format!("{key} is missing; medium = \"{}\" needs it", self.medium.word())),
         }
     }
 }

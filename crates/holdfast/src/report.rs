@@ -3,10 +3,12 @@
 //! Promise: the same facts as text and as JSON; the JSON has a version and only gains fields.
 //! Never: finds anything out.
 
+mod block_cache;
 mod disk;
 mod served;
 mod table;
 
+use block_cache::BlockCacheStatus;
 use disk::DiskStatus;
 use served::{LogStatus, ServerStatus};
 use table::TableStatus;
@@ -95,6 +97,9 @@ pub(crate) struct VolumeStatus {
     pub bound_bytes: u64,
     /// Bytes of log that are not applied to the home yet.
     pub unapplied_bytes: u64,
+    /// Those among all that the memory has room for.
+    #[serde(default)]
+    pub unapplied_ratio: f64,
     /// Speed of the log's device while draining; 0 before the first measurement.
     pub drain_rate_bytes_per_s: u64,
     /// Bytes drained in all.
@@ -103,6 +108,9 @@ pub(crate) struct VolumeStatus {
     pub syncs: u64,
     /// Changes acknowledged.
     pub changes: u64,
+    /// Blocks of the home that are kept in memory, if it has a block cache.
+    #[serde(default)]
+    pub block_cache: Option<BlockCacheStatus>,
     /// The process that serves it.
     pub front_end_pid: Option<u32>,
     /// Front ends that died and were replaced since it was attached.
@@ -184,6 +192,7 @@ impl VolumeStatus {
         observed: Outcome<Observation>,
     ) -> VolumeStatus {
         let seen = observed.as_ref().ok();
+        let unapplied_bytes = seen.map_or(0, Observation::unapplied_bytes);
         VolumeStatus {
             name: name.to_owned(),
             state: if seen.is_some() { "left in memory" } else { State::Detached.word() }.into(),
@@ -198,11 +207,13 @@ impl VolumeStatus {
             verdict: Some(verdict),
             dirty_bytes: seen.map_or(0, Observation::dirty_bytes),
             bound_bytes: volume.dirty_bytes_max(),
-            unapplied_bytes: seen.map_or(0, Observation::unapplied_bytes),
+            unapplied_bytes,
+            unapplied_ratio: unapplied_bytes as f64 / volume.memory.size.0 as f64,
             drain_rate_bytes_per_s: seen.map_or(0, |seen| seen.drain_rate_bytes_per_s),
             drained_bytes: seen.map_or(0, |seen| seen.drained_bytes),
             syncs: seen.map_or(0, |seen| seen.syncs),
             changes: seen.map_or(0, |seen| seen.changes),
+            block_cache: volume.block_cache.as_ref().map(BlockCacheStatus::of),
             front_end_pid: seen.and_then(|seen| seen.front_end_pid),
             restarts: 0,
             upgrades: 0,
@@ -287,9 +298,15 @@ impl VolumeStatus {
             None => line("acknowledges", "never: the claims refuse this configuration"),
         }
         line("dirty", &self.dirty_text());
-        line("un-applied", &rounded(self.unapplied_bytes));
+        line("un-applied", &self.unapplied_text());
+        self.block_cache.iter().for_each(|cache| line("block cache", &cache.text()));
         line("last error", self.last_error.as_deref().unwrap_or("none"));
         text + "\n"
+    }
+
+    fn unapplied_text(&self) -> String {
+        let (bytes, percent) = (rounded(self.unapplied_bytes), 100.0 * self.unapplied_ratio);
+        format!("{bytes}, {percent:.1} % of what the memory has room for")
     }
 
     fn dirty_text(&self) -> String {

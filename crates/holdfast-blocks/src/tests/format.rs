@@ -1,9 +1,9 @@
 //! FORMAT.md and the code say the same: bytes spelled out by hand.
 
 use holdfast_io::checksum::crc32c;
-use holdfast_io::{Kind, Metadata};
 use holdfast_tables::Tables;
 
+use super::home::described;
 use super::recorded::Recorded;
 use crate::cache::{Cache, CacheLayout, Home};
 use crate::disk::Disk;
@@ -125,21 +125,7 @@ fn the_home_of_a_cache_is_what_the_table_says() {
     let memory = Recorded::zeros(layout.area_bytes());
     layout.format(&memory, SEED);
     let cache = Cache::open(memory, layout, SEED, false);
-    let metadata = Metadata {
-        kind: Kind::File,
-        mode: 0o600,
-        uid: 0,
-        gid: 0,
-        size_bytes: 4,
-        allocated_bytes: 0,
-        links: 1,
-        inode: 3,
-        rdev: 0,
-        accessed_ns: 0,
-        modified_ns: -5,
-        changed_ns: 6,
-    };
-    cache.end(&Home::of(&metadata));
+    cache.end(&Home::of(&described(0), 7));
     let bytes = cache.memory().image();
     let of = |name| field(&bytes, "Home of a cache", name);
     assert_eq!(of("state"), 2_u32.to_le_bytes());
@@ -147,5 +133,6 @@ fn the_home_of_a_cache_is_what_the_table_says() {
     assert_eq!(of("size_bytes"), 4_u64.to_le_bytes());
     assert_eq!(of("modified_ns"), (-5_i64).to_le_bytes());
     assert_eq!(of("changed_ns"), 6_i64.to_le_bytes());
-    assert_eq!(of("home_check"), check(&[&bytes[512..516], &bytes[520..552]]));
+    assert_eq!(of("pledge"), 7_u64.to_le_bytes());
+    assert_eq!(of("home_check"), check(&[&bytes[512..516], &bytes[520..560]]));
 }

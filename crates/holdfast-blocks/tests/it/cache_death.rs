@@ -24,6 +24,7 @@ const SEED: &str = "HOLDFAST_TEST_SEED";
 
 const HOME: &str = "home";
 const BLOCKS: u64 = 100;
+const PLEDGE: u64 = 5;
 const CONTENT: [u8; 8] = *b"A TEST'S";
 
 fn open(files: &dyn Files) -> Arc<dyn OpenFile> {
@@ -34,7 +35,7 @@ fn open(files: &dyn Files) -> Arc<dyn OpenFile> {
 fn cached(folder: &Path, medium: &Medium) -> CachedFiles {
     let files = Arc::new(RealFiles::open(folder).unwrap());
     let cache = Arc::new(BlockCache::attach(medium, IDENTITY).unwrap());
-    CachedFiles::new(files, HOME, cache).unwrap()
+    CachedFiles::new(files, HOME, cache, PLEDGE).unwrap()
 }
 
 fn content(files: &dyn Files) -> Vec<u8> {
@@ -105,7 +106,7 @@ fn use_and_kill(role: &str, folder: &Path, medium: &Medium, seed: u64, random: &
 }
 
 /// Kills users again and again; how often the cache then held something that the home does not, and
-/// how many blocks it held in all.
+/// how many bytes it held in all.
 fn kill_again_and_again(role: &str, deaths: u64, seed: u64, random: &mut Random) -> (u64, u64) {
     let (folder, (_shm, medium)) = (tempfile::tempdir().unwrap(), shm());
     let files = RealFiles::open(folder.path()).unwrap();
@@ -116,7 +117,7 @@ fn kill_again_and_again(role: &str, deaths: u64, seed: u64, random: &mut Random)
     for death in 1..=deaths {
         use_and_kill(role, folder.path(), &medium, seed * 1000 + death, random);
         let cached_files = cached(folder.path(), &medium);
-        held += Region::observe(&medium).unwrap().word(BlockCache::BLOCKS_HELD);
+        held += BlockCache::observe(&medium).unwrap().held_bytes;
         faults += u64::from(content(&cached_files) != content(&files));
     }
     (faults, held)

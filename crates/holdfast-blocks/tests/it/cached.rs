@@ -41,7 +41,11 @@ fn home(bytes: usize) -> (FakeFiles, Vec<u8>) {
 }
 
 fn cached(files: &FakeFiles, cache: &Arc<BlockCache>) -> CachedFiles {
-    CachedFiles::new(Arc::new(files.clone()), HOME, Arc::clone(cache)).unwrap()
+    pledged(files, cache, 1)
+}
+
+fn pledged(files: &FakeFiles, cache: &Arc<BlockCache>, pledge: u64) -> CachedFiles {
+    CachedFiles::new(Arc::new(files.clone()), HOME, Arc::clone(cache), pledge).unwrap()
 }
 
 fn open(files: &dyn Files) -> Arc<dyn OpenFile> {
@@ -57,9 +61,8 @@ fn read(file: &dyn OpenFile, offset: usize, bytes: usize) -> Vec<u8> {
 
 /// Hits, misses, damaged entries, blocks held.
 fn counters(medium: &Medium) -> [u64; 4] {
-    let observed = Region::observe(medium).unwrap();
-    [BlockCache::HITS, BlockCache::MISSES, BlockCache::DAMAGED, BlockCache::BLOCKS_HELD]
-        .map(|counter| observed.word(counter))
+    let counts = BlockCache::observe(medium).unwrap();
+    [counts.hits, counts.misses, counts.damaged, counts.held_bytes / BLOCK as u64]
 }
 
 /// Changes the home at random, and the vector likewise.
@@ -159,6 +162,27 @@ fn what_is_written_is_read_without_the_home() {
 }
 
 #[test]
+fn what_a_write_leaves_of_a_cached_block_is_read_without_the_home() {
+    let (_folder, medium) = shm();
+    let (files, mut content) = home(10 * BLOCK);
+    let cached_files = cached(&files, &create_cache(&medium));
+    let file = open(&cached_files);
+    read(&*file, 0, 6 * BLOCK);
+    for (offset, bytes) in [(100, 50), (BLOCK + 512, 2 * BLOCK), (4 * BLOCK - 1, 2)] {
+        file.write_all_at(&vec![7; bytes], offset as u64).unwrap();
+        content[offset..offset + bytes].fill(7);
+    }
+    let misses = counters(&medium)[1];
+    assert!(read(&*file, 0, 6 * BLOCK) == content[..6 * BLOCK]);
+    assert_eq!(counters(&medium)[1], misses);
+    // Of this one nothing is known.
+    file.write_all_at(&[7; 50], 8 * BLOCK as u64).unwrap();
+    content[8 * BLOCK..8 * BLOCK + 50].fill(7);
+    assert!(read(&*file, 8 * BLOCK, BLOCK) == content[8 * BLOCK..9 * BLOCK]);
+    assert_eq!(counters(&medium)[1], misses + 1);
+}
+
+#[test]
 fn a_write_that_fails_leaves_nothing_in_the_cache() {
     let (_folder, medium) = shm();
     let (files, mut content) = home(10 * BLOCK);
@@ -228,6 +252,34 @@ fn another_file_finds_an_empty_cache() {
 }
 
 #[test]
+fn after_a_death_only_who_has_the_pledge_finds_a_warm_cache() {
+    for (second_pledge, held) in [(1, 10), (2, 0)] {
+        let (_folder, medium) = shm();
+        let (files, content) = home(10 * BLOCK);
+        let first = cached(&files, &create_cache(&medium));
+        read(&*open(&first), 0, 10 * BLOCK);
+        drop(first);
+        let second = pledged(&files, &attach(&medium), second_pledge);
+        assert_eq!(counters(&medium)[3], held, "pledge {second_pledge}");
+        assert!(read(&*open(&second), 0, 10 * BLOCK) == content);
+    }
+}
+
+#[test]
+fn after_a_close_a_new_pledge_finds_a_warm_cache_and_counts_from_then_on() {
+    let (_folder, medium) = shm();
+    let (files, _) = home(10 * BLOCK);
+    let first = cached(&files, &create_cache(&medium));
+    read(&*open(&first), 0, 10 * BLOCK);
+    first.close().unwrap();
+    drop(first);
+    for (pledge, held) in [(2, 10), (2, 10), (1, 0)] {
+        drop(pledged(&files, &attach(&medium), pledge));
+        assert_eq!(counters(&medium)[3], held, "pledge {pledge}");
+    }
+}
+
+#[test]
 fn a_damaged_cell_or_entry_is_read_from_the_home() {
     for_seeds("a_damaged_cell_or_entry_is_read_from_the_home", 200, |_, random| {
         let (_folder, medium) = shm();
@@ -288,8 +340,13 @@ fn what_is_no_cache_of_this_owner_is_told() {
     let (_folder, medium) = shm();
     let spec = AreaSpec { content: *b"ANOTHER\0", identity: IDENTITY, bytes: 8192 };
     drop(Area::create(&medium, &spec, |_| ()).unwrap());
-    let refused = BlockCache::attach(&medium, IDENTITY);
-    assert!(matches!(refused, Err(AttachCacheError::NoCache { found }) if found == *b"ANOTHER\0"));
+    let refusals =
+        [BlockCache::attach(&medium, IDENTITY).map(drop), BlockCache::observe(&medium).map(drop)];
+    for refused in refusals {
+        let told =
+            matches!(refused, Err(AttachCacheError::NoCache { found }) if found == *b"ANOTHER\0");
+        assert!(told, "{refused:?}");
+    }
     Region::remove(&medium).unwrap();
 
     drop(create_cache(&medium));
@@ -317,7 +374,8 @@ fn threads_that_read_and_write_the_same_blocks_leave_the_cache_as_the_home_is() 
                     let offset = random.below(10) * BLOCK as u64;
                     if random.chance(40) {
                         let bytes = [random.any() as u8; 2 * BLOCK];
-                        file.write_all_at(&bytes, offset).unwrap();
+                        let from = random.below(2) * 1000;
+                        file.write_all_at(&bytes[from as usize..], offset + from).unwrap();
                     } else {
                         read(&*file, offset as usize, 2 * BLOCK);
                     }

@@ -27,8 +27,7 @@ fn half_apply(world: &DiskWorld, disk: &Disk, life: &mut Life) {
 }
 
 /// Lives a random life with deaths in it. Returns how often it died with work in memory only.
-fn live(seed: u64) -> u64 {
-    let world = DiskWorld::new(seed);
+pub(crate) fn live(world: &DiskWorld, seed: u64) -> u64 {
     let mut disk = world.open().expect("a new volume");
     let mut life = Life::new(seed, 2 * disk.atomic_bytes_max());
     let mut deaths = 0;
@@ -44,7 +43,7 @@ fn live(seed: u64) -> u64 {
             2 => disk.flush().expect("a sound disk"),
             3 => {
                 if life.random.chance(60) {
-                    half_apply(&world, &disk, &mut life);
+                    half_apply(world, &disk, &mut life);
                     assert!(disk.contents() == life.model, "{told}: a window seen in part");
                 }
                 deaths += u64::from(disk.log().marks().tail > disk.log().marks().durable);
@@ -65,7 +64,7 @@ fn live(seed: u64) -> u64 {
 fn a_disk_holds_what_was_written_last_through_drains_cleaning_and_deaths() {
     let deaths = std::cell::Cell::new(0);
     for_each_seed("block::a_disk_holds", &[], 0..300, |seed| {
-        deaths.set(deaths.get() + live(seed));
+        deaths.set(deaths.get() + live(&DiskWorld::new(seed), seed));
     });
     println!("{} deaths had something to lose", deaths.get());
 }

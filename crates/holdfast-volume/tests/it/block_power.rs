@@ -9,6 +9,7 @@ use holdfast_log::{
     WordError,
 };
 use holdfast_volume::Class;
+use holdfast_volume::words::WINDOW_END;
 
 use crate::disk::{Disk, DiskWorld, Life};
 use crate::seeds::for_each_seed;
@@ -23,6 +24,8 @@ struct Run {
     images: Vec<Vec<u8>>,
     /// At least this many of them were durable.
     durable: usize,
+    /// Which of them the home was at last, and which it was on its way to.
+    home: (usize, usize),
     /// The cut came before the end.
     cut: bool,
 }
@@ -51,13 +54,18 @@ fn run(world: DiskWorld, cut_at: Option<u64>, between: Between, mut life: impl S
     }
     let durable = disk.log().marks().durable;
     let durable = seen.iter().filter(|(tail, _)| *tail <= durable).count();
+    let state_at = |lsn| seen.iter().rposition(|(tail, _)| *tail <= lsn).unwrap_or(0);
+    let released = disk.log().marks().released;
+    let window_end = Lsn(CommitLog::word(disk.log(), WINDOW_END).expect("a whole region"));
+    let home = (state_at(released), state_at(released.max(window_end)));
     let images = seen.into_iter().map(|(_, image)| image).collect();
     let cut = cut_at.is_some_and(|cut_at| world.0.files.operations() >= start + cut_at);
     drop(disk);
-    Run { world, images, durable, cut }
+    Run { world, images, durable, home, cut }
 }
 
 const STEPS: u64 = 50;
+const SECTOR_BYTES: usize = 512;
 
 /// Somebody who changes a disk, and knows what it must hold.
 trait Steps {
@@ -201,6 +209,64 @@ fn a_longer_write_is_there_up_to_one_of_its_pieces() {
     .expect("a sound log");
     let lengths: Vec<usize> = frames.iter().map(|bytes| bytes / 512 * 512).collect();
     assert_eq!(lengths, [piece, piece, 512]);
+}
+
+/// Three crash images of a run: without log and memory, each sector of the home is in the state
+/// that the last window came to, or in the one that the window under way comes to.
+fn check_home_alone(run: &Run, told: &str) {
+    let (from, to) = run.home;
+    for crash_seed in 0..3 {
+        let home = run.world.after_power_cut(crash_seed).image();
+        let states = [&run.images[from], &run.images[to]].map(|image| image.chunks(SECTOR_BYTES));
+        let [mut before, mut after] = states;
+        for (number, sector) in home.chunks(SECTOR_BYTES).enumerate() {
+            let is_one = [before.next(), after.next()].contains(&Some(sector));
+            assert!(is_one, "{told}, crash image {crash_seed}: sector {number} is neither");
+        }
+    }
+}
+
+/// Cuts the power of a life at every third operation. Returns how many cuts came between windows,
+/// and how many while one was under way.
+fn home_alone_at_all_cuts(seed: u64) -> [u64; 2] {
+    let mut cuts = [0, 0];
+    for cut_at in (1 + seed % 3..).step_by(3) {
+        // An odd seed's life writes whole sectors, and this disk tears none.
+        let world = DiskWorld::cached(seed);
+        let longest = world.open().expect("a new volume").atomic_bytes_max();
+        let run = run(world, Some(cut_at), |log| log, Life::new(seed, longest));
+        if !run.cut {
+            break;
+        }
+        check_home_alone(&run, &format!("seed {seed}, cut at {cut_at}"));
+        cuts[usize::from(run.home.0 != run.home.1)] += 1;
+    }
+    cuts
+}
+
+#[test]
+fn the_home_alone_is_a_prefix_between_windows_and_sector_by_sector_one_of_two_within() {
+    let cuts = Cell::new([0, 0]);
+    for_each_seed("block_power::the_home_alone", &[], 0..30, |seed| {
+        let [between, within] = home_alone_at_all_cuts(2 * seed + 1);
+        cuts.set([cuts.get()[0] + between, cuts.get()[1] + within]);
+    });
+    let [between, within] = cuts.get();
+    println!("{between} cuts between windows, {within} within one");
+    // One seed alone has few.
+    let enough = if std::env::var_os("HOLDFAST_SEED").is_some() { 0 } else { 100 };
+    assert!(between >= enough && within >= enough, "cuts of both kinds must be seen");
+}
+
+/// The checker must notice a home that has got something else.
+#[test]
+#[should_panic(expected = "is neither")]
+fn canary_a_home_in_no_known_state_is_noticed() {
+    let world = DiskWorld::cached(1);
+    let longest = world.open().expect("a new volume").atomic_bytes_max();
+    let mut run = run(world, Some(200), |log| log, Life::new(1, longest));
+    run.images.iter_mut().for_each(|image| image[5000] ^= 1);
+    check_home_alone(&run, "canary");
 }
 
 /// Tells the volume that its log is durable when it is not, and takes care that the log, which

@@ -9,14 +9,15 @@ use holdfast_io::{Blocks, BlocksError, Files, OneFile, OpenFile, OpenHow};
 use holdfast_log::{CommitError, CommitLog, Log};
 use holdfast_volume::{BlockVolume, Class, CleanError, DirectoryVolume, VolumeError};
 
+use crate::cached::Cache;
 use crate::world::World;
 
 /// A disk small enough to be compared whole at every step.
 pub(crate) const DISK_BYTES: usize = 96 << 10;
 const SECTOR_BYTES: u64 = 512;
 
-/// The machine.
-pub(crate) struct DiskWorld(pub(crate) World);
+/// The machine, perhaps with a cache before the home.
+pub(crate) struct DiskWorld(pub(crate) World, pub(crate) Option<Cache>);
 
 /// A disk with its log at hand, for tests that do what its threads would do.
 pub(crate) struct Disk {
@@ -63,7 +64,7 @@ impl Disk {
 impl DiskWorld {
     /// A machine with a new log, and a home that holds what [`Life::new`] begins with.
     pub(crate) fn new(seed: u64) -> DiskWorld {
-        let world = DiskWorld(World::new(seed));
+        let world = DiskWorld(World::new(seed), None);
         let how = OpenHow { write: true, create_mode: Some(0o600), ..OpenHow::default() };
         let home = world.0.home();
         let image = home.open("image".as_ref(), how).expect("a new disk");
@@ -71,6 +72,11 @@ impl DiskWorld {
         image.sync_data().expect("a new disk");
         home.sync_dir(Path::new("")).expect("a new disk");
         world
+    }
+
+    /// [`Self::new`] with a cache.
+    pub(crate) fn cached(seed: u64) -> DiskWorld {
+        DiskWorld(DiskWorld::new(seed).0, Some(Cache::new()))
     }
 
     /// Torn sectors hold noise, in every other world.
@@ -105,13 +111,23 @@ impl DiskWorld {
         between: fn(Arc<Log>) -> Arc<dyn CommitLog>,
     ) -> Result<Disk, VolumeError> {
         let log = self.0.try_open_log().map_err(VolumeError::Log)?;
-        let (home, clock) = (Arc::new(OneFile::new(file)), Arc::new(self.0.clock.clone()));
+        let (home, clock) = (self.home_over(file), Arc::new(self.0.clock.clone()));
         let (volume, _) = DirectoryVolume::open(home, between(log.clone()), clock, class)?;
         Ok(Disk { blocks: BlockVolume::new(volume)?, log })
     }
 
+    /// What a volume uses for its home.
+    fn home_over(&self, file: Arc<dyn OpenFile>) -> Arc<dyn Files> {
+        let home = Arc::new(OneFile::new(file));
+        match &self.1 {
+            Some(cache) => Arc::new(cache.before(home)),
+            None => home,
+        }
+    }
+
+    /// The memory is gone, and with it the cache.
     pub(crate) fn after_power_cut(&self, seed: u64) -> DiskWorld {
-        DiskWorld(self.0.after_power_cut(seed))
+        DiskWorld(self.0.after_power_cut(seed), None)
     }
 }
 

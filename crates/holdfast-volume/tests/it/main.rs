@@ -6,6 +6,7 @@
 mod behaviour;
 mod block;
 mod block_power;
+mod cached;
 mod death;
 mod disk;
 mod elsewhere;

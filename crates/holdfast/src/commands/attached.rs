@@ -3,13 +3,14 @@
 //! Promise: what a way changes is in this file; serving, cleaning and giving back do not know it.
 //! Never: reports to the keeper, or mounts anything.
 
+use super::cached::HomeInUse;
 use super::home::{Home, Volume};
 use super::logs::{self, open_problem, recovery_text, region};
 use crate::claims::{Class, PowerSource, Verdict};
 use crate::config::VolumeConfig;
 use crate::exit::Exit;
-use crate::keeper::lock::{take_directory, take_home};
-use crate::observe::region_problem;
+use crate::keeper::lock::take_directory;
+use crate::observe::{observe, region_problem};
 use crate::orders::Server;
 use crate::problem::{Outcome, Problem};
 use crate::sizes::rounded;
@@ -19,6 +20,7 @@ use holdfast_io::Files;
 use holdfast_io::real::{RealClock, RealFiles};
 use holdfast_log::{CommitError, CommitLog, Log, OpenError, words};
 use holdfast_memory::{AttachError, Region};
+use holdfast_volume::words::PLEDGE;
 use holdfast_volume::{CleanError, DirectVolume, DirectoryVolume, VolumeError};
 use std::io;
 use std::sync::Arc;
@@ -43,6 +45,7 @@ pub(super) struct Parts {
 /// An open volume.
 pub(super) struct Opened {
     pub(super) volume: Volume,
+    home: HomeInUse,
     /// Its log, if this process drains it.
     log: Option<Arc<Log>>,
     pub(super) verdict: Verdict,
@@ -69,10 +72,7 @@ impl Opened {
 impl Parts {
     /// Opens and locks the directories of a volume that no keeper has, whatever its way.
     pub(super) fn take(name: &str, volume: &VolumeConfig) -> Outcome<Parts> {
-        let home = Home::of(take_home(&volume.home)?).map_err(|error| {
-            let what = format!("taking home {}", volume.home.display());
-            Problem::new(Exit::Failed, what, error, "see whether it can be reached")
-        })?;
+        let home = Home::take(&volume.home)?;
         let log = RealFiles::from_fd(take_directory("log", &volume.log)?);
         let (name, volume) = (name.to_owned(), volume.clone());
         Ok(Parts { name, volume, home, log: Place::Here(Arc::new(log)) })
@@ -93,10 +93,13 @@ impl Parts {
         let class = class_of(&verdict);
         let config = holdfast_volume::VolumeConfig { class, log: self.volume.log_config() };
         let clock = Arc::new(RealClock);
-        let (home, log) = (self.home.files(), log.clone());
+        let pledge = region.word(PLEDGE).load(Ordering::Relaxed);
+        let home = self.home_in_use(region.identity(), pledge)?;
+        region.set_word(PLEDGE, home.pledge);
+        let log = log.clone();
         // A log that has failed and cannot even be read any more is the same failure, not another.
         let has_failed = region.word(words::POISON).load(Ordering::Relaxed) != 0;
-        let opened = DirectVolume::open(home, log, region, clock, config);
+        let opened = DirectVolume::open(home.files(), log, region, clock, config);
         let opened = opened.map_err(|error| match error {
             VolumeError::Log(OpenError::Io(error)) if has_failed => {
                 self.commit_problem("opening", &CommitError::Poisoned(Arc::new(error)))
@@ -106,21 +109,34 @@ impl Parts {
         let DirectVolume { volume, log, recovery, attached } = opened;
         let volume = self.home.served(volume).map_err(|error| self.volume_problem(error))?;
         let recovery = recovery_text(&recovery, Some(attached.bytes_applied));
-        Ok(Opened { volume, log: Some(log), verdict, recovery })
+        Ok(Opened { volume, home, log: Some(log), verdict, recovery })
     }
 
     fn open_through_queue(&self, server: &Server) -> Outcome<Opened> {
         let verdict = server.verdict.clone();
         let log = Arc::new(self.connect(server)?);
-        let (home, clock) = (self.home.files(), Arc::new(RealClock));
-        let opened = DirectoryVolume::open(home, log, clock, class_of(&verdict));
+        let home = self.home_through_queue(&log)?;
+        let (files, clock) = (home.files(), Arc::new(RealClock));
+        let opened = DirectoryVolume::open(files, log, clock, class_of(&verdict));
         let (volume, attached) = opened.map_err(|error| self.volume_problem(error))?;
         let volume = self.home.served(volume).map_err(|error| self.volume_problem(error))?;
         let recovery = match (attached.records_replayed, attached.bytes_applied) {
             (0, applied) => format!("{} applied to the home", rounded(applied)),
             (replayed, _) => format!("{replayed} changes found in the server's memory"),
         };
-        Ok(Opened { volume, log: None, verdict, recovery })
+        Ok(Opened { volume, home, log: None, verdict, recovery })
+    }
+
+    fn home_through_queue(&self, log: &LogClient) -> Outcome<HomeInUse> {
+        let failed = |error| self.volume_problem(VolumeError::Clean(CleanError::Word(error)));
+        // The server has the memory, and does not say whose it is; anybody may look.
+        let identity = match &self.volume.block_cache {
+            Some(_) => observe(&self.volume.medium())?.identity,
+            None => [0; 16],
+        };
+        let home = self.home_in_use(identity, log.word(PLEDGE).map_err(failed)?)?;
+        log.set_word(PLEDGE, home.pledge).map_err(failed)?;
+        Ok(home)
     }
 
     fn connect(&self, server: &Server) -> Outcome<LogClient> {
@@ -145,9 +161,16 @@ impl Parts {
             }
         };
         opened.volume.detach().map_err(failed)?;
-        let Some(log) = opened.log.clone() else { return Ok(()) };
-        log.close().map_err(|error| failed(CleanError::Log(error)))?;
-        drop((log, opened));
+        opened.home.close();
+        if let Some(log) = &opened.log {
+            log.close().map_err(|error| failed(CleanError::Log(error)))?;
+        }
+        let is_here = opened.log.is_some();
+        drop(opened);
+        self.remove_useless_cache();
+        if !is_here {
+            return Ok(());
+        }
         let medium = self.volume.medium();
         Region::remove(&medium).or_else(|error| match error.kind() {
             io::ErrorKind::NotFound => Ok(()),

@@ -79,6 +79,7 @@ fn prepare(args: RunArgs) -> Outcome<(Vec<std::ffi::OsString>, VolumeConfig)> {
         write_through: false,
         way: Way::Direct,
         cache: Cache::Direct,
+        block_cache: None,
         threads: None,
     };
     volume.complete(NAME).map_err(|why| {

@@ -4,13 +4,14 @@
 //! usable again; `list` changes nothing. [`check`] has a file of its own.
 //! Never: works on a volume that is served.
 
-use super::{check, front};
+use super::home::Home;
+use super::{cached, check, front};
 use crate::cli::VolumeCommand;
 use crate::config::{Config, VolumeConfig, Way};
 use crate::control::is_answering;
 use crate::exit::Exit;
 use crate::keeper;
-use crate::keeper::lock::{take_directory, take_home};
+use crate::keeper::lock::take_directory;
 use crate::keeper::mounts::our_mount_of;
 use crate::observe::observe;
 use crate::output::{Output, Progress};
@@ -59,7 +60,7 @@ pub(super) fn make_log(
     volume: &VolumeConfig,
     say: keeper::Progress<'_>,
 ) -> Outcome<()> {
-    drop(take_home(&volume.home)?);
+    cached::prepare(name, volume, &Home::take(&volume.home)?)?;
     make_log_in(&format!("volume {name}"), &volume.log, &volume.log_config(), say)
 }
 

@@ -100,6 +100,46 @@ fn a_medium_that_needs_a_path_says_so() {
     assert!(why.contains("memory.path"), "{why}");
 }
 
+const CACHED: &str = "block_cache = { medium = \"shm\", size = \"1GiB\" }\n";
+
+#[test]
+fn a_block_cache_gets_a_place_by_the_name_of_its_volume() {
+    let config = Config::parse(&format!("{SHORT}{CACHED}")).unwrap();
+    let cache = config.volume("pgwal").unwrap().block_cache.clone().unwrap();
+    assert_eq!(cache.path.as_deref(), Some(Path::new("/dev/shm/holdfast-cache-pgwal")));
+    assert_eq!(cache.size, Size(1 << 30));
+}
+
+#[test]
+fn a_block_cache_that_cannot_be_is_refused_by_its_key() {
+    for (line, instead, words) in [
+        ("size = \"1GiB\"", "size = \"1000KiB\"", ["block_cache.size", "multiple of 1MiB"]),
+        ("size = \"1GiB\"", "size = \"0B\"", ["block_cache.size", "multiple of 1MiB"]),
+        ("size = \"1GiB\"", "size = \"9000GiB\"", ["block_cache.size", "8192GiB"]),
+        ("{ medium = \"shm\", size = \"1", "{ medium = \"private\", size = \"1", ["gone", "shm"]),
+        (
+            "{ medium = \"shm\", size = \"1",
+            "{ medium = \"pmem\", size = \"1",
+            ["block_cache.path", "pmem"],
+        ),
+        (
+            "{ medium = \"shm\", size = \"2",
+            "{ medium = \"private\", size = \"2",
+            ["memory.medium", "shm"],
+        ),
+        (
+            "size = \"1GiB\"",
+            "size = \"1GiB\", path = \"/dev/shm/holdfast-pgwal\"",
+            ["block_cache.path", "memory.path"],
+        ),
+    ] {
+        let text = format!("{SHORT}{CACHED}");
+        assert!(text.contains(line), "{line}");
+        let why = Config::parse(&text.replacen(line, instead, 1)).unwrap_err();
+        assert!(words.iter().all(|word| why.contains(word)), "{instead}: {why}");
+    }
+}
+
 #[test]
 fn two_volumes_never_share_a_directory() {
     let second = SHORT.replace("volume.pgwal", "volume.other");

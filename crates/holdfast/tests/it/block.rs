@@ -8,10 +8,10 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const DISK_BYTES: u64 = 64 << 20;
+pub(crate) const DISK_BYTES: u64 = 64 << 20;
 
 /// A fixture whose volume has a file of zeros for a home.
-fn with_disk() -> Fixture {
+pub(crate) fn with_disk() -> Fixture {
     let fixture = Fixture::new();
     fs::remove_dir(fixture.home()).unwrap();
     fs::File::create(fixture.home()).unwrap().set_len(DISK_BYTES).unwrap();
@@ -19,7 +19,7 @@ fn with_disk() -> Fixture {
     fixture
 }
 
-fn disk(fixture: &Fixture) -> PathBuf {
+pub(crate) fn disk(fixture: &Fixture) -> PathBuf {
     fixture.mount().join("disk")
 }
 
@@ -31,13 +31,13 @@ fn run(program: &str, arguments: &[&str]) -> String {
 }
 
 /// A loop device over a file, perhaps with a file system of it mounted; both go with this.
-struct Loop {
-    device: String,
+pub(crate) struct Loop {
+    pub(crate) device: String,
     mounted: Option<PathBuf>,
 }
 
 impl Loop {
-    fn over(file: &Path) -> Loop {
+    pub(crate) fn over(file: &Path) -> Loop {
         let device = run("losetup", &["--find", "--show", file.to_str().unwrap()]);
         Loop { device, mounted: None }
     }

@@ -129,6 +129,13 @@ impl Fixture {
         self.path("log")
     }
 
+    /// Where a block cache may be; it goes with the fixture.
+    pub(crate) fn block_cache(&self) -> PathBuf {
+        let mut path = self.region.clone().into_os_string();
+        path.push("-cache");
+        path.into()
+    }
+
     pub(crate) fn config(&self) -> PathBuf {
         self.path("holdfast.toml")
     }
@@ -287,6 +294,7 @@ impl Drop for Fixture {
         let _ = unmount(self.mount(), UnmountFlags::DETACH);
         let _ = unmount(self.home(), UnmountFlags::DETACH);
         let _ = fs::remove_file(&self.region);
+        let _ = fs::remove_file(self.block_cache());
         if let Some(report) = self.watchdog.take_report()
             && !std::thread::panicking()
         {

@@ -7,6 +7,7 @@
 #![expect(clippy::print_stdout, reason = "a test says what it did, and how to repeat it")]
 
 mod block;
+mod block_cache;
 mod configuration;
 mod disk_users;
 mod disks;
