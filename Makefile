@@ -81,12 +81,16 @@ bench-store:
 	    $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
 	$(if $(QUICK)$(ONLY)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
 
-# Ten minutes of bytes that no log ever wrote, for whatever reads a log. Needs a nightly toolchain.
+# Ten minutes each: bytes that no log ever wrote, for whatever reads a log, and bytes that no client
+# should send, for the NBD front end. TARGET=decoder or TARGET=nbd for one of them. Needs a nightly
+# toolchain.
 fuzz:
 	scripts/setup
 	$(CARGO) fuzz --version >/dev/null 2>&1 || $(CARGO) install --locked cargo-fuzz
-	cd fuzz && ../$(CARGO) +nightly fuzz run decoder -- -max_total_time=$(or $(FUZZ_SECONDS),600) \
-	    -max_len=8192
+	set -e; cd fuzz; for target in $(or $(TARGET),decoder nbd); do \
+	    ../$(CARGO) +nightly fuzz run $$target -- -max_total_time=$(or $(FUZZ_SECONDS),600) \
+	        -max_len=8192; \
+	done
 
 figures:
 	$(CARGO) xtask figures

@@ -42,6 +42,7 @@ impl Received {
 
     /// Where to receive, if `needs` bytes in all are needed to go on.
     pub(crate) fn room(&mut self, needs: usize) -> &mut [u8] {
+        assert!(needs > self.filled.len(), "there is nothing to wait for");
         if self.filled.is_empty() {
             self.filled = 0..0;
         }
