@@ -8,7 +8,7 @@ HOLDFAST := $${CARGO_TARGET_DIR:-target}/release/holdfast
 
 CUT_EVERYWHERE := power::pitfall_19_what_was_waited_for_is_there_after_a_power_cut_at_any_io
 
-.PHONY: run build test test-long test-races bench-server bench-log bench-store bench-postgres bench-databases bench-ways figures fuzz tidy
+.PHONY: run build test test-guests test-long test-races bench-blocks bench-plan bench-server bench-log bench-store bench-postgres bench-databases bench-ways figures fuzz tidy
 
 run: build
 	$(HOLDFAST) demo postgres --out holdfast-demo
@@ -21,11 +21,19 @@ test:
 	scripts/setup
 	scripts/test
 
+# Databases in QEMU guests on block volumes, each ended KILLS times in each way. The first time
+# guests/setup makes what they boot from, three minutes; a kill takes about 20 seconds.
+test-guests: build
+	guests/setup
+	$(CARGO) run --release --package holdfast-guests -- \
+	    --images $${CARGO_TARGET_DIR:-target}/guests --holdfast $(HOLDFAST) \
+	    --kills $(or $(KILLS),3) --seed $(or $(SEED),1)
+
 # Everything of `make test`, then the benchmarks of logs and of stores with their peers (without the
 # one that needs a library of the system's) are built, 100 kills of each database and by each way to a
-# volume's log, 20 power cuts, eight times as many seeds of the simulations, and disks as the power
-# leaves them: 1,000,000 of the embedded log, ten minutes of a core at 1,600 to 2,500 a second, and
-# 500,000 of the store.
+# volume's log, 20 power cuts, 20 ends of each kind of guests with each database, eight times as many
+# seeds of the simulations, and disks as the power leaves them: 1,000,000 of the embedded log, ten
+# minutes of a core at 1,600 to 2,500 a second, and 500,000 of the store.
 test-long: test build
 	$(CARGO) clippy --quiet --manifest-path bench/log/Cargo.toml --no-default-features -- -D warnings
 	$(CARGO) clippy --quiet --manifest-path bench/store/Cargo.toml --no-default-features -- -D warnings
@@ -39,6 +47,7 @@ test-long: test build
 	    $(HOLDFAST) demo $$what --kills 100 --repetitions 1 --seconds 2 --out target/test-long; \
 	done
 	$(HOLDFAST) demo power-cut --kills 20 --out target/test-long
+	$(MAKE) test-guests KILLS=20
 
 bench-postgres: build
 	$(HOLDFAST) demo postgres --out $(OUT) $(if $(QUICK),--quick,--repetitions 7 --kills 100)
@@ -62,6 +71,20 @@ bench-server:
 	cd bench && ../$(CARGO) run --release -- --out $(abspath $(OUT)) $(if $(QUICK),--quick)
 	$(if $(QUICK)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
 
+# A disk in durable memory beside bare copies. Needs nothing else running, and 2.5 GB of memory.
+bench-blocks:
+	scripts/setup
+	cd bench && ../$(CARGO) run --release --bin bench-blocks -- --out $(abspath $(OUT)) \
+	    $(if $(QUICK),--quick)
+	$(if $(QUICK)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
+
+# The planner's speed on one core, and the numbers of the DM/6000 paper beside its own.
+bench-plan:
+	scripts/setup
+	cd bench && ../$(CARGO) run --release --bin bench-plan -- --out $(abspath $(OUT)) \
+	    $(if $(QUICK),--quick)
+	$(if $(QUICK)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
+
 # This log and others beside the device and the decoder; ONLY=NAME,NAME for some of them. Measures
 # the disk that the build is on. Needs nothing else running, and 20 GB free. About 25 minutes.
 bench-log:
@@ -81,13 +104,13 @@ bench-store:
 	    $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
 	$(if $(QUICK)$(ONLY)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
 
-# Ten minutes each: bytes that no log ever wrote, for whatever reads a log, and bytes that no client
-# should send, for the NBD front end. TARGET=decoder or TARGET=nbd for one of them. Needs a nightly
-# toolchain.
+# Ten minutes each: bytes that no log ever wrote, for whatever reads a log; bytes that no client should
+# send, for the NBD front end; and messages and memory that no guest should have, for the vhost-user
+# front end. TARGET=decoder, TARGET=nbd or TARGET=vhost_user for one of them. Needs a nightly toolchain.
 fuzz:
 	scripts/setup
 	$(CARGO) fuzz --version >/dev/null 2>&1 || $(CARGO) install --locked cargo-fuzz
-	set -e; cd fuzz; for target in $(or $(TARGET),decoder nbd); do \
+	set -e; cd fuzz; for target in $(or $(TARGET),decoder nbd vhost_user); do \
 	    ../$(CARGO) +nightly fuzz run $$target -- -max_total_time=$(or $(FUZZ_SECONDS),600) \
 	        -max_len=8192; \
 	done

@@ -59,7 +59,7 @@ impl Effort {
             accounts: 100_000,
             flat_turn: Duration::from_millis(37),
             flat_turns: 18,
-            flat_rounds: 21,
+            flat_rounds: 15,
             cleaning_slice: Duration::from_millis(700),
             faults: 1000,
             left_mb: &[10, 30, 100, 300, 1000],

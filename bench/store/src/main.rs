@@ -71,7 +71,10 @@ fn measure(task: &Task) -> Result<(), Failure> {
     let disk = flushes::told(device.as_ref(), "COMMITS");
     output::progress(&format!("disk: {disk}"));
     let class = "as said beside each figure; Disk survives process, os and power, Memory process";
-    let mut figures = Figures::here("store", &disk, class);
+    // A part stands beside the whole, and never in its place.
+    let part = task.only.as_ref().map(|only| format!("-{}", only.replace(',', "-")));
+    let name = format!("store{}", part.unwrap_or_default());
+    let mut figures = Figures::here(&name, &disk, class);
     figures.figures = rounds::measure(&effort, &choice, &whole, device.as_ref())?;
     figures.write(&task.out, &panels::all(&figures))?;
     output::table(&figures);

@@ -10,9 +10,6 @@ use holdfast_memory::Area;
 use crate::memory::Memory;
 use crate::orderings::{MAP_NAME, MAP_SEE};
 
-/// The counter of blocks that have a cell.
-pub(crate) const HELD: usize = 0;
-
 impl Memory for Area {
     #[inline]
     fn load(&self, at: u64) -> u64 {
@@ -41,11 +38,12 @@ impl Memory for Area {
         Area::persist(self, at, bytes);
     }
 
-    fn set_held(&self, count: u64) {
-        self.counter(HELD).store(count, Ordering::Relaxed);
+    fn set_counter(&self, counter: usize, value: u64) {
+        self.counter(counter).store(value, Ordering::Relaxed);
     }
 
-    fn count_held(&self, change: i64) {
-        self.counter(HELD).fetch_add(change.cast_unsigned(), Ordering::Relaxed);
+    #[inline]
+    fn count(&self, counter: usize, change: i64) {
+        self.counter(counter).fetch_add(change.cast_unsigned(), Ordering::Relaxed);
     }
 }

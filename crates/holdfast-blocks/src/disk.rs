@@ -18,7 +18,7 @@ use crate::gates::Gates;
 use crate::intent::{self, Entry};
 use crate::layout::{BLOCK_BYTES, Layout, WRITE_BYTES_MAX};
 use crate::map::MapWords;
-use crate::memory::Memory;
+use crate::memory::{HELD, Memory};
 use crate::parts::{Part, blocks_of, parts};
 use crate::spares::{Cells, Spares, Taken};
 use crate::sync::{Mutex, lock};
@@ -73,7 +73,7 @@ impl<M: Memory> Disk<M> {
         let map = MapWords::of(seed);
         finish_intent(&memory, &layout, map, seed)?;
         let used = used_cells(&memory, &layout, map)?;
-        memory.set_held(u64::from(used.len()));
+        memory.set_counter(HELD, u64::from(used.len()));
         let (gates, spares) = (Gates::new(), Spares::all_but(used));
         Ok(Disk { memory, layout, seed, map, gates, spares, intent: Mutex::new(()) })
     }
@@ -165,33 +165,40 @@ impl<M: Memory> Disk<M> {
     /// Writes what is wholly there or not at all.
     fn write_piece(&self, piece: &[u8], offset: u64) -> Result<(), BlocksError> {
         let mut cells = self.spares.take(blocks_of(offset, piece.len()));
-        let mut partial = Vec::new();
-        let mut rest = piece;
-        for (index, part) in parts(offset, piece.len()).enumerate() {
-            let (bytes, more) = rest.split_at(part.bytes);
-            match part.is_whole() {
-                true => self.fill(cells.cell(index), bytes),
-                false => partial.push((index, part, bytes)),
-            }
-            rest = more;
-        }
-        self.hand_over(offset / BLOCK_BYTES as u64, &mut cells, &partial)
+        self.fill_whole(piece, offset, &cells);
+        self.hand_over(piece, offset, &mut cells)
     }
 
-    /// Gives filled cells to the blocks from `first` on, once what is to be written into parts of
+    /// Fills the cells of those blocks of which all is written, as many at once as lie in a row.
+    fn fill_whole(&self, piece: &[u8], offset: u64, cells: &Taken<'_>) {
+        let mut whole = parts(offset, piece.len()).enumerate().filter(|(_, part)| part.is_whole());
+        let Some((mut index, first)) = whole.next() else { return };
+        let mut rest = &piece[(first.offset() - offset) as usize..];
+        let mut count = 1 + whole.count();
+        while count != 0 {
+            let row = cells.in_a_row(index, count);
+            let (bytes, more) = rest.split_at(row * BLOCK_BYTES);
+            self.fill(cells.cell(index), bytes);
+            (rest, index, count) = (more, index + row, count - row);
+        }
+    }
+
+    /// Gives the cells to the blocks that the piece touches, once what is written into parts of
     /// blocks is joined with the rest of them.
     fn hand_over(
         &self,
-        first: u64,
+        piece: &[u8],
+        offset: u64,
         cells: &mut Taken<'_>,
-        partial: &[(usize, Part, &[u8])],
     ) -> Result<(), BlocksError> {
+        let first = offset / BLOCK_BYTES as u64;
         let blocks = || first..first + cells.len() as u64;
         let intended = (cells.len() > 1).then(|| lock(&self.intent));
         let _held = self.gates.hold(first, cells.len());
         let old = blocks().map(|block| self.cell_of(block)).collect::<Result<Vec<_>, _>>()?;
-        for (index, part, bytes) in partial {
-            self.merge(*part, bytes, old[*index], cells.cell(*index));
+        for (index, part) in parts(offset, piece.len()).enumerate().filter(|it| !it.1.is_whole()) {
+            let bytes = &piece[(part.offset() - offset) as usize..][..part.bytes];
+            self.merge(part, bytes, old[index], cells.cell(index));
         }
         if intended.is_some() {
             let entry = |(index, block)| Entry { block: block as u32, cell: cells.cell(index) };
@@ -204,6 +211,7 @@ impl<M: Memory> Disk<M> {
         if intended.is_some() {
             intent::withdraw(&self.memory);
         }
+        self.gates.count_swaps(first, cells.len());
         old.into_iter().enumerate().for_each(|(index, old)| cells.hand_over(index, old));
         Ok(())
     }
@@ -226,15 +234,15 @@ impl<M: Memory> Disk<M> {
         self.memory.persist(at, block.len() as u64);
     }
 
-    /// Makes the map name another cell for a block, whose gate the caller holds.
+    /// Makes the map name another cell for a block. The caller holds the block's gate, and counts
+    /// the swap there before the old cell is spare.
     #[inline]
     fn swap(&self, block: u64, old: Option<u32>, new: Option<u32>) {
         let at = self.layout.word_at(block);
         self.memory.store(at, self.map.encode(block, new));
         self.memory.persist(at, 8);
-        self.gates.of(block).count_swap();
         if old.is_some() != new.is_some() {
-            self.memory.count_held(if new.is_some() { 1 } else { -1 });
+            self.memory.count(HELD, if new.is_some() { 1 } else { -1 });
         }
     }
 
@@ -244,12 +252,14 @@ impl<M: Memory> Disk<M> {
         while next < end {
             let row = Gates::row(next, end);
             next = row.end;
-            let held = self.gates.of(row.start).hold();
+            let gate = self.gates.of(row.start);
+            let held = gate.hold();
             let cells = row.clone().map(|block| self.cell_of(block));
             let cells = cells.collect::<Result<Vec<_>, _>>()?;
             for (block, old) in row.zip(&cells).filter(|(_, old)| old.is_some()) {
                 self.swap(block, *old, None);
             }
+            gate.count_swap();
             drop(held);
             self.spares.give(cells.into_iter().flatten());
         }

@@ -57,6 +57,33 @@ pub enum AttachVdiskError {
     Damaged(DiskFault),
 }
 
+/// Why [`crate::BlockCache::attach`] gave no cache. In no case is anything lost: the home has it.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum AttachCacheError {
+    /// The region cannot be had.
+    Region(AttachError),
+    /// The region holds something else. Correct the configuration.
+    NoCache {
+        /// What it holds, by the name its maker gave it; zeros for the ring of a log.
+        found: [u8; 8],
+    },
+    /// It is the cache of something else. Correct the configuration, or remove it.
+    OtherOwner {
+        /// Whose it is.
+        found: [u8; 16],
+    },
+    /// The cache is of a version this program does not know. Remove the region, make another.
+    OtherVersion {
+        /// The version found.
+        found: u32,
+        /// The version this program knows.
+        known: u32,
+    },
+    /// The header is damaged. Remove the region, make another.
+    Damaged,
+}
+
 impl fmt::Display for CreateVdiskError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -73,14 +100,7 @@ impl fmt::Display for AttachVdiskError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Region(error) => error.fmt(out),
-            Self::NoDisk { found } if *found == [0; 8] => {
-                write!(out, "the region belongs to a log: correct the configuration")
-            }
-            Self::NoDisk { found } => write!(
-                out,
-                "the region holds {}, which is no disk: correct the configuration",
-                found.escape_ascii()
-            ),
+            Self::NoDisk { found } => write!(out, "the region holds no disk: {}", Named(found)),
             Self::OtherVersion { found, known } => {
                 write!(out, "the disk has format version {found}, this program knows {known}")
             }
@@ -99,11 +119,49 @@ impl fmt::Display for AttachVdiskError {
     }
 }
 
+impl fmt::Display for AttachCacheError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Region(error) => error.fmt(out),
+            Self::NoCache { found } => write!(out, "the region holds no cache: {}", Named(found)),
+            Self::OtherOwner { .. } => {
+                out.write_str("it is the cache of something else: correct the configuration")
+            }
+            Self::OtherVersion { found, known } => write!(
+                out,
+                "the cache has format version {found}, this program knows {known}: remove it"
+            ),
+            Self::Damaged => out.write_str("the cache's header is damaged: remove it"),
+        }
+    }
+}
+
+/// What else a region holds.
+struct Named<'a>(&'a [u8; 8]);
+
+impl fmt::Display for Named<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            [0, 0, 0, 0, 0, 0, 0, 0] => out.write_str("it belongs to a log"),
+            other => write!(out, "it says {}", other.escape_ascii()),
+        }
+    }
+}
+
 impl std::error::Error for CreateVdiskError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Region(error) => Some(error),
             Self::BadSize { .. } => None,
+        }
+    }
+}
+
+impl std::error::Error for AttachCacheError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Region(error) => Some(error),
+            _ => None,
         }
     }
 }

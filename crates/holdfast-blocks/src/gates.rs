@@ -45,9 +45,18 @@ impl Gates {
 
     /// Holds the gates of `count` blocks from `first` on. One thread at a time may hold several.
     pub(crate) fn hold(&self, first: u64, count: usize) -> Vec<MutexGuard<'_, ()>> {
+        assert!(count < (GATES - 1) * BLOCKS as usize || GATES == 1, "no gate is taken twice");
+        self.rows(first, count).map(Gate::hold).collect()
+    }
+
+    /// Says that map words of `count` blocks from `first` on were swapped.
+    pub(crate) fn count_swaps(&self, first: u64, count: usize) {
+        self.rows(first, count).for_each(Gate::count_swap);
+    }
+
+    fn rows(&self, first: u64, count: usize) -> impl Iterator<Item = &Gate> {
         let rows = first / BLOCKS..(first + count as u64).div_ceil(BLOCKS);
-        assert!(rows.end - rows.start <= GATES as u64, "no gate is taken twice");
-        rows.map(|row| self.of(row * BLOCKS).hold()).collect()
+        rows.map(|row| self.of(row * BLOCKS))
     }
 
     /// The blocks from `first` on, and before `end`, that share the gate of `first`.
@@ -63,17 +72,17 @@ impl Gate {
         lock(&self.lock)
     }
 
-    /// How many map words were swapped so far.
+    /// How often map words were swapped so far.
     #[inline]
     pub(crate) fn swaps(&self) -> u64 {
         // EDGE swap-counted: a word that was swapped before the count is seen swapped.
         self.swaps.load(SWAP_SEE)
     }
 
-    /// Says that a map word was swapped, before the cell that it named is spare.
+    /// Says that map words were swapped, before the cells that they named are spare.
     #[inline]
     pub(crate) fn count_swap(&self) {
-        // EDGE swap-counted: the word is swapped before it is counted.
+        // EDGE swap-counted: the words are swapped before they are counted.
         self.swaps.fetch_add(1, SWAP_COUNT);
     }
 

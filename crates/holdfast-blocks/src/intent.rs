@@ -69,8 +69,8 @@ pub(crate) fn found<M: Memory>(memory: &M, seed: u32) -> Result<Vec<Entry>, Dama
 }
 
 fn check(seed: u32, words: &[u64]) -> u32 {
-    let start = crc32c(seed, &(words.len() as u32).to_le_bytes());
-    words.iter().fold(start, |sum, word| crc32c(sum, &word.to_le_bytes()))
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    crc32c(crc32c(seed, &(words.len() as u32).to_le_bytes()), &bytes)
 }
 
 impl Entry {

@@ -6,8 +6,7 @@
 //!
 //! Byte table: FORMAT.md, "Disk".
 
-use holdfast_io::checksum::crc32c;
-
+use crate::header::{self, HeaderFault};
 use crate::intent::{ENTRIES_MAX, INTENT_AT, INTENT_BYTES};
 use crate::map::CELLS_MAX;
 use crate::memory::Memory;
@@ -35,23 +34,11 @@ const _: () = assert!(WRITE_BLOCKS_MAX <= ENTRIES_MAX); // an intent has all of 
 /// Where the map begins.
 const MAP_AT: u64 = INTENT_AT + INTENT_BYTES;
 
-/// Words of the header: version and check, block bytes, blocks, cells.
-const HEADER_WORDS: usize = 4;
-
 /// How a disk is laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
     pub(crate) blocks: u64,
     pub(crate) cells: u32,
-}
-
-/// Why a header is none of ours.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum HeaderFault {
-    /// Whole, and of another version.
-    OtherVersion { found: u32 },
-    /// Its check, or a number in it, is wrong.
-    Damaged,
 }
 
 impl Layout {
@@ -95,10 +82,8 @@ impl Layout {
             memory.store(self.word_at(block), 0);
         }
         memory.store(INTENT_AT, 0);
-        for (index, word) in self.header(VERSION, seed).into_iter().enumerate() {
-            memory.store(8 * index as u64, word);
-        }
         memory.persist(0, self.cells_at());
+        header::write(memory, seed, VERSION, [self.blocks, u64::from(self.cells)]);
     }
 
     /// Reads the header of a disk in `area_bytes` bytes.
@@ -107,34 +92,13 @@ impl Layout {
         seed: u32,
         area_bytes: u64,
     ) -> Result<Layout, HeaderFault> {
-        let words: [u64; HEADER_WORDS] = std::array::from_fn(|at| memory.load(8 * at as u64));
-        let [versioned, _, blocks, cells] = words;
-        let version = versioned as u32;
-        let layout = Layout { blocks, cells: cells as u32 };
-        if versioned != checked(version, &words, seed) {
-            return Err(HeaderFault::Damaged);
-        }
-        if version != VERSION {
-            return Err(HeaderFault::OtherVersion { found: version });
-        }
+        let [blocks, cells] = header::read(memory, seed, VERSION)?;
         // Who writes as much as can be needs so many spare cells, or would wait for ever.
         let least = blocks.checked_add(WRITE_BLOCKS_MAX as u64);
-        let fits = least.is_some_and(|least| cells >= least) && cells <= CELLS_MAX;
-        let is_ours = fits && words == layout.header(VERSION, seed);
-        let is_whole = is_ours && layout.area_bytes() == area_bytes;
-        if is_whole { Ok(layout) } else { Err(HeaderFault::Damaged) }
+        if least.is_none_or(|least| cells < least) || cells > CELLS_MAX {
+            return Err(HeaderFault::Damaged);
+        }
+        let layout = Layout { blocks, cells: cells as u32 };
+        if layout.area_bytes() == area_bytes { Ok(layout) } else { Err(HeaderFault::Damaged) }
     }
-
-    fn header(&self, version: u32, seed: u32) -> [u64; HEADER_WORDS] {
-        let mut words = [0, BLOCK_BYTES as u64, self.blocks, u64::from(self.cells)];
-        words[0] = checked(version, &words, seed);
-        words
-    }
-}
-
-/// The first word: the version, and a check over it and all that follows.
-fn checked(version: u32, words: &[u64; HEADER_WORDS], seed: u32) -> u64 {
-    let start = crc32c(seed, &version.to_le_bytes());
-    let check = words[1..].iter().fold(start, |sum, word| crc32c(sum, &word.to_le_bytes()));
-    u64::from(version) | u64::from(check) << 32
 }

@@ -6,7 +6,7 @@
 //! Zero: the block has no cell and reads as zeros. Otherwise the low half is the cell's number and
 //! one, and the high half a check over identity, block and low half.
 
-use holdfast_io::checksum::crc32c;
+use holdfast_io::checksum;
 
 /// The most cells that there can be.
 pub(crate) const CELLS_MAX: u64 = u32::MAX as u64 - 1;
@@ -16,6 +16,7 @@ pub(crate) const CELLS_MAX: u64 = u32::MAX as u64 - 1;
 pub(crate) struct MapWords {
     /// Makes another disk's words none of this one.
     seed: u32,
+    checksum: fn(u32, &[u8]) -> u32,
 }
 
 /// A map word that nobody wrote for its block.
@@ -25,7 +26,7 @@ pub(crate) struct DamagedWord;
 impl MapWords {
     /// The words of the disk whose checks begin with `seed`.
     pub(crate) fn of(seed: u32) -> MapWords {
-        MapWords { seed }
+        MapWords { seed, checksum: checksum::chosen() }
     }
 
     /// The word of a block that has this cell.
@@ -53,6 +54,6 @@ impl MapWords {
         let mut bytes = [0; 12];
         bytes[..8].copy_from_slice(&block.to_le_bytes());
         bytes[8..].copy_from_slice(&low.to_le_bytes());
-        u64::from(low) | u64::from(crc32c(self.seed, &bytes)) << 32
+        u64::from(low) | u64::from((self.checksum)(self.seed, &bytes)) << 32
     }
 }

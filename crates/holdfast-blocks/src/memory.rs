@@ -4,6 +4,9 @@
 //! can be cut off after any store, and over a model's.
 //! Never: knows what lies where.
 
+/// The counter of blocks that have a cell.
+pub(crate) const HELD: usize = 0;
+
 /// Memory that outlives who writes it. Offsets are in bytes; words lie at multiples of 8.
 pub(crate) trait Memory: Send + Sync {
     /// The word at `at`, with [`crate::orderings::MAP_SEE`].
@@ -21,9 +24,9 @@ pub(crate) trait Memory: Send + Sync {
     /// Makes these bytes as safe as they can be, before any later store.
     fn persist(&self, at: u64, bytes: u64);
 
-    /// Tells whoever looks on how many blocks have a cell.
-    fn set_held(&self, count: u64);
+    /// Sets a counter for whoever looks on.
+    fn set_counter(&self, counter: usize, value: u64);
 
-    /// Tells whoever looks on that so many more blocks have a cell.
-    fn count_held(&self, change: i64);
+    /// Changes a counter for whoever looks on.
+    fn count(&self, counter: usize, change: i64);
 }

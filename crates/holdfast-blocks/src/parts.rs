@@ -21,6 +21,12 @@ impl Part {
         self.bytes == BLOCK_BYTES
     }
 
+    /// Where it begins, in bytes of the disk.
+    #[inline]
+    pub(crate) fn offset(&self) -> u64 {
+        self.block * BLOCK_BYTES as u64 + self.skip as u64
+    }
+
     /// Where it lies in its block.
     #[inline]
     pub(crate) fn range(&self) -> std::ops::Range<usize> {

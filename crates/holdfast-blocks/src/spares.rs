@@ -4,6 +4,7 @@
 //! waits for cells holds none, so there is always somebody who can go on.
 //! Never: is written down. What the map does not name is spare, and is found so by an attach.
 
+use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use crate::orderings::REUSE_FENCED;
@@ -23,6 +24,8 @@ struct Pool {
     /// Found spare by the attach, and not given out since.
     found: Found,
     spare: usize,
+    /// Who waits for more; a wake-up costs a system call.
+    waiting: usize,
 }
 
 /// Cells that were not in use at some moment, each given out once, in order.
@@ -95,7 +98,7 @@ impl Spares {
     pub(crate) fn all_but(used: Cells) -> Spares {
         let spare = (used.count - used.len()) as usize;
         let found = Found { used, next: 0 };
-        let pool = Pool { returned: Vec::new(), found, spare };
+        let pool = Pool { returned: Vec::new(), found, spare, waiting: 0 };
         Spares { pool: Mutex::new(pool), more: Condvar::new() }
     }
 
@@ -103,7 +106,9 @@ impl Spares {
     pub(crate) fn take(&self, count: usize) -> Taken<'_> {
         let mut pool = lock(&self.pool);
         while pool.spare < count {
-            pool = self.more.wait(pool).unwrap_or_else(std::sync::PoisonError::into_inner);
+            pool.waiting += 1;
+            pool = self.more.wait(pool).unwrap_or_else(PoisonError::into_inner);
+            pool.waiting -= 1;
         }
         let cells = pool.take(count);
         drop(pool);
@@ -120,8 +125,11 @@ impl Spares {
         let before = pool.returned.len();
         pool.returned.extend(cells);
         pool.spare += pool.returned.len() - before;
+        let is_awaited = pool.waiting != 0;
         drop(pool);
-        self.more.notify_all();
+        if is_awaited {
+            self.more.notify_all();
+        }
     }
 }
 
@@ -148,6 +156,13 @@ impl Taken<'_> {
     #[inline]
     pub(crate) fn cell(&self, index: usize) -> u32 {
         self.cells[index].expect("a cell is handed over once")
+    }
+
+    /// How many of the `most` cells from `index` on lie one behind another.
+    #[inline]
+    pub(crate) fn in_a_row(&self, index: usize, most: usize) -> usize {
+        let follows = |at: &usize| self.cell(*at) == self.cell(*at - 1) + 1;
+        1 + (index + 1..index + most).take_while(follows).count()
     }
 
     /// Says that the map names the cell at `index`, and does not name `old` any more.

@@ -8,10 +8,11 @@ use holdfast_io::checksum::crc32c;
 use holdfast_io::{Blocks, BlocksError};
 use holdfast_memory::{Area, AreaSpec, AttachError, Medium, MediumSurvival};
 
-use crate::area::HELD;
 use crate::disk::Disk;
 use crate::error::{AttachVdiskError, CreateVdiskError};
-use crate::layout::{BLOCK_BYTES, BLOCKS_MAX, HeaderFault, Layout, VERSION, WRITE_BYTES_MAX};
+use crate::header::HeaderFault;
+use crate::layout::{BLOCK_BYTES, BLOCKS_MAX, Layout, VERSION, WRITE_BYTES_MAX};
+use crate::memory::HELD;
 
 /// What a region that holds a disk says that it holds.
 const CONTENT: [u8; 8] = *b"HFVDISK\0";

@@ -6,5 +6,9 @@
 //! Never: holds durable state. A front end that dies at any instruction loses nothing.
 
 mod abort;
+mod complaints;
+mod flusher;
 pub mod fuse;
 pub mod nbd;
+pub mod vhost_user;
+mod wake;

@@ -15,17 +15,14 @@
 //! was not answered. A process that ends in good order hands them on.
 
 mod buffers;
-mod complaints;
 mod connection;
 mod exchange;
-mod flusher;
 mod listen;
 mod negotiate;
 pub mod parse;
 mod reply;
 mod serve;
 mod session;
-mod wake;
 mod wire;
 
 use std::time::Duration;

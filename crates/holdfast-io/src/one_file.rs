@@ -1,7 +1,7 @@
 //! One open file as all there is below a root.
 //!
-//! Promise: the root has one name, [`OneFile::NAME`], which is the file, and never another: whatever
-//! would make, move or remove a name is refused (`EPERM`).
+//! Promise: the root has one name, [`OneFile::NAME`], which is the file, and never another:
+//! whatever would make, move or remove a name is refused (`EPERM`).
 //! Never: opens the file again, so a path that comes to mean something else changes nothing.
 
 use std::io;

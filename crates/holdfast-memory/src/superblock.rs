@@ -17,8 +17,11 @@ use crate::medium;
 /// Bytes of the page, of every section's alignment, and of a block for direct I/O.
 pub(crate) const PAGE_BYTES: u64 = 4096;
 
-/// The format version this program writes and knows.
-pub(crate) const VERSION: u32 = 1;
+/// The format version of a region with a ring.
+const RING_VERSION: u32 = 1;
+
+/// That of an area, and the newest that this program knows.
+pub(crate) const VERSION: u32 = 2;
 
 /// The first bytes of every region of every version.
 pub(crate) const MAGIC: [u8; 8] = *b"HFREGION";
@@ -143,7 +146,8 @@ impl Superblock {
         let control = Section { offset: PAGE_BYTES, bytes: CONTROL_BYTES };
         let mut page = [0; PAGE_BYTES as usize];
         put(&mut page, offset_of!(RawSuperblock, magic), &MAGIC);
-        put(&mut page, offset_of!(RawSuperblock, version), &VERSION.to_le_bytes());
+        let version = version_of(&self.content).to_le_bytes();
+        put(&mut page, offset_of!(RawSuperblock, version), &version);
         put(&mut page, offset_of!(RawSuperblock, identity), &self.identity);
         put(&mut page, offset_of!(RawSuperblock, medium), &self.medium.to_le_bytes());
         let count = (SECTIONS as u32).to_le_bytes();
@@ -170,8 +174,8 @@ impl Superblock {
         }
         let whole = u32_at(page, offset_of!(RawSuperblock, header_check)) == static_check(page);
         match u32_at(page, offset_of!(RawSuperblock, version)) {
-            VERSION if whole => {}
-            VERSION => return Err(fault!("header_check", header_check)),
+            RING_VERSION | VERSION if whole => {}
+            RING_VERSION | VERSION => return Err(fault!("header_check", header_check)),
             found if whole => return Err(SuperblockFault::OtherVersion { found }),
             _ => return Err(fault!("version", version)),
         }
@@ -200,6 +204,9 @@ fn decode_fields(page: &[u8]) -> Result<Superblock, SuperblockFault> {
         return Err(SuperblockFault::Field { name: "control", offset: section_offset(0) });
     }
     let content = array_at(page, offset_of!(RawSuperblock, content));
+    if u32_at(page, offset_of!(RawSuperblock, version)) != version_of(&content) {
+        return Err(fault!("content", content));
+    }
     if content == RING && !ring.bytes.is_power_of_two() {
         return Err(SuperblockFault::Field { name: "ring", offset: section_offset(2) });
     }
@@ -212,6 +219,11 @@ fn decode_fields(page: &[u8]) -> Result<Superblock, SuperblockFault> {
     }
     let identity = array_at(page, offset_of!(RawSuperblock, identity));
     Ok(Superblock { identity, medium, content, roster, ring })
+}
+
+/// The version of a region that holds this.
+fn version_of(content: &[u8; 8]) -> u32 {
+    if *content == RING { RING_VERSION } else { VERSION }
 }
 
 /// One row of the section table: it must start where the one before it ends.

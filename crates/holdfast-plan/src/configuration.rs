@@ -9,8 +9,15 @@ use std::sync::Arc;
 use crate::machine::Machine;
 use crate::trace::Trace;
 
-/// Pages that one simulation can number.
-const PAGES_MAX: u64 = u32::MAX as u64 - 1;
+/// Pages of memory or of a database, at most, so that every count is a number.
+const PAGES_MAX: u64 = 1 << 48;
+
+/// What rates, and the size of a page, have to lie between, so that every cost is a number.
+const RATE_MIN: f64 = 1e-3;
+const RATE_MAX: f64 = 1e15;
+
+/// Requests for each page in the longest interval.
+const INTERVAL_PER_PAGE_MAX: u64 = 256;
 
 /// A database on a machine with memory.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,12 +89,16 @@ pub enum ConfigurationFault {
     NoConventionalMemory,
     /// The database has so many pages, and has to have two at least.
     TooFewPages(u64),
-    /// More pages are in memory or in a trace than a simulation can number.
+    /// So many pages are more than memory or a database can have.
     TooManyPages(u64),
     /// This part lies not between 0 and 1; parts of pages and of requests may not be 0 or 1 either.
     Part(&'static str, f64),
-    /// This rate or size is not above 0.
+    /// This rate or size is not one of a machine.
     Rate(&'static str, f64),
+    /// Durable memory has a rate below that of the disk.
+    SlowDurable,
+    /// So many requests between two checkpoints cannot be simulated, only so many.
+    LongInterval(u64, u64),
 }
 
 impl Mix {
@@ -140,15 +151,39 @@ impl Configuration {
         if self.durable_pages >= self.memory_pages {
             return Err(ConfigurationFault::NoConventionalMemory);
         }
+        let pages = self.memory_pages.max(self.load.database_pages());
+        if pages > PAGES_MAX {
+            return Err(ConfigurationFault::TooManyPages(pages));
+        }
         let Machine { clock_hz, page_bytes, disk_bytes_per_s, durable_bytes_per_s } = self.machine;
-        above_0("clock", clock_hz)?;
-        above_0("page", page_bytes as f64)?;
-        above_0("disk rate", disk_bytes_per_s)?;
-        above_0("durable memory's rate", durable_bytes_per_s)?;
+        rate("clock in hertz", clock_hz)?;
+        rate("page in bytes", page_bytes as f64)?;
+        rate("disk in bytes a second", disk_bytes_per_s)?;
+        rate("durable memory in bytes a second", durable_bytes_per_s)?;
+        if durable_bytes_per_s < disk_bytes_per_s {
+            return Err(ConfigurationFault::SlowDurable);
+        }
         match &self.load {
             Load::Mix(mix) => mix.check(),
-            // A trace is simulated as it is, whatever else is.
-            Load::Trace(_) => at_most(self.memory_pages, PAGES_MAX),
+            Load::Trace(_) => Ok(()),
+        }
+    }
+
+    /// Whether so many requests between two checkpoints can be simulated. The longest intervals are
+    /// those of a trace that is simulated once, and those in which every page is asked for hundreds
+    /// of times: checkpoints as rare as that are as good as none.
+    ///
+    /// # Errors
+    /// If they are too many.
+    pub fn check_interval(&self, requests: u64) -> Result<(), ConfigurationFault> {
+        let for_pages = self.load.database_pages().saturating_mul(INTERVAL_PER_PAGE_MAX);
+        let most = match &self.load {
+            Load::Mix(_) => for_pages,
+            Load::Trace(trace) => for_pages.max(trace.accesses() as u64),
+        };
+        match requests <= most {
+            true => Ok(()),
+            false => Err(ConfigurationFault::LongInterval(requests, most)),
         }
     }
 
@@ -185,17 +220,10 @@ impl Mix {
     }
 }
 
-fn above_0(name: &'static str, rate: f64) -> Result<(), ConfigurationFault> {
-    match rate > 0.0 && rate.is_finite() {
+fn rate(name: &'static str, rate: f64) -> Result<(), ConfigurationFault> {
+    match (RATE_MIN..=RATE_MAX).contains(&rate) {
         true => Ok(()),
         false => Err(ConfigurationFault::Rate(name, rate)),
-    }
-}
-
-fn at_most(pages: u64, pages_max: u64) -> Result<(), ConfigurationFault> {
-    match pages <= pages_max {
-        true => Ok(()),
-        false => Err(ConfigurationFault::TooManyPages(pages)),
     }
 }
 
@@ -209,13 +237,19 @@ impl fmt::Display for ConfigurationFault {
                 write!(out, "a database of {pages} pages cannot have hot and cold ones")
             }
             ConfigurationFault::TooManyPages(pages) => {
-                write!(out, "{pages} pages are more than a simulation can number")
+                write!(out, "{pages} pages are more than {PAGES_MAX}")
             }
             ConfigurationFault::Part(name, part) => {
                 write!(out, "the part of {name}, {part}, does not lie between 0 and 1")
             }
             ConfigurationFault::Rate(name, rate) => {
-                write!(out, "the {name}, {rate}, is not above 0")
+                write!(out, "the {name}, {rate}, does not lie between {RATE_MIN} and {RATE_MAX:e}")
+            }
+            ConfigurationFault::SlowDurable => {
+                write!(out, "durable memory is slower than the disk")
+            }
+            ConfigurationFault::LongInterval(requests, most) => {
+                write!(out, "{requests} requests between checkpoints are more than {most}")
             }
         }
     }

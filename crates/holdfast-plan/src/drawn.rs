@@ -7,11 +7,27 @@ use holdfast_figures::{Better, Chart, Figure, Level, Line};
 
 use crate::advice::Advice;
 use crate::curve::{Curve, Point};
-use crate::paper::{Compared, Named, Results};
+use crate::paper::{Compared, FAR, Named, Results};
 
 const WITHOUT: &str = "#8a8f98";
 const WITH: &str = "#2f6fdb";
 const PAPER: &str = "#c9a227";
+
+/// Figures that sum up how far ours are from the paper's, and the rows that each is the largest
+/// difference of.
+const ERRORS: [(&str, &[&str]); 3] = [
+    ("plan.lowest_request_time_error", &["large.lowest.cycles", "large_durable.lowest.cycles"]),
+    (
+        "plan.full_requests_error",
+        &[
+            "small.full.megarequests",
+            "small_durable.full.megarequests",
+            "large.full.kilorequests",
+            "large_durable.full.kilorequests",
+        ],
+    ),
+    ("plan.crossover_error", &["crossover.megacycles"]),
+];
 
 /// Figures, and the charts that show them.
 #[derive(Clone, Debug, Default)]
@@ -38,6 +54,7 @@ pub fn curve(title: &str, curve: &Curve) -> Drawing {
 #[must_use]
 pub fn paper(results: &[Results], compared: &[Compared]) -> Drawing {
     let mut drawing = Drawing::default();
+    drawing.figures.extend(ERRORS.iter().map(|(id, rows)| error(id, rows, compared)));
     for row in compared {
         let theirs = format!("the paper: {}", row.paper);
         drawing.figures.push(one(&format!("plan.{}", row.id), row.unit, row.ours).beside(&theirs));
@@ -111,6 +128,13 @@ impl Drawing {
         }
         Line { label: label.into(), colour, points }
     }
+}
+
+/// The largest difference of these rows, in percent.
+fn error(id: &str, rows: &[&str], compared: &[Compared]) -> Figure {
+    let rows = compared.iter().filter(|row| rows.contains(&row.id));
+    let largest = rows.map(|row| row.difference().abs()).fold(0.0, f64::max);
+    one(id, "percent", largest * 100.0).against(FAR * 100.0, "the paper")
 }
 
 fn one(id: &str, unit: &str, value: f64) -> Figure {

@@ -67,7 +67,8 @@ impl Memory {
     /// Memory after a crash and its recovery: nothing is in conventional memory, and durable memory
     /// has the hottest pages.
     pub(crate) fn after_crash(configuration: &Configuration) -> Memory {
-        let pages = configuration.load.database_pages() as u32;
+        let pages = u32::try_from(configuration.load.database_pages());
+        let pages = pages.expect("the pages of a simulation have numbers of 32 bits");
         let durable_pages = configuration.durable_pages as usize;
         let page = Page { is_on_disk: true, ..Page::default() };
         let list = || Vec::with_capacity(pages as usize);

@@ -5,7 +5,9 @@
 
 mod compared;
 
-pub use compared::{Compared, Results, SEEDS, compare, run};
+#[cfg(test)]
+pub(crate) use compared::of_means;
+pub use compared::{Compared, FAR, Results, SEEDS, compare, run};
 
 use crate::configuration::{CleanPages, ColdPages, Configuration, Load, Mix};
 use crate::machine::Machine;

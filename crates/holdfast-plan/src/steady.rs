@@ -10,7 +10,7 @@ use crate::memory::{Dirty, Memory};
 use crate::requests::Requests;
 use crate::traffic::Traffic;
 
-/// Moments of an interval at which a crash is thought of.
+/// Moments of an interval at which a crash is thought of, the last one just before the checkpoint.
 const MOMENTS: u64 = 16;
 
 /// How much is simulated for one number. A trace is simulated once until it is steady, and once, or
@@ -42,7 +42,8 @@ pub struct Steady {
     pub paging_cycles: f64,
     /// What checkpoints add to it.
     pub checkpoint_cycles: f64,
-    /// A recovery if the crash comes just before a checkpoint: the longest of those measured.
+    /// A recovery if the crash comes at the worst moment that was looked at, which is just before a
+    /// checkpoint or near it.
     pub recovery_cycles: f64,
     /// A recovery on average, if the crash comes at any moment.
     pub recovery_mean_cycles: f64,
@@ -72,7 +73,7 @@ impl Steady {
 /// memories that are in use. Returns what was moved for requests and for checkpoints.
 ///
 /// # Panics
-/// If the configuration was not checked, or has more pages than memory of this machine holds.
+/// If the configuration was not checked, or has 2^32 pages or more.
 #[must_use]
 pub fn simulate(
     configuration: &Configuration,
@@ -92,6 +93,7 @@ pub fn simulate(
 }
 
 /// What a configuration costs with a checkpoint after every `interval` requests, or without any.
+/// Simulates five intervals at least.
 ///
 /// # Panics
 /// If the configuration was not checked.
@@ -112,7 +114,7 @@ pub fn steady(configuration: &Configuration, interval: Option<u64>, effort: Effo
                 simulation.run(interval);
                 simulation.memory.checkpoint();
             }
-            for _ in 0..2 * measured.div_ceil(2 * interval) {
+            for _ in 0..measured.div_ceil(interval).next_multiple_of(2) {
                 sum.add(&mut simulation, interval, true);
             }
         }
@@ -146,7 +148,6 @@ struct Sum {
     requests: u64,
     paging: Vec<Traffic>,
     checkpoints: Vec<Traffic>,
-    at_end: Vec<Dirty>,
     at_moments: Vec<Dirty>,
 }
 
@@ -158,7 +159,6 @@ impl Sum {
             simulation.run(requests * moment / MOMENTS - requests * (moment - 1) / MOMENTS);
             self.at_moments.push(simulation.memory.dirty());
         }
-        self.at_end.push(simulation.memory.dirty());
         if is_checkpointed {
             simulation.memory.checkpoint();
         }
@@ -180,12 +180,12 @@ impl Sum {
             };
             machine.cycles(reads) * factor
         };
-        let moments = self.at_moments.iter().map(recovery).sum::<f64>();
+        let recoveries = || self.at_moments.iter().map(recovery);
         Steady {
             paging_cycles: per_request(&self.paging),
             checkpoint_cycles: per_request(&self.checkpoints),
-            recovery_cycles: self.at_end.iter().map(recovery).fold(0.0, f64::max),
-            recovery_mean_cycles: moments / self.at_moments.len() as f64,
+            recovery_cycles: recoveries().fold(0.0, f64::max),
+            recovery_mean_cycles: recoveries().sum::<f64>() / self.at_moments.len() as f64,
         }
     }
 }

@@ -7,12 +7,15 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt;
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Read};
 
 use crate::requests::Request;
 
 /// Pages that a trace may have: the lowest bit of an access says whether it writes.
 const PAGES_MAX: usize = 1 << 31;
+
+/// Bytes of a line, at most: what is longer is no trace.
+const LINE_BYTES_MAX: usize = 4096;
 
 /// Accesses to pages, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,8 +38,10 @@ pub struct TraceError {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum TraceFault {
-    /// It could not be read, or is not text.
+    /// It could not be read.
     Io(io::Error),
+    /// It is longer than lines of a trace are, or is not text.
+    NotText,
     /// It does not begin with `r` or `w`.
     Kind(String),
     /// There is no number of a page behind that, or something behind the number.
@@ -52,29 +57,43 @@ impl Trace {
     ///
     /// # Errors
     /// At the first line that is none.
-    pub fn read(lines: impl BufRead) -> Result<Trace, TraceError> {
+    pub fn read(mut lines: impl BufRead) -> Result<Trace, TraceError> {
         let mut trace = Trace { accesses: Vec::new(), pages: 0 };
-        let mut numbers = HashMap::new();
-        let mut line = 0;
-        for text in lines.lines() {
-            line += 1;
-            let access = text.map_err(TraceFault::Io).and_then(|text| access(&text));
-            let noted = access.and_then(|access| trace.note(&mut numbers, access));
-            noted.map_err(|fault| TraceError { line, fault })?;
+        let (mut numbers, mut bytes) = (HashMap::new(), Vec::new());
+        for line in 1.. {
+            let is_read = trace.read_line(&mut lines, &mut bytes, &mut numbers);
+            if !is_read.map_err(|fault| TraceError { line, fault })? {
+                break;
+            }
         }
-        match trace.pages {
-            0 | 1 => Err(TraceError { line: line + 1, fault: TraceFault::Empty }),
-            _ => Ok(trace),
+        Ok(trace)
+    }
+
+    /// Adds the access of the next line, if it has one. Returns false behind the last line.
+    fn read_line(
+        &mut self,
+        lines: &mut impl BufRead,
+        bytes: &mut Vec<u8>,
+        numbers: &mut HashMap<u64, u32>,
+    ) -> Result<bool, TraceFault> {
+        let text = match next_line(lines, bytes)? {
+            Some(text) => text,
+            None if self.pages < 2 => return Err(TraceFault::Empty),
+            None => return Ok(false),
+        };
+        match access(text)? {
+            Some((page, is_write)) => self.note(numbers, page, is_write).map(|()| true),
+            None => Ok(true),
         }
     }
 
-    /// Adds the access of a line, if it has one.
+    /// Adds an access.
     fn note(
         &mut self,
         numbers: &mut HashMap<u64, u32>,
-        access: Option<(u64, bool)>,
+        page: u64,
+        is_write: bool,
     ) -> Result<(), TraceFault> {
-        let Some((page, is_write)) = access else { return Ok(()) };
         if numbers.len() == PAGES_MAX {
             return Err(TraceFault::TooManyPages);
         }
@@ -121,6 +140,20 @@ impl Trace {
     }
 }
 
+/// Reads a line into the bytes; `None` behind the last one.
+fn next_line<'a>(
+    lines: &mut impl BufRead,
+    bytes: &'a mut Vec<u8>,
+) -> Result<Option<&'a str>, TraceFault> {
+    bytes.clear();
+    lines.take(LINE_BYTES_MAX as u64).read_until(b'\n', bytes).map_err(TraceFault::Io)?;
+    match bytes.last() {
+        None => Ok(None),
+        Some(last) if *last != b'\n' && bytes.len() == LINE_BYTES_MAX => Err(TraceFault::NotText),
+        Some(_) => str::from_utf8(bytes).map(Some).map_err(|_| TraceFault::NotText),
+    }
+}
+
 /// The page of a line, and whether it is written; `None` of a line without an access.
 fn access(line: &str) -> Result<Option<(u64, bool)>, TraceFault> {
     let line = line.split('#').next().unwrap_or_default().trim();
@@ -152,6 +185,7 @@ impl fmt::Display for TraceFault {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             TraceFault::Io(error) => write!(out, "it cannot be read: {error}"),
+            TraceFault::NotText => write!(out, "it is not text of up to {LINE_BYTES_MAX} bytes"),
             TraceFault::Kind(line) => write!(out, "`{line}` begins neither with `r` nor with `w`"),
             TraceFault::Page(line) => write!(out, "`{line}` lacks the number of one page"),
             TraceFault::TooManyPages => write!(out, "more than {PAGES_MAX} pages are named"),

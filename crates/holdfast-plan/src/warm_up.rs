@@ -7,7 +7,7 @@
 
 use crate::configuration::Configuration;
 use crate::memory::Memory;
-use crate::steady::{Effort, Simulation, Steady, steady};
+use crate::steady::{Effort, Simulation, Steady};
 
 /// Parts of the database's number of pages that requests are averaged over.
 const WINDOWS: u64 = 25;
@@ -31,8 +31,6 @@ pub struct Filled {
 /// What the time after a crash comes to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WarmUp {
-    /// What is compared with: the steady state without checkpoints.
-    pub steady: Steady,
     /// The first requests that cost no more than in the steady state; `None` if there were none
     /// before it was given up.
     pub as_steady: Option<Filled>,
@@ -40,24 +38,23 @@ pub struct WarmUp {
     pub full: Option<Filled>,
 }
 
-/// Simulates the time after a crash.
+/// Simulates the time after a crash of what has this steady state without checkpoints.
 ///
 /// # Panics
 /// If the configuration was not checked.
 #[must_use]
-pub fn warm_up(configuration: &Configuration, effort: Effort) -> WarmUp {
+pub fn warm_up(configuration: &Configuration, steady: &Steady, effort: Effort) -> WarmUp {
     let (small, factor) = configuration.scaled(effort.pages_max);
     let pages = small.load.database_pages();
-    let target = steady(configuration, None, effort);
     let memory = Memory::after_crash(&small);
     let mut after = After { simulation: Simulation::new(&small, memory), small, factor, done: 0 };
-    let mut warm_up = WarmUp { steady: target, as_steady: None, full: None };
+    let mut warm_up = WarmUp { as_steady: None, full: None };
     while warm_up.as_steady.is_none() || warm_up.full.is_none() {
         let began = after.moment();
         after.run(pages.div_ceil(WINDOWS), &mut warm_up.full);
         let ended = after.moment();
         let cycles = (ended.cycles - began.cycles) / (ended.requests - began.requests);
-        if warm_up.as_steady.is_none() && cycles <= target.paging_cycles {
+        if warm_up.as_steady.is_none() && cycles <= steady.paging_cycles {
             warm_up.as_steady = Some(began);
         }
         if after.done > REQUESTS_MAX * pages {

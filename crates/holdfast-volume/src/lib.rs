@@ -1,4 +1,4 @@
-//! A directory kept by a log.
+//! A directory, a file or a block device kept by a log.
 //!
 //! A volume is a *home*, an ordinary directory, and a log before it. A change becomes one frame of
 //! the log; it is acknowledged when the frame is stable, seen at once through an overlay of the
@@ -14,17 +14,21 @@
 //!                        +------- home <-- clean (plan, apply)
 //! ```
 //!
+//! A block volume is such a directory with one file in it, and a disk to its users.
+//!
 //! Promise: what is acknowledged is stable; what is in the home is durable in the log first.
 //! Never: speaks a protocol, or starts a thread.
 //!
 //! Where to look: `tree` is what a front end may ask, `serve` passes it on. `read` answers, `write`
 //! changes contents and attributes, `make`, `remove` and `rename` change names; `space` says
-//! whether the home has room for it. A change is a `record` in the log; where the log stands is
+//! whether the home has room for it. `block` is a disk to those above and the one file of a
+//! directory to those below. A change is a `record` in the log; where the log stands is
 //! the business of whoever opens the `volume`, and `direct` opens both. Memory knows `names`,
 //! a `node` behind each, its `extents` in the log, `cuts` of its home file and its `recent` bytes.
 //! `clean` brings frames home: `plan` says what they amount to, `apply` does it. After a death
 //! `replay` gives memory back, and `roster` the numbers that the kernel knows.
 
+mod block;
 mod clean;
 mod cuts;
 mod direct;
@@ -49,6 +53,7 @@ mod volume;
 pub mod words;
 mod write;
 
+pub use block::{BlockVolume, ResizeError};
 pub use clean::{Act, CleanError, Cleaned};
 pub use direct::{DirectVolume, VolumeConfig};
 pub use record::RecordFault;

@@ -43,6 +43,8 @@ pub(crate) struct Body {
     pub(crate) last: Lsn,
     /// What was written last, to log only what differs.
     pub(crate) recent: Recent,
+    /// How often extents and cuts were let go because the home has them.
+    pub(crate) settled: u64,
 }
 
 impl Body {
@@ -79,6 +81,7 @@ impl Body {
     pub(crate) fn applied(&mut self, upto: Lsn) {
         self.extents.drop_below(upto);
         self.cuts.applied(upto);
+        self.settled += 1;
     }
 
     /// True if the home, which has everything below `upto`, has all of this node.
@@ -116,6 +119,7 @@ impl Node {
                 cuts,
                 last: Lsn(0),
                 recent: Recent::default(),
+                settled: 0,
             }),
         }
     }

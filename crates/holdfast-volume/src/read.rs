@@ -155,9 +155,20 @@ impl DirectoryVolume {
         let length = into.len().min(usize::try_from(left).unwrap_or(usize::MAX));
         let into = &mut into[..length];
         if !body.extents.covers(offset, length as u64) {
-            self.read_home(file.as_deref(), &body, into, offset)?;
+            read_home(file.as_deref(), body.cuts.valid_bytes(), into, offset)?;
         }
-        for piece in body.extents.within(offset, length as u64) {
+        self.read_overlay(&body, into, offset)?;
+        Ok(length)
+    }
+
+    /// Puts what only the log has over what the home has.
+    pub(crate) fn read_overlay(
+        &self,
+        body: &Body,
+        into: &mut [u8],
+        offset: u64,
+    ) -> Result<(), Errno> {
+        for piece in body.extents.within(offset, into.len() as u64) {
             let start = (piece.offset - offset) as usize;
             let part = &mut into[start..start + piece.bytes as usize];
             match piece.source {
@@ -165,7 +176,7 @@ impl DirectoryVolume {
                 Source::Zeros | Source::Hole => part.fill(0),
             }
         }
-        Ok(length)
+        Ok(())
     }
 
     /// The home's file, as [`Self::home_file`], and the body that goes with it. The file is looked
@@ -180,24 +191,6 @@ impl DirectoryVolume {
         drop(body);
         let file = self.home_file(node)?;
         Ok((file, node.body()))
-    }
-
-    /// The home's part of a read; zeros where the home has nothing that counts.
-    fn read_home(
-        &self,
-        file: Option<&dyn OpenFile>,
-        body: &Body,
-        into: &mut [u8],
-        offset: u64,
-    ) -> Result<(), Errno> {
-        let counting = body.cuts.valid_bytes().saturating_sub(offset);
-        let counting = into.len().min(usize::try_from(counting).unwrap_or(usize::MAX));
-        let got = match file {
-            Some(file) => file.read_full_at(&mut into[..counting], offset)?,
-            None => 0,
-        };
-        into[got..].fill(0);
-        Ok(())
     }
 
     /// The home's file of a node, if the home has one. Kept open while the node is.
@@ -252,6 +245,23 @@ impl DirectoryVolume {
     pub(crate) fn waiting_bytes(&self) -> u64 {
         self.space.waiting_bytes(&*self.log)
     }
+}
+
+/// The home's part of a read: what it has below `valid_bytes`, and zeros behind that.
+pub(crate) fn read_home(
+    file: Option<&dyn OpenFile>,
+    valid_bytes: u64,
+    into: &mut [u8],
+    offset: u64,
+) -> Result<(), Errno> {
+    let counting = valid_bytes.saturating_sub(offset);
+    let counting = into.len().min(usize::try_from(counting).unwrap_or(usize::MAX));
+    let got = match file {
+        Some(file) => file.read_full_at(&mut into[..counting], offset)?,
+        None => 0,
+    };
+    into[got..].fill(0);
+    Ok(())
 }
 
 /// Names that no program may use.

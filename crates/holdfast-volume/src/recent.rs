@@ -11,15 +11,30 @@ use std::ops::Range;
 
 /// As much of the last write as is kept: two of PostgreSQL's pages.
 const KEPT_BYTES_MAX: usize = 16 << 10;
+/// What every disk writes whole.
+const SECTOR_BYTES: u64 = 512;
 
 /// The last bytes of the last write.
-#[derive(Default)]
 pub(crate) struct Recent {
     offset: u64,
     bytes: Vec<u8>,
+    /// What differs begins and ends at multiples of this, or where the write does.
+    grain_bytes: u64,
+}
+
+impl Default for Recent {
+    fn default() -> Recent {
+        Recent { offset: 0, bytes: Vec::new(), grain_bytes: 1 }
+    }
 }
 
 impl Recent {
+    /// For a disk whose users write whole sectors: so does who brings the difference home. A sector
+    /// of the home that a power cut destroyed is then in the log, all of it.
+    pub(crate) fn in_sectors() -> Recent {
+        Recent { grain_bytes: SECTOR_BYTES, ..Recent::default() }
+    }
+
     /// The part of `data`, to be written at `offset`, that is not known to be there already.
     /// Empty if all of it is.
     pub(crate) fn differing(&self, data: &[u8], offset: u64) -> Range<usize> {
@@ -33,7 +48,14 @@ impl Recent {
         } else {
             0
         };
-        same_front..data.len() - same_back
+        self.whole_grains(same_front, data.len() - same_back, data.len(), offset)
+    }
+
+    /// The part from `start` to `end` of `bytes` at `offset`, made longer at both ends.
+    fn whole_grains(&self, start: usize, end: usize, bytes: usize, offset: u64) -> Range<usize> {
+        let before = (offset + start as u64) % self.grain_bytes;
+        let behind = (offset + end as u64).wrapping_neg() % self.grain_bytes;
+        start.saturating_sub(before as usize)..bytes.min(end + behind as usize)
     }
 
     /// `data` now stands at `offset`; only its part `differing` was not there before.

@@ -7,7 +7,6 @@
 use holdfast_io::{Change, Kind};
 
 use crate::extents::{Piece, Source};
-use crate::names::Names;
 use crate::node::Body;
 use crate::record::{Op, Record};
 use crate::tree::{Allocate, Attributes, Errno, NodeId, SetAttributes};
@@ -15,32 +14,37 @@ use crate::volume::{DirectoryVolume, Stop};
 use crate::words;
 
 /// No file grows beyond the largest signed offset.
-const SIZE_BYTES_MAX: u64 = i64::MAX as u64;
+pub(crate) const SIZE_BYTES_MAX: u64 = i64::MAX as u64;
 /// A run of zeros at the end of a write that is worth a record of its own.
 const ZEROS_WORTH_A_RECORD: usize = 256;
 /// Set-user-id and set-group-id.
 const PRIVILEGES: u32 = 0o6000;
 const GROUP_EXECUTE: u32 = 0o010;
 
+/// Where a node stands at one moment of the log, as its records say it.
+#[derive(Clone, Copy)]
+pub(crate) struct Spot<'a> {
+    pub(crate) node: NodeId,
+    pub(crate) parent: NodeId,
+    pub(crate) path: &'a [u8],
+}
+
 /// The records of one frame, being put together.
 struct Frame<'a> {
-    node: NodeId,
-    parent: NodeId,
-    path: &'a [u8],
+    spot: Spot<'a>,
     at_ns: i64,
     records: u16,
     payload: Vec<u8>,
 }
 
 impl<'a> Frame<'a> {
-    fn new(names: &Names, node: NodeId, path: &'a [u8], at_ns: i64) -> Frame<'a> {
-        let parent = names.parent(node);
-        Frame { node, parent, path, at_ns, records: 0, payload: Vec::new() }
+    fn new(spot: Spot<'a>, at_ns: i64) -> Frame<'a> {
+        Frame { spot, at_ns, records: 0, payload: Vec::new() }
     }
 
     /// Appends a record about the frame's node.
     fn add(&mut self, op: Op<'_>) {
-        let Frame { node, parent, path, at_ns, .. } = *self;
+        let Frame { spot: Spot { node, parent, path }, at_ns, .. } = *self;
         Record { node, parent, path, at_ns, op }.encode(&mut self.payload);
         self.records += 1;
     }
@@ -51,12 +55,13 @@ impl DirectoryVolume {
     fn change<T>(
         &self,
         id: NodeId,
-        mut attempt: impl FnMut(&Names, &mut Body) -> Result<T, Stop>,
+        mut attempt: impl FnMut(Spot<'_>, &mut Body) -> Result<T, Stop>,
     ) -> Result<T, Errno> {
         self.with_room(|| {
             let names = self.names_with(id)?;
             let node = &names.entry(id).ok_or(Errno::STALE)?.node;
-            attempt(&names, &mut node.body_mut())
+            let (parent, path) = (names.parent(id), names.path(id)?);
+            attempt(Spot { node: id, parent, path: &path }, &mut node.body_mut())
         })
     }
 
@@ -72,25 +77,23 @@ impl DirectoryVolume {
         if end > SIZE_BYTES_MAX {
             return Err(Errno::FBIG);
         }
-        self.change(id, |names, body| self.write_once(names, body, data, offset, clear_privileges))
+        self.change(id, |spot, body| self.write_once(spot, body, data, offset, clear_privileges))
     }
 
     /// One attempt, under the locks that order it. Nothing has changed if the log has no room.
-    fn write_once(
+    pub(crate) fn write_once(
         &self,
-        names: &Names,
+        spot: Spot<'_>,
         body: &mut Body,
         data: &[u8],
         offset: u64,
         clear_privileges: bool,
     ) -> Result<(), Stop> {
-        let id = body.attributes.node;
         require_file(body)?;
         let end = offset + data.len() as u64;
         self.admit_growth(body, end)?;
-        let path = names.path(id)?;
         let at_ns = self.clock.utc_ns();
-        let mut frame = Frame::new(names, id, &path, at_ns);
+        let mut frame = Frame::new(spot, at_ns);
         let change = privileges_cleared(body, clear_privileges);
         if let Some(change) = change {
             frame.add(Op::Change { change });
@@ -140,14 +143,19 @@ impl DirectoryVolume {
         if set.size_bytes.is_some_and(|bytes| bytes > SIZE_BYTES_MAX) {
             return Err(Errno::FBIG);
         }
-        self.change(id, |names, body| {
-            self.set_once(names, body, set)?;
+        self.change(id, |spot, body| {
+            self.set_once(spot, body, set)?;
             Ok(body.attributes)
         })
     }
 
-    fn set_once(&self, names: &Names, body: &mut Body, set: &SetAttributes) -> Result<(), Stop> {
-        let path = names.path(body.attributes.node)?;
+    /// One attempt, as [`Self::write_once`].
+    pub(crate) fn set_once(
+        &self,
+        spot: Spot<'_>,
+        body: &mut Body,
+        set: &SetAttributes,
+    ) -> Result<(), Stop> {
         let at_ns = self.clock.utc_ns();
         // A change of owner clears the set-id bits of the home's file, so the mode goes with it.
         let owned = set.uid.is_some() || set.gid.is_some();
@@ -159,7 +167,7 @@ impl DirectoryVolume {
             accessed_ns: set.accessed_ns,
             modified_ns: set.modified_ns,
         };
-        let mut frame = Frame::new(names, body.attributes.node, &path, at_ns);
+        let mut frame = Frame::new(spot, at_ns);
         if let Some(size_bytes) = set.size_bytes {
             require_file(body)?;
             change.modified_ns = change.modified_ns.or(Some(at_ns));
@@ -193,12 +201,13 @@ impl DirectoryVolume {
         if bytes == 0 {
             return Err(Errno::INVAL);
         }
-        self.change(id, |names, body| self.allocate_once(names, body, how, offset, end))
+        self.change(id, |spot, body| self.allocate_once(spot, body, how, offset, end))
     }
 
-    fn allocate_once(
+    /// One attempt, as [`Self::write_once`].
+    pub(crate) fn allocate_once(
         &self,
-        names: &Names,
+        spot: Spot<'_>,
         body: &mut Body,
         how: Allocate,
         offset: u64,
@@ -214,9 +223,8 @@ impl DirectoryVolume {
         if !hole {
             self.admit_growth(body, end)?;
         }
-        let path = names.path(body.attributes.node)?;
         let at_ns = self.clock.utc_ns();
-        let mut frame = Frame::new(names, body.attributes.node, &path, at_ns);
+        let mut frame = Frame::new(spot, at_ns);
         let grown = if keep_size { size_bytes } else { size_bytes.max(end) };
         let zeros = grown.min(end).saturating_sub(offset);
         if grown > size_bytes {

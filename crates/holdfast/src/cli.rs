@@ -4,7 +4,9 @@
 //! Never: acts; `commands` does.
 
 pub(crate) mod log;
+pub(crate) mod plan;
 pub(crate) mod store;
+pub(crate) mod vm;
 
 use crate::claims::Failure;
 use crate::exit::Exit;
@@ -14,9 +16,10 @@ use std::path::PathBuf;
 
 /// Makes an unmodified database commit at memory speed, and loses nothing.
 ///
-/// A volume is an ordinary directory (its home) plus a log. Programs see it through a mount. What
-/// they write is acknowledged when the memory region has it, if that memory survives the failures
-/// the volume's `must_survive` names, and otherwise when the log's disk has it.
+/// A volume is an ordinary directory, or a disk in a file or device (its home), plus a log.
+/// Programs see it through a mount. What they write is acknowledged when the memory region has it,
+/// if that memory survives the failures the volume's `must_survive` names, and otherwise when the
+/// log's disk has it.
 ///
 /// First steps, as root: write /etc/holdfast.toml, then
 ///   holdfast volume make NAME     make the log of a volume
@@ -50,7 +53,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run the keeper: mount every configured volume and keep it served until SIGTERM.
     ///
-    /// The keeper holds what must outlive a front end: the mount and the directories. It starts one
+    /// The keeper holds what must outlive a front end: the mount, the home, the log. It starts one
     /// front-end process a volume and restarts it when it dies; programs see a pause, no error.
     /// Stop it with SIGTERM or Ctrl-C: every volume is unmounted, drained and given back.
     /// A keeper killed with SIGKILL leaves its front ends serving; `holdfast umount` ends them.
@@ -109,6 +112,18 @@ pub(crate) enum Command {
         /// What to do with a store.
         #[command(subcommand)]
         command: store::StoreCommand,
+    },
+    /// Simulate how much memory should be durable: what requests and recoveries cost, and advice.
+    Plan {
+        /// What to simulate.
+        #[command(subcommand)]
+        command: plan::PlanCommand,
+    },
+    /// Start virtual machines where they stopped.
+    Vm {
+        /// What to do with a virtual machine.
+        #[command(subcommand)]
+        command: vm::VmCommand,
     },
     /// Replace a process of the running keeper by another version of itself, under load.
     Upgrade {

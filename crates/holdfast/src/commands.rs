@@ -7,9 +7,11 @@ mod attached;
 mod check;
 mod folder;
 mod front;
+mod home;
 mod log;
 mod logs;
 mod mount;
+mod plan;
 mod run;
 mod serve;
 mod server;
@@ -17,6 +19,7 @@ mod slowdisk;
 mod status;
 mod store;
 mod umount;
+mod vm;
 mod volume;
 
 use crate::cli::{Cli, Command, DemoCommand, UpgradeCommand};
@@ -45,7 +48,9 @@ fn dispatch(cli: Cli, output: Output) -> Outcome<ExitCode> {
         Command::Front(args) => return Ok(front::front(&args).into()),
         Command::Server(args) => return Ok(server::server(&args).into()),
         Command::Log { command } => log::log(&config, command, output),
+        Command::Vm { command } => return vm::vm(command, output),
         Command::Store { command } => store::store(command, output),
+        Command::Plan { command } => plan::plan(command, output),
         Command::Upgrade { command: UpgradeCommand::Server { binary } } => {
             mount::upgrade_server(&config, binary, output)
         }

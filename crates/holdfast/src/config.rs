@@ -68,7 +68,7 @@ pub(crate) struct KeeperConfig {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct VolumeConfig {
-    /// The ordinary directory.
+    /// The ordinary directory; the file or device of a block volume.
     pub home: PathBuf,
     /// Where programs see the volume; may be the home itself.
     pub mount: PathBuf,

@@ -8,7 +8,7 @@
 //! Where to look: `cli` declares, `commands` acts, one file a subcommand. `config` is read at the
 //! door and `claims` judges it. The `keeper` starts front ends (`commands::front`, by `orders`) and
 //! is reached through `control`; `observe` looks into a region from outside for `report`. `demo`
-//! and `slowdisk` are for showing and measuring.
+//! and `slowdisk` are for showing and measuring. `vm` knows QEMU.
 
 mod claims;
 mod cli;
@@ -31,6 +31,7 @@ mod slowdisk;
 mod spelling;
 #[cfg(test)]
 mod tests;
+mod vm;
 
 use clap::Parser;
 use std::io::IsTerminal;

@@ -61,7 +61,7 @@ pub(crate) struct VolumeStatus {
     pub state: String,
     /// Why, when something went wrong with the volume as a whole.
     pub problem: Option<String>,
-    /// The ordinary directory.
+    /// The ordinary directory, file or device.
     pub home: PathBuf,
     /// Where programs see it.
     pub mount: PathBuf,

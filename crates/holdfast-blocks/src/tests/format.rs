@@ -1,9 +1,11 @@
 //! FORMAT.md and the code say the same: bytes spelled out by hand.
 
 use holdfast_io::checksum::crc32c;
+use holdfast_io::{Kind, Metadata};
 use holdfast_tables::Tables;
 
 use super::recorded::Recorded;
+use crate::cache::{Cache, CacheLayout, Home};
 use crate::disk::Disk;
 use crate::intent::{self, Entry};
 use crate::layout::{Layout, SPARE_CELLS};
@@ -85,4 +87,65 @@ fn a_map_word_with_one_or_two_wrong_bits_is_damage_or_no_word_at_all() {
     assert!(words.decode(1235, right).is_err(), "the word of another block");
     assert!(MapWords::of(SEED + 1).decode(1234, right).is_err(), "the word of another disk");
     assert_eq!(words.decode(1234, right), Ok(Some(56)));
+}
+
+#[test]
+fn a_cache_is_what_the_tables_say() {
+    let layout = CacheLayout { buckets: 5 };
+    let memory = Recorded::zeros(layout.area_bytes());
+    layout.format(&memory, SEED);
+    let cache = Cache::open(memory, layout, SEED, false);
+    let Err(miss) = cache.look(6, &mut [0; 4096]) else { panic!("a new cache is empty") };
+    cache.fill(miss, 6, &[9; 4096]);
+    let epoch = cache.begin_sync();
+    cache.synced(epoch);
+    let bytes = cache.memory().image();
+    let of = |name| field(&bytes, "Cache", name);
+    assert_eq!(of("version"), 1_u32.to_le_bytes());
+    assert_eq!(of("block_bytes"), 4096_u64.to_le_bytes());
+    assert_eq!(of("buckets"), 5_u64.to_le_bytes());
+    assert_eq!(of("ways"), 16_u64.to_le_bytes());
+    assert_eq!(of("header_check"), check(&[&bytes[..4], &bytes[8..32]]));
+    assert_eq!(of("synced"), epoch.to_le_bytes());
+    assert_eq!(of("synced_check"), check(&[&epoch.to_le_bytes()]));
+
+    let bucket = ((6_u64.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) * 5) >> 32;
+    let entry = &bytes[4096 + 16 * 16 * bucket as usize..][..16];
+    assert_eq!(entry[..8], 7_u64.to_le_bytes());
+    assert_eq!(entry[8..12], epoch.to_le_bytes());
+    let expected = check(&[&6_u64.to_le_bytes(), &epoch.to_le_bytes(), &[9; 4096]]);
+    assert_eq!(entry[12..], expected);
+    assert_eq!(layout.cell_at(0), 2 * 4096, "the entries of five buckets fit one page");
+    assert_eq!(bytes[2 * 4096 + 16 * 4096 * bucket as usize..][..4096], [9; 4096]);
+}
+
+#[test]
+fn the_home_of_a_cache_is_what_the_table_says() {
+    let layout = CacheLayout { buckets: 1 };
+    let memory = Recorded::zeros(layout.area_bytes());
+    layout.format(&memory, SEED);
+    let cache = Cache::open(memory, layout, SEED, false);
+    let metadata = Metadata {
+        kind: Kind::File,
+        mode: 0o600,
+        uid: 0,
+        gid: 0,
+        size_bytes: 4,
+        allocated_bytes: 0,
+        links: 1,
+        inode: 3,
+        rdev: 0,
+        accessed_ns: 0,
+        modified_ns: -5,
+        changed_ns: 6,
+    };
+    cache.end(&Home::of(&metadata));
+    let bytes = cache.memory().image();
+    let of = |name| field(&bytes, "Home of a cache", name);
+    assert_eq!(of("state"), 2_u32.to_le_bytes());
+    assert_eq!(of("inode"), 3_u64.to_le_bytes());
+    assert_eq!(of("size_bytes"), 4_u64.to_le_bytes());
+    assert_eq!(of("modified_ns"), (-5_i64).to_le_bytes());
+    assert_eq!(of("changed_ns"), 6_i64.to_le_bytes());
+    assert_eq!(of("home_check"), check(&[&bytes[512..516], &bytes[520..552]]));
 }

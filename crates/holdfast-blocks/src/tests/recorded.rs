@@ -87,9 +87,9 @@ impl Memory for Recorded {
         self.state().steps.push(Step::Persist { at, bytes });
     }
 
-    fn set_held(&self, _count: u64) {}
+    fn set_counter(&self, _counter: usize, _value: u64) {}
 
-    fn count_held(&self, _change: i64) {}
+    fn count(&self, _counter: usize, _change: i64) {}
 }
 
 /// What a process that dies after `steps` leaves.

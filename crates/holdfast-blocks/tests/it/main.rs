@@ -7,6 +7,8 @@
 // A test that cannot go on stops; its helpers are no exception.
 #![allow(clippy::unwrap_used)]
 
+mod cache_death;
+mod cached;
 mod common;
 mod damage;
 mod death;

@@ -29,8 +29,11 @@ fn a_reader_sees_each_block_of_one_piece_while_others_write_it() {
         let mut random = Random::new(seed);
         for _ in 0..WRITES {
             let number = numbers.fetch_add(1, Ordering::Relaxed);
-            let block = random.below(BLOCKS);
-            disk.write(&full_of(number), block * BLOCK as u64).unwrap();
+            let offset = random.below(BLOCKS) * BLOCK as u64;
+            match number % 16 {
+                0 => disk.discard(offset, BLOCK as u64).unwrap(),
+                _ => disk.write(&full_of(number), offset).unwrap(),
+            }
         }
     };
     let read = || {

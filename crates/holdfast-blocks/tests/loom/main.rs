@@ -16,6 +16,9 @@ mod disk;
 #[path = "../../src/gates.rs"]
 mod gates;
 #[allow(dead_code)]
+#[path = "../../src/header.rs"]
+mod header;
+#[allow(dead_code)]
 #[path = "../../src/intent.rs"]
 mod intent;
 #[allow(dead_code)]
@@ -94,16 +97,20 @@ impl Memory for Model {
     }
 
     fn copy_in(&self, at: u64, from: &[u8]) {
-        for (word, bytes) in self.cell(at).iter().zip(from.chunks(BLOCK_BYTES / CELL_WORDS)) {
-            word.store(u64::from_le_bytes(bytes[..8].try_into().unwrap()), Ordering::Relaxed);
+        for (at, block) in (at..).step_by(BLOCK_BYTES).zip(from.chunks(BLOCK_BYTES)) {
+            let halves = block.chunks(BLOCK_BYTES / CELL_WORDS);
+            for (word, bytes) in self.cell(at).iter().zip(halves) {
+                let number = u64::from_le_bytes(bytes[..8].try_into().unwrap());
+                word.store(number, Ordering::Relaxed);
+            }
         }
     }
 
     fn persist(&self, _at: u64, _bytes: u64) {}
 
-    fn set_held(&self, _count: u64) {}
+    fn set_counter(&self, _counter: usize, _value: u64) {}
 
-    fn count_held(&self, _change: i64) {}
+    fn count(&self, _counter: usize, _change: i64) {}
 }
 
 /// A disk with so many blocks and spare cells.
@@ -149,6 +156,23 @@ fn a_reader_sees_a_block_of_one_piece_while_its_cells_are_used_in_turns() {
         assert!((1..=3).contains(&first) && first <= second, "{first}, then {second}");
         writer.join().unwrap();
         assert_eq!(read(&disk), 3);
+    });
+}
+
+#[test]
+fn a_reader_sees_a_block_of_one_piece_while_its_cell_is_given_back() {
+    every_interleaving(3, || {
+        let disk = disk(1, 1);
+        write(&disk, 1, 1);
+        let writer = Arc::clone(&disk);
+        let writer = thread::spawn(move || {
+            writer.zero(0, BLOCK_BYTES as u64).unwrap();
+            // The cell that was given back.
+            write(&writer, 1, 2);
+        });
+        assert!(read(&disk) <= 2);
+        writer.join().unwrap();
+        assert_eq!(read(&disk), 2);
     });
 }
 

@@ -18,10 +18,10 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, getpeername, recv, send};
 
 use super::buffers::{Received, Replies};
 use super::exchange::{Exchange, Over, Step};
-use super::flusher::{Flushed, Flusher};
 use super::listen::Shared;
 use super::session::Session;
 use crate::abort::AbortOnPanic;
+use crate::flusher::{Flushed, Flusher};
 
 /// A call that waits for the client returns after this, to see whether it is to stop. After one
 /// such wait the thread sleeps until it is woken.

@@ -9,10 +9,10 @@ use holdfast_io::{Blocks, BlocksError};
 
 use super::Export;
 use super::buffers::Replies;
-use super::complaints::Complaints;
 use super::negotiate::{Agreed, Negotiation, Stage};
 use super::parse::Fault;
 use super::serve::{Payload, Transmission};
+use crate::complaints::Complaints;
 
 /// What a step came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +57,7 @@ impl<'e> Exchange<'e> {
     /// The server's side of a new connection. `client` names the other side in log lines.
     pub fn new(exports: &'e [Export<'e>], client: String) -> Self {
         let part = Part::Negotiation(Negotiation::new(exports));
-        Self { part, complaints: Complaints::about(client) }
+        Self { part, complaints: Complaints::about("NBD", client) }
     }
 
     /// Takes the next message, or the next piece of it, from the start of `input`.
@@ -156,7 +156,7 @@ impl<'e> Exchange<'e> {
                 Part::Transmission(Some(transmission).filter(|_| is_same)?)
             }
         };
-        Some(Self { part, complaints: Complaints::about(client) })
+        Some(Self { part, complaints: Complaints::about("NBD", client) })
     }
 }
 

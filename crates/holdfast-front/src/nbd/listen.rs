@@ -18,9 +18,9 @@ use rustix::net::{SocketFlags, accept_with};
 
 use super::connection::{Connection, client_of};
 use super::session::Session;
-use super::wake::WakeUp;
 use super::{Export, NbdConfig};
 use crate::abort::AbortOnPanic;
+use crate::wake::WakeUp;
 
 /// How often it is looked whether to stop.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };

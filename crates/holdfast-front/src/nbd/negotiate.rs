@@ -8,11 +8,11 @@
 //! keep others out) and extended headers (no request needs more than 32 bits of length).
 
 use super::buffers::Replies;
-use super::complaints::Complaints;
 use super::exchange::{Over, Step};
 use super::parse::{self, Fault, Haggle, Queries, Wants};
 use super::wire::{self, option_reply, transmission};
 use super::{Export, reply};
+use crate::complaints::Complaints;
 
 /// How far it has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

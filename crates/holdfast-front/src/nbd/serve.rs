@@ -8,12 +8,12 @@
 use holdfast_io::BlocksError;
 
 use super::buffers::Replies;
-use super::complaints::Complaints;
 use super::exchange::{Over, Step};
 use super::negotiate::Agreed;
 use super::parse::{self, Command, Request};
 use super::wire::{self, command_flag, error};
 use super::{Export, reply};
+use crate::complaints::Complaints;
 
 /// Long reads are sent, and long writes given to the disk, in pieces of about this: the client
 /// works on one while the server works on the next, and both find it in their caches.

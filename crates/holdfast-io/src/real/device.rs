@@ -1,7 +1,7 @@
 //! One open block device, which looks like an ordinary file that cannot change its size.
 //!
-//! Promise: the size is the device's, all of it counts as allocated, and [`Metadata::rdev`] tells it
-//! from a file; a range that is punched reads as zeros, also on a device that cannot do that itself.
+//! Promise: the size is the device's, all of it counts as allocated, and [`Metadata::rdev`] tells
+//! it from a file; a range that is punched reads as zeros, also on a device that makes none itself.
 //! Never: grows, shrinks, or bypasses the page cache.
 
 use std::io;

@@ -43,22 +43,56 @@ fn what_makes_no_sense_is_refused_by_name() {
     assert!(matches!(refused(|_, mix| mix.writes = f64::NAN), ConfigurationFault::Part(..)));
     assert_eq!(
         refused(|all, _| all.machine.disk_bytes_per_s = 0.0),
-        ConfigurationFault::Rate("disk rate", 0.0)
+        ConfigurationFault::Rate("disk in bytes a second", 0.0)
+    );
+    assert_eq!(
+        refused(|all, _| all.machine.disk_bytes_per_s = 200e6),
+        ConfigurationFault::SlowDurable
     );
     assert!(matches!(
         refused(|all, _| all.machine.clock_hz = f64::INFINITY),
-        ConfigurationFault::Rate("clock", _)
+        ConfigurationFault::Rate("clock in hertz", _)
+    ));
+    assert!(matches!(
+        refused(|all, _| all.machine.page_bytes = u64::MAX),
+        ConfigurationFault::Rate("page in bytes", _)
     ));
 }
 
 #[test]
-fn a_trace_may_not_have_more_memory_beside_it_than_pages_can_be_numbered() {
-    let trace = Trace::read("r 1\nr 2\n".as_bytes()).unwrap();
-    let load = Load::Trace(Arc::new(trace));
-    let configuration = Configuration { load, ..Named::Large.configuration() };
-    let large = Configuration { memory_pages: 1 << 33, ..configuration.clone() };
-    assert_eq!(configuration.check(), Ok(()));
-    assert_eq!(large.check(), Err(ConfigurationFault::TooManyPages(1 << 33)));
+fn more_pages_than_can_be_counted_with_are_refused() {
+    let most = 1 << 48;
+    assert_eq!(
+        refused(|all, _| all.memory_pages = most + 1),
+        ConfigurationFault::TooManyPages(most + 1)
+    );
+    assert_eq!(
+        refused(|_, mix| mix.database_pages = u64::MAX),
+        ConfigurationFault::TooManyPages(u64::MAX)
+    );
+    let huge = Configuration {
+        memory_pages: most,
+        durable_pages: most / 2,
+        load: Load::Mix(Mix::paper(most)),
+        ..Named::Large.configuration()
+    };
+    assert_eq!(huge.check(), Ok(()));
+    let (small, _) = huge.scaled(1000);
+    assert_eq!((small.conventional_pages(), small.durable_pages), (500, 500));
+}
+
+#[test]
+fn intervals_may_be_long_or_as_long_as_the_trace_but_not_endless() {
+    let large = Named::Large.configuration();
+    assert_eq!(large.check_interval(256_000 * 256), Ok(()));
+    assert_eq!(
+        large.check_interval(u64::MAX),
+        Err(ConfigurationFault::LongInterval(u64::MAX, 65_536_000))
+    );
+    let trace = Trace::read("r 1\nw 2\n".repeat(1000).as_bytes()).unwrap();
+    let replayed = Configuration { load: Load::Trace(Arc::new(trace)), ..large };
+    assert_eq!(replayed.check_interval(2000), Ok(()));
+    assert_eq!(replayed.check_interval(2001), Err(ConfigurationFault::LongInterval(2001, 2000)));
 }
 
 #[test]

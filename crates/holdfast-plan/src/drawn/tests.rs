@@ -33,6 +33,21 @@ fn both_of_the_papers_figures_are_drawn_from_figures_alone() {
 }
 
 #[test]
+fn an_error_is_the_largest_difference_of_its_rows_above_or_below() {
+    let row = |id, ours| Compared { id, what: "", unit: "", paper: 100.0, ours, because: "" };
+    let rows = [row("a", 103.0), row("b", 80.0), row("c", 200.0)];
+    let error = error("plan.error", &["a", "b"], &rows);
+    assert!((error.value - 20.0).abs() < 1e-9 && error.met() == Some(false), "{error:?}");
+}
+
+#[test]
+fn every_row_that_an_error_is_of_is_there() {
+    let compared = compare(&Named::ALL.map(|named| run(named, LITTLE, |_, _| {})));
+    let is_there = |id: &&str| compared.iter().any(|row| row.id == *id);
+    assert!(ERRORS.iter().flat_map(|(_, rows)| *rows).all(is_there));
+}
+
+#[test]
 fn a_figure_that_is_missing_is_noticed() {
     let configuration = Configuration { seed: 3, ..Named::Small.configuration() };
     let mut drawing = curve("one", &Curve::of(&configuration, LITTLE, |_, _| {}));

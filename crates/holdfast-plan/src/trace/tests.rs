@@ -1,6 +1,8 @@
 //! Lines that are accesses, and lines that are none.
 
 use super::*;
+use std::fs::File;
+use std::io::BufReader;
 
 fn read(text: &str) -> Result<Trace, String> {
     Trace::read(text.as_bytes()).map_err(|error| error.to_string())
@@ -40,7 +42,25 @@ fn a_line_that_is_no_access_is_named_with_what_is_wrong() {
 }
 
 #[test]
-fn a_line_that_is_not_text_is_named() {
+fn a_line_that_is_not_text_or_does_not_end_is_named() {
+    let not_text = "line 2: it is not text of up to 4096 bytes";
     let error = Trace::read(&b"r 1\nr \xff\n"[..]).unwrap_err();
-    assert!(error.line == 2 && matches!(error.fault, TraceFault::Io(_)), "{error}");
+    assert_eq!(error.to_string(), not_text);
+    let endless = "r 1\n".as_bytes().chain(io::repeat(b' '));
+    let error = Trace::read(BufReader::new(endless)).unwrap_err();
+    assert_eq!(error.to_string(), not_text);
+}
+
+#[test]
+fn the_longest_line_and_a_last_one_without_an_end_are_read() {
+    let longest = format!("r 1 #{}\nr 2", "x".repeat(LINE_BYTES_MAX - 6));
+    assert_eq!(read(&longest).unwrap().accesses(), 2);
+    assert!(read(&longest.replace('#', "##")).is_err());
+}
+
+#[test]
+fn a_line_that_cannot_be_read_is_named_with_the_reason() {
+    let folder = File::open(env!("CARGO_MANIFEST_DIR")).unwrap();
+    let error = Trace::read(BufReader::new(folder)).unwrap_err();
+    assert!(error.line == 1 && matches!(error.fault, TraceFault::Io(_)), "{error}");
 }

@@ -7,6 +7,7 @@
 
 mod backups;
 mod basics;
+mod busy_backups;
 mod classical;
 mod examples;
 mod faults;
@@ -24,5 +25,6 @@ mod refusals;
 mod restarts;
 mod scans;
 mod served;
+mod served_disks;
 mod support;
 mod threads;

@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use holdfast_client::{ConnectError, LogClient};
-use holdfast_io::fake::{EIO, Effect, Fault, Mood, Operation, Random};
+use holdfast_io::fake::{EIO, Effect, FakeFiles, Fault, Mood, Operation, Random};
 use holdfast_io::real::{RealClock, RealFiles};
 use holdfast_io::{Files, OpenHow};
 use holdfast_log::{CommitLog, Log, LogConfig};
@@ -30,12 +30,12 @@ const OTHER: &str = "other";
 /// What was taken away.
 const KEPT: &str = "kept";
 const RING_BYTES: u64 = 512 << 10;
-const CONFIG: LogConfig = LogConfig::in_ring(RING_BYTES, RING_BYTES / 4, 6);
+pub(crate) const CONFIG: LogConfig = LogConfig::in_ring(RING_BYTES, RING_BYTES / 4, 6);
 /// Tells a child where its logs are.
 const DIRECTORY: &str = "HOLDFAST_STORE_SERVED_IN";
 
 /// Two logs in a directory, and a socket that listens.
-struct Machine {
+pub(crate) struct Machine {
     root: TempDir,
     /// Memory, with the rings.
     memory: TempDir,
@@ -44,7 +44,7 @@ struct Machine {
 }
 
 /// A server in a thread, stopped in order when this is dropped.
-struct Serving {
+pub(crate) struct Serving {
     stop: Option<UnixStream>,
     _others: (UnixStream, std::io::PipeReader),
     thread: Option<JoinHandle<bool>>,
@@ -56,7 +56,7 @@ impl Machine {
     }
 
     /// With a disk that takes no time, for those who want many.
-    fn without_disk() -> Machine {
+    pub(crate) fn without_disk() -> Machine {
         Machine::under(tempfile::tempdir_in("/dev/shm").unwrap())
     }
 
@@ -90,7 +90,16 @@ impl Machine {
     }
 
     fn serve(&self) -> Serving {
-        let server = server(self.root.path(), self.memory.path(), self.clients_max);
+        self.serve_from(server(self.root.path(), self.memory.path(), self.clients_max))
+    }
+
+    /// A server of one log, whose segments are on this disk.
+    pub(crate) fn serve_on(&self, disk: &FakeFiles) -> Serving {
+        let logs = vec![(NAME, Arc::new(disk.clone()) as _)];
+        self.serve_from(server_of(logs, self.memory.path(), self.clients_max))
+    }
+
+    fn serve_from(&self, server: Server) -> Serving {
         let listener = self.listener.try_clone().unwrap();
         let (stop, stopped) = UnixStream::pair().unwrap();
         let (drain, drained) = UnixStream::pair().unwrap();
@@ -121,7 +130,7 @@ impl Machine {
         Config { log, services: Services::Threads, ..support::config() }
     }
 
-    fn open(&self) -> Store {
+    pub(crate) fn open(&self) -> Store {
         Store::open(&self.at("store"), &self.config(NAME)).unwrap().0
     }
 
@@ -142,9 +151,9 @@ impl Machine {
     }
 
     /// What a power cut leaves of the memory.
-    fn lose_memory(&self) {
-        for name in [NAME, OTHER] {
-            fs::remove_file(self.memory.path().join(name)).unwrap();
+    pub(crate) fn lose_memory(&self) {
+        for ring in fs::read_dir(self.memory.path()).unwrap() {
+            fs::remove_file(ring.unwrap().path()).unwrap();
         }
     }
 }
@@ -158,10 +167,16 @@ impl Drop for Serving {
 
 /// A server of the logs in `root`, with their rings in `memory`.
 fn server(root: &Path, memory: &Path, clients_max: u32) -> Server {
-    let spec = |name| {
-        let files = RealFiles::open(&root.join(name)).unwrap();
+    let files = |name| Arc::new(RealFiles::open(&root.join(name)).unwrap());
+    let logs = [NAME, OTHER].map(|name| (name, files(name) as _));
+    server_of(logs.into(), memory, clients_max)
+}
+
+/// A server of these logs, with their rings in `memory`.
+fn server_of(logs: Vec<(&str, Arc<dyn Files>)>, memory: &Path, clients_max: u32) -> Server {
+    let spec = |(name, files): (&str, Arc<dyn Files>)| {
         let (medium, identity) =
-            (Medium::Shm { path: memory.join(name) }, Log::identity_of(&files).unwrap());
+            (Medium::Shm { path: memory.join(name) }, Log::identity_of(&*files).unwrap());
         let region = match Region::attach(&medium) {
             Err(AttachError::Missing) => {
                 let spec = RegionSpec { ring_bytes: RING_BYTES, roster_bytes: 64 << 10, identity };
@@ -171,16 +186,16 @@ fn server(root: &Path, memory: &Path, clients_max: u32) -> Server {
         };
         LogSpec {
             service: format!("log/{name}"),
-            files: Arc::new(files),
+            files,
             region: Arc::new(region),
             clock: Arc::new(RealClock),
             config: CONFIG,
             is_written_through: false,
-            allow_uids: vec![fs::metadata(root).unwrap().uid()],
+            allow_uids: vec![fs::metadata(memory).unwrap().uid()],
             clients_max,
         }
     };
-    let logs = [NAME, OTHER].map(spec).into();
+    let logs = logs.into_iter().map(spec).collect();
     let (server, errors) = Server::open(ServerSpec { logs, clients_max: 32 });
     assert!(errors.is_empty(), "{errors:?}");
     server

@@ -258,16 +258,17 @@ impl<'a> Applier<'a> {
         for piece in contents.extents.iter() {
             let next = start + self.batch.len() as u64;
             let fits = self.batch.len() as u64 + piece.bytes <= BATCH_BYTES as u64;
-            if piece.source == Source::Hole || piece.offset != next || !fits {
+            if is_punched(&piece) {
+                self.flush(file, start)?;
+                punch(file, &piece)?;
+                start = piece.offset + piece.bytes;
+                continue;
+            }
+            if piece.offset != next || !fits {
                 self.flush(file, start)?;
                 start = piece.offset;
             }
-            if piece.source == Source::Hole {
-                file.punch(piece.offset, piece.bytes)?;
-                start = piece.offset + piece.bytes;
-            } else {
-                start = self.gather(file, &piece, start)?;
-            }
+            start = self.gather(file, &piece, start)?;
         }
         Ok(self.flush(file, start)?)
     }
@@ -305,6 +306,25 @@ impl<'a> Applier<'a> {
         self.volume.space.came_home(self.gathered);
         self.batch.clear();
         Ok(())
+    }
+}
+
+/// True if the home makes the piece's zeros itself: the room for them is given back or, where they
+/// are so many that writing them would take long, given back and taken again.
+fn is_punched(piece: &Piece) -> bool {
+    match piece.source {
+        Source::Log => false,
+        Source::Zeros => piece.bytes > BATCH_BYTES as u64,
+        Source::Hole => true,
+    }
+}
+
+/// Lets the home make the zeros.
+fn punch(file: &dyn OpenFile, piece: &Piece) -> io::Result<()> {
+    file.punch(piece.offset, piece.bytes)?;
+    match piece.source {
+        Source::Zeros => file.reserve(piece.offset, piece.bytes),
+        Source::Log | Source::Hole => Ok(()),
     }
 }
 

@@ -4,7 +4,10 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod behaviour;
+mod block;
+mod block_power;
 mod death;
+mod disk;
 mod elsewhere;
 mod faults;
 mod forget;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use holdfast_io::fake::{FakeClock, FakeFiles};
 use holdfast_io::{Change, DirEntry, Files, Kind, Metadata, OpenFile, OpenHow, Space};
-use holdfast_log::{CommitError, Log, LogConfig};
+use holdfast_log::{CommitError, Log, LogConfig, OpenError};
 use holdfast_memory::{Medium, Region, RegionSpec};
 use holdfast_volume::{
     Attached, Class, CleanError, DirectVolume, DirectoryVolume, VolumeConfig, VolumeError,
@@ -149,9 +149,14 @@ impl World {
 
     /// The log alone, for who puts something between it and a volume.
     pub(crate) fn open_log(&self) -> Arc<Log> {
+        self.try_open_log().expect("a log made here")
+    }
+
+    /// The same where the power may be gone.
+    pub(crate) fn try_open_log(&self) -> Result<Arc<Log>, OpenError> {
         let (files, clock) = (Below::new(&self.files, "log"), Arc::new(self.clock.clone()));
-        let opened = Log::open(files, self.region.clone(), clock, config().log);
-        Arc::new(opened.expect("a log made here").0)
+        let opened = Log::open(files, self.region.clone(), clock, config().log)?;
+        Ok(Arc::new(opened.0))
     }
 
     /// The machine after a power cut: what the disk kept, and an empty region.

@@ -5,6 +5,7 @@
 
 use clap::{Args, Subcommand};
 use holdfast_pages::At;
+use holdfast_store::{Config, LogPlace};
 use std::path::PathBuf;
 
 /// `holdfast store ...`
@@ -17,8 +18,8 @@ pub(crate) enum StoreCommand {
     ///
     /// Transactions that had not ended when the store's last program did are undone.
     Open {
-        /// The store's directory, or where it is to be made.
-        directory: PathBuf,
+        #[command(flatten)]
+        store: StoreArgs,
     },
     /// Print the value of a key.
     Get {
@@ -57,25 +58,26 @@ pub(crate) enum StoreCommand {
     },
     /// Show what a store is: its trees, how far its records go, and its files.
     Stat {
-        /// The store's directory. Nobody may have the store open.
-        directory: PathBuf,
+        #[command(flatten)]
+        store: StoreArgs,
     },
     /// Read every page of every tree, wherever it has to come from; name what is damaged.
     ///
     /// A page whose image on the disk is damaged is made again from its records, and counted. What
     /// cannot be had, or is not what its neighbours say, ends it with exit code 6.
     Verify {
-        /// The store's directory. Nobody may have the store open.
-        directory: PathBuf,
+        #[command(flatten)]
+        store: StoreArgs,
         /// Free the pages that belong to no tree, as a crash can leave them, if nothing is damaged.
         #[arg(long)]
         reclaim: bool,
     },
     /// Copy a store to another directory, from which `restore` makes one again.
+    ///
+    /// A program backs up its own store while it uses it.
     Backup {
-        /// The store's directory. Nobody may have the store open; a program backs up its own while
-        /// it uses it.
-        directory: PathBuf,
+        #[command(flatten)]
+        store: StoreArgs,
         /// Where the backup is made: a new directory, or an empty one.
         to: PathBuf,
         /// Bring the backup that is there to where the store is now.
@@ -95,6 +97,9 @@ pub(crate) enum StoreCommand {
         /// newest one that there is].
         #[arg(long, value_name = "MOMENT", value_parser = crate::moment::parse)]
         at: Option<At>,
+        /// Give the new store this log in the server, which is new as well.
+        #[arg(long, value_name = "SOCKET/NAME", value_parser = served_log)]
+        log: Option<LogPlace>,
     },
     /// Measure how fast a store in this directory is: transfers of a bank, by 1 to 8 threads, that
     /// wait for the disk, and that do not.
@@ -111,11 +116,21 @@ pub(crate) enum StoreCommand {
     },
 }
 
+/// A store.
+#[derive(Debug, Args)]
+pub(crate) struct StoreArgs {
+    /// The store's directory. Nobody may have the store open.
+    pub directory: PathBuf,
+    /// The store's log is in the server: the path of the server's socket, and the log's name.
+    #[arg(long, value_name = "SOCKET/NAME", value_parser = served_log)]
+    pub log: Option<LogPlace>,
+}
+
 /// One of a store's trees.
 #[derive(Debug, Args)]
 pub(crate) struct InTree {
-    /// The store's directory. Nobody may have the store open.
-    pub directory: PathBuf,
+    #[command(flatten)]
+    pub store: StoreArgs,
     /// The name of the tree that the keys are in.
     #[arg(long, value_name = "NAME", default_value = "main")]
     pub tree: String,
@@ -136,4 +151,21 @@ pub(crate) struct ScanArgs {
     /// From the highest key down.
     #[arg(long)]
     pub reverse: bool,
+}
+
+impl StoreArgs {
+    /// How the store is opened.
+    pub(crate) fn config(&self) -> Config {
+        Config { log: self.log.clone().unwrap_or_default(), ..Config::default() }
+    }
+}
+
+/// The log in the server that `SOCKET/NAME` names. The error is a sentence.
+fn served_log(text: &str) -> Result<LogPlace, String> {
+    match text.rsplit_once('/') {
+        Some((socket, name)) if !socket.is_empty() && !name.is_empty() => {
+            Ok(LogPlace::Served { socket: socket.into(), name: name.to_owned() })
+        }
+        _ => Err(format!("`{text}` is no SOCKET/NAME such as /run/holdfast/server.sock/ledger")),
+    }
 }

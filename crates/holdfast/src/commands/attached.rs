@@ -3,11 +3,12 @@
 //! Promise: what a way changes is in this file; serving, cleaning and giving back do not know it.
 //! Never: reports to the keeper, or mounts anything.
 
+use super::home::{Home, Volume};
 use super::logs::{self, open_problem, recovery_text, region};
 use crate::claims::{Class, PowerSource, Verdict};
 use crate::config::VolumeConfig;
 use crate::exit::Exit;
-use crate::keeper::lock::take_directory;
+use crate::keeper::lock::{take_directory, take_home};
 use crate::observe::region_problem;
 use crate::orders::Server;
 use crate::problem::{Outcome, Problem};
@@ -35,13 +36,13 @@ pub(super) enum Place {
 pub(super) struct Parts {
     pub(super) name: String,
     pub(super) volume: VolumeConfig,
-    pub(super) home: Arc<dyn Files>,
+    pub(super) home: Home,
     pub(super) log: Place,
 }
 
 /// An open volume.
 pub(super) struct Opened {
-    pub(super) volume: DirectoryVolume,
+    pub(super) volume: Volume,
     /// Its log, if this process drains it.
     log: Option<Arc<Log>>,
     pub(super) verdict: Verdict,
@@ -68,10 +69,13 @@ impl Opened {
 impl Parts {
     /// Opens and locks the directories of a volume that no keeper has, whatever its way.
     pub(super) fn take(name: &str, volume: &VolumeConfig) -> Outcome<Parts> {
-        let home = RealFiles::from_fd(take_directory("home", &volume.home)?);
+        let home = Home::of(take_home(&volume.home)?).map_err(|error| {
+            let what = format!("taking home {}", volume.home.display());
+            Problem::new(Exit::Failed, what, error, "see whether it can be reached")
+        })?;
         let log = RealFiles::from_fd(take_directory("log", &volume.log)?);
         let (name, volume) = (name.to_owned(), volume.clone());
-        Ok(Parts { name, volume, home: Arc::new(home), log: Place::Here(Arc::new(log)) })
+        Ok(Parts { name, volume, home, log: Place::Here(Arc::new(log)) })
     }
 
     /// Opens the volume and recovers it.
@@ -89,7 +93,7 @@ impl Parts {
         let class = class_of(&verdict);
         let config = holdfast_volume::VolumeConfig { class, log: self.volume.log_config() };
         let clock = Arc::new(RealClock);
-        let (home, log) = (self.home.clone(), log.clone());
+        let (home, log) = (self.home.files(), log.clone());
         // A log that has failed and cannot even be read any more is the same failure, not another.
         let has_failed = region.word(words::POISON).load(Ordering::Relaxed) != 0;
         let opened = DirectVolume::open(home, log, region, clock, config);
@@ -100,6 +104,7 @@ impl Parts {
             error => self.volume_problem(error),
         })?;
         let DirectVolume { volume, log, recovery, attached } = opened;
+        let volume = self.home.served(volume).map_err(|error| self.volume_problem(error))?;
         let recovery = recovery_text(&recovery, Some(attached.bytes_applied));
         Ok(Opened { volume, log: Some(log), verdict, recovery })
     }
@@ -107,9 +112,10 @@ impl Parts {
     fn open_through_queue(&self, server: &Server) -> Outcome<Opened> {
         let verdict = server.verdict.clone();
         let log = Arc::new(self.connect(server)?);
-        let (home, clock) = (self.home.clone(), Arc::new(RealClock));
+        let (home, clock) = (self.home.files(), Arc::new(RealClock));
         let opened = DirectoryVolume::open(home, log, clock, class_of(&verdict));
         let (volume, attached) = opened.map_err(|error| self.volume_problem(error))?;
+        let volume = self.home.served(volume).map_err(|error| self.volume_problem(error))?;
         let recovery = match (attached.records_replayed, attached.bytes_applied) {
             (0, applied) => format!("{} applied to the home", rounded(applied)),
             (replayed, _) => format!("{replayed} changes found in the server's memory"),

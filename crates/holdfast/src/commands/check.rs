@@ -7,7 +7,7 @@
 use super::volume::{aloud, refuse_mounted};
 use crate::config::{Config, VolumeConfig};
 use crate::exit::Exit;
-use crate::keeper::lock::take_directory;
+use crate::keeper::lock::{take_directory, take_home};
 use crate::observe::region_problem;
 use crate::output::{Output, Progress};
 use crate::problem::{Outcome, Problem};
@@ -45,7 +45,7 @@ pub(super) fn check(config: &Config, name: &str, output: Output) -> Outcome<()> 
     let remedy = "`holdfast status` tells how it is".to_owned();
     refuse_mounted(format!("checking volume {name}"), volume, remedy)?;
     // Held to the end: nobody takes the volume into use while it is read.
-    let _home = take_directory("home", &volume.home)?;
+    let _home = take_home(&volume.home)?;
     let files = RealFiles::from_fd(take_directory("log", &volume.log)?);
     let check = Check { name, volume, files };
     let mut progress = Progress::new();

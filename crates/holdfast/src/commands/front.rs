@@ -5,6 +5,7 @@
 //! Never: decides about restarts, or mounts anything.
 
 use super::attached::{Parts, Place};
+use super::home::Home;
 use super::logs;
 use crate::claims::PowerSource;
 use crate::cli::FrontArgs;
@@ -77,7 +78,7 @@ fn obey(args: &FrontArgs, reporter: &mut Reporter) -> Outcome<()> {
         Problem::new(Exit::Failed, what, error, "this is a fault of the keeper; report it")
     };
     let orders = read_orders(args.orders_fd).map_err(started)?;
-    let home = RealFiles::from_fd(inherited(args.home_fd).map_err(started)?);
+    let home = inherited(args.home_fd).and_then(Home::of).map_err(started)?;
     let log = match (args.log_fd, orders.server) {
         (_, Some(server)) => Place::Server(server),
         (Some(log), None) => {
@@ -87,7 +88,7 @@ fn obey(args: &FrontArgs, reporter: &mut Reporter) -> Outcome<()> {
     };
     let fuse = args.fuse_fd.map(inherited).transpose().map_err(started)?;
     let (name, volume) = (orders.name, orders.volume);
-    let parts = Parts { name, volume, home: Arc::new(home), log };
+    let parts = Parts { name, volume, home, log };
     match (orders.task, fuse) {
         (Task::Serve, Some(fuse)) => {
             let session = fuse::Session::adopt(fuse);
@@ -174,7 +175,7 @@ fn serve(
     }
     let (recovery, verdict) = (opened.recovery.clone(), opened.verdict.clone());
     reporter.say(&Report::Ready { recovery, verdict });
-    let listened = opened.with_background(|| fuse::serve(session, &opened.volume, &config));
+    let listened = opened.with_background(|| fuse::serve(session, opened.volume.tree(), &config));
     listened.map_err(|error| {
         Problem::new(Exit::Failed, parts.what("serving"), error, "the keeper starts another")
     })?;

@@ -17,32 +17,34 @@ mod scan;
 mod stat;
 mod verify;
 
-use crate::cli::store::{InTree, StoreCommand};
+use crate::cli::store::{InTree, StoreArgs, StoreCommand};
 use crate::commands::volume;
 use crate::exit::Exit;
 use crate::output::{Output, Progress};
 use crate::problem::{Outcome, Problem};
 use crate::spelling;
+use holdfast_client::ConnectError;
+use holdfast_client::protocol::{HelloFault, Status};
 use holdfast_log::OpenError as LogError;
 use holdfast_pages::OpenError as PagesError;
-use holdfast_store::{Config, OpenError, OpenTreeError, Recovery, Store, TransactionError, Tree};
+use holdfast_store::{OpenError, OpenTreeError, Recovery, Store, TransactionError, Tree};
 use std::fmt::Display;
 use std::path::Path;
 
 /// Does what is asked of stores.
 pub(crate) fn store(command: StoreCommand, output: Output) -> Outcome<()> {
     match command {
-        StoreCommand::Open { directory } => open::open(&directory, output),
+        StoreCommand::Open { store } => open::open(&store, output),
         StoreCommand::Get { tree, key } => get::get(&tree, &key, output),
         StoreCommand::Put { tree, key, value } => put::put(&tree, &key, &value, output),
         StoreCommand::Scan { tree, part } => scan::scan(&tree, &part, output),
         StoreCommand::Load { tree, file } => load::load(&tree, file.as_deref(), output),
-        StoreCommand::Stat { directory } => stat::stat(&directory, output),
-        StoreCommand::Verify { directory, reclaim } => verify::verify(&directory, reclaim, output),
-        StoreCommand::Backup { directory, to, forward } => {
-            backup::backup(&directory, &to, forward, output)
+        StoreCommand::Stat { store } => stat::stat(&store, output),
+        StoreCommand::Verify { store, reclaim } => verify::verify(&store, reclaim, output),
+        StoreCommand::Backup { store, to, forward } => backup::backup(&store, &to, forward, output),
+        StoreCommand::Restore { from, to, at, log } => {
+            restore::restore(&from, &StoreArgs { directory: to, log }, at, output)
         }
-        StoreCommand::Restore { from, to, at } => restore::restore(&from, &to, at, output),
         StoreCommand::Bench { directory, seconds } => bench::bench(&directory, seconds, output),
     }
 }
@@ -57,7 +59,8 @@ struct Opened<'a> {
 
 impl<'a> Opened<'a> {
     /// Opens the store in a directory, aloud if it takes long.
-    fn open(doing: &'a str, directory: &'a Path) -> Outcome<Opened<'a>> {
+    fn open(doing: &'a str, store: &'a StoreArgs) -> Outcome<Opened<'a>> {
+        let directory = &store.directory;
         let is_there = Store::is_at(directory).map_err(OpenError::Io);
         if !is_there.map_err(|error| open_problem(doing, directory, &error))? {
             let remedy = format!(
@@ -67,14 +70,15 @@ impl<'a> Opened<'a> {
             let why = "there is no store here";
             return Err(Problem::new(Exit::Usage, what(doing, directory), why, remedy));
         }
-        Opened::open_or_make(doing, directory)
+        Opened::open_or_make(doing, store)
     }
 
     /// [`Opened::open`], but makes a store where there is none.
-    fn open_or_make(doing: &'a str, directory: &'a Path) -> Outcome<Opened<'a>> {
+    fn open_or_make(doing: &'a str, store: &'a StoreArgs) -> Outcome<Opened<'a>> {
+        let directory = &store.directory;
         let mut progress = Progress::new();
         let say = || progress.say(&format!("opening the store in {}", directory.display()));
-        let opened = volume::aloud(say, || Store::open(directory, &Config::default()));
+        let opened = volume::aloud(say, || Store::open(directory, &store.config()));
         let (store, recovery) = opened.map_err(|error| open_problem(doing, directory, &error))?;
         Ok(Opened { store, recovery, doing, directory })
     }
@@ -139,7 +143,7 @@ fn failed(doing: &str, directory: &Path, error: &dyn Display) -> Problem {
 fn bytes(doing: &str, tree: &InTree, text: &str) -> Outcome<Vec<u8>> {
     spelling::parse(text).map_err(|why| {
         let remedy = "write bytes as text, or as 0x and two hexadecimal digits for each";
-        Problem::new(Exit::Usage, what(doing, &tree.directory), why, remedy)
+        Problem::new(Exit::Usage, what(doing, &tree.store.directory), why, remedy)
     })
 }
 
@@ -154,7 +158,18 @@ fn advice(error: &OpenError) -> (Exit, &'static str) {
     match error {
         OpenError::InUse => (Exit::InUse, "end the program that has it open first"),
         OpenError::NotAStore => (Exit::Usage, "name a store's directory, or an empty one"),
-        OpenError::OtherLog | OpenError::Log(LogError::RingTooSmall { .. }) => {
+        OpenError::OtherLog => {
+            (Exit::Usage, "nothing was changed; name it with --log if it is in the server")
+        }
+        OpenError::Server(error) => served_advice(error),
+        OpenError::SharedLog => {
+            (Exit::Usage, "nothing was changed; correct the server's configuration")
+        }
+        OpenError::TakenLog => (Exit::Usage, "nothing was changed; correct --log"),
+        OpenError::RemadeLog => {
+            (Exit::Damaged, "nothing was changed; `restore` makes another store of what it has")
+        }
+        OpenError::Log(LogError::RingTooSmall { .. }) => {
             (Exit::Usage, "nothing was changed; open it with its own program")
         }
         OpenError::OtherVersion { .. } => {
@@ -171,3 +186,31 @@ fn advice(error: &OpenError) -> (Exit, &'static str) {
         _ => (Exit::Damaged, "nothing was changed; bring back what is named, from a backup"),
     }
 }
+
+/// What a log that the server does not give says to scripts, and to people.
+fn served_advice(error: &ConnectError) -> (Exit, &'static str) {
+    match error {
+        ConnectError::Unreachable(_) => {
+            (Exit::NotRunning, "start the keeper, `holdfast serve`, or correct --log")
+        }
+        ConnectError::Refused(Status::TooManyClients) => {
+            (Exit::InUse, "end the program that has the log first")
+        }
+        ConnectError::Refused(Status::NoService | Status::BadHello) => (
+            Exit::Usage,
+            "correct --log; `holdfast log make NAME` makes one of the configuration's",
+        ),
+        ConnectError::Refused(Status::OtherVersion)
+        | ConnectError::Protocol(HelloFault::Version { .. }) => {
+            (Exit::Damaged, "use the version of the server")
+        }
+        ConnectError::Refused(Status::NotAllowed) => {
+            (Exit::Failed, "do it as a user that the log's allow_uids names")
+        }
+        ConnectError::Protocol(_) => (Exit::Usage, "correct --log"),
+        _ => (Exit::Failed, "nothing is lost; see `holdfast status`, then do it again"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

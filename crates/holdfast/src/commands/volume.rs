@@ -10,7 +10,7 @@ use crate::config::{Config, VolumeConfig, Way};
 use crate::control::is_answering;
 use crate::exit::Exit;
 use crate::keeper;
-use crate::keeper::lock::take_directory;
+use crate::keeper::lock::{take_directory, take_home};
 use crate::keeper::mounts::mounted_at;
 use crate::output::{Output, Progress};
 use crate::problem::{Outcome, Problem};
@@ -58,7 +58,7 @@ pub(super) fn make_log(
     volume: &VolumeConfig,
     say: keeper::Progress<'_>,
 ) -> Outcome<()> {
-    drop(take_directory("home", &volume.home)?);
+    drop(take_home(&volume.home)?);
     make_log_in(&format!("volume {name}"), &volume.log, &volume.log_config(), say)
 }
 

@@ -4,7 +4,7 @@
 //! the path and says what to do; a refusal leaves nothing mounted.
 //! Never: touches what is in home, log or region.
 
-use super::lock::take_directory;
+use super::lock::{take_directory, take_home};
 use super::mounts::{mounted_at, unmount_at, users_text};
 use super::spawn::Held;
 use crate::claims::PowerSource;
@@ -21,7 +21,7 @@ pub(crate) fn take(name: &str, volume: &VolumeConfig) -> Outcome<Held> {
     let what = format!("attaching volume {name}");
     clear_mount_point(name, volume, &what)?;
     check_home_is_bare(&volume.home, &what)?;
-    let home = take_directory("home", &volume.home)?;
+    let home = take_home(&volume.home)?;
     let log = match volume.way {
         Way::Direct => Some(take_directory("log", &volume.log)?),
         Way::Queue => None,

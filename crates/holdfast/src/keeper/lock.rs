@@ -11,6 +11,7 @@ use rustix::io::Errno;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -62,9 +63,45 @@ fn held(file: &mut File, socket: &Path) -> Problem {
 /// Opens a directory and takes it for one volume. The lock lives as long as any process has this
 /// descriptor or an inherited copy of it: the keeper and its front ends, whichever ends last.
 pub(crate) fn take_directory(key: &str, path: &Path) -> Outcome<OwnedFd> {
+    take(key, path, OFlags::RDONLY | OFlags::DIRECTORY)
+}
+
+/// Opens a home and takes it for one volume, as [`take_directory`]: a directory, or the file or
+/// block device of a block volume. The kernel refuses a device that is mounted, and mounting it.
+pub(crate) fn take_home(path: &Path) -> Outcome<OwnedFd> {
+    let what = || format!("taking home {}", path.display());
+    let refused = |why: &str, remedy: &str| Err(Problem::new(Exit::Usage, what(), why, remedy));
+    match std::fs::metadata(path) {
+        Ok(found) if found.is_file() && found.len() == 0 => {
+            refused("the file is empty", "give it the size of the disk with `truncate -s SIZE`")
+        }
+        Ok(found) if found.is_file() => take("home", path, OFlags::RDWR),
+        Ok(found) if found.file_type().is_block_device() => {
+            take("home", path, OFlags::RDWR | OFlags::EXCL)
+        }
+        Ok(found) if !found.is_dir() => refused(
+            "it is neither a directory nor a file nor a block device",
+            "name one of them as home",
+        ),
+        // What cannot be looked at cannot be opened either, and that is told below.
+        _ => take_directory("home", path),
+    }
+}
+
+fn take(key: &str, path: &Path, flags: OFlags) -> Outcome<OwnedFd> {
     let what = || format!("taking {key} {}", path.display());
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let directory = rustix::fs::open(path, flags, Mode::empty()).map_err(|error| match error {
+    let in_use = || {
+        Problem::new(
+            Exit::InUse,
+            what(),
+            "it is mounted, or another volume, or a front end whose keeper is gone, is attached to \
+             it",
+            "see `holdfast status`; `holdfast umount` gives it back",
+        )
+    };
+    let opened = patiently(|| rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::empty()));
+    let descriptor = opened.map_err(|error| match error {
+        Errno::BUSY => in_use(),
         Errno::NOTDIR => Problem::new(
             Exit::Usage,
             what(),
@@ -82,24 +119,19 @@ pub(crate) fn take_directory(key: &str, path: &Path) -> Outcome<OwnedFd> {
         ),
         error => Problem::new(Exit::Failed, what(), error, "run as root"),
     })?;
-    match lock_patiently(&directory) {
-        Ok(()) => Ok(directory),
-        Err(Errno::WOULDBLOCK) => Err(Problem::new(
-            Exit::InUse,
-            what(),
-            "another volume, or a front end whose keeper is gone, is attached to it",
-            "see `holdfast status`; `holdfast umount` gives it back",
-        )),
+    match patiently(|| flock(&descriptor, FlockOperation::NonBlockingLockExclusive)) {
+        Ok(()) => Ok(descriptor),
+        Err(Errno::WOULDBLOCK) => Err(in_use()),
         Err(error) => Err(Problem::new(Exit::Failed, what(), error, "it must support flock")),
     }
 }
 
 /// A process that has just ended, or been killed, lets go of its descriptors last of all.
-fn lock_patiently(directory: &OwnedFd) -> Result<(), Errno> {
+fn patiently<T>(mut attempt: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
     let started = Instant::now();
     loop {
-        match flock(directory, FlockOperation::NonBlockingLockExclusive) {
-            Err(Errno::WOULDBLOCK) if started.elapsed() < LOCK_PATIENCE => {
+        match attempt() {
+            Err(Errno::WOULDBLOCK | Errno::BUSY) if started.elapsed() < LOCK_PATIENCE => {
                 std::thread::sleep(Duration::from_millis(5));
             }
             ended => return ended,

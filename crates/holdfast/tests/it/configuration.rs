@@ -76,12 +76,17 @@ fn a_volume_is_made_once_listed_and_checked() {
 }
 
 #[test]
-fn a_home_that_is_no_directory_is_refused_by_its_key() {
+fn a_home_that_is_neither_directory_nor_disk_is_refused_by_its_key() {
     let fixture = Fixture::made();
     std::fs::remove_dir(fixture.home()).unwrap();
-    std::fs::write(fixture.home(), "a file").unwrap();
+    std::fs::write(fixture.home(), "").unwrap();
     for command in [&["volume", "check", NAME][..], &["serve"]] {
-        fixture.holdfast(command).expect(2, &["home", "not a directory"]);
+        fixture.holdfast(command).expect(2, &["home", "the file is empty", "truncate"]);
+    }
+    std::fs::remove_file(fixture.home()).unwrap();
+    std::os::unix::net::UnixListener::bind(fixture.home()).unwrap();
+    for command in [&["volume", "check", NAME][..], &["serve"]] {
+        fixture.holdfast(command).expect(2, &["home", "neither a directory nor a file"]);
     }
     assert!(!fixture.is_mounted());
 }

@@ -36,7 +36,7 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
-    fn of(output: Output) -> Ended {
+    pub(crate) fn of(output: Output) -> Ended {
         Ended {
             code: output.status.code(),
             out: String::from_utf8_lossy(&output.stdout).into_owned(),

@@ -5,6 +5,7 @@
 // In a test, and in what tests are made of, a failed step is the end of the test.
 #![allow(clippy::unwrap_used)]
 
+mod block;
 mod configuration;
 mod disks;
 mod fixture;
@@ -13,9 +14,11 @@ mod life;
 mod log_commands;
 mod log_follow;
 mod names;
+mod plan_commands;
 mod run;
 mod served;
 mod store_commands;
+mod store_served;
 mod trouble;
 mod watchdog;
 mod ways;

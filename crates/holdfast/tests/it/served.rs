@@ -16,7 +16,7 @@ static NUMBER: AtomicU32 = AtomicU32::new(0);
 const THREADS: usize = 8;
 
 /// One served log and a keeper.
-struct Served {
+pub(crate) struct Served {
     root: tempfile::TempDir,
     region: PathBuf,
     keeper: Option<Child>,
@@ -24,43 +24,59 @@ struct Served {
 
 impl Served {
     fn new() -> Served {
+        Served::with("")
+    }
+
+    /// With more lines about the log.
+    pub(crate) fn with(lines: &str) -> Served {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let region = format!("/dev/shm/holdfast-served-{}-{number}", std::process::id()).into();
         let served = Served { root: tempfile::tempdir().unwrap(), region, keeper: None };
         let text = format!(
             "[keeper]\nsocket = {:?}\n[server]\nsocket = {:?}\n[log.ledger]\nlog = {:?}\n\
              memory = {{ medium = \"shm\", size = \"8MiB\", path = {:?} }}\n\
-             must_survive = [\"process\"]\n",
+             must_survive = [\"process\"]\n{lines}",
             served.path("control.sock"),
             served.socket(),
             served.path("log"),
             served.region,
         );
         fs::write(served.path("holdfast.toml"), text).unwrap();
-        let made = served.holdfast(&["log", "make", "ledger"]);
-        assert!(made.status.success(), "{made:?}");
+        served.make_log();
         served
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    fn make_log(&self) {
+        let made = self.holdfast(&["log", "make", "ledger"]);
+        assert!(made.status.success(), "{made:?}");
+    }
+
+    /// Takes the log away, with its memory, and makes one of the same name. Nobody serves it.
+    pub(crate) fn remake_log(&self) {
+        fs::remove_dir_all(self.path("log")).unwrap();
+        let _ = fs::remove_file(&self.region);
+        self.make_log();
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.root.path().join(name)
     }
 
-    fn socket(&self) -> PathBuf {
+    pub(crate) fn socket(&self) -> PathBuf {
         self.path("server.sock")
     }
 
-    fn command(&self) -> Command {
+    pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_holdfast"));
         command.env("HOLDFAST_CONFIG", self.path("holdfast.toml"));
         command
     }
 
-    fn holdfast(&self, arguments: &[&str]) -> Output {
+    pub(crate) fn holdfast(&self, arguments: &[&str]) -> Output {
         self.command().args(arguments).output().unwrap()
     }
 
-    fn serve(&mut self) {
+    pub(crate) fn serve(&mut self) {
         let log = fs::File::create(self.path("keeper.log")).unwrap();
         self.keeper = Some(self.command().arg("serve").stderr(log).spawn().unwrap());
         self.wait_for_state("serving");
@@ -77,16 +93,16 @@ impl Served {
         wait_until(|| self.status()["server"]["state"] == state, tell);
     }
 
-    fn server_pid(&self) -> i32 {
+    pub(crate) fn server_pid(&self) -> i32 {
         wait_until(|| self.status()["server"]["pid"].is_u64(), || self.status().to_string());
         self.status()["server"]["pid"].as_u64().unwrap() as i32
     }
 
-    fn client(&self) -> LogClient {
+    pub(crate) fn client(&self) -> LogClient {
         LogClient::connect(&self.socket(), "ledger").unwrap()
     }
 
-    fn stop(&mut self) {
+    pub(crate) fn stop(&mut self) {
         let mut keeper = self.keeper.take().unwrap();
         kill(keeper.id().cast_signed(), Signal::TERM);
         let ended = keeper.wait().unwrap();

@@ -5,6 +5,7 @@
 //! Never: overwrites a backup.
 
 use super::{Opened, advice, restore};
+use crate::cli::store::StoreArgs;
 use crate::exit::Exit;
 use crate::output::{Output, Progress};
 use crate::problem::{Outcome, Problem};
@@ -13,7 +14,7 @@ use holdfast_store::{BackUpError, OpenError, Progress as Done};
 use std::path::Path;
 
 /// Makes a backup, or brings one forward.
-pub(super) fn backup(from: &Path, to: &Path, forward: bool, output: Output) -> Outcome<()> {
+pub(super) fn backup(from: &StoreArgs, to: &Path, forward: bool, output: Output) -> Outcome<()> {
     let opened = Opened::open("backing up", from)?;
     let mut progress = Progress::of_bytes(if forward { "bringing forward" } else { "copying" });
     let tell = &mut |at: Done| progress.done(at.done_bytes, at.total_bytes);

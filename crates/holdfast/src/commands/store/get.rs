@@ -16,7 +16,7 @@ const DOING: &str = "reading";
 /// Prints a value.
 pub(super) fn get(tree: &InTree, key: &str, output: Output) -> Outcome<()> {
     let key_bytes = bytes(DOING, tree, key)?;
-    let opened = Opened::open(DOING, &tree.directory)?;
+    let opened = Opened::open(DOING, &tree.store)?;
     let root = opened.tree(&tree.tree)?;
     let found = opened.store.begin().get(&root, &key_bytes);
     let found = found.map_err(|error| opened.refused(&error))?;

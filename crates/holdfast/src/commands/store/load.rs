@@ -36,9 +36,9 @@ const _: () = assert!(
 pub(super) fn load(tree: &InTree, file: Option<&Path>, output: Output) -> Outcome<()> {
     let input = Input::open(file).map_err(|error| {
         let remedy = "nothing was changed; name a file with lines of a key, a tab and a value";
-        Problem::new(Exit::Failed, what(DOING, &tree.directory), error, remedy)
+        Problem::new(Exit::Failed, what(DOING, &tree.store.directory), error, remedy)
     })?;
-    let opened = Opened::open(DOING, &tree.directory)?;
+    let opened = Opened::open(DOING, &tree.store)?;
     let tree = opened.tree_or_new(&tree.tree)?;
     let mut loader = Loader { opened: &opened, tree, lines: 0, bytes: 0 };
     let loaded = loader.load(input);

@@ -4,6 +4,7 @@
 //! Never: overwrites anything.
 
 use super::Opened;
+use crate::cli::store::StoreArgs;
 use crate::output::Output;
 use crate::problem::Outcome;
 use crate::sizes::rounded;
@@ -12,8 +13,8 @@ use serde_json::{Value, json};
 use std::path::Path;
 
 /// Opens a store, or makes one.
-pub(super) fn open(directory: &Path, output: Output) -> Outcome<()> {
-    let opened = Opened::open_or_make("opening", directory)?;
+pub(super) fn open(store: &StoreArgs, output: Output) -> Outcome<()> {
+    let opened = Opened::open_or_make("opening", store)?;
     let undone = std::iter::repeat_with(|| opened.store.step(Service::Undo));
     for step in undone {
         if !step.map_err(|error| opened.failed(&error))? {
@@ -22,7 +23,7 @@ pub(super) fn open(directory: &Path, output: Output) -> Outcome<()> {
     }
     let found = opened.recovery;
     opened.close()?;
-    output.result(&json(&found), &text(&found, directory));
+    output.result(&json(&found), &text(&found, &store.directory));
     Ok(())
 }
 

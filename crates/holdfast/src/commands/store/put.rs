@@ -15,7 +15,7 @@ const DOING: &str = "writing to";
 /// Gives a key a value.
 pub(super) fn put(tree: &InTree, key: &str, value: &str, output: Output) -> Outcome<()> {
     let (key_bytes, value) = (bytes(DOING, tree, key)?, bytes(DOING, tree, value)?);
-    let opened = Opened::open(DOING, &tree.directory)?;
+    let opened = Opened::open(DOING, &tree.store)?;
     let root = opened.tree_or_new(&tree.tree)?;
     let mut transaction = opened.store.begin();
     transaction.put(&root, &key_bytes, &value).map_err(|error| opened.refused(&error))?;

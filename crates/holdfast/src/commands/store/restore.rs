@@ -4,22 +4,28 @@
 //! Never: changes what it is made from; overwrites anything.
 
 use super::{advice, what};
+use crate::cli::store::StoreArgs;
 use crate::exit::Exit;
 use crate::moment::time;
 use crate::output::{Output, Progress};
 use crate::problem::{Outcome, Problem};
 use holdfast_pages::{At, OpenArchiveError, RestoreError as PagesError, RunFault};
-use holdfast_store::{Config, OpenError, RestoreError};
+use holdfast_store::{OpenError, RestoreError};
 use std::path::Path;
 
 /// What is said whatever happened.
 const UNCHANGED: &str = "what it is made from is as it was";
 
 /// Makes a store of a backup, or of one that is closed.
-pub(super) fn restore(from: &Path, to: &Path, at: Option<At>, output: Output) -> Outcome<()> {
-    let (at, config) = (at.unwrap_or(At::End), Config::default());
+pub(super) fn restore(
+    from: &Path,
+    store: &StoreArgs,
+    at: Option<At>,
+    output: Output,
+) -> Outcome<()> {
+    let (to, at) = (&store.directory, at.unwrap_or(At::End));
     let mut progress = Progress::of_bytes("copying");
-    let made = holdfast_store::restore(from, at, to, &config, &mut |at| {
+    let made = holdfast_store::restore(from, at, to, &store.config(), &mut |at| {
         progress.done(at.done_bytes, at.total_bytes);
     });
     drop(progress);

@@ -37,7 +37,7 @@ pub(super) fn scan(tree: &InTree, part: &ScanArgs, output: Output) -> Outcome<()
         direction: if part.reverse { Direction::Down } else { Direction::Up },
         keys: part.limit.unwrap_or(usize::MAX),
     };
-    let opened = Opened::open(DOING, &tree.directory)?;
+    let opened = Opened::open(DOING, &tree.store)?;
     let root = opened.tree(&tree.tree)?;
     let mut out = BufWriter::new(stdout().lock());
     while rest.keys > 0 {

@@ -4,10 +4,11 @@
 //! Never: changes what is in the store.
 
 use super::Opened;
+use crate::cli::store::StoreArgs;
 use crate::output::Output;
 use crate::problem::Outcome;
 use crate::sizes::rounded;
-use holdfast_store::Stat;
+use holdfast_store::{LogPlace, Stat};
 use serde_json::{Value, json};
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -28,16 +29,22 @@ struct Shown {
     stat: Stat,
     losers: usize,
     files: Files,
+    /// The log's name, if it is in the server, which has its files.
+    served_log: Option<String>,
 }
 
 /// Shows what a store is.
-pub(super) fn stat(directory: &Path, output: Output) -> Outcome<()> {
-    let opened = Opened::open("looking at", directory)?;
+pub(super) fn stat(store: &StoreArgs, output: Output) -> Outcome<()> {
+    let opened = Opened::open("looking at", store)?;
     let shown = Shown {
         trees: opened.store.tree_names().map_err(|error| opened.refused(&error))?,
         stat: opened.store.stat(),
         losers: opened.recovery.losers,
-        files: files(directory).map_err(|error| opened.failed(&error))?,
+        files: files(&store.directory).map_err(|error| opened.failed(&error))?,
+        served_log: match &store.log {
+            Some(LogPlace::Served { name, .. }) => Some(name.clone()),
+            _ => None,
+        },
     };
     opened.close()?;
     output.result(&json(&shown), &text(&shown));
@@ -65,9 +72,12 @@ fn weight(directory: &Path) -> io::Result<(u64, u64)> {
     Ok((files, bytes))
 }
 
-fn text(Shown { trees, stat, losers, files }: &Shown) -> String {
-    let (log, archive, pages) =
-        (rounded(files.log_bytes), rounded(files.archive_bytes), rounded(files.page_bytes));
+fn text(Shown { trees, stat, losers, files, served_log }: &Shown) -> String {
+    let log = match served_log {
+        Some(name) => format!("{name}, in the server"),
+        None => rounded(files.log_bytes),
+    };
+    let (archive, pages) = (rounded(files.archive_bytes), rounded(files.page_bytes));
     let Stat { next, archived, cleaned, .. } = stat;
     format!(
         "trees     {}\n\
@@ -80,7 +90,7 @@ fn text(Shown { trees, stat, losers, files }: &Shown) -> String {
     )
 }
 
-fn json(Shown { trees, stat, losers, files }: &Shown) -> Value {
+fn json(Shown { trees, stat, losers, files, served_log }: &Shown) -> Value {
     json!({
         "trees": trees,
         "end_rsn": stat.next.get(),
@@ -89,7 +99,8 @@ fn json(Shown { trees, stat, losers, files }: &Shown) -> Value {
         "losers": losers,
         "pages": stat.pages,
         "restoring": stat.is_restoring,
-        "log_file_bytes": files.log_bytes,
+        "served_log": served_log,
+        "log_file_bytes": served_log.is_none().then_some(files.log_bytes),
         "archive_runs": files.runs,
         "archive_file_bytes": files.archive_bytes,
         "page_file_bytes": files.page_bytes,

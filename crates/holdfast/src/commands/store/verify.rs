@@ -5,19 +5,19 @@
 //! Never: changes what is in a tree; frees anything where something is damaged.
 
 use super::Opened;
+use crate::cli::store::StoreArgs;
 use crate::exit::Exit;
 use crate::output::{Output, Progress};
 use crate::problem::{Outcome, Problem};
 use holdfast_store::{CheckedTrees, FaultKind, PageNumber, Verified, VerifyFault};
 use serde_json::{Value, json};
-use std::path::Path;
 
 /// Bytes of a page.
 const PAGE_BYTES: u64 = 8192;
 
 /// Reads everything, and frees what nobody reaches if it is asked to.
-pub(super) fn verify(directory: &Path, reclaims: bool, output: Output) -> Outcome<()> {
-    let mut opened = Opened::open("verifying", directory)?;
+pub(super) fn verify(store: &StoreArgs, reclaims: bool, output: Output) -> Outcome<()> {
+    let mut opened = Opened::open("verifying", store)?;
     let all_bytes = opened.store.stat().pages * PAGE_BYTES;
     let mut progress = Progress::of_bytes("comparing");
     let found = opened.store.verify(&mut |found: &Verified| {

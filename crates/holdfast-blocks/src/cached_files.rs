@@ -1,0 +1,133 @@
+//! Files of which one has its blocks cached.
+//!
+//! Promise: reads of that file give what reads of the home would give, from the cache where it can;
+//! its users need not know that there is one.
+//! Never: caches what is not wholly inside the file, or a file that another name may lead to.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use holdfast_io::{Change, DirEntry, Files, Kind, Metadata, OpenFile, OpenHow, Space};
+
+use crate::block_cache::BlockCache;
+use crate::cache::Home;
+use crate::cached_file::CachedFile;
+
+/// Files below one root, of which one goes through a cache. All users of that file have to go
+/// through the same value of this.
+///
+/// The file keeps its name while it is here: to rename it, remove it, exchange it or give it a
+/// second name is refused as [`io::ErrorKind::Unsupported`].
+pub struct CachedFiles {
+    files: Arc<dyn Files>,
+    path: PathBuf,
+    cache: Arc<BlockCache>,
+}
+
+impl CachedFiles {
+    /// Puts a cache before the file at `path`, which exists. It is warm if it was used with this
+    /// file last, and its user died or [`CachedFiles::close`] left the file as it is.
+    ///
+    /// # Errors
+    /// What the description of the file failed with.
+    pub fn new(
+        files: Arc<dyn Files>,
+        path: impl Into<PathBuf>,
+        cache: Arc<BlockCache>,
+    ) -> io::Result<CachedFiles> {
+        let path = path.into();
+        cache.blocks().begin(&Home::of(&files.metadata(&path)?));
+        Ok(CachedFiles { files, path, cache })
+    }
+
+    /// Says that nobody uses the files any more, and others may change the home. The cache is warm
+    /// for who finds the home unchanged; of a device nobody can tell.
+    ///
+    /// # Errors
+    /// What the description of the file failed with.
+    pub fn close(&self) -> io::Result<()> {
+        self.cache.blocks().end(&Home::of(&self.files.metadata(&self.path)?));
+        Ok(())
+    }
+
+    /// Refuses what would give the file another name, or its name to another file.
+    fn keep(&self, path: &Path) -> io::Result<()> {
+        if path == self.path {
+            return Err(io::Error::new(io::ErrorKind::Unsupported, "a cached file keeps its name"));
+        }
+        Ok(())
+    }
+}
+
+impl Files for CachedFiles {
+    fn open(&self, path: &Path, how: OpenHow) -> io::Result<Arc<dyn OpenFile>> {
+        let file = self.files.open(path, how)?;
+        if path != self.path {
+            return Ok(file);
+        }
+        Ok(Arc::new(CachedFile::new(file, Arc::clone(&self.cache))))
+    }
+
+    fn metadata(&self, path: &Path) -> io::Result<Metadata> {
+        self.files.metadata(path)
+    }
+
+    fn read_dir(&self, path: &Path) -> io::Result<Vec<DirEntry>> {
+        self.files.read_dir(path)
+    }
+
+    fn read_link(&self, path: &Path) -> io::Result<Vec<u8>> {
+        self.files.read_link(path)
+    }
+
+    fn make_dir(&self, path: &Path, mode: u32) -> io::Result<()> {
+        self.files.make_dir(path, mode)
+    }
+
+    fn make_symlink(&self, path: &Path, target: &[u8]) -> io::Result<()> {
+        self.files.make_symlink(path, target)
+    }
+
+    fn make_node(&self, path: &Path, kind: Kind, mode: u32, rdev: u64) -> io::Result<()> {
+        self.files.make_node(path, kind, mode, rdev)
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.keep(from)?;
+        self.files.link(from, to)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.keep(from)?;
+        self.keep(to)?;
+        self.files.rename(from, to)
+    }
+
+    fn exchange(&self, one: &Path, other: &Path) -> io::Result<()> {
+        self.keep(one)?;
+        self.keep(other)?;
+        self.files.exchange(one, other)
+    }
+
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        self.keep(path)?;
+        self.files.remove_file(path)
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        self.files.remove_dir(path)
+    }
+
+    fn change(&self, path: &Path, change: &Change) -> io::Result<()> {
+        self.files.change(path, change)
+    }
+
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        self.files.sync_dir(path)
+    }
+
+    fn space(&self) -> io::Result<Space> {
+        self.files.space()
+    }
+}

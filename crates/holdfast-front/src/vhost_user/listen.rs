@@ -1,0 +1,163 @@
+//! Frontends that come and go.
+//!
+//! Promise: one frontend at a time; when it goes, all that its guest was answered stands, and the
+//! next may come.
+//! Never: knows the meaning of a message.
+
+use std::fmt;
+use std::io;
+use std::net::Shutdown;
+use std::os::fd::AsFd;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, Builder};
+use std::time::Duration;
+
+use holdfast_io::Blocks;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use vhost::vhost_user::{BackendReqHandler, Error};
+
+use super::VhostUserConfig;
+use super::queue::Shared;
+use super::serve::Disk;
+use super::session::Session;
+use crate::abort::AbortOnPanic;
+use crate::complaints::Complaints;
+use crate::wake::WakeUp;
+
+/// How often it is looked whether to stop.
+const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+
+/// Pause after a frontend could not be taken, for something to get free.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Why nobody is served any longer.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ListenError {
+    /// The machine has no descriptor left for this: raise `RLIMIT_NOFILE`.
+    Descriptors(io::Error),
+    /// No frontend can come through the listener: it is none.
+    Listener(io::Error),
+}
+
+impl fmt::Display for ListenError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Descriptors(error) => write!(out, "no descriptors (RLIMIT_NOFILE): {error}"),
+            Self::Listener(error) => write!(out, "cannot accept connections: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for ListenError {}
+
+/// Serves `blocks` to one frontend after the other, until `stop` is set: then the queues answer
+/// what they took, and the connection ends. The frontend connects again to whoever listens then,
+/// and the guest goes on.
+///
+/// A panic in the disk ends the whole process.
+pub fn serve(
+    listener: UnixListener,
+    blocks: &dyn Blocks,
+    config: &VhostUserConfig,
+    stop: &AtomicBool,
+) -> Result<(), ListenError> {
+    // Memory reclaim must not wait for the process that it may be writing through. Without the
+    // right to say so, the front end works like any other process.
+    let _ = rustix::process::configure_io_flusher_behavior(true);
+    listener.set_nonblocking(true).map_err(ListenError::Listener)?;
+    while !stop.load(Ordering::Relaxed) {
+        look(&listener).map_err(ListenError::Listener)?;
+        match listener.accept() {
+            Ok((frontend, _)) => attend(frontend, blocks, config, stop)?,
+            Err(error) => pass_over(error)?,
+        }
+    }
+    Ok(())
+}
+
+/// Whether a frontend that could not be taken is a reason to end.
+fn pass_over(error: io::Error) -> Result<(), ListenError> {
+    use io::ErrorKind::{ConnectionAborted, Interrupted, InvalidInput, NotConnected, WouldBlock};
+    match error.kind() {
+        WouldBlock | Interrupted | ConnectionAborted => Ok(()),
+        InvalidInput | NotConnected => Err(ListenError::Listener(error)),
+        _ => {
+            tracing::warn!(%error, "vhost-user: a frontend cannot be taken");
+            thread::sleep(PAUSE);
+            Ok(())
+        }
+    }
+}
+
+/// Serves one frontend on a thread of its own, to be able to end it.
+fn attend(
+    frontend: UnixStream,
+    blocks: &dyn Blocks,
+    config: &VhostUserConfig,
+    stop: &AtomicBool,
+) -> Result<(), ListenError> {
+    let ended = WakeUp::new().map_err(ListenError::Descriptors)?;
+    let ours = frontend.try_clone().map_err(ListenError::Descriptors)?;
+    thread::scope(|scope| {
+        let work = || {
+            let _guard = AbortOnPanic;
+            converse(frontend, blocks, config);
+            ended.wake();
+        };
+        let thread = Builder::new().name("vhost-user".into()).spawn_scoped(scope, work);
+        let thread = thread.map_err(ListenError::Descriptors)?;
+        while !thread.is_finished() && !stop.load(Ordering::Relaxed) {
+            look(&ended).map_err(ListenError::Descriptors)?;
+        }
+        // It is over already, or is to be.
+        let _ = ours.shutdown(Shutdown::Both);
+        Ok(())
+    })
+}
+
+/// Waits until something is there, for a moment.
+fn look(at: &impl AsFd) -> io::Result<()> {
+    let mut at = [PollFd::new(at, PollFlags::IN)];
+    match poll(&mut at, Some(&LOOK)) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Serves `blocks` to one frontend until it goes, breaks the protocol, or its socket is shut down.
+pub fn converse(frontend: UnixStream, blocks: &dyn Blocks, config: &VhostUserConfig) {
+    let disk = Disk::new(blocks, &config.name);
+    let complaints = Mutex::new(Complaints::about("vhost-user", client_of(&frontend)));
+    let shared = Arc::new(Shared { write_through: AtomicBool::new(false), complaints });
+    thread::scope(|scope| {
+        let queues = config.queues_max.clamp(1, 256);
+        let session = Session::new(scope, &disk, shared.clone(), queues);
+        let session = Arc::new(Mutex::new(session));
+        let mut handler = BackendReqHandler::from_stream(frontend, session.clone());
+        let ended = loop {
+            if let Err(error) = handler.handle_request() {
+                break error;
+            }
+        };
+        session.lock().expect("panics abort").stop();
+        if !is_parting(&ended) {
+            shared.complain(format_args!("the connection ends: {ended}"));
+        }
+    });
+}
+
+/// Whether nothing but the end of the connection was heard.
+fn is_parting(error: &Error) -> bool {
+    matches!(error, Error::Disconnected | Error::PartialMessage | Error::SocketBroken(_))
+}
+
+/// Who is at the other end, as far as the kernel knows.
+fn client_of(socket: &UnixStream) -> String {
+    let process = rustix::net::sockopt::socket_peercred(socket).ok();
+    process.map_or_else(String::new, |process| {
+        format!("process {} of user {}", process.pid.as_raw_nonzero(), process.uid.as_raw())
+    })
+}

@@ -1,0 +1,177 @@
+//! `holdfast vm boot` and `holdfast vm snapshot`.
+//!
+//! Promise: a guest runs when `boot` has said how it began, and a snapshot that it began with is
+//! gone by then. A `snapshot` that fails leaves the guest running and no snapshot.
+//! Never: adds to what the machine is; QEMU's arguments are the user's, and three more.
+
+use crate::cli::vm::VmCommand;
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::problem::{Outcome, Problem};
+use crate::vm::{Qmp, QmpError, Snapshot, Taken};
+use serde_json::{Value, json};
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode};
+use std::time::{Duration, Instant};
+
+/// How long QEMU may take to open its control socket.
+const START_PATIENCE: Duration = Duration::from_secs(30);
+
+/// How often it is tried.
+const TRY_EVERY: Duration = Duration::from_millis(5);
+
+/// How long QEMU may take for its state, which is small.
+const STATE_PATIENCE: Duration = Duration::from_secs(60);
+
+/// With it, memory that is a shared file stays out of the state.
+const IGNORE_SHARED: &str = "x-ignore-shared";
+
+/// Runs the subcommand.
+pub(crate) fn vm(command: VmCommand, output: Output) -> Outcome<ExitCode> {
+    match command {
+        VmCommand::Boot { folder, command } => boot(&folder, &command),
+        VmCommand::Snapshot { folder } => {
+            snapshot(&folder, output).map(|()| ExitCode::from(Exit::Ok))
+        }
+    }
+}
+
+/// Starts the guest and waits for its end.
+fn boot(folder: &Path, command: &[String]) -> Outcome<ExitCode> {
+    let failed = |error: &dyn std::fmt::Display| {
+        let what = format!("starting the machine in {}", folder.display());
+        Problem::new(Exit::Failed, what, error, "see what QEMU said; the snapshot is as it was")
+    };
+    let kept = Snapshot::at(folder).map_err(|error| failed(&error))?;
+    let taken = fitting(&kept, command).map_err(|error| failed(&error))?;
+    kept.note_command(command).map_err(|error| failed(&error))?;
+    let began = Instant::now();
+    let mut qemu = start(&kept, command, taken).map_err(|error| failed(&error))?;
+    let ran = match taken {
+        true => resume(&kept, &mut qemu),
+        false => kept.forget().map_err(QmpError::Io),
+    };
+    if let Err(error) = ran {
+        let _may_have_ended = qemu.kill();
+        let _reaped = qemu.wait();
+        return Err(failed(&error));
+    }
+    match taken {
+        true => tracing::info!(after = ?began.elapsed(), "the guest goes on where it was stopped"),
+        false => tracing::info!("the guest boots"),
+    }
+    let status = qemu.wait().map_err(|error| failed(&error))?;
+    let signalled = status.signal().map(|signal| 128 + signal);
+    let code = status.code().or(signalled).unwrap_or(i32::from(Exit::Failed as u8));
+    Ok(ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)))
+}
+
+/// True if there is a snapshot for this command; says why if there is one that is of no use.
+fn fitting(kept: &Snapshot, command: &[String]) -> io::Result<bool> {
+    let Some(taken) = kept.taken()? else { return Ok(false) };
+    let refusal = taken.refusal(command);
+    refusal.iter().for_each(|why| tracing::warn!(why, "the snapshot is of no use"));
+    Ok(refusal.is_none())
+}
+
+/// Starts QEMU with a control socket, and waiting for a state if there is one.
+fn start(kept: &Snapshot, command: &[String], waiting: bool) -> io::Result<Child> {
+    match std::fs::remove_file(kept.socket()) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut qemu = Command::new(&command[0]);
+    qemu.args(&command[1..]);
+    qemu.arg("-qmp").arg(format!("unix:{},server=on,wait=off", kept.socket().display()));
+    if waiting {
+        qemu.args(["-S", "-incoming", "defer"]);
+    }
+    qemu.spawn()
+}
+
+/// Gives QEMU the state and lets the guest go on.
+fn resume(kept: &Snapshot, qemu: &mut Child) -> Result<(), QmpError> {
+    let mut qmp = connect(&kept.socket(), qemu)?;
+    ignore_shared(&mut qmp)?;
+    let from = format!("exec:cat {}", quoted(&kept.state()));
+    qmp.ask("migrate-incoming", &json!({ "uri": from }))?;
+    qmp.wait_for_migration(STATE_PATIENCE)?;
+    kept.forget()?;
+    qmp.ask("cont", &json!({})).map(drop)
+}
+
+/// Connects as soon as QEMU has its socket.
+fn connect(socket: &Path, qemu: &mut Child) -> Result<Qmp, QmpError> {
+    let give_up = Instant::now() + START_PATIENCE;
+    loop {
+        match Qmp::connect(socket) {
+            Ok(qmp) => return Ok(qmp),
+            Err(error) if Instant::now() > give_up => return Err(error),
+            Err(_) => {}
+        }
+        if let Some(status) = qemu.try_wait()? {
+            return Err(QmpError::Refused(format!("it ended with {status}")));
+        }
+        std::thread::sleep(TRY_EVERY);
+    }
+}
+
+/// Stops the guest, keeps its state and ends QEMU.
+fn snapshot(folder: &Path, output: Output) -> Outcome<()> {
+    let failed = |error: &dyn std::fmt::Display| {
+        let what = format!("taking a snapshot of the machine in {}", folder.display());
+        Problem::new(Exit::Failed, what, error, "there is no snapshot; mend this and repeat it")
+    };
+    let kept = Snapshot::at(folder).map_err(|error| failed(&error))?;
+    let mut qmp = Qmp::connect(&kept.socket()).map_err(|error| failed(&error))?;
+    let command = kept.command().map_err(|error| failed(&error))?;
+    let memory = memory(&mut qmp).map_err(|error| failed(&error))?;
+    let began = Instant::now();
+    if let Err(error) = save(&kept, &mut qmp, &Taken::new(memory, command)) {
+        let _no_worse = kept.forget();
+        let _may_be_gone = qmp.ask("cont", &json!({}));
+        return Err(failed(&error));
+    }
+    let ended = qmp.ask("quit", &json!({})).and_then(|_| qmp.wait_for_end());
+    ended.map_err(|error| failed(&error))?;
+    let (took_ms, folder) = (began.elapsed().as_millis(), folder.display());
+    output.done(&format!("the guest stands still in {folder}, after {took_ms} ms"));
+    Ok(())
+}
+
+/// Has the guest stand still, and its state in a file.
+fn save(kept: &Snapshot, qmp: &mut Qmp, taken: &Taken) -> Result<(), QmpError> {
+    qmp.ask("stop", &json!({}))?;
+    ignore_shared(qmp)?;
+    let to = format!("exec:cat > {}", quoted(&kept.state()));
+    qmp.ask("migrate", &json!({ "uri": to }))?;
+    qmp.wait_for_migration(STATE_PATIENCE)?;
+    Ok(kept.keep(taken)?)
+}
+
+fn ignore_shared(qmp: &mut Qmp) -> Result<(), QmpError> {
+    let capability = json!({ "capability": IGNORE_SHARED, "state": true });
+    qmp.ask("migrate-set-capabilities", &json!({ "capabilities": [capability] })).map(drop)
+}
+
+/// The files that are the guest's memory. Memory that is no shared file would be in no state.
+fn memory(qmp: &mut Qmp) -> Result<Vec<PathBuf>, QmpError> {
+    let backends = qmp.ask("query-memdev", &json!({}))?;
+    let backends = backends.as_array().cloned().unwrap_or_default();
+    let path = |backend: &Value, qmp: &mut Qmp| {
+        let id = backend["id"].as_str()?;
+        let property = json!({ "path": format!("/objects/{id}"), "property": "mem-path" });
+        let path = qmp.ask("qom-get", &property).ok()?;
+        (backend["share"] == true).then(|| path.as_str().map(PathBuf::from))?
+    };
+    let paths: Option<Vec<PathBuf>> = backends.iter().map(|it| path(it, qmp)).collect();
+    let why = "the guest's memory is no shared file; see `holdfast vm boot --help`";
+    paths.filter(|paths| !paths.is_empty()).ok_or_else(|| QmpError::Refused(why.into()))
+}
+
+/// A path for the shell that QEMU starts.
+fn quoted(path: &Path) -> String {
+    format!("'{}'", path.display().to_string().replace('\'', r"'\''"))
+}
