@@ -8,7 +8,7 @@ HOLDFAST := $${CARGO_TARGET_DIR:-target}/release/holdfast
 
 CUT_EVERYWHERE := power::pitfall_19_what_was_waited_for_is_there_after_a_power_cut_at_any_io
 
-.PHONY: run build test test-guests test-long test-races bench-blocks bench-plan bench-server bench-log bench-store bench-postgres bench-databases bench-ways figures fuzz tidy
+.PHONY: run build test test-guests test-long test-races bench-memory bench-server bench-log bench-store bench-postgres bench-databases bench-ways figures fuzz tidy
 
 run: build
 	$(HOLDFAST) demo postgres --out holdfast-demo
@@ -71,19 +71,17 @@ bench-server:
 	cd bench && ../$(CARGO) run --release -- --out $(abspath $(OUT)) $(if $(QUICK),--quick)
 	$(if $(QUICK)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
 
-# A disk in durable memory beside bare copies. Needs nothing else running, and 2.5 GB of memory.
-bench-blocks:
+# What durable memory is used for, beside what does without it; ONLY=NAME,NAME for some of the parts
+# vdisk, table, nbd, pcache, plan and fastboot. The last one boots guests: what they boot from is made
+# the first time, in four minutes. Needs nothing else running, and 3 GB of memory.
+bench-memory:
 	scripts/setup
-	cd bench && ../$(CARGO) run --release --bin bench-blocks -- --out $(abspath $(OUT)) \
-	    $(if $(QUICK),--quick)
-	$(if $(QUICK)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
-
-# The planner's speed on one core, and the numbers of the DM/6000 paper beside its own.
-bench-plan:
-	scripts/setup
-	cd bench && ../$(CARGO) run --release --bin bench-plan -- --out $(abspath $(OUT)) \
-	    $(if $(QUICK),--quick)
-	$(if $(QUICK)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
+	bench/src/memory/setup
+	$(if $(if $(ONLY),$(findstring fastboot,$(ONLY)),all),$(MAKE) build && guests/setup)
+	export HOLDFAST_TARGET=$$(realpath -m $${CARGO_TARGET_DIR:-target}); \
+	cd bench && ../$(CARGO) run --release --bin bench-memory -- --out $(abspath $(OUT)) \
+	    $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
+	$(if $(QUICK)$(ONLY)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
 
 # This log and others beside the device and the decoder; ONLY=NAME,NAME for some of them. Measures
 # the disk that the build is on. Needs nothing else running, and 20 GB free. About 25 minutes.

@@ -1,13 +1,15 @@
-//! Passes over a whole disk, in pieces of three sizes, as the paper's table 1 has them.
+//! Passes over a whole disk in durable memory beside bare copies, in pieces of three sizes.
 //!
-//! Promise: a round writes and reads everything both ways, in turns, so that what disturbs the
-//! machine disturbs both. Every block was written before anything is measured.
-//! Never: compares passes of different rounds.
+//! Promise: disk and copy lie in the same kind of memory, as much of it; a round writes and reads
+//! everything both ways, in turns, so that what disturbs the machine disturbs both. Every block was
+//! written before anything is measured.
+//! Never: compares passes of different rounds, or measures a protocol.
 
 use std::fs::File;
 use std::hint::black_box;
 use std::time::Instant;
 
+use holdfast_bench_common::colours::{OTHER, OWN};
 use holdfast_bench_common::place::Place;
 use holdfast_bench_common::random::mixed;
 use holdfast_bench_common::task::Task;
@@ -17,12 +19,13 @@ use holdfast_figures::{Bar, Better, Figure, Panel, Scale};
 use holdfast_io::Blocks;
 use holdfast_memory::Medium;
 
+use crate::part::Measured;
 use crate::raw;
 
 const BLOCK_BYTES: usize = 4096;
 
 /// The sizes of a piece, and their names.
-const PIECES: [(usize, &str); 3] = [(4096, "4k"), (64 << 10, "64k"), (1 << 20, "1m")];
+pub(crate) const PIECES: [(usize, &str); 3] = [(4096, "4k"), (64 << 10, "64k"), (1 << 20, "1m")];
 
 /// What is asked of a piece of 1 MiB: at most so many times as long as a copy.
 const GOAL: f64 = 1.5;
@@ -48,10 +51,14 @@ struct Pair {
 }
 
 /// Measures, and compares.
-pub(crate) fn measure(task: &Task) -> Result<Vec<Figure>, Failure> {
+pub(crate) fn measure(task: &Task, _disk: &Place) -> Result<Measured, Failure> {
+    Ok(Measured { figures: figures(task)?, panels: panels(), ..Measured::default() })
+}
+
+fn figures(task: &Task) -> Result<Vec<Figure>, Failure> {
     let whole = Effort { rounds: 15, disk_bytes: 1 << 30 };
     let effort = task.effort(whole, Effort { rounds: 5, disk_bytes: 256 << 20 });
-    let place = Place::in_memory("holdfast-bench-blocks")?;
+    let place = Place::in_memory("holdfast-bench-vdisk")?;
     let medium = Medium::Shm { path: place.path().join("disk") };
     let spec = VdiskSpec { size_bytes: effort.disk_bytes as u64, identity: *b"blocks to count." };
     let disk = Vdisk::create(&medium, &spec)?;
@@ -153,7 +160,7 @@ fn compared(pair: &Pair, id: &str, goal: Option<f64>) -> Vec<Figure> {
 }
 
 /// What is to be compared by eye.
-pub(crate) fn panels() -> Vec<Panel> {
+fn panels() -> Vec<Panel> {
     let bar = |way: &str, name: &str, what: &str, colour| Bar {
         label: format!("{way}, {name}"),
         colour,
@@ -161,7 +168,7 @@ pub(crate) fn panels() -> Vec<Panel> {
     };
     let panel = |what: &str| {
         let bars = |(_, name): (usize, &str)| {
-            [bar("vdisk", name, what, "#1f7a4d"), bar("memcpy", name, what, "#8a8f98")]
+            [bar("vdisk", name, what, OWN), bar("memcpy", name, what, OTHER)]
         };
         let bars = PIECES.into_iter().flat_map(bars).collect();
         Panel { title: format!("{what}, one thread, MiB/s"), scale: Scale::Linear, bars }
