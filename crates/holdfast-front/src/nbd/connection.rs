@@ -189,6 +189,8 @@ impl<'scope, 'env> Connection<'scope, 'env> {
                 self.wait(PollFlags::IN, Some(flushed))?;
                 RecvFlags::DONTWAIT
             }
+            // One call for all of a long message, however many pieces it comes in.
+            None if self.received.is_exact(needs) => RecvFlags::WAITALL,
             None => RecvFlags::empty(),
         };
         loop {
