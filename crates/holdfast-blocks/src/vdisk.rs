@@ -4,6 +4,8 @@
 //! or size, and a damaged one, are told apart and left as they are.
 //! Never: more durable than its memory: what survives is what [`Vdisk::survives`] says.
 
+use std::sync::atomic::AtomicU64;
+
 use holdfast_io::checksum::crc32c;
 use holdfast_io::{Blocks, BlocksError};
 use holdfast_memory::{Area, AreaSpec, AttachError, Medium, MediumSurvival};
@@ -83,6 +85,16 @@ impl Vdisk {
         }
         let disk = Disk::open(area, layout, seed).map_err(AttachVdiskError::Damaged)?;
         Ok(Vdisk { disk })
+    }
+
+    /// A shared word of the region, for whoever serves the disk to count in. 0 in a new disk.
+    /// [`Vdisk::BLOCKS_HELD`] is the disk's own.
+    ///
+    /// # Panics
+    /// If `index` is not below [`holdfast_memory::WORDS`].
+    #[must_use]
+    pub fn counter(&self, index: usize) -> &AtomicU64 {
+        self.disk.memory().counter(index)
     }
 
     /// 16 bytes that no other region has.

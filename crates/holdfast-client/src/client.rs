@@ -16,10 +16,11 @@ use holdfast_log::{
 };
 use holdfast_memory::queue::Response;
 
+use crate::answer::{Refusal, judged};
 use crate::connect::ConnectError;
 use crate::counts::Counts;
 use crate::protocol::{LOG_PREFIX, Operation, Reply, Status, VOLUME_PREFIX, u64_at};
-use crate::session::{Ask, Patience, Session};
+use crate::session::{Ask, Landing, Patience, Session};
 use crate::wire;
 
 /// How long a program waits until there is room for it again.
@@ -35,12 +36,6 @@ pub struct LogClient {
     replacing: Mutex<()>,
     /// What was added to words and not sent yet.
     counts: Counts,
-}
-
-/// An answer that is not [`Status::Done`].
-struct Refusal {
-    status: Status,
-    value: u64,
 }
 
 impl LogClient {
@@ -65,7 +60,7 @@ impl LogClient {
 
     fn open(socket: &Path, service: String, patience: Patience) -> Result<LogClient, ConnectError> {
         let session = Session::open(socket.to_owned(), service, patience)?;
-        let known = Mutex::new(marks_of(session.reply().marks));
+        let known = Mutex::new(marks_of(session.reply().facts));
         Ok(LogClient { session, known, replacing: Mutex::new(()), counts: Counts::default() })
     }
 
@@ -95,17 +90,16 @@ impl LogClient {
 
     /// Asks for something that brings no bytes and may be done twice.
     fn ask(&self, ask: &Ask<'_>) -> Result<Result<Response, Refusal>, Arc<io::Error>> {
-        self.session.ask(ask, &mut Vec::new()).map(judged)
+        self.session.ask(ask, &mut Landing::Nowhere).map(judged)
     }
 
     /// Asks for something that brings bytes.
     fn fetch(
         &self,
-        mut ask: Ask<'_>,
+        ask: Ask<'_>,
         into: &mut Vec<u8>,
     ) -> Result<Result<Response, Refusal>, Arc<io::Error>> {
-        ask.wants_bytes = true;
-        self.session.ask(&ask, into).map(judged)
+        self.session.ask(&ask, &mut Landing::Vector(into)).map(judged)
     }
 
     /// The notes that one request brings, from number `first` on.
@@ -161,7 +155,8 @@ impl CommitLog for LogClient {
             return Err(AppendError::TooLarge { payload_bytes, payload_bytes_max });
         }
         let ask = Ask { count: records, parts, ..Ask::new(Operation::Append, [0; 2]) };
-        let answer = self.session.ask_once(ask).map_err(AppendError::Unreachable)?;
+        let answer =
+            self.session.ask_once(ask, &mut Landing::Nowhere).map_err(AppendError::Unreachable)?;
         let Response { bytes, value: [lsn, end], .. } =
             judged(answer).map_err(|refusal| append_error(refusal, payload_bytes_max))?;
         let appended =
@@ -307,45 +302,21 @@ fn marks_of([released, durable, tail]: [u64; 3]) -> Marks {
     Marks { released: Lsn(released), durable: Lsn(durable), tail: Lsn(tail) }
 }
 
-/// An answer as a value or a refusal. A number that this version does not know is a refusal too.
-fn judged(response: Response) -> Result<Response, Refusal> {
-    match Status::from_number(response.status) {
-        Some(Status::Done) => Ok(response),
-        Some(status) => Err(Refusal { status, value: response.value[0] }),
-        None => Err(Refusal { status: Status::BadOperation, value: 0 }),
-    }
-}
-
-impl Refusal {
-    /// The failure of the server's disk.
-    fn errno(&self) -> Arc<io::Error> {
-        Arc::new(match i32::try_from(self.value) {
-            Ok(errno) if errno > 0 => io::Error::from_raw_os_error(errno),
-            _ => io::Error::other(self.status.to_string()),
-        })
-    }
-
-    /// The server does not do this for us.
-    fn refused(&self) -> Arc<io::Error> {
-        Arc::new(io::Error::new(io::ErrorKind::ConnectionRefused, self.status.to_string()))
-    }
-}
-
 fn append_error(refusal: Refusal, payload_bytes_max: u64) -> AppendError {
     match refusal.status {
         Status::Full => AppendError::Full,
         Status::TooLarge => {
             AppendError::TooLarge { payload_bytes: refusal.value, payload_bytes_max }
         }
-        Status::Poisoned => AppendError::Poisoned(refusal.errno()),
+        Status::Poisoned => AppendError::Poisoned(Arc::new(refusal.errno())),
         _ => AppendError::Unreachable(refusal.refused()),
     }
 }
 
 fn commit_error(refusal: Refusal) -> CommitError {
     match refusal.status {
-        Status::Poisoned => CommitError::Poisoned(refusal.errno()),
-        Status::Unprepared => CommitError::Unprepared(refusal.errno()),
+        Status::Poisoned => CommitError::Poisoned(Arc::new(refusal.errno())),
+        Status::Unprepared => CommitError::Unprepared(Arc::new(refusal.errno())),
         _ => CommitError::Unreachable(refusal.refused()),
     }
 }

@@ -13,7 +13,7 @@ use holdfast_memory::queue::{Owner, REBUILT, Request, Response, SPINS, SlotIndex
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::protocol::Reply;
-use crate::session::Ask;
+use crate::session::{Ask, Landing};
 
 /// How long a thread sleeps before it asks whether the server still lives.
 const LIFE_CHECK: Duration = Duration::from_millis(5);
@@ -53,14 +53,14 @@ impl Link {
 
     /// Asks, waits, and returns the answer, with what it brought in `into`. None if the server is
     /// gone; whether it did what was asked is then unknown.
-    pub(crate) fn exchange(&self, ask: &Ask<'_>, into: &mut Vec<u8>) -> Option<Response> {
+    pub(crate) fn exchange(&self, ask: &Ask<'_>, into: &mut Landing<'_>) -> Option<Response> {
         let buffer = self.borrow();
         let response = self.exchange_in(buffer, ask, into);
         self.give_back(buffer);
         response
     }
 
-    fn exchange_in(&self, buffer: u32, ask: &Ask<'_>, into: &mut Vec<u8>) -> Option<Response> {
+    fn exchange_in(&self, buffer: u32, ask: &Ask<'_>, into: &mut Landing<'_>) -> Option<Response> {
         let mut request = ask.request(&self.reply);
         request.buffer = buffer;
         loop {
@@ -73,10 +73,8 @@ impl Link {
             if response.status == REBUILT {
                 continue; // the page was damaged and cleared, and the request with it
             }
-            if ask.wants_bytes {
-                into.resize(response.bytes.min(self.reply.buffer_bytes) as usize, 0);
-                self.memory.copy_out(buffer, into).expect("it lies inside the buffer");
-            }
+            let place = into.place(response.bytes.min(self.reply.buffer_bytes) as usize);
+            self.memory.copy_out(buffer, place).expect("it lies inside the buffer");
             return Some(response);
         }
     }

@@ -25,10 +25,17 @@ pub const NAME_BYTES_MAX: usize = 64;
 pub const LOG_PREFIX: &str = "log/";
 /// What precedes the name of a volume in the full name of the service that is its log.
 pub const VOLUME_PREFIX: &str = "volume/";
+/// What precedes the name of a disk in the full name of its service.
+pub const DISK_PREFIX: &str = "disk/";
 /// How far a sequence number may be above the oldest one whose answer its client has not seen.
 pub const WINDOW: u64 = 1024;
 /// Most bytes of one payload; a log with small segments takes less.
 pub const PAYLOAD_BYTES_MAX: u64 = (1 << 20) + (64 << 10);
+/// Most bytes that one request reads from a disk or writes to it; a disk that writes less at once
+/// takes less.
+pub const TRANSFER_BYTES_MAX: u64 = 1 << 20;
+/// Most bytes of a disk that one request makes zeros.
+pub const ZEROES_BYTES_MAX: u64 = 256 << 20;
 /// Room in a buffer beside a largest payload: what describes a frame that is read back.
 pub const BUFFER_ROOM_BYTES: u64 = 4096;
 
@@ -67,12 +74,13 @@ pub struct Reply {
     pub buffers: u32,
     /// How many bytes each has.
     pub buffer_bytes: u32,
-    /// The longest payload of one append.
+    /// The longest payload of one request.
     pub payload_bytes_max: u64,
     /// The highest sequence number that the server knows of this client; 0 for none.
     pub last_sequence: u64,
-    /// The log's marks: released, durable, tail.
-    pub marks: [u64; 3],
+    /// Of a log its marks: released, durable, tail. Of a disk its bytes, and the most bytes of one
+    /// write that are there wholly or not at all.
+    pub facts: [u64; 3],
 }
 
 /// What is wrong with a hello or a reply.
@@ -144,9 +152,18 @@ pub enum Status {
     Forgotten = 19,
     /// The server could not make the session's memory; the value is the error number.
     NoMemory = 20,
+    /// The range ends behind the disk's last byte.
+    OutOfRange = 21,
+    /// What keeps the disk has no space left.
+    NoSpace = 22,
+    /// What keeps the service's state failed; the value is the error number.
+    Failed = 23,
+    /// The bytes are no request of this service.
+    Malformed = 24,
 }
 
-/// What a request asks of a log. Positions and sizes are in the request's two arguments.
+/// What a request asks of a service: up to [`Operation::ReplaceNotes`] of a log, then of a disk,
+/// last of a responder. Positions and sizes are in the request's two arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 pub enum Operation {
@@ -184,10 +201,23 @@ pub enum Operation {
     CollectNotes = 15,
     /// Replace all notes by what was collected.
     ReplaceNotes = 16,
+    /// Put `bytes` bytes of the disk from byte `argument[0]` on into the buffer.
+    ReadBlocks = 17,
+    /// Write the buffer to the disk from byte `argument[0]` on.
+    WriteBlocks = 18,
+    /// Make `argument[1]` bytes from byte `argument[0]` on zeros; their space stays reserved.
+    WriteZeroes = 19,
+    /// The same, and give their space back where that is possible.
+    Discard = 20,
+    /// Answer when everything acknowledged is as durable as the disk promises.
+    Flush = 21,
+    /// Do the request in the buffer once, and put the answer into the buffer; `argument[0]` is the
+    /// oldest unanswered sequence number.
+    Respond = 22,
 }
 
 impl Operation {
-    const ALL: [Operation; 16] = [
+    const ALL: [Operation; 22] = [
         Operation::Append,
         Operation::Commit,
         Operation::Room,
@@ -204,6 +234,12 @@ impl Operation {
         Operation::Notes,
         Operation::CollectNotes,
         Operation::ReplaceNotes,
+        Operation::ReadBlocks,
+        Operation::WriteBlocks,
+        Operation::WriteZeroes,
+        Operation::Discard,
+        Operation::Flush,
+        Operation::Respond,
     ];
 
     /// The operation of this number.
@@ -214,7 +250,7 @@ impl Operation {
 }
 
 impl Status {
-    const ALL: [Status; 21] = [
+    const ALL: [Status; 25] = [
         Status::Done,
         Status::Full,
         Status::TooLarge,
@@ -236,6 +272,10 @@ impl Status {
         Status::InUse,
         Status::Forgotten,
         Status::NoMemory,
+        Status::OutOfRange,
+        Status::NoSpace,
+        Status::Failed,
+        Status::Malformed,
     ];
 
     /// The status of this number.
@@ -256,6 +296,8 @@ impl Status {
                 | Status::BadSequence
                 | Status::BadWord
                 | Status::BadHello
+                | Status::OutOfRange
+                | Status::Malformed
         )
     }
 }
@@ -308,7 +350,7 @@ impl Reply {
             buffer_bytes: 0,
             payload_bytes_max: 0,
             last_sequence: 0,
-            marks: [0; 3],
+            facts: [0; 3],
         }
     }
 
@@ -321,8 +363,8 @@ impl Reply {
         for (at, value) in small.enumerate() {
             put(&mut bytes, at * 4, &value.to_le_bytes());
         }
-        let [released, durable, tail] = self.marks;
-        let large = [self.payload_bytes_max, self.last_sequence, released, durable, tail];
+        let [first, second, third] = self.facts;
+        let large = [self.payload_bytes_max, self.last_sequence, first, second, third];
         for (at, value) in large.into_iter().enumerate() {
             put(&mut bytes, 32 + at * 8, &value.to_le_bytes());
         }
@@ -346,7 +388,7 @@ impl Reply {
             buffer_bytes: u32_at(bytes, 24),
             payload_bytes_max: u64_at(bytes, 32),
             last_sequence: u64_at(bytes, 40),
-            marks: [u64_at(bytes, 48), u64_at(bytes, 56), u64_at(bytes, 64)],
+            facts: [u64_at(bytes, 48), u64_at(bytes, 56), u64_at(bytes, 64)],
         })
     }
 }
@@ -411,6 +453,10 @@ impl fmt::Display for Status {
             Status::InUse => "a session of this client is open",
             Status::Forgotten => "what came of the last requests is no longer known",
             Status::NoMemory => "no memory for a session",
+            Status::OutOfRange => "the range ends behind the disk's last byte",
+            Status::NoSpace => "no space is left for the disk",
+            Status::Failed => "what keeps the service's state failed",
+            Status::Malformed => "the bytes are no request of this service",
         })
     }
 }

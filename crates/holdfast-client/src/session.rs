@@ -3,8 +3,8 @@
 //! Each thread has at most one request under way and repeats it itself on the next connection.
 //! Requests of several threads have no order among each other, so nobody has to restore one.
 //!
-//! Promise: a request is asked until it is answered or the server refuses the client; an append
-//! carries the same sequence number each time, by which the server knows it again.
+//! Promise: a request is asked until it is answered or the server refuses the client; one that must
+//! happen once carries the same sequence number each time, by which the server knows it again.
 //! Never: gives up on a server that is away.
 
 use std::collections::BTreeSet;
@@ -19,7 +19,7 @@ use holdfast_memory::queue::{Request, Response};
 
 use crate::connect::{ConnectError, connect};
 use crate::link::Link;
-use crate::protocol::{ClientId, Hello, Operation, Reply, Status, VERSION, WINDOW};
+use crate::protocol::{ClientId, DISK_PREFIX, Hello, Operation, Reply, Status, VERSION, WINDOW};
 
 /// The first pause between two attempts to connect; it doubles up to the longest.
 const PAUSE_FIRST: Duration = Duration::from_millis(1);
@@ -46,13 +46,39 @@ pub(crate) struct Ask<'a> {
     pub(crate) bytes: u32,
     pub(crate) argument: [u64; 2],
     pub(crate) sequence: u64,
-    /// The answer brings bytes in the buffer.
-    pub(crate) wants_bytes: bool,
+}
+
+/// Where the bytes of an answer go.
+#[derive(Debug)]
+pub(crate) enum Landing<'a> {
+    /// None are wanted.
+    Nowhere,
+    /// All of them.
+    Vector(&'a mut Vec<u8>),
+    /// As many as it has room for.
+    Slice(&'a mut [u8]),
+}
+
+impl Landing<'_> {
+    /// Where to copy an answer of so many bytes.
+    pub(crate) fn place(&mut self, bytes: usize) -> &mut [u8] {
+        match self {
+            Landing::Nowhere => &mut [],
+            Landing::Vector(vector) => {
+                vector.resize(bytes, 0);
+                vector
+            }
+            Landing::Slice(slice) => {
+                let bytes = bytes.min(slice.len());
+                &mut slice[..bytes]
+            }
+        }
+    }
 }
 
 impl<'a> Ask<'a> {
     pub(crate) fn new(operation: Operation, argument: [u64; 2]) -> Ask<'a> {
-        Ask { operation, count: 0, parts: &[], bytes: 0, argument, sequence: 0, wants_bytes: false }
+        Ask { operation, count: 0, parts: &[], bytes: 0, argument, sequence: 0 }
     }
 
     /// As it goes over a connection; the buffer is the connection's to choose.
@@ -139,7 +165,7 @@ impl Session {
     pub(crate) fn ask(
         &self,
         ask: &Ask<'_>,
-        into: &mut Vec<u8>,
+        into: &mut Landing<'_>,
     ) -> Result<Response, Arc<io::Error>> {
         loop {
             let link = self.link()?;
@@ -151,11 +177,15 @@ impl Session {
     }
 
     /// Asks for what must happen once.
-    pub(crate) fn ask_once(&self, mut ask: Ask<'_>) -> Result<Response, Arc<io::Error>> {
+    pub(crate) fn ask_once(
+        &self,
+        mut ask: Ask<'_>,
+        into: &mut Landing<'_>,
+    ) -> Result<Response, Arc<io::Error>> {
         let (sequence, oldest) = self.number();
         ask.sequence = sequence;
         ask.argument[0] = oldest;
-        let answer = self.ask(&ask, &mut Vec::new());
+        let answer = self.ask(&ask, into);
         self.lock().unanswered.remove(&sequence);
         self.changed.notify_all();
         answer
@@ -212,8 +242,10 @@ impl Session {
         let (mut pause, mut refused_since) = (PAUSE_FIRST, None);
         loop {
             match connect(&self.socket, &hello) {
-                Ok(link) if self.fits(link.reply()) => return Ok(link),
-                Ok(_) => return Err(io::Error::other("the server takes shorter payloads now")),
+                Ok(link) => match self.misfit(link.reply()) {
+                    None => return Ok(link),
+                    Some(why) => return Err(io::Error::other(why)),
+                },
                 Err(ConnectError::Unreachable(_)) => refused_since = None,
                 Err(error) => {
                     let since: &mut Instant = refused_since.get_or_insert_with(Instant::now);
@@ -227,10 +259,15 @@ impl Session {
         }
     }
 
-    /// Whether everything that is under way can be repeated to this server.
-    fn fits(&self, reply: &Reply) -> bool {
-        reply.payload_bytes_max >= self.reply.payload_bytes_max
-            && reply.buffer_bytes >= self.reply.buffer_bytes
+    /// Why what is under way cannot be repeated to this server.
+    fn misfit(&self, reply: &Reply) -> Option<&'static str> {
+        // All of a disk is in its region, so another region is another disk.
+        if self.service.starts_with(DISK_PREFIX) && reply.check != self.reply.check {
+            return Some("another disk has the name now");
+        }
+        let is_shorter = reply.payload_bytes_max < self.reply.payload_bytes_max
+            || reply.buffer_bytes < self.reply.buffer_bytes;
+        is_shorter.then_some("the server takes shorter payloads now")
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -9,7 +9,6 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use holdfast_client::protocol::{HELLO_BYTES, Hello, HelloFault, Reply, Status, VERSION};
@@ -17,10 +16,11 @@ use holdfast_memory::{CreateSessionError, SessionMemory};
 use rustix::net::sockopt::socket_peercred;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
-use crate::registry::{Registry, Service};
+use crate::registry::Registry;
+use crate::request::Copies;
+use crate::service::{Beginning, Seat, Service};
 use crate::session::Session;
 use crate::waiting::Address;
-use crate::window::WindowRefusal;
 use crate::words;
 
 /// How long a peer may take for its hello, and for taking the reply.
@@ -29,30 +29,10 @@ const HELLO_PATIENCE: Duration = Duration::from_secs(1);
 /// Requests of one client that may have data under way.
 const BUFFERS: u32 = 8;
 
-/// A place among a log's clients, given back when dropped.
-pub(crate) struct Seat(Service);
-
-impl Seat {
-    fn take(service: &Service) -> Option<Seat> {
-        let log = &service.log;
-        let taken = log.clients.fetch_add(1, Ordering::Relaxed);
-        let seat = Seat(service.clone());
-        log.show_clients();
-        (taken < log.clients_max).then_some(seat)
-    }
-}
-
-impl Drop for Seat {
-    fn drop(&mut self) {
-        self.0.log.clients.fetch_sub(1, Ordering::Relaxed);
-        self.0.log.show_clients();
-    }
-}
-
 /// The user at the other end, if any service allows that user.
 pub(crate) fn allowed_uid(stream: &UnixStream, registry: &Registry) -> Option<u32> {
     let uid = socket_peercred(stream).ok()?.uid.as_raw();
-    let is_allowed = registry.all().any(|service| service.log.allow_uids.contains(&uid));
+    let is_allowed = registry.all().any(|service| service.allow_uids.contains(&uid));
     if !is_allowed {
         registry.count_refused();
         tracing::warn!(uid, "a user that no service allows was refused");
@@ -83,9 +63,9 @@ pub(crate) fn admit(stream: UnixStream, uid: u32, registry: &Registry) -> Option
         return None;
     };
     match seat(&stream, uid, &hello, service) {
-        Ok((made, seat)) => Some((made.into_session(stream, &hello, service), seat)),
+        Ok((made, seat)) => Some((made.into_session(stream, service), seat)),
         Err(status) => {
-            service.log.count(words::REFUSED);
+            service.count(words::REFUSED);
             tracing::warn!(uid, service = hello.service, %status, "a client was refused");
             refuse(&stream, status);
             None
@@ -96,22 +76,20 @@ pub(crate) fn admit(stream: UnixStream, uid: u32, registry: &Registry) -> Option
 /// What a session is made of.
 struct Made {
     memory: SessionMemory,
-    window: crate::window::Shared,
+    beginning: Beginning,
     buffer_bytes: u32,
 }
 
 impl Made {
-    fn into_session(self, stream: UnixStream, hello: &Hello, service: &Service) -> Session {
+    fn into_session(self, stream: UnixStream, service: &Arc<Service>) -> Session {
         Session {
             stream,
-            client: hello.client,
-            service: service.clone(),
-            window: self.window,
+            service: Arc::clone(service),
+            handler: self.beginning.handler,
             address: Arc::new(Address::new(self.memory)),
             buffers: BUFFERS,
             buffer_bytes: self.buffer_bytes,
-            payload: Vec::new(),
-            collected: Vec::new(),
+            bytes: Copies::default(),
             faults: 0,
         }
     }
@@ -122,22 +100,16 @@ fn seat(
     stream: &UnixStream,
     uid: u32,
     hello: &Hello,
-    service: &Service,
+    service: &Arc<Service>,
 ) -> Result<(Made, Seat), Status> {
-    let log = &service.log;
-    if !log.allow_uids.contains(&uid) {
+    if !service.allow_uids.contains(&uid) {
         return Err(Status::NotAllowed);
     }
     let seat = Seat::take(service).ok_or(Status::TooManyClients)?;
-    let buffer_bytes = log.buffer_bytes();
+    let buffer_bytes = service.buffer_bytes();
     let made = SessionMemory::create_sealed(BUFFERS * buffer_bytes);
     let (memory, descriptor) = made.map_err(|error| no_memory(&error))?;
-    let (window, last_sequence) =
-        log.windows.enter(hello.client, hello.oldest).map_err(|refusal| match refusal {
-            WindowRefusal::InUse => Status::InUse,
-            WindowRefusal::Forgotten => Status::Forgotten,
-        })?;
-    let marks = log.log.marks();
+    let beginning = service.begin(hello)?;
     let reply = Reply {
         version: VERSION,
         status: Status::Done,
@@ -145,13 +117,13 @@ fn seat(
         check: service.check,
         buffers: BUFFERS,
         buffer_bytes,
-        payload_bytes_max: log.payload_bytes_max(),
-        last_sequence,
-        marks: [marks.released, marks.durable, marks.tail].map(|lsn| lsn.0),
+        payload_bytes_max: service.payload_bytes_max(),
+        last_sequence: beginning.last_sequence,
+        facts: beginning.facts,
     };
     // A peer that is gone by now is found out by its session.
     let _ = send(stream, &reply, Some(descriptor));
-    Ok((Made { memory, window, buffer_bytes }, seat))
+    Ok((Made { memory, beginning, buffer_bytes }, seat))
 }
 
 fn no_memory(error: &CreateSessionError) -> Status {

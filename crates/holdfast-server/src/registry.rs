@@ -6,57 +6,46 @@
 
 use std::sync::Arc;
 
-use holdfast_client::protocol::Status;
 use holdfast_io::Entropy;
 use holdfast_io::real::RealEntropy;
 
 use crate::served::ServedLog;
+use crate::service::{Service, ServiceSpec};
 use crate::words;
 
-/// A service, as requests name it.
-#[derive(Clone)]
-pub(crate) struct Service {
-    pub(crate) handle: u32,
-    pub(crate) check: u32,
-    pub(crate) log: Arc<ServedLog>,
-}
-
-impl Service {
-    /// Whether a request means this service.
-    pub(crate) fn admits(&self, handle: u32, check: u32) -> Result<(), Status> {
-        match (handle, check) == (self.handle, self.check) {
-            true => Ok(()),
-            false => Err(Status::BadHandle),
-        }
-    }
-}
-
 /// All services of a server.
-pub(crate) struct Registry(Vec<Service>);
+pub(crate) struct Registry(Vec<Arc<Service>>);
 
 impl Registry {
-    /// Registers every log. The check value is the service's root: drawn once, kept in the region.
-    pub(crate) fn new(logs: Vec<ServedLog>) -> Registry {
-        let service = |(number, log): (usize, ServedLog)| {
-            let check = log.root(draw);
-            Service { handle: 1 + number as u32, check, log: Arc::new(log) }
-        };
-        Registry(logs.into_iter().enumerate().map(service).collect())
+    /// Registers every log, then the others.
+    pub(crate) fn new(logs: Vec<ServedLog>, others: Vec<ServiceSpec>) -> Registry {
+        let mut handles = 1..;
+        let mut handle = || handles.next().expect("there are more numbers than services");
+        let logs = logs.into_iter().map(|log| Service::of_log(handle(), log, draw));
+        let mut services: Vec<_> = logs.map(Arc::new).collect();
+        let others = others.into_iter().map(|spec| Service::new(handle(), spec, draw));
+        services.extend(others.map(Arc::new));
+        Registry(services)
     }
 
     /// The service of a full name.
-    pub(crate) fn find(&self, name: &str) -> Option<&Service> {
-        self.0.iter().find(|service| service.log.service == name)
+    pub(crate) fn find(&self, name: &str) -> Option<&Arc<Service>> {
+        self.all().find(|service| service.name == name)
     }
 
     /// Counts a refusal that concerns no service: all show it.
     pub(crate) fn count_refused(&self) {
-        self.all().for_each(|service| service.log.count(words::REFUSED));
+        self.all().for_each(|service| service.count(words::REFUSED));
     }
 
     /// Every service.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Service> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Service>> {
         self.0.iter()
+    }
+
+    /// Every service that is a log.
+    pub(crate) fn logs(&self) -> impl Iterator<Item = &Arc<ServedLog>> {
+        self.all().filter_map(|service| service.log())
     }
 }
 

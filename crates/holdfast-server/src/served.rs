@@ -5,10 +5,10 @@
 //! request again, and a number is appended once.
 //! Never: touches a session's memory, or waits for a device in a session's thread.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
-use std::{error, fmt, io};
+use std::{error, fmt};
 
 use holdfast_client::protocol::{BUFFER_ROOM_BYTES, PAYLOAD_BYTES_MAX, Status};
 use holdfast_client::wire;
@@ -19,6 +19,7 @@ use holdfast_log::{
 };
 use holdfast_memory::Region;
 
+use crate::request::{Refusal, errno_of};
 use crate::waiting::{Need, Verdict, WaitingRoom};
 use crate::window::{Number, Placed, Seen, Shared, Windows, lock};
 use crate::words;
@@ -67,9 +68,6 @@ pub enum ServeError {
     },
 }
 
-/// Why a request is not done, as its client hears it.
-pub(crate) type Refusal = (Status, u64);
-
 /// An open log with its clients' windows.
 pub(crate) struct ServedLog {
     /// Full name of the service.
@@ -82,7 +80,6 @@ pub(crate) struct ServedLog {
     pub(crate) is_written_through: bool,
     pub(crate) allow_uids: Vec<u32>,
     pub(crate) clients_max: u32,
-    pub(crate) clients: AtomicU32,
     /// Held by who reads, and alone by who releases.
     reading: RwLock<()>,
     /// The newest position that is known to be a boundary.
@@ -109,11 +106,9 @@ impl ServedLog {
             is_written_through: spec.is_written_through,
             allow_uids: spec.allow_uids,
             clients_max: spec.clients_max,
-            clients: AtomicU32::new(0),
             reading: RwLock::new(()),
             noting: Mutex::new(()),
         };
-        served.region.word(words::CLIENTS).store(0, Ordering::Relaxed);
         served.rebuild_windows().map_err(|offset| ServeError::Notes { service, offset })?;
         Ok(served)
     }
@@ -144,24 +139,13 @@ impl ServedLog {
         (self.payload_bytes_max() + BUFFER_ROOM_BYTES).next_multiple_of(4096) as u32
     }
 
-    /// Adds to one of the server's counters.
-    pub(crate) fn count(&self, word: usize) {
+    /// The region that is its ring.
+    pub(crate) fn region(&self) -> Arc<Region> {
+        Arc::clone(&self.region)
+    }
+
+    fn count(&self, word: usize) {
         self.region.word(word).fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// The root of the service, set by `make` the first time.
-    pub(crate) fn root(&self, make: impl FnOnce() -> u32) -> u32 {
-        let word = self.region.word(words::ROOT);
-        if word.load(Ordering::Relaxed) == 0 {
-            word.store(make().max(1).into(), Ordering::Relaxed);
-        }
-        word.load(Ordering::Relaxed) as u32
-    }
-
-    /// Tells status how many sessions there are.
-    pub(crate) fn show_clients(&self) {
-        let clients = self.clients.load(Ordering::Relaxed);
-        self.region.word(words::CLIENTS).store(clients.into(), Ordering::Relaxed);
     }
 
     /// Appends, unless this number was appended already. Returns where it is. The window is held
@@ -381,10 +365,6 @@ fn note_refusal(error: NoteError) -> Refusal {
         NoteError::Damaged { offset } => (Status::NotesDamaged, offset),
         _ => (Status::NotesFull, 0),
     }
-}
-
-fn errno_of(error: &io::Error) -> u64 {
-    u64::from(error.raw_os_error().unwrap_or(0).unsigned_abs())
 }
 
 impl ServeError {

@@ -1,4 +1,4 @@
-//! The server's threads: one accepts, two work for each log, one serves each client.
+//! The server's threads: one accepts, two work for each log, one serves each session.
 //!
 //! Promise: a client that says nothing, or too much, keeps nobody else waiting; told to stop, every
 //! session finishes what it took, and the regions stay as they are for the next server.
@@ -18,6 +18,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use crate::admission::{admit, allowed_uid, refuse};
 use crate::registry::Registry;
 use crate::served::{LogSpec, ServeError, ServedLog};
+use crate::service::ServiceSpec;
 
 /// A pause after an accept that failed, most often for want of descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
@@ -29,11 +30,13 @@ const ORPHAN_LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 pub struct ServerSpec {
     /// The logs.
     pub logs: Vec<LogSpec>,
-    /// Most connections at a time, over all logs.
+    /// The other services.
+    pub services: Vec<ServiceSpec>,
+    /// Most connections at a time, over all services.
     pub clients_max: u32,
 }
 
-/// Open logs, ready to be served.
+/// Services, ready to be served.
 pub struct Server {
     registry: Registry,
     clients_max: u32,
@@ -52,13 +55,13 @@ impl Server {
                 Err(error) => errors.push(error),
             }
         }
-        let (registry, clients_max) = (Registry::new(logs), spec.clients_max);
+        let (registry, clients_max) = (Registry::new(logs, spec.services), spec.clients_max);
         (Server { registry, clients_max, connections: AtomicU32::new(0) }, errors)
     }
 
     /// How each log was recovered, by the full name of its service.
     pub fn recoveries(&self) -> impl Iterator<Item = (&str, &Recovery)> {
-        self.registry.all().map(|service| (&*service.log.service, &service.log.recovery))
+        self.registry.logs().map(|log| (&*log.service, &log.recovery))
     }
 
     /// Serves until there is something to read from `stop` or from `drain`; true for `drain`, which
@@ -77,9 +80,9 @@ impl Server {
         listener.set_nonblocking(true)?;
         let stopping = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            for service in self.registry.all() {
-                scope.spawn(|| service.log.run_drainer(&stopping));
-                scope.spawn(|| service.log.run_preparer(&stopping));
+            for log in self.registry.logs() {
+                scope.spawn(|| log.run_drainer(&stopping));
+                scope.spawn(|| log.run_preparer(&stopping));
             }
             let ends = [stop.as_fd(), drain.as_fd(), keeper.as_fd()];
             let outcome = self.accept_until(listener, ends, scope, &stopping);
@@ -88,12 +91,13 @@ impl Server {
         })
     }
 
-    /// Brings everything to the logs' devices, for a machine that is to be switched off.
+    /// Brings everything to the logs' devices, for a machine that is to be switched off. What other
+    /// services keep is their maker's to bring anywhere.
     ///
     /// # Errors
     /// The first log that could not be drained, after all others were.
     pub fn drain(&self) -> Result<(), CommitError> {
-        let ends: Vec<_> = self.registry.all().map(|service| service.log.log.close()).collect();
+        let ends: Vec<_> = self.registry.logs().map(|log| log.log.close()).collect();
         ends.into_iter().collect()
     }
 

@@ -3,21 +3,20 @@
 //! Promise: each round takes at most as many requests as the queue has slots; a queue that is
 //! damaged is counted, made anew and used on; the session ends when the client's end of the socket
 //! does, or when the server stops.
-//! Never: waits for a device, or for another client.
+//! Never: knows what is asked; the handler of its service does.
 
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use holdfast_client::protocol::{ClientId, Status};
+use holdfast_client::protocol::Status;
 use holdfast_memory::queue::{Damage, SLOTS, SPINS, Taken};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::registry::Service;
-use crate::request::Outcome;
-use crate::waiting::{Address, refusal};
-use crate::window::Shared;
+use crate::request::{Copies, Handler};
+use crate::service::Service;
+use crate::waiting::Address;
 use crate::words;
 
 /// How long it sleeps before it sees whether it should end.
@@ -29,16 +28,12 @@ const BUSY_ROUNDS: u32 = 256;
 /// A session.
 pub(crate) struct Session {
     pub(crate) stream: UnixStream,
-    pub(crate) client: ClientId,
-    pub(crate) service: Service,
-    pub(crate) window: Shared,
+    pub(crate) service: Arc<Service>,
+    pub(crate) handler: Box<dyn Handler>,
     pub(crate) address: Arc<Address>,
     pub(crate) buffers: u32,
     pub(crate) buffer_bytes: u32,
-    /// Private copy of a payload; kept for its memory.
-    pub(crate) payload: Vec<u8>,
-    /// Notes that are to replace the others.
-    pub(crate) collected: Vec<Vec<u8>>,
+    pub(crate) bytes: Copies,
     /// Faults of this client so far; every power of two of them is written to the log.
     pub(crate) faults: u64,
 }
@@ -77,33 +72,25 @@ impl Session {
     }
 
     fn answer(&mut self, taken: &Taken) {
-        let (need, response) = match self.carry_out(&taken.request) {
-            Outcome::Now(response) => return self.address.answer(taken.slot, &response),
-            Outcome::When(need, response) => (need, response),
-        };
-        let log = Arc::clone(&self.service.log);
-        if !log.waiting.enter(&self.address, taken.slot, need, response) {
-            self.refused(Status::BadSequence);
-            return self.address.answer(taken.slot, &refusal(Status::BadSequence, 0));
+        if let Some(response) = self.carry_out(taken) {
+            self.address.answer(taken.slot, &response);
         }
-        // What it needs may have come about before it was seen to wait.
-        log.settle();
     }
 
     /// Counts a request that was refused as wrong.
     pub(crate) fn refused(&mut self, status: Status) {
-        self.service.log.count(words::REFUSED);
+        self.service.count(words::REFUSED);
         if self.is_worth_a_line() {
-            let (service, faults) = (&self.service.log.service, self.faults);
+            let (service, faults) = (&self.service.name, self.faults);
             tracing::warn!(service, %status, faults, "a client's request was refused");
         }
     }
 
     fn damaged(&mut self, damage: Damage) {
-        self.service.log.count(words::DAMAGE);
+        self.service.count(words::DAMAGE);
         self.address.memory.queue().rebuild();
         if self.is_worth_a_line() {
-            let (service, faults) = (&self.service.log.service, self.faults);
+            let (service, faults) = (&self.service.name, self.faults);
             tracing::warn!(service, %damage, faults, "a client's queue was damaged, and rebuilt");
         }
     }
@@ -120,9 +107,7 @@ impl Session {
         matches!(poll(&mut polled, Some(&now)), Ok(count) if count > 0)
     }
 
-    fn end(self) {
-        let log = &self.service.log;
-        log.waiting.forget(&self.address);
-        log.windows.leave(self.client);
+    fn end(mut self) {
+        self.handler.end(&self.address);
     }
 }

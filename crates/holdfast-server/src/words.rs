@@ -1,7 +1,7 @@
-//! The server's words in the region of a served log, all in [`holdfast_log::words::SERVER`].
+//! The server's words in the region of a service, all in [`holdfast_log::words::SERVER`].
 //!
 //! Promise: `holdfast status` reads them while the server lives, and after it died.
-//! Never: a word of the log or of its reader.
+//! Never: a word of what else keeps its words in the region.
 
 use holdfast_log::words::SERVER;
 
@@ -17,5 +17,7 @@ pub const REPLAYED: usize = SERVER.start + 3;
 pub const REFUSED: usize = SERVER.start + 4;
 /// Times a client's queue was found damaged, and made anew.
 pub const DAMAGE: usize = SERVER.start + 5;
+/// Requests done, of a service that is no log.
+pub const REQUESTS: usize = SERVER.start + 6;
 
-const _: () = assert!(DAMAGE < SERVER.end);
+const _: () = assert!(REQUESTS < SERVER.end);

@@ -5,6 +5,8 @@
 
 mod attached;
 mod check;
+mod disk;
+mod disk_front;
 mod folder;
 mod front;
 mod home;
@@ -19,10 +21,11 @@ mod slowdisk;
 mod status;
 mod store;
 mod umount;
+mod users;
 mod vm;
 mod volume;
 
-use crate::cli::{Cli, Command, DemoCommand, UpgradeCommand};
+use crate::cli::{Cli, Command, DemoCommand};
 use crate::demo::{self, DemoError, Demonstration};
 use crate::exit::Exit;
 use crate::output::Output;
@@ -48,12 +51,11 @@ fn dispatch(cli: Cli, output: Output) -> Outcome<ExitCode> {
         Command::Front(args) => return Ok(front::front(&args).into()),
         Command::Server(args) => return Ok(server::server(&args).into()),
         Command::Log { command } => log::log(&config, command, output),
+        Command::Disk { command } => disk::disk(&config, command, output),
         Command::Vm { command } => return vm::vm(command, output),
         Command::Store { command } => store::store(command, output),
         Command::Plan { command } => plan::plan(command, output),
-        Command::Upgrade { command: UpgradeCommand::Server { binary } } => {
-            mount::upgrade_server(&config, binary, output)
-        }
+        Command::Upgrade { command } => mount::upgrade(&config, command, output),
         Command::Serve => serve::serve(config),
         Command::Mount { name } => mount::mount(&config, name, output),
         Command::Umount { name, force } => umount::umount(&config, &name, force, output),

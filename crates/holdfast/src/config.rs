@@ -5,9 +5,13 @@
 //! key.
 //! Never: fills in what the operator must decide, or opens anything but the one file.
 
+mod disk;
 mod served;
+mod sockets;
 
+pub(crate) use disk::DiskConfig;
 pub(crate) use served::{ServedLogConfig, ServerConfig};
+pub(crate) use sockets::{Address, Protocol};
 
 use crate::claims::{Class, Facts, Failure, MediumKind, PowerSource, Verdict, judge};
 use crate::exit::Exit;
@@ -49,6 +53,9 @@ pub(crate) struct Config {
     /// The logs that the server serves, by name.
     #[serde(default, rename = "log")]
     pub logs: BTreeMap<String, ServedLogConfig>,
+    /// The disks that the server serves, by name.
+    #[serde(default, rename = "disk")]
+    pub disks: BTreeMap<String, DiskConfig>,
 }
 
 /// `[keeper]`
@@ -70,8 +77,15 @@ pub(crate) struct KeeperConfig {
 pub(crate) struct VolumeConfig {
     /// The ordinary directory; the file or device of a block volume.
     pub home: PathBuf,
-    /// Where programs see the volume; may be the home itself.
-    pub mount: PathBuf,
+    /// Where programs see the volume; may be the home itself. A disk can do without.
+    #[serde(default)]
+    pub mount: Option<PathBuf>,
+    /// Where the volume's disk is a network block device.
+    #[serde(default)]
+    pub nbd: Vec<Address>,
+    /// The path of the socket at which the volume's disk is a hypervisor's.
+    #[serde(default, rename = "vhost-user")]
+    pub vhost_user: Option<PathBuf>,
     /// The directory of the log's segment files.
     pub log: PathBuf,
     /// The region.
@@ -176,7 +190,13 @@ impl Config {
             check_name(name).map_err(named)?;
             log.complete(name).map_err(named)?;
         }
+        for (name, disk) in &mut config.disks {
+            let named = |why| format!("[disk.{name}]: {why}");
+            check_name(name).map_err(named)?;
+            disk.complete(name).map_err(named)?;
+        }
         config.check_no_path_twice()?;
+        config.check_no_port_twice()?;
         Ok(config)
     }
 
@@ -201,6 +221,19 @@ impl Config {
         })
     }
 
+    /// The disk of that name.
+    pub(crate) fn disk(&self, name: &str) -> Outcome<&DiskConfig> {
+        self.disks.get(name).ok_or_else(|| {
+            let why = format!("the configuration has no [disk.{name}]");
+            Problem::new(Exit::Usage, format!("finding disk {name}"), why, "add it, or correct it")
+        })
+    }
+
+    /// Whether the server has anything for clients of its own.
+    pub(crate) fn serves_programs(&self) -> bool {
+        !(self.logs.is_empty() && self.disks.is_empty())
+    }
+
     /// Every log that the server has, by the full name of its service.
     pub(crate) fn services(&self) -> Vec<(String, ServedLogConfig)> {
         let logs = self.logs.iter();
@@ -223,20 +256,43 @@ impl Config {
         Ok(())
     }
 
+    /// A port leads to one disk.
+    fn check_no_port_twice(&self) -> Result<(), String> {
+        let volumes = self.volumes.iter().map(|(name, of)| (format!("volume.{name}"), &of.nbd));
+        let disks = self.disks.iter().map(|(name, of)| (format!("disk.{name}"), &of.nbd));
+        let mut seen: BTreeMap<&Address, String> = BTreeMap::new();
+        for (whose, addresses) in volumes.chain(disks) {
+            for address in addresses.iter().filter(|address| address.path().is_none()) {
+                if let Some(other) = seen.insert(address, whose.clone()) {
+                    return Err(format!("[{whose}] nbd = \"{address}\" is already [{other}] nbd"));
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Every path that belongs to one volume or log alone, with its place in the file.
     fn paths(&self) -> Vec<(String, &Path)> {
         let mut paths: Vec<(String, &Path)> = Vec::new();
         for (name, volume) in &self.volumes {
-            let own_mount = (volume.mount != volume.home).then_some(("mount", &*volume.mount));
+            let own_mount = volume.mount.as_deref().filter(|mount| *mount != volume.home);
+            let own_mount = own_mount.map(|mount| ("mount", mount));
             let fixed = [("home", &*volume.home), ("log", &*volume.log)];
             let region = volume.memory.path.as_deref().map(|path| ("memory.path", path));
-            let all = fixed.into_iter().chain(own_mount).chain(region);
+            let nbd = volume.nbd.iter().filter_map(Address::path).map(|path| ("nbd", path));
+            let vhost_user = volume.vhost_user.as_deref().map(|path| ("vhost-user", path));
+            let sockets = nbd.chain(vhost_user);
+            let all = fixed.into_iter().chain(own_mount).chain(region).chain(sockets);
             paths.extend(all.map(|(key, path)| (format!("[volume.{name}] {key}"), path)));
         }
         for (name, log) in &self.logs {
             let region = log.memory.path.as_deref().map(|path| ("memory.path", path));
             let all = [("log", &*log.log)].into_iter().chain(region);
             paths.extend(all.map(|(key, path)| (format!("[log.{name}] {key}"), path)));
+        }
+        for (name, disk) in &self.disks {
+            let all = disk.paths().map(|(key, path)| (format!("[disk.{name}] {key}"), path));
+            paths.extend(all);
         }
         paths
     }
@@ -249,11 +305,14 @@ impl VolumeConfig {
             self.memory.path = Some(format!("/dev/shm/holdfast-{name}").into());
         }
         self.memory.check()?;
-        for (key, path) in [("home", &self.home), ("mount", &self.mount), ("log", &self.log)] {
+        let mount = self.mount.as_deref().map(|mount| ("mount", mount));
+        for (key, path) in [("home", &*self.home), ("log", &*self.log)].into_iter().chain(mount) {
             check_path(key, path)?;
         }
+        self.check_users()?;
         self.segment = Some(segment_for(&self.memory, self.segment)?);
-        if self.log.starts_with(&self.home) || self.log.starts_with(&self.mount) {
+        let has_log = |above: &PathBuf| self.log.starts_with(above);
+        if has_log(&self.home) || self.mount.as_ref().is_some_and(has_log) {
             return Err("log lies inside home or mount; a log cannot keep itself".into());
         }
         match self.threads {
@@ -264,9 +323,42 @@ impl VolumeConfig {
         }
     }
 
+    /// Somebody has to find the volume, and all see the same.
+    fn check_users(&self) -> Result<(), String> {
+        sockets::check_vhost_user(self.vhost_user.as_deref())?;
+        let has_sockets = !self.sockets().is_empty();
+        if self.mount.is_none() && !has_sockets {
+            let keys = "neither mount nor nbd nor vhost-user";
+            return Err(format!("{keys} says where the volume is to be found"));
+        }
+        if self.mount.is_some() && has_sockets && self.cache == Cache::WriteThrough {
+            return Err("cache = \"write-through\" would hide what clients of nbd or vhost-user \
+                        write from who reads through mount; set \"direct\", or leave mount out"
+                .into());
+        }
+        Ok(())
+    }
+
+    /// Where users of the volume's disk connect.
+    pub(crate) fn sockets(&self) -> Vec<(Protocol, Address)> {
+        sockets::sockets_of(&self.nbd, self.vhost_user.as_deref())
+    }
+
     /// The region's medium as the memory crate knows it.
     pub(crate) fn medium(&self) -> Medium {
         self.memory.medium()
+    }
+
+    /// Where the volume is to be found while it is attached, for people.
+    pub(crate) fn found_at(&self) -> String {
+        let sockets = self.sockets();
+        let addresses: Vec<String> = sockets.iter().map(|(_, at)| at.to_string()).collect();
+        let attached = format!("attached at {}", addresses.join(" and "));
+        match &self.mount {
+            Some(mount) if sockets.is_empty() => format!("mounted at {}", mount.display()),
+            Some(mount) => format!("mounted at {}, and {attached}", mount.display()),
+            None => attached,
+        }
     }
 
     /// The volume's log as the server has it: for one front end, which runs as the keeper does.
@@ -338,15 +430,7 @@ fn verdict_of(whose: &str, facts: &Facts<'_>) -> Outcome<Verdict> {
 impl MemoryConfig {
     /// The medium as the memory crate knows it.
     pub(crate) fn medium(&self) -> Medium {
-        // Checked: every medium but private memory has a path.
-        let path = self.path.clone().unwrap_or_default();
-        match self.medium {
-            MediumKind::Private => Medium::Private,
-            MediumKind::Shm => Medium::Shm { path },
-            MediumKind::Hugetlb => Medium::HugeTlb { path },
-            MediumKind::Pmem => Medium::Pmem { path },
-            MediumKind::File => Medium::File { path },
-        }
+        medium_at(self.medium, self.path.as_deref())
     }
 
     fn check(&self) -> Result<(), String> {
@@ -359,6 +443,18 @@ impl MemoryConfig {
                 Err(format!("memory.path is missing; medium = \"{}\" needs it", medium.word()))
             }
         }
+    }
+}
+
+/// The medium at a path. Checked: every medium but private memory has one.
+fn medium_at(medium: MediumKind, path: Option<&Path>) -> Medium {
+    let path = path.unwrap_or(Path::new("")).to_owned();
+    match medium {
+        MediumKind::Private => Medium::Private,
+        MediumKind::Shm => Medium::Shm { path },
+        MediumKind::Hugetlb => Medium::HugeTlb { path },
+        MediumKind::Pmem => Medium::Pmem { path },
+        MediumKind::File => Medium::File { path },
     }
 }
 

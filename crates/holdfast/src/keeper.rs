@@ -5,13 +5,19 @@
 //! Never: opens a region to serve it, opens a log, or applies anything: front ends do.
 
 mod attach;
+mod disks;
+mod handover;
+pub(crate) mod listeners;
 pub(crate) mod lock;
 pub(crate) mod mounts;
 mod restart;
 mod server;
 mod spawn;
 mod supervisor;
+mod upgrade;
 
+#[cfg(test)]
+pub(crate) use handover::Handover;
 pub(crate) use server::ServerSnapshot;
 pub(crate) use spawn::start as start_process;
 pub(crate) use supervisor::{Snapshot, State};
@@ -23,8 +29,9 @@ use crate::exit::Exit;
 use crate::observe::observe;
 use crate::orders;
 use crate::problem::{Outcome, Problem};
-use crate::report::{KeeperStatus, LogStatus, ServerStatus, StatusReport, VolumeStatus};
+use crate::report::{KeeperStatus, StatusReport, VolumeStatus};
 use crate::sizes;
+use disks::DiskFronts;
 use holdfast_memory::Region;
 use server::ServerLife;
 use std::collections::BTreeMap;
@@ -81,6 +88,8 @@ pub(crate) struct Keeper {
     volumes: Mutex<BTreeMap<String, Option<Arc<Attached>>>>,
     /// The server, or why there is none, if there are logs to be served; set once.
     server: OnceLock<Outcome<ServerLife>>,
+    /// The front ends of the server's disks, set once.
+    disks: OnceLock<DiskFronts>,
     stopping: Mutex<bool>,
     stop_asked: Condvar,
     /// Whoever uses a mount is cut off.
@@ -98,6 +107,7 @@ impl Keeper {
             started: Instant::now(),
             volumes: Mutex::new(BTreeMap::new()),
             server: OnceLock::new(),
+            disks: OnceLock::new(),
             stopping: Mutex::new(false),
             stop_asked: Condvar::new(),
             force: AtomicBool::new(false),
@@ -111,8 +121,13 @@ impl Keeper {
             Command::Status => self.status().map(|status| Answer::Status(Box::new(status))),
             Command::Mount { name } => self.mount(&name, say).map(Answer::Text),
             Command::Umount { name, force } => self.umount(&name, force, say).map(Answer::Text),
-            Command::UpgradeServer { binary } => {
-                self.upgrade_server(binary.as_deref(), say).map(Answer::Text)
+            Command::UpgradeServer { binary } => self.upgrade_server(binary, say).map(Answer::Text),
+            Command::UpgradeVolume { name, binary } => {
+                self.upgrade_volume(&name, binary, say).map(Answer::Text)
+            }
+            Command::UpgradeDisk { name, binary } => {
+                let binary = binary.map_or_else(upgrade::own_path, Ok)?;
+                self.disks().upgrade(&name, &binary, say).map(Answer::Text)
             }
             Command::Shutdown => {
                 self.ask_to_stop();
@@ -121,13 +136,23 @@ impl Keeper {
         }
     }
 
-    /// Starts the server if the configuration has logs for it. Returns when it serves.
-    pub(crate) fn serve_logs(&self, config: &Config) -> Outcome<Option<String>> {
-        if config.services().is_empty() {
+    /// Starts the server if the configuration has something for it, then the front ends of its
+    /// disks. Returns when it serves.
+    pub(crate) fn start_server(&self, config: &Config) -> Outcome<Option<String>> {
+        if config.services().is_empty() && config.disks.is_empty() {
             return Ok(None);
         }
         let started = self.server.get_or_init(|| ServerLife::start(config));
-        started.as_ref().map_err(Clone::clone)?.wait_until_served().map(Some)
+        let server = started.as_ref().map_err(Clone::clone)?;
+        let served = server.wait_until_served()?;
+        self.disks.get_or_init(|| DiskFronts::start(config, |name| server.for_disk(name)));
+        Ok(Some(served))
+    }
+
+    /// The front ends of disks, once they were started.
+    fn disks(&self) -> &DiskFronts {
+        static NONE: DiskFronts = DiskFronts::none();
+        self.disks.get().unwrap_or(&NONE)
     }
 
     /// The server, if one was started.
@@ -136,17 +161,43 @@ impl Keeper {
     }
 
     /// Replaces the server, by default by the program that now stands where this one came from.
-    fn upgrade_server(&self, binary: Option<&Path>, say: Progress<'_>) -> Outcome<String> {
+    fn upgrade_server(&self, binary: Option<PathBuf>, say: Progress<'_>) -> Outcome<String> {
         let what = "upgrading the server";
-        let none = || Problem::new(Exit::Usage, what, "no logs are served", "configure [log.NAME]");
+        let none = || {
+            Problem::new(
+                Exit::Usage,
+                what,
+                "nothing is served",
+                "configure [log.NAME] or [disk.NAME]",
+            )
+        };
         let server = self.server().ok_or_else(none)?;
-        let own = std::env::current_exe().map_err(|error| {
-            Problem::new(Exit::Failed, what, error, "name the binary with --binary PATH")
-        })?;
-        // The kernel's word for a file that was replaced since.
-        let own = own.to_string_lossy();
-        let own = Path::new(own.trim_end_matches(" (deleted)"));
-        server.upgrade(binary.unwrap_or(own), say)
+        server.upgrade(&binary.map_or_else(upgrade::own_path, Ok)?, say)
+    }
+
+    /// Replaces the front end of a volume, by default by that same program.
+    fn upgrade_volume(
+        &self,
+        name: &str,
+        binary: Option<PathBuf>,
+        say: Progress<'_>,
+    ) -> Outcome<String> {
+        let attached = self.attached(name, "upgrading the front end of")?;
+        let binary = binary.map_or_else(upgrade::own_path, Ok)?;
+        attached.supervised.upgrade(&format!("volume {name}"), &binary, say)?;
+        let pid = attached.supervised.snapshot().front_end_pid.unwrap_or_default();
+        let binary = binary.display();
+        Ok(format!("the front end of {name} is replaced: {binary} serves as process {pid}"))
+    }
+
+    /// A volume that is not over.
+    fn attached(&self, name: &str, doing: &str) -> Outcome<Arc<Attached>> {
+        let found = self.lock().get(name).cloned().flatten();
+        let found = found.filter(|attached| !attached.supervised.snapshot().is_over());
+        found.ok_or_else(|| {
+            let what = format!("{doing} volume {name}");
+            Problem::new(Exit::Failed, what, "it is not mounted", "see `holdfast status`")
+        })
     }
 
     /// Attaches and mounts a volume, or starts again what was given up. Returns when it serves.
@@ -187,7 +238,7 @@ impl Keeper {
                 State::GivenUp => return Ok(Some(attached.clone())),
                 State::Detached | State::Failed => {}
                 _ => {
-                    let why = format!("it is mounted at {}", attached.volume.mount.display());
+                    let why = format!("it is {}", attached.volume.found_at());
                     return Err(Problem::new(Exit::InUse, what(), why, "use it there"));
                 }
             },
@@ -204,9 +255,10 @@ impl Keeper {
         let verdict = volume.verdict(name, power)?;
         let taken = attach::take(name, &volume)?;
         let server = self.server_of(name, &volume)?;
-        let held = attach::mount(name, &volume, taken)?;
+        let binary = upgrade::open_binary(Path::new(spawn::OWN_BINARY))?;
+        let held = attach::open_to_users(name, &volume, taken)?;
         let orders = attach::orders(name, &volume, power, server);
-        let supervised = Supervised::start(orders, held, attach::unmount_unserved);
+        let supervised = Supervised::start(orders, held, binary, attach::unmount_unserved);
         Ok(Attached { volume, verdict, power, supervised })
     }
 
@@ -256,8 +308,8 @@ impl Keeper {
     fn served_text(&self, name: &str, attached: &Attached, recovery: Option<String>) -> String {
         let verdict = attached.verdict();
         format!(
-            "{name} is mounted at {}; {}\n{}",
-            attached.volume.mount.display(),
+            "{name} is {}; {}\n{}",
+            attached.volume.found_at(),
             recovery.unwrap_or_default(),
             crate::report::verdict_text(&verdict)
         )
@@ -265,15 +317,10 @@ impl Keeper {
 
     /// Unmounts a volume and waits until its home is complete.
     pub(crate) fn umount(&self, name: &str, force: bool, say: Progress<'_>) -> Outcome<String> {
-        let found = self.lock().get(name).cloned().flatten();
-        let found = found.filter(|attached| !attached.supervised.snapshot().is_over());
-        let attached = found.ok_or_else(|| {
-            let what = format!("unmounting volume {name}");
-            Problem::new(Exit::Failed, what, "it is not mounted", "see `holdfast status`")
-        })?;
+        let attached = self.attached(name, "unmounting")?;
         // Whoever asks a second time waits for the end of the first.
         if attached.supervised.snapshot().state != State::Detaching {
-            mounts::unmount_at(&attached.volume.mount, force)?;
+            attach::end_use(name, &attached.volume, force)?;
             attached.supervised.unmounted();
         }
         self.wait_until_detached(name, &attached, say)
@@ -331,9 +378,11 @@ impl Keeper {
         let volumes = names.iter().filter_map(status).collect();
         let keeper = KeeperStatus::of_this_process(&self.socket, self.started.elapsed());
         let server = self.server().map(|server| (server.socket(), server.snapshot()));
-        let logs = LogStatus::all(&config, server.as_ref().map(|(_, snapshot)| snapshot));
-        let server = server.map(|(socket, snapshot)| ServerStatus::new(socket, snapshot));
-        Ok(StatusReport::new(Some(keeper), volumes).with(server, logs))
+        Ok(StatusReport::new(Some(keeper), volumes).with(
+            &config,
+            server,
+            &self.disks().snapshots(),
+        ))
     }
 
     /// Makes [`Self::wait_for_stop`] return. The second time, whoever uses a mount is cut off.
@@ -365,6 +414,7 @@ impl Keeper {
                 names.iter().map(|name| scope.spawn(|| self.shut_down_one(name))).collect();
             threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
         });
+        self.disks().stop();
         // Volumes bring their homes what the server has, so it ends after them.
         let drained = self.server().is_some_and(ServerLife::stop);
         let entries = std::mem::take(&mut *self.lock()).into_values().flatten();

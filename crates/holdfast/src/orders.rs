@@ -2,10 +2,11 @@
 //!
 //! Promise: everything that passes between the two processes besides descriptors: orders once, at
 //! the start, and reports as JSON lines until the end.
-//! Never: crosses a version, but for an upgraded server, which says so if it does not understand.
+//! Never: crosses a version, but to a process that replaces another, which says so if it does not
+//! understand.
 
 use crate::claims::{PowerSource, Verdict};
-use crate::config::{ServedLogConfig, VolumeConfig};
+use crate::config::{DiskConfig, Protocol, ServedLogConfig, VolumeConfig};
 use crate::problem::Problem;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -25,18 +26,48 @@ pub(crate) enum Task {
 /// The orders of a front end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Orders {
-    /// The volume's name.
+    /// The name of the volume, or of the disk.
     pub name: String,
-    /// The volume.
-    pub volume: VolumeConfig,
+    /// The volume; None for a disk, which is all the server's.
+    pub volume: Option<VolumeConfig>,
     /// What powers the machine when the mains fail.
     pub power: PowerSource,
     /// What to do.
     pub task: Task,
     /// An earlier front end already spoke on this FUSE connection.
     pub resume: bool,
-    /// Who has the volume's log, if not the front end itself.
+    /// Who has the disk, or the volume's log if that is not the front end itself.
     pub server: Option<Server>,
+    /// Where users of the disk connect.
+    pub sockets: Vec<SocketOrders>,
+    /// How their connections are handed on, if there can be any.
+    pub handover: Option<HandoverOrders>,
+}
+
+impl Orders {
+    /// What is served, for people.
+    pub(crate) fn whose(&self) -> String {
+        let kind = if self.volume.is_some() { "volume" } else { "disk" };
+        format!("{kind} {}", self.name)
+    }
+}
+
+/// A socket that listens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SocketOrders {
+    /// What is spoken there.
+    pub protocol: Protocol,
+    /// The number of its inherited descriptor.
+    pub socket_fd: i32,
+}
+
+/// Where connections are that one front end leaves to the next: numbers of inherited descriptors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct HandoverOrders {
+    /// For those that this front end will leave.
+    pub leave_fd: i32,
+    /// With those that an earlier one has left.
+    pub take_fd: i32,
 }
 
 /// The server as a front end finds it.
@@ -68,7 +99,9 @@ pub(crate) enum Report {
 pub(crate) struct ServerOrders {
     /// The logs it has.
     pub logs: Vec<LogOrders>,
-    /// Most clients at a time, over all logs.
+    /// The disks it has.
+    pub disks: Vec<DiskOrders>,
+    /// Most clients at a time, over all services.
     pub clients_max: u32,
     /// What powers the machine when the mains fail.
     pub power: PowerSource,
@@ -83,6 +116,15 @@ pub(crate) struct LogOrders {
     pub log: ServedLogConfig,
     /// The number of the inherited descriptor of its directory.
     pub directory_fd: i32,
+}
+
+/// One disk that the server is to serve.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct DiskOrders {
+    /// Its name.
+    pub name: String,
+    /// The disk.
+    pub disk: DiskConfig,
 }
 
 /// What a server says when it serves.

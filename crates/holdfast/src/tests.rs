@@ -102,14 +102,14 @@ fn is_checkable(line: &str) -> bool {
     ["holdfast ", "make ", "cargo xtask ", "scripts/"].iter().any(|word| line.starts_with(word))
 }
 
-/// Whether it is a configuration of volumes or logs, or a file of the planner's.
+/// Whether it is a configuration of volumes, logs or disks, or a file of the planner's.
 fn check_toml(block: &str) -> Result<(), String> {
     if block.contains("[plan]") {
         return PlanFile::parse(block).map(drop);
     }
     let config = Config::parse(block)?;
-    let is_empty = config.volumes.is_empty() && config.logs.is_empty();
-    if is_empty { Err("no volume and no log".into()) } else { Ok(()) }
+    let is_empty = config.volumes.is_empty() && !config.serves_programs();
+    if is_empty { Err("no volume, no log and no disk".into()) } else { Ok(()) }
 }
 
 #[test]

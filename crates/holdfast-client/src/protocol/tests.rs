@@ -17,7 +17,7 @@ fn reply() -> Reply {
         buffer_bytes: 8192,
         payload_bytes_max: 4096,
         last_sequence: 41,
-        marks: [8, 16, 24],
+        facts: [8, 16, 24],
     }
 }
 

@@ -33,7 +33,8 @@ fn server(root: &Path) -> Server {
         allow_uids: vec![std::os::unix::fs::MetadataExt::uid(&owner)],
         clients_max: 4,
     };
-    let (server, errors) = Server::open(ServerSpec { logs: vec![log], clients_max: 4 });
+    let (server, errors) =
+        Server::open(ServerSpec { logs: vec![log], services: vec![], clients_max: 4 });
     assert!(errors.is_empty(), "{errors:?}");
     server
 }

@@ -3,87 +3,21 @@
 //! The hostile clients use a log of their own: none of their buffers may ever show a byte of the
 //! honest client's, whose payloads are full of a mark.
 
+use crate::raw::{Raw, connect};
 use crate::support::{NAME, Numbers, Place, seed};
-use holdfast_client::protocol::{ClientId, Hello, REPLY_BYTES, Reply, Status, VERSION};
+use holdfast_client::protocol::Status;
 use holdfast_client::{ConnectError, LogClient};
 use holdfast_log::{AppendError, CommitLog};
-use holdfast_memory::SessionMemory;
-use holdfast_memory::queue::{Owner, Request};
+use holdfast_memory::queue::Request;
 use holdfast_server::words;
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
-use std::fs::File;
-use std::io::{IoSliceMut, Write};
-use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
+use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 const HOSTILE: &str = "hostile";
-const MARK: &[u8] = b"HONEST-BYTES-OF-THE-OTHER-CLIENT";
-
-/// A session that is used by hand.
-struct Raw {
-    stream: UnixStream,
-    file: File,
-    memory: SessionMemory,
-    reply: Reply,
-}
-
-/// Connects with a chosen identity; None while the server refuses.
-fn connect(place: &Place, client: [u8; 16], service: &str) -> Option<Raw> {
-    let mut stream = UnixStream::connect(place.socket()).unwrap();
-    let client = ClientId(client);
-    let hello = Hello { version: VERSION, client, oldest: 0, service: service.into() };
-    stream.write_all(&hello.encode()).ok()?;
-    let (mut bytes, mut file) = ([0; REPLY_BYTES], None);
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut beside = RecvAncillaryBuffer::new(&mut space);
-    let mut parts = [IoSliceMut::new(&mut bytes)];
-    recvmsg(&stream, &mut parts, &mut beside, RecvFlags::empty()).ok()?;
-    for part in beside.drain() {
-        if let RecvAncillaryMessage::ScmRights(mut descriptors) = part {
-            file = descriptors.next();
-        }
-    }
-    let reply = Reply::parse(&bytes).ok()?;
-    let file: OwnedFd = file?;
-    let memory = SessionMemory::map(file.as_fd()).unwrap();
-    Some(Raw { stream, file: File::from(file), memory, reply })
-}
-
-impl Raw {
-    /// Puts a request without waiting for the answer.
-    fn put(&self, request: &Request) {
-        if let Some(slot) = self.memory.queue().acquire(Owner::MIN) {
-            self.memory.queue().put(slot, request);
-        }
-    }
-
-    /// Asks properly.
-    fn ask(&self, request: &Request) -> u32 {
-        let queue = self.memory.queue();
-        let slot = queue.acquire(Owner::MIN).unwrap();
-        queue.put(slot, request);
-        let response = queue.wait(slot, 100, Duration::from_secs(30)).unwrap();
-        queue.free(slot);
-        response.status
-    }
-
-    fn request(&self, operation: u16) -> Request {
-        let (handle, check) = (self.reply.handle, self.reply.check);
-        Request { sequence: 1, handle, check, operation, argument: [1, 0], ..Request::default() }
-    }
-
-    /// Every byte of the memory, as the client sees it.
-    fn sees(&self, mark: &[u8]) -> bool {
-        let bytes = 4096 + self.memory.buffer_bytes() as usize;
-        let mut seen = vec![0; bytes];
-        self.file.read_exact_at(&mut seen, 0).unwrap();
-        seen.windows(mark.len()).any(|window| window == mark)
-    }
-}
+pub(crate) const MARK: &[u8] = b"HONEST-BYTES-OF-THE-OTHER-CLIENT";
 
 #[test]
 fn a_wrong_handle_check_operation_buffer_position_or_number_is_refused_to_its_client_alone() {
@@ -189,7 +123,7 @@ fn attack(raw: &Raw, numbers: &mut Numbers) {
             // Requests that look right but for some fields.
             _ => raw.put(&Request {
                 sequence: numbers.below(2000),
-                operation: numbers.below(18) as u16,
+                operation: numbers.below(24) as u16,
                 count: numbers.next() as u16,
                 buffer: numbers.below(10) as u32 * raw.reply.buffer_bytes,
                 bytes: numbers.below(1 + u64::from(raw.reply.buffer_bytes)) as u32,
@@ -202,11 +136,18 @@ fn attack(raw: &Raw, numbers: &mut Numbers) {
     std::thread::sleep(Duration::from_millis(numbers.below(20)));
 }
 
-fn attack_until(place: &Place, stop: &AtomicBool, mut numbers: Numbers, sessions: &AtomicU64) {
+/// Hostile sessions with a service, one after another.
+pub(crate) fn attack_until(
+    place: &Place,
+    service: &str,
+    stop: &AtomicBool,
+    mut numbers: Numbers,
+    sessions: &AtomicU64,
+) {
     while !stop.load(Ordering::Relaxed) {
         let mut client = [0; 16];
         client[..8].copy_from_slice(&numbers.next().to_le_bytes());
-        let Some(raw) = connect(place, client, &format!("log/{HOSTILE}")) else { continue };
+        let Some(raw) = connect(place, client, service) else { continue };
         attack(&raw, &mut numbers);
         assert!(!raw.sees(MARK), "a hostile client sees what another wrote");
         sessions.fetch_add(1, Ordering::Relaxed);
@@ -260,7 +201,8 @@ fn an_honest_client_is_served_right_whatever_hostile_ones_do() {
         for _ in 0..3 {
             let numbers = Numbers(numbers.next());
             let (place, stop, sessions) = (&place, &stop, &sessions);
-            scope.spawn(move || attack_until(place, stop, numbers, sessions));
+            let service = format!("log/{HOSTILE}");
+            scope.spawn(move || attack_until(place, &service, stop, numbers, sessions));
         }
         let knocks = Numbers(numbers.next());
         scope.spawn(|| knock_until(&place, &stop, knocks));

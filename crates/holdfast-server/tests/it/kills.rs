@@ -25,7 +25,8 @@ fn a_server_process() {
     let (log, region) = place.split_once(':').unwrap();
     let listener: OwnedFd = std::io::stdin().as_fd().try_clone_to_owned().unwrap();
     let spec = log_spec(NAME, log.as_ref(), region.as_ref());
-    let (server, errors) = Server::open(ServerSpec { logs: vec![spec], clients_max: 32 });
+    let (server, errors) =
+        Server::open(ServerSpec { logs: vec![spec], services: vec![], clients_max: 32 });
     assert!(errors.is_empty(), "{errors:?}");
     let (_stop, told) = UnixStream::pair().unwrap();
     server.serve(&UnixListener::from(listener), &told, &told, &told).unwrap();

@@ -4,7 +4,11 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod basics;
+mod disks;
+mod disks_killed;
 mod hostile;
 mod kills;
 mod manners;
+mod raw;
+mod responders;
 mod support;

@@ -1,14 +1,16 @@
-//! A log with its region, a listening socket, and a server over both.
+//! Logs and disks with their regions, a listening socket, and a server over them.
 
+use holdfast_blocks::{AttachVdiskError, Vdisk, VdiskSpec};
 use holdfast_client::LogClient;
-use holdfast_io::real::{RealClock, RealFiles};
+use holdfast_io::Entropy;
+use holdfast_io::real::{RealClock, RealEntropy, RealFiles};
 use holdfast_log::{CommitLog, Log, LogConfig, Lsn};
 use holdfast_memory::{AttachError, Medium, Region, RegionSpec};
-use holdfast_server::{LogSpec, Server, ServerSpec};
+use holdfast_server::{LogSpec, Server, ServerSpec, ServiceKind, ServiceSpec, ServiceWords};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
 /// The log's name in every test.
@@ -74,13 +76,22 @@ impl Place {
 
     /// [`Self::serve`] with logs that are served in another way.
     pub(crate) fn serve_with(&self, change: impl Fn(&mut LogSpec)) -> Serving {
+        self.serve_all(change, Vec::new())
+    }
+
+    /// Starts a server of the logs and of other services.
+    pub(crate) fn serve_all(
+        &self,
+        change: impl Fn(&mut LogSpec),
+        services: Vec<ServiceSpec>,
+    ) -> Serving {
         let spec = |name: &&str| {
             let mut spec = log_spec(name, &self.log(name), &self.region(name));
             change(&mut spec);
             spec
         };
         let logs = self.names.iter().map(spec).collect();
-        let (server, errors) = Server::open(ServerSpec { logs, clients_max: 32 });
+        let (server, errors) = Server::open(ServerSpec { logs, services, clients_max: 32 });
         assert!(errors.is_empty(), "{errors:?}");
         let listener = self.listener.try_clone().unwrap();
         let (stop, stopped) = UnixStream::pair().unwrap();
@@ -143,6 +154,36 @@ pub(crate) fn log_spec(name: &str, log: &Path, region: &Path) -> LogSpec {
         is_written_through: false,
         allow_uids: vec![rustix::process::getuid().as_raw()],
         clients_max: 16,
+    }
+}
+
+/// A disk that is served, in a region that is attached or made.
+pub(crate) fn disk_spec(name: &str, region: &Path, size_bytes: u64) -> ServiceSpec {
+    let medium = Medium::Shm { path: region.to_owned() };
+    let disk = match Vdisk::attach(&medium, size_bytes) {
+        Err(AttachVdiskError::Region(AttachError::Missing)) => {
+            let mut identity = [0; 16];
+            RealEntropy.fill(&mut identity);
+            Vdisk::create(&medium, &VdiskSpec { size_bytes, identity }).unwrap()
+        }
+        attached => attached.unwrap(),
+    };
+    let disk = Arc::new(disk);
+    ServiceSpec {
+        service: format!("disk/{name}"),
+        kind: ServiceKind::Disk(disk.clone()),
+        words: Arc::new(DiskWords(disk)),
+        allow_uids: vec![rustix::process::getuid().as_raw()],
+        clients_max: 16,
+    }
+}
+
+/// The words of a disk's region.
+struct DiskWords(Arc<Vdisk>);
+
+impl ServiceWords for DiskWords {
+    fn word(&self, index: usize) -> &AtomicU64 {
+        self.0.counter(index)
     }
 }
 

@@ -196,7 +196,7 @@ fn server_of(logs: Vec<(&str, Arc<dyn Files>)>, memory: &Path, clients_max: u32)
         }
     };
     let logs = logs.into_iter().map(spec).collect();
-    let (server, errors) = Server::open(ServerSpec { logs, clients_max: 32 });
+    let (server, errors) = Server::open(ServerSpec { logs, services: vec![], clients_max: 32 });
     assert!(errors.is_empty(), "{errors:?}");
     server
 }

@@ -13,7 +13,7 @@ use crate::problem::{Outcome, Problem};
 use crate::sizes::rounded;
 use holdfast_io::Files;
 use holdfast_log::{Log, OpenError, Recovery, Source};
-use holdfast_memory::{AttachError, CreateError, Medium, Region, RegionSpec};
+use holdfast_memory::{AttachError, CreateError, Medium, MediumSurvival, Region, RegionSpec};
 use std::time::{Duration, Instant};
 
 /// The roster holds a name a record, about 60 bytes; an eighth of the ring is room for most trees.
@@ -28,16 +28,28 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// ends gives its memory back first, so it is no longer seen to serve, and its claim a moment
 /// later.
 pub(super) fn attach(medium: &Medium) -> Result<Region, AttachError> {
+    let holder = |error: &AttachError| match error {
+        AttachError::InUse { pid } => Some(*pid),
+        _ => None,
+    };
+    once_let_go(medium, || Region::attach(medium), holder)
+}
+
+/// [`attach`] for whatever the region holds; `holder` tells who has it, if that is the error.
+pub(super) fn once_let_go<T, E>(
+    medium: &Medium,
+    attach: impl Fn() -> Result<T, E>,
+    holder: impl Fn(&E) -> Option<u32>,
+) -> Result<T, E> {
     let begun = Instant::now();
     loop {
-        match Region::attach(medium) {
-            Err(AttachError::InUse { pid })
-                if !is_mapped_by(medium, pid) && begun.elapsed() < ENDING =>
-            {
-                std::thread::sleep(LOOK_EVERY);
-            }
-            done => return done,
+        let attached = attach();
+        let holder = attached.as_ref().err().and_then(&holder);
+        let is_ending = holder.is_some_and(|pid| !is_mapped_by(medium, pid));
+        if !is_ending || begun.elapsed() >= ENDING {
+            return attached;
         }
+        std::thread::sleep(LOOK_EVERY);
     }
 }
 
@@ -67,8 +79,13 @@ pub(super) fn region(service: &str, memory: &MemoryConfig, files: &dyn Files) ->
 
 /// What the memory is: only the mapping can tell that a plain file is no persistent memory.
 pub(super) fn real_medium(memory: &MemoryConfig, region: &Region) -> MediumKind {
-    match memory.medium {
-        MediumKind::Pmem if !region.survives().os => MediumKind::File,
+    medium_found(memory.medium, region.survives())
+}
+
+/// [`real_medium`] of any mapping.
+pub(super) fn medium_found(configured: MediumKind, found: MediumSurvival) -> MediumKind {
+    match configured {
+        MediumKind::Pmem if !found.os => MediumKind::File,
         medium => medium,
     }
 }

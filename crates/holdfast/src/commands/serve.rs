@@ -26,13 +26,13 @@ pub(crate) fn serve(config_path: PathBuf) -> Outcome<()> {
     stop_on_signals(&keeper)?;
     let _server = Server::start(&socket, keeper.clone())?;
     tracing::info!(socket = %socket.display(), pid = std::process::id(), "keeper listens");
-    let served = keeper.serve_logs(&config);
+    let served = keeper.start_server(&config);
     match &served {
         Ok(text) => text.iter().for_each(|text| tracing::info!("{text}")),
         Err(problem) => tracing::error!("{problem}"),
     }
     let mounted = match served {
-        Ok(Some(_)) if !config.logs.is_empty() => mount_all(&keeper, &config).or(Ok(())),
+        Ok(Some(_)) if config.serves_programs() => mount_all(&keeper, &config).or(Ok(())),
         Ok(_) => mount_all(&keeper, &config),
         // A keeper that serves nothing at all ends, with the first reason.
         Err(problem) if config.volumes.is_empty() => Err(problem),

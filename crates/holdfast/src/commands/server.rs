@@ -1,22 +1,28 @@
-//! `holdfast server`: the process that serves logs. The keeper starts it.
+//! `holdfast server`: the process that serves logs and disks. The keeper starts it.
 //!
 //! Promise: it takes over what the one before it left; what it cannot serve it says why, and
 //! serves the rest; told to end by SIGTERM it finishes what it took and leaves the regions for the
 //! next one, told by SIGINT it also brings everything to the logs' devices.
-//! Never: opens a log whose claims cannot be kept.
+//! Never: serves what cannot keep its claims.
 
+use super::disk;
 use super::front::end_on_any_panic;
 use super::logs::{open_problem, real_medium, recovery_text, region};
 use crate::claims::{Class, PowerSource, Verdict};
 use crate::cli::ServerArgs;
+use crate::config::DiskConfig;
 use crate::exit::Exit;
 use crate::keeper::stay_when_memory_is_short;
 use crate::orders::{LogOrders, ServerOrders, ServerReady, ServerReport};
 use crate::problem::{Outcome, Problem};
 use crate::raw::inherited;
-use holdfast_client::protocol::VOLUME_PREFIX;
+use holdfast_blocks::Vdisk;
+use holdfast_client::protocol::{DISK_PREFIX, VOLUME_PREFIX};
 use holdfast_io::real::{RealClock, RealFiles};
-use holdfast_server::{Confinement, LogSpec, ServeError, Server, ServerSpec, confine};
+use holdfast_server::{
+    Confinement, LogSpec, ServeError, Server, ServerSpec, ServiceKind, ServiceSpec, ServiceWords,
+    confine,
+};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::low_level::pipe;
 use std::fs::File;
@@ -24,6 +30,7 @@ use std::io::{self, Read, Seek, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 /// Runs the server to its end.
 pub(crate) fn server(args: &ServerArgs) -> Exit {
@@ -60,7 +67,7 @@ fn failed(what: &str, error: impl std::fmt::Display) -> Problem {
 }
 
 fn serve(args: &ServerArgs, reports: &mut File) -> Outcome<()> {
-    let started = |error: io::Error| failed("taking over the served logs", error);
+    let started = |error: io::Error| failed("taking over the services", error);
     let orders = read_orders(args.orders_fd).map_err(started)?;
     let listener = UnixListener::from(inherited(args.listen_fd).map_err(started)?);
     let stop = stop_on(SIGTERM).map_err(started)?;
@@ -84,14 +91,16 @@ fn take_over(orders: ServerOrders) -> Outcome<(Server, ServerReady)> {
             Err(problem) => ready.unserved.push((log.service.clone(), problem)),
         }
     }
+    let services = take_up_disks(&orders, &mut ready);
     let directories = opened.iter().map(|opened| opened.directory.as_fd()).collect();
     let rights_kept = confine(&Confinement { directories });
     let rights_kept = rights_kept.iter().map(|kept| format!("{}: {}", kept.right, kept.why));
     ready.rights_kept = rights_kept.collect();
     let verdicts = opened.iter().map(|o| (o.spec.service.clone(), o.verdict.clone()));
-    ready.verdicts = verdicts.collect();
+    ready.verdicts.extend(verdicts);
     let logs = opened.into_iter().map(|opened| opened.spec).collect();
-    let (server, errors) = Server::open(ServerSpec { logs, clients_max: orders.clients_max });
+    let (server, errors) =
+        Server::open(ServerSpec { logs, services, clients_max: orders.clients_max });
     ready.unserved.extend(errors.iter().map(unserved));
     let is_served = |service: &str| ready.unserved.iter().all(|(of, _)| of != service);
     ready.verdicts.retain(|(service, _)| is_served(service));
@@ -99,6 +108,43 @@ fn take_over(orders: ServerOrders) -> Outcome<(Server, ServerReady)> {
     match ready.unserved.first() {
         Some((_, problem)) if ready.verdicts.is_empty() => Err(problem.clone()),
         _ => Ok((server, ready)),
+    }
+}
+
+/// Takes up the disks that can be.
+fn take_up_disks(orders: &ServerOrders, ready: &mut ServerReady) -> Vec<ServiceSpec> {
+    let mut services = Vec::new();
+    for one in &orders.disks {
+        let service = format!("{DISK_PREFIX}{}", one.name);
+        match disk::take_up(&one.name, &one.disk, orders.power) {
+            Ok((vdisk, verdict)) => {
+                ready.verdicts.push((service.clone(), verdict));
+                services.push(disk_spec(service, &one.disk, vdisk));
+            }
+            Err(problem) => ready.unserved.push((service, problem)),
+        }
+    }
+    services
+}
+
+/// A disk as the server serves it: all its state is in its region.
+fn disk_spec(service: String, config: &DiskConfig, vdisk: Vdisk) -> ServiceSpec {
+    let vdisk = Arc::new(vdisk);
+    ServiceSpec {
+        service,
+        kind: ServiceKind::Disk(vdisk.clone()),
+        words: Arc::new(DiskWords(vdisk)),
+        allow_uids: config.allow_uids.clone(),
+        clients_max: config.clients_max,
+    }
+}
+
+/// The words of a disk's region.
+struct DiskWords(Arc<Vdisk>);
+
+impl ServiceWords for DiskWords {
+    fn word(&self, index: usize) -> &AtomicU64 {
+        self.0.counter(index)
     }
 }
 

@@ -8,7 +8,8 @@ use crate::control::{Answer, Command, ask};
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::{Outcome, Problem};
-use crate::report::{LogStatus, StatusReport, VolumeStatus};
+use crate::report::{StatusReport, VolumeStatus};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Prints the status of everything.
@@ -34,5 +35,5 @@ fn without_keeper(config: &Config) -> StatusReport {
     let power = config.keeper.power;
     let one = |(name, volume): (&String, _)| VolumeStatus::unattached(name, volume, power);
     let volumes = config.volumes.iter().map(one).collect();
-    StatusReport::new(None, volumes).with(None, LogStatus::all(config, None))
+    StatusReport::new(None, volumes).with(config, None, &BTreeMap::new())
 }

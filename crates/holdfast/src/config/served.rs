@@ -27,7 +27,7 @@ pub(crate) struct ServerConfig {
     /// The socket that clients connect to.
     #[serde(default = "socket_default")]
     pub socket: PathBuf,
-    /// Most clients at a time, over all logs.
+    /// Most clients at a time, over all logs and disks.
     #[serde(default = "clients_default")]
     pub clients_max: u32,
 }
@@ -67,7 +67,7 @@ fn socket_default() -> PathBuf {
     SOCKET_DEFAULT.into()
 }
 
-fn clients_default() -> u32 {
+pub(super) fn clients_default() -> u32 {
     CLIENTS_DEFAULT
 }
 
@@ -91,10 +91,7 @@ impl ServedLogConfig {
         self.memory.check()?;
         check_path("log", &self.log)?;
         self.segment = Some(segment_for(&self.memory, self.segment)?);
-        if self.allow_uids.is_empty() {
-            return Err("allow_uids is empty: nobody could use the log".into());
-        }
-        check_clients(self.clients_max)
+        check_access(&self.allow_uids, self.clients_max)
     }
 
     /// The log's sizes; known once [`Self::complete`] has run.
@@ -116,6 +113,14 @@ impl ServedLogConfig {
             write_through: self.write_through,
         };
         verdict_of(whose, &facts)
+    }
+}
+
+/// Who may be a client of a service, and how many.
+pub(super) fn check_access(allow_uids: &[u32], clients_max: u32) -> Result<(), String> {
+    match allow_uids.is_empty() {
+        true => Err("allow_uids is empty: nobody could use it".into()),
+        false => check_clients(clients_max),
     }
 }
 

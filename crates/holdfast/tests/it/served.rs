@@ -208,7 +208,7 @@ fn an_upgrade_that_does_not_come_up_hands_back_to_the_old_server() {
     let upgraded = served.holdfast(&["upgrade", "server", "--binary", broken.to_str().unwrap()]);
     assert_eq!(upgraded.status.code(), Some(1), "{upgraded:?}");
     let told = String::from_utf8_lossy(&upgraded.stderr).into_owned();
-    assert!(told.contains("the old one serves again"), "{told}");
+    assert!(told.contains("the old one is started again"), "{told}");
     client.append(1, &[b"after"]).unwrap();
     served.wait_for_state("serving");
     let missing = served.holdfast(&["upgrade", "server", "--binary", "/no/such/file"]);

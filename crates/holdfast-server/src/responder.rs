@@ -1,0 +1,124 @@
+//! A service of bytes in, bytes out: what it must be, and how it is asked.
+//!
+//! Promise: the responder sees numbers that a client may use, requests that were copied once, and
+//! the requests of one client one after another.
+//! Never: knows what the bytes mean, or remembers an answer; the responder does both.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use holdfast_client::protocol::{ClientId, Operation, Status, WINDOW};
+use holdfast_memory::queue::Response;
+
+use crate::request::{Exchange, Handler, Refusal, done, errno_of};
+use crate::service::Presence;
+use crate::words;
+
+/// What answers requests, with all its state in durable memory or on disk.
+///
+/// It is called by several threads at once, but for one client by one at a time.
+pub trait Responder: Send + Sync {
+    /// Does the request numbered `sequence` of `client` once, however often it is asked, and puts
+    /// what it answered the first time into `answer`, which is empty: at most
+    /// [`PAYLOAD_BYTES_MAX`](holdfast_client::protocol::PAYLOAD_BYTES_MAX) bytes.
+    ///
+    /// `oldest` is the client's oldest number without an answer when it asked first: what is
+    /// remembered of lower ones can be forgotten. Numbers begin at 1 and may come in any order;
+    /// `sequence` is never below `oldest`, nor 1024 above it.
+    ///
+    /// # Errors
+    /// See [`RespondError`].
+    fn respond(
+        &self,
+        client: u64,
+        sequence: u64,
+        oldest: u64,
+        request: &[u8],
+        answer: &mut Vec<u8>,
+    ) -> Result<(), RespondError>;
+}
+
+/// Why a request has no answer.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum RespondError {
+    /// The bytes are no request. Nothing was done. The client is at fault: it is counted.
+    Malformed,
+    /// The number is below one that the client said it has the answer to. Nothing was done. The
+    /// client is at fault.
+    Forgotten,
+    /// What keeps the state failed, and stays so until somebody saw to it. Whether the request was
+    /// done is not known.
+    Failed(io::Error),
+}
+
+impl fmt::Display for RespondError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Malformed => out.write_str("the bytes are no request"),
+            Self::Forgotten => out.write_str("the client said that it has the answer already"),
+            Self::Failed(error) => write!(out, "what keeps the state failed: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for RespondError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Failed(error) => Some(error),
+            Self::Malformed | Self::Forgotten => None,
+        }
+    }
+}
+
+/// One session with a responder.
+pub(crate) struct ResponderHandler {
+    responder: Arc<dyn Responder>,
+    client: u64,
+    _presence: Presence,
+}
+
+impl ResponderHandler {
+    pub(crate) fn new(
+        responder: Arc<dyn Responder>,
+        ClientId(client): ClientId,
+        presence: Presence,
+    ) -> ResponderHandler {
+        // Half of a number drawn at random is as good a name, and fits a field.
+        let client = u64::from_le_bytes(*client.first_chunk().expect("8 of 16 bytes"));
+        ResponderHandler { responder, client, _presence: presence }
+    }
+}
+
+impl Handler for ResponderHandler {
+    fn handle(
+        &mut self,
+        operation: Operation,
+        exchange: &mut Exchange<'_>,
+    ) -> Result<Option<Response>, Refusal> {
+        if operation != Operation::Respond {
+            return Err((Status::BadOperation, operation as u64));
+        }
+        let (sequence, oldest) = (exchange.request.sequence, exchange.request.argument[0]);
+        let is_in_window =
+            oldest > 0 && (oldest..oldest.saturating_add(WINDOW)).contains(&sequence);
+        if !is_in_window {
+            return Err((Status::BadSequence, sequence));
+        }
+        exchange.copy_payload();
+        let (request, mut answer) = (&exchange.bytes.payload, Vec::new());
+        let responded = self.responder.respond(self.client, sequence, oldest, request, &mut answer);
+        responded.map_err(refusal_of)?;
+        exchange.service.count(words::REQUESTS);
+        exchange.bring(&answer).map(|bytes| Some(Response { bytes, ..done([0; 2]) }))
+    }
+}
+
+fn refusal_of(error: RespondError) -> Refusal {
+    match error {
+        RespondError::Malformed => (Status::Malformed, 0),
+        RespondError::Forgotten => (Status::BadSequence, 0),
+        RespondError::Failed(error) => (Status::Failed, errno_of(&error)),
+    }
+}

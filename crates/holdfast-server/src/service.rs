@@ -1,0 +1,232 @@
+//! One service: what every kind has alike, and which kind it is.
+//!
+//! Promise: a client has one session with a service at a time; seats are given back; what is
+//! counted is in the service's region, where it outlives the server.
+//! Never: knows what is asked of a service; the kind's handler does.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use holdfast_client::protocol::{ClientId, Hello, PAYLOAD_BYTES_MAX, Status};
+use holdfast_io::Blocks;
+use holdfast_memory::Region;
+
+use crate::disk_handler::{DiskHandler, transfer_bytes_max};
+use crate::log_handler::LogHandler;
+use crate::request::Handler;
+use crate::responder::{Responder, ResponderHandler};
+use crate::served::ServedLog;
+use crate::words;
+
+/// The shared words of the region that has a service's state, by number: see [`crate::words`].
+pub trait ServiceWords: Send + Sync {
+    /// The word of this number.
+    fn word(&self, index: usize) -> &AtomicU64;
+}
+
+impl ServiceWords for Region {
+    fn word(&self, index: usize) -> &AtomicU64 {
+        Region::word(self, index)
+    }
+}
+
+/// A service that is no log, and for whom.
+pub struct ServiceSpec {
+    /// Its full name: `disk/NAME`, `table/NAME`.
+    pub service: String,
+    /// What does the requests.
+    pub kind: ServiceKind,
+    /// The words of the region that has its state.
+    pub words: Arc<dyn ServiceWords>,
+    /// The users that may be its clients.
+    pub allow_uids: Vec<u32>,
+    /// Most sessions at a time.
+    pub clients_max: u32,
+}
+
+/// What does the requests of a service that is no log. It is called by one thread for each session,
+/// and whatever it waits for, only that session's client waits with it.
+pub enum ServiceKind {
+    /// A disk that several clients share.
+    Disk(Arc<dyn Blocks>),
+    /// Bytes in, bytes out, once.
+    Responder(Arc<dyn Responder>),
+}
+
+/// What a service is.
+pub(crate) enum Kind {
+    Log(Arc<ServedLog>),
+    Disk(Arc<dyn Blocks>),
+    Responder(Arc<dyn Responder>),
+}
+
+/// A service, as requests name it.
+pub(crate) struct Service {
+    pub(crate) name: String,
+    pub(crate) handle: u32,
+    pub(crate) check: u32,
+    pub(crate) kind: Kind,
+    pub(crate) allow_uids: Vec<u32>,
+    words: Arc<dyn ServiceWords>,
+    clients_max: u32,
+    clients: AtomicU32,
+    /// Clients of a service that is no log; a log's windows know them.
+    present: Mutex<BTreeSet<ClientId>>,
+}
+
+/// What a session begins with.
+pub(crate) struct Beginning {
+    pub(crate) handler: Box<dyn Handler>,
+    pub(crate) last_sequence: u64,
+    pub(crate) facts: [u64; 3],
+}
+
+impl Service {
+    /// A service of this number. The check value is its root: drawn once, kept in the region.
+    pub(crate) fn new(handle: u32, spec: ServiceSpec, draw: impl FnOnce() -> u32) -> Service {
+        let kind = match spec.kind {
+            ServiceKind::Disk(blocks) => Kind::Disk(blocks),
+            ServiceKind::Responder(responder) => Kind::Responder(responder),
+        };
+        let access = (spec.allow_uids, spec.clients_max);
+        Service::of(handle, spec.service, kind, spec.words, access, draw)
+    }
+
+    /// [`Service::new`] for a log.
+    pub(crate) fn of_log(handle: u32, log: ServedLog, draw: impl FnOnce() -> u32) -> Service {
+        let (name, words) = (log.service.clone(), log.region());
+        let access = (log.allow_uids.clone(), log.clients_max);
+        Service::of(handle, name, Kind::Log(Arc::new(log)), words, access, draw)
+    }
+
+    fn of(
+        handle: u32,
+        name: String,
+        kind: Kind,
+        words: Arc<dyn ServiceWords>,
+        (allow_uids, clients_max): (Vec<u32>, u32),
+        draw: impl FnOnce() -> u32,
+    ) -> Service {
+        let root = words.word(words::ROOT);
+        if root.load(Ordering::Relaxed) == 0 {
+            root.store(draw().max(1).into(), Ordering::Relaxed);
+        }
+        let check = root.load(Ordering::Relaxed) as u32;
+        words.word(words::CLIENTS).store(0, Ordering::Relaxed);
+        let (clients, present) = (AtomicU32::new(0), Mutex::default());
+        Service { name, handle, check, kind, allow_uids, words, clients_max, clients, present }
+    }
+
+    /// Whether a request means this service.
+    pub(crate) fn admits(&self, handle: u32, check: u32) -> Result<(), Status> {
+        match (handle, check) == (self.handle, self.check) {
+            true => Ok(()),
+            false => Err(Status::BadHandle),
+        }
+    }
+
+    /// Adds to one of the server's counters.
+    pub(crate) fn count(&self, word: usize) {
+        self.words.word(word).fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The log, if it is one.
+    pub(crate) fn log(&self) -> Option<&Arc<ServedLog>> {
+        match &self.kind {
+            Kind::Log(log) => Some(log),
+            Kind::Disk(_) | Kind::Responder(_) => None,
+        }
+    }
+
+    /// The longest payload of one request.
+    pub(crate) fn payload_bytes_max(&self) -> u64 {
+        match &self.kind {
+            Kind::Log(log) => log.payload_bytes_max(),
+            Kind::Disk(blocks) => transfer_bytes_max(&**blocks),
+            Kind::Responder(_) => PAYLOAD_BYTES_MAX,
+        }
+    }
+
+    /// Bytes of one buffer of a session.
+    pub(crate) fn buffer_bytes(&self) -> u32 {
+        match &self.kind {
+            Kind::Log(log) => log.buffer_bytes(),
+            _ => self.payload_bytes_max().next_multiple_of(4096) as u32,
+        }
+    }
+
+    /// Begins a session for the client, unless it has one.
+    pub(crate) fn begin(self: &Arc<Service>, hello: &Hello) -> Result<Beginning, Status> {
+        match &self.kind {
+            Kind::Log(log) => {
+                let (handler, last_sequence) = LogHandler::begin(log, hello)?;
+                let marks = log.log.marks();
+                let facts = [marks.released, marks.durable, marks.tail].map(|lsn| lsn.0);
+                Ok(Beginning { handler: Box::new(handler), last_sequence, facts })
+            }
+            Kind::Disk(blocks) => {
+                let presence = Presence::enter(self, hello.client)?;
+                let handler = Box::new(DiskHandler::new(Arc::clone(blocks), presence));
+                let facts = [blocks.size_bytes(), blocks.atomic_bytes_max() as u64, 0];
+                Ok(Beginning { handler, last_sequence: 0, facts })
+            }
+            Kind::Responder(responder) => {
+                let presence = Presence::enter(self, hello.client)?;
+                let handler = ResponderHandler::new(Arc::clone(responder), hello.client, presence);
+                Ok(Beginning { handler: Box::new(handler), last_sequence: 0, facts: [0; 3] })
+            }
+        }
+    }
+
+    /// Tells status how many sessions there are.
+    fn show_clients(&self) {
+        let clients = self.clients.load(Ordering::Relaxed);
+        self.words.word(words::CLIENTS).store(clients.into(), Ordering::Relaxed);
+    }
+
+    fn present(&self) -> MutexGuard<'_, BTreeSet<ClientId>> {
+        self.present.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A place among a service's clients, given back when dropped.
+pub(crate) struct Seat(Arc<Service>);
+
+impl Seat {
+    pub(crate) fn take(service: &Arc<Service>) -> Option<Seat> {
+        let taken = service.clients.fetch_add(1, Ordering::Relaxed);
+        let seat = Seat(Arc::clone(service));
+        service.show_clients();
+        (taken < service.clients_max).then_some(seat)
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.0.clients.fetch_sub(1, Ordering::Relaxed);
+        self.0.show_clients();
+    }
+}
+
+/// The mark that a client has a session, taken away when dropped. Without it a request that a
+/// client repeats could be done beside, or after, the one that an earlier session still has.
+pub(crate) struct Presence {
+    service: Arc<Service>,
+    client: ClientId,
+}
+
+impl Presence {
+    fn enter(service: &Arc<Service>, client: ClientId) -> Result<Presence, Status> {
+        match service.present().insert(client) {
+            true => Ok(Presence { service: Arc::clone(service), client }),
+            false => Err(Status::InUse),
+        }
+    }
+}
+
+impl Drop for Presence {
+    fn drop(&mut self) {
+        self.service.present().remove(&self.client);
+    }
+}

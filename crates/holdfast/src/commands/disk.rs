@@ -1,0 +1,124 @@
+//! `holdfast disk make | remove`, and the disks that the server takes up.
+//!
+//! Promise: a disk is made once and taken up as it was left; one that is served is not removed.
+//! Never: makes a disk where one was expected: zeros are no answer to who asks for his data.
+
+use super::logs::{medium_found, once_let_go};
+use crate::claims::{PowerSource, Verdict};
+use crate::cli::disk::DiskCommand;
+use crate::config::{Config, DiskConfig};
+use crate::exit::Exit;
+use crate::observe::region_problem;
+use crate::output::Output;
+use crate::problem::{Outcome, Problem};
+use crate::report::verdict_text;
+use crate::sizes::rounded;
+use holdfast_blocks::{AttachVdiskError, CreateVdiskError, Vdisk, VdiskSpec};
+use holdfast_io::Entropy;
+use holdfast_io::real::RealEntropy;
+use holdfast_memory::{AttachError, CreateError, Region};
+use std::path::Path;
+
+/// Does what is asked of disks.
+pub(crate) fn disk(config: &Path, command: DiskCommand, output: Output) -> Outcome<()> {
+    let config = Config::load(config)?;
+    match command {
+        DiskCommand::Make { name } => make(&config, &name, output),
+        DiskCommand::Remove { name } => remove(&config, &name, output),
+    }
+}
+
+fn make(config: &Config, name: &str, output: Output) -> Outcome<()> {
+    let disk = config.disk(name)?;
+    let verdict = disk.verdict_on(name, disk.memory.medium, config.keeper.power)?;
+    let mut identity = [0; 16];
+    RealEntropy.fill(&mut identity);
+    let spec = VdiskSpec { size_bytes: disk.size.0, identity };
+    Vdisk::create(&disk.medium(), &spec).map_err(|error| create_problem(name, &error))?;
+    let (size, verdict) = (rounded(disk.size.0), verdict_text(&verdict));
+    output.done(&format!("{name} is made: {size} of zeros\n{verdict}"));
+    Ok(())
+}
+
+fn remove(config: &Config, name: &str, output: Output) -> Outcome<()> {
+    let disk = config.disk(name)?;
+    let what = || format!("removing disk {name}");
+    match Vdisk::attach(&disk.medium(), disk.size.0) {
+        Err(AttachVdiskError::Region(AttachError::InUse { pid })) => {
+            let why = format!("process {pid} serves it");
+            let remedy = "stop the keeper, `holdfast shutdown`, then remove it";
+            return Err(Problem::new(Exit::InUse, what(), why, remedy));
+        }
+        Err(
+            error @ (AttachVdiskError::Region(AttachError::Missing)
+            | AttachVdiskError::NoDisk { .. }),
+        ) => {
+            return Err(attach_problem(name, disk, &error));
+        }
+        // A damaged one, and one of another size, are removed like any other.
+        _ => {}
+    }
+    Region::remove(&disk.medium())
+        .map_err(|error| Problem::new(Exit::Failed, what(), error, "remove its file by hand"))?;
+    output.done(&format!("{name} is removed, and its memory given back"));
+    Ok(())
+}
+
+/// Takes up a disk as it was left, once whoever had it before has let go of it; with what its
+/// acknowledgements mean on the memory that is really there.
+pub(super) fn take_up(
+    name: &str,
+    disk: &DiskConfig,
+    power: PowerSource,
+) -> Outcome<(Vdisk, Verdict)> {
+    let medium = disk.medium();
+    let holder = |error: &AttachVdiskError| match error {
+        AttachVdiskError::Region(AttachError::InUse { pid }) => Some(*pid),
+        _ => None,
+    };
+    let attached = once_let_go(&medium, || Vdisk::attach(&medium, disk.size.0), holder);
+    let vdisk = attached.map_err(|error| attach_problem(name, disk, &error))?;
+    let found = medium_found(disk.memory.medium, vdisk.survives());
+    let verdict = disk.verdict_on(name, found, power)?;
+    Ok((vdisk, verdict))
+}
+
+fn create_problem(name: &str, error: &CreateVdiskError) -> Problem {
+    let (exit, remedy) = match error {
+        CreateVdiskError::Region(CreateError::Exists { .. }) => (
+            Exit::Usage,
+            format!("use it as it is: `holdfast serve`, or `holdfast disk remove {name}` first"),
+        ),
+        CreateVdiskError::Region(CreateError::Io { .. }) => {
+            (Exit::Failed, "give the machine more memory, or the disk less".to_owned())
+        }
+        _ => (Exit::Usage, "see memory.medium, memory.path and size in the configuration".into()),
+    };
+    Problem::new(exit, format!("making disk {name}"), error, remedy)
+}
+
+fn attach_problem(name: &str, disk: &DiskConfig, error: &AttachVdiskError) -> Problem {
+    let what = format!("taking up disk {name}");
+    let make_anew =
+        || format!("`holdfast disk remove {name}`, make it anew, and restore what was on it");
+    let (exit, remedy) = match error {
+        AttachVdiskError::Region(AttachError::Missing) => (
+            Exit::Usage,
+            format!("make it: `holdfast disk make {name}`, then `holdfast upgrade server`"),
+        ),
+        AttachVdiskError::Region(AttachError::OtherBoot) => (Exit::Damaged, make_anew()),
+        AttachVdiskError::Region(error) => {
+            return region_problem("taking up", &disk.medium(), error);
+        }
+        AttachVdiskError::OtherSize { found, .. } => {
+            let found = crate::sizes::text(*found);
+            (Exit::Usage, format!("correct size to \"{found}\", or {}", make_anew()))
+        }
+        AttachVdiskError::NoDisk { .. } => (Exit::Usage, "correct memory.path".to_owned()),
+        AttachVdiskError::OtherVersion { .. } => {
+            (Exit::Damaged, "nothing was changed; use the version that made it".to_owned())
+        }
+        _ => (Exit::Damaged, make_anew()),
+    };
+    Problem::new(exit, what, error, remedy)
+}

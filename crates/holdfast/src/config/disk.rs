@@ -1,0 +1,133 @@
+//! `[disk.NAME]`: disks in durable memory that the server serves.
+//!
+//! Promise: as for volumes. A disk whose memory does not survive what it must is refused: it has no
+//! other place to write to.
+//! Never: allows a user that the file does not name, but the one who runs the keeper.
+
+use super::served::{check_access, clients_default, uids_default};
+use super::sockets::{Address, Protocol, check_vhost_user, sockets_of};
+use super::{Failure, MediumKind, check_path, medium_at, must_survive_default, verdict_of};
+use crate::claims::{Class, Facts, Gap, PowerSource, Verdict};
+use crate::exit::Exit;
+use crate::problem::{Outcome, Problem};
+use crate::sizes::Size;
+use holdfast_memory::Medium;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// Sizes of a disk are multiples of this.
+const BLOCK_BYTES: u64 = 4096;
+
+/// `[disk.NAME]`
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DiskConfig {
+    /// Where its region is. Its `shm` file is `/dev/shm/holdfast-disk-NAME` unless it says
+    /// otherwise.
+    pub memory: DiskMemory,
+    /// Bytes of the disk: a multiple of 4096. It counts only when the disk is made.
+    pub size: Size,
+    /// Where it is a network block device.
+    #[serde(default)]
+    pub nbd: Vec<Address>,
+    /// The path of the socket at which it is a hypervisor's.
+    #[serde(default, rename = "vhost-user")]
+    pub vhost_user: Option<PathBuf>,
+    /// The failures that acknowledgements must survive.
+    #[serde(default = "must_survive_default")]
+    pub must_survive: Vec<Failure>,
+    /// The users that may be clients; the keeper's own, unless it says otherwise.
+    #[serde(default = "uids_default")]
+    pub allow_uids: Vec<u32>,
+    /// Most clients of this disk at a time.
+    #[serde(default = "clients_default")]
+    pub clients_max: u32,
+}
+
+/// `memory = { ... }` of a disk, whose region is as large as the disk needs it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DiskMemory {
+    /// What the region is made of.
+    pub medium: MediumKind,
+    /// The file or device. Only `shm` has a default.
+    #[serde(default)]
+    pub path: Option<PathBuf>,
+}
+
+impl DiskConfig {
+    /// Fills in what has a default that depends on the name, then checks every field.
+    pub(super) fn complete(&mut self, name: &str) -> Result<(), String> {
+        let memory = &mut self.memory;
+        match (memory.medium, &memory.path) {
+            (MediumKind::Private, _) => {
+                return Err(
+                    "memory.medium: a disk in private memory would end with the server".into()
+                );
+            }
+            (_, Some(path)) => check_path("memory.path", path)?,
+            (MediumKind::Shm, None) => {
+                memory.path = Some(format!("/dev/shm/holdfast-disk-{name}").into());
+            }
+            (medium, None) => {
+                let medium = medium.word();
+                return Err(format!("memory.path is missing; medium = \"{medium}\" needs it"));
+            }
+        }
+        if self.size.0 == 0 || !self.size.0.is_multiple_of(BLOCK_BYTES) {
+            return Err(format!("size = \"{}\" is not a multiple of 4KiB", self.size));
+        }
+        check_vhost_user(self.vhost_user.as_deref())?;
+        let is_own_client = uids_default().iter().all(|uid| self.allow_uids.contains(uid));
+        if !self.sockets().is_empty() && !is_own_client {
+            return Err(
+                "allow_uids lacks the user who runs the keeper, and so the front end that \
+                        nbd and vhost-user ask for"
+                    .into(),
+            );
+        }
+        check_access(&self.allow_uids, self.clients_max)
+    }
+
+    /// Where users of the disk connect, besides at the server.
+    pub(crate) fn sockets(&self) -> Vec<(Protocol, Address)> {
+        sockets_of(&self.nbd, self.vhost_user.as_deref())
+    }
+
+    /// The paths that belong to this disk alone, by their keys.
+    pub(super) fn paths(&self) -> impl Iterator<Item = (&'static str, &Path)> {
+        let region = self.memory.path.as_deref().map(|path| ("memory.path", path));
+        let nbd = self.nbd.iter().filter_map(Address::path).map(|path| ("nbd", path));
+        let vhost_user = self.vhost_user.as_deref().map(|path| ("vhost-user", path));
+        region.into_iter().chain(nbd).chain(vhost_user)
+    }
+
+    /// The region's medium as the memory crate knows it.
+    pub(crate) fn medium(&self) -> Medium {
+        medium_at(self.memory.medium, self.memory.path.as_deref())
+    }
+
+    /// What acknowledgements mean on the memory that is really there.
+    pub(crate) fn verdict_on(
+        &self,
+        name: &str,
+        medium: MediumKind,
+        power: PowerSource,
+    ) -> Outcome<Verdict> {
+        let must_survive = &self.must_survive;
+        let facts = Facts { medium, power, must_survive, write_through: false };
+        let whose = format!("disk {name}");
+        let verdict = verdict_of(&whose, &facts)?;
+        if verdict.class == Class::Memory {
+            return Ok(verdict);
+        }
+        let gap = |gap: &Gap| format!("{} ({})", gap.failure.word(), gap.why);
+        let gaps: Vec<String> = verdict.missing.iter().filter(|gap| gap.asked).map(gap).collect();
+        let why = format!("its memory, all it has, does not survive {}", gaps.join(", "));
+        let remedy = "leave that out of must_survive, or choose a medium that survives it";
+        Err(Problem::new(Exit::Claims, format!("judging what {whose} survives"), why, remedy))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,173 @@
+//! What status prints of the disks that the server serves.
+//!
+//! Promise: as for volumes: the same facts as text and as JSON, which only gains fields.
+//! Never: finds anything out but by looking into a region.
+
+use super::verdict_lines;
+use crate::claims::{Failure, Verdict};
+use crate::config::{Config, DiskConfig};
+use crate::keeper::{ServerSnapshot, Snapshot};
+use crate::observe::is_mapped_by;
+use crate::problem::Outcome;
+use crate::sizes::rounded;
+use holdfast_blocks::Vdisk;
+use holdfast_client::protocol::DISK_PREFIX;
+use holdfast_memory::{Observed, Region};
+use holdfast_server::words;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// Bytes of what a disk keeps or does not keep.
+const BLOCK_BYTES: u64 = 4096;
+
+/// A served disk.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct DiskStatus {
+    /// Its name.
+    pub name: String,
+    /// `served`, `not served`, `not made`.
+    pub state: String,
+    /// What the region is made of.
+    pub medium: String,
+    /// Its size.
+    pub size_bytes: u64,
+    /// Bytes of the blocks that are not empty.
+    pub held_bytes: u64,
+    /// The failures that acknowledgements must survive, as configured.
+    pub must_survive: Vec<Failure>,
+    /// What acknowledgements mean; missing when the claims refuse the configuration.
+    pub verdict: Option<Verdict>,
+    /// Clients that have a session.
+    pub clients: u64,
+    /// Most clients at a time.
+    pub clients_max: u32,
+    /// Requests done.
+    pub requests: u64,
+    /// Requests and hellos that were refused.
+    pub refused: u64,
+    /// Times a client's queue was found damaged, and made anew.
+    pub damage: u64,
+    /// Where it is a disk for programs that know nothing of the server.
+    pub sockets: Vec<String>,
+    /// The front end behind those sockets, if there is one.
+    pub front_end: Option<FrontEndStatus>,
+    /// Why it is not served.
+    pub last_error: Option<String>,
+}
+
+/// The front end of a served disk.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct FrontEndStatus {
+    /// `starting`, `serving`, `restarting`, `given up`, `failed`.
+    pub state: String,
+    /// The process, while there is one.
+    pub pid: Option<u32>,
+    /// Front ends that died and were replaced.
+    pub restarts: u64,
+    /// Front ends that were replaced on request.
+    pub upgrades: u64,
+    /// Longest time without one that serves, in milliseconds, rounded up.
+    pub longest_stall_ms: u64,
+}
+
+impl DiskStatus {
+    /// Every configured disk, with what the server said of it, if one runs.
+    pub(crate) fn all(
+        config: &Config,
+        server: Option<&ServerSnapshot>,
+        fronts: &BTreeMap<String, Outcome<Snapshot>>,
+    ) -> Vec<DiskStatus> {
+        let ready = server.and_then(|server| server.ready.as_ref());
+        let one = |(name, disk): (&String, &DiskConfig)| {
+            let (service, medium) = (format!("{DISK_PREFIX}{name}"), disk.memory.medium);
+            let told = ready.and_then(|ready| of(&service, &ready.verdicts)).cloned();
+            let judged = || disk.verdict_on(name, medium, config.keeper.power).ok();
+            let unserved = ready.and_then(|ready| of(&service, &ready.unserved));
+            let unserved = unserved.map(ToString::to_string);
+            DiskStatus::new(name, disk, told.or_else(judged), unserved).with(fronts.get(name))
+        };
+        config.disks.iter().map(one).collect()
+    }
+
+    fn new(
+        name: &str,
+        disk: &DiskConfig,
+        verdict: Option<Verdict>,
+        last_error: Option<String>,
+    ) -> DiskStatus {
+        let medium = disk.medium();
+        let seen = Region::observe(&medium).ok();
+        let is_served = seen.as_ref().is_some_and(|seen| is_mapped_by(&medium, seen.server_pid()));
+        let word = |index: usize| seen.as_ref().map_or(0, |seen: &Observed| seen.word(index));
+        let state = match &seen {
+            None => "not made",
+            Some(_) if is_served => "served",
+            Some(_) => "not served",
+        };
+        DiskStatus {
+            name: name.to_owned(),
+            state: state.to_owned(),
+            medium: disk.memory.medium.word().into(),
+            size_bytes: disk.size.0,
+            held_bytes: word(Vdisk::BLOCKS_HELD) * BLOCK_BYTES,
+            must_survive: disk.must_survive.clone(),
+            verdict,
+            // What a dead server counted last is no client now.
+            clients: if is_served { word(words::CLIENTS) } else { 0 },
+            clients_max: disk.clients_max,
+            requests: word(words::REQUESTS),
+            refused: word(words::REFUSED),
+            damage: word(words::DAMAGE),
+            sockets: disk.sockets().iter().map(|(_, address)| address.to_string()).collect(),
+            front_end: None,
+            last_error,
+        }
+    }
+
+    /// With what is known of its front end.
+    fn with(mut self, front: Option<&Outcome<Snapshot>>) -> DiskStatus {
+        let Some(front) = front else { return self };
+        let problem = front.as_ref().map_or_else(Some, |seen| seen.problem.as_ref());
+        self.last_error = self.last_error.or(problem.map(ToString::to_string));
+        self.front_end = front.as_ref().ok().map(|seen| FrontEndStatus {
+            state: seen.state.word().into(),
+            pid: seen.front_end_pid,
+            restarts: seen.restarts,
+            upgrades: seen.upgrades,
+            longest_stall_ms: seen.longest_stall.as_micros().div_ceil(1000) as u64,
+        });
+        self
+    }
+
+    /// For people.
+    pub(super) fn text(&self) -> String {
+        let (name, state) = (&self.name, &self.state);
+        let mut text = format!("\ndisk {name}: {state}, ");
+        let _ = write!(text, "{} of {} clients", self.clients, self.clients_max);
+        let mut line = |key: &str, value: &str| {
+            let _ = write!(text, "\n  {key:<12} {value}");
+        };
+        let (size, held) = (rounded(self.size_bytes), rounded(self.held_bytes));
+        line("size", &format!("{size}, of which {held} are not empty"));
+        match &self.verdict {
+            Some(verdict) => verdict_lines(verdict).iter().for_each(|(k, v)| line(k, v)),
+            None => line("acknowledges", "never: the claims refuse this configuration"),
+        }
+        if let Some(front) = &self.front_end {
+            let (state, restarts, upgrades) = (&front.state, front.restarts, front.upgrades);
+            let text = format!("{state}, {restarts} restarts, {upgrades} upgrades");
+            line("front end", &format!("{text}, at {}", self.sockets.join(" and ")));
+        }
+        let (requests, refused, damage) = (self.requests, self.refused, self.damage);
+        line("requests", &requests.to_string());
+        line("refused", &format!("{refused} requests; {damage} queues were damaged and rebuilt"));
+        line("last error", self.last_error.as_deref().unwrap_or("none"));
+        text + "\n"
+    }
+}
+
+/// What was said of a service.
+fn of<'a, T>(service: &str, said: &'a [(String, T)]) -> Option<&'a T> {
+    said.iter().find(|(of, _)| of == service).map(|(_, what)| what)
+}

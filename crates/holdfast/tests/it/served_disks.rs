@@ -1,0 +1,254 @@
+//! Disks that are served: made, shared by clients that notice nothing of upgrades and kills, and
+//! removed.
+
+use crate::fixture::{Ended, kill, wait_until};
+use crate::nbd::Client;
+use crate::served::Served;
+use holdfast_client::BlocksClient;
+use holdfast_io::Blocks;
+use rustix::process::Signal;
+use serde_json::Value;
+use std::fs;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+static NUMBER: AtomicU32 = AtomicU32::new(0);
+
+const THREADS: u64 = 6;
+const BLOCK_BYTES: u64 = 4096;
+/// What one thread writes over and over, from end to end.
+const BLOCKS_EACH: u64 = 600;
+
+/// A served log and a disk, whose region goes with the test.
+struct WithDisk {
+    served: Served,
+    region: PathBuf,
+    socket: Option<PathBuf>,
+}
+
+impl WithDisk {
+    fn new() -> WithDisk {
+        WithDisk::with("must_survive = [\"process\"]")
+    }
+
+    /// With this line about the disk.
+    fn with(line: &str) -> WithDisk {
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let region = format!("/dev/shm/holdfast-test-disk-{}-{number}", std::process::id());
+        let lines = format!(
+            "[disk.ram]\nmemory = {{ medium = \"shm\", path = {region:?} }}\n\
+             size = \"32MiB\"\n{line}\n"
+        );
+        WithDisk { served: Served::with(&lines), region: region.into(), socket: None }
+    }
+
+    fn made() -> WithDisk {
+        WithDisk::new().make()
+    }
+
+    /// [`Self::made`] as a network block device at [`Self::socket`].
+    fn made_with_socket() -> WithDisk {
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let socket = format!("/tmp/holdfast-test-disk-{}-{number}", std::process::id());
+        let line = format!("must_survive = [\"process\"]\nnbd = [\"unix:{socket}\"]");
+        let mut disk = WithDisk::with(&line);
+        disk.socket = Some(socket.into());
+        disk.make()
+    }
+
+    fn make(self) -> WithDisk {
+        self.holdfast(&["disk", "make", "ram"]).succeeded();
+        self
+    }
+
+    fn nbd(&self) -> Client<UnixStream> {
+        Client::new(UnixStream::connect(self.socket.as_ref().unwrap()).unwrap()).unwrap()
+    }
+
+    #[track_caller]
+    fn wait_for_front_end(&self, restarts: u64) {
+        let is_there = || {
+            let front = &self.status().0["front_end"];
+            front["state"] == "serving" && front["restarts"] == restarts
+        };
+        wait_until(is_there, || self.status().0.to_string());
+    }
+
+    fn holdfast(&self, arguments: &[&str]) -> Ended {
+        Ended::of(self.served.holdfast(arguments))
+    }
+
+    fn client(&self) -> BlocksClient {
+        BlocksClient::connect(&self.served.socket(), "ram").unwrap()
+    }
+
+    /// What `holdfast status --json` says of the disk, and of the server.
+    fn status(&self) -> (Value, Value) {
+        let report: Value =
+            serde_json::from_str(&self.holdfast(&["status", "--json"]).out).unwrap();
+        (report["disks"][0].clone(), report["server"].clone())
+    }
+}
+
+impl Drop for WithDisk {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.region);
+        let _ = self.socket.as_ref().map(fs::remove_file);
+    }
+}
+
+/// What a block holds after so many rounds of a thread.
+fn block(thread: u64, index: u64, round: u64) -> Vec<u8> {
+    [thread, index, round].map(u64::to_le_bytes).concat().into_iter().cycle().take(4096).collect()
+}
+
+/// Writes all of its blocks, several at a time, again and again; each round first finds what the
+/// last one left. Returns how many rounds, and the longest wait.
+fn write_rounds(disk: &BlocksClient, thread: u64, stop: &AtomicBool) -> (u64, Duration) {
+    let (mut round, mut longest) = (0, Duration::ZERO);
+    while !stop.load(Ordering::Relaxed) {
+        for first in (0..BLOCKS_EACH).step_by(8) {
+            let began = Instant::now();
+            check_blocks(disk, thread, first..first + 8, round);
+            let bytes = (first..first + 8).map(|index| block(thread, index, round + 1));
+            let at = (thread * BLOCKS_EACH + first) * BLOCK_BYTES;
+            disk.write(&bytes.collect::<Vec<_>>().concat(), at).unwrap();
+            longest = longest.max(began.elapsed());
+        }
+        round += 1;
+    }
+    (round, longest)
+}
+
+fn check_blocks(disk: &dyn Blocks, thread: u64, indexes: std::ops::Range<u64>, round: u64) {
+    let mut found = vec![0xee; BLOCK_BYTES as usize];
+    for index in indexes {
+        disk.read(&mut found, (thread * BLOCKS_EACH + index) * BLOCK_BYTES).unwrap();
+        let wanted = if round == 0 { vec![0; 4096] } else { block(thread, index, round) };
+        assert!(found == wanted, "thread {thread}, block {index}, round {round}");
+    }
+}
+
+#[test]
+fn clients_that_share_a_disk_notice_nothing_of_upgrades_and_kills() {
+    let factor = std::env::var("HOLDFAST_SEEDS_FACTOR").ok().and_then(|text| text.parse().ok());
+    let upgrades = factor.map_or(5, |factor: u64| 100 * factor / 8);
+    let mut disk = WithDisk::made();
+    disk.served.serve();
+    let (clients, stop) = ([disk.client(), disk.client(), disk.client()], AtomicBool::new(false));
+    let done: Vec<(u64, Duration)> = std::thread::scope(|scope| {
+        let work = |thread: u64| {
+            let (client, stop) = (&clients[thread as usize % clients.len()], &stop);
+            scope.spawn(move || write_rounds(client, thread, stop))
+        };
+        let threads: Vec<_> = (0..THREADS).map(work).collect();
+        for round in 0..upgrades {
+            disk.holdfast(&["upgrade", "server"]).succeeded();
+            if round % 2 == 1 {
+                kill(disk.served.server_pid(), Signal::KILL);
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let reader = disk.client();
+    for (thread, (rounds, _)) in (0..).zip(&done) {
+        check_blocks(&reader, thread, 0..BLOCKS_EACH, *rounds);
+    }
+    let (status, server) = disk.status();
+    assert_eq!(server["upgrades"], upgrades);
+    assert_eq!(status["refused"], 0, "{status}");
+    let (rounds, longest): (Vec<_>, Vec<_>) = done.into_iter().unzip();
+    println!("{upgrades} upgrades, rounds {rounds:?}, longest wait {:?}", longest.iter().max());
+    disk.served.stop();
+}
+
+#[test]
+fn the_status_tells_of_a_disk_from_its_making_to_its_end() {
+    let mut disk = WithDisk::new();
+    disk.served.serve();
+    let (status, _) = disk.status();
+    assert_eq!(status["state"], "not made");
+    let told = status["last_error"].as_str().unwrap();
+    assert!(told.contains("holdfast disk make ram"), "{told}");
+    assert!(BlocksClient::connect(&disk.served.socket(), "ram").is_err());
+    disk.holdfast(&["disk", "make", "ram"]).succeeded();
+    disk.holdfast(&["upgrade", "server"]).succeeded();
+    let client = disk.client();
+    client.write(&[7; 8192], 4096).unwrap();
+    let (status, _) = disk.status();
+    assert_eq!((&status["state"], &status["clients"]), (&"served".into(), &1.into()), "{status}");
+    assert_eq!((&status["held_bytes"], &status["requests"]), (&8192.into(), &1.into()), "{status}");
+    assert_eq!(status["verdict"]["survives"], serde_json::json!(["process"]));
+    let text = disk.holdfast(&["status"]).succeeded().out;
+    for words in ["disk ram: served, 1 of 64 clients", "32.0 MiB, of which 8.0 KiB"] {
+        assert!(text.contains(words), "no {words:?} in {text}");
+    }
+    disk.holdfast(&["disk", "make", "ram"]).expect(2, &["disk remove ram"]);
+    disk.holdfast(&["disk", "remove", "ram"]).expect(5, &["serves it", "holdfast shutdown"]);
+    disk.served.stop();
+    assert_eq!(disk.status().0["state"], "not served");
+    disk.served.serve();
+    let mut found = [0; 2];
+    disk.client().read(&mut found, 12287).unwrap();
+    assert_eq!(found, [7, 0], "it outlives the keeper and its server");
+    disk.served.stop();
+    disk.holdfast(&["disk", "remove", "ram"]).succeeded();
+    assert!(!disk.region.exists());
+    disk.holdfast(&["disk", "remove", "ram"]).expect(2, &["holdfast disk make ram"]);
+}
+
+#[test]
+fn a_front_end_of_a_disk_goes_on_across_servers_and_its_successors_find_what_it_wrote() {
+    let factor = std::env::var("HOLDFAST_SEEDS_FACTOR").ok().and_then(|text| text.parse().ok());
+    let rounds = factor.map_or(3, |factor: u8| 10 * factor);
+    let mut disk = WithDisk::made_with_socket();
+    disk.served.serve();
+    disk.wait_for_front_end(0);
+    let (mut client, native) = (disk.nbd(), disk.client());
+    for round in 0..rounds {
+        let (at, value) = (u64::from(round) * 100_003, round + 1);
+        client.write(&[value; 50_000], at).unwrap();
+        let mut found = [0; 50_000];
+        native.read(&mut found, at).unwrap();
+        assert!(found == [value; 50_000], "a front end and another client see one disk");
+        native.write(&[value; 10], at + 50_000).unwrap();
+        disk.holdfast(&["upgrade", "disk", "ram"]).succeeded();
+        disk.holdfast(&["upgrade", "server"]).succeeded();
+        kill(disk.served.server_pid(), Signal::KILL);
+        assert_eq!(client.read(50_010, at).unwrap(), [value; 50_010], "the connection goes on");
+        let front_end = disk.status().0["front_end"]["pid"].as_u64().unwrap();
+        kill(front_end as i32, Signal::KILL);
+        client.read(1, 0).expect_err("its front end is dead");
+        client = disk.nbd();
+        assert_eq!(client.read(50_010, at).unwrap(), [value; 50_010], "round {round}");
+        disk.wait_for_front_end(u64::from(round) + 1);
+    }
+    native.flush().unwrap(); // it connects again when it asks for something
+    let (status, server) = disk.status();
+    assert_eq!(status["front_end"]["upgrades"], rounds, "{status}");
+    assert_eq!((&status["clients"], &status["refused"]), (&2.into(), &0.into()), "{status}");
+    assert_eq!(server["upgrades"], rounds, "{server}");
+    let text = disk.holdfast(&["status"]).succeeded().out;
+    assert!(text.contains("front end    serving, "), "{text}");
+    drop(client);
+    disk.served.stop();
+    assert!(!disk.socket.as_ref().unwrap().exists(), "the socket is gone with the keeper");
+}
+
+#[test]
+fn a_disk_that_cannot_keep_its_claims_is_neither_made_nor_served() {
+    let disk = WithDisk::with("");
+    let words = ["os (the kernel takes", "power", "must_survive"];
+    disk.holdfast(&["disk", "make", "ram"]).expect(3, &words);
+    assert!(!disk.region.exists());
+    disk.holdfast(&["disk", "make", "other"]).expect(2, &["[disk.other]"]);
+}
+
+#[test]
+fn a_block_of_another_round_is_found() {
+    assert_ne!(block(1, 2, 3), block(1, 2, 4), "the canary of the comparison");
+    assert_ne!(block(1, 2, 3), block(2, 2, 3));
+}
