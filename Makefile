@@ -8,7 +8,7 @@ HOLDFAST := $${CARGO_TARGET_DIR:-target}/release/holdfast
 
 CUT_EVERYWHERE := power::pitfall_19_what_was_waited_for_is_there_after_a_power_cut_at_any_io
 
-.PHONY: run build test test-guests test-long test-races bench-blocks bench-cache-guest bench-plan bench-server bench-log bench-store bench-postgres bench-databases bench-ways figures fuzz tidy
+.PHONY: run build test test-guests test-long test-races bench-memory bench-cache-guest bench-server bench-log bench-store bench-postgres bench-databases bench-ways figures fuzz tidy
 
 run: build
 	$(HOLDFAST) demo postgres --out holdfast-demo
@@ -71,25 +71,23 @@ bench-server:
 	cd bench && ../$(CARGO) run --release -- --out $(abspath $(OUT)) $(if $(QUICK),--quick)
 	$(if $(QUICK)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
 
-# A disk in durable memory beside bare copies. Needs nothing else running, and 2.5 GB of memory.
-bench-blocks:
+# What durable memory is used for, beside what does without it; ONLY=NAME,NAME for some of the parts
+# vdisk, table, nbd, pcache, plan and fastboot. The last one boots guests: what they boot from is made
+# the first time, in four minutes. Needs nothing else running, and 3 GB of memory.
+bench-memory:
 	scripts/setup
-	cd bench && ../$(CARGO) run --release --bin bench-blocks -- --out $(abspath $(OUT)) \
-	    $(if $(QUICK),--quick)
-	$(if $(QUICK)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
+	bench/src/memory/setup
+	$(if $(if $(ONLY),$(findstring fastboot,$(ONLY)),all),$(MAKE) build && guests/setup)
+	export HOLDFAST_TARGET=$$(realpath -m $${CARGO_TARGET_DIR:-target}); \
+	cd bench && ../$(CARGO) run --release --bin bench-memory -- --out $(abspath $(OUT)) \
+	    $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
+	$(if $(QUICK)$(ONLY)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
 
 # A guest's disk on one slow disk: bare, behind dm-writecache, and behind a volume with a block cache;
 # then all of it is killed. Needs root and nothing else running, and five minutes.
 bench-cache-guest: build
 	guests/setup
 	bench/cache/run $(HOLDFAST) $${CARGO_TARGET_DIR:-target}/guests $(OUT)
-
-# The planner's speed on one core, and the numbers of the DM/6000 paper beside its own.
-bench-plan:
-	scripts/setup
-	cd bench && ../$(CARGO) run --release --bin bench-plan -- --out $(abspath $(OUT)) \
-	    $(if $(QUICK),--quick)
-	$(if $(QUICK)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
 
 # This log and others beside the device and the decoder; ONLY=NAME,NAME for some of them. Measures
 # the disk that the build is on. Needs nothing else running, and 20 GB free. About 25 minutes.
@@ -110,13 +108,13 @@ bench-store:
 	    $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
 	$(if $(QUICK)$(ONLY)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
 
-# Ten minutes each: bytes that no log ever wrote, for whatever reads a log, and messages and memory
-# that no guest should have, for the vhost-user front end. TARGET=decoder or TARGET=vhost_user for one
-# of them. Needs a nightly toolchain.
+# Ten minutes each: bytes that no log ever wrote, for whatever reads a log; bytes that no client should
+# send, for the NBD front end; and messages and memory that no guest should have, for the vhost-user
+# front end. TARGET=decoder, TARGET=nbd or TARGET=vhost_user for one of them. Needs a nightly toolchain.
 fuzz:
 	scripts/setup
 	$(CARGO) fuzz --version >/dev/null 2>&1 || $(CARGO) install --locked cargo-fuzz
-	set -e; cd fuzz; for target in $(or $(TARGET),decoder vhost_user); do \
+	set -e; cd fuzz; for target in $(or $(TARGET),decoder nbd vhost_user); do \
 	    ../$(CARGO) +nightly fuzz run $$target -- -max_total_time=$(or $(FUZZ_SECONDS),600) \
 	        -max_len=8192; \
 	done

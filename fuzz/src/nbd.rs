@@ -24,7 +24,7 @@ const FLAW: std::ops::Range<u64> = 270_000..270_512;
 const NEEDS_BYTES_MAX: usize = (32 << 20) + 28;
 
 /// Bytes of all messages, at most.
-const INPUT_BYTES_MAX: usize = 4 << 20;
+const INPUT_BYTES_MAX: usize = 1 << 20;
 
 /// Steps in a row that use nothing: a read of 32 MiB goes out in 128 pieces.
 const IDLE_STEPS_MAX: usize = 130;
@@ -232,7 +232,8 @@ fn put_request(input: &mut Vec<u8>, script: &mut impl Iterator<Item = u8>) {
         1 => DISK_BYTES as u32 - (size >> 3),
         2 => (32 << 20) + (size >> 8),
         3 => u32::MAX - (size >> 3),
-        _ => size * 4,
+        4 => size * 4,
+        _ => size >> 7,
     };
     input.extend(request(command, flags & 0x3f, cookie, offset, bytes));
     if command == messages::WRITE {
@@ -251,7 +252,7 @@ pub(crate) fn seeds() -> Vec<(&'static str, Vec<u8>)> {
         (0..10).flat_map(|command| [2, command, 0, command, 0, 6, 4, 0]).collect();
     let durable: Vec<u8> =
         (0..10).flat_map(|command| [3, command, 1, 13, 0x10, 2, 0x10, 1]).collect();
-    let long: Vec<u8> = [[4, 0, 4, 1, 0, 2, 0, 1], [4, 1, 0, 2, 0, 2, 0, 1]].concat();
+    let long: Vec<u8> = [[4, 0, 4, 1, 0, 2, 0, 0x81], [4, 1, 0, 2, 0, 2, 0, 0x81]].concat();
     let options: Vec<u8> = (0..52).flat_map(|at| [1, at % 13, at * 5]).collect();
     vec![
         ("structured", [vec![24, 0x48], every_request.clone()].concat()),

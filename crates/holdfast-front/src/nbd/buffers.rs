@@ -42,6 +42,7 @@ impl Received {
 
     /// Where to receive, if `needs` bytes in all are needed to go on.
     pub(crate) fn room(&mut self, needs: usize) -> &mut [u8] {
+        assert!(needs > self.filled.len(), "there is nothing to wait for");
         if self.filled.is_empty() {
             self.filled = 0..0;
         }
@@ -52,12 +53,16 @@ impl Received {
         if self.bytes.len() < needs {
             self.bytes.resize(needs, 0);
         }
-        let missing = needs.saturating_sub(self.filled.len());
         let end = self.filled.end;
-        if missing < EXACT_BYTES {
-            return &mut self.bytes[end..];
+        match self.is_exact(needs) {
+            true => &mut self.bytes[end..end + needs - self.filled.len()],
+            false => &mut self.bytes[end..],
         }
-        &mut self.bytes[end..end + missing]
+    }
+
+    /// Whether [`Received::room`] has as much as is needed, and no more.
+    pub(crate) fn is_exact(&self, needs: usize) -> bool {
+        needs - self.filled.len() >= EXACT_BYTES
     }
 
     /// So many bytes were received into [`Received::room`].

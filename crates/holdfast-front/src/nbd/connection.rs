@@ -30,6 +30,9 @@ const PATIENCE: Duration = Duration::from_millis(20);
 /// Replies are sent when there are so many bytes of them, or nothing more to answer.
 const SEND_BYTES: usize = 256 << 10;
 
+/// Replies wait no longer than this for others to be sent with: a disk may be slow.
+const GATHER: Duration = Duration::from_micros(100);
+
 /// After this a client's machine is asked whether it is still there, and so often and so many times
 /// before it is taken for gone.
 const KEEP_ALIVE: (Duration, Duration, u32) = (Duration::from_secs(60), Duration::from_secs(10), 6);
@@ -107,12 +110,16 @@ impl<'scope, 'env> Connection<'scope, 'env> {
             Ended::Over(over) => self.part(over),
             Ended::Late => self.exchange.complain("it chose no export in time"),
             Ended::Gone(Some(error)) => self.exchange.complain(format_args!("it went: {error}")),
-            Ended::Gone(None) if !self.received.unused().is_empty() => {
+            Ended::Gone(None) if self.is_inside_message() => {
                 self.exchange.complain("it went in the middle of a message");
             }
             Ended::Gone(None) => {}
         }
         None
+    }
+
+    fn is_inside_message(&self) -> bool {
+        !self.received.unused().is_empty() || self.exchange.is_inside_message()
     }
 
     fn turn(&mut self) -> Result<(), Ended> {
@@ -125,6 +132,7 @@ impl<'scope, 'env> Connection<'scope, 'env> {
 
     /// Takes what was received as far as it goes; returns how many bytes the next step needs.
     fn serve_received(&mut self) -> Result<usize, Ended> {
+        let mut sent = Instant::now();
         loop {
             if self.shared.is_closing() {
                 return Err(Ended::Stopped);
@@ -138,8 +146,9 @@ impl<'scope, 'env> Connection<'scope, 'env> {
                 }
                 Step::Over(over) => return Err(Ended::Over(over)),
             }
-            if self.replies.unsent().len() >= SEND_BYTES {
+            if self.replies.unsent().len() >= SEND_BYTES || sent.elapsed() >= GATHER {
                 self.send()?;
+                sent = Instant::now();
             }
         }
     }
@@ -180,6 +189,8 @@ impl<'scope, 'env> Connection<'scope, 'env> {
                 self.wait(PollFlags::IN, Some(flushed))?;
                 RecvFlags::DONTWAIT
             }
+            // One call for all of a long message, however many pieces it comes in.
+            None if self.received.is_exact(needs) => RecvFlags::WAITALL,
             None => RecvFlags::empty(),
         };
         loop {

@@ -89,6 +89,14 @@ impl<'e> Exchange<'e> {
         }
     }
 
+    /// Whether part of a message was used, and the rest is awaited.
+    pub(crate) fn is_inside_message(&self) -> bool {
+        match &self.part {
+            Part::Transmission(transmission) => transmission.payload.is_some(),
+            Part::Negotiation(negotiation) => negotiation.skip_bytes > 0,
+        }
+    }
+
     /// Writes a fault of the client to the log.
     pub(crate) fn complain(&mut self, what: impl std::fmt::Display) {
         self.complaints.say(what);

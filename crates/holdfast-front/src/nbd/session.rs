@@ -95,7 +95,8 @@ impl Session {
         (self.socket, bytes)
     }
 
-    /// Takes over what [`Session::into_parts`] gave, in this process or another.
+    /// Takes over what [`Session::into_parts`] gave, in this process or another. A fault closes the
+    /// connection: nobody could tell any more what was said on it.
     pub fn adopt(socket: OwnedFd, bytes: &[u8]) -> Result<Session, SessionFault> {
         let rest = bytes.strip_prefix(&MAGIC).ok_or(SessionFault::Magic)?;
         let (version, rest) = rest.split_first().ok_or(SessionFault::Malformed)?;

@@ -1,13 +1,14 @@
 //! Clients and disks that do what they should not, and who pays for it.
 
 use std::io::{self, Write};
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 use std::sync::{Arc, Mutex, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use holdfast_front::nbd::NbdConfig;
+use holdfast_front::nbd::{Listener, NbdConfig};
 use holdfast_io::{Blocks, BlocksError};
 use tracing_subscriber::fmt::MakeWriter;
 
@@ -15,7 +16,7 @@ use crate::answers::Answer;
 use crate::memory::MemoryBlocks;
 use crate::messages::{CACHE, DISCONNECT, FLUSH, READ, hello, opening, request};
 use crate::random::{Random, for_seeds};
-use crate::served::{CONFIG, Client, Disk, Server, write_message};
+use crate::served::{CONFIG, Client, Disk, HOPELESS, Server, write_message};
 
 const SIZE: usize = 1 << 20;
 
@@ -130,6 +131,38 @@ fn a_client_that_dies_in_the_middle_of_a_write_leaves_the_disk_alone() {
     }
     server.stop();
     assert!(!disk.contents().contains(&0xee));
+}
+
+#[test]
+fn a_client_that_dies_in_the_middle_of_a_message_stands_in_the_log() {
+    let log = Log::of_this_process();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let listeners = vec![Listener::new(listener).unwrap()];
+    // The first piece of a long write is used; of a short one nothing is.
+    let disks = Disk::new(Arc::new(MemoryBlocks::new(SIZE, 4096)));
+    let server = Server::start(listeners, Vec::new(), disks, CONFIG);
+    let mut clients = Vec::new();
+    for bytes in [27, 300, 28 + 262_144] {
+        let mut bad = Client::open(TcpStream::connect(address).unwrap(), true);
+        clients.push(bad.stream.local_addr().unwrap());
+        bad.send(&write_message(1, 0, 0, &vec![0xdd; 1 << 19])[..bytes]);
+        drop(bad);
+    }
+    let mut good = Client::open(TcpStream::connect(address).unwrap(), true);
+    let unsuspicious = good.stream.local_addr().unwrap();
+    good.send(&request(DISCONNECT, 0, 0, 0, 0));
+    good.hear_the_end();
+    for client in clients {
+        let line = client.to_string();
+        let waiting = Instant::now();
+        while log.lines_with(&line) == 0 {
+            assert!(waiting.elapsed() < HOPELESS, "{line} is not in the log");
+            std::thread::yield_now();
+        }
+    }
+    drop(server.stop());
+    assert_eq!(log.lines_with(&unsuspicious.to_string()), 0);
 }
 
 #[test]

@@ -20,7 +20,7 @@ use crate::messages::{DISCONNECT, FLUSH, FUA, READ, WRITE, opening, request};
 use crate::random::Random;
 
 /// A test that waits longer than this for a client or server has failed.
-const HOPELESS: Duration = Duration::from_secs(60);
+pub(crate) const HOPELESS: Duration = Duration::from_secs(30);
 
 /// A disk under a name.
 #[derive(Clone)]
@@ -132,7 +132,6 @@ pub(crate) struct Client<S> {
 impl<S: Patient> Client<S> {
     /// Chooses `disk`.
     pub(crate) fn open(stream: S, structured: bool) -> Self {
-        stream.limit_patience().unwrap();
         let mut client = Client::of(stream);
         client.send(&opening(b"disk", structured));
         client.receive(answers::GREETING.len());
@@ -147,6 +146,7 @@ impl<S: Patient> Client<S> {
 
     /// A client in the middle of a conversation.
     pub(crate) fn of(stream: S) -> Self {
+        stream.limit_patience().unwrap();
         Client { stream, received: Vec::new() }
     }
 
