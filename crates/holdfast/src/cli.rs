@@ -5,6 +5,7 @@
 
 pub(crate) mod log;
 pub(crate) mod plan;
+pub(crate) mod region;
 pub(crate) mod store;
 pub(crate) mod vm;
 
@@ -86,6 +87,12 @@ pub(crate) enum Command {
         /// What to do with volumes.
         #[command(subcommand)]
         command: VolumeCommand,
+    },
+    /// Find out what memory regions survive on this machine.
+    Region {
+        /// What to do with memory.
+        #[command(subcommand)]
+        command: region::RegionCommand,
     },
     /// Show on this machine what Holdfast does.
     Demo {

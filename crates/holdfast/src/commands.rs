@@ -12,6 +12,7 @@ mod log;
 mod logs;
 mod mount;
 mod plan;
+mod region;
 mod run;
 mod serve;
 mod server;
@@ -48,6 +49,7 @@ fn dispatch(cli: Cli, output: Output) -> Outcome<ExitCode> {
         Command::Front(args) => return Ok(front::front(&args).into()),
         Command::Server(args) => return Ok(server::server(&args).into()),
         Command::Log { command } => log::log(&config, command, output),
+        Command::Region { command } => return region::region(command, output),
         Command::Vm { command } => return vm::vm(command, output),
         Command::Store { command } => store::store(command, output),
         Command::Plan { command } => plan::plan(command, output),

@@ -9,7 +9,7 @@ mod served;
 
 pub(crate) use served::{ServedLogConfig, ServerConfig};
 
-use crate::claims::{Class, Facts, Failure, MediumKind, PowerSource, Verdict, judge};
+use crate::claims::{Class, Facts, Failure, MediumKind, Memory, PowerSource, Verdict, judge};
 use crate::exit::Exit;
 use crate::problem::{Outcome, Problem};
 use crate::sizes::Size;
@@ -305,20 +305,15 @@ impl VolumeConfig {
         })
     }
 
-    /// What acknowledgements of this volume mean if its memory is what it is called.
-    pub(crate) fn verdict(&self, name: &str, power: PowerSource) -> Outcome<Verdict> {
-        self.verdict_on(name, self.memory.medium, power)
-    }
-
-    /// [`Self::verdict`] with the memory that is really there.
+    /// What acknowledgements of this volume mean on the memory that was found.
     pub(crate) fn verdict_on(
         &self,
         name: &str,
-        medium: MediumKind,
+        memory: Memory,
         power: PowerSource,
     ) -> Outcome<Verdict> {
         let facts = Facts {
-            medium,
+            memory,
             power,
             must_survive: &self.must_survive,
             write_through: self.write_through,

@@ -20,6 +20,7 @@ use crate::claims::{PowerSource, Verdict};
 use crate::config::{Config, VolumeConfig, Way};
 use crate::control::{Answer, Command};
 use crate::exit::Exit;
+use crate::found::verdict;
 use crate::observe::observe;
 use crate::orders;
 use crate::problem::{Outcome, Problem};
@@ -201,7 +202,7 @@ impl Keeper {
         let config = self.config()?;
         let volume = config.volume(name)?.clone();
         let power = config.keeper.power;
-        let verdict = volume.verdict(name, power)?;
+        let verdict = verdict(name, &volume, power)?;
         let taken = attach::take(name, &volume)?;
         let server = self.server_of(name, &volume)?;
         let held = attach::mount(name, &volume, taken)?;

@@ -17,11 +17,13 @@ mod config;
 mod control;
 mod demo;
 mod exit;
+mod found;
 mod keeper;
 mod moment;
 mod observe;
 mod orders;
 mod output;
+mod probe;
 mod problem;
 #[allow(unsafe_code)]
 mod raw;

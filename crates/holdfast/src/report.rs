@@ -9,6 +9,7 @@ pub(crate) use served::{LogStatus, ServerStatus};
 
 use crate::claims::{Class, Failure, Gap, PowerSource, Verdict};
 use crate::config::VolumeConfig;
+use crate::found::verdict;
 use crate::keeper::{Snapshot, State};
 use crate::observe::{Observation, observe};
 use crate::problem::Outcome;
@@ -189,7 +190,7 @@ impl VolumeStatus {
     ) -> VolumeStatus {
         let observed = observe(&volume.medium());
         let damaged = observed.as_ref().err().filter(|problem| problem.exit.stays()).cloned();
-        let judged = volume.verdict(name, power);
+        let judged = verdict(name, volume, power);
         let refused = judged.as_ref().err().cloned();
         let lacking =
             Verdict { class: Class::Disk, survives: vec![], lost_in: vec![], missing: vec![] };

@@ -11,6 +11,7 @@ use crate::claims::{MediumKind, PowerSource};
 use crate::cli::RunArgs;
 use crate::config::{Cache, Config, MemoryConfig, VolumeConfig, Way};
 use crate::exit::Exit;
+use crate::found::verdict;
 use crate::keeper::{Keeper, Source, start_process};
 use crate::output::Progress;
 use crate::problem::{Outcome, Problem};
@@ -80,7 +81,7 @@ fn prepare(args: RunArgs) -> Outcome<(Vec<std::ffi::OsString>, VolumeConfig)> {
     volume.complete(NAME).map_err(|why| {
         Problem::new(Exit::Run, "preparing the volume", why, "correct the command line")
     })?;
-    volume.verdict(NAME, PowerSource::None)?;
+    verdict(NAME, &volume, PowerSource::None)?;
     Ok((args.command, volume))
 }
 

@@ -6,7 +6,7 @@
 //! Never: opens a log whose claims cannot be kept.
 
 use super::front::end_on_any_panic;
-use super::logs::{open_problem, real_medium, recovery_text, region};
+use super::logs::{open_problem, real_memory, recovery_text, region};
 use crate::claims::{Class, PowerSource, Verdict};
 use crate::cli::ServerArgs;
 use crate::exit::Exit;
@@ -131,7 +131,7 @@ fn open(orders: &LogOrders, power: PowerSource) -> Outcome<Opened> {
     let files = directory.try_clone().map_err(|error| failed(&what, error))?;
     let files = Arc::new(RealFiles::from_fd(files));
     let region = region(service, &config.memory, &*files)?;
-    let verdict = config.verdict_on(service, real_medium(&config.memory, &region), power)?;
+    let verdict = config.verdict_on(service, real_memory(&config.memory, &region), power)?;
     // A volume's front end commits by itself what a program wants to be durable.
     let is_volume = service.starts_with(VOLUME_PREFIX);
     let spec = LogSpec {

@@ -43,7 +43,10 @@ fn a_volume_that_does_not_say_must_survive_everything_this_version_knows() {
     let config = Config::parse(&SHORT.replace("must_survive = [\"process\"]", "")).unwrap();
     let volume = config.volume("pgwal").unwrap();
     assert_eq!(volume.must_survive, Failure::DEFAULT);
-    assert_eq!(volume.verdict("pgwal", PowerSource::None).unwrap().class, Class::Disk);
+    assert_eq!(
+        volume.verdict_on("pgwal", Memory::Shm, PowerSource::None).unwrap().class,
+        Class::Disk
+    );
 }
 
 #[test]
@@ -110,7 +113,8 @@ fn two_volumes_never_share_a_directory() {
 #[test]
 fn asking_for_the_impossible_is_refused_by_the_claims() {
     let config = Config::parse(&SHORT.replace("\"process\"", "\"machine\"")).unwrap();
-    let problem = config.volume("pgwal").unwrap().verdict("pgwal", PowerSource::None).unwrap_err();
+    let volume = config.volume("pgwal").unwrap();
+    let problem = volume.verdict_on("pgwal", Memory::Shm, PowerSource::None).unwrap_err();
     assert_eq!(problem.exit, Exit::Claims);
     assert!(problem.why.contains("machine"), "{problem}");
 }

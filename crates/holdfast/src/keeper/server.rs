@@ -12,6 +12,7 @@ use super::spawn::{OWN_BINARY, start_server};
 use super::supervisor::State;
 use crate::config::Config;
 use crate::exit::Exit;
+use crate::found::memory_of;
 use crate::orders;
 use crate::orders::{LogOrders, ServerOrders, ServerReady, ServerReport};
 use crate::problem::{Outcome, Problem};
@@ -131,7 +132,7 @@ impl ServerLife {
         let (mut directories, mut logs) = (Vec::new(), Vec::new());
         let mut unserved = Vec::new();
         for (service, log) in config.services() {
-            let verdict = log.verdict_on(&service, log.memory.medium, config.keeper.power);
+            let verdict = log.verdict_on(&service, memory_of(&log.memory), config.keeper.power);
             match verdict.and_then(|_| take_directory("log", &log.log)) {
                 Ok(directory) => {
                     let directory_fd = directory.as_raw_fd();

@@ -15,6 +15,7 @@ mod log_commands;
 mod log_follow;
 mod names;
 mod plan_commands;
+mod reserved;
 mod run;
 mod served;
 mod store_commands;
