@@ -32,7 +32,7 @@ impl Disk {
     /// How QEMU is told of it, as `data`.
     pub(crate) fn arguments(&self) -> Vec<String> {
         match self {
-            Disk::Image(path) => drive(path, "off"),
+            Disk::Image(path) => image_drive(path),
             Disk::Forgetful(path) => drive(path, "on"),
             Disk::File(volume) => drive(&volume.file(), "off"),
         }
@@ -53,6 +53,11 @@ impl Disk {
             image => Ok(image),
         }
     }
+}
+
+/// How QEMU is told of an image, as `data`.
+pub(crate) fn image_drive(path: &Path) -> Vec<String> {
+    drive(path, "off")
 }
 
 fn drive(path: &Path, snapshot: &str) -> Vec<String> {
