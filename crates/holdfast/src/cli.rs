@@ -59,6 +59,13 @@ pub(crate) enum Command {
     /// Stop it with SIGTERM or Ctrl-C: every volume is unmounted, drained and given back.
     /// A keeper killed with SIGKILL leaves its front ends serving; `holdfast umount` ends them.
     Serve,
+    /// Run the keeper on one of several hosts: wait until no other host serves, then do as `serve`.
+    ///
+    /// The hosts share storage with homes, logs and the folder of [standby]. One of them serves and
+    /// says so again and again. When it was silent for patience_ms, another one runs the fence,
+    /// takes over, and serves; of several that try at once one does, and the others end with exit
+    /// code 5. An old owner that comes back learns of it and ends at once.
+    Standby,
     /// Attach and mount a volume. The running keeper does it, from the configuration as it is now.
     Mount {
         /// The volume, as named in the configuration.

@@ -17,6 +17,7 @@ mod run;
 mod serve;
 mod server;
 mod slowdisk;
+mod standby;
 mod status;
 mod store;
 mod umount;
@@ -57,6 +58,7 @@ fn dispatch(cli: Cli, output: Output) -> Outcome<ExitCode> {
             mount::upgrade_server(&config, binary, output)
         }
         Command::Serve => serve::serve(config),
+        Command::Standby => standby::standby(config),
         Command::Mount { name } => mount::mount(&config, name, output),
         Command::Umount { name, force } => umount::umount(&config, &name, force, output),
         Command::Shutdown => mount::shutdown(&config, output),

@@ -6,8 +6,10 @@
 //! Never: fills in what the operator must decide, or opens anything but the one file.
 
 mod served;
+mod standby;
 
 pub(crate) use served::{ServedLogConfig, ServerConfig};
+pub(crate) use standby::StandbyConfig;
 
 use crate::claims::{Class, Facts, Failure, MediumKind, Memory, PowerSource, Verdict, judge};
 use crate::exit::Exit;
@@ -49,6 +51,9 @@ pub(crate) struct Config {
     /// The logs that the server serves, by name.
     #[serde(default, rename = "log")]
     pub logs: BTreeMap<String, ServedLogConfig>,
+    /// The other hosts that could serve all this, if there are any.
+    #[serde(default)]
+    pub standby: Option<StandbyConfig>,
 }
 
 /// `[keeper]`
@@ -171,6 +176,8 @@ impl Config {
             volume.complete(name).map_err(named)?;
         }
         config.server.check().map_err(|why| format!("[server]: {why}"))?;
+        let standby = config.standby.as_ref().map_or(Ok(()), StandbyConfig::check);
+        standby.map_err(|why| format!("[standby]: {why}"))?;
         for (name, log) in &mut config.logs {
             let named = |why| format!("[log.{name}]: {why}");
             check_name(name).map_err(named)?;

@@ -206,7 +206,8 @@ impl Keeper {
         let taken = attach::take(name, &volume)?;
         let server = self.server_of(name, &volume)?;
         let held = attach::mount(name, &volume, taken)?;
-        let orders = attach::orders(name, &volume, power, server);
+        let mut orders = attach::orders(name, &volume, power, server);
+        orders.ends_with_keeper = config.standby.is_some();
         let supervised = Supervised::start(orders, held, attach::unmount_unserved);
         Ok(Attached { volume, verdict, power, supervised })
     }
@@ -351,6 +352,13 @@ impl Keeper {
     pub(crate) fn wait_for_stop(&self) {
         let stopping = self.stopping.lock().unwrap_or_else(PoisonError::into_inner);
         drop(self.stop_asked.wait_while(stopping, |stopping| !*stopping));
+    }
+
+    /// Waits that long; true as soon as somebody asked the keeper to stop.
+    pub(crate) fn is_asked_to_stop_within(&self, patience: Duration) -> bool {
+        let stopping = self.stopping.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.stop_asked.wait_timeout_while(stopping, patience, |stopping| !*stopping);
+        *waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
     /// Unmounts everything and waits until every home is complete. The first problem is returned,

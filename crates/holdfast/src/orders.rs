@@ -37,6 +37,8 @@ pub(crate) struct Orders {
     pub resume: bool,
     /// Who has the volume's log, if not the front end itself.
     pub server: Option<Server>,
+    /// Another host may take over once the keeper is silent, so nobody serves without it.
+    pub ends_with_keeper: bool,
 }
 
 /// The server as a front end finds it.
@@ -72,6 +74,8 @@ pub(crate) struct ServerOrders {
     pub clients_max: u32,
     /// What powers the machine when the mains fail.
     pub power: PowerSource,
+    /// As for a front end.
+    pub ends_with_keeper: bool,
 }
 
 /// One log that the server is to serve.

@@ -5,7 +5,7 @@
 //! next one, told by SIGINT it also brings everything to the logs' devices.
 //! Never: opens a log whose claims cannot be kept.
 
-use super::front::end_on_any_panic;
+use super::front::{end_on_any_panic, end_with_keeper};
 use super::logs::{open_problem, real_memory, recovery_text, region};
 use crate::claims::{Class, PowerSource, Verdict};
 use crate::cli::ServerArgs;
@@ -62,6 +62,9 @@ fn failed(what: &str, error: impl std::fmt::Display) -> Problem {
 fn serve(args: &ServerArgs, reports: &mut File) -> Outcome<()> {
     let started = |error: io::Error| failed("taking over the served logs", error);
     let orders = read_orders(args.orders_fd).map_err(started)?;
+    if orders.ends_with_keeper {
+        end_with_keeper(reports).map_err(started)?;
+    }
     let listener = UnixListener::from(inherited(args.listen_fd).map_err(started)?);
     let stop = stop_on(SIGTERM).map_err(started)?;
     let drain = stop_on(SIGINT).map_err(started)?;

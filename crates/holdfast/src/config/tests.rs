@@ -169,3 +169,18 @@ fn a_log_and_a_volume_do_not_share_a_directory() {
     let why = Config::parse(&text).unwrap_err();
     assert!(why.contains("[log.ledger] log") && why.contains("[volume.pgwal] log"), "{why}");
 }
+
+#[test]
+fn a_stand_by_without_a_fence_is_refused() {
+    let section = |fence: &str| {
+        format!("{SHORT}\n[standby]\nhost = \"a\"\nfolder = \"/shared\"\nfence = {fence}\n")
+    };
+    let config = Config::parse(&section("[\"/sbin/fence\", \"--off\"]")).unwrap();
+    assert_eq!(config.standby.unwrap().beat_every() * 10, std::time::Duration::from_secs(10));
+    for (fence, word) in [("[]", "fence is empty"), ("[\"fence\"]", "not an absolute path")] {
+        let why = Config::parse(&section(fence)).unwrap_err();
+        assert!(why.contains("[standby]") && why.contains(word), "{why}");
+    }
+    let without = section("[]").replace("fence = []\n", "");
+    assert!(Config::parse(&without).unwrap_err().contains("fence"));
+}

@@ -50,7 +50,8 @@ pub(crate) fn orders(
     server: Option<Server>,
 ) -> Orders {
     let (name, volume) = (name.to_owned(), volume.clone());
-    Orders { name, volume, power, task: Task::Serve, resume: false, server }
+    let task = Task::Serve;
+    Orders { name, volume, power, task, resume: false, server, ends_with_keeper: false }
 }
 
 /// Takes the mount of a volume away that no front end ever served.

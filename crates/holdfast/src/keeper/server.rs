@@ -147,7 +147,8 @@ impl ServerLife {
         }
         let listener = listen(&socket)?;
         let (clients_max, power) = (config.server.clients_max, config.keeper.power);
-        let orders = ServerOrders { logs, clients_max, power };
+        let orders =
+            ServerOrders { logs, clients_max, power, ends_with_keeper: config.standby.is_some() };
         let binary = open_binary(Path::new(OWN_BINARY))?;
         let held = Held { listener, directories, orders, unserved };
         let shared = Arc::new(Shared::default());

@@ -18,6 +18,7 @@ mod plan_commands;
 mod reserved;
 mod run;
 mod served;
+mod standby;
 mod store_commands;
 mod store_served;
 mod trouble;

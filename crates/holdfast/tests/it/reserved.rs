@@ -8,9 +8,9 @@ use std::fs::{self, File};
 const BOOT: std::ops::Range<usize> = 4376..4392;
 
 /// The configuration of a volume whose region is a file that the system writes to a disk.
-fn on_a_file(fixture: &Fixture, medium: &str) -> String {
+fn on_a_file(fixture: &Fixture) -> String {
     let direct = fixture.config_text().replace(&format!("way = {:?}", way()), "way = \"direct\"");
-    direct.replace("\"shm\"", medium).replace("[\"process\"]", "[\"process\", \"os\"]")
+    direct.replace("\"shm\"", "\"file\"").replace("[\"process\"]", "[\"process\", \"os\"]")
 }
 
 #[test]
@@ -25,24 +25,12 @@ fn a_folder_behind_the_page_cache_is_not_probed() {
     fixture.holdfast(&["region", "probe", "--path", &home, "--size", "5B"]).expect(2, &["4096"]);
 }
 
-#[test]
-fn memory_called_persistent_that_is_a_plain_file_writes_through() {
-    let mut fixture = Fixture::made();
-    fixture.configure(&on_a_file(&fixture, "\"pmem\""));
-    fixture.serve();
-    let text = fixture.holdfast(&["status"]).succeeded().out;
-    for word in ["class disk", "writes through because of os", "-o dax"] {
-        assert!(text.contains(word), "no {word:?} in {text}");
-    }
-    fixture.holdfast(&["umount", NAME]).succeeded();
-}
-
 /// The system writes a file's pages to its disk when it likes, so after a crash a region there is
 /// of some earlier moment, or of several.
 #[test]
 fn a_region_that_an_earlier_run_of_the_system_left_is_not_believed() {
     let mut fixture = Fixture::made();
-    fixture.configure(&on_a_file(&fixture, "\"file\""));
+    fixture.configure(&on_a_file(&fixture));
     fixture.serve();
     let mut earlier = fs::read(&fixture.region).unwrap();
     for number in 0..20 {
