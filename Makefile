@@ -32,7 +32,7 @@ test-guests: build
 
 # Everything of `make test`, then the benchmarks of logs and of stores with their peers (without the
 # one that needs a library of the system's) are built, 100 kills of each database and by each way to a
-# volume's log, 20 power cuts, 20 ends of each kind of guests with each database, eight times as many
+# volume's log, 1,000 kills of a disk's front end with each protocol, 20 power cuts, 20 ends of each kind of guests with each database, eight times as many
 # seeds of the simulations, and disks as the power leaves them: 1,000,000 of the embedded log, ten
 # minutes of a core at 1,600 to 2,500 a second, and 500,000 of the store.
 test-long: test build

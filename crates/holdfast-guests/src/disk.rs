@@ -5,9 +5,13 @@
 //! Never: looks at what is on it.
 
 use crate::error::{During, GuestError};
+use crate::options::Way;
 use crate::volume::Volume;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+/// Where the guest looks for it: behind the root.
+const ADDRESS: &str = "addr=5";
 
 /// A data disk.
 pub(crate) enum Disk {
@@ -15,8 +19,8 @@ pub(crate) enum Disk {
     Image(PathBuf),
     /// An image of which everything written is forgotten when QEMU ends.
     Forgetful(PathBuf),
-    /// A volume, by the file in its mount.
-    File(Volume),
+    /// A volume, reached in this way.
+    Volume(Volume, Way),
 }
 
 impl Disk {
@@ -29,12 +33,14 @@ impl Disk {
         status.success().then_some(copy).ok_or_else(|| GuestError::new(doing, "cp failed"))
     }
 
-    /// How QEMU is told of it, as `data`.
+    /// How QEMU is told of it and of the device at which the guest finds it.
     pub(crate) fn arguments(&self) -> Vec<String> {
         match self {
             Disk::Image(path) => image_drive(path),
             Disk::Forgetful(path) => drive(path, "on"),
-            Disk::File(volume) => drive(&volume.file(), "off"),
+            Disk::Volume(volume, Way::File) => drive(&volume.file(), "off"),
+            Disk::Volume(volume, Way::Nbd) => network_drive(&volume.nbd_socket()),
+            Disk::Volume(volume, Way::VhostUser) => own_queues(&volume.vhost_user_socket()),
         }
     }
 
@@ -42,14 +48,14 @@ impl Disk {
     pub(crate) fn volume(&self) -> Option<&Volume> {
         match self {
             Disk::Image(_) | Disk::Forgetful(_) => None,
-            Disk::File(volume) => Some(volume),
+            Disk::Volume(volume, _) => Some(volume),
         }
     }
 
     /// The disk as an image that nothing serves any more.
     pub(crate) fn give_back(self) -> Result<Disk, GuestError> {
         match self {
-            Disk::File(volume) => volume.give_back().map(Disk::Image),
+            Disk::Volume(volume, _) => volume.give_back().map(Disk::Image),
             image => Ok(image),
         }
     }
@@ -62,5 +68,23 @@ pub(crate) fn image_drive(path: &Path) -> Vec<String> {
 
 fn drive(path: &Path, snapshot: &str) -> Vec<String> {
     let of = format!("id=data,if=none,format=raw,cache=none,snapshot={snapshot}");
-    vec!["-drive".into(), format!("{of},file={}", path.display())]
+    with_device(vec!["-drive".into(), format!("{of},file={}", path.display())])
+}
+
+/// Requests wait in QEMU while nobody serves the socket.
+fn network_drive(socket: &Path) -> Vec<String> {
+    let of = "driver=nbd,node-name=data,server.type=unix,reconnect-delay=120";
+    let of = format!("{of},server.path={}", socket.display());
+    with_device(vec!["-blockdev".into(), of])
+}
+
+fn own_queues(socket: &Path) -> Vec<String> {
+    let channel = format!("socket,id=data,path={},reconnect=1", socket.display());
+    let device = format!("vhost-user-blk-pci,chardev=data,{ADDRESS}");
+    vec!["-chardev".into(), channel, "-device".into(), device]
+}
+
+fn with_device(mut arguments: Vec<String>) -> Vec<String> {
+    arguments.extend(["-device".into(), format!("virtio-blk-pci,drive=data,{ADDRESS}")]);
+    arguments
 }

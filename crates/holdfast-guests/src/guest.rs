@@ -59,8 +59,8 @@ pub(crate) struct Guest {
 }
 
 impl Guest {
-    /// Starts a guest whose data disk is what these arguments of QEMU's call `data`, perhaps as a
-    /// machine that can be stopped and taken up. `folder` takes what the kernel and QEMU say.
+    /// Starts a guest that has these arguments of QEMU's for a data disk, perhaps as a machine that
+    /// can be stopped and taken up. `folder` takes what the kernel and QEMU say.
     pub(crate) fn start(
         images: &Images,
         boot: &Boot,
@@ -76,9 +76,8 @@ impl Guest {
         };
         command.args(if boot.restarts { &[][..] } else { &["-no-reboot"] });
         command.args(MACHINE).args(machine.map_or_else(own_memory, Machine::memory));
-        // By their addresses the guest finds the data disk behind the root.
         command.args(["-blockdev", &root(images), "-device", "virtio-blk-pci,drive=root,addr=4"]);
-        command.args(data).args(["-device", "virtio-blk-pci,drive=data,addr=5"]);
+        command.args(data);
         command.arg("-kernel").arg(images.kernel()).arg("-initrd").arg(&boot.first);
         command.args(["-append", &format!("{KERNEL_ARGUMENTS} {}", boot.arguments)]);
         command.args(["-serial", &format!("file:{}", console.display()), "-serial", "stdio"]);
@@ -198,9 +197,12 @@ fn kill_children(of: &Child) {
     }
 }
 
-/// Memory of QEMU's own.
+/// Memory without a file, which whoever serves the guest's queues can see.
 fn own_memory() -> Vec<String> {
-    ["-machine", "pc", "-m", MEMORY_MIB].map(String::from).into()
+    let object = format!("memory-backend-memfd,id=ram,size={MEMORY_MIB}M,share=on");
+    ["-object", &object, "-machine", "pc,memory-backend=ram", "-m", MEMORY_MIB]
+        .map(String::from)
+        .into()
 }
 
 /// The root image, which nobody writes to.

@@ -21,7 +21,7 @@ pub(crate) struct Options {
     #[arg(long, value_delimiter = ',', default_value = "postgres,mariadb")]
     pub(crate) databases: Vec<Database>,
     /// How QEMU reaches the volume that is the data disk.
-    #[arg(long, value_delimiter = ',', default_value = "file")]
+    #[arg(long, value_delimiter = ',', default_value = "file,nbd,vhost-user")]
     pub(crate) ways: Vec<Way>,
     /// How a guest ends.
     #[arg(long, value_delimiter = ',', default_value = "panic,qemu-killed,front-end-killed")]
@@ -63,6 +63,10 @@ pub(crate) enum Database {
 pub(crate) enum Way {
     /// The file in the volume's mount.
     File,
+    /// As a network block device; QEMU connects again.
+    Nbd,
+    /// By the guest's own queues; QEMU connects again.
+    VhostUser,
 }
 
 /// How a guest under load ends.
@@ -94,6 +98,8 @@ impl Way {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Way::File => "file",
+            Way::Nbd => "NBD",
+            Way::VhostUser => "vhost-user",
         }
     }
 }

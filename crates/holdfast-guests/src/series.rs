@@ -110,10 +110,7 @@ impl<'a> Series<'a> {
 
     fn on_volume(&self, way: Way, class: Class) -> Result<Stage<'a>, GuestError> {
         Stage::new(self.images, self.database, |_image, folder| {
-            let volume = Volume::serve(self.program, folder, class)?;
-            Ok(match way {
-                Way::File => Disk::File(volume),
-            })
+            Volume::serve(self.program, folder, class).map(|volume| Disk::Volume(volume, way))
         })
     }
 

@@ -19,6 +19,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Name of the volume.
 const NAME: &str = "guest";
 
+const NBD_SOCKET: &str = "nbd.sock";
+const VHOST_USER_SOCKET: &str = "vhost-user.sock";
+
 /// What an acknowledgement of the disk's is worth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
@@ -58,6 +61,16 @@ impl Volume {
     /// The disk as a file.
     pub(crate) fn file(&self) -> PathBuf {
         self.folder.join("mount/disk")
+    }
+
+    /// Where the disk is a network block device.
+    pub(crate) fn nbd_socket(&self) -> PathBuf {
+        self.folder.join(NBD_SOCKET)
+    }
+
+    /// Where hypervisors hand their guests' queues over.
+    pub(crate) fn vhost_user_socket(&self) -> PathBuf {
+        self.folder.join(VHOST_USER_SOCKET)
     }
 
     /// Kills the process that serves the volume, and waits until another one does.
@@ -132,13 +145,15 @@ fn configuration(folder: &Path, region: &PathBuf, class: Class) -> String {
     let path = |name: &str| folder.join(name);
     format!(
         "[keeper]\nsocket = {:?}\n\n[server]\nsocket = {:?}\n\n[volume.{NAME}]\nhome = {:?}\n\
-         mount = {:?}\nlog = {:?}\n\
+         mount = {:?}\nnbd = [\"unix:{}\"]\nvhost-user = {:?}\nlog = {:?}\n\
          memory = {{ medium = \"shm\", size = \"64MiB\", path = {region:?} }}\n\
          must_survive = [\"process\"]\nwrite_through = {write_through}\n",
         path("run/control.sock"),
         path("run/server.sock"),
         path("disk"),
         path("mount"),
+        path(NBD_SOCKET).display(),
+        path(VHOST_USER_SOCKET),
         path("log"),
     )
 }

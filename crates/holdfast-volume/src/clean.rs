@@ -15,8 +15,10 @@ use holdfast_io::Files;
 use holdfast_log::{AppendError, CommitError, Lsn, ReadError, WordError};
 
 use crate::clean::apply::Applier;
-use crate::clean::plan::Window;
+use crate::clean::plan::{Contents, Window};
+use crate::extents::Piece;
 use crate::names::ORPHANS_NAME;
+use crate::node::Node;
 use crate::record::{self, Record, RecordFault};
 use crate::volume::DirectoryVolume;
 use crate::words;
@@ -24,6 +26,9 @@ use crate::words;
 /// Bytes of log in one window: enough to be worth its syncs, not so much that a front end that
 /// takes over, and finishes the window first, is long about it.
 const WINDOW_BYTES_MAX: u64 = 16 << 20;
+
+/// Pieces of an overlay that are let go of at a time: some ten microseconds.
+const PIECES_AT_ONCE: usize = 128;
 
 /// What one step did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -254,11 +259,30 @@ fn settle(volume: &DirectoryVolume, window: &Window, upto: Lsn) {
     for id in &window.nodes {
         let node = volume.names().entry(*id).map(|entry| entry.node.clone());
         let Some(node) = node else { continue };
-        node.body_mut().applied(upto);
+        // A node that lost or changed names may have lost contents that the window knew.
+        let contents = window.contents.get(id).filter(|_| window.steps.is_empty());
+        match contents {
+            Some(contents) => settle_pieces(&node, contents, upto),
+            None => node.body_mut().applied(upto),
+        }
         if !node.is_remembered() {
             volume.names_mut().drop_if_clean(*id, upto);
         }
     }
+}
+
+/// Lets go of as many pieces at a time as whoever uses the node can wait for. Cuts go first: behind
+/// one that counts nothing is looked for in the home.
+fn settle_pieces(node: &Node, contents: &Contents, upto: Lsn) {
+    node.body_mut().applied_cuts(upto);
+    let pieces: Vec<Piece> = contents.extents.iter().collect();
+    for pieces in pieces.chunks(PIECES_AT_ONCE) {
+        node.body_mut().applied_pieces(pieces, upto);
+    }
+    debug_assert!(
+        node.body().extents.iter().all(|piece| piece.at >= upto),
+        "a piece was forgotten"
+    );
 }
 
 /// Removes the directory of files that had no name but were open.

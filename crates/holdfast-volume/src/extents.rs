@@ -72,6 +72,20 @@ impl Extents {
         self.by_offset.retain(|_, piece| piece.at >= lsn);
     }
 
+    /// Forgets every piece that stands below `lsn` and reaches into one of `ranges`: what
+    /// [`Self::drop_below`] does, where nothing below `lsn` is outside of them.
+    pub(crate) fn drop_within(&mut self, ranges: &[Piece], lsn: Lsn) {
+        let mut hit = Vec::new();
+        for range in ranges {
+            let last = self.by_offset.range(..range.end()).rev().map(|(_, piece)| piece);
+            let within = last.take_while(|piece| piece.end() > range.offset);
+            hit.extend(within.filter(|piece| piece.at < lsn).map(|piece| piece.offset));
+            for offset in hit.drain(..) {
+                self.by_offset.remove(&offset);
+            }
+        }
+    }
+
     /// The pieces inside `[offset, offset + bytes)`, in order, clipped to it.
     pub(crate) fn within(&self, offset: u64, bytes: u64) -> impl Iterator<Item = Piece> {
         let end = offset.saturating_add(bytes);

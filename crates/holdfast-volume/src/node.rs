@@ -11,7 +11,7 @@ use holdfast_io::{Change, Metadata, OpenFile};
 use holdfast_log::Lsn;
 
 use crate::cuts::Cuts;
-use crate::extents::Extents;
+use crate::extents::{Extents, Piece};
 use crate::recent::Recent;
 use crate::tree::{Attributes, NodeId};
 
@@ -80,7 +80,18 @@ impl Body {
     /// Everything below `upto` is in the home.
     pub(crate) fn applied(&mut self, upto: Lsn) {
         self.extents.drop_below(upto);
+        self.applied_cuts(upto);
+    }
+
+    /// Every cut below `upto` is in the home.
+    pub(crate) fn applied_cuts(&mut self, upto: Lsn) {
         self.cuts.applied(upto);
+        self.settled += 1;
+    }
+
+    /// What stands below `upto` where these pieces are is in the home.
+    pub(crate) fn applied_pieces(&mut self, pieces: &[Piece], upto: Lsn) {
+        self.extents.drop_within(pieces, upto);
         self.settled += 1;
     }
 

@@ -77,7 +77,8 @@ pub(crate) enum Command {
     Umount {
         /// The volume, as named in the configuration.
         name: String,
-        /// Unmount although programs use it; their open files fail with an error.
+        /// Unmount although programs use it; their open files fail with an error, and clients of a
+        /// disk are cut off.
         #[arg(long)]
         force: bool,
     },
@@ -265,6 +266,18 @@ pub(crate) enum UpgradeCommand {
         #[arg(long, value_name = "PATH")]
         binary: Option<PathBuf>,
     },
+    /// Replace the front end of a volume. Its users wait a moment and notice nothing else.
+    ///
+    /// The old front end answers what it took, and leaves its NBD connections to the new one; a
+    /// hypervisor has to connect again by itself, and programs behind a mount wait. If the new one
+    /// does not come up, the old one is started again, and this command says why.
+    Volume {
+        /// The volume, as named in the configuration.
+        name: String,
+        /// The program to run from now on [default: the one at the keeper's own path].
+        #[arg(long, value_name = "PATH")]
+        binary: Option<PathBuf>,
+    },
 }
 
 /// What the keeper tells the server. Descriptors are inherited; those of the logs are in the
@@ -282,7 +295,8 @@ pub(crate) struct ServerArgs {
     pub listen_fd: i32,
 }
 
-/// What the keeper tells a front end. Descriptors are inherited.
+/// What the keeper tells a front end. Descriptors are inherited; those of sockets are in the
+/// orders.
 #[derive(Debug, Args)]
 pub(crate) struct FrontArgs {
     /// The volume's name, for people who look at the process list.
@@ -294,13 +308,13 @@ pub(crate) struct FrontArgs {
     /// Descriptor that progress and outcome are reported to, as JSON lines.
     #[arg(long)]
     pub report_fd: i32,
-    /// Descriptor of the home directory.
+    /// Descriptor of the home.
     #[arg(long)]
     pub home_fd: i32,
     /// Descriptor of the log directory, unless the server has the log.
     #[arg(long)]
     pub log_fd: Option<i32>,
-    /// Descriptor of the FUSE connection, if there is something to serve.
+    /// Descriptor of the FUSE connection, if there is a mount to serve.
     #[arg(long)]
     pub fuse_fd: Option<i32>,
 }

@@ -21,10 +21,11 @@ mod standby;
 mod status;
 mod store;
 mod umount;
+mod users;
 mod vm;
 mod volume;
 
-use crate::cli::{Cli, Command, DemoCommand, UpgradeCommand};
+use crate::cli::{Cli, Command, DemoCommand};
 use crate::demo::{self, DemoError, Demonstration};
 use crate::exit::Exit;
 use crate::output::Output;
@@ -54,9 +55,7 @@ fn dispatch(cli: Cli, output: Output) -> Outcome<ExitCode> {
         Command::Vm { command } => return vm::vm(command, output),
         Command::Store { command } => store::store(command, output),
         Command::Plan { command } => plan::plan(command, output),
-        Command::Upgrade { command: UpgradeCommand::Server { binary } } => {
-            mount::upgrade_server(&config, binary, output)
-        }
+        Command::Upgrade { command } => mount::upgrade(&config, command, output),
         Command::Serve => serve::serve(config),
         Command::Standby => standby::standby(config),
         Command::Mount { name } => mount::mount(&config, name, output),

@@ -6,9 +6,11 @@
 //! Never: fills in what the operator must decide, or opens anything but the one file.
 
 mod served;
+mod sockets;
 mod standby;
 
 pub(crate) use served::{ServedLogConfig, ServerConfig};
+pub(crate) use sockets::{Address, Protocol};
 pub(crate) use standby::StandbyConfig;
 
 use crate::claims::{Class, Facts, Failure, MediumKind, Memory, PowerSource, Verdict, judge};
@@ -75,8 +77,15 @@ pub(crate) struct KeeperConfig {
 pub(crate) struct VolumeConfig {
     /// The ordinary directory; the file or device of a block volume.
     pub home: PathBuf,
-    /// Where programs see the volume; may be the home itself.
-    pub mount: PathBuf,
+    /// Where programs see the volume; may be the home itself. A disk can do without.
+    #[serde(default)]
+    pub mount: Option<PathBuf>,
+    /// Where the volume's disk is a network block device.
+    #[serde(default)]
+    pub nbd: Vec<Address>,
+    /// The path of the socket at which the volume's disk is a hypervisor's.
+    #[serde(default, rename = "vhost-user")]
+    pub vhost_user: Option<PathBuf>,
     /// The directory of the log's segment files.
     pub log: PathBuf,
     /// The region.
@@ -184,6 +193,7 @@ impl Config {
             log.complete(name).map_err(named)?;
         }
         config.check_no_path_twice()?;
+        config.check_no_port_twice()?;
         Ok(config)
     }
 
@@ -230,14 +240,33 @@ impl Config {
         Ok(())
     }
 
+    /// A port leads to one disk.
+    fn check_no_port_twice(&self) -> Result<(), String> {
+        let mut seen: BTreeMap<&Address, &str> = BTreeMap::new();
+        for (name, volume) in &self.volumes {
+            for address in volume.nbd.iter().filter(|address| address.path().is_none()) {
+                if let Some(other) = seen.insert(address, name) {
+                    return Err(format!(
+                        "[volume.{name}] nbd = \"{address}\" is already [volume.{other}] nbd"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Every path that belongs to one volume or log alone, with its place in the file.
     fn paths(&self) -> Vec<(String, &Path)> {
         let mut paths: Vec<(String, &Path)> = Vec::new();
         for (name, volume) in &self.volumes {
-            let own_mount = (volume.mount != volume.home).then_some(("mount", &*volume.mount));
+            let own_mount = volume.mount.as_deref().filter(|mount| *mount != volume.home);
+            let own_mount = own_mount.map(|mount| ("mount", mount));
             let fixed = [("home", &*volume.home), ("log", &*volume.log)];
             let region = volume.memory.path.as_deref().map(|path| ("memory.path", path));
-            let all = fixed.into_iter().chain(own_mount).chain(region);
+            let nbd = volume.nbd.iter().filter_map(Address::path).map(|path| ("nbd", path));
+            let vhost_user = volume.vhost_user.as_deref().map(|path| ("vhost-user", path));
+            let sockets = nbd.chain(vhost_user);
+            let all = fixed.into_iter().chain(own_mount).chain(region).chain(sockets);
             paths.extend(all.map(|(key, path)| (format!("[volume.{name}] {key}"), path)));
         }
         for (name, log) in &self.logs {
@@ -256,11 +285,14 @@ impl VolumeConfig {
             self.memory.path = Some(format!("/dev/shm/holdfast-{name}").into());
         }
         self.memory.check()?;
-        for (key, path) in [("home", &self.home), ("mount", &self.mount), ("log", &self.log)] {
+        let mount = self.mount.as_deref().map(|mount| ("mount", mount));
+        for (key, path) in [("home", &*self.home), ("log", &*self.log)].into_iter().chain(mount) {
             check_path(key, path)?;
         }
+        self.check_users()?;
         self.segment = Some(segment_for(&self.memory, self.segment)?);
-        if self.log.starts_with(&self.home) || self.log.starts_with(&self.mount) {
+        let has_log = |above: &PathBuf| self.log.starts_with(above);
+        if has_log(&self.home) || self.mount.as_ref().is_some_and(has_log) {
             return Err("log lies inside home or mount; a log cannot keep itself".into());
         }
         match self.threads {
@@ -271,9 +303,47 @@ impl VolumeConfig {
         }
     }
 
+    /// Somebody has to find the volume, and all see the same.
+    fn check_users(&self) -> Result<(), String> {
+        let fault = self.vhost_user.as_deref().and_then(sockets::path_fault);
+        if let (Some(path), Some(why)) = (&self.vhost_user, fault) {
+            return Err(format!("vhost-user: {path:?} {why}"));
+        }
+        let has_sockets = !self.sockets().is_empty();
+        if self.mount.is_none() && !has_sockets {
+            let keys = "neither mount nor nbd nor vhost-user";
+            return Err(format!("{keys} says where the volume is to be found"));
+        }
+        if self.mount.is_some() && has_sockets && self.cache == Cache::WriteThrough {
+            return Err("cache = \"write-through\" would hide what clients of nbd or vhost-user \
+                        write from who reads through mount; set \"direct\", or leave mount out"
+                .into());
+        }
+        Ok(())
+    }
+
+    /// Where users of the volume's disk connect.
+    pub(crate) fn sockets(&self) -> Vec<(Protocol, Address)> {
+        let nbd = self.nbd.iter().map(|address| (Protocol::Nbd, address.clone()));
+        let vhost_user = self.vhost_user.clone().map(Address::Unix);
+        nbd.chain(vhost_user.map(|address| (Protocol::VhostUser, address))).collect()
+    }
+
     /// The region's medium as the memory crate knows it.
     pub(crate) fn medium(&self) -> Medium {
         self.memory.medium()
+    }
+
+    /// Where the volume is to be found while it is attached, for people.
+    pub(crate) fn found_at(&self) -> String {
+        let sockets = self.sockets();
+        let addresses: Vec<String> = sockets.iter().map(|(_, at)| at.to_string()).collect();
+        let attached = format!("attached at {}", addresses.join(" and "));
+        match &self.mount {
+            Some(mount) if sockets.is_empty() => format!("mounted at {}", mount.display()),
+            Some(mount) => format!("mounted at {}, and {attached}", mount.display()),
+            None => attached,
+        }
     }
 
     /// The volume's log as the server has it: for one front end, which runs as the keeper does.

@@ -55,6 +55,13 @@ pub(crate) enum Command {
         /// The binary.
         binary: Option<PathBuf>,
     },
+    /// Replace the front end of a volume by this binary, or by the one at the keeper's path.
+    UpgradeVolume {
+        /// The volume.
+        name: String,
+        /// The binary.
+        binary: Option<PathBuf>,
+    },
 }
 
 /// One line of a keeper.

@@ -5,13 +5,18 @@
 //! Never: opens a region to serve it, opens a log, or applies anything: front ends do.
 
 mod attach;
+mod handover;
+pub(crate) mod listeners;
 pub(crate) mod lock;
 pub(crate) mod mounts;
 mod restart;
 mod server;
 mod spawn;
 mod supervisor;
+mod upgrade;
 
+#[cfg(test)]
+pub(crate) use handover::Handover;
 pub(crate) use server::ServerSnapshot;
 pub(crate) use spawn::start as start_process;
 pub(crate) use supervisor::{Snapshot, State};
@@ -112,8 +117,9 @@ impl Keeper {
             Command::Status => self.status().map(|status| Answer::Status(Box::new(status))),
             Command::Mount { name } => self.mount(&name, say).map(Answer::Text),
             Command::Umount { name, force } => self.umount(&name, force, say).map(Answer::Text),
-            Command::UpgradeServer { binary } => {
-                self.upgrade_server(binary.as_deref(), say).map(Answer::Text)
+            Command::UpgradeServer { binary } => self.upgrade_server(binary, say).map(Answer::Text),
+            Command::UpgradeVolume { name, binary } => {
+                self.upgrade_volume(&name, binary, say).map(Answer::Text)
             }
             Command::Shutdown => {
                 self.ask_to_stop();
@@ -137,17 +143,36 @@ impl Keeper {
     }
 
     /// Replaces the server, by default by the program that now stands where this one came from.
-    fn upgrade_server(&self, binary: Option<&Path>, say: Progress<'_>) -> Outcome<String> {
+    fn upgrade_server(&self, binary: Option<PathBuf>, say: Progress<'_>) -> Outcome<String> {
         let what = "upgrading the server";
         let none = || Problem::new(Exit::Usage, what, "no logs are served", "configure [log.NAME]");
         let server = self.server().ok_or_else(none)?;
-        let own = std::env::current_exe().map_err(|error| {
-            Problem::new(Exit::Failed, what, error, "name the binary with --binary PATH")
-        })?;
-        // The kernel's word for a file that was replaced since.
-        let own = own.to_string_lossy();
-        let own = Path::new(own.trim_end_matches(" (deleted)"));
-        server.upgrade(binary.unwrap_or(own), say)
+        server.upgrade(&binary.map_or_else(upgrade::own_path, Ok)?, say)
+    }
+
+    /// Replaces the front end of a volume, by default by that same program.
+    fn upgrade_volume(
+        &self,
+        name: &str,
+        binary: Option<PathBuf>,
+        say: Progress<'_>,
+    ) -> Outcome<String> {
+        let attached = self.attached(name, "upgrading the front end of")?;
+        let binary = binary.map_or_else(upgrade::own_path, Ok)?;
+        attached.supervised.upgrade(name, &binary, say)?;
+        let pid = attached.supervised.snapshot().front_end_pid.unwrap_or_default();
+        let binary = binary.display();
+        Ok(format!("the front end of {name} is replaced: {binary} serves as process {pid}"))
+    }
+
+    /// A volume that is not over.
+    fn attached(&self, name: &str, doing: &str) -> Outcome<Arc<Attached>> {
+        let found = self.lock().get(name).cloned().flatten();
+        let found = found.filter(|attached| !attached.supervised.snapshot().is_over());
+        found.ok_or_else(|| {
+            let what = format!("{doing} volume {name}");
+            Problem::new(Exit::Failed, what, "it is not mounted", "see `holdfast status`")
+        })
     }
 
     /// Attaches and mounts a volume, or starts again what was given up. Returns when it serves.
@@ -188,7 +213,7 @@ impl Keeper {
                 State::GivenUp => return Ok(Some(attached.clone())),
                 State::Detached | State::Failed => {}
                 _ => {
-                    let why = format!("it is mounted at {}", attached.volume.mount.display());
+                    let why = format!("it is {}", attached.volume.found_at());
                     return Err(Problem::new(Exit::InUse, what(), why, "use it there"));
                 }
             },
@@ -205,10 +230,11 @@ impl Keeper {
         let verdict = verdict(name, &volume, power)?;
         let taken = attach::take(name, &volume)?;
         let server = self.server_of(name, &volume)?;
-        let held = attach::mount(name, &volume, taken)?;
+        let binary = upgrade::open_binary(Path::new(spawn::OWN_BINARY))?;
+        let held = attach::open_to_users(name, &volume, taken)?;
         let mut orders = attach::orders(name, &volume, power, server);
         orders.ends_with_keeper = config.standby.is_some();
-        let supervised = Supervised::start(orders, held, attach::unmount_unserved);
+        let supervised = Supervised::start(orders, held, binary, attach::unmount_unserved);
         Ok(Attached { volume, verdict, power, supervised })
     }
 
@@ -258,8 +284,8 @@ impl Keeper {
     fn served_text(&self, name: &str, attached: &Attached, recovery: Option<String>) -> String {
         let verdict = attached.verdict();
         format!(
-            "{name} is mounted at {}; {}\n{}",
-            attached.volume.mount.display(),
+            "{name} is {}; {}\n{}",
+            attached.volume.found_at(),
             recovery.unwrap_or_default(),
             crate::report::verdict_text(&verdict)
         )
@@ -267,15 +293,10 @@ impl Keeper {
 
     /// Unmounts a volume and waits until its home is complete.
     pub(crate) fn umount(&self, name: &str, force: bool, say: Progress<'_>) -> Outcome<String> {
-        let found = self.lock().get(name).cloned().flatten();
-        let found = found.filter(|attached| !attached.supervised.snapshot().is_over());
-        let attached = found.ok_or_else(|| {
-            let what = format!("unmounting volume {name}");
-            Problem::new(Exit::Failed, what, "it is not mounted", "see `holdfast status`")
-        })?;
+        let attached = self.attached(name, "unmounting")?;
         // Whoever asks a second time waits for the end of the first.
         if attached.supervised.snapshot().state != State::Detaching {
-            mounts::unmount_at(&attached.volume.mount, force)?;
+            attach::end_use(name, &attached.volume, force)?;
             attached.supervised.unmounted();
         }
         self.wait_until_detached(name, &attached, say)

@@ -2,10 +2,11 @@
 //!
 //! Promise: everything that passes between the two processes besides descriptors: orders once, at
 //! the start, and reports as JSON lines until the end.
-//! Never: crosses a version, but for an upgraded server, which says so if it does not understand.
+//! Never: crosses a version, but to a process that replaces another, which says so if it does not
+//! understand.
 
 use crate::claims::{PowerSource, Verdict};
-use crate::config::{ServedLogConfig, VolumeConfig};
+use crate::config::{Protocol, ServedLogConfig, VolumeConfig};
 use crate::problem::Problem;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -39,6 +40,28 @@ pub(crate) struct Orders {
     pub server: Option<Server>,
     /// Another host may take over once the keeper is silent, so nobody serves without it.
     pub ends_with_keeper: bool,
+    /// Where users of the volume's disk connect.
+    pub sockets: Vec<SocketOrders>,
+    /// How their connections are handed on, if there can be any.
+    pub handover: Option<HandoverOrders>,
+}
+
+/// A socket that listens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SocketOrders {
+    /// What is spoken there.
+    pub protocol: Protocol,
+    /// The number of its inherited descriptor.
+    pub socket_fd: i32,
+}
+
+/// Where connections are that one front end leaves to the next: numbers of inherited descriptors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct HandoverOrders {
+    /// For those that this front end will leave.
+    pub leave_fd: i32,
+    /// With those that an earlier one has left.
+    pub take_fd: i32,
 }
 
 /// The server as a front end finds it.

@@ -8,7 +8,7 @@ mod served;
 pub(crate) use served::{LogStatus, ServerStatus};
 
 use crate::claims::{Class, Failure, Gap, PowerSource, Verdict};
-use crate::config::VolumeConfig;
+use crate::config::{Address, Protocol, VolumeConfig};
 use crate::found::verdict;
 use crate::keeper::{Snapshot, State};
 use crate::observe::{Observation, observe};
@@ -64,8 +64,11 @@ pub(crate) struct VolumeStatus {
     pub problem: Option<String>,
     /// The ordinary directory, file or device.
     pub home: PathBuf,
-    /// Where programs see it.
-    pub mount: PathBuf,
+    /// Where programs see it; nowhere, if sockets are the only way to it.
+    pub mount: Option<PathBuf>,
+    /// Where users of its disk connect, and what is spoken there.
+    #[serde(default)]
+    pub sockets: Vec<(Protocol, Address)>,
     /// The log directory.
     pub log: PathBuf,
     /// What the region is made of.
@@ -92,8 +95,11 @@ pub(crate) struct VolumeStatus {
     pub changes: u64,
     /// The process that serves it.
     pub front_end_pid: Option<u32>,
-    /// Front ends that were replaced since it was attached.
+    /// Front ends that died and were replaced since it was attached.
     pub restarts: u64,
+    /// Front ends that were replaced on request.
+    #[serde(default)]
+    pub upgrades: u64,
     /// Longest time without a front end, in milliseconds, rounded up.
     pub longest_stall_ms: u64,
     /// Longest wait of one change for room in the log, in milliseconds, rounded up.
@@ -160,6 +166,7 @@ impl VolumeStatus {
             problem: None,
             home: volume.home.clone(),
             mount: volume.mount.clone(),
+            sockets: volume.sockets(),
             log: volume.log.clone(),
             medium: volume.memory.medium.word().into(),
             power,
@@ -174,6 +181,7 @@ impl VolumeStatus {
             changes: seen.map_or(0, |seen| seen.changes),
             front_end_pid: seen.and_then(|seen| seen.front_end_pid),
             restarts: 0,
+            upgrades: 0,
             longest_stall_ms: 0,
             longest_wait_ms: seen.map_or(0, |seen| seen.longest_wait_ns.div_ceil(1_000_000)),
             recovery: None,
@@ -222,6 +230,7 @@ impl VolumeStatus {
         self.problem = snapshot.problem.map(|problem| problem.to_string());
         self.front_end_pid = snapshot.front_end_pid;
         self.restarts = snapshot.restarts;
+        self.upgrades = snapshot.upgrades;
         self.longest_stall_ms = snapshot.longest_stall.as_micros().div_ceil(1000) as u64;
         self.recovery = snapshot.recovery;
         self.last_error = self.last_error.or(snapshot.last_error);
@@ -234,15 +243,21 @@ impl VolumeStatus {
             let _ = write!(text, ", front end {pid}");
         }
         if self.restarts > 0 {
-            let (count, stall) = (self.restarts, self.longest_stall_ms);
-            let _ = write!(text, ", {count} restarts, longest stall {stall} ms");
+            let _ = write!(text, ", {} restarts", self.restarts);
+        }
+        if self.upgrades > 0 {
+            let _ = write!(text, ", {} upgrades", self.upgrades);
+        }
+        if self.restarts + self.upgrades > 0 {
+            let _ = write!(text, ", longest stall {} ms", self.longest_stall_ms);
         }
         let mut line = |key: &str, value: &str| {
             let _ = write!(text, "\n  {key:<12} {value}");
         };
         self.problem.iter().for_each(|why| line("problem", why));
         line("home", &self.home.display().to_string());
-        line("mount", &self.mount.display().to_string());
+        self.mount.iter().for_each(|mount| line("mount", &mount.display().to_string()));
+        self.sockets.iter().for_each(|(protocol, at)| line(protocol.word(), &at.to_string()));
         match &self.verdict {
             Some(verdict) => verdict_lines(verdict).iter().for_each(|(k, v)| line(k, v)),
             None => line("acknowledges", "never: the claims refuse this configuration"),

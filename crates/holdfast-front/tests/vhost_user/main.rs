@@ -9,6 +9,7 @@ mod disks;
 mod guest;
 mod hostile;
 mod kills;
+mod load;
 mod log;
 mod requests;
 mod seeds;

@@ -63,3 +63,31 @@ fn pieces_below_an_applied_lsn_are_forgotten() {
     extents.drop_below(Lsn(300));
     assert!(extents.is_empty());
 }
+
+/// Frames of which some are applied: to forget those where they wrote is to forget them all.
+#[test]
+fn what_is_applied_is_found_where_it_was_written() {
+    for seed in 0..300 {
+        let mut state = seed;
+        let (mut applied, mut overlay) = (Extents::default(), Extents::default());
+        let upto = Lsn(1000 * (next(&mut state) % 40));
+        for step in 1..40u64 {
+            let offset = next(&mut state) % SIZE as u64;
+            let bytes = next(&mut state) % (SIZE as u64 - offset + 1);
+            let piece = Piece { offset, bytes, at: Lsn(step * 1000), source: Source::Log };
+            overlay.insert(piece);
+            if piece.at < upto {
+                applied.insert(piece);
+            }
+            if next(&mut state).is_multiple_of(9) {
+                overlay.cut(offset);
+                let _ = (piece.at < upto).then(|| applied.cut(offset));
+            }
+        }
+        let mut expected = overlay.clone();
+        expected.drop_below(upto);
+        let pieces: Vec<Piece> = applied.iter().collect();
+        pieces.chunks(3).for_each(|pieces| overlay.drop_within(pieces, upto));
+        assert_eq!(overlay, expected, "seed {seed}");
+    }
+}

@@ -7,6 +7,7 @@
 use super::attached::{Parts, Place};
 use super::home::Home;
 use super::logs;
+use super::users::Users;
 use crate::claims::PowerSource;
 use crate::cli::FrontArgs;
 use crate::config::{Cache, VolumeConfig};
@@ -97,24 +98,22 @@ fn obey(args: &FrontArgs, reporter: &mut Reporter) -> Outcome<()> {
         end_with_keeper(&reporter.0).map_err(started)?;
     }
     let home = inherited(args.home_fd).and_then(Home::of).map_err(started)?;
-    let log = match (args.log_fd, orders.server) {
-        (_, Some(server)) => Place::Server(server),
+    let log = match (args.log_fd, &orders.server) {
+        (_, Some(server)) => Place::Server(server.clone()),
         (Some(log), None) => {
             Place::Here(Arc::new(RealFiles::from_fd(inherited(log).map_err(started)?)))
         }
         (None, None) => return Err(started(io::ErrorKind::InvalidInput.into())),
     };
-    let fuse = args.fuse_fd.map(inherited).transpose().map_err(started)?;
-    let (name, volume) = (orders.name, orders.volume);
-    let parts = Parts { name, volume, home, log };
-    match (orders.task, fuse) {
-        (Task::Serve, Some(fuse)) => {
-            let session = fuse::Session::adopt(fuse);
-            serve(&parts, &session, (orders.resume, orders.power), reporter)
+    let parts = Parts { name: orders.name.clone(), volume: orders.volume.clone(), home, log };
+    match orders.task {
+        Task::Serve => {
+            let fuse = args.fuse_fd.map(inherited).transpose();
+            let users = fuse.and_then(|fuse| Users::of(fuse, &orders)).map_err(started)?;
+            serve(&parts, users, (orders.resume, orders.power), reporter)
         }
-        (Task::Serve, None) => Err(started(io::ErrorKind::InvalidInput.into())),
-        (Task::Detach, _) => detach(&parts, orders.power),
-        (Task::Drain, _) => parts.drain(),
+        Task::Detach => detach(&parts, orders.power),
+        Task::Drain => parts.drain(),
     }
 }
 
@@ -173,7 +172,7 @@ pub(super) fn mend(name: &str, volume: &VolumeConfig) -> Outcome<Mended> {
 
 fn serve(
     parts: &Parts,
-    session: &fuse::Session,
+    users: Users,
     (resume, power): (bool, PowerSource),
     reporter: &mut Reporter,
 ) -> Outcome<()> {
@@ -188,12 +187,11 @@ fn serve(
         },
     };
     if resume {
-        // Refused only when the mount is gone, which listening then tells.
-        let _ = session.resend();
+        users.ask_again();
     }
     let (recovery, verdict) = (opened.recovery.clone(), opened.verdict.clone());
     reporter.say(&Report::Ready { recovery, verdict });
-    let listened = opened.with_background(|| fuse::serve(session, opened.volume.tree(), &config));
+    let listened = opened.with_background(|| users.serve(&parts.name, &opened.volume, &config));
     listened.map_err(|error| {
         Problem::new(Exit::Failed, parts.what("serving"), error, "the keeper starts another")
     })?;

@@ -4,7 +4,7 @@
 //! Never: opens, locks or mounts anything.
 
 use holdfast_io::real::{RealFiles, file_from_fd};
-use holdfast_io::{Files, OneFile};
+use holdfast_io::{Blocks, Files, OneFile};
 use holdfast_volume::{BlockVolume, CleanError, DirectoryVolume, Tree, VolumeError};
 use rustix::fs::{FileType, fstat};
 use std::io;
@@ -55,6 +55,14 @@ impl Volume {
         match self {
             Volume::Directory(volume) => volume,
             Volume::Block(volume) => volume,
+        }
+    }
+
+    /// The disk, if it is one.
+    pub(super) fn blocks(&self) -> Option<&dyn Blocks> {
+        match self {
+            Volume::Directory(_) => None,
+            Volume::Block(volume) => Some(volume),
         }
     }
 

@@ -1,8 +1,9 @@
-//! `holdfast mount`, `shutdown` and `upgrade server`: what only a running keeper can do.
+//! `holdfast mount`, `shutdown` and `upgrade`: what only a running keeper can do.
 //!
 //! Promise: the keeper's answer, unchanged.
 //! Never: mounts anything itself; the mount would end with this command.
 
+use crate::cli::UpgradeCommand;
 use crate::config::Config;
 use crate::control::{Answer, Command, ask};
 use crate::exit::Exit;
@@ -23,16 +24,20 @@ pub(crate) fn shutdown(config: &Path, output: Output) -> Outcome<()> {
     ask_and_print(&Config::load(config)?, Command::Shutdown, output)
 }
 
-/// Asks the keeper to replace the server; returns when the new one serves.
-pub(crate) fn upgrade_server(
-    config: &Path,
-    binary: Option<PathBuf>,
-    output: Output,
-) -> Outcome<()> {
-    let binary = binary.map(std::path::absolute).transpose().map_err(|error| {
-        Problem::new(Exit::Usage, "finding the binary", error, "name it with --binary PATH")
-    })?;
-    ask_and_print(&Config::load(config)?, Command::UpgradeServer { binary }, output)
+/// Asks the keeper to replace one of its processes; returns when the new one serves.
+pub(crate) fn upgrade(config: &Path, command: UpgradeCommand, output: Output) -> Outcome<()> {
+    let absolute = |binary: Option<PathBuf>| {
+        binary.map(std::path::absolute).transpose().map_err(|error| {
+            Problem::new(Exit::Usage, "finding the binary", error, "name it with --binary PATH")
+        })
+    };
+    let command = match command {
+        UpgradeCommand::Server { binary } => Command::UpgradeServer { binary: absolute(binary)? },
+        UpgradeCommand::Volume { name, binary } => {
+            Command::UpgradeVolume { name, binary: absolute(binary)? }
+        }
+    };
+    ask_and_print(&Config::load(config)?, command, output)
 }
 
 /// Sends one request to the keeper and prints its answer.

@@ -68,7 +68,9 @@ fn prepare(args: RunArgs) -> Outcome<(Vec<std::ffi::OsString>, VolumeConfig)> {
     };
     let mut volume = VolumeConfig {
         home,
-        mount,
+        mount: Some(mount),
+        nbd: Vec::new(),
+        vhost_user: None,
         log,
         memory,
         segment: None,

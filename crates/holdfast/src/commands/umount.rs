@@ -9,11 +9,13 @@ use super::mount::ask_and_print;
 use crate::config::{Config, VolumeConfig};
 use crate::control::{Command, is_answering};
 use crate::exit::Exit;
-use crate::keeper::mounts::{mounted_at, unmount_at};
+use crate::keeper::listeners::refuse_connected;
+use crate::keeper::mounts::{Mount, our_mount_of, unmount_at};
 use crate::observe::observe;
 use crate::output::{Output, Progress};
 use crate::problem::{Outcome, Problem};
 use crate::sizes::rounded;
+use rustix::process::{Pid, Signal, kill_process};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -27,10 +29,10 @@ pub(crate) fn umount(config: &Path, name: &str, force: bool, output: Output) -> 
         return ask_and_print(&config, Command::Umount { name: name.to_owned(), force }, output);
     }
     let mut progress = Progress::new();
-    if mounted_at(&volume.mount).is_some_and(|mount| mount.is_ours()) {
-        check_source(name, volume)?;
-        unmount_at(&volume.mount, force)?;
+    if let Some(mount) = our_mount_of(volume) {
+        check_source(name, &mount)?;
     }
+    end_use(name, volume, force)?;
     wait_for_front_end(name, volume, &mut progress);
     give_back(name, volume, config.keeper.power, &mut |text| progress.say(text))?;
     drop(progress);
@@ -39,17 +41,33 @@ pub(crate) fn umount(config: &Path, name: &str, force: bool, output: Output) -> 
     Ok(())
 }
 
-fn check_source(name: &str, volume: &VolumeConfig) -> Outcome<()> {
-    let source = mounted_at(&volume.mount).map_or_else(String::new, |mount| mount.source);
+fn check_source(name: &str, mount: &Mount) -> Outcome<()> {
+    let source = &mount.source;
     match source == name {
         true => Ok(()),
         false => Err(Problem::new(
             Exit::InUse,
             format!("unmounting volume {name}"),
-            format!("volume {source} is mounted at {}", volume.mount.display()),
+            format!("volume {source} is mounted at {}", mount.point.display()),
             format!("`holdfast umount {source}`, or correct the configuration"),
         )),
     }
+}
+
+/// Takes the volume away from its users. Where nothing was mounted the front end has to be told.
+fn end_use(name: &str, volume: &VolumeConfig, force: bool) -> Outcome<()> {
+    if !force {
+        refuse_connected(&format!("unmounting volume {name}"), volume)?;
+    }
+    if let Some(mount) = our_mount_of(volume) {
+        return unmount_at(&mount.point, force);
+    }
+    if volume.mount.is_none() {
+        let front_end = observe(&volume.medium()).ok().and_then(|seen| seen.front_end_pid);
+        let front_end = front_end.and_then(|pid| Pid::from_raw(pid.cast_signed()));
+        let _ = front_end.map(|pid| kill_process(pid, Signal::INT));
+    }
+    Ok(())
 }
 
 /// A front end whose keeper is gone learns from the kernel that its mount is, detaches, and ends; a

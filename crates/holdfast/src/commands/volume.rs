@@ -12,7 +12,8 @@ use crate::exit::Exit;
 use crate::found::{memory_of, verdict};
 use crate::keeper;
 use crate::keeper::lock::{take_directory, take_home};
-use crate::keeper::mounts::mounted_at;
+use crate::keeper::mounts::our_mount_of;
+use crate::observe::observe;
 use crate::output::{Output, Progress};
 use crate::problem::{Outcome, Problem};
 use crate::report::verdict_text;
@@ -166,10 +167,10 @@ fn mend(config: &Config, name: &str, output: Output) -> Outcome<()> {
 }
 
 pub(super) fn refuse_mounted(what: String, volume: &VolumeConfig, remedy: String) -> Outcome<()> {
-    match mounted_at(&volume.mount).filter(|mount| mount.is_ours()) {
+    match our_mount_of(volume) {
         None => Ok(()),
         Some(mount) => {
-            let why = format!("volume {} is mounted at {}", mount.source, volume.mount.display());
+            let why = format!("volume {} is mounted at {}", mount.source, mount.point.display());
             Err(Problem::new(Exit::InUse, what, why, remedy))
         }
     }
@@ -180,7 +181,7 @@ fn list(config: &Config, output: Output) {
     let text = |volume: &serde_json::Value| {
         let field = |key: &str| volume[key].as_str().unwrap_or_default().to_owned();
         let is = if volume["made"] == true { field("mounted") } else { "not made".to_owned() };
-        format!("{:<16} {:<12} {} -> {}\n", field("name"), is, field("home"), field("mount"))
+        format!("{:<16} {:<12} {} -> {}\n", field("name"), is, field("home"), field("found_at"))
     };
     let text: String = volumes.iter().map(text).collect();
     let text = if text.is_empty() { "no volumes are configured".to_owned() } else { text };
@@ -188,13 +189,23 @@ fn list(config: &Config, output: Output) {
 }
 
 fn listed((name, volume): (&String, &VolumeConfig)) -> serde_json::Value {
-    let is_mounted = mounted_at(&volume.mount).is_some_and(|m| m.is_ours() && m.source == *name);
+    let is_mounted = our_mount_of(volume).is_some_and(|mount| mount.source == *name);
+    let is_served = || observe(&volume.medium()).is_ok_and(|seen| seen.front_end_pid.is_some());
+    let mounted = match &volume.mount {
+        Some(_) if is_mounted => "mounted",
+        Some(_) => "not mounted",
+        None if is_served() => "attached",
+        None => "not attached",
+    };
     serde_json::json!({
         "name": name,
         "home": volume.home,
         "mount": volume.mount,
+        "nbd": volume.nbd,
+        "vhost_user": volume.vhost_user,
+        "found_at": volume.found_at(),
         "log": volume.log,
         "made": is_made(&volume.log),
-        "mounted": if is_mounted { "mounted" } else { "not mounted" },
+        "mounted": mounted,
     })
 }

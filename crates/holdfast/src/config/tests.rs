@@ -184,3 +184,95 @@ fn a_stand_by_without_a_fence_is_refused() {
     let without = section("[]").replace("fence = []\n", "");
     assert!(Config::parse(&without).unwrap_err().contains("fence"));
 }
+
+/// [`SHORT`] as a disk without a mount.
+fn disk(nbd: &str) -> String {
+    let home = SHORT.replace("/var/lib/postgresql/15/main/pg_wal", "/srv/disk.img");
+    home.replace("mount = \"/srv/pgwal\"", &format!("nbd = [{nbd}]"))
+}
+
+#[test]
+fn a_disk_is_found_where_its_addresses_say() {
+    let text = disk("\"unix:/run/disk.sock\", \"tcp:127.0.0.1:10809\", \"tcp:[::1]:10809\"");
+    let config = Config::parse(&text).unwrap();
+    let volume = config.volume("pgwal").unwrap();
+    let at = "attached at unix:/run/disk.sock and tcp:127.0.0.1:10809 and tcp:[::1]:10809";
+    assert_eq!(volume.found_at(), at);
+    let text = serde_json::to_string(volume).unwrap();
+    assert_eq!(&serde_json::from_str::<VolumeConfig>(&text).unwrap(), volume);
+    let both = SHORT.replace("log =", "nbd = [\"unix:/run/d\"]\nlog =");
+    let config = Config::parse(&both).unwrap();
+    let at = config.volume("pgwal").unwrap().found_at();
+    assert_eq!(at, "mounted at /srv/pgwal, and attached at unix:/run/d");
+}
+
+#[test]
+fn a_disk_for_a_hypervisor_has_a_socket_of_its_own() {
+    let vhost_user = |path: &str| {
+        disk("").replace("nbd = []", &format!("nbd = [\"unix:/run/d\"]\nvhost-user = {path:?}"))
+    };
+    let config = Config::parse(&vhost_user("/run/vm1.sock")).unwrap();
+    let volume = config.volume("pgwal").unwrap();
+    assert_eq!(volume.found_at(), "attached at unix:/run/d and unix:/run/vm1.sock");
+    let protocols: Vec<_> = volume.sockets().into_iter().map(|(protocol, _)| protocol).collect();
+    assert_eq!(protocols, [Protocol::Nbd, Protocol::VhostUser]);
+    let long = format!("/{}", "x".repeat(107));
+    for (path, word) in [("run/d", "absolute"), ("/run/d", "already"), (&*long, "107")] {
+        let why = Config::parse(&vhost_user(path)).unwrap_err();
+        assert!(why.contains("[volume.pgwal]") && why.contains("vhost-user"), "{why}");
+        assert!(why.contains(word), "{why}");
+    }
+}
+
+#[test]
+fn a_volume_that_nobody_could_find_is_refused() {
+    for text in [disk(""), SHORT.replace("mount = \"/srv/pgwal\"", "")] {
+        let why = Config::parse(&text).unwrap_err();
+        assert!(why.contains("[volume.pgwal]") && why.contains("neither mount nor nbd"), "{why}");
+    }
+}
+
+#[test]
+fn pages_that_the_kernel_keeps_and_clients_that_change_them_do_not_go_together() {
+    let text = SHORT.replace("log =", "nbd = [\"unix:/run/d\"]\ncache = \"write-through\"\nlog =");
+    let why = Config::parse(&text).unwrap_err();
+    assert!(
+        why.contains("[volume.pgwal]") && why.contains("cache") && why.contains("nbd"),
+        "{why}"
+    );
+    Config::parse(&text.replace("mount = \"/srv/pgwal\"", "")).unwrap();
+}
+
+#[test]
+fn an_address_that_cannot_be_listened_at_is_refused_by_its_key() {
+    let long = format!("unix:/{}", "x".repeat(107));
+    for (address, word) in [
+        ("/run/disk.sock", "neither unix:"),
+        ("unix:disk.sock", "absolute"),
+        ("unix:", "absolute"),
+        (&*long, "107"),
+        ("tcp:10809", "port"),
+        ("tcp:localhost:10809", "port"),
+        ("tcp:127.0.0.1:70000", "port"),
+        ("http://127.0.0.1:80", "neither unix:"),
+    ] {
+        let why = Config::parse(&disk(&format!("{address:?}"))).unwrap_err();
+        assert!(why.contains("nbd") && why.contains(word) && why.contains("line "), "{why}");
+    }
+}
+
+#[test]
+fn two_disks_never_share_an_address() {
+    for address in ["unix:/run/disk.sock", "tcp:127.0.0.1:10809"] {
+        let one = disk(&format!("{address:?}"));
+        let other = one.replace("pgwal", "other").replace("disk.img", "other.img");
+        let why = Config::parse(&format!("{one}{other}")).unwrap_err();
+        let words = ["[volume.pgwal] nbd", "[volume.other] nbd"];
+        assert!(words.iter().all(|word| why.contains(word)), "{why}");
+        let twice = Config::parse(&disk(&format!("{address:?}, {address:?}"))).unwrap_err();
+        assert!(twice.contains("[volume.pgwal] nbd"), "{twice}");
+    }
+    let text = disk("\"unix:/var/lib/holdfast/pgwal\"");
+    let why = Config::parse(&text).unwrap_err();
+    assert!(why.contains("[volume.pgwal] log") && why.contains("nbd"), "{why}");
+}

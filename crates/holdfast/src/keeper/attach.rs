@@ -1,9 +1,11 @@
-//! Making a volume ready to be served: paths, locks and the mount.
+//! Making a volume ready to be served: paths, locks, the mount and the sockets.
 //!
 //! Promise: home and log are open and locked before the mount covers anything; every refusal names
 //! the path and says what to do; a refusal leaves nothing mounted.
 //! Never: touches what is in home, log or region.
 
+use super::handover::Handover;
+use super::listeners::{Listeners, refuse_connected};
 use super::lock::{take_directory, take_home};
 use super::mounts::{mounted_at, unmount_at, users_text};
 use super::spawn::Held;
@@ -14,6 +16,8 @@ use crate::observe::observe;
 use crate::orders::{Orders, Server, Task};
 use crate::problem::{Outcome, Problem};
 use holdfast_front::fuse;
+use rustix::fs::{FileType, fstat};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 
 /// Opens and locks what the volume is made of; nothing is mounted yet.
@@ -22,24 +26,62 @@ pub(crate) fn take(name: &str, volume: &VolumeConfig) -> Outcome<Held> {
     clear_mount_point(name, volume, &what)?;
     check_home_is_bare(&volume.home, &what)?;
     let home = take_home(&volume.home)?;
+    check_users(volume, &home, &what)?;
     let log = match volume.way {
         Way::Direct => Some(take_directory("log", &volume.log)?),
         Way::Queue => None,
     };
-    Ok(Held { home, log, fuse: None })
+    Ok(Held { home, log, fuse: None, listeners: Listeners::default(), handover: None })
 }
 
-/// Mounts what was taken.
-pub(crate) fn mount(name: &str, volume: &VolumeConfig, taken: Held) -> Outcome<Held> {
+/// Mounts what was taken, and listens for clients.
+pub(crate) fn open_to_users(name: &str, volume: &VolumeConfig, taken: Held) -> Outcome<Held> {
+    let listeners = Listeners::bind(name, volume)?;
+    let handover = (!volume.sockets().is_empty()).then(Handover::new).transpose();
+    let handover = handover.map_err(|error| {
+        let what = format!("attaching volume {name}: preparing to hand connections on");
+        Problem::new(Exit::Failed, what, error, "see whether descriptors ran out")
+    })?;
+    let fuse = volume.mount.as_deref().map(|point| mount(name, point)).transpose()?;
+    Ok(Held { fuse, listeners, handover, ..taken })
+}
+
+/// Takes a volume away from its users.
+pub(crate) fn end_use(name: &str, volume: &VolumeConfig, force: bool) -> Outcome<()> {
+    if !force {
+        refuse_connected(&format!("unmounting volume {name}"), volume)?;
+    }
+    volume.mount.as_deref().map_or(Ok(()), |mount| unmount_at(mount, force))
+}
+
+/// Only a disk can be reached through a socket, and it needs no mount.
+fn check_users(volume: &VolumeConfig, home: &OwnedFd, what: &str) -> Outcome<()> {
+    let refused = |why: String, remedy| Err(Problem::new(Exit::Usage, what, why, remedy));
+    let found =
+        fstat(home).map_err(|error| Problem::new(Exit::Failed, what, error, "try again"))?;
+    let is_directory = FileType::from_raw_mode(found.st_mode) == FileType::Directory;
+    let home = volume.home.display();
+    match volume.sockets().first() {
+        Some((protocol, _)) if is_directory => {
+            let key = protocol.word();
+            refused(
+                format!("{key} is set, and home {home} is a directory"),
+                format!("set mount instead of {key}, or name a file or a block device as home"),
+            )
+        }
+        _ => Ok(()),
+    }
+}
+
+fn mount(name: &str, point: &Path) -> Outcome<OwnedFd> {
     let options = fuse::MountOptions { name: name.to_owned() };
-    let fuse = fuse::mount(&volume.mount, &options).map_err(|error| {
+    fuse::mount(point, &options).map_err(|error| {
         let exit = match error {
             fuse::MountError::NotADirectory(_) => Exit::Usage,
             _ => Exit::Failed,
         };
         Problem::new(exit, format!("attaching volume {name}"), error, "nothing was changed")
-    })?;
-    Ok(Held { fuse: Some(fuse), ..taken })
+    })
 }
 
 /// What the front ends of the volume are told.
@@ -49,14 +91,22 @@ pub(crate) fn orders(
     power: PowerSource,
     server: Option<Server>,
 ) -> Orders {
-    let (name, volume) = (name.to_owned(), volume.clone());
-    let task = Task::Serve;
-    Orders { name, volume, power, task, resume: false, server, ends_with_keeper: false }
+    Orders {
+        name: name.to_owned(),
+        volume: volume.clone(),
+        power,
+        task: Task::Serve,
+        resume: false,
+        server,
+        sockets: Vec::new(),
+        handover: None,
+        ends_with_keeper: false,
+    }
 }
 
 /// Takes the mount of a volume away that no front end ever served.
 pub(crate) fn unmount_unserved(orders: &Orders) {
-    if let Err(problem) = unmount_at(&orders.volume.mount, true) {
+    if let Err(problem) = end_use(&orders.name, &orders.volume, true) {
         tracing::error!("{problem}");
     }
 }
@@ -64,12 +114,13 @@ pub(crate) fn unmount_unserved(orders: &Orders) {
 /// The mount point has to be free. A mount of ours whose front end is dead is taken away: nothing
 /// can come of it any more, and what it acknowledged is in region and log.
 fn clear_mount_point(name: &str, volume: &VolumeConfig, what: &str) -> Outcome<()> {
-    let Some(found) = mounted_at(&volume.mount) else { return Ok(()) };
+    let Some(mount) = volume.mount.as_deref() else { return Ok(()) };
+    let Some(found) = mounted_at(mount) else { return Ok(()) };
     let in_use = |why: String, remedy: String| Err(Problem::new(Exit::InUse, what, why, remedy));
-    let point = volume.mount.display();
+    let point = mount.display();
     if !found.is_ours() {
         // A home that is the root of a file system may be covered by its own volume.
-        return match volume.mount == volume.home {
+        return match *mount == volume.home {
             true => Ok(()),
             false => in_use(
                 format!(
@@ -92,12 +143,12 @@ fn clear_mount_point(name: &str, volume: &VolumeConfig, what: &str) -> Outcome<(
             format!(
                 "nothing is lost; when its users ({}) can pause: `holdfast umount {name}`, then \
                  `holdfast mount {name}`",
-                users_text(&volume.mount)
+                users_text(mount)
             ),
         );
     }
     tracing::warn!(volume = name, "taking away a mount whose front end and keeper are dead");
-    unmount_at(&volume.mount, true)
+    unmount_at(mount, true)
 }
 
 /// A home under a mount of ours is the volume itself, seen through its own front end.

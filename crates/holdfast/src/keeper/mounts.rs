@@ -4,6 +4,7 @@
 //! answer.
 //! Never: opens, stats or lists anything below a mount point.
 
+use crate::config::VolumeConfig;
 use crate::exit::Exit;
 use crate::problem::{Outcome, Problem};
 use rustix::io::Errno;
@@ -36,6 +37,11 @@ pub(crate) fn mounted_at(path: &Path) -> Option<Mount> {
     let point = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let table = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
     parse(&table).into_iter().rev().find(|mount| mount.point == point)
+}
+
+/// What Holdfast mounted where a volume is to be seen.
+pub(crate) fn our_mount_of(volume: &VolumeConfig) -> Option<Mount> {
+    volume.mount.as_deref().and_then(mounted_at).filter(Mount::is_ours)
 }
 
 /// Mounts in the order of the table. Lines that are not understood are left out.

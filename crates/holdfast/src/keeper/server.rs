@@ -10,6 +10,7 @@ use super::lock::take_directory;
 use super::restart::{Death, Deaths, Decision};
 use super::spawn::{OWN_BINARY, start_server};
 use super::supervisor::State;
+use super::upgrade::{END_PATIENCE, Request, Upgrade, open_binary};
 use crate::config::Config;
 use crate::exit::Exit;
 use crate::found::memory_of;
@@ -17,7 +18,7 @@ use crate::orders;
 use crate::orders::{LogOrders, ServerOrders, ServerReady, ServerReport};
 use crate::problem::{Outcome, Problem};
 use holdfast_client::protocol::VOLUME_PREFIX;
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::Mode;
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, PipeReader};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -30,10 +31,6 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How long a new server may take to open its logs before the old one is started again.
-const READY_PATIENCE: Duration = Duration::from_secs(60);
-/// How long a server may take to finish what it took before it is killed, which loses nothing.
-const END_PATIENCE: Duration = Duration::from_secs(10);
 /// How long it may take to bring everything to the disks when the keeper ends.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(120);
 
@@ -76,7 +73,7 @@ pub(crate) struct ServerLife {
 enum Event {
     Said(u64, ServerReport),
     Ended(u64, ExitStatus),
-    Upgrade(OwnedFd, Sender<Outcome<()>>),
+    Upgrade(Request),
     Stop,
 }
 
@@ -98,15 +95,6 @@ struct Running {
     fault: Option<Problem>,
     /// Told to end; killed then.
     kill_at: Option<Instant>,
-}
-
-/// A replacement under way.
-struct Upgrade {
-    /// What to go back to.
-    old: OwnedFd,
-    answer: Sender<Outcome<()>>,
-    /// The new server runs, and has until then.
-    ready_until: Option<Instant>,
 }
 
 struct Supervisor {
@@ -210,15 +198,8 @@ impl ServerLife {
 
     /// Replaces the server; returns when the new one serves, or the old one is started again.
     pub(crate) fn upgrade(&self, binary: &Path, say: Progress<'_>) -> Outcome<String> {
-        let opened = open_binary(binary)?;
-        say(&format!("the server is replaced by {}", binary.display()));
-        let (answer, outcome) = channel();
-        let _ = self.events.send(Event::Upgrade(opened, answer));
-        let ended = || {
-            let why = "the server ends, or is being replaced already";
-            Problem::new(Exit::Failed, "upgrading the server", why, "try again")
-        };
-        outcome.recv().map_err(|_| ended())??;
+        let send = |request| drop(self.events.send(Event::Upgrade(request)));
+        Request::make("the server", binary, say, send)?;
         let pid = self.snapshot().pid.unwrap_or_default();
         Ok(format!("the server is replaced: {} serves as process {pid}", binary.display()))
     }
@@ -276,7 +257,7 @@ impl Supervisor {
     /// Until the next thing that has a time.
     fn patience(&self) -> Duration {
         let kill_at = self.running.as_ref().and_then(|running| running.kill_at);
-        let ready_until = self.upgrade.as_ref().and_then(|upgrade| upgrade.ready_until);
+        let ready_until = self.upgrade.as_ref().and_then(Upgrade::ready_until);
         let next = [self.due, kill_at, ready_until].into_iter().flatten().min();
         next.map_or(Duration::from_secs(3600), |at| at.saturating_duration_since(Instant::now()))
     }
@@ -287,11 +268,9 @@ impl Supervisor {
             self.due = None;
             self.begin();
         }
-        let is_late = |at: Option<Instant>| at.is_some_and(|at| at <= now);
         let kill_at = self.running.as_ref().and_then(|running| running.kill_at);
-        let ready_until = self.upgrade.as_ref().and_then(|upgrade| upgrade.ready_until);
-        if is_late(kill_at) || is_late(ready_until) {
-            self.upgrade.iter_mut().for_each(|upgrade| upgrade.ready_until = None);
+        let successor_is_late = self.upgrade.as_mut().is_some_and(|upgrade| upgrade.is_late(now));
+        if successor_is_late || kill_at.is_some_and(|at| at <= now) {
             self.tell(Signal::KILL, None);
         }
     }
@@ -302,7 +281,7 @@ impl Supervisor {
             Event::Said(number, report) if current == Some(number) => self.said(report),
             Event::Ended(number, status) if current == Some(number) => self.ended(status),
             Event::Said(..) | Event::Ended(..) => {}
-            Event::Upgrade(binary, answer) => self.begin_upgrade(binary, answer),
+            Event::Upgrade(request) => self.begin_upgrade(request),
             Event::Stop => {
                 self.is_stopping = true;
                 self.due = None;
@@ -366,15 +345,14 @@ impl Supervisor {
             s.upgrades += u64::from(upgrade.is_some());
             s.longest_stall = s.longest_stall.max(stall);
         });
-        upgrade.into_iter().for_each(|upgrade| drop(upgrade.answer.send(Ok(()))));
+        upgrade.into_iter().for_each(Upgrade::succeeded);
     }
 
-    fn begin_upgrade(&mut self, binary: OwnedFd, answer: Sender<Outcome<()>>) {
+    fn begin_upgrade(&mut self, request: Request) {
         if self.upgrade.is_some() || self.is_stopping {
             return; // whoever asked hears that the answer will not come
         }
-        let old = std::mem::replace(&mut self.binary, binary);
-        self.upgrade = Some(Upgrade { old, answer, ready_until: None });
+        self.upgrade = Some(Upgrade::begin(request, &mut self.binary));
         self.deaths = Deaths::default();
         self.stalled = Some(Instant::now());
         match self.running {
@@ -385,9 +363,7 @@ impl Supervisor {
 
     fn begin_successor(&mut self) {
         self.due = None;
-        if let Some(upgrade) = &mut self.upgrade {
-            upgrade.ready_until = Some(Instant::now() + READY_PATIENCE);
-        }
+        self.upgrade.iter_mut().for_each(Upgrade::started);
         self.shared.change(|s| s.state = State::Restarting);
         self.begin();
     }
@@ -409,9 +385,7 @@ impl Supervisor {
             return self.shared.change(|s| s.state = state);
         }
         // An upgrade whose successor does not run yet waited for just this.
-        if self.upgrade.as_ref().is_some_and(|upgrade| upgrade.ready_until.is_none())
-            && running.kill_at.is_some()
-        {
+        if self.upgrade.as_ref().is_some_and(Upgrade::waits_for_the_old) {
             return self.begin_successor();
         }
         let problem = running.fault.unwrap_or_else(|| {
@@ -430,7 +404,7 @@ impl Supervisor {
         let was_ever_ready = self.shared.lock().ready.is_some();
         self.stalled = self.stalled.or(was_ever_ready.then(Instant::now));
         if let Some(upgrade) = self.upgrade.take() {
-            return self.hand_back(upgrade, problem);
+            return self.hand_back(upgrade, &problem);
         }
         let decision = match problem.exit.stays() {
             true => Decision::GiveUp,
@@ -456,15 +430,10 @@ impl Supervisor {
     }
 
     /// The new server did not come up: the old one serves again.
-    fn hand_back(&mut self, upgrade: Upgrade, problem: Problem) {
-        tracing::error!(why = problem.why, "the new server did not come up; the old one goes on");
-        self.binary = upgrade.old;
+    fn hand_back(&mut self, upgrade: Upgrade, problem: &Problem) {
+        upgrade.failed("the server", &problem.why, &mut self.binary);
         self.deaths = Deaths::default();
         self.begin();
-        let why = format!("the new server did not come up ({})", problem.why);
-        let remedy = "the old one serves again and nothing is lost; see the keeper's log";
-        let problem = Problem::new(Exit::Failed, "upgrading the server", why, remedy);
-        let _ = upgrade.answer.send(Err(problem));
     }
 }
 
@@ -493,15 +462,6 @@ fn listen(socket: &Path) -> Outcome<UnixListener> {
     let everybody = Mode::from_raw_mode(0o666);
     rustix::fs::chmod(socket, everybody).map_err(|error| failed(error.into()))?;
     Ok(listener)
-}
-
-/// A binary, kept open so that it can be started again after its file was replaced.
-fn open_binary(path: &Path) -> Outcome<OwnedFd> {
-    let opened = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
-    opened.map_err(|error| {
-        let what = format!("opening the binary {}", path.display());
-        Problem::new(Exit::Usage, what, error, "name it with --binary PATH")
-    })
 }
 
 /// Passes on what a server says until it ends, then how it ended.

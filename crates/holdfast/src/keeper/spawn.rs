@@ -1,9 +1,11 @@
 //! Starting the keeper's processes.
 //!
-//! Promise: a process gets exactly the descriptors it is meant to have, runs the very binary its
-//! keeper runs (the server: the one it is told to), and hears no signal of the keeper's terminal.
+//! Promise: a process gets exactly the descriptors it is meant to have, runs the binary that it is
+//! told to, and hears no signal of the keeper's terminal.
 //! Never: waits for it.
 
+use super::handover::Handover;
+use super::listeners::Listeners;
 use crate::exit::Exit;
 use crate::orders::{Orders, ServerOrders};
 use crate::problem::{Outcome, Problem};
@@ -33,6 +35,19 @@ pub(crate) struct Held {
     pub log: Option<OwnedFd>,
     /// The FUSE connection while it is mounted.
     pub fuse: Option<OwnedFd>,
+    /// Where users of its disk connect.
+    pub listeners: Listeners,
+    /// Their connections between two front ends.
+    pub handover: Option<Handover>,
+}
+
+impl Held {
+    /// Nobody comes to the volume any more, and who is there is cut off.
+    pub(crate) fn close_to_users(&mut self) {
+        self.fuse = None;
+        self.listeners = Listeners::default();
+        self.handover = None;
+    }
 }
 
 /// Starts any process that inherits nothing but its standard streams.
@@ -41,20 +56,37 @@ pub(crate) fn start(command: &mut Command) -> io::Result<Child> {
     command.spawn()
 }
 
-/// Starts a front end. Its reports come out of the pipe, which ends when the process does.
-pub(crate) fn start_front(orders: &Orders, held: &Held) -> Outcome<(Child, PipeReader)> {
-    try_start_front(orders, held).map_err(|error| {
+/// Starts a front end from this binary. Its reports come out of the pipe, which ends when the
+/// process does.
+pub(crate) fn start_front(
+    binary: BorrowedFd<'_>,
+    orders: &Orders,
+    held: &Held,
+) -> Outcome<(Child, PipeReader)> {
+    try_start_front(binary, orders, held).map_err(|error| {
         let what = format!("starting a front end of volume {}", orders.name);
-        Problem::new(Exit::Failed, what, error, "see whether processes or memory ran out")
+        let remedy = "see whether processes or memory ran out, or name a binary that runs here";
+        Problem::new(Exit::Failed, what, error, remedy)
     })
 }
 
-fn try_start_front(orders: &Orders, held: &Held) -> io::Result<(Child, PipeReader)> {
+fn try_start_front(
+    binary: BorrowedFd<'_>,
+    orders: &Orders,
+    held: &Held,
+) -> io::Result<(Child, PipeReader)> {
     let mut passed = vec![("--home-fd", held.home.as_fd())];
     passed.extend(held.log.as_ref().map(|log| ("--log-fd", log.as_fd())));
     passed.extend(held.fuse.as_ref().map(|fuse| ("--fuse-fd", fuse.as_fd())));
+    let mut ordered: Vec<_> = held.listeners.descriptors().collect();
+    ordered.extend(held.handover.iter().flat_map(Handover::descriptors));
+    let orders = Orders {
+        sockets: held.listeners.orders(),
+        handover: held.handover.as_ref().map(Handover::orders),
+        ..orders.clone()
+    };
     let arguments = ["front", "--volume", &orders.name];
-    start_with(Path::new(OWN_BINARY), &arguments, &passed, &[], &write_orders(orders)?)
+    start_with(&path_of(binary), &arguments, &passed, &ordered, &write_orders(&orders)?)
 }
 
 /// Starts the server from this binary. Its reports come out of the pipe, which ends when the
@@ -67,14 +99,18 @@ pub(crate) fn start_server(
 ) -> Outcome<(Child, PipeReader)> {
     let start = || {
         let directories: Vec<_> = directories.iter().map(AsFd::as_fd).collect();
-        let binary = PathBuf::from(format!("/proc/self/fd/{}", binary.as_raw_fd()));
         let passed = [("--listen-fd", listener)];
-        start_with(&binary, &["server"], &passed, &directories, &write_orders(orders)?)
+        start_with(&path_of(binary), &["server"], &passed, &directories, &write_orders(orders)?)
     };
     start().map_err(|error| {
         let remedy = "see whether processes or memory ran out, or name a binary that runs here";
         Problem::new(Exit::Failed, "starting the server", error, remedy)
     })
+}
+
+/// The name of an open binary in the process that will run it.
+fn path_of(binary: BorrowedFd<'_>) -> PathBuf {
+    format!("/proc/self/fd/{}", binary.as_raw_fd()).into()
 }
 
 /// Starts a process of ours with descriptors: those that a flag names, and those that its orders

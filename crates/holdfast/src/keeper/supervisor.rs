@@ -5,8 +5,12 @@
 //! the descriptors that programs' mounts depend on stay open throughout.
 //! Never: opens a region, a log or the mount. Whatever could crash does so in another process.
 
+mod replace;
+
+use super::Progress;
 use super::restart::{Death, Deaths, Decision};
 use super::spawn::{Held, start_front};
+use super::upgrade::{Request, Upgrade};
 use crate::claims::Verdict;
 use crate::exit::Exit;
 use crate::orders::{Orders, Report, Task};
@@ -14,7 +18,9 @@ use crate::problem::{Outcome, Problem};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, PipeReader};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Child, ExitStatus};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -78,6 +84,8 @@ pub(crate) struct Snapshot {
     pub front_end_pid: Option<u32>,
     /// Front ends that died and were replaced since the volume was attached.
     pub restarts: u64,
+    /// Front ends that were replaced on request.
+    pub upgrades: u64,
     /// Longest time without a front end that serves, since the first one did.
     pub longest_stall: Duration,
 }
@@ -104,6 +112,7 @@ enum Event {
     Unmounted,
     TryAgain,
     LetGo(Problem),
+    Upgrade(Request),
 }
 
 /// A front-end process that runs.
@@ -112,6 +121,8 @@ struct Front {
     started: Instant,
     was_ready: bool,
     fault: Option<Problem>,
+    /// Told to end; killed then.
+    kill_at: Option<Instant>,
 }
 
 /// What the supervising thread is doing.
@@ -129,6 +140,9 @@ enum Phase {
 struct Supervisor {
     orders: Orders,
     held: Held,
+    /// What front ends are started from.
+    binary: OwnedFd,
+    upgrade: Option<Upgrade>,
     shared: Arc<Shared>,
     events: Receiver<Event>,
     sender: Sender<Event>,
@@ -148,9 +162,14 @@ struct Supervisor {
 }
 
 impl Supervised {
-    /// Starts to serve a volume whose mount is made. `unmount` takes the mount away again if no
-    /// front end ever serves it.
-    pub(crate) fn start(orders: Orders, held: Held, unmount: fn(&Orders)) -> Supervised {
+    /// Starts to serve a volume whose mount is made, by front ends of `binary`. `unmount` takes the
+    /// mount away again if no front end ever serves it.
+    pub(crate) fn start(
+        orders: Orders,
+        held: Held,
+        binary: OwnedFd,
+        unmount: fn(&Orders),
+    ) -> Supervised {
         let shared = Arc::new(Shared {
             snapshot: Mutex::new(Snapshot {
                 state: State::Starting,
@@ -160,6 +179,7 @@ impl Supervised {
                 verdict: None,
                 front_end_pid: None,
                 restarts: 0,
+                upgrades: 0,
                 longest_stall: Duration::ZERO,
             }),
             changed: Condvar::new(),
@@ -168,6 +188,8 @@ impl Supervised {
         let supervisor = Supervisor {
             orders,
             held,
+            binary,
+            upgrade: None,
             shared: shared.clone(),
             events,
             sender: sender.clone(),
@@ -214,6 +236,14 @@ impl Supervised {
         let _ = self.events.send(Event::LetGo(why));
     }
 
+    /// Replaces the front end; returns when the new one serves, or the old one is started again.
+    pub(crate) fn upgrade(&self, name: &str, binary: &Path, say: Progress<'_>) -> Outcome<()> {
+        let whose = replace::whose(name);
+        Request::make(&whose, binary, say, |request| {
+            drop(self.events.send(Event::Upgrade(request)));
+        })
+    }
+
     /// Waits for the thread of a volume that is over.
     pub(crate) fn join(mut self) {
         if let Some(thread) = self.thread.take() {
@@ -254,10 +284,13 @@ impl Supervisor {
 
     /// The next event, or None when a waiting phase is due.
     fn next_event(&self, phase: &Phase) -> Option<Event> {
-        let patience = match phase {
-            Phase::Waiting(_, due) => due.saturating_duration_since(Instant::now()),
-            _ => Duration::from_secs(3600),
+        let due = match phase {
+            Phase::Waiting(_, due) => Some(*due),
+            Phase::Running(front) => self.front_is_due(front),
+            _ => None,
         };
+        let patience = due.map(|due| due.saturating_duration_since(Instant::now()));
+        let patience = patience.unwrap_or(Duration::from_secs(3600));
         // It cannot be disconnected: this end keeps a sender for its children's listeners.
         self.events.recv_timeout(patience).ok()
     }
@@ -265,6 +298,7 @@ impl Supervisor {
     fn due(&mut self, phase: Phase) -> Phase {
         match phase {
             Phase::Waiting(task, due) if due <= Instant::now() => self.begin(task),
+            Phase::Running(front) => Phase::Running(self.kill_if_late(front)),
             phase => phase,
         }
     }
@@ -282,13 +316,12 @@ impl Supervisor {
                 phase
             }
             (Event::LetGo(why), Phase::Running(front)) => {
-                let pid = self.shared.lock().front_end_pid;
-                let pid = pid.and_then(|pid| Pid::from_raw(pid.cast_signed()));
-                let _ = pid.map(|pid| kill_process(pid, Signal::KILL));
+                self.signal(Signal::KILL);
                 self.let_go = Some(why);
                 Phase::Running(front)
             }
             (Event::LetGo(why), _) => self.over(State::Failed, Some(why)),
+            (Event::Upgrade(request), phase) => self.begin_upgrade(request, phase),
             (_, phase) => phase,
         }
     }
@@ -321,22 +354,27 @@ impl Supervisor {
     fn try_begin(&mut self, task: Task) -> Outcome<Front> {
         let orders = Orders { task, resume: self.has_started, ..self.orders.clone() };
         if self.is_unmounted {
-            self.held.fuse = None;
+            self.held.close_to_users();
         }
-        let (child, reports) = start_front(&orders, &self.held)?;
+        let (child, reports) = start_front(self.binary.as_fd(), &orders, &self.held)?;
         self.has_started = true;
+        self.upgrade.iter_mut().for_each(Upgrade::started);
         tracing::info!(volume = orders.name, pid = child.id(), ?task, "front end started");
         self.shared.change(|s| s.front_end_pid = Some(child.id()));
         let sender = self.sender.clone();
         std::thread::spawn(move || listen(child, reports, &sender));
-        Ok(Front { task, started: Instant::now(), was_ready: false, fault: None })
+        let (was_ready, fault, kill_at) = (false, None, None);
+        Ok(Front { task, started: Instant::now(), was_ready, fault, kill_at })
     }
 
     fn said(&mut self, report: Report, mut front: Front) -> Front {
         match report {
             Report::Ready { recovery, verdict } => {
                 front.was_ready = true;
-                self.ready(recovery, verdict);
+                // Who was told to end before it could say so is not the one that is waited for.
+                if !self.upgrade.as_ref().is_some_and(Upgrade::waits_for_the_old) {
+                    self.ready(recovery, verdict);
+                }
             }
             Report::Failed(problem) => {
                 self.shared.change(|s| s.last_error = Some(problem.to_string()));
@@ -350,13 +388,16 @@ impl Supervisor {
         self.was_ever_ready = true;
         let stall = self.stalled.take().map_or(Duration::ZERO, |since| since.elapsed());
         tracing::info!(volume = self.orders.name, recovery, ?stall, "front end serves");
+        let upgrade = self.upgrade.take();
         self.shared.change(|s| {
             s.state = State::Serving;
             s.problem = None;
             s.recovery = Some(recovery);
             s.verdict = Some(verdict);
+            s.upgrades += u64::from(upgrade.is_some());
             s.longest_stall = s.longest_stall.max(stall);
         });
+        upgrade.into_iter().for_each(Upgrade::succeeded);
     }
 
     fn ended(&mut self, status: ExitStatus, front: Front) -> Phase {
@@ -369,6 +410,10 @@ impl Supervisor {
                 Task::Serve | Task::Detach => self.over(State::Detached, None),
                 Task::Drain => self.drained(Ok(())),
             };
+        }
+        let is_replaced = self.upgrade.as_ref().is_some_and(Upgrade::waits_for_the_old);
+        if is_replaced && front.task == Task::Serve {
+            return self.begin_successor();
         }
         let problem = front.fault.unwrap_or_else(|| died_text(&self.orders.name, status));
         tracing::warn!(volume = self.orders.name, %status, why = problem.why, "front end died");
@@ -383,6 +428,9 @@ impl Supervisor {
     /// A front end died, or could not even be started.
     fn again(&mut self, task: Task, death: Death, problem: Problem) -> Phase {
         self.stalled = self.stalled.or(self.was_ever_ready.then(Instant::now));
+        if let Some(upgrade) = self.upgrade.take() {
+            return self.hand_back(upgrade, &problem);
+        }
         let decision = match problem.exit.stays() {
             true => Decision::GiveUp,
             false => self.deaths.another(death),
@@ -450,9 +498,13 @@ impl Supervisor {
         self.shared.change(|s| s.state = State::Detaching);
         match phase {
             Phase::Running(front) => {
-                // A front end that serves learns it from the kernel and detaches by itself. A
-                // drain ends first: the region has one user at a time.
+                // A front end that serves learns it from the kernel, or is told if nothing was
+                // mounted, and detaches by itself. A drain ends first: the region has one user at
+                // a time.
                 self.is_wanted_again = front.task == Task::Drain;
+                if front.task == Task::Serve && self.orders.volume.mount.is_none() {
+                    self.signal(Signal::INT);
+                }
                 Phase::Running(front)
             }
             Phase::Waiting(..) | Phase::Idle => {
@@ -463,9 +515,16 @@ impl Supervisor {
         }
     }
 
+    /// Signals the front end; it may be gone.
+    fn signal(&self, signal: Signal) {
+        let pid = self.shared.lock().front_end_pid;
+        let pid = pid.and_then(|pid| Pid::from_raw(pid.cast_signed()));
+        let _ = pid.map(|pid| kill_process(pid, signal));
+    }
+
     fn over(&mut self, state: State, problem: Option<Problem>) -> Phase {
         tracing::info!(volume = self.orders.name, ?state, "volume is no longer attached");
-        self.held.fuse = None;
+        self.held.close_to_users();
         self.shared.change(|s| {
             s.state = state;
             s.problem = problem;

@@ -53,11 +53,13 @@ fn what_the_supervisor_knows_is_in_the_report() {
         verdict: None,
         front_end_pid: None,
         restarts: 4,
+        upgrades: 2,
         longest_stall: Duration::from_micros(30_001),
     };
     let status = status("[\"process\"]").with(snapshot);
     let text = status.text();
-    assert!(text.contains("pgwal: given up, 4 restarts, longest stall 31 ms"), "{text}");
+    let words = "pgwal: given up, 4 restarts, 2 upgrades, longest stall 31 ms";
+    assert!(text.contains(words), "{text}");
     assert!(text.contains("problem      serving volume pgwal failed: it died"), "{text}");
     assert!(text.contains("last error   signal 9"), "{text}");
 }

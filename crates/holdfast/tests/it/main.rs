@@ -4,19 +4,30 @@
 
 // In a test, and in what tests are made of, a failed step is the end of the test.
 #![allow(clippy::unwrap_used)]
+#![expect(clippy::print_stdout, reason = "a test says what it did, and how to repeat it")]
 
 mod block;
 mod configuration;
+mod disk_users;
 mod disks;
 mod fixture;
+#[path = "../../../holdfast-front/tests/vhost_user/guest.rs"]
+#[expect(dead_code, reason = "one driver of guests for two crates, which use different parts")]
+mod guest;
 mod keeper_lost;
 mod life;
+#[path = "../../../holdfast-front/tests/vhost_user/load.rs"]
+mod load;
 mod log_commands;
 mod log_follow;
 mod names;
+mod nbd;
 mod plan_commands;
 mod reserved;
 mod run;
+#[path = "../../../holdfast-front/tests/vhost_user/seeds.rs"]
+#[expect(dead_code, reason = "as above")]
+mod seeds;
 mod served;
 mod standby;
 mod store_commands;

@@ -1,0 +1,178 @@
+//! The sockets at which users of a volume's disk connect, whatever is spoken there.
+//!
+//! Promise: they listen as long as the volume is attached, whatever becomes of its front ends, so
+//! that a client that comes in between waits; their files go with them.
+//! Never: takes a client, or a place where somebody else listens.
+
+use crate::config::{Address, Protocol, VolumeConfig};
+use crate::exit::Exit;
+use crate::orders::SocketOrders;
+use crate::problem::{Outcome, Problem};
+use rustix::fs::Mode;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// Connections in the kernel's tables of sockets, those too that no front end has taken yet.
+const UNIX_CONNECTED: [&[u8]; 2] = [b"02", b"03"];
+const TCP_CONNECTED: &str = "01";
+
+/// The mask is the process's own, and more than one volume may be attached at a time.
+static BINDING: Mutex<()> = Mutex::new(());
+
+/// The sockets of one volume.
+#[derive(Debug, Default)]
+pub(crate) struct Listeners {
+    sockets: Vec<(Protocol, OwnedFd)>,
+    files: Vec<PathBuf>,
+}
+
+impl Listeners {
+    /// Listens at every address of a volume.
+    pub(crate) fn bind(name: &str, volume: &VolumeConfig) -> Outcome<Listeners> {
+        let mut listeners = Listeners::default();
+        for (protocol, address) in volume.sockets() {
+            let bound = listeners.bind_one(&address);
+            let socket = bound.map_err(|error| refused(name, protocol, &address, &error))?;
+            listeners.sockets.push((protocol, socket));
+        }
+        Ok(listeners)
+    }
+
+    fn bind_one(&mut self, address: &Address) -> io::Result<OwnedFd> {
+        Ok(match address {
+            Address::Unix(path) => {
+                let socket = bind_file(path)?;
+                self.files.push(path.clone());
+                socket.into()
+            }
+            Address::Tcp(address) => TcpListener::bind(address)?.into(),
+        })
+    }
+
+    /// What a front end needs to take clients.
+    pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.sockets.iter().map(|(_, socket)| socket.as_fd())
+    }
+
+    /// What a front end is told of [`Self::descriptors`].
+    pub(crate) fn orders(&self) -> Vec<SocketOrders> {
+        let order = |(protocol, socket): &(Protocol, OwnedFd)| SocketOrders {
+            protocol: *protocol,
+            socket_fd: socket.as_raw_fd(),
+        };
+        self.sockets.iter().map(order).collect()
+    }
+}
+
+impl Drop for Listeners {
+    fn drop(&mut self) {
+        for file in &self.files {
+            let _ = std::fs::remove_file(file);
+        }
+    }
+}
+
+fn refused(name: &str, protocol: Protocol, address: &Address, error: &io::Error) -> Problem {
+    let key = protocol.word();
+    let what = format!("attaching volume {name}: listening at {address}");
+    match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            let remedy = format!("end whoever listens there, or set another address in {key}");
+            Problem::new(Exit::InUse, what, error, remedy)
+        }
+        _ => Problem::new(Exit::Failed, what, error, format!("correct the address in {key}")),
+    }
+}
+
+/// A socket that only the keeper's user can connect to, in place of one at which nobody listens any
+/// more.
+fn bind_file(path: &Path) -> io::Result<UnixListener> {
+    let is_socket = |found: std::fs::Metadata| found.file_type().is_socket();
+    let is_left = std::fs::symlink_metadata(path).is_ok_and(is_socket)
+        && UnixStream::connect(path)
+            .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused);
+    if is_left {
+        std::fs::remove_file(path)?;
+    }
+    // The socket is born with its mode: changing it afterwards would leave a moment.
+    let _alone = BINDING.lock().unwrap_or_else(PoisonError::into_inner);
+    let before = rustix::process::umask(Mode::from_raw_mode(0o177));
+    let bound = UnixListener::bind(path);
+    rustix::process::umask(before);
+    bound
+}
+
+/// Refuses to take a disk away from clients that have a connection to it.
+pub(crate) fn refuse_connected(what: &str, volume: &VolumeConfig) -> Outcome<()> {
+    for (_, address) in volume.sockets() {
+        let count = connections(&address);
+        if count > 0 {
+            let why = format!("{count} clients are connected at {address}");
+            let remedy = "disconnect them and try again, or use --force";
+            return Err(Problem::new(Exit::InUse, what, why, remedy));
+        }
+    }
+    Ok(())
+}
+
+/// Connections at an address, by the kernel's tables, so that no front end has to answer.
+fn connections(address: &Address) -> usize {
+    let table = |name: &str| std::fs::read(format!("/proc/net/{name}")).unwrap_or_default();
+    match address {
+        Address::Unix(path) => unix_connections(&table("unix"), path),
+        Address::Tcp(address) => {
+            ["tcp", "tcp6"].iter().map(|name| tcp_connections(&table(name), *address)).sum()
+        }
+    }
+}
+
+/// `Num RefCount Protocol Flags Type St Inode Path`
+fn unix_connections(table: &[u8], path: &Path) -> usize {
+    let ends_there = |line: &&[u8]| {
+        let mut fields = line.splitn(8, |byte| *byte == b' ').filter(|field| !field.is_empty());
+        let is_connected = fields.nth(5).is_some_and(|state| UNIX_CONNECTED.contains(&state));
+        let end = [b" ", path.as_os_str().as_bytes()].concat();
+        is_connected && line.ends_with(&end)
+    };
+    table.split(|byte| *byte == b'\n').filter(ends_there).count()
+}
+
+/// `sl local_address rem_address st ...`, addresses as `0100007F:2A39`.
+fn tcp_connections(table: &[u8], bound: SocketAddr) -> usize {
+    let text = String::from_utf8_lossy(table);
+    let ends_there = |line: &&str| {
+        let fields: Vec<&str> = line.split_ascii_whitespace().take(4).collect();
+        let [_, local, _, TCP_CONNECTED] = *fields else { return false };
+        parse_tcp(local).is_some_and(|(ip, port)| {
+            port == bound.port() && (bound.ip().is_unspecified() || ip == bound.ip())
+        })
+    };
+    text.lines().filter(ends_there).count()
+}
+
+/// The kernel prints an address as numbers of 32 bits, each as it lies in memory.
+fn parse_tcp(text: &str) -> Option<(IpAddr, u16)> {
+    let (ip, port) = text.split_once(':')?;
+    let word = |index: usize| {
+        let word = u32::from_str_radix(ip.get(8 * index..8 * index + 8)?, 16).ok()?;
+        Some(u32::from_be(word))
+    };
+    let ip = match ip.len() {
+        8 => IpAddr::V4(Ipv4Addr::from_bits(word(0)?)),
+        _ => {
+            let words = [word(0)?, word(1)?, word(2)?, word(3)?];
+            let bits = words.iter().fold(0, |bits, word| bits << 32 | u128::from(*word));
+            IpAddr::V6(Ipv6Addr::from_bits(bits))
+        }
+    };
+    Some((ip, u16::from_str_radix(port, 16).ok()?))
+}
+
+#[cfg(test)]
+mod tests;
