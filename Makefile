@@ -21,7 +21,8 @@ test:
 	scripts/setup
 	scripts/test
 
-# Databases in QEMU guests on block volumes, each ended KILLS times in each way. The first time
+# Databases in QEMU guests on block volumes, each ended KILLS times in each way, and KILLS panics of
+# a guest with a volume of its own, whose region is in RAM reserved with memmap=. The first time
 # guests/setup makes what they boot from, three minutes; a kill takes about 20 seconds.
 test-guests: build
 	guests/setup

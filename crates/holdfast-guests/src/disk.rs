@@ -36,7 +36,7 @@ impl Disk {
     /// How QEMU is told of it and of the device at which the guest finds it.
     pub(crate) fn arguments(&self) -> Vec<String> {
         match self {
-            Disk::Image(path) => drive(path, "off"),
+            Disk::Image(path) => image_drive(path),
             Disk::Forgetful(path) => drive(path, "on"),
             Disk::Volume(volume, Way::File) => drive(&volume.file(), "off"),
             Disk::Volume(volume, Way::Nbd) => network_drive(&volume.nbd_socket()),
@@ -59,6 +59,11 @@ impl Disk {
             image => Ok(image),
         }
     }
+}
+
+/// How QEMU is told of an image, as `data`.
+pub(crate) fn image_drive(path: &Path) -> Vec<String> {
+    drive(path, "off")
 }
 
 fn drive(path: &Path, snapshot: &str) -> Vec<String> {

@@ -23,21 +23,31 @@ const PATIENCE: Duration = Duration::from_secs(180);
 /// How much of the kernel's last words explains a failure.
 const LAST_LINES: usize = 12;
 
-/// What the kernel is told beside the name of the database: where its words go; not to measure its
-/// timer, which a busy machine delays until the kernel gives up; and to end at once when it panics,
-/// which ends QEMU.
+/// What every kernel is told: where its words go; not to measure its timer, which a busy machine
+/// delays until the kernel gives up; and to restart at once when it panics.
 const KERNEL_ARGUMENTS: &str = "console=ttyS0 quiet no_timer_check panic=-1";
 
 /// What every guest is made of, beside its memory and its disks.
-const MACHINE: [&str; 7] = [
-    "-accel",
-    "tcg,thread=multi",
-    "-nodefaults",
-    "-no-user-config",
-    "-no-reboot",
-    "-display",
-    "none",
-];
+const MACHINE: [&str; 6] =
+    ["-accel", "tcg,thread=multi", "-nodefaults", "-no-user-config", "-display", "none"];
+
+/// What a guest boots, and what its restart is.
+pub(crate) struct Boot {
+    /// What the kernel is told beside what every kernel is.
+    pub(crate) arguments: String,
+    /// The first file system.
+    pub(crate) first: PathBuf,
+    /// A restart is one of the same machine; otherwise it is the end of QEMU.
+    pub(crate) restarts: bool,
+}
+
+impl Boot {
+    /// A guest with a database.
+    pub(crate) fn database(images: &Images, database: Database) -> Boot {
+        let arguments = format!("database={}", database.name());
+        Boot { arguments, first: images.first(), restarts: false }
+    }
+}
 
 /// A guest that runs, or has run.
 pub(crate) struct Guest {
@@ -53,7 +63,7 @@ impl Guest {
     /// can be stopped and taken up. `folder` takes what the kernel and QEMU say.
     pub(crate) fn start(
         images: &Images,
-        database: Database,
+        boot: &Boot,
         data: &[String],
         folder: &Path,
         machine: Option<&Machine>,
@@ -64,11 +74,12 @@ impl Guest {
             None => Command::new(QEMU),
             Some(machine) => machine.boot(),
         };
+        command.args(if boot.restarts { &[][..] } else { &["-no-reboot"] });
         command.args(MACHINE).args(machine.map_or_else(own_memory, Machine::memory));
         command.args(["-blockdev", &root(images), "-device", "virtio-blk-pci,drive=root,addr=4"]);
         command.args(data);
-        command.arg("-kernel").arg(images.kernel()).arg("-initrd").arg(images.first());
-        command.args(["-append", &format!("{KERNEL_ARGUMENTS} database={}", database.name())]);
+        command.arg("-kernel").arg(images.kernel()).arg("-initrd").arg(&boot.first);
+        command.args(["-append", &format!("{KERNEL_ARGUMENTS} {}", boot.arguments)]);
         command.args(["-serial", &format!("file:{}", console.display()), "-serial", "stdio"]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         command.stderr(fs::File::create(&errors).during(doing)?);

@@ -3,9 +3,12 @@
 //! Promise: every file is there, or the error says what makes it.
 //! Never: writes to any of them.
 
-use crate::error::GuestError;
+use crate::error::{During, GuestError};
 use crate::options::Database;
+use std::fs::{self, File};
+use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// The folder of images.
 pub(crate) struct Images {
@@ -35,6 +38,28 @@ impl Images {
     /// The first file system.
     pub(crate) fn first(&self) -> PathBuf {
         self.folder.join("first.gz")
+    }
+
+    /// The first file system with the command in it, as a file in `folder`.
+    pub(crate) fn first_with(&self, program: &Path, folder: &Path) -> Result<PathBuf, GuestError> {
+        let doing = "packing the command";
+        let first = folder.join("first.gz");
+        fs::copy(program, folder.join("holdfast")).during(doing)?;
+        // What was built has many times its size in names and lines, and a guest has little memory.
+        let stripped = Command::new("strip").arg(folder.join("holdfast")).status();
+        stripped.during(doing)?;
+        let mut pack = Command::new("sh");
+        pack.args(["-c", "echo holdfast | cpio --quiet -o -H newc | gzip -1"]);
+        pack.current_dir(folder);
+        let packed = pack.output().during(doing)?;
+        if !packed.status.success() || packed.stdout.is_empty() {
+            return Err(GuestError::new(doing, packed.status.to_string()));
+        }
+        // The kernel unpacks one archive after another.
+        fs::copy(self.first(), &first).during(doing)?;
+        let mut file = File::options().append(true).open(&first).during(doing)?;
+        file.write_all(&packed.stdout).during(doing)?;
+        Ok(first)
     }
 
     /// The root image.

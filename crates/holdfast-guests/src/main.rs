@@ -1,4 +1,4 @@
-//! Databases in QEMU guests, ended under load again and again.
+//! QEMU guests with databases, or with memory of their own, ended under load again and again.
 //!
 //! Promise: after each end the guest boots anew and every row whose commit had returned before is
 //! there, or the program says which database, which end and which seed, and fails. Before that it
@@ -12,6 +12,7 @@ mod images;
 mod ledger;
 mod machine;
 mod options;
+mod reserved;
 mod sentence;
 mod series;
 mod stage;
@@ -19,7 +20,8 @@ mod volume;
 
 use clap::Parser;
 use error::GuestError;
-use options::Options;
+use options::{Options, Part};
+use reserved::Reserved;
 use series::Series;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -37,8 +39,18 @@ fn main() -> ExitCode {
 
 fn run(options: &Options) -> Result<(), GuestError> {
     let images = images::Images::find(&options.images)?;
+    for part in &options.parts {
+        match part {
+            Part::Databases => databases(options, &images)?,
+            Part::ReservedMemory => Reserved::new(options, &images).run()?,
+        }
+    }
+    Ok(())
+}
+
+fn databases(options: &Options, images: &images::Images) -> Result<(), GuestError> {
     for &database in &options.databases {
-        let series = Series::new(options, &images, &options.holdfast, database);
+        let series = Series::new(options, images, &options.holdfast, database);
         series.canary()?;
         for &way in &options.ways {
             series.count_flushes(way)?;

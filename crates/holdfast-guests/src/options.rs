@@ -14,6 +14,9 @@ use std::path::PathBuf;
 #[derive(Debug, Parser)]
 #[command(name = "holdfast-guests")]
 pub(crate) struct Options {
+    /// What is shown.
+    #[arg(long, value_delimiter = ',', default_value = "databases,reserved-memory")]
+    pub(crate) parts: Vec<Part>,
     /// Which databases.
     #[arg(long, value_delimiter = ',', default_value = "postgres,mariadb")]
     pub(crate) databases: Vec<Database>,
@@ -35,6 +38,15 @@ pub(crate) struct Options {
     /// The command that serves the volumes.
     #[arg(long, default_value = "target/release/holdfast")]
     pub(crate) holdfast: PathBuf,
+}
+
+/// What guests show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Part {
+    /// Databases on block volumes of the host's lose nothing.
+    Databases,
+    /// A volume in the guest, with its region in reserved memory, outlives the guest's kernel.
+    ReservedMemory,
 }
 
 /// What runs in a guest.

@@ -1,4 +1,4 @@
-//! What a guest says, one sentence a line; `guests/guest` is the speaker.
+//! What a guest says, one sentence a line; a program in `guests` is the speaker.
 //!
 //! Promise: a line that is none of the sentences is [`Sentence::Other`], never a guess.
 //! Never: takes a line without its end for a whole one: a guest may die in the middle of a number.
@@ -25,6 +25,12 @@ pub(crate) struct Found {
 /// One line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Sentence {
+    /// The guest's program has begun.
+    Up,
+    /// What the acknowledgements of the guest's volume are.
+    Class(String),
+    /// What the guest's probe of its memory says: how it ended, bytes kept, bytes looked at.
+    Probe(String, [u64; 2]),
     /// What the data disk calls its write cache.
     Cache(String),
     /// The database answers.
@@ -50,6 +56,9 @@ impl Sentence {
         let line = line.trim_end_matches('\r');
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         let sentence = match word {
+            "up" => Some(Sentence::Up),
+            "class" => Some(Sentence::Class(rest.into())),
+            "probe" => Some(probe(rest)),
             "cache" => Some(Sentence::Cache(rest.into())),
             "ready" => Some(Sentence::Ready),
             "sound" => Some(Sentence::Sound),
@@ -63,6 +72,12 @@ impl Sentence {
         };
         Some(sentence.unwrap_or_else(|| Sentence::Other(line.into())))
     }
+}
+
+/// Without numbers where nothing was looked at.
+fn probe(text: &str) -> Sentence {
+    let (state, rest) = text.split_once(' ').unwrap_or((text, ""));
+    Sentence::Probe(state.into(), numbers(rest).unwrap_or([0; 2]))
 }
 
 fn found(text: &str) -> Option<Sentence> {

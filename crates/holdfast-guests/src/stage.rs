@@ -5,7 +5,7 @@
 
 use crate::disk::Disk;
 use crate::error::{During, GuestError};
-use crate::guest::Guest;
+use crate::guest::{Boot, Guest};
 use crate::images::Images;
 use crate::ledger::{Ledger, Verdict};
 use crate::machine::Machine;
@@ -78,7 +78,8 @@ impl<'a> Stage<'a> {
     /// Starts a guest, perhaps as a machine that can be stopped and taken up.
     fn start(&self, machine: Option<&Machine>) -> Result<Guest, GuestError> {
         let data = self.disk.arguments();
-        Guest::start(self.images, self.database, &data, self.folder.path(), machine)
+        let boot = Boot::database(self.images, self.database);
+        Guest::start(self.images, &boot, &data, self.folder.path(), machine)
     }
 
     /// Compares what a guest that boots finds with what was acknowledged.

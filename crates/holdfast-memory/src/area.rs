@@ -8,21 +8,13 @@
 //! atomic. So a copy that runs while others write gives bytes of several moments, and nothing
 //! worse; how to notice that is the user's matter.
 
-use std::io;
-use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
 use crate::error::{AttachError, CreateError};
 use crate::medium::{Medium, MediumSurvival};
 use crate::region::Region;
 use crate::roster;
 use crate::superblock::{PAGE_BYTES, REGION_BYTES_MAX, RING, Superblock};
-
-/// Where the kernel says which of its runs this is.
-const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
-
-/// What is being done when that cannot be read.
-const READ_BOOT_ID: &str = "read the system's boot id";
 
 /// What a new area is to be.
 #[derive(Clone, Copy, Debug)]
@@ -58,11 +50,7 @@ impl Area {
         spec: &AreaSpec,
         fill: impl FnOnce(&Area),
     ) -> Result<Area, CreateError> {
-        let superblock = plan(medium, spec)?;
-        let boot =
-            boot_of(medium).map_err(|source| CreateError::Io { doing: READ_BOOT_ID, source })?;
-        let area = Area { region: Region::unnamed(medium, superblock)? };
-        area.note_boot(boot);
+        let area = Area { region: Region::unnamed(medium, plan(medium, spec)?)? };
         fill(&area);
         area.region.finish();
         Ok(area)
@@ -70,22 +58,14 @@ impl Area {
 
     /// Attaches the area on `medium` after its last server ended or died, if it holds `content`.
     ///
-    /// A file that was written by an earlier run of the system is [`AttachError::OtherBoot`],
-    /// unless it is persistent memory: the system wrote parts of it to its disk, at moments that
-    /// nobody knows.
+    /// As a region, a file that an earlier run of the system used is [`AttachError::OtherBoot`].
     ///
     /// # Errors
     /// See [`AttachError`].
     pub fn attach(medium: &Medium, content: [u8; 8]) -> Result<Area, AttachError> {
-        let boot =
-            boot_of(medium).map_err(|source| AttachError::Io { doing: READ_BOOT_ID, source })?;
-        let area = Area { region: Region::found(medium, content)? };
-        if !area.survives().os && area.boot() != boot {
-            return Err(AttachError::OtherBoot);
-        }
-        area.note_boot(boot);
-        area.region.note_attachment();
-        Ok(area)
+        let region = Region::found(medium, content)?;
+        region.note_attachment();
+        Ok(Area { region })
     }
 
     /// Whose it is.
@@ -173,17 +153,6 @@ impl Area {
         assert!(inside, "bytes {at}..+{bytes} lie in an area of {} bytes", section.bytes);
         section.offset + at
     }
-
-    /// The run of the system that used the area last; zeros where that does not matter.
-    fn boot(&self) -> [u64; 2] {
-        self.region.control().notes.0.boot.each_ref().map(|word| word.load(Ordering::Relaxed))
-    }
-
-    fn note_boot(&self, boot: [u64; 2]) {
-        for (word, half) in self.region.control().notes.0.boot.iter().zip(boot) {
-            word.store(half, Ordering::Relaxed);
-        }
-    }
 }
 
 /// Checks what was asked for and lays it out.
@@ -200,19 +169,4 @@ fn plan(medium: &Medium, spec: &AreaSpec) -> Result<Superblock, CreateError> {
     let roster = roster::section_bytes(0);
     let superblock = Superblock::plan(spec.identity, medium.tag(), roster, spec.bytes);
     Ok(Superblock { content: spec.content, ..superblock })
-}
-
-/// This run of the system, where the medium may hold bytes of an earlier one; zeros elsewhere.
-fn boot_of(medium: &Medium) -> io::Result<[u64; 2]> {
-    match medium {
-        Medium::File { .. } | Medium::Pmem { .. } => read_boot_id(Path::new(BOOT_ID)),
-        Medium::Private | Medium::Shm { .. } | Medium::HugeTlb { .. } => Ok([0; 2]),
-    }
-}
-
-fn read_boot_id(path: &Path) -> io::Result<[u64; 2]> {
-    let text = std::fs::read_to_string(path)?;
-    let digits: String = text.trim().chars().filter(|letter| *letter != '-').collect();
-    let id = u128::from_str_radix(&digits, 16).map_err(io::Error::other)?;
-    Ok([(id >> 64) as u64, id as u64])
 }

@@ -62,7 +62,7 @@ pub(crate) fn create(medium: &Medium, bytes: u64) -> Result<Backing, CreateError
         }
         Some(path) => create_at(medium, path, bytes)?,
     };
-    if bytes <= POPULATE_BYTES_MAX && matches!(medium, Medium::Shm { .. }) {
+    if bytes <= POPULATE_BYTES_MAX && matches!(medium, Medium::Shm { .. } | Medium::Pmem { .. }) {
         backing.mapping.populate(0, bytes);
     }
     Ok(backing)

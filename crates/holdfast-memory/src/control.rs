@@ -30,8 +30,8 @@ pub(crate) struct Notes {
     pub(crate) reset_lsn: AtomicU64,
     /// Which half of the roster counts, how much of it, and a check (see `roster`).
     pub(crate) roster_published: AtomicU64,
-    /// Of an area on a medium that a start of the system does not spare: during which run of the
-    /// system it was attached last.
+    /// On a medium that a start of the system may not spare: during which run of the system it was
+    /// attached last.
     pub(crate) boot: [AtomicU64; 2],
 }
 

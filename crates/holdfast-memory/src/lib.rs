@@ -21,6 +21,7 @@ mod area;
 mod atomics;
 mod backing;
 mod bell;
+mod boot;
 mod control;
 mod error;
 mod futex;
@@ -42,6 +43,7 @@ mod tests;
 mod words;
 
 pub use area::{Area, AreaSpec};
+pub use boot::boot_id;
 pub use control::WORDS;
 pub use error::{AttachError, CreateError};
 pub use marks::Marks;

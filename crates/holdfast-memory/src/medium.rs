@@ -21,7 +21,8 @@ pub enum Medium {
         /// The file.
         path: PathBuf,
     },
-    /// Persistent memory: a file on a DAX file system, or a /dev/pmemN device.
+    /// Persistent memory: a file on a DAX file system. The kernel maps a device through its page
+    /// cache, so that a /dev/pmemN is no more than a `File`.
     Pmem {
         /// The file or device.
         path: PathBuf,
@@ -34,7 +35,7 @@ pub enum Medium {
 }
 
 /// Which deaths the contents of a region outlive. None outlives a power failure by itself, except
-/// persistent memory, whose power domain is the operator's knowledge and not the program's.
+/// persistent memory, whose power domain no mapping can tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MediumSurvival {
     /// The serving process may die.

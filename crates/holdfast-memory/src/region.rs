@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use crate::backing::{self, Backing, Claim, POPULATE_BYTES_MAX};
 use crate::bell::Bell;
+use crate::boot::{READ_BOOT_ID, boot_of};
 use crate::control::{ControlPage, FIELDS, WORDS};
 use crate::error::{AttachError, CreateError};
 use crate::futex::Scope;
@@ -51,6 +52,8 @@ pub struct Region {
     /// This attachment's number, which is also its name in the lock word.
     generation: u32,
     survives: MediumSurvival,
+    /// The run of the system, where the medium may hold bytes of an earlier one.
+    boot: [u64; 2],
     roster: Roster,
     pins: Pins,
     bell: Bell,
@@ -74,7 +77,10 @@ impl Region {
 
     /// Attaches the region on `medium` after its last server ended or died, and serves it.
     ///
-    /// A `Private` region is [`AttachError::Missing`] to everybody: it dies with its process.
+    /// A `Private` region is [`AttachError::Missing`] to everybody: it dies with its process. A
+    /// file that an earlier run of the system used is [`AttachError::OtherBoot`], unless stores
+    /// reach persistent memory itself: the system wrote parts of the file to its disk, at moments
+    /// that nobody knows.
     pub fn attach(medium: &Medium) -> Result<Region, AttachError> {
         let region = Region::found(medium, RING)?;
         region.note_attachment();
@@ -254,8 +260,10 @@ impl Region {
 impl Region {
     /// A new region, which is none to anybody else before [`Region::finish`].
     pub(crate) fn unnamed(medium: &Medium, superblock: Superblock) -> Result<Region, CreateError> {
+        let boot =
+            boot_of(medium).map_err(|source| CreateError::Io { doing: READ_BOOT_ID, source })?;
         let backing = backing::create(medium, superblock.region_bytes())?;
-        Ok(Region::begin(medium, backing, superblock, 1))
+        Ok(Region::begin(medium, backing, superblock, (1, boot)))
     }
 
     /// Makes a new region one that can be attached.
@@ -275,8 +283,16 @@ impl Region {
             let found = medium::name_of(superblock.medium).expect("decoding checked the medium");
             return Err(AttachError::OtherMedium { found });
         }
+        let boot =
+            boot_of(medium).map_err(|source| AttachError::Io { doing: READ_BOOT_ID, source })?;
+        let kept = medium.survives().os && backing.mapping.persists();
+        let noted = noted_boot(backing.mapping.control());
+        // A ring that an older program left has no note of it.
+        if !kept && noted != boot && (content != RING || noted != [0; 2]) {
+            return Err(AttachError::OtherBoot);
+        }
         let generation = check_state(&backing.mapping, &superblock)?;
-        Ok(Region::begin(medium, backing, superblock, generation + 1))
+        Ok(Region::begin(medium, backing, superblock, (generation + 1, boot)))
     }
 
     #[inline]
@@ -322,7 +338,12 @@ impl Region {
         self.mapping.control()
     }
 
-    fn begin(medium: &Medium, backing: Backing, superblock: Superblock, generation: u32) -> Region {
+    fn begin(
+        medium: &Medium,
+        backing: Backing,
+        superblock: Superblock,
+        (generation, boot): (u32, [u64; 2]),
+    ) -> Region {
         let mapping = Arc::new(backing.mapping);
         let survives = medium.survives();
         let populated = if *medium == Medium::Private { 0 } else { mapping.len() };
@@ -333,19 +354,24 @@ impl Region {
             mapping,
             superblock,
             generation,
+            boot,
             pins: Pins::default(),
             bell: Bell::new(),
             _claim: backing.claim,
         }
     }
 
-    /// Writes this attachment's generation and process into the region.
+    /// Writes this attachment's generation, process and run of the system into the region.
     pub(crate) fn note_attachment(&self) {
         let word = generation_word(&self.superblock.identity, self.generation);
         self.mapping.words(0..PAGE_BYTES)[GENERATION_OFFSET as usize / 8]
             .store(word, Ordering::Relaxed);
         self.mapping.persist(0, PAGE_BYTES);
-        self.control().notes.0.server_pid.store(std::process::id(), Ordering::Relaxed);
+        let notes = &self.control().notes.0;
+        notes.server_pid.store(std::process::id(), Ordering::Relaxed);
+        for (word, half) in notes.boot.iter().zip(self.boot) {
+            word.store(half, Ordering::Relaxed);
+        }
         self.mapping.persist_control();
     }
 }
@@ -420,6 +446,11 @@ fn finish_reset(mapping: &Mapping) {
     // EDGE reset-noted: the marks are set before the note is gone.
     control.notes.0.reset_pending.store(0, Ordering::Release);
     mapping.persist_control();
+}
+
+/// The run of the system that used the region last; zeros where that does not matter.
+fn noted_boot(control: &ControlPage) -> [u64; 2] {
+    control.notes.0.boot.each_ref().map(|word| word.load(Ordering::Relaxed))
 }
 
 fn damaged_control(name: &'static str) -> AttachError {

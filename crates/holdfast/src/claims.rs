@@ -1,6 +1,6 @@
 //! Claims: what an acknowledgement survives, computed from the configuration.
 //!
-//! Promise: a pure function from medium, power source and wish to a verdict. A volume acknowledges
+//! Promise: a pure function from memory, power source and wish to a verdict. A volume acknowledges
 //! from memory only if the memory survives every failure its `must_survive` names; otherwise it
 //! writes through. Each failure that memory does not survive comes with the reason and with what
 //! would supply it.
@@ -53,7 +53,7 @@ impl Failure {
     }
 }
 
-/// What a region is made of, as far as claims go.
+/// What a region is to be made of, as the configuration has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum MediumKind {
@@ -70,15 +70,6 @@ pub(crate) enum MediumKind {
 }
 
 impl MediumKind {
-    /// All of them.
-    pub(crate) const ALL: [MediumKind; 5] = [
-        MediumKind::Private,
-        MediumKind::Shm,
-        MediumKind::Hugetlb,
-        MediumKind::Pmem,
-        MediumKind::File,
-    ];
-
     /// The word used in configuration, reports and documents.
     pub(crate) fn word(self) -> &'static str {
         match self {
@@ -87,6 +78,51 @@ impl MediumKind {
             MediumKind::Hugetlb => "hugetlb",
             MediumKind::Pmem => "pmem",
             MediumKind::File => "file",
+        }
+    }
+}
+
+/// What a region is made of, as it was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Memory {
+    /// Heap of the front end.
+    Private,
+    /// A file in `/dev/shm`.
+    Shm,
+    /// A file in a hugetlbfs.
+    Hugetlb,
+    /// A file that is reached through the page cache, whatever it is called.
+    File,
+    /// RAM that was reserved when the system started; nobody has seen it survive a restart.
+    Unproven,
+    /// The same, and `holdfast region probe` has seen it survive one.
+    Reserved,
+    /// Memory that keeps its contents without power, as its firmware says.
+    Persistent,
+}
+
+impl Memory {
+    /// All of them.
+    pub(crate) const ALL: [Memory; 7] = [
+        Memory::Private,
+        Memory::Shm,
+        Memory::Hugetlb,
+        Memory::File,
+        Memory::Unproven,
+        Memory::Reserved,
+        Memory::Persistent,
+    ];
+
+    /// What it is called in the matrix.
+    fn name(self) -> &'static str {
+        match self {
+            Memory::Private => "`private`",
+            Memory::Shm => "`shm`",
+            Memory::Hugetlb => "`hugetlb`",
+            Memory::File => "`file`",
+            Memory::Unproven => "`pmem`: reserved RAM",
+            Memory::Reserved => "`pmem`: reserved RAM, proved",
+            Memory::Persistent => "`pmem`: persistent memory",
         }
     }
 }
@@ -140,7 +176,7 @@ pub(crate) struct Verdict {
 #[derive(Clone, Debug)]
 pub(crate) struct Facts<'a> {
     /// What the region is made of.
-    pub medium: MediumKind,
+    pub memory: Memory,
     /// What powers the machine when the mains fail.
     pub power: PowerSource,
     /// The failures an acknowledgement must survive.
@@ -171,7 +207,7 @@ pub(crate) fn judge(facts: &Facts<'_>) -> Result<Verdict, String> {
     };
     let kept = |failure: &Failure| match class {
         Class::Disk => disk_survives(*failure),
-        Class::Memory => memory_gap(facts.medium, facts.power, *failure).is_none(),
+        Class::Memory => memory_gap(facts.memory, facts.power, *failure).is_none(),
     };
     let (survives, lost_in) = Failure::ALL.into_iter().partition(kept);
     Ok(Verdict { class, survives, lost_in, missing })
@@ -180,7 +216,7 @@ pub(crate) fn judge(facts: &Facts<'_>) -> Result<Verdict, String> {
 /// What the memory lacks. The loss of the machine is beyond any memory and is left out.
 fn gaps(facts: &Facts<'_>) -> Vec<Gap> {
     let gap = |failure| {
-        let (why, supply) = memory_gap(facts.medium, facts.power, failure)?;
+        let (why, supply) = memory_gap(facts.memory, facts.power, failure)?;
         let asked = facts.must_survive.contains(&failure);
         Some(Gap { failure, asked, why: why.into(), supply: supply.into() })
     };
@@ -192,28 +228,31 @@ fn disk_survives(failure: Failure) -> bool {
     failure != Failure::Machine
 }
 
-/// None if memory on this medium survives the failure; else why not, and what would supply it.
+/// None if this memory survives the failure; else why not, and what would supply it.
 pub(crate) fn memory_gap(
-    medium: MediumKind,
+    memory: Memory,
     power: PowerSource,
     failure: Failure,
 ) -> Option<(&'static str, &'static str)> {
-    use MediumKind::{File, Hugetlb, Pmem, Private, Shm};
-    match (failure, medium) {
+    use Memory::{File, Hugetlb, Persistent, Private, Reserved, Shm, Unproven};
+    match (failure, memory) {
         (Failure::Process, Private) => Some((
             "private memory is gone when the front end dies",
             "memory = { medium = \"shm\" } or better",
         )),
-        (Failure::Process, Shm | Hugetlb | Pmem | File) => None,
-        (Failure::Os, Private | Shm | Hugetlb) => Some((
-            "the kernel takes this memory with it",
-            "medium = \"pmem\": persistent memory, or RAM hidden with memmap= that a reset keeps",
+        (Failure::Process | Failure::Os, Reserved)
+        | (Failure::Process | Failure::Os | Failure::Power, Persistent)
+        | (Failure::Process, Shm | Hugetlb | File | Unproven) => None,
+        (Failure::Os, Private | Shm | Hugetlb) => {
+            Some(("the kernel takes this memory with it", PMEM))
+        }
+        (Failure::Os, File) => {
+            Some(("a mapped file is page cache until the kernel writes it", PMEM))
+        }
+        (Failure::Os, Unproven) => Some((
+            "nobody has seen this firmware keep RAM over a restart",
+            "a proof: `holdfast region probe --path DIR`, a restart, and the same again",
         )),
-        (Failure::Os, File) => Some((
-            "a mapped file is page cache until the kernel writes it",
-            "medium = \"pmem\": persistent memory, or RAM hidden with memmap= that a reset keeps",
-        )),
-        (Failure::Os, Pmem) => None,
         (Failure::Power, _) => match power {
             PowerSource::None => Some((
                 "no power source is configured, so nothing keeps the memory alive while it drains",
@@ -226,15 +265,19 @@ pub(crate) fn memory_gap(
     }
 }
 
+/// What supplies memory that outlives the operating system.
+const PMEM: &str = "medium = \"pmem\": a file on a file system that is mounted with -o dax, on \
+                    persistent memory or on RAM reserved with memmap=";
+
 /// The failure x medium matrix as a Markdown table, for `docs/guarantees.md`.
 pub(crate) fn matrix() -> String {
     let mut text = String::from("| acknowledged by |");
     Failure::ALL.iter().for_each(|failure| text += &format!(" {} |", failure.word()));
     text += "\n|---|";
     Failure::ALL.iter().for_each(|_| text += "---|");
-    for medium in MediumKind::ALL {
-        let kept = |f| memory_gap(medium, PowerSource::None, f).is_none();
-        text += &row(&format!("memory, `{}`", medium.word()), kept);
+    for memory in Memory::ALL {
+        let kept = |f| memory_gap(memory, PowerSource::None, f).is_none();
+        text += &row(&format!("memory, {}", memory.name()), kept);
     }
     text + &row("disk (write-through), any medium", disk_survives) + "\n"
 }

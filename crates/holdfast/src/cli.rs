@@ -6,6 +6,7 @@
 pub(crate) mod disk;
 pub(crate) mod log;
 pub(crate) mod plan;
+pub(crate) mod region;
 pub(crate) mod store;
 pub(crate) mod table;
 pub(crate) mod vm;
@@ -60,6 +61,13 @@ pub(crate) enum Command {
     /// Stop it with SIGTERM or Ctrl-C: every volume is unmounted, drained and given back.
     /// A keeper killed with SIGKILL leaves its front ends serving; `holdfast umount` ends them.
     Serve,
+    /// Run the keeper on one of several hosts: wait until no other host serves, then do as `serve`.
+    ///
+    /// The hosts share storage with homes, logs and the folder of [standby]. One of them serves and
+    /// says so again and again. When it was silent for patience_ms, another one runs the fence,
+    /// takes over, and serves; of several that try at once one does, and the others end with exit
+    /// code 5. An old owner that comes back learns of it and ends at once.
+    Standby,
     /// Attach and mount a volume. The running keeper does it, from the configuration as it is now.
     Mount {
         /// The volume, as named in the configuration.
@@ -89,6 +97,12 @@ pub(crate) enum Command {
         /// What to do with volumes.
         #[command(subcommand)]
         command: VolumeCommand,
+    },
+    /// Find out what memory regions survive on this machine.
+    Region {
+        /// What to do with memory.
+        #[command(subcommand)]
+        command: region::RegionCommand,
     },
     /// Show on this machine what Holdfast does.
     Demo {

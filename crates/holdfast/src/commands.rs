@@ -15,10 +15,12 @@ mod log;
 mod logs;
 mod mount;
 mod plan;
+mod region;
 mod run;
 mod serve;
 mod server;
 mod slowdisk;
+mod standby;
 mod status;
 mod store;
 mod table;
@@ -55,11 +57,13 @@ fn dispatch(cli: Cli, output: Output) -> Outcome<ExitCode> {
         Command::Log { command } => log::log(&config, command, output),
         Command::Disk { command } => disk::disk(&config, command, output),
         Command::Table { command } => table::table(&config, command, output),
+        Command::Region { command } => return region::region(command, output),
         Command::Vm { command } => return vm::vm(command, output),
         Command::Store { command } => store::store(command, output),
         Command::Plan { command } => plan::plan(command, output),
         Command::Upgrade { command } => mount::upgrade(&config, command, output),
         Command::Serve => serve::serve(config),
+        Command::Standby => standby::standby(config),
         Command::Mount { name } => mount::mount(&config, name, output),
         Command::Umount { name, force } => umount::umount(&config, &name, force, output),
         Command::Shutdown => mount::shutdown(&config, output),

@@ -9,14 +9,16 @@ mod block_cache;
 mod disk;
 mod served;
 mod sockets;
+mod standby;
 mod table;
 
 pub(crate) use disk::DiskConfig;
 pub(crate) use served::{ServedLogConfig, ServerConfig};
 pub(crate) use sockets::{Address, Protocol};
+pub(crate) use standby::StandbyConfig;
 pub(crate) use table::{TableConfig, durability_of};
 
-use crate::claims::{Class, Facts, Failure, MediumKind, PowerSource, Verdict, judge};
+use crate::claims::{Class, Facts, Failure, MediumKind, Memory, PowerSource, Verdict, judge};
 use crate::exit::Exit;
 use crate::problem::{Outcome, Problem};
 use crate::sizes::Size;
@@ -62,6 +64,9 @@ pub(crate) struct Config {
     /// The tables that the server serves, by name.
     #[serde(default, rename = "table")]
     pub tables: BTreeMap<String, TableConfig>,
+    /// The other hosts that could serve all this, if there are any.
+    #[serde(default)]
+    pub standby: Option<StandbyConfig>,
 }
 
 /// `[keeper]`
@@ -195,6 +200,8 @@ impl Config {
             volume.complete(name).map_err(named)?;
         }
         config.server.check().map_err(|why| format!("[server]: {why}"))?;
+        let standby = config.standby.as_ref().map_or(Ok(()), StandbyConfig::check);
+        standby.map_err(|why| format!("[standby]: {why}"))?;
         for (name, log) in &mut config.logs {
             let named = |why| format!("[log.{name}]: {why}");
             check_name(name).map_err(named)?;
@@ -428,20 +435,15 @@ impl VolumeConfig {
         })
     }
 
-    /// What acknowledgements of this volume mean if its memory is what it is called.
-    pub(crate) fn verdict(&self, name: &str, power: PowerSource) -> Outcome<Verdict> {
-        self.verdict_on(name, self.memory.medium, power)
-    }
-
-    /// [`Self::verdict`] with the memory that is really there.
+    /// What acknowledgements of this volume mean on the memory that was found.
     pub(crate) fn verdict_on(
         &self,
         name: &str,
-        medium: MediumKind,
+        memory: Memory,
         power: PowerSource,
     ) -> Outcome<Verdict> {
         let facts = Facts {
-            medium,
+            memory,
             power,
             must_survive: &self.must_survive,
             write_through: self.write_through,

@@ -27,6 +27,7 @@ use crate::claims::{PowerSource, Verdict};
 use crate::config::{Config, VolumeConfig, Way};
 use crate::control::{Answer, Command};
 use crate::exit::Exit;
+use crate::found::verdict;
 use crate::observe::observe;
 use crate::orders;
 use crate::problem::{Outcome, Problem};
@@ -68,7 +69,7 @@ pub(crate) enum Source {
     /// Read anew for every mount, so that volumes can be added to a running keeper.
     File(PathBuf),
     /// As given.
-    Fixed(Config),
+    Fixed(Box<Config>),
 }
 
 /// A volume that was attached, and may by now be over.
@@ -263,13 +264,14 @@ impl Keeper {
         let config = self.config()?;
         let volume = config.volume(name)?.clone();
         let power = config.keeper.power;
-        let verdict = volume.verdict(name, power)?;
+        let verdict = verdict(name, &volume, power)?;
         let back = kept::take_back(&self.manager, name, &volume);
         let taken = back.map_or_else(|| attach::take(name, &volume), Ok)?;
         let server = self.server_of(name, &volume)?;
         let binary = upgrade::open_binary(Path::new(spawn::OWN_BINARY))?;
         let held = attach::open_to_users(name, &volume, taken, &self.manager)?;
-        let orders = attach::orders(name, &volume, power, server);
+        let mut orders = attach::orders(name, &volume, power, server);
+        orders.ends_with_keeper = config.standby.is_some();
         let supervised = Supervised::start(orders, held, binary, attach::unmount_unserved);
         Ok(Attached { volume, verdict, power, supervised })
     }
@@ -287,7 +289,7 @@ impl Keeper {
     fn config(&self) -> Outcome<Config> {
         match &self.source {
             Source::File(path) => Config::load(path),
-            Source::Fixed(config) => Ok(config.clone()),
+            Source::Fixed(config) => Ok(Config::clone(config)),
         }
     }
 
@@ -411,6 +413,13 @@ impl Keeper {
     pub(crate) fn wait_for_stop(&self) {
         let stopping = self.stopping.lock().unwrap_or_else(PoisonError::into_inner);
         drop(self.stop_asked.wait_while(stopping, |stopping| !*stopping));
+    }
+
+    /// Waits that long; true as soon as somebody asked the keeper to stop.
+    pub(crate) fn is_asked_to_stop_within(&self, patience: Duration) -> bool {
+        let stopping = self.stopping.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.stop_asked.wait_timeout_while(stopping, patience, |stopping| !*stopping);
+        *waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
     /// Unmounts everything and waits until every home is complete. The first problem is returned,

@@ -7,8 +7,9 @@
 //!
 //! Where to look: `cli` declares, `commands` acts, one file a subcommand. `config` is read at the
 //! door and `claims` judges it. The `keeper` starts front ends (`commands::front`, by `orders`) and
-//! is reached through `control`; `observe` looks into a region from outside for `report`. `demo`
-//! and `slowdisk` are for showing and measuring. `vm` knows QEMU.
+//! is reached through `control`; `observe` looks into a region from outside for `report`. `found`
+//! tells what the memory is, `probe` whether a restart spares it. `terms` has whose turn it is
+//! to serve. `demo` and `slowdisk` are for showing and measuring. `vm` knows QEMU.
 
 mod claims;
 mod cli;
@@ -17,11 +18,13 @@ mod config;
 mod control;
 mod demo;
 mod exit;
+mod found;
 mod keeper;
 mod moment;
 mod observe;
 mod orders;
 mod output;
+mod probe;
 mod problem;
 #[allow(unsafe_code)]
 mod raw;
@@ -30,6 +33,7 @@ mod service_manager;
 mod sizes;
 mod slowdisk;
 mod spelling;
+mod terms;
 #[cfg(test)]
 mod tests;
 mod vm;

@@ -162,6 +162,10 @@ pub(crate) fn region_problem(doing: &str, medium: &Medium, error: &AttachError) 
             Exit::Damaged,
             format!("{kept}; unmount the volume with the version that made the region"),
         ),
+        AttachError::OtherBoot => (
+            Exit::Failed,
+            format!("{kept}; mount the volume: it goes on from what its log's disk has"),
+        ),
         AttachError::OtherMedium { .. } => (Exit::Usage, format!("{kept}; correct memory.medium")),
         AttachError::Damaged { .. } => (
             Exit::Damaged,

@@ -40,6 +40,8 @@ pub(crate) struct Orders {
     pub resume: bool,
     /// Who has the disk, or the volume's log if that is not the front end itself.
     pub server: Option<Server>,
+    /// Another host may take over once the keeper is silent, so nobody serves without it.
+    pub ends_with_keeper: bool,
     /// Where users of the disk connect.
     pub sockets: Vec<SocketOrders>,
     /// How their connections are handed on, if there can be any.
@@ -109,6 +111,8 @@ pub(crate) struct ServerOrders {
     pub clients_max: u32,
     /// What powers the machine when the mains fail.
     pub power: PowerSource,
+    /// As for a front end.
+    pub ends_with_keeper: bool,
 }
 
 /// One log that the server is to serve.

@@ -15,6 +15,7 @@ use table::TableStatus;
 
 use crate::claims::{Class, Failure, Gap, PowerSource, Verdict};
 use crate::config::{Address, Config, Protocol, VolumeConfig};
+use crate::found::verdict;
 use crate::keeper::{ServerSnapshot, Snapshot, State};
 use crate::observe::{Observation, observe};
 use crate::problem::Outcome;
@@ -233,7 +234,7 @@ impl VolumeStatus {
     ) -> VolumeStatus {
         let observed = observe(&volume.medium());
         let damaged = observed.as_ref().err().filter(|problem| problem.exit.stays()).cloned();
-        let judged = volume.verdict(name, power);
+        let judged = verdict(name, volume, power);
         let refused = judged.as_ref().err().cloned();
         let lacking =
             Verdict { class: Class::Disk, survives: vec![], lost_in: vec![], missing: vec![] };

@@ -10,6 +10,10 @@ fn parsed(line: &str) -> Sentence {
 #[test]
 fn each_sentence_of_the_guest_is_understood() {
     assert_eq!(parsed("cache write back\r\n"), Sentence::Cache("write back".into()));
+    assert_eq!(parsed("up 3.1\n"), Sentence::Up);
+    assert_eq!(parsed("class memory\n"), Sentence::Class("memory".into()));
+    assert_eq!(parsed("probe written  \n"), Sentence::Probe("written".into(), [0, 0]));
+    assert_eq!(parsed("probe kept 8 8\n"), Sentence::Probe("kept".into(), [8, 8]));
     assert_eq!(parsed("ready 12.5\n"), Sentence::Ready);
     assert_eq!(parsed("done 2 17\n"), Sentence::Done(2, 17));
     assert_eq!(parsed("flushes 400\n"), Sentence::Flushes(400));

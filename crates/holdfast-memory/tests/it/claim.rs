@@ -1,10 +1,15 @@
 //! Making, attaching, observing, removing.
 
+use std::fs::OpenOptions;
+use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering;
 
-use holdfast_memory::{AttachError, CreateError, Marks, Medium, Region};
+use holdfast_memory::{AttachError, CreateError, Marks, Medium, Region, boot_id};
 
 use crate::common::{IDENTITY, append, create, path_of, pattern, shm, spec};
+
+/// Where the run of the system is noted, as FORMAT.md says.
+const BOOT: u64 = 4376;
 
 #[test]
 fn a_region_is_attached_as_its_last_server_left_it() {
@@ -122,6 +127,30 @@ fn every_medium_with_a_file_survives_its_process() {
         let region = Region::attach(&medium).unwrap();
         assert_eq!(region.pin(0).bytes(0, 128), pattern(0, 128));
         drop(region);
+        Region::remove(&medium).unwrap();
+    }
+}
+
+#[test]
+fn a_ring_in_a_file_that_an_earlier_run_of_the_system_used_is_refused_and_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("region");
+    for medium in [Medium::File { path: path.clone() }, Medium::Pmem { path: path.clone() }] {
+        assert!(append(&create(&medium), 128));
+        let file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
+        let mut boot = [0; 16];
+        file.read_exact_at(&mut boot, BOOT).unwrap();
+        let id = boot_id().unwrap().map(u64::to_le_bytes).concat();
+        assert_eq!(boot, *id, "a region says in which run of the system it was used");
+        file.write_all_at(&[1; 16], BOOT).unwrap();
+        let before = std::fs::read(&path).unwrap();
+        let refused = Region::attach(&medium);
+        assert!(matches!(refused, Err(AttachError::OtherBoot)), "{refused:?}");
+        assert!(std::fs::read(&path).unwrap() == before, "nothing was changed");
+        // An older program noted nothing.
+        file.write_all_at(&[0; 16], BOOT).unwrap();
+        assert_eq!(Region::attach(&medium).unwrap().marks().tail, 128);
+        assert_eq!(Region::attach(&medium).unwrap().generation(), 3);
         Region::remove(&medium).unwrap();
     }
 }

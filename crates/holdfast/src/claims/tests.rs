@@ -1,4 +1,4 @@
-//! Claims, exhaustively: every medium, every subset of failures, with and without write-through.
+//! Claims, exhaustively: every memory, every subset of failures, with and without write-through.
 
 use super::*;
 
@@ -10,27 +10,28 @@ fn subsets() -> impl Iterator<Item = Vec<Failure>> {
     (0..16).map(chosen)
 }
 
-fn verdict(medium: MediumKind, must_survive: &[Failure], write_through: bool) -> Verdict {
-    judge(&Facts { medium, power: PowerSource::None, must_survive, write_through }).unwrap()
+fn verdict(memory: Memory, must_survive: &[Failure], write_through: bool) -> Verdict {
+    judge(&Facts { memory, power: PowerSource::None, must_survive, write_through }).unwrap()
 }
 
 /// What memory survives, told a second time and by hand: the code above is checked against it.
-fn memory_table(medium: MediumKind) -> &'static [Failure] {
-    match medium {
-        MediumKind::Private => &[],
-        MediumKind::Shm | MediumKind::Hugetlb | MediumKind::File => &[Failure::Process],
-        MediumKind::Pmem => &[Failure::Process, Failure::Os],
+fn memory_table(memory: Memory) -> &'static [Failure] {
+    match memory {
+        Memory::Private => &[],
+        Memory::Shm | Memory::Hugetlb | Memory::File | Memory::Unproven => &[Failure::Process],
+        Memory::Reserved => &[Failure::Process, Failure::Os],
+        Memory::Persistent => &[Failure::Process, Failure::Os, Failure::Power],
     }
 }
 
 #[test]
 fn every_verdict_survives_everything_that_was_asked() {
-    for medium in MediumKind::ALL {
+    for memory in Memory::ALL {
         for asked in subsets().filter(|s| !s.is_empty() && !s.contains(&Failure::Machine)) {
             for write_through in [false, true] {
-                let verdict = verdict(medium, &asked, write_through);
+                let verdict = verdict(memory, &asked, write_through);
                 for failure in &asked {
-                    assert!(verdict.survives.contains(failure), "{medium:?} {asked:?} {verdict:?}");
+                    assert!(verdict.survives.contains(failure), "{memory:?} {asked:?} {verdict:?}");
                 }
             }
         }
@@ -39,34 +40,35 @@ fn every_verdict_survives_everything_that_was_asked() {
 
 #[test]
 fn memory_acknowledges_exactly_when_it_covers_the_list() {
-    for medium in MediumKind::ALL {
+    for memory in Memory::ALL {
         for asked in subsets().filter(|s| !s.is_empty() && !s.contains(&Failure::Machine)) {
-            let covers = asked.iter().all(|f| memory_table(medium).contains(f));
-            let class = verdict(medium, &asked, false).class;
-            assert_eq!(class == Class::Memory, covers, "{medium:?} {asked:?}");
-            assert_eq!(verdict(medium, &asked, true).class, Class::Disk);
+            let covers = asked.iter().all(|f| memory_table(memory).contains(f));
+            let class = verdict(memory, &asked, false).class;
+            assert_eq!(class == Class::Memory, covers, "{memory:?} {asked:?}");
+            assert_eq!(verdict(memory, &asked, true).class, Class::Disk);
         }
     }
 }
 
 #[test]
 fn a_memory_verdict_claims_exactly_what_the_table_says() {
-    for medium in MediumKind::ALL {
-        let asked = memory_table(medium);
+    for memory in Memory::ALL {
+        let asked = memory_table(memory);
         if asked.is_empty() {
             continue;
         }
-        let verdict = verdict(medium, asked, false);
-        assert_eq!(verdict.survives, asked, "{medium:?}");
+        let verdict = verdict(memory, asked, false);
+        assert_eq!(verdict.survives, asked, "{memory:?}");
         assert_eq!(verdict.lost_in.len() + verdict.survives.len(), Failure::ALL.len());
     }
 }
 
 #[test]
-fn the_default_list_writes_through_on_every_medium_without_a_power_source() {
-    for medium in MediumKind::ALL {
-        let verdict = verdict(medium, &Failure::DEFAULT, false);
-        assert_eq!(verdict.class, Class::Disk, "{medium:?}");
+fn the_default_list_writes_through_without_a_power_source_on_all_but_persistent_memory() {
+    assert_eq!(verdict(Memory::Persistent, &Failure::DEFAULT, false).class, Class::Memory);
+    for memory in Memory::ALL.into_iter().filter(|memory| *memory != Memory::Persistent) {
+        let verdict = verdict(memory, &Failure::DEFAULT, false);
+        assert_eq!(verdict.class, Class::Disk, "{memory:?}");
         let power = verdict.missing.iter().find(|gap| gap.failure == Failure::Power).unwrap();
         assert!(power.asked && power.supply.contains("power source"), "{power:?}");
     }
@@ -74,9 +76,9 @@ fn the_default_list_writes_through_on_every_medium_without_a_power_source() {
 
 #[test]
 fn every_gap_says_why_and_what_would_supply_it() {
-    for medium in MediumKind::ALL {
+    for memory in Memory::ALL {
         for failure in Failure::ALL {
-            if let Some((why, supply)) = memory_gap(medium, PowerSource::None, failure) {
+            if let Some((why, supply)) = memory_gap(memory, PowerSource::None, failure) {
                 assert!(!why.is_empty() && !supply.is_empty());
             }
         }
@@ -84,23 +86,34 @@ fn every_gap_says_why_and_what_would_supply_it() {
 }
 
 #[test]
+fn reserved_memory_without_a_proof_is_worth_no_more_than_a_file() {
+    let asked = [Failure::Process, Failure::Os];
+    let unproven = verdict(Memory::Unproven, &asked, false);
+    assert_eq!(unproven.class, Class::Disk);
+    let gap = unproven.missing.iter().find(|gap| gap.failure == Failure::Os).unwrap();
+    assert!(gap.asked && gap.supply.contains("region probe"), "{gap:?}");
+    assert_eq!(verdict(Memory::Reserved, &asked, false).class, Class::Memory);
+}
+
+#[test]
 fn what_no_class_keeps_is_refused_instead_of_claimed() {
-    for medium in MediumKind::ALL {
+    for memory in Memory::ALL {
         for asked in subsets().filter(|s| s.is_empty() || s.contains(&Failure::Machine)) {
             for write_through in [false, true] {
                 let facts =
-                    Facts { medium, power: PowerSource::None, must_survive: &asked, write_through };
-                assert!(judge(&facts).is_err(), "{medium:?} {asked:?}");
+                    Facts { memory, power: PowerSource::None, must_survive: &asked, write_through };
+                assert!(judge(&facts).is_err(), "{memory:?} {asked:?}");
             }
         }
     }
 }
 
 #[test]
-fn the_matrix_has_a_row_for_each_medium_and_one_for_the_disk() {
+fn the_matrix_has_a_row_for_each_memory_and_one_for_the_disk() {
     let matrix = matrix();
-    assert_eq!(matrix.lines().count(), 2 + MediumKind::ALL.len() + 1);
+    assert_eq!(matrix.lines().count(), 2 + Memory::ALL.len() + 1);
     assert!(matrix.contains("| memory, `shm` | survives | **lost** | **lost** | **lost** |"));
-    assert!(matrix.contains("| memory, `pmem` | survives | survives | **lost** | **lost** |"));
+    let proved = "| memory, `pmem`: reserved RAM, proved | survives | survives | **lost** |";
+    assert!(matrix.contains(proved));
     assert!(matrix.contains("any medium | survives | survives | survives | **lost** |"));
 }

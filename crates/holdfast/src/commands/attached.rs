@@ -88,8 +88,8 @@ impl Parts {
 
     fn open_here(&self, log: &Arc<dyn Files>, power: PowerSource) -> Outcome<Opened> {
         let region = Arc::new(region(&self.service(), &self.volume.memory, &**log)?);
-        let medium = logs::real_medium(&self.volume.memory, &region);
-        let verdict = self.volume.verdict_on(&self.name, medium, power)?;
+        let memory = logs::real_memory(&self.volume.memory, &region);
+        let verdict = self.volume.verdict_on(&self.name, memory, power)?;
         let class = class_of(&verdict);
         let config = holdfast_volume::VolumeConfig { class, log: self.volume.log_config() };
         let clock = Arc::new(RealClock);
@@ -197,8 +197,8 @@ impl Parts {
         let medium = self.volume.medium();
         let region = match logs::attach(&medium) {
             Ok(region) => Arc::new(region),
-            // Nothing waits where there is nothing.
-            Err(AttachError::Missing) => return Ok(Ok(())),
+            // Nothing waits where there is nothing, or nothing that can be trusted.
+            Err(AttachError::Missing | AttachError::OtherBoot) => return Ok(Ok(())),
             Err(error) => return Err(region_problem("draining", &medium, &error)),
         };
         let config = self.volume.log_config();

@@ -7,6 +7,7 @@
 use super::volume::{aloud, refuse_mounted};
 use crate::config::{Config, VolumeConfig};
 use crate::exit::Exit;
+use crate::found::verdict;
 use crate::keeper::lock::{take_directory, take_home};
 use crate::observe::region_problem;
 use crate::output::{Output, Progress};
@@ -41,7 +42,7 @@ impl Memory {
 /// Checks a volume that is not mounted.
 pub(super) fn check(config: &Config, name: &str, output: Output) -> Outcome<()> {
     let volume = config.volume(name)?;
-    let verdict = volume.verdict(name, config.keeper.power)?;
+    let verdict = verdict(name, volume, config.keeper.power)?;
     let remedy = "`holdfast status` tells how it is".to_owned();
     refuse_mounted(format!("checking volume {name}"), volume, remedy)?;
     // Held to the end: nobody takes the volume into use while it is read.

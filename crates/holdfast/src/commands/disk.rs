@@ -3,11 +3,12 @@
 //! Promise: a disk is made once and taken up as it was left; one that is served is not removed.
 //! Never: makes a disk where one was expected: zeros are no answer to who asks for his data.
 
-use super::logs::{medium_found, once_let_go};
+use super::logs::{as_mapped, once_let_go};
 use crate::claims::{PowerSource, Verdict};
 use crate::cli::disk::DiskCommand;
 use crate::config::{Config, DiskConfig};
 use crate::exit::Exit;
+use crate::found::memory_of_disk;
 use crate::observe::region_problem;
 use crate::output::Output;
 use crate::problem::{Outcome, Problem};
@@ -30,7 +31,7 @@ pub(crate) fn disk(config: &Path, command: DiskCommand, output: Output) -> Outco
 
 fn make(config: &Config, name: &str, output: Output) -> Outcome<()> {
     let disk = config.disk(name)?;
-    let verdict = disk.verdict_on(name, disk.memory.medium, config.keeper.power)?;
+    let verdict = disk.verdict_on(name, memory_of_disk(disk), config.keeper.power)?;
     let mut identity = [0; 16];
     RealEntropy.fill(&mut identity);
     let spec = VdiskSpec { size_bytes: disk.size.0, identity };
@@ -78,8 +79,8 @@ pub(super) fn take_up(
     };
     let attached = once_let_go(&medium, || Vdisk::attach(&medium, disk.size.0), holder);
     let vdisk = attached.map_err(|error| attach_problem(name, disk, &error))?;
-    let found = medium_found(disk.memory.medium, vdisk.survives());
-    let verdict = disk.verdict_on(name, found, power)?;
+    let memory = as_mapped(memory_of_disk(disk), vdisk.survives());
+    let verdict = disk.verdict_on(name, memory, power)?;
     Ok((vdisk, verdict))
 }
 

@@ -23,6 +23,8 @@ use holdfast_front::fuse;
 use holdfast_io::real::{RealClock, RealFiles};
 use holdfast_log::{Log, Mended};
 use holdfast_memory::AttachError;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::sync::Arc;
@@ -79,12 +81,28 @@ pub(super) fn end_on_any_panic() {
     }));
 }
 
+/// Has this process end, wherever it is, as soon as nobody reads its reports any more.
+pub(super) fn end_with_keeper(reports: &File) -> io::Result<()> {
+    let reports = reports.try_clone()?;
+    std::thread::spawn(move || {
+        // A pipe that cannot be written to any more is reported as an error, asked for or not.
+        let mut waited = [PollFd::new(&reports, PollFlags::empty())];
+        while poll(&mut waited, None) == Err(Errno::INTR) {}
+        tracing::error!("the keeper is gone, and another host may take over");
+        std::process::abort();
+    });
+    Ok(())
+}
+
 fn obey(args: &FrontArgs, reporter: &mut Reporter) -> Outcome<()> {
     let started = |error: io::Error| {
         let what = format!("taking over volume {}", args.volume);
         Problem::new(Exit::Failed, what, error, "this is a fault of the keeper; report it")
     };
     let orders = read_orders(args.orders_fd).map_err(started)?;
+    if orders.ends_with_keeper {
+        end_with_keeper(&reporter.0).map_err(started)?;
+    }
     let (Some(volume), Some(home)) = (orders.volume.clone(), args.home_fd) else {
         return disk_front::obey(&orders, reporter);
     };

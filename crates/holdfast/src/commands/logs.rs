@@ -5,9 +5,10 @@
 //! and says what to do.
 //! Never: opens a log.
 
-use crate::claims::MediumKind;
+use crate::claims::Memory;
 use crate::config::MemoryConfig;
 use crate::exit::Exit;
+use crate::found::memory_of;
 use crate::observe::{is_mapped_by, region_problem};
 use crate::problem::{Outcome, Problem};
 use crate::sizes::rounded;
@@ -66,6 +67,14 @@ pub(super) fn region(service: &str, memory: &MemoryConfig, files: &dyn Files) ->
     match attach(&medium) {
         Ok(region) => return Ok(region),
         Err(AttachError::Missing) => {}
+        // No claim rests on such memory, so the log's device has all that was to survive.
+        Err(AttachError::OtherBoot) => {
+            tracing::warn!(service, "the system has restarted: memory is filled from the log anew");
+            Region::remove(&medium).map_err(|error| {
+                let what = format!("removing the region of {}", whose(service));
+                Problem::new(Exit::Failed, what, error, "nothing was changed; remove it by hand")
+            })?;
+        }
         Err(error) => return Err(region_problem("attaching", &medium, &error)),
     }
     let identity = Log::identity_of(files).map_err(|error| open_problem(service, &error))?;
@@ -83,16 +92,16 @@ pub(super) fn region(service: &str, memory: &MemoryConfig, files: &dyn Files) ->
     })
 }
 
-/// What the memory is: only the mapping can tell that a plain file is no persistent memory.
-pub(super) fn real_medium(memory: &MemoryConfig, region: &Region) -> MediumKind {
-    medium_found(memory.medium, region.survives())
+/// What the memory is: only the mapping can tell whether stores reach persistent memory itself.
+pub(super) fn real_memory(memory: &MemoryConfig, region: &Region) -> Memory {
+    as_mapped(memory_of(memory), region.survives())
 }
 
-/// [`real_medium`] of any mapping.
-pub(super) fn medium_found(configured: MediumKind, found: MediumSurvival) -> MediumKind {
-    match configured {
-        MediumKind::Pmem if !found.os => MediumKind::File,
-        medium => medium,
+/// [`real_memory`] of any mapping.
+pub(super) fn as_mapped(found: Memory, survival: MediumSurvival) -> Memory {
+    match found {
+        Memory::Unproven | Memory::Reserved | Memory::Persistent if !survival.os => Memory::File,
+        found => found,
     }
 }
 

@@ -11,6 +11,7 @@ use crate::claims::{MediumKind, PowerSource};
 use crate::cli::RunArgs;
 use crate::config::{Cache, Config, MemoryConfig, VolumeConfig, Way};
 use crate::exit::Exit;
+use crate::found::verdict;
 use crate::keeper::{Keeper, Source, start_process};
 use crate::output::Progress;
 use crate::problem::{Outcome, Problem};
@@ -39,8 +40,11 @@ pub(crate) fn run(args: RunArgs) -> Outcome<ExitCode> {
     let log = volume.log.clone();
     let volumes = BTreeMap::from([(NAME.to_owned(), volume)]);
     let config = Config { volumes, ..Config::default() };
-    let keeper =
-        Arc::new(Keeper::new(Source::Fixed(config), PathBuf::new(), ServiceManager::default()));
+    let keeper = Arc::new(Keeper::new(
+        Source::Fixed(Box::new(config)),
+        PathBuf::new(),
+        ServiceManager::default(),
+    ));
     let mounted = keeper.mount(NAME, &mut |text| progress.say(text)).map_err(unstarted)?;
     drop(progress);
     tracing::info!("{mounted}");
@@ -85,7 +89,7 @@ fn prepare(args: RunArgs) -> Outcome<(Vec<std::ffi::OsString>, VolumeConfig)> {
     volume.complete(NAME).map_err(|why| {
         Problem::new(Exit::Run, "preparing the volume", why, "correct the command line")
     })?;
-    volume.verdict(NAME, PowerSource::None)?;
+    verdict(NAME, &volume, PowerSource::None)?;
     Ok((args.command, volume))
 }
 

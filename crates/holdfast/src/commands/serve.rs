@@ -15,17 +15,54 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Runs the keeper until it is told to stop.
 pub(crate) fn serve(config_path: PathBuf) -> Outcome<()> {
     let manager = ServiceManager::of_this_process();
     let config = Config::load(&config_path)?;
-    let socket = config.keeper.socket.clone();
-    make_directory_of(&socket)?;
-    let _lock = KeeperLock::take(&socket)?;
-    stay_when_memory_is_short();
-    let keeper = Arc::new(Keeper::new(Source::File(config_path), socket.clone(), manager));
-    stop_on_signals(&keeper)?;
+    if config.standby.is_some() {
+        let why = "the configuration has [standby], so another host may be serving";
+        let remedy = "use `holdfast standby`: it serves when no other host does";
+        return Err(Problem::new(Exit::Usage, "starting the keeper", why, remedy));
+    }
+    run(Running::begin(&config_path, config, manager)?)
+}
+
+/// A keeper that has nothing yet and hears nobody but signals.
+pub(super) struct Running {
+    config: Config,
+    socket: PathBuf,
+    keeper: Arc<Keeper>,
+    _lock: KeeperLock,
+}
+
+impl Running {
+    /// Takes the right to be the keeper behind the configured socket.
+    pub(super) fn begin(
+        config_path: &Path,
+        config: Config,
+        manager: ServiceManager,
+    ) -> Outcome<Running> {
+        let socket = config.keeper.socket.clone();
+        make_directory_of(&socket)?;
+        let lock = KeeperLock::take(&socket)?;
+        stay_when_memory_is_short();
+        let keeper =
+            Arc::new(Keeper::new(Source::File(config_path.to_owned()), socket.clone(), manager));
+        stop_on_signals(&keeper)?;
+        Ok(Running { config, socket, keeper, _lock: lock })
+    }
+
+    /// Waits that long; true as soon as somebody asked the keeper to stop.
+    pub(super) fn stops_within(&self, patience: Duration) -> bool {
+        self.keeper.is_asked_to_stop_within(patience)
+    }
+}
+
+/// Serves everything that is configured until the keeper is told to stop.
+pub(super) fn run(running: Running) -> Outcome<()> {
+    let Running { config, socket, keeper, _lock } = running;
     let _server = Server::start(&socket, keeper.clone())?;
     tracing::info!(socket = %socket.display(), pid = std::process::id(), "keeper listens");
     let served = keeper.start_server(&config);

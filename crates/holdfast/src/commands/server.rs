@@ -6,8 +6,8 @@
 //! Never: serves what cannot keep its claims.
 
 use super::disk;
-use super::front::end_on_any_panic;
-use super::logs::{open_problem, real_medium, recovery_text, region};
+use super::front::{end_on_any_panic, end_with_keeper};
+use super::logs::{open_problem, real_memory, recovery_text, region};
 use super::table;
 use crate::claims::{Class, PowerSource, Verdict};
 use crate::cli::ServerArgs;
@@ -71,6 +71,9 @@ fn failed(what: &str, error: impl std::fmt::Display) -> Problem {
 fn serve(args: &ServerArgs, reports: &mut File) -> Outcome<()> {
     let started = |error: io::Error| failed("taking over the services", error);
     let orders = read_orders(args.orders_fd).map_err(started)?;
+    if orders.ends_with_keeper {
+        end_with_keeper(reports).map_err(started)?;
+    }
     let listener = UnixListener::from(inherited(args.listen_fd).map_err(started)?);
     let stop = stop_on(SIGTERM).map_err(started)?;
     let drain = stop_on(SIGINT).map_err(started)?;
@@ -203,7 +206,7 @@ fn open(orders: &LogOrders, power: PowerSource) -> Outcome<Opened> {
     let files = directory.try_clone().map_err(|error| failed(&what, error))?;
     let files = Arc::new(RealFiles::from_fd(files));
     let region = region(service, &config.memory, &*files)?;
-    let verdict = config.verdict_on(service, real_medium(&config.memory, &region), power)?;
+    let verdict = config.verdict_on(service, real_memory(&config.memory, &region), power)?;
     // A volume's front end commits by itself what a program wants to be durable.
     let is_volume = service.starts_with(VOLUME_PREFIX);
     let spec = LogSpec {

@@ -10,6 +10,7 @@ use crate::cli::VolumeCommand;
 use crate::config::{Config, VolumeConfig, Way};
 use crate::control::is_answering;
 use crate::exit::Exit;
+use crate::found::{memory_of, verdict};
 use crate::keeper;
 use crate::keeper::lock::take_directory;
 use crate::keeper::mounts::our_mount_of;
@@ -40,7 +41,7 @@ pub(crate) fn volume(config: &Path, command: VolumeCommand, output: Output) -> O
 
 fn make(config: &Config, name: &str, output: Output) -> Outcome<()> {
     let volume = config.volume(name)?;
-    let verdict = volume.verdict(name, config.keeper.power)?;
+    let verdict = verdict(name, volume, config.keeper.power)?;
     let mut progress = Progress::new();
     make_log(name, volume, &mut |text| progress.say(text))?;
     drop(progress);
@@ -68,7 +69,8 @@ pub(super) fn make_log(
 pub(super) fn make_served(config: &Path, name: &str, output: Output) -> Outcome<()> {
     let config = Config::load(config)?;
     let log = config.log(name)?;
-    let verdict = log.verdict_on(&format!("log {name}"), log.memory.medium, config.keeper.power)?;
+    let verdict =
+        log.verdict_on(&format!("log {name}"), memory_of(&log.memory), config.keeper.power)?;
     let mut progress = Progress::new();
     let say = &mut |text: &str| progress.say(text);
     make_log_in(&format!("log {name}"), &log.log, &log.log_config(), say)?;

@@ -7,7 +7,7 @@
 use super::served::{check_access, clients_default, uids_default};
 use super::sockets::{Address, Protocol, check_vhost_user, sockets_of};
 use super::{Failure, MediumKind, check_path, medium_at, must_survive_default, verdict_of};
-use crate::claims::{Class, Facts, Gap, PowerSource, Verdict};
+use crate::claims::{Class, Facts, Gap, Memory, PowerSource, Verdict};
 use crate::exit::Exit;
 use crate::problem::{Outcome, Problem};
 use crate::sizes::Size;
@@ -111,11 +111,11 @@ impl DiskConfig {
     pub(crate) fn verdict_on(
         &self,
         name: &str,
-        medium: MediumKind,
+        memory: Memory,
         power: PowerSource,
     ) -> Outcome<Verdict> {
         let must_survive = &self.must_survive;
-        let facts = Facts { medium, power, must_survive, write_through: false };
+        let facts = Facts { memory, power, must_survive, write_through: false };
         let whose = format!("disk {name}");
         let verdict = verdict_of(&whose, &facts)?;
         if verdict.class == Class::Memory {

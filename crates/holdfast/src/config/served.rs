@@ -7,7 +7,7 @@ use super::{
     Failure, MediumKind, MemoryConfig, check_path, log_config, must_survive_default, segment_for,
     verdict_of,
 };
-use crate::claims::{Facts, PowerSource, Verdict};
+use crate::claims::{Facts, Memory, PowerSource, Verdict};
 use crate::problem::Outcome;
 use crate::sizes::Size;
 use holdfast_log::LogConfig;
@@ -99,15 +99,15 @@ impl ServedLogConfig {
         log_config(&self.memory, self.segment)
     }
 
-    /// What acknowledgements mean on the memory that is really there.
+    /// What acknowledgements mean on the memory that was found.
     pub(crate) fn verdict_on(
         &self,
         whose: &str,
-        medium: MediumKind,
+        memory: Memory,
         power: PowerSource,
     ) -> Outcome<Verdict> {
         let facts = Facts {
-            medium,
+            memory,
             power,
             must_survive: &self.must_survive,
             write_through: self.write_through,

@@ -8,7 +8,7 @@ use super::served::{check_access, clients_default, uids_default};
 use super::{
     Failure, MediumKind, MemoryConfig, check_path, must_survive_default, segment_for, verdict_of,
 };
-use crate::claims::{Class, Facts, PowerSource, Verdict};
+use crate::claims::{Class, Facts, Memory, PowerSource, Verdict};
 use crate::problem::Outcome;
 use holdfast_store::{Config as StoreConfig, Durability, LogPlace};
 use serde::{Deserialize, Serialize};
@@ -69,12 +69,14 @@ impl TableConfig {
     /// What acknowledgements mean.
     pub(crate) fn verdict(&self, name: &str, power: PowerSource) -> Outcome<Verdict> {
         // Only the mapping tells whether a file is persistent memory, and the store has it.
-        let medium = match self.memory.medium {
-            MediumKind::Pmem => MediumKind::File,
-            medium => medium,
+        let memory = match self.memory.medium {
+            MediumKind::Private => Memory::Private,
+            MediumKind::Shm => Memory::Shm,
+            MediumKind::Hugetlb => Memory::Hugetlb,
+            MediumKind::Pmem | MediumKind::File => Memory::File,
         };
         let (must_survive, write_through) = (&self.must_survive, self.write_through);
-        let facts = Facts { medium, power, must_survive, write_through };
+        let facts = Facts { memory, power, must_survive, write_through };
         verdict_of(&format!("table {name}"), &facts)
     }
 }

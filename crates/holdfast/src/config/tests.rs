@@ -43,7 +43,10 @@ fn a_volume_that_does_not_say_must_survive_everything_this_version_knows() {
     let config = Config::parse(&SHORT.replace("must_survive = [\"process\"]", "")).unwrap();
     let volume = config.volume("pgwal").unwrap();
     assert_eq!(volume.must_survive, Failure::DEFAULT);
-    assert_eq!(volume.verdict("pgwal", PowerSource::None).unwrap().class, Class::Disk);
+    assert_eq!(
+        volume.verdict_on("pgwal", Memory::Shm, PowerSource::None).unwrap().class,
+        Class::Disk
+    );
 }
 
 #[test]
@@ -150,7 +153,8 @@ fn two_volumes_never_share_a_directory() {
 #[test]
 fn asking_for_the_impossible_is_refused_by_the_claims() {
     let config = Config::parse(&SHORT.replace("\"process\"", "\"machine\"")).unwrap();
-    let problem = config.volume("pgwal").unwrap().verdict("pgwal", PowerSource::None).unwrap_err();
+    let volume = config.volume("pgwal").unwrap();
+    let problem = volume.verdict_on("pgwal", Memory::Shm, PowerSource::None).unwrap_err();
     assert_eq!(problem.exit, Exit::Claims);
     assert!(problem.why.contains("machine"), "{problem}");
 }
@@ -204,6 +208,21 @@ fn a_log_and_a_volume_do_not_share_a_directory() {
     let text = format!("{SHORT}{SERVED}").replace("holdfast/ledger", "holdfast/pgwal");
     let why = Config::parse(&text).unwrap_err();
     assert!(why.contains("[log.ledger] log") && why.contains("[volume.pgwal] log"), "{why}");
+}
+
+#[test]
+fn a_stand_by_without_a_fence_is_refused() {
+    let section = |fence: &str| {
+        format!("{SHORT}\n[standby]\nhost = \"a\"\nfolder = \"/shared\"\nfence = {fence}\n")
+    };
+    let config = Config::parse(&section("[\"/sbin/fence\", \"--off\"]")).unwrap();
+    assert_eq!(config.standby.unwrap().beat_every() * 10, std::time::Duration::from_secs(10));
+    for (fence, word) in [("[]", "fence is empty"), ("[\"fence\"]", "not an absolute path")] {
+        let why = Config::parse(&section(fence)).unwrap_err();
+        assert!(why.contains("[standby]") && why.contains(word), "{why}");
+    }
+    let without = section("[]").replace("fence = []\n", "");
+    assert!(Config::parse(&without).unwrap_err().contains("fence"));
 }
 
 /// [`SHORT`] as a disk without a mount.

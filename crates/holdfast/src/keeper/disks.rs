@@ -98,6 +98,7 @@ fn start_one(
         power: config.keeper.power,
         task: Task::Serve,
         resume: false,
+        ends_with_keeper: config.standby.is_some(),
         server: Some(server),
         sockets: Vec::new(),
         handover: None,

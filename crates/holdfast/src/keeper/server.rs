@@ -13,6 +13,7 @@ use super::supervisor::State;
 use super::upgrade::{END_PATIENCE, Request, Upgrade, open_binary};
 use crate::config::Config;
 use crate::exit::Exit;
+use crate::found::memory_of;
 use crate::orders;
 use crate::orders::{DiskOrders, LogOrders, ServerOrders, ServerReady, ServerReport};
 use crate::problem::{Outcome, Problem};
@@ -120,7 +121,7 @@ impl ServerLife {
         let (mut directories, mut logs) = (Vec::new(), Vec::new());
         let mut unserved = Vec::new();
         for (service, log) in config.services() {
-            let verdict = log.verdict_on(&service, log.memory.medium, config.keeper.power);
+            let verdict = log.verdict_on(&service, memory_of(&log.memory), config.keeper.power);
             match verdict.and_then(|_| take_directory("log", &log.log)) {
                 Ok(directory) => {
                     let directory_fd = directory.as_raw_fd();
@@ -140,7 +141,8 @@ impl ServerLife {
         }
         let listener = listen(&socket)?;
         let (clients_max, power) = (config.server.clients_max, config.keeper.power);
-        let orders = ServerOrders { logs, disks, tables, clients_max, power };
+        let ends_with_keeper = config.standby.is_some();
+        let orders = ServerOrders { logs, disks, tables, clients_max, power, ends_with_keeper };
         let binary = open_binary(Path::new(OWN_BINARY))?;
         let held = Held { listener, directories, orders, unserved };
         let shared = Arc::new(Shared::default());

@@ -6,6 +6,7 @@
 use super::{of, verdict_lines};
 use crate::claims::{Failure, Verdict};
 use crate::config::{Config, DiskConfig};
+use crate::found::memory_of_disk;
 use crate::keeper::{ServerSnapshot, Snapshot};
 use crate::observe::is_mapped_by;
 use crate::problem::Outcome;
@@ -80,9 +81,9 @@ impl DiskStatus {
     ) -> Vec<DiskStatus> {
         let ready = server.and_then(|server| server.ready.as_ref());
         let one = |(name, disk): (&String, &DiskConfig)| {
-            let (service, medium) = (format!("{DISK_PREFIX}{name}"), disk.memory.medium);
+            let service = format!("{DISK_PREFIX}{name}");
             let told = ready.and_then(|ready| of(&service, &ready.verdicts)).cloned();
-            let judged = || disk.verdict_on(name, medium, config.keeper.power).ok();
+            let judged = || disk.verdict_on(name, memory_of_disk(disk), config.keeper.power).ok();
             let unserved = ready.and_then(|ready| of(&service, &ready.unserved));
             let unserved = unserved.map(ToString::to_string);
             DiskStatus::new(name, disk, told.or_else(judged), unserved).with(fronts.get(name))

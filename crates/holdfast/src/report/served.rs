@@ -6,6 +6,7 @@
 use super::verdict_lines;
 use crate::claims::{Failure, Verdict};
 use crate::config::{Config, ServedLogConfig};
+use crate::found::memory_of;
 use crate::keeper::ServerSnapshot;
 use crate::observe::observe;
 use crate::sizes::rounded;
@@ -116,10 +117,11 @@ impl LogStatus {
     pub(crate) fn all(config: &Config, server: Option<&ServerSnapshot>) -> Vec<LogStatus> {
         let ready = server.and_then(|server| server.ready.clone()).unwrap_or_default();
         let one = |(name, log): (&String, &ServedLogConfig)| {
-            let (service, medium) = (format!("{LOG_PREFIX}{name}"), log.memory.medium);
+            let service = format!("{LOG_PREFIX}{name}");
             let told = ready.verdicts.iter().find(|(of, _)| *of == service);
             let told = told.map(|(_, verdict)| verdict.clone());
-            let judged = || log.verdict_on(&service, medium, config.keeper.power).ok();
+            let judged =
+                || log.verdict_on(&service, memory_of(&log.memory), config.keeper.power).ok();
             let unserved = ready.unserved.iter().find(|(of, _)| *of == service);
             let unserved = unserved.map(|(_, problem)| problem.to_string());
             LogStatus::new(name, log, told.or_else(judged), unserved)

@@ -24,6 +24,7 @@ mod log_follow;
 mod names;
 mod nbd;
 mod plan_commands;
+mod reserved;
 mod run;
 #[path = "../../../holdfast-front/tests/vhost_user/seeds.rs"]
 #[expect(dead_code, reason = "as above")]
@@ -32,6 +33,7 @@ mod served;
 mod served_disks;
 mod served_tables;
 mod service_manager;
+mod standby;
 mod store_commands;
 mod store_served;
 mod trouble;

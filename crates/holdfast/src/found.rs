@@ -1,0 +1,82 @@
+//! What the memory of a configuration is on this machine.
+//!
+//! Promise: memory is called persistent, or reserved, only where the kernel has it in a region of
+//! persistent memory; proved, only where a probe says so and the firmware is the one it saw.
+//! Never: maps anything, so it cannot tell whether stores reach the memory itself: whoever maps it
+//! finds that out.
+
+use crate::claims::{MediumKind, Memory, PowerSource, Verdict};
+use crate::config::{DiskConfig, MemoryConfig, VolumeConfig};
+use crate::probe::{Proof, firmware};
+use crate::problem::Outcome;
+use rustix::fs::{major, minor};
+use std::fs;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+/// Where the kernel tells of devices.
+const DEVICES: &str = "/sys";
+
+/// What acknowledgements of a volume mean on this machine, if its memory can be mapped as what it
+/// is.
+pub(crate) fn verdict(name: &str, volume: &VolumeConfig, power: PowerSource) -> Outcome<Verdict> {
+    volume.verdict_on(name, memory_of(&volume.memory), power)
+}
+
+/// What the memory is, if it can be mapped as that.
+pub(crate) fn memory_of(memory: &MemoryConfig) -> Memory {
+    memory_at(memory.medium, memory.path.as_deref())
+}
+
+/// [`memory_of`] a disk's memory.
+pub(crate) fn memory_of_disk(disk: &DiskConfig) -> Memory {
+    memory_at(disk.memory.medium, disk.memory.path.as_deref())
+}
+
+fn memory_at(medium: MediumKind, path: Option<&Path>) -> Memory {
+    match (medium, path) {
+        (MediumKind::Private, _) => Memory::Private,
+        (MediumKind::Shm, _) => Memory::Shm,
+        (MediumKind::Hugetlb, _) => Memory::Hugetlb,
+        (MediumKind::Pmem, Some(path)) => behind(path, Path::new(DEVICES), &firmware()),
+        (MediumKind::Pmem | MediumKind::File, _) => Memory::File,
+    }
+}
+
+/// What is behind a path. `devices` is where sysfs is.
+fn behind(path: &Path, devices: &Path, firmware: &str) -> Memory {
+    let Some(region) = device_of(path).and_then(|device| region_of(device, devices)) else {
+        return Memory::File;
+    };
+    // The kernel has this file only where the firmware says what a power failure spares.
+    let domain = fs::read_to_string(region.join("persistence_domain")).unwrap_or_default();
+    let folder = path.parent().unwrap_or(path);
+    match domain.trim() {
+        "" if Proof::holds_in(folder, firmware) => Memory::Reserved,
+        "" => Memory::Unproven,
+        _ => Memory::Persistent,
+    }
+}
+
+/// The device that a path is, or that its file system is on; what is not there yet will be where
+/// its folder is.
+fn device_of(path: &Path) -> Option<u64> {
+    let found = fs::metadata(path).or_else(|_| fs::metadata(path.parent().unwrap_or(path))).ok()?;
+    Some(if found.file_type().is_block_device() { found.rdev() } else { found.dev() })
+}
+
+/// The region of persistent memory that a block device lies in.
+fn region_of(device: u64, devices: &Path) -> Option<PathBuf> {
+    let number = format!("{}:{}", major(device), minor(device));
+    let device = fs::canonicalize(devices.join("dev/block").join(number)).ok()?;
+    let named = |path: &Path, start: &str| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(start))
+    };
+    let is_region = |path: &&Path| {
+        named(path, "region") && path.parent().is_some_and(|parent| named(parent, "ndbus"))
+    };
+    device.ancestors().find(is_region).map(Path::to_owned)
+}
+
+#[cfg(test)]
+mod tests;
