@@ -18,6 +18,7 @@ mod buffers;
 mod connection;
 mod exchange;
 mod listen;
+mod looks;
 mod negotiate;
 pub mod parse;
 mod reply;

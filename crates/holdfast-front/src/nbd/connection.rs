@@ -19,6 +19,7 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, getpeername, recv, send};
 use super::buffers::{Received, Replies};
 use super::exchange::{Exchange, Over, Step};
 use super::listen::Shared;
+use super::looks::{LOOK, Looks};
 use super::session::Session;
 use crate::abort::AbortOnPanic;
 use crate::flusher::{Flushed, Flusher};
@@ -55,6 +56,7 @@ pub(crate) struct Connection<'scope, 'env> {
     socket: OwnedFd,
     exchange: Exchange<'env>,
     received: Received,
+    looks: Looks,
     replies: Replies,
     flusher: Flusher<'scope, 'env>,
     /// Until when an export has to be chosen.
@@ -85,6 +87,7 @@ impl<'scope, 'env> Connection<'scope, 'env> {
             socket,
             exchange,
             received: Received::new(&unread),
+            looks: Looks::new(),
             replies,
             flusher: Flusher::new(scope),
             deadline: Some(Instant::now() + shared.config.negotiation_patience),
@@ -184,25 +187,49 @@ impl<'scope, 'env> Connection<'scope, 'env> {
         if self.deadline.is_some() {
             self.look_at_deadline()?;
         }
-        let flags = match self.flusher.waited_for() {
-            Some(flushed) => {
-                self.wait(PollFlags::IN, Some(flushed))?;
-                RecvFlags::DONTWAIT
+        if let Some(flushed) = self.flusher.waited_for() {
+            self.wait(PollFlags::IN, Some(flushed))?;
+            return self.receive_some(needs, RecvFlags::DONTWAIT).map(drop);
+        }
+        if self.look(needs)? {
+            return Ok(());
+        }
+        // One call for all of a long message, however many pieces it comes in.
+        let is_exact = self.received.is_exact(needs);
+        let flags = if is_exact { RecvFlags::WAITALL } else { RecvFlags::empty() };
+        while !self.receive_some(needs, flags)? {
+            self.wait(PollFlags::IN, None)?;
+        }
+        Ok(())
+    }
+
+    /// Receives something for which it is looked again and again, if that is worth it.
+    fn look(&mut self, needs: usize) -> Result<bool, Ended> {
+        if !self.looks.are_due() {
+            return Ok(false);
+        }
+        let began = Instant::now();
+        loop {
+            let found = self.receive_some(needs, RecvFlags::DONTWAIT)?;
+            if found || began.elapsed() >= LOOK {
+                self.looks.note(found);
+                return Ok(found);
             }
-            // One call for all of a long message, however many pieces it comes in.
-            None if self.received.is_exact(needs) => RecvFlags::WAITALL,
-            None => RecvFlags::empty(),
-        };
+            std::hint::spin_loop();
+        }
+    }
+
+    /// Receives what comes; false if nothing does in time.
+    fn receive_some(&mut self, needs: usize, flags: RecvFlags) -> Result<bool, Ended> {
         loop {
             match recv(&self.socket, self.received.room(needs), flags) {
                 Ok((_, 0)) => return Err(Ended::Gone(None)),
                 Ok((_, bytes)) => {
                     self.received.add(bytes);
-                    return Ok(());
+                    return Ok(true);
                 }
                 Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) if flags.contains(RecvFlags::DONTWAIT) => return Ok(()),
-                Err(Errno::AGAIN) => self.wait(PollFlags::IN, None)?,
+                Err(Errno::AGAIN) => return Ok(false),
                 Err(error) => return Err(Ended::Gone(Some(error.into()))),
             }
         }
