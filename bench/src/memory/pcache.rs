@@ -24,7 +24,7 @@ use holdfast_blocks::{BlockCache, CacheSpec, CachedFiles};
 use holdfast_figures::{Bar, Figure, Panel, Scale};
 use holdfast_io::real::RealFiles;
 use holdfast_io::{Files, OpenFile, OpenHow};
-use holdfast_memory::{Medium, Region};
+use holdfast_memory::Medium;
 
 use crate::part::Measured;
 
@@ -34,6 +34,8 @@ pub(crate) const WARM: &str = "--warm";
 const HOME: &str = "home";
 const CACHE: &str = "cache";
 const IDENTITY: [u8; 16] = *b"a cache to count";
+/// The home is used through its cache alone.
+const PLEDGE: u64 = 1;
 
 const BLOCK_BYTES: usize = 4096;
 
@@ -120,7 +122,7 @@ fn read_us(file: &dyn OpenFile, seed: u64, blocks: usize) -> Result<f64, Failure
 }
 
 fn hits(memory: &Path) -> Result<u64, Failure> {
-    Ok(Region::observe(&medium(memory))?.word(BlockCache::HITS))
+    Ok(BlockCache::observe(&medium(memory))?.hits)
 }
 
 fn medium(memory: &Path) -> Medium {
@@ -129,7 +131,7 @@ fn medium(memory: &Path) -> Medium {
 
 /// The home through a cache.
 fn cached(home: &Path, cache: BlockCache) -> Result<Arc<dyn OpenFile>, Failure> {
-    let files = CachedFiles::new(Arc::new(RealFiles::open(home)?), HOME, Arc::new(cache))?;
+    let files = CachedFiles::new(Arc::new(RealFiles::open(home)?), HOME, Arc::new(cache), PLEDGE)?;
     Ok(open(&files)?)
 }
 
