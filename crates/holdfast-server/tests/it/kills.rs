@@ -110,6 +110,11 @@ fn nothing_is_lost_doubled_or_failed_when_the_server_is_killed() {
             read_on(&reader, &mut at, &mut found);
         }
         stop.store(true, Ordering::Relaxed);
+        // Whoever waits for room has to get it before it sees that it may stop.
+        while !threads.iter().all(|thread| thread.is_finished()) {
+            read_on(&reader, &mut at, &mut found);
+            std::thread::sleep(Duration::from_millis(1));
+        }
         threads.into_iter().map(|thread| thread.join().unwrap()).max().unwrap()
     });
     let tail = reader.marks().tail;
