@@ -126,6 +126,11 @@ impl Keeper {
         &self.manager
     }
 
+    /// Ends what outlived an earlier keeper whose volumes this one takes up.
+    pub(crate) fn end_remains(&self, config: &Config) {
+        kept::end_remains(&self.manager, config);
+    }
+
     /// Does what a client asks.
     pub(crate) fn obey(&self, command: Command, say: Progress<'_>) -> Outcome<Answer> {
         match command {

@@ -44,6 +44,11 @@ impl ServiceManager {
         self.lock().remove(name)
     }
 
+    /// Whether something was kept, or opened, under this name and is not taken yet.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.lock().contains_key(name)
+    }
+
     /// Asks for a descriptor to be kept under a name that nothing else has.
     pub(crate) fn keep(&self, name: &str, descriptor: BorrowedFd<'_>) {
         self.tell(&[NotifyState::FdStore, NotifyState::FdName(name)], &[descriptor]);

@@ -65,6 +65,7 @@ pub(super) fn run(running: Running) -> Outcome<()> {
     let Running { config, socket, keeper, _lock } = running;
     let _server = Server::start(&socket, keeper.clone())?;
     tracing::info!(socket = %socket.display(), pid = std::process::id(), "keeper listens");
+    keeper.end_remains(&config);
     let served = keeper.start_server(&config);
     match &served {
         Ok(text) => text.iter().for_each(|text| tracing::info!("{text}")),

@@ -8,7 +8,7 @@
 use super::listeners::Listeners;
 use super::mounts::mounted_at;
 use super::spawn::Held;
-use crate::config::{VolumeConfig, Way};
+use crate::config::{Config, VolumeConfig, Way};
 use crate::observe::observe;
 use crate::service_manager::ServiceManager;
 use rustix::process::{Pid, Signal, kill_process};
@@ -16,7 +16,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
 /// What is kept beside sockets.
-const PARTS: [&str; 3] = ["kept-fuse", "kept-log", "kept-home"];
+const PARTS: [&str; 3] = ["kept-fuse", "kept-log", HOME];
+const HOME: &str = "kept-home";
 
 /// Keeps the parts of one volume until it is dropped.
 #[derive(Debug)]
@@ -50,8 +51,7 @@ impl Drop for Kept {
     }
 }
 
-/// What was kept of a volume, if it can be taken up. Its front end, if one lives on, is ended: what
-/// it acknowledged is in the region, and the next one repeats what was under way.
+/// What was kept of a volume, if it can be taken up. Nobody may serve it: see [`end_remains`].
 pub(crate) fn take_back(
     manager: &ServiceManager,
     name: &str,
@@ -69,7 +69,6 @@ pub(crate) fn take_back(
         names.iter().for_each(|name| manager.forget(name));
         return None;
     }
-    end_front_end(name, volume);
     let (listeners, was_served) = (Listeners::default(), true);
     Some(Held { home, log, fuse, listeners, handover: None, kept: None, was_served })
 }
@@ -84,9 +83,16 @@ pub(crate) fn socket_name(whose: &str, place: usize) -> String {
     part_name(&format!("kept-socket-{place}"), whose)
 }
 
-fn end_front_end(name: &str, volume: &VolumeConfig) {
-    let seen = observe(&volume.medium()).ok().and_then(|seen| seen.front_end_pid);
-    let Some(pid) = seen.and_then(|pid| Pid::from_raw(pid.cast_signed())) else { return };
-    tracing::info!(volume = name, ?pid, "ending the front end of a keeper that is gone");
-    let _may_have_ended = kill_process(pid, Signal::KILL);
+/// Ends the front ends and the server that outlived the keeper of volumes that are kept. What they
+/// acknowledged is in the regions, and those that come next repeat what was under way.
+pub(crate) fn end_remains(manager: &ServiceManager, config: &Config) {
+    let is_kept = |name: &String| manager.has(&part_name(HOME, &format!("volume {name}")));
+    for (name, volume) in config.volumes.iter().filter(|(name, _)| is_kept(name)) {
+        let Ok(seen) = observe(&volume.medium()) else { continue };
+        for pid in [seen.front_end_pid, seen.server_pid].into_iter().flatten() {
+            tracing::info!(volume = name, pid, "ending what outlived its keeper");
+            let pid = Pid::from_raw(pid.cast_signed());
+            let _may_have_ended = pid.map(|pid| kill_process(pid, Signal::KILL));
+        }
+    }
 }
