@@ -17,6 +17,9 @@ use crate::store::{Row, failure};
 pub(crate) const DIRECTORY_BLOCKS: u32 = 64;
 
 const DIRECTORY_BYTES: usize = DIRECTORY_BLOCKS as usize * PAGE_BYTES;
+/// The least bytes of a store: as many for snapshots as for their directory.
+pub const STORE_BYTES_MIN: u64 = 2 * DIRECTORY_BYTES as u64;
+
 const MAGIC: [u8; 8] = *b"HFSNAPS\0";
 const VERSION: u32 = 1;
 const HEAD_BYTES: usize = 20;
@@ -55,7 +58,7 @@ impl Directory {
     /// The directory of a store; an empty one of a store to which nothing was ever written.
     pub(crate) fn read(blocks: &dyn Blocks) -> Result<Directory, OpenError> {
         let mut bytes = vec![0; DIRECTORY_BYTES];
-        let (size_bytes, least_bytes) = (blocks.size_bytes(), 2 * DIRECTORY_BYTES as u64);
+        let (size_bytes, least_bytes) = (blocks.size_bytes(), STORE_BYTES_MIN);
         if size_bytes < least_bytes {
             return Err(OpenError::TooSmall { size_bytes, least_bytes });
         }

@@ -24,7 +24,9 @@ mod space;
 mod state;
 mod store;
 
+pub use directory::STORE_BYTES_MIN;
 pub use error::{OpenError, Refusal, RespondError};
+pub use pages::is_zeros;
 pub use request::{
     Answer, Image, ImageKind, Malformed, NewImage, PIECE_BYTES_MAX, Request, Snapshot,
 };

@@ -69,8 +69,9 @@ impl Pages {
     }
 }
 
-/// Whether all bytes are zeros.
-pub(crate) fn is_zeros(bytes: &[u8]) -> bool {
+/// Whether all bytes are zeros: such pages take no room, and need not be put.
+#[must_use]
+pub fn is_zeros(bytes: &[u8]) -> bool {
     let (words, rest) = bytes.as_chunks::<16>();
     words.iter().all(|word| u128::from_le_bytes(*word) == 0) && rest.iter().all(|byte| *byte == 0)
 }

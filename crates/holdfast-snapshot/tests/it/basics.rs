@@ -80,6 +80,29 @@ fn a_snapshot_that_does_not_fit_is_refused_with_the_numbers_and_leaves_nothing()
 }
 
 #[test]
+fn a_directory_that_is_full_refuses_one_more_and_loses_no_space() {
+    let machine = Machine::new();
+    let snapshots = machine.open();
+    let note = "n".repeat(60_000);
+    let begin = |id: u64| {
+        let (name, note, images) = (format!("s{id}"), note.clone(), Vec::new());
+        Request::Begin { id, name, taken_ms: 0, note, images }
+    };
+    for id in 1..=4 {
+        assert_eq!(ask(&snapshots, &begin(id)), Answer::Done);
+        assert_eq!(ask(&snapshots, &Request::Commit { id }), Answer::Done);
+    }
+    let before_bytes = room_bytes(&snapshots);
+    assert_eq!(ask(&snapshots, &begin(5)), Answer::Done);
+    assert_eq!(refused(&snapshots, &Request::Commit { id: 5 }), Refusal::DirectoryFull);
+    assert_eq!((list(&snapshots).len(), room_bytes(&snapshots)), (4, before_bytes));
+    assert_eq!(ask(&snapshots, &Request::Remove { id: 2 }), Answer::Done);
+    assert_eq!(ask(&snapshots, &begin(5)), Answer::Done);
+    assert_eq!(ask(&snapshots, &Request::Commit { id: 5 }), Answer::Done);
+    assert_eq!(list(&machine.open()).len(), 4);
+}
+
+#[test]
 fn who_leaves_or_begins_again_gives_up_what_it_was_making() {
     let snapshots = Machine::new().open();
     let empty_bytes = room_bytes(&snapshots);
