@@ -1,4 +1,5 @@
-//! QEMU guests with databases, or with memory of their own, ended under load again and again.
+//! QEMU guests with databases, or with memory or block devices of their own, ended under load again
+//! and again.
 //!
 //! Promise: after each end the guest boots anew and every row whose commit had returned before is
 //! there, or the program says which database, which end and which seed, and fails. Before that it
@@ -16,6 +17,7 @@ mod reserved;
 mod sentence;
 mod series;
 mod stage;
+mod ublk;
 mod volume;
 
 use clap::Parser;
@@ -25,6 +27,7 @@ use reserved::Reserved;
 use series::Series;
 use std::io::{self, Write};
 use std::process::ExitCode;
+use ublk::Ublk;
 
 fn main() -> ExitCode {
     let options = Options::parse();
@@ -43,6 +46,7 @@ fn run(options: &Options) -> Result<(), GuestError> {
         match part {
             Part::Databases => databases(options, &images)?,
             Part::ReservedMemory => Reserved::new(options, &images).run()?,
+            Part::Ublk => Ublk::new(options, &images).run()?,
         }
     }
     Ok(())

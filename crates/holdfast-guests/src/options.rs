@@ -47,6 +47,9 @@ pub(crate) enum Part {
     Databases,
     /// A volume in the guest, with its region in reserved memory, outlives the guest's kernel.
     ReservedMemory,
+    /// Volumes and disks that are block devices of the guest outlive whoever serves them. It needs
+    /// what `guests/setup ublk` makes, and a command with the feature `ublk`.
+    Ublk,
 }
 
 /// What runs in a guest.

@@ -43,6 +43,8 @@ pub(crate) enum Sentence {
     Complaint(String),
     /// The commit of this writer's row with this number has returned.
     Done(Writer, u64),
+    /// Front ends were killed, and others served after so many milliseconds.
+    Killed(u64),
     /// How many flushes the data disk has answered since the guest's boot.
     Flushes(u64),
     /// Anything else.
@@ -67,6 +69,7 @@ impl Sentence {
             "done" => {
                 numbers(rest).map(|[writer, number]| Sentence::Done(writer as Writer, number))
             }
+            "killed" => numbers(rest).map(|[milliseconds]| Sentence::Killed(milliseconds)),
             "flushes" => numbers(rest).map(|[count]| Sentence::Flushes(count)),
             _ => None,
         };
