@@ -91,6 +91,13 @@ impl MarkWords {
         self.tail.0.store(tail, TAIL_PUBLISH);
     }
 
+    /// [`MarkWords::publish`], unless the tail is not where the caller left it.
+    #[inline]
+    pub(crate) fn publish_from(&self, tail: u64, to: u64) -> bool {
+        // EDGE filled-to-read: the bytes are whole before the tail covers them.
+        self.tail.0.compare_exchange(tail, to, TAIL_PUBLISH, Ordering::Relaxed).is_ok()
+    }
+
     /// Moves `durable` up to `lsn`; lower values change nothing.
     pub(crate) fn set_durable(&self, lsn: u64) {
         // EDGE durable-to-home: the sync that covers these bytes has returned.
