@@ -193,7 +193,7 @@ fn qemu_waits_for_the_next_front_end_and_sees_no_error() {
     let mut served = Served::new();
     served.fixture.serve();
     let image = format!(
-        "driver=nbd,server.type=unix,server.path={},export={NAME},reconnect-delay=60",
+        "driver=nbd,server.type=unix,server.path={},export={NAME},reconnect-delay=60,open-timeout=60",
         served.socket().display()
     );
     let mut bench = Command::new("qemu-img");

@@ -63,6 +63,16 @@ impl Shared {
         Host { folder, process: None }
     }
 
+    /// Host a, which serves, and host b, which stands by.
+    fn owner_and_stand_by(&self) -> (Host, Host) {
+        let (mut a, mut b) = (self.host("a"), self.host("b"));
+        a.stand_by();
+        a.serve_at_last();
+        b.stand_by();
+        b.wait_until_it_says("standing by");
+        (a, b)
+    }
+
     /// Whom the fence was asked to fence off.
     fn fenced(&self) -> String {
         fs::read_to_string(self.fixture.path("fenced")).unwrap_or_default()
@@ -163,11 +173,7 @@ impl Drop for Host {
 #[test]
 fn a_silent_owner_is_fenced_off_and_taken_over_and_nothing_acknowledged_is_lost() {
     let shared = Shared::with_fence(0);
-    let (mut a, mut b) = (shared.host("a"), shared.host("b"));
-    a.stand_by();
-    a.serve_at_last();
-    b.stand_by();
-    b.wait_until_it_says("standing by");
+    let (mut a, mut b) = shared.owner_and_stand_by();
     assert!((0..50).all(|number| a.put(&format!("f{number}"))));
     let front_end = a.front_end();
     kill(a.pid(), Signal::KILL);
@@ -185,11 +191,7 @@ fn a_silent_owner_is_fenced_off_and_taken_over_and_nothing_acknowledged_is_lost(
 #[test]
 fn an_owner_that_ends_in_order_is_followed_at_once_without_a_fence() {
     let shared = Shared::with_fence(1);
-    let (mut a, mut b) = (shared.host("a"), shared.host("b"));
-    a.stand_by();
-    a.serve_at_last();
-    b.stand_by();
-    b.wait_until_it_says("standing by");
+    let (mut a, mut b) = shared.owner_and_stand_by();
     assert!(a.put("f"));
     kill(a.pid(), Signal::TERM);
     assert_eq!(a.ends(), 0);
@@ -202,11 +204,7 @@ fn an_owner_that_ends_in_order_is_followed_at_once_without_a_fence() {
 #[test]
 fn an_owner_that_wakes_up_in_an_old_term_ends_and_what_it_acknowledged_is_there() {
     let shared = Shared::with_fence(0);
-    let (mut a, mut b) = (shared.host("a"), shared.host("b"));
-    a.stand_by();
-    a.serve_at_last();
-    b.stand_by();
-    b.wait_until_it_says("standing by");
+    let (mut a, mut b) = shared.owner_and_stand_by();
     assert!(a.put("before"));
     let (keeper, front_end) = (a.pid(), a.front_end());
     kill(keeper, Signal::STOP);
@@ -257,11 +255,7 @@ fn of_several_that_stand_by_one_takes_over() {
 #[test]
 fn without_its_fence_a_stand_by_takes_nothing_over() {
     let shared = Shared::with_fence(3);
-    let (mut a, mut b) = (shared.host("a"), shared.host("b"));
-    a.stand_by();
-    a.serve_at_last();
-    b.stand_by();
-    b.wait_until_it_says("standing by");
+    let (mut a, mut b) = shared.owner_and_stand_by();
     kill(a.pid(), Signal::KILL);
     a.ends();
     assert_eq!(b.ends(), 1);
