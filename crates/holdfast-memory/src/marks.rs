@@ -104,10 +104,10 @@ impl MarkWords {
         self.durable.0.fetch_max(lsn, Ordering::Release);
     }
 
-    /// Moves `released`.
+    /// Moves `released` up to `lsn`; lower values change nothing.
     pub(crate) fn set_released(&self, lsn: u64) {
         // EDGE read-to-reuse: the readers of the bytes below have finished.
-        self.released.0.store(lsn, RELEASED_STORE);
+        self.released.0.fetch_max(lsn, RELEASED_STORE);
     }
 
     /// Sets all three to `lsn`. Not one step: the control page's reset note covers it.
