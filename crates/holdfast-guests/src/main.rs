@@ -15,7 +15,9 @@ mod options;
 mod reserved;
 mod sentence;
 mod series;
+mod shared;
 mod stage;
+mod standby;
 mod volume;
 
 use clap::Parser;
@@ -23,6 +25,7 @@ use error::GuestError;
 use options::{Options, Part};
 use reserved::Reserved;
 use series::Series;
+use standby::Standby;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -43,6 +46,7 @@ fn run(options: &Options) -> Result<(), GuestError> {
         match part {
             Part::Databases => databases(options, &images)?,
             Part::ReservedMemory => Reserved::new(options, &images).run()?,
+            Part::Standby => Standby::new(options, &images).run()?,
         }
     }
     Ok(())
