@@ -212,7 +212,7 @@ impl Mapping {
 
     /// The address of `bytes` bytes from `offset`, which must be inside the mapping.
     #[inline]
-    fn address(&self, offset: u64, bytes: u64) -> NonNull<u8> {
+    pub(crate) fn address(&self, offset: u64, bytes: u64) -> NonNull<u8> {
         let end = offset.checked_add(bytes).expect("a range of a region does not overflow");
         assert!(end <= self.len(), "bytes {offset}..{end} lie inside the mapping");
         // SAFETY: the offset is inside the mapping, so the sum stays in one allocation.

@@ -6,7 +6,9 @@
 //! understand.
 
 use crate::claims::{PowerSource, Verdict};
-use crate::config::{DiskConfig, Protocol, ServedLogConfig, TableConfig, VolumeConfig};
+use crate::config::{
+    DiskConfig, Protocol, ServedLogConfig, SnapshotConfig, TableConfig, VolumeConfig,
+};
 use crate::problem::Problem;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -108,6 +110,8 @@ pub(crate) struct ServerOrders {
     pub disks: Vec<DiskOrders>,
     /// The tables it has, by name.
     pub tables: Vec<(String, TableConfig)>,
+    /// The snapshots it has, by the name of their service.
+    pub snapshots: Vec<(String, SnapshotConfig)>,
     /// Most clients at a time, over all services.
     pub clients_max: u32,
     /// What powers the machine when the mains fail.

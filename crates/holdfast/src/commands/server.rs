@@ -1,4 +1,4 @@
-//! `holdfast server`: the process that serves logs, disks and tables. The keeper starts it.
+//! `holdfast server`: what serves logs, disks, tables and snapshots. The keeper starts it.
 //!
 //! Promise: it takes over what the one before it left; what it cannot serve it says why, and
 //! serves the rest; told to end by SIGTERM it finishes what it took and leaves the regions for the
@@ -8,13 +8,13 @@
 use super::disk;
 use super::front::{end_on_any_panic, end_with_keeper};
 use super::logs::{end_when_stale, open_problem, real_memory, recovery_text, region};
+use super::snapshot;
 use super::table;
 use crate::claims::{Class, PowerSource, Verdict};
 use crate::cli::ServerArgs;
-use crate::config::DiskConfig;
 use crate::exit::Exit;
 use crate::keeper::stay_when_memory_is_short;
-use crate::orders::{LogOrders, ServerOrders, ServerReady, ServerReport};
+use crate::orders::{DiskOrders, LogOrders, ServerOrders, ServerReady, ServerReport};
 use crate::problem::{Outcome, Problem};
 use crate::raw::inherited;
 use holdfast_blocks::Vdisk;
@@ -28,6 +28,7 @@ use holdfast_server::{
 use holdfast_table::Tables;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::low_level::pipe;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -130,7 +131,9 @@ fn take_over(orders: ServerOrders) -> Outcome<(TakenOver, ServerReady)> {
             Err(problem) => ready.unserved.push((log.service.clone(), problem)),
         }
     }
-    let mut services = take_up_disks(&orders, &mut ready);
+    let mut disks = take_up_disks(&orders, &mut ready);
+    let mut services = snapshot::take_up(&orders, &mut disks, &mut ready);
+    services.extend(disks.into_values().map(|(config, vdisk)| disk_spec(&config, vdisk)));
     let taken = table::take_up(&orders, &mut ready);
     services.extend(taken.services);
     let of_tables = taken.directories.iter().map(AsFd::as_fd);
@@ -156,36 +159,38 @@ fn take_over(orders: ServerOrders) -> Outcome<(TakenOver, ServerReady)> {
     }
 }
 
+/// Disks that were taken up, by name.
+pub(super) type Disks = BTreeMap<String, (DiskOrders, Arc<Vdisk>)>;
+
 /// Takes up the disks that can be.
-fn take_up_disks(orders: &ServerOrders, ready: &mut ServerReady) -> Vec<ServiceSpec> {
-    let mut services = Vec::new();
+fn take_up_disks(orders: &ServerOrders, ready: &mut ServerReady) -> Disks {
+    let mut disks = Disks::new();
     for one in &orders.disks {
         let service = format!("{DISK_PREFIX}{}", one.name);
         match disk::take_up(&one.name, &one.disk, orders.power) {
             Ok((vdisk, verdict)) => {
-                ready.verdicts.push((service.clone(), verdict));
-                services.push(disk_spec(service, &one.disk, vdisk));
+                ready.verdicts.push((service, verdict));
+                disks.insert(one.name.clone(), (one.clone(), Arc::new(vdisk)));
             }
             Err(problem) => ready.unserved.push((service, problem)),
         }
     }
-    services
+    disks
 }
 
 /// A disk as the server serves it: all its state is in its region.
-fn disk_spec(service: String, config: &DiskConfig, vdisk: Vdisk) -> ServiceSpec {
-    let vdisk = Arc::new(vdisk);
+fn disk_spec(orders: &DiskOrders, vdisk: Arc<Vdisk>) -> ServiceSpec {
     ServiceSpec {
-        service,
+        service: format!("{DISK_PREFIX}{}", orders.name),
         kind: ServiceKind::Disk(vdisk.clone()),
         words: Arc::new(DiskWords(vdisk)),
-        allow_uids: config.allow_uids.clone(),
-        clients_max: config.clients_max,
+        allow_uids: orders.disk.allow_uids.clone(),
+        clients_max: orders.disk.clients_max,
     }
 }
 
 /// The words of a disk's region.
-struct DiskWords(Arc<Vdisk>);
+pub(super) struct DiskWords(pub(super) Arc<Vdisk>);
 
 impl ServiceWords for DiskWords {
     fn word(&self, index: usize) -> &AtomicU64 {

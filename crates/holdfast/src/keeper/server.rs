@@ -135,13 +135,15 @@ impl ServerLife {
         let disks = disks.map(|(name, disk)| DiskOrders { name: name.clone(), disk: disk.clone() });
         let disks: Vec<_> = disks.collect();
         let tables: Vec<_> = config.tables.clone().into_iter().collect();
+        let snapshots: Vec<_> = config.snapshots.clone().into_iter().collect();
         let has_nothing = logs.is_empty() && disks.is_empty() && tables.is_empty();
+        let has_nothing = has_nothing && snapshots.is_empty();
         if let (true, Some((_, problem))) = (has_nothing, unserved.first()) {
             return Err(problem.clone());
         }
         let listener = listen(&socket)?;
         let (clients_max, power) = (config.server.clients_max, config.keeper.power);
-        let orders = ServerOrders { logs, disks, tables, clients_max, power, term };
+        let orders = ServerOrders { logs, disks, tables, snapshots, clients_max, power, term };
         let binary = open_binary(Path::new(OWN_BINARY))?;
         let held = Held { listener, directories, orders, unserved };
         let shared = Arc::new(Shared::default());
