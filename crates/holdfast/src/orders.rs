@@ -43,8 +43,9 @@ pub(crate) struct Orders {
     pub resume: bool,
     /// Who has the disk, or the volume's log if that is not the front end itself.
     pub server: Option<Server>,
-    /// Another host may take over once the keeper is silent, so nobody serves without it.
-    pub ends_with_keeper: bool,
+    /// The keeper's term, if other hosts stand by. One takes over once the keeper is silent, so
+    /// nobody serves without it.
+    pub term: Option<u64>,
     /// Where users of the disk connect.
     pub sockets: Vec<SocketOrders>,
     /// How their connections are handed on, if there can be any.
@@ -123,7 +124,7 @@ pub(crate) struct ServerOrders {
     /// What powers the machine when the mains fail.
     pub power: PowerSource,
     /// As for a front end.
-    pub ends_with_keeper: bool,
+    pub term: Option<u64>,
 }
 
 /// One log that the server is to serve.
