@@ -77,8 +77,9 @@ impl Fresh {
             "frames are as long as they say"
         );
         let chunks = Arc::make_mut(&mut self.chunks);
-        let mut chunk =
-            Chunk { first: first.first, bytes: bytes.to_vec(), frames: frames.to_vec() };
+        let mut chunk = take_last(chunks, first.first, bytes.len());
+        chunk.bytes.extend_from_slice(bytes);
+        chunk.frames.extend_from_slice(frames);
         // As in a binary counter: no byte moves more often than its chunk doubles.
         while let Some(before) = chunks.pop_if(|before| before.takes(&chunk)) {
             chunk = before.joined(&chunk);
@@ -156,14 +157,17 @@ impl Fresh {
 }
 
 impl Chunk {
+    fn has_room(&self, bytes: usize) -> bool {
+        self.bytes.len() + bytes <= CHUNK_BYTES_MAX
+    }
+
     fn end(&self) -> Rsn {
         self.first.advance(self.bytes.len() as u64)
     }
 
     /// Whether `next` is put behind this one rather than beside it.
     fn takes(&self, next: &Chunk) -> bool {
-        self.bytes.len() <= next.bytes.len()
-            && self.bytes.len() + next.bytes.len() <= CHUNK_BYTES_MAX
+        self.bytes.len() <= next.bytes.len() && self.has_room(next.bytes.len())
     }
 
     fn joined(&self, next: &Chunk) -> Chunk {
@@ -180,6 +184,18 @@ impl Chunk {
         let bytes = &self.bytes[first.since(self.first) as usize..last.since(self.first) as usize];
         Records::new(first, bytes).map(|record| record.expect("what is fresh was parsed before"))
     }
+}
+
+/// Takes off the last chunk, to put so many bytes behind its own; or, if a clone has it or it is
+/// full, begins one at `first`.
+fn take_last(chunks: &mut Vec<Arc<Chunk>>, first: Rsn, bytes: usize) -> Chunk {
+    let is_full = chunks.last().is_none_or(|last| !last.has_room(bytes));
+    let own = chunks.pop_if(|last| !is_full && Arc::get_mut(last).is_some());
+    own.and_then(Arc::into_inner).unwrap_or_else(|| {
+        // What comes behind a full one is going to be full, and does not have to move for it.
+        let room_bytes = if is_full { CHUNK_BYTES_MAX.max(bytes) } else { bytes };
+        Chunk { first, bytes: Vec::with_capacity(room_bytes), frames: Vec::new() }
+    })
 }
 
 /// See [`Fresh::history`].
