@@ -118,9 +118,24 @@ impl Guest {
     }
 
     /// Kills QEMU. Returns what the guest had said and nobody has heard yet.
-    pub(crate) fn kill(mut self) -> Result<Vec<Sentence>, GuestError> {
+    pub(crate) fn kill(&mut self) -> Result<Vec<Sentence>, GuestError> {
         self.qemu.kill().during("killing QEMU")?;
         self.remains()
+    }
+
+    /// Stops everything in the guest, without its noticing.
+    pub(crate) fn pause(&self) -> Result<(), GuestError> {
+        self.signal(Signal::STOP)
+    }
+
+    /// Lets everything in it go on.
+    pub(crate) fn resume(&self) -> Result<(), GuestError> {
+        self.signal(Signal::CONT)
+    }
+
+    fn signal(&self, signal: Signal) -> Result<(), GuestError> {
+        let sent = kill_process(Pid::from_child(&self.qemu), signal);
+        sent.map_err(std::io::Error::from).during("stopping QEMU, or letting it go on")
     }
 
     /// Has the guest's kernel panic and waits until QEMU has ended. Returns what the guest had said
@@ -155,7 +170,7 @@ impl Guest {
     }
 
     /// Waits for the end of what a dead guest said.
-    fn remains(mut self) -> Result<Vec<Sentence>, GuestError> {
+    fn remains(&mut self) -> Result<Vec<Sentence>, GuestError> {
         self.qemu.wait().during("waiting for QEMU")?;
         let sentences: Vec<Sentence> = self.sentences.iter().collect();
         let complaint = sentences.iter().find_map(|it| match it {

@@ -16,7 +16,9 @@ mod options;
 mod reserved;
 mod sentence;
 mod series;
+mod shared;
 mod stage;
+mod standby;
 mod ublk;
 mod volume;
 
@@ -25,6 +27,7 @@ use error::GuestError;
 use options::{Options, Part};
 use reserved::Reserved;
 use series::Series;
+use standby::Standby;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use ublk::Ublk;
@@ -46,6 +49,7 @@ fn run(options: &Options) -> Result<(), GuestError> {
         match part {
             Part::Databases => databases(options, &images)?,
             Part::ReservedMemory => Reserved::new(options, &images).run()?,
+            Part::Standby => Standby::new(options, &images).run()?,
             Part::Ublk => Ublk::new(options, &images).run()?,
         }
     }

@@ -197,9 +197,7 @@ impl Machine {
     /// The next sentence; an acknowledgement is noted.
     fn hear(&mut self) -> Result<Sentence, GuestError> {
         let sentence = self.guest.hear()?;
-        if let Sentence::Done(writer, number) = sentence {
-            self.ledger.note(writer, number);
-        }
+        self.ledger.hear(&sentence);
         Ok(sentence)
     }
 }

@@ -8,12 +8,14 @@
 mod block_cache;
 mod disk;
 mod served;
+mod snapshot;
 mod sockets;
 mod standby;
 mod table;
 
 pub(crate) use disk::DiskConfig;
 pub(crate) use served::{ServedLogConfig, ServerConfig};
+pub(crate) use snapshot::SnapshotConfig;
 pub(crate) use sockets::{Address, Protocol};
 pub(crate) use standby::StandbyConfig;
 pub(crate) use table::{TableConfig, durability_of};
@@ -65,6 +67,9 @@ pub(crate) struct Config {
     /// The tables that the server serves, by name.
     #[serde(default, rename = "table")]
     pub tables: BTreeMap<String, TableConfig>,
+    /// The snapshots that the server keeps, by the name of their service.
+    #[serde(default, rename = "snapshot")]
+    pub snapshots: BTreeMap<String, SnapshotConfig>,
     /// The other hosts that could serve all this, if there are any.
     #[serde(default)]
     pub standby: Option<StandbyConfig>,
@@ -221,6 +226,11 @@ impl Config {
             check_name(name).map_err(named)?;
             table.complete(name).map_err(named)?;
         }
+        for (name, snapshot) in &mut config.snapshots {
+            let named = |why| format!("[snapshot.{name}]: {why}");
+            check_name(name).map_err(named)?;
+            snapshot.complete(name, &config.disks).map_err(named)?;
+        }
         config.check_no_path_twice()?;
         config.check_no_port_twice()?;
         config.check_no_device_twice()?;
@@ -265,9 +275,19 @@ impl Config {
         })
     }
 
+    /// The service of snapshots of that name.
+    pub(crate) fn snapshot(&self, name: &str) -> Outcome<&SnapshotConfig> {
+        self.snapshots.get(name).ok_or_else(|| {
+            let why = format!("the configuration has no [snapshot.{name}]");
+            let what = format!("finding the snapshots of {name}");
+            Problem::new(Exit::Usage, what, why, "add it, or correct it")
+        })
+    }
+
     /// Whether the server has anything for clients of its own.
     pub(crate) fn serves_programs(&self) -> bool {
-        !(self.logs.is_empty() && self.disks.is_empty() && self.tables.is_empty())
+        let has_data = !(self.logs.is_empty() && self.disks.is_empty() && self.tables.is_empty());
+        has_data || !self.snapshots.is_empty()
     }
 
     /// Every log that the server has, by the full name of its service.
@@ -349,6 +369,10 @@ impl Config {
         for (name, table) in &self.tables {
             let all = table.paths().map(|(key, path)| (format!("[table.{name}] {key}"), path));
             paths.extend(all);
+        }
+        for (name, snapshot) in &self.snapshots {
+            let region = snapshot.memory.path.as_deref();
+            paths.extend(region.map(|path| (format!("[snapshot.{name}] memory.path"), path)));
         }
         paths
     }

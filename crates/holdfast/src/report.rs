@@ -6,11 +6,13 @@
 mod block_cache;
 mod disk;
 mod served;
+mod snapshot;
 mod table;
 
 use block_cache::BlockCacheStatus;
 use disk::DiskStatus;
 use served::{LogStatus, ServerStatus};
+use snapshot::SnapshotStatus;
 use table::TableStatus;
 
 use crate::claims::{Class, Failure, Gap, PowerSource, Verdict};
@@ -51,6 +53,9 @@ pub(crate) struct StatusReport {
     /// All tables that are configured to be served.
     #[serde(default)]
     pub tables: Vec<TableStatus>,
+    /// All snapshots that are configured to be served.
+    #[serde(default)]
+    pub snapshots: Vec<SnapshotStatus>,
 }
 
 /// The keeper that answered.
@@ -136,8 +141,9 @@ pub(crate) struct VolumeStatus {
 impl StatusReport {
     /// A report of the current schema.
     pub(crate) fn new(keeper: Option<KeeperStatus>, volumes: Vec<VolumeStatus>) -> StatusReport {
-        let (server, logs, disks, tables) = (None, Vec::new(), Vec::new(), Vec::new());
-        StatusReport { schema: SCHEMA, keeper, volumes, server, logs, disks, tables }
+        let (server, logs, disks) = (None, Vec::new(), Vec::new());
+        let (tables, snapshots) = (Vec::new(), Vec::new());
+        StatusReport { schema: SCHEMA, keeper, volumes, server, logs, disks, tables, snapshots }
     }
 
     /// With the server, if one runs, its socket, what it is configured to serve, and the front ends
@@ -152,6 +158,7 @@ impl StatusReport {
         self.logs = LogStatus::all(config, snapshot);
         self.disks = DiskStatus::all(config, snapshot, fronts);
         self.tables = TableStatus::all(config, snapshot);
+        self.snapshots = SnapshotStatus::all(config, snapshot);
         self.server = server.map(|(socket, snapshot)| ServerStatus::new(socket, snapshot));
         self
     }
@@ -167,7 +174,9 @@ impl StatusReport {
         self.logs.iter().for_each(|log| text += &log.text());
         self.disks.iter().for_each(|disk| text += &disk.text());
         self.tables.iter().for_each(|table| text += &table.text());
+        self.snapshots.iter().for_each(|snapshot| text += &snapshot.text());
         let has_served = !(self.logs.is_empty() && self.disks.is_empty() && self.tables.is_empty());
+        let has_served = has_served || !self.snapshots.is_empty();
         if self.volumes.is_empty() && !has_served {
             text += "no volumes are configured\n";
         }

@@ -125,14 +125,13 @@ impl DiskConfig {
     /// What acknowledgements mean on the memory that is really there.
     pub(crate) fn verdict_on(
         &self,
-        name: &str,
+        whose: &str,
         memory: Memory,
         power: PowerSource,
     ) -> Outcome<Verdict> {
         let must_survive = &self.must_survive;
         let facts = Facts { memory, power, must_survive, write_through: false };
-        let whose = format!("disk {name}");
-        let verdict = verdict_of(&whose, &facts)?;
+        let verdict = verdict_of(whose, &facts)?;
         if verdict.class == Class::Memory {
             return Ok(verdict);
         }

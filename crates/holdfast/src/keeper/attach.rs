@@ -136,7 +136,7 @@ pub(crate) fn orders(
         server,
         sockets: Vec::new(),
         handover: None,
-        ends_with_keeper: false,
+        term: None,
     }
 }
 

@@ -31,13 +31,15 @@ impl DiskFronts {
     /// Starts one for each disk that wants one, as clients of the server.
     pub(crate) fn start(
         config: &Config,
+        term: Option<u64>,
         manager: &Arc<ServiceManager>,
         server_of: impl Fn(&str) -> Outcome<Server>,
     ) -> DiskFronts {
         let wanted = config.disks.iter().filter(|(_, disk)| disk.has_front_end());
         let start = |(name, disk): (&String, &DiskConfig)| {
             let server = server_of(name);
-            let started = server.and_then(|server| start_one(config, name, disk, server, manager));
+            let started =
+                server.and_then(|server| start_one((config, term), name, disk, server, manager));
             started.as_ref().err().iter().for_each(|problem| tracing::error!("{problem}"));
             (name.clone(), started)
         };
@@ -79,7 +81,7 @@ impl DiskFronts {
 }
 
 fn start_one(
-    config: &Config,
+    (config, term): (&Config, Option<u64>),
     name: &str,
     disk: &DiskConfig,
     server: Server,
@@ -99,7 +101,7 @@ fn start_one(
         power: config.keeper.power,
         task: Task::Serve,
         resume: false,
-        ends_with_keeper: config.standby.is_some(),
+        term,
         server: Some(server),
         sockets: Vec::new(),
         handover: None,

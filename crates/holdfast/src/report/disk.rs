@@ -88,7 +88,8 @@ impl DiskStatus {
         let one = |(name, disk): (&String, &DiskConfig)| {
             let service = format!("{DISK_PREFIX}{name}");
             let told = ready.and_then(|ready| of(&service, &ready.verdicts)).cloned();
-            let judged = || disk.verdict_on(name, memory_of_disk(disk), config.keeper.power).ok();
+            let whose = format!("disk {name}");
+            let judged = || disk.verdict_on(&whose, memory_of_disk(disk), config.keeper.power).ok();
             let unserved = ready.and_then(|ready| of(&service, &ready.unserved));
             let unserved = unserved.map(ToString::to_string);
             DiskStatus::new(name, disk, told.or_else(judged), unserved).with(fronts.get(name))
