@@ -119,6 +119,15 @@ impl Control {
         deleted.map_err(DeviceError::during("removing the device"))
     }
 
+    /// Ends the device once no program has it any more, without waiting for that.
+    pub(crate) fn delete_later(&mut self) -> Result<(), DeviceError> {
+        match self.ring.command(command::DELETE_LATER, self.id, &mut [], 0) {
+            Ok(()) => Ok(()),
+            // The driver of a kernel before Linux 6.9 does not know it.
+            Err(_) => self.delete(),
+        }
+    }
+
     fn by_this_process(&mut self, code: u32, doing: &'static str) -> Result<(), DeviceError> {
         let pid = u64::from(std::process::id());
         self.ring.command(code, self.id, &mut [], pid).map_err(DeviceError::during(doing))

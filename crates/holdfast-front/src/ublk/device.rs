@@ -67,7 +67,7 @@ impl Device {
             left => {
                 // Nobody has ever seen it, and its size may be another's.
                 left.map_or(Ok(()), |_| control.delete())?;
-                control.add(wanted(&config), size_bytes)?
+                add(&mut control, &config, size_bytes)?
             }
         };
         Ok(Device { control, config, info, is_taken_up })
@@ -98,7 +98,7 @@ impl Device {
         drop(file);
         match until.is_left.load(Ordering::Relaxed) {
             true => Ok(()),
-            false => self.control.delete(),
+            false => self.control.delete_later(),
         }
     }
 
@@ -172,7 +172,7 @@ fn remove_existing(config: &UblkConfig) -> Result<(), DeviceError> {
         return Ok(());
     }
     control.stop()?;
-    control.delete()
+    control.delete_later()
 }
 
 /// The device, if there is one and it is this disk's.
@@ -201,6 +201,15 @@ fn patiently<T, E>(mut attempt: impl FnMut() -> Result<Option<T>, E>) -> Result<
             tried => return Ok(tried),
         }
     }
+}
+
+/// A program may still have the device of before open, though it is no device any more.
+fn add(control: &mut Control, config: &UblkConfig, size_bytes: u64) -> Result<Info, DeviceError> {
+    let added = patiently(|| match control.add(wanted(config), size_bytes) {
+        Err(DeviceError::Taken) => Ok(None),
+        added => added.map(Some),
+    })?;
+    added.ok_or(DeviceError::Taken)
 }
 
 fn wanted(config: &UblkConfig) -> Info {

@@ -31,6 +31,7 @@ pub(crate) mod command {
     pub(crate) const GET_PARAMETERS: u32 = code(READ, 0x09, CONTROL_BYTES);
     pub(crate) const START_RECOVERY: u32 = code(READ_WRITE, 0x10, CONTROL_BYTES);
     pub(crate) const END_RECOVERY: u32 = code(READ_WRITE, 0x11, CONTROL_BYTES);
+    pub(crate) const DELETE_LATER: u32 = code(READ, 0x14, CONTROL_BYTES);
 }
 
 /// Commands of a queue.

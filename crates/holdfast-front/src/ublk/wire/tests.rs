@@ -8,6 +8,7 @@ fn commands_have_the_numbers_of_the_kernels_header() {
     assert_eq!(command::GET_INFO, 0x8020_7502);
     assert_eq!(command::ADD, 0xc020_7504);
     assert_eq!(command::END_RECOVERY, 0xc020_7511);
+    assert_eq!(command::DELETE_LATER, 0x8020_7514);
     assert_eq!(FETCH, 0xc010_7520);
     assert_eq!(COMMIT_AND_FETCH, 0xc010_7521);
 }
