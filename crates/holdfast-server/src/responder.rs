@@ -37,6 +37,10 @@ pub trait Responder: Send + Sync {
         request: &[u8],
         answer: &mut Vec<u8>,
     ) -> Result<(), RespondError>;
+
+    /// The session of `client` is over; it may come back, and would begin another. What was kept
+    /// for this one can be forgotten, if there is such a thing.
+    fn leave(&self, _client: u64) {}
 }
 
 /// Why a request has no answer.
@@ -88,6 +92,13 @@ impl ResponderHandler {
         // Half of a number drawn at random is as good a name, and fits a field.
         let client = u64::from_le_bytes(*client.first_chunk().expect("8 of 16 bytes"));
         ResponderHandler { responder, client, _presence: presence }
+    }
+}
+
+impl Drop for ResponderHandler {
+    /// The next session of the client cannot begin before this one's presence has ended.
+    fn drop(&mut self) {
+        self.responder.leave(self.client);
     }
 }
 

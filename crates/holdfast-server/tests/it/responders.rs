@@ -24,6 +24,7 @@ struct State {
     total: u64,
     answers: BTreeMap<(u64, u64), u64>,
     oldest: BTreeMap<u64, u64>,
+    gone: Vec<u64>,
 }
 
 impl Responder for Sum {
@@ -54,6 +55,10 @@ impl Responder for Sum {
         answer.extend_from_slice(&total.to_le_bytes());
         answer.resize(if more == 7 { PAYLOAD_BYTES_MAX as usize + 1 } else { 8 }, 0);
         Ok(())
+    }
+
+    fn leave(&self, client: u64) {
+        self.0.lock().unwrap().gone.push(client);
     }
 }
 
@@ -119,6 +124,23 @@ fn a_number_that_comes_again_is_done_once_and_one_outside_the_window_never() {
     assert_eq!(raw.ask(&good), Status::BadSequence as u32, "its client has that answer");
     assert_eq!(sum.0.lock().unwrap().total, 10);
     assert_eq!(place.word(NAME, words::REFUSED), 0);
+}
+
+#[test]
+fn a_responder_hears_of_a_client_that_is_gone_and_of_no_other() {
+    let (place, sum) = (Place::new(), Arc::new(Sum::default()));
+    let _server = serve(&place, &sum);
+    let (staying, going) = (client(&place), connect(&place, [9; 16], SERVICE).unwrap());
+    assert_eq!(add(&staying, 1), 1);
+    assert_eq!(sum.0.lock().unwrap().gone, []);
+    drop(going);
+    let began = Instant::now();
+    while sum.0.lock().unwrap().gone.is_empty() {
+        assert!(began.elapsed() < Duration::from_secs(60), "it is told sometime");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(add(&staying, 1), 2);
+    assert_eq!(sum.0.lock().unwrap().gone, [u64::from_le_bytes([9; 8])]);
 }
 
 #[test]
