@@ -1,4 +1,5 @@
-//! QEMU guests with databases, or with memory of their own, ended under load again and again.
+//! QEMU guests with databases, or with memory or block devices of their own, ended under load again
+//! and again.
 //!
 //! Promise: after each end the guest boots anew and every row whose commit had returned before is
 //! there, or the program says which database, which end and which seed, and fails. Before that it
@@ -18,6 +19,7 @@ mod series;
 mod shared;
 mod stage;
 mod standby;
+mod ublk;
 mod volume;
 
 use clap::Parser;
@@ -28,6 +30,7 @@ use series::Series;
 use standby::Standby;
 use std::io::{self, Write};
 use std::process::ExitCode;
+use ublk::Ublk;
 
 fn main() -> ExitCode {
     let options = Options::parse();
@@ -47,6 +50,7 @@ fn run(options: &Options) -> Result<(), GuestError> {
             Part::Databases => databases(options, &images)?,
             Part::ReservedMemory => Reserved::new(options, &images).run()?,
             Part::Standby => Standby::new(options, &images).run()?,
+            Part::Ublk => Ublk::new(options, &images).run()?,
         }
     }
     Ok(())

@@ -49,6 +49,9 @@ pub(crate) enum Part {
     ReservedMemory,
     /// Two guests on shared memory and one disk take over from each other.
     Standby,
+    /// Volumes and disks that are block devices of the guest outlive whoever serves them. It needs
+    /// what `guests/setup ublk` makes, and a command with the feature `ublk`.
+    Ublk,
 }
 
 /// What runs in a guest.

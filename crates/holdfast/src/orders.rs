@@ -10,6 +10,7 @@ use crate::config::{
     DiskConfig, Protocol, ServedLogConfig, SnapshotConfig, TableConfig, VolumeConfig,
 };
 use crate::problem::Problem;
+use holdfast_front::ublk::UblkConfig;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -56,6 +57,12 @@ impl Orders {
     pub(crate) fn whose(&self) -> String {
         let kind = if self.volume.is_some() { "volume" } else { "disk" };
         format!("{kind} {}", self.name)
+    }
+
+    /// The block device that it is on this machine, if it is one.
+    pub(crate) fn ublk(&self) -> Option<UblkConfig> {
+        let of_disk = || self.disk.as_ref().and_then(|disk| disk.device_of(&self.name));
+        self.volume.as_ref().map_or_else(of_disk, |volume| volume.device_of(&self.name))
     }
 }
 

@@ -121,7 +121,10 @@ fn obey(args: &FrontArgs, reporter: &mut Reporter) -> Outcome<()> {
             let users = fuse.and_then(|fuse| Users::of(fuse, &orders)).map_err(started)?;
             serve(&parts, users, (orders.resume, orders.power), reporter)
         }
-        Task::Detach => detach(&parts, orders.power),
+        Task::Detach => {
+            disk_front::remove_device(orders.ublk())?;
+            detach(&parts, orders.power)
+        }
         Task::Drain => parts.drain(),
     }
 }
@@ -147,6 +150,7 @@ pub(super) fn give_back(
         let why = format!("its home {} is still covered by a mount", volume.home.display());
         return Err(Problem::new(Exit::InUse, what, why, "unmount that first"));
     }
+    disk_front::remove_device(volume.device_of(name))?;
     let parts = Parts::take(name, volume)?;
     let medium = volume.medium();
     std::thread::scope(|scope| {
@@ -199,8 +203,9 @@ fn serve(
         users.ask_again();
     }
     let (recovery, verdict) = (opened.recovery.clone(), opened.verdict.clone());
-    reporter.say(&Report::Ready { recovery, verdict });
-    let listened = opened.with_background(|| users.serve(&parts.name, &opened.volume, &config));
+    let ready = || reporter.say(&Report::Ready { recovery, verdict });
+    let listened =
+        opened.with_background(|| users.serve(&parts.name, &opened.volume, &config, ready));
     listened.map_err(|error| {
         Problem::new(Exit::Failed, parts.what("serving"), error, "the keeper starts another")
     })?;
