@@ -10,6 +10,7 @@ use crate::config::{
     DiskConfig, Protocol, ServedLogConfig, SnapshotConfig, TableConfig, VolumeConfig,
 };
 use crate::problem::Problem;
+use holdfast_front::ublk::UblkConfig;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -42,8 +43,9 @@ pub(crate) struct Orders {
     pub resume: bool,
     /// Who has the disk, or the volume's log if that is not the front end itself.
     pub server: Option<Server>,
-    /// Another host may take over once the keeper is silent, so nobody serves without it.
-    pub ends_with_keeper: bool,
+    /// The keeper's term, if other hosts stand by. One takes over once the keeper is silent, so
+    /// nobody serves without it.
+    pub term: Option<u64>,
     /// Where users of the disk connect.
     pub sockets: Vec<SocketOrders>,
     /// How their connections are handed on, if there can be any.
@@ -55,6 +57,12 @@ impl Orders {
     pub(crate) fn whose(&self) -> String {
         let kind = if self.volume.is_some() { "volume" } else { "disk" };
         format!("{kind} {}", self.name)
+    }
+
+    /// The block device that it is on this machine, if it is one.
+    pub(crate) fn ublk(&self) -> Option<UblkConfig> {
+        let of_disk = || self.disk.as_ref().and_then(|disk| disk.device_of(&self.name));
+        self.volume.as_ref().map_or_else(of_disk, |volume| volume.device_of(&self.name))
     }
 }
 
@@ -116,7 +124,7 @@ pub(crate) struct ServerOrders {
     /// What powers the machine when the mains fail.
     pub power: PowerSource,
     /// As for a front end.
-    pub ends_with_keeper: bool,
+    pub term: Option<u64>,
 }
 
 /// One log that the server is to serve.

@@ -22,6 +22,7 @@ use crate::keeper::{ServerSnapshot, Snapshot, State};
 use crate::observe::{Observation, observe};
 use crate::problem::Outcome;
 use crate::sizes::rounded;
+use holdfast_front::ublk;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -82,11 +83,14 @@ pub(crate) struct VolumeStatus {
     pub problem: Option<String>,
     /// The ordinary directory, file or device.
     pub home: PathBuf,
-    /// Where programs see it; nowhere, if sockets are the only way to it.
+    /// Where programs see it; nowhere, if sockets or a block device are the only way to it.
     pub mount: Option<PathBuf>,
     /// Where users of its disk connect, and what is spoken there.
     #[serde(default)]
     pub sockets: Vec<(Protocol, Address)>,
+    /// The block device that its disk is on this machine.
+    #[serde(default)]
+    pub ublk: Option<PathBuf>,
     /// The log directory.
     pub log: PathBuf,
     /// What the region is made of.
@@ -210,6 +214,7 @@ impl VolumeStatus {
             home: volume.home.clone(),
             mount: volume.mount.clone(),
             sockets: volume.sockets(),
+            ublk: volume.ublk.map(ublk::block_path),
             log: volume.log.clone(),
             medium: volume.memory.medium.word().into(),
             power,
@@ -303,6 +308,7 @@ impl VolumeStatus {
         line("home", &self.home.display().to_string());
         self.mount.iter().for_each(|mount| line("mount", &mount.display().to_string()));
         self.sockets.iter().for_each(|(protocol, at)| line(protocol.word(), &at.to_string()));
+        self.ublk.iter().for_each(|device| line("ublk", &device.display().to_string()));
         match &self.verdict {
             Some(verdict) => verdict_lines(verdict).iter().for_each(|(k, v)| line(k, v)),
             None => line("acknowledges", "never: the claims refuse this configuration"),

@@ -1,18 +1,19 @@
 //! The front end of a disk that the server has.
 //!
-//! Promise: serves the disk's sockets as a client of the server until it is told to end; whatever
+//! Promise: serves the disk's users as a client of the server until it is told to end; whatever
 //! becomes of the server meanwhile, users only wait. Without a keeper it ends when its last user
 //! has gone, and so lets the server end too.
 //! Never: has anything that its death could lose.
 
 use super::front::Reporter;
 use super::users::Users;
-use crate::config::{Address, DiskConfig, Protocol};
+use crate::config::DiskConfig;
 use crate::exit::Exit;
 use crate::keeper::listeners::are_in_use;
 use crate::orders::{Orders, Report, Server, Task};
 use crate::problem::{Outcome, Problem};
 use holdfast_client::{BlocksClient, ConnectError};
+use holdfast_front::ublk::{self, UblkConfig};
 use rustix::event::{PollFd, PollFlags, poll};
 use std::fs::File;
 use std::io;
@@ -28,8 +29,17 @@ pub(super) fn obey(orders: &Orders, reporter: &mut Reporter) -> Outcome<()> {
     match (orders.task, &orders.disk, &orders.server) {
         (Task::Serve, Some(disk), Some(server)) => serve(orders, disk, server, reporter),
         // Nothing of a disk waits in its front end.
-        _ => Ok(()),
+        _ => remove_device(orders.ublk()),
     }
+}
+
+/// Ends what a dead front end has left in the kernel.
+pub(super) fn remove_device(device: Option<UblkConfig>) -> Outcome<()> {
+    let Some(device) = device else { return Ok(()) };
+    ublk::remove(&device).map_err(|error| {
+        let what = format!("ending the block device of {}", device.name);
+        Problem::new(Exit::Failed, what, error, "end its use and try again")
+    })
 }
 
 fn serve(
@@ -44,20 +54,19 @@ fn serve(
     };
     let users = Users::of(None, orders).map_err(failed)?;
     let blocks = connect(&orders.name, server)?;
-    let (keeper, sockets, stop) =
-        (reporter.to_keeper().map_err(failed)?, disk.sockets(), users.stop());
-    thread::spawn(move || end_with_keeper(&keeper, &sockets, &stop));
+    let (keeper, disk, stop) = (reporter.to_keeper().map_err(failed)?, disk.clone(), users.stop());
+    thread::spawn(move || end_with_keeper(&keeper, &disk, &stop));
     let (recovery, verdict) = ("taken up".to_owned(), server.verdict.clone());
-    reporter.say(&Report::Ready { recovery, verdict });
-    users.serve_disk(&orders.name, &blocks);
-    Ok(())
+    let ready = || reporter.say(&Report::Ready { recovery, verdict });
+    let served = users.serve_disk(&orders.name, &blocks, ready);
+    served.map_err(|error| failed(io::Error::other(error)))
 }
 
 /// Ends the use of the disk once there is neither a keeper nor a user: nobody else would.
-fn end_with_keeper(keeper: &File, sockets: &[(Protocol, Address)], stop: &AtomicBool) {
+fn end_with_keeper(keeper: &File, disk: &DiskConfig, stop: &AtomicBool) {
     let mut polled = [PollFd::new(keeper, PollFlags::empty())];
     while !matches!(poll(&mut polled, None), Ok(1..)) {}
-    while are_in_use(sockets) {
+    while are_in_use(&disk.sockets()) || disk.ublk.is_some_and(ublk::is_in_use) {
         thread::sleep(ORPHAN_LOOK);
     }
     stop.store(true, Ordering::Relaxed);

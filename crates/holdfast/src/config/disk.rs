@@ -5,12 +5,13 @@
 //! Never: allows a user that the file does not name, but the one who runs the keeper.
 
 use super::served::{check_access, clients_default, uids_default};
-use super::sockets::{Address, Protocol, check_vhost_user, sockets_of};
+use super::sockets::{Address, Protocol, check_ublk, check_vhost_user, sockets_of};
 use super::{Failure, MediumKind, check_path, medium_at, must_survive_default, verdict_of};
 use crate::claims::{Class, Facts, Gap, Memory, PowerSource, Verdict};
 use crate::exit::Exit;
 use crate::problem::{Outcome, Problem};
 use crate::sizes::Size;
+use holdfast_front::ublk::UblkConfig;
 use holdfast_memory::Medium;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -33,6 +34,9 @@ pub(crate) struct DiskConfig {
     /// The path of the socket at which it is a hypervisor's.
     #[serde(default, rename = "vhost-user")]
     pub vhost_user: Option<PathBuf>,
+    /// N, if it is the block device /dev/ublkbN of this machine.
+    #[serde(default)]
+    pub ublk: Option<u32>,
     /// The failures that acknowledgements must survive.
     #[serde(default = "must_survive_default")]
     pub must_survive: Vec<Failure>,
@@ -78,11 +82,12 @@ impl DiskConfig {
             return Err(format!("size = \"{}\" is not a multiple of 4KiB", self.size));
         }
         check_vhost_user(self.vhost_user.as_deref())?;
+        check_ublk(self.ublk)?;
         let is_own_client = uids_default().iter().all(|uid| self.allow_uids.contains(uid));
-        if !self.sockets().is_empty() && !is_own_client {
+        if self.has_front_end() && !is_own_client {
             return Err(
                 "allow_uids lacks the user who runs the keeper, and so the front end that \
-                        nbd and vhost-user ask for"
+                        nbd, vhost-user and ublk ask for"
                     .into(),
             );
         }
@@ -92,6 +97,16 @@ impl DiskConfig {
     /// Where users of the disk connect, besides at the server.
     pub(crate) fn sockets(&self) -> Vec<(Protocol, Address)> {
         sockets_of(&self.nbd, self.vhost_user.as_deref())
+    }
+
+    /// The block device that the disk of this name is, if it is one.
+    pub(crate) fn device_of(&self, name: &str) -> Option<UblkConfig> {
+        Some(UblkConfig { id: self.ublk?, name: format!("disk {name}") })
+    }
+
+    /// Whether somebody besides clients of the server is to reach it.
+    pub(crate) fn has_front_end(&self) -> bool {
+        !self.sockets().is_empty() || self.ublk.is_some()
     }
 
     /// The paths that belong to this disk alone, by their keys.

@@ -1,6 +1,6 @@
 //! The front ends of disks that the server has.
 //!
-//! Promise: a disk whose configuration names sockets has a front end for as long as the keeper
+//! Promise: a disk that is to be more than a service has a front end for as long as the keeper
 //! runs, or there is a reason why not; what was acknowledged is the server's.
 //! Never: touches a disk's region.
 
@@ -28,16 +28,18 @@ impl DiskFronts {
         DiskFronts(BTreeMap::new())
     }
 
-    /// Starts one for each disk that has sockets, as clients of the server.
+    /// Starts one for each disk that wants one, as clients of the server.
     pub(crate) fn start(
         config: &Config,
+        term: Option<u64>,
         manager: &Arc<ServiceManager>,
         server_of: impl Fn(&str) -> Outcome<Server>,
     ) -> DiskFronts {
-        let wanted = config.disks.iter().filter(|(_, disk)| !disk.sockets().is_empty());
+        let wanted = config.disks.iter().filter(|(_, disk)| disk.has_front_end());
         let start = |(name, disk): (&String, &DiskConfig)| {
             let server = server_of(name);
-            let started = server.and_then(|server| start_one(config, name, disk, server, manager));
+            let started =
+                server.and_then(|server| start_one((config, term), name, disk, server, manager));
             started.as_ref().err().iter().for_each(|problem| tracing::error!("{problem}"));
             (name.clone(), started)
         };
@@ -58,7 +60,7 @@ impl DiskFronts {
         let whose = format!("disk {name}");
         let Some(front) = self.0.get(name) else {
             let what = format!("upgrading the front end of {whose}");
-            let why = "it has none: neither nbd nor vhost-user is set";
+            let why = "it has none: neither nbd nor vhost-user nor ublk is set";
             return Err(Problem::new(Exit::Usage, what, why, "see `holdfast status`"));
         };
         let front = front.as_ref().map_err(Clone::clone)?;
@@ -79,7 +81,7 @@ impl DiskFronts {
 }
 
 fn start_one(
-    config: &Config,
+    (config, term): (&Config, Option<u64>),
     name: &str,
     disk: &DiskConfig,
     server: Server,
@@ -87,6 +89,7 @@ fn start_one(
 ) -> Outcome<Supervised> {
     let binary = upgrade::open_binary(Path::new(OWN_BINARY))?;
     let whose = format!("disk {name}");
+    attach::check_driver(&whose, disk.ublk)?;
     let (listeners, handover) = attach::listen(&whose, disk.sockets(), manager)?;
     let (home, log, fuse, kept) = (None, None, None, None);
     let held = Held { home, log, fuse, listeners, handover, kept, was_served: false };
@@ -98,7 +101,7 @@ fn start_one(
         power: config.keeper.power,
         task: Task::Serve,
         resume: false,
-        ends_with_keeper: config.standby.is_some(),
+        term,
         server: Some(server),
         sockets: Vec::new(),
         handover: None,

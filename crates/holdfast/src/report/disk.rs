@@ -13,11 +13,13 @@ use crate::problem::Outcome;
 use crate::sizes::rounded;
 use holdfast_blocks::Vdisk;
 use holdfast_client::protocol::DISK_PREFIX;
+use holdfast_front::ublk;
 use holdfast_memory::{Observed, Region};
 use holdfast_server::words;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::path::PathBuf;
 
 /// Bytes of what a disk keeps or does not keep.
 const BLOCK_BYTES: u64 = 4096;
@@ -51,7 +53,10 @@ pub(crate) struct DiskStatus {
     pub damage: u64,
     /// Where it is a disk for programs that know nothing of the server.
     pub sockets: Vec<String>,
-    /// The front end behind those sockets, if there is one.
+    /// The block device that it is on this machine.
+    #[serde(default)]
+    pub ublk: Option<PathBuf>,
+    /// The front end behind those, if there is one.
     pub front_end: Option<FrontEndStatus>,
     /// Why it is not served.
     pub last_error: Option<String>,
@@ -122,6 +127,7 @@ impl DiskStatus {
             refused: word(words::REFUSED),
             damage: word(words::DAMAGE),
             sockets: disk.sockets().iter().map(|(_, address)| address.to_string()).collect(),
+            ublk: disk.ublk.map(ublk::block_path),
             front_end: None,
             last_error,
         }
@@ -159,7 +165,9 @@ impl DiskStatus {
         if let Some(front) = &self.front_end {
             let (state, restarts, upgrades) = (&front.state, front.restarts, front.upgrades);
             let text = format!("{state}, {restarts} restarts, {upgrades} upgrades");
-            line("front end", &format!("{text}, at {}", self.sockets.join(" and ")));
+            let device = self.ublk.iter().map(|device| device.display().to_string());
+            let places: Vec<String> = self.sockets.iter().cloned().chain(device).collect();
+            line("front end", &format!("{text}, at {}", places.join(" and ")));
         }
         let (requests, refused, damage) = (self.requests, self.refused, self.damage);
         line("requests", &requests.to_string());
