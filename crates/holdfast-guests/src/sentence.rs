@@ -49,8 +49,8 @@ pub(crate) enum Sentence {
     Fence(String),
     /// A line that the command in the guest has written to its log.
     Said(String),
-    /// Front ends were killed, and others served after so many milliseconds.
-    Killed(u64),
+    /// Front ends were killed or replaced, and others served after so many milliseconds.
+    Paused(u64),
     /// How many flushes the data disk has answered since the guest's boot.
     Flushes(u64),
     /// Anything else.
@@ -78,7 +78,7 @@ impl Sentence {
             "refused" => numbers(rest).map(|[writer]| Sentence::Refused(writer as Writer)),
             "fence" => Some(Sentence::Fence(rest.into())),
             "said" => Some(Sentence::Said(rest.into())),
-            "killed" => numbers(rest).map(|[milliseconds]| Sentence::Killed(milliseconds)),
+            "paused" => numbers(rest).map(|[milliseconds]| Sentence::Paused(milliseconds)),
             "flushes" => numbers(rest).map(|[count]| Sentence::Flushes(count)),
             _ => None,
         };
