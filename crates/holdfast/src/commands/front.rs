@@ -8,7 +8,7 @@ use super::attached::{Parts, Place};
 use super::disk_front;
 use super::home::Home;
 use super::logs;
-use super::users::Users;
+use super::users::{Seen, Users};
 use crate::claims::PowerSource;
 use crate::cli::FrontArgs;
 use crate::config::{Cache, VolumeConfig};
@@ -88,7 +88,7 @@ pub(super) fn end_with_keeper(reports: &File) -> io::Result<()> {
         // A pipe that cannot be written to any more is reported as an error, asked for or not.
         let mut waited = [PollFd::new(&reports, PollFlags::empty())];
         while poll(&mut waited, None) == Err(Errno::INTR) {}
-        tracing::error!("the keeper is gone, and another host may take over");
+        tracing::error!("the keeper is gone, and whoever comes after it serves");
         std::process::abort();
     });
     Ok(())
@@ -104,7 +104,7 @@ fn obey(args: &FrontArgs, reporter: &mut Reporter) -> Outcome<()> {
         end_with_keeper(&reporter.0).map_err(started)?;
     }
     let (Some(volume), Some(home)) = (orders.volume.clone(), args.home_fd) else {
-        return disk_front::obey(&orders, reporter);
+        return disk_front::obey(&orders, args.fuse_fd, reporter);
     };
     let home = inherited(home).and_then(Home::of).map_err(started)?;
     let log = match (args.log_fd, &orders.server) {
@@ -200,7 +200,8 @@ fn serve(
     }
     let (recovery, verdict) = (opened.recovery.clone(), opened.verdict.clone());
     reporter.say(&Report::Ready { recovery, verdict });
-    let listened = opened.with_background(|| users.serve(&parts.name, &opened.volume, &config));
+    let seen = Seen { tree: opened.volume.tree(), blocks: opened.volume.blocks() };
+    let listened = opened.with_background(|| users.serve(&parts.name, &seen, &config));
     listened.map_err(|error| {
         Problem::new(Exit::Failed, parts.what("serving"), error, "the keeper starts another")
     })?;

@@ -1,4 +1,4 @@
-//! Serving a volume to its users: through a mount, through sockets, or both.
+//! Serving a volume or a disk to its users: through a mount, through sockets, or both.
 //!
 //! Promise: serves until the volume is to be given back: until it was unmounted or, where nothing
 //! is mounted, until somebody said so (SIGINT). Then nobody is served any more. SIGTERM ends the
@@ -7,13 +7,13 @@
 
 mod handover;
 
-use super::home::Volume;
 use crate::config::Protocol;
 use crate::orders::Orders;
 use crate::raw::inherited;
 use handover::Handover;
 use holdfast_front::{fuse, nbd, vhost_user};
 use holdfast_io::Blocks;
+use holdfast_volume::Tree;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag::register;
 use signal_hook::low_level::emulate_default_handler;
@@ -34,7 +34,13 @@ const CLIENTS: nbd::NbdConfig =
 /// Queues of a virtual machine: one for each of its processors, up to this.
 const QUEUES_MAX: u16 = 16;
 
-/// The ways to a volume's users.
+/// What users see: through a mount, and through sockets if it is a disk.
+pub(super) struct Seen<'a> {
+    pub tree: &'a dyn Tree,
+    pub blocks: Option<&'a dyn Blocks>,
+}
+
+/// The ways to the users of a volume or disk.
 pub(super) struct Users {
     fuse: Option<fuse::Session>,
     sockets: Option<Sockets>,
@@ -85,28 +91,22 @@ impl Users {
         self.stop.clone()
     }
 
-    /// Serves those behind sockets.
-    pub(super) fn serve_disk(self, name: &str, blocks: &dyn Blocks) {
-        let Users { sockets, stop, .. } = self;
-        sockets.into_iter().for_each(|sockets| sockets.serve(Disk { name, blocks, stop: &stop }));
-    }
-
     /// Serves them all.
     pub(super) fn serve(
         self,
         name: &str,
-        volume: &Volume,
+        seen: &Seen<'_>,
         config: &fuse::FuseConfig,
     ) -> Result<(), Box<dyn Error + Send + Sync>> {
         let Users { fuse, sockets, stop } = self;
         thread::scope(|scope| {
             if let Some(sockets) = sockets {
-                let blocks = volume.blocks().ok_or(io::Error::from(io::ErrorKind::InvalidInput))?;
+                let blocks = seen.blocks.ok_or(io::Error::from(io::ErrorKind::InvalidInput))?;
                 let disk = Disk { name, blocks, stop: &stop };
                 scope.spawn(move || sockets.serve(disk));
             }
             let Some(fuse) = fuse else { return Ok(()) };
-            let served = fuse::serve(&fuse, volume.tree(), config);
+            let served = fuse::serve(&fuse, seen.tree, config);
             stop.store(true, Ordering::Relaxed);
             Ok(served?)
         })

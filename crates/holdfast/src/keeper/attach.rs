@@ -49,7 +49,7 @@ pub(crate) fn open_to_users(
     let whose = format!("volume {name}");
     let (listeners, handover) = listen(&whose, volume.sockets(), manager)?;
     let fuse = match (taken.fuse, volume.mount.as_deref()) {
-        (None, Some(point)) => Some(mount(name, point)?),
+        (None, Some(point)) => Some(mount(&whose, name, point)?),
         (fuse, _) => fuse,
     };
     let held = Held { fuse, listeners, handover, ..taken };
@@ -97,14 +97,15 @@ fn check_users(volume: &VolumeConfig, home: &OwnedFd, what: &str) -> Outcome<()>
     }
 }
 
-fn mount(name: &str, point: &Path) -> Outcome<OwnedFd> {
-    let options = fuse::MountOptions { name: name.to_owned() };
+/// Mounts at a place that is free; `whose` it is, for people.
+pub(super) fn mount(whose: &str, source: &str, point: &Path) -> Outcome<OwnedFd> {
+    let options = fuse::MountOptions { name: source.to_owned() };
     fuse::mount(point, &options).map_err(|error| {
         let exit = match error {
             fuse::MountError::NotADirectory(_) => Exit::Usage,
             _ => Exit::Failed,
         };
-        Problem::new(exit, format!("attaching volume {name}"), error, "nothing was changed")
+        Problem::new(exit, format!("attaching {whose}"), error, "nothing was changed")
     })
 }
 

@@ -18,6 +18,7 @@ use holdfast_server::words;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::path::PathBuf;
 
 /// Bytes of what a disk keeps or does not keep.
 const BLOCK_BYTES: u64 = 4096;
@@ -49,9 +50,11 @@ pub(crate) struct DiskStatus {
     pub refused: u64,
     /// Times a client's queue was found damaged, and made anew.
     pub damage: u64,
+    /// The directory in which it is a file, for programs that know nothing of the server.
+    pub mount: Option<PathBuf>,
     /// Where it is a disk for programs that know nothing of the server.
     pub sockets: Vec<String>,
-    /// The front end behind those sockets, if there is one.
+    /// The front end behind mount and sockets, if there is one.
     pub front_end: Option<FrontEndStatus>,
     /// Why it is not served.
     pub last_error: Option<String>,
@@ -120,6 +123,7 @@ impl DiskStatus {
             requests: word(words::REQUESTS),
             refused: word(words::REFUSED),
             damage: word(words::DAMAGE),
+            mount: disk.mount.clone(),
             sockets: disk.sockets().iter().map(|(_, address)| address.to_string()).collect(),
             front_end: None,
             last_error,
@@ -158,7 +162,9 @@ impl DiskStatus {
         if let Some(front) = &self.front_end {
             let (state, restarts, upgrades) = (&front.state, front.restarts, front.upgrades);
             let text = format!("{state}, {restarts} restarts, {upgrades} upgrades");
-            line("front end", &format!("{text}, at {}", self.sockets.join(" and ")));
+            let mount = self.mount.iter().map(|mount| mount.display().to_string());
+            let places: Vec<_> = mount.chain(self.sockets.iter().cloned()).collect();
+            line("front end", &format!("{text}, at {}", places.join(" and ")));
         }
         let (requests, refused, damage) = (self.requests, self.refused, self.damage);
         line("requests", &requests.to_string());
