@@ -166,8 +166,11 @@ fn the_trees_have_what_their_table_says() {
     assert_eq!(has("entries", &[&[0, 0, 0, 2][..], minus_two, one].concat()), one);
     let kept = [65, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0];
     assert_eq!(has("answers", &[0, 0, 0, 0, 0, 0, 0, 5, 0, 65]), kept);
+    assert_eq!(has("clients", &[0, 0, 0, 0, 0, 0, 0, 5]), [0; 8]);
+    tables.vanished(5).expect("a machine");
+    assert_eq!(has("clients", &[0, 0, 0, 0, 0, 0, 0, 5]), [1, 0, 0, 0, 0, 0, 0, 0]);
     let rows = FORMAT.rows("Trees");
-    assert_eq!(rows.len(), 7);
+    assert_eq!(rows.len(), 8);
     let names = tables.store().tree_names().expect("names");
     let mut told: Vec<_> = rows.iter().map(|row| row[0].trim_matches('`')).collect();
     told.sort_unstable();

@@ -6,6 +6,7 @@
 #![allow(clippy::print_stdout)]
 
 mod basics;
+mod clients;
 mod examples;
 mod life;
 mod model;

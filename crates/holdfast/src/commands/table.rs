@@ -14,7 +14,9 @@ use crate::problem::{Outcome, Problem};
 use crate::report::verdict_text;
 use holdfast_client::protocol::TABLE_PREFIX;
 use holdfast_memory::AttachError;
-use holdfast_server::{RespondError, Responder, ServiceKind, ServiceSpec, ServiceWords, words};
+use holdfast_server::{
+    Departure, RespondError, Responder, ServiceKind, ServiceSpec, ServiceWords, words,
+};
 use holdfast_store::{OpenError, Store};
 use holdfast_table::{RespondError as TableError, Tables};
 use serde_json::json;
@@ -137,6 +139,16 @@ impl Responder for Served {
             TableError::Number => RespondError::Forgotten,
             error => RespondError::Failed(io::Error::other(error)),
         })
+    }
+
+    fn departed(&self, client: u64, departure: Departure) {
+        let done = match departure {
+            Departure::InOrder => self.0.left(client),
+            Departure::Vanished => self.0.vanished(client),
+        };
+        if let Err(error) = done {
+            tracing::warn!(%error, "the answers of a client that is gone are kept for now");
+        }
     }
 }
 
