@@ -1,8 +1,8 @@
 //! FORMAT.md and the code say the same.
 
+use holdfast_format_docs::Tables as Format;
 use holdfast_io::fake::Random;
 use holdfast_store::{Config, Direction, Durability, LogPlace, Medium, Services, Store};
-use holdfast_tables::Tables as Format;
 
 use crate::answer::{self, Outcome, Status};
 use crate::once::NUMBERS_AHEAD_MAX;
