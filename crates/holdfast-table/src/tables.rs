@@ -266,6 +266,11 @@ impl Tables {
                 catalogue::drop(transaction, catalogue, name)?;
                 return Ok(Outcome::Done);
             }
+            Action::List => {
+                let (tables, has_more) =
+                    catalogue::list(transaction, catalogue, name, SCAN_BYTES_MAX)?;
+                return Ok(Outcome::Tables { tables, has_more });
+            }
             _ => {}
         }
         let is_same = last.as_ref().is_some_and(|(last, _)| *last == name);
@@ -317,7 +322,9 @@ fn on_rows(rows: &mut Rows<'_, '_>, action: &Action) -> Result<Outcome, Stop> {
             true => Ok(Outcome::Done),
             false => Err(Stop::Refused(Status::NotAsExpected)),
         },
-        Action::Make(_) | Action::Drop => unreachable!("these are done without the table"),
+        Action::Make(_) | Action::Drop | Action::List => {
+            unreachable!("these are done without the table")
+        }
     }
 }
 

@@ -42,6 +42,7 @@ pub(crate) fn samples() -> Vec<Operation> {
         Action::Get(row![1_u64]),
         Action::Scan(Some(0), range),
         Action::Expect(row![1_u64], Condition::Has(vec![(2, Value::I64(5))])),
+        Action::List,
     ];
     actions.map(|action| Operation { table: "t".to_owned(), action }).into()
 }
@@ -90,6 +91,10 @@ fn each_outcome_is_written_as_its_row_says() {
         (Outcome::NoRow, vec![]),
         (Outcome::Row(row![9_u64]), one.to_vec()),
         (Outcome::Rows { rows, has_more: true }, [&b"\x01\x02\0\0\0"[..], one, one].concat()),
+        (
+            Outcome::Tables { tables: vec![("t".to_owned(), schema())], has_more: false },
+            [&b"\0\x01\0\0\0\x01\0\0\0t"[..], &bytes_of(4, "`schema`")].concat(),
+        ),
     ];
     let numbers = FORMAT.numbers("Answer");
     assert_eq!(numbers.len(), samples.len());

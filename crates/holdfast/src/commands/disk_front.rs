@@ -1,8 +1,8 @@
 //! The front end of a disk that the server has.
 //!
 //! Promise: serves the disk's mount and sockets as a client of the server until it is told to end;
-//! whatever becomes of the server meanwhile, users only wait. Without a keeper it ends when its last
-//! user has gone, and so lets the server end too.
+//! whatever becomes of the server meanwhile, users only wait. Without a keeper it ends when its
+//! last user has gone, and so lets the server end too.
 //! Never: has anything that its death could lose.
 
 use super::front::Reporter;

@@ -1,7 +1,11 @@
-//! `holdfast table make | check`, and the tables that the server takes up.
+//! `holdfast table make | check | list | get | scan`, and the tables that the server takes up.
 //!
 //! Promise: tables are taken up as they were left; an answer is as safe as the claims say.
 //! Never: makes a store where one was expected: an empty one is no answer to who asks for his rows.
+
+mod asked;
+mod read;
+mod values;
 
 use super::logs::until_let_go;
 use crate::claims::PowerSource;
@@ -36,6 +40,9 @@ pub(crate) fn table(config: &Path, command: TableCommand, output: Output) -> Out
     match command {
         TableCommand::Make { name } => make(&config, &name, output),
         TableCommand::Check { name } => check(&config, &name, output),
+        TableCommand::List { name } => read::list(&config, &name, output),
+        TableCommand::Get { table, key } => read::get(&config, &table, &key, output),
+        TableCommand::Scan { table, part } => read::scan(&config, &table, &part, output),
     }
 }
 
