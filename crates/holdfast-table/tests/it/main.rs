@@ -8,6 +8,7 @@
 mod basics;
 mod clients;
 mod examples;
+mod fuzzed;
 mod life;
 mod model;
 mod once;
