@@ -8,7 +8,7 @@
 //! Never: needs more than the script to repeat a case.
 
 use holdfast_front::nbd::{Exchange, Export, Over, Replies, Step};
-use holdfast_io::{Blocks, BlocksError};
+use holdfast_io::{Blocks, BlocksError, SendError, Sending};
 
 use super::answers;
 use super::memory::MemoryBlocks;
@@ -29,10 +29,17 @@ const INPUT_BYTES_MAX: usize = 1 << 20;
 /// Steps in a row that use nothing: a read of 32 MiB goes out in 128 pieces.
 const IDLE_STEPS_MAX: usize = 130;
 
+/// From so many bytes on a disk sends what is read of it, if the script says so.
+const SEND_BYTES_MIN: usize = 3000;
+
+/// What a socket has room for at most.
+const SENT_BYTES_MAX: usize = 1 << 17;
+
 /// A disk with a flaw.
 struct Flawed {
     disk: MemoryBlocks,
     has_flaw: bool,
+    sends: bool,
 }
 
 impl Flawed {
@@ -50,6 +57,10 @@ impl Blocks for Flawed {
     fn read(&self, into: &mut [u8], offset: u64) -> Result<(), BlocksError> {
         self.look(offset, into.len() as u64)?;
         self.disk.read(into, offset)
+    }
+
+    fn send_bytes_min(&self) -> usize {
+        if self.sends { SEND_BYTES_MIN } else { usize::MAX }
     }
 
     fn write(&self, from: &[u8], offset: u64) -> Result<(), BlocksError> {
@@ -108,7 +119,8 @@ const READ_ONLY: u8 = 1;
 /// Feeds the input; `next` says how much of what is left comes at once.
 fn converse(choice: u8, input: &[u8], mut next: impl FnMut(usize) -> usize) -> Talk {
     let atomic = [1, 512, 4096, 1 << 20, usize::MAX][usize::from(choice >> 3) % 5];
-    let disk = Flawed { disk: MemoryBlocks::new(DISK_BYTES, atomic), has_flaw: choice & 2 != 0 };
+    let memory = MemoryBlocks::new(DISK_BYTES, atomic);
+    let disk = Flawed { disk: memory, has_flaw: choice & 2 != 0, sends: choice & 128 != 0 };
     let read_only = choice & READ_ONLY != 0;
     let export = |name| Export { name, blocks: &disk, read_only };
     let all = [export("disk"), export("other")];
@@ -119,6 +131,12 @@ fn converse(choice: u8, input: &[u8], mut next: impl FnMut(usize) -> usize) -> T
     let (mut used, mut fed, mut idle_steps) = (0, 0, 0);
     while talk.over.is_none() {
         let before = used;
+        let sent = exchange.send_read(&mut replies, |blocks, what| {
+            send(blocks, what, next(SENT_BYTES_MAX), &mut talk.output)
+        });
+        if matches!(sent, Some(Ok(()))) {
+            continue;
+        }
         match exchange.step(&input[used..fed], &mut replies) {
             Step::Used(bytes) => used += bytes,
             Step::Flush { used: bytes, cookie } => {
@@ -148,6 +166,24 @@ fn converse(choice: u8, input: &[u8], mut next: impl FnMut(usize) -> usize) -> T
     }
     talk.contents = disk.disk.contents();
     talk
+}
+
+/// Takes as much as a socket that has room for `room_bytes`, of what a disk can read.
+fn send(
+    blocks: &dyn Blocks,
+    what: &Sending<'_>,
+    room_bytes: usize,
+    output: &mut Vec<u8>,
+) -> Result<usize, SendError> {
+    if blocks.send_bytes_min() == usize::MAX {
+        return Err(SendError::Copy);
+    }
+    let mut bytes = vec![0; what.bytes];
+    blocks.read(&mut bytes, what.offset).map_err(|_| SendError::Copy)?;
+    let whole = [what.head, &bytes, what.tail].concat();
+    let sent = &whole[..room_bytes.min(whole.len())];
+    output.extend_from_slice(sent);
+    Ok(sent.len())
 }
 
 /// Takes the output apart.

@@ -7,7 +7,8 @@
 //!
 //! The order that this rests on, edge by edge: a cell is whole before the map names it; the map has
 //! given a cell up before it is spare; a cell is spare before it is filled anew. A reader that was
-//! overtaken by all three finds the gate's count moved and reads again.
+//! overtaken by all three finds the gate's count moved and reads again. Who cannot take back what
+//! it has read holds the gates meanwhile (`lend`), so nothing is given up.
 
 use std::fmt;
 use std::io;
@@ -26,16 +27,16 @@ use crate::sync::{Mutex, lock};
 /// Reads of a block before its writers are kept out for one.
 const TRIES: usize = 3;
 
-const ZEROS: [u8; BLOCK_BYTES] = [0; BLOCK_BYTES];
+pub(crate) const ZEROS: [u8; BLOCK_BYTES] = [0; BLOCK_BYTES];
 
 /// A disk in some memory.
 #[derive(Debug)]
 pub(crate) struct Disk<M> {
     memory: M,
-    layout: Layout,
+    pub(crate) layout: Layout,
     seed: u32,
     map: MapWords,
-    gates: Gates,
+    pub(crate) gates: Gates,
     spares: Spares,
     /// Held by who has an intent written down. Gates are taken inside it, never around it.
     intent: Mutex<()>,
@@ -119,7 +120,14 @@ impl<M: Memory> Disk<M> {
         self.write(&ZEROS[..(end - last) as usize], last)
     }
 
-    fn check_range(&self, offset: u64, bytes: u64) -> Result<(), BlocksError> {
+    /// Runs `job` while no map word changes.
+    pub(crate) fn while_still<T>(&self, job: impl FnOnce() -> T) -> T {
+        let _intended = lock(&self.intent);
+        let _held = self.gates.hold_all();
+        job()
+    }
+
+    pub(crate) fn check_range(&self, offset: u64, bytes: u64) -> Result<(), BlocksError> {
         let inside = offset.checked_add(bytes).is_some_and(|end| end <= self.size_bytes());
         if inside { Ok(()) } else { Err(BlocksError::OutOfRange) }
     }
@@ -153,7 +161,7 @@ impl<M: Memory> Disk<M> {
 
     /// The cell that the map names for a block.
     #[inline]
-    fn cell_of(&self, block: u64) -> Result<Option<u32>, BlocksError> {
+    pub(crate) fn cell_of(&self, block: u64) -> Result<Option<u32>, BlocksError> {
         let word = self.memory.load(self.layout.word_at(block));
         let cell = self.map.decode(block, word).map_err(|_| DiskFault::Word { block })?;
         if cell.is_some_and(|cell| cell >= self.layout.cells) {

@@ -11,7 +11,7 @@
 use std::sync::atomic::Ordering;
 
 use crate::orderings::{RECHECK_FENCED, SWAP_COUNT, SWAP_SEE};
-use crate::sync::{AtomicU64, Mutex, MutexGuard, fence, lock};
+use crate::sync::{AtomicU64, Mutex, MutexGuard, fence, lock, try_lock};
 
 /// Blocks in a row that share a gate.
 const BLOCKS: u64 = 8;
@@ -49,6 +49,24 @@ impl Gates {
         self.rows(first, count).map(Gate::hold).collect()
     }
 
+    /// Holds the gates of blocks from `first` on, and before `end`, as far as nobody else does;
+    /// returns where that ends. Who never waits may hold some beside others.
+    pub(crate) fn try_hold(&self, first: u64, end: u64) -> (Vec<MutexGuard<'_, ()>>, u64) {
+        let (mut held, mut next) = (Vec::new(), first);
+        while next < end
+            && let Some(gate) = self.of(next).try_hold()
+        {
+            held.push(gate);
+            next = Gates::row(next, end).end;
+        }
+        (held, next)
+    }
+
+    /// Holds every gate. As for [`Gates::hold`], one thread at a time may.
+    pub(crate) fn hold_all(&self) -> Vec<MutexGuard<'_, ()>> {
+        self.0.iter().map(Gate::hold).collect()
+    }
+
     /// Says that map words of `count` blocks from `first` on were swapped.
     pub(crate) fn count_swaps(&self, first: u64, count: usize) {
         self.rows(first, count).for_each(Gate::count_swap);
@@ -70,6 +88,12 @@ impl Gate {
     #[inline]
     pub(crate) fn hold(&self) -> MutexGuard<'_, ()> {
         lock(&self.lock)
+    }
+
+    /// The same, if it is to be had without waiting.
+    #[inline]
+    pub(crate) fn try_hold(&self) -> Option<MutexGuard<'_, ()>> {
+        try_lock(&self.lock)
     }
 
     /// How often map words were swapped so far.

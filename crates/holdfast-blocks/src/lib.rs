@@ -26,6 +26,7 @@ mod gates;
 mod header;
 mod intent;
 mod layout;
+mod lend;
 mod map;
 mod memory;
 mod orderings;

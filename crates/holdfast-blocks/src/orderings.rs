@@ -22,6 +22,9 @@ pub(crate) const SWAP_COUNT: Ordering =
 pub(crate) const SWAP_SEE: Ordering =
     if cfg!(all(model, holdfast_weak_swap_see)) { Ordering::Relaxed } else { Ordering::Acquire };
 
+/// Whether the gates of what is lent are held until it is not.
+pub(crate) const LEND_HELD: bool = !cfg!(all(model, holdfast_weak_lend));
+
 /// Whether a fence stands between taking a cell that was in use and writing into it.
 pub(crate) const REUSE_FENCED: bool = !cfg!(all(model, holdfast_weak_reuse));
 

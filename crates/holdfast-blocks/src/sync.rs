@@ -4,7 +4,7 @@
 //! Never: adds behaviour of its own, but that a lock whose holder panicked is taken: what these
 //! locks protect is whole between any two statements.
 
-use std::sync::PoisonError;
+use std::sync::{PoisonError, TryLockError};
 
 #[cfg(not(model))]
 pub(crate) use std::sync::{
@@ -17,6 +17,16 @@ pub(crate) use loom::sync::{
     Condvar, Mutex, MutexGuard,
     atomic::{AtomicU64, fence},
 };
+
+/// Takes the lock, unless somebody has it.
+#[inline]
+pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    match mutex.try_lock() {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(guard)) => Some(guard.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
+}
 
 /// Takes the lock.
 #[inline]

@@ -4,20 +4,26 @@
 //! or size, and a damaged one, are told apart and left as they are.
 //! Never: more durable than its memory: what survives is what [`Vdisk::survives`] says.
 
+use std::iter::once;
+use std::os::fd::BorrowedFd;
 use std::sync::atomic::AtomicU64;
 
 use holdfast_io::checksum::crc32c;
-use holdfast_io::{Blocks, BlocksError};
-use holdfast_memory::{Area, AreaSpec, AttachError, Medium, MediumSurvival};
+use holdfast_io::{Blocks, BlocksError, SendError, Sending};
+use holdfast_memory::{Area, AreaSpec, AttachError, Medium, MediumSurvival, Piece};
 
-use crate::disk::Disk;
+use crate::disk::{Disk, ZEROS};
 use crate::error::{AttachVdiskError, CreateVdiskError};
 use crate::header::HeaderFault;
 use crate::layout::{BLOCK_BYTES, BLOCKS_MAX, Layout, VERSION, WRITE_BYTES_MAX};
+use crate::lend::Place;
 use crate::memory::HELD;
 
 /// What a region that holds a disk says that it holds.
 const CONTENT: [u8; 8] = *b"HFVDISK\0";
+
+/// Below this, a copy of several reads that are sent together costs less than a call for each.
+const SEND_BYTES_MIN: usize = 32 << 10;
 
 /// What a new disk is to be.
 #[derive(Clone, Copy, Debug)]
@@ -97,6 +103,12 @@ impl Vdisk {
         self.disk.memory().counter(index)
     }
 
+    /// Runs `job` while no byte of the disk changes: whoever writes waits until it is done. It may
+    /// read the disk; it would wait for itself for ever if it wrote there.
+    pub fn while_still<T>(&self, job: impl FnOnce() -> T) -> T {
+        self.disk.while_still(job)
+    }
+
     /// 16 bytes that no other region has.
     #[must_use]
     pub fn identity(&self) -> [u8; 16] {
@@ -125,6 +137,21 @@ impl Blocks for Vdisk {
         self.disk.read(into, offset)
     }
 
+    fn send(&self, socket: BorrowedFd<'_>, what: &Sending<'_>) -> Result<usize, SendError> {
+        let lent = self.disk.lend(what.offset, what.bytes, |places| {
+            self.disk.memory().send(socket, &pieces(what, places))
+        });
+        match lent {
+            Ok(Some(sent)) => sent.map_err(SendError::Socket),
+            // What is damaged a read will say.
+            Ok(None) | Err(_) => Err(SendError::Copy),
+        }
+    }
+
+    fn send_bytes_min(&self) -> usize {
+        SEND_BYTES_MIN
+    }
+
     fn write(&self, from: &[u8], offset: u64) -> Result<(), BlocksError> {
         self.disk.write(from, offset)
     }
@@ -146,4 +173,16 @@ impl Blocks for Vdisk {
     fn atomic_bytes_max(&self) -> usize {
         WRITE_BYTES_MAX
     }
+}
+
+/// What is to be sent, as far as it lies in `places`.
+fn pieces<'b>(what: &Sending<'b>, places: &[Place]) -> Vec<Piece<'b>> {
+    let lent_bytes: usize = places.iter().map(|place| place.bytes).sum();
+    let tail = if lent_bytes == what.bytes { what.tail } else { &[] };
+    let piece = |place: &Place| match place.at {
+        Some(at) => Piece::Held { at, bytes: place.bytes },
+        None => Piece::Other(&ZEROS[..place.bytes]),
+    };
+    let head = once(Piece::Other(what.head));
+    head.chain(places.iter().map(piece)).chain(once(Piece::Other(tail))).collect()
 }

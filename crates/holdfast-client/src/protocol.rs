@@ -31,6 +31,8 @@ pub const VOLUME_PREFIX: &str = "volume/";
 pub const DISK_PREFIX: &str = "disk/";
 /// What precedes the name of tables in the full name of their service.
 pub const TABLE_PREFIX: &str = "table/";
+/// What precedes the name of snapshots in the full name of their service.
+pub const SNAPSHOT_PREFIX: &str = "snapshot/";
 /// How far a sequence number may be above the oldest one whose answer its client has not seen.
 pub const WINDOW: u64 = 1024;
 /// Most bytes of one payload; a log with small segments takes less.

@@ -93,10 +93,17 @@ impl Volume {
             .ok_or_else(|| GuestError::new("counting syncs", status.to_string()))
     }
 
-    /// Unmounts the volume, and leaves what was its home.
+    /// Unmounts the volume, and leaves what was its home. Its front end may not have heard yet that
+    /// the guest is gone.
     pub(crate) fn give_back(self) -> Result<PathBuf, GuestError> {
-        run(&self.program, &self.folder, &["umount", NAME])?;
-        Ok(self.folder.join("disk"))
+        let give_up = Instant::now() + PATIENCE;
+        loop {
+            match run(&self.program, &self.folder, &["umount", NAME]) {
+                Ok(_) => return Ok(self.folder.join("disk")),
+                Err(error) if Instant::now() > give_up => return Err(error),
+                Err(_) => std::thread::sleep(Duration::from_millis(100)),
+            }
+        }
     }
 
     fn front_end(&self) -> Result<Pid, GuestError> {

@@ -5,6 +5,7 @@
 //! Never: speaks of a protocol, or of where the bytes are.
 
 use std::io;
+use std::os::fd::BorrowedFd;
 
 /// Why an operation on blocks did not happen.
 #[derive(Debug)]
@@ -31,6 +32,28 @@ impl std::fmt::Display for BlocksError {
 
 impl std::error::Error for BlocksError {}
 
+/// Why [`Blocks::send`] sent nothing.
+#[derive(Debug)]
+pub enum SendError {
+    /// The bytes cannot be sent from where they are, or not now: read them, and send the copy.
+    Copy,
+    /// The socket takes nothing now (`WouldBlock`), or never again.
+    Socket(io::Error),
+}
+
+/// Bytes of a disk that are to be sent, between others.
+#[derive(Clone, Copy, Debug)]
+pub struct Sending<'b> {
+    /// Goes in front of them.
+    pub head: &'b [u8],
+    /// Where on the disk they begin.
+    pub offset: u64,
+    /// How many there are.
+    pub bytes: usize,
+    /// Goes behind the last of them.
+    pub tail: &'b [u8],
+}
+
 /// A disk. Every method may be called from several threads at once; ranges may start and end at
 /// any byte, and none may end behind [`Blocks::size_bytes`].
 ///
@@ -44,6 +67,19 @@ pub trait Blocks: Send + Sync {
     fn size_bytes(&self) -> u64;
     /// Fills `into` with the bytes at `offset`.
     fn read(&self, into: &mut [u8], offset: u64) -> Result<(), BlocksError>;
+    /// Sends to a socket what [`Blocks::read`] would give, straight from where the bytes are kept:
+    /// as much as is at hand and as the socket takes without waiting. Returns how many bytes that
+    /// were, those of head and tail included.
+    ///
+    /// # Errors
+    /// See [`SendError`]; nothing was sent. A disk that keeps its bytes elsewhere has all copied.
+    fn send(&self, _socket: BorrowedFd<'_>, _what: &Sending<'_>) -> Result<usize, SendError> {
+        Err(SendError::Copy)
+    }
+    /// Reads of so many bytes and more are better sent by [`Blocks::send`] than read.
+    fn send_bytes_min(&self) -> usize {
+        usize::MAX
+    }
     /// Writes all of `from`. Up to [`Blocks::atomic_bytes_max`] it is wholly there after any
     /// failure, or not at all; more is written in pieces of that size, in order.
     fn write(&self, from: &[u8], offset: u64) -> Result<(), BlocksError>;

@@ -33,7 +33,7 @@ pub struct AreaSpec {
 /// from its first byte, which is aligned to 4096.
 #[derive(Debug)]
 pub struct Area {
-    region: Region,
+    pub(crate) region: Region,
 }
 
 impl Area {
@@ -64,7 +64,7 @@ impl Area {
     /// See [`AttachError`].
     pub fn attach(medium: &Medium, content: [u8; 8]) -> Result<Area, AttachError> {
         let region = Region::found(medium, content)?;
-        region.note_attachment();
+        region.note_attachment()?;
         Ok(Area { region })
     }
 
@@ -147,7 +147,7 @@ impl Area {
 
     /// Where in the mapping a range of the area lies.
     #[inline]
-    fn offset(&self, at: u64, bytes: u64) -> u64 {
+    pub(crate) fn offset(&self, at: u64, bytes: u64) -> u64 {
         let section = self.region.ring_section();
         let inside = at.checked_add(bytes).is_some_and(|end| end <= section.bytes);
         assert!(inside, "bytes {at}..+{bytes} lie in an area of {} bytes", section.bytes);

@@ -23,6 +23,7 @@ mod backing;
 mod bell;
 mod boot;
 mod control;
+mod device;
 mod error;
 mod futex;
 mod lock;
@@ -36,6 +37,7 @@ mod raw;
 mod region;
 mod ring;
 mod roster;
+mod send;
 mod session;
 mod superblock;
 #[cfg(test)]
@@ -52,6 +54,7 @@ pub use observed::{ObserveError, Observed};
 pub use region::{Region, RegionSpec};
 pub use ring::{Guard, Pin};
 pub use roster::{Roster, RosterFault, RosterFull};
+pub use send::Piece;
 pub use session::{
     BUFFER_BYTES_MAX, CreateSessionError, MapSessionError, OutOfBuffer, SessionMemory,
 };

@@ -12,6 +12,7 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::ptr::{NonNull, null_mut};
+use std::sync::atomic::Ordering;
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 
@@ -115,6 +116,14 @@ impl Mapping {
         self.persist(PAGE_BYTES, size_of::<ControlPage>() as u64);
     }
 
+    /// Has what follows see these bytes as they are in memory, after every store before: another
+    /// host's stores need not reach this one's caches.
+    #[inline]
+    pub(crate) fn look_anew(&self, offset: u64, bytes: u64) {
+        self.persist(offset, bytes);
+        std::sync::atomic::fence(Ordering::SeqCst);
+    }
+
     /// Writes the processor's caches back to memory: a crash of the operating system does not.
     #[cfg(target_arch = "x86_64")]
     fn write_back(&self, offset: u64, bytes: u64) {
@@ -203,7 +212,7 @@ impl Mapping {
 
     /// The address of `bytes` bytes from `offset`, which must be inside the mapping.
     #[inline]
-    fn address(&self, offset: u64, bytes: u64) -> NonNull<u8> {
+    pub(crate) fn address(&self, offset: u64, bytes: u64) -> NonNull<u8> {
         let end = offset.checked_add(bytes).expect("a range of a region does not overflow");
         assert!(end <= self.len(), "bytes {offset}..{end} lie inside the mapping");
         // SAFETY: the offset is inside the mapping, so the sum stays in one allocation.

@@ -129,6 +129,7 @@ impl Handler for ResponderHandler {
         exchange.bring(&answer).map(|bytes| Some(Response { bytes, ..done([0; 2]) }))
     }
 
+    /// The next session of the client cannot begin before this one's presence has ended.
     fn end(&mut self, _: &Arc<Address>, departure: Option<Departure>) {
         departure.into_iter().for_each(|how| self.responder.departed(self.client, how));
     }

@@ -65,6 +65,13 @@ fn counters(medium: &Medium) -> [u64; 4] {
     [counts.hits, counts.misses, counts.damaged, counts.held_bytes / BLOCK as u64]
 }
 
+/// A cache that has met the first ten blocks of a home, all of it that there is.
+fn warmed(files: &FakeFiles, medium: &Medium) -> CachedFiles {
+    let cached_files = cached(files, &create_cache(medium));
+    read(&*open(&cached_files), 0, 10 * BLOCK);
+    cached_files
+}
+
 /// Changes the home at random, and the vector likewise.
 fn change(random: &mut Random, file: &dyn OpenFile, model: &mut Vec<u8>) {
     let (size, blocks) = (model.len(), 60);
@@ -205,8 +212,7 @@ fn a_cache_is_warm_after_a_death_and_after_a_close() {
     for closes in [false, true] {
         let (_folder, medium) = shm();
         let (files, content) = home(10 * BLOCK);
-        let first = cached(&files, &create_cache(&medium));
-        read(&*open(&first), 0, 10 * BLOCK);
+        let first = warmed(&files, &medium);
         if closes {
             first.close().unwrap();
         }
@@ -221,8 +227,7 @@ fn a_cache_is_warm_after_a_death_and_after_a_close() {
 fn a_home_that_was_changed_after_a_close_finds_an_empty_cache() {
     let (_folder, medium) = shm();
     let (files, _) = home(10 * BLOCK);
-    let first = cached(&files, &create_cache(&medium));
-    read(&*open(&first), 0, 10 * BLOCK);
+    let first = warmed(&files, &medium);
     first.close().unwrap();
     drop(first);
     open(&files).write_all_at(&[9; BLOCK], 3 * BLOCK as u64).unwrap();
@@ -236,8 +241,7 @@ fn another_file_finds_an_empty_cache() {
     for closes in [false, true] {
         let (_folder, medium) = shm();
         let (files, _) = home(10 * BLOCK);
-        let first = cached(&files, &create_cache(&medium));
-        read(&*open(&first), 0, 10 * BLOCK);
+        let first = warmed(&files, &medium);
         if closes {
             first.close().unwrap();
         }
@@ -256,8 +260,7 @@ fn after_a_death_only_who_has_the_pledge_finds_a_warm_cache() {
     for (second_pledge, held) in [(1, 10), (2, 0)] {
         let (_folder, medium) = shm();
         let (files, content) = home(10 * BLOCK);
-        let first = cached(&files, &create_cache(&medium));
-        read(&*open(&first), 0, 10 * BLOCK);
+        let first = warmed(&files, &medium);
         drop(first);
         let second = pledged(&files, &attach(&medium), second_pledge);
         assert_eq!(counters(&medium)[3], held, "pledge {second_pledge}");
@@ -269,8 +272,7 @@ fn after_a_death_only_who_has_the_pledge_finds_a_warm_cache() {
 fn after_a_close_a_new_pledge_finds_a_warm_cache_and_counts_from_then_on() {
     let (_folder, medium) = shm();
     let (files, _) = home(10 * BLOCK);
-    let first = cached(&files, &create_cache(&medium));
-    read(&*open(&first), 0, 10 * BLOCK);
+    let first = warmed(&files, &medium);
     first.close().unwrap();
     drop(first);
     for (pledge, held) in [(2, 10), (2, 10), (1, 0)] {
@@ -284,8 +286,7 @@ fn a_damaged_cell_or_entry_is_read_from_the_home() {
     for_seeds("a_damaged_cell_or_entry_is_read_from_the_home", 200, |_, random| {
         let (_folder, medium) = shm();
         let (files, content) = home(10 * BLOCK);
-        let first = cached(&files, &create_cache(&medium));
-        read(&*open(&first), 0, 10 * BLOCK);
+        let first = warmed(&files, &medium);
         drop(first);
         let mut bytes = std::fs::read(path_of(&medium)).unwrap();
         let area = 3 * 4096;

@@ -1,10 +1,14 @@
 //! What the tests share: a folder of their own, small disks, changes that follow from a seed.
 
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::thread;
 
 use holdfast_blocks::{Vdisk, VdiskSpec};
-use holdfast_io::Blocks;
 use holdfast_io::fake::Random;
+use holdfast_io::{Blocks, SendError, Sending};
 use holdfast_memory::Medium;
 use tempfile::TempDir;
 
@@ -34,6 +38,51 @@ pub(crate) fn content(disk: &dyn Blocks) -> Vec<u8> {
     let mut content = vec![0; disk.size_bytes() as usize];
     disk.read(&mut content, 0).unwrap();
     content
+}
+
+/// What a disk sends of a range, where it does, and otherwise what it reads.
+pub(crate) fn sent(disk: &dyn Blocks, offset: usize, bytes: usize) -> Vec<u8> {
+    let (near, mut far) = UnixStream::pair().unwrap();
+    let far = thread::spawn(move || {
+        let mut heard = Vec::new();
+        far.read_to_end(&mut heard).unwrap();
+        heard
+    });
+    let (mut at, end) = (offset, offset + bytes);
+    let (mut head, tail): (&[u8], _) = (b"head", b"tail");
+    while at < end {
+        let what = Sending { head, offset: at as u64, bytes: end - at, tail };
+        match disk.send(near.as_fd(), &what) {
+            Ok(count) => {
+                let of_head = count.min(head.len());
+                at += (count - of_head).min(end - at);
+                head = &head[of_head..];
+                // The socket had room for the tail, or another try is made.
+                let of_tail = count - of_head - (count - of_head).min(what.bytes);
+                if at == end {
+                    (&near).write_all(&tail[of_tail..]).unwrap();
+                }
+            }
+            Err(SendError::Copy) => {
+                let mut copy = vec![0; (end - at).min(BLOCK)];
+                disk.read(&mut copy, at as u64).unwrap();
+                (&near).write_all(head).unwrap();
+                (&near).write_all(&copy).unwrap();
+                (head, at) = (&[], at + copy.len());
+                if at == end {
+                    (&near).write_all(tail).unwrap();
+                }
+            }
+            Err(SendError::Socket(error)) => {
+                assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
+                thread::yield_now();
+            }
+        }
+    }
+    drop(near);
+    let heard = far.join().unwrap();
+    let heard = heard.strip_prefix(b"head").unwrap();
+    heard.strip_suffix(b"tail").unwrap().to_vec()
 }
 
 /// A change of a stretch of a disk.

@@ -4,7 +4,7 @@ use holdfast_blocks::{AttachVdiskError, CreateVdiskError, Vdisk, VdiskSpec};
 use holdfast_io::{Blocks, BlocksError};
 use holdfast_memory::{AttachError, CreateError, Medium, Region};
 
-use crate::common::{BLOCK, Change, IDENTITY, content, create, for_seeds, shm};
+use crate::common::{BLOCK, Change, IDENTITY, content, create, for_seeds, sent, shm};
 
 fn held(medium: &Medium) -> u64 {
     Region::observe(medium).unwrap().word(Vdisk::BLOCKS_HELD)
@@ -27,6 +27,9 @@ fn random_changes_leave_what_they_leave_in_a_vector() {
             let mut found = vec![1; bytes];
             disk.read(&mut found, start as u64).unwrap();
             assert!(found == model[start..start + bytes], "{bytes} bytes from {start}");
+            if bytes > 0 {
+                assert!(sent(&disk, start, bytes) == found, "{bytes} bytes from {start} are sent");
+            }
             if random.chance(10) {
                 drop(disk);
                 disk = Vdisk::attach(&medium, size as u64).unwrap();

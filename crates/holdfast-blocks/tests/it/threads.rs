@@ -7,7 +7,7 @@ use holdfast_io::Blocks;
 use holdfast_io::fake::Random;
 use holdfast_memory::Medium;
 
-use crate::common::{BLOCK, Change, content, create, for_seeds};
+use crate::common::{BLOCK, Change, content, create, for_seeds, sent};
 
 /// Whether all words of a block are the same.
 fn is_of_one_piece(block: &[u8]) -> bool {
@@ -36,6 +36,15 @@ fn a_reader_sees_each_block_of_one_piece_while_others_write_it() {
             }
         }
     };
+    let send = || {
+        let mut random = Random::new(10);
+        while !done.load(Ordering::Relaxed) {
+            let first = random.below(BLOCKS) as usize;
+            let bytes = (BLOCKS as usize - first) * BLOCK;
+            let heard = sent(&disk, first * BLOCK, bytes);
+            assert!(heard.chunks(BLOCK).all(is_of_one_piece));
+        }
+    };
     let read = || {
         let (mut random, mut buffer) = (Random::new(9), vec![0; BLOCK]);
         while !done.load(Ordering::Relaxed) {
@@ -44,7 +53,7 @@ fn a_reader_sees_each_block_of_one_piece_while_others_write_it() {
         }
     };
     thread::scope(|scope| {
-        let readers = [scope.spawn(read), scope.spawn(read)];
+        let readers = [scope.spawn(read), scope.spawn(read), scope.spawn(send)];
         let writers = [1, 2].map(|seed| scope.spawn(move || write(seed)));
         writers.into_iter().for_each(|writer| writer.join().unwrap());
         done.store(true, Ordering::Relaxed);

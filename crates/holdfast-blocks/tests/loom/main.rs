@@ -24,6 +24,9 @@ mod intent;
 #[allow(dead_code)]
 #[path = "../../src/layout.rs"]
 mod layout;
+#[allow(dead_code)]
+#[path = "../../src/lend.rs"]
+mod lend;
 #[path = "../../src/map.rs"]
 mod map;
 #[path = "../../src/memory.rs"]
@@ -173,6 +176,30 @@ fn a_reader_sees_a_block_of_one_piece_while_its_cell_is_given_back() {
         assert!(read(&disk) <= 2);
         writer.join().unwrap();
         assert_eq!(read(&disk), 2);
+    });
+}
+
+#[test]
+fn what_is_lent_does_not_change_while_its_cells_are_used_in_turns() {
+    every_interleaving(3, || {
+        let disk = disk(1, 1);
+        write(&disk, 1, 1);
+        let writer = Arc::clone(&disk);
+        let writer = thread::spawn(move || {
+            write(&writer, 1, 2);
+            write(&writer, 1, 3);
+        });
+        let lent = disk.lend(0, BLOCK_BYTES, |places| {
+            let place = places[0].at.unwrap();
+            let word = |index: usize| disk.memory().cell(place)[index].load(Ordering::Relaxed);
+            // All that a copy may see must be of one write.
+            assert_eq!(word(0), word(1), "what is lent is of one piece");
+            word(0)
+        });
+        let lent = lent.unwrap();
+        assert!(lent.is_none_or(|number| (1..=3).contains(&number)));
+        writer.join().unwrap();
+        assert_eq!(read(&disk), 3);
     });
 }
 

@@ -5,12 +5,12 @@
 //! that is slow, silent or gone keeps its own thread from going on, and nothing else.
 //! Never: looks inside a message, or gives up a byte when it is stopped.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::thread::Scope;
 use std::time::{Duration, Instant};
 
-use holdfast_io::Blocks;
+use holdfast_io::{Blocks, SendError};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::sockopt::{self, Timeout};
@@ -30,6 +30,10 @@ const PATIENCE: Duration = Duration::from_millis(20);
 
 /// Replies are sent when there are so many bytes of them, or nothing more to answer.
 const SEND_BYTES: usize = 256 << 10;
+
+/// What the kernel is to hold of replies that the client has not taken: the next are put there
+/// meanwhile. More than this is cold again when the client comes to it.
+const SEND_BUFFER_BYTES: usize = 416 << 10;
 
 /// Replies wait no longer than this for others to be sent with: a disk may be slow.
 const GATHER: Duration = Duration::from_micros(100);
@@ -140,6 +144,10 @@ impl<'scope, 'env> Connection<'scope, 'env> {
             if self.shared.is_closing() {
                 return Err(Ended::Stopped);
             }
+            if self.send_read()? {
+                sent = Instant::now();
+                continue;
+            }
             match self.exchange.step(self.received.unused(), &mut self.replies) {
                 Step::Used(bytes) => self.received.used(bytes),
                 Step::Needs(bytes) => return Ok(bytes),
@@ -180,6 +188,23 @@ impl<'scope, 'env> Connection<'scope, 'env> {
             }
         }
         Ok(())
+    }
+
+    /// Has the disk send of a long read what it can; false if a step has to go on.
+    fn send_read(&mut self) -> Result<bool, Ended> {
+        let socket = self.socket.as_fd();
+        let sent =
+            self.exchange.send_read(&mut self.replies, |blocks, what| blocks.send(socket, what));
+        match sent {
+            None | Some(Err(SendError::Copy)) => return Ok(false),
+            Some(Ok(())) => {}
+            Some(Err(SendError::Socket(error))) => match error.kind() {
+                ErrorKind::Interrupted => {}
+                ErrorKind::WouldBlock => self.wait(PollFlags::OUT, None)?,
+                _ => return Err(Ended::Gone(Some(error))),
+            },
+        }
+        Ok(true)
     }
 
     /// Receives something, or returns because a flush has ended.
@@ -285,6 +310,8 @@ impl<'scope, 'env> Connection<'scope, 'env> {
 
 /// Waits on the socket end in time, small messages go at once, and a dead peer is found out.
 fn prepare(socket: &OwnedFd) -> io::Result<()> {
+    // The kernel cuts it to its own limit, `net.core.wmem_max`.
+    sockopt::set_socket_send_buffer_size(socket, SEND_BUFFER_BYTES)?;
     sockopt::set_socket_timeout(socket, Timeout::Recv, Some(PATIENCE))?;
     sockopt::set_socket_timeout(socket, Timeout::Send, Some(PATIENCE))?;
     if sockopt::socket_domain(socket)? != AddressFamily::UNIX {

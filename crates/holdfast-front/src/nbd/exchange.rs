@@ -5,7 +5,7 @@
 //! process can go on from.
 //! Never: knows a socket, waits, or panics over what a client sent.
 
-use holdfast_io::{Blocks, BlocksError};
+use holdfast_io::{Blocks, BlocksError, SendError, Sending};
 
 use super::Export;
 use super::buffers::Replies;
@@ -106,6 +106,19 @@ impl<'e> Exchange<'e> {
     pub(crate) fn finish_reading(&mut self, out: &mut Replies) {
         if let Part::Transmission(transmission) = &mut self.part {
             while transmission.go_on_reading(out, &mut self.complaints) {}
+        }
+    }
+
+    /// Has the disk send what it can of a long read behind all that `out` has, by `send`, whose
+    /// result counts all bytes that were sent. `None` if there is nothing that it could send.
+    pub fn send_read(
+        &mut self,
+        out: &mut Replies,
+        send: impl FnOnce(&dyn Blocks, &Sending<'_>) -> Result<usize, SendError>,
+    ) -> Option<Result<(), SendError>> {
+        match &mut self.part {
+            Part::Transmission(transmission) => transmission.send_read(out, send),
+            Part::Negotiation(_) => None,
         }
     }
 

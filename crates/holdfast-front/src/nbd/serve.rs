@@ -5,7 +5,7 @@
 //! that asks for durability waits for a flush that began after its change.
 //! Never: knows a socket, waits for a flush, or holds more of a long request than one piece.
 
-use holdfast_io::BlocksError;
+use holdfast_io::{Blocks, BlocksError, SendError, Sending};
 
 use super::buffers::Replies;
 use super::exchange::{Over, Step};
@@ -127,6 +127,8 @@ pub(crate) struct Transmission<'e> {
     pub(crate) size_bytes: u64,
     pub(crate) payload: Option<Payload>,
     read: Option<LongRead>,
+    /// From so many bytes on a read's are sent as they come.
+    long_read_bytes_min: u32,
     write_piece_bytes: u32,
 }
 
@@ -134,7 +136,10 @@ impl<'e> Transmission<'e> {
     pub(crate) fn new(export: &'e Export<'e>, agreed: Agreed) -> Self {
         let size_bytes = export.blocks.size_bytes();
         let write_piece_bytes = write_piece_bytes(export.blocks.atomic_bytes_max());
-        Self { export, agreed, size_bytes, payload: None, read: None, write_piece_bytes }
+        let long_read_bytes_min = export.blocks.send_bytes_min().min(PIECE_BYTES as usize + 1);
+        let long_read_bytes_min = long_read_bytes_min as u32;
+        let (payload, read) = (None, None);
+        Self { export, agreed, size_bytes, payload, read, long_read_bytes_min, write_piece_bytes }
     }
 
     pub(crate) fn step(
@@ -191,6 +196,31 @@ impl<'e> Transmission<'e> {
             None => reply::data_end(out, read.cookie),
         }
         true
+    }
+
+    /// See [`Exchange::send_read`](super::Exchange::send_read). What a failed read still has to
+    /// send means nothing, and is no disk's.
+    pub(crate) fn send_read(
+        &mut self,
+        out: &mut Replies,
+        send: impl FnOnce(&dyn Blocks, &Sending<'_>) -> Result<usize, SendError>,
+    ) -> Option<Result<(), SendError>> {
+        let mut read = self.read.filter(|read| read.failed.is_none())?;
+        let (head_bytes, end) = (out.unsent().len(), out.end());
+        reply::data_end(out, read.cookie);
+        let (head, tail) = out.unsent().split_at(head_bytes);
+        let (offset, bytes) = (read.offset, read.left_bytes as usize);
+        let sent = send(self.export.blocks, &Sending { head, offset, bytes, tail });
+        let sent_bytes = *sent.as_ref().unwrap_or(&0);
+        let of_read = sent_bytes.saturating_sub(head_bytes).min(bytes);
+        read.offset += of_read as u64;
+        read.left_bytes -= of_read as u32;
+        self.read = (read.left_bytes > 0).then_some(read);
+        if self.read.is_some() {
+            out.take_back(end);
+        }
+        out.sent(sent_bytes - of_read);
+        Some(sent.map(drop))
     }
 
     fn begin(
@@ -296,7 +326,7 @@ impl<'e> Transmission<'e> {
         let start = out.end();
         match self.agreed.structured {
             true if bytes == 0 => return reply::data_end(out, cookie),
-            true if bytes > PIECE_BYTES => {
+            true if bytes >= self.long_read_bytes_min => {
                 reply::data_head(out, cookie, offset, bytes, false);
                 self.read = Some(LongRead { cookie, offset, left_bytes: bytes, failed: None });
                 return;

@@ -4,10 +4,11 @@ use std::ffi::OsStr;
 use std::fs;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 use std::sync::Arc;
 
 use holdfast_front::nbd::Listener;
+use holdfast_io::Blocks;
 use tempfile::TempDir;
 
 use crate::memory::MemoryBlocks;
@@ -65,15 +66,17 @@ impl Setting {
 
 /// Runs a program, which must succeed, and returns what it prints.
 fn run<A: AsRef<OsStr>>(program: &str, arguments: &[A]) -> String {
-    let mut command = Command::new(program);
-    command.args(arguments);
-    let output = command.output().unwrap_or_else(|error| {
-        panic!("{program}: {error}; this test needs what `scripts/setup` installs")
-    });
-    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    let output = output(program, arguments);
     let complaints = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{command:?} ended with {}: {complaints}", output.status);
-    printed
+    assert!(output.status.success(), "{program} ended with {}: {complaints}", output.status);
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// What became of a program.
+fn output<A: AsRef<OsStr>>(program: &str, arguments: &[A]) -> Output {
+    Command::new(program).args(arguments).output().unwrap_or_else(|error| {
+        panic!("{program}: {error}; this test needs what `scripts/setup` installs")
+    })
 }
 
 fn text(path: &Path) -> &str {
@@ -190,6 +193,30 @@ fn qemu_img_bench_runs_at_every_size_and_depth() {
         }
     }
     assert!(setting.disk.contents()[..200 * 512].iter().all(|&byte| byte == 7));
+}
+
+/// What fio is to do, beside writing blocks of many sizes, each with its check value.
+fn fio(setting: &Setting, more: &[&str]) -> Output {
+    let uri = format!("--uri={}", setting.uri);
+    let fixed = ["--name=verify", "--ioengine=nbd", "--size=32M", "--iodepth=16", "--randseed=5"];
+    let blocks = ["--rw=randwrite", "--bsrange=512-256k", "--blockalign=512"];
+    let verify = ["--verify=crc32c", "--verify_fatal=1", "--verify_state_save=0", &uri];
+    output("fio", &[&fixed[..], &blocks, &verify, more].concat())
+}
+
+#[test]
+fn fio_finds_what_it_wrote_and_finds_a_bit_that_is_not_as_it_wrote_it() {
+    for setting in [Setting::unix(), Setting::tcp()] {
+        let written = fio(&setting, &["--fsync=64"]);
+        assert!(written.status.success(), "{written:?}");
+        let mut byte = [setting.disk.contents()[10 << 20] ^ 1];
+        setting.disk.write(&byte, 10 << 20).unwrap();
+        let damaged = fio(&setting, &["--verify_only"]);
+        assert!(!damaged.status.success(), "the canary: {damaged:?}");
+        byte[0] ^= 1;
+        setting.disk.write(&byte, 10 << 20).unwrap();
+        assert!(fio(&setting, &["--verify_only"]).status.success());
+    }
 }
 
 #[test]

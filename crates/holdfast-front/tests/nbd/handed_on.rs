@@ -83,7 +83,7 @@ fn work(mut client: Client<UnixStream>, mut random: Random, done: &AtomicBool) {
 
 #[test]
 fn clients_under_load_do_not_notice_that_servers_follow_each_other() {
-    let disk = || Disk { name: "disk", ..Disk::in_memory(SIZE).remove(0) };
+    let [mut copied, mut sent] = Disk::of_every_kind(SIZE);
     // A disk for each client, so that each knows what it has to read.
     let done = Arc::new(AtomicBool::new(false));
     let serve = |(disk, seed): (Disk, u64)| {
@@ -94,7 +94,8 @@ fn clients_under_load_do_not_notice_that_servers_follow_each_other() {
         let client = thread::spawn(move || work(client, Random::seeded(seed), &done));
         (disk, server, client)
     };
-    let mut served: Vec<_> = [(disk(), 1), (disk(), 2)].into_iter().map(serve).collect();
+    let mut served: Vec<_> =
+        [(copied.remove(0), 1), (sent.remove(0), 2)].into_iter().map(serve).collect();
     let mut random = Random::seeded(3);
     for _ in 0..SERVERS {
         thread::sleep(Duration::from_micros(random.below(4_000)));
@@ -113,7 +114,7 @@ fn clients_under_load_do_not_notice_that_servers_follow_each_other() {
 #[test]
 fn a_conversation_goes_on_wherever_it_was_handed_on() {
     for_seeds("a_conversation_goes_on", 8, |random| {
-        let disks = Disk::in_memory(SIZE);
+        let disks = Disk::of_every_kind(SIZE)[random.below(2) as usize].clone();
         let (mut near, far) = UnixStream::pair().unwrap();
         let sessions = vec![Session::new(far.into())];
         let mut server = Server::start(Vec::new(), sessions, disks.clone(), CONFIG);
@@ -161,10 +162,13 @@ fn a_conversation_goes_on_wherever_it_was_handed_on() {
 
 #[test]
 fn replies_that_a_client_does_not_take_wait_for_it_in_the_session() {
-    let disks = Disk::in_memory(SIZE);
+    Disk::of_every_kind(SIZE).iter().for_each(|disks| replies_wait(disks));
+}
+
+fn replies_wait(disks: &[Disk]) {
     let (near, far) = UnixStream::pair().unwrap();
     let sessions = vec![Session::new(far.into())];
-    let mut server = Server::start(Vec::new(), sessions, disks.clone(), CONFIG);
+    let mut server = Server::start(Vec::new(), sessions, disks.to_vec(), CONFIG);
     let mut client = Client::open(near, true);
     client.send(&write_message(0, 0, 0, &vec![7; 1 << 20]));
     assert_eq!(client.done(), 0);
@@ -172,7 +176,7 @@ fn replies_that_a_client_does_not_take_wait_for_it_in_the_session() {
         client.send(&request(READ, 0, cookie, 0, 1 << 20));
     }
     for _ in 0..5 {
-        server = next_server(server, &disks);
+        server = next_server(server, disks);
     }
     for expected in 1..20 {
         let Answer::Chunk { cookie, payload, .. } = client.answer() else { panic!() };

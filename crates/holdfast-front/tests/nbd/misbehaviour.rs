@@ -107,15 +107,17 @@ fn requests_out_of_range_are_refused_and_logged_but_do_not_fill_the_log() {
 
 #[test]
 fn a_client_that_stops_reading_costs_only_itself() {
-    let server = Server::unix(Disk::in_memory(SIZE));
-    let (mut good, mut bad) = (server.client(true), server.client(true));
-    for cookie in 0..200 {
-        bad.send(&request(READ, 0, cookie, 0, SIZE as u32));
+    for disks in Disk::of_every_kind(SIZE) {
+        let server = Server::unix(disks);
+        let (mut good, mut bad) = (server.client(true), server.client(true));
+        for cookie in 0..200 {
+            bad.send(&request(READ, 0, cookie, 0, SIZE as u32));
+        }
+        for mark in 0..100 {
+            assert_unharmed(&mut good, mark);
+        }
+        assert_eq!(server.stop().len(), 2, "and it does not keep the server from stopping");
     }
-    for mark in 0..100 {
-        assert_unharmed(&mut good, mark);
-    }
-    assert_eq!(server.stop().len(), 2, "and it does not keep the server from stopping");
 }
 
 #[test]

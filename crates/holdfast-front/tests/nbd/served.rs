@@ -10,8 +10,10 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use holdfast_blocks::{Vdisk, VdiskSpec};
 use holdfast_front::nbd::{self, Export, Listener, NbdConfig, Session};
 use holdfast_io::{Blocks, BlocksError};
+use holdfast_memory::Medium;
 use tempfile::TempDir;
 
 use crate::answers::{self, Answer};
@@ -41,6 +43,17 @@ impl Disk {
 
     pub(crate) fn in_memory(bytes: usize) -> Vec<Disk> {
         Disk::new(Arc::new(MemoryBlocks::new(bytes, 1 << 20)))
+    }
+
+    /// One that sends what is read of it.
+    pub(crate) fn that_sends(bytes: usize) -> Vec<Disk> {
+        let spec = VdiskSpec { size_bytes: bytes as u64, identity: *b"a disk that send" };
+        Disk::new(Arc::new(Vdisk::create(&Medium::Private, &spec).unwrap()))
+    }
+
+    /// One of each kind.
+    pub(crate) fn of_every_kind(bytes: usize) -> [Vec<Disk>; 2] {
+        [Disk::in_memory(bytes), Disk::that_sends(bytes)]
     }
 }
 

@@ -24,7 +24,7 @@ struct State {
     total: u64,
     answers: BTreeMap<(u64, u64), u64>,
     oldest: BTreeMap<u64, u64>,
-    departures: Vec<Departure>,
+    departures: Vec<(u64, Departure)>,
 }
 
 impl Responder for Sum {
@@ -59,7 +59,7 @@ impl Responder for Sum {
 
     fn departed(&self, client: u64, departure: Departure) {
         let mut state = self.0.lock().unwrap();
-        state.departures.push(departure);
+        state.departures.push((client, departure));
         if departure == Departure::InOrder {
             state.oldest.remove(&client);
             state.answers.retain(|(other, _), _| *other != client);
@@ -151,11 +151,11 @@ fn a_responder_is_told_how_its_clients_ended_and_nothing_when_a_server_ends() {
     add(&leaves, 2);
     drop(leaves);
     wait_until(|| departures().len() == 1);
-    assert_eq!(departures(), [Departure::InOrder]);
+    assert_eq!(departures()[0].1, Departure::InOrder);
     assert_eq!(sum.0.lock().unwrap().answers.len(), 1, "those of who is there");
     drop(connect(&place, [9; 16], SERVICE).unwrap());
     wait_until(|| departures().len() == 2);
-    assert_eq!(departures()[1], Departure::Vanished);
+    assert_eq!(departures()[1], (u64::from_le_bytes([9; 8]), Departure::Vanished));
     drop(server);
     let _server = serve(&place, &sum);
     assert_eq!(add(&stays, 4), 7, "it goes on");

@@ -1,8 +1,8 @@
 //! The front end of a disk that the server has.
 //!
-//! Promise: serves the disk's mount and sockets as a client of the server until it is told to end;
-//! whatever becomes of the server meanwhile, users only wait. Without a keeper it ends when its
-//! last user has gone, and so lets the server end too.
+//! Promise: serves the disk's users as a client of the server until it is told to end; whatever
+//! becomes of the server meanwhile, users only wait. Without a keeper it ends when its last user
+//! has gone, and so lets the server end too.
 //! Never: has anything that its death could lose.
 
 use super::front::Reporter;
@@ -16,6 +16,7 @@ use crate::problem::{Outcome, Problem};
 use crate::raw::inherited;
 use holdfast_client::{BlocksClient, ConnectError};
 use holdfast_front::fuse::{Cache, DiskTree, FuseConfig, ListenConfig};
+use holdfast_front::ublk::{self, UblkConfig};
 use rustix::event::{PollFd, PollFlags, poll};
 use std::fs::File;
 use std::io;
@@ -35,8 +36,17 @@ pub(super) fn obey(orders: &Orders, fuse_fd: Option<i32>, reporter: &mut Reporte
     match (orders.task, &orders.disk, &orders.server) {
         (Task::Serve, Some(disk), Some(server)) => serve(orders, disk, (server, fuse_fd), reporter),
         // Nothing of a disk waits in its front end.
-        _ => Ok(()),
+        _ => remove_device(orders.ublk()),
     }
+}
+
+/// Ends what a dead front end has left in the kernel.
+pub(super) fn remove_device(device: Option<UblkConfig>) -> Outcome<()> {
+    let Some(device) = device else { return Ok(()) };
+    ublk::remove(&device).map_err(|error| {
+        let what = format!("ending the block device of {}", device.name);
+        Problem::new(Exit::Failed, what, error, "end its use and try again")
+    })
 }
 
 fn serve(
@@ -59,9 +69,10 @@ fn serve(
         users.ask_again();
     }
     let (recovery, verdict) = ("taken up".to_owned(), server.verdict.clone());
-    reporter.say(&Report::Ready { recovery, verdict });
+    let ready = || reporter.say(&Report::Ready { recovery, verdict });
     let seen = Seen { tree: &DiskTree::new(&orders.name, &blocks), blocks: Some(&blocks) };
-    users.serve(&orders.name, &seen, &FUSE).map_err(|error| failed(io::Error::other(error)))
+    let served = users.serve(&orders.name, &seen, &FUSE, ready);
+    served.map_err(|error| failed(io::Error::other(error)))
 }
 
 /// Ends the use of the disk once there is neither a keeper nor a user: nobody else would.
@@ -78,7 +89,7 @@ fn end_without_keeper(keeper: &File, name: &str, disk: &DiskConfig, stop: &Atomi
 fn has_users(name: &str, disk: &DiskConfig) -> bool {
     let is_mounted =
         || disk.mount.as_deref().is_some_and(|at| !unmount_idle(at, &disk_source(name)));
-    are_in_use(&disk.sockets()) || is_mounted()
+    are_in_use(&disk.sockets()) || disk.ublk.is_some_and(ublk::is_in_use) || is_mounted()
 }
 
 fn connect(name: &str, server: &Server) -> Outcome<BlocksClient> {

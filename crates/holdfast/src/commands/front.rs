@@ -100,7 +100,7 @@ fn obey(args: &FrontArgs, reporter: &mut Reporter) -> Outcome<()> {
         Problem::new(Exit::Failed, what, error, "this is a fault of the keeper; report it")
     };
     let orders = read_orders(args.orders_fd).map_err(started)?;
-    if orders.ends_with_keeper {
+    if orders.term.is_some() || orders.ends_with_keeper {
         end_with_keeper(&reporter.0).map_err(started)?;
     }
     let (Some(volume), Some(home)) = (orders.volume.clone(), args.home_fd) else {
@@ -114,14 +114,17 @@ fn obey(args: &FrontArgs, reporter: &mut Reporter) -> Outcome<()> {
         }
         (None, None) => return Err(started(io::ErrorKind::InvalidInput.into())),
     };
-    let parts = Parts { name: orders.name.clone(), volume, home, log };
+    let parts = Parts { name: orders.name.clone(), volume, home, log, term: orders.term };
     match orders.task {
         Task::Serve => {
             let fuse = args.fuse_fd.map(inherited).transpose();
             let users = fuse.and_then(|fuse| Users::of(fuse, &orders)).map_err(started)?;
             serve(&parts, users, (orders.resume, orders.power), reporter)
         }
-        Task::Detach => detach(&parts, orders.power),
+        Task::Detach => {
+            disk_front::remove_device(orders.ublk())?;
+            detach(&parts, orders.power)
+        }
         Task::Drain => parts.drain(),
     }
 }
@@ -147,6 +150,7 @@ pub(super) fn give_back(
         let why = format!("its home {} is still covered by a mount", volume.home.display());
         return Err(Problem::new(Exit::InUse, what, why, "unmount that first"));
     }
+    disk_front::remove_device(volume.device_of(name))?;
     let parts = Parts::take(name, volume)?;
     let medium = volume.medium();
     std::thread::scope(|scope| {
@@ -165,7 +169,7 @@ pub(super) fn give_back(
 pub(super) fn mend(name: &str, volume: &VolumeConfig) -> Outcome<Mended> {
     let parts = Parts::take(name, volume)?;
     let medium = volume.medium();
-    let region = logs::attach(&medium).map_err(|error| match error {
+    let region = logs::attach(&medium, parts.term).map_err(|error| match error {
         AttachError::Missing => {
             let why = "there is no memory region, so no failure is remembered";
             let remedy = format!("mount it with `holdfast mount {name}`");
@@ -199,9 +203,9 @@ fn serve(
         users.ask_again();
     }
     let (recovery, verdict) = (opened.recovery.clone(), opened.verdict.clone());
-    reporter.say(&Report::Ready { recovery, verdict });
+    let ready = || reporter.say(&Report::Ready { recovery, verdict });
     let seen = Seen { tree: opened.volume.tree(), blocks: opened.volume.blocks() };
-    let listened = opened.with_background(|| users.serve(&parts.name, &seen, &config));
+    let listened = opened.with_background(|| users.serve(&parts.name, &seen, &config, ready));
     listened.map_err(|error| {
         Problem::new(Exit::Failed, parts.what("serving"), error, "the keeper starts another")
     })?;

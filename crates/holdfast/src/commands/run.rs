@@ -76,6 +76,7 @@ fn prepare(args: RunArgs) -> Outcome<(Vec<std::ffi::OsString>, VolumeConfig)> {
         mount: Some(mount),
         nbd: Vec::new(),
         vhost_user: None,
+        ublk: None,
         log,
         memory,
         segment: None,

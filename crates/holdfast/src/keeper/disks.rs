@@ -1,7 +1,7 @@
 //! The front ends of disks that the server has.
 //!
-//! Promise: a disk whose configuration names a mount or sockets has a front end for as long as the
-//! keeper runs, or there is a reason why not; what was acknowledged is the server's.
+//! Promise: a disk that is to be more than a service has a front end for as long as the keeper
+//! runs, or there is a reason why not; what was acknowledged is the server's.
 //! Never: touches a disk's region.
 
 use super::kept::{Kept, take_back_mount};
@@ -37,16 +37,18 @@ impl DiskFronts {
         DiskFronts(BTreeMap::new())
     }
 
-    /// Starts one for each disk that has a mount or sockets, as clients of the server.
+    /// Starts one for each disk that wants one, as clients of the server.
     pub(crate) fn start(
         config: &Config,
+        term: Option<u64>,
         manager: &Arc<ServiceManager>,
         server_of: impl Fn(&str) -> Outcome<Server>,
     ) -> DiskFronts {
         let wanted = config.disks.iter().filter(|(_, disk)| disk.has_front_end());
         let start = |(name, disk): (&String, &DiskConfig)| {
             let server = server_of(name);
-            let started = server.and_then(|server| start_one(config, name, disk, server, manager));
+            let started =
+                server.and_then(|server| start_one((config, term), name, disk, server, manager));
             started.as_ref().err().iter().for_each(|problem| tracing::error!("{problem}"));
             (name.clone(), started)
         };
@@ -67,7 +69,7 @@ impl DiskFronts {
         let whose = format!("disk {name}");
         let Some(front) = self.0.get(name) else {
             let what = format!("upgrading the front end of {whose}");
-            let why = "it has none: neither mount nor nbd nor vhost-user is set";
+            let why = "it has none: neither mount nor nbd nor vhost-user nor ublk is set";
             return Err(Problem::new(Exit::Usage, what, why, "see `holdfast status`"));
         };
         let front = &front.as_ref().map_err(Clone::clone)?.supervised;
@@ -110,7 +112,7 @@ fn unmount(name: &str, point: &Path, is_forced: &dyn Fn() -> bool) {
 }
 
 fn start_one(
-    config: &Config,
+    (config, term): (&Config, Option<u64>),
     name: &str,
     disk: &DiskConfig,
     server: Server,
@@ -118,6 +120,7 @@ fn start_one(
 ) -> Outcome<DiskFront> {
     let binary = upgrade::open_binary(Path::new(OWN_BINARY))?;
     let whose = format!("disk {name}");
+    attach::check_driver(&whose, disk.ublk)?;
     let back = take_back_mount(manager, name, disk);
     let was_served = back.is_some();
     let (listeners, handover) = attach::listen(&whose, disk.sockets(), manager)?;
@@ -135,7 +138,8 @@ fn start_one(
         power: config.keeper.power,
         task: Task::Serve,
         resume: false,
-        ends_with_keeper: config.standby.is_some() || (disk.mount.is_some() && manager.keeps()),
+        ends_with_keeper: disk.mount.is_some() && manager.keeps(),
+        term,
         server: Some(server),
         sockets: Vec::new(),
         handover: None,
@@ -159,8 +163,9 @@ fn mount(whose: &str, source: &str, point: &Path) -> Outcome<OwnedFd> {
     Err(Problem::new(Exit::InUse, what, why, remedy))
 }
 
-/// Takes the mount of a disk away that no front end ever served.
+/// Takes the mount of a disk away that no front end ever served, and the block device.
 fn unmount_unserved(orders: &Orders) {
+    attach::unmount_unserved(orders);
     if let Some(point) = orders.disk.as_ref().and_then(|disk| disk.mount.as_deref()) {
         unmount(&orders.name, point, &|| true);
     }

@@ -219,3 +219,22 @@ fn a_home_that_is_another_volumes_is_refused_whatever_it_is() {
     fixture.holdfast(&["serve"]).expect(5, &["home", "another volume"]);
     fixture.configure(&fixture.config_text());
 }
+
+#[test]
+fn a_block_device_of_the_machine_needs_a_disk_a_driver_and_a_program_that_knows_it() {
+    let with_device = |fixture: &Fixture| {
+        let text = fixture.config_text().replace("log =", "ublk = 1048575\nlog =");
+        fixture.configure(&text);
+    };
+    let directory = Fixture::new();
+    directory.holdfast(&["volume", "make", NAME]).succeeded();
+    with_device(&directory);
+    directory.holdfast(&["serve"]).expect(2, &["ublk is set", "is a directory"]);
+    if cfg!(feature = "ublk") && Path::new("/dev/ublk-control").exists() {
+        return;
+    }
+    let fixture = with_disk();
+    with_device(&fixture);
+    let lacking = if cfg!(feature = "ublk") { "modprobe ublk_drv" } else { "--features ublk" };
+    fixture.holdfast(&["serve"]).expect(2, &["attaching volume v", lacking]);
+}

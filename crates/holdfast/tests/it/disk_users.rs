@@ -192,8 +192,9 @@ fn the_writers_notice_what_they_have_not_written() {
 fn qemu_waits_for_the_next_front_end_and_sees_no_error() {
     let mut served = Served::new();
     served.fixture.serve();
+    let waits = "reconnect-delay=60,open-timeout=60";
     let image = format!(
-        "driver=nbd,server.type=unix,server.path={},export={NAME},reconnect-delay=60",
+        "driver=nbd,server.type=unix,server.path={},export={NAME},{waits}",
         served.socket().display()
     );
     let mut bench = Command::new("qemu-img");
@@ -209,6 +210,45 @@ fn qemu_waits_for_the_next_front_end_and_sees_no_error() {
     assert!(kills > 0, "it ended too early");
     let mut client = served.unix();
     assert_eq!(client.read(4096, 4096).unwrap(), [7; 4096]);
+}
+
+#[test]
+fn fio_finds_what_it_wrote_while_front_ends_are_killed_or_replaced() {
+    let mut served = Served::new();
+    let mount = served.fixture.mount();
+    let line = format!("mount = {mount:?}");
+    served.fixture.reconfigure(&line, &format!("{line}\n{}", served.nbd()));
+    served.fixture.serve();
+    let file = format!("--filename={}", mount.join("disk").display());
+    let uri = format!("--uri=nbd+unix:///{NAME}?socket={}", served.socket().display());
+    // fio connects once, so only replacements are for its connections. What the volume has already
+    // is not logged, so each of them writes something else.
+    let ways =
+        [("1", ["--ioengine=psync", &file], KILL), ("2", ["--ioengine=nbd", &uri], Event::Upgrade)];
+    for (seed, way, event) in ways {
+        let changes = || served.fixture.status()["changes"].as_u64();
+        let before = changes();
+        let mut fio = fio(seed, &way);
+        wait_until(|| changes() > before, || "fio writes nothing".into());
+        let mut events = 0;
+        while fio.try_wait().unwrap().is_none() {
+            bring_about(&served.fixture, event);
+            events += 1;
+        }
+        assert!(fio.wait().unwrap().success(), "{}", served.fixture.keeper_log());
+        assert!(events > 0, "it ended too early");
+    }
+}
+
+/// Writes and checks 32 MiB.
+fn fio(seed: &str, way: &[&str]) -> Child {
+    let mut fio = Command::new("fio");
+    fio.args(["--name=verify", "--rw=randwrite", "--size=4M", "--bsrange=4k-64k"]);
+    fio.args(["--verify=crc32c", "--verify_fatal=1", "--verify_backlog=16", "--loops=8"]);
+    fio.args(["--verify_state_save=0", "--fsync=8", "--iodepth=8"])
+        .arg(format!("--randseed={seed}"))
+        .args(way);
+    fio.stdout(Stdio::null()).spawn().unwrap()
 }
 
 /// A hypervisor's connection to the volume, which is made anew when it has to be.

@@ -32,6 +32,7 @@ mod run;
 mod seeds;
 mod served;
 mod served_disks;
+mod served_snapshots;
 mod served_tables;
 mod service_manager;
 mod standby;

@@ -60,6 +60,13 @@ impl Manager {
         command.env("LISTEN_FDNAMES", kept.keys().cloned().collect::<Vec<_>>().join(":"));
         drop(kept);
         fixture.serve_as(command);
+        self.wait_for(&format!("kept-home-volume-{NAME}"));
+    }
+
+    /// Waits until this, the last that a keeper sends of a volume, has come.
+    fn wait_for(&self, name: &str) {
+        let has = || self.names().iter().any(|kept| kept == name);
+        wait_until(has, || format!("no {name} in {:?}", self.names()));
     }
 }
 

@@ -3,17 +3,21 @@
 //! Two machines differ from that in one thing: no lock of the kernel's stands between them.
 
 use crate::fixture::{Ended, Fixture, NAME, kill, wait_until, way};
+use holdfast_memory::{Medium, Region};
 use rustix::mount::{UnmountFlags, unmount};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::fs::{self, File};
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 /// How long an owner may be silent here.
 const PATIENCE_MS: u64 = 500;
+
+/// Superblock and control page of a region.
+const HEAD_BYTES: usize = 8192;
 
 /// What the hosts share.
 struct Shared {
@@ -63,6 +67,26 @@ impl Shared {
         Host { folder, process: None }
     }
 
+    /// Host a, which serves, and host b, which stands by.
+    fn owner_and_stand_by(&self) -> (Host, Host) {
+        let (mut a, mut b) = (self.host("a"), self.host("b"));
+        a.stand_by();
+        a.serve_at_last();
+        b.stand_by();
+        b.wait_until_it_says("standing by");
+        (a, b)
+    }
+
+    /// Another host attaches the memory in this term: a copy is attached, as hosts attach, and its
+    /// first pages are put back. No lock of this system's knows of it.
+    fn memory_is_taken(&self, term: u64) {
+        let (region, copy) = (&self.fixture.region, self.fixture.path("copy"));
+        fs::copy(region, &copy).unwrap();
+        drop(Region::attach_in_term(&Medium::Pmem { path: copy.clone() }, term).unwrap());
+        let region = File::options().write(true).open(region).unwrap();
+        region.write_all_at(&fs::read(copy).unwrap()[..HEAD_BYTES], 0).unwrap();
+    }
+
     /// Whom the fence was asked to fence off.
     fn fenced(&self) -> String {
         fs::read_to_string(self.fixture.path("fenced")).unwrap_or_default()
@@ -74,6 +98,14 @@ impl Shared {
 }
 
 impl Host {
+    /// Whether hosts can share it decides whether anybody looks who has it.
+    fn with_persistent_memory(self) -> Host {
+        let path = self.folder.join("holdfast.toml");
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(path, text.replace("medium = \"shm\"", "medium = \"pmem\"")).unwrap();
+        self
+    }
+
     fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_holdfast"));
         command.env("HOLDFAST_CONFIG", self.folder.join("holdfast.toml"));
@@ -163,11 +195,7 @@ impl Drop for Host {
 #[test]
 fn a_silent_owner_is_fenced_off_and_taken_over_and_nothing_acknowledged_is_lost() {
     let shared = Shared::with_fence(0);
-    let (mut a, mut b) = (shared.host("a"), shared.host("b"));
-    a.stand_by();
-    a.serve_at_last();
-    b.stand_by();
-    b.wait_until_it_says("standing by");
+    let (mut a, mut b) = shared.owner_and_stand_by();
     assert!((0..50).all(|number| a.put(&format!("f{number}"))));
     let front_end = a.front_end();
     kill(a.pid(), Signal::KILL);
@@ -185,11 +213,7 @@ fn a_silent_owner_is_fenced_off_and_taken_over_and_nothing_acknowledged_is_lost(
 #[test]
 fn an_owner_that_ends_in_order_is_followed_at_once_without_a_fence() {
     let shared = Shared::with_fence(1);
-    let (mut a, mut b) = (shared.host("a"), shared.host("b"));
-    a.stand_by();
-    a.serve_at_last();
-    b.stand_by();
-    b.wait_until_it_says("standing by");
+    let (mut a, mut b) = shared.owner_and_stand_by();
     assert!(a.put("f"));
     kill(a.pid(), Signal::TERM);
     assert_eq!(a.ends(), 0);
@@ -202,11 +226,7 @@ fn an_owner_that_ends_in_order_is_followed_at_once_without_a_fence() {
 #[test]
 fn an_owner_that_wakes_up_in_an_old_term_ends_and_what_it_acknowledged_is_there() {
     let shared = Shared::with_fence(0);
-    let (mut a, mut b) = (shared.host("a"), shared.host("b"));
-    a.stand_by();
-    a.serve_at_last();
-    b.stand_by();
-    b.wait_until_it_says("standing by");
+    let (mut a, mut b) = shared.owner_and_stand_by();
     assert!(a.put("before"));
     let (keeper, front_end) = (a.pid(), a.front_end());
     kill(keeper, Signal::STOP);
@@ -228,6 +248,21 @@ fn an_owner_that_wakes_up_in_an_old_term_ends_and_what_it_acknowledged_is_there(
     for name in &acknowledged {
         assert!(b.mount().join(name).exists(), "{name} of {}", acknowledged.len());
     }
+}
+
+#[test]
+fn an_owner_whose_memory_another_host_has_ends_and_does_not_take_it_back() {
+    let shared = Shared::with_fence(0);
+    let mut a = shared.host("a").with_persistent_memory();
+    a.stand_by();
+    a.serve_at_last();
+    assert!(a.put("before"));
+    shared.memory_is_taken(2);
+    a.wait_until_it_says("stale generation");
+    a.wait_until_it_says("stale term: another host has the region, in term 2");
+    fs::write(shared.fixture.path("terms/term-2"), r#"{"number":2,"host":"b"}"#).unwrap();
+    assert_eq!(a.ends(), 5, "{}", a.said());
+    assert!(!a.put("late"));
 }
 
 #[test]
@@ -257,11 +292,7 @@ fn of_several_that_stand_by_one_takes_over() {
 #[test]
 fn without_its_fence_a_stand_by_takes_nothing_over() {
     let shared = Shared::with_fence(3);
-    let (mut a, mut b) = (shared.host("a"), shared.host("b"));
-    a.stand_by();
-    a.serve_at_last();
-    b.stand_by();
-    b.wait_until_it_says("standing by");
+    let (mut a, mut b) = shared.owner_and_stand_by();
     kill(a.pid(), Signal::KILL);
     a.ends();
     assert_eq!(b.ends(), 1);
