@@ -128,7 +128,7 @@ impl<'a> Pair<'a> {
         medium: &'static str,
     ) -> Result<Self, GuestError> {
         let folder = tempfile::tempdir().during("making a folder")?;
-        let first = images.first_with(&options.holdfast, folder.path())?;
+        let first = Images::with_program(&images.first(), &options.holdfast, folder.path())?;
         let shared = Shared::new()?;
         let mut owner = Host::boot(images, &first, &shared, "east", medium)?;
         owner.guest.order("begin")?;
@@ -222,7 +222,8 @@ impl Host {
         let folder = tempfile::tempdir().during("making a folder")?;
         let ways = shared.ways(folder.path())?;
         let arguments = format!("program=standby host={name} medium={medium}");
-        let boot = Boot { arguments, first: first.to_owned(), restarts: false };
+        let (kernel, first) = (images.kernel(), first.to_owned());
+        let boot = Boot { arguments, kernel, first, restarts: false };
         let guest = Guest::start(images, &boot, &ways.arguments(), folder.path(), None)?;
         while guest.hear()? != Sentence::Up {}
         Ok(Host { guest, ways, name, _folder: folder })
