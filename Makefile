@@ -127,7 +127,7 @@ bench-store:
 fuzz:
 	scripts/setup
 	$(CARGO) fuzz --version >/dev/null 2>&1 || $(CARGO) install --locked cargo-fuzz
-	set -e; cd fuzz; for target in $(or $(TARGET),decoder nbd vhost_user); do \
+	set -e; cd fuzz; for target in $(or $(TARGET),decoder nbd tables vhost_user); do \
 	    ../$(CARGO) +nightly fuzz run $$target -- -max_total_time=$(or $(FUZZ_SECONDS),600) \
 	        -max_len=8192; \
 	done

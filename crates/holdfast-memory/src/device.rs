@@ -25,7 +25,8 @@ pub(crate) fn is_memory(file: &File) -> io::Result<bool> {
 /// Bytes of a file or device.
 pub(crate) fn length(mut file: &File) -> io::Result<u64> {
     if is_memory(file)? {
-        let text = std::fs::read_to_string(told_of(file.metadata()?.rdev()).join("size"))?;
+        let told = std::fs::read_to_string(told_of(file.metadata()?.rdev()).join("size"));
+        let text = told.map_err(|_| io::Error::other("the device is no memory"))?;
         return text.trim().parse().map_err(io::Error::other);
     }
     // A block device has no length of its own; the end that seeking finds is it.

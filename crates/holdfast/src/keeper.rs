@@ -453,7 +453,7 @@ impl Keeper {
                 names.iter().map(|name| scope.spawn(|| self.shut_down_one(name))).collect();
             threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
         });
-        self.disks().stop();
+        self.disks().stop(&|| self.force.load(Ordering::Relaxed));
         // Volumes bring their homes what the server has, so it ends after them.
         let drained = self.server().is_some_and(ServerLife::stop);
         let entries = std::mem::take(&mut *self.lock()).into_values().flatten();

@@ -46,6 +46,9 @@ pub(crate) struct Orders {
     /// The keeper's term, if other hosts stand by. One takes over once the keeper is silent, so
     /// nobody serves without it.
     pub term: Option<u64>,
+    /// The next keeper has the mount served by a front end of its own, so this one ends with its
+    /// keeper.
+    pub ends_with_keeper: bool,
     /// Where users of the disk connect.
     pub sockets: Vec<SocketOrders>,
     /// How their connections are handed on, if there can be any.

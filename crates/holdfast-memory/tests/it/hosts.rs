@@ -8,7 +8,7 @@ use std::path::Path;
 use holdfast_memory::{AttachError, Marks, Medium, Region};
 use tempfile::TempDir;
 
-use crate::common::{append, create, path_of, shm};
+use crate::common::{append, create, path_of, shm, spec};
 
 /// Superblock and control page.
 const HEAD_BYTES: usize = 8192;
@@ -113,4 +113,16 @@ fn a_host_that_slept_in_an_append_publishes_nothing_and_leaves_the_lock_alone() 
     drop(guard);
     assert!(before == fs::read(path_of(&medium)).unwrap(), "the region is the other host's");
     assert_eq!(region.marks().tail, 350);
+}
+
+#[test]
+fn a_device_that_is_no_memory_is_refused_and_named_so() {
+    let medium = Medium::Pmem { path: "/dev/null".into() };
+    for said in [
+        Region::attach(&medium).unwrap_err().to_string(),
+        Region::create(&medium, &spec()).unwrap_err().to_string(),
+        Region::remove(&medium).unwrap_err().to_string(),
+    ] {
+        assert!(said.contains("the device is no memory"), "{said}");
+    }
 }

@@ -8,7 +8,7 @@ use super::attached::{Parts, Place};
 use super::disk_front;
 use super::home::Home;
 use super::logs;
-use super::users::Users;
+use super::users::{Seen, Users};
 use crate::claims::PowerSource;
 use crate::cli::FrontArgs;
 use crate::config::{Cache, VolumeConfig};
@@ -88,7 +88,7 @@ pub(super) fn end_with_keeper(reports: &File) -> io::Result<()> {
         // A pipe that cannot be written to any more is reported as an error, asked for or not.
         let mut waited = [PollFd::new(&reports, PollFlags::empty())];
         while poll(&mut waited, None) == Err(Errno::INTR) {}
-        tracing::error!("the keeper is gone, and another host may take over");
+        tracing::error!("the keeper is gone, and whoever comes after it serves");
         std::process::abort();
     });
     Ok(())
@@ -100,11 +100,11 @@ fn obey(args: &FrontArgs, reporter: &mut Reporter) -> Outcome<()> {
         Problem::new(Exit::Failed, what, error, "this is a fault of the keeper; report it")
     };
     let orders = read_orders(args.orders_fd).map_err(started)?;
-    if orders.term.is_some() {
+    if orders.term.is_some() || orders.ends_with_keeper {
         end_with_keeper(&reporter.0).map_err(started)?;
     }
     let (Some(volume), Some(home)) = (orders.volume.clone(), args.home_fd) else {
-        return disk_front::obey(&orders, reporter);
+        return disk_front::obey(&orders, args.fuse_fd, reporter);
     };
     let home = inherited(home).and_then(Home::of).map_err(started)?;
     let log = match (args.log_fd, &orders.server) {
@@ -204,8 +204,8 @@ fn serve(
     }
     let (recovery, verdict) = (opened.recovery.clone(), opened.verdict.clone());
     let ready = || reporter.say(&Report::Ready { recovery, verdict });
-    let listened =
-        opened.with_background(|| users.serve(&parts.name, &opened.volume, &config, ready));
+    let seen = Seen { tree: opened.volume.tree(), blocks: opened.volume.blocks() };
+    let listened = opened.with_background(|| users.serve(&parts.name, &seen, &config, ready));
     listened.map_err(|error| {
         Problem::new(Exit::Failed, parts.what("serving"), error, "the keeper starts another")
     })?;

@@ -18,7 +18,7 @@ use crate::sizes::rounded;
 use crate::vm::{SnapshotService, part};
 use holdfast_blocks::Vdisk;
 use holdfast_client::protocol::{DISK_PREFIX, SNAPSHOT_PREFIX};
-use holdfast_server::{RespondError, Responder, ServiceKind, ServiceSpec};
+use holdfast_server::{Departure, RespondError, Responder, ServiceKind, ServiceSpec};
 use holdfast_snapshot::{RespondError as SnapshotError, Snapshot, Snapshots, Source};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -185,7 +185,7 @@ impl Responder for Served {
         })
     }
 
-    fn leave(&self, client: u64) {
+    fn departed(&self, client: u64, _departure: Departure) {
         self.0.leave(client);
     }
 }

@@ -1,4 +1,5 @@
-//! Serving a volume to its users: through a mount, through sockets, as a block device, or as all.
+//! Serving a volume or a disk to its users: through a mount, through sockets, as a block device, or
+//! as all.
 //!
 //! Promise: serves until the volume is to be given back: until it was unmounted or, where nothing
 //! is mounted, until somebody said so (SIGINT). Then nobody is served any more. SIGTERM ends the
@@ -7,13 +8,13 @@
 
 mod handover;
 
-use super::home::Volume;
 use crate::config::Protocol;
 use crate::orders::Orders;
 use crate::raw::inherited;
 use handover::Handover;
 use holdfast_front::{fuse, nbd, ublk, vhost_user};
 use holdfast_io::Blocks;
+use holdfast_volume::Tree;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag::register;
 use signal_hook::low_level::emulate_default_handler;
@@ -34,7 +35,13 @@ const CLIENTS: nbd::NbdConfig =
 /// Queues of a virtual machine: one for each of its processors, up to this.
 const QUEUES_MAX: u16 = 16;
 
-/// The ways to a volume's users.
+/// What users see: through a mount, and through sockets if it is a disk.
+pub(super) struct Seen<'a> {
+    pub tree: &'a dyn Tree,
+    pub blocks: Option<&'a dyn Blocks>,
+}
+
+/// The ways to the users of a volume or disk.
 pub(super) struct Users {
     fuse: Option<fuse::Session>,
     sockets: Option<Sockets>,
@@ -99,33 +106,17 @@ impl Users {
         self.stop.clone()
     }
 
-    /// Serves those who need no mount. `ready` is called once they can come.
-    pub(super) fn serve_disk(
-        self,
-        name: &str,
-        blocks: &dyn Blocks,
-        ready: impl FnOnce() + Send,
-    ) -> Result<(), ublk::DeviceError> {
-        let Users { sockets, device, stop, hands_on, .. } = self;
-        let users = DiskUsers { sockets, device: prepare(device, blocks)? };
-        let disk = Disk { name, blocks, stop: &stop, hands_on: &hands_on };
-        thread::scope(|scope| users.serve(disk, scope, ready));
-        Ok(())
-    }
-
     /// Serves them all. `ready` is called once they can come.
     pub(super) fn serve(
         self,
         name: &str,
-        volume: &Volume,
+        seen: &Seen<'_>,
         config: &fuse::FuseConfig,
         ready: impl FnOnce() + Send,
     ) -> Result<(), Box<dyn Error + Send + Sync>> {
-        let Some(blocks) = volume.blocks() else {
+        let Some(blocks) = seen.blocks else {
             ready();
-            return Ok(self
-                .fuse
-                .map_or(Ok(()), |fuse| fuse::serve(&fuse, volume.tree(), config))?);
+            return Ok(self.fuse.map_or(Ok(()), |fuse| fuse::serve(&fuse, seen.tree, config))?);
         };
         let Users { fuse, sockets, device, stop, hands_on } = self;
         let users = DiskUsers { sockets, device: prepare(device, blocks)? };
@@ -133,7 +124,7 @@ impl Users {
         thread::scope(|scope| {
             users.serve(disk, scope, ready);
             let Some(fuse) = fuse else { return Ok(()) };
-            let served = fuse::serve(&fuse, volume.tree(), config);
+            let served = fuse::serve(&fuse, seen.tree, config);
             stop.store(true, Ordering::Relaxed);
             Ok(served?)
         })

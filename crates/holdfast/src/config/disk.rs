@@ -34,6 +34,9 @@ pub(crate) struct DiskConfig {
     /// The path of the socket at which it is a hypervisor's.
     #[serde(default, rename = "vhost-user")]
     pub vhost_user: Option<PathBuf>,
+    /// The directory in which it is a file, under its own name.
+    #[serde(default)]
+    pub mount: Option<PathBuf>,
     /// N, if it is the block device /dev/ublkbN of this machine.
     #[serde(default)]
     pub ublk: Option<u32>,
@@ -81,13 +84,14 @@ impl DiskConfig {
         if self.size.0 == 0 || !self.size.0.is_multiple_of(BLOCK_BYTES) {
             return Err(format!("size = \"{}\" is not a multiple of 4KiB", self.size));
         }
+        self.mount.as_deref().map_or(Ok(()), |mount| check_path("mount", mount))?;
         check_vhost_user(self.vhost_user.as_deref())?;
         check_ublk(self.ublk)?;
         let is_own_client = uids_default().iter().all(|uid| self.allow_uids.contains(uid));
         if self.has_front_end() && !is_own_client {
             return Err(
                 "allow_uids lacks the user who runs the keeper, and so the front end that \
-                        nbd, vhost-user and ublk ask for"
+                        mount, nbd, vhost-user and ublk ask for"
                     .into(),
             );
         }
@@ -104,9 +108,9 @@ impl DiskConfig {
         Some(UblkConfig { id: self.ublk?, name: format!("disk {name}") })
     }
 
-    /// Whether somebody besides clients of the server is to reach it.
+    /// Whether anybody reaches it who is no client of the server.
     pub(crate) fn has_front_end(&self) -> bool {
-        !self.sockets().is_empty() || self.ublk.is_some()
+        self.mount.is_some() || !self.sockets().is_empty() || self.ublk.is_some()
     }
 
     /// The paths that belong to this disk alone, by their keys.
@@ -114,7 +118,8 @@ impl DiskConfig {
         let region = self.memory.path.as_deref().map(|path| ("memory.path", path));
         let nbd = self.nbd.iter().filter_map(Address::path).map(|path| ("nbd", path));
         let vhost_user = self.vhost_user.as_deref().map(|path| ("vhost-user", path));
-        region.into_iter().chain(nbd).chain(vhost_user)
+        let mount = self.mount.as_deref().map(|path| ("mount", path));
+        region.into_iter().chain(nbd).chain(vhost_user).chain(mount)
     }
 
     /// The region's medium as the memory crate knows it.

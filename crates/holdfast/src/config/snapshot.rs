@@ -59,6 +59,7 @@ impl SnapshotConfig {
             size: self.size,
             nbd: Vec::new(),
             vhost_user: None,
+            mount: None,
             ublk: None,
             must_survive: self.must_survive.clone(),
             allow_uids: self.allow_uids.clone(),

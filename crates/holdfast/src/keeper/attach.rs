@@ -50,7 +50,7 @@ pub(crate) fn open_to_users(
     let whose = format!("volume {name}");
     let (listeners, handover) = listen(&whose, volume.sockets(), manager)?;
     let fuse = match (taken.fuse, volume.mount.as_deref()) {
-        (None, Some(point)) => Some(mount(name, point)?),
+        (None, Some(point)) => Some(mount(&whose, name, point)?),
         (fuse, _) => fuse,
     };
     let held = Held { fuse, listeners, handover, ..taken };
@@ -108,14 +108,15 @@ pub(crate) fn check_driver(whose: &str, device: Option<u32>) -> Outcome<()> {
     })
 }
 
-fn mount(name: &str, point: &Path) -> Outcome<OwnedFd> {
-    let options = fuse::MountOptions { name: name.to_owned() };
+/// Mounts at a place that is free; `whose` it is, for people.
+pub(super) fn mount(whose: &str, source: &str, point: &Path) -> Outcome<OwnedFd> {
+    let options = fuse::MountOptions { name: source.to_owned() };
     fuse::mount(point, &options).map_err(|error| {
         let exit = match error {
             fuse::MountError::NotADirectory(_) => Exit::Usage,
             _ => Exit::Failed,
         };
-        Problem::new(exit, format!("attaching volume {name}"), error, "nothing was changed")
+        Problem::new(exit, format!("attaching {whose}"), error, "nothing was changed")
     })
 }
 
@@ -137,6 +138,7 @@ pub(crate) fn orders(
         sockets: Vec::new(),
         handover: None,
         term: None,
+        ends_with_keeper: false,
     }
 }
 

@@ -51,6 +51,8 @@ pub(crate) struct DiskStatus {
     pub refused: u64,
     /// Times a client's queue was found damaged, and made anew.
     pub damage: u64,
+    /// The directory in which it is a file, for programs that know nothing of the server.
+    pub mount: Option<PathBuf>,
     /// Where it is a disk for programs that know nothing of the server.
     pub sockets: Vec<String>,
     /// The block device that it is on this machine.
@@ -126,6 +128,7 @@ impl DiskStatus {
             requests: word(words::REQUESTS),
             refused: word(words::REFUSED),
             damage: word(words::DAMAGE),
+            mount: disk.mount.clone(),
             sockets: disk.sockets().iter().map(|(_, address)| address.to_string()).collect(),
             ublk: disk.ublk.map(ublk::block_path),
             front_end: None,
@@ -165,8 +168,9 @@ impl DiskStatus {
         if let Some(front) = &self.front_end {
             let (state, restarts, upgrades) = (&front.state, front.restarts, front.upgrades);
             let text = format!("{state}, {restarts} restarts, {upgrades} upgrades");
-            let device = self.ublk.iter().map(|device| device.display().to_string());
-            let places: Vec<String> = self.sockets.iter().cloned().chain(device).collect();
+            let shown = |path: &PathBuf| path.display().to_string();
+            let (mount, device) = (self.mount.iter().map(shown), self.ublk.iter().map(shown));
+            let places: Vec<_> = mount.chain(self.sockets.iter().cloned()).chain(device).collect();
             line("front end", &format!("{text}, at {}", places.join(" and ")));
         }
         let (requests, refused, damage) = (self.requests, self.refused, self.damage);

@@ -19,13 +19,19 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 /// Bytes of a page: pieces have a multiple of it.
 const PAGE_BYTES: u64 = 4096;
 
 /// How often a snapshot is begun again because the server was replaced while it was made.
 const BEGINNINGS_MAX: u32 = 5;
+
+/// How long a server may take to follow one that died while it was connected to.
+const DEATH_PATIENCE: Duration = Duration::from_secs(10);
+
+/// How often it is tried.
+const TRY_EVERY: Duration = Duration::from_millis(20);
 
 /// A connection to a service of snapshots.
 #[derive(Debug)]
@@ -59,8 +65,16 @@ impl SnapshotService {
     /// Connects to the service of this name.
     pub(crate) fn connect(config: &Config, name: &str) -> Result<SnapshotService, ServiceError> {
         let service = format!("{SNAPSHOT_PREFIX}{name}");
-        let client = ResponderClient::connect(&config.server.socket, &service);
-        Ok(SnapshotService { client: client.map_err(ServiceError::Connect)? })
+        let begun = Instant::now();
+        loop {
+            match ResponderClient::connect(&config.server.socket, &service) {
+                Ok(client) => return Ok(SnapshotService { client }),
+                Err(error) if is_death(&error) && begun.elapsed() < DEATH_PATIENCE => {
+                    std::thread::sleep(TRY_EVERY);
+                }
+                Err(error) => return Err(ServiceError::Connect(error)),
+            }
+        }
     }
 
     /// All snapshots, the oldest first.
@@ -179,6 +193,12 @@ impl SnapshotService {
             (told, read) => Ok((told, read.to_vec())),
         }
     }
+}
+
+/// Whether a server died before it answered; where there is no keeper, nobody is connected to.
+fn is_death(error: &ConnectError) -> bool {
+    let ends = [io::ErrorKind::UnexpectedEof, io::ErrorKind::ConnectionReset];
+    matches!(error, ConnectError::Unreachable(error) if ends.contains(&error.kind()))
 }
 
 fn new_image(path: &PathBuf) -> Result<NewImage, ServiceError> {

@@ -21,6 +21,7 @@ mod life;
 mod load;
 mod log_commands;
 mod log_follow;
+mod mounted_disks;
 mod names;
 mod nbd;
 mod plan_commands;

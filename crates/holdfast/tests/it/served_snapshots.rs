@@ -73,12 +73,17 @@ impl WithMachine {
 
     /// Starts the machine, and waits until it runs.
     fn boot(&mut self, from: &[&str]) {
+        self.start(from);
+        wait_until(|| self.is_running(), || self.boot_log());
+    }
+
+    fn start(&mut self, from: &[&str]) {
         let (memory, socket) = (self.regions[2].display(), self.regions[3].display());
         let backend =
             format!("memory-backend-file,id=ram,size={MEMORY},mem-path={memory},share=on");
         let disk = format!(
             "driver=nbd,node-name=disk,server.type=unix,server.path={socket},export=ram,\
-             reconnect-delay=60"
+             reconnect-delay=60,open-timeout=60"
         );
         let pid = self.served.path("qemu.pid").display().to_string();
         let mut boot = self.served.command();
@@ -88,7 +93,6 @@ impl WithMachine {
         boot.args(["-blockdev", &disk, "-device", "virtio-blk-pci,drive=disk"]);
         let log = File::create(self.served.path("boot.log")).unwrap();
         self.boot = Some(boot.stdout(Stdio::null()).stderr(log).spawn().unwrap());
-        wait_until(|| self.is_running(), || self.boot_log());
     }
 
     fn boot_log(&self) -> String {
@@ -153,6 +157,15 @@ impl WithMachine {
         self.memory().write_all_at(&noise, HIGH_AT + (1 << 20)).unwrap();
     }
 
+    /// What comes of booting the machine once more, as it was booted, from a snapshot.
+    fn boot_again(&self, from: &str) -> Ended {
+        let command = fs::read(self.served.path("vm/command")).unwrap();
+        let command: Vec<String> = serde_json::from_slice(&command).unwrap();
+        let boot = ["vm", "boot", &self.folder(), "--from", from, "--"];
+        let boot: Vec<&str> = boot.into_iter().chain(command.iter().map(String::as_str)).collect();
+        self.holdfast(&boot)
+    }
+
     fn taking(&self, to: &str) -> Command {
         let mut command = self.served.command();
         command.args(["vm", "snapshot", &self.folder(), "--to", to]);
@@ -184,6 +197,7 @@ fn a_guest_goes_on_with_memory_and_disk_of_one_instant_after_everything_was_kill
     assert!(told.contains("the guest stood still for"), "{told}");
     assert!(machine.is_running(), "it goes on");
     machine.mark(2);
+    machine.boot_again("fast/one").expect(1, &["the machine runs"]);
     for round in 0..2 {
         machine.kill_everything();
         machine.serve();
@@ -233,6 +247,48 @@ fn kills_while_a_snapshot_is_taken_leave_it_whole_or_not_there_and_no_space_lost
 }
 
 #[test]
+fn a_guest_that_is_taken_up_notices_nothing_of_a_server_that_is_killed_meanwhile() {
+    let mut machine = WithMachine::made("64MiB");
+    machine.boot(&[]);
+    machine.mark(1);
+    machine.fill(NOISE_BYTES);
+    Ended::of(machine.taking("fast/one").output().unwrap()).succeeded();
+    for round in 0..5 {
+        machine.kill_machine();
+        machine.mark(2);
+        let server = machine.served.server_pid();
+        machine.start(&["--from", "fast/one"]);
+        std::thread::sleep(Duration::from_millis(30 * round));
+        kill(server, Signal::KILL);
+        wait_until(|| machine.is_running(), || machine.boot_log());
+        assert_eq!(machine.marks(), [Some(1); 2], "round {round}");
+    }
+    machine.served.stop();
+}
+
+#[test]
+fn a_damaged_page_is_refused_before_the_disk_becomes_another() {
+    let mut machine = WithMachine::made("64MiB");
+    machine.boot(&[]);
+    machine.fill(NOISE_BYTES);
+    machine.mark(1);
+    Ended::of(machine.taking("fast/one").output().unwrap()).succeeded();
+    machine.mark(2);
+    machine.kill_machine();
+    let kept = fs::read(&machine.regions[1]).unwrap();
+    let begins: Vec<u8> = (1000_u64..1002).flat_map(|it| (!it).to_le_bytes()).collect();
+    let at = kept.windows(16).position(|window| window == begins).unwrap();
+    let region = File::options().write(true).open(&machine.regions[1]).unwrap();
+    region.write_all_at(&[0], at as u64).unwrap();
+    machine.boot_again("fast/one").expect(1, &["damaged at byte"]);
+    assert_eq!(machine.marks()[1], Some(2), "the disk is as it was");
+    region.write_all_at(&kept[at..=at], at as u64).unwrap();
+    machine.boot(&["--from", "fast/one"]);
+    assert_eq!(machine.marks(), [Some(1); 2], "the canary: nothing else was wrong");
+    machine.served.stop();
+}
+
+#[test]
 fn what_does_not_fit_and_what_is_not_there_is_refused_and_the_guest_goes_on() {
     let mut machine = WithMachine::made("8MiB");
     machine.boot(&[]);
@@ -245,8 +301,7 @@ fn what_does_not_fit_and_what_is_not_there_is_refused_and_the_guest_goes_on() {
     Ended::of(machine.taking("slow/one").output().unwrap()).expect(2, &["[snapshot.slow]"]);
     machine.holdfast(&["snapshot", "remove", "fast/one"]).expect(2, &["no snapshot one"]);
     machine.holdfast(&["snapshot", "remove", "fast"]).expect(5, &["serves it"]);
-    let booted = ["vm", "boot", &machine.folder(), "--from", "fast/one", "--", "true"];
-    machine.holdfast(&booted).expect(1, &["there is no snapshot one"]);
+    machine.boot_again("fast/one").expect(1, &["there is no snapshot one"]);
     assert_eq!(machine.marks(), [Some(1); 2]);
     machine.served.stop();
 }

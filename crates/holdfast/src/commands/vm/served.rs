@@ -12,6 +12,7 @@ use crate::problem::{Outcome, Problem};
 use crate::vm::{Qmp, QmpError, ServiceError, Snapshot, SnapshotService, Taken, part};
 use serde_json::json;
 use std::io;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -82,6 +83,10 @@ pub(super) fn bring(
     let taken: Taken = serde_json::from_str(&snapshot.note)?;
     if let Some(why) = taken.mismatch(command) {
         return Err(io::Error::other(why));
+    }
+    // A guest that runs would see its memory change under it.
+    if UnixStream::connect(kept.socket()).is_ok() {
+        return Err(io::Error::other("the machine runs; end its QEMU first"));
     }
     // What is in the folder is of the memory that is about to go.
     kept.forget()?;
