@@ -6,7 +6,7 @@
 //! Never: has anything that its death could lose.
 
 use super::front::Reporter;
-use super::users::Users;
+use super::users::{Users, tls_of};
 use crate::config::{Address, DiskConfig, Protocol};
 use crate::exit::Exit;
 use crate::keeper::listeners::are_in_use;
@@ -42,7 +42,7 @@ fn serve(
         let what = format!("serving disk {}", orders.name);
         Problem::new(Exit::Failed, what, error, "the keeper starts another front end")
     };
-    let users = Users::of(None, orders).map_err(failed)?;
+    let users = Users::of(None, orders, tls_of(orders)?).map_err(failed)?;
     let blocks = connect(&orders.name, server)?;
     let (keeper, sockets, stop) =
         (reporter.to_keeper().map_err(failed)?, disk.sockets(), users.stop());

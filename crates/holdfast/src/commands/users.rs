@@ -6,6 +6,7 @@
 //! Never: opens a volume or gives it back.
 
 mod handover;
+mod tls;
 
 use super::home::Volume;
 use crate::config::Protocol;
@@ -26,10 +27,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
+pub(super) use tls::tls_of;
 
 /// Far more than a hypervisor or a kernel opens to one disk.
-const CLIENTS: nbd::NbdConfig =
-    nbd::NbdConfig { connections_max: 64, negotiation_patience: Duration::from_secs(10) };
+const CLIENTS: nbd::NbdConfig = nbd::NbdConfig {
+    connections_max: 64,
+    negotiation_patience: Duration::from_secs(10),
+    tls: None,
+};
 
 /// Queues of a virtual machine: one for each of its processors, up to this.
 const QUEUES_MAX: u16 = 16;
@@ -45,6 +50,8 @@ pub(super) struct Users {
 /// Where users of a disk connect.
 struct Sockets {
     nbd: Vec<nbd::Listener>,
+    /// What they have to speak who connect there.
+    tls: Option<nbd::Tls>,
     vhost_user: Vec<UnixListener>,
     handover: Handover,
     /// Another process will serve those who are connected.
@@ -61,10 +68,15 @@ struct Disk<'a> {
 
 impl Users {
     /// Users behind a connection to the kernel, and behind the sockets of the orders.
-    pub(super) fn of(fuse: Option<OwnedFd>, orders: &Orders) -> io::Result<Users> {
+    pub(super) fn of(
+        fuse: Option<OwnedFd>,
+        orders: &Orders,
+        tls: Option<nbd::Tls>,
+    ) -> io::Result<Users> {
         let stop = Arc::new(AtomicBool::new(false));
         let handover = orders.handover.as_ref().map(Handover::of).transpose()?;
-        let sockets = handover.map(|handover| Sockets::of(orders, handover, &stop)).transpose()?;
+        let sockets =
+            handover.map(|handover| Sockets::of(orders, handover, tls, &stop)).transpose()?;
         match (&fuse, &sockets) {
             (None, None) => return Err(io::ErrorKind::InvalidInput.into()),
             (None, Some(_)) => drop(register(SIGINT, stop.clone())?),
@@ -114,7 +126,12 @@ impl Users {
 }
 
 impl Sockets {
-    fn of(orders: &Orders, handover: Handover, stop: &Arc<AtomicBool>) -> io::Result<Sockets> {
+    fn of(
+        orders: &Orders,
+        handover: Handover,
+        tls: Option<nbd::Tls>,
+        stop: &Arc<AtomicBool>,
+    ) -> io::Result<Sockets> {
         let hands_on = Arc::new(AtomicBool::new(false));
         let (mut nbd, mut vhost_user) = (Vec::new(), Vec::new());
         for socket in &orders.sockets {
@@ -127,16 +144,16 @@ impl Sockets {
         // In this order: who sees that it is to stop knows why.
         register(SIGTERM, hands_on.clone())?;
         register(SIGTERM, stop.clone())?;
-        Ok(Sockets { nbd, vhost_user, handover, hands_on })
+        Ok(Sockets { nbd, tls, vhost_user, handover, hands_on })
     }
 
     fn serve(self, disk: Disk<'_>) {
-        let Sockets { nbd, vhost_user, handover, hands_on } = self;
+        let Sockets { nbd, tls, vhost_user, handover, hands_on } = self;
         let sessions = thread::scope(|scope| {
             for listener in vhost_user {
                 scope.spawn(move || whole(serve_machines(listener, disk)));
             }
-            whole(serve_clients(nbd, &handover, disk))
+            whole(serve_clients(nbd, tls, &handover, disk))
         });
         if hands_on.load(Ordering::Relaxed) {
             leave(sessions, &handover);
@@ -161,6 +178,7 @@ fn serve_machines(listener: UnixListener, disk: Disk<'_>) -> Result<(), vhost_us
 /// Serves clients of NBD. Returns the connections that there are when it is to stop.
 fn serve_clients(
     listeners: Vec<nbd::Listener>,
+    tls: Option<nbd::Tls>,
     handover: &Handover,
     disk: Disk<'_>,
 ) -> Result<Vec<nbd::Session>, nbd::ListenError> {
@@ -170,7 +188,8 @@ fn serve_clients(
     };
     let sessions = handover.take_all(Protocol::Nbd).into_iter().filter_map(adopt).collect();
     let exports = [nbd::Export { name: disk.name, blocks: disk.blocks, read_only: false }];
-    nbd::serve(listeners, sessions, &exports, &CLIENTS, disk.stop)
+    let config = nbd::NbdConfig { tls, ..CLIENTS };
+    nbd::serve(listeners, sessions, &exports, &config, disk.stop)
 }
 
 fn leave(sessions: Vec<nbd::Session>, handover: &Handover) {
