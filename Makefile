@@ -8,7 +8,7 @@ HOLDFAST := $${CARGO_TARGET_DIR:-target}/release/holdfast
 
 CUT_EVERYWHERE := power::pitfall_19_what_was_waited_for_is_there_after_a_power_cut_at_any_io
 
-.PHONY: run build test test-guests test-long test-races bench-memory bench-cache-guest bench-server bench-log bench-store bench-postgres bench-databases bench-ways figures fuzz tidy
+.PHONY: run build test test-guests test-ublk test-long test-races bench-memory bench-cache-guest bench-server bench-log bench-store bench-postgres bench-databases bench-ways figures fuzz tidy
 
 run: build
 	$(HOLDFAST) demo postgres --out holdfast-demo
@@ -22,13 +22,25 @@ test:
 	scripts/test
 
 # Databases in QEMU guests on block volumes, each ended KILLS times in each way, and KILLS panics of
-# a guest with a volume of its own, whose region is in RAM reserved with memmap=. The first time
-# guests/setup makes what they boot from, three minutes; a kill takes about 20 seconds.
+# a guest with a volume of its own, whose region is in RAM reserved with memmap=. Then two guests on
+# one memory and one disk take over from each other, KILLS times after a kill and after a stop. The
+# first time guests/setup makes what they boot from, three minutes; a kill takes about 20 seconds, a
+# take-over 40.
 test-guests: build
 	guests/setup
 	$(CARGO) run --release --package holdfast-guests -- \
 	    --images $${CARGO_TARGET_DIR:-target}/guests --holdfast $(HOLDFAST) \
 	    --kills $(or $(KILLS),3) --seed $(or $(SEED),1)
+
+# A volume and a disk that are block devices of a guest with the kernel of Debian 13, while their front
+# ends are killed KILLS times. About two minutes, and seven more the first time.
+test-ublk:
+	scripts/setup
+	$(CARGO) build --release --package holdfast --features ublk
+	guests/setup ublk
+	$(CARGO) run --release --package holdfast-guests -- --parts ublk \
+	    --images $${CARGO_TARGET_DIR:-target}/guests --holdfast $(HOLDFAST) \
+	    --kills $(or $(KILLS),20) --seed $(or $(SEED),1)
 
 # Everything of `make test`, then the benchmarks of logs and of stores with their peers (without the
 # one that needs a library of the system's) are built, 100 kills of each database and by each way to a
@@ -115,7 +127,7 @@ bench-store:
 fuzz:
 	scripts/setup
 	$(CARGO) fuzz --version >/dev/null 2>&1 || $(CARGO) install --locked cargo-fuzz
-	set -e; cd fuzz; for target in $(or $(TARGET),decoder nbd vhost_user); do \
+	set -e; cd fuzz; for target in $(or $(TARGET),decoder nbd tables vhost_user); do \
 	    ../$(CARGO) +nightly fuzz run $$target -- -max_total_time=$(or $(FUZZ_SECONDS),600) \
 	        -max_len=8192; \
 	done

@@ -120,6 +120,13 @@ impl<M: Memory> Disk<M> {
         self.write(&ZEROS[..(end - last) as usize], last)
     }
 
+    /// Runs `job` while no map word changes.
+    pub(crate) fn while_still<T>(&self, job: impl FnOnce() -> T) -> T {
+        let _intended = lock(&self.intent);
+        let _held = self.gates.hold_all();
+        job()
+    }
+
     pub(crate) fn check_range(&self, offset: u64, bytes: u64) -> Result<(), BlocksError> {
         let inside = offset.checked_add(bytes).is_some_and(|end| end <= self.size_bytes());
         if inside { Ok(()) } else { Err(BlocksError::OutOfRange) }

@@ -62,6 +62,11 @@ impl Gates {
         (held, next)
     }
 
+    /// Holds every gate. As for [`Gates::hold`], one thread at a time may.
+    pub(crate) fn hold_all(&self) -> Vec<MutexGuard<'_, ()>> {
+        self.0.iter().map(Gate::hold).collect()
+    }
+
     /// Says that map words of `count` blocks from `first` on were swapped.
     pub(crate) fn count_swaps(&self, first: u64, count: usize) {
         self.rows(first, count).for_each(Gate::count_swap);

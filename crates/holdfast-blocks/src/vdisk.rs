@@ -103,6 +103,12 @@ impl Vdisk {
         self.disk.memory().counter(index)
     }
 
+    /// Runs `job` while no byte of the disk changes: whoever writes waits until it is done. It may
+    /// read the disk; it would wait for itself for ever if it wrote there.
+    pub fn while_still<T>(&self, job: impl FnOnce() -> T) -> T {
+        self.disk.while_still(job)
+    }
+
     /// 16 bytes that no other region has.
     #[must_use]
     pub fn identity(&self) -> [u8; 16] {

@@ -11,8 +11,9 @@ use std::time::Duration;
 use holdfast_memory::SessionMemory;
 use holdfast_memory::queue::{Owner, REBUILT, Request, Response, SPINS, SlotIndex};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::{SendFlags, send};
 
-use crate::protocol::Reply;
+use crate::protocol::{LEAVING, Reply};
 use crate::session::{Ask, Landing};
 
 /// How long a thread sleeps before it asks whether the server still lives.
@@ -49,6 +50,11 @@ impl Link {
     /// What the server said when the session began.
     pub(crate) fn reply(&self) -> &Reply {
         &self.reply
+    }
+
+    /// Tells the server that nothing will be asked any more. A server that is gone hears nothing.
+    pub(crate) fn leave(&self) {
+        let _ = send(&self.stream, &[LEAVING], SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
     }
 
     /// Asks, waits, and returns the answer, with what it brought in `into`. None if the server is

@@ -2,9 +2,9 @@
 //!
 //! A client connects to the server's socket and sends a [`Hello`]. The [`Reply`] brings, if it is
 //! good, the descriptor of the session's memory: a queue page, then buffers of equal size. From
-//! then on the socket carries nothing; its end tells each side of the other's. All integers are
-//! little endian. The first eight bytes of hello and reply, and what the reply says there and in
-//! its status, are the same in every version.
+//! then on the socket carries nothing but [`LEAVING`]; its end tells each side of the other's. All
+//! integers are little endian. The first eight bytes of hello and reply, and what the reply says
+//! there and in its status, are the same in every version.
 //!
 //! Promise: any bytes at all are parsed into a value or a fault.
 //! Never: trusts a length, a name or a number that it has not looked at.
@@ -19,6 +19,8 @@ pub const MAGIC: u32 = 0x3143_4648;
 pub const HELLO_BYTES: usize = 104;
 /// Bytes of a reply.
 pub const REPLY_BYTES: usize = 72;
+/// The last byte of a client that has all its answers and will not connect again.
+pub const LEAVING: u8 = b'L';
 /// Longest full name of a service.
 pub const NAME_BYTES_MAX: usize = 64;
 /// What precedes the name of a log in the full name of its service.
@@ -29,6 +31,8 @@ pub const VOLUME_PREFIX: &str = "volume/";
 pub const DISK_PREFIX: &str = "disk/";
 /// What precedes the name of tables in the full name of their service.
 pub const TABLE_PREFIX: &str = "table/";
+/// What precedes the name of snapshots in the full name of their service.
+pub const SNAPSHOT_PREFIX: &str = "snapshot/";
 /// How far a sequence number may be above the oldest one whose answer its client has not seen.
 pub const WINDOW: u64 = 1024;
 /// Most bytes of one payload; a log with small segments takes less.

@@ -18,6 +18,7 @@ use crate::session::{Ask, Landing, Patience, Session};
 const REFUSAL_PATIENCE: Duration = Duration::from_secs(10);
 
 /// A served responder. Share it among all threads of a process, each with one request under way.
+/// When it is dropped, the service is told that nothing will be asked again.
 #[derive(Debug)]
 pub struct ResponderClient {
     session: Session,

@@ -275,6 +275,16 @@ impl Session {
     }
 }
 
+impl Drop for Session {
+    /// Who has all answers leaves in order. A thread that was ended while it waited has not.
+    fn drop(&mut self) {
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let (Some(link), true) = (&state.link, state.unanswered.is_empty()) {
+            link.leave();
+        }
+    }
+}
+
 /// Whether a refusal may be over soon.
 fn passes(error: &ConnectError) -> bool {
     let ConnectError::Refused(status) = error else {

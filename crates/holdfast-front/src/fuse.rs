@@ -13,6 +13,7 @@
 //! - `SEEK_HOLE`, `copy_file_range`, `FIEMAP`: the kernel's generic answers;
 //! - device files are kept, but cannot be opened through the mount; set-user-id has no effect.
 
+mod disk;
 mod listen;
 mod mount;
 mod negotiate;
@@ -27,6 +28,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use holdfast_volume::Tree;
 
+pub use disk::DiskTree;
 pub use listen::{Answer, ListenConfig, ListenError, Session};
 pub use mount::{MountError, MountOptions, Unmount, mount, unmount};
 pub use serve::{Cache, Server};

@@ -10,5 +10,6 @@ mod complaints;
 mod flusher;
 pub mod fuse;
 pub mod nbd;
+pub mod ublk;
 pub mod vhost_user;
 mod wake;

@@ -7,6 +7,7 @@
 use crate::error::{During, GuestError};
 use crate::options::Way;
 use crate::volume::Volume;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -59,6 +60,14 @@ impl Disk {
             image => Ok(image),
         }
     }
+}
+
+/// A disk with an empty file system.
+pub(crate) fn empty_disk(folder: &Path, bytes: u64) -> Result<PathBuf, GuestError> {
+    let (doing, disk) = ("making a disk", folder.join("disk"));
+    File::create(&disk).and_then(|file| file.set_len(bytes)).during(doing)?;
+    let status = Command::new("mkfs.ext4").args(["-q", "-F"]).arg(&disk).status().during(doing)?;
+    status.success().then_some(disk).ok_or_else(|| GuestError::new(doing, "mkfs.ext4 failed"))
 }
 
 /// How QEMU is told of an image, as `data`.

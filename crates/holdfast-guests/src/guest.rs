@@ -35,6 +35,8 @@ const MACHINE: [&str; 6] =
 pub(crate) struct Boot {
     /// What the kernel is told beside what every kernel is.
     pub(crate) arguments: String,
+    /// The kernel.
+    pub(crate) kernel: PathBuf,
     /// The first file system.
     pub(crate) first: PathBuf,
     /// A restart is one of the same machine; otherwise it is the end of QEMU.
@@ -45,7 +47,7 @@ impl Boot {
     /// A guest with a database.
     pub(crate) fn database(images: &Images, database: Database) -> Boot {
         let arguments = format!("database={}", database.name());
-        Boot { arguments, first: images.first(), restarts: false }
+        Boot { arguments, kernel: images.kernel(), first: images.first(), restarts: false }
     }
 }
 
@@ -78,7 +80,7 @@ impl Guest {
         command.args(MACHINE).args(machine.map_or_else(own_memory, Machine::memory));
         command.args(["-blockdev", &root(images), "-device", "virtio-blk-pci,drive=root,addr=4"]);
         command.args(data);
-        command.arg("-kernel").arg(images.kernel()).arg("-initrd").arg(&boot.first);
+        command.arg("-kernel").arg(&boot.kernel).arg("-initrd").arg(&boot.first);
         command.args(["-append", &format!("{KERNEL_ARGUMENTS} {}", boot.arguments)]);
         command.args(["-serial", &format!("file:{}", console.display()), "-serial", "stdio"]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -116,9 +118,24 @@ impl Guest {
     }
 
     /// Kills QEMU. Returns what the guest had said and nobody has heard yet.
-    pub(crate) fn kill(mut self) -> Result<Vec<Sentence>, GuestError> {
+    pub(crate) fn kill(&mut self) -> Result<Vec<Sentence>, GuestError> {
         self.qemu.kill().during("killing QEMU")?;
         self.remains()
+    }
+
+    /// Stops everything in the guest, without its noticing.
+    pub(crate) fn pause(&self) -> Result<(), GuestError> {
+        self.signal(Signal::STOP)
+    }
+
+    /// Lets everything in it go on.
+    pub(crate) fn resume(&self) -> Result<(), GuestError> {
+        self.signal(Signal::CONT)
+    }
+
+    fn signal(&self, signal: Signal) -> Result<(), GuestError> {
+        let sent = kill_process(Pid::from_child(&self.qemu), signal);
+        sent.map_err(std::io::Error::from).during("stopping QEMU, or letting it go on")
     }
 
     /// Has the guest's kernel panic and waits until QEMU has ended. Returns what the guest had said
@@ -153,7 +170,7 @@ impl Guest {
     }
 
     /// Waits for the end of what a dead guest said.
-    fn remains(mut self) -> Result<Vec<Sentence>, GuestError> {
+    fn remains(&mut self) -> Result<Vec<Sentence>, GuestError> {
         self.qemu.wait().during("waiting for QEMU")?;
         let sentences: Vec<Sentence> = self.sentences.iter().collect();
         let complaint = sentences.iter().find_map(|it| match it {

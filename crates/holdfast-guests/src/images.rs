@@ -40,8 +40,24 @@ impl Images {
         self.folder.join("first.gz")
     }
 
-    /// The first file system with the command in it, as a file in `folder`.
-    pub(crate) fn first_with(&self, program: &Path, folder: &Path) -> Result<PathBuf, GuestError> {
+    /// The kernel that makes block devices, and its first file system.
+    pub(crate) fn for_ublk(&self) -> Result<[PathBuf; 2], GuestError> {
+        let both = ["vmlinuz-ublk", "first-ublk.gz"].map(|name| self.folder.join(name));
+        match both.iter().find(|path| !path.exists()) {
+            None => Ok(both),
+            Some(missing) => {
+                let cause = format!("{} is missing; run guests/setup ublk", missing.display());
+                Err(GuestError::new("looking for a kernel that makes block devices", cause))
+            }
+        }
+    }
+
+    /// A first file system with the command in it, as a file in `folder`.
+    pub(crate) fn with_program(
+        plain: &Path,
+        program: &Path,
+        folder: &Path,
+    ) -> Result<PathBuf, GuestError> {
         let doing = "packing the command";
         let first = folder.join("first.gz");
         fs::copy(program, folder.join("holdfast")).during(doing)?;
@@ -56,7 +72,7 @@ impl Images {
             return Err(GuestError::new(doing, packed.status.to_string()));
         }
         // The kernel unpacks one archive after another.
-        fs::copy(self.first(), &first).during(doing)?;
+        fs::copy(plain, &first).during(doing)?;
         let mut file = File::options().append(true).open(&first).during(doing)?;
         file.write_all(&packed.stdout).during(doing)?;
         Ok(first)

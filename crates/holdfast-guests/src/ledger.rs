@@ -5,7 +5,7 @@
 //! nothing was said is an error of the caller's.
 //! Never: complains of a row that is there without an acknowledgement; its commit had not returned.
 
-use crate::sentence::{Found, Writer};
+use crate::sentence::{Found, Sentence, Writer};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -34,6 +34,13 @@ impl Ledger {
     pub(crate) fn note(&mut self, writer: Writer, number: u64) {
         let highest = self.highest.entry(writer).or_default();
         *highest = number.max(*highest);
+    }
+
+    /// Notes what a guest says, if it is an acknowledgement.
+    pub(crate) fn hear(&mut self, sentence: &Sentence) {
+        if let Sentence::Done(writer, number) = *sentence {
+            self.note(writer, number);
+        }
     }
 
     /// Rows acknowledged to a writer.

@@ -1,4 +1,5 @@
-//! QEMU guests with databases, or with memory of their own, ended under load again and again.
+//! QEMU guests with databases, or with memory or block devices of their own, ended under load again
+//! and again.
 //!
 //! Promise: after each end the guest boots anew and every row whose commit had returned before is
 //! there, or the program says which database, which end and which seed, and fails. Before that it
@@ -15,7 +16,10 @@ mod options;
 mod reserved;
 mod sentence;
 mod series;
+mod shared;
 mod stage;
+mod standby;
+mod ublk;
 mod volume;
 
 use clap::Parser;
@@ -23,8 +27,10 @@ use error::GuestError;
 use options::{Options, Part};
 use reserved::Reserved;
 use series::Series;
+use standby::Standby;
 use std::io::{self, Write};
 use std::process::ExitCode;
+use ublk::Ublk;
 
 fn main() -> ExitCode {
     let options = Options::parse();
@@ -43,6 +49,8 @@ fn run(options: &Options) -> Result<(), GuestError> {
         match part {
             Part::Databases => databases(options, &images)?,
             Part::ReservedMemory => Reserved::new(options, &images).run()?,
+            Part::Standby => Standby::new(options, &images).run()?,
+            Part::Ublk => Ublk::new(options, &images).run()?,
         }
     }
     Ok(())

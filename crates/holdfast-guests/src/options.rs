@@ -15,7 +15,7 @@ use std::path::PathBuf;
 #[command(name = "holdfast-guests")]
 pub(crate) struct Options {
     /// What is shown.
-    #[arg(long, value_delimiter = ',', default_value = "databases,reserved-memory")]
+    #[arg(long, value_delimiter = ',', default_value = "databases,reserved-memory,standby")]
     pub(crate) parts: Vec<Part>,
     /// Which databases.
     #[arg(long, value_delimiter = ',', default_value = "postgres,mariadb")]
@@ -47,6 +47,11 @@ pub(crate) enum Part {
     Databases,
     /// A volume in the guest, with its region in reserved memory, outlives the guest's kernel.
     ReservedMemory,
+    /// Two guests on shared memory and one disk take over from each other.
+    Standby,
+    /// Volumes and disks that are block devices of the guest outlive whoever serves them. It needs
+    /// what `guests/setup ublk` makes, and a command with the feature `ublk`.
+    Ublk,
 }
 
 /// What runs in a guest.

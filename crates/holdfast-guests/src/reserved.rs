@@ -5,7 +5,7 @@
 //! panicked; before that, that a loss would be seen: with the region in the kernel's own memory.
 //! Never: ends QEMU between two boots: it is the machine that stays on.
 
-use crate::disk::image_drive;
+use crate::disk::{empty_disk, image_drive};
 use crate::error::{During, GuestError};
 use crate::guest::{Boot, Guest};
 use crate::images::Images;
@@ -13,10 +13,7 @@ use crate::ledger::{Ledger, Verdict};
 use crate::options::Options;
 use crate::sentence::{Found, Sentence, WRITERS};
 use holdfast_io::fake::Random;
-use std::fs::File;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// The part of the guest's RAM that is reserved, as its kernel is told.
@@ -108,10 +105,12 @@ impl<'a> Reserved<'a> {
     /// Starts a machine and waits until its volume is served.
     fn boot(&self, medium: &str) -> Result<(Machine, Verdict), GuestError> {
         let folder = tempfile::tempdir().during("making a folder")?;
-        let first = self.images.first_with(&self.options.holdfast, folder.path())?;
+        let plain = self.images.first();
+        let first = Images::with_program(&plain, &self.options.holdfast, folder.path())?;
         let arguments = format!("{RESERVED} program=reserved medium={medium}");
-        let boot = Boot { arguments, first, restarts: true };
-        let mut data = image_drive(&empty_disk(folder.path())?);
+        let kernel = self.images.kernel();
+        let boot = Boot { arguments, kernel, first, restarts: true };
+        let mut data = image_drive(&empty_disk(folder.path(), DISK_BYTES)?);
         data.iter_mut().filter(|it| it.contains("file=")).for_each(|drive| *drive += SLOW);
         let guest = Guest::start(self.images, &boot, &data, folder.path(), None)?;
         let (ledger, class) = (Ledger::default(), String::new());
@@ -176,9 +175,7 @@ impl Machine {
     /// The next sentence; an acknowledgement is noted.
     fn hear(&mut self) -> Result<Sentence, GuestError> {
         let sentence = self.guest.hear()?;
-        if let Sentence::Done(writer, number) = sentence {
-            self.ledger.note(writer, number);
-        }
+        self.ledger.hear(&sentence);
         Ok(sentence)
     }
 
@@ -202,12 +199,4 @@ impl Machine {
         let is_so = self.class == class;
         is_so.then_some(()).ok_or_else(|| GuestError::new("asking for the class", cause()))
     }
-}
-
-/// A disk with an empty file system.
-fn empty_disk(folder: &Path) -> Result<PathBuf, GuestError> {
-    let (doing, disk) = ("making a disk", folder.join("disk"));
-    File::create(&disk).and_then(|file| file.set_len(DISK_BYTES)).during(doing)?;
-    let status = Command::new("mkfs.ext4").args(["-q", "-F"]).arg(&disk).status().during(doing)?;
-    status.success().then_some(disk).ok_or_else(|| GuestError::new(doing, "mkfs.ext4 failed"))
 }

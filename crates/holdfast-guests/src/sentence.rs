@@ -43,6 +43,14 @@ pub(crate) enum Sentence {
     Complaint(String),
     /// The commit of this writer's row with this number has returned.
     Done(Writer, u64),
+    /// A write of this writer's has failed, and it writes no more.
+    Refused(Writer),
+    /// That host is to be fenced off.
+    Fence(String),
+    /// A line that the command in the guest has written to its log.
+    Said(String),
+    /// Front ends were killed or replaced, and others served after so many milliseconds.
+    Paused(u64),
     /// How many flushes the data disk has answered since the guest's boot.
     Flushes(u64),
     /// Anything else.
@@ -67,6 +75,10 @@ impl Sentence {
             "done" => {
                 numbers(rest).map(|[writer, number]| Sentence::Done(writer as Writer, number))
             }
+            "refused" => numbers(rest).map(|[writer]| Sentence::Refused(writer as Writer)),
+            "fence" => Some(Sentence::Fence(rest.into())),
+            "said" => Some(Sentence::Said(rest.into())),
+            "paused" => numbers(rest).map(|[milliseconds]| Sentence::Paused(milliseconds)),
             "flushes" => numbers(rest).map(|[count]| Sentence::Flushes(count)),
             _ => None,
         };

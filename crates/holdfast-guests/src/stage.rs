@@ -220,9 +220,7 @@ impl<'a> Stage<'a> {
     }
 
     fn note(&mut self, sentence: &Sentence) {
-        if let Sentence::Done(writer, number) = *sentence {
-            self.ledger.note(writer, number);
-        }
+        self.ledger.hear(sentence);
     }
 }
 

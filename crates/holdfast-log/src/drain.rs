@@ -30,6 +30,9 @@ use crate::words;
 
 mod ground;
 
+/// Why a log fails whose region another host has attached.
+const STALE: &str = "stale generation: another host has attached the region";
+
 /// How long a waiter sleeps before it looks again by itself while no segment can be prepared.
 const UNPREPARED_RETRY: Duration = Duration::from_millis(100);
 
@@ -251,6 +254,23 @@ impl Log {
         kept
     }
 
+    /// Fails for good once another host has attached the region. It is that host's, so this is
+    /// remembered here alone.
+    #[inline]
+    pub(crate) fn fail_if_stale(&self) -> Result<(), Arc<io::Error>> {
+        if self.region.is_current() { Ok(()) } else { Err(self.give_up()) }
+    }
+
+    #[cold]
+    fn give_up(&self) -> Arc<io::Error> {
+        let mut progress = self.progress();
+        progress.drain.fail();
+        let kept = progress.poison.get_or_insert_with(|| Arc::new(io::Error::other(STALE)));
+        let kept = Arc::clone(kept);
+        self.tell(progress);
+        kept
+    }
+
     /// The word in the region is asked first: it costs a load, the error itself a lock.
     #[inline]
     pub(crate) fn refuse_if_poisoned(&self) -> Result<(), AppendError> {
@@ -312,6 +332,10 @@ impl Log {
 
     /// One flight, if one can take off; whoever finds the state changed looks again.
     fn fly(&self, progress: MutexGuard<'_, Progress>) -> Result<Option<Drained>, CommitError> {
+        if !self.region.is_current() {
+            drop(progress);
+            return Err(CommitError::Poisoned(self.give_up()));
+        }
         let number = self.geometry.segment_of(progress.drain.assigned());
         let Some(segment) = self.segments.ready(number) else {
             drop(progress);
@@ -351,6 +375,9 @@ impl Log {
         airborne: &Airborne<'_>,
         outcome: io::Result<()>,
     ) -> Result<Drained, CommitError> {
+        if !self.region.is_current() {
+            return Err(CommitError::Poisoned(self.give_up()));
+        }
         let mut progress = self.progress();
         if let Err(error) = outcome {
             let error = self.poison_with(&mut progress, error);
@@ -373,7 +400,9 @@ impl Log {
         progress.drain.fail();
         let word = 1 + u64::from(error.raw_os_error().unwrap_or(0).unsigned_abs());
         let kept = progress.poison.get_or_insert_with(|| Arc::new(error));
-        self.word(words::POISON).store(word, Ordering::Relaxed);
+        if self.region.is_current() {
+            self.word(words::POISON).store(word, Ordering::Relaxed);
+        }
         Arc::clone(kept)
     }
 

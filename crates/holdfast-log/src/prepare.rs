@@ -24,6 +24,7 @@ impl Log {
         if let Some(error) = &self.progress().poison {
             return Err(CommitError::Poisoned(Arc::clone(error)));
         }
+        self.fail_if_stale().map_err(CommitError::Poisoned)?;
         self.region.populate_some();
         let prepared = self.prepare_segment()?;
         if !self.is_idle() {

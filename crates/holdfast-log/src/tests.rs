@@ -2,8 +2,8 @@
 
 use holdfast_core::Lsn;
 use holdfast_core::frame::{FrameHeader, Kind, Sealer, encode};
+use holdfast_format_docs::{Tables, changed, constants};
 use holdfast_io::checksum::crc32c;
-use holdfast_tables::{Tables, changed, constants};
 
 use crate::catalogue::{Catalogue, Entry};
 use crate::config::Parity;

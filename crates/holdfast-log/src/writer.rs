@@ -53,22 +53,22 @@ impl Log {
     ) -> Result<Appended, AppendError> {
         assert!(contents.flags & !FLAGS == 0, "only flags that a reader knows are written");
         let payload_bytes = body.bytes();
-        let mut guard = self.region.lock();
-        self.refuse_if_poisoned()?;
+        let mut guard = self.lock()?;
         let at = self.occupancy_under(&guard);
         let place = self.geometry.place(&at, payload_bytes);
         let place = place.map_err(|refusal| self.refused(refusal, payload_bytes))?;
         let sort = Sort { kind, contents, durable: at.durable };
         let appended = self.put(&mut guard, place, sort, body);
         self.word(words::NEWEST_END).store(appended.end.get(), Ordering::Relaxed);
+        drop(guard);
+        self.fail_if_stale().map_err(AppendError::Poisoned)?;
         Ok(appended)
     }
 
     /// Appends a mark of the reader, which a later watermark has to cover like data. One that says
     /// nothing new is left out: it would eat the reserve that is kept for one that does.
     pub(crate) fn append_reader_mark(&self, released: Lsn) -> Result<(), AppendError> {
-        let mut guard = self.region.lock();
-        self.refuse_if_poisoned()?;
+        let mut guard = self.lock()?;
         let at = self.occupancy_under(&guard);
         assert!(released <= at.durable, "only durable frames can have been applied");
         if released.get() <= self.word(words::MARKED).load(Ordering::Relaxed) {
@@ -78,20 +78,29 @@ impl Log {
         let appended = self.put_mark(&mut guard, &at, place, released);
         self.word(words::MARKED).fetch_max(released.get(), Ordering::Relaxed);
         self.word(words::NEWEST_END).store(appended.end.get(), Ordering::Relaxed);
-        Ok(())
+        drop(guard);
+        self.fail_if_stale().map_err(AppendError::Poisoned)
     }
 
     /// Appends a mark that says nothing new about the reader, for the watermark in its header.
     /// It needs no cover itself: losing it loses nothing.
     pub(crate) fn append_watermark(&self) -> Result<(), AppendError> {
-        let mut guard = self.region.lock();
-        self.refuse_if_poisoned()?;
+        let mut guard = self.lock()?;
         let at = self.occupancy_under(&guard);
         let place =
             self.geometry.place_watermark(&at).map_err(|refusal| self.refused(refusal, 0))?;
         let released = Lsn(self.word(words::MARKED).load(Ordering::Relaxed));
         self.put_mark(&mut guard, &at, place, released);
         Ok(())
+    }
+
+    /// The right to append, unless nothing is accepted. A region that is another host's by now is
+    /// looked at only: its lock is that host's too.
+    fn lock(&self) -> Result<Guard<'_>, AppendError> {
+        self.fail_if_stale().map_err(AppendError::Poisoned)?;
+        let guard = self.region.lock();
+        self.refuse_if_poisoned()?;
+        Ok(guard)
     }
 
     fn put_mark(

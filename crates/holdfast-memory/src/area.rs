@@ -64,7 +64,7 @@ impl Area {
     /// See [`AttachError`].
     pub fn attach(medium: &Medium, content: [u8; 8]) -> Result<Area, AttachError> {
         let region = Region::found(medium, content)?;
-        region.note_attachment();
+        region.note_attachment()?;
         Ok(Area { region })
     }
 

@@ -9,7 +9,7 @@
 //! numbers to evict the dead from, and no number that a stranger could inherit.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Seek, SeekFrom};
+use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
@@ -18,6 +18,7 @@ use std::sync::atomic::Ordering;
 use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock, fstatfs};
 
 use crate::control::CONTROL_BYTES;
+use crate::device;
 use crate::error::{AttachError, CreateError};
 use crate::medium::Medium;
 use crate::raw::Mapping;
@@ -103,7 +104,14 @@ pub(crate) fn remove(medium: &Medium) -> io::Result<()> {
     if claim.0.metadata()?.is_file() {
         return std::fs::remove_file(path);
     }
-    claim.0.write_all_at(&[0; HEAD_BYTES as usize], 0)?;
+    let head = [0; HEAD_BYTES as usize];
+    if device::is_memory(&claim.0)? {
+        let mapping = map_shared(medium, &claim.0, device::length(&claim.0)?)?;
+        mapping.copy_in(0, &head);
+        mapping.persist(0, HEAD_BYTES);
+        return Ok(());
+    }
+    claim.0.write_all_at(&head, 0)?;
     claim.0.sync_all()
 }
 
@@ -141,7 +149,7 @@ fn fill(medium: &Medium, path: &Path, file: &File, bytes: u64) -> Result<Mapping
         length
     } else {
         free_to_use(file, path)?;
-        device_length(file).map_err(making("measure the device"))?
+        device::length(file).map_err(making("measure the device"))?
     };
     if length < bytes {
         return Err(CreateError::TooSmall { have: length, need: bytes });
@@ -151,7 +159,7 @@ fn fill(medium: &Medium, path: &Path, file: &File, bytes: u64) -> Result<Mapping
 
 /// Refuses memory that holds something, a region or not.
 fn free_to_use(file: &File, path: &Path) -> Result<(), CreateError> {
-    let head = head_of(file).map_err(making("read the region's file"))?;
+    let head = device::head(file, HEAD_BYTES as usize).map_err(making("read the region's file"))?;
     if is_blank(&head) {
         Ok(())
     } else if head.starts_with(&MAGIC) {
@@ -189,29 +197,16 @@ fn open_existing(path: &Path, write: bool) -> Result<File, AttachError> {
 
 /// The length of a file or device that may hold a region. One with a blank head holds none.
 fn region_length(file: &File) -> Result<u64, AttachError> {
-    let head = head_of(file).map_err(attaching("read the region's file"))?;
+    let head =
+        device::head(file, HEAD_BYTES as usize).map_err(attaching("read the region's file"))?;
     if is_blank(&head) {
         return Err(AttachError::Missing);
     }
-    let length = device_length(file).map_err(attaching("measure the region's file"))?;
+    let length = device::length(file).map_err(attaching("measure the region's file"))?;
     if length < HEAD_BYTES {
         return Err(AttachError::Damaged { field: "length", offset: length });
     }
     Ok(length)
-}
-
-/// The first two pages, or as much of them as there is.
-fn head_of(file: &File) -> io::Result<Vec<u8>> {
-    let mut head = vec![0; HEAD_BYTES as usize];
-    let mut have = 0;
-    while have < head.len() {
-        match file.read_at(&mut head[have..], have as u64)? {
-            0 => break,
-            more => have += more,
-        }
-    }
-    head.truncate(have);
-    Ok(head)
 }
 
 fn is_blank(head: &[u8]) -> bool {
@@ -253,11 +248,6 @@ fn allocation_unit(medium: &Medium, path: &Path, file: &File) -> Result<u64, Cre
         return Err(CreateError::NotHugeTlb { path: path.to_owned() });
     }
     Ok(system.f_bsize as u64)
-}
-
-/// The length of a file or of a block device: the end that seeking finds.
-fn device_length(mut file: &File) -> io::Result<u64> {
-    file.seek(SeekFrom::End(0))
 }
 
 fn making(doing: &'static str) -> impl Fn(io::Error) -> CreateError {

@@ -33,6 +33,8 @@ pub(crate) struct Notes {
     /// On a medium that a start of the system may not spare: during which run of the system it was
     /// attached last.
     pub(crate) boot: [AtomicU64; 2],
+    /// The highest term that it was attached in, where hosts have terms.
+    pub(crate) term: AtomicU64,
 }
 
 /// The control page as it lies in the region.
@@ -48,7 +50,7 @@ pub(crate) struct ControlPage {
 const _: () = assert!(size_of::<ControlPage>() as u64 <= CONTROL_BYTES);
 
 /// The fields of the page: name, bytes from the start of the region, size in bytes.
-pub(crate) const FIELDS: [(&str, usize, usize); 10] = {
+pub(crate) const FIELDS: [(&str, usize, usize); 11] = {
     let page = PAGE_BYTES as usize;
     let marks = page + offset_of!(ControlPage, marks);
     let notes = page + offset_of!(ControlPage, notes);
@@ -63,6 +65,7 @@ pub(crate) const FIELDS: [(&str, usize, usize); 10] = {
         ("reset_lsn", notes + offset_of!(Notes, reset_lsn), 8),
         ("roster_published", notes + offset_of!(Notes, roster_published), 8),
         ("boot", notes + offset_of!(Notes, boot), 16),
+        ("term", notes + offset_of!(Notes, term), 8),
         ("words", page + offset_of!(ControlPage, words), 8 * WORDS),
     ]
 };

@@ -55,6 +55,11 @@ pub enum AttachError {
         /// The serving process; 0 if it has not said yet.
         pid: u32,
     },
+    /// Another host has attached it in a newer term than the caller's. It is that host's now.
+    NewerTerm {
+        /// That host's term.
+        found: u64,
+    },
     /// It is whole, and of a version this program does not know. Use the program that made it.
     OtherVersion {
         /// The version found.
@@ -121,6 +126,9 @@ impl fmt::Display for AttachError {
         match self {
             Self::Missing => write!(out, "there is no region: create it"),
             Self::InUse { pid } => write!(out, "process {pid} serves the region"),
+            Self::NewerTerm { found } => {
+                write!(out, "stale term: another host has the region, in term {found}")
+            }
             Self::OtherVersion { found, known } => {
                 write!(out, "the region has format version {found}, this program knows {known}")
             }

@@ -23,6 +23,7 @@ mod backing;
 mod bell;
 mod boot;
 mod control;
+mod device;
 mod error;
 mod futex;
 mod lock;

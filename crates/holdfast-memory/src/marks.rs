@@ -91,16 +91,23 @@ impl MarkWords {
         self.tail.0.store(tail, TAIL_PUBLISH);
     }
 
+    /// [`MarkWords::publish`], unless the tail is not where the caller left it.
+    #[inline]
+    pub(crate) fn publish_from(&self, tail: u64, to: u64) -> bool {
+        // EDGE filled-to-read: the bytes are whole before the tail covers them.
+        self.tail.0.compare_exchange(tail, to, TAIL_PUBLISH, Ordering::Relaxed).is_ok()
+    }
+
     /// Moves `durable` up to `lsn`; lower values change nothing.
     pub(crate) fn set_durable(&self, lsn: u64) {
         // EDGE durable-to-home: the sync that covers these bytes has returned.
         self.durable.0.fetch_max(lsn, Ordering::Release);
     }
 
-    /// Moves `released`.
+    /// Moves `released` up to `lsn`; lower values change nothing.
     pub(crate) fn set_released(&self, lsn: u64) {
         // EDGE read-to-reuse: the readers of the bytes below have finished.
-        self.released.0.store(lsn, RELEASED_STORE);
+        self.released.0.fetch_max(lsn, RELEASED_STORE);
     }
 
     /// Sets all three to `lsn`. Not one step: the control page's reset note covers it.

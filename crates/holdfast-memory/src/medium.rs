@@ -21,8 +21,9 @@ pub enum Medium {
         /// The file.
         path: PathBuf,
     },
-    /// Persistent memory: a file on a DAX file system. The kernel maps a device through its page
-    /// cache, so that a /dev/pmemN is no more than a `File`.
+    /// Persistent memory: a file on a DAX file system, or a device that is mapped without one
+    /// (/dev/daxN.M), which several hosts may have. The kernel maps a block device through its
+    /// page cache, so that a /dev/pmemN is no more than a `File`.
     Pmem {
         /// The file or device.
         path: PathBuf,

@@ -52,6 +52,8 @@ pub struct Region {
     /// This attachment's number, which is also its name in the lock word.
     generation: u32,
     survives: MediumSurvival,
+    /// Whether other hosts may have the memory too, where no lock of this one's keeps them out.
+    may_be_taken: bool,
     /// The run of the system, where the medium may hold bytes of an earlier one.
     boot: [u64; 2],
     roster: Roster,
@@ -83,8 +85,37 @@ impl Region {
     /// that nobody knows.
     pub fn attach(medium: &Medium) -> Result<Region, AttachError> {
         let region = Region::found(medium, RING)?;
-        region.note_attachment();
+        region.note_attachment()?;
         Ok(region)
+    }
+
+    /// [`Region::attach`] by a host that others may follow: `term` is the number of its turn. Once
+    /// a host has attached the region in a newer one, nobody does in an older one
+    /// ([`AttachError::NewerTerm`]); of two hosts that attach at the same moment, one does.
+    pub fn attach_in_term(medium: &Medium, term: u64) -> Result<Region, AttachError> {
+        let region = Region::found(medium, RING)?;
+        match region.note_term(term) {
+            found if found > term => return Err(AttachError::NewerTerm { found }),
+            _ => region.note_attachment()?,
+        }
+        Ok(region)
+    }
+
+    /// Says in which term the region is served. The highest that was noted before.
+    pub fn note_term(&self, term: u64) -> u64 {
+        // EDGE term-noted: it is there before the generation of whoever attaches next.
+        let before = self.control().notes.0.term.fetch_max(term, Ordering::AcqRel);
+        self.mapping.persist_control();
+        before
+    }
+
+    /// Whether this attachment is the last one. On persistent memory that other hosts have as well,
+    /// one of them may have attached the region since; then nothing here may be acknowledged any
+    /// more. What was published before this said yes is seen by whoever attaches next.
+    #[must_use]
+    #[inline]
+    pub fn is_current(&self) -> bool {
+        !self.may_be_taken || self.is_newest()
     }
 
     /// Gets some of the memory that a `Private` region has not touched yet, before somebody who
@@ -112,8 +143,7 @@ impl Region {
     pub fn reattach(&mut self) -> Result<(), AttachError> {
         self.generation = check_state(&self.mapping, &self.superblock)? + 1;
         self.pins = Pins::default();
-        self.note_attachment();
-        Ok(())
+        self.note_attachment()
     }
 
     /// Looks at the region on `medium` without serving it, whoever serves it meanwhile.
@@ -269,7 +299,7 @@ impl Region {
     /// Makes a new region one that can be attached.
     pub(crate) fn finish(&self) {
         write_superblock(&self.mapping, &self.superblock);
-        self.note_attachment();
+        self.note_server();
     }
 
     /// The region on `medium`, if it holds `content`; its attachment is not noted yet.
@@ -318,9 +348,22 @@ impl Region {
         &self.control().marks
     }
 
+    /// Moves the tail, unless another host has attached the region since it was `from`.
+    #[inline]
+    pub(crate) fn publish(&self, from: u64, to: u64) -> bool {
+        if self.may_be_taken {
+            return self.has_newest() && self.words_of_marks().publish_from(from, to);
+        }
+        self.words_of_marks().publish(to);
+        true
+    }
+
+    /// Gives the lock back, unless it is another host's.
     #[inline]
     pub(crate) fn unlock(&self) {
-        self.control().lock.0.give(self.generation);
+        if !self.may_be_taken || self.has_newest() {
+            self.control().lock.0.give(self.generation);
+        }
     }
 
     /// Puts all marks at `lsn` such that a death half-way is finished by the next attach.
@@ -351,6 +394,7 @@ impl Region {
             populated: AtomicU64::new(populated),
             roster: Roster::new(Arc::clone(&mapping), &superblock),
             survives: MediumSurvival { os: survives.os && mapping.persists(), ..survives },
+            may_be_taken: matches!(medium, Medium::Pmem { .. }),
             mapping,
             superblock,
             generation,
@@ -361,18 +405,50 @@ impl Region {
         }
     }
 
-    /// Writes this attachment's generation, process and run of the system into the region.
-    pub(crate) fn note_attachment(&self) {
-        let word = generation_word(&self.superblock.identity, self.generation);
-        self.mapping.words(0..PAGE_BYTES)[GENERATION_OFFSET as usize / 8]
-            .store(word, Ordering::Relaxed);
+    /// Writes this attachment into the region, unless somebody has attached it since it was looked
+    /// at.
+    pub(crate) fn note_attachment(&self) -> Result<(), AttachError> {
+        let [before, word] = [self.generation - 1, self.generation]
+            .map(|it| generation_word(&self.superblock.identity, it));
+        // EDGE term-noted: the term is there before the generation that was attached in it.
+        let exchanged =
+            self.newest().compare_exchange(before, word, Ordering::AcqRel, Ordering::Relaxed);
+        exchanged.map_err(|_| {
+            let pid = self.control().notes.0.server_pid.load(Ordering::Relaxed);
+            AttachError::InUse { pid }
+        })?;
         self.mapping.persist(0, PAGE_BYTES);
+        self.note_server();
+        Ok(())
+    }
+
+    /// Writes the process and the run of the system into the region.
+    fn note_server(&self) {
         let notes = &self.control().notes.0;
         notes.server_pid.store(std::process::id(), Ordering::Relaxed);
         for (word, half) in notes.boot.iter().zip(self.boot) {
             word.store(half, Ordering::Relaxed);
         }
-        self.mapping.persist_control();
+        // EDGE attached-or-seen: the generation is in memory before the marks are looked at.
+        self.mapping.look_anew(PAGE_BYTES, size_of::<ControlPage>() as u64);
+    }
+
+    /// The word with the generation of the last attachment.
+    fn newest(&self) -> &AtomicU64 {
+        &self.mapping.words(0..PAGE_BYTES)[GENERATION_OFFSET as usize / 8]
+    }
+
+    fn is_newest(&self) -> bool {
+        // EDGE attached-or-seen: what was published is in memory before this look.
+        self.mapping.look_anew(GENERATION_OFFSET, 8);
+        self.has_newest()
+    }
+
+    /// Whether the last attachment is this one, as far as has been seen.
+    #[inline]
+    fn has_newest(&self) -> bool {
+        let ours = generation_word(&self.superblock.identity, self.generation);
+        self.newest().load(Ordering::Relaxed) == ours
     }
 }
 
@@ -419,7 +495,8 @@ fn read_superblock(mapping: &Mapping) -> Result<Superblock, AttachError> {
 /// Checks what changes while a region is served, finishes what a death left half-done, and
 /// returns the last generation.
 fn check_state(mapping: &Mapping, superblock: &Superblock) -> Result<u32, AttachError> {
-    let word = mapping.words(0..PAGE_BYTES)[GENERATION_OFFSET as usize / 8].load(Ordering::Relaxed);
+    // EDGE term-noted: having seen the generation, its term is there.
+    let word = mapping.words(0..PAGE_BYTES)[GENERATION_OFFSET as usize / 8].load(Ordering::Acquire);
     let generation = generation_in(&superblock.identity, word)
         .filter(|generation| *generation < HOLDER_MAX)
         .ok_or(AttachError::Damaged { field: "generation", offset: GENERATION_OFFSET })?;
@@ -458,3 +535,6 @@ fn damaged_control(name: &'static str) -> AttachError {
     let (field, offset, _) = *field.expect("the name is one of the page's fields");
     AttachError::Damaged { field, offset: offset as u64 }
 }
+
+#[cfg(test)]
+mod tests;

@@ -61,7 +61,8 @@ impl<'a> Guard<'a> {
         self.tail
     }
 
-    /// Makes the next `bytes` bytes of the ring visible to readers, in one store.
+    /// Makes the next `bytes` bytes of the ring visible to readers, in one store. Does nothing to a
+    /// region that another host has attached: see [`Region::is_current`].
     ///
     /// # Panics
     /// If they were not free to be reserved.
@@ -70,10 +71,11 @@ impl<'a> Guard<'a> {
         let at = self.free(bytes).expect("only what was reserved is published");
         let mapping = self.region.mapping();
         mapping.persist(at, bytes);
-        self.tail += bytes;
-        self.region.words_of_marks().publish(self.tail);
+        if self.region.publish(self.tail, self.tail + bytes) {
+            self.tail += bytes;
+            self.published = true;
+        }
         mapping.persist_control();
-        self.published = true;
     }
 
     /// Empties the ring and puts all three marks at `lsn`. For recovery only: whoever reads the

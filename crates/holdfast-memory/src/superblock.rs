@@ -141,7 +141,7 @@ impl Superblock {
         self.ring.end()
     }
 
-    /// The page, generation 0 included.
+    /// The page; making it is the first attachment.
     pub(crate) fn encode(&self) -> [u8; PAGE_BYTES as usize] {
         let control = Section { offset: PAGE_BYTES, bytes: CONTROL_BYTES };
         let mut page = [0; PAGE_BYTES as usize];
@@ -162,7 +162,7 @@ impl Superblock {
         put(&mut page, offset_of!(RawSuperblock, content), &self.content);
         let check = static_check(&page).to_le_bytes();
         put(&mut page, offset_of!(RawSuperblock, header_check), &check);
-        let generation = generation_word(&self.identity, 0).to_le_bytes();
+        let generation = generation_word(&self.identity, 1).to_le_bytes();
         put(&mut page, offset_of!(RawSuperblock, generation), &generation);
         page
     }

@@ -2,7 +2,7 @@
 //!
 //! Promise: a field that moves, grows or is renamed on one side only fails here.
 
-use holdfast_tables::{Field, Tables};
+use holdfast_format_docs::{Field, Tables};
 
 use crate::{FORMAT, control, superblock};
 

@@ -28,6 +28,9 @@ pub enum Invariant {
     NobodyNeedsWhatIsReclaimed,
     /// The archive of a store made from a backup has a copy of each page; else none of them.
     BackedUpPagesAreArchived,
+    /// Half a page is only left out of a write if it was synced with what is there; else if it is
+    /// there.
+    LeftOutHalvesAreSynced,
 }
 
 /// Where another thread could come between, at the worst moment.

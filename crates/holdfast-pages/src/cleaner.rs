@@ -92,6 +92,8 @@ struct Pass {
     left: BTreeSet<PageNumber>,
     /// What pages have got to, in order.
     written: Vec<(PageNumber, Rsn)>,
+    /// Pages of this segment whose second half the device has as it is to be.
+    halved: Vec<PageNumber>,
 }
 
 impl Pass {
@@ -199,10 +201,10 @@ impl Cleaner {
         };
         let contents = Arc::clone(&self.on.contents);
         let sweep = Sweep::new(archive, PageNumber(1), from, contents)?;
-        let (mut left, written) = (told.clone(), Vec::new());
+        let (mut left, written, halved) = (told.clone(), Vec::new(), Vec::new());
         left.extend(framed.into_iter().flat_map(Framed::dirty));
         let is_framed = framed.is_some();
-        Ok(Some(Pass { sweep, upto, restores, is_framed, told, left, written }))
+        Ok(Some(Pass { sweep, upto, restores, is_framed, told, left, written, halved }))
     }
 
     /// Whether so many bytes of records have waited long enough, or something that was told has.
@@ -233,10 +235,11 @@ impl Cleaner {
         let pages = &self.on.pages;
         let is_inside = |page: &PageNumber| pages.segment_of(*page) == pages.segment_of(first);
         let mut brought = Vec::new();
+        pass.halved.clear();
         while let Some(number) = pass.next_page().filter(is_inside) {
             brought.extend(self.bring(pass, number)?);
         }
-        pages.write_all(&mut brought)?;
+        pages.write_changed(&mut brought, &pass.halved)?;
         if pass.restores {
             self.on.restoring.pass(pages.first_of(pages.segment_of(first) + 1));
         }
@@ -244,7 +247,8 @@ impl Cleaner {
     }
 
     /// The page as it is to be written, whether it is there already or not: a sync that failed in a
-    /// life before this one leaves in the cache what the device has not.
+    /// life before this one leaves in the cache what the device has not. That half of it which no
+    /// record of this pass has changed need not be, if it was synced.
     fn bring(&self, pass: &mut Pass, number: PageNumber) -> Result<Option<Page>, CleanError> {
         let mut page = Page::zeroed();
         if !pass.left.remove(&number) {
@@ -255,8 +259,12 @@ impl Cleaner {
             // Only what is archived is written.
             page.clear();
         }
+        let half = self.synced_half(pass, &page);
         let rsn = match pass.sweep.bring(number, &mut page)? {
-            Brought::Forward(rsn) => rsn,
+            Brought::Forward(rsn) => {
+                pass.halved.extend(half.filter(|half| half == page.second_half()).map(|_| number));
+                rsn
+            }
             Brought::Rebuilt(rsn) => {
                 self.rebuilt.fetch_add(u64::from(!pass.restores), Ordering::Relaxed);
                 rsn
@@ -271,6 +279,14 @@ impl Cleaner {
         };
         pass.written.push((number, rsn));
         Ok(Some(page))
+    }
+
+    /// The second half of a page as it was read, if the device has it, too: an image that has no
+    /// record of this pass was synced by the pass that wrote it.
+    fn synced_half(&self, pass: &Pass, image: &Page) -> Option<Vec<u8>> {
+        let is_synced = !pass.restores && image.rsn() < self.cleaned();
+        let is_left_out = is_synced || !holds(Invariant::LeftOutHalvesAreSynced);
+        (is_left_out && image.rsn() != Rsn::NONE).then(|| image.second_half().to_vec())
     }
 
     /// Says that the pass is through, once it is true.

@@ -188,6 +188,12 @@ impl State {
         self.lasts[at] = rsn;
     }
 
+    /// A page's last record, if that is not before `cleaned`; else any before that, or none.
+    #[inline]
+    pub(crate) fn last(&self, page: PageNumber) -> Rsn {
+        self.lasts.get(page.get() as usize).copied().unwrap_or(Rsn::NONE)
+    }
+
     /// Whether pages and transactions are as they were at the last mark.
     pub(crate) fn is_as_marked(&self) -> bool {
         self.touched.is_empty() && self.undo.changed().next().is_none()

@@ -25,6 +25,8 @@ pub struct Follower {
 struct Following {
     state: State,
     feed: Feed,
+    /// Pages with records in the feed, each once.
+    fed: Vec<PageNumber>,
     difference: Vec<u8>,
 }
 
@@ -38,7 +40,8 @@ impl Follower {
         assert!(state.at() == fresh.end(), "state and records end together");
         assert!(state.at() == stream.stable(), "the stream goes on where they end");
         state.stale().for_each(|(page, last)| stale.raise(page, last));
-        let following = Following { state, feed: Feed::default(), difference: Vec::new() };
+        let (feed, fed, difference) = Default::default();
+        let following = Following { state, feed, fed, difference };
         let (fresh, following) = (Mutex::new(fresh), Mutex::new(following));
         Follower { stream, stale, fresh, following }
     }
@@ -96,19 +99,17 @@ impl Follower {
     }
 
     fn take(&self, following: &mut Following) -> Result<bool, FollowError> {
-        let Following { state, feed, .. } = following;
-        self.stream.take_feed(feed);
-        let Some(first) = feed.frames.first() else { return Ok(false) };
+        self.stream.take_feed(&mut following.feed);
+        let Some(first) = following.feed.frames.first() else { return Ok(false) };
+        let first = first.first;
         // First: whoever learns of a record from the stale table finds it here.
-        self.lock_fresh().push(&feed.bytes, &feed.frames);
-        for record in Records::new(first.first, &feed.bytes) {
-            let record = record.map_err(FollowError::Record)?;
-            state.take(&record).map_err(FollowError::Fold)?;
-            if let Some(link) = record.what.link() {
-                self.stale.raise(link.page, record.rsn);
-            }
+        self.lock_fresh().push(&following.feed.bytes, &following.feed.frames);
+        let folded = following.fold(first);
+        // Once a page: noting is dear, and most records are of pages that have many.
+        for page in following.fed.drain(..) {
+            self.stale.raise(page, following.state.last(page));
         }
-        Ok(true)
+        folded.map(|()| true)
     }
 
     fn put_difference(&self, following: &mut Following) -> Result<Option<Rsn>, StageError> {
@@ -122,6 +123,21 @@ impl Follower {
 
     fn lock_fresh(&self) -> MutexGuard<'_, Fresh> {
         self.fresh.lock().expect("nothing panics with fresh records")
+    }
+}
+
+impl Following {
+    /// Takes the records of the feed, the first of which stands at `first`.
+    fn fold(&mut self, first: Rsn) -> Result<(), FollowError> {
+        let Following { state, feed, fed, .. } = self;
+        for record in Records::new(first, &feed.bytes) {
+            let record = record.map_err(FollowError::Record)?;
+            let page = record.what.link().map(|link| link.page);
+            let is_first = page.filter(|page| state.last(*page) < first);
+            state.take(&record).map_err(FollowError::Fold)?;
+            fed.extend(is_first);
+        }
+        Ok(())
     }
 }
 

@@ -8,11 +8,14 @@
 //! Nothing is indexed. A record says how far back the page's record before it stands, so whoever
 //! knows the newest one finds all.
 
+mod reused;
+
 use std::sync::Arc;
 
 use crate::places::FramePlace;
 use crate::record::{Record, Records, parse};
 use crate::rsn::{PageNumber, Rsn};
+use reused::Reused;
 
 /// What is pushed in small pieces is put together up to this length, so that a clone that is
 /// outlived by its original costs little.
@@ -24,6 +27,7 @@ pub struct Fresh {
     begin: Rsn,
     end: Rsn,
     chunks: Arc<Vec<Arc<Chunk>>>,
+    reused: Arc<Reused>,
 }
 
 /// Whole frames, one after the other.
@@ -32,6 +36,8 @@ struct Chunk {
     first: Rsn,
     bytes: Vec<u8>,
     frames: Vec<FramePlace>,
+    /// Where its memory goes.
+    reused: Arc<Reused>,
 }
 
 /// A record that its page's next record leads to is not there, or is another page's.
@@ -47,7 +53,7 @@ impl Fresh {
     /// No records; the first one that is pushed stands at `begin`.
     #[must_use]
     pub fn new(begin: Rsn) -> Fresh {
-        Fresh { begin, end: begin, chunks: Arc::default() }
+        Fresh { begin, end: begin, chunks: Arc::default(), reused: Arc::default() }
     }
 
     /// Where the first record stands; those before it are in the archive.
@@ -77,8 +83,9 @@ impl Fresh {
             "frames are as long as they say"
         );
         let chunks = Arc::make_mut(&mut self.chunks);
-        let mut chunk =
-            Chunk { first: first.first, bytes: bytes.to_vec(), frames: frames.to_vec() };
+        let mut chunk = take_last(chunks, first.first, bytes.len(), &self.reused);
+        chunk.bytes.extend_from_slice(bytes);
+        chunk.frames.extend_from_slice(frames);
         // As in a binary counter: no byte moves more often than its chunk doubles.
         while let Some(before) = chunks.pop_if(|before| before.takes(&chunk)) {
             chunk = before.joined(&chunk);
@@ -156,14 +163,17 @@ impl Fresh {
 }
 
 impl Chunk {
+    fn has_room(&self, bytes: usize) -> bool {
+        self.bytes.len() + bytes <= CHUNK_BYTES_MAX
+    }
+
     fn end(&self) -> Rsn {
         self.first.advance(self.bytes.len() as u64)
     }
 
     /// Whether `next` is put behind this one rather than beside it.
     fn takes(&self, next: &Chunk) -> bool {
-        self.bytes.len() <= next.bytes.len()
-            && self.bytes.len() + next.bytes.len() <= CHUNK_BYTES_MAX
+        self.bytes.len() <= next.bytes.len() && self.has_room(next.bytes.len())
     }
 
     fn joined(&self, next: &Chunk) -> Chunk {
@@ -171,6 +181,7 @@ impl Chunk {
             first: self.first,
             bytes: [&self.bytes[..], &next.bytes].concat(),
             frames: [&self.frames[..], &next.frames].concat(),
+            reused: Arc::clone(&self.reused),
         }
     }
 
@@ -180,6 +191,29 @@ impl Chunk {
         let bytes = &self.bytes[first.since(self.first) as usize..last.since(self.first) as usize];
         Records::new(first, bytes).map(|record| record.expect("what is fresh was parsed before"))
     }
+}
+
+impl Drop for Chunk {
+    fn drop(&mut self) {
+        self.reused.keep(std::mem::take(&mut self.bytes));
+    }
+}
+
+/// Takes off the last chunk, to put so many bytes behind its own; or, if a clone has it or it is
+/// full, begins one at `first`.
+fn take_last(
+    chunks: &mut Vec<Arc<Chunk>>,
+    first: Rsn,
+    bytes: usize,
+    reused: &Arc<Reused>,
+) -> Chunk {
+    let is_full = chunks.last().is_none_or(|last| !last.has_room(bytes));
+    let own = chunks.pop_if(|last| !is_full && Arc::get_mut(last).is_some());
+    own.and_then(Arc::into_inner).unwrap_or_else(|| {
+        // What comes behind a full one is going to be full, and does not have to move for it.
+        let memory = if is_full { reused.take() } else { Vec::new() };
+        Chunk { first, bytes: memory, frames: Vec::new(), reused: Arc::clone(reused) }
+    })
 }
 
 /// See [`Fresh::history`].

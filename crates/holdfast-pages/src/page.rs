@@ -30,7 +30,10 @@ const RSN: usize = 16;
 const SINCE_IMAGE: usize = 24;
 const TREE: usize = 28;
 
-const _: () = assert!(TREE + 4 == PAGE_HEAD_BYTES);
+/// Where the second half of a page begins. The halves are what operating systems keep files in.
+pub(crate) const SECOND_HALF: usize = PAGE_BYTES / 2;
+
+const _: () = assert!(TREE + 4 == PAGE_HEAD_BYTES && PAGE_HEAD_BYTES < SECOND_HALF);
 
 /// One page in memory. A new one is *nothing*: all zeros, which no page on a device is.
 #[derive(Clone)]
@@ -131,6 +134,11 @@ impl Page {
     #[inline]
     pub fn contents_mut(&mut self) -> &mut [u8] {
         &mut self.0[PAGE_HEAD_BYTES..]
+    }
+
+    /// What lies far from its head.
+    pub(crate) fn second_half(&self) -> &[u8] {
+        &self.0[SECOND_HALF..]
     }
 
     /// Makes it nothing.

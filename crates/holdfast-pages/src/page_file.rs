@@ -12,7 +12,7 @@ use std::{fmt, io};
 use holdfast_io::{Files, OpenFile, OpenHow};
 
 use crate::error::{ReadPageError, WritePagesError};
-use crate::page::{PAGE_BYTES, Page};
+use crate::page::{PAGE_BYTES, Page, SECOND_HALF};
 use crate::rsn::PageNumber;
 use crate::tag::Tag;
 
@@ -107,6 +107,11 @@ impl PageFile {
     /// # Panics
     /// If the pages are no neighbours, or lie in different segments.
     pub fn write(&self, pages: &mut [Page]) -> Result<(), WritePagesError> {
+        self.write_but(pages, 0)
+    }
+
+    /// As [`PageFile::write`], without so many bytes at the end.
+    fn write_but(&self, pages: &mut [Page], left_out_bytes: usize) -> Result<(), WritePagesError> {
         let file = self.sound()?;
         let Some(first) = pages.first().map(Page::number) else { return Ok(()) };
         let mut bytes = Vec::with_capacity(pages.len() * PAGE_BYTES);
@@ -114,6 +119,7 @@ impl PageFile {
             assert_eq!(page.number().get(), number, "pages that are written are neighbours");
             bytes.extend_from_slice(page.seal(self.tag));
         }
+        bytes.truncate(bytes.len() - left_out_bytes);
         let segment = self.segment_of(first);
         let last = PageNumber(first.get() + pages.len() as u64 - 1);
         assert_eq!(self.segment_of(last), segment, "a write stays in its segment");
@@ -128,11 +134,28 @@ impl PageFile {
     /// # Errors
     /// See [`WritePagesError`].
     pub fn write_all(&self, pages: &mut [Page]) -> Result<(), WritePagesError> {
+        self.write_changed(pages, &[])
+    }
+
+    /// As [`PageFile::write_all`]. The file durably has the second half of the pages in `halved`,
+    /// which are in order; it is left out where that does not make two writes of one.
+    ///
+    /// # Errors
+    /// See [`WritePagesError`].
+    pub(crate) fn write_changed(
+        &self,
+        pages: &mut [Page],
+        halved: &[PageNumber],
+    ) -> Result<(), WritePagesError> {
         let adjoin = |one: &Page, other: &Page| {
             let (one, other) = (one.number(), other.number());
             one.get() + 1 == other.get() && self.segment_of(one) == self.segment_of(other)
         };
-        pages.chunk_by_mut(adjoin).try_for_each(|neighbours| self.write(neighbours))
+        pages.chunk_by_mut(adjoin).try_for_each(|neighbours| {
+            let last = neighbours.last().map(Page::number);
+            let is_halved = last.is_some_and(|last| halved.binary_search(&last).is_ok());
+            self.write_but(neighbours, if is_halved { PAGE_BYTES - SECOND_HALF } else { 0 })
+        })
     }
 
     /// Makes durable what was written.

@@ -231,6 +231,7 @@ fn back(rsn: Rsn, at: PageLink) -> u64 {
 ///
 /// # Errors
 /// See [`RecordFault`].
+#[inline]
 pub fn parse(rsn: Rsn, bytes: &[u8]) -> Result<Record<'_>, RecordFault> {
     let mut rest = bytes;
     let (kind, behind) = rest.split_first().ok_or(RecordFault::Short)?;
@@ -243,6 +244,7 @@ pub fn parse(rsn: Rsn, bytes: &[u8]) -> Result<Record<'_>, RecordFault> {
 }
 
 /// What a record of this kind says in these bytes.
+#[inline]
 fn what(rsn: Rsn, kind: u8, mut rest: &[u8]) -> Result<What<'_>, RecordFault> {
     let from = &mut rest;
     Ok(match kind {
@@ -261,34 +263,41 @@ fn what(rsn: Rsn, kind: u8, mut rest: &[u8]) -> Result<What<'_>, RecordFault> {
     })
 }
 
+#[inline]
 fn ended<'a>(what: What<'a>, rest: &[u8]) -> Result<What<'a>, RecordFault> {
     if rest.is_empty() { Ok(what) } else { Err(RecordFault::Length) }
 }
 
 /// A number inside a record. One that ends behind the record is as wrong as one that is too long.
+#[inline]
 fn number(rest: &mut &[u8]) -> Result<u64, RecordFault> {
     varint::take(rest).ok_or(RecordFault::Number)
 }
 
+#[inline]
 fn small(rest: &mut &[u8]) -> Result<u16, RecordFault> {
     u16::try_from(number(rest)?).map_err(|_| RecordFault::Number)
 }
 
+#[inline]
 fn slot(rest: &mut &[u8]) -> Result<Slot, RecordFault> {
     small(rest).map(Slot)
 }
 
+#[inline]
 fn page(rest: &mut &[u8]) -> Result<PageNumber, RecordFault> {
     let page = PageNumber(number(rest)?);
     if page == PageNumber::NONE { Err(RecordFault::Link) } else { Ok(page) }
 }
 
 /// A page that was there before.
+#[inline]
 fn link(rsn: Rsn, rest: &mut &[u8]) -> Result<PageLink, RecordFault> {
     let at = any_link(rsn, rest)?;
     if at.before == Rsn::NONE { Err(RecordFault::Link) } else { Ok(at) }
 }
 
+#[inline]
 fn any_link(rsn: Rsn, rest: &mut &[u8]) -> Result<PageLink, RecordFault> {
     let (page, back) = (page(rest)?, number(rest)?);
     let before = match back {

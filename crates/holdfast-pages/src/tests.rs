@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use holdfast_format_docs::Tables;
 use holdfast_io::checksum::crc32c;
 use holdfast_io::fake::FakeFiles;
 use holdfast_io::{Files, OpenHow};
 use holdfast_log::Lsn;
-use holdfast_tables::Tables;
 
 use crate::record::{Opened, PageLink, What, parse};
 use crate::run_format::{BlockPlace, Footer};

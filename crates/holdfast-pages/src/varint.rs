@@ -32,6 +32,17 @@ pub const fn bytes(number: u64) -> usize {
 /// [`put`] would have written it otherwise; the bytes are as they were then.
 #[inline]
 pub fn take(bytes: &mut &[u8]) -> Option<u64> {
+    match **bytes {
+        // Most are so short.
+        [byte, ref rest @ ..] if byte < MORE => {
+            *bytes = rest;
+            Some(byte.into())
+        }
+        _ => take_long(bytes),
+    }
+}
+
+fn take_long(bytes: &mut &[u8]) -> Option<u64> {
     let mut number = 0_u64;
     for (at, byte) in bytes.iter().take(BYTES_MAX).enumerate() {
         let (part, shift) = (u64::from(byte & !MORE), BITS * at as u32);

@@ -28,7 +28,7 @@ mod window;
 pub mod words;
 
 pub use confine::{Confinement, Refused, confine};
-pub use responder::{RespondError, Responder};
+pub use responder::{Departure, RespondError, Responder};
 pub use served::{LogSpec, ServeError};
 pub use server::{Server, ServerSpec};
 pub use service::{ServiceKind, ServiceSpec, ServiceWords};

@@ -12,6 +12,7 @@ use holdfast_log::{CommitLog, Lsn, NUMBER_BYTES, words::READER};
 use holdfast_memory::queue::Response;
 
 use crate::request::{Exchange, Handler, Refusal, done};
+use crate::responder::Departure;
 use crate::served::ServedLog;
 use crate::waiting::{Address, Need};
 use crate::window::{Number, Shared, WindowRefusal};
@@ -84,7 +85,7 @@ impl Handler for LogHandler {
         Ok(Some(done([0; 2])))
     }
 
-    fn end(&mut self, address: &Arc<Address>) {
+    fn end(&mut self, address: &Arc<Address>, _departure: Option<Departure>) {
         self.log.waiting.forget(address);
         self.log.windows.leave(self.client);
     }

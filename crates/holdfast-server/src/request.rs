@@ -10,6 +10,7 @@ use std::sync::Arc;
 use holdfast_client::protocol::{Operation, Status};
 use holdfast_memory::queue::{Request, Response, SlotIndex, Taken};
 
+use crate::responder::Departure;
 use crate::service::Service;
 use crate::session::Session;
 use crate::waiting::{Address, refusal};
@@ -26,8 +27,8 @@ pub(crate) trait Handler: Send {
         exchange: &mut Exchange<'_>,
     ) -> Result<Option<Response>, Refusal>;
 
-    /// The session is over.
-    fn end(&mut self, _address: &Arc<Address>) {}
+    /// The session is over; if the client ended it, how.
+    fn end(&mut self, _address: &Arc<Address>, _departure: Option<Departure>) {}
 }
 
 /// Private copies of what a client sends and gets; kept for their memory.

@@ -13,6 +13,7 @@ use holdfast_memory::queue::Response;
 
 use crate::request::{Exchange, Handler, Refusal, done, errno_of};
 use crate::service::Presence;
+use crate::waiting::Address;
 use crate::words;
 
 /// What answers requests, with all its state in durable memory or on disk.
@@ -37,6 +38,20 @@ pub trait Responder: Send + Sync {
         request: &[u8],
         answer: &mut Vec<u8>,
     ) -> Result<(), RespondError>;
+
+    /// A client that may have asked something is gone. A server that ends tells of none, and of a
+    /// client that is gone before the next one serves nobody is told.
+    fn departed(&self, client: u64, departure: Departure);
+}
+
+/// How a client ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Departure {
+    /// It has all its answers, and said that it will not ask again: what is remembered of it can be
+    /// forgotten.
+    InOrder,
+    /// It was ended, or cut off; then it may come back and ask again what it has no answer to.
+    Vanished,
 }
 
 /// Why a request has no answer.
@@ -112,6 +127,11 @@ impl Handler for ResponderHandler {
         responded.map_err(refusal_of)?;
         exchange.service.count(words::REQUESTS);
         exchange.bring(&answer).map(|bytes| Some(Response { bytes, ..done([0; 2]) }))
+    }
+
+    /// The next session of the client cannot begin before this one's presence has ended.
+    fn end(&mut self, _: &Arc<Address>, departure: Option<Departure>) {
+        departure.into_iter().for_each(|how| self.responder.departed(self.client, how));
     }
 }
 

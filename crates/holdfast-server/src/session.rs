@@ -10,11 +10,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use holdfast_client::protocol::Status;
+use holdfast_client::protocol::{LEAVING, Status};
 use holdfast_memory::queue::{Damage, SLOTS, SPINS, Taken};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, recv};
 
 use crate::request::{Copies, Handler};
+use crate::responder::Departure;
 use crate::service::Service;
 use crate::waiting::Address;
 use crate::words;
@@ -100,14 +103,25 @@ impl Session {
         self.faults.is_power_of_two()
     }
 
-    /// A client never sends anything after its hello, so whatever comes is the end.
+    /// Whatever a client sends after its hello is its end.
     fn has_hung_up(&self) -> bool {
         let mut polled = [PollFd::new(&self.stream, PollFlags::IN | PollFlags::RDHUP)];
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         matches!(poll(&mut polled, Some(&now)), Ok(count) if count > 0)
     }
 
+    /// How the client ended; None if it has not.
+    fn departure(&self) -> Option<Departure> {
+        let mut byte = [0];
+        match recv(&self.stream, &mut byte, RecvFlags::DONTWAIT) {
+            Ok((_, 1)) if byte == [LEAVING] => Some(Departure::InOrder),
+            Err(Errno::AGAIN | Errno::INTR) => None,
+            _ => Some(Departure::Vanished),
+        }
+    }
+
     fn end(mut self) {
-        self.handler.end(&self.address);
+        let departure = self.departure();
+        self.handler.end(&self.address, departure);
     }
 }

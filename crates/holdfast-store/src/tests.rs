@@ -1,8 +1,8 @@
 //! FORMAT.md and the code say the same.
 
+use holdfast_format_docs::Tables;
 use holdfast_io::checksum::crc32c;
 use holdfast_pages::{Contents, Page, PageNumber};
-use holdfast_tables::Tables;
 
 use crate::body::{Body, Spot};
 use crate::contents::{NodeContents, put_image};

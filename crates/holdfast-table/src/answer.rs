@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use crate::request::{put_schema, take_schema};
+use crate::schema::Schema;
 use crate::value::Row;
 use crate::wire::{self, Malformed, Rest};
 
@@ -28,6 +30,14 @@ pub enum Outcome {
         /// They.
         rows: Vec<Row>,
         /// Whether the range has more behind them, because of the limit, or of
+        /// [`SCAN_BYTES_MAX`](crate::SCAN_BYTES_MAX).
+        has_more: bool,
+    },
+    /// These tables, in the order of their names.
+    Tables {
+        /// Their names, and what their rows are.
+        tables: Vec<(String, Schema)>,
+        /// Whether there are more behind them, because of
         /// [`SCAN_BYTES_MAX`](crate::SCAN_BYTES_MAX).
         has_more: bool,
     },
@@ -163,6 +173,15 @@ pub(crate) fn put_outcome(outcome: &Outcome, out: &mut Vec<u8>) {
             wire::put_count(rows.len(), out);
             rows.iter().for_each(|row| wire::put_row(row, out));
         }
+        Outcome::Tables { tables, has_more } => {
+            out.push(4);
+            out.push(u8::from(*has_more));
+            wire::put_count(tables.len(), out);
+            for (name, schema) in tables {
+                wire::put_bytes(name.as_bytes(), out);
+                put_schema(schema, out);
+            }
+        }
     }
 }
 
@@ -174,6 +193,11 @@ fn take_outcome(rest: Rest<'_, '_>) -> Result<Outcome, Malformed> {
         3 => {
             let has_more = wire::flag(rest)?;
             Outcome::Rows { rows: wire::many(rest, wire::row)?, has_more }
+        }
+        4 => {
+            let has_more = wire::flag(rest)?;
+            let table = |rest: Rest<'_, '_>| Ok((wire::name(rest)?, take_schema(rest)?));
+            Outcome::Tables { tables: wire::many(rest, table)?, has_more }
         }
         _ => return Err(Malformed("there is no such outcome")),
     })

@@ -4,7 +4,7 @@
 //! given twice.
 //! Never: looks at rows.
 
-use holdfast_store::{Direction, Transaction, Tree};
+use holdfast_store::{Direction, KeyValue, Transaction, Tree};
 
 use crate::answer::Status;
 use crate::error::Stop;
@@ -125,11 +125,33 @@ pub(crate) fn all(
     catalogue: &Tree,
 ) -> Result<Vec<(String, Table)>, Stop> {
     let tables = transaction.scan(catalogue, [TABLE]..[TABLE + 1], Direction::Up);
-    let table = |(key, value): (Vec<u8>, Vec<u8>)| {
-        let name = String::from_utf8(key.get(1..)?.to_vec()).ok()?;
-        Some((name, Table::of_value(&value)?))
-    };
-    tables.map(|found| table(found?).ok_or(DAMAGED)).collect()
+    tables.map(|found| named(found?).ok_or(DAMAGED)).collect()
+}
+
+/// The tables from a name on, until they are so many bytes; and whether there are more.
+pub(crate) fn list(
+    transaction: &mut Transaction<'_>,
+    catalogue: &Tree,
+    from: &str,
+    bytes_max: usize,
+) -> Result<(Vec<(String, Schema)>, bool), Stop> {
+    let (mut listed, mut bytes) = (Vec::new(), 0);
+    for found in transaction.scan(catalogue, key_of(from)..vec![TABLE + 1], Direction::Up) {
+        if bytes >= bytes_max {
+            return Ok((listed, true));
+        }
+        let found = found?;
+        bytes += found.0.len() + found.1.len();
+        let (name, table) = named(found).ok_or(DAMAGED)?;
+        listed.push((name, table.schema));
+    }
+    Ok((listed, false))
+}
+
+/// A table, and its name.
+fn named((key, value): KeyValue) -> Option<(String, Table)> {
+    let name = String::from_utf8(key.get(1..)?.to_vec()).ok()?;
+    Some((name, Table::of_value(&value)?))
 }
 
 /// All tables that were dropped and may still have entries.

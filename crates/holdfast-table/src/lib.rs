@@ -7,11 +7,13 @@
 //! Where to look: `value` is what a field has, `schema` what a table's rows are, `ordered` how
 //! both become keys. `request` and `answer` are what is said, spelled by `wire`. `tables` does a
 //! request: `catalogue` finds its tables, `rows` changes them and their indexes, `ranges` reads
-//! them in order, `once` remembers what was answered. `check` compares tables with their indexes.
+//! them in order, `once` remembers what was answered, and `clients` for how long. `check` compares
+//! tables with their indexes.
 
 mod answer;
 mod catalogue;
 mod check;
+mod clients;
 mod error;
 mod once;
 mod ordered;
@@ -25,6 +27,7 @@ mod wire;
 
 pub use answer::{Answer, Outcome, Refusal, Status, decode as decode_answer};
 pub use check::{Checked, Disagreement};
+pub use clients::VANISHED_CLIENTS_MAX;
 pub use error::{OpenError, RespondError};
 pub use once::NUMBERS_AHEAD_MAX;
 pub use request::{Action, Change, Condition, Edge, Operation, Range, Request};

@@ -4,6 +4,8 @@
 //! other is; a number that was answered is answered the same again, or refused.
 //! Never: keeps more than [`NUMBERS_AHEAD_MAX`] answers of a client.
 
+use std::ops::RangeInclusive;
+
 use holdfast_store::{Transaction, Tree};
 
 use crate::error::{RespondError, Stop};
@@ -21,6 +23,12 @@ pub(crate) struct Number {
     sequence: u64,
 }
 
+/// Where the answers of a client are kept.
+pub(crate) fn answers_of(client: u64) -> RangeInclusive<Vec<u8>> {
+    let place = |place: u16| [&client.to_be_bytes()[..], &place.to_be_bytes()].concat();
+    place(0)..=place(u16::MAX)
+}
+
 /// What is known of a number.
 pub(crate) enum Known {
     New,
@@ -35,6 +43,11 @@ impl Number {
         let ahead = sequence.checked_sub(oldest).ok_or(RespondError::Number)?;
         let is_near = ahead < NUMBERS_AHEAD_MAX;
         is_near.then_some(Number { client, sequence }).ok_or(RespondError::Number)
+    }
+
+    /// Whose it is.
+    pub(crate) fn client(self) -> u64 {
+        self.client
     }
 
     /// Where its answer is kept. The number that had the place before is not under way any more.

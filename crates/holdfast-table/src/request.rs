@@ -20,7 +20,7 @@ pub struct Request {
 /// One operation on one table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operation {
-    /// The table's name, of 1 to 64 bytes.
+    /// The table's name, of 1 to 64 bytes; for [`Action::List`] where names begin.
     pub table: String,
     /// What is done with it.
     pub action: Action,
@@ -48,6 +48,9 @@ pub enum Action {
     Scan(Option<u8>, Range),
     /// Refuses the whole request unless this is so of the row with this key.
     Expect(Row, Condition),
+    /// Answers which tables there are, and what their rows are, in the order of their names from
+    /// this one on.
+    List,
 }
 
 /// What becomes of a field.
@@ -150,7 +153,7 @@ impl Range {
 impl Action {
     /// Whether it may change something.
     pub(crate) fn is_change(&self) -> bool {
-        !matches!(self, Action::Get(_) | Action::Scan(..) | Action::Expect(..))
+        !matches!(self, Action::Get(_) | Action::Scan(..) | Action::Expect(..) | Action::List)
     }
 
     /// The number that stands for it in bytes.
@@ -165,6 +168,7 @@ impl Action {
             Action::Get(_) => 7,
             Action::Scan(..) => 8,
             Action::Expect(..) => 9,
+            Action::List => 10,
         }
     }
 }
@@ -242,6 +246,12 @@ impl Request {
         self.with(table, Action::Expect(key, condition))
     }
 
+    /// Adds [`Action::List`] from a name on.
+    #[must_use]
+    pub fn list(self, from: &str) -> Request {
+        self.with(from, Action::List)
+    }
+
     /// Adds an operation.
     #[must_use]
     pub fn with(mut self, table: &str, action: Action) -> Request {
@@ -286,7 +296,7 @@ impl Operation {
         wire::put_bytes(self.table.as_bytes(), out);
         match &self.action {
             Action::Make(schema) => put_schema(schema, out),
-            Action::Drop => {}
+            Action::Drop | Action::List => {}
             Action::Insert(row) | Action::Upsert(row) => wire::put_row(row, out),
             Action::Delete(key) | Action::Get(key) => wire::put_row(key, out),
             Action::Update(key, changes) => {
@@ -314,6 +324,7 @@ impl Operation {
             7 => Action::Get(wire::row(rest)?),
             8 => take_scan(rest)?,
             9 => Action::Expect(wire::row(rest)?, take_condition(rest)?),
+            10 => Action::List,
             _ => return Err(Malformed("there is no such operation")),
         };
         Ok(Operation { table, action })

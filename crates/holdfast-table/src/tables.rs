@@ -4,7 +4,7 @@
 //! asks again is answered the same, as safe as the first time.
 //! Never: starts a thread.
 
-use std::sync::{PoisonError, RwLock, RwLockWriteGuard};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use holdfast_store::{
     CloseError, Direction, Durability, LARGE_VALUE_BYTES_MAX, Store, Transaction, TransactionError,
@@ -13,6 +13,7 @@ use holdfast_store::{
 
 use crate::answer::{self, Outcome, Refusal, Status};
 use crate::catalogue::{self, Table};
+use crate::clients::{Clients, put_here};
 use crate::error::{OpenError, RespondError, Stop};
 use crate::once::{Known, NUMBER_BYTES, Number};
 use crate::request::{Action, Operation, Request};
@@ -29,9 +30,9 @@ pub const SCAN_BYTES_MAX: usize = 256 << 10;
 const _: () = assert!(SCAN_BYTES_MAX + ROW_BYTES_MAX + 64 <= ANSWER_BYTES_MAX);
 
 /// How often a request is tried beside others that are in its way, before it is tried alone.
-const ATTEMPTS_BESIDE_OTHERS: u32 = 10;
-/// Entries of dropped tables that go in one transaction.
-const SWEPT_AT_ONCE: usize = 256;
+pub(crate) const ATTEMPTS_BESIDE_OTHERS: u32 = 10;
+/// Entries that nobody needs, and that go in one transaction.
+pub(crate) const SWEPT_AT_ONCE: usize = 256;
 
 /// Tables in a store of their own. All calls may come from any thread.
 #[derive(Debug)]
@@ -39,6 +40,7 @@ pub struct Tables {
     store: Store,
     durability: Durability,
     trees: Trees,
+    clients: Clients,
     /// Whoever uses the trees has it, shared; nobody else does for whoever has it alone.
     gate: RwLock<()>,
 }
@@ -50,6 +52,8 @@ pub(crate) struct Trees {
     /// Rows, and entries of indexes.
     pub(crate) entries: Tree,
     pub(crate) answers: Tree,
+    /// Whose they are.
+    pub(crate) clients: Tree,
 }
 
 impl Tables {
@@ -64,16 +68,18 @@ impl Tables {
             catalogue: tree("catalogue")?,
             entries: tree("entries")?,
             answers: tree("answers")?,
+            clients: tree("clients")?,
         };
         let mut transaction = store.begin();
-        match catalogue::is_ours(&mut transaction, &trees.catalogue) {
-            Ok(true) => transaction.commit(durability).map_err(OpenError::Commit)?,
-            Ok(false) | Err(Stop::Damaged(_) | Stop::Refused(_)) => {
+        let clients = match look(&mut transaction, &trees) {
+            Ok(Some(clients)) => clients,
+            Ok(None) | Err(Stop::Damaged(_) | Stop::Refused(_)) => {
                 return Err(OpenError::OtherVersion);
             }
             Err(Stop::Store(error)) => return Err(OpenError::Store(error)),
         };
-        Ok(Tables { store, durability, trees, gate: RwLock::default() })
+        transaction.commit(durability).map_err(OpenError::Commit)?;
+        Ok(Tables { store, durability, trees, clients, gate: RwLock::default() })
     }
 
     /// Does the request numbered `sequence` of `client` once, however often it is asked, and puts
@@ -99,7 +105,7 @@ impl Tables {
             return Ok(());
         };
         for _ in 0..ATTEMPTS_BESIDE_OTHERS {
-            let _shared = self.gate.read().unwrap_or_else(PoisonError::into_inner);
+            let _shared = self.shared();
             if self.attempt(number, &request, answer)? {
                 return Ok(());
             }
@@ -114,7 +120,7 @@ impl Tables {
     /// # Errors
     /// See [`RespondError`].
     pub fn sweep(&self) -> Result<bool, RespondError> {
-        let _shared = self.gate.read().unwrap_or_else(PoisonError::into_inner);
+        let _shared = self.shared();
         let mut transaction = self.store.begin();
         match self.sweep_some(&mut transaction) {
             Ok(is_done) => {
@@ -145,6 +151,15 @@ impl Tables {
         self.gate.write().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Waits while somebody is alone.
+    pub(crate) fn shared(&self) -> RwLockReadGuard<'_, ()> {
+        self.gate.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn clients(&self) -> &Clients {
+        &self.clients
+    }
+
     pub(crate) fn trees(&self) -> &Trees {
         &self.trees
     }
@@ -161,7 +176,8 @@ impl Tables {
             Ok(Known::New) => {}
             Ok(Known::Past) => return Err(RespondError::Number),
             Ok(Known::Answered(kept)) => {
-                drop(transaction);
+                transaction.commit(Durability::Memory).map_err(RespondError::Commit)?;
+                self.clients.arrived(number.client());
                 answer.clone_from(&kept);
                 // The transaction that kept it may have been told that it is not safe.
                 return self.store.sync().map_err(RespondError::Sync).map(|()| true);
@@ -170,6 +186,9 @@ impl Tables {
             Err(stop) => return Err(stop.into()),
         }
         transaction.commit(self.durability).map_err(RespondError::Commit)?;
+        if request.is_change() {
+            self.clients.arrived(number.client());
+        }
         Ok(true)
     }
 
@@ -189,6 +208,9 @@ impl Tables {
             return Ok(Known::New);
         }
         let known = number.look(transaction, answers)?;
+        if !self.clients.is_here(number.client()) {
+            put_here(transaction, &self.trees.clients, number.client())?;
+        }
         if !matches!(known, Known::New) {
             return Ok(known);
         }
@@ -244,6 +266,11 @@ impl Tables {
                 catalogue::drop(transaction, catalogue, name)?;
                 return Ok(Outcome::Done);
             }
+            Action::List => {
+                let (tables, has_more) =
+                    catalogue::list(transaction, catalogue, name, SCAN_BYTES_MAX)?;
+                return Ok(Outcome::Tables { tables, has_more });
+            }
             _ => {}
         }
         let is_same = last.as_ref().is_some_and(|(last, _)| *last == name);
@@ -273,6 +300,14 @@ impl Tables {
     }
 }
 
+/// The clients of tables of this version.
+fn look(transaction: &mut Transaction<'_>, trees: &Trees) -> Result<Option<Clients>, Stop> {
+    match catalogue::is_ours(transaction, &trees.catalogue)? {
+        true => Clients::load(transaction, &trees.clients).map(Some),
+        false => Ok(None),
+    }
+}
+
 /// Does an operation on the rows of a table.
 fn on_rows(rows: &mut Rows<'_, '_>, action: &Action) -> Result<Outcome, Stop> {
     let done = |()| Outcome::Done;
@@ -287,7 +322,9 @@ fn on_rows(rows: &mut Rows<'_, '_>, action: &Action) -> Result<Outcome, Stop> {
             true => Ok(Outcome::Done),
             false => Err(Stop::Refused(Status::NotAsExpected)),
         },
-        Action::Make(_) | Action::Drop => unreachable!("these are done without the table"),
+        Action::Make(_) | Action::Drop | Action::List => {
+            unreachable!("these are done without the table")
+        }
     }
 }
 

@@ -1,8 +1,8 @@
 //! FORMAT.md and the code say the same.
 
+use holdfast_format_docs::Tables as Format;
 use holdfast_io::fake::Random;
 use holdfast_store::{Config, Direction, Durability, LogPlace, Medium, Services, Store};
-use holdfast_tables::Tables as Format;
 
 use crate::answer::{self, Outcome, Status};
 use crate::once::NUMBERS_AHEAD_MAX;
@@ -42,6 +42,7 @@ pub(crate) fn samples() -> Vec<Operation> {
         Action::Get(row![1_u64]),
         Action::Scan(Some(0), range),
         Action::Expect(row![1_u64], Condition::Has(vec![(2, Value::I64(5))])),
+        Action::List,
     ];
     actions.map(|action| Operation { table: "t".to_owned(), action }).into()
 }
@@ -90,6 +91,10 @@ fn each_outcome_is_written_as_its_row_says() {
         (Outcome::NoRow, vec![]),
         (Outcome::Row(row![9_u64]), one.to_vec()),
         (Outcome::Rows { rows, has_more: true }, [&b"\x01\x02\0\0\0"[..], one, one].concat()),
+        (
+            Outcome::Tables { tables: vec![("t".to_owned(), schema())], has_more: false },
+            [&b"\0\x01\0\0\0\x01\0\0\0t"[..], &bytes_of(4, "`schema`")].concat(),
+        ),
     ];
     let numbers = FORMAT.numbers("Answer");
     assert_eq!(numbers.len(), samples.len());
@@ -166,8 +171,11 @@ fn the_trees_have_what_their_table_says() {
     assert_eq!(has("entries", &[&[0, 0, 0, 2][..], minus_two, one].concat()), one);
     let kept = [65, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0];
     assert_eq!(has("answers", &[0, 0, 0, 0, 0, 0, 0, 5, 0, 65]), kept);
+    assert_eq!(has("clients", &[0, 0, 0, 0, 0, 0, 0, 5]), [0; 8]);
+    tables.vanished(5).expect("a machine");
+    assert_eq!(has("clients", &[0, 0, 0, 0, 0, 0, 0, 5]), [1, 0, 0, 0, 0, 0, 0, 0]);
     let rows = FORMAT.rows("Trees");
-    assert_eq!(rows.len(), 7);
+    assert_eq!(rows.len(), 8);
     let names = tables.store().tree_names().expect("names");
     let mut told: Vec<_> = rows.iter().map(|row| row[0].trim_matches('`')).collect();
     told.sort_unstable();

@@ -5,6 +5,8 @@
 
 use std::io;
 
+use holdfast_io::BlocksError;
+
 use crate::tree::Errno;
 
 impl Errno {
@@ -41,5 +43,16 @@ impl Errno {
 impl From<io::Error> for Errno {
     fn from(error: io::Error) -> Errno {
         Errno(error.raw_os_error().unwrap_or(Errno::IO.0))
+    }
+}
+
+/// What is behind a disk's end is what a device has no room for.
+impl From<BlocksError> for Errno {
+    fn from(error: BlocksError) -> Errno {
+        match error {
+            BlocksError::OutOfRange | BlocksError::NoSpace => Errno::NOSPC,
+            BlocksError::Failed(error) => error.into(),
+            _ => Errno::IO,
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! FORMAT.md and the code say the same.
 
+use holdfast_format_docs::{Tables, changed, constants};
 use holdfast_io::{Change, Kind};
-use holdfast_tables::{Tables, changed, constants};
 
 use crate::names::Place;
 use crate::record::{HEAD_BYTES, Op, Record, kind_number};

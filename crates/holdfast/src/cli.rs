@@ -7,6 +7,7 @@ pub(crate) mod disk;
 pub(crate) mod log;
 pub(crate) mod plan;
 pub(crate) mod region;
+pub(crate) mod snapshot;
 pub(crate) mod store;
 pub(crate) mod table;
 pub(crate) mod vm;
@@ -135,6 +136,12 @@ pub(crate) enum Command {
         /// What to do with tables.
         #[command(subcommand)]
         command: table::TableCommand,
+    },
+    /// Make room for snapshots of virtual machines, tell of them, and remove them.
+    Snapshot {
+        /// What to do with snapshots.
+        #[command(subcommand)]
+        command: snapshot::SnapshotCommand,
     },
     /// Open, fill, read, check, save and measure stores of keys and values.
     Store {

@@ -20,6 +20,7 @@ mod run;
 mod serve;
 mod server;
 mod slowdisk;
+mod snapshot;
 mod standby;
 mod status;
 mod store;
@@ -57,8 +58,9 @@ fn dispatch(cli: Cli, output: Output) -> Outcome<ExitCode> {
         Command::Log { command } => log::log(&config, command, output),
         Command::Disk { command } => disk::disk(&config, command, output),
         Command::Table { command } => table::table(&config, command, output),
+        Command::Snapshot { command } => snapshot::snapshot(&config, command, output),
         Command::Region { command } => return region::region(command, output),
-        Command::Vm { command } => return vm::vm(command, output),
+        Command::Vm { command } => return vm::vm(&config, command, output),
         Command::Store { command } => store::store(command, output),
         Command::Plan { command } => plan::plan(command, output),
         Command::Upgrade { command } => mount::upgrade(&config, command, output),

@@ -9,6 +9,7 @@ mod block_cache;
 mod disk;
 mod nbd_tls;
 mod served;
+mod snapshot;
 mod sockets;
 mod standby;
 mod table;
@@ -16,6 +17,7 @@ mod table;
 pub(crate) use disk::DiskConfig;
 pub(crate) use nbd_tls::NbdTls;
 pub(crate) use served::{ServedLogConfig, ServerConfig};
+pub(crate) use snapshot::SnapshotConfig;
 pub(crate) use sockets::{Address, Protocol};
 pub(crate) use standby::StandbyConfig;
 pub(crate) use table::{TableConfig, durability_of};
@@ -25,6 +27,7 @@ use crate::exit::Exit;
 use crate::problem::{Outcome, Problem};
 use crate::sizes::Size;
 use holdfast_client::protocol::{LOG_PREFIX, VOLUME_PREFIX};
+use holdfast_front::ublk::{self, UblkConfig};
 use holdfast_log::{LogConfig, SEGMENTS_MAX};
 use holdfast_memory::Medium;
 use serde::{Deserialize, Serialize};
@@ -66,6 +69,9 @@ pub(crate) struct Config {
     /// The tables that the server serves, by name.
     #[serde(default, rename = "table")]
     pub tables: BTreeMap<String, TableConfig>,
+    /// The snapshots that the server keeps, by the name of their service.
+    #[serde(default, rename = "snapshot")]
+    pub snapshots: BTreeMap<String, SnapshotConfig>,
     /// The other hosts that could serve all this, if there are any.
     #[serde(default)]
     pub standby: Option<StandbyConfig>,
@@ -102,6 +108,9 @@ pub(crate) struct VolumeConfig {
     /// The path of the socket at which the volume's disk is a hypervisor's.
     #[serde(default, rename = "vhost-user")]
     pub vhost_user: Option<PathBuf>,
+    /// N, if the volume's disk is the block device /dev/ublkbN of this machine.
+    #[serde(default)]
+    pub ublk: Option<u32>,
     /// The directory of the log's segment files.
     pub log: PathBuf,
     /// The region.
@@ -222,8 +231,14 @@ impl Config {
             check_name(name).map_err(named)?;
             table.complete(name).map_err(named)?;
         }
+        for (name, snapshot) in &mut config.snapshots {
+            let named = |why| format!("[snapshot.{name}]: {why}");
+            check_name(name).map_err(named)?;
+            snapshot.complete(name, &config.disks).map_err(named)?;
+        }
         config.check_no_path_twice()?;
         config.check_no_port_twice()?;
+        config.check_no_device_twice()?;
         Ok(config)
     }
 
@@ -265,9 +280,19 @@ impl Config {
         })
     }
 
+    /// The service of snapshots of that name.
+    pub(crate) fn snapshot(&self, name: &str) -> Outcome<&SnapshotConfig> {
+        self.snapshots.get(name).ok_or_else(|| {
+            let why = format!("the configuration has no [snapshot.{name}]");
+            let what = format!("finding the snapshots of {name}");
+            Problem::new(Exit::Usage, what, why, "add it, or correct it")
+        })
+    }
+
     /// Whether the server has anything for clients of its own.
     pub(crate) fn serves_programs(&self) -> bool {
-        !(self.logs.is_empty() && self.disks.is_empty() && self.tables.is_empty())
+        let has_data = !(self.logs.is_empty() && self.disks.is_empty() && self.tables.is_empty());
+        has_data || !self.snapshots.is_empty()
     }
 
     /// Every log that the server has, by the full name of its service.
@@ -307,6 +332,20 @@ impl Config {
         Ok(())
     }
 
+    /// A device is one disk.
+    fn check_no_device_twice(&self) -> Result<(), String> {
+        let volumes = self.volumes.iter().map(|(name, of)| (format!("volume.{name}"), of.ublk));
+        let disks = self.disks.iter().map(|(name, of)| (format!("disk.{name}"), of.ublk));
+        let mut seen: BTreeMap<u32, String> = BTreeMap::new();
+        for (whose, id) in volumes.chain(disks) {
+            let Some(id) = id else { continue };
+            if let Some(other) = seen.insert(id, whose.clone()) {
+                return Err(format!("[{whose}] ublk = {id} is already [{other}] ublk"));
+            }
+        }
+        Ok(())
+    }
+
     /// Every path that belongs to one volume or log alone, with its place in the file.
     fn paths(&self) -> Vec<(String, &Path)> {
         let mut paths: Vec<(String, &Path)> = Vec::new();
@@ -335,6 +374,10 @@ impl Config {
         for (name, table) in &self.tables {
             let all = table.paths().map(|(key, path)| (format!("[table.{name}] {key}"), path));
             paths.extend(all);
+        }
+        for (name, snapshot) in &self.snapshots {
+            let region = snapshot.memory.path.as_deref();
+            paths.extend(region.map(|path| (format!("[snapshot.{name}] memory.path"), path)));
         }
         paths
     }
@@ -370,15 +413,17 @@ impl VolumeConfig {
     fn check_users(&self) -> Result<(), String> {
         sockets::check_vhost_user(self.vhost_user.as_deref())?;
         nbd_tls::check(self.nbd_tls.as_ref(), &self.nbd)?;
-        let has_sockets = !self.sockets().is_empty();
-        if self.mount.is_none() && !has_sockets {
-            let keys = "neither mount nor nbd nor vhost-user";
+        sockets::check_ublk(self.ublk)?;
+        let is_shown_as_disk = !self.sockets().is_empty() || self.ublk.is_some();
+        if self.mount.is_none() && !is_shown_as_disk {
+            let keys = "neither mount nor nbd nor vhost-user nor ublk";
             return Err(format!("{keys} says where the volume is to be found"));
         }
-        if self.mount.is_some() && has_sockets && self.cache == Cache::WriteThrough {
-            return Err("cache = \"write-through\" would hide what clients of nbd or vhost-user \
-                        write from who reads through mount; set \"direct\", or leave mount out"
-                .into());
+        if self.mount.is_some() && is_shown_as_disk && self.cache == Cache::WriteThrough {
+            return Err("cache = \"write-through\" would hide what clients of nbd, vhost-user or \
+                        ublk write from who reads through mount; set \"direct\", or leave mount \
+                        out"
+            .into());
         }
         Ok(())
     }
@@ -386,6 +431,11 @@ impl VolumeConfig {
     /// Where users of the volume's disk connect.
     pub(crate) fn sockets(&self) -> Vec<(Protocol, Address)> {
         sockets::sockets_of(&self.nbd, self.vhost_user.as_deref())
+    }
+
+    /// The block device that the disk of the volume of this name is, if it is one.
+    pub(crate) fn device_of(&self, name: &str) -> Option<UblkConfig> {
+        Some(UblkConfig { id: self.ublk?, name: format!("volume {name}") })
     }
 
     /// The region's medium as the memory crate knows it.
@@ -396,10 +446,12 @@ impl VolumeConfig {
     /// Where the volume is to be found while it is attached, for people.
     pub(crate) fn found_at(&self) -> String {
         let sockets = self.sockets();
-        let addresses: Vec<String> = sockets.iter().map(|(_, at)| at.to_string()).collect();
+        let sockets = sockets.iter().map(|(_, at)| at.to_string());
+        let device = self.ublk.map(|id| ublk::block_path(id).display().to_string());
+        let addresses: Vec<String> = sockets.chain(device).collect();
         let attached = format!("attached at {}", addresses.join(" and "));
         match &self.mount {
-            Some(mount) if sockets.is_empty() => format!("mounted at {}", mount.display()),
+            Some(mount) if addresses.is_empty() => format!("mounted at {}", mount.display()),
             Some(mount) => format!("mounted at {}, and {attached}", mount.display()),
             None => attached,
         }

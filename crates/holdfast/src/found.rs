@@ -45,7 +45,7 @@ fn memory_at(medium: MediumKind, path: Option<&Path>) -> Memory {
 
 /// What is behind a path. `devices` is where sysfs is.
 fn behind(path: &Path, devices: &Path, firmware: &str) -> Memory {
-    let Some(region) = device_of(path).and_then(|device| region_of(device, devices)) else {
+    let Some(region) = device_of(path).and_then(|device| region_of(&device, devices)) else {
         return Memory::File;
     };
     // The kernel has this file only where the firmware says what a power failure spares.
@@ -58,17 +58,21 @@ fn behind(path: &Path, devices: &Path, firmware: &str) -> Memory {
     }
 }
 
-/// The device that a path is, or that its file system is on; what is not there yet will be where
-/// its folder is.
-fn device_of(path: &Path) -> Option<u64> {
+/// The device that a path is, or that its file system is on, by where the kernel tells of it; what
+/// is not there yet will be where its folder is.
+fn device_of(path: &Path) -> Option<PathBuf> {
     let found = fs::metadata(path).or_else(|_| fs::metadata(path.parent().unwrap_or(path))).ok()?;
-    Some(if found.file_type().is_block_device() { found.rdev() } else { found.dev() })
+    let (kind, device) = match found.file_type() {
+        kind if kind.is_char_device() => ("char", found.rdev()),
+        kind if kind.is_block_device() => ("block", found.rdev()),
+        _ => ("block", found.dev()),
+    };
+    Some(Path::new("dev").join(kind).join(format!("{}:{}", major(device), minor(device))))
 }
 
-/// The region of persistent memory that a block device lies in.
-fn region_of(device: u64, devices: &Path) -> Option<PathBuf> {
-    let number = format!("{}:{}", major(device), minor(device));
-    let device = fs::canonicalize(devices.join("dev/block").join(number)).ok()?;
+/// The region of persistent memory that a device lies in.
+fn region_of(device: &Path, devices: &Path) -> Option<PathBuf> {
+    let device = fs::canonicalize(devices.join(device)).ok()?;
     let named = |path: &Path, start: &str| {
         path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(start))
     };

@@ -95,6 +95,8 @@ pub(crate) struct Keeper {
     server: OnceLock<Outcome<ServerLife>>,
     /// The front ends of the server's disks, set once.
     disks: OnceLock<DiskFronts>,
+    /// Its term, if other hosts stand by; set once.
+    term: OnceLock<u64>,
     stopping: Mutex<bool>,
     stop_asked: Condvar,
     /// Whoever uses a mount is cut off.
@@ -114,6 +116,7 @@ impl Keeper {
             volumes: Mutex::new(BTreeMap::new()),
             server: OnceLock::new(),
             disks: OnceLock::new(),
+            term: OnceLock::new(),
             stopping: Mutex::new(false),
             stop_asked: Condvar::new(),
             force: AtomicBool::new(false),
@@ -124,6 +127,11 @@ impl Keeper {
     /// Who started this process, if it wants to hear of it.
     pub(crate) fn manager(&self) -> &ServiceManager {
         &self.manager
+    }
+
+    /// Serves in this term of the host's.
+    pub(crate) fn begin_term(&self, number: u64) {
+        self.term.set(number).expect("a keeper has one term");
     }
 
     /// Ends what outlived an earlier keeper whose volumes this one takes up.
@@ -158,11 +166,12 @@ impl Keeper {
         if config.services().is_empty() && config.disks.is_empty() {
             return Ok(None);
         }
-        let started = self.server.get_or_init(|| ServerLife::start(config));
+        let started = self.server.get_or_init(|| ServerLife::start(config, self.term()));
         let server = started.as_ref().map_err(Clone::clone)?;
         let served = server.wait_until_served()?;
-        self.disks
-            .get_or_init(|| DiskFronts::start(config, &self.manager, |name| server.for_disk(name)));
+        self.disks.get_or_init(|| {
+            DiskFronts::start(config, self.term(), &self.manager, |name| server.for_disk(name))
+        });
         Ok(Some(served))
     }
 
@@ -276,9 +285,13 @@ impl Keeper {
         let binary = upgrade::open_binary(Path::new(spawn::OWN_BINARY))?;
         let held = attach::open_to_users(name, &volume, taken, &self.manager)?;
         let mut orders = attach::orders(name, &volume, power, server);
-        orders.ends_with_keeper = config.standby.is_some();
+        orders.term = self.term();
         let supervised = Supervised::start(orders, held, binary, attach::unmount_unserved);
         Ok(Attached { volume, verdict, power, supervised })
+    }
+
+    fn term(&self) -> Option<u64> {
+        self.term.get().copied()
     }
 
     /// Who has the volume's log, if not its front end.
@@ -440,7 +453,7 @@ impl Keeper {
                 names.iter().map(|name| scope.spawn(|| self.shut_down_one(name))).collect();
             threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
         });
-        self.disks().stop();
+        self.disks().stop(&|| self.force.load(Ordering::Relaxed));
         // Volumes bring their homes what the server has, so it ends after them.
         let drained = self.server().is_some_and(ServerLife::stop);
         let entries = std::mem::take(&mut *self.lock()).into_values().flatten();

@@ -158,6 +158,9 @@ pub(crate) fn region_problem(doing: &str, medium: &Medium, error: &AttachError) 
         AttachError::InUse { pid } => {
             (Exit::InUse, format!("stop process {pid}, or unmount its volume first"))
         }
+        AttachError::NewerTerm { .. } => {
+            (Exit::InUse, format!("{kept}; run nothing on it here, it is that host's"))
+        }
         AttachError::OtherVersion { .. } => (
             Exit::Damaged,
             format!("{kept}; unmount the volume with the version that made the region"),

@@ -6,8 +6,11 @@
 //! understand.
 
 use crate::claims::{PowerSource, Verdict};
-use crate::config::{DiskConfig, Protocol, ServedLogConfig, TableConfig, VolumeConfig};
+use crate::config::{
+    DiskConfig, Protocol, ServedLogConfig, SnapshotConfig, TableConfig, VolumeConfig,
+};
 use crate::problem::Problem;
+use holdfast_front::ublk::UblkConfig;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -40,7 +43,11 @@ pub(crate) struct Orders {
     pub resume: bool,
     /// Who has the disk, or the volume's log if that is not the front end itself.
     pub server: Option<Server>,
-    /// Another host may take over once the keeper is silent, so nobody serves without it.
+    /// The keeper's term, if other hosts stand by. One takes over once the keeper is silent, so
+    /// nobody serves without it.
+    pub term: Option<u64>,
+    /// The next keeper has the mount served by a front end of its own, so this one ends with its
+    /// keeper.
     pub ends_with_keeper: bool,
     /// Where users of the disk connect.
     pub sockets: Vec<SocketOrders>,
@@ -53,6 +60,12 @@ impl Orders {
     pub(crate) fn whose(&self) -> String {
         let kind = if self.volume.is_some() { "volume" } else { "disk" };
         format!("{kind} {}", self.name)
+    }
+
+    /// The block device that it is on this machine, if it is one.
+    pub(crate) fn ublk(&self) -> Option<UblkConfig> {
+        let of_disk = || self.disk.as_ref().and_then(|disk| disk.device_of(&self.name));
+        self.volume.as_ref().map_or_else(of_disk, |volume| volume.device_of(&self.name))
     }
 }
 
@@ -107,12 +120,14 @@ pub(crate) struct ServerOrders {
     pub disks: Vec<DiskOrders>,
     /// The tables it has, by name.
     pub tables: Vec<(String, TableConfig)>,
+    /// The snapshots it has, by the name of their service.
+    pub snapshots: Vec<(String, SnapshotConfig)>,
     /// Most clients at a time, over all services.
     pub clients_max: u32,
     /// What powers the machine when the mains fail.
     pub power: PowerSource,
     /// As for a front end.
-    pub ends_with_keeper: bool,
+    pub term: Option<u64>,
 }
 
 /// One log that the server is to serve.

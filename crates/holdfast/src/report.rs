@@ -6,11 +6,13 @@
 mod block_cache;
 mod disk;
 mod served;
+mod snapshot;
 mod table;
 
 use block_cache::BlockCacheStatus;
 use disk::DiskStatus;
 use served::{LogStatus, ServerStatus};
+use snapshot::SnapshotStatus;
 use table::TableStatus;
 
 use crate::claims::{Class, Failure, Gap, PowerSource, Verdict};
@@ -20,6 +22,7 @@ use crate::keeper::{ServerSnapshot, Snapshot, State};
 use crate::observe::{Observation, observe};
 use crate::problem::Outcome;
 use crate::sizes::rounded;
+use holdfast_front::ublk;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -50,6 +53,9 @@ pub(crate) struct StatusReport {
     /// All tables that are configured to be served.
     #[serde(default)]
     pub tables: Vec<TableStatus>,
+    /// All snapshots that are configured to be served.
+    #[serde(default)]
+    pub snapshots: Vec<SnapshotStatus>,
 }
 
 /// The keeper that answered.
@@ -77,11 +83,14 @@ pub(crate) struct VolumeStatus {
     pub problem: Option<String>,
     /// The ordinary directory, file or device.
     pub home: PathBuf,
-    /// Where programs see it; nowhere, if sockets are the only way to it.
+    /// Where programs see it; nowhere, if sockets or a block device are the only way to it.
     pub mount: Option<PathBuf>,
     /// Where users of its disk connect, and what is spoken there.
     #[serde(default)]
     pub sockets: Vec<(Protocol, Address)>,
+    /// The block device that its disk is on this machine.
+    #[serde(default)]
+    pub ublk: Option<PathBuf>,
     /// The log directory.
     pub log: PathBuf,
     /// What the region is made of.
@@ -132,8 +141,9 @@ pub(crate) struct VolumeStatus {
 impl StatusReport {
     /// A report of the current schema.
     pub(crate) fn new(keeper: Option<KeeperStatus>, volumes: Vec<VolumeStatus>) -> StatusReport {
-        let (server, logs, disks, tables) = (None, Vec::new(), Vec::new(), Vec::new());
-        StatusReport { schema: SCHEMA, keeper, volumes, server, logs, disks, tables }
+        let (server, logs, disks) = (None, Vec::new(), Vec::new());
+        let (tables, snapshots) = (Vec::new(), Vec::new());
+        StatusReport { schema: SCHEMA, keeper, volumes, server, logs, disks, tables, snapshots }
     }
 
     /// With the server, if one runs, its socket, what it is configured to serve, and the front ends
@@ -148,6 +158,7 @@ impl StatusReport {
         self.logs = LogStatus::all(config, snapshot);
         self.disks = DiskStatus::all(config, snapshot, fronts);
         self.tables = TableStatus::all(config, snapshot);
+        self.snapshots = SnapshotStatus::all(config, snapshot);
         self.server = server.map(|(socket, snapshot)| ServerStatus::new(socket, snapshot));
         self
     }
@@ -163,7 +174,9 @@ impl StatusReport {
         self.logs.iter().for_each(|log| text += &log.text());
         self.disks.iter().for_each(|disk| text += &disk.text());
         self.tables.iter().for_each(|table| text += &table.text());
+        self.snapshots.iter().for_each(|snapshot| text += &snapshot.text());
         let has_served = !(self.logs.is_empty() && self.disks.is_empty() && self.tables.is_empty());
+        let has_served = has_served || !self.snapshots.is_empty();
         if self.volumes.is_empty() && !has_served {
             text += "no volumes are configured\n";
         }
@@ -201,6 +214,7 @@ impl VolumeStatus {
             home: volume.home.clone(),
             mount: volume.mount.clone(),
             sockets: volume.sockets(),
+            ublk: volume.ublk.map(ublk::block_path),
             log: volume.log.clone(),
             medium: volume.memory.medium.word().into(),
             power,
@@ -294,6 +308,7 @@ impl VolumeStatus {
         line("home", &self.home.display().to_string());
         self.mount.iter().for_each(|mount| line("mount", &mount.display().to_string()));
         self.sockets.iter().for_each(|(protocol, at)| line(protocol.word(), &at.to_string()));
+        self.ublk.iter().for_each(|device| line("ublk", &device.display().to_string()));
         match &self.verdict {
             Some(verdict) => verdict_lines(verdict).iter().for_each(|(k, v)| line(k, v)),
             None => line("acknowledges", "never: the claims refuse this configuration"),

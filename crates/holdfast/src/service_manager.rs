@@ -39,6 +39,11 @@ impl ServiceManager {
         ServiceManager { given: Mutex::new(given), is_there }
     }
 
+    /// Whether somebody keeps what is given to [`Self::keep`].
+    pub(crate) fn keeps(&self) -> bool {
+        self.is_there
+    }
+
     /// What was kept, or opened, under this name.
     pub(crate) fn take(&self, name: &str) -> Option<OwnedFd> {
         self.lock().remove(name)

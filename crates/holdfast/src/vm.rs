@@ -8,7 +8,9 @@
 //! the state that is saved is what QEMU knows beside it.
 
 mod qmp;
+mod service;
 mod snapshot;
 
 pub(crate) use qmp::{Qmp, QmpError};
+pub(crate) use service::{ServiceError, SnapshotService, part};
 pub(crate) use snapshot::{Snapshot, Taken};

@@ -1,7 +1,7 @@
 //! FORMAT.md and the code say the same: bytes spelled out by hand.
 
+use holdfast_format_docs::Tables;
 use holdfast_io::checksum::crc32c;
-use holdfast_tables::Tables;
 
 use super::home::described;
 use super::recorded::Recorded;

@@ -200,7 +200,7 @@ fn fio(setting: &Setting, more: &[&str]) -> Output {
     let uri = format!("--uri={}", setting.uri);
     let fixed = ["--name=verify", "--ioengine=nbd", "--size=32M", "--iodepth=16", "--randseed=5"];
     let blocks = ["--rw=randwrite", "--bsrange=512-256k", "--blockalign=512"];
-    let verify = ["--verify=crc32c", "--verify_fatal=1", &uri];
+    let verify = ["--verify=crc32c", "--verify_fatal=1", "--verify_state_save=0", &uri];
     output("fio", &[&fixed[..], &blocks, &verify, more].concat())
 }
 

@@ -16,7 +16,11 @@ fn each_sentence_of_the_guest_is_understood() {
     assert_eq!(parsed("probe kept 8 8\n"), Sentence::Probe("kept".into(), [8, 8]));
     assert_eq!(parsed("ready 12.5\n"), Sentence::Ready);
     assert_eq!(parsed("done 2 17\n"), Sentence::Done(2, 17));
+    assert_eq!(parsed("refused 2\n"), Sentence::Refused(2));
+    assert_eq!(parsed("fence east\n"), Sentence::Fence("east".into()));
+    assert_eq!(parsed("said stale term 1\n"), Sentence::Said("stale term 1".into()));
     assert_eq!(parsed("flushes 400\n"), Sentence::Flushes(400));
+    assert_eq!(parsed("paused 37\n"), Sentence::Paused(37));
     assert_eq!(parsed("sound\n"), Sentence::Sound);
     let found = Found { writer: 1, highest: 9, rows: 8, wrong: 0 };
     assert_eq!(parsed("found 1 9 8 0\n"), Sentence::Found(found));

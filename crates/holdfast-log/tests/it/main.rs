@@ -13,6 +13,7 @@ mod death;
 mod device;
 mod faults;
 mod filled;
+mod hosts;
 mod mend;
 mod on_device;
 mod parity;

@@ -13,6 +13,7 @@ mod common;
 mod damage;
 mod death;
 mod hostile;
+mod hosts;
 mod queue;
 mod ring;
 mod roster;

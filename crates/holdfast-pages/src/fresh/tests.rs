@@ -87,13 +87,34 @@ fn a_page_is_followed_back_to_the_same_records_that_a_scan_finds() {
 fn small_pieces_become_few_chunks() {
     let (mut random, mut writer) = (Random::new(1), Writer::default());
     let mut fresh = Fresh::new(Rsn::FIRST);
-    for _ in 0..1000 {
+    let mut clone = fresh.clone();
+    for number in 0..1000 {
+        if number % 7 == 0 {
+            clone = fresh.clone();
+        }
         writer.push(&mut fresh, 1, &mut random);
     }
+    writer.check(&clone);
     let bytes = fresh.end().since(Rsn::FIRST) as usize;
     let full = 2 * bytes / CHUNK_BYTES_MAX;
     assert!(fresh.chunks.len() <= full + 16, "{} chunks of {bytes} bytes", fresh.chunks.len());
     assert_eq!(fresh.frames(Rsn::FIRST, fresh.end()).count(), 1000);
+}
+
+#[test]
+fn a_piece_comes_behind_the_last_one_without_moving_it_unless_a_clone_has_that() {
+    let (mut random, mut writer) = (Random::new(4), Writer::default());
+    let mut fresh = Fresh::new(Rsn::FIRST);
+    let place = |fresh: &Fresh| fresh.chunks[0].bytes.as_ptr();
+    writer.push(&mut fresh, 1, &mut random);
+    let first = place(&fresh);
+    writer.push(&mut fresh, 1, &mut random);
+    assert_eq!((fresh.chunks.len(), place(&fresh)), (1, first));
+    let clone = fresh.clone();
+    writer.push(&mut fresh, 1, &mut random);
+    assert!(place(&clone) == first && clone.end() < fresh.end());
+    writer.check(&clone);
+    writer.check(&fresh);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use holdfast_io::fake::{EIO, Effect, FakeFiles, Fault, Mood, Operation, Sectors};
 
 use super::*;
-use crate::page::{PageFault, PageKind};
+use crate::page::{PAGE_HEAD_BYTES, PageFault, PageKind};
 use crate::rsn::Rsn;
 
 const SEGMENT_PAGES: u64 = 4;
@@ -60,6 +60,35 @@ fn pages_anywhere_are_written_in_one_call() {
     for (number, byte) in [(2, 20), (3, 30), (4, 40), (9, 90)] {
         assert_eq!(read(&file, number).expect("whole"), byte);
     }
+}
+
+/// A page of which each half is full of a byte.
+fn halves(number: u64, one: u8, other: u8) -> Page {
+    let mut page = page(number, one);
+    page.contents_mut()[SECOND_HALF - PAGE_HEAD_BYTES..].fill(other);
+    page
+}
+
+#[test]
+fn a_half_that_the_file_has_is_left_out_at_the_end_of_neighbours() {
+    let files = FakeFiles::new(1);
+    let file = open(&files);
+    file.write_all(&mut [page(1, 10), page(2, 20), page(3, 30), page(5, 50)]).expect("it fits");
+    let before = files.operations();
+    // What is said to be there is not, so that it is seen what was written.
+    let mut pages = [halves(1, 11, 12), halves(2, 21, 22), halves(3, 31, 32), halves(5, 51, 52)];
+    let halved = [2, 3].map(PageNumber);
+    file.write_changed(&mut pages, &halved).expect("it fits");
+    assert_eq!(files.operations() - before, 2, "as many as if nothing was left out");
+    let mut found = Page::zeroed();
+    for (number, wanted) in [1, 2, 5].into_iter().zip([&pages[0], &pages[1], &pages[3]]) {
+        file.read(PageNumber(number), &mut found).expect("it is whole");
+        assert!(found.same_bytes(wanted), "page {number}");
+    }
+    assert_eq!(fault(&file, 3), PageFault::Check);
+    file.write_changed(&mut [halves(3, 31, 30)], &halved).expect("it fits");
+    file.read(PageNumber(3), &mut found).expect("it is whole");
+    assert!(found.same_bytes(&halves(3, 31, 30)));
 }
 
 #[test]

@@ -187,6 +187,12 @@ fn pages_that_are_said_to_be_clean_before_they_are_synced_are_noticed() {
 }
 
 #[test]
+fn halves_of_pages_that_are_left_out_because_they_are_in_the_cache_are_noticed() {
+    let _off = switch_off(Invariant::LeftOutHalvesAreSynced);
+    fail_a_sync(0).map(drop).expect_err("halves were lost");
+}
+
+#[test]
 fn a_full_disk_is_told_and_cleaning_goes_on_when_there_is_room() {
     let (mut store, mut random) = (Store::new(6), Random::new(6));
     archive(&mut store, &mut random, 20);

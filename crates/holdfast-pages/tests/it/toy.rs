@@ -28,26 +28,34 @@ pub(crate) const CONFIG_OF_PAGES: PagesConfig = PagesConfig {
 pub(crate) struct Counters;
 
 const COUNTERS: usize = 64;
+/// The counters lie so far apart: everywhere in a page.
+const APART_BYTES: usize = 127;
 
 impl Contents for Counters {
     fn apply(&self, page: &mut Page, body: &[u8]) -> Result<(), Unfit> {
         let [which, more, ..] = *body else { return Err(Unfit("a body has two bytes")) };
-        let counter = page.contents_mut()[..COUNTERS].get_mut(usize::from(which));
+        let counter = counters_mut(page).nth(usize::from(which));
         let counter = counter.ok_or(Unfit("there are 64 counters"))?;
         *counter = counter.wrapping_add(more);
         Ok(())
     }
 
     fn image(&self, page: &Page, into: &mut Vec<u8>) {
-        into.extend_from_slice(&page.contents()[..COUNTERS]);
+        into.extend(page.contents().iter().step_by(APART_BYTES).take(COUNTERS));
     }
 
     fn restore(&self, page: &mut Page, number: PageNumber, image: &[u8]) -> Result<(), Unfit> {
         page.begin(number, PageKind::Leaf, number);
-        let counters = page.contents_mut().get_mut(..image.len());
-        counters.ok_or(Unfit("an image is shorter than a page"))?.copy_from_slice(image);
+        if image.len() > COUNTERS {
+            return Err(Unfit("there are 64 counters"));
+        }
+        counters_mut(page).zip(image).for_each(|(counter, found)| *counter = *found);
         Ok(())
     }
+}
+
+fn counters_mut(page: &mut Page) -> impl Iterator<Item = &mut u8> {
+    page.contents_mut().iter_mut().step_by(APART_BYTES).take(COUNTERS)
 }
 
 /// What a store must hold: every record of a page that was put, in order.

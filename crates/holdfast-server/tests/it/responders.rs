@@ -6,7 +6,7 @@ use crate::support::{NAME, Numbers, Place, Serving, disk_spec, seed};
 use holdfast_client::protocol::{PAYLOAD_BYTES_MAX, Status};
 use holdfast_client::{ConnectError, RequestError, ResponderClient};
 use holdfast_memory::queue::Request;
-use holdfast_server::{RespondError, Responder, ServiceKind, ServiceSpec, words};
+use holdfast_server::{Departure, RespondError, Responder, ServiceKind, ServiceSpec, words};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -24,6 +24,7 @@ struct State {
     total: u64,
     answers: BTreeMap<(u64, u64), u64>,
     oldest: BTreeMap<u64, u64>,
+    departures: Vec<(u64, Departure)>,
 }
 
 impl Responder for Sum {
@@ -55,6 +56,15 @@ impl Responder for Sum {
         answer.resize(if more == 7 { PAYLOAD_BYTES_MAX as usize + 1 } else { 8 }, 0);
         Ok(())
     }
+
+    fn departed(&self, client: u64, departure: Departure) {
+        let mut state = self.0.lock().unwrap();
+        state.departures.push((client, departure));
+        if departure == Departure::InOrder {
+            state.oldest.remove(&client);
+            state.answers.retain(|(other, _), _| *other != client);
+        }
+    }
 }
 
 /// A sum as a service; its counters are in the region of a disk.
@@ -76,6 +86,15 @@ fn client(place: &Place) -> ResponderClient {
 fn add(client: &ResponderClient, more: u64) -> u64 {
     let answer = client.request(&more.to_le_bytes()).unwrap();
     u64::from_le_bytes(answer.try_into().unwrap())
+}
+
+/// Far longer than anything takes.
+fn wait_until(reached: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !reached() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "it never came");
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 #[test]
@@ -119,6 +138,28 @@ fn a_number_that_comes_again_is_done_once_and_one_outside_the_window_never() {
     assert_eq!(raw.ask(&good), Status::BadSequence as u32, "its client has that answer");
     assert_eq!(sum.0.lock().unwrap().total, 10);
     assert_eq!(place.word(NAME, words::REFUSED), 0);
+}
+
+#[test]
+fn a_responder_is_told_how_its_clients_ended_and_nothing_when_a_server_ends() {
+    let (place, sum) = (Place::new(), Arc::new(Sum::default()));
+    let server = serve(&place, &sum);
+    let departures = || sum.0.lock().unwrap().departures.clone();
+    let stays = client(&place);
+    add(&stays, 1);
+    let leaves = client(&place);
+    add(&leaves, 2);
+    drop(leaves);
+    wait_until(|| departures().len() == 1);
+    assert_eq!(departures()[0].1, Departure::InOrder);
+    assert_eq!(sum.0.lock().unwrap().answers.len(), 1, "those of who is there");
+    drop(connect(&place, [9; 16], SERVICE).unwrap());
+    wait_until(|| departures().len() == 2);
+    assert_eq!(departures()[1], (u64::from_le_bytes([9; 8]), Departure::Vanished));
+    drop(server);
+    let _server = serve(&place, &sum);
+    assert_eq!(add(&stays, 4), 7, "it goes on");
+    assert_eq!(departures().len(), 2);
 }
 
 #[test]

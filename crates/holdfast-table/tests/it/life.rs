@@ -98,7 +98,8 @@ impl World {
 /// What a request is answered that is asked a second time.
 fn again(request: &Request, done: &Model, first: Answer) -> Answer {
     let reads = |operation: &Operation| {
-        matches!(operation.action, Action::Get(_) | Action::Scan(..) | Action::Expect(..))
+        let action = &operation.action;
+        matches!(action, Action::Get(_) | Action::Scan(..) | Action::Expect(..) | Action::List)
     };
     let only_reads = request.operations.iter().all(reads);
     if only_reads { done.clone().respond(request) } else { first }
@@ -138,6 +139,7 @@ fn any_action(random: &mut Random) -> Action {
     match random.below(24) {
         0..=2 => Action::Make(any_schema(random)),
         3 if random.chance(30) => Action::Drop,
+        3 => Action::List,
         4..=8 => Action::Insert(any_row(random)),
         9..=12 => Action::Upsert(any_row(random)),
         13..=15 => Action::Update(key, vec![any_change(random)]),

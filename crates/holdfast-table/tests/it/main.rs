@@ -6,7 +6,9 @@
 #![allow(clippy::print_stdout)]
 
 mod basics;
+mod clients;
 mod examples;
+mod fuzzed;
 mod life;
 mod model;
 mod once;

@@ -55,6 +55,11 @@ impl Model {
             self.tables.insert(name.to_owned(), table);
             return Ok(Outcome::Done);
         }
+        if *action == Action::List {
+            let tables = self.tables.range(name.to_owned()..);
+            let tables = tables.map(|(name, table)| (name.clone(), table.schema.clone())).collect();
+            return Ok(Outcome::Tables { tables, has_more: false });
+        }
         let table = self.tables.get_mut(name).ok_or(Status::NoTable)?;
         if *action == Action::Drop {
             self.tables.remove(name);
@@ -81,7 +86,7 @@ impl Table {
             }
             Action::Scan(index, range) => self.scan(*index, range),
             Action::Expect(key, condition) => self.expect(key, condition),
-            Action::Make(_) | Action::Drop => unreachable!("done already"),
+            Action::Make(_) | Action::Drop | Action::List => unreachable!("done already"),
         }
     }
 

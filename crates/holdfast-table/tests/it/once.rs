@@ -9,17 +9,17 @@ use crate::basics::open;
 use crate::support::{cut, machine, settle};
 
 /// Counts: one more, and how many that are.
-fn count() -> Request {
+pub(crate) fn count() -> Request {
     Request::new().add("counters", row![0_u64], 1, 1).get("counters", row![0_u64])
 }
 
-fn made(tables: &Tables) {
+pub(crate) fn made(tables: &Tables) {
     let counters = Schema::new(vec![Kind::U64, Kind::I64], 1, vec![]).expect("it is sound");
     let request = Request::new().make("counters", counters).insert("counters", row![0_u64, 0_i64]);
     assert!(ask(tables, 99, 1, 1, &request).expect("the machine is well").is_ok());
 }
 
-fn ask(
+pub(crate) fn ask(
     tables: &Tables,
     client: u64,
     sequence: u64,
@@ -32,7 +32,7 @@ fn ask(
     Ok(decode_answer(&answer).expect("it is an answer"))
 }
 
-fn counted(count: i64) -> Answer {
+pub(crate) fn counted(count: i64) -> Answer {
     Ok(vec![Outcome::Done, Outcome::Row(row![0_u64, count])])
 }
 

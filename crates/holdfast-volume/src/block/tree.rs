@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use holdfast_io::{Blocks, BlocksError};
+use holdfast_io::Blocks;
 
 use super::{BlockVolume, is_within};
 use crate::tree::{
@@ -16,14 +16,6 @@ impl BlockVolume {
     /// `EISDIR` for the directory.
     fn require_disk(&self, node: NodeId) -> Result<(), Errno> {
         if node == self.node.id { Ok(()) } else { Err(Errno::ISDIR) }
-    }
-}
-
-fn errno(error: BlocksError) -> Errno {
-    match error {
-        BlocksError::OutOfRange | BlocksError::NoSpace => Errno::NOSPC,
-        BlocksError::Failed(error) => error.into(),
-        _ => Errno::IO,
     }
 }
 
@@ -84,14 +76,14 @@ impl Tree for BlockVolume {
         let left = self.size_bytes().saturating_sub(offset);
         let length = into.len().min(usize::try_from(left).unwrap_or(usize::MAX));
         if length > 0 {
-            Blocks::read(self, &mut into[..length], offset).map_err(errno)?;
+            Blocks::read(self, &mut into[..length], offset)?;
         }
         Ok(length)
     }
 
     fn write(&self, node: NodeId, from: &[u8], offset: u64, _: bool) -> Result<(), Errno> {
         self.require_disk(node)?;
-        Blocks::write(self, from, offset).map_err(errno)
+        Ok(Blocks::write(self, from, offset)?)
     }
 
     fn allocate(&self, node: NodeId, how: Allocate, offset: u64, bytes: u64) -> Result<(), Errno> {
@@ -100,8 +92,8 @@ impl Tree for BlockVolume {
             return Err(Errno::INVAL);
         }
         match how {
-            Allocate::PunchHole => self.discard(offset, bytes).map_err(errno),
-            Allocate::ZeroRange { .. } => self.write_zeroes(offset, bytes).map_err(errno),
+            Allocate::PunchHole => Ok(self.discard(offset, bytes)?),
+            Allocate::ZeroRange { .. } => Ok(self.write_zeroes(offset, bytes)?),
             Allocate::Reserve { .. } if is_within(&self.node.body(), offset, bytes) => {
                 self.volume.allocate(node, how, offset, bytes)
             }

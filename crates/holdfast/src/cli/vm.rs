@@ -17,6 +17,10 @@ pub(crate) enum VmCommand {
     Boot {
         /// The machine's folder; made if it is missing.
         folder: PathBuf,
+        /// Take up this snapshot that the server keeps, as SERVICE/NAME: the guest's memory and
+        /// the disks of the service become what they were. It can be taken up again and again.
+        #[arg(long, value_name = "SERVICE/NAME")]
+        from: Option<String>,
         /// QEMU and its arguments. Its memory has to be a file:
         /// `-object memory-backend-file,id=ram,size=1G,mem-path=/dev/shm/vm1,share=on`
         /// `-machine pc,memory-backend=ram -m 1G`
@@ -31,5 +35,9 @@ pub(crate) enum VmCommand {
     Snapshot {
         /// The machine's folder.
         folder: PathBuf,
+        /// Have the server keep the snapshot, with the disks of the service at the same instant,
+        /// as SERVICE/NAME. The guest then goes on.
+        #[arg(long, value_name = "SERVICE/NAME")]
+        to: Option<String>,
     },
 }

@@ -5,7 +5,7 @@
 
 use super::cached::HomeInUse;
 use super::home::{Home, Volume};
-use super::logs::{self, open_problem, recovery_text, region};
+use super::logs::{self, end_when_stale, open_problem, recovery_text, region};
 use crate::claims::{Class, PowerSource, Verdict};
 use crate::config::VolumeConfig;
 use crate::exit::Exit;
@@ -40,6 +40,8 @@ pub(super) struct Parts {
     pub(super) volume: VolumeConfig,
     pub(super) home: Home,
     pub(super) log: Place,
+    /// The keeper's term, if other hosts stand by.
+    pub(super) term: Option<u64>,
 }
 
 /// An open volume.
@@ -48,6 +50,8 @@ pub(super) struct Opened {
     home: HomeInUse,
     /// Its log, if this process drains it.
     log: Option<Arc<Log>>,
+    /// Its region, if another host may take that over.
+    followed: Vec<Arc<Region>>,
     pub(super) verdict: Verdict,
     pub(super) recovery: String,
 }
@@ -61,6 +65,7 @@ impl Opened {
             if let Some(log) = &self.log {
                 scope.spawn(|| log.run_drainer(&stop));
                 scope.spawn(|| log.run_preparer(&stop));
+                scope.spawn(|| end_when_stale(&self.followed, &stop));
             }
             let served = serve();
             stop.store(true, Ordering::Relaxed);
@@ -75,7 +80,7 @@ impl Parts {
         let home = Home::take(&volume.home)?;
         let log = RealFiles::from_fd(take_directory("log", &volume.log)?);
         let (name, volume) = (name.to_owned(), volume.clone());
-        Ok(Parts { name, volume, home, log: Place::Here(Arc::new(log)) })
+        Ok(Parts { name, volume, home, log: Place::Here(Arc::new(log)), term: None })
     }
 
     /// Opens the volume and recovers it.
@@ -87,7 +92,7 @@ impl Parts {
     }
 
     fn open_here(&self, log: &Arc<dyn Files>, power: PowerSource) -> Outcome<Opened> {
-        let region = Arc::new(region(&self.service(), &self.volume.memory, &**log)?);
+        let region = Arc::new(region(&self.service(), &self.volume.memory, &**log, self.term)?);
         let memory = logs::real_memory(&self.volume.memory, &region);
         let verdict = self.volume.verdict_on(&self.name, memory, power)?;
         let class = class_of(&verdict);
@@ -96,6 +101,7 @@ impl Parts {
         let pledge = region.word(PLEDGE).load(Ordering::Relaxed);
         let home = self.home_in_use(region.identity(), pledge)?;
         region.set_word(PLEDGE, home.pledge);
+        let followed = self.term.map(|_| region.clone()).into_iter().collect();
         let log = log.clone();
         // A log that has failed and cannot even be read any more is the same failure, not another.
         let has_failed = region.word(words::POISON).load(Ordering::Relaxed) != 0;
@@ -109,7 +115,7 @@ impl Parts {
         let DirectVolume { volume, log, recovery, attached } = opened;
         let volume = self.home.served(volume).map_err(|error| self.volume_problem(error))?;
         let recovery = recovery_text(&recovery, Some(attached.bytes_applied));
-        Ok(Opened { volume, home, log: Some(log), verdict, recovery })
+        Ok(Opened { volume, home, log: Some(log), followed, verdict, recovery })
     }
 
     fn open_through_queue(&self, server: &Server) -> Outcome<Opened> {
@@ -124,7 +130,7 @@ impl Parts {
             (0, applied) => format!("{} applied to the home", rounded(applied)),
             (replayed, _) => format!("{replayed} changes found in the server's memory"),
         };
-        Ok(Opened { volume, home, log: None, verdict, recovery })
+        Ok(Opened { volume, home, log: None, followed: Vec::new(), verdict, recovery })
     }
 
     fn home_through_queue(&self, log: &LogClient) -> Outcome<HomeInUse> {
@@ -195,7 +201,7 @@ impl Parts {
 
     fn drain_here(&self, log: &Arc<dyn Files>) -> Outcome<Result<(), CommitError>> {
         let medium = self.volume.medium();
-        let region = match logs::attach(&medium) {
+        let region = match logs::attach(&medium, self.term) {
             Ok(region) => Arc::new(region),
             // Nothing waits where there is nothing, or nothing that can be trusted.
             Err(AttachError::Missing | AttachError::OtherBoot) => return Ok(Ok(())),

@@ -29,21 +29,55 @@ pub(crate) fn disk(config: &Path, command: DiskCommand, output: Output) -> Outco
     }
 }
 
+/// What a disk is made for, as messages and commands name it.
+#[derive(Clone, Copy)]
+pub(super) struct Use<'a> {
+    /// `disk`, `snapshot`: also the command that makes and removes it.
+    pub(super) noun: &'static str,
+    pub(super) name: &'a str,
+}
+
+impl Use<'_> {
+    fn disk(name: &str) -> Use<'_> {
+        Use { noun: "disk", name }
+    }
+
+    fn whose(self) -> String {
+        format!("{} {}", self.noun, self.name)
+    }
+
+    fn command(self, what: &str) -> String {
+        format!("`holdfast {} {what} {}`", self.noun, self.name)
+    }
+}
+
 fn make(config: &Config, name: &str, output: Output) -> Outcome<()> {
     let disk = config.disk(name)?;
-    let verdict = disk.verdict_on(name, memory_of_disk(disk), config.keeper.power)?;
-    let mut identity = [0; 16];
-    RealEntropy.fill(&mut identity);
-    let spec = VdiskSpec { size_bytes: disk.size.0, identity };
-    Vdisk::create(&disk.medium(), &spec).map_err(|error| create_problem(name, &error))?;
+    let verdict = make_one(Use::disk(name), disk, config.keeper.power)?;
     let (size, verdict) = (rounded(disk.size.0), verdict_text(&verdict));
     output.done(&format!("{name} is made: {size} of zeros\n{verdict}"));
     Ok(())
 }
 
+/// Makes a disk of zeros, unless its memory does not survive what it must.
+pub(super) fn make_one(of: Use<'_>, disk: &DiskConfig, power: PowerSource) -> Outcome<Verdict> {
+    let verdict = disk.verdict_on(&of.whose(), memory_of_disk(disk), power)?;
+    let mut identity = [0; 16];
+    RealEntropy.fill(&mut identity);
+    let spec = VdiskSpec { size_bytes: disk.size.0, identity };
+    Vdisk::create(&disk.medium(), &spec).map_err(|error| create_problem(of, &error))?;
+    Ok(verdict)
+}
+
 fn remove(config: &Config, name: &str, output: Output) -> Outcome<()> {
-    let disk = config.disk(name)?;
-    let what = || format!("removing disk {name}");
+    remove_one(Use::disk(name), config.disk(name)?)?;
+    output.done(&format!("{name} is removed, and its memory given back"));
+    Ok(())
+}
+
+/// Gives the memory of a disk back that nobody serves.
+pub(super) fn remove_one(of: Use<'_>, disk: &DiskConfig) -> Outcome<()> {
+    let what = || format!("removing {}", of.whose());
     match Vdisk::attach(&disk.medium(), disk.size.0) {
         Err(AttachVdiskError::Region(AttachError::InUse { pid })) => {
             let why = format!("process {pid} serves it");
@@ -54,21 +88,28 @@ fn remove(config: &Config, name: &str, output: Output) -> Outcome<()> {
             error @ (AttachVdiskError::Region(AttachError::Missing)
             | AttachVdiskError::NoDisk { .. }),
         ) => {
-            return Err(attach_problem(name, disk, &error));
+            return Err(attach_problem(of, disk, &error));
         }
         // A damaged one, and one of another size, are removed like any other.
         _ => {}
     }
     Region::remove(&disk.medium())
-        .map_err(|error| Problem::new(Exit::Failed, what(), error, "remove its file by hand"))?;
-    output.done(&format!("{name} is removed, and its memory given back"));
-    Ok(())
+        .map_err(|error| Problem::new(Exit::Failed, what(), error, "remove its file by hand"))
+}
+
+/// [`take_up_one`] of the server's disks.
+pub(super) fn take_up(
+    name: &str,
+    disk: &DiskConfig,
+    power: PowerSource,
+) -> Outcome<(Vdisk, Verdict)> {
+    take_up_one(Use::disk(name), disk, power)
 }
 
 /// Takes up a disk as it was left, once whoever had it before has let go of it; with what its
 /// acknowledgements mean on the memory that is really there.
-pub(super) fn take_up(
-    name: &str,
+pub(super) fn take_up_one(
+    of: Use<'_>,
     disk: &DiskConfig,
     power: PowerSource,
 ) -> Outcome<(Vdisk, Verdict)> {
@@ -78,34 +119,34 @@ pub(super) fn take_up(
         _ => None,
     };
     let attached = once_let_go(&medium, || Vdisk::attach(&medium, disk.size.0), holder);
-    let vdisk = attached.map_err(|error| attach_problem(name, disk, &error))?;
+    let vdisk = attached.map_err(|error| attach_problem(of, disk, &error))?;
     let memory = as_mapped(memory_of_disk(disk), vdisk.survives());
-    let verdict = disk.verdict_on(name, memory, power)?;
+    let verdict = disk.verdict_on(&of.whose(), memory, power)?;
     Ok((vdisk, verdict))
 }
 
-fn create_problem(name: &str, error: &CreateVdiskError) -> Problem {
+fn create_problem(of: Use<'_>, error: &CreateVdiskError) -> Problem {
     let (exit, remedy) = match error {
         CreateVdiskError::Region(CreateError::Exists { .. }) => (
             Exit::Usage,
-            format!("use it as it is: `holdfast serve`, or `holdfast disk remove {name}` first"),
+            format!("use it as it is: `holdfast serve`, or {} first", of.command("remove")),
         ),
         CreateVdiskError::Region(CreateError::Io { .. }) => {
-            (Exit::Failed, "give the machine more memory, or the disk less".to_owned())
+            (Exit::Failed, format!("give the machine more memory, or the {} less", of.noun))
         }
         _ => (Exit::Usage, "see memory.medium, memory.path and size in the configuration".into()),
     };
-    Problem::new(exit, format!("making disk {name}"), error, remedy)
+    Problem::new(exit, format!("making {}", of.whose()), error, remedy)
 }
 
-fn attach_problem(name: &str, disk: &DiskConfig, error: &AttachVdiskError) -> Problem {
-    let what = format!("taking up disk {name}");
+fn attach_problem(of: Use<'_>, disk: &DiskConfig, error: &AttachVdiskError) -> Problem {
+    let what = format!("taking up {}", of.whose());
     let make_anew =
-        || format!("`holdfast disk remove {name}`, make it anew, and restore what was on it");
+        || format!("{}, make it anew, and restore what was on it", of.command("remove"));
     let (exit, remedy) = match error {
         AttachVdiskError::Region(AttachError::Missing) => (
             Exit::Usage,
-            format!("make it: `holdfast disk make {name}`, then `holdfast upgrade server`"),
+            format!("make it: {}, then `holdfast upgrade server`", of.command("make")),
         ),
         AttachVdiskError::Region(AttachError::OtherBoot) => (Exit::Damaged, make_anew()),
         AttachVdiskError::Region(error) => {

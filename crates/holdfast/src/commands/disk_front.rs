@@ -1,18 +1,22 @@
 //! The front end of a disk that the server has.
 //!
-//! Promise: serves the disk's sockets as a client of the server until it is told to end; whatever
+//! Promise: serves the disk's users as a client of the server until it is told to end; whatever
 //! becomes of the server meanwhile, users only wait. Without a keeper it ends when its last user
 //! has gone, and so lets the server end too.
 //! Never: has anything that its death could lose.
 
 use super::front::Reporter;
-use super::users::{Users, tls_of};
-use crate::config::{Address, DiskConfig, Protocol};
+use super::users::{Seen, Users, tls_of};
+use crate::config::DiskConfig;
 use crate::exit::Exit;
 use crate::keeper::listeners::are_in_use;
+use crate::keeper::mounts::{disk_source, unmount_idle};
 use crate::orders::{Orders, Report, Server, Task};
 use crate::problem::{Outcome, Problem};
+use crate::raw::inherited;
 use holdfast_client::{BlocksClient, ConnectError};
+use holdfast_front::fuse::{Cache, DiskTree, FuseConfig, ListenConfig};
+use holdfast_front::ublk::{self, UblkConfig};
 use rustix::event::{PollFd, PollFlags, poll};
 use std::fs::File;
 use std::io;
@@ -23,44 +27,69 @@ use std::time::Duration;
 /// How often a front end without a keeper looks whether it still has users.
 const ORPHAN_LOOK: Duration = Duration::from_millis(200);
 
+/// What one user writes the others read, so the kernel keeps nothing. No request waits for a
+/// device, so one thread is enough.
+const FUSE: FuseConfig = FuseConfig { listen: ListenConfig { threads: 1 }, cache: Cache::Direct };
+
 /// Does what the keeper ordered.
-pub(super) fn obey(orders: &Orders, reporter: &mut Reporter) -> Outcome<()> {
+pub(super) fn obey(orders: &Orders, fuse_fd: Option<i32>, reporter: &mut Reporter) -> Outcome<()> {
     match (orders.task, &orders.disk, &orders.server) {
-        (Task::Serve, Some(disk), Some(server)) => serve(orders, disk, server, reporter),
+        (Task::Serve, Some(disk), Some(server)) => serve(orders, disk, (server, fuse_fd), reporter),
         // Nothing of a disk waits in its front end.
-        _ => Ok(()),
+        _ => remove_device(orders.ublk()),
     }
+}
+
+/// Ends what a dead front end has left in the kernel.
+pub(super) fn remove_device(device: Option<UblkConfig>) -> Outcome<()> {
+    let Some(device) = device else { return Ok(()) };
+    ublk::remove(&device).map_err(|error| {
+        let what = format!("ending the block device of {}", device.name);
+        Problem::new(Exit::Failed, what, error, "end its use and try again")
+    })
 }
 
 fn serve(
     orders: &Orders,
     disk: &DiskConfig,
-    server: &Server,
+    (server, fuse_fd): (&Server, Option<i32>),
     reporter: &mut Reporter,
 ) -> Outcome<()> {
     let failed = |error: io::Error| {
         let what = format!("serving disk {}", orders.name);
         Problem::new(Exit::Failed, what, error, "the keeper starts another front end")
     };
-    let users = Users::of(None, orders, tls_of(orders)?).map_err(failed)?;
+    let (fuse, tls) = (fuse_fd.map(inherited).transpose(), tls_of(orders)?);
+    let users = fuse.and_then(|fuse| Users::of(fuse, orders, tls)).map_err(failed)?;
     let blocks = connect(&orders.name, server)?;
-    let (keeper, sockets, stop) =
-        (reporter.to_keeper().map_err(failed)?, disk.sockets(), users.stop());
-    thread::spawn(move || end_with_keeper(&keeper, &sockets, &stop));
+    let (keeper, stop) = (reporter.to_keeper().map_err(failed)?, users.stop());
+    let (disk, name) = (disk.clone(), orders.name.clone());
+    thread::spawn(move || end_without_keeper(&keeper, &name, &disk, &stop));
+    if orders.resume {
+        users.ask_again();
+    }
     let (recovery, verdict) = ("taken up".to_owned(), server.verdict.clone());
-    reporter.say(&Report::Ready { recovery, verdict });
-    users.serve_disk(&orders.name, &blocks);
-    Ok(())
+    let ready = || reporter.say(&Report::Ready { recovery, verdict });
+    let seen = Seen { tree: &DiskTree::new(&orders.name, &blocks), blocks: Some(&blocks) };
+    let served = users.serve(&orders.name, &seen, &FUSE, ready);
+    served.map_err(|error| failed(io::Error::other(error)))
 }
 
 /// Ends the use of the disk once there is neither a keeper nor a user: nobody else would.
-fn end_with_keeper(keeper: &File, sockets: &[(Protocol, Address)], stop: &AtomicBool) {
+fn end_without_keeper(keeper: &File, name: &str, disk: &DiskConfig, stop: &AtomicBool) {
     let mut polled = [PollFd::new(keeper, PollFlags::empty())];
     while !matches!(poll(&mut polled, None), Ok(1..)) {}
-    while are_in_use(sockets) {
+    while has_users(name, disk) {
         thread::sleep(ORPHAN_LOOK);
     }
     stop.store(true, Ordering::Relaxed);
+}
+
+/// Whether anybody uses the disk. A mount that nobody uses any more is taken away.
+fn has_users(name: &str, disk: &DiskConfig) -> bool {
+    let is_mounted =
+        || disk.mount.as_deref().is_some_and(|at| !unmount_idle(at, &disk_source(name)));
+    are_in_use(&disk.sockets()) || disk.ublk.is_some_and(ublk::is_in_use) || is_mounted()
 }
 
 fn connect(name: &str, server: &Server) -> Outcome<BlocksClient> {

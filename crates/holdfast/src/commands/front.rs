@@ -8,7 +8,7 @@ use super::attached::{Parts, Place};
 use super::disk_front;
 use super::home::Home;
 use super::logs;
-use super::users::{Users, tls_of};
+use super::users::{Seen, Users, tls_of};
 use crate::claims::PowerSource;
 use crate::cli::FrontArgs;
 use crate::config::{Cache, VolumeConfig};
@@ -88,7 +88,7 @@ pub(super) fn end_with_keeper(reports: &File) -> io::Result<()> {
         // A pipe that cannot be written to any more is reported as an error, asked for or not.
         let mut waited = [PollFd::new(&reports, PollFlags::empty())];
         while poll(&mut waited, None) == Err(Errno::INTR) {}
-        tracing::error!("the keeper is gone, and another host may take over");
+        tracing::error!("the keeper is gone, and whoever comes after it serves");
         std::process::abort();
     });
     Ok(())
@@ -100,11 +100,11 @@ fn obey(args: &FrontArgs, reporter: &mut Reporter) -> Outcome<()> {
         Problem::new(Exit::Failed, what, error, "this is a fault of the keeper; report it")
     };
     let orders = read_orders(args.orders_fd).map_err(started)?;
-    if orders.ends_with_keeper {
+    if orders.term.is_some() || orders.ends_with_keeper {
         end_with_keeper(&reporter.0).map_err(started)?;
     }
     let (Some(volume), Some(home)) = (orders.volume.clone(), args.home_fd) else {
-        return disk_front::obey(&orders, reporter);
+        return disk_front::obey(&orders, args.fuse_fd, reporter);
     };
     let home = inherited(home).and_then(Home::of).map_err(started)?;
     let log = match (args.log_fd, &orders.server) {
@@ -114,14 +114,17 @@ fn obey(args: &FrontArgs, reporter: &mut Reporter) -> Outcome<()> {
         }
         (None, None) => return Err(started(io::ErrorKind::InvalidInput.into())),
     };
-    let parts = Parts { name: orders.name.clone(), volume, home, log };
+    let parts = Parts { name: orders.name.clone(), volume, home, log, term: orders.term };
     match orders.task {
         Task::Serve => {
             let (fuse, tls) = (args.fuse_fd.map(inherited).transpose(), tls_of(&orders)?);
             let users = fuse.and_then(|fuse| Users::of(fuse, &orders, tls)).map_err(started)?;
             serve(&parts, users, (orders.resume, orders.power), reporter)
         }
-        Task::Detach => detach(&parts, orders.power),
+        Task::Detach => {
+            disk_front::remove_device(orders.ublk())?;
+            detach(&parts, orders.power)
+        }
         Task::Drain => parts.drain(),
     }
 }
@@ -147,6 +150,7 @@ pub(super) fn give_back(
         let why = format!("its home {} is still covered by a mount", volume.home.display());
         return Err(Problem::new(Exit::InUse, what, why, "unmount that first"));
     }
+    disk_front::remove_device(volume.device_of(name))?;
     let parts = Parts::take(name, volume)?;
     let medium = volume.medium();
     std::thread::scope(|scope| {
@@ -165,7 +169,7 @@ pub(super) fn give_back(
 pub(super) fn mend(name: &str, volume: &VolumeConfig) -> Outcome<Mended> {
     let parts = Parts::take(name, volume)?;
     let medium = volume.medium();
-    let region = logs::attach(&medium).map_err(|error| match error {
+    let region = logs::attach(&medium, parts.term).map_err(|error| match error {
         AttachError::Missing => {
             let why = "there is no memory region, so no failure is remembered";
             let remedy = format!("mount it with `holdfast mount {name}`");
@@ -199,8 +203,9 @@ fn serve(
         users.ask_again();
     }
     let (recovery, verdict) = (opened.recovery.clone(), opened.verdict.clone());
-    reporter.say(&Report::Ready { recovery, verdict });
-    let listened = opened.with_background(|| users.serve(&parts.name, &opened.volume, &config));
+    let ready = || reporter.say(&Report::Ready { recovery, verdict });
+    let seen = Seen { tree: opened.volume.tree(), blocks: opened.volume.blocks() };
+    let listened = opened.with_background(|| users.serve(&parts.name, &seen, &config, ready));
     listened.map_err(|error| {
         Problem::new(Exit::Failed, parts.what("serving"), error, "the keeper starts another")
     })?;

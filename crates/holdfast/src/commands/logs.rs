@@ -15,6 +15,8 @@ use crate::sizes::rounded;
 use holdfast_io::Files;
 use holdfast_log::{Log, OpenError, Recovery, Source};
 use holdfast_memory::{AttachError, CreateError, Medium, MediumSurvival, Region, RegionSpec};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// The roster holds a name a record, about 60 bytes; an eighth of the ring is room for most trees.
@@ -27,13 +29,17 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Attaches the region on a medium, once whoever had it before has let go of it: a process that
 /// ends gives its memory back first, so it is no longer seen to serve, and its claim a moment
-/// later.
-pub(super) fn attach(medium: &Medium) -> Result<Region, AttachError> {
+/// later. `term` is the keeper's, if other hosts stand by.
+pub(super) fn attach(medium: &Medium, term: Option<u64>) -> Result<Region, AttachError> {
+    let attach = || match term {
+        None => Region::attach(medium),
+        Some(term) => Region::attach_in_term(medium, term),
+    };
     let holder = |error: &AttachError| match error {
         AttachError::InUse { pid } => Some(*pid),
         _ => None,
     };
-    once_let_go(medium, || Region::attach(medium), holder)
+    once_let_go(medium, attach, holder)
 }
 
 /// [`attach`] for whatever the region holds; `holder` tells who has it, if that is the error.
@@ -62,9 +68,14 @@ pub(super) fn until_let_go<T, E>(
 
 /// The region as it was left, or a new one. `service` is whose log `files` has: `volume/NAME` or
 /// `log/NAME`.
-pub(super) fn region(service: &str, memory: &MemoryConfig, files: &dyn Files) -> Outcome<Region> {
+pub(super) fn region(
+    service: &str,
+    memory: &MemoryConfig,
+    files: &dyn Files,
+    term: Option<u64>,
+) -> Outcome<Region> {
     let medium = memory.medium();
-    match attach(&medium) {
+    match attach(&medium, term) {
         Ok(region) => return Ok(region),
         Err(AttachError::Missing) => {}
         // No claim rests on such memory, so the log's device has all that was to survive.
@@ -81,7 +92,7 @@ pub(super) fn region(service: &str, memory: &MemoryConfig, files: &dyn Files) ->
     let ring_bytes = memory.size.0;
     let roster_bytes = (ring_bytes / 8).clamp(ROSTER_BYTES_MIN, ROSTER_BYTES_MAX);
     let spec = RegionSpec { ring_bytes, roster_bytes, identity };
-    Region::create(&medium, &spec).map_err(|error| {
+    let region = Region::create(&medium, &spec).map_err(|error| {
         let exit = match error {
             CreateError::Io { .. } => Exit::Failed,
             _ => Exit::Usage,
@@ -89,7 +100,24 @@ pub(super) fn region(service: &str, memory: &MemoryConfig, files: &dyn Files) ->
         let what = format!("making the region of {}", whose(service));
         let remedy = "see memory.medium, memory.path and memory.size in the configuration";
         Problem::new(exit, what, error, remedy)
-    })
+    })?;
+    term.map(|term| region.note_term(term));
+    Ok(region)
+}
+
+/// Ends this process once another host has attached one of the regions: what is asked for here is
+/// that host's to answer by then.
+pub(super) fn end_when_stale(regions: &[Arc<Region>], stop: &AtomicBool) {
+    while !regions.is_empty() && !stop.load(Ordering::Relaxed) {
+        if !regions.iter().all(|region| region.is_current()) {
+            tracing::error!(
+                "stale generation: another host has attached the memory; nothing more is \
+                 acknowledged here"
+            );
+            std::process::exit(Exit::InUse as i32);
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
 }
 
 /// What the memory is: only the mapping can tell whether stores reach persistent memory itself.

@@ -77,6 +77,7 @@ fn prepare(args: RunArgs) -> Outcome<(Vec<std::ffi::OsString>, VolumeConfig)> {
         nbd: Vec::new(),
         nbd_tls: None,
         vhost_user: None,
+        ublk: None,
         log,
         memory,
         segment: None,

@@ -54,6 +54,11 @@ impl Running {
         Ok(Running { config, socket, keeper, _lock: lock })
     }
 
+    /// Serves in this term of the host's.
+    pub(super) fn begin_term(&self, number: u64) {
+        self.keeper.begin_term(number);
+    }
+
     /// Waits that long; true as soon as somebody asked the keeper to stop.
     pub(super) fn stops_within(&self, patience: Duration) -> bool {
         self.keeper.is_asked_to_stop_within(patience)

@@ -1,4 +1,4 @@
-//! `holdfast server`: the process that serves logs, disks and tables. The keeper starts it.
+//! `holdfast server`: what serves logs, disks, tables and snapshots. The keeper starts it.
 //!
 //! Promise: it takes over what the one before it left; what it cannot serve it says why, and
 //! serves the rest; told to end by SIGTERM it finishes what it took and leaves the regions for the
@@ -7,19 +7,20 @@
 
 use super::disk;
 use super::front::{end_on_any_panic, end_with_keeper};
-use super::logs::{open_problem, real_memory, recovery_text, region};
+use super::logs::{end_when_stale, open_problem, real_memory, recovery_text, region};
+use super::snapshot;
 use super::table;
 use crate::claims::{Class, PowerSource, Verdict};
 use crate::cli::ServerArgs;
-use crate::config::DiskConfig;
 use crate::exit::Exit;
 use crate::keeper::stay_when_memory_is_short;
-use crate::orders::{LogOrders, ServerOrders, ServerReady, ServerReport};
+use crate::orders::{DiskOrders, LogOrders, ServerOrders, ServerReady, ServerReport};
 use crate::problem::{Outcome, Problem};
 use crate::raw::inherited;
 use holdfast_blocks::Vdisk;
 use holdfast_client::protocol::{DISK_PREFIX, VOLUME_PREFIX};
 use holdfast_io::real::{RealClock, RealFiles};
+use holdfast_memory::Region;
 use holdfast_server::{
     Confinement, LogSpec, ServeError, Server, ServerSpec, ServiceKind, ServiceSpec, ServiceWords,
     confine,
@@ -27,6 +28,7 @@ use holdfast_server::{
 use holdfast_table::Tables;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::low_level::pipe;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -71,31 +73,44 @@ fn failed(what: &str, error: impl std::fmt::Display) -> Problem {
 fn serve(args: &ServerArgs, reports: &mut File) -> Outcome<()> {
     let started = |error: io::Error| failed("taking over the services", error);
     let orders = read_orders(args.orders_fd).map_err(started)?;
-    if orders.ends_with_keeper {
+    if orders.term.is_some() {
         end_with_keeper(reports).map_err(started)?;
     }
     let listener = UnixListener::from(inherited(args.listen_fd).map_err(started)?);
     let stop = stop_on(SIGTERM).map_err(started)?;
     let drain = stop_on(SIGINT).map_err(started)?;
-    let (server, tables, ready) = take_over(orders)?;
+    let (taken, ready) = take_over(orders)?;
     say(reports, &ServerReport::Ready(ready));
-    let drains = swept(&tables, || server.serve(&listener, &stop, &drain, &*reports));
+    let TakenOver { server, tables, .. } = &taken;
+    let drains = taken.with_background(|| server.serve(&listener, &stop, &drain, &*reports));
     match drains.map_err(|error| failed("listening for clients", error))? {
         false => Ok(()),
-        true => drain_all(&server, &tables),
+        true => drain_all(server, tables),
     }
 }
 
-/// Serves, with what dropped tables have left being taken away meanwhile.
-fn swept<T>(tables: &[Arc<Tables>], serve: impl FnOnce() -> T) -> T {
-    let stop = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        let sweeper = (!tables.is_empty()).then(|| scope.spawn(|| table::sweep(tables, &stop)));
-        let served = serve();
-        stop.store(true, Ordering::Relaxed);
-        sweeper.iter().for_each(|sweeper| sweeper.thread().unpark());
-        served
-    })
+/// A server and what it has besides its clients.
+struct TakenOver {
+    server: Server,
+    tables: Vec<Arc<Tables>>,
+    /// The regions that another host may take over.
+    followed: Vec<Arc<Region>>,
+}
+
+impl TakenOver {
+    /// Serves, while what dropped tables have left is taken away, with an eye on the regions.
+    fn with_background<T>(&self, serve: impl FnOnce() -> T) -> T {
+        let stop = AtomicBool::new(false);
+        let tables = &self.tables;
+        std::thread::scope(|scope| {
+            scope.spawn(|| end_when_stale(&self.followed, &stop));
+            let sweeper = (!tables.is_empty()).then(|| scope.spawn(|| table::sweep(tables, &stop)));
+            let served = serve();
+            stop.store(true, Ordering::Relaxed);
+            sweeper.iter().for_each(|sweeper| sweeper.thread().unpark());
+            served
+        })
+    }
 }
 
 /// Brings everything to the devices.
@@ -107,16 +122,18 @@ fn drain_all(server: &Server, tables: &[Arc<Tables>]) -> Outcome<()> {
 }
 
 /// Opens what can be opened. With nothing to serve at all, the first reason is the failure.
-fn take_over(orders: ServerOrders) -> Outcome<(Server, Vec<Arc<Tables>>, ServerReady)> {
+fn take_over(orders: ServerOrders) -> Outcome<(TakenOver, ServerReady)> {
     let mut ready = ServerReady::default();
     let mut opened = Vec::new();
     for log in &orders.logs {
-        match open(log, orders.power) {
+        match open(log, orders.power, orders.term) {
             Ok(log) => opened.push(log),
             Err(problem) => ready.unserved.push((log.service.clone(), problem)),
         }
     }
-    let mut services = take_up_disks(&orders, &mut ready);
+    let mut disks = take_up_disks(&orders, &mut ready);
+    let mut services = snapshot::take_up(&orders, &mut disks, &mut ready);
+    services.extend(disks.into_values().map(|(config, vdisk)| disk_spec(&config, vdisk)));
     let taken = table::take_up(&orders, &mut ready);
     services.extend(taken.services);
     let of_tables = taken.directories.iter().map(AsFd::as_fd);
@@ -127,7 +144,9 @@ fn take_over(orders: ServerOrders) -> Outcome<(Server, Vec<Arc<Tables>>, ServerR
     ready.rights_kept = rights_kept.collect();
     let verdicts = opened.iter().map(|o| (o.spec.service.clone(), o.verdict.clone()));
     ready.verdicts.extend(verdicts);
-    let logs = opened.into_iter().map(|opened| opened.spec).collect();
+    let logs: Vec<_> = opened.into_iter().map(|opened| opened.spec).collect();
+    let followed = logs.iter().filter(|_| orders.term.is_some());
+    let followed = followed.map(|log| log.region.clone()).collect();
     let (server, errors) =
         Server::open(ServerSpec { logs, services, clients_max: orders.clients_max });
     ready.unserved.extend(errors.iter().map(unserved));
@@ -136,40 +155,42 @@ fn take_over(orders: ServerOrders) -> Outcome<(Server, Vec<Arc<Tables>>, ServerR
     ready.recovery = recovery_of(&server);
     match ready.unserved.first() {
         Some((_, problem)) if ready.verdicts.is_empty() => Err(problem.clone()),
-        _ => Ok((server, taken.tables, ready)),
+        _ => Ok((TakenOver { server, tables: taken.tables, followed }, ready)),
     }
 }
 
+/// Disks that were taken up, by name.
+pub(super) type Disks = BTreeMap<String, (DiskOrders, Arc<Vdisk>)>;
+
 /// Takes up the disks that can be.
-fn take_up_disks(orders: &ServerOrders, ready: &mut ServerReady) -> Vec<ServiceSpec> {
-    let mut services = Vec::new();
+fn take_up_disks(orders: &ServerOrders, ready: &mut ServerReady) -> Disks {
+    let mut disks = Disks::new();
     for one in &orders.disks {
         let service = format!("{DISK_PREFIX}{}", one.name);
         match disk::take_up(&one.name, &one.disk, orders.power) {
             Ok((vdisk, verdict)) => {
-                ready.verdicts.push((service.clone(), verdict));
-                services.push(disk_spec(service, &one.disk, vdisk));
+                ready.verdicts.push((service, verdict));
+                disks.insert(one.name.clone(), (one.clone(), Arc::new(vdisk)));
             }
             Err(problem) => ready.unserved.push((service, problem)),
         }
     }
-    services
+    disks
 }
 
 /// A disk as the server serves it: all its state is in its region.
-fn disk_spec(service: String, config: &DiskConfig, vdisk: Vdisk) -> ServiceSpec {
-    let vdisk = Arc::new(vdisk);
+fn disk_spec(orders: &DiskOrders, vdisk: Arc<Vdisk>) -> ServiceSpec {
     ServiceSpec {
-        service,
+        service: format!("{DISK_PREFIX}{}", orders.name),
         kind: ServiceKind::Disk(vdisk.clone()),
         words: Arc::new(DiskWords(vdisk)),
-        allow_uids: config.allow_uids.clone(),
-        clients_max: config.clients_max,
+        allow_uids: orders.disk.allow_uids.clone(),
+        clients_max: orders.disk.clients_max,
     }
 }
 
 /// The words of a disk's region.
-struct DiskWords(Arc<Vdisk>);
+pub(super) struct DiskWords(pub(super) Arc<Vdisk>);
 
 impl ServiceWords for DiskWords {
     fn word(&self, index: usize) -> &AtomicU64 {
@@ -199,13 +220,13 @@ struct Opened {
     directory: OwnedFd,
 }
 
-fn open(orders: &LogOrders, power: PowerSource) -> Outcome<Opened> {
+fn open(orders: &LogOrders, power: PowerSource, term: Option<u64>) -> Outcome<Opened> {
     let (service, config) = (&orders.service, &orders.log);
     let what = format!("opening {service}");
     let directory = inherited(orders.directory_fd).map_err(|error| failed(&what, error))?;
     let files = directory.try_clone().map_err(|error| failed(&what, error))?;
     let files = Arc::new(RealFiles::from_fd(files));
-    let region = region(service, &config.memory, &*files)?;
+    let region = region(service, &config.memory, &*files, term)?;
     let verdict = config.verdict_on(service, real_memory(&config.memory, &region), power)?;
     // A volume's front end commits by itself what a program wants to be durable.
     let is_volume = service.starts_with(VOLUME_PREFIX);

@@ -41,6 +41,7 @@ pub(crate) fn standby(config_path: PathBuf) -> Outcome<()> {
     before.silent.map_or(Ok(()), |host| fence(&standby, &host))?;
     let owned = begin(&terms, before.number, &standby)?;
     tracing::info!(host = standby.host, term = owned.term().number, "this host has taken over");
+    running.begin_term(owned.term().number);
     let (given_back, beats) = channel();
     let beats = std::thread::spawn(move || beat_until(owned, &standby, &beats));
     let served = run(running);

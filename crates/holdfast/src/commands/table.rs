@@ -1,7 +1,11 @@
-//! `holdfast table make | check`, and the tables that the server takes up.
+//! `holdfast table make | check | list | get | scan`, and the tables that the server takes up.
 //!
 //! Promise: tables are taken up as they were left; an answer is as safe as the claims say.
 //! Never: makes a store where one was expected: an empty one is no answer to who asks for his rows.
+
+mod asked;
+mod read;
+mod values;
 
 use super::logs::until_let_go;
 use crate::claims::PowerSource;
@@ -14,7 +18,9 @@ use crate::problem::{Outcome, Problem};
 use crate::report::verdict_text;
 use holdfast_client::protocol::TABLE_PREFIX;
 use holdfast_memory::AttachError;
-use holdfast_server::{RespondError, Responder, ServiceKind, ServiceSpec, ServiceWords, words};
+use holdfast_server::{
+    Departure, RespondError, Responder, ServiceKind, ServiceSpec, ServiceWords, words,
+};
 use holdfast_store::{OpenError, Store};
 use holdfast_table::{RespondError as TableError, Tables};
 use serde_json::json;
@@ -34,6 +40,9 @@ pub(crate) fn table(config: &Path, command: TableCommand, output: Output) -> Out
     match command {
         TableCommand::Make { name } => make(&config, &name, output),
         TableCommand::Check { name } => check(&config, &name, output),
+        TableCommand::List { name } => read::list(&config, &name, output),
+        TableCommand::Get { table, key } => read::get(&config, &table, &key, output),
+        TableCommand::Scan { table, part } => read::scan(&config, &table, &part, output),
     }
 }
 
@@ -137,6 +146,16 @@ impl Responder for Served {
             TableError::Number => RespondError::Forgotten,
             error => RespondError::Failed(io::Error::other(error)),
         })
+    }
+
+    fn departed(&self, client: u64, departure: Departure) {
+        let done = match departure {
+            Departure::InOrder => self.0.left(client),
+            Departure::Vanished => self.0.vanished(client),
+        };
+        if let Err(error) = done {
+            tracing::warn!(%error, "the answers of a client that is gone are kept for now");
+        }
     }
 }
 

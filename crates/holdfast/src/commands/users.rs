@@ -1,4 +1,5 @@
-//! Serving a volume to its users: through a mount, through sockets, or both.
+//! Serving a volume or a disk to its users: through a mount, through sockets, as a block device, or
+//! as all.
 //!
 //! Promise: serves until the volume is to be given back: until it was unmounted or, where nothing
 //! is mounted, until somebody said so (SIGINT). Then nobody is served any more. SIGTERM ends the
@@ -8,13 +9,13 @@
 mod handover;
 mod tls;
 
-use super::home::Volume;
 use crate::config::Protocol;
 use crate::orders::Orders;
 use crate::raw::inherited;
 use handover::Handover;
-use holdfast_front::{fuse, nbd, vhost_user};
+use holdfast_front::{fuse, nbd, ublk, vhost_user};
 use holdfast_io::Blocks;
+use holdfast_volume::Tree;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag::register;
 use signal_hook::low_level::emulate_default_handler;
@@ -25,7 +26,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
+use std::thread::{self, Scope};
 use std::time::Duration;
 pub(super) use tls::tls_of;
 
@@ -39,12 +40,21 @@ const CLIENTS: nbd::NbdConfig = nbd::NbdConfig {
 /// Queues of a virtual machine: one for each of its processors, up to this.
 const QUEUES_MAX: u16 = 16;
 
-/// The ways to a volume's users.
+/// What users see: through a mount, and through sockets if it is a disk.
+pub(super) struct Seen<'a> {
+    pub tree: &'a dyn Tree,
+    pub blocks: Option<&'a dyn Blocks>,
+}
+
+/// The ways to the users of a volume or disk.
 pub(super) struct Users {
     fuse: Option<fuse::Session>,
     sockets: Option<Sockets>,
+    device: Option<ublk::UblkConfig>,
     /// Nobody is served any longer.
     stop: Arc<AtomicBool>,
+    /// Another process will serve those who are there.
+    hands_on: Arc<AtomicBool>,
 }
 
 /// Where users of a disk connect.
@@ -54,8 +64,12 @@ struct Sockets {
     tls: Option<nbd::Tls>,
     vhost_user: Vec<UnixListener>,
     handover: Handover,
-    /// Another process will serve those who are connected.
-    hands_on: Arc<AtomicBool>,
+}
+
+/// Those of a disk's users who need no mount.
+struct DiskUsers {
+    sockets: Option<Sockets>,
+    device: Option<ublk::Device>,
 }
 
 /// What is served, under which name, until when.
@@ -64,6 +78,7 @@ struct Disk<'a> {
     name: &'a str,
     blocks: &'a dyn Blocks,
     stop: &'a AtomicBool,
+    hands_on: &'a AtomicBool,
 }
 
 impl Users {
@@ -73,17 +88,22 @@ impl Users {
         orders: &Orders,
         tls: Option<nbd::Tls>,
     ) -> io::Result<Users> {
-        let stop = Arc::new(AtomicBool::new(false));
+        let (stop, hands_on) = (Arc::default(), Arc::default());
         let handover = orders.handover.as_ref().map(Handover::of).transpose()?;
-        let sockets =
-            handover.map(|handover| Sockets::of(orders, handover, tls, &stop)).transpose()?;
-        match (&fuse, &sockets) {
-            (None, None) => return Err(io::ErrorKind::InvalidInput.into()),
-            (None, Some(_)) => drop(register(SIGINT, stop.clone())?),
+        let sockets = handover.map(|handover| Sockets::of(orders, handover, tls)).transpose()?;
+        let device = orders.ublk();
+        match (&fuse, sockets.is_some() || device.is_some()) {
+            (None, false) => return Err(io::ErrorKind::InvalidInput.into()),
+            (None, true) => drop(register(SIGINT, Arc::clone(&stop))?),
             // Only who unmounts the volume ends its use.
             (Some(_), _) => {}
         }
-        Ok(Users { fuse: fuse.map(fuse::Session::adopt), sockets, stop })
+        if sockets.is_some() {
+            // In this order: who sees that it is to stop knows why.
+            register(SIGTERM, Arc::clone(&hands_on))?;
+            register(SIGTERM, Arc::clone(&stop))?;
+        }
+        Ok(Users { fuse: fuse.map(fuse::Session::adopt), sockets, device, stop, hands_on })
     }
 
     /// Has the kernel send again what an earlier process has not answered.
@@ -97,42 +117,57 @@ impl Users {
         self.stop.clone()
     }
 
-    /// Serves those behind sockets.
-    pub(super) fn serve_disk(self, name: &str, blocks: &dyn Blocks) {
-        let Users { sockets, stop, .. } = self;
-        sockets.into_iter().for_each(|sockets| sockets.serve(Disk { name, blocks, stop: &stop }));
-    }
-
-    /// Serves them all.
+    /// Serves them all. `ready` is called once they can come.
     pub(super) fn serve(
         self,
         name: &str,
-        volume: &Volume,
+        seen: &Seen<'_>,
         config: &fuse::FuseConfig,
+        ready: impl FnOnce() + Send,
     ) -> Result<(), Box<dyn Error + Send + Sync>> {
-        let Users { fuse, sockets, stop } = self;
+        let Some(blocks) = seen.blocks else {
+            ready();
+            return Ok(self.fuse.map_or(Ok(()), |fuse| fuse::serve(&fuse, seen.tree, config))?);
+        };
+        let Users { fuse, sockets, device, stop, hands_on } = self;
+        let users = DiskUsers { sockets, device: prepare(device, blocks)? };
+        let disk = Disk { name, blocks, stop: &stop, hands_on: &hands_on };
         thread::scope(|scope| {
-            if let Some(sockets) = sockets {
-                let blocks = volume.blocks().ok_or(io::Error::from(io::ErrorKind::InvalidInput))?;
-                let disk = Disk { name, blocks, stop: &stop };
-                scope.spawn(move || sockets.serve(disk));
-            }
+            users.serve(disk, scope, ready);
             let Some(fuse) = fuse else { return Ok(()) };
-            let served = fuse::serve(&fuse, volume.tree(), config);
+            let served = fuse::serve(&fuse, seen.tree, config);
             stop.store(true, Ordering::Relaxed);
             Ok(served?)
         })
     }
 }
 
+fn prepare(
+    device: Option<ublk::UblkConfig>,
+    blocks: &dyn Blocks,
+) -> Result<Option<ublk::Device>, ublk::DeviceError> {
+    device.map(|device| ublk::Device::prepare(device, blocks.size_bytes())).transpose()
+}
+
+impl DiskUsers {
+    /// Serves them on threads of their own.
+    fn serve<'scope, 'env>(
+        self,
+        disk: Disk<'env>,
+        scope: &'scope Scope<'scope, 'env>,
+        ready: impl FnOnce() + Send + 'scope,
+    ) {
+        if let Some(sockets) = self.sockets {
+            scope.spawn(move || sockets.serve(disk));
+        }
+        let Some(device) = self.device else { return ready() };
+        let until = ublk::Until { stop: disk.stop, is_left: disk.hands_on };
+        scope.spawn(move || whole(device.serve(disk.blocks, until, ready)));
+    }
+}
+
 impl Sockets {
-    fn of(
-        orders: &Orders,
-        handover: Handover,
-        tls: Option<nbd::Tls>,
-        stop: &Arc<AtomicBool>,
-    ) -> io::Result<Sockets> {
-        let hands_on = Arc::new(AtomicBool::new(false));
+    fn of(orders: &Orders, handover: Handover, tls: Option<nbd::Tls>) -> io::Result<Sockets> {
         let (mut nbd, mut vhost_user) = (Vec::new(), Vec::new());
         for socket in &orders.sockets {
             let listener = inherited(socket.socket_fd)?;
@@ -141,21 +176,18 @@ impl Sockets {
                 Protocol::VhostUser => vhost_user.push(listener.into()),
             }
         }
-        // In this order: who sees that it is to stop knows why.
-        register(SIGTERM, hands_on.clone())?;
-        register(SIGTERM, stop.clone())?;
-        Ok(Sockets { nbd, tls, vhost_user, handover, hands_on })
+        Ok(Sockets { nbd, tls, vhost_user, handover })
     }
 
     fn serve(self, disk: Disk<'_>) {
-        let Sockets { nbd, tls, vhost_user, handover, hands_on } = self;
+        let Sockets { nbd, tls, vhost_user, handover } = self;
         let sessions = thread::scope(|scope| {
             for listener in vhost_user {
                 scope.spawn(move || whole(serve_machines(listener, disk)));
             }
             whole(serve_clients(nbd, tls, &handover, disk))
         });
-        if hands_on.load(Ordering::Relaxed) {
+        if disk.hands_on.load(Ordering::Relaxed) {
             leave(sessions, &handover);
             whole(emulate_default_handler(SIGTERM));
         }

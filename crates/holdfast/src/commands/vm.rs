@@ -4,7 +4,10 @@
 //! gone by then. A `snapshot` that fails leaves the guest running and no snapshot.
 //! Never: adds to what the machine is; QEMU's arguments are the user's, and three more.
 
+mod served;
+
 use crate::cli::vm::VmCommand;
+use crate::config::Config;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::{Outcome, Problem};
@@ -29,23 +32,34 @@ const STATE_PATIENCE: Duration = Duration::from_secs(60);
 const IGNORE_SHARED: &str = "x-ignore-shared";
 
 /// Runs the subcommand.
-pub(crate) fn vm(command: VmCommand, output: Output) -> Outcome<ExitCode> {
+pub(crate) fn vm(config: &Path, command: VmCommand, output: Output) -> Outcome<ExitCode> {
     match command {
-        VmCommand::Boot { folder, command } => boot(&folder, &command),
-        VmCommand::Snapshot { folder } => {
-            snapshot(&folder, output).map(|()| ExitCode::from(Exit::Ok))
+        VmCommand::Boot { folder, from: None, command } => boot(&folder, &command, fitting),
+        VmCommand::Boot { folder, from: Some(from), command } => {
+            let config = Config::load(config)?;
+            boot(&folder, &command, |folder, command| {
+                served::bring(&config, &from, folder, command)
+            })
+        }
+        VmCommand::Snapshot { folder, to: None } => snapshot(&folder, output),
+        VmCommand::Snapshot { folder, to: Some(to) } => {
+            served::snapshot(&Config::load(config)?, &folder, &to, output)
         }
     }
 }
 
-/// Starts the guest and waits for its end.
-fn boot(folder: &Path, command: &[String]) -> Outcome<ExitCode> {
+/// Starts the guest and waits for its end. `find` says whether there is a snapshot of it.
+fn boot(
+    folder: &Path,
+    command: &[String],
+    find: impl FnOnce(&Snapshot, &[String]) -> io::Result<bool>,
+) -> Outcome<ExitCode> {
     let failed = |error: &dyn std::fmt::Display| {
         let what = format!("starting the machine in {}", folder.display());
         Problem::new(Exit::Failed, what, error, "see what QEMU said; the snapshot is as it was")
     };
     let kept = Snapshot::at(folder).map_err(|error| failed(&error))?;
-    let taken = fitting(&kept, command).map_err(|error| failed(&error))?;
+    let taken = find(&kept, command).map_err(|error| failed(&error))?;
     kept.note_command(command).map_err(|error| failed(&error))?;
     let began = Instant::now();
     let mut qemu = start(&kept, command, taken).map_err(|error| failed(&error))?;
@@ -119,7 +133,7 @@ fn connect(socket: &Path, qemu: &mut Child) -> Result<Qmp, QmpError> {
 }
 
 /// Stops the guest, keeps its state and ends QEMU.
-fn snapshot(folder: &Path, output: Output) -> Outcome<()> {
+fn snapshot(folder: &Path, output: Output) -> Outcome<ExitCode> {
     let failed = |error: &dyn std::fmt::Display| {
         let what = format!("taking a snapshot of the machine in {}", folder.display());
         Problem::new(Exit::Failed, what, error, "there is no snapshot; mend this and repeat it")
@@ -138,17 +152,22 @@ fn snapshot(folder: &Path, output: Output) -> Outcome<()> {
     ended.map_err(|error| failed(&error))?;
     let (took_ms, folder) = (began.elapsed().as_millis(), folder.display());
     output.done(&format!("the guest stands still in {folder}, after {took_ms} ms"));
-    Ok(())
+    Ok(ExitCode::from(Exit::Ok))
+}
+
+/// Has the guest stand still, and a snapshot of it in its folder.
+fn save(kept: &Snapshot, qmp: &mut Qmp, taken: &Taken) -> Result<(), QmpError> {
+    save_state(kept, qmp)?;
+    Ok(kept.keep(taken)?)
 }
 
 /// Has the guest stand still, and its state in a file.
-fn save(kept: &Snapshot, qmp: &mut Qmp, taken: &Taken) -> Result<(), QmpError> {
+fn save_state(kept: &Snapshot, qmp: &mut Qmp) -> Result<(), QmpError> {
     qmp.ask("stop", &json!({}))?;
     ignore_shared(qmp)?;
     let to = format!("exec:cat > {}", quoted(&kept.state()));
     qmp.ask("migrate", &json!({ "uri": to }))?;
-    qmp.wait_for_migration(STATE_PATIENCE)?;
-    Ok(kept.keep(taken)?)
+    qmp.wait_for_migration(STATE_PATIENCE)
 }
 
 fn ignore_shared(qmp: &mut Qmp) -> Result<(), QmpError> {

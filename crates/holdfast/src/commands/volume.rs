@@ -19,6 +19,7 @@ use crate::output::{Output, Progress};
 use crate::problem::{Outcome, Problem};
 use crate::report::verdict_text;
 use crate::sizes::rounded;
+use holdfast_front::ublk;
 use holdfast_io::Entropy;
 use holdfast_io::real::{RealEntropy, RealFiles};
 use holdfast_log::{CreateError, Log, LogConfig};
@@ -203,6 +204,7 @@ fn listed((name, volume): (&String, &VolumeConfig)) -> serde_json::Value {
         "home": volume.home,
         "mount": volume.mount,
         "sockets": volume.sockets(),
+        "ublk": volume.ublk.map(ublk::block_path),
         "found_at": volume.found_at(),
         "log": volume.log,
         "made": is_made(&volume.log),

@@ -5,7 +5,7 @@
 //! Never: allows a user that the file does not name, but the one who runs the keeper.
 
 use super::served::{check_access, clients_default, uids_default};
-use super::sockets::{Address, Protocol, check_vhost_user, sockets_of};
+use super::sockets::{Address, Protocol, check_ublk, check_vhost_user, sockets_of};
 use super::{
     Failure, MediumKind, NbdTls, check_path, medium_at, must_survive_default, nbd_tls, verdict_of,
 };
@@ -13,6 +13,7 @@ use crate::claims::{Class, Facts, Gap, Memory, PowerSource, Verdict};
 use crate::exit::Exit;
 use crate::problem::{Outcome, Problem};
 use crate::sizes::Size;
+use holdfast_front::ublk::UblkConfig;
 use holdfast_memory::Medium;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -38,6 +39,12 @@ pub(crate) struct DiskConfig {
     /// The path of the socket at which it is a hypervisor's.
     #[serde(default, rename = "vhost-user")]
     pub vhost_user: Option<PathBuf>,
+    /// The directory in which it is a file, under its own name.
+    #[serde(default)]
+    pub mount: Option<PathBuf>,
+    /// N, if it is the block device /dev/ublkbN of this machine.
+    #[serde(default)]
+    pub ublk: Option<u32>,
     /// The failures that acknowledgements must survive.
     #[serde(default = "must_survive_default")]
     pub must_survive: Vec<Failure>,
@@ -82,13 +89,15 @@ impl DiskConfig {
         if self.size.0 == 0 || !self.size.0.is_multiple_of(BLOCK_BYTES) {
             return Err(format!("size = \"{}\" is not a multiple of 4KiB", self.size));
         }
+        self.mount.as_deref().map_or(Ok(()), |mount| check_path("mount", mount))?;
         check_vhost_user(self.vhost_user.as_deref())?;
         nbd_tls::check(self.nbd_tls.as_ref(), &self.nbd)?;
+        check_ublk(self.ublk)?;
         let is_own_client = uids_default().iter().all(|uid| self.allow_uids.contains(uid));
-        if !self.sockets().is_empty() && !is_own_client {
+        if self.has_front_end() && !is_own_client {
             return Err(
                 "allow_uids lacks the user who runs the keeper, and so the front end that \
-                        nbd and vhost-user ask for"
+                        mount, nbd, vhost-user and ublk ask for"
                     .into(),
             );
         }
@@ -100,12 +109,23 @@ impl DiskConfig {
         sockets_of(&self.nbd, self.vhost_user.as_deref())
     }
 
+    /// The block device that the disk of this name is, if it is one.
+    pub(crate) fn device_of(&self, name: &str) -> Option<UblkConfig> {
+        Some(UblkConfig { id: self.ublk?, name: format!("disk {name}") })
+    }
+
+    /// Whether anybody reaches it who is no client of the server.
+    pub(crate) fn has_front_end(&self) -> bool {
+        self.mount.is_some() || !self.sockets().is_empty() || self.ublk.is_some()
+    }
+
     /// The paths that belong to this disk alone, by their keys.
     pub(super) fn paths(&self) -> impl Iterator<Item = (&'static str, &Path)> {
         let region = self.memory.path.as_deref().map(|path| ("memory.path", path));
         let nbd = self.nbd.iter().filter_map(Address::path).map(|path| ("nbd", path));
         let vhost_user = self.vhost_user.as_deref().map(|path| ("vhost-user", path));
-        region.into_iter().chain(nbd).chain(vhost_user)
+        let mount = self.mount.as_deref().map(|path| ("mount", path));
+        region.into_iter().chain(nbd).chain(vhost_user).chain(mount)
     }
 
     /// The region's medium as the memory crate knows it.
@@ -116,14 +136,13 @@ impl DiskConfig {
     /// What acknowledgements mean on the memory that is really there.
     pub(crate) fn verdict_on(
         &self,
-        name: &str,
+        whose: &str,
         memory: Memory,
         power: PowerSource,
     ) -> Outcome<Verdict> {
         let must_survive = &self.must_survive;
         let facts = Facts { memory, power, must_survive, write_through: false };
-        let whose = format!("disk {name}");
-        let verdict = verdict_of(&whose, &facts)?;
+        let verdict = verdict_of(whose, &facts)?;
         if verdict.class == Class::Memory {
             return Ok(verdict);
         }

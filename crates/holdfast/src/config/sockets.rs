@@ -11,6 +11,9 @@ use std::path::{Path, PathBuf};
 /// The longest path of a socket; the kernel has room for no more, and a zero behind it.
 const PATH_BYTES_MAX: usize = 107;
 
+/// The kernel numbers as many block devices of a driver, and no more.
+const DEVICES_MAX: u32 = 1 << 20;
+
 /// What is spoken at a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -96,6 +99,16 @@ pub(super) fn sockets_of(nbd: &[Address], vhost_user: Option<&Path>) -> Vec<(Pro
 pub(super) fn check_vhost_user(path: Option<&Path>) -> Result<(), String> {
     let Some(path) = path else { return Ok(()) };
     path_fault(path).map_or(Ok(()), |why| Err(format!("vhost-user: {path:?} {why}")))
+}
+
+/// What is wrong with the number of a block device.
+pub(super) fn check_ublk(id: Option<u32>) -> Result<(), String> {
+    match id {
+        Some(id) if id >= DEVICES_MAX => {
+            Err(format!("ublk = {id} is no number below {DEVICES_MAX}"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Why no socket can have this path.

@@ -279,6 +279,23 @@ fn a_disk_for_a_hypervisor_has_a_socket_of_its_own() {
 }
 
 #[test]
+fn a_block_device_has_a_number_of_its_own() {
+    let ublk = |id: u64| disk("").replace("nbd = []", &format!("ublk = {id}"));
+    let config = Config::parse(&ublk(7)).unwrap();
+    let volume = config.volume("pgwal").unwrap();
+    assert_eq!(volume.found_at(), "attached at /dev/ublkb7");
+    let device = volume.device_of("pgwal").unwrap();
+    assert_eq!((device.id, &*device.name), (7, "volume pgwal"));
+    let of_server = "[disk.pgwal]\nsize = \"4KiB\"\nmemory = { medium = \"shm\" }\nublk = 7\n";
+    let twice = Config::parse(&(ublk(7) + of_server)).unwrap_err();
+    assert!(twice.contains("[disk.pgwal] ublk = 7 is already [volume.pgwal] ublk"), "{twice}");
+    let apart = Config::parse(&(ublk(8) + of_server)).unwrap();
+    assert_eq!(apart.disk("pgwal").unwrap().device_of("pgwal").unwrap().name, "disk pgwal");
+    let high = Config::parse(&ublk(1 << 20)).unwrap_err();
+    assert!(high.contains("[volume.pgwal]: ublk = 1048576"), "{high}");
+}
+
+#[test]
 fn a_volume_that_nobody_could_find_is_refused() {
     for text in [disk(""), SHORT.replace("mount = \"/srv/pgwal\"", "")] {
         let why = Config::parse(&text).unwrap_err();

@@ -62,6 +62,27 @@ fn memory_of_a_region_without_a_domain_is_reserved_ram_and_needs_a_proof() {
     assert_eq!(machine.found(), Memory::Unproven, "a byte was lost");
 }
 
+/// Any character device will do: what it is, the folder says.
+#[test]
+fn a_device_that_is_mapped_without_a_file_system_is_found_by_its_own_number() {
+    let machine = Machine::with_device("devices/ndbus0/region0/dax0.1/dax0.0");
+    let path = Path::new("/dev/null");
+    let found = || behind(path, machine.devices.path(), FIRMWARE);
+    assert_eq!(found(), Memory::File);
+    let device = fs::metadata(path).unwrap().rdev();
+    let told = machine.devices.path().join("dev/char");
+    fs::create_dir_all(&told).unwrap();
+    let place = machine.devices.path().join("devices/ndbus0/region0/dax0.1/dax0.0");
+    symlink(place, told.join(format!("{}:{}", major(device), minor(device)))).unwrap();
+    assert_eq!(found(), Memory::Unproven);
+    fs::write(
+        machine.devices.path().join("devices/ndbus0/region0/persistence_domain"),
+        "cpu_cache",
+    )
+    .unwrap();
+    assert_eq!(found(), Memory::Persistent);
+}
+
 #[test]
 fn a_proof_says_nothing_of_another_firmware() {
     let machine = Machine::with_device("devices/ndbus0/region0/namespace0.0/block/pmem0");

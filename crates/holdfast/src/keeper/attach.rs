@@ -17,7 +17,7 @@ use crate::observe::observe;
 use crate::orders::{Orders, Server, Task};
 use crate::problem::{Outcome, Problem};
 use crate::service_manager::ServiceManager;
-use holdfast_front::fuse;
+use holdfast_front::{fuse, ublk};
 use rustix::fs::{FileType, fstat};
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -30,6 +30,7 @@ pub(crate) fn take(name: &str, volume: &VolumeConfig) -> Outcome<Held> {
     check_home_is_bare(&volume.home, &what)?;
     let home = take_home(&volume.home)?;
     check_users(volume, &home, &what)?;
+    check_driver(&format!("volume {name}"), volume.ublk)?;
     let log = match volume.way {
         Way::Direct => Some(take_directory("log", &volume.log)?),
         Way::Queue => None,
@@ -49,7 +50,7 @@ pub(crate) fn open_to_users(
     let whose = format!("volume {name}");
     let (listeners, handover) = listen(&whose, volume.sockets(), manager)?;
     let fuse = match (taken.fuse, volume.mount.as_deref()) {
-        (None, Some(point)) => Some(mount(name, point)?),
+        (None, Some(point)) => Some(mount(&whose, name, point)?),
         (fuse, _) => fuse,
     };
     let held = Held { fuse, listeners, handover, ..taken };
@@ -78,33 +79,44 @@ pub(crate) fn end_use(name: &str, volume: &VolumeConfig, force: bool) -> Outcome
     volume.mount.as_deref().map_or(Ok(()), |mount| unmount_at(mount, force))
 }
 
-/// Only a disk can be reached through a socket, and it needs no mount.
+/// Only a disk can be reached through a socket or be a block device, and it needs no mount.
 fn check_users(volume: &VolumeConfig, home: &OwnedFd, what: &str) -> Outcome<()> {
-    let refused = |why: String, remedy| Err(Problem::new(Exit::Usage, what, why, remedy));
     let found =
         fstat(home).map_err(|error| Problem::new(Exit::Failed, what, error, "try again"))?;
     let is_directory = FileType::from_raw_mode(found.st_mode) == FileType::Directory;
-    let home = volume.home.display();
-    match volume.sockets().first() {
-        Some((protocol, _)) if is_directory => {
-            let key = protocol.word();
-            refused(
-                format!("{key} is set, and home {home} is a directory"),
-                format!("set mount instead of {key}, or name a file or a block device as home"),
-            )
+    let of_device = volume.ublk.map(|_| "ublk");
+    let key = volume.sockets().first().map(|(protocol, _)| protocol.word()).or(of_device);
+    match key.filter(|_| is_directory) {
+        None => Ok(()),
+        Some(key) => {
+            let why = format!("{key} is set, and home {} is a directory", volume.home.display());
+            let remedy =
+                format!("set mount instead of {key}, or name a file or a block device as home");
+            Err(Problem::new(Exit::Usage, what, why, remedy))
         }
-        _ => Ok(()),
     }
 }
 
-fn mount(name: &str, point: &Path) -> Outcome<OwnedFd> {
-    let options = fuse::MountOptions { name: name.to_owned() };
+/// A block device needs what kernel and program may lack.
+pub(crate) fn check_driver(whose: &str, device: Option<u32>) -> Outcome<()> {
+    device.map_or(Ok(()), |_| ublk::check_driver()).map_err(|error| {
+        let remedy = match error {
+            ublk::DeviceError::NotBuilt => "build it with `cargo build --release --features ublk`",
+            _ => "`modprobe ublk_drv`, with Linux 6.5 or later; or leave ublk out",
+        };
+        Problem::new(Exit::Usage, format!("attaching {whose}"), error, remedy)
+    })
+}
+
+/// Mounts at a place that is free; `whose` it is, for people.
+pub(super) fn mount(whose: &str, source: &str, point: &Path) -> Outcome<OwnedFd> {
+    let options = fuse::MountOptions { name: source.to_owned() };
     fuse::mount(point, &options).map_err(|error| {
         let exit = match error {
             fuse::MountError::NotADirectory(_) => Exit::Usage,
             _ => Exit::Failed,
         };
-        Problem::new(exit, format!("attaching volume {name}"), error, "nothing was changed")
+        Problem::new(exit, format!("attaching {whose}"), error, "nothing was changed")
     })
 }
 
@@ -125,12 +137,16 @@ pub(crate) fn orders(
         server,
         sockets: Vec::new(),
         handover: None,
+        term: None,
         ends_with_keeper: false,
     }
 }
 
-/// Takes the mount of a volume away that no front end ever served.
+/// Takes the mount of a volume away that no front end ever served, and the block device.
 pub(crate) fn unmount_unserved(orders: &Orders) {
+    if let Some(Err(error)) = orders.ublk().map(|device| ublk::remove(&device)) {
+        tracing::error!(%error, "the block device of {} stays", orders.whose());
+    }
     let ended = orders.volume.as_ref().map(|volume| end_use(&orders.name, volume, true));
     if let Some(Err(problem)) = ended {
         tracing::error!("{problem}");

@@ -6,17 +6,18 @@
 //! Never: uses a part of what was kept beside parts of its own.
 
 use super::listeners::Listeners;
-use super::mounts::mounted_at;
+use super::mounts::{disk_source, our_mount_at};
 use super::spawn::Held;
-use crate::config::{Config, VolumeConfig, Way};
+use crate::config::{Config, DiskConfig, VolumeConfig, Way};
 use crate::observe::observe;
 use crate::service_manager::ServiceManager;
 use rustix::process::{Pid, Signal, kill_process};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 /// What is kept beside sockets.
-const PARTS: [&str; 3] = ["kept-fuse", "kept-log", HOME];
+const PARTS: [&str; 3] = [FUSE, "kept-log", HOME];
+const FUSE: &str = "kept-fuse";
 const HOME: &str = "kept-home";
 
 /// Keeps the parts of one volume until it is dropped.
@@ -59,9 +60,7 @@ pub(crate) fn take_back(
 ) -> Option<Held> {
     let names = PARTS.map(|part| part_name(part, &format!("volume {name}")));
     let [fuse, log, home] = names.each_ref().map(|name| manager.take(name));
-    let is_mounted = volume.mount.as_deref().is_some_and(|point| {
-        mounted_at(point).is_some_and(|mount| mount.is_ours() && mount.source == name)
-    });
+    let is_mounted = volume.mount.as_deref().is_some_and(|at| our_mount_at(at, name).is_some());
     let is_whole = home.is_some()
         && log.is_some() == (volume.way == Way::Direct)
         && (fuse.is_some() && is_mounted) == volume.mount.is_some();
@@ -71,6 +70,23 @@ pub(crate) fn take_back(
     }
     let (listeners, was_served) = (Listeners::default(), true);
     Some(Held { home, log, fuse, listeners, handover: None, kept: None, was_served })
+}
+
+/// The connection behind the mount of a disk, if one was kept and the mount is still there. The
+/// front end of the earlier keeper has ended with it.
+pub(crate) fn take_back_mount(
+    manager: &ServiceManager,
+    name: &str,
+    disk: &DiskConfig,
+) -> Option<OwnedFd> {
+    let part = part_name(FUSE, &format!("disk {name}"));
+    let kept = manager.take(&part)?;
+    let source = disk_source(name);
+    let mount = disk.mount.as_deref().and_then(|point| our_mount_at(point, &source));
+    if mount.is_none() {
+        manager.forget(&part);
+    }
+    mount.map(|_| kept)
 }
 
 /// The name under which a service manager has a part of a volume or disk.

@@ -10,6 +10,7 @@ use crate::exit::Exit;
 use crate::orders::SocketOrders;
 use crate::problem::{Outcome, Problem};
 use crate::service_manager::ServiceManager;
+use holdfast_front::ublk;
 use rustix::fs::Mode;
 use rustix::net::{SocketAddrUnix, sockopt};
 use std::io;
@@ -150,6 +151,12 @@ fn bind_file(path: &Path) -> io::Result<UnixListener> {
 
 /// Refuses to take a disk away from clients that have a connection to it.
 pub(crate) fn refuse_connected(what: &str, volume: &VolumeConfig) -> Outcome<()> {
+    if let Some(id) = volume.ublk.filter(|id| ublk::is_in_use(*id)) {
+        let why =
+            format!("{} is in use, as by a mounted file system", ublk::block_path(id).display());
+        let remedy = "end that and try again, or use --force";
+        return Err(Problem::new(Exit::InUse, what, why, remedy));
+    }
     for (_, address) in volume.sockets() {
         let count = connections(&address);
         if count > 0 {

@@ -7,6 +7,7 @@
 use crate::config::VolumeConfig;
 use crate::exit::Exit;
 use crate::problem::{Outcome, Problem};
+use holdfast_client::protocol::DISK_PREFIX;
 use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount};
 use std::ffi::OsString;
@@ -42,6 +43,21 @@ pub(crate) fn mounted_at(path: &Path) -> Option<Mount> {
 /// What Holdfast mounted where a volume is to be seen.
 pub(crate) fn our_mount_of(volume: &VolumeConfig) -> Option<Mount> {
     volume.mount.as_deref().and_then(mounted_at).filter(Mount::is_ours)
+}
+
+/// The source of a disk's mount: no volume has this name.
+pub(crate) fn disk_source(name: &str) -> String {
+    format!("{DISK_PREFIX}{name}")
+}
+
+/// What Holdfast mounted here from this source.
+pub(crate) fn our_mount_at(point: &Path, source: &str) -> Option<Mount> {
+    mounted_at(point).filter(|mount| mount.is_ours() && mount.source == source)
+}
+
+/// Takes away what is mounted here from this source if no program uses it; true if nothing is left.
+pub(crate) fn unmount_idle(point: &Path, source: &str) -> bool {
+    our_mount_at(point, source).is_none_or(|_| unmount_at(point, false).is_ok())
 }
 
 /// Mounts in the order of the table. Lines that are not understood are left out.

@@ -116,7 +116,7 @@ struct Supervisor {
 impl ServerLife {
     /// Takes the logs' directories and the socket, and starts the first server. A disk has nothing
     /// to be taken: all of it is in its region, which is the server's.
-    pub(crate) fn start(config: &Config) -> Outcome<ServerLife> {
+    pub(crate) fn start(config: &Config, term: Option<u64>) -> Outcome<ServerLife> {
         let socket = config.server.socket.clone();
         let (mut directories, mut logs) = (Vec::new(), Vec::new());
         let mut unserved = Vec::new();
@@ -135,14 +135,15 @@ impl ServerLife {
         let disks = disks.map(|(name, disk)| DiskOrders { name: name.clone(), disk: disk.clone() });
         let disks: Vec<_> = disks.collect();
         let tables: Vec<_> = config.tables.clone().into_iter().collect();
+        let snapshots: Vec<_> = config.snapshots.clone().into_iter().collect();
         let has_nothing = logs.is_empty() && disks.is_empty() && tables.is_empty();
+        let has_nothing = has_nothing && snapshots.is_empty();
         if let (true, Some((_, problem))) = (has_nothing, unserved.first()) {
             return Err(problem.clone());
         }
         let listener = listen(&socket)?;
         let (clients_max, power) = (config.server.clients_max, config.keeper.power);
-        let ends_with_keeper = config.standby.is_some();
-        let orders = ServerOrders { logs, disks, tables, clients_max, power, ends_with_keeper };
+        let orders = ServerOrders { logs, disks, tables, snapshots, clients_max, power, term };
         let binary = open_binary(Path::new(OWN_BINARY))?;
         let held = Held { listener, directories, orders, unserved };
         let shared = Arc::new(Shared::default());

@@ -13,11 +13,13 @@ use crate::problem::Outcome;
 use crate::sizes::rounded;
 use holdfast_blocks::Vdisk;
 use holdfast_client::protocol::DISK_PREFIX;
+use holdfast_front::ublk;
 use holdfast_memory::{Observed, Region};
 use holdfast_server::words;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::path::PathBuf;
 
 /// Bytes of what a disk keeps or does not keep.
 const BLOCK_BYTES: u64 = 4096;
@@ -49,9 +51,14 @@ pub(crate) struct DiskStatus {
     pub refused: u64,
     /// Times a client's queue was found damaged, and made anew.
     pub damage: u64,
+    /// The directory in which it is a file, for programs that know nothing of the server.
+    pub mount: Option<PathBuf>,
     /// Where it is a disk for programs that know nothing of the server.
     pub sockets: Vec<String>,
-    /// The front end behind those sockets, if there is one.
+    /// The block device that it is on this machine.
+    #[serde(default)]
+    pub ublk: Option<PathBuf>,
+    /// The front end behind those, if there is one.
     pub front_end: Option<FrontEndStatus>,
     /// Why it is not served.
     pub last_error: Option<String>,
@@ -83,7 +90,8 @@ impl DiskStatus {
         let one = |(name, disk): (&String, &DiskConfig)| {
             let service = format!("{DISK_PREFIX}{name}");
             let told = ready.and_then(|ready| of(&service, &ready.verdicts)).cloned();
-            let judged = || disk.verdict_on(name, memory_of_disk(disk), config.keeper.power).ok();
+            let whose = format!("disk {name}");
+            let judged = || disk.verdict_on(&whose, memory_of_disk(disk), config.keeper.power).ok();
             let unserved = ready.and_then(|ready| of(&service, &ready.unserved));
             let unserved = unserved.map(ToString::to_string);
             DiskStatus::new(name, disk, told.or_else(judged), unserved).with(fronts.get(name))
@@ -120,7 +128,9 @@ impl DiskStatus {
             requests: word(words::REQUESTS),
             refused: word(words::REFUSED),
             damage: word(words::DAMAGE),
+            mount: disk.mount.clone(),
             sockets: disk.sockets().iter().map(|(_, address)| address.to_string()).collect(),
+            ublk: disk.ublk.map(ublk::block_path),
             front_end: None,
             last_error,
         }
@@ -158,7 +168,10 @@ impl DiskStatus {
         if let Some(front) = &self.front_end {
             let (state, restarts, upgrades) = (&front.state, front.restarts, front.upgrades);
             let text = format!("{state}, {restarts} restarts, {upgrades} upgrades");
-            line("front end", &format!("{text}, at {}", self.sockets.join(" and ")));
+            let shown = |path: &PathBuf| path.display().to_string();
+            let (mount, device) = (self.mount.iter().map(shown), self.ublk.iter().map(shown));
+            let places: Vec<_> = mount.chain(self.sockets.iter().cloned()).chain(device).collect();
+            line("front end", &format!("{text}, at {}", places.join(" and ")));
         }
         let (requests, refused, damage) = (self.requests, self.refused, self.damage);
         line("requests", &requests.to_string());

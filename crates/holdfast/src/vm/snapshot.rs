@@ -38,14 +38,17 @@ impl Taken {
     /// Why this command cannot take it up; `None` if it can.
     pub(crate) fn refusal(&self, command: &[String]) -> Option<String> {
         let gone = self.memory.iter().find(|path| !path.exists());
-        match gone {
-            _ if self.format != FORMAT => Some(format!("it is of format {}", self.format)),
-            Some(path) => Some(format!("the guest's memory {} is gone", path.display())),
-            None if self.command != command => {
-                Some(format!("it is of another machine: {}", self.command.join(" ")))
-            }
-            None => None,
+        let gone = gone.map(|path| format!("the guest's memory {} is gone", path.display()));
+        gone.or_else(|| self.mismatch(command))
+    }
+
+    /// Why it is none of this command, whether or not the memory is there.
+    pub(crate) fn mismatch(&self, command: &[String]) -> Option<String> {
+        if self.format != FORMAT {
+            return Some(format!("it is of format {}", self.format));
         }
+        let is_same = self.command == command;
+        (!is_same).then(|| format!("it is of another machine: {}", self.command.join(" ")))
     }
 }
 

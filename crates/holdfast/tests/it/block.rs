@@ -24,7 +24,7 @@ pub(crate) fn disk(fixture: &Fixture) -> PathBuf {
 }
 
 #[track_caller]
-fn run(program: &str, arguments: &[&str]) -> String {
+pub(crate) fn run(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output().unwrap();
     assert!(output.status.success(), "{program} {arguments:?}: {output:?}");
     String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
@@ -42,7 +42,7 @@ impl Loop {
         Loop { device, mounted: None }
     }
 
-    fn mount(&mut self, point: PathBuf) {
+    pub(crate) fn mount(&mut self, point: PathBuf) {
         fs::create_dir_all(&point).unwrap();
         mount(&self.device, &point, "ext4", MountFlags::empty(), None).unwrap();
         self.mounted = Some(point);
@@ -60,12 +60,12 @@ impl Drop for Loop {
     }
 }
 
-fn contents(number: u8) -> Vec<u8> {
+pub(crate) fn contents(number: u8) -> Vec<u8> {
     (0..700_000_u32).map(|index| (index >> 4) as u8 ^ number).collect()
 }
 
 #[track_caller]
-fn check_files(file_system: &Path, count: u8) {
+pub(crate) fn check_files(file_system: &Path, count: u8) {
     for number in 0..count {
         let found = fs::read(file_system.join(format!("f{number}"))).unwrap();
         assert!(found == contents(number), "file {number} is another");
@@ -218,4 +218,23 @@ fn a_home_that_is_another_volumes_is_refused_whatever_it_is() {
     fixture.configure(&elsewhere.replace("[volume.v]", "[volume.w]").replace(&mount, &other));
     fixture.holdfast(&["serve"]).expect(5, &["home", "another volume"]);
     fixture.configure(&fixture.config_text());
+}
+
+#[test]
+fn a_block_device_of_the_machine_needs_a_disk_a_driver_and_a_program_that_knows_it() {
+    let with_device = |fixture: &Fixture| {
+        let text = fixture.config_text().replace("log =", "ublk = 1048575\nlog =");
+        fixture.configure(&text);
+    };
+    let directory = Fixture::new();
+    directory.holdfast(&["volume", "make", NAME]).succeeded();
+    with_device(&directory);
+    directory.holdfast(&["serve"]).expect(2, &["ublk is set", "is a directory"]);
+    if cfg!(feature = "ublk") && Path::new("/dev/ublk-control").exists() {
+        return;
+    }
+    let fixture = with_disk();
+    with_device(&fixture);
+    let lacking = if cfg!(feature = "ublk") { "modprobe ublk_drv" } else { "--features ublk" };
+    fixture.holdfast(&["serve"]).expect(2, &["attaching volume v", lacking]);
 }

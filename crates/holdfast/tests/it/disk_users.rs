@@ -245,7 +245,9 @@ fn fio(seed: &str, way: &[&str]) -> Child {
     let mut fio = Command::new("fio");
     fio.args(["--name=verify", "--rw=randwrite", "--size=4M", "--bsrange=4k-64k"]);
     fio.args(["--verify=crc32c", "--verify_fatal=1", "--verify_backlog=16", "--loops=8"]);
-    fio.args(["--fsync=8", "--iodepth=8"]).arg(format!("--randseed={seed}")).args(way);
+    fio.args(["--verify_state_save=0", "--fsync=8", "--iodepth=8"])
+        .arg(format!("--randseed={seed}"))
+        .args(way);
     fio.stdout(Stdio::null()).spawn().unwrap()
 }
 

@@ -22,8 +22,8 @@ const BLOCK_BYTES: u64 = 4096;
 const BLOCKS_EACH: u64 = 600;
 
 /// A served log and a disk, whose region goes with the test.
-struct WithDisk {
-    served: Served,
+pub(crate) struct WithDisk {
+    pub(crate) served: Served,
     region: PathBuf,
     socket: Option<PathBuf>,
 }
@@ -34,7 +34,7 @@ impl WithDisk {
     }
 
     /// With this line about the disk.
-    fn with(line: &str) -> WithDisk {
+    pub(crate) fn with(line: &str) -> WithDisk {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let region = format!("/dev/shm/holdfast-test-disk-{}-{number}", std::process::id());
         let lines = format!(
@@ -58,7 +58,7 @@ impl WithDisk {
         disk.make()
     }
 
-    fn make(self) -> WithDisk {
+    pub(crate) fn make(self) -> WithDisk {
         self.holdfast(&["disk", "make", "ram"]).succeeded();
         self
     }
@@ -68,7 +68,7 @@ impl WithDisk {
     }
 
     #[track_caller]
-    fn wait_for_front_end(&self, restarts: u64) {
+    pub(crate) fn wait_for_front_end(&self, restarts: u64) {
         let is_there = || {
             let front = &self.status().0["front_end"];
             front["state"] == "serving" && front["restarts"] == restarts
@@ -76,16 +76,16 @@ impl WithDisk {
         wait_until(is_there, || self.status().0.to_string());
     }
 
-    fn holdfast(&self, arguments: &[&str]) -> Ended {
+    pub(crate) fn holdfast(&self, arguments: &[&str]) -> Ended {
         Ended::of(self.served.holdfast(arguments))
     }
 
-    fn client(&self) -> BlocksClient {
+    pub(crate) fn client(&self) -> BlocksClient {
         BlocksClient::connect(&self.served.socket(), "ram").unwrap()
     }
 
     /// What `holdfast status --json` says of the disk, and of the server.
-    fn status(&self) -> (Value, Value) {
+    pub(crate) fn status(&self) -> (Value, Value) {
         let report: Value =
             serde_json::from_str(&self.holdfast(&["status", "--json"]).out).unwrap();
         (report["disks"][0].clone(), report["server"].clone())

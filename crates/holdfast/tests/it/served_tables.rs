@@ -82,6 +82,54 @@ fn made(client: &ResponderClient) {
     ask(client, &request);
 }
 
+#[test]
+fn people_read_tables_that_the_server_has_and_tables_that_nobody_has() {
+    let mut tables = WithTables::new("must_survive = [\"process\"]");
+    tables.holdfast(&["table", "make", "bank"]).succeeded();
+    tables.served.serve();
+    let client = tables.client();
+    made(&client);
+    let lines = (0..1500_u64).fold(Request::new(), |request, at| {
+        request.insert("history", row![1_u64, at, at % 3, -5_i64])
+    });
+    ask(&client, &lines);
+    let read = |arguments: &[&str]| {
+        let arguments = [&["table"][..], arguments].concat();
+        tables.holdfast(&arguments).succeeded().out
+    };
+    let all = || {
+        let history = ["scan", "bank", "history"];
+        let some = ["--by", "0", "--from", "1", "--to", "2", "--limit", "2", "--reverse"];
+        let mut json = vec!["--json", "table"];
+        json.extend(["get", "bank", "accounts", "7"]);
+        [
+            read(&["list", "bank"]),
+            read(&["get", "bank", "accounts", "7"]),
+            tables.holdfast(&json).succeeded().out,
+            read(&[&history[..], &some].concat()),
+            read(&history),
+        ]
+    };
+    let served = all();
+    let [list, account, json, some, history] = &served;
+    assert!(list.contains("history\tu64, u64, u64, i64; key 0, 1; index 0 2\n"), "{list}");
+    assert_eq!(list.lines().count(), 4, "{list}");
+    assert_eq!((&**account, &**json), ("7\t0\n", "[7,0]\n"));
+    assert_eq!(some, "1\t1498\t1\t-5\n1\t1495\t1\t-5\n");
+    let wanted: Vec<_> = (0..1500).map(|at| format!("1\t{at}\t{}\t-5", at % 3)).collect();
+    assert_eq!(history.lines().collect::<Vec<_>>(), wanted);
+    let missing = ["table", "get", "bank", "accounts", "999"];
+    tables.holdfast(&missing).expect(2, &["no such row"]);
+    let words = ["table", "get", "bank", "accounts", "many"];
+    tables.holdfast(&words).expect(2, &["`many` is no value of a field of kind u64"]);
+    tables.holdfast(&["table", "scan", "bank", "other"]).expect(2, &["other", "table list bank"]);
+    drop(client);
+    tables.served.stop();
+    let read = |arguments: &[&str]| tables.holdfast(arguments).succeeded().out;
+    assert_eq!(read(&["table", "list", "bank"]), *list);
+    assert_eq!(read(&["table", "scan", "bank", "history"]), *history);
+}
+
 /// TPC-B, over and over. Returns how often, and the longest wait.
 fn pay(client: &ResponderClient, me: u64, stop: &AtomicBool) -> (u64, Duration) {
     let (mut number, mut longest, mut balance) = (0, Duration::ZERO, 0);

@@ -12,6 +12,7 @@ use std::fs::{self, File};
 use std::io::{IoSlice, IoSliceMut, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt;
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::PathBuf;
 use std::process::Command;
@@ -148,4 +149,40 @@ fn a_mount_that_is_gone_while_nobody_served_it_is_made_anew() {
     assert!(unmounted.success());
     manager.start(&mut fixture);
     assert_eq!(fs::read(fixture.mount().join("f")).unwrap(), b"x");
+}
+
+#[test]
+fn who_has_a_mounted_disk_open_sees_a_pause_when_the_keeper_is_killed() {
+    let mut fixture = Fixture::made();
+    let (manager, point) = (Manager::of(&fixture), fixture.path("ram"));
+    fs::create_dir(&point).unwrap();
+    let lines = format!(
+        "[disk.ram]\nsize = \"4MiB\"\nmust_survive = [\"process\"]\nmount = {point:?}\n\
+         memory = {{ medium = \"shm\", path = {:?} }}\n",
+        fixture.block_cache()
+    );
+    fixture.configure(&(fixture.config_text() + &lines));
+    fixture.holdfast(&["disk", "make", "ram"]).succeeded();
+    manager.start(&mut fixture);
+    let opened = || File::options().read(true).write(true).open(point.join("ram"));
+    wait_until(|| opened().is_ok(), || fixture.keeper_log());
+    let mut file = opened().unwrap();
+    for round in 0..3_u8 {
+        file.write_all_at(&[round; 10_000], 100).unwrap();
+        fixture.kill_keeper();
+        let writing = std::thread::spawn(move || {
+            file.write_all_at(&[round; 10_000], 20_000).unwrap();
+            file
+        });
+        manager.start(&mut fixture);
+        file = writing.join().unwrap();
+        let mut found = [0; 10_000];
+        for offset in [100, 20_000] {
+            file.read_exact_at(&mut found, offset).unwrap();
+            assert_eq!(found, [round; 10_000]);
+        }
+    }
+    drop(file);
+    assert_eq!(fixture.stop(), Some(0));
+    wait_until(|| manager.names().is_empty(), || format!("kept: {:?}", manager.names()));
 }

@@ -3,17 +3,21 @@
 //! Two machines differ from that in one thing: no lock of the kernel's stands between them.
 
 use crate::fixture::{Ended, Fixture, NAME, kill, wait_until, way};
+use holdfast_memory::{Medium, Region};
 use rustix::mount::{UnmountFlags, unmount};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::fs::{self, File};
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 /// How long an owner may be silent here.
 const PATIENCE_MS: u64 = 500;
+
+/// Superblock and control page of a region.
+const HEAD_BYTES: usize = 8192;
 
 /// What the hosts share.
 struct Shared {
@@ -73,6 +77,16 @@ impl Shared {
         (a, b)
     }
 
+    /// Another host attaches the memory in this term: a copy is attached, as hosts attach, and its
+    /// first pages are put back. No lock of this system's knows of it.
+    fn memory_is_taken(&self, term: u64) {
+        let (region, copy) = (&self.fixture.region, self.fixture.path("copy"));
+        fs::copy(region, &copy).unwrap();
+        drop(Region::attach_in_term(&Medium::Pmem { path: copy.clone() }, term).unwrap());
+        let region = File::options().write(true).open(region).unwrap();
+        region.write_all_at(&fs::read(copy).unwrap()[..HEAD_BYTES], 0).unwrap();
+    }
+
     /// Whom the fence was asked to fence off.
     fn fenced(&self) -> String {
         fs::read_to_string(self.fixture.path("fenced")).unwrap_or_default()
@@ -84,6 +98,14 @@ impl Shared {
 }
 
 impl Host {
+    /// Whether hosts can share it decides whether anybody looks who has it.
+    fn with_persistent_memory(self) -> Host {
+        let path = self.folder.join("holdfast.toml");
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(path, text.replace("medium = \"shm\"", "medium = \"pmem\"")).unwrap();
+        self
+    }
+
     fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_holdfast"));
         command.env("HOLDFAST_CONFIG", self.folder.join("holdfast.toml"));
@@ -226,6 +248,21 @@ fn an_owner_that_wakes_up_in_an_old_term_ends_and_what_it_acknowledged_is_there(
     for name in &acknowledged {
         assert!(b.mount().join(name).exists(), "{name} of {}", acknowledged.len());
     }
+}
+
+#[test]
+fn an_owner_whose_memory_another_host_has_ends_and_does_not_take_it_back() {
+    let shared = Shared::with_fence(0);
+    let mut a = shared.host("a").with_persistent_memory();
+    a.stand_by();
+    a.serve_at_last();
+    assert!(a.put("before"));
+    shared.memory_is_taken(2);
+    a.wait_until_it_says("stale generation");
+    a.wait_until_it_says("stale term: another host has the region, in term 2");
+    fs::write(shared.fixture.path("terms/term-2"), r#"{"number":2,"host":"b"}"#).unwrap();
+    assert_eq!(a.ends(), 5, "{}", a.said());
+    assert!(!a.put("late"));
 }
 
 #[test]

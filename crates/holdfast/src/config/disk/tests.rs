@@ -12,7 +12,7 @@ fn a_disk_says_its_medium_and_size_and_has_a_default_for_the_rest() {
     let disk = config.disk("ram").unwrap();
     assert_eq!(disk.size.0, 3 << 20);
     assert_eq!(disk.medium().path().unwrap(), Path::new("/dev/shm/holdfast-disk-ram"));
-    let verdict = disk.verdict_on("ram", Memory::Shm, PowerSource::None).unwrap();
+    let verdict = disk.verdict_on("disk ram", Memory::Shm, PowerSource::None).unwrap();
     assert_eq!((verdict.class, &*verdict.survives), (Class::Memory, &[Failure::Process][..]));
     let refused = |what: &str, with: &str| Config::parse(&text.replace(what, with)).unwrap_err();
     for (what, with, named) in [
@@ -24,6 +24,8 @@ fn a_disk_says_its_medium_and_size_and_has_a_default_for_the_rest() {
         ("must_survive", "allow_uids = []\nmust_survive", "allow_uids"),
         ("must_survive", "clients_max = 0\nmust_survive", "clients_max"),
         ("must_survive", "vhost-user = \"run/x\"\nmust_survive", "vhost-user"),
+        ("must_survive", "mount = \"srv/x\"\nmust_survive", "mount"),
+        ("must_survive", "mount = \"/x\"\nallow_uids = [4000000]\nmust_survive", "front end"),
         ("must_survive", "nbd = [\"unix:/x\"]\nallow_uids = [4000000]\nmust_survive", "front end"),
     ] {
         let why = refused(what, with);
@@ -44,6 +46,16 @@ fn a_disk_has_sockets_of_its_own_at_which_users_find_it() {
     let port = text.replace("disk.a", "disk.b").replace("/run/a", "/run/b");
     let why = Config::parse(&format!("{text}{port}")).unwrap_err();
     assert!(why.contains("[disk.b] nbd") && why.contains("[disk.a] nbd"), "{why}");
+}
+
+#[test]
+fn two_disks_cannot_be_mounted_at_one_place() {
+    let one = |name| {
+        let memory = "memory = { medium = \"shm\" }\nmount = \"/srv/x\"";
+        format!("[disk.{name}]\nsize = \"3MiB\"\n{memory}\n")
+    };
+    let why = Config::parse(&(one("a") + &one("b"))).unwrap_err();
+    assert!(why.contains("[disk.b] mount") && why.contains("[disk.a] mount"), "{why}");
 }
 
 #[test]

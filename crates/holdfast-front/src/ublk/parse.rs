@@ -1,0 +1,95 @@
+//! What the kernel asks for.
+//!
+//! Promise: a request that was parsed lies on the disk, and its data fits a queue's buffer;
+//! whatever else was asked is a [`Refusal`], which becomes the answer.
+//! Never: touches data, or a disk.
+
+use super::wire::{DATA_BYTES_MAX, SECTOR_BYTES, request};
+
+pub use super::wire::Description;
+
+#[cfg(test)]
+mod tests;
+
+/// Bytes of a disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Where they begin.
+    pub offset: u64,
+    /// How many they are.
+    pub bytes: u64,
+}
+
+/// A request, without its data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// Bytes for the kernel.
+    Read(Extent),
+    /// Bytes from the kernel.
+    Write(Extent),
+    /// All that was answered is to be durable.
+    Flush,
+    /// These bytes are given back.
+    Discard(Extent),
+    /// These bytes are to read as zeros, and keep their space.
+    WriteZeroes(Extent),
+}
+
+/// Why a request is not done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The device did not say that it can do this.
+    Unknown(u8),
+    /// It ends behind the disk.
+    OutOfRange,
+    /// More data than the device said that it takes at once.
+    Length,
+}
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Unknown(kind) => write!(out, "a request that is not known: {kind}"),
+            Self::OutOfRange => write!(out, "a request behind the end of the disk"),
+            Self::Length => write!(out, "a request with too much data"),
+        }
+    }
+}
+
+/// Parses a description for a disk of `size_bytes`. True beside a change: it is to be durable when
+/// it is answered.
+pub fn parse(asked: &Description, size_bytes: u64) -> Result<(Request, bool), Refusal> {
+    let is_durable = asked.kind & request::FUA != 0;
+    let range = || extent(asked, size_bytes);
+    // The kind comes first: a flush has no range, whatever stands in its place.
+    let parsed = match (asked.kind & 0xff) as u8 {
+        request::READ => return Ok((Request::Read(data(range()?)?), false)),
+        request::FLUSH => return Ok((Request::Flush, false)),
+        request::WRITE => Request::Write(data(range()?)?),
+        request::DISCARD => Request::Discard(range()?),
+        request::WRITE_ZEROES if asked.kind & request::NO_UNMAP != 0 => {
+            Request::WriteZeroes(range()?)
+        }
+        request::WRITE_ZEROES => Request::Discard(range()?),
+        kind => return Err(Refusal::Unknown(kind)),
+    };
+    Ok((parsed, is_durable))
+}
+
+fn data(extent: Extent) -> Result<Extent, Refusal> {
+    match extent.bytes <= DATA_BYTES_MAX as u64 {
+        true => Ok(extent),
+        false => Err(Refusal::Length),
+    }
+}
+
+fn extent(asked: &Description, size_bytes: u64) -> Result<Extent, Refusal> {
+    let bytes = u64::from(asked.sectors) * SECTOR_BYTES;
+    let offset = asked.sector.checked_mul(SECTOR_BYTES).ok_or(Refusal::OutOfRange)?;
+    let end = offset.checked_add(bytes).ok_or(Refusal::OutOfRange)?;
+    // A last piece that is no whole sector is not part of the device.
+    match end <= size_bytes - size_bytes % SECTOR_BYTES {
+        true => Ok(Extent { offset, bytes }),
+        false => Err(Refusal::OutOfRange),
+    }
+}

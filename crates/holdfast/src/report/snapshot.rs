@@ -1,0 +1,76 @@
+//! What status prints of the snapshots that the server keeps.
+//!
+//! Promise: as for volumes: the same facts as text and as JSON, which only gains fields.
+//! Never: finds anything out but by looking into a region.
+
+use super::{of, verdict_lines};
+use crate::claims::Verdict;
+use crate::config::{Config, SnapshotConfig};
+use crate::found::memory_of_disk;
+use crate::keeper::ServerSnapshot;
+use crate::sizes::rounded;
+use holdfast_client::protocol::SNAPSHOT_PREFIX;
+use holdfast_memory::Region;
+use serde::{Deserialize, Serialize};
+use std::fmt::Write;
+
+/// A service of snapshots.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct SnapshotStatus {
+    /// Its name.
+    pub name: String,
+    /// `served`, `not served`, `not made`.
+    pub state: String,
+    /// Bytes for all snapshots together.
+    pub size_bytes: u64,
+    /// The disks that a snapshot takes.
+    pub disks: Vec<String>,
+    /// What a snapshot survives; missing when the claims refuse the configuration.
+    pub verdict: Option<Verdict>,
+    /// Why it is not served.
+    pub last_error: Option<String>,
+}
+
+impl SnapshotStatus {
+    /// All that are configured, with what the server said of them, if one runs.
+    pub(crate) fn all(config: &Config, server: Option<&ServerSnapshot>) -> Vec<SnapshotStatus> {
+        let ready = server.and_then(|server| server.ready.as_ref());
+        let one = |(name, snapshot): (&String, &SnapshotConfig)| {
+            let (service, store) = (format!("{SNAPSHOT_PREFIX}{name}"), snapshot.store());
+            let told = ready.and_then(|ready| of(&service, &ready.verdicts)).cloned();
+            let unserved = ready.and_then(|ready| of(&service, &ready.unserved));
+            let state = match (&told, Region::observe(&store.medium())) {
+                (Some(_), _) => "served",
+                (None, Ok(_)) => "not served",
+                (None, Err(_)) => "not made",
+            };
+            let (whose, power) = (format!("snapshot {name}"), config.keeper.power);
+            let judged = || store.verdict_on(&whose, memory_of_disk(&store), power).ok();
+            SnapshotStatus {
+                name: name.clone(),
+                state: state.to_owned(),
+                size_bytes: snapshot.size.0,
+                disks: snapshot.disks.clone(),
+                verdict: told.or_else(judged),
+                last_error: unserved.map(ToString::to_string),
+            }
+        };
+        config.snapshots.iter().map(one).collect()
+    }
+
+    /// For people.
+    pub(super) fn text(&self) -> String {
+        let mut text = format!("\nsnapshots {}: {}", self.name, self.state);
+        let mut line = |key: &str, value: &str| {
+            let _ = write!(text, "\n  {key:<12} {value}");
+        };
+        line("size", &rounded(self.size_bytes));
+        line("disks", &self.disks.join(", "));
+        match &self.verdict {
+            Some(verdict) => verdict_lines(verdict).iter().for_each(|(k, v)| line(k, v)),
+            None => line("acknowledges", "never: the claims refuse this configuration"),
+        }
+        line("last error", self.last_error.as_deref().unwrap_or("none"));
+        text + "\n"
+    }
+}
