@@ -153,6 +153,7 @@ fn converse(choice: u8, input: &[u8], mut next: impl FnMut(usize) -> usize) -> T
                 fed += next(input.len() - fed);
                 continue;
             }
+            Step::Secure { .. } => unreachable!("nobody asked for TLS"),
             Step::Over(over) => talk.over = Some(over),
         }
         assert!(used <= fed, "used what was not there");

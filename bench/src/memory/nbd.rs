@@ -44,7 +44,8 @@ const DIRECTIONS: [&str; 2] = ["read", "write"];
 /// How long a server may take until it listens.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-const CONFIG: NbdConfig = NbdConfig { connections_max: 16, negotiation_patience: PATIENCE };
+const CONFIG: NbdConfig =
+    NbdConfig { connections_max: 16, negotiation_patience: PATIENCE, tls: None };
 
 /// One way to ask.
 #[derive(Clone, Copy)]

@@ -12,7 +12,8 @@
 //! are served from one disk that holds back nothing of its own.
 //!
 //! A process that is killed takes its connections with it: clients connect again and repeat what
-//! was not answered. A process that ends in good order hands them on.
+//! was not answered. A process that ends in good order hands them on, but for those that speak TLS:
+//! their secrets are this process's, so they end behind a reply, and clients connect again.
 
 mod buffers;
 mod connection;
@@ -24,6 +25,7 @@ pub mod parse;
 mod reply;
 mod serve;
 mod session;
+mod tls;
 mod wire;
 
 use std::time::Duration;
@@ -34,6 +36,7 @@ pub use buffers::Replies;
 pub use exchange::{Exchange, Over, Step};
 pub use listen::{ListenError, Listener, serve};
 pub use session::{Session, SessionFault};
+pub use tls::{Tls, TlsFault};
 
 /// A disk under the name by which clients ask for it.
 #[derive(Clone, Copy)]
@@ -47,11 +50,13 @@ pub struct Export<'a> {
 }
 
 /// How to serve disks.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct NbdConfig {
     /// Connections at a time; one more is closed at once. Each has a thread (two while it waits for
     /// slow flushes) and buffers of up to 1.6 MiB, more while a single request is longer.
     pub connections_max: usize,
     /// How long a client may take to choose an export.
     pub negotiation_patience: Duration,
+    /// Clients have to speak TLS, and are served nothing before they do.
+    pub tls: Option<Tls>,
 }

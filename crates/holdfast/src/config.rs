@@ -7,6 +7,7 @@
 
 mod block_cache;
 mod disk;
+mod nbd_tls;
 mod served;
 mod snapshot;
 mod sockets;
@@ -14,6 +15,7 @@ mod standby;
 mod table;
 
 pub(crate) use disk::DiskConfig;
+pub(crate) use nbd_tls::NbdTls;
 pub(crate) use served::{ServedLogConfig, ServerConfig};
 pub(crate) use snapshot::SnapshotConfig;
 pub(crate) use sockets::{Address, Protocol};
@@ -100,6 +102,9 @@ pub(crate) struct VolumeConfig {
     /// Where the volume's disk is a network block device.
     #[serde(default)]
     pub nbd: Vec<Address>,
+    /// Who may be a client there; without it, whoever reaches the socket.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nbd_tls: Option<NbdTls>,
     /// The path of the socket at which the volume's disk is a hypervisor's.
     #[serde(default, rename = "vhost-user")]
     pub vhost_user: Option<PathBuf>,
@@ -407,6 +412,7 @@ impl VolumeConfig {
     /// Somebody has to find the volume, and all see the same.
     fn check_users(&self) -> Result<(), String> {
         sockets::check_vhost_user(self.vhost_user.as_deref())?;
+        nbd_tls::check(self.nbd_tls.as_ref(), &self.nbd)?;
         sockets::check_ublk(self.ublk)?;
         let is_shown_as_disk = !self.sockets().is_empty() || self.ublk.is_some();
         if self.mount.is_none() && !is_shown_as_disk {

@@ -21,6 +21,7 @@ use super::exchange::{Exchange, Over, Step};
 use super::listen::Shared;
 use super::looks::{LOOK, Looks};
 use super::session::Session;
+use super::tls::Channel;
 use crate::abort::AbortOnPanic;
 use crate::flusher::{Flushed, Flusher};
 
@@ -50,6 +51,8 @@ enum Ended {
     Gone(Option<io::Error>),
     /// It did not choose an export in time.
     Late,
+    /// TLS did not come about, or was broken.
+    Insecure(io::Error),
     /// Somebody else will go on.
     Stopped,
 }
@@ -58,6 +61,8 @@ enum Ended {
 pub(crate) struct Connection<'scope, 'env> {
     shared: &'env Shared<'env>,
     socket: OwnedFd,
+    /// Between them, once the client speaks TLS.
+    channel: Option<Channel>,
     exchange: Exchange<'env>,
     received: Received,
     looks: Looks,
@@ -80,15 +85,20 @@ impl<'scope, 'env> Connection<'scope, 'env> {
             tracing::warn!(client, %error, "NBD: a connection cannot be used");
             return None;
         }
-        let Some(exchange) = Exchange::resume(&state, shared.exports, client.clone()) else {
+        let Some(mut exchange) = Exchange::resume(&state, shared.exports, client.clone()) else {
             tracing::warn!(client, "NBD: what this client uses is not here as it was");
             return None;
         };
+        if shared.config.tls.is_some() && !exchange.require_tls() {
+            tracing::warn!(client, "NBD: this client does not speak TLS, and now has to");
+            return None;
+        }
         let mut replies = Replies::default();
         replies.put(&unsent);
         Some(Self {
             shared,
             socket,
+            channel: None,
             exchange,
             received: Received::new(&unread),
             looks: Looks::new(),
@@ -113,6 +123,8 @@ impl<'scope, 'env> Connection<'scope, 'env> {
         let flushed = self.flusher.finish();
         self.answer(flushed);
         match ended {
+            Ended::Stopped if self.channel.is_some() => self.part(Over::Parted),
+            Ended::Insecure(error) => self.exchange.complain(format_args!("TLS: {error}")),
             Ended::Stopped => return Some(self.into_session()),
             Ended::Over(over) => self.part(over),
             Ended::Late => self.exchange.complain("it chose no export in time"),
@@ -155,6 +167,10 @@ impl<'scope, 'env> Connection<'scope, 'env> {
                     self.received.used(used);
                     self.flush(cookie);
                 }
+                Step::Secure { used } => {
+                    self.received.used(used);
+                    self.secure()?;
+                }
                 Step::Over(over) => return Err(Ended::Over(over)),
             }
             if self.replies.unsent().len() >= SEND_BYTES || sent.elapsed() >= GATHER {
@@ -178,13 +194,33 @@ impl<'scope, 'env> Connection<'scope, 'env> {
         }
     }
 
+    /// Speaks TLS from here on. What came before could be from anybody.
+    fn secure(&mut self) -> Result<(), Ended> {
+        self.send()?;
+        if !self.received.unused().is_empty() {
+            let early = "it went on before TLS was agreed on";
+            return Err(Ended::Insecure(io::Error::new(ErrorKind::InvalidData, early)));
+        }
+        let tls = self.shared.config.tls.as_ref().expect("TLS is agreed on where there is some");
+        self.channel = Some(tls.channel().map_err(Ended::Insecure)?);
+        Ok(())
+    }
+
     fn send(&mut self) -> Result<(), Ended> {
-        while !self.replies.unsent().is_empty() {
-            match send(&self.socket, self.replies.unsent(), SendFlags::NOSIGNAL) {
+        while !self.replies.unsent().is_empty() || self.channel.as_ref().is_some_and(Channel::owes)
+        {
+            let unsent = self.replies.unsent();
+            let sent = match &mut self.channel {
+                None => send(&self.socket, unsent, SendFlags::NOSIGNAL).map_err(io::Error::from),
+                Some(channel) => channel.send(&self.socket, unsent),
+            };
+            match sent {
                 Ok(bytes) => self.replies.sent(bytes),
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => self.wait(PollFlags::OUT, None)?,
-                Err(error) => return Err(Ended::Gone(Some(error.into()))),
+                Err(error) => match error.kind() {
+                    ErrorKind::Interrupted => {}
+                    ErrorKind::WouldBlock => self.wait(PollFlags::OUT, None)?,
+                    _ => return Err(Ended::Gone(Some(error))),
+                },
             }
         }
         Ok(())
@@ -192,6 +228,9 @@ impl<'scope, 'env> Connection<'scope, 'env> {
 
     /// Has the disk send of a long read what it can; false if a step has to go on.
     fn send_read(&mut self) -> Result<bool, Ended> {
+        if self.channel.is_some() {
+            return Ok(false);
+        }
         let socket = self.socket.as_fd();
         let sent =
             self.exchange.send_read(&mut self.replies, |blocks, what| blocks.send(socket, what));
@@ -247,15 +286,25 @@ impl<'scope, 'env> Connection<'scope, 'env> {
     /// Receives what comes; false if nothing does in time.
     fn receive_some(&mut self, needs: usize, flags: RecvFlags) -> Result<bool, Ended> {
         loop {
-            match recv(&self.socket, self.received.room(needs), flags) {
-                Ok((_, 0)) => return Err(Ended::Gone(None)),
-                Ok((_, bytes)) => {
+            let room = self.received.room(needs);
+            let received = match &mut self.channel {
+                None => {
+                    recv(&self.socket, room, flags).map(|(_, bytes)| bytes).map_err(io::Error::from)
+                }
+                Some(channel) => channel.receive(&self.socket, room, flags),
+            };
+            match received {
+                Ok(0) => return Err(Ended::Gone(None)),
+                Ok(bytes) => {
                     self.received.add(bytes);
                     return Ok(true);
                 }
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return Ok(false),
-                Err(error) => return Err(Ended::Gone(Some(error.into()))),
+                Err(error) => match error.kind() {
+                    ErrorKind::Interrupted => {}
+                    ErrorKind::WouldBlock => return Ok(false),
+                    ErrorKind::InvalidData => return Err(Ended::Insecure(error)),
+                    _ => return Err(Ended::Gone(Some(error))),
+                },
             }
         }
     }
@@ -299,6 +348,10 @@ impl<'scope, 'env> Connection<'scope, 'env> {
         }
         self.deadline = Some(Instant::now() + PATIENCE);
         let _ = self.send();
+        if let Some(channel) = &mut self.channel {
+            channel.end();
+            let _ = self.send();
+        }
     }
 
     fn into_session(self) -> Session {

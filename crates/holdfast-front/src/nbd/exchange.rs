@@ -9,7 +9,7 @@ use holdfast_io::{Blocks, BlocksError, SendError, Sending};
 
 use super::Export;
 use super::buffers::Replies;
-use super::negotiate::{Agreed, Negotiation, Stage};
+use super::negotiate::{Agreed, Negotiation, Security, Stage};
 use super::parse::Fault;
 use super::serve::{Payload, Transmission};
 use crate::complaints::Complaints;
@@ -28,6 +28,11 @@ pub enum Step {
         used: usize,
         /// The request.
         cookie: u64,
+    },
+    /// From here on both sides speak TLS; what was put is still to be sent as it is.
+    Secure {
+        /// Bytes of the input that are done with.
+        used: usize,
     },
     /// The last message was heard.
     Over(Over),
@@ -58,6 +63,17 @@ impl<'e> Exchange<'e> {
     pub fn new(exports: &'e [Export<'e>], client: String) -> Self {
         let part = Part::Negotiation(Negotiation::new(exports));
         Self { part, complaints: Complaints::about("NBD", client) }
+    }
+
+    /// Has the client start TLS before anything else; false if it is beyond that.
+    pub fn require_tls(&mut self) -> bool {
+        match &mut self.part {
+            Part::Negotiation(negotiation) => {
+                negotiation.security = Security::Wanted;
+                true
+            }
+            Part::Transmission(_) => false,
+        }
     }
 
     /// Takes the next message, or the next piece of it, from the start of `input`.

@@ -114,7 +114,7 @@ pub fn serve(
     let _ = rustix::process::configure_io_flusher_behavior(true);
     let shared = Shared {
         exports,
-        config: *config,
+        config: config.clone(),
         is_closing: AtomicBool::new(false),
         closing: WakeUp::new().map_err(ListenError::Descriptors)?,
         open: AtomicUsize::new(0),

@@ -4,8 +4,7 @@
 //! or malformed is answered with an error, and the next one is heard.
 //! Never: reads or changes a disk.
 //!
-//! Left out on purpose: TLS (an option that is refused; a socket file's permissions or a tunnel
-//! keep others out) and extended headers (no request needs more than 32 bits of length).
+//! Left out on purpose: extended headers (no request needs more than 32 bits of length).
 
 use super::buffers::Replies;
 use super::exchange::{Over, Step};
@@ -24,6 +23,17 @@ pub(crate) enum Stage {
     Flags,
     /// Options are awaited.
     Options,
+}
+
+/// Whether others can listen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Security {
+    /// They can, and nobody minds.
+    Plain,
+    /// They can, so nothing is told before TLS is spoken.
+    Wanted,
+    /// TLS is spoken.
+    Spoken,
 }
 
 /// What a client may count on, and is held to.
@@ -45,6 +55,7 @@ pub(crate) struct Negotiation<'e> {
     pub(crate) context: Option<&'e Export<'e>>,
     /// Data of an option that are not looked at.
     pub(crate) skip_bytes: u32,
+    pub(crate) security: Security,
     chosen: Option<&'e Export<'e>>,
 }
 
@@ -57,6 +68,7 @@ impl<'e> Negotiation<'e> {
             structured: false,
             context: None,
             skip_bytes: 0,
+            security: Security::Plain,
             chosen: None,
         }
     }
@@ -133,10 +145,33 @@ impl<'e> Negotiation<'e> {
             refuse(out, head.option, option_reply::ERR_INVALID);
             return Step::Used(wire::OPTION_HEAD_BYTES + data.len());
         };
+        if self.security == Security::Wanted {
+            return self.secure(head, haggle, out);
+        }
         match self.answer(head.option, haggle, out, complaints) {
             Ok(()) => Step::Used(wire::OPTION_HEAD_BYTES + data.len()),
             Err(over) => Step::Over(over),
         }
+    }
+
+    /// Starts TLS, and hears of nothing else. What was agreed on before may be a stranger's.
+    fn secure(&mut self, head: parse::OptionHead, haggle: Haggle<'_>, out: &mut Replies) -> Step {
+        let used = wire::OPTION_HEAD_BYTES + head.data_bytes as usize;
+        match haggle {
+            Haggle::StartTls => {
+                reply::acknowledge(out, head.option);
+                (self.structured, self.context) = (false, None);
+                self.security = Security::Spoken;
+                return Step::Secure { used };
+            }
+            Haggle::ExportName(_) => return Step::Over(Over::Fault(Fault::NotSecure)),
+            Haggle::Abort => {
+                reply::acknowledge(out, head.option);
+                return Step::Over(Over::Parted);
+            }
+            _ => refuse(out, head.option, option_reply::ERR_TLS_REQD),
+        }
+        Step::Used(used)
     }
 
     fn too_long(&mut self, head: parse::OptionHead, out: &mut Replies) -> Step {
@@ -186,7 +221,9 @@ impl<'e> Negotiation<'e> {
                 Some(export) => self.contexts(option, export, set, queries, out),
                 None => no_such_export(option, name, out, complaints),
             },
-            // Here TLS would start, and all that was agreed on before would be forgotten.
+            Haggle::StartTls if self.security == Security::Spoken => {
+                refuse(out, option, option_reply::ERR_INVALID);
+            }
             Haggle::StartTls | Haggle::Unknown => refuse(out, option, option_reply::ERR_UNSUP),
         }
         Ok(())
@@ -258,6 +295,7 @@ fn refuse(out: &mut Replies, option: u32, kind: u32) {
     let text = match kind {
         option_reply::ERR_UNSUP => "this server does not do that",
         option_reply::ERR_INVALID => "the option is malformed, or out of place",
+        option_reply::ERR_TLS_REQD => "this server speaks TLS only",
         option_reply::ERR_UNKNOWN => "there is no such export",
         _ => "the option is too long",
     };

@@ -24,6 +24,8 @@ pub enum Fault {
     RequestMagic(u32),
     /// EXPORT_NAME named no export; that option has no answer for it.
     NoSuchExport,
+    /// EXPORT_NAME, which cannot be refused, came before TLS was started.
+    NotSecure,
 }
 
 impl std::fmt::Display for Fault {
@@ -32,6 +34,7 @@ impl std::fmt::Display for Fault {
             Fault::ClientFlags(flags) => write!(out, "its flags are {flags:#x}"),
             Fault::OptionMagic(magic) => write!(out, "an option starts with {magic:#x}"),
             Fault::RequestMagic(magic) => write!(out, "a request starts with {magic:#x}"),
+            Fault::NotSecure => write!(out, "it chose an export without TLS"),
             Fault::NoSuchExport => write!(out, "it asked for an export that is not here"),
         }
     }

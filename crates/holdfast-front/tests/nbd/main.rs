@@ -15,4 +15,5 @@ mod pure;
 mod random;
 mod requests;
 mod served;
+mod tls;
 mod waiting;

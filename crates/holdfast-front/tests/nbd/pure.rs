@@ -50,6 +50,7 @@ impl<'e> Pure<'e> {
                     let flushed = self.exchange.blocks().unwrap().flush();
                     self.exchange.flushed(cookie, flushed.as_ref().copied(), &mut replies);
                 }
+                Step::Secure { used } => rest = &rest[used..],
                 Step::Over(over) => self.over = Some(over),
             }
             self.output.extend_from_slice(replies.unsent());

@@ -58,7 +58,7 @@ impl Disk {
 }
 
 pub(crate) const CONFIG: NbdConfig =
-    NbdConfig { connections_max: 16, negotiation_patience: HOPELESS };
+    NbdConfig { connections_max: 16, negotiation_patience: HOPELESS, tls: None };
 
 /// A server on a thread.
 pub(crate) struct Server {
@@ -195,6 +195,17 @@ impl<S: Patient> Client<S> {
         // A server that closes with bytes unread resets the connection.
         let _ = self.stream.read_to_end(&mut rest);
         rest
+    }
+
+    /// The next answer to an option.
+    pub(crate) fn option(&mut self) -> answers::OptionAnswer {
+        self.take(answers::take_option)
+    }
+
+    /// So many bytes.
+    pub(crate) fn hear(&mut self, bytes: usize) -> Vec<u8> {
+        self.receive(bytes);
+        self.received.drain(..bytes).collect()
     }
 
     fn take<A>(&mut self, take: impl Fn(&mut &[u8]) -> Option<A>) -> A {

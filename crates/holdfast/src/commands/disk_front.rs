@@ -6,7 +6,7 @@
 //! Never: has anything that its death could lose.
 
 use super::front::Reporter;
-use super::users::{Seen, Users};
+use super::users::{Seen, Users, tls_of};
 use crate::config::DiskConfig;
 use crate::exit::Exit;
 use crate::keeper::listeners::are_in_use;
@@ -59,8 +59,8 @@ fn serve(
         let what = format!("serving disk {}", orders.name);
         Problem::new(Exit::Failed, what, error, "the keeper starts another front end")
     };
-    let fuse = fuse_fd.map(inherited).transpose();
-    let users = fuse.and_then(|fuse| Users::of(fuse, orders)).map_err(failed)?;
+    let (fuse, tls) = (fuse_fd.map(inherited).transpose(), tls_of(orders)?);
+    let users = fuse.and_then(|fuse| Users::of(fuse, orders, tls)).map_err(failed)?;
     let blocks = connect(&orders.name, server)?;
     let (keeper, stop) = (reporter.to_keeper().map_err(failed)?, users.stop());
     let (disk, name) = (disk.clone(), orders.name.clone());

@@ -8,7 +8,7 @@ use super::attached::{Parts, Place};
 use super::disk_front;
 use super::home::Home;
 use super::logs;
-use super::users::{Seen, Users};
+use super::users::{Seen, Users, tls_of};
 use crate::claims::PowerSource;
 use crate::cli::FrontArgs;
 use crate::config::{Cache, VolumeConfig};
@@ -117,8 +117,8 @@ fn obey(args: &FrontArgs, reporter: &mut Reporter) -> Outcome<()> {
     let parts = Parts { name: orders.name.clone(), volume, home, log, term: orders.term };
     match orders.task {
         Task::Serve => {
-            let fuse = args.fuse_fd.map(inherited).transpose();
-            let users = fuse.and_then(|fuse| Users::of(fuse, &orders)).map_err(started)?;
+            let (fuse, tls) = (args.fuse_fd.map(inherited).transpose(), tls_of(&orders)?);
+            let users = fuse.and_then(|fuse| Users::of(fuse, &orders, tls)).map_err(started)?;
             serve(&parts, users, (orders.resume, orders.power), reporter)
         }
         Task::Detach => {

@@ -75,6 +75,7 @@ fn prepare(args: RunArgs) -> Outcome<(Vec<std::ffi::OsString>, VolumeConfig)> {
         home,
         mount: Some(mount),
         nbd: Vec::new(),
+        nbd_tls: None,
         vhost_user: None,
         ublk: None,
         log,

@@ -7,6 +7,7 @@
 //! Never: opens a volume or gives it back.
 
 mod handover;
+mod tls;
 
 use crate::config::Protocol;
 use crate::orders::Orders;
@@ -27,10 +28,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, Scope};
 use std::time::Duration;
+pub(super) use tls::tls_of;
 
 /// Far more than a hypervisor or a kernel opens to one disk.
-const CLIENTS: nbd::NbdConfig =
-    nbd::NbdConfig { connections_max: 64, negotiation_patience: Duration::from_secs(10) };
+const CLIENTS: nbd::NbdConfig = nbd::NbdConfig {
+    connections_max: 64,
+    negotiation_patience: Duration::from_secs(10),
+    tls: None,
+};
 
 /// Queues of a virtual machine: one for each of its processors, up to this.
 const QUEUES_MAX: u16 = 16;
@@ -55,6 +60,8 @@ pub(super) struct Users {
 /// Where users of a disk connect.
 struct Sockets {
     nbd: Vec<nbd::Listener>,
+    /// What they have to speak who connect there.
+    tls: Option<nbd::Tls>,
     vhost_user: Vec<UnixListener>,
     handover: Handover,
 }
@@ -76,10 +83,14 @@ struct Disk<'a> {
 
 impl Users {
     /// Users behind a connection to the kernel, and behind the sockets of the orders.
-    pub(super) fn of(fuse: Option<OwnedFd>, orders: &Orders) -> io::Result<Users> {
+    pub(super) fn of(
+        fuse: Option<OwnedFd>,
+        orders: &Orders,
+        tls: Option<nbd::Tls>,
+    ) -> io::Result<Users> {
         let (stop, hands_on) = (Arc::default(), Arc::default());
         let handover = orders.handover.as_ref().map(Handover::of).transpose()?;
-        let sockets = handover.map(|handover| Sockets::of(orders, handover)).transpose()?;
+        let sockets = handover.map(|handover| Sockets::of(orders, handover, tls)).transpose()?;
         let device = orders.ublk();
         match (&fuse, sockets.is_some() || device.is_some()) {
             (None, false) => return Err(io::ErrorKind::InvalidInput.into()),
@@ -156,7 +167,7 @@ impl DiskUsers {
 }
 
 impl Sockets {
-    fn of(orders: &Orders, handover: Handover) -> io::Result<Sockets> {
+    fn of(orders: &Orders, handover: Handover, tls: Option<nbd::Tls>) -> io::Result<Sockets> {
         let (mut nbd, mut vhost_user) = (Vec::new(), Vec::new());
         for socket in &orders.sockets {
             let listener = inherited(socket.socket_fd)?;
@@ -165,16 +176,16 @@ impl Sockets {
                 Protocol::VhostUser => vhost_user.push(listener.into()),
             }
         }
-        Ok(Sockets { nbd, vhost_user, handover })
+        Ok(Sockets { nbd, tls, vhost_user, handover })
     }
 
     fn serve(self, disk: Disk<'_>) {
-        let Sockets { nbd, vhost_user, handover } = self;
+        let Sockets { nbd, tls, vhost_user, handover } = self;
         let sessions = thread::scope(|scope| {
             for listener in vhost_user {
                 scope.spawn(move || whole(serve_machines(listener, disk)));
             }
-            whole(serve_clients(nbd, &handover, disk))
+            whole(serve_clients(nbd, tls, &handover, disk))
         });
         if disk.hands_on.load(Ordering::Relaxed) {
             leave(sessions, &handover);
@@ -199,6 +210,7 @@ fn serve_machines(listener: UnixListener, disk: Disk<'_>) -> Result<(), vhost_us
 /// Serves clients of NBD. Returns the connections that there are when it is to stop.
 fn serve_clients(
     listeners: Vec<nbd::Listener>,
+    tls: Option<nbd::Tls>,
     handover: &Handover,
     disk: Disk<'_>,
 ) -> Result<Vec<nbd::Session>, nbd::ListenError> {
@@ -208,7 +220,8 @@ fn serve_clients(
     };
     let sessions = handover.take_all(Protocol::Nbd).into_iter().filter_map(adopt).collect();
     let exports = [nbd::Export { name: disk.name, blocks: disk.blocks, read_only: false }];
-    nbd::serve(listeners, sessions, &exports, &CLIENTS, disk.stop)
+    let config = nbd::NbdConfig { tls, ..CLIENTS };
+    nbd::serve(listeners, sessions, &exports, &config, disk.stop)
 }
 
 fn leave(sessions: Vec<nbd::Session>, handover: &Handover) {

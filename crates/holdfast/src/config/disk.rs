@@ -6,7 +6,9 @@
 
 use super::served::{check_access, clients_default, uids_default};
 use super::sockets::{Address, Protocol, check_ublk, check_vhost_user, sockets_of};
-use super::{Failure, MediumKind, check_path, medium_at, must_survive_default, verdict_of};
+use super::{
+    Failure, MediumKind, NbdTls, check_path, medium_at, must_survive_default, nbd_tls, verdict_of,
+};
 use crate::claims::{Class, Facts, Gap, Memory, PowerSource, Verdict};
 use crate::exit::Exit;
 use crate::problem::{Outcome, Problem};
@@ -31,6 +33,9 @@ pub(crate) struct DiskConfig {
     /// Where it is a network block device.
     #[serde(default)]
     pub nbd: Vec<Address>,
+    /// Who may be a client there; without it, whoever reaches the socket.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nbd_tls: Option<NbdTls>,
     /// The path of the socket at which it is a hypervisor's.
     #[serde(default, rename = "vhost-user")]
     pub vhost_user: Option<PathBuf>,
@@ -86,6 +91,7 @@ impl DiskConfig {
         }
         self.mount.as_deref().map_or(Ok(()), |mount| check_path("mount", mount))?;
         check_vhost_user(self.vhost_user.as_deref())?;
+        nbd_tls::check(self.nbd_tls.as_ref(), &self.nbd)?;
         check_ublk(self.ublk)?;
         let is_own_client = uids_default().iter().all(|uid| self.allow_uids.contains(uid));
         if self.has_front_end() && !is_own_client {

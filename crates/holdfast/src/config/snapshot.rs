@@ -58,6 +58,7 @@ impl SnapshotConfig {
             memory: self.memory.clone(),
             size: self.size,
             nbd: Vec::new(),
+            nbd_tls: None,
             vhost_user: None,
             mount: None,
             ublk: None,

@@ -61,6 +61,20 @@ fn threads_suit_the_class_unless_the_file_says_how_many() {
 }
 
 #[test]
+fn certificates_without_a_place_to_use_them_or_with_a_relative_path_are_refused() {
+    let tls = |certificate: &str| {
+        let tls = format!("nbd_tls = {{ certificate = \"{certificate}\", key = \"/k\" }}");
+        disk("\"unix:/run/d\"")
+            .replace("nbd = [\"unix:/run/d\"]", &format!("nbd = [\"unix:/run/d\"]\n{tls}"))
+    };
+    Config::parse(&tls("/c")).unwrap();
+    let refused = |text: &str| Config::parse(text).unwrap_err().to_string();
+    assert!(refused(&tls("c")).contains("nbd_tls.certificate"));
+    let nowhere = tls("/c").replace("nbd = [\"unix:/run/d\"]\n", "mount = \"/srv/d\"\n");
+    assert!(refused(&nowhere).contains("nbd_tls is set, but nbd is not"), "{}", refused(&nowhere));
+}
+
+#[test]
 fn an_unknown_key_is_refused_with_its_line() {
     for (line, instead, word) in [
         ("cache = \"direct\"", "treads = 2", "treads"),

@@ -235,3 +235,35 @@ fn a_socket_that_somebody_else_has_is_left_alone() {
     assert!(!served.socket().exists(), "what was bound before is given back");
     drop(taken);
 }
+
+/// A client that asks for the first export by TLS, which it says is wanted.
+fn answer_to_starttls(mut stream: UnixStream) -> u32 {
+    let mut greeting = [0; 18];
+    stream.read_exact(&mut greeting).unwrap();
+    stream.write_all(&3_u32.to_be_bytes()).unwrap();
+    stream.write_all(b"IHAVEOPT\0\0\0\x05\0\0\0\0").unwrap();
+    let mut answer = [0; 20];
+    stream.read_exact(&mut answer).unwrap();
+    u32::from_be_bytes(answer[12..16].try_into().unwrap())
+}
+
+#[test]
+fn a_volume_with_certificates_is_served_by_tls_alone() {
+    let mut served = Served::new();
+    let (certificate, key) = (served.fixture.path("cert.pem"), served.fixture.path("key.pem"));
+    let tls = format!("nbd_tls = {{ certificate = {certificate:?}, key = {key:?} }}");
+    let nbd = served.nbd();
+    let text = fs::read_to_string(served.fixture.config()).unwrap();
+    served.fixture.configure(&text.replace(&nbd, &format!("{nbd}\n{tls}")));
+    served.fixture.holdfast(&["serve"]).expect(2, &["nbd_tls.certificate", "cert.pem"]);
+    let pair = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    fs::write(&certificate, pair.cert.pem()).unwrap();
+    fs::write(&key, "no key").unwrap();
+    served.fixture.holdfast(&["serve"]).expect(2, &["nbd_tls.key", "no private key"]);
+    fs::write(&key, pair.signing_key.serialize_pem()).unwrap();
+    served.fixture.serve();
+    assert_eq!(answer_to_starttls(UnixStream::connect(served.socket()).unwrap()), 1);
+    let plain = Client::new(UnixStream::connect(served.socket()).unwrap());
+    assert!(plain.is_err(), "an export was told in the clear");
+    served.fixture.holdfast(&["umount", NAME, "--force"]).succeeded();
+}
