@@ -16,4 +16,5 @@ mod random;
 mod requests;
 mod served;
 mod tls;
+mod tls_records;
 mod waiting;

@@ -12,19 +12,18 @@ use tempfile::TempDir;
 
 use crate::answers;
 use crate::memory::MemoryBlocks;
-use crate::messages::{ABORT, EXPORT_NAME, GO, LIST, hello, info, option};
+use crate::messages::{ABORT, EXPORT_NAME, GO, LIST, STARTTLS, hello, info, option};
 use crate::random::Random;
 use crate::served::{CONFIG, Client, Disk, Server};
 
 const SIZE: usize = 3 << 20;
-const STARTTLS: u32 = 5;
 const TLS_REQUIRED: u32 = 1 << 31 | 5;
 
 /// Somebody who signs.
-struct Authority(Issuer<'static, KeyPair>, String);
+pub(crate) struct Authority(Issuer<'static, KeyPair>, pub(crate) String);
 
 /// A certificate and its key, in PEM.
-struct Signed(String, String);
+pub(crate) struct Signed(pub(crate) String, pub(crate) String);
 
 impl Authority {
     fn new(name: &str) -> Authority {
@@ -35,7 +34,7 @@ impl Authority {
         Authority(Issuer::new(params, key), certificate)
     }
 
-    fn sign(&self, name: &str) -> Signed {
+    pub(crate) fn sign(&self, name: &str) -> Signed {
         let params = named(name, vec!["localhost".into(), "127.0.0.1".into()]);
         let key = KeyPair::generate().unwrap();
         Signed(params.signed_by(&key, &self.0).unwrap().pem(), key.serialize_pem())
@@ -60,15 +59,15 @@ fn named(name: &str, hosts: Vec<String>) -> CertificateParams {
 }
 
 /// A server at a port, all of whose clients have to have a certificate of the authority.
-struct Setting {
-    authority: Authority,
+pub(crate) struct Setting {
+    pub(crate) authority: Authority,
     port: u16,
-    disk: Arc<MemoryBlocks>,
+    pub(crate) disk: Arc<MemoryBlocks>,
     server: Server,
 }
 
 impl Setting {
-    fn new() -> Setting {
+    pub(crate) fn new() -> Setting {
         let authority = Authority::new("authority");
         let Signed(certificate, key) = authority.sign("server");
         let clients = Some(authority.1.as_bytes());
@@ -95,7 +94,7 @@ impl Setting {
     }
 
     /// A client that may go on by TLS.
-    fn about_to_shake_hands(&self) -> Client<TcpStream> {
+    pub(crate) fn about_to_shake_hands(&self) -> Client<TcpStream> {
         let mut client = self.plain();
         client.send(&option(STARTTLS, b""));
         assert_eq!(client.option().kind, 1, "an acknowledgement");
