@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 mod answers;
+mod certificates;
 mod clients;
 mod fuzzed;
 mod handed_on;

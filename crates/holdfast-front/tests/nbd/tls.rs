@@ -7,10 +7,9 @@ use std::process::{Command, Output};
 use std::sync::Arc;
 
 use holdfast_front::nbd::{Listener, NbdConfig, Session, Tls, TlsFault};
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
-use tempfile::TempDir;
 
 use crate::answers;
+use crate::certificates::{Authority, Signed};
 use crate::memory::MemoryBlocks;
 use crate::messages::{ABORT, EXPORT_NAME, GO, LIST, STARTTLS, hello, info, option};
 use crate::random::Random;
@@ -18,45 +17,6 @@ use crate::served::{CONFIG, Client, Disk, Server};
 
 const SIZE: usize = 3 << 20;
 const TLS_REQUIRED: u32 = 1 << 31 | 5;
-
-/// Somebody who signs.
-pub(crate) struct Authority(Issuer<'static, KeyPair>, pub(crate) String);
-
-/// A certificate and its key, in PEM.
-pub(crate) struct Signed(pub(crate) String, pub(crate) String);
-
-impl Authority {
-    fn new(name: &str) -> Authority {
-        let mut params = named(name, vec![]);
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let key = KeyPair::generate().unwrap();
-        let certificate = params.self_signed(&key).unwrap().pem();
-        Authority(Issuer::new(params, key), certificate)
-    }
-
-    pub(crate) fn sign(&self, name: &str) -> Signed {
-        let params = named(name, vec!["localhost".into(), "127.0.0.1".into()]);
-        let key = KeyPair::generate().unwrap();
-        Signed(params.signed_by(&key, &self.0).unwrap().pem(), key.serialize_pem())
-    }
-
-    /// What libnbd and QEMU look for in a directory.
-    fn client_files(&self, trusted: &Authority) -> TempDir {
-        let folder = tempfile::tempdir().unwrap();
-        let Signed(certificate, key) = self.sign("client");
-        let put = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
-        put("ca-cert.pem", &trusted.1);
-        put("client-cert.pem", &certificate);
-        put("client-key.pem", &key);
-        folder
-    }
-}
-
-fn named(name: &str, hosts: Vec<String>) -> CertificateParams {
-    let mut params = CertificateParams::new(hosts).unwrap();
-    params.distinguished_name.push(DnType::CommonName, name);
-    params
-}
 
 /// A server at a port, all of whose clients have to have a certificate of the authority.
 pub(crate) struct Setting {
@@ -70,7 +30,7 @@ impl Setting {
     pub(crate) fn new() -> Setting {
         let authority = Authority::new("authority");
         let Signed(certificate, key) = authority.sign("server");
-        let clients = Some(authority.1.as_bytes());
+        let clients = Some(authority.certificate.as_bytes());
         let tls = Tls::new(certificate.as_bytes(), key.as_bytes(), clients).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();

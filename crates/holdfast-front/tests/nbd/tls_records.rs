@@ -10,10 +10,11 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
 
+use crate::certificates::Signed;
 use crate::messages::choice;
 use crate::random::{Random, for_seeds};
 use crate::served::write_message;
-use crate::tls::{Setting, Signed};
+use crate::tls::Setting;
 
 /// What a client writes whose records arrive as they were sent, and what another one does.
 const HONEST: u8 = 0x11;
@@ -34,7 +35,7 @@ fn config(setting: &Setting) -> Arc<ClientConfig> {
     let Signed(own, key) = setting.authority.sign("client");
     let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();
     let mut roots = RootCertStore::empty();
-    roots.add(certificate(&setting.authority.1)).unwrap();
+    roots.add(certificate(&setting.authority.certificate)).unwrap();
     let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_protocol_versions(&[&rustls::version::TLS13])
         .unwrap()
