@@ -122,8 +122,9 @@ bench-store:
 	$(if $(QUICK)$(ONLY)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
 
 # Ten minutes each: bytes that no log ever wrote, for whatever reads a log; bytes that no client should
-# send, for the NBD front end; and messages and memory that no guest should have, for the vhost-user
-# front end. TARGET=decoder, TARGET=nbd or TARGET=vhost_user for one of them. Needs a nightly toolchain.
+# send, for the NBD front end and for tables; and messages and memory that no guest should have, for
+# the vhost-user front end. TARGET=decoder, nbd, tables or vhost_user for one of them. Needs a nightly
+# toolchain.
 fuzz:
 	scripts/setup
 	$(CARGO) fuzz --version >/dev/null 2>&1 || $(CARGO) install --locked cargo-fuzz

@@ -1,14 +1,19 @@
 //! What a client may send, as a script, and what must hold of whoever hears it.
 //!
-//! The first byte of a script chooses the disk; then come messages: options and requests with any
-//! numbers in them, a whole opening, and bytes of any kind.
+//! The first byte of a script chooses the disk, and whether TLS is needed; then come messages:
+//! options and requests with any numbers in them, a whole opening, and bytes of any kind. What
+//! follows the start of TLS is what the client said in secret.
 //!
 //! Promise: nothing panics, and nothing outside the disk is touched; it is the same whether bytes
-//! come at once or one by one; where replies have structure, all that is sent are whole replies.
+//! come at once or one by one; where replies have structure, all that is sent are whole replies;
+//! where TLS is needed, nothing is told before it is spoken.
 //! Never: needs more than the script to repeat a case.
 
+use std::io;
+use std::os::fd::BorrowedFd;
+
 use holdfast_front::nbd::{Exchange, Export, Over, Replies, Step};
-use holdfast_io::{Blocks, BlocksError, SendError, Sending};
+use holdfast_io::{Blocks, BlocksError, Receiving, SendError, Sending};
 
 use super::answers;
 use super::memory::MemoryBlocks;
@@ -29,7 +34,8 @@ const INPUT_BYTES_MAX: usize = 1 << 20;
 /// Steps in a row that use nothing: a read of 32 MiB goes out in 128 pieces.
 const IDLE_STEPS_MAX: usize = 130;
 
-/// From so many bytes on a disk sends what is read of it, if the script says so.
+/// From so many bytes on a disk sends what is read of it, and receives what is written, if the
+/// script says so.
 const SEND_BYTES_MIN: usize = 3000;
 
 /// What a socket has room for at most.
@@ -63,6 +69,15 @@ impl Blocks for Flawed {
         if self.sends { SEND_BYTES_MIN } else { usize::MAX }
     }
 
+    fn receive(&self, offset: u64, bytes: usize) -> Option<Box<dyn Receiving + '_>> {
+        let coming = Coming { disk: self, offset, bytes: Vec::new(), left_bytes: bytes };
+        self.sends.then(|| Box::new(coming) as Box<_>)
+    }
+
+    fn receive_bytes_min(&self) -> usize {
+        self.send_bytes_min()
+    }
+
     fn write(&self, from: &[u8], offset: u64) -> Result<(), BlocksError> {
         self.look(offset, from.len() as u64)?;
         self.disk.write(from, offset)
@@ -87,12 +102,46 @@ impl Blocks for Flawed {
     }
 }
 
+/// A write that such a disk receives.
+struct Coming<'d> {
+    disk: &'d Flawed,
+    offset: u64,
+    bytes: Vec<u8>,
+    left_bytes: usize,
+}
+
+impl Receiving for Coming<'_> {
+    fn left_bytes(&self) -> usize {
+        self.left_bytes
+    }
+
+    fn put(&mut self, bytes: &[u8]) {
+        self.left_bytes -= bytes.len();
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    fn receive(&mut self, _: BorrowedFd<'_>) -> io::Result<usize> {
+        unreachable!("a script has no socket")
+    }
+
+    fn take_back(&self) -> Vec<u8> {
+        self.bytes.clone()
+    }
+
+    fn commit(self: Box<Self>) -> Result<(), BlocksError> {
+        assert!(self.left_bytes == 0, "a write is whole before it is written");
+        self.disk.write(&self.bytes, self.offset)
+    }
+}
+
 /// What came of a conversation.
-#[derive(PartialEq, Eq)]
+#[derive(Default, PartialEq, Eq)]
 struct Talk {
     output: Vec<u8>,
     /// Of the output, what came before the first request.
     opening_bytes: usize,
+    /// Of the opening, what others could hear where TLS is needed.
+    plain_bytes: usize,
     over: Option<Over>,
     contents: Vec<u8>,
 }
@@ -100,7 +149,7 @@ struct Talk {
 /// Runs one script.
 pub(crate) fn run(script: &[u8]) {
     let Some((&choice, rest)) = script.split_first() else { return };
-    let input = messages_of(rest);
+    let input = messages_of(rest, needs_tls(choice));
     let whole = converse(choice, &input, |left| left);
     let mut state = u64::from(choice) + 1;
     let pieces = converse(choice, &input, |left| {
@@ -112,9 +161,16 @@ pub(crate) fn run(script: &[u8]) {
     let untouched = vec![0; DISK_BYTES];
     assert!(choice & READ_ONLY == 0 || whole.contents == untouched, "a read-only disk changed");
     check_output(&whole);
+    let told = needs_tls(choice).then_some(&whole.output[..whole.plain_bytes]);
+    assert!(told.is_none_or(tells_nothing), "told before TLS was spoken");
 }
 
 const READ_ONLY: u8 = 1;
+
+/// Two of the 32 values that choose how much the disk takes at once.
+fn needs_tls(choice: u8) -> bool {
+    choice >= 0xf0
+}
 
 /// Feeds the input; `next` says how much of what is left comes at once.
 fn converse(choice: u8, input: &[u8], mut next: impl FnMut(usize) -> usize) -> Talk {
@@ -126,8 +182,9 @@ fn converse(choice: u8, input: &[u8], mut next: impl FnMut(usize) -> usize) -> T
     let all = [export("disk"), export("other")];
     let exports = if choice & 4 != 0 { &all[..] } else { &all[..1] };
     let mut exchange = Exchange::new(exports, "a script".into());
+    let mut is_plain = needs_tls(choice) && exchange.require_tls();
     let mut replies = Replies::default();
-    let mut talk = Talk { output: Vec::new(), opening_bytes: 0, over: None, contents: Vec::new() };
+    let mut talk = Talk::default();
     let (mut used, mut fed, mut idle_steps) = (0, 0, 0);
     while talk.over.is_none() {
         let before = used;
@@ -137,7 +194,9 @@ fn converse(choice: u8, input: &[u8], mut next: impl FnMut(usize) -> usize) -> T
         if matches!(sent, Some(Ok(()))) {
             continue;
         }
-        match exchange.step(&input[used..fed], &mut replies) {
+        let (received, step) = step(&mut exchange, &input[used..fed], &mut replies);
+        used += received;
+        match step {
             Step::Used(bytes) => used += bytes,
             Step::Flush { used: bytes, cookie } => {
                 used += bytes;
@@ -153,7 +212,12 @@ fn converse(choice: u8, input: &[u8], mut next: impl FnMut(usize) -> usize) -> T
                 fed += next(input.len() - fed);
                 continue;
             }
-            Step::Secure { .. } => unreachable!("nobody asked for TLS"),
+            Step::Secure { used: bytes } => {
+                assert!(is_plain, "TLS is started where it is not needed, or twice");
+                used += bytes;
+                talk.plain_bytes = talk.output.len() + replies.unsent().len();
+                is_plain = false;
+            }
             Step::Over(over) => talk.over = Some(over),
         }
         assert!(used <= fed, "used what was not there");
@@ -164,9 +228,23 @@ fn converse(choice: u8, input: &[u8], mut next: impl FnMut(usize) -> usize) -> T
         if exchange.blocks().is_none() {
             talk.opening_bytes = talk.output.len();
         }
+        if is_plain {
+            assert!(exchange.blocks().is_none(), "a disk was chosen before TLS was spoken");
+            talk.plain_bytes = talk.output.len();
+        }
     }
     talk.contents = disk.disk.contents();
     talk
+}
+
+/// Has the disk receive a piece of a long write, if all of it is there; otherwise takes a step.
+fn step(exchange: &mut Exchange<'_>, input: &[u8], replies: &mut Replies) -> (usize, Step) {
+    let Some(mut room) = exchange.receive() else { return (0, exchange.step(input, replies)) };
+    let bytes = room.left_bytes();
+    let Some(piece) = input.get(..bytes) else { return (0, exchange.step(input, replies)) };
+    room.put(piece);
+    let written = room.commit();
+    (bytes, exchange.received(bytes, written, replies))
 }
 
 /// Takes as much as a socket that has room for `room_bytes`, of what a disk can read.
@@ -207,8 +285,28 @@ fn check_output(talk: &Talk) {
     }
 }
 
+/// Whether all that was said before TLS is that it is needed, and a few courtesies.
+pub(crate) fn tells_nothing(plain: &[u8]) -> bool {
+    const ACKNOWLEDGED: u32 = 1;
+    const INVALID: u32 = 1 << 31 | 3;
+    const TLS_REQUIRED: u32 = 1 << 31 | 5;
+    const TOO_BIG: u32 = 1 << 31 | 9;
+    let Some(mut rest) = plain.strip_prefix(answers::GREETING) else { return plain.is_empty() };
+    while let Some(answer) = answers::take_option(&mut rest) {
+        let is_courtesy = match answer.kind {
+            ACKNOWLEDGED => [messages::STARTTLS, messages::ABORT].contains(&answer.option),
+            kind => [INVALID, TLS_REQUIRED, TOO_BIG].contains(&kind),
+        };
+        if !is_courtesy {
+            return false;
+        }
+    }
+    rest.is_empty()
+}
+
 /// The messages of a script.
-fn messages_of(script: &[u8]) -> Vec<u8> {
+fn messages_of(script: &[u8], needs_tls: bool) -> Vec<u8> {
+    let opening = if needs_tls { messages::opening_by_tls } else { messages::opening };
     let mut script = script.iter().copied();
     let mut input = Vec::new();
     while let Some(kind) = script.next() {
@@ -216,7 +314,7 @@ fn messages_of(script: &[u8]) -> Vec<u8> {
             break;
         }
         match kind % 6 {
-            0 => input.extend(messages::opening(
+            0 => input.extend(opening(
                 [b"disk".as_slice(), b""][usize::from(kind >> 7)],
                 kind & 0x40 != 0,
             )),
@@ -291,15 +389,20 @@ pub(crate) fn seeds() -> Vec<(&'static str, Vec<u8>)> {
         (0..10).flat_map(|command| [3, command, 1, 13, 0x10, 2, 0x10, 1]).collect();
     let long: Vec<u8> = [[4, 0, 4, 1, 0, 2, 0, 0x81], [4, 1, 0, 2, 0, 2, 0, 0x81]].concat();
     let options: Vec<u8> = (0..52).flat_map(|at| [1, at % 13, at * 5]).collect();
+    let early = [(3, 0xc0), (6, 0), (7, 0), (8, 0xc0), (9, 0x40), (10, 0x40), (5, 0xc0), (1, 0x80)];
+    let early: Vec<u8> = early.iter().flat_map(|(number, shape)| [1, *number, *shape]).collect();
     vec![
         ("structured", [vec![24, 0x48], every_request.clone()].concat()),
         ("simple", [vec![8, 0], every_request.clone()].concat()),
         ("read-only", [vec![1, 0x48], every_request.clone(), long.clone()].concat()),
         ("durable", [vec![16, 0x48], durable.clone()].concat()),
-        ("flawed", [vec![2, 0x48], durable, long.clone(), every_request].concat()),
+        ("flawed", [vec![2, 0x48], durable, long.clone(), every_request.clone()].concat()),
         ("long", [vec![0, 0x48], long.clone()].concat()),
         ("long and simple", [vec![32, 0], long].concat()),
-        ("options", [vec![4, RAW_4, 0, 0, 0, 3], options].concat()),
+        ("options", [vec![4, RAW_4, 0, 0, 0, 3], options.clone()].concat()),
+        ("secret", [vec![0xf0, 0x48], every_request].concat()),
+        ("secret options", [vec![0xfc, RAW_4, 0, 0, 0, 3, 1, 5, 0xc0], options].concat()),
+        ("too early", [vec![0xf1, RAW_4, 0, 0, 0, 3], early].concat()),
         ("stray", vec![0, 0x48, RAW_3, 1, 2, 3]),
     ]
 }

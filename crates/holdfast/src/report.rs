@@ -5,12 +5,14 @@
 
 mod block_cache;
 mod disk;
+mod nbd_tls;
 mod served;
 mod snapshot;
 mod table;
 
 use block_cache::BlockCacheStatus;
 use disk::DiskStatus;
+use nbd_tls::NbdTlsStatus;
 use served::{LogStatus, ServerStatus};
 use snapshot::SnapshotStatus;
 use table::TableStatus;
@@ -88,6 +90,9 @@ pub(crate) struct VolumeStatus {
     /// Where users of its disk connect, and what is spoken there.
     #[serde(default)]
     pub sockets: Vec<(Protocol, Address)>,
+    /// Whether TLS has to be spoken where NBD is.
+    #[serde(default)]
+    pub nbd_tls: Option<NbdTlsStatus>,
     /// The block device that its disk is on this machine.
     #[serde(default)]
     pub ublk: Option<PathBuf>,
@@ -214,6 +219,7 @@ impl VolumeStatus {
             home: volume.home.clone(),
             mount: volume.mount.clone(),
             sockets: volume.sockets(),
+            nbd_tls: NbdTlsStatus::of(volume.nbd_tls.as_ref()),
             ublk: volume.ublk.map(ublk::block_path),
             log: volume.log.clone(),
             medium: volume.memory.medium.word().into(),
@@ -308,6 +314,7 @@ impl VolumeStatus {
         line("home", &self.home.display().to_string());
         self.mount.iter().for_each(|mount| line("mount", &mount.display().to_string()));
         self.sockets.iter().for_each(|(protocol, at)| line(protocol.word(), &at.to_string()));
+        self.nbd_tls.iter().for_each(|tls| line("nbd_tls", tls.text()));
         self.ublk.iter().for_each(|device| line("ublk", &device.display().to_string()));
         match &self.verdict {
             Some(verdict) => verdict_lines(verdict).iter().for_each(|(k, v)| line(k, v)),

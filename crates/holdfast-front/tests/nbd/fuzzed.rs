@@ -70,6 +70,23 @@ fn a_canary_answers_that_are_not_whole_are_noticed() {
     assert!(answers::take_all(&chunk(4, &[0; 6])).is_none(), "a kind that does not exist");
 }
 
+#[test]
+fn a_canary_what_is_told_before_tls_is_spoken_is_noticed() {
+    let answer = |option: u32, kind: u32| {
+        let magic = 0x0003_e889_0455_65a9_u64;
+        [&magic.to_be_bytes()[..], &option.to_be_bytes(), &kind.to_be_bytes(), &[0; 4]].concat()
+    };
+    let after_greeting = |told: &[u8]| [answers::GREETING, told].concat();
+    const TLS_REQUIRED: u32 = 1 << 31 | 5;
+    const INFO: u32 = 3;
+    let refused = answer(messages::GO, TLS_REQUIRED);
+    let started = answer(messages::STARTTLS, 1);
+    assert!(script::tells_nothing(&after_greeting(&[refused, started].concat())));
+    for told in [answer(messages::GO, INFO), answer(messages::GO, 1), b"size".to_vec()] {
+        assert!(!script::tells_nothing(&after_greeting(&told)), "{told:?}");
+    }
+}
+
 /// Writes the seeds into the corpus:
 /// `cargo test -p holdfast-front --test nbd seeds_are -- --ignored`.
 #[test]

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 mod answers;
+mod certificates;
 mod clients;
 mod fuzzed;
 mod handed_on;
@@ -16,4 +17,5 @@ mod random;
 mod requests;
 mod served;
 mod tls;
+mod tls_records;
 mod waiting;

@@ -3,6 +3,7 @@
 pub(crate) const EXPORT_NAME: u32 = 1;
 pub(crate) const ABORT: u32 = 2;
 pub(crate) const LIST: u32 = 3;
+pub(crate) const STARTTLS: u32 = 5;
 pub(crate) const INFO: u32 = 6;
 pub(crate) const GO: u32 = 7;
 pub(crate) const STRUCTURED_REPLY: u32 = 8;
@@ -65,7 +66,17 @@ pub(crate) fn request(command: u16, flags: u16, cookie: u64, offset: u64, bytes:
 
 /// All that comes before the first request: with `structured`, the context is selected, too.
 pub(crate) fn opening(name: &[u8], structured: bool) -> Vec<u8> {
-    let mut bytes = hello();
+    [hello(), choice(name, structured)].concat()
+}
+
+/// The same where TLS is needed: what follows the second message is said in secret.
+pub(crate) fn opening_by_tls(name: &[u8], structured: bool) -> Vec<u8> {
+    [hello(), option(STARTTLS, b""), choice(name, structured)].concat()
+}
+
+/// What chooses an export, once the client's flags are said.
+pub(crate) fn choice(name: &[u8], structured: bool) -> Vec<u8> {
+    let mut bytes = Vec::new();
     if structured {
         bytes.extend(option(STRUCTURED_REPLY, b""));
         bytes.extend(option(SET_CONTEXTS, &contexts(name, &[b"base:allocation"])));

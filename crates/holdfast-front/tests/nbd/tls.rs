@@ -7,71 +7,30 @@ use std::process::{Command, Output};
 use std::sync::Arc;
 
 use holdfast_front::nbd::{Listener, NbdConfig, Session, Tls, TlsFault};
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
-use tempfile::TempDir;
 
 use crate::answers;
+use crate::certificates::{Authority, Signed};
 use crate::memory::MemoryBlocks;
-use crate::messages::{ABORT, EXPORT_NAME, GO, LIST, hello, info, option};
+use crate::messages::{ABORT, EXPORT_NAME, GO, LIST, STARTTLS, hello, info, option};
 use crate::random::Random;
 use crate::served::{CONFIG, Client, Disk, Server};
 
 const SIZE: usize = 3 << 20;
-const STARTTLS: u32 = 5;
 const TLS_REQUIRED: u32 = 1 << 31 | 5;
 
-/// Somebody who signs.
-struct Authority(Issuer<'static, KeyPair>, String);
-
-/// A certificate and its key, in PEM.
-struct Signed(String, String);
-
-impl Authority {
-    fn new(name: &str) -> Authority {
-        let mut params = named(name, vec![]);
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let key = KeyPair::generate().unwrap();
-        let certificate = params.self_signed(&key).unwrap().pem();
-        Authority(Issuer::new(params, key), certificate)
-    }
-
-    fn sign(&self, name: &str) -> Signed {
-        let params = named(name, vec!["localhost".into(), "127.0.0.1".into()]);
-        let key = KeyPair::generate().unwrap();
-        Signed(params.signed_by(&key, &self.0).unwrap().pem(), key.serialize_pem())
-    }
-
-    /// What libnbd and QEMU look for in a directory.
-    fn client_files(&self, trusted: &Authority) -> TempDir {
-        let folder = tempfile::tempdir().unwrap();
-        let Signed(certificate, key) = self.sign("client");
-        let put = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
-        put("ca-cert.pem", &trusted.1);
-        put("client-cert.pem", &certificate);
-        put("client-key.pem", &key);
-        folder
-    }
-}
-
-fn named(name: &str, hosts: Vec<String>) -> CertificateParams {
-    let mut params = CertificateParams::new(hosts).unwrap();
-    params.distinguished_name.push(DnType::CommonName, name);
-    params
-}
-
 /// A server at a port, all of whose clients have to have a certificate of the authority.
-struct Setting {
-    authority: Authority,
+pub(crate) struct Setting {
+    pub(crate) authority: Authority,
     port: u16,
-    disk: Arc<MemoryBlocks>,
+    pub(crate) disk: Arc<MemoryBlocks>,
     server: Server,
 }
 
 impl Setting {
-    fn new() -> Setting {
+    pub(crate) fn new() -> Setting {
         let authority = Authority::new("authority");
         let Signed(certificate, key) = authority.sign("server");
-        let clients = Some(authority.1.as_bytes());
+        let clients = Some(authority.certificate.as_bytes());
         let tls = Tls::new(certificate.as_bytes(), key.as_bytes(), clients).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -95,7 +54,7 @@ impl Setting {
     }
 
     /// A client that may go on by TLS.
-    fn about_to_shake_hands(&self) -> Client<TcpStream> {
+    pub(crate) fn about_to_shake_hands(&self) -> Client<TcpStream> {
         let mut client = self.plain();
         client.send(&option(STARTTLS, b""));
         assert_eq!(client.option().kind, 1, "an acknowledgement");

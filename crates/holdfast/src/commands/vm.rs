@@ -142,6 +142,7 @@ fn snapshot(folder: &Path, output: Output) -> Outcome<ExitCode> {
     let mut qmp = Qmp::connect(&kept.socket()).map_err(|error| failed(&error))?;
     let command = kept.command().map_err(|error| failed(&error))?;
     let memory = memory(&mut qmp).map_err(|error| failed(&error))?;
+    can_be_saved(&mut qmp).map_err(|error| failed(&error))?;
     let began = Instant::now();
     if let Err(error) = save(&kept, &mut qmp, &Taken::new(memory, command)) {
         let _no_worse = kept.forget();
@@ -188,6 +189,18 @@ fn memory(qmp: &mut Qmp) -> Result<Vec<PathBuf>, QmpError> {
     let paths: Option<Vec<PathBuf>> = backends.iter().map(|it| path(it, qmp)).collect();
     let why = "the guest's memory is no shared file; see `holdfast vm boot --help`";
     paths.filter(|paths| !paths.is_empty()).ok_or_else(|| QmpError::Refused(why.into()))
+}
+
+/// Whether QEMU saves such a machine at all; the guest is not to stand still for a refusal.
+fn can_be_saved(qmp: &mut Qmp) -> Result<(), QmpError> {
+    let told = qmp.ask("query-migrate", &json!({}))?;
+    let Some(why) = told["blocked-reasons"][0].as_str() else { return Ok(()) };
+    let remedy = match why.contains("vhost") {
+        true => "; give it its disks by NBD or as files, instead of vhost-user",
+        false => "",
+    };
+    let why = why.trim_end_matches('.');
+    Err(QmpError::Refused(format!("it cannot save this machine ({why}){remedy}")))
 }
 
 /// A path for the shell that QEMU starts.

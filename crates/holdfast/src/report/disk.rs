@@ -3,6 +3,7 @@
 //! Promise: as for volumes: the same facts as text and as JSON, which only gains fields.
 //! Never: finds anything out but by looking into a region.
 
+use super::nbd_tls::NbdTlsStatus;
 use super::{of, verdict_lines};
 use crate::claims::{Failure, Verdict};
 use crate::config::{Config, DiskConfig};
@@ -55,6 +56,9 @@ pub(crate) struct DiskStatus {
     pub mount: Option<PathBuf>,
     /// Where it is a disk for programs that know nothing of the server.
     pub sockets: Vec<String>,
+    /// Whether TLS has to be spoken where NBD is.
+    #[serde(default)]
+    pub nbd_tls: Option<NbdTlsStatus>,
     /// The block device that it is on this machine.
     #[serde(default)]
     pub ublk: Option<PathBuf>,
@@ -130,6 +134,7 @@ impl DiskStatus {
             damage: word(words::DAMAGE),
             mount: disk.mount.clone(),
             sockets: disk.sockets().iter().map(|(_, address)| address.to_string()).collect(),
+            nbd_tls: NbdTlsStatus::of(disk.nbd_tls.as_ref()),
             ublk: disk.ublk.map(ublk::block_path),
             front_end: None,
             last_error,
@@ -173,6 +178,7 @@ impl DiskStatus {
             let places: Vec<_> = mount.chain(self.sockets.iter().cloned()).chain(device).collect();
             line("front end", &format!("{text}, at {}", places.join(" and ")));
         }
+        self.nbd_tls.iter().for_each(|tls| line("nbd_tls", tls.text()));
         let (requests, refused, damage) = (self.requests, self.refused, self.damage);
         line("requests", &requests.to_string());
         line("refused", &format!("{refused} requests; {damage} queues were damaged and rebuilt"));

@@ -25,17 +25,17 @@ fn counts() -> Counts {
     Counts { kills: times(10, 1000), upgrades: times(2, 100) }
 }
 
-const WATCH: Duration = Duration::from_secs(1800);
+pub(crate) const WATCH: Duration = Duration::from_secs(1800);
 
 /// What the load is to last for, in the order in which it comes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Event {
+pub(crate) enum Event {
     /// By a signal from outside.
     End(Signal),
     Upgrade,
 }
 
-const KILL: Event = Event::End(Signal::KILL);
+pub(crate) const KILL: Event = Event::End(Signal::KILL);
 
 /// Kills, with replacements among them.
 fn events() -> Vec<Event> {
@@ -51,7 +51,7 @@ pub(crate) fn replace(fixture: &Fixture) {
     assert!(said.contains("the front end of v is replaced"), "{said}");
 }
 
-fn bring_about(fixture: &Fixture, event: Event) {
+pub(crate) fn bring_about(fixture: &Fixture, event: Event) {
     match event {
         Event::Upgrade => replace(fixture),
         Event::End(signal) => {
@@ -67,7 +67,7 @@ fn bring_about(fixture: &Fixture, event: Event) {
 
 /// Fails unless just these things happened to the front ends.
 #[track_caller]
-fn check_counts(fixture: &Fixture, events: &[Event]) {
+pub(crate) fn check_counts(fixture: &Fixture, events: &[Event]) {
     let upgrades = events.iter().filter(|event| **event == Event::Upgrade).count();
     let status = fixture.status();
     assert_eq!(status["upgrades"], upgrades, "{status}");
@@ -79,12 +79,12 @@ fn check_counts(fixture: &Fixture, events: &[Event]) {
 }
 
 /// Clients over libnbd that check what they read, and say at their end what they saw.
-struct Writers(Vec<Child>);
+pub(crate) struct Writers(Vec<Child>);
 
 /// What they saw.
-struct Seen {
-    answered: u64,
-    lost: u64,
+pub(crate) struct Seen {
+    pub(crate) answered: u64,
+    pub(crate) lost: u64,
 }
 
 impl Writers {
@@ -92,11 +92,15 @@ impl Writers {
     fn start(served: &Served) -> Writers {
         let unix = format!("nbd+unix:///{NAME}?socket={}", served.socket().display());
         let tcp = format!("nbd://127.0.0.1:{}/{NAME}", served.port);
-        Writers(vec![writer(&unix, "0"), writer(&tcp, "2")])
+        Writers::at(&unix, &tcp)
+    }
+
+    pub(crate) fn at(unix: &str, tcp: &str) -> Writers {
+        Writers(vec![writer(unix, "0"), writer(tcp, "2")])
     }
 
     /// Their own words added up, or the first complaint.
-    fn finish(mut self) -> Result<Seen, String> {
+    pub(crate) fn finish(mut self) -> Result<Seen, String> {
         let inputs: Vec<_> = self.0.iter_mut().map(|child| child.stdin.take()).collect();
         drop(inputs);
         let mut seen = Seen { answered: 0, lost: 0 };

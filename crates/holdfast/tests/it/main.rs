@@ -8,6 +8,8 @@
 
 mod block;
 mod block_cache;
+#[path = "../../../holdfast-front/tests/nbd/certificates.rs"]
+mod certificates;
 mod configuration;
 mod disk_users;
 mod disks;
@@ -24,6 +26,7 @@ mod log_follow;
 mod mounted_disks;
 mod names;
 mod nbd;
+mod nbd_tls;
 mod plan_commands;
 mod reserved;
 mod run;

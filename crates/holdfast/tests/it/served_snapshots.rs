@@ -24,28 +24,44 @@ const MEMORY: &str = "64M";
 const HIGH_AT: u64 = 32 << 20;
 const NOISE_BYTES: u64 = 12 << 20;
 
+/// How the machine reaches its disk.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Nbd,
+    VhostUser,
+}
+
 /// A served disk, room for snapshots, and a machine with that disk.
 struct WithMachine {
     served: Served,
+    way: Way,
     regions: Vec<PathBuf>,
     boot: Option<Child>,
 }
 
 impl WithMachine {
     fn made(size: &str) -> WithMachine {
+        WithMachine::made_with(size, Way::Nbd)
+    }
+
+    fn made_with(size: &str, way: Way) -> WithMachine {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let region =
             |what| format!("/dev/shm/holdfast-test-{what}-{}-{number}", std::process::id());
         let [disk, kept, memory] = ["vmdisk", "vmkept", "vmram"].map(region);
         let socket = format!("/tmp/holdfast-test-vm-{}-{number}", std::process::id());
+        let place = match way {
+            Way::Nbd => format!("nbd = [\"unix:{socket}\"]"),
+            Way::VhostUser => format!("vhost-user = {socket:?}"),
+        };
         let lines = format!(
             "[disk.ram]\nmemory = {{ medium = \"shm\", path = {disk:?} }}\nsize = \"8MiB\"\n\
-             nbd = [\"unix:{socket}\"]\nmust_survive = [\"process\"]\n[snapshot.fast]\n\
+             {place}\nmust_survive = [\"process\"]\n[snapshot.fast]\n\
              memory = {{ medium = \"shm\", path = {kept:?} }}\nsize = \"{size}\"\n\
              disks = [\"ram\"]\nmust_survive = [\"process\"]\n"
         );
         let regions = [disk, kept, memory, socket].map(PathBuf::from).to_vec();
-        let mut machine = WithMachine { served: Served::with(&lines), regions, boot: None };
+        let mut machine = WithMachine { served: Served::with(&lines), way, regions, boot: None };
         machine.holdfast(&["disk", "make", "ram"]).succeeded();
         machine.holdfast(&["snapshot", "make", "fast"]).succeeded();
         machine.serve();
@@ -78,21 +94,38 @@ impl WithMachine {
     }
 
     fn start(&mut self, from: &[&str]) {
-        let (memory, socket) = (self.regions[2].display(), self.regions[3].display());
+        let memory = self.regions[2].display();
         let backend =
             format!("memory-backend-file,id=ram,size={MEMORY},mem-path={memory},share=on");
-        let disk = format!(
-            "driver=nbd,node-name=disk,server.type=unix,server.path={socket},export=ram,\
-             reconnect-delay=60,open-timeout=60"
-        );
         let pid = self.served.path("qemu.pid").display().to_string();
         let mut boot = self.served.command();
         boot.args(["vm", "boot", &self.folder()]).args(from);
         boot.args(["--", "qemu-system-x86_64", "-nodefaults", "-display", "none", "-m", MEMORY]);
         boot.args(["-object", &backend, "-machine", "pc,memory-backend=ram", "-pidfile", &pid]);
-        boot.args(["-blockdev", &disk, "-device", "virtio-blk-pci,drive=disk"]);
+        boot.args(self.disk());
         let log = File::create(self.served.path("boot.log")).unwrap();
         self.boot = Some(boot.stdout(Stdio::null()).stderr(log).spawn().unwrap());
+    }
+
+    /// How QEMU is told of the disk.
+    fn disk(&self) -> [String; 4] {
+        let socket = self.regions[3].display();
+        let by_nbd = "driver=nbd,node-name=disk,export=ram,server.type=unix";
+        let again = "reconnect-delay=60,open-timeout=60";
+        match self.way {
+            Way::Nbd => [
+                "-blockdev".into(),
+                format!("{by_nbd},server.path={socket},{again}"),
+                "-device".into(),
+                "virtio-blk-pci,drive=disk".into(),
+            ],
+            Way::VhostUser => [
+                "-chardev".into(),
+                format!("socket,id=disk,path={socket},reconnect=1"),
+                "-device".into(),
+                "vhost-user-blk-pci,chardev=disk".into(),
+            ],
+        }
     }
 
     fn boot_log(&self) -> String {
@@ -302,6 +335,20 @@ fn what_does_not_fit_and_what_is_not_there_is_refused_and_the_guest_goes_on() {
     machine.holdfast(&["snapshot", "remove", "fast/one"]).expect(2, &["no snapshot one"]);
     machine.holdfast(&["snapshot", "remove", "fast"]).expect(5, &["serves it"]);
     machine.boot_again("fast/one").expect(1, &["there is no snapshot one"]);
+    assert_eq!(machine.marks(), [Some(1); 2]);
+    machine.served.stop();
+}
+
+#[test]
+fn a_machine_with_a_disk_on_vhost_user_is_refused_with_what_to_do_and_its_guest_goes_on() {
+    let mut machine = WithMachine::made_with("8MiB", Way::VhostUser);
+    machine.boot(&[]);
+    machine.mark(1);
+    let words = ["vhost-user", "give it its disks by NBD", "there is no snapshot"];
+    Ended::of(machine.taking("fast/one").output().unwrap()).expect(1, &words);
+    machine.holdfast(&["vm", "snapshot", &machine.folder()]).expect(1, &words);
+    assert!(machine.is_running());
+    assert_eq!(machine.names(), Vec::<String>::new());
     assert_eq!(machine.marks(), [Some(1); 2]);
     machine.served.stop();
 }

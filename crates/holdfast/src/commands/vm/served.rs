@@ -4,7 +4,7 @@
 //! goes on afterwards, whether the snapshot was made or not.
 //! Never: touches memory or disks before the snapshot is known to fit the machine.
 
-use super::{memory, save_state};
+use super::{can_be_saved, memory, save_state};
 use crate::config::Config;
 use crate::exit::Exit;
 use crate::output::Output;
@@ -35,6 +35,7 @@ pub(super) fn snapshot(
     let mut qmp = Qmp::connect(&kept.socket()).map_err(|error| failed(&error))?;
     let command = kept.command().map_err(|error| failed(&error))?;
     let memory = memory(&mut qmp).map_err(|error| failed(&error))?;
+    can_be_saved(&mut qmp).map_err(|error| failed(&error))?;
     go_on_after_a_kill(&mut qmp).map_err(|error| failed(&error))?;
     let began = Instant::now();
     let taken = take(&service, name, &kept, &mut qmp, &Taken::new(memory, command));
