@@ -10,6 +10,7 @@ mod block;
 mod block_cache;
 mod configuration;
 mod disk_users;
+mod disk_ways;
 mod disks;
 mod fixture;
 #[path = "../../../holdfast-front/tests/vhost_user/guest.rs"]

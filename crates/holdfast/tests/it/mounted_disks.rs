@@ -1,7 +1,7 @@
 //! Disks that are served and mounted: their file, and who has it open while processes end.
 
 use crate::block::{Loop, check_files, contents, run};
-use crate::fixture::{kill, wait_until};
+use crate::fixture::{kill, wait_until, way};
 use crate::served_disks::WithDisk;
 use holdfast_io::Blocks;
 use rustix::mount::{UnmountFlags, unmount};
@@ -20,9 +20,13 @@ struct Mounted {
 
 impl Mounted {
     fn served() -> Mounted {
-        let point = tempfile::tempdir().unwrap();
-        let line = format!("must_survive = [\"process\"]\nmount = {:?}", point.path());
-        let mut mounted = Mounted { disk: WithDisk::with(&line).make(), point };
+        Mounted::served_by(&way())
+    }
+
+    fn served_by(way: &str) -> Mounted {
+        let (disk, point) = (WithDisk::new(), tempfile::tempdir().unwrap());
+        disk.configure(&format!("way = {way:?}\nmount = {:?}", point.path()));
+        let mut mounted = Mounted { disk: disk.make(), point };
         mounted.serve(0);
         mounted
     }
@@ -92,7 +96,7 @@ fn a_file_system_on_a_mounted_disk_sees_no_death_and_no_replacement() {
 
 #[test]
 fn the_file_of_a_mounted_disk_has_its_bytes_and_nothing_else_can_be_there() {
-    let mounted = Mounted::served();
+    let mounted = Mounted::served_by("queue");
     let (file, native) = (mounted.open(), mounted.disk.client());
     assert_eq!(file.metadata().unwrap().len(), DISK_BYTES);
     native.write(&[7; 9000], 5000).unwrap();

@@ -77,9 +77,23 @@ impl Served {
     }
 
     pub(crate) fn serve(&mut self) {
+        self.begin_to_serve();
+        self.wait_for_state("serving");
+    }
+
+    /// [`Self::serve`], without waiting for a server.
+    pub(crate) fn begin_to_serve(&mut self) {
         let log = fs::File::create(self.path("keeper.log")).unwrap();
         self.keeper = Some(self.command().arg("serve").stderr(log).spawn().unwrap());
-        self.wait_for_state("serving");
+    }
+
+    /// From now on the configuration has everything but the log.
+    pub(crate) fn leave_out_log(&self) {
+        let path = self.path("holdfast.toml");
+        let text = fs::read_to_string(&path).unwrap();
+        let (before, rest) = text.split_once("[log.ledger]").unwrap();
+        let (_, behind) = rest.split_once("\n[").unwrap();
+        fs::write(&path, format!("{before}[{behind}")).unwrap();
     }
 
     fn status(&self) -> Value {
