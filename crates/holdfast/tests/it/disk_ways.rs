@@ -6,7 +6,7 @@
 use crate::disk_users::{
     HasFrontEnd, Machine, WATCH, Writers, bring_about, check_counts, events, gentle_events,
 };
-use crate::fixture::{kill, wait_until, way};
+use crate::fixture::{kill, pid_that_comes, wait_until, way};
 use crate::load::Load;
 use crate::served_disks::WithDisk;
 use crate::watchdog::Watchdog;
@@ -24,8 +24,7 @@ impl HasFrontEnd for WithDisk {
     }
 
     fn front_end_pid(&self) -> i32 {
-        let status = self.front_end_status();
-        status["pid"].as_i64().unwrap_or_else(|| panic!("{status}")) as i32
+        pid_that_comes(|| self.front_end_status()["pid"].as_i64(), || self.keeper_said())
     }
 
     fn replace(&self) {

@@ -1,6 +1,6 @@
 //! Logs that are served: the keeper, its server, upgrades, and clients that notice nothing.
 
-use crate::fixture::{kill, wait_until};
+use crate::fixture::{kill, pid_that_comes, wait_until};
 use holdfast_client::LogClient;
 use holdfast_log::{AppendError, CommitLog};
 use rustix::process::Signal;
@@ -108,8 +108,7 @@ impl Served {
     }
 
     pub(crate) fn server_pid(&self) -> i32 {
-        wait_until(|| self.status()["server"]["pid"].is_u64(), || self.status().to_string());
-        self.status()["server"]["pid"].as_u64().unwrap() as i32
+        pid_that_comes(|| self.status()["server"]["pid"].as_i64(), || self.status().to_string())
     }
 
     pub(crate) fn client(&self) -> LogClient {
