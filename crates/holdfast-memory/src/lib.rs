@@ -42,6 +42,7 @@ mod session;
 mod superblock;
 #[cfg(test)]
 mod tests;
+mod turn;
 mod words;
 
 pub use area::{Area, AreaSpec};
