@@ -13,4 +13,5 @@ model swap_see a_reader_sees_a_block_of_one_piece fail
 model reuse a_reader_sees_a_block_of_one_piece fail
 model recheck a_reader_sees_a_block_of_one_piece fail
 model lend what_is_lent_does_not_change fail
+model still a_disk_that_stands_still fail
 exit "$surprises"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs the loom models of publish, release, lock, bell and queue: as they are (must pass), then with one
+# Runs the loom models of publish, release, lock, turn, bell and queue: as they are (must pass), then with one
 # ordering weakened at a time (must fail, or the models prove nothing). Prints one line each.
 # Its exit code is the number of surprises.
 set -u
@@ -13,6 +13,7 @@ model released_see bytes_are_overwritten_only fail
 model lock holders_exclude_each_other fail
 model unlock holders_exclude_each_other fail
 model lock a_lock_left_by_the_dead fail
+model look an_acknowledged_append_is_seen fail
 model bell a_sleeper_is_woken fail
 model lock a_sleeper_that_announced fail
 model unlock a_sleeper_that_announced fail

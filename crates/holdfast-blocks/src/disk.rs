@@ -20,6 +20,7 @@ use crate::intent::{self, Entry};
 use crate::layout::{BLOCK_BYTES, Layout, WRITE_BYTES_MAX};
 use crate::map::MapWords;
 use crate::memory::{HELD, Memory};
+use crate::orderings::STILL_HELD;
 use crate::parts::{Part, blocks_of, parts};
 use crate::spares::{Cells, Spares, Taken};
 use crate::sync::{Mutex, lock};
@@ -122,8 +123,10 @@ impl<M: Memory> Disk<M> {
 
     /// Runs `job` while no map word changes.
     pub(crate) fn while_still<T>(&self, job: impl FnOnce() -> T) -> T {
-        let _intended = lock(&self.intent);
-        let _held = self.gates.hold_all();
+        let held = (lock(&self.intent), self.gates.hold_all());
+        if !STILL_HELD {
+            drop(held);
+        }
         job()
     }
 

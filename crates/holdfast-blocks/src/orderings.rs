@@ -25,6 +25,9 @@ pub(crate) const SWAP_SEE: Ordering =
 /// Whether the gates of what is lent are held until it is not.
 pub(crate) const LEND_HELD: bool = !cfg!(all(model, holdfast_weak_lend));
 
+/// Whether the gates of a disk that stands still are held until it does not.
+pub(crate) const STILL_HELD: bool = !cfg!(all(model, holdfast_weak_still));
+
 /// Whether a fence stands between taking a cell that was in use and writing into it.
 pub(crate) const REUSE_FENCED: bool = !cfg!(all(model, holdfast_weak_reuse));
 

@@ -1,7 +1,8 @@
 //! The atomics of this crate: the machine's, or a model's while one runs.
 //!
-//! Promise: `lock`, `marks`, `bell` and `queue` are the same source in the product and under the
-//! models: loom's, which knows every reordering, and shuttle's, which tries many schedules.
+//! Promise: `lock`, `marks`, `turn`, `bell` and `queue` are the same source in the product and
+//! under the models: loom's, which knows every reordering, and shuttle's, which tries many
+//! schedules.
 //! Never: adds behaviour of its own.
 
 #[cfg(not(model))]

@@ -42,6 +42,7 @@ mod socket;
 mod superblock;
 #[cfg(test)]
 mod tests;
+mod turn;
 mod words;
 
 pub use area::{Area, AreaSpec};

@@ -37,6 +37,10 @@ pub(crate) const LOCK_GIVE: Ordering =
 /// sleeper and looking for what was published. Without either, both may miss the other.
 pub(crate) const BELL_FENCED: bool = !cfg!(all(model, holdfast_weak_bell));
 
+/// Whether a fence stands between publishing and looking whose turn it is, and between taking a
+/// turn and looking at what is published. Without either, an acknowledgement may be lost.
+pub(crate) const LOOK_FENCED: bool = !cfg!(all(model, holdfast_weak_look));
+
 /// Linking a request: it is whole before the head leads to it.
 pub(crate) const QUEUE_PUT: Ordering =
     if cfg!(all(model, holdfast_weak_put)) { Ordering::Relaxed } else { Ordering::Release };

@@ -12,7 +12,6 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::ptr::{NonNull, null_mut};
-use std::sync::atomic::Ordering;
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 
@@ -114,14 +113,6 @@ impl Mapping {
     #[inline]
     pub(crate) fn persist_control(&self) {
         self.persist(PAGE_BYTES, size_of::<ControlPage>() as u64);
-    }
-
-    /// Has what follows see these bytes as they are in memory, after every store before: another
-    /// host's stores need not reach this one's caches.
-    #[inline]
-    pub(crate) fn look_anew(&self, offset: u64, bytes: u64) {
-        self.persist(offset, bytes);
-        std::sync::atomic::fence(Ordering::SeqCst);
     }
 
     /// Writes the processor's caches back to memory: a crash of the operating system does not.

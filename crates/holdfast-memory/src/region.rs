@@ -26,6 +26,7 @@ use crate::superblock::{
     GENERATION_OFFSET, PAGE_BYTES, REGION_BYTES_MAX, RING, Section, Superblock, SuperblockFault,
     VERSION, generation_in, generation_word,
 };
+use crate::turn::{Turn, look_anew};
 
 /// What is populated at once: as much as a huge page.
 const POPULATE_BYTES: u64 = 2 << 20;
@@ -352,7 +353,7 @@ impl Region {
     #[inline]
     pub(crate) fn publish(&self, from: u64, to: u64) -> bool {
         if self.may_be_taken {
-            return self.has_newest() && self.words_of_marks().publish_from(from, to);
+            return self.turn().is_ours() && self.words_of_marks().publish_from(from, to);
         }
         self.words_of_marks().publish(to);
         true
@@ -361,7 +362,7 @@ impl Region {
     /// Gives the lock back, unless it is another host's.
     #[inline]
     pub(crate) fn unlock(&self) {
-        if !self.may_be_taken || self.has_newest() {
+        if !self.may_be_taken || self.turn().is_ours() {
             self.control().lock.0.give(self.generation);
         }
     }
@@ -408,15 +409,11 @@ impl Region {
     /// Writes this attachment into the region, unless somebody has attached it since it was looked
     /// at.
     pub(crate) fn note_attachment(&self) -> Result<(), AttachError> {
-        let [before, word] = [self.generation - 1, self.generation]
-            .map(|it| generation_word(&self.superblock.identity, it));
-        // EDGE term-noted: the term is there before the generation that was attached in it.
-        let exchanged =
-            self.newest().compare_exchange(before, word, Ordering::AcqRel, Ordering::Relaxed);
-        exchanged.map_err(|_| {
+        let before = generation_word(&self.superblock.identity, self.generation - 1);
+        if !self.turn().take(before) {
             let pid = self.control().notes.0.server_pid.load(Ordering::Relaxed);
-            AttachError::InUse { pid }
-        })?;
+            return Err(AttachError::InUse { pid });
+        }
         self.mapping.persist(0, PAGE_BYTES);
         self.note_server();
         Ok(())
@@ -430,7 +427,7 @@ impl Region {
             word.store(half, Ordering::Relaxed);
         }
         // EDGE attached-or-seen: the generation is in memory before the marks are looked at.
-        self.mapping.look_anew(PAGE_BYTES, size_of::<ControlPage>() as u64);
+        look_anew(|| self.mapping.persist_control());
     }
 
     /// The word with the generation of the last attachment.
@@ -440,15 +437,13 @@ impl Region {
 
     fn is_newest(&self) -> bool {
         // EDGE attached-or-seen: what was published is in memory before this look.
-        self.mapping.look_anew(GENERATION_OFFSET, 8);
-        self.has_newest()
+        look_anew(|| self.mapping.persist(GENERATION_OFFSET, 8));
+        self.turn().is_ours()
     }
 
-    /// Whether the last attachment is this one, as far as has been seen.
     #[inline]
-    fn has_newest(&self) -> bool {
-        let ours = generation_word(&self.superblock.identity, self.generation);
-        self.newest().load(Ordering::Relaxed) == ours
+    fn turn(&self) -> Turn<'_> {
+        Turn::new(self.newest(), generation_word(&self.superblock.identity, self.generation))
     }
 }
 

@@ -129,8 +129,12 @@ fn write(disk: &Disk<Model>, blocks: usize, number: u64) {
 
 /// The number that the first block is full of.
 fn read(disk: &Disk<Model>) -> u64 {
+    read_block(disk, 0)
+}
+
+fn read_block(disk: &Disk<Model>, number: u64) -> u64 {
     let mut block = vec![0; BLOCK_BYTES];
-    disk.read(&mut block, 0).unwrap();
+    disk.read(&mut block, number * BLOCK_BYTES as u64).unwrap();
     let word = |at: usize| u64::from_le_bytes(block[at..at + 8].try_into().unwrap());
     assert_eq!(word(0), word(BLOCK_BYTES / CELL_WORDS), "a block is of one piece");
     word(0)
@@ -200,6 +204,25 @@ fn what_is_lent_does_not_change_while_its_cells_are_used_in_turns() {
         assert!(lent.is_none_or(|number| (1..=3).contains(&number)));
         writer.join().unwrap();
         assert_eq!(read(&disk), 3);
+    });
+}
+
+#[test]
+fn a_disk_that_stands_still_is_of_one_instant() {
+    every_interleaving(2, || {
+        let disk = disk(2, 2);
+        let writer = Arc::clone(&disk);
+        let writer = thread::spawn(move || {
+            write(&writer, 2, 1);
+            write(&writer, 1, 2);
+        });
+        disk.while_still(|| {
+            let copied = [0, 1].map(|block| read_block(&disk, block));
+            assert!([[0, 0], [1, 1], [2, 1]].contains(&copied), "{copied:?}");
+            assert_eq!(read(&disk), copied[0], "nothing changes meanwhile");
+        });
+        writer.join().unwrap();
+        assert_eq!([0, 1].map(|block| read_block(&disk, block)), [2, 1]);
     });
 }
 

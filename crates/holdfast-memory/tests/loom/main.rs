@@ -1,5 +1,5 @@
-//! Every interleaving, and every reordering the memory model allows, of publish, lock, bell and
-//! queue.
+//! Every interleaving, and every reordering the memory model allows, of publish, lock, turn, bell
+//! and queue.
 //!
 //! Promise: the modules checked are the product's own source, included by path and built on loom's
 //! atomics; each model fails when the order it is about is weakened (`loom.sh` shows that).
@@ -30,6 +30,8 @@ mod queue;
 mod queue_models;
 #[allow(unsafe_code)]
 mod raw;
+#[path = "../../src/turn.rs"]
+mod turn;
 
 /// What stands for the words that a slot's owner and the server hand to each other.
 mod words {
@@ -39,7 +41,7 @@ mod words {
 use std::sync::atomic::Ordering;
 
 use loom::sync::Arc;
-use loom::sync::atomic::AtomicBool;
+use loom::sync::atomic::{AtomicBool, AtomicU64};
 use loom::thread;
 
 use bell::Bell;
@@ -47,6 +49,7 @@ use futex::Scope;
 use lock::Lock;
 use marks::MarkWords;
 use raw::Plain;
+use turn::{Turn, look_anew};
 
 /// A ring of one byte: the second append must wait for the release of the first.
 struct TinyRing {
@@ -66,7 +69,7 @@ pub(crate) fn every_interleaving(model: impl Fn() + Sync + Send + 'static) {
 pub(crate) mod rig {
     pub(crate) use super::every_interleaving as explore;
     pub(crate) use loom::sync::Arc;
-    pub(crate) use loom::sync::atomic::AtomicBool;
+    pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64};
     pub(crate) use loom::thread::{spawn, yield_now};
 }
 
@@ -155,6 +158,48 @@ fn a_lock_left_by_the_dead_is_taken_by_one_of_the_living() {
         shared.0.take(2, |_| false);
         assert_eq!(shared.1.read(), 7);
         shared.0.give(2);
+    });
+}
+
+/// Memory that two hosts have, and who of them attached it last.
+struct SharedRing {
+    ring: TinyRing,
+    newest: AtomicU64,
+}
+
+impl SharedRing {
+    /// What an append does on such memory; true if it is acknowledged.
+    fn append(&self, host: u64) -> bool {
+        let turn = Turn::new(&self.newest, host);
+        if !turn.is_ours() {
+            return false;
+        }
+        self.ring.byte.write(7);
+        let is_published = turn.is_ours() && self.ring.marks.publish_from(0, 1);
+        look_anew(|| ());
+        is_published && turn.is_ours()
+    }
+
+    /// What an attach does; true if it finds the append.
+    fn attach(&self, host: u64) -> bool {
+        assert!(Turn::new(&self.newest, host).take(host - 1), "nobody else attaches");
+        look_anew(|| ());
+        let is_found = self.ring.marks.tail() == 1;
+        assert!(!is_found || self.ring.byte.read() == 7);
+        is_found
+    }
+}
+
+#[test]
+fn an_acknowledged_append_is_seen_by_the_host_that_attaches_meanwhile() {
+    every_interleaving(|| {
+        let ring = TinyRing { marks: MarkWords::new(), byte: Plain::new(0) };
+        let shared = Arc::new(SharedRing { ring, newest: AtomicU64::new(1) });
+        let owner = Arc::clone(&shared);
+        let owner = thread::spawn(move || owner.append(1));
+        let is_found = shared.attach(2);
+        let is_acknowledged = owner.join().unwrap();
+        assert!(is_found || !is_acknowledged, "an acknowledged append is lost");
     });
 }
 
