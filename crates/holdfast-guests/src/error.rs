@@ -8,7 +8,7 @@ use std::io;
 
 /// A run that could not go on, or a row that is gone.
 #[derive(Debug)]
-pub(crate) struct GuestError {
+pub struct GuestError {
     doing: String,
     cause: String,
 }
@@ -19,6 +19,8 @@ impl GuestError {
         GuestError { doing: doing.into(), cause: cause.into() }
     }
 }
+
+impl std::error::Error for GuestError {}
 
 impl fmt::Display for GuestError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {

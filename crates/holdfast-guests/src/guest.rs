@@ -20,6 +20,9 @@ use std::time::{Duration, Instant};
 /// Far longer than a guest takes to say its next sentence, or to be gone.
 const PATIENCE: Duration = Duration::from_secs(180);
 
+/// How often it is looked whether QEMU has ended: its end is measured.
+const LOOK_EVERY: Duration = Duration::from_millis(1);
+
 /// How much of the kernel's last words explains a failure.
 const LAST_LINES: usize = 12;
 
@@ -164,7 +167,7 @@ impl Guest {
             if Instant::now() > give_up {
                 return Err(self.complain(or));
             }
-            std::thread::sleep(Duration::from_millis(20));
+            std::thread::sleep(LOOK_EVERY);
         }
         Ok(())
     }

@@ -56,7 +56,7 @@ pub(crate) enum Part {
 
 /// What runs in a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Database {
+pub enum Database {
     /// PostgreSQL.
     Postgres,
     /// MariaDB with InnoDB.

@@ -38,13 +38,13 @@ pub(crate) struct Flushes {
 
 /// How long the ways to a guest that works took.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct TakenUp {
+pub struct TakenUp {
     /// From the start of a boot to a database that answers.
-    pub(crate) cold: Duration,
+    pub cold: Duration,
     /// From the order to stop to the end of QEMU.
-    pub(crate) stopped: Duration,
+    pub stopped: Duration,
     /// From the start of QEMU to the first commit in a guest that was taken up.
-    pub(crate) taken_up: Duration,
+    pub taken_up: Duration,
 }
 
 impl Flushes {
@@ -62,7 +62,17 @@ impl<'a> Stage<'a> {
         database: Database,
         disk: impl FnOnce(PathBuf, &Path) -> Result<Disk, GuestError>,
     ) -> Result<Stage<'a>, GuestError> {
-        let folder = tempfile::tempdir().during("making a folder")?;
+        Stage::new_in(&std::env::temp_dir(), images, database, disk)
+    }
+
+    /// [`Stage::new`] with the disk and all that goes with it below `place`.
+    pub(crate) fn new_in(
+        place: &Path,
+        images: &'a Images,
+        database: Database,
+        disk: impl FnOnce(PathBuf, &Path) -> Result<Disk, GuestError>,
+    ) -> Result<Stage<'a>, GuestError> {
+        let folder = tempfile::tempdir_in(place).during("making a folder")?;
         let image = Disk::copy(&images.data(database), folder.path())?;
         let disk = disk(image, folder.path())?;
         Ok(Stage { images, database, disk, ledger: Ledger::default(), folder })
