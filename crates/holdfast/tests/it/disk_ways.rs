@@ -49,11 +49,23 @@ fn writers(disk: &WithDisk) -> Writers {
     Writers::at(&uri, &uri)
 }
 
+/// Waits until a front end has taken a client.
+fn wait_for_client(disk: &WithDisk) {
+    let (socket, taken) = (disk.socket().display().to_string(), "03");
+    let is_client =
+        |line: &str| line.ends_with(&socket) && line.split_ascii_whitespace().nth(5) == Some(taken);
+    let sockets = || fs::read_to_string("/proc/net/unix").unwrap();
+    wait_until(|| sockets().lines().any(is_client), || disk.keeper_said());
+}
+
 #[test]
 fn clients_of_a_disk_that_connect_again_see_no_error_when_front_ends_are_killed() {
     let (mut disk, _watchdog) = served(WithDisk::made_with_socket(&way()));
     let (writers, events) = (writers(&disk), events());
-    events.iter().for_each(|event| bring_about(&disk, *event));
+    for event in &events {
+        wait_for_client(&disk);
+        bring_about(&disk, *event);
+    }
     let seen = writers.finish().unwrap();
     assert!(seen.answered > events.len() as u64, "no load");
     assert!(seen.lost >= events.len() as u64 / 2, "not under load");
@@ -66,6 +78,7 @@ fn replacing_a_disks_front_end_or_telling_it_to_end_loses_no_connection_and_no_r
     let (mut disk, _watchdog) = served(WithDisk::made_with_socket(&way()));
     let (writers, events) = (writers(&disk), gentle_events());
     for event in &events {
+        wait_for_client(&disk);
         std::thread::sleep(Duration::from_millis(50));
         bring_about(&disk, *event);
     }
@@ -78,6 +91,7 @@ fn replacing_a_disks_front_end_or_telling_it_to_end_loses_no_connection_and_no_r
 fn a_replacement_of_a_disks_front_end_that_does_not_come_up_leaves_the_disk_to_the_old_one() {
     let (mut disk, _watchdog) = served(WithDisk::made_with_socket(&way()));
     let writers = writers(&disk);
+    wait_for_client(&disk);
     let broken = disk.served.path("broken");
     fs::copy("/bin/false", &broken).unwrap();
     let upgrade = ["upgrade", "disk", "ram", "--binary", broken.to_str().unwrap()];
