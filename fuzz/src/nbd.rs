@@ -9,8 +9,11 @@
 //! where TLS is needed, nothing is told before it is spoken.
 //! Never: needs more than the script to repeat a case.
 
+use std::io;
+use std::os::fd::BorrowedFd;
+
 use holdfast_front::nbd::{Exchange, Export, Over, Replies, Step};
-use holdfast_io::{Blocks, BlocksError, SendError, Sending};
+use holdfast_io::{Blocks, BlocksError, Receiving, SendError, Sending};
 
 use super::answers;
 use super::memory::MemoryBlocks;
@@ -31,7 +34,8 @@ const INPUT_BYTES_MAX: usize = 1 << 20;
 /// Steps in a row that use nothing: a read of 32 MiB goes out in 128 pieces.
 const IDLE_STEPS_MAX: usize = 130;
 
-/// From so many bytes on a disk sends what is read of it, if the script says so.
+/// From so many bytes on a disk sends what is read of it, and receives what is written, if the
+/// script says so.
 const SEND_BYTES_MIN: usize = 3000;
 
 /// What a socket has room for at most.
@@ -65,6 +69,15 @@ impl Blocks for Flawed {
         if self.sends { SEND_BYTES_MIN } else { usize::MAX }
     }
 
+    fn receive(&self, offset: u64, bytes: usize) -> Option<Box<dyn Receiving + '_>> {
+        let coming = Coming { disk: self, offset, bytes: Vec::new(), left_bytes: bytes };
+        self.sends.then(|| Box::new(coming) as Box<_>)
+    }
+
+    fn receive_bytes_min(&self) -> usize {
+        self.send_bytes_min()
+    }
+
     fn write(&self, from: &[u8], offset: u64) -> Result<(), BlocksError> {
         self.look(offset, from.len() as u64)?;
         self.disk.write(from, offset)
@@ -86,6 +99,38 @@ impl Blocks for Flawed {
 
     fn atomic_bytes_max(&self) -> usize {
         self.disk.atomic_bytes_max()
+    }
+}
+
+/// A write that such a disk receives.
+struct Coming<'d> {
+    disk: &'d Flawed,
+    offset: u64,
+    bytes: Vec<u8>,
+    left_bytes: usize,
+}
+
+impl Receiving for Coming<'_> {
+    fn left_bytes(&self) -> usize {
+        self.left_bytes
+    }
+
+    fn put(&mut self, bytes: &[u8]) {
+        self.left_bytes -= bytes.len();
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    fn receive(&mut self, _: BorrowedFd<'_>) -> io::Result<usize> {
+        unreachable!("a script has no socket")
+    }
+
+    fn take_back(&self) -> Vec<u8> {
+        self.bytes.clone()
+    }
+
+    fn commit(self: Box<Self>) -> Result<(), BlocksError> {
+        assert!(self.left_bytes == 0, "a write is whole before it is written");
+        self.disk.write(&self.bytes, self.offset)
     }
 }
 
@@ -149,7 +194,9 @@ fn converse(choice: u8, input: &[u8], mut next: impl FnMut(usize) -> usize) -> T
         if matches!(sent, Some(Ok(()))) {
             continue;
         }
-        match exchange.step(&input[used..fed], &mut replies) {
+        let (received, step) = step(&mut exchange, &input[used..fed], &mut replies);
+        used += received;
+        match step {
             Step::Used(bytes) => used += bytes,
             Step::Flush { used: bytes, cookie } => {
                 used += bytes;
@@ -188,6 +235,16 @@ fn converse(choice: u8, input: &[u8], mut next: impl FnMut(usize) -> usize) -> T
     }
     talk.contents = disk.disk.contents();
     talk
+}
+
+/// Has the disk receive a piece of a long write, if all of it is there; otherwise takes a step.
+fn step(exchange: &mut Exchange<'_>, input: &[u8], replies: &mut Replies) -> (usize, Step) {
+    let Some(mut room) = exchange.receive() else { return (0, exchange.step(input, replies)) };
+    let bytes = room.left_bytes();
+    let Some(piece) = input.get(..bytes) else { return (0, exchange.step(input, replies)) };
+    room.put(piece);
+    let written = room.commit();
+    (bytes, exchange.received(bytes, written, replies))
 }
 
 /// Takes as much as a socket that has room for `room_bytes`, of what a disk can read.

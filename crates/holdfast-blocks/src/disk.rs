@@ -38,7 +38,7 @@ pub(crate) struct Disk<M> {
     seed: u32,
     map: MapWords,
     pub(crate) gates: Gates,
-    spares: Spares,
+    pub(crate) spares: Spares,
     /// Held by who has an intent written down. Gates are taken inside it, never around it.
     intent: Mutex<()>,
 }
@@ -195,8 +195,8 @@ impl<M: Memory> Disk<M> {
     }
 
     /// Gives the cells to the blocks that the piece touches, once what is written into parts of
-    /// blocks is joined with the rest of them.
-    fn hand_over(
+    /// blocks is joined with the rest of them; of a piece of none, all is in the cells.
+    pub(crate) fn hand_over(
         &self,
         piece: &[u8],
         offset: u64,

@@ -23,8 +23,11 @@ pub(crate) const WRITE_BYTES_MAX: usize = 1 << 20;
 /// The most blocks that such a write touches, if it does not begin with one.
 pub(crate) const WRITE_BLOCKS_MAX: usize = WRITE_BYTES_MAX / BLOCK_BYTES + 1;
 
-/// Cells of a disk beyond its blocks: for three writers at once that write as much as can be.
-pub(crate) const SPARE_CELLS: u64 = 3 * WRITE_BLOCKS_MAX as u64;
+/// Writers for whom a disk has cells beyond its blocks, at once and of as much as can be.
+const WRITERS: u64 = 3;
+
+/// Cells of a disk beyond its blocks.
+pub(crate) const SPARE_CELLS: u64 = WRITERS * WRITE_BLOCKS_MAX as u64;
 
 /// The most blocks that a disk can have.
 pub(crate) const BLOCKS_MAX: u64 = CELLS_MAX - SPARE_CELLS;
@@ -52,6 +55,11 @@ impl Layout {
     #[inline]
     pub(crate) fn size_bytes(&self) -> u64 {
         self.blocks * BLOCK_BYTES as u64
+    }
+
+    /// Of the cells beyond the blocks, those of one writer.
+    pub(crate) fn cells_of_a_writer(&self) -> usize {
+        ((u64::from(self.cells) - self.blocks) / WRITERS) as usize
     }
 
     /// Bytes of the area.

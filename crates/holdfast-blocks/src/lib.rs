@@ -31,6 +31,7 @@ mod map;
 mod memory;
 mod orderings;
 mod parts;
+mod receive;
 mod spares;
 mod sync;
 #[cfg(test)]

@@ -110,8 +110,17 @@ impl Spares {
             pool = self.more.wait(pool).unwrap_or_else(PoisonError::into_inner);
             pool.waiting -= 1;
         }
-        let cells = pool.take(count);
-        drop(pool);
+        self.given(pool.take(count))
+    }
+
+    /// So many cells, if that leaves so many for others: who waits for a client while it has cells
+    /// must not keep a writer waiting.
+    pub(crate) fn take_and_leave(&self, count: usize, left: usize) -> Option<Taken<'_>> {
+        let mut pool = lock(&self.pool);
+        (pool.spare >= count + left).then(|| self.given(pool.take(count)))
+    }
+
+    fn given(&self, cells: Vec<Option<u32>>) -> Taken<'_> {
         if REUSE_FENCED {
             // EDGE cell-reused: the map had given the cell up before anything new is in it.
             fence(Ordering::Release);

@@ -4,12 +4,13 @@
 //! or size, and a damaged one, are told apart and left as they are.
 //! Never: more durable than its memory: what survives is what [`Vdisk::survives`] says.
 
+use std::io;
 use std::iter::once;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::AtomicU64;
 
 use holdfast_io::checksum::crc32c;
-use holdfast_io::{Blocks, BlocksError, SendError, Sending};
+use holdfast_io::{Blocks, BlocksError, Receiving, SendError, Sending};
 use holdfast_memory::{Area, AreaSpec, AttachError, Medium, MediumSurvival, Piece};
 
 use crate::disk::{Disk, ZEROS};
@@ -18,12 +19,16 @@ use crate::header::HeaderFault;
 use crate::layout::{BLOCK_BYTES, BLOCKS_MAX, Layout, VERSION, WRITE_BYTES_MAX};
 use crate::lend::Place;
 use crate::memory::HELD;
+use crate::receive::Incoming;
 
 /// What a region that holds a disk says that it holds.
 const CONTENT: [u8; 8] = *b"HFVDISK\0";
 
 /// Below this, a copy of several reads that are sent together costs less than a call for each.
 const SEND_BYTES_MIN: usize = 32 << 10;
+
+/// Below this, a copy of several writes that are received together costs less than a call for each.
+const RECEIVE_BYTES_MIN: usize = 32 << 10;
 
 /// What a new disk is to be.
 #[derive(Clone, Copy, Debug)]
@@ -152,6 +157,14 @@ impl Blocks for Vdisk {
         SEND_BYTES_MIN
     }
 
+    fn receive(&self, offset: u64, bytes: usize) -> Option<Box<dyn Receiving + '_>> {
+        self.disk.incoming(offset, bytes).map(|incoming| Box::new(incoming) as Box<_>)
+    }
+
+    fn receive_bytes_min(&self) -> usize {
+        RECEIVE_BYTES_MIN
+    }
+
     fn write(&self, from: &[u8], offset: u64) -> Result<(), BlocksError> {
         self.disk.write(from, offset)
     }
@@ -172,6 +185,30 @@ impl Blocks for Vdisk {
 
     fn atomic_bytes_max(&self) -> usize {
         WRITE_BYTES_MAX
+    }
+}
+
+impl Receiving for Incoming<'_, Area> {
+    fn left_bytes(&self) -> usize {
+        self.left_bytes()
+    }
+
+    fn put(&mut self, bytes: &[u8]) {
+        self.put(bytes);
+    }
+
+    fn receive(&mut self, socket: BorrowedFd<'_>) -> io::Result<usize> {
+        let bytes = self.memory().receive(socket, &self.left())?;
+        self.came(bytes);
+        Ok(bytes)
+    }
+
+    fn take_back(&self) -> Vec<u8> {
+        self.filled()
+    }
+
+    fn commit(self: Box<Self>) -> Result<(), BlocksError> {
+        (*self).commit()
     }
 }
 

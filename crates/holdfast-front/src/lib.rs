@@ -10,6 +10,7 @@ mod complaints;
 mod flusher;
 pub mod fuse;
 pub mod nbd;
+mod sectors;
 pub mod ublk;
 pub mod vhost_user;
 mod wake;

@@ -54,6 +54,31 @@ pub struct Sending<'b> {
     pub tail: &'b [u8],
 }
 
+/// A write whose bytes are received where they will lie. Nothing of it is on the disk before
+/// [`Receiving::commit`], and nothing ever if it is dropped before.
+pub trait Receiving {
+    /// Bytes that have not come yet.
+    fn left_bytes(&self) -> usize;
+    /// Takes bytes that were received elsewhere, no more than are left.
+    fn put(&mut self, bytes: &[u8]);
+    /// Receives what a socket has, without waiting; returns how many bytes came. None means that no
+    /// more will.
+    ///
+    /// # Errors
+    /// What `recvmsg(2)` says; nothing came.
+    fn receive(&mut self, socket: BorrowedFd<'_>) -> io::Result<usize>;
+    /// What has come, for who receives the rest elsewhere.
+    fn take_back(&self) -> Vec<u8>;
+    /// Writes it, as [`Blocks::write`] would.
+    ///
+    /// # Errors
+    /// As for [`Blocks::write`].
+    ///
+    /// # Panics
+    /// If bytes are left.
+    fn commit(self: Box<Self>) -> Result<(), BlocksError>;
+}
+
 /// A disk. Every method may be called from several threads at once; ranges may start and end at
 /// any byte, and none may end behind [`Blocks::size_bytes`].
 ///
@@ -78,6 +103,15 @@ pub trait Blocks: Send + Sync {
     }
     /// Reads of so many bytes and more are better sent by [`Blocks::send`] than read.
     fn send_bytes_min(&self) -> usize {
+        usize::MAX
+    }
+    /// Has room made for a write of so many bytes that are still to come, straight to where the
+    /// bytes are kept. `None`: there is none, or none now; receive them elsewhere, and write them.
+    fn receive(&self, _offset: u64, _bytes: usize) -> Option<Box<dyn Receiving + '_>> {
+        None
+    }
+    /// Writes of so many bytes and more are better received by [`Blocks::receive`] than written.
+    fn receive_bytes_min(&self) -> usize {
         usize::MAX
     }
     /// Writes all of `from`. Up to [`Blocks::atomic_bytes_max`] it is wholly there after any

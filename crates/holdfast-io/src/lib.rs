@@ -16,7 +16,7 @@ mod one_file;
 mod path;
 pub mod real;
 
-pub use blocks::{Blocks, BlocksError, SendError, Sending};
+pub use blocks::{Blocks, BlocksError, Receiving, SendError, Sending};
 pub use clock::Clock;
 pub use entropy::Entropy;
 pub use files::{Change, DirEntry, Files, Kind, Metadata, OpenFile, OpenHow, Space};

@@ -37,8 +37,8 @@ mod raw;
 mod region;
 mod ring;
 mod roster;
-mod send;
 mod session;
+mod socket;
 mod superblock;
 #[cfg(test)]
 mod tests;
@@ -55,10 +55,10 @@ pub use observed::{ObserveError, Observed};
 pub use region::{Region, RegionSpec};
 pub use ring::{Guard, Pin};
 pub use roster::{Roster, RosterFault, RosterFull};
-pub use send::Piece;
 pub use session::{
     BUFFER_BYTES_MAX, CreateSessionError, MapSessionError, OutOfBuffer, SessionMemory,
 };
+pub use socket::Piece;
 
 /// The byte tables of a region, as FORMAT.md in this crate prints them and a test compares them.
 pub const FORMAT: &str = include_str!("../FORMAT.md");

@@ -22,16 +22,18 @@
 //! Where to look: `tree` is what a front end may ask, `serve` passes it on. `read` answers, `write`
 //! changes contents and attributes, `make`, `remove` and `rename` change names; `space` says
 //! whether the home has room for it. `block` is a disk to those above and the one file of a
-//! directory to those below. A change is a `record` in the log; where the log stands is
-//! the business of whoever opens the `volume`, and `direct` opens both. Memory knows `names`,
-//! a `node` behind each, its `extents` in the log, `cuts` of its home file and its `recent` bytes.
-//! `clean` brings frames home: `plan` says what they amount to, `apply` does it. After a death
-//! `replay` gives memory back, and `roster` the numbers that the kernel knows.
+//! directory to those below; `disk_file` is any disk as a file. A change is a `record` in the log;
+//! where the log stands is the business of whoever opens the `volume`, and `direct` opens both.
+//! Memory knows `names`, a `node` behind each, its `extents` in the log, `cuts` of its home file
+//! and its `recent` bytes. `clean` brings frames home: `plan` says what they amount to, `apply`
+//! does it. After a death `replay` gives memory back, and `roster` the numbers that the kernel
+//! knows.
 
 mod block;
 mod clean;
 mod cuts;
 mod direct;
+mod disk_file;
 mod errno;
 mod extents;
 mod make;
@@ -56,6 +58,7 @@ mod write;
 pub use block::{BlockVolume, ResizeError};
 pub use clean::{Act, CleanError, Cleaned};
 pub use direct::{DirectVolume, VolumeConfig};
+pub use disk_file::DiskFile;
 pub use record::RecordFault;
 pub use tree::*;
 pub use volume::{Attached, Class, DirectoryVolume, VolumeError};

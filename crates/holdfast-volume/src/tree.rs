@@ -125,38 +125,55 @@ pub struct Listed<'a> {
 
 /// A file tree. Every method may be called from several threads at once.
 ///
+/// A method with a body does what is right for a tree whose names never change: nothing is made,
+/// renamed or removed, and every node is known for as long as the tree is.
+///
 /// Durability: what an `Ok` of a change means (class Memory or Disk) is the tree's matter;
 /// [`Tree::sync_is_needed`] tells a front end whether a program's `fsync` has work to do.
 pub trait Tree: Send + Sync {
     /// Finds a name. Counts one more remembrance of the node.
     fn lookup(&self, parent: NodeId, name: &[u8]) -> Result<Attributes, Errno>;
     /// Takes back `count` remembrances of a node.
-    fn forget(&self, node: NodeId, count: u64);
+    fn forget(&self, _node: NodeId, _count: u64) {}
     /// Tells the attributes.
     fn attributes(&self, node: NodeId) -> Result<Attributes, Errno>;
     /// Changes attributes and tells the new ones.
     fn set_attributes(&self, node: NodeId, set: &SetAttributes) -> Result<Attributes, Errno>;
     /// Where a symbolic link leads.
-    fn read_link(&self, node: NodeId) -> Result<Vec<u8>, Errno>;
+    fn read_link(&self, _node: NodeId) -> Result<Vec<u8>, Errno> {
+        Err(Errno::INVAL)
+    }
     /// Makes a node under a new name; `EEXIST` if the name is taken. Counts one remembrance.
-    fn make(&self, parent: NodeId, name: &[u8], new: &NewNode<'_>) -> Result<Attributes, Errno>;
+    fn make(&self, _parent: NodeId, _name: &[u8], _new: &NewNode<'_>) -> Result<Attributes, Errno> {
+        Err(Errno::PERM)
+    }
     /// Gives a node a second name. Counts one more remembrance.
-    fn link(&self, node: NodeId, parent: NodeId, name: &[u8]) -> Result<Attributes, Errno>;
+    fn link(&self, _node: NodeId, _parent: NodeId, _name: &[u8]) -> Result<Attributes, Errno> {
+        Err(Errno::PERM)
+    }
     /// Removes the name of anything but a directory.
-    fn remove_file(&self, parent: NodeId, name: &[u8]) -> Result<(), Errno>;
+    fn remove_file(&self, _parent: NodeId, _name: &[u8]) -> Result<(), Errno> {
+        Err(Errno::PERM)
+    }
     /// Removes an empty directory.
-    fn remove_dir(&self, parent: NodeId, name: &[u8]) -> Result<(), Errno>;
+    fn remove_dir(&self, _parent: NodeId, _name: &[u8]) -> Result<(), Errno> {
+        Err(Errno::PERM)
+    }
     /// Renames.
     fn rename(
         &self,
-        from: (NodeId, &[u8]),
-        to: (NodeId, &[u8]),
-        how: RenameHow,
-    ) -> Result<(), Errno>;
+        _from: (NodeId, &[u8]),
+        _to: (NodeId, &[u8]),
+        _how: RenameHow,
+    ) -> Result<(), Errno> {
+        Err(Errno::PERM)
+    }
     /// A program opened the node (any flags but truncation, which comes as `set_attributes`).
-    fn opened(&self, node: NodeId) -> Result<(), Errno>;
+    fn opened(&self, _node: NodeId) -> Result<(), Errno> {
+        Ok(())
+    }
     /// The last user of one earlier `opened` closed it.
-    fn closed(&self, node: NodeId);
+    fn closed(&self, _node: NodeId) {}
     /// Reads; fewer bytes than asked means end of file.
     fn read(&self, node: NodeId, into: &mut [u8], offset: u64) -> Result<usize, Errno>;
     /// Writes all of `from`. `clear_privileges` drops set-user-id and set-group-id bits.

@@ -14,7 +14,7 @@ mod sockets;
 mod standby;
 mod table;
 
-pub(crate) use disk::DiskConfig;
+pub(crate) use disk::{DiskConfig, way_default};
 pub(crate) use nbd_tls::NbdTls;
 pub(crate) use served::{ServedLogConfig, ServerConfig};
 pub(crate) use snapshot::SnapshotConfig;
@@ -63,7 +63,7 @@ pub(crate) struct Config {
     /// The logs that the server serves, by name.
     #[serde(default, rename = "log")]
     pub logs: BTreeMap<String, ServedLogConfig>,
-    /// The disks that the server serves, by name.
+    /// The disks in durable memory, by name.
     #[serde(default, rename = "disk")]
     pub disks: BTreeMap<String, DiskConfig>,
     /// The tables that the server serves, by name.
@@ -154,15 +154,15 @@ pub(crate) struct MemoryConfig {
     pub path: Option<PathBuf>,
 }
 
-/// How a volume's front end reaches the volume's memory and log.
+/// How a front end reaches the memory of what it serves, and a volume's log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Way {
-    /// It has them itself: the fastest way.
+    /// It has it itself: the fastest way.
     #[default]
     Direct,
-    /// The server has them, and is asked through a queue: a front end that goes wrong reaches
-    /// nothing but its own session.
+    /// The server has it, and is asked through a queue: a front end that goes wrong reaches nothing
+    /// but its own session.
     Queue,
 }
 
@@ -291,8 +291,13 @@ impl Config {
 
     /// Whether the server has anything for clients of its own.
     pub(crate) fn serves_programs(&self) -> bool {
-        let has_data = !(self.logs.is_empty() && self.disks.is_empty() && self.tables.is_empty());
-        has_data || !self.snapshots.is_empty()
+        let has_data = !(self.logs.is_empty() && self.tables.is_empty());
+        has_data || self.served_disks().next().is_some() || !self.snapshots.is_empty()
+    }
+
+    /// The disks that the server has.
+    pub(crate) fn served_disks(&self) -> impl Iterator<Item = (&String, &DiskConfig)> {
+        self.disks.iter().filter(|(_, disk)| disk.way == Way::Queue)
     }
 
     /// Every log that the server has, by the full name of its service.

@@ -93,7 +93,7 @@ pub(crate) struct Keeper {
     volumes: Mutex<BTreeMap<String, Option<Arc<Attached>>>>,
     /// The server, or why there is none, if there are logs to be served; set once.
     server: OnceLock<Outcome<ServerLife>>,
-    /// The front ends of the server's disks, set once.
+    /// The front ends of disks, set once.
     disks: OnceLock<DiskFronts>,
     /// Its term, if other hosts stand by; set once.
     term: OnceLock<u64>,
@@ -160,19 +160,24 @@ impl Keeper {
         }
     }
 
-    /// Starts the server if the configuration has something for it, then the front ends of its
-    /// disks. Returns when it serves.
+    /// Starts the server if the configuration has something for it. Returns when it serves.
     pub(crate) fn start_server(&self, config: &Config) -> Outcome<Option<String>> {
-        if config.services().is_empty() && config.disks.is_empty() {
+        if config.services().is_empty() && !config.serves_programs() {
             return Ok(None);
         }
         let started = self.server.get_or_init(|| ServerLife::start(config, self.term()));
-        let server = started.as_ref().map_err(Clone::clone)?;
-        let served = server.wait_until_served()?;
-        self.disks.get_or_init(|| {
-            DiskFronts::start(config, self.term(), &self.manager, |name| server.for_disk(name))
-        });
-        Ok(Some(served))
+        started.as_ref().map_err(Clone::clone)?.wait_until_served().map(Some)
+    }
+
+    /// Starts the front ends of disks. Returns when those that have their disk themselves serve:
+    /// true if there is one; the first reason if there should be and is not.
+    pub(crate) fn start_disks(&self, config: &Config) -> Outcome<bool> {
+        let server_of = |name: &str| match self.server.get() {
+            Some(started) => started.as_ref().map_err(Clone::clone)?.for_disk(name),
+            None => Err(server::not_served()),
+        };
+        let start = || DiskFronts::start(config, self.term(), &self.manager, server_of);
+        self.disks.get_or_init(start).wait_until_served(config)
     }
 
     /// The front ends of disks, once they were started.

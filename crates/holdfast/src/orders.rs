@@ -33,7 +33,7 @@ pub(crate) struct Orders {
     pub name: String,
     /// The volume, if it is one.
     pub volume: Option<VolumeConfig>,
-    /// The disk of the server's, if it is one.
+    /// The disk in durable memory, if it is one.
     pub disk: Option<DiskConfig>,
     /// What powers the machine when the mains fail.
     pub power: PowerSource,
@@ -46,8 +46,8 @@ pub(crate) struct Orders {
     /// The keeper's term, if other hosts stand by. One takes over once the keeper is silent, so
     /// nobody serves without it.
     pub term: Option<u64>,
-    /// The next keeper has the mount served by a front end of its own, so this one ends with its
-    /// keeper.
+    /// The next keeper has the mount, or the disk's region, served by a front end of its own, so
+    /// this one ends with its keeper.
     pub ends_with_keeper: bool,
     /// Where users of the disk connect.
     pub sockets: Vec<SocketOrders>,

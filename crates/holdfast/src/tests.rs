@@ -108,7 +108,8 @@ fn check_toml(block: &str) -> Result<(), String> {
         return PlanFile::parse(block).map(drop);
     }
     let config = Config::parse(block)?;
-    let is_empty = config.volumes.is_empty() && !config.serves_programs();
+    let has_front_ends = !(config.volumes.is_empty() && config.disks.is_empty());
+    let is_empty = !has_front_ends && !config.serves_programs();
     if is_empty { Err("no volume, no log and no disk".into()) } else { Ok(()) }
 }
 

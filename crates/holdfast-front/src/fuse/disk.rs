@@ -9,8 +9,7 @@ use std::time::Duration;
 
 use holdfast_io::Blocks;
 use holdfast_volume::{
-    Allocate, Attributes, Errno, Kind, Listed, NewNode, NodeId, ROOT, RenameHow, SetAttributes,
-    Space, Tree,
+    Allocate, Attributes, DiskFile, Errno, Kind, Listed, NodeId, ROOT, SetAttributes, Space, Tree,
 };
 
 const FILE: NodeId = NodeId(2);
@@ -61,14 +60,9 @@ impl<'b> DiskTree<'b> {
         Attributes { node: ROOT, kind, mode, size_bytes, allocated_bytes, links: 2, ..self.file() }
     }
 
-    /// What is left of a range that may end behind the disk.
-    fn bytes_within(&self, offset: u64, bytes: u64) -> u64 {
-        bytes.min(self.blocks.size_bytes().saturating_sub(offset))
+    fn bytes_of(&self, node: NodeId) -> Result<DiskFile<'b>, Errno> {
+        DiskFile::meant(self.blocks, node == FILE)
     }
-}
-
-fn require_file(node: NodeId) -> Result<(), Errno> {
-    if node == FILE { Ok(()) } else { Err(Errno::ISDIR) }
 }
 
 impl Tree for DiskTree<'_> {
@@ -79,9 +73,6 @@ impl Tree for DiskTree<'_> {
             _ => Err(Errno::NOTDIR),
         }
     }
-
-    /// There is nothing to remember.
-    fn forget(&self, _: NodeId, _: u64) {}
 
     fn attributes(&self, node: NodeId) -> Result<Attributes, Errno> {
         match node {
@@ -99,59 +90,17 @@ impl Tree for DiskTree<'_> {
         if *set == nothing { Ok(found) } else { Err(Errno::PERM) }
     }
 
-    fn read_link(&self, _: NodeId) -> Result<Vec<u8>, Errno> {
-        Err(Errno::INVAL)
-    }
-
-    fn make(&self, _: NodeId, _: &[u8], _: &NewNode<'_>) -> Result<Attributes, Errno> {
-        Err(Errno::PERM)
-    }
-
-    fn link(&self, _: NodeId, _: NodeId, _: &[u8]) -> Result<Attributes, Errno> {
-        Err(Errno::PERM)
-    }
-
-    fn remove_file(&self, _: NodeId, _: &[u8]) -> Result<(), Errno> {
-        Err(Errno::PERM)
-    }
-
-    fn remove_dir(&self, _: NodeId, _: &[u8]) -> Result<(), Errno> {
-        Err(Errno::PERM)
-    }
-
-    fn rename(&self, _: (NodeId, &[u8]), _: (NodeId, &[u8]), _: RenameHow) -> Result<(), Errno> {
-        Err(Errno::PERM)
-    }
-
-    fn opened(&self, _: NodeId) -> Result<(), Errno> {
-        Ok(())
-    }
-
-    fn closed(&self, _: NodeId) {}
-
     fn read(&self, node: NodeId, into: &mut [u8], offset: u64) -> Result<usize, Errno> {
-        require_file(node)?;
-        let bytes = self.bytes_within(offset, into.len() as u64) as usize;
-        if bytes > 0 {
-            self.blocks.read(&mut into[..bytes], offset)?;
-        }
-        Ok(bytes)
+        self.bytes_of(node)?.read(into, offset)
     }
 
     fn write(&self, node: NodeId, from: &[u8], offset: u64, _: bool) -> Result<(), Errno> {
-        require_file(node)?;
-        Ok(self.blocks.write(from, offset)?)
+        self.bytes_of(node)?.write(from, offset)
     }
 
+    /// A disk has its space.
     fn allocate(&self, node: NodeId, how: Allocate, offset: u64, bytes: u64) -> Result<(), Errno> {
-        require_file(node)?;
-        match how {
-            _ if bytes == 0 => Err(Errno::INVAL),
-            Allocate::PunchHole => Ok(self.blocks.discard(offset, bytes)?),
-            Allocate::ZeroRange { .. } => Ok(self.blocks.write_zeroes(offset, bytes)?),
-            Allocate::Reserve { .. } if self.bytes_within(offset, bytes) == bytes => Ok(()),
-            Allocate::Reserve { .. } => Err(Errno::NOSPC),
-        }
+        self.bytes_of(node)?.allocate(how, offset, bytes, || Ok(()))
     }
 
     fn sync(&self, _: NodeId) -> Result<(), Errno> {

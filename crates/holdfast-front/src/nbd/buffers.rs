@@ -20,18 +20,34 @@ const EXACT_BYTES: usize = 64 << 10;
 pub(crate) struct Received {
     bytes: Vec<u8>,
     filled: Range<usize>,
+    /// Only what is needed is received next: what follows it does not belong here.
+    is_sparing: bool,
 }
 
 impl Received {
     pub(crate) fn new(unread: &[u8]) -> Received {
         let mut bytes = vec![0; RECEIVED_BYTES.max(unread.len())];
         bytes[..unread.len()].copy_from_slice(unread);
-        Received { bytes, filled: 0..unread.len() }
+        Received { bytes, filled: 0..unread.len(), is_sparing: false }
     }
 
     /// What was received and is not used.
     pub(crate) fn unused(&self) -> &[u8] {
         &self.bytes[self.filled.clone()]
+    }
+
+    /// Leaves for another place what comes behind the next message's head.
+    pub(crate) fn be_sparing(&mut self) {
+        self.is_sparing = true;
+    }
+
+    /// Takes what was received elsewhere; nothing is unused.
+    pub(crate) fn put(&mut self, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
+        self.room(bytes.len())[..bytes.len()].copy_from_slice(bytes);
+        self.add(bytes.len());
     }
 
     /// The first `count` bytes were used.
@@ -54,7 +70,7 @@ impl Received {
             self.bytes.resize(needs, 0);
         }
         let end = self.filled.end;
-        match self.is_exact(needs) {
+        match self.is_exact(needs) || self.is_sparing {
             true => &mut self.bytes[end..end + needs - self.filled.len()],
             false => &mut self.bytes[end..],
         }
@@ -67,6 +83,7 @@ impl Received {
 
     /// So many bytes were received into [`Received::room`].
     pub(crate) fn add(&mut self, count: usize) {
+        self.is_sparing = false;
         self.filled.end += count;
         assert!(self.filled.end <= self.bytes.len(), "received more than there was room for");
     }

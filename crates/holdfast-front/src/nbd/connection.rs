@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::thread::Scope;
 use std::time::{Duration, Instant};
 
-use holdfast_io::{Blocks, SendError};
+use holdfast_io::{Blocks, Receiving, SendError};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::sockopt::{self, Timeout};
@@ -65,6 +65,8 @@ pub(crate) struct Connection<'scope, 'env> {
     channel: Option<Channel>,
     exchange: Exchange<'env>,
     received: Received,
+    /// The write under way comes too slowly to be received where it will lie.
+    is_slow: bool,
     looks: Looks,
     replies: Replies,
     flusher: Flusher<'scope, 'env>,
@@ -101,6 +103,7 @@ impl<'scope, 'env> Connection<'scope, 'env> {
             channel: None,
             exchange,
             received: Received::new(&unread),
+            is_slow: false,
             looks: Looks::new(),
             replies,
             flusher: Flusher::new(scope),
@@ -160,24 +163,35 @@ impl<'scope, 'env> Connection<'scope, 'env> {
                 sent = Instant::now();
                 continue;
             }
-            match self.exchange.step(self.received.unused(), &mut self.replies) {
-                Step::Used(bytes) => self.received.used(bytes),
-                Step::Needs(bytes) => return Ok(bytes),
-                Step::Flush { used, cookie } => {
-                    self.received.used(used);
-                    self.flush(cookie);
-                }
-                Step::Secure { used } => {
-                    self.received.used(used);
-                    self.secure()?;
-                }
-                Step::Over(over) => return Err(Ended::Over(over)),
+            let step = self.exchange.step(self.received.unused(), &mut self.replies);
+            if let Step::Needs(bytes) = step {
+                return Ok(bytes);
             }
+            self.take(step)?;
             if self.replies.unsent().len() >= SEND_BYTES || sent.elapsed() >= GATHER {
                 self.send()?;
                 sent = Instant::now();
             }
         }
+    }
+
+    /// Takes a step that needs nothing more.
+    fn take(&mut self, step: Step) -> Result<(), Ended> {
+        self.is_slow = false;
+        match step {
+            Step::Used(bytes) => self.received.used(bytes),
+            Step::Needs(_) => {}
+            Step::Flush { used, cookie } => {
+                self.received.used(used);
+                self.flush(cookie);
+            }
+            Step::Secure { used } => {
+                self.received.used(used);
+                self.secure()?;
+            }
+            Step::Over(over) => return Err(Ended::Over(over)),
+        }
+        Ok(())
     }
 
     fn flush(&mut self, cookie: u64) {
@@ -255,7 +269,13 @@ impl<'scope, 'env> Connection<'scope, 'env> {
             self.wait(PollFlags::IN, Some(flushed))?;
             return self.receive_some(needs, RecvFlags::DONTWAIT).map(drop);
         }
-        if self.look(needs)? {
+        if self.channel.is_none()
+            && !self.is_slow
+            && let Some(room) = self.exchange.receive()
+        {
+            return self.receive_in_place(room);
+        }
+        if self.look(|it| it.receive_some(needs, RecvFlags::DONTWAIT))? {
             return Ok(());
         }
         // One call for all of a long message, however many pieces it comes in.
@@ -267,14 +287,62 @@ impl<'scope, 'env> Connection<'scope, 'env> {
         Ok(())
     }
 
-    /// Receives something for which it is looked again and again, if that is worth it.
-    fn look(&mut self, needs: usize) -> Result<bool, Ended> {
+    /// Receives a piece of a long write where it will lie. Of one that comes slowly the rest is
+    /// received elsewhere: there is not room for many.
+    fn receive_in_place(&mut self, mut room: Box<dyn Receiving + 'env>) -> Result<(), Ended> {
+        let bytes = room.left_bytes();
+        room.put(self.received.unused());
+        self.received.used(bytes - room.left_bytes());
+        while room.left_bytes() > 0 && !self.shared.is_closing() {
+            let has_come = self.fill(&mut *room)? || self.look(|it| it.fill(&mut *room))?;
+            if !has_come && !self.is_readable_soon()? {
+                break;
+            }
+        }
+        if room.left_bytes() > 0 {
+            self.received.put(&room.take_back());
+            self.is_slow = true;
+            return Ok(());
+        }
+        self.received.be_sparing();
+        let step = self.exchange.received(bytes, room.commit(), &mut self.replies);
+        self.take(step)
+    }
+
+    /// Receives what there is of a long write; false if there is nothing.
+    fn fill(&self, room: &mut dyn Receiving) -> Result<bool, Ended> {
+        match room.receive(self.socket.as_fd()) {
+            Ok(0) => Err(Ended::Gone(None)),
+            Ok(_) => Ok(true),
+            Err(error) => match error.kind() {
+                ErrorKind::Interrupted | ErrorKind::WouldBlock => Ok(false),
+                _ => Err(Ended::Gone(Some(error))),
+            },
+        }
+    }
+
+    /// Sleeps until there is something to receive; false if nothing comes in time.
+    fn is_readable_soon(&self) -> Result<bool, Ended> {
+        let patience = Timespec::try_from(PATIENCE).expect("a short time");
+        let mut ready = [PollFd::new(&self.socket, PollFlags::IN)];
+        match poll(&mut ready, Some(&patience)) {
+            Ok(ready) => Ok(ready > 0),
+            Err(Errno::INTR) => Ok(false),
+            Err(error) => Err(Ended::Gone(Some(error.into()))),
+        }
+    }
+
+    /// Looks again and again for what `try_once` finds, if that is worth it.
+    fn look(
+        &mut self,
+        mut try_once: impl FnMut(&mut Self) -> Result<bool, Ended>,
+    ) -> Result<bool, Ended> {
         if !self.looks.are_due() {
             return Ok(false);
         }
         let began = Instant::now();
         loop {
-            let found = self.receive_some(needs, RecvFlags::DONTWAIT)?;
+            let found = try_once(self)?;
             if found || began.elapsed() >= LOOK {
                 self.looks.note(found);
                 return Ok(found);

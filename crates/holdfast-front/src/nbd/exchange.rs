@@ -5,7 +5,7 @@
 //! process can go on from.
 //! Never: knows a socket, waits, or panics over what a client sent.
 
-use holdfast_io::{Blocks, BlocksError, SendError, Sending};
+use holdfast_io::{Blocks, BlocksError, Receiving, SendError, Sending};
 
 use super::Export;
 use super::buffers::Replies;
@@ -135,6 +135,32 @@ impl<'e> Exchange<'e> {
         match &mut self.part {
             Part::Transmission(transmission) => transmission.send_read(out, send),
             Part::Negotiation(_) => None,
+        }
+    }
+
+    /// Room for the bytes of a write that the last step needs, where the disk will have them.
+    pub fn receive(&self) -> Option<Box<dyn Receiving + 'e>> {
+        match &self.part {
+            Part::Transmission(transmission) => transmission.receive(),
+            Part::Negotiation(_) => None,
+        }
+    }
+
+    /// Goes on after so many bytes were received there, and came to `written`. None of the input is
+    /// used by it.
+    ///
+    /// # Panics
+    /// If there was no room.
+    pub fn received(
+        &mut self,
+        bytes: usize,
+        written: Result<(), BlocksError>,
+        out: &mut Replies,
+    ) -> Step {
+        let Part::Transmission(transmission) = &mut self.part else { panic!("there was no room") };
+        match transmission.received(bytes, written, out, &mut self.complaints) {
+            Step::Flush { cookie, .. } => Step::Flush { used: 0, cookie },
+            _ => Step::Used(0),
         }
     }
 

@@ -15,7 +15,7 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 
 /// How long to look: what it costs to wake a thread whose core has gone idle.
-pub(crate) const LOOK: Duration = Duration::from_micros(30);
+pub(crate) const LOOK: Duration = Duration::from_micros(50);
 
 /// After so many vain looks in a row the pauses between them get no longer.
 const VAIN_MAX: u32 = 10;

@@ -5,7 +5,7 @@
 //! that asks for durability waits for a flush that began after its change.
 //! Never: knows a socket, waits for a flush, or holds more of a long request than one piece.
 
-use holdfast_io::{Blocks, BlocksError, SendError, Sending};
+use holdfast_io::{Blocks, BlocksError, Receiving, SendError, Sending};
 
 use super::buffers::Replies;
 use super::exchange::{Over, Step};
@@ -129,17 +129,26 @@ pub(crate) struct Transmission<'e> {
     read: Option<LongRead>,
     /// From so many bytes on a read's are sent as they come.
     long_read_bytes_min: u32,
+    /// From so many bytes on a write's are received as they come.
+    long_write_bytes_min: u32,
     write_piece_bytes: u32,
 }
 
 impl<'e> Transmission<'e> {
     pub(crate) fn new(export: &'e Export<'e>, agreed: Agreed) -> Self {
-        let size_bytes = export.blocks.size_bytes();
-        let write_piece_bytes = write_piece_bytes(export.blocks.atomic_bytes_max());
-        let long_read_bytes_min = export.blocks.send_bytes_min().min(PIECE_BYTES as usize + 1);
-        let long_read_bytes_min = long_read_bytes_min as u32;
-        let (payload, read) = (None, None);
-        Self { export, agreed, size_bytes, payload, read, long_read_bytes_min, write_piece_bytes }
+        let blocks = export.blocks;
+        let write_piece_bytes = write_piece_bytes(blocks.atomic_bytes_max());
+        let at_most = |bytes_min: usize, most: u32| bytes_min.min(most as usize) as u32;
+        Self {
+            export,
+            agreed,
+            size_bytes: blocks.size_bytes(),
+            payload: None,
+            read: None,
+            long_read_bytes_min: at_most(blocks.send_bytes_min(), PIECE_BYTES + 1),
+            long_write_bytes_min: at_most(blocks.receive_bytes_min(), write_piece_bytes + 1),
+            write_piece_bytes,
+        }
     }
 
     pub(crate) fn step(
@@ -351,7 +360,9 @@ impl<'e> Transmission<'e> {
     ) -> Step {
         let Request { cookie, offset, bytes: left_bytes, .. } = *request;
         let is_durable = is_durable(request);
-        if left_bytes > self.write_piece_bytes {
+        let is_whole = payload.len() >= left_bytes as usize;
+        let is_long = left_bytes >= self.long_write_bytes_min && !is_whole;
+        if is_long || left_bytes > self.write_piece_bytes {
             self.payload = Some(Payload { cookie, offset, left_bytes, is_durable, refusal: None });
             return Step::Used(wire::REQUEST_BYTES);
         }
@@ -365,7 +376,7 @@ impl<'e> Transmission<'e> {
 
     fn go_on_writing(
         &mut self,
-        mut payload: Payload,
+        payload: Payload,
         input: &[u8],
         out: &mut Replies,
         complaints: &mut Complaints,
@@ -378,13 +389,49 @@ impl<'e> Transmission<'e> {
             self.payload = Some(payload);
             return Step::Needs(bytes);
         };
-        if payload.refusal.is_none() {
-            match self.export.blocks.write(piece, payload.offset) {
-                Ok(()) => payload.offset += bytes as u64,
-                Err(error) => {
-                    complaints.say(format_args!("a write at {}: {error}", payload.offset));
-                    payload.refusal = Some(Refusal::from(&error));
-                }
+        let written = match payload.refusal {
+            None => self.export.blocks.write(piece, payload.offset),
+            Some(_) => Ok(()),
+        };
+        self.wrote(payload, bytes, written, out, complaints)
+    }
+
+    /// Room for the next piece of a long write, where it will lie.
+    pub(crate) fn receive(&self) -> Option<Box<dyn Receiving + 'e>> {
+        let payload = self.payload.filter(|payload| payload.refusal.is_none())?;
+        let bytes = payload.left_bytes.min(self.write_piece_bytes);
+        let is_long = bytes >= self.long_write_bytes_min;
+        is_long.then(|| self.export.blocks.receive(payload.offset, bytes as usize))?
+    }
+
+    /// Goes on after such a piece of so many bytes.
+    pub(crate) fn received(
+        &mut self,
+        bytes: usize,
+        written: Result<(), BlocksError>,
+        out: &mut Replies,
+        complaints: &mut Complaints,
+    ) -> Step {
+        let payload = self.payload.take().expect("only a piece of a write is received");
+        self.wrote(payload, bytes, written, out, complaints)
+    }
+
+    /// Goes on after a piece of a long write, which came to `written`.
+    fn wrote(
+        &mut self,
+        mut payload: Payload,
+        bytes: usize,
+        written: Result<(), BlocksError>,
+        out: &mut Replies,
+        complaints: &mut Complaints,
+    ) -> Step {
+        match written {
+            // Nobody has checked the range of a write that was refused.
+            _ if payload.refusal.is_some() => {}
+            Ok(()) => payload.offset += bytes as u64,
+            Err(error) => {
+                complaints.say(format_args!("a write at {}: {error}", payload.offset));
+                payload.refusal = Some(Refusal::from(&error));
             }
         }
         payload.left_bytes -= bytes as u32;

@@ -14,9 +14,9 @@ use super::block_path;
 use super::error::DeviceError;
 use super::raw::ControlRing;
 use super::wire::{
-    CONTROL_PATH, FEATURES, INFO_BYTES, Info, PARAMETERS_BYTES, SECTOR_BYTES, command, parameters,
-    sectors_of,
+    CONTROL_PATH, FEATURES, INFO_BYTES, Info, PARAMETERS_BYTES, command, parameters, sectors_of,
 };
+use crate::sectors::SECTOR_BYTES;
 
 /// The device with one number.
 pub(crate) struct Control {

@@ -17,9 +17,10 @@ use holdfast_io::checksum::crc32c;
 use super::control::Control;
 use super::error::DeviceError;
 use super::queue::Worker;
-use super::wire::{DEAD, FEATURES, Info, SECTOR_BYTES, server_path};
+use super::wire::{DEAD, FEATURES, Info, server_path};
 use super::{UblkConfig, Until};
 use crate::complaints::Complaints;
+use crate::sectors::SECTOR_BYTES;
 use crate::wake::WakeUp;
 
 /// Most queues of a device; each has a thread (two while it waits for slow flushes) and a buffer of

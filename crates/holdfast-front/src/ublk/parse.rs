@@ -4,21 +4,14 @@
 //! whatever else was asked is a [`Refusal`], which becomes the answer.
 //! Never: touches data, or a disk.
 
-use super::wire::{DATA_BYTES_MAX, SECTOR_BYTES, request};
+use super::wire::{DATA_BYTES_MAX, request};
+use crate::sectors::SECTOR_BYTES;
 
 pub use super::wire::Description;
+pub use crate::sectors::Extent;
 
 #[cfg(test)]
 mod tests;
-
-/// Bytes of a disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extent {
-    /// Where they begin.
-    pub offset: u64,
-    /// How many they are.
-    pub bytes: u64,
-}
 
 /// A request, without its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,11 +78,5 @@ fn data(extent: Extent) -> Result<Extent, Refusal> {
 
 fn extent(asked: &Description, size_bytes: u64) -> Result<Extent, Refusal> {
     let bytes = u64::from(asked.sectors) * SECTOR_BYTES;
-    let offset = asked.sector.checked_mul(SECTOR_BYTES).ok_or(Refusal::OutOfRange)?;
-    let end = offset.checked_add(bytes).ok_or(Refusal::OutOfRange)?;
-    // A last piece that is no whole sector is not part of the device.
-    match end <= size_bytes - size_bytes % SECTOR_BYTES {
-        true => Ok(Extent { offset, bytes }),
-        false => Err(Refusal::OutOfRange),
-    }
+    Extent::at(asked.sector, bytes, size_bytes).ok_or(Refusal::OutOfRange)
 }

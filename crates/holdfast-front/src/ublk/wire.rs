@@ -7,6 +7,8 @@
 
 use std::path::PathBuf;
 
+use crate::sectors::SECTOR_BYTES;
+
 #[cfg(test)]
 mod tests;
 
@@ -70,8 +72,6 @@ pub(crate) const FEATURES: u64 = 1 << 3 | 1 << 4 | 1 << 7;
 /// Of all queues.
 pub(crate) const ANY_QUEUE: u16 = u16::MAX;
 
-/// Lengths and addresses count these.
-pub(crate) const SECTOR_BYTES: u64 = 512;
 /// Bytes of one request's data, and of a queue's buffer.
 pub(crate) const DATA_BYTES_MAX: usize = 1 << 20;
 /// Sectors of one discard: 1 GiB.

@@ -6,20 +6,14 @@
 
 use super::wire::{
     DATA_BYTES_MAX, HEADER_BYTES, ID_BYTES, RANGE_BYTES, RANGE_SECTORS_MAX, RANGE_UNMAP,
-    RANGES_MAX, SECTOR_BYTES, request, status,
+    RANGES_MAX, request, status,
 };
+use crate::sectors::SECTOR_BYTES;
+
+pub use crate::sectors::Extent;
 
 #[cfg(test)]
 mod tests;
-
-/// Bytes of a disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extent {
-    /// Where they begin.
-    pub offset: u64,
-    /// How many they are.
-    pub bytes: u64,
-}
 
 /// A request, without its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,15 +111,9 @@ fn data(sector: u64, bytes: u64, size_bytes: u64) -> Result<Extent, Refusal> {
 }
 
 fn extent(sector: u64, bytes: u64, size_bytes: u64) -> Result<Extent, Refusal> {
-    if !bytes.is_multiple_of(SECTOR_BYTES) {
-        return Err(Refusal::Length);
-    }
-    let offset = sector.checked_mul(SECTOR_BYTES).ok_or(Refusal::OutOfRange)?;
-    let end = offset.checked_add(bytes).ok_or(Refusal::OutOfRange)?;
-    // A last piece that is no whole sector is not part of what the guest sees.
-    match end <= size_bytes - size_bytes % SECTOR_BYTES {
-        true => Ok(Extent { offset, bytes }),
-        false => Err(Refusal::OutOfRange),
+    match bytes.is_multiple_of(SECTOR_BYTES) {
+        true => Extent::at(sector, bytes, size_bytes).ok_or(Refusal::OutOfRange),
+        false => Err(Refusal::Length),
     }
 }
 

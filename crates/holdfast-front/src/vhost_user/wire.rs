@@ -3,6 +3,8 @@
 //! Promise: every number that goes over the border has its name here. Source: Virtio 1.3, 5.2.
 //! Never: computes anything but the configuration that a driver reads.
 
+use crate::sectors::SECTOR_BYTES;
+
 /// Features of the device, as a driver sees them.
 pub(crate) mod feature {
     pub(crate) const SIZE_MAX: u64 = 1 << 1;
@@ -50,8 +52,6 @@ pub(crate) mod status {
     pub(crate) const UNSUPPORTED: u8 = 2;
 }
 
-/// Addresses on the disk and lengths of data count these.
-pub(crate) const SECTOR_BYTES: u64 = 512;
 /// Every request begins with a kind and a sector.
 pub(crate) const HEADER_BYTES: usize = 16;
 /// One range of a discard, or of a write of zeros.

@@ -14,8 +14,7 @@ use holdfast_front::fuse::parse::{Operation, parse};
 use holdfast_front::fuse::reply::{HEADER_BYTES, encode};
 use holdfast_front::fuse::{Cache, ListenConfig, Server, Session, Unmount, unmount};
 use holdfast_volume::{
-    Allocate, Attributes, Errno, Kind, Listed, NewNode, NodeId, RenameHow, SetAttributes, Space,
-    Tree,
+    Allocate, Attributes, Errno, Kind, Listed, NodeId, SetAttributes, Space, Tree,
 };
 
 use crate::memory_tree::MemoryTree;
@@ -62,35 +61,12 @@ impl Tree for OneFile {
     fn lookup(&self, _: NodeId, name: &[u8]) -> Result<Attributes, Errno> {
         if name == b"data" { Ok(self.attributes_of(DATA)) } else { Err(Errno(2)) }
     }
-    fn forget(&self, _: NodeId, _: u64) {}
     fn attributes(&self, node: NodeId) -> Result<Attributes, Errno> {
         Ok(self.attributes_of(node))
     }
     fn set_attributes(&self, _: NodeId, _: &SetAttributes) -> Result<Attributes, Errno> {
         Err(NOT_HERE)
     }
-    fn read_link(&self, _: NodeId) -> Result<Vec<u8>, Errno> {
-        Err(NOT_HERE)
-    }
-    fn make(&self, _: NodeId, _: &[u8], _: &NewNode<'_>) -> Result<Attributes, Errno> {
-        Err(NOT_HERE)
-    }
-    fn link(&self, _: NodeId, _: NodeId, _: &[u8]) -> Result<Attributes, Errno> {
-        Err(NOT_HERE)
-    }
-    fn remove_file(&self, _: NodeId, _: &[u8]) -> Result<(), Errno> {
-        Err(NOT_HERE)
-    }
-    fn remove_dir(&self, _: NodeId, _: &[u8]) -> Result<(), Errno> {
-        Err(NOT_HERE)
-    }
-    fn rename(&self, _: (NodeId, &[u8]), _: (NodeId, &[u8]), _: RenameHow) -> Result<(), Errno> {
-        Err(NOT_HERE)
-    }
-    fn opened(&self, _: NodeId) -> Result<(), Errno> {
-        Ok(())
-    }
-    fn closed(&self, _: NodeId) {}
     fn read(&self, _: NodeId, into: &mut [u8], offset: u64) -> Result<usize, Errno> {
         Ok(self.file.read_at(into, offset).unwrap())
     }

@@ -119,6 +119,8 @@ fn a_conversation_goes_on_wherever_it_was_handed_on() {
         let sessions = vec![Session::new(far.into())];
         let mut server = Server::start(Vec::new(), sessions, disks.clone(), CONFIG);
         let long = vec![5; 1_500_000];
+        // Blocks that can be received where they will lie.
+        let whole: Vec<u8> = (0..1_500_000 / 4096 * 4096).map(|at| (at / 11) as u8).collect();
         // Each message, and how much of it comes between two servers at most.
         let messages = [
             (hello(), 3),
@@ -131,6 +133,8 @@ fn a_conversation_goes_on_wherever_it_was_handed_on() {
             (write_message(2, 0, SIZE as u64, b"this is refused"), 12),
             (request(READ, 0, 3, 7, 1_500_000), 20),
             (request(BLOCK_STATUS, 0, 4, 0, 512), 20),
+            (write_message(5, 0, 1 << 20, &whole), 300_000),
+            (request(READ, 0, 6, 1 << 20, whole.len() as u32), 20),
         ];
         let mut hearer = Client::of(near.try_clone().unwrap());
         let heard = thread::spawn(move || hearer.hear_the_end());
@@ -155,7 +159,10 @@ fn a_conversation_goes_on_wherever_it_was_handed_on() {
         assert!(matches!(&answers[2], Answer::Chunk { cookie: 3, kind: 1, payload, .. }
             if payload[8..] == long));
         assert!(matches!(&answers[4], Answer::Chunk { cookie: 4, kind: 5, .. }));
-        assert_eq!(answers.len(), 5);
+        assert_eq!(answers[5], Answer::Simple { cookie: 5, error: 0 });
+        assert!(matches!(&answers[6], Answer::Chunk { cookie: 6, kind: 1, payload, .. }
+            if payload[8..] == whole));
+        assert_eq!(answers.len(), 8);
         drop(server);
     });
 }

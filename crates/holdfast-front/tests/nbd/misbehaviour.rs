@@ -122,17 +122,53 @@ fn a_client_that_stops_reading_costs_only_itself() {
 
 #[test]
 fn a_client_that_dies_in_the_middle_of_a_write_leaves_the_disk_alone() {
-    let disk = Arc::new(MemoryBlocks::new(SIZE, 1 << 20));
-    let server = Server::unix(Disk::new(disk.clone()));
-    let mut good = server.client(true);
-    for bytes in [0, 1, 27, 28, 29, 4000] {
-        let mut bad = server.client(true);
-        bad.send(&write_message(1, 0, 0, &[0xee; 4096])[..bytes]);
-        drop(bad);
-        assert_unharmed(&mut good, 7);
+    for disks in Disk::of_every_kind(SIZE) {
+        let disk = disks[0].blocks.clone();
+        let server = Server::unix(disks);
+        let mut good = server.client(true);
+        for (whole, sent) in [(4096, 4000), (4096, 29), (SIZE, 0), (SIZE, 1), (SIZE, 27)]
+            .into_iter()
+            .chain([28, 29, 5000, SIZE / 2, SIZE + 27].map(|sent| (SIZE, sent)))
+        {
+            let mut bad = server.client(true);
+            bad.send(&write_message(1, 0, 0, &vec![0xee; whole])[..sent]);
+            drop(bad);
+            assert_unharmed(&mut good, 7);
+        }
+        server.stop();
+        let mut contents = vec![0; SIZE];
+        disk.read(&mut contents, 0).unwrap();
+        assert!(!contents.contains(&0xee));
     }
-    server.stop();
-    assert!(!disk.contents().contains(&0xee));
+}
+
+#[test]
+fn clients_that_stop_in_the_middle_of_long_writes_keep_nobody_from_writing() {
+    const CLIENTS: usize = 6;
+    for disks in Disk::of_every_kind((CLIENTS + 1) * SIZE) {
+        let server = Server::unix(disks);
+        let mut good = server.client(true);
+        let mark = |index: usize| 0x80 + index as u8;
+        let message =
+            |index: usize| write_message(1, 0, ((index + 1) * SIZE) as u64, &[mark(index); SIZE]);
+        let mut slow: Vec<_> = (0..CLIENTS).map(|_| server.client(true)).collect();
+        for (index, client) in slow.iter_mut().enumerate() {
+            client.send(&message(index)[..SIZE / 2]);
+        }
+        for round in 0..10 {
+            good.send(&write_message(round, 0, 0, &[7; SIZE]));
+            assert_eq!(good.done(), round);
+        }
+        for (index, client) in slow.iter_mut().enumerate() {
+            let ends = [(index + 1) * SIZE, (index + 2) * SIZE - 4096];
+            let mut read = || ends.map(|at| good.read(at as u64, 4096)).concat();
+            assert!(!read().contains(&mark(index)));
+            client.send(&message(index)[SIZE / 2..]);
+            assert_eq!(client.done(), 1);
+            assert!(read().iter().all(|byte| *byte == mark(index)));
+        }
+        server.stop();
+    }
 }
 
 #[test]

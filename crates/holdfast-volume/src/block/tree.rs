@@ -7,15 +7,13 @@ use std::time::Duration;
 
 use holdfast_io::Blocks;
 
-use super::{BlockVolume, is_within};
-use crate::tree::{
-    Allocate, Attributes, Errno, Listed, NewNode, NodeId, RenameHow, SetAttributes, Space, Tree,
-};
+use super::BlockVolume;
+use crate::disk_file::DiskFile;
+use crate::tree::{Allocate, Attributes, Errno, Listed, NodeId, SetAttributes, Space, Tree};
 
 impl BlockVolume {
-    /// `EISDIR` for the directory.
-    fn require_disk(&self, node: NodeId) -> Result<(), Errno> {
-        if node == self.node.id { Ok(()) } else { Err(Errno::ISDIR) }
+    fn file(&self, node: NodeId) -> Result<DiskFile<'_>, Errno> {
+        DiskFile::meant(self, node == self.node.id)
     }
 }
 
@@ -23,9 +21,6 @@ impl Tree for BlockVolume {
     fn lookup(&self, parent: NodeId, name: &[u8]) -> Result<Attributes, Errno> {
         self.volume.lookup(parent, name)
     }
-
-    /// The disk is known as long as the volume is open.
-    fn forget(&self, _: NodeId, _: u64) {}
 
     fn attributes(&self, node: NodeId) -> Result<Attributes, Errno> {
         self.volume.attributes(node)
@@ -40,65 +35,17 @@ impl Tree for BlockVolume {
         self.volume.set_attributes(node, &SetAttributes { size_bytes: None, ..*set })
     }
 
-    fn read_link(&self, node: NodeId) -> Result<Vec<u8>, Errno> {
-        self.volume.read_link(node)
-    }
-
-    fn make(&self, _: NodeId, _: &[u8], _: &NewNode<'_>) -> Result<Attributes, Errno> {
-        Err(Errno::PERM)
-    }
-
-    fn link(&self, _: NodeId, _: NodeId, _: &[u8]) -> Result<Attributes, Errno> {
-        Err(Errno::PERM)
-    }
-
-    fn remove_file(&self, _: NodeId, _: &[u8]) -> Result<(), Errno> {
-        Err(Errno::PERM)
-    }
-
-    fn remove_dir(&self, _: NodeId, _: &[u8]) -> Result<(), Errno> {
-        Err(Errno::PERM)
-    }
-
-    fn rename(&self, _: (NodeId, &[u8]), _: (NodeId, &[u8]), _: RenameHow) -> Result<(), Errno> {
-        Err(Errno::PERM)
-    }
-
-    /// The disk is open as long as the volume is.
-    fn opened(&self, _: NodeId) -> Result<(), Errno> {
-        Ok(())
-    }
-
-    fn closed(&self, _: NodeId) {}
-
     fn read(&self, node: NodeId, into: &mut [u8], offset: u64) -> Result<usize, Errno> {
-        self.require_disk(node)?;
-        let left = self.size_bytes().saturating_sub(offset);
-        let length = into.len().min(usize::try_from(left).unwrap_or(usize::MAX));
-        if length > 0 {
-            Blocks::read(self, &mut into[..length], offset)?;
-        }
-        Ok(length)
+        self.file(node)?.read(into, offset)
     }
 
     fn write(&self, node: NodeId, from: &[u8], offset: u64, _: bool) -> Result<(), Errno> {
-        self.require_disk(node)?;
-        Ok(Blocks::write(self, from, offset)?)
+        self.file(node)?.write(from, offset)
     }
 
     fn allocate(&self, node: NodeId, how: Allocate, offset: u64, bytes: u64) -> Result<(), Errno> {
-        self.require_disk(node)?;
-        if bytes == 0 {
-            return Err(Errno::INVAL);
-        }
-        match how {
-            Allocate::PunchHole => Ok(self.discard(offset, bytes)?),
-            Allocate::ZeroRange { .. } => Ok(self.write_zeroes(offset, bytes)?),
-            Allocate::Reserve { .. } if is_within(&self.node.body(), offset, bytes) => {
-                self.volume.allocate(node, how, offset, bytes)
-            }
-            Allocate::Reserve { .. } => Err(Errno::NOSPC),
-        }
+        let reserve = || self.volume.allocate(node, how, offset, bytes);
+        self.file(node)?.allocate(how, offset, bytes, reserve)
     }
 
     fn sync(&self, node: NodeId) -> Result<(), Errno> {

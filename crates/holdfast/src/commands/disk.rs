@@ -1,4 +1,4 @@
-//! `holdfast disk make | remove`, and the disks that the server takes up.
+//! `holdfast disk make | remove`, and disks as the server and front ends take them up.
 //!
 //! Promise: a disk is made once and taken up as it was left; one that is served is not removed.
 //! Never: makes a disk where one was expected: zeros are no answer to who asks for his data.
@@ -6,7 +6,7 @@
 use super::logs::{as_mapped, once_let_go};
 use crate::claims::{PowerSource, Verdict};
 use crate::cli::disk::DiskCommand;
-use crate::config::{Config, DiskConfig};
+use crate::config::{Config, DiskConfig, Way};
 use crate::exit::Exit;
 use crate::found::memory_of_disk;
 use crate::observe::region_problem;
@@ -97,7 +97,7 @@ pub(super) fn remove_one(of: Use<'_>, disk: &DiskConfig) -> Outcome<()> {
         .map_err(|error| Problem::new(Exit::Failed, what(), error, "remove its file by hand"))
 }
 
-/// [`take_up_one`] of the server's disks.
+/// [`take_up_one`] of a configured disk.
 pub(super) fn take_up(
     name: &str,
     disk: &DiskConfig,
@@ -144,10 +144,13 @@ fn attach_problem(of: Use<'_>, disk: &DiskConfig, error: &AttachVdiskError) -> P
     let make_anew =
         || format!("{}, make it anew, and restore what was on it", of.command("remove"));
     let (exit, remedy) = match error {
-        AttachVdiskError::Region(AttachError::Missing) => (
-            Exit::Usage,
-            format!("make it: {}, then `holdfast upgrade server`", of.command("make")),
-        ),
+        AttachVdiskError::Region(AttachError::Missing) => {
+            let then = match disk.way {
+                Way::Queue => "`holdfast upgrade server`",
+                Way::Direct => "start the keeper again",
+            };
+            (Exit::Usage, format!("make it: {}, then {then}", of.command("make")))
+        }
         AttachVdiskError::Region(AttachError::OtherBoot) => (Exit::Damaged, make_anew()),
         AttachVdiskError::Region(error) => {
             return region_problem("taking up", &disk.medium(), error);

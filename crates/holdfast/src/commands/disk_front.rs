@@ -1,12 +1,14 @@
-//! The front end of a disk that the server has.
+//! The front end of a disk in durable memory: a client of the server's, or with the region itself.
 //!
-//! Promise: serves the disk's users as a client of the server until it is told to end; whatever
-//! becomes of the server meanwhile, users only wait. Without a keeper it ends when its last user
-//! has gone, and so lets the server end too.
+//! Promise: serves the disk's users until it is told to end; whatever becomes of the server
+//! meanwhile, users only wait. Without a keeper it ends when its last user has gone, and so lets
+//! the server end too.
 //! Never: has anything that its death could lose.
 
+use super::disk::take_up;
 use super::front::Reporter;
 use super::users::{Seen, Users, tls_of};
+use crate::claims::Verdict;
 use crate::config::DiskConfig;
 use crate::exit::Exit;
 use crate::keeper::listeners::are_in_use;
@@ -17,6 +19,7 @@ use crate::raw::inherited;
 use holdfast_client::{BlocksClient, ConnectError};
 use holdfast_front::fuse::{Cache, DiskTree, FuseConfig, ListenConfig};
 use holdfast_front::ublk::{self, UblkConfig};
+use holdfast_io::Blocks;
 use rustix::event::{PollFd, PollFlags, poll};
 use std::fs::File;
 use std::io;
@@ -33,8 +36,8 @@ const FUSE: FuseConfig = FuseConfig { listen: ListenConfig { threads: 1 }, cache
 
 /// Does what the keeper ordered.
 pub(super) fn obey(orders: &Orders, fuse_fd: Option<i32>, reporter: &mut Reporter) -> Outcome<()> {
-    match (orders.task, &orders.disk, &orders.server) {
-        (Task::Serve, Some(disk), Some(server)) => serve(orders, disk, (server, fuse_fd), reporter),
+    match (orders.task, &orders.disk) {
+        (Task::Serve, Some(disk)) => serve(orders, disk, fuse_fd, reporter),
         // Nothing of a disk waits in its front end.
         _ => remove_device(orders.ublk()),
     }
@@ -52,7 +55,7 @@ pub(super) fn remove_device(device: Option<UblkConfig>) -> Outcome<()> {
 fn serve(
     orders: &Orders,
     disk: &DiskConfig,
-    (server, fuse_fd): (&Server, Option<i32>),
+    fuse_fd: Option<i32>,
     reporter: &mut Reporter,
 ) -> Outcome<()> {
     let failed = |error: io::Error| {
@@ -61,16 +64,16 @@ fn serve(
     };
     let (fuse, tls) = (fuse_fd.map(inherited).transpose(), tls_of(orders)?);
     let users = fuse.and_then(|fuse| Users::of(fuse, orders, tls)).map_err(failed)?;
-    let blocks = connect(&orders.name, server)?;
+    let (blocks, verdict) = reach(orders, disk)?;
+    let blocks = &*blocks;
     let (keeper, stop) = (reporter.to_keeper().map_err(failed)?, users.stop());
     let (disk, name) = (disk.clone(), orders.name.clone());
     thread::spawn(move || end_without_keeper(&keeper, &name, &disk, &stop));
     if orders.resume {
         users.ask_again();
     }
-    let (recovery, verdict) = ("taken up".to_owned(), server.verdict.clone());
-    let ready = || reporter.say(&Report::Ready { recovery, verdict });
-    let seen = Seen { tree: &DiskTree::new(&orders.name, &blocks), blocks: Some(&blocks) };
+    let ready = || reporter.say(&Report::Ready { recovery: "taken up".to_owned(), verdict });
+    let seen = Seen { tree: &DiskTree::new(&orders.name, blocks), blocks: Some(blocks) };
     let served = users.serve(&orders.name, &seen, &FUSE, ready);
     served.map_err(|error| failed(io::Error::other(error)))
 }
@@ -90,6 +93,20 @@ fn has_users(name: &str, disk: &DiskConfig) -> bool {
     let is_mounted =
         || disk.mount.as_deref().is_some_and(|at| !unmount_idle(at, &disk_source(name)));
     are_in_use(&disk.sockets()) || disk.ublk.is_some_and(ublk::is_in_use) || is_mounted()
+}
+
+/// The disk, and what its acknowledgements mean.
+fn reach(orders: &Orders, disk: &DiskConfig) -> Outcome<(Box<dyn Blocks>, Verdict)> {
+    match &orders.server {
+        Some(server) => {
+            let client = connect(&orders.name, server)?;
+            Ok((Box::new(client), server.verdict.clone()))
+        }
+        None => {
+            let (vdisk, verdict) = take_up(&orders.name, disk, orders.power)?;
+            Ok((Box::new(vdisk), verdict))
+        }
+    }
 }
 
 fn connect(name: &str, server: &Server) -> Outcome<BlocksClient> {

@@ -71,25 +71,29 @@ pub(super) fn run(running: Running) -> Outcome<()> {
     let _server = Server::start(&socket, keeper.clone())?;
     tracing::info!(socket = %socket.display(), pid = std::process::id(), "keeper listens");
     keeper.end_remains(&config);
-    let served = keeper.start_server(&config);
-    match &served {
-        Ok(text) => text.iter().for_each(|text| tracing::info!("{text}")),
-        Err(problem) => tracing::error!("{problem}"),
-    }
-    let mounted = match served {
-        Ok(Some(_)) if config.serves_programs() => mount_all(&keeper, &config).or(Ok(())),
-        Ok(_) => mount_all(&keeper, &config),
-        // A keeper that serves nothing at all ends, with the first reason.
-        Err(problem) if config.volumes.is_empty() => Err(problem),
-        Err(problem) => mount_all(&keeper, &config).map_err(|_| problem),
-    };
-    if mounted.is_ok() {
+    let begun = begin_all(&keeper, &config);
+    if begun.is_ok() {
         keeper.manager().ready();
         keeper.wait_for_stop();
     }
     keeper.manager().stopping();
     tracing::info!("giving every volume back");
-    mounted.and(keeper.shut_down())
+    begun.and(keeper.shut_down())
+}
+
+/// Begins to serve whatever can be. A keeper that could serve nothing at all has the first reason.
+fn begin_all(keeper: &Keeper, config: &Config) -> Outcome<()> {
+    let started = keeper.start_server(config);
+    match &started {
+        Ok(text) => text.iter().for_each(|text| tracing::info!("{text}")),
+        Err(problem) => tracing::error!("{problem}"),
+    }
+    let served = started.map(|started| started.is_some() && config.serves_programs());
+    let begun = [served, keeper.start_disks(config), mount_all(keeper, config)];
+    match begun.contains(&Ok(true)) {
+        true => Ok(()),
+        false => begun.into_iter().collect::<Outcome<Vec<bool>>>().map(drop),
+    }
 }
 
 /// SIGTERM and SIGINT ask the keeper to stop; a second one cuts off who still uses a mount.
@@ -111,8 +115,8 @@ fn make_directory_of(socket: &Path) -> Outcome<()> {
 }
 
 /// Mounts what is configured, all at the same time. A volume that cannot be mounted does not keep
-/// the others from being served; a keeper that serves none at all ends.
-fn mount_all(keeper: &Keeper, config: &Config) -> Outcome<()> {
+/// the others from being served. True if one is; the first reason if there should be and is not.
+fn mount_all(keeper: &Keeper, config: &Config) -> Outcome<bool> {
     let mount = |name: &String| {
         let outcome = keeper.mount(name, &mut |text| tracing::info!("{text}"));
         match &outcome {
@@ -127,7 +131,7 @@ fn mount_all(keeper: &Keeper, config: &Config) -> Outcome<()> {
         threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
     });
     match outcomes.iter().any(Result::is_ok) {
-        true => Ok(()),
-        false => outcomes.into_iter().collect(),
+        true => Ok(true),
+        false => outcomes.into_iter().collect::<Outcome<()>>().map(|()| false),
     }
 }

@@ -184,8 +184,8 @@ fn disk_spec(orders: &DiskOrders, vdisk: Arc<Vdisk>) -> ServiceSpec {
         service: format!("{DISK_PREFIX}{}", orders.name),
         kind: ServiceKind::Disk(vdisk.clone()),
         words: Arc::new(DiskWords(vdisk)),
-        allow_uids: orders.disk.allow_uids.clone(),
-        clients_max: orders.disk.clients_max,
+        allow_uids: orders.disk.uids(),
+        clients_max: orders.disk.clients_max(),
     }
 }
 

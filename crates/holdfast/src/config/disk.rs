@@ -1,4 +1,4 @@
-//! `[disk.NAME]`: disks in durable memory that the server serves.
+//! `[disk.NAME]`: disks in durable memory, which the server serves or a front end has alone.
 //!
 //! Promise: as for volumes. A disk whose memory does not survive what it must is refused: it has no
 //! other place to write to.
@@ -7,7 +7,8 @@
 use super::served::{check_access, clients_default, uids_default};
 use super::sockets::{Address, Protocol, check_ublk, check_vhost_user, sockets_of};
 use super::{
-    Failure, MediumKind, NbdTls, check_path, medium_at, must_survive_default, nbd_tls, verdict_of,
+    Failure, MediumKind, NbdTls, Way, check_path, medium_at, must_survive_default, nbd_tls,
+    verdict_of,
 };
 use crate::claims::{Class, Facts, Gap, Memory, PowerSource, Verdict};
 use crate::exit::Exit;
@@ -30,6 +31,9 @@ pub(crate) struct DiskConfig {
     pub memory: DiskMemory,
     /// Bytes of the disk: a multiple of 4096. It counts only when the disk is made.
     pub size: Size,
+    /// How its front end reaches it. Without a server in between nobody else does.
+    #[serde(default = "way_default")]
+    pub way: Way,
     /// Where it is a network block device.
     #[serde(default)]
     pub nbd: Vec<Address>,
@@ -48,12 +52,17 @@ pub(crate) struct DiskConfig {
     /// The failures that acknowledgements must survive.
     #[serde(default = "must_survive_default")]
     pub must_survive: Vec<Failure>,
-    /// The users that may be clients; the keeper's own, unless it says otherwise.
-    #[serde(default = "uids_default")]
-    pub allow_uids: Vec<u32>,
-    /// Most clients of this disk at a time.
-    #[serde(default = "clients_default")]
-    pub clients_max: u32,
+    /// The users that may be clients: see [`Self::uids`].
+    #[serde(default)]
+    pub allow_uids: Option<Vec<u32>>,
+    /// Most clients at a time: see [`Self::clients_max`].
+    #[serde(default)]
+    pub clients_max: Option<u32>,
+}
+
+/// A disk is shared unless it says otherwise.
+pub(crate) fn way_default() -> Way {
+    Way::Queue
 }
 
 /// `memory = { ... }` of a disk, whose region is as large as the disk needs it.
@@ -93,7 +102,16 @@ impl DiskConfig {
         check_vhost_user(self.vhost_user.as_deref())?;
         nbd_tls::check(self.nbd_tls.as_ref(), &self.nbd)?;
         check_ublk(self.ublk)?;
-        let is_own_client = uids_default().iter().all(|uid| self.allow_uids.contains(uid));
+        match self.way {
+            Way::Queue => self.check_clients(),
+            Way::Direct => self.check_alone(),
+        }
+    }
+
+    /// The server's clients, the front end among them, have to be let in.
+    fn check_clients(&self) -> Result<(), String> {
+        let uids = self.uids();
+        let is_own_client = uids_default().iter().all(|uid| uids.contains(uid));
         if self.has_front_end() && !is_own_client {
             return Err(
                 "allow_uids lacks the user who runs the keeper, and so the front end that \
@@ -101,7 +119,33 @@ impl DiskConfig {
                     .into(),
             );
         }
-        check_access(&self.allow_uids, self.clients_max)
+        check_access(&uids, self.clients_max())
+    }
+
+    /// Whoever has a disk alone is its front end.
+    fn check_alone(&self) -> Result<(), String> {
+        let uids = self.allow_uids.as_ref().map(|_| "allow_uids");
+        let about_clients = uids.or(self.clients_max.map(|_| "clients_max"));
+        match about_clients {
+            Some(key) => Err(format!(
+                "{key} is about clients of the server, and with way = \"direct\" there are none; \
+                 leave it out, or set way = \"queue\""
+            )),
+            None if !self.has_front_end() => Err("way = \"direct\" is for a front end, and there \
+                                                  is neither mount nor nbd nor vhost-user nor ublk"
+                .into()),
+            None => Ok(()),
+        }
+    }
+
+    /// The users that may be clients; the keeper's own, unless it says otherwise.
+    pub(crate) fn uids(&self) -> Vec<u32> {
+        self.allow_uids.clone().unwrap_or_else(uids_default)
+    }
+
+    /// Most clients of this disk at a time.
+    pub(crate) fn clients_max(&self) -> u32 {
+        self.clients_max.unwrap_or_else(clients_default)
     }
 
     /// Where users of the disk connect, besides at the server.
@@ -114,7 +158,7 @@ impl DiskConfig {
         Some(UblkConfig { id: self.ublk?, name: format!("disk {name}") })
     }
 
-    /// Whether anybody reaches it who is no client of the server.
+    /// Whether it has users who are no clients of the server.
     pub(crate) fn has_front_end(&self) -> bool {
         self.mount.is_some() || !self.sockets().is_empty() || self.ublk.is_some()
     }

@@ -5,7 +5,7 @@
 
 use super::disk::DiskMemory;
 use super::served::{clients_default, uids_default};
-use super::{DiskConfig, Failure, MediumKind, must_survive_default};
+use super::{DiskConfig, Failure, MediumKind, Way, must_survive_default};
 use crate::sizes::Size;
 use holdfast_snapshot::STORE_BYTES_MIN;
 use serde::{Deserialize, Serialize};
@@ -48,8 +48,14 @@ impl SnapshotConfig {
         if self.size.0 < STORE_BYTES_MIN {
             return Err(format!("size = \"{}\" is less than {STORE_BYTES_MIN}B", self.size));
         }
-        let unknown = self.disks.iter().find(|disk| !disks.contains_key(*disk));
-        unknown.map_or(Ok(()), |disk| Err(format!("disks: there is no [disk.{disk}]")))
+        self.disks.iter().try_for_each(|disk| match disks.get(disk) {
+            None => Err(format!("disks: there is no [disk.{disk}]")),
+            Some(found) if found.way == Way::Direct => Err(format!(
+                "disks: the server takes snapshots, and does not have [disk.{disk}], whose way is \
+                 \"direct\"; set way = \"queue\" there, or leave the disk out"
+            )),
+            Some(_) => Ok(()),
+        })
     }
 
     /// The disk that has the snapshots. It has no users but the service.
@@ -57,14 +63,15 @@ impl SnapshotConfig {
         DiskConfig {
             memory: self.memory.clone(),
             size: self.size,
+            way: Way::Queue,
             nbd: Vec::new(),
             nbd_tls: None,
             vhost_user: None,
             mount: None,
             ublk: None,
             must_survive: self.must_survive.clone(),
-            allow_uids: self.allow_uids.clone(),
-            clients_max: self.clients_max,
+            allow_uids: Some(self.allow_uids.clone()),
+            clients_max: Some(self.clients_max),
         }
     }
 }

@@ -1,24 +1,29 @@
-//! The front ends of disks that the server has.
+//! The front ends of disks: of those that the server has, and of those that are a front end's own.
 //!
 //! Promise: a disk that is to be more than a service has a front end for as long as the keeper
-//! runs, or there is a reason why not; what was acknowledged is the server's.
-//! Never: touches a disk's region.
+//! runs, or there is a reason why not; what was acknowledged is in the disk's region.
+//! Never: changes a disk's region.
 
 use super::kept::{Kept, take_back_mount};
 use super::mounts::{disk_source, mounted_at, our_mount_at, unmount_at, users_text};
 use super::spawn::{Held, OWN_BINARY};
-use super::supervisor::{Snapshot, Supervised};
-use super::{Progress, RETRY_EVERY, attach, upgrade};
-use crate::config::{Config, DiskConfig};
+use super::supervisor::{Snapshot, State, Supervised};
+use super::{PROGRESS_EVERY, Progress, RETRY_EVERY, attach, upgrade};
+use crate::config::{Config, DiskConfig, Way};
 use crate::exit::Exit;
+use crate::observe::is_mapped_by;
 use crate::orders::{Orders, Server, Task};
 use crate::problem::{Outcome, Problem};
 use crate::service_manager::ServiceManager;
+use holdfast_memory::Region;
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// How long a front end may take to end that ends with its keeper.
+const ENDING: Duration = Duration::from_secs(10);
 
 /// The front ends by the names of their disks.
 #[derive(Debug)]
@@ -37,7 +42,7 @@ impl DiskFronts {
         DiskFronts(BTreeMap::new())
     }
 
-    /// Starts one for each disk that wants one, as clients of the server.
+    /// Starts one for each disk that wants one; those of the server's disks as its clients.
     pub(crate) fn start(
         config: &Config,
         term: Option<u64>,
@@ -46,13 +51,28 @@ impl DiskFronts {
     ) -> DiskFronts {
         let wanted = config.disks.iter().filter(|(_, disk)| disk.has_front_end());
         let start = |(name, disk): (&String, &DiskConfig)| {
-            let server = server_of(name);
+            let server = match disk.way {
+                Way::Queue => server_of(name).map(Some),
+                Way::Direct => wait_until_let_go(name, disk, manager).map(|()| None),
+            };
             let started =
                 server.and_then(|server| start_one((config, term), name, disk, server, manager));
             started.as_ref().err().iter().for_each(|problem| tracing::error!("{problem}"));
             (name.clone(), started)
         };
         DiskFronts(wanted.map(start).collect())
+    }
+
+    /// Returns when those that have their disk themselves serve it, or do not: true if one does,
+    /// the first reason if there are some and none of them does.
+    pub(crate) fn wait_until_served(&self, config: &Config) -> Outcome<bool> {
+        let alone = |name: &String| config.disks.get(name).is_some_and(|it| it.way == Way::Direct);
+        let alone = self.0.iter().filter(|(name, _)| alone(name));
+        let served: Vec<Outcome<()>> = alone.map(|(_, front)| serves(front)).collect();
+        match served.iter().any(Result::is_ok) {
+            true => Ok(true),
+            false => served.into_iter().collect::<Outcome<()>>().map(|()| false),
+        }
     }
 
     /// What is known of each, or why there is none.
@@ -80,7 +100,7 @@ impl DiskFronts {
     }
 
     /// Ends all of them, each when no program uses its mount any more, or when that no longer
-    /// matters. The disks stay with the server.
+    /// matters. The disks stay.
     pub(crate) fn stop(&self, is_forced: &dyn Fn() -> bool) {
         let fronts =
             || self.0.iter().filter_map(|(name, front)| Some((name, front.as_ref().ok()?)));
@@ -92,6 +112,36 @@ impl DiskFronts {
             let supervised = &front.supervised;
             while !supervised.wait(Duration::from_secs(1), Snapshot::is_over).is_over() {}
         }
+    }
+}
+
+/// Waits until a front end serves, or is given up.
+fn serves(front: &Outcome<DiskFront>) -> Outcome<()> {
+    let front = &front.as_ref().map_err(Clone::clone)?.supervised;
+    let starts = |seen: &Snapshot| matches!(seen.state, State::Starting | State::Restarting);
+    loop {
+        let seen = front.wait(PROGRESS_EVERY, |seen| !starts(seen));
+        if !starts(&seen) {
+            return seen.problem.map_or(Ok(()), Err);
+        }
+    }
+}
+
+/// Refuses a disk that somebody else has. Who ends with a keeper that is gone is given the time.
+fn wait_until_let_go(name: &str, disk: &DiskConfig, manager: &ServiceManager) -> Outcome<()> {
+    let (medium, begun) = (disk.medium(), Instant::now());
+    let patience = if manager.keeps() { ENDING } else { Duration::ZERO };
+    loop {
+        let pid = Region::observe(&medium).ok().map(|seen| seen.server_pid());
+        let Some(pid) = pid.filter(|pid| is_mapped_by(&medium, *pid)) else { return Ok(()) };
+        if begun.elapsed() >= patience {
+            let (what, why) =
+                (format!("attaching disk {name}"), format!("process {pid} serves it"));
+            let remedy = "nothing is lost; when its last user has gone it ends: then start the \
+                          keeper again";
+            return Err(Problem::new(Exit::InUse, what, why, remedy));
+        }
+        std::thread::sleep(RETRY_EVERY / 10);
     }
 }
 
@@ -115,7 +165,7 @@ fn start_one(
     (config, term): (&Config, Option<u64>),
     name: &str,
     disk: &DiskConfig,
-    server: Server,
+    server: Option<Server>,
     manager: &Arc<ServiceManager>,
 ) -> Outcome<DiskFront> {
     let binary = upgrade::open_binary(Path::new(OWN_BINARY))?;
@@ -138,9 +188,9 @@ fn start_one(
         power: config.keeper.power,
         task: Task::Serve,
         resume: false,
-        ends_with_keeper: disk.mount.is_some() && manager.keeps(),
+        ends_with_keeper: manager.keeps() && (disk.mount.is_some() || disk.way == Way::Direct),
         term,
-        server: Some(server),
+        server,
         sockets: Vec::new(),
         handover: None,
     };

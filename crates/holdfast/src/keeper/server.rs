@@ -131,7 +131,7 @@ impl ServerLife {
                 Err(problem) => unserved.push((service, problem)),
             }
         }
-        let disks = config.disks.iter();
+        let disks = config.served_disks();
         let disks = disks.map(|(name, disk)| DiskOrders { name: name.clone(), disk: disk.clone() });
         let disks: Vec<_> = disks.collect();
         let tables: Vec<_> = config.tables.clone().into_iter().collect();

@@ -1,4 +1,4 @@
-//! What status prints of the disks that the server serves.
+//! What status prints of disks in durable memory.
 //!
 //! Promise: as for volumes: the same facts as text and as JSON, which only gains fields.
 //! Never: finds anything out but by looking into a region.
@@ -6,7 +6,7 @@
 use super::nbd_tls::NbdTlsStatus;
 use super::{of, verdict_lines};
 use crate::claims::{Failure, Verdict};
-use crate::config::{Config, DiskConfig};
+use crate::config::{Config, DiskConfig, Way, way_default};
 use crate::found::memory_of_disk;
 use crate::keeper::{ServerSnapshot, Snapshot};
 use crate::observe::is_mapped_by;
@@ -25,13 +25,16 @@ use std::path::PathBuf;
 /// Bytes of what a disk keeps or does not keep.
 const BLOCK_BYTES: u64 = 4096;
 
-/// A served disk.
+/// A disk.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct DiskStatus {
     /// Its name.
     pub name: String,
     /// `served`, `not served`, `not made`.
     pub state: String,
+    /// How its front end reaches it: `queue` or `direct`.
+    #[serde(default = "way_default")]
+    pub way: Way,
     /// What the region is made of.
     pub medium: String,
     /// Its size.
@@ -42,7 +45,7 @@ pub(crate) struct DiskStatus {
     pub must_survive: Vec<Failure>,
     /// What acknowledgements mean; missing when the claims refuse the configuration.
     pub verdict: Option<Verdict>,
-    /// Clients that have a session.
+    /// Clients that have a session with the server.
     pub clients: u64,
     /// Most clients at a time.
     pub clients_max: u32,
@@ -68,7 +71,7 @@ pub(crate) struct DiskStatus {
     pub last_error: Option<String>,
 }
 
-/// The front end of a served disk.
+/// The front end of a disk.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct FrontEndStatus {
     /// `starting`, `serving`, `restarting`, `given up`, `failed`.
@@ -94,11 +97,13 @@ impl DiskStatus {
         let one = |(name, disk): (&String, &DiskConfig)| {
             let service = format!("{DISK_PREFIX}{name}");
             let told = ready.and_then(|ready| of(&service, &ready.verdicts)).cloned();
+            let seen = fronts.get(name).and_then(|front| front.as_ref().ok()?.verdict.clone());
             let whose = format!("disk {name}");
             let judged = || disk.verdict_on(&whose, memory_of_disk(disk), config.keeper.power).ok();
             let unserved = ready.and_then(|ready| of(&service, &ready.unserved));
             let unserved = unserved.map(ToString::to_string);
-            DiskStatus::new(name, disk, told.or_else(judged), unserved).with(fronts.get(name))
+            let verdict = told.or(seen).or_else(judged);
+            DiskStatus::new(name, disk, verdict, unserved).with(fronts.get(name))
         };
         config.disks.iter().map(one).collect()
     }
@@ -112,6 +117,7 @@ impl DiskStatus {
         let medium = disk.medium();
         let seen = Region::observe(&medium).ok();
         let is_served = seen.as_ref().is_some_and(|seen| is_mapped_by(&medium, seen.server_pid()));
+        let is_shared = disk.way == Way::Queue;
         let word = |index: usize| seen.as_ref().map_or(0, |seen: &Observed| seen.word(index));
         let state = match &seen {
             None => "not made",
@@ -121,14 +127,15 @@ impl DiskStatus {
         DiskStatus {
             name: name.to_owned(),
             state: state.to_owned(),
+            way: disk.way,
             medium: disk.memory.medium.word().into(),
             size_bytes: disk.size.0,
             held_bytes: word(Vdisk::BLOCKS_HELD) * BLOCK_BYTES,
             must_survive: disk.must_survive.clone(),
             verdict,
             // What a dead server counted last is no client now.
-            clients: if is_served { word(words::CLIENTS) } else { 0 },
-            clients_max: disk.clients_max,
+            clients: if is_served && is_shared { word(words::CLIENTS) } else { 0 },
+            clients_max: if is_shared { disk.clients_max() } else { 0 },
             requests: word(words::REQUESTS),
             refused: word(words::REFUSED),
             damage: word(words::DAMAGE),
@@ -159,8 +166,12 @@ impl DiskStatus {
     /// For people.
     pub(super) fn text(&self) -> String {
         let (name, state) = (&self.name, &self.state);
-        let mut text = format!("\ndisk {name}: {state}, ");
-        let _ = write!(text, "{} of {} clients", self.clients, self.clients_max);
+        let mut text = format!("\ndisk {name}: {state}");
+        let is_shared = self.way == Way::Queue;
+        let _ = match is_shared {
+            true => write!(text, ", {} of {} clients", self.clients, self.clients_max),
+            false => write!(text, ", way direct"),
+        };
         let mut line = |key: &str, value: &str| {
             let _ = write!(text, "\n  {key:<12} {value}");
         };
@@ -180,8 +191,11 @@ impl DiskStatus {
         }
         self.nbd_tls.iter().for_each(|tls| line("nbd_tls", tls.text()));
         let (requests, refused, damage) = (self.requests, self.refused, self.damage);
-        line("requests", &requests.to_string());
-        line("refused", &format!("{refused} requests; {damage} queues were damaged and rebuilt"));
+        if is_shared {
+            line("requests", &requests.to_string());
+            let refused = format!("{refused} requests; {damage} queues were damaged and rebuilt");
+            line("refused", &refused);
+        }
         line("last error", self.last_error.as_deref().unwrap_or("none"));
         text + "\n"
     }

@@ -18,6 +18,36 @@ struct Counts {
     upgrades: usize,
 }
 
+/// Something whose front end comes and goes.
+pub(crate) trait HasFrontEnd {
+    /// What status says of the front end: at least `state`, `restarts`, `upgrades` and
+    /// `longest_stall_ms`.
+    fn front_end_status(&self) -> Value;
+    fn front_end_pid(&self) -> i32;
+    /// Replaces it by one of the same program.
+    fn replace(&self);
+    fn keeper_said(&self) -> String;
+}
+
+impl HasFrontEnd for Fixture {
+    fn front_end_status(&self) -> Value {
+        self.status()
+    }
+
+    fn front_end_pid(&self) -> i32 {
+        self.front_end()
+    }
+
+    fn replace(&self) {
+        let said = self.holdfast(&["upgrade", "volume", NAME]).succeeded().out;
+        assert!(said.contains("the front end of v is replaced"), "{said}");
+    }
+
+    fn keeper_said(&self) -> String {
+        self.keeper_log()
+    }
+}
+
 /// With eight times as many seeds, as everywhere in the long tests, a thousand and a hundred.
 fn counts() -> Counts {
     let factor = std::env::var("HOLDFAST_SEEDS_FACTOR").ok().and_then(|text| text.parse().ok());
@@ -38,38 +68,37 @@ pub(crate) enum Event {
 pub(crate) const KILL: Event = Event::End(Signal::KILL);
 
 /// Kills, with replacements among them.
-fn events() -> Vec<Event> {
+pub(crate) fn events() -> Vec<Event> {
     let Counts { kills, upgrades } = counts();
     let between = kills / upgrades;
     let round = |_| std::iter::repeat_n(KILL, between).chain([Event::Upgrade]);
     (0..upgrades).flat_map(round).collect()
 }
 
-/// Replaces a front end by one of the same program.
-pub(crate) fn replace(fixture: &Fixture) {
-    let said = fixture.holdfast(&["upgrade", "volume", NAME]).succeeded().out;
-    assert!(said.contains("the front end of v is replaced"), "{said}");
+/// Replacements and ends in good order.
+pub(crate) fn gentle_events() -> Vec<Event> {
+    [Event::Upgrade, Event::End(Signal::TERM)].repeat(counts().upgrades)
 }
 
-pub(crate) fn bring_about(fixture: &Fixture, event: Event) {
+pub(crate) fn bring_about(of: &impl HasFrontEnd, event: Event) {
     match event {
-        Event::Upgrade => replace(fixture),
+        Event::Upgrade => of.replace(),
         Event::End(signal) => {
-            let before = fixture.status()["restarts"].as_u64();
-            kill(fixture.front_end(), signal);
+            let before = of.front_end_status()["restarts"].as_u64();
+            kill(of.front_end_pid(), signal);
             let is_next = |status: &Value| {
                 status["restarts"].as_u64() > before && status["state"] == "serving"
             };
-            wait_until(|| is_next(&fixture.status()), || fixture.keeper_log());
+            wait_until(|| is_next(&of.front_end_status()), || of.keeper_said());
         }
     }
 }
 
 /// Fails unless just these things happened to the front ends.
 #[track_caller]
-pub(crate) fn check_counts(fixture: &Fixture, events: &[Event]) {
+pub(crate) fn check_counts(of: &impl HasFrontEnd, events: &[Event]) {
     let upgrades = events.iter().filter(|event| **event == Event::Upgrade).count();
-    let status = fixture.status();
+    let status = of.front_end_status();
     assert_eq!(status["upgrades"], upgrades, "{status}");
     assert_eq!(status["restarts"], events.len() - upgrades, "{status}");
     println!(
@@ -95,8 +124,8 @@ impl Writers {
         Writers::at(&unix, &tcp)
     }
 
-    pub(crate) fn at(unix: &str, tcp: &str) -> Writers {
-        Writers(vec![writer(unix, "0"), writer(tcp, "2")])
+    pub(crate) fn at(one: &str, other: &str) -> Writers {
+        Writers(vec![writer(one, "0"), writer(other, "2")])
     }
 
     /// Their own words added up, or the first complaint.
@@ -148,7 +177,7 @@ fn replacing_a_front_end_or_telling_it_to_end_loses_no_connection_and_no_request
     served.fixture.watch_for(WATCH);
     served.fixture.serve();
     let writers = Writers::start(&served);
-    let events = [Event::Upgrade, Event::End(Signal::TERM)].repeat(counts().upgrades);
+    let events = gentle_events();
     for event in &events {
         std::thread::sleep(Duration::from_millis(50));
         bring_about(&served.fixture, *event);
@@ -257,7 +286,7 @@ fn fio(seed: &str, way: &[&str]) -> Child {
 
 /// A hypervisor's connection to the volume, which is made anew when it has to be.
 pub(crate) struct Machine {
-    socket: PathBuf,
+    pub(crate) socket: PathBuf,
     pub(crate) guest: Guest,
 }
 
@@ -278,11 +307,39 @@ impl Machine {
         let lines = format!("vhost-user = {:?}\n{others}", socket.display());
         let text = fs::read_to_string(served.fixture.config()).unwrap();
         served.fixture.configure(&text.replace(&served.nbd(), &lines));
+        Machine::at(socket)
+    }
+
+    pub(crate) fn at(socket: PathBuf) -> Machine {
         Machine { socket, guest: Guest::new(QUEUES as u64) }
     }
 
     pub(crate) fn connect(&mut self) {
         self.guest.connect(UnixStream::connect(&self.socket).unwrap());
+    }
+
+    /// Has the guest ask all the time while these things happen to its disk's front end.
+    pub(crate) fn work_through(
+        &mut self,
+        load: &mut Load,
+        of: &(impl HasFrontEnd + Sync),
+        events: &[Event],
+    ) {
+        self.connect();
+        for event in events {
+            let under_way = Duration::from_micros(load.random.below(15_000));
+            load.run_for(&mut self.guest, under_way, 400);
+            std::thread::scope(|scope| {
+                let happens = scope.spawn(|| bring_about(of, *event));
+                while !happens.is_finished() {
+                    load.run_for(&mut self.guest, Duration::from_millis(1), 400);
+                }
+            });
+            self.guest.disconnect();
+            self.connect();
+        }
+        load.finish(&mut self.guest, PATIENCE);
+        println!("vhost-user: {} requests, {} answered", load.asked, load.answered);
     }
 }
 
@@ -294,21 +351,7 @@ fn a_guest_sees_no_error_when_front_ends_are_killed_and_replaced() {
     fixture.watch_for(WATCH);
     fixture.serve();
     let (mut load, events) = (Load::new(1), events());
-    machine.connect();
-    for event in &events {
-        let under_way = Duration::from_micros(load.random.below(15_000));
-        load.run_for(&mut machine.guest, under_way, 400);
-        std::thread::scope(|scope| {
-            let happens = scope.spawn(|| bring_about(&fixture, *event));
-            while !happens.is_finished() {
-                load.run_for(&mut machine.guest, Duration::from_millis(1), 400);
-            }
-        });
-        machine.guest.disconnect();
-        machine.connect();
-    }
-    load.finish(&mut machine.guest, PATIENCE);
-    println!("vhost-user: {} requests, {} answered", load.asked, load.answered);
+    machine.work_through(&mut load, &fixture, &events);
     check_counts(&fixture, &events);
     let status = fixture.holdfast(&["status"]).succeeded().out;
     assert!(status.contains("vhost-user   unix:/"), "{status}");

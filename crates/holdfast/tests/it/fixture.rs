@@ -4,6 +4,7 @@ use crate::watchdog::Watchdog;
 use rustix::mount::{UnmountFlags, unmount};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use std::cell::Cell;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -253,8 +254,7 @@ impl Fixture {
     }
 
     pub(crate) fn front_end(&self) -> i32 {
-        let pid = self.status()["front_end_pid"].as_i64();
-        pid.expect("a front end serves") as i32
+        pid_that_comes(|| self.status()["front_end_pid"].as_i64(), || self.keeper_log())
     }
 
     #[track_caller]
@@ -306,6 +306,18 @@ impl Drop for Fixture {
 /// Sends a signal; the process may be gone.
 pub(crate) fn kill(pid: i32, signal: Signal) {
     let _ = kill_process(Pid::from_raw(pid).unwrap(), signal);
+}
+
+/// The number of a process; between the death of one and the start of the next there is none.
+#[track_caller]
+pub(crate) fn pid_that_comes(pid: impl Fn() -> Option<i64>, tell: impl Fn() -> String) -> i32 {
+    let found = Cell::new(None);
+    let is_there = || {
+        found.set(pid());
+        found.get().is_some()
+    };
+    wait_until(is_there, tell);
+    found.get().unwrap() as i32
 }
 
 /// With a stack this small a new process of the keeper dies before it begins.

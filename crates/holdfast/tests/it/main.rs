@@ -12,6 +12,7 @@ mod block_cache;
 mod certificates;
 mod configuration;
 mod disk_users;
+mod disk_ways;
 mod disks;
 mod fixture;
 #[path = "../../../holdfast-front/tests/vhost_user/guest.rs"]

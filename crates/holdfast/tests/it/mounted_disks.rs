@@ -1,7 +1,8 @@
 //! Disks that are served and mounted: their file, and who has it open while processes end.
 
 use crate::block::{Loop, check_files, contents, run};
-use crate::fixture::{kill, wait_until};
+use crate::disk_users::HasFrontEnd;
+use crate::fixture::{kill, wait_until, way};
 use crate::served_disks::WithDisk;
 use holdfast_io::Blocks;
 use rustix::mount::{UnmountFlags, unmount};
@@ -20,9 +21,13 @@ struct Mounted {
 
 impl Mounted {
     fn served() -> Mounted {
-        let point = tempfile::tempdir().unwrap();
-        let line = format!("must_survive = [\"process\"]\nmount = {:?}", point.path());
-        let mut mounted = Mounted { disk: WithDisk::with(&line).make(), point };
+        Mounted::served_by(&way())
+    }
+
+    fn served_by(way: &str) -> Mounted {
+        let (disk, point) = (WithDisk::new(), tempfile::tempdir().unwrap());
+        disk.configure(&format!("way = {way:?}\nmount = {:?}", point.path()));
+        let mut mounted = Mounted { disk: disk.make(), point };
         mounted.serve(0);
         mounted
     }
@@ -45,11 +50,6 @@ impl Mounted {
         let point = self.point.path().to_str().unwrap();
         table.lines().any(|line| line.split(' ').nth(4) == Some(point))
     }
-
-    fn front_end(&self) -> i32 {
-        let status = self.disk.status().0;
-        status["front_end"]["pid"].as_i64().unwrap_or_else(|| panic!("{status}")) as i32
-    }
 }
 
 impl Drop for Mounted {
@@ -70,7 +70,7 @@ fn a_file_system_on_a_mounted_disk_sees_no_death_and_no_replacement() {
         device.mount(point.clone());
         for number in 0..6 {
             match number % 3 {
-                0 => kill(mounted.front_end(), Signal::KILL),
+                0 => kill(mounted.disk.front_end_pid(), Signal::KILL),
                 1 => drop(mounted.disk.holdfast(&["upgrade", "disk", "ram"]).succeeded()),
                 _ => kill(mounted.disk.served.server_pid(), Signal::KILL),
             }
@@ -92,7 +92,7 @@ fn a_file_system_on_a_mounted_disk_sees_no_death_and_no_replacement() {
 
 #[test]
 fn the_file_of_a_mounted_disk_has_its_bytes_and_nothing_else_can_be_there() {
-    let mounted = Mounted::served();
+    let mounted = Mounted::served_by("queue");
     let (file, native) = (mounted.open(), mounted.disk.client());
     assert_eq!(file.metadata().unwrap().len(), DISK_BYTES);
     native.write(&[7; 9000], 5000).unwrap();
@@ -134,7 +134,7 @@ fn the_file_of_a_mounted_disk_has_its_bytes_and_nothing_else_can_be_there() {
 fn without_a_keeper_a_mount_stays_until_its_last_user_has_gone() {
     let mut mounted = Mounted::served();
     let file = mounted.open();
-    let (front_end, server) = (mounted.front_end(), mounted.disk.served.server_pid());
+    let (front_end, server) = (mounted.disk.front_end_pid(), mounted.disk.served.server_pid());
     mounted.disk.served.kill_keeper();
     file.write_all_at(&[5; 5000], 100).unwrap();
     assert!(mounted.is_mounted());

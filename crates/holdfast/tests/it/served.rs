@@ -1,6 +1,6 @@
 //! Logs that are served: the keeper, its server, upgrades, and clients that notice nothing.
 
-use crate::fixture::{kill, wait_until};
+use crate::fixture::{kill, pid_that_comes, wait_until};
 use holdfast_client::LogClient;
 use holdfast_log::{AppendError, CommitLog};
 use rustix::process::Signal;
@@ -77,9 +77,23 @@ impl Served {
     }
 
     pub(crate) fn serve(&mut self) {
+        self.begin_to_serve();
+        self.wait_for_state("serving");
+    }
+
+    /// [`Self::serve`], without waiting for a server.
+    pub(crate) fn begin_to_serve(&mut self) {
         let log = fs::File::create(self.path("keeper.log")).unwrap();
         self.keeper = Some(self.command().arg("serve").stderr(log).spawn().unwrap());
-        self.wait_for_state("serving");
+    }
+
+    /// From now on the configuration has everything but the log.
+    pub(crate) fn leave_out_log(&self) {
+        let path = self.path("holdfast.toml");
+        let text = fs::read_to_string(&path).unwrap();
+        let (before, rest) = text.split_once("[log.ledger]").unwrap();
+        let (_, behind) = rest.split_once("\n[").unwrap();
+        fs::write(&path, format!("{before}[{behind}")).unwrap();
     }
 
     fn status(&self) -> Value {
@@ -94,8 +108,7 @@ impl Served {
     }
 
     pub(crate) fn server_pid(&self) -> i32 {
-        wait_until(|| self.status()["server"]["pid"].is_u64(), || self.status().to_string());
-        self.status()["server"]["pid"].as_u64().unwrap() as i32
+        pid_that_comes(|| self.status()["server"]["pid"].as_i64(), || self.status().to_string())
     }
 
     pub(crate) fn client(&self) -> LogClient {

@@ -1,14 +1,15 @@
 //! Disks that are served: made, shared by clients that notice nothing of upgrades and kills, and
 //! removed.
 
-use crate::fixture::{Ended, kill, wait_until};
+use crate::fixture::{Ended, kill, wait_until, way};
 use crate::nbd::Client;
 use crate::served::Served;
 use holdfast_client::BlocksClient;
 use holdfast_io::Blocks;
 use rustix::process::Signal;
 use serde_json::Value;
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -25,11 +26,10 @@ const BLOCKS_EACH: u64 = 600;
 pub(crate) struct WithDisk {
     pub(crate) served: Served,
     region: PathBuf,
-    socket: Option<PathBuf>,
 }
 
 impl WithDisk {
-    fn new() -> WithDisk {
+    pub(crate) fn new() -> WithDisk {
         WithDisk::with("must_survive = [\"process\"]")
     }
 
@@ -41,21 +41,38 @@ impl WithDisk {
             "[disk.ram]\nmemory = {{ medium = \"shm\", path = {region:?} }}\n\
              size = \"32MiB\"\n{line}\n"
         );
-        WithDisk { served: Served::with(&lines), region: region.into(), socket: None }
+        WithDisk { served: Served::with(&lines), region: region.into() }
     }
 
     fn made() -> WithDisk {
         WithDisk::new().make()
     }
 
-    /// [`Self::made`] as a network block device at [`Self::socket`].
-    fn made_with_socket() -> WithDisk {
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let socket = format!("/tmp/holdfast-test-disk-{}-{number}", std::process::id());
-        let line = format!("must_survive = [\"process\"]\nnbd = [\"unix:{socket}\"]");
-        let mut disk = WithDisk::with(&line);
-        disk.socket = Some(socket.into());
+    /// [`Self::made`] as a network block device at [`Self::socket`], by this way.
+    pub(crate) fn made_with_socket(way: &str) -> WithDisk {
+        let disk = WithDisk::new();
+        disk.configure(&format!("way = {way:?}"));
+        disk.configure(&format!("nbd = [\"unix:{}\"]", disk.socket().display()));
         disk.make()
+    }
+
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.served.path("disk.sock")
+    }
+
+    /// Writes one line more about the disk.
+    pub(crate) fn configure(&self, line: &str) {
+        let config = File::options().append(true).open(self.served.path("holdfast.toml"));
+        writeln!(config.unwrap(), "{line}").unwrap();
+    }
+
+    /// Has everything of the configuration that is `what` be `with`.
+    #[track_caller]
+    pub(crate) fn reconfigure(&self, what: &str, with: &str) {
+        let path = self.served.path("holdfast.toml");
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.contains(what), "{what}");
+        fs::write(&path, text.replace(what, with)).unwrap();
     }
 
     pub(crate) fn make(self) -> WithDisk {
@@ -63,8 +80,8 @@ impl WithDisk {
         self
     }
 
-    fn nbd(&self) -> Client<UnixStream> {
-        Client::new(UnixStream::connect(self.socket.as_ref().unwrap()).unwrap()).unwrap()
+    pub(crate) fn nbd(&self) -> Client<UnixStream> {
+        Client::new(UnixStream::connect(self.socket()).unwrap()).unwrap()
     }
 
     #[track_caller]
@@ -95,7 +112,6 @@ impl WithDisk {
 impl Drop for WithDisk {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.region);
-        let _ = self.socket.as_ref().map(fs::remove_file);
     }
 }
 
@@ -204,7 +220,7 @@ fn the_status_tells_of_a_disk_from_its_making_to_its_end() {
 fn a_front_end_of_a_disk_goes_on_across_servers_and_its_successors_find_what_it_wrote() {
     let factor = std::env::var("HOLDFAST_SEEDS_FACTOR").ok().and_then(|text| text.parse().ok());
     let rounds = factor.map_or(3, |factor: u8| 10 * factor);
-    let mut disk = WithDisk::made_with_socket();
+    let mut disk = WithDisk::made_with_socket("queue");
     disk.served.serve();
     disk.wait_for_front_end(0);
     let (mut client, native) = (disk.nbd(), disk.client());
@@ -237,12 +253,12 @@ fn a_front_end_of_a_disk_goes_on_across_servers_and_its_successors_find_what_it_
     assert!(text.contains("front end    serving, "), "{text}");
     drop(client);
     disk.served.stop();
-    assert!(!disk.socket.as_ref().unwrap().exists(), "the socket is gone with the keeper");
+    assert!(!disk.socket().exists(), "the socket is gone with the keeper");
 }
 
 #[test]
 fn without_a_keeper_users_of_a_disk_go_on_and_the_last_one_to_go_makes_room_for_the_next() {
-    let mut disk = WithDisk::made_with_socket();
+    let mut disk = WithDisk::made_with_socket(&way());
     disk.served.serve();
     disk.wait_for_front_end(0);
     let mut client = disk.nbd();

@@ -83,6 +83,17 @@ fn made(client: &ResponderClient) {
 }
 
 #[test]
+fn a_keeper_of_nothing_but_tables_has_a_server() {
+    let mut bank = WithTables::new("must_survive = [\"process\"]");
+    bank.served.leave_out_log();
+    bank.holdfast(&["table", "make", "bank"]).succeeded();
+    bank.served.serve();
+    assert!(bank.status()["verdict"].is_object(), "{}", bank.status());
+    drop(bank.client());
+    bank.served.stop();
+}
+
+#[test]
 fn people_read_tables_that_the_server_has_and_tables_that_nobody_has() {
     let mut tables = WithTables::new("must_survive = [\"process\"]");
     tables.holdfast(&["table", "make", "bank"]).succeeded();

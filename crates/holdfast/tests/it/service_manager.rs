@@ -1,7 +1,8 @@
 //! A keeper whose descriptors a service manager keeps. The test is the manager, and speaks to the
 //! keeper as systemd does.
 
-use crate::fixture::{Fixture, NAME, kill, wait_until};
+use crate::fixture::{Fixture, NAME, kill, wait_until, way};
+use crate::nbd::Client;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
@@ -158,8 +159,9 @@ fn who_has_a_mounted_disk_open_sees_a_pause_when_the_keeper_is_killed() {
     fs::create_dir(&point).unwrap();
     let lines = format!(
         "[disk.ram]\nsize = \"4MiB\"\nmust_survive = [\"process\"]\nmount = {point:?}\n\
-         memory = {{ medium = \"shm\", path = {:?} }}\n",
-        fixture.block_cache()
+         memory = {{ medium = \"shm\", path = {:?} }}\nway = {:?}\n",
+        fixture.block_cache(),
+        way()
     );
     fixture.configure(&(fixture.config_text() + &lines));
     fixture.holdfast(&["disk", "make", "ram"]).succeeded();
@@ -185,4 +187,37 @@ fn who_has_a_mounted_disk_open_sees_a_pause_when_the_keeper_is_killed() {
     drop(file);
     assert_eq!(fixture.stop(), Some(0));
     wait_until(|| manager.names().is_empty(), || format!("kept: {:?}", manager.names()));
+}
+
+/// The next keeper could not take up a disk that a front end of the last one still has.
+#[test]
+fn who_is_connected_to_a_disk_of_its_front_end_alone_connects_again_when_the_keeper_is_killed() {
+    let mut fixture = Fixture::made();
+    let (manager, socket) = (Manager::of(&fixture), fixture.path("ram.sock"));
+    let lines = format!(
+        "[disk.ram]\nsize = \"32MiB\"\nmust_survive = [\"process\"]\nway = \"direct\"\n\
+         memory = {{ medium = \"shm\", path = {:?} }}\nnbd = [\"unix:{}\"]\n",
+        fixture.block_cache(),
+        socket.display()
+    );
+    fixture.configure(&(fixture.config_text() + &lines));
+    fixture.holdfast(&["disk", "make", "ram"]).succeeded();
+    manager.start(&mut fixture);
+    let connected = || Client::new(UnixStream::connect(&socket).unwrap());
+    let mut client = connected().unwrap();
+    for round in 0..3_u8 {
+        client.write(&[round; 10_000], 100).unwrap();
+        fixture.kill_keeper();
+        // Its front end ends by itself, and the socket waits for the next one.
+        while client.read(1, 0).is_ok() {}
+        let connecting = std::thread::scope(|scope| {
+            let connecting = scope.spawn(connected);
+            manager.start(&mut fixture);
+            connecting.join().unwrap()
+        });
+        client = connecting.unwrap();
+        assert_eq!(client.read(10_000, 100).unwrap(), [round; 10_000]);
+    }
+    drop(client);
+    assert_eq!(fixture.stop(), Some(0));
 }

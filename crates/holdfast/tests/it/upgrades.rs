@@ -1,6 +1,6 @@
 //! Front ends that are replaced while programs use what they serve.
 
-use crate::disk_users::{Machine, replace};
+use crate::disk_users::{HasFrontEnd, Machine};
 use crate::fixture::Fixture;
 use crate::load::Load;
 use crate::nbd::Served;
@@ -65,7 +65,7 @@ fn programs_on_a_mount_see_no_error_when_its_front_end_is_replaced() {
     let number = count_through(&fixture, &path, 0, |fixture| {
         for _ in 0..UPGRADES {
             std::thread::sleep(Duration::from_millis(20));
-            replace(fixture);
+            fixture.replace();
         }
     });
     assert_eq!(fixture.stop(), Some(0));
@@ -85,7 +85,7 @@ fn every_way_to_a_disk_goes_on_when_its_front_end_is_replaced() {
         for round in 0..UPGRADES as u8 {
             client.write(&[round; 5000], 1 << 20).unwrap();
             load.run_for(&mut machine.guest, Duration::from_millis(20), 400);
-            replace(fixture);
+            fixture.replace();
             assert_eq!(client.read(5000, 1 << 20).unwrap(), [round; 5000]);
             machine.guest.disconnect();
             machine.connect();

@@ -1,7 +1,8 @@
 //! Requests against a file that has the data, and a disk in memory.
 
-use super::super::wire::{SECTOR_BYTES, request};
+use super::super::wire::request;
 use super::*;
+use crate::sectors::SECTOR_BYTES;
 use std::sync::Mutex;
 
 const SECTORS: usize = 64;

@@ -34,6 +34,29 @@ fn a_disk_says_its_medium_and_size_and_has_a_default_for_the_rest() {
 }
 
 #[test]
+fn a_disk_of_its_front_end_alone_has_one_and_knows_no_clients() {
+    let text = "[disk.ram]\nmemory = { medium = \"shm\" }\nsize = \"3MiB\"\n";
+    assert_eq!(Config::parse(text).unwrap().disk("ram").unwrap().way, Way::Queue);
+    let parse = |lines: &str| Config::parse(&format!("{text}way = \"direct\"\n{lines}\n"));
+    for front_end in ["nbd = [\"unix:/x\"]", "vhost-user = \"/x\"", "mount = \"/x\"", "ublk = 3"] {
+        parse(front_end).unwrap();
+    }
+    let alone = parse("mount = \"/x\"").unwrap();
+    assert_eq!((alone.serves_programs(), alone.served_disks().count()), (false, 0));
+    for (lines, words) in [
+        ("", &["[disk.ram]", "front end", "neither mount nor nbd nor vhost-user nor ublk"][..]),
+        ("mount = \"/x\"\nallow_uids = [0]", &["allow_uids", "leave it out", "\"queue\""]),
+        ("mount = \"/x\"\nclients_max = 1", &["clients_max", "leave it out", "\"queue\""]),
+        ("mount = \"/x\"\nway = \"queue\"", &["duplicate key"]),
+    ] {
+        let why = parse(lines).unwrap_err();
+        words.iter().for_each(|word| assert!(why.contains(word), "{lines}: {why}"));
+    }
+    let why = Config::parse(&format!("{text}way = \"Direct\"")).unwrap_err();
+    assert!(why.contains("`direct`"), "{why}");
+}
+
+#[test]
 fn a_disk_has_sockets_of_its_own_at_which_users_find_it() {
     let text = "[disk.a]\nsize = \"3MiB\"\nmemory = { medium = \"shm\" }\n\
                 nbd = [\"tcp:127.0.0.1:10809\"]\nvhost-user = \"/run/a\"\n";

@@ -22,6 +22,7 @@ fn snapshots_have_memory_of_their_own_and_disks_that_are_there() {
         ("\"8MiB\"", "\"512KiB\"", ""),
         ("\"8MiB\"", "\"508KiB\"", "size"),
         ("[\"ram\"]", "[\"ram\", \"rom\"]", "[disk.rom]"),
+        ("[snapshot", "way = \"direct\"\nmount = \"/x\"\n[snapshot", "set way = \"queue\" there"),
         ("\"shm\" }\nsize = \"8MiB\"", other_path, "memory.path"),
         ("disks", "allow_uids = []\ndisks", "allow_uids"),
     ] {
