@@ -233,6 +233,8 @@ fn converse(choice: u8, input: &[u8], mut next: impl FnMut(usize) -> usize) -> T
             talk.plain_bytes = talk.output.len();
         }
     }
+    // What a socket had no room for when the script ended.
+    talk.output.extend_from_slice(replies.unsent());
     talk.contents = disk.disk.contents();
     talk
 }
