@@ -8,9 +8,11 @@ use crate::claims::Verdict;
 use crate::config::{Config, SnapshotConfig};
 use crate::found::memory_of_disk;
 use crate::keeper::ServerSnapshot;
+use crate::observe::is_mapped_by;
 use crate::sizes::rounded;
 use holdfast_client::protocol::SNAPSHOT_PREFIX;
 use holdfast_memory::Region;
+use holdfast_server::words;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 
@@ -25,6 +27,12 @@ pub(crate) struct SnapshotStatus {
     pub size_bytes: u64,
     /// The disks that a snapshot takes.
     pub disks: Vec<String>,
+    /// Clients that use it.
+    #[serde(default)]
+    pub clients: u64,
+    /// Most clients at a time.
+    #[serde(default)]
+    pub clients_max: u32,
     /// What a snapshot survives; missing when the claims refuse the configuration.
     pub verdict: Option<Verdict>,
     /// Why it is not served.
@@ -39,11 +47,14 @@ impl SnapshotStatus {
             let (service, store) = (format!("{SNAPSHOT_PREFIX}{name}"), snapshot.store());
             let told = ready.and_then(|ready| of(&service, &ready.verdicts)).cloned();
             let unserved = ready.and_then(|ready| of(&service, &ready.unserved));
-            let state = match (&told, Region::observe(&store.medium())) {
+            let seen = Region::observe(&store.medium()).ok();
+            let state = match (&told, &seen) {
                 (Some(_), _) => "served",
-                (None, Ok(_)) => "not served",
-                (None, Err(_)) => "not made",
+                (None, Some(_)) => "not served",
+                (None, None) => "not made",
             };
+            // What a dead server counted last is no client now.
+            let served = seen.filter(|seen| is_mapped_by(&store.medium(), seen.server_pid()));
             let (whose, power) = (format!("snapshot {name}"), config.keeper.power);
             let judged = || store.verdict_on(&whose, memory_of_disk(&store), power).ok();
             SnapshotStatus {
@@ -51,6 +62,8 @@ impl SnapshotStatus {
                 state: state.to_owned(),
                 size_bytes: snapshot.size.0,
                 disks: snapshot.disks.clone(),
+                clients: served.map_or(0, |seen| seen.word(words::CLIENTS)),
+                clients_max: snapshot.clients_max,
                 verdict: told.or_else(judged),
                 last_error: unserved.map(ToString::to_string),
             }
@@ -60,7 +73,9 @@ impl SnapshotStatus {
 
     /// For people.
     pub(super) fn text(&self) -> String {
-        let mut text = format!("\nsnapshots {}: {}", self.name, self.state);
+        let (name, state) = (&self.name, &self.state);
+        let (clients, most) = (self.clients, self.clients_max);
+        let mut text = format!("\nsnapshots {name}: {state}, {clients} of {most} clients");
         let mut line = |key: &str, value: &str| {
             let _ = write!(text, "\n  {key:<12} {value}");
         };
