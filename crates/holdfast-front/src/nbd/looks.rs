@@ -14,7 +14,8 @@ mod tests;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
-/// How long to look: what it costs to wake a thread whose core has gone idle.
+/// How long to look: a client on a core of its own has mostly answered by then. The sweep is in
+/// `docs/decisions/0074-a-long-write-is-received-where-it-will-lie.md`.
 pub(crate) const LOOK: Duration = Duration::from_micros(50);
 
 /// After so many vain looks in a row the pauses between them get no longer.
