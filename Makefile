@@ -8,7 +8,7 @@ HOLDFAST := $${CARGO_TARGET_DIR:-target}/release/holdfast
 
 CUT_EVERYWHERE := power::pitfall_19_what_was_waited_for_is_there_after_a_power_cut_at_any_io
 
-.PHONY: run build test test-guests test-ublk test-long test-races bench-memory bench-cache-guest bench-server bench-log bench-store bench-postgres bench-databases bench-ways figures fuzz tidy
+.PHONY: run build test test-guests test-ublk test-long test-races bench-memory bench-cache-guest bench-server bench-log bench-store bench-postgres bench-databases bench-ways bench-files figures fuzz tidy
 
 run: build
 	$(HOLDFAST) demo postgres --out holdfast-demo
@@ -44,22 +44,28 @@ test-ublk:
 
 # Everything of `make test`, then the benchmarks of logs and of stores with their peers (without the
 # one that needs a library of the system's) are built, 100 kills of each database and by each way to a
-# volume's log, 1,000 kills of a disk's front end with each protocol, 20 power cuts, 20 ends of each kind of guests with each database, eight times as many
-# seeds of the simulations, and disks as the power leaves them: 1,000,000 of the embedded log, ten
-# minutes of a core at 1,600 to 2,500 a second, and 500,000 of the store.
+# volume's log, 1,000 kills of a disk's front end with each protocol, 20 power cuts, other people's
+# suites on volumes (scripts/suites), 20 ends of each kind of guests with each database, eight times as
+# many seeds of the simulations, and disks as the power leaves them: 1,000,000 of the embedded log, ten
+# minutes of a core at 1,600 to 2,500 a second, and 500,000 of the store. A million small changes of a
+# volume of 8 MiB, under kills of its front end, take about three quarters of an hour.
 test-long: test build
 	$(CARGO) clippy --quiet --manifest-path bench/log/Cargo.toml --no-default-features -- -D warnings
 	$(CARGO) clippy --quiet --manifest-path bench/store/Cargo.toml --no-default-features -- -D warnings
+	$(CARGO) clippy --quiet --manifest-path bench/files/Cargo.toml -- -D warnings
 	HOLDFAST_SEEDS_FACTOR=8 HOLDFAST_HOSTILE_SECONDS=1800 CARGO_PROFILE_DEV_OPT_LEVEL=1 $(CARGO) test --workspace
 	HOLDFAST_SEEDS_FACTOR=250 CARGO_PROFILE_DEV_OPT_LEVEL=1 $(CARGO) test --package holdfast-wal \
 	    --test it -- --nocapture --exact $(CUT_EVERYWHERE)
 	HOLDFAST_SEEDS_FACTOR=50 CARGO_PROFILE_DEV_OPT_LEVEL=1 $(CARGO) test --package holdfast-store \
 	    --test it -- --nocapture power::
+	HOLDFAST_SEED=1 HOLDFAST_SMALL_CHANGES=1000000 CARGO_PROFILE_DEV_OPT_LEVEL=1 $(CARGO) test \
+	    --package holdfast --test command -- --nocapture programs_that_make_small_changes
 	HOLDFAST_SCHEDULES=125000 crates/holdfast-memory/shuttle.sh
 	set -e; for what in postgres mariadb sqlite ways; do \
 	    $(HOLDFAST) demo $$what --kills 100 --repetitions 1 --seconds 2 --out target/test-long; \
 	done
 	$(HOLDFAST) demo power-cut --kills 20 --out target/test-long
+	scripts/suites/all $(HOLDFAST)
 	$(MAKE) test-guests KILLS=20
 
 bench-postgres: build
@@ -73,6 +79,15 @@ bench-databases: build
 bench-ways: build
 	$(HOLDFAST) demo ways --out $(OUT) $(if $(QUICK),--quick,--repetitions 5 --kills 40)
 	$(if $(QUICK)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
+
+# What programs do with files, and PostgreSQL wholly on a volume: on volumes of both classes, on the
+# file system below, and on a FUSE file system that hands everything on; ONLY=files or ONLY=pg for a
+# part. Measures the disk that the build is on. Needs root, PostgreSQL, 5 GB free and nothing else
+# running; about ten minutes.
+bench-files: build
+	export HOLDFAST=$$(realpath $(HOLDFAST)); cd bench/files && ../../$(CARGO) run --release -- \
+	    --out $(abspath $(OUT)) $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
+	$(if $(QUICK)$(ONLY)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
 
 # The queue's tests under ThreadSanitizer. Needs a nightly toolchain with its sources.
 test-races:

@@ -8,7 +8,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-use holdfast_io::{Change, Metadata, OpenFile, Space};
+use holdfast_io::{Change, Metadata, OpenFile, Seek, Space};
 
 use crate::block_cache::BlockCache;
 use crate::cache::{Block, Miss};
@@ -146,6 +146,10 @@ impl OpenFile for CachedFile {
     fn punch(&self, offset: u64, bytes: u64) -> io::Result<()> {
         let _change = self.cache.blocks().change(touched(offset, bytes));
         self.home.punch(offset, bytes)
+    }
+
+    fn seek(&self, offset: u64, what: Seek) -> io::Result<Option<u64>> {
+        self.home.seek(offset, what)
     }
 
     fn metadata(&self) -> io::Result<Metadata> {

@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use holdfast_io::{Change, DirEntry, Files, Kind, Metadata, OpenFile, OpenHow, Space};
+use holdfast_io::{Change, DirEntry, Files, Kind, Limits, Metadata, OpenFile, OpenHow, Space};
 
 use crate::block_cache::BlockCache;
 use crate::cache::Home;
@@ -138,5 +138,9 @@ impl Files for CachedFiles {
 
     fn space(&self) -> io::Result<Space> {
         self.files.space()
+    }
+
+    fn limits(&self) -> io::Result<Limits> {
+        self.files.limits()
     }
 }

@@ -309,6 +309,7 @@ fn append_error(refusal: Refusal, payload_bytes_max: u64) -> AppendError {
             AppendError::TooLarge { payload_bytes: refusal.value, payload_bytes_max }
         }
         Status::Poisoned => AppendError::Poisoned(Arc::new(refusal.errno())),
+        Status::Unprepared => AppendError::Unmarked(Arc::new(refusal.errno())),
         _ => AppendError::Unreachable(refusal.refused()),
     }
 }

@@ -4,8 +4,16 @@
 //! span, so none crosses a segment or the end of the ring either, and one drain never needs more
 //! than one span: one contiguous write to one file.
 //!
-//! Promise: a frame that is admitted fits, with enough left to seal it to a block; a drain and a
-//! mark therefore always find room, so a full ring can always be emptied.
+//! Promise: a full ring can always be emptied, with nothing but what is kept free for it. Three
+//! rules make it so, whatever was appended, and whoever died:
+//! 1. whatever ends inside a block leaves room for the seal that ends the block
+//!    ([`Geometry::can_drain`]), so everything that is stable can become durable;
+//! 2. a mark of the reader takes less than it gives back, or leaves plenty of the ring free. One
+//!    that would do neither is refused a place, and is said without one: the log has another place
+//!    for a position, which takes no room in the ring;
+//! 3. so every window that the reader applies leaves more room than there was, and a ring holds a
+//!    bounded number of them.
+//!
 //! Never: looks at the bytes.
 
 use crate::Lsn;
@@ -153,23 +161,45 @@ impl Geometry {
         Ok(place)
     }
 
-    /// Where a mark of the reader goes: as a frame of data, but into the reserve and past the
-    /// bound, because marks are what makes room. Leaves room for its seal.
+    /// Where a mark of the reader goes that lets go of `gives_bytes` of the ring: as a frame of
+    /// data, but into the reserve and past the bound, because marks are what makes room. Leaves
+    /// room for its seal.
     ///
     /// # Errors
-    /// [`Refusal::Full`] when even the reserve is used up, which takes several marks without a
-    /// release.
-    pub const fn place_mark(&self, at: &Occupancy) -> Result<Place, Refusal> {
-        self.place_in_reserve(at, BLOCK_BYTES)
+    /// [`Refusal::Full`] if it would take, with its seal, as much as it gives while not much of the
+    /// ring is free, or if even the reserve is used up: it is to be said elsewhere.
+    pub const fn place_mark(&self, at: &Occupancy, gives_bytes: u64) -> Result<Place, Refusal> {
+        let place = match self.place_in_reserve(at, BLOCK_BYTES) {
+            Ok(place) => place,
+            Err(refusal) => return Err(refusal),
+        };
+        let takes_bytes = place.end.advance(1).align_up(BLOCK_BYTES).since(at.tail);
+        if gives_bytes > takes_bytes || self.fits(at, place.end.advance(self.plenty_bytes())) {
+            return Ok(place);
+        }
+        Err(Refusal::Full)
     }
 
-    /// Where a mark goes that is made for its watermark: only while half of the ring is free, so
+    /// Whether everything that is published can become durable: the first of the rules above.
+    #[must_use]
+    pub const fn can_drain(&self, at: &Occupancy) -> bool {
+        self.fits(at, at.tail.align_up(BLOCK_BYTES))
+    }
+
+    /// Where a mark goes that is made for its watermark: only while plenty of the ring is free, so
     /// that a log that is opened over and over, or idles, never fills a ring with marks alone.
     ///
     /// # Errors
     /// [`Refusal::Full`]: the log does without.
     pub const fn place_watermark(&self, at: &Occupancy) -> Result<Place, Refusal> {
-        self.place_in_reserve(at, self.ring_bytes / 2)
+        self.place_in_reserve(at, self.plenty_bytes())
+    }
+
+    /// So much is free that nobody need be careful: half of the ring, and in any case what the
+    /// largest frame may take, the pad in front of it and the reserve included.
+    const fn plenty_bytes(&self) -> u64 {
+        let largest_bytes = self.span_bytes() + RESERVE_BYTES + READER_BYTES;
+        if self.ring_bytes / 2 > largest_bytes { self.ring_bytes / 2 } else { largest_bytes }
     }
 
     /// Where the pad ends that seals the tail to a block, so that a drain can end there; `None` if

@@ -1,40 +1,41 @@
 //! What is written to the log about one client.
 //!
-//! Promise: the first faults of a client each have a line; the rest are counted in one more.
-//! Never: lets a client fill the log.
+//! Promise: every line that a client can cause goes through the one limit of all clients.
+//! Never: lets a client fill the log, however often it connects.
 
 use std::fmt::Display;
+use std::sync::Arc;
+use std::time::Instant;
 
-/// Lines about one client.
-const LINES_MAX: u64 = 16;
+use holdfast_peers::Peer;
 
-/// The faults of one client.
+/// The way to the log for what is to be said about one client.
+#[derive(Clone)]
 pub(crate) struct Complaints {
     protocol: &'static str,
     client: String,
-    count: u64,
+    peer: Peer,
+    all: Arc<holdfast_peers::Complaints>,
 }
 
 impl Complaints {
-    /// `client` names it in every line.
-    pub(crate) fn about(protocol: &'static str, client: String) -> Complaints {
-        Complaints { protocol, client, count: 0 }
+    /// `client` names it in every line; `all` has the lines of all clients.
+    pub(crate) fn about(
+        protocol: &'static str,
+        client: String,
+        peer: Peer,
+        all: &Arc<holdfast_peers::Complaints>,
+    ) -> Complaints {
+        Complaints { protocol, client, peer, all: Arc::clone(all) }
     }
 
-    pub(crate) fn say(&mut self, what: impl Display) {
-        self.count += 1;
-        if self.count <= LINES_MAX {
-            tracing::warn!(client = self.client, "{}: {what}", self.protocol);
-        }
+    /// About one who has no others beside it.
+    pub(crate) fn alone(protocol: &'static str, client: String) -> Complaints {
+        Complaints::about(protocol, client, Peer::Unknown, &Arc::default())
     }
-}
 
-impl Drop for Complaints {
-    fn drop(&mut self) {
-        if self.count > LINES_MAX {
-            let (protocol, client) = (self.protocol, &self.client);
-            let more = self.count - LINES_MAX;
-            tracing::warn!(client, "{protocol}: {more} more faults of this client");
-        }
+    pub(crate) fn say(&self, what: impl Display) {
+        let what = format_args!("{}: {}: {what}", self.protocol, self.client);
+        self.all.say(self.peer, Instant::now(), what);
     }
 }

@@ -5,12 +5,12 @@
 //! for the unanswered requests again ([`Session::resend`]) and goes on. No program sees an error.
 //! The keeper itself has nothing open on the mount: a process that it starts would close that
 //! before it could serve, and wait for itself.
-//! Never: depends on anything this process saw earlier on the descriptor, `INIT` included.
+//! Never: depends on anything this process saw earlier on the descriptor, `INIT` included: who did
+//! not see that one is asked what others are not, and answers.
 //!
 //! What programs get that other file systems do more of:
-//! - extended attributes and ACLs: `EOPNOTSUPP`;
 //! - `flock` and `fcntl` locks are kept by the kernel, among the programs of this machine;
-//! - `SEEK_HOLE`, `copy_file_range`, `FIEMAP`: the kernel's generic answers;
+//! - `copy_file_range`, `FIEMAP`: the kernel's generic answers;
 //! - device files are kept, but cannot be opened through the mount; set-user-id has no effect.
 
 mod disk;
@@ -38,7 +38,7 @@ pub use serve::{Cache, Server};
 pub struct FuseConfig {
     /// How the descriptor is read.
     pub listen: ListenConfig,
-    /// What the kernel may keep of a file's contents.
+    /// What the kernel may keep of a file's contents, if the mount begins now.
     pub cache: Cache,
 }
 

@@ -18,6 +18,7 @@
 mod buffers;
 mod connection;
 mod exchange;
+mod gate;
 mod listen;
 mod looks;
 mod negotiate;
@@ -36,7 +37,7 @@ pub use buffers::Replies;
 pub use exchange::{Exchange, Over, Step};
 pub use listen::{ListenError, Listener, serve};
 pub use session::{Session, SessionFault};
-pub use tls::{Tls, TlsFault};
+pub use tls::{Tls, TlsFault, tls_connections};
 
 /// A disk under the name by which clients ask for it.
 #[derive(Clone, Copy)]
@@ -52,8 +53,10 @@ pub struct Export<'a> {
 /// How to serve disks.
 #[derive(Clone, Debug)]
 pub struct NbdConfig {
-    /// Connections at a time; one more is closed at once. Each has a thread (two while it waits for
-    /// slow flushes) and buffers of up to 1.6 MiB, more while a single request is longer.
+    /// Clients of one listener at a time, of which one user or address never has more than half.
+    /// Each has a thread (two while it waits for slow flushes) and buffers of up to 1.6 MiB, more
+    /// while a single request is longer. Besides, 32 connections of a listener may be about to
+    /// choose an export, 16 of one user or address; one more ends the oldest of these.
     pub connections_max: usize,
     /// How long a client may take to choose an export.
     pub negotiation_patience: Duration,

@@ -5,6 +5,7 @@
 //! that is killed is replaced by another that connects to the same machine: what was taken and not
 //! answered is done again, in its order, and nothing is answered twice. The disk says that it has a
 //! write cache, and a flush is answered when the disk was flushed.
+//! One that takes its memory away ends its own connection.
 //! Never: keeps data between two requests, or uses what a guest can change without a copy of it.
 //!
 //! Spoken: split rings with indirect tables and notifications by index; several queues; FLUSH,
@@ -19,6 +20,8 @@ mod listen;
 mod memory;
 pub mod parse;
 mod queue;
+#[allow(unsafe_code)]
+mod raw;
 mod ring;
 mod serve;
 mod session;

@@ -125,9 +125,11 @@ impl Volume {
         Ok(())
     }
 
-    /// What is said of the volume.
+    /// What is said of the volume, whether or not all is well.
     fn status(&self) -> Result<Value, GuestError> {
-        let text = run(&self.program, &self.folder, &["status", "--json"])?;
+        let mut command = command(&self.program, &self.folder);
+        let output = command.args(["status", "--json"]).output().during("asking for the status")?;
+        let text = String::from_utf8_lossy(&output.stdout);
         let status: Value = serde_json::from_str(&text)
             .map_err(|error| GuestError::new("reading the status", format!("{error} in {text}")))?;
         Ok(status["volumes"][0].clone())

@@ -14,15 +14,18 @@ mod entropy;
 mod faults;
 mod files;
 mod inode;
+mod limits;
 mod machine;
 mod names;
 mod open_file;
 mod random;
 mod transfer;
+mod xattr;
 
 pub use clock::FakeClock;
 pub use crash::{Mood, Sectors};
 pub use entropy::FakeEntropy;
 pub use faults::{EINTR, EIO, ENOSPC, Effect, Fault, Operation};
 pub use files::{FakeFiles, is_power_cut};
+pub use limits::FakeLimits;
 pub use random::Random;

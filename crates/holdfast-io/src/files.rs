@@ -10,6 +10,8 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use rustix::io::Errno;
+
 /// What a directory entry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
@@ -48,14 +50,20 @@ pub struct Metadata {
     pub links: u32,
     /// Inode number on the file system below.
     pub inode: u64,
+    /// The device that counts `inode`: two inodes are one if both numbers agree.
+    pub device: u64,
+    /// Nothing about it may be changed, whoever asks.
+    pub immutable: bool,
+    /// Nothing may be done to it but to append.
+    pub append_only: bool,
     /// Device number, for device files.
     pub rdev: u64,
     /// Last access.
-    pub accessed_ns: i64,
+    pub accessed_ns: i128,
     /// Last change of the contents.
-    pub modified_ns: i64,
+    pub modified_ns: i128,
     /// Last change of the inode.
-    pub changed_ns: i64,
+    pub changed_ns: i128,
 }
 
 /// One name in a directory. `.` and `..` are left out.
@@ -86,6 +94,26 @@ pub struct Space {
     pub name_bytes_max: u32,
     /// Preferred transfer size.
     pub block_bytes: u32,
+    /// Nothing may be changed, as the file system is mounted now.
+    pub read_only: bool,
+}
+
+/// What one file of a file system can be at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of a file.
+    pub file_bytes_max: u64,
+    /// Names of a file.
+    pub links_max: u32,
+}
+
+/// What to look for in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seek {
+    /// Bytes that were written.
+    Data,
+    /// A stretch without them; there is one behind every file's end.
+    Hole,
 }
 
 /// How to open a file.
@@ -112,9 +140,9 @@ pub struct Change {
     /// Group.
     pub gid: Option<u32>,
     /// Last access, nanoseconds since 1970.
-    pub accessed_ns: Option<i64>,
+    pub accessed_ns: Option<i128>,
     /// Last change of the contents, nanoseconds since 1970.
-    pub modified_ns: Option<i64>,
+    pub modified_ns: Option<i128>,
 }
 
 /// Operations on the names below one root.
@@ -149,7 +177,43 @@ pub trait Files: Send + Sync {
     fn sync_dir(&self, path: &Path) -> io::Result<()>;
     /// Free and total space.
     fn space(&self) -> io::Result<Space>;
+    /// What a file can be at most. May try it out on a file without a name.
+    fn limits(&self) -> io::Result<Limits>;
+
+    // The methods with a body do what is right for a root whose files have no extended attributes.
+
+    /// An extended attribute of what the name itself refers to, if it has one of that name.
+    fn xattr(&self, _path: &Path, _name: &[u8]) -> io::Result<Option<Vec<u8>>> {
+        Err(Errno::OPNOTSUPP.into())
+    }
+    /// The names of all extended attributes of what the name itself refers to.
+    fn xattr_names(&self, _path: &Path) -> io::Result<Vec<Vec<u8>>> {
+        Err(Errno::OPNOTSUPP.into())
+    }
+    /// Gives what the name itself refers to an extended attribute, or another value for it.
+    fn set_xattr(&self, _path: &Path, _name: &[u8], _value: &[u8]) -> io::Result<()> {
+        Err(Errno::OPNOTSUPP.into())
+    }
+    /// Takes an extended attribute away, if what the name itself refers to has it.
+    fn remove_xattr(&self, _path: &Path, _name: &[u8]) -> io::Result<()> {
+        Err(Errno::OPNOTSUPP.into())
+    }
+    /// Makes everything below the root durable, extended attributes included: those of a file may
+    /// be left out by [`OpenFile::sync_data`], and what is neither file nor directory has no sync.
+    fn sync_all(&self) -> io::Result<()> {
+        Err(Errno::OPNOTSUPP.into())
+    }
+    /// Whether [`Files::sync_all`] keeps its promise here. The kernel asks the servers of some file
+    /// systems, those of FUSE among them, for no such thing, and says that it is done.
+    fn has_sync_all(&self) -> bool {
+        true
+    }
 }
+
+/// Longest name of an extended attribute, and longest value.
+pub const XATTR_NAME_BYTES_MAX: usize = 255;
+/// See [`XATTR_NAME_BYTES_MAX`].
+pub const XATTR_VALUE_BYTES_MAX: usize = 64 << 10;
 
 /// Operations on one open ordinary file. All may be called from several threads.
 pub trait OpenFile: Send + Sync {
@@ -159,6 +223,10 @@ pub trait OpenFile: Send + Sync {
     fn write_at(&self, from: &[u8], offset: u64) -> io::Result<usize>;
     /// Makes contents, size, owner and mode durable; times may lag behind.
     fn sync_data(&self) -> io::Result<()>;
+    /// [`OpenFile::sync_data`], with everything else that is known of the file.
+    fn sync(&self) -> io::Result<()> {
+        self.sync_data()
+    }
     /// Writes at an offset, and makes that durable, and nothing else: cheaper than a write and a
     /// sync where the system has a call for it. May write fewer bytes than given.
     fn write_through_at(&self, from: &[u8], offset: u64) -> io::Result<usize> {
@@ -172,6 +240,9 @@ pub trait OpenFile: Send + Sync {
     fn reserve(&self, offset: u64, bytes: u64) -> io::Result<()>;
     /// Makes a range read as zeros without changing the size.
     fn punch(&self, offset: u64, bytes: u64) -> io::Result<()>;
+    /// Where the next data or hole begins, at `offset` or behind it; `None` if there is no more
+    /// data, or the file ends before `offset`.
+    fn seek(&self, offset: u64, what: Seek) -> io::Result<Option<u64>>;
     /// Describes the open file.
     fn metadata(&self) -> io::Result<Metadata>;
     /// Changes metadata of the open file.

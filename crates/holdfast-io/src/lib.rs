@@ -3,8 +3,11 @@
 //! Promise: whatever Holdfast does to a disk, reads from a clock, or draws as entropy goes through
 //! one of the traits here, so that it can be done for real ([`real`]) or against a machine that
 //! tears, reorders, loses, corrupts and fails, all from one seed (`fake`).
+//! Paths from outside, which lie above what those traits see, go through [`private`]; what goes on
+//! of other processes, [`process`] knows. What strangers named is printed through [`Shown`].
 //! Never: knows what the bytes mean.
 
+pub mod acl;
 mod blocks;
 pub mod checksum;
 mod clock;
@@ -14,10 +17,17 @@ pub mod fake;
 mod files;
 mod one_file;
 mod path;
+pub mod private;
+pub mod process;
 pub mod real;
+mod shown;
 
 pub use blocks::{Blocks, BlocksError, Receiving, SendError, Sending};
 pub use clock::Clock;
 pub use entropy::Entropy;
-pub use files::{Change, DirEntry, Files, Kind, Metadata, OpenFile, OpenHow, Space};
+pub use files::{
+    Change, DirEntry, Files, Kind, Limits, Metadata, OpenFile, OpenHow, Seek, Space,
+    XATTR_NAME_BYTES_MAX, XATTR_VALUE_BYTES_MAX,
+};
 pub use one_file::OneFile;
+pub use shown::Shown;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use rustix::io::Errno;
 
 use crate::path::{check, check_both};
-use crate::{Change, DirEntry, Files, Kind, Metadata, OpenFile, OpenHow, Space};
+use crate::{Change, DirEntry, Files, Kind, Limits, Metadata, OpenFile, OpenHow, Space};
 
 /// The number of the root's inode. It is no file system's, so the file below has another.
 const ROOT_INODE: u64 = u64::MAX;
@@ -168,5 +168,10 @@ impl Files for OneFile {
 
     fn space(&self) -> io::Result<Space> {
         self.file.space()
+    }
+
+    /// The one file is as large as it is, and whoever resizes it hears at once what is too much.
+    fn limits(&self) -> io::Result<Limits> {
+        Ok(Limits { file_bytes_max: i64::MAX as u64, links_max: 1 })
     }
 }

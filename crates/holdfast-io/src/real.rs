@@ -7,11 +7,13 @@ mod clock;
 mod device;
 mod entropy;
 mod files;
+mod limits;
 mod lock;
 mod open_file;
+mod xattr;
 
 pub use clock::RealClock;
 pub use entropy::RealEntropy;
-pub use files::RealFiles;
-pub use lock::DirectoryLock;
+pub use files::{RealFiles, RootMode, SHADOWED};
+pub use lock::{DirectoryLock, make_directory};
 pub use open_file::file_from_fd;

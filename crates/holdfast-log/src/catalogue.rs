@@ -156,8 +156,8 @@ impl Catalogue {
             durable: Lsn(u64_at(bytes, 48)),
             generations_below: u32_at(bytes, 56),
             parity,
-            entries: bytes[HEAD_BYTES..holes_at].chunks_exact(ENTRY_BYTES).map(entry).collect(),
-            holes: bytes[holes_at..].chunks_exact(HOLE_BYTES).map(hole).collect(),
+            entries: records(&bytes[HEAD_BYTES..holes_at], entry),
+            holes: records(&bytes[holes_at..], hole),
         };
         if !catalogue.is_sensible() {
             return Err(damaged(FileFault::Contents));
@@ -203,11 +203,16 @@ impl Catalogue {
     }
 }
 
-fn entry(bytes: &[u8]) -> Entry {
+/// Records of a length, all present.
+fn records<T, const BYTES: usize>(bytes: &[u8], of: fn(&[u8; BYTES]) -> T) -> Vec<T> {
+    bytes.as_chunks().0.iter().map(of).collect()
+}
+
+fn entry(bytes: &[u8; ENTRY_BYTES]) -> Entry {
     Entry { file: u32_at(bytes, 0), number: u64_at(bytes, 8) }
 }
 
-fn hole(bytes: &[u8]) -> Stretch {
+fn hole(bytes: &[u8; HOLE_BYTES]) -> Stretch {
     Stretch { from: Lsn(u64_at(bytes, 0)), to: Lsn(u64_at(bytes, 8)) }
 }
 

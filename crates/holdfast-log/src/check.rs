@@ -5,16 +5,19 @@
 //! Never: claims the region.
 
 use holdfast_core::Lsn;
-use holdfast_core::frame::{HEADER_BYTES, Sealer, decode, payload_matches};
+use holdfast_core::frame::{
+    FrameHeader, HEADER_BYTES, Kind, Sealer, decode, decode_mark, payload_matches,
+};
 use holdfast_core::handover::{Walk, check_marks};
 use holdfast_core::ring::Geometry;
 use holdfast_io::Files;
 use holdfast_io::checksum::crc32c;
 use holdfast_memory::Observed;
 
-use crate::catalogue::Catalogue;
 use crate::error::OpenError;
-use crate::open::is_of_step;
+use crate::frames::Frame;
+use crate::older::refuse_older;
+use crate::open::{Access, is_of_step, load_table};
 use crate::words;
 
 /// What a region's ring holds of a log.
@@ -31,12 +34,29 @@ pub struct CheckedRing {
     pub healable: Option<Lsn>,
 }
 
+/// What a walk over a ring has come to.
+pub(crate) struct WalkedRing {
+    pub(crate) checked: CheckedRing,
+    /// The newest of what its reader said it has got.
+    pub(crate) marked: Lsn,
+}
+
 /// See [`crate::Log::check_ring`].
 pub(crate) fn check_ring(
     files: &dyn Files,
     seen: &Observed,
 ) -> Result<Option<CheckedRing>, OpenError> {
-    let catalogue = Catalogue::load(files)?;
+    Ok(walk_ring(files, seen, &mut |_| {})?.map(|walked| walked.checked))
+}
+
+/// [`check_ring`] that shows the frames with records.
+pub(crate) fn walk_ring(
+    files: &dyn Files,
+    seen: &Observed,
+    each: &mut dyn FnMut(&Frame<'_>),
+) -> Result<Option<WalkedRing>, OpenError> {
+    let table = load_table(files, Access::Read)?;
+    let catalogue = &table.catalogue;
     let (region, log) = (seen.identity(), catalogue.identity);
     if region != log {
         return Err(OpenError::ForeignRegion { region, log });
@@ -53,24 +73,30 @@ pub(crate) fn check_ring(
     let marks = seen.marks();
     let (released, durable, tail) = (Lsn(marks.released), Lsn(marks.durable), Lsn(marks.tail));
     check_marks(&geometry, released, durable, tail).map_err(OpenError::Marks)?;
+    let sealer = Sealer::new(&log, crc32c);
+    refuse_older(&table, (&sealer, geometry), durable, tail)?;
     // As an open has it: the reader may have died between its mark and the release.
     let released = Lsn(marks.released.max(seen.word(words::MARKED)).min(marks.durable));
-    let mut ring = Ring { seen, sealer: Sealer::new(&log, crc32c), payload: Vec::new(), frames: 0 };
+    let marked = released.max(catalogue.first);
+    let mut ring = Ring { seen, sealer, payload: Vec::new(), frames: 0, marked, each };
     let healable = ring.first_damaged(Walk::new(geometry, released, durable))?;
     let lost = ring.first_damaged(Walk::new(geometry, durable, tail))?;
     let (frames, bytes_scanned) = (ring.frames, tail.since(released));
-    Ok(Some(CheckedRing { frames, bytes_scanned, lost, healable }))
+    let checked = CheckedRing { frames, bytes_scanned, lost, healable };
+    Ok(Some(WalkedRing { checked, marked: ring.marked }))
 }
 
 /// A ring under inspection, read by copies.
-struct Ring<'a> {
+struct Ring<'a, 'b> {
     seen: &'a Observed,
     sealer: Sealer,
     payload: Vec<u8>,
     frames: u64,
+    marked: Lsn,
+    each: &'a mut (dyn FnMut(&Frame<'_>) + 'b),
 }
 
-impl Ring<'_> {
+impl Ring<'_, '_> {
     fn first_damaged(&mut self, mut walk: Walk) -> Result<Option<Lsn>, OpenError> {
         while let Some(at) = walk.at() {
             if !self.step_over(&mut walk, at)? {
@@ -92,11 +118,20 @@ impl Ring<'_> {
         payload.resize(header.payload_bytes as usize, 0);
         self.copy(header.payload_lsn(), &mut payload)?;
         let whole = payload_matches(&self.sealer, &header, &payload);
-        self.payload = payload;
         if whole {
+            self.show(header, &payload);
             walk.step(&header);
         }
+        self.payload = payload;
         Ok(whole)
+    }
+
+    fn show(&mut self, header: FrameHeader, payload: &[u8]) {
+        if header.kind == Kind::Mark {
+            self.marked = decode_mark(payload).map_or(self.marked, |at| self.marked.max(at));
+        }
+        let frame = Frame { header, payload, payload_lsn: header.payload_lsn() };
+        frame.of_user().iter().for_each(&mut *self.each);
     }
 
     /// Only a process that serves the region meanwhile can make this fail.

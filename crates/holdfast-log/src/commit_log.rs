@@ -71,7 +71,8 @@ pub trait CommitLog: Send + Sync {
     fn copy_bytes(&self, lsn: Lsn, into: &mut [u8]) -> Result<(), ReadError>;
 
     /// Appends a mark: the reader has applied, and made durable elsewhere, everything below
-    /// `released`. After a crash, recovery starts there. Not durable before it is committed.
+    /// `released`. After a crash, recovery starts there. Not durable before it is committed. Needs
+    /// no room: a full ring can always be emptied.
     ///
     /// # Errors
     /// See [`AppendError`]. The mark may be said again.

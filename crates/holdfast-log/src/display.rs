@@ -76,6 +76,12 @@ impl fmt::Display for OpenError {
                 "the region is of generation {region}, but without it the log went on to \
                  generation {log}"
             ),
+            Self::OlderRegion { region, log } => write!(
+                out,
+                "the region is a copy of an earlier moment: it ends at LSN {}, and the log's disk \
+                 goes on to LSN {} at least",
+                region.0, log.0
+            ),
             Self::Marks(fault) => write!(out, "the region's marks cannot be: {fault:?}"),
             Self::RingTooSmall { ring_bytes, needed_bytes } => {
                 write!(out, "the ring has {ring_bytes} bytes and needs {needed_bytes}")
@@ -114,6 +120,7 @@ impl fmt::Display for AppendError {
                 write!(out, "a payload of {payload_bytes} bytes is over {payload_bytes_max}")
             }
             Self::Full => out.write_str("the ring is full or too much is dirty"),
+            Self::Unmarked(error) => write!(out, "the catalogue cannot be written ({error})"),
             Self::Poisoned(error) => write!(out, "an earlier write or sync failed ({error})"),
             Self::Unreachable(error) => unreachable_log(out, error),
         }

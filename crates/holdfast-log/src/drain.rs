@@ -486,9 +486,17 @@ impl Log {
     /// Prepares a segment here and now, because nobody did in time.
     fn prepare_late(&self, number: u64) -> Result<(), CommitError> {
         let prepared = self.segments.prepare_now(|| self.needs(), number);
-        prepared.map_err(|error| CommitError::Unprepared(Arc::new(error)))?;
+        self.prepared(prepared)?;
         self.word(words::PREPARED_LATE).fetch_add(1, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// What came of a preparation, which whoever looks at the region sees too.
+    pub(crate) fn prepared<T>(&self, outcome: io::Result<T>) -> Result<T, CommitError> {
+        let errno = |error: &io::Error| error.raw_os_error().unwrap_or(0).unsigned_abs();
+        let word = outcome.as_ref().err().map_or(0, |error| 1 + u64::from(errno(error)));
+        self.word(words::UNPREPARED).store(word, Ordering::Relaxed);
+        outcome.map_err(|error| CommitError::Unprepared(Arc::new(error)))
     }
 
     fn count(&self, progress: &mut Progress, bytes: u64, began_ns: u64) {

@@ -115,6 +115,15 @@ pub enum OpenError {
         /// First generation this region could have had.
         log: u32,
     },
+    /// The device has frames behind the end of the ring, which a later state of this region brought
+    /// there: it is a copy of an earlier moment. Use the region itself; should that be gone, put
+    /// this one aside and open with a new one.
+    OlderRegion {
+        /// Where the ring ends.
+        region: Lsn,
+        /// Up to where, at least, the device is known to go.
+        log: Lsn,
+    },
     /// The marks in the region contradict each other or the log.
     Marks(MarksFault),
     /// The ring is too small for this log's segments or for what has to go back into it.
@@ -175,6 +184,9 @@ pub enum AppendError {
     },
     /// The ring is full, or too much is dirty: [`crate::Log::wait_for_room`], then try again.
     Full,
+    /// A mark found no place in the ring, and the catalogue could not be written (a full disk, most
+    /// often). Nothing is lost and nothing is poisoned: make space, then say it again.
+    Unmarked(Arc<io::Error>),
     /// An earlier write or sync failed. Nothing is accepted until the log is opened anew.
     Poisoned(Arc<io::Error>),
     /// The log stands in another process and cannot be reached any more. Open it anew; whether the

@@ -22,14 +22,14 @@ use crate::cursor::Cursor;
 use crate::cuts::Cuts;
 use crate::drain::{Moved, Progress};
 use crate::error::{AppendError, CommitError, CreateError, OpenError, RepairError, TruncateError};
-use crate::frames::Frames;
+use crate::frames::{Frame, Frames};
 use crate::pads::PadChecks;
 use crate::rebuild::Mender;
 use crate::repair::{RepairEvent, Repaired};
 use crate::segments::Segments;
 use crate::verify::{Verified, Walked};
 use crate::writer::Body;
-use crate::{check, create, open, repair, verify, words};
+use crate::{check, create, left, open, repair, unapplied, verify, words};
 
 /// Where a frame went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -241,6 +241,16 @@ impl Log {
         verify::verify(files, progress)
     }
 
+    /// Bytes of the log in the root of `files` that its reader has not got yet, as far as segment
+    /// files tell: 0 if no change lies behind its newest mark. Nothing is changed, and nobody may
+    /// have the log open.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn left(files: &dyn Files) -> Result<u64, OpenError> {
+        left::left(files)
+    }
+
     /// Makes a new log in the root of `to` from what can be read of the one in `from`, or only says
     /// what it would be, if there is no `to`. Every frame keeps its position; pads take the place
     /// of what is lost. Nobody may have the old log open, and nothing of it is changed.
@@ -265,6 +275,21 @@ impl Log {
         region: &Observed,
     ) -> Result<Option<CheckedRing>, OpenError> {
         check::check_ring(files, region)
+    }
+
+    /// Shows every frame that an open would hand to the log's reader, and says from where on they
+    /// are not applied; some before that may be shown, too. They are those of the region, which
+    /// must be the log's, or, if there is none or it was never filled, those of the segment files.
+    /// Nothing is changed, and nobody may have the log open.
+    ///
+    /// # Errors
+    /// See [`OpenError`]; what lies behind damage is not shown.
+    pub fn unapplied(
+        files: &dyn Files,
+        region: Option<&Observed>,
+        each: &mut dyn FnMut(&Frame<'_>),
+    ) -> Result<Lsn, OpenError> {
+        unapplied::unapplied(files, region, each)
     }
 
     /// Opens the log in the root of `files`, with `region` as its ring. A region that was the ring
@@ -415,7 +440,9 @@ impl Log {
     /// if a mark has said so before.
     ///
     /// # Errors
-    /// See [`AppendError`]. Marks go past the dirty bound and into the reserve of the ring.
+    /// See [`AppendError`], never [`AppendError::Full`] for a log that stays in its ring: marks go
+    /// past the dirty bound and into the reserve, and where one would take as much of a full ring
+    /// as it gives, the catalogue says it, which takes a replacement of that small file.
     pub fn mark(&self, released: Lsn) -> Result<(), AppendError> {
         self.append_reader_mark(released)
     }
@@ -565,7 +592,7 @@ impl Log {
         self.seal_partial()?;
         let below = self.segments.generations_below();
         let recorded = self.segments.record(|| self.needs(), below);
-        recorded.map_err(|error| CommitError::Unprepared(Arc::new(error)))
+        self.prepared(recorded)
     }
 
     #[inline]

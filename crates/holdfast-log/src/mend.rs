@@ -20,6 +20,7 @@ use holdfast_core::handover::check_marks;
 use crate::buffer::Buffer;
 use crate::error::OpenError;
 use crate::log::Mended;
+use crate::older::refuse_older;
 use crate::open::{Opening, is_of_step};
 use crate::segment::{Segment, SegmentHeader};
 use crate::segments::Table;
@@ -39,7 +40,8 @@ impl Opening<'_> {
         let tail = Lsn(marks.tail);
         check_marks(&self.geometry, released, durable, tail).map_err(OpenError::Marks)?;
         is_of_step(table.catalogue.generations_below, last)?;
-        if let Some(from) = self.first_damaged(released, tail) {
+        refuse_older(table, (&self.sealer, self.geometry), durable, tail)?;
+        if let Some(from) = self.walk(released, tail).damaged {
             return Err(OpenError::Corrupt { from, to: tail });
         }
         self.over_spans(released, durable, |from, to| self.rewrite(table, from, to))?;
@@ -56,7 +58,7 @@ impl Opening<'_> {
         let mut catalogue = table.catalogue.clone();
         let number = self.geometry.segment_of(released);
         if catalogue.entries.iter().any(|entry| entry.number == number) {
-            catalogue.first = released;
+            catalogue.first = catalogue.first.max(released);
         }
         catalogue.durable = durable;
         catalogue.replace(&*self.files).map_err(OpenError::Io)

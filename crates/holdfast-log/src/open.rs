@@ -17,7 +17,9 @@ use std::sync::{Arc, Mutex};
 
 use holdfast_core::Lsn;
 use holdfast_core::drain::Drain;
-use holdfast_core::frame::{BLOCK_BYTES, HEADER_BYTES, Sealer, decode, payload_matches};
+use holdfast_core::frame::{
+    BLOCK_BYTES, HEADER_BYTES, Kind, Sealer, decode, decode_mark, payload_matches,
+};
 use holdfast_core::handover::{Walk, check_marks};
 use holdfast_core::recovery::Verdict as End;
 use holdfast_core::ring::Geometry;
@@ -32,6 +34,7 @@ use crate::cuts::Cuts;
 use crate::drain::{Moved, Progress};
 use crate::error::{AppendError, CommitError, FileFault, OpenError};
 use crate::log::{Log, Mended, Recovery, Source, Stretch, Verdict};
+use crate::older::refuse_older;
 use crate::pads::PadChecks;
 use crate::parity::Stripes;
 use crate::policy::Recovered;
@@ -55,6 +58,14 @@ pub(crate) struct Opening<'a> {
     pub(crate) config: &'a LogConfig,
     pub(crate) sealer: Sealer,
     pub(crate) geometry: Geometry,
+}
+
+/// What a walk over frames of a ring met.
+pub(crate) struct Walked {
+    /// The first frame that is not whole.
+    pub(crate) damaged: Option<Lsn>,
+    /// What the newest mark says, or zero.
+    pub(crate) marked: Lsn,
 }
 
 /// See [`Log::open`].
@@ -227,15 +238,19 @@ impl Opening<'_> {
         let (durable, tail) = (Lsn(marks.durable), Lsn(marks.tail));
         check_marks(&self.geometry, Lsn(marks.released), durable, tail)
             .map_err(OpenError::Marks)?;
-        // The reader may have died between its mark and the release; the mark counts.
-        let released = marks.released.max(self.region.word(words::MARKED).load(Ordering::Relaxed));
-        let released = Lsn(released.min(marks.durable));
-        if let Some(from) = self.first_damaged(durable, tail) {
+        refuse_older(&table, (&self.sealer, self.geometry), durable, tail)?;
+        let word = Lsn(self.region.word(words::MARKED).load(Ordering::Relaxed));
+        let marked = table.catalogue.first.max(word).max(Lsn(marks.released)).min(durable);
+        let new = self.walk(durable, tail);
+        if let Some(from) = new.damaged {
             return Err(OpenError::Corrupt { from, to: tail });
         }
-        if let Some(at) = self.first_damaged(released, durable) {
+        let old = self.walk(marked, durable);
+        if let Some(at) = old.damaged {
             return self.heal(table, last, at);
         }
+        // The reader may have died between its mark and all that follows; the mark counts.
+        let released = marked.max(old.marked).max(new.marked);
         self.region.release(released.get());
         let generation = last.checked_add(1).expect("a log is opened less than 2^32 times");
         let log = self.assemble(table, generation)?;
@@ -274,31 +289,38 @@ impl Opening<'_> {
         Ok((log, recovery))
     }
 
-    /// The first frame between two boundaries of the ring that is not whole.
-    pub(crate) fn first_damaged(&self, from: Lsn, to: Lsn) -> Option<Lsn> {
+    /// Looks at every frame between two boundaries of the ring.
+    pub(crate) fn walk(&self, from: Lsn, to: Lsn) -> Walked {
         let pin = self.region.pin(from.get());
         let mut walk = Walk::new(self.geometry, from, to);
+        let mut walked = Walked { damaged: None, marked: Lsn::ZERO };
         while let Some(at) = walk.at() {
-            if !self.step_over(&pin, &mut walk, at) {
-                return Some(at);
-            }
+            let Some(payload) = self.step_over(&pin, &mut walk, at) else {
+                walked.damaged = Some(at);
+                return walked;
+            };
+            let mark = payload.and_then(decode_mark).unwrap_or(Lsn::ZERO);
+            walked.marked = walked.marked.max(mark);
         }
-        None
+        walked
     }
 
-    fn step_over(&self, pin: &Pin<'_>, walk: &mut Walk, at: Lsn) -> bool {
+    /// None if the frame is damaged; the payload, if it is a mark's.
+    fn step_over<'a>(
+        &self,
+        pin: &'a Pin<'_>,
+        walk: &mut Walk,
+        at: Lsn,
+    ) -> Option<Option<&'a [u8]>> {
         let head = pin.bytes(at.get(), HEADER_BYTES as usize);
         let head = head.first_chunk().expect("a header was asked for");
-        let Ok(header) = decode(&self.sealer, head) else { return false };
-        if !walk.fits(&header) {
-            return false;
-        }
+        let header = decode(&self.sealer, head).ok().filter(|header| walk.fits(header))?;
         let payload = pin.bytes(header.payload_lsn().get(), header.payload_bytes as usize);
         if !payload_matches(&self.sealer, &header, payload) {
-            return false;
+            return None;
         }
         walk.step(&header);
-        true
+        Some((header.kind == Kind::Mark).then_some(payload))
     }
 
     /// What goes back into the ring is looked at in any case.
@@ -461,6 +483,7 @@ fn begin_generation(log: &Log) -> Result<(), OpenError> {
     match log.append_watermark() {
         Ok(()) | Err(AppendError::Full | AppendError::Poisoned(_)) => Ok(()),
         Err(AppendError::TooLarge { .. }) => unreachable!("a mark fits every span"),
+        Err(AppendError::Unmarked(_)) => unreachable!("a watermark is said in the ring alone"),
         Err(AppendError::Unreachable(_)) => unreachable!("this log stands in this process"),
     }
 }

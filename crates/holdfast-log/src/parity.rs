@@ -42,7 +42,7 @@ impl Complete {
         let (first, mut encoder) = (stripe, spec.encoder());
         let mut groups = Buffer::zeroed(count * GROUP_BYTES as usize);
         let mut rest = bytes;
-        for group in groups.bytes_mut().chunks_exact_mut(GROUP_BYTES as usize) {
+        for group in groups.bytes_mut().as_chunks_mut::<{ GROUP_BYTES as usize }>().0 {
             let (part, behind) = rest.split_at(stripe_bytes - head.len());
             rest = behind;
             match head.is_empty() {
@@ -136,7 +136,8 @@ impl Stripes {
         segment.read(self.stripe, &mut bytes.bytes_mut()[..filled])?;
         let mut groups = Buffer::zeroed(count * GROUP_BYTES as usize);
         let unread = segment.read_groups(self.stripe, groups.bytes_mut()).is_err();
-        for (index, group) in groups.bytes().chunks_exact(GROUP_BYTES as usize).enumerate() {
+        let (groups, _) = groups.bytes().as_chunks::<{ GROUP_BYTES as usize }>();
+        for (index, group) in groups.iter().enumerate() {
             let at = self.stripe.advance(index as u64 * self.spec.stripe_bytes());
             let group = Group::of(group, &self.spec.identity, at);
             let kept = group.as_ref().filter(|g| index == 0 && g.blocks() * BLOCK <= filled);

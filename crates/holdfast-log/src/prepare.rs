@@ -56,7 +56,7 @@ impl Log {
             Retention::OnDevice => READY_WANTED,
         };
         let prepared = self.segments.prepare_one(|| self.needs(), ready < needed);
-        let prepared = prepared.map_err(|error| CommitError::Unprepared(Arc::new(error)))?;
+        let prepared = self.prepared(prepared)?;
         self.word(words::PREPARED).fetch_add(u64::from(prepared), Ordering::Relaxed);
         Ok(prepared)
     }
@@ -71,8 +71,7 @@ impl Log {
         }
         let below = self.segments.generations_below();
         let outcome = self.segments.record(|| self.needs(), below);
-        outcome.map_err(|error| CommitError::Unprepared(Arc::new(error)))?;
-        Ok(true)
+        self.prepared(outcome).map(|()| true)
     }
 
     /// Idle means: nothing was appended since the last call.

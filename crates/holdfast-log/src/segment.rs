@@ -108,7 +108,7 @@ impl Segment {
         let name = segment_name(file);
         let file = files.open(&path(file), how).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => OpenError::MissingSegment { name: name.clone() },
-            _ => OpenError::Io(error),
+            kind => OpenError::Io(io::Error::new(kind, format!("{name}: {error}"))),
         })?;
         let segment = Segment { file, shape };
         let found = segment.file.metadata().map_err(OpenError::Io)?.size_bytes;

@@ -125,6 +125,25 @@ impl Segments {
         Ok(())
     }
 
+    /// Writes the marks to the catalogue, of which `released` lies in the segment of this number.
+    /// That is listed first, should it not be: a position needs a file that it lies in.
+    pub(crate) fn record_released(&self, needs: impl Fn() -> Needs, number: u64) -> io::Result<()> {
+        let _alone = self.preparing.lock().expect("no preparation panics");
+        while self.find(number).is_none() {
+            // Not with the new position, under which the file of its own segment could be taken.
+            self.prepare(self.known(&needs), true, Pace::Full)?;
+        }
+        let catalogue = self.marked(needs());
+        catalogue.replace(&*self.files)?;
+        self.table().catalogue = catalogue;
+        Ok(())
+    }
+
+    /// The needs, with nothing released but what the catalogue knows of.
+    fn known(&self, needs: &impl Fn() -> Needs) -> Needs {
+        Needs { released: self.table().catalogue.first, ..needs() }
+    }
+
     /// Makes a cut. Nothing is recycled meanwhile. The marks go into the catalogue first, because
     /// those in the log may be among what is cut off.
     pub(crate) fn cut(
@@ -189,7 +208,7 @@ impl Segments {
         let entry = Entry { file: oldest.file, number: self.next_number() };
         catalogue.entries.push(entry);
         let segment_start = Lsn(catalogue.entries[0].number * catalogue.segment_bytes);
-        catalogue.first = needs.released.max(segment_start);
+        catalogue.first = catalogue.first.max(needs.released).max(segment_start);
         let first = catalogue.first;
         catalogue.holes.retain(|hole| hole.to > first);
         catalogue.replace(&*self.files)?;
@@ -216,13 +235,14 @@ impl Segments {
     }
 
     /// The catalogue with today's marks. `first` stays where it is while its new place is not
-    /// listed, which is so exactly at the end of the last segment.
+    /// listed, which is so exactly at the end of the last segment, and where it was put for a mark
+    /// whose space has not been released yet.
     fn marked(&self, needs: Needs) -> Catalogue {
         let mut catalogue = self.table().catalogue.clone();
         catalogue.durable = needs.durable;
         let number = needs.released.get() / catalogue.segment_bytes;
         if catalogue.entries.iter().any(|entry| entry.number == number) {
-            catalogue.first = needs.released;
+            catalogue.first = catalogue.first.max(needs.released);
         }
         let first = catalogue.first;
         catalogue.holes.retain(|hole| hole.to > first);

@@ -61,8 +61,9 @@ impl GroupHeader {
         block[40..44].copy_from_slice(&self.blocks.to_le_bytes());
         block[44..48].copy_from_slice(&(SHARDS as u32).to_le_bytes());
         let checks = self.block_checks.iter().chain(&self.shard_checks);
-        for (place, check) in block[BLOCK_CHECKS..TOLD_BYTES].chunks_exact_mut(4).zip(checks) {
-            place.copy_from_slice(&check.to_le_bytes());
+        let (places, _) = block[BLOCK_CHECKS..TOLD_BYTES].as_chunks_mut();
+        for (place, check) in places.iter_mut().zip(checks) {
+            *place = check.to_le_bytes();
         }
         let check = crc32c(0, &block[12..]);
         block[8..12].copy_from_slice(&check.to_le_bytes());
@@ -193,7 +194,7 @@ impl Encoder {
     pub(crate) fn encode(&mut self, stripe: Lsn, bytes: &[u8], group: &mut [u8]) {
         let covered = bytes.len() / BLOCK;
         let mut block_checks = [0; STRIPE_BLOCKS_MAX as usize];
-        for (block, check) in bytes.chunks_exact(BLOCK).zip(&mut block_checks) {
+        for (block, check) in bytes.as_chunks::<BLOCK>().0.iter().zip(&mut block_checks) {
             self.add(block);
             *check = crc32c(0, block);
         }

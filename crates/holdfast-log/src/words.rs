@@ -36,6 +36,9 @@ pub const PREPARED_LATE: usize = 12;
 pub const READY: usize = 13;
 /// Times an append was refused because the ring was full or too much was dirty.
 pub const REFUSALS: usize = 14;
+/// 0, or 1 + the `errno` (0 if there is none) of why no segment could be prepared, or nothing be
+/// written to the catalogue, when that was tried last.
+pub const UNPREPARED: usize = 15;
 /// First word that is not the log's.
 pub const END: usize = 16;
 /// The words of the log's reader, see [`crate::CommitLog`].

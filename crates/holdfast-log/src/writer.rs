@@ -2,8 +2,9 @@
 //!
 //! Promise: a frame is stable when this returns; a caller that dies half-way leaves nothing
 //! visible; frames of data leave room for marks and seals.
-//! Never: waits, touches a file.
+//! Never: waits; touches a file, but for a mark of the reader that the ring has no place for.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use holdfast_core::Lsn;
@@ -14,8 +15,10 @@ use holdfast_core::frame::{
 use holdfast_core::ring::{Occupancy, Place, Refusal};
 use holdfast_memory::Guard;
 
+use crate::config::Retention;
 use crate::error::AppendError;
 use crate::log::{Appended, Contents, Log, Marks};
+use crate::segments::Needs;
 use crate::words;
 
 /// What goes into a frame besides its payload.
@@ -65,8 +68,9 @@ impl Log {
         Ok(appended)
     }
 
-    /// Appends a mark of the reader, which a later watermark has to cover like data. One that says
-    /// nothing new is left out: it would eat the reserve that is kept for one that does.
+    /// Says what the reader is done with: by a mark, which a later watermark has to cover like
+    /// data, or in the catalogue, where a mark would take as much of a full ring as it gives. What
+    /// says nothing new is left out.
     pub(crate) fn append_reader_mark(&self, released: Lsn) -> Result<(), AppendError> {
         let mut guard = self.lock()?;
         let at = self.occupancy_under(&guard);
@@ -74,12 +78,35 @@ impl Log {
         if released.get() <= self.word(words::MARKED).load(Ordering::Relaxed) {
             return Ok(());
         }
-        let place = self.geometry.place_mark(&at).map_err(|refusal| self.refused(refusal, 0))?;
-        let appended = self.put_mark(&mut guard, &at, place, released);
-        self.word(words::MARKED).fetch_max(released.get(), Ordering::Relaxed);
-        self.word(words::NEWEST_END).store(appended.end.get(), Ordering::Relaxed);
-        drop(guard);
+        let gives_bytes = match self.retention {
+            Retention::InRing => released.get().saturating_sub(at.released.get()),
+            Retention::OnDevice => u64::MAX, // what makes room there is the drain
+        };
+        match self.geometry.place_mark(&at, gives_bytes) {
+            Ok(place) => {
+                let appended = self.put_mark(&mut guard, &at, place, released);
+                self.word(words::MARKED).fetch_max(released.get(), Ordering::Relaxed);
+                self.word(words::NEWEST_END).store(appended.end.get(), Ordering::Relaxed);
+                drop(guard);
+            }
+            Err(_) if self.retention == Retention::InRing => {
+                drop(guard);
+                self.mark_in_catalogue(released)?;
+            }
+            Err(refusal) => return Err(self.refused(refusal, 0)),
+        }
         self.fail_if_stale().map_err(AppendError::Poisoned)
+    }
+
+    /// The other place for the reader's position: it takes no room in the ring, and is durable at
+    /// once.
+    fn mark_in_catalogue(&self, released: Lsn) -> Result<(), AppendError> {
+        let needs = || Needs { released, ..self.needs() };
+        let number = self.geometry.segment_of(released);
+        let recorded = self.segments.record_released(needs, number);
+        recorded.map_err(|error| AppendError::Unmarked(Arc::new(error)))?;
+        self.word(words::MARKED).fetch_max(released.get(), Ordering::Relaxed);
+        Ok(())
     }
 
     /// Appends a mark that says nothing new about the reader, for the watermark in its header.

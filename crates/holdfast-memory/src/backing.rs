@@ -2,19 +2,22 @@
 //!
 //! Promise: at most one process on the machine holds the [`Backing`] of a file or device; its
 //! death, however it dies, ends the claim at once.
-//! Never: looks at more than whether the first two pages are blank.
+//! Never: looks at more than whether the first two pages are blank, or uses a file that another
+//! user owns, can write, or could have put there.
 //!
 //! The witness of death is the kernel: a claim is an exclusive flock(2) on the open file, which
 //! the kernel drops when the last descriptor of the process is gone. There is no table of process
 //! numbers to evict the dead from, and no number that a stranger could inherit.
 
-use std::fs::{File, OpenOptions};
+use std::ffi::OsStr;
+use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
-use std::path::Path;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
+use holdfast_io::private;
 use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock, fstatfs};
 
 use crate::control::CONTROL_BYTES;
@@ -34,12 +37,29 @@ pub(crate) const POPULATE_BYTES_MAX: u64 = 512 << 20;
 /// The type number of hugetlbfs in statfs(2).
 const HUGETLBFS_TYPE: u64 = 0x9584_58f6;
 
+/// Type numbers of file systems that a restart leaves nothing of: hugetlbfs, tmpfs, ramfs.
+const ENDS_WITH_SYSTEM: [u64; 3] = [HUGETLBFS_TYPE, 0x0102_1994, 0x8584_58f6];
+
 /// Claimed memory.
 #[derive(Debug)]
 pub(crate) struct Backing {
     pub(crate) mapping: Mapping,
     /// None for memory that no other process can reach.
     pub(crate) claim: Option<Claim>,
+}
+
+impl Backing {
+    /// Whether an older program, which noted no run of the system here, may have left it in this
+    /// one: a ring on a disk, or anything where a restart leaves nothing.
+    pub(crate) fn may_be_unnoted(&self, medium: &Medium, is_ring: bool) -> bool {
+        match medium {
+            Medium::Shm { .. } | Medium::HugeTlb { .. } => {
+                let system = self.claim.as_ref().and_then(|claim| fstatfs(&claim.0).ok());
+                system.is_some_and(|it| ENDS_WITH_SYSTEM.contains(&(it.f_type as u64)))
+            }
+            Medium::Private | Medium::Pmem { .. } | Medium::File { .. } => is_ring,
+        }
+    }
 }
 
 /// The right to serve what the file holds, until it is dropped or its process is gone.
@@ -92,17 +112,31 @@ pub(crate) fn observe(medium: &Medium) -> Result<Mapping, AttachError> {
     Mapping::read_only(file.as_fd(), length as usize).map_err(attaching("map the region"))
 }
 
+/// Gives the file of the region at `medium` another name beside it; a device has none to give.
+pub(crate) fn put_aside(medium: &Medium, name: &OsStr) -> io::Result<PathBuf> {
+    let path = medium.path().ok_or(io::ErrorKind::NotFound)?;
+    let claim = claim_unserved(path)?;
+    if !claim.0.metadata()?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::Unsupported, "it is a device, and has one name"));
+    }
+    let aside = path.with_file_name(name);
+    std::fs::rename(path, &aside)?;
+    Ok(aside)
+}
+
+fn claim_unserved(path: &Path) -> io::Result<Claim> {
+    let busy = || io::Error::new(io::ErrorKind::ResourceBusy, "a process serves the region");
+    claim(private::open(path, true)?, path)?.ok_or_else(busy)
+}
+
 /// Removes the region at `medium`: unlinks a file, blanks the head of a device.
 pub(crate) fn remove(medium: &Medium) -> io::Result<()> {
     let Some(path) = medium.path() else {
         return Ok(());
     };
-    let file = OpenOptions::new().read(true).write(true).open(path)?;
-    let Some(claim) = claim(file, path)? else {
-        return Err(io::Error::new(io::ErrorKind::ResourceBusy, "a process serves the region"));
-    };
+    let claim = claim_unserved(path)?;
     if claim.0.metadata()?.is_file() {
-        return std::fs::remove_file(path);
+        return private::remove(path);
     }
     let head = [0; HEAD_BYTES as usize];
     if device::is_memory(&claim.0)? {
@@ -116,7 +150,7 @@ pub(crate) fn remove(medium: &Medium) -> io::Result<()> {
 }
 
 fn create_at(medium: &Medium, path: &Path, bytes: u64) -> Result<Backing, CreateError> {
-    let (file, made) = open_or_make(path).map_err(making("open the region's file"))?;
+    let (file, made) = open_or_make(path).map_err(opening)?;
     let claimed = claim(file, path).map_err(making("lock the region's file"))?;
     let claim = claimed.ok_or_else(|| CreateError::Exists { path: path.to_owned() })?;
     match fill(medium, path, &claim.0, bytes) {
@@ -124,7 +158,7 @@ fn create_at(medium: &Medium, path: &Path, bytes: u64) -> Result<Backing, Create
         Err(error) => {
             if made {
                 // The error that matters is the first one; an empty file is no region anyway.
-                let _ = std::fs::remove_file(path);
+                let _ = private::remove(path);
             }
             Err(error)
         }
@@ -171,13 +205,13 @@ fn free_to_use(file: &File, path: &Path) -> Result<(), CreateError> {
 
 /// Opens the file for a new region, and says whether it was made by this call.
 fn open_or_make(path: &Path) -> io::Result<(File, bool)> {
-    let mut how = OpenOptions::new();
-    how.read(true).write(true).mode(0o600);
-    match how.open(path) {
+    if path.parent() == Some(&private::memory_folder()) {
+        private::make_memory_folder()?;
+    }
+    match private::open(path, true) {
         // A device that is not there must not become a file under /dev.
         Err(error) if error.kind() == io::ErrorKind::NotFound && !is_device_path(path) => {
-            let made = how.create_new(true).open(path)?;
-            Ok((made, true))
+            Ok((private::create(path)?, true))
         }
         opened => Ok((opened?, false)),
     }
@@ -188,9 +222,9 @@ fn is_device_path(path: &Path) -> bool {
 }
 
 fn open_existing(path: &Path, write: bool) -> Result<File, AttachError> {
-    let opened = OpenOptions::new().read(true).write(write).open(path);
-    opened.map_err(|error| match error.kind() {
+    private::open(path, write).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => AttachError::Missing,
+        _ if private::is_refusal(&error) => AttachError::Exposed { why: error.to_string() },
         _ => attaching("open the region's file")(error),
     })
 }
@@ -248,6 +282,13 @@ fn allocation_unit(medium: &Medium, path: &Path, file: &File) -> Result<u64, Cre
         return Err(CreateError::NotHugeTlb { path: path.to_owned() });
     }
     Ok(system.f_bsize as u64)
+}
+
+fn opening(error: io::Error) -> CreateError {
+    match private::is_refusal(&error) {
+        true => CreateError::Exposed { why: error.to_string() },
+        false => making("open the region's file")(error),
+    }
 }
 
 fn making(doing: &'static str) -> impl Fn(io::Error) -> CreateError {

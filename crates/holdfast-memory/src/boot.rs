@@ -25,10 +25,13 @@ pub fn boot_id() -> io::Result<[u64; 2]> {
     Ok([(id >> 64) as u64, id as u64])
 }
 
-/// This run of the system, where the medium may hold bytes of an earlier one; zeros elsewhere.
+/// This run of the system, where bytes of an earlier one may be found; zeros elsewhere. What a
+/// configuration calls a path says nothing of the file system that it leads to.
 pub(crate) fn boot_of(medium: &Medium) -> io::Result<[u64; 2]> {
     match medium {
-        Medium::File { .. } | Medium::Pmem { .. } => boot_id(),
-        Medium::Private | Medium::Shm { .. } | Medium::HugeTlb { .. } => Ok([0; 2]),
+        Medium::Private => Ok([0; 2]),
+        Medium::Shm { .. } | Medium::HugeTlb { .. } | Medium::Pmem { .. } | Medium::File { .. } => {
+            boot_id()
+        }
     }
 }

@@ -33,6 +33,12 @@ pub enum CreateError {
         /// Where.
         path: PathBuf,
     },
+    /// Another user owns what is at the path, can write it, or could exchange it. Remove that, or
+    /// choose a path in a folder that only you can write.
+    Exposed {
+        /// Which part of the path, and why.
+        why: String,
+    },
     /// The region asked for cannot exist.
     BadSpec(&'static str),
     /// The system refused; nothing is left behind.
@@ -80,6 +86,12 @@ pub enum AttachError {
     /// The system was started again since somebody used it, and its medium does not outlive that:
     /// what is in it comes from several moments. Remove it and create it anew.
     OtherBoot,
+    /// Another user owns what is at the path, can write it, or could exchange it. Remove that, or
+    /// choose a path in a folder that only you can write.
+    Exposed {
+        /// Which part of the path, and why.
+        why: String,
+    },
     /// A field does not hold what it must. Rescue what [`crate::Observed`] can still read.
     Damaged {
         /// The field, by its name in FORMAT.md.
@@ -115,6 +127,7 @@ impl fmt::Display for CreateError {
             Self::NotHugeTlb { path } => {
                 write!(out, "{} does not lie on a mounted hugetlbfs", path.display())
             }
+            Self::Exposed { why } => out.write_str(why),
             Self::BadSpec(why) => write!(out, "no such region can exist: {why}"),
             Self::Io { doing, source } => write!(out, "cannot {doing}: {source}"),
         }
@@ -148,6 +161,7 @@ impl fmt::Display for AttachError {
                 "the system was started again since the region was used, which its medium does not \
                  outlive: remove it and create it anew",
             ),
+            Self::Exposed { why } => out.write_str(why),
             Self::Damaged { field, offset } => {
                 write!(out, "the region is damaged: {field} at byte {offset}")
             }

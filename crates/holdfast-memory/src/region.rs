@@ -4,7 +4,9 @@
 //! between any two stores of the server before leaves a region that attaches.
 //! Never: repairs damage. It names the field and leaves every byte as it was.
 
+use std::ffi::OsStr;
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -158,6 +160,16 @@ impl Region {
     /// alone ([`io::ErrorKind::ResourceBusy`]).
     pub fn remove(medium: &Medium) -> io::Result<()> {
         backing::remove(medium)
+    }
+
+    /// Gives the file of the region on `medium` this name in its folder, where it stays whole. A
+    /// region that is served is left alone ([`io::ErrorKind::ResourceBusy`]); one on a device
+    /// cannot be put aside ([`io::ErrorKind::Unsupported`]).
+    ///
+    /// # Errors
+    /// These, and what the system says.
+    pub fn put_aside(medium: &Medium, name: &OsStr) -> io::Result<PathBuf> {
+        backing::put_aside(medium, name)
     }
 
     /// Whose region it is.
@@ -318,8 +330,8 @@ impl Region {
             boot_of(medium).map_err(|source| AttachError::Io { doing: READ_BOOT_ID, source })?;
         let kept = medium.survives().os && backing.mapping.persists();
         let noted = noted_boot(backing.mapping.control());
-        // A ring that an older program left has no note of it.
-        if !kept && noted != boot && (content != RING || noted != [0; 2]) {
+        let is_unnoted = noted == [0; 2] && backing.may_be_unnoted(medium, content == RING);
+        if !kept && noted != boot && !is_unnoted {
             return Err(AttachError::OtherBoot);
         }
         let generation = check_state(&backing.mapping, &superblock)?;

@@ -60,6 +60,12 @@ impl Roster {
         Roster { mapping, section: superblock.roster, seed, turn: Mutex::new(()) }
     }
 
+    /// More than all records together ever have.
+    #[must_use]
+    pub fn bytes_max(&self) -> u64 {
+        self.section.bytes / 2
+    }
+
     /// Adds a record behind the others.
     pub fn append(&self, record: &[u8]) -> Result<(), RosterFull> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);

@@ -126,6 +126,15 @@ impl SessionMemory {
         Ok(SessionMemory { bytes, damages: AtomicU64::new(0) })
     }
 
+    /// Gives every page back to the system, for everybody who has this memory mapped or open; it
+    /// reads as zeros then. Without it a client that keeps the descriptor keeps the pages.
+    ///
+    /// # Errors
+    /// The system keeps them.
+    pub fn discard(&self) -> io::Result<()> {
+        Ok(self.bytes.discard()?)
+    }
+
     /// The queue of this session.
     #[must_use]
     pub fn queue(&self) -> Queue<'_> {

@@ -37,3 +37,10 @@ fn a_table_that_is_wrong_is_noticed() {
     fields[3].1.start += 8;
     assert_ne!(fields, told(&superblock::FIELDS));
 }
+
+#[test]
+fn a_device_that_is_no_memory_is_named_so() {
+    let null = std::fs::File::open("/dev/null").unwrap();
+    let said = crate::device::length(&null).unwrap_err().to_string();
+    assert!(said.contains("the device is no memory"), "{said}");
+}

@@ -204,6 +204,7 @@ impl Stream {
         self.commit(lsn)?;
         self.log.mark(lsn).map_err(|error| match error {
             AppendError::Full => ReleaseError::Full,
+            AppendError::Unmarked(error) => ReleaseError::Unprepared(error),
             error => self.poison_by_append(error).into(),
         })?;
         self.commit(self.log.marks().tail)?;

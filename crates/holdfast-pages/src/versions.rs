@@ -84,8 +84,8 @@ impl Versions {
             VERSION => {}
             found => return Err(VersionsError::OtherVersion { found, known: VERSION }),
         }
-        for (rsn, entry) in into.iter_mut().zip(bytes[ENTRIES..].chunks_exact(8)) {
-            *rsn = Rsn(u64::from_le_bytes(entry.try_into().expect("a chunk has eight bytes")));
+        for (rsn, entry) in into.iter_mut().zip(bytes[ENTRIES..].as_chunks().0) {
+            *rsn = Rsn(u64::from_le_bytes(*entry));
         }
         Ok(())
     }
@@ -97,8 +97,8 @@ impl Versions {
     pub fn write(&self, block: u64, versions: &VersionsBlock) -> io::Result<()> {
         let mut bytes = [0; BLOCK_BYTES];
         bytes[VERSION_AT..VERSION_AT + 2].copy_from_slice(&VERSION.to_le_bytes());
-        for (rsn, entry) in versions.iter().zip(bytes[ENTRIES..].chunks_exact_mut(8)) {
-            entry.copy_from_slice(&rsn.get().to_le_bytes());
+        for (rsn, entry) in versions.iter().zip(bytes[ENTRIES..].as_chunks_mut().0) {
+            *entry = rsn.get().to_le_bytes();
         }
         let check = self.check_of(block, &bytes);
         bytes[..VERSION_AT].copy_from_slice(&check.to_le_bytes());

@@ -1,7 +1,8 @@
 //! Rights that the server gives up once its files are open.
 //!
-//! Promise: each right that the machine lets it give up is given up, for every thread started from
-//! then on; each that it does not is reported by name.
+//! Promise: each right that the machine lets it give up is given up; foreign system calls and new
+//! privileges for every thread, files for every thread started from then on. Each that it does not
+//! is reported by name.
 //! Never: keeps the server from starting.
 
 use std::collections::BTreeMap;
@@ -59,6 +60,7 @@ const CALLS: &[i64] = &[
     libc::SYS_memfd_create,
     libc::SYS_mmap,
     libc::SYS_munmap,
+    libc::SYS_munlock,
     libc::SYS_mremap,
     libc::SYS_mprotect,
     libc::SYS_madvise,
@@ -100,7 +102,8 @@ const CALLS: &[i64] = &[
 ];
 
 /// Gives up what serving does not need. Call it before [`crate::Server::serve`], from the thread
-/// that calls that, when no other thread runs: rights are given up by threads and their children.
+/// that calls that: the right to open files is given up by a thread and its children. Threads that
+/// were started before keep that one right, and should hear no client.
 #[must_use]
 pub fn confine(confinement: &Confinement<'_>) -> Vec<Refused> {
     let steps = [
@@ -140,7 +143,8 @@ fn restrict_calls() -> Result<(), String> {
     let (refuse, allow) = (SeccompAction::Errno(libc::EPERM as u32), SeccompAction::Allow);
     let filter = SeccompFilter::new(rules, refuse, allow, arch).map_err(text)?;
     let program = BpfProgram::try_from(filter).map_err(text)?;
-    seccompiler::apply_filter(&program).map_err(text)
+    // Threads that were started before are confined as well, and lose the way to new privileges.
+    seccompiler::apply_filter_all_threads(&program).map_err(text)
 }
 
 fn text(error: impl Display) -> String {

@@ -6,19 +6,22 @@
 //! Never: maps its regions, or anything of one client, into another process; starts a thread that
 //! [`Server::serve`] does not join.
 //!
-//! Where to look: `server` accepts and ends, `admission` answers a hello, `session` serves one
-//! client, `request` checks what it asks and hands it to the handler of its service. `registry`
-//! knows the services, `service` what all of them have. Logs: `log_handler` has the requests,
-//! `served` is one log, `window` knows requests again, `waiting` answers later. Disks:
-//! `disk_handler`. Anything else: `responder`. `confine` gives rights up.
+//! Where to look: `server` starts and ends, `door` accepts and hears hellos, `admission` answers
+//! one, `seat` counts what it costs, `session` serves one client, `request` checks what it asks and
+//! hands it to the handler of its service. `registry` knows the services, `service` what they all
+//! have. Logs: `log_handler` has the requests, `served` is one log, `window` knows requests again,
+//! `waiting` answers later. Disks: `disk_handler`. Anything else: `responder`. `confine` gives
+//! rights up.
 
 mod admission;
 mod confine;
 mod disk_handler;
+mod door;
 mod log_handler;
 mod registry;
 mod request;
 mod responder;
+mod seat;
 mod served;
 mod server;
 mod service;

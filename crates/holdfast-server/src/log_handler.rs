@@ -10,6 +10,7 @@ use holdfast_client::wire;
 use holdfast_core::frame::HEADER_BYTES;
 use holdfast_log::{CommitLog, Lsn, NUMBER_BYTES, words::READER};
 use holdfast_memory::queue::Response;
+use holdfast_peers::Peer;
 
 use crate::request::{Exchange, Handler, Refusal, done};
 use crate::responder::Departure;
@@ -17,8 +18,8 @@ use crate::served::ServedLog;
 use crate::waiting::{Address, Need};
 use crate::window::{Number, Shared, WindowRefusal};
 
-/// Notes that a session collects before it replaces all of them.
-const COLLECTED_BYTES_MAX: usize = 64 << 20;
+/// What one note takes, besides its bytes.
+const NOTE_BYTES: usize = 8;
 
 /// How far behind a frame's position lies what the client appended.
 const PAYLOAD_AT: u32 = HEADER_BYTES as u32 + NUMBER_BYTES as u32;
@@ -27,6 +28,7 @@ const PAYLOAD_AT: u32 = HEADER_BYTES as u32 + NUMBER_BYTES as u32;
 pub(crate) struct LogHandler {
     log: Arc<ServedLog>,
     client: ClientId,
+    peer: Peer,
     window: Shared,
     /// Notes that are to replace the others.
     collected: Vec<Vec<u8>>,
@@ -36,14 +38,18 @@ type Handled = Result<Option<Response>, Refusal>;
 
 impl LogHandler {
     /// Opens the client's window; returns the highest number that was appended, too.
-    pub(crate) fn begin(log: &Arc<ServedLog>, hello: &Hello) -> Result<(LogHandler, u64), Status> {
+    pub(crate) fn begin(
+        log: &Arc<ServedLog>,
+        hello: &Hello,
+        peer: Peer,
+    ) -> Result<(LogHandler, u64), Status> {
         let entered = log.windows.enter(hello.client, hello.oldest);
         let (window, last_sequence) = entered.map_err(|refusal| match refusal {
             WindowRefusal::InUse => Status::InUse,
             WindowRefusal::Forgotten => Status::Forgotten,
         })?;
         let (log, client, collected) = (Arc::clone(log), hello.client, Vec::new());
-        Ok((LogHandler { log, client, window, collected }, last_sequence))
+        Ok((LogHandler { log, client, peer, window, collected }, last_sequence))
     }
 }
 
@@ -87,7 +93,12 @@ impl Handler for LogHandler {
 
     fn end(&mut self, address: &Arc<Address>, _departure: Option<Departure>) {
         self.log.waiting.forget(address);
-        self.log.windows.leave(self.client);
+    }
+}
+
+impl Drop for LogHandler {
+    fn drop(&mut self) {
+        self.log.windows.leave(self.client, self.peer);
     }
 }
 
@@ -173,8 +184,9 @@ impl LogHandler {
         }
         exchange.copy_payload();
         let payload = &exchange.bytes.payload;
-        let before: usize = self.collected.iter().map(|note| note.len() + 32).sum();
-        if before + payload.len() > COLLECTED_BYTES_MAX {
+        // Each record takes more room among the notes than here.
+        let before: usize = self.collected.iter().map(|note| note.len() + NOTE_BYTES).sum();
+        if (before + payload.len()) as u64 > self.log.notes_bytes_max() {
             return Err((Status::NotesFull, 0));
         }
         self.collected.extend(wire::unpack_notes(payload).map(<[u8]>::to_vec));

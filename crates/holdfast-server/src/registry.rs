@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use holdfast_io::Entropy;
 use holdfast_io::real::RealEntropy;
+use holdfast_peers::Complaints;
 
 use crate::served::ServedLog;
 use crate::service::{Service, ServiceSpec};
@@ -18,12 +19,16 @@ pub(crate) struct Registry(Vec<Arc<Service>>);
 
 impl Registry {
     /// Registers every log, then the others.
-    pub(crate) fn new(logs: Vec<ServedLog>, others: Vec<ServiceSpec>) -> Registry {
+    pub(crate) fn new(
+        logs: Vec<ServedLog>,
+        others: Vec<ServiceSpec>,
+        complaints: &Arc<Complaints>,
+    ) -> Registry {
         let mut handles = 1..;
         let mut handle = || handles.next().expect("there are more numbers than services");
-        let logs = logs.into_iter().map(|log| Service::of_log(handle(), log, draw));
+        let logs = logs.into_iter().map(|log| Service::of_log(handle(), log, complaints, draw));
         let mut services: Vec<_> = logs.map(Arc::new).collect();
-        let others = others.into_iter().map(|spec| Service::new(handle(), spec, draw));
+        let others = others.into_iter().map(|spec| Service::new(handle(), spec, complaints, draw));
         services.extend(others.map(Arc::new));
         Registry(services)
     }

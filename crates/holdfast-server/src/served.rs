@@ -47,25 +47,13 @@ pub struct LogSpec {
     pub clients_max: u32,
 }
 
-/// Why a log is not served.
+/// Why a log is not served: it cannot be opened.
 #[derive(Debug)]
-#[non_exhaustive]
-pub enum ServeError {
-    /// The log cannot be opened. See there.
-    Open {
-        /// Its service.
-        service: String,
-        /// Why.
-        error: OpenError,
-    },
-    /// Its notes are damaged, and with them what is known of requests under way. Nothing was
-    /// changed; restore the region, or remove it if only the disk's part is wanted.
-    Notes {
-        /// Its service.
-        service: String,
-        /// Where, in bytes from the start of the region.
-        offset: u64,
-    },
+pub struct ServeError {
+    /// Its service.
+    pub service: String,
+    /// Why. See there.
+    pub error: OpenError,
 }
 
 /// An open log with its clients' windows.
@@ -94,9 +82,9 @@ impl ServedLog {
         let LogSpec { service, files, region, clock, config, .. } = spec;
         let opened = Log::open(files, Arc::clone(&region), clock, config);
         let (log, recovery) =
-            opened.map_err(|error| ServeError::Open { service: service.clone(), error })?;
+            opened.map_err(|error| ServeError { service: service.clone(), error })?;
         let served = ServedLog {
-            service: service.clone(),
+            service,
             boundary: Mutex::new(log.marks().released),
             log,
             recovery,
@@ -109,15 +97,21 @@ impl ServedLog {
             reading: RwLock::new(()),
             noting: Mutex::new(()),
         };
-        served.rebuild_windows().map_err(|offset| ServeError::Notes { service, offset })?;
+        served.rebuild_windows();
         Ok(served)
     }
 
-    fn rebuild_windows(&self) -> Result<(), u64> {
-        let carried = self.log.notes_of(Noter::Server).map_err(|error| match error {
-            NoteError::Damaged { offset } => offset,
-            _ => 0,
-        })?;
+    /// Where a note is damaged, what it carried is unknown, and so is whose it was: clients of
+    /// before are forgotten. Everybody else is served, and what is in the log is whole.
+    fn rebuild_windows(&self) {
+        let carried = match self.log.notes_of(Noter::Server) {
+            Ok(carried) => carried,
+            Err(error) => {
+                let service = &self.service;
+                tracing::warn!(service, "{error}; clients of before it are refused");
+                return self.windows.forget_all();
+            }
+        };
         carried.iter().for_each(|carried| self.windows.replay_carried(carried));
         let marks = self.log.marks();
         for frame in &self.log.frames(marks.released, marks.tail) {
@@ -126,7 +120,6 @@ impl ServedLog {
                 self.windows.replay(Number::decode(number), placed);
             }
         }
-        Ok(())
     }
 
     /// The longest payload of a client's append.
@@ -252,14 +245,17 @@ impl ServedLog {
     }
 
     /// Brings what the frames below `upto` tell of requests under way into the roster. If that is
-    /// full, it is written anew without what was needed only earlier.
+    /// full, it is written anew without what was needed only earlier. One with a damaged note stays
+    /// as it is until the reader replaces its own: whoever opens it forgets these clients anyway.
     fn carry(&self, upto: Lsn) -> Result<(), Refusal> {
         let records = self.windows.carry(upto);
         let _alone = self.noting.lock().unwrap_or_else(PoisonError::into_inner);
         let mut carried = records.iter();
         if !carried.all(|record| self.log.note_of(Noter::Server, record).is_ok()) {
-            let carried = self.windows.carry_anew(upto);
-            self.replace_all_notes(carried, self.notes()?)?;
+            match CommitLog::notes(&self.log) {
+                Ok(notes) => self.write_anew(upto, notes)?,
+                Err(error) => tracing::warn!(service = self.service, "not carried over: {error}"),
+            }
         }
         self.windows.carried(upto);
         Ok(())
@@ -271,20 +267,31 @@ impl ServedLog {
         CommitLog::note(&self.log, note).map_err(note_refusal)
     }
 
+    /// More than all notes together have.
+    pub(crate) fn notes_bytes_max(&self) -> u64 {
+        self.region.roster().bytes_max()
+    }
+
     /// The reader's notes.
     pub(crate) fn notes(&self) -> Result<Vec<Vec<u8>>, Refusal> {
         CommitLog::notes(&self.log).map_err(note_refusal)
     }
 
-    /// Replaces the reader's notes; what was carried stays.
+    /// Replaces the reader's notes, be those of before whole or not; what is carried stays.
     pub(crate) fn replace_notes(&self, notes: Vec<Vec<u8>>) -> Result<(), Refusal> {
+        // Whoever marks carries first.
+        let _marked = self.reading.read().unwrap_or_else(PoisonError::into_inner);
         let _alone = self.noting.lock().unwrap_or_else(PoisonError::into_inner);
-        let carried = self.log.notes_of(Noter::Server).map_err(note_refusal)?;
-        self.replace_all_notes(carried, notes)
+        let upto = self.marked();
+        self.write_anew(upto, notes)?;
+        self.windows.carried(upto);
+        Ok(())
     }
 
-    fn replace_all_notes(&self, carried: Vec<Vec<u8>>, notes: Vec<Vec<u8>>) -> Result<(), Refusal> {
-        let carried = carried.into_iter().map(|record| (Noter::Server, record));
+    /// Writes the roster anew: what clients may ask again of what is below `upto`, and these notes.
+    fn write_anew(&self, upto: Lsn, notes: Vec<Vec<u8>>) -> Result<(), Refusal> {
+        let carried = self.windows.carry_anew(upto).into_iter();
+        let carried = carried.map(|record| (Noter::Server, record));
         let notes = notes.into_iter().map(|note| (Noter::Reader, note));
         self.log.replace_notes_of_all(carried.chain(notes)).map_err(note_refusal)
     }
@@ -348,6 +355,7 @@ impl ServedLog {
         match error {
             AppendError::TooLarge { payload_bytes, .. } => (Status::TooLarge, payload_bytes),
             AppendError::Poisoned(error) => (Status::Poisoned, errno_of(&error)),
+            AppendError::Unmarked(error) => (Status::Unprepared, errno_of(&error)),
             _ => (Status::Full, 0),
         }
     }
@@ -367,24 +375,9 @@ fn note_refusal(error: NoteError) -> Refusal {
     }
 }
 
-impl ServeError {
-    /// Full name of the service.
-    #[must_use]
-    pub fn service(&self) -> &str {
-        match self {
-            Self::Open { service, .. } | Self::Notes { service, .. } => service,
-        }
-    }
-}
-
 impl fmt::Display for ServeError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Open { service, error } => write!(out, "{service} cannot be opened: {error}"),
-            Self::Notes { service, offset } => {
-                write!(out, "a note of {service} at byte {offset} of its region is damaged")
-            }
-        }
+        write!(out, "{} cannot be opened: {}", self.service, self.error)
     }
 }
 

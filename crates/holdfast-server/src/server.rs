@@ -1,30 +1,33 @@
 //! The server's threads: one accepts, two work for each log, one serves each session.
 //!
-//! Promise: a client that says nothing, or too much, keeps nobody else waiting; told to stop, every
+//! Promise: a client that says nothing, or too much, keeps nobody else waiting; every user that a
+//! service allows finds a place, whoever has the others; told to stop, every
 //! session finishes what it took, and the regions stay as they are for the next server.
-//! Never: accepts more connections at a time than it was told.
+//! Never: has more clients at a time than it was told, nor starts a thread for one that is none.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Builder, Scope};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use holdfast_client::protocol::Status;
+use holdfast_client::protocol::{Hello, Status};
 use holdfast_log::{CommitError, Recovery};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use holdfast_peers::{Complaints, Peer, Places};
+use rustix::event::PollFlags;
 
-use crate::admission::{admit, allowed_uid, refuse};
+use crate::admission::{admit, refuse};
+use crate::door::{Arrival, Door};
 use crate::registry::Registry;
+use crate::seat::Seat;
 use crate::served::{LogSpec, ServeError, ServedLog};
-use crate::service::ServiceSpec;
-
-/// A pause after an accept that failed, most often for want of descriptors.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
+use crate::service::{Service, ServiceSpec};
+use crate::words;
 
 /// How often a server without a keeper looks whether it still has clients.
-const ORPHAN_LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+const ORPHAN_LOOK: Duration = Duration::from_millis(100);
 
 /// What a server serves.
 pub struct ServerSpec {
@@ -32,15 +35,15 @@ pub struct ServerSpec {
     pub logs: Vec<LogSpec>,
     /// The other services.
     pub services: Vec<ServiceSpec>,
-    /// Most connections at a time, over all services.
+    /// Most clients at a time, over all services.
     pub clients_max: u32,
 }
 
 /// Services, ready to be served.
 pub struct Server {
     registry: Registry,
-    clients_max: u32,
-    connections: AtomicU32,
+    places: Places,
+    complaints: Arc<Complaints>,
 }
 
 impl Server {
@@ -55,8 +58,11 @@ impl Server {
                 Err(error) => errors.push(error),
             }
         }
-        let (registry, clients_max) = (Registry::new(logs, spec.services), spec.clients_max);
-        (Server { registry, clients_max, connections: AtomicU32::new(0) }, errors)
+        let complaints = Arc::default();
+        let registry = Registry::new(logs, spec.services, &complaints);
+        let users = registry.all().flat_map(|service| service.users());
+        let places = Places::for_each_of(users, spec.clients_max);
+        (Server { registry, places, complaints }, errors)
     }
 
     /// How each log was recovered, by the full name of its service.
@@ -77,7 +83,6 @@ impl Server {
         drain: impl AsFd,
         keeper: impl AsFd,
     ) -> io::Result<bool> {
-        listener.set_nonblocking(true)?;
         let stopping = AtomicBool::new(false);
         std::thread::scope(|scope| {
             for log in self.registry.logs() {
@@ -108,87 +113,74 @@ impl Server {
         scope: &'scope Scope<'scope, '_>,
         stopping: &'scope AtomicBool,
     ) -> io::Result<bool> {
-        let mut is_orphan = false;
+        let mut door = Door::new(listener, &self.registry, &self.complaints)?;
+        let told = [(stop, PollFlags::IN), (drain, PollFlags::IN)];
         loop {
-            let mut polled = [
-                PollFd::new(listener, PollFlags::IN),
-                PollFd::from_borrowed_fd(stop, PollFlags::IN),
-                PollFd::from_borrowed_fd(drain, PollFlags::IN),
-                PollFd::from_borrowed_fd(keeper, PollFlags::empty()),
-            ];
-            let (polled, patience) = match is_orphan {
-                true => (&mut polled[..3], Some(&ORPHAN_LOOK)),
-                false => (&mut polled[..], None),
-            };
-            match poll(polled, patience) {
-                Err(rustix::io::Errno::INTR) => continue,
-                outcome => outcome?,
-            };
-            let is_told = |end: usize| !polled[end].revents().is_empty();
-            if is_told(1) || is_told(2) {
-                return Ok(is_told(2));
+            let [is_stop, is_drain, is_orphan] =
+                door.wait([told[0], told[1], (keeper, PollFlags::empty())], None)?;
+            if is_stop || is_drain {
+                return Ok(is_drain);
             }
-            is_orphan = is_orphan || is_told(3);
-            if is_orphan && self.connections.load(Ordering::Relaxed) == 0 {
-                return Ok(true);
+            if is_orphan {
+                break;
             }
-            match listener.accept() {
-                Ok((stream, _)) => self.begin(stream, scope, stopping),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) => {
-                    tracing::warn!(%error, "a connection could not be accepted");
-                    std::thread::sleep(ACCEPT_PAUSE);
-                }
-            }
+            door.take().into_iter().for_each(|arrival| self.begin(arrival, scope, stopping));
         }
+        while self.places.held() > 0 {
+            let [is_stop, is_drain] = door.wait(told, Some(ORPHAN_LOOK))?;
+            if is_stop || is_drain {
+                return Ok(is_drain);
+            }
+            door.take().into_iter().for_each(|arrival| self.begin(arrival, scope, stopping));
+        }
+        Ok(true)
     }
 
-    /// Gives a connection a thread of its own, if there may be one more.
+    /// Gives a client a thread of its own, if there may be one more.
     fn begin<'scope>(
         &'scope self,
-        stream: UnixStream,
+        arrival: Arrival,
         scope: &'scope Scope<'scope, '_>,
         stopping: &'scope AtomicBool,
     ) {
-        let Some(uid) = allowed_uid(&stream, &self.registry) else {
-            return refuse(&stream, Status::NotAllowed);
+        let Arrival { stream, peer, hello } = arrival;
+        let (service, seat) = match self.seat(peer, &hello) {
+            Ok(seated) => seated,
+            Err(status) => return self.refuse(&stream, (peer, &hello), status),
         };
-        let connection = Connection::of(&self.connections);
-        if connection.number >= self.clients_max {
-            self.registry.count_refused();
-            tracing::warn!(uid, "a client was refused: the server has as many as it takes");
-            return refuse(&stream, Status::TooManyClients);
-        }
         let serve = move || {
-            let _connection = connection;
             // An accepted socket does not inherit this from the listening one, but says so itself.
             if stream.set_nonblocking(false).is_err() {
                 return;
             }
-            if let Some((session, _seat)) = admit(stream, uid, &self.registry) {
-                session.run(stopping);
+            match admit(stream, peer, &hello, service, seat) {
+                Ok(session) => session.run(stopping),
+                Err((stream, status)) => self.refuse(&stream, (peer, &hello), status),
             }
         };
         if let Err(error) = Builder::new().name("session".into()).spawn_scoped(scope, serve) {
-            tracing::warn!(%error, "no thread for a client");
+            let what = format_args!("no thread for a client: {error}");
+            self.complaints.say(peer, Instant::now(), what);
         }
     }
-}
 
-/// One connection, counted while it lives.
-struct Connection<'a> {
-    connections: &'a AtomicU32,
-    number: u32,
-}
-
-impl<'a> Connection<'a> {
-    fn of(connections: &'a AtomicU32) -> Connection<'a> {
-        Connection { connections, number: connections.fetch_add(1, Ordering::Relaxed) }
+    /// Checks rights and quotas.
+    fn seat(&self, peer: Peer, hello: &Hello) -> Result<(&Arc<Service>, Seat), Status> {
+        let service = self.registry.find(&hello.service).ok_or(Status::NoService)?;
+        if !service.allows(peer) {
+            return Err(Status::NotAllowed);
+        }
+        let seat = Seat::take(service, &self.places, peer).ok_or(Status::TooManyClients)?;
+        Ok((service, seat))
     }
-}
 
-impl Drop for Connection<'_> {
-    fn drop(&mut self) {
-        self.connections.fetch_sub(1, Ordering::Relaxed);
+    fn refuse(&self, stream: &UnixStream, (peer, hello): (Peer, &Hello), status: Status) {
+        match self.registry.find(&hello.service) {
+            Some(service) => service.count(words::REFUSED),
+            None => self.registry.count_refused(),
+        }
+        let what = format_args!("a client of {:?} was refused: {status}", hello.service);
+        self.complaints.say(peer, Instant::now(), what);
+        refuse(stream, status);
     }
 }

@@ -5,12 +5,14 @@
 //! Never: knows what is asked of a service; the kind's handler does.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use holdfast_client::protocol::{ClientId, Hello, PAYLOAD_BYTES_MAX, Status};
 use holdfast_io::Blocks;
 use holdfast_memory::Region;
+use holdfast_peers::{Complaints, Peer, Places};
 
 use crate::disk_handler::{DiskHandler, transfer_bytes_max};
 use crate::log_handler::LogHandler;
@@ -67,10 +69,10 @@ pub(crate) struct Service {
     pub(crate) handle: u32,
     pub(crate) check: u32,
     pub(crate) kind: Kind,
-    pub(crate) allow_uids: Vec<u32>,
+    allow_uids: Vec<u32>,
     words: Arc<dyn ServiceWords>,
-    clients_max: u32,
-    clients: AtomicU32,
+    pub(crate) clients: Places,
+    complaints: Arc<Complaints>,
     /// Clients of a service that is no log; a log's windows know them.
     present: Mutex<BTreeSet<ClientId>>,
 }
@@ -84,28 +86,38 @@ pub(crate) struct Beginning {
 
 impl Service {
     /// A service of this number. The check value is its root: drawn once, kept in the region.
-    pub(crate) fn new(handle: u32, spec: ServiceSpec, draw: impl FnOnce() -> u32) -> Service {
+    pub(crate) fn new(
+        handle: u32,
+        spec: ServiceSpec,
+        complaints: &Arc<Complaints>,
+        draw: impl FnOnce() -> u32,
+    ) -> Service {
         let kind = match spec.kind {
             ServiceKind::Disk(blocks) => Kind::Disk(blocks),
             ServiceKind::Responder(responder) => Kind::Responder(responder),
         };
         let access = (spec.allow_uids, spec.clients_max);
-        Service::of(handle, spec.service, kind, spec.words, access, draw)
+        Service::of((handle, spec.service), kind, spec.words, access, complaints, draw)
     }
 
     /// [`Service::new`] for a log.
-    pub(crate) fn of_log(handle: u32, log: ServedLog, draw: impl FnOnce() -> u32) -> Service {
+    pub(crate) fn of_log(
+        handle: u32,
+        log: ServedLog,
+        complaints: &Arc<Complaints>,
+        draw: impl FnOnce() -> u32,
+    ) -> Service {
         let (name, words) = (log.service.clone(), log.region());
         let access = (log.allow_uids.clone(), log.clients_max);
-        Service::of(handle, name, Kind::Log(Arc::new(log)), words, access, draw)
+        Service::of((handle, name), Kind::Log(Arc::new(log)), words, access, complaints, draw)
     }
 
     fn of(
-        handle: u32,
-        name: String,
+        (handle, name): (u32, String),
         kind: Kind,
         words: Arc<dyn ServiceWords>,
         (allow_uids, clients_max): (Vec<u32>, u32),
+        complaints: &Arc<Complaints>,
         draw: impl FnOnce() -> u32,
     ) -> Service {
         let root = words.word(words::ROOT);
@@ -114,8 +126,20 @@ impl Service {
         }
         let check = root.load(Ordering::Relaxed) as u32;
         words.word(words::CLIENTS).store(0, Ordering::Relaxed);
-        let (clients, present) = (AtomicU32::new(0), Mutex::default());
-        Service { name, handle, check, kind, allow_uids, words, clients_max, clients, present }
+        let users = allow_uids.iter().map(|uid| Peer::User(*uid));
+        let (clients, present) = (Places::for_each_of(users, clients_max), Mutex::default());
+        let complaints = Arc::clone(complaints);
+        Service { name, handle, check, kind, allow_uids, words, clients, complaints, present }
+    }
+
+    /// Its users.
+    pub(crate) fn users(&self) -> impl Iterator<Item = Peer> {
+        self.allow_uids.iter().map(|uid| Peer::User(*uid))
+    }
+
+    /// Whether this peer may be its client.
+    pub(crate) fn allows(&self, peer: Peer) -> bool {
+        self.users().any(|user| user == peer)
     }
 
     /// Whether a request means this service.
@@ -129,6 +153,12 @@ impl Service {
     /// Adds to one of the server's counters.
     pub(crate) fn count(&self, word: usize) {
         self.words.word(word).fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Says something about a client, or counts it.
+    pub(crate) fn complain(&self, peer: Peer, what: impl std::fmt::Display) {
+        let what = format_args!("at {}: {what}", self.name);
+        self.complaints.say(peer, Instant::now(), what);
     }
 
     /// The log, if it is one.
@@ -157,10 +187,14 @@ impl Service {
     }
 
     /// Begins a session for the client, unless it has one.
-    pub(crate) fn begin(self: &Arc<Service>, hello: &Hello) -> Result<Beginning, Status> {
+    pub(crate) fn begin(
+        self: &Arc<Service>,
+        hello: &Hello,
+        peer: Peer,
+    ) -> Result<Beginning, Status> {
         match &self.kind {
             Kind::Log(log) => {
-                let (handler, last_sequence) = LogHandler::begin(log, hello)?;
+                let (handler, last_sequence) = LogHandler::begin(log, hello, peer)?;
                 let marks = log.log.marks();
                 let facts = [marks.released, marks.durable, marks.tail].map(|lsn| lsn.0);
                 Ok(Beginning { handler: Box::new(handler), last_sequence, facts })
@@ -179,10 +213,9 @@ impl Service {
         }
     }
 
-    /// Tells status how many sessions there are.
-    fn show_clients(&self) {
-        let clients = self.clients.load(Ordering::Relaxed);
-        self.words.word(words::CLIENTS).store(clients.into(), Ordering::Relaxed);
+    /// Tells status how many clients hold a seat.
+    pub(crate) fn show_clients(&self) {
+        self.words.word(words::CLIENTS).store(self.clients.held().into(), Ordering::Relaxed);
     }
 
     fn present(&self) -> MutexGuard<'_, BTreeSet<ClientId>> {
@@ -190,22 +223,9 @@ impl Service {
     }
 }
 
-/// A place among a service's clients, given back when dropped.
-pub(crate) struct Seat(Arc<Service>);
-
-impl Seat {
-    pub(crate) fn take(service: &Arc<Service>) -> Option<Seat> {
-        let taken = service.clients.fetch_add(1, Ordering::Relaxed);
-        let seat = Seat(Arc::clone(service));
-        service.show_clients();
-        (taken < service.clients_max).then_some(seat)
-    }
-}
-
-impl Drop for Seat {
-    fn drop(&mut self) {
-        self.0.clients.fetch_sub(1, Ordering::Relaxed);
-        self.0.show_clients();
+impl std::fmt::Debug for Service {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Service").field("name", &self.name).finish_non_exhaustive()
     }
 }
 

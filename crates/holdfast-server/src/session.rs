@@ -5,6 +5,7 @@
 //! does, or when the server stops.
 //! Never: knows what is asked; the handler of its service does.
 
+use std::fmt::Display;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,6 +13,7 @@ use std::time::Duration;
 
 use holdfast_client::protocol::{LEAVING, Status};
 use holdfast_memory::queue::{Damage, SLOTS, SPINS, Taken};
+use holdfast_peers::Peer;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
@@ -31,14 +33,13 @@ const BUSY_ROUNDS: u32 = 256;
 /// A session.
 pub(crate) struct Session {
     pub(crate) stream: UnixStream,
+    pub(crate) peer: Peer,
     pub(crate) service: Arc<Service>,
     pub(crate) handler: Box<dyn Handler>,
     pub(crate) address: Arc<Address>,
     pub(crate) buffers: u32,
     pub(crate) buffer_bytes: u32,
     pub(crate) bytes: Copies,
-    /// Faults of this client so far; every power of two of them is written to the log.
-    pub(crate) faults: u64,
 }
 
 impl Session {
@@ -81,26 +82,19 @@ impl Session {
     }
 
     /// Counts a request that was refused as wrong.
-    pub(crate) fn refused(&mut self, status: Status) {
+    pub(crate) fn refused(&self, status: Status) {
         self.service.count(words::REFUSED);
-        if self.is_worth_a_line() {
-            let (service, faults) = (&self.service.name, self.faults);
-            tracing::warn!(service, %status, faults, "a client's request was refused");
-        }
+        self.complain(format_args!("a request was refused: {status}"));
     }
 
-    fn damaged(&mut self, damage: Damage) {
+    fn damaged(&self, damage: Damage) {
         self.service.count(words::DAMAGE);
         self.address.memory.queue().rebuild();
-        if self.is_worth_a_line() {
-            let (service, faults) = (&self.service.name, self.faults);
-            tracing::warn!(service, %damage, faults, "a client's queue was damaged, and rebuilt");
-        }
+        self.complain(format_args!("a queue was damaged, and rebuilt: {damage}"));
     }
 
-    fn is_worth_a_line(&mut self) -> bool {
-        self.faults += 1;
-        self.faults.is_power_of_two()
+    fn complain(&self, what: impl Display) {
+        self.service.complain(self.peer, what);
     }
 
     /// Whatever a client sends after its hello is its end.
@@ -123,5 +117,12 @@ impl Session {
     fn end(mut self) {
         let departure = self.departure();
         self.handler.end(&self.address, departure);
+        // A client whose socket is closed reads no more answers, but may keep the descriptor. One
+        // whose server ends may still be reading.
+        if departure.is_some()
+            && let Err(error) = self.address.memory.discard()
+        {
+            self.complain(format_args!("the memory of a session is kept: {error}"));
+        }
     }
 }

@@ -12,11 +12,15 @@ use holdfast_log::{Lsn, Marks};
 use holdfast_memory::SessionMemory;
 use holdfast_memory::queue::{Response, SLOTS, SlotIndex};
 
+use crate::seat::Seat;
+
 /// Where answers go: a session's memory, and how many it still waits for.
 #[derive(Debug)]
 pub(crate) struct Address {
     pub(crate) memory: SessionMemory,
     owed: AtomicUsize,
+    /// Given back behind the memory, whoever had it last.
+    _seat: Seat,
 }
 
 /// What a request waits for.
@@ -52,8 +56,8 @@ struct Waiting {
 pub(crate) struct WaitingRoom(Mutex<Vec<Waiting>>);
 
 impl Address {
-    pub(crate) fn new(memory: SessionMemory) -> Address {
-        Address { memory, owed: AtomicUsize::new(0) }
+    pub(crate) fn new(memory: SessionMemory, seat: Seat) -> Address {
+        Address { memory, owed: AtomicUsize::new(0), _seat: seat }
     }
 
     /// Answers a request. A client that changed its slot meanwhile gets no answer; the queue

@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use holdfast_client::protocol::{ClientId, WINDOW};
 use holdfast_log::{Lsn, NUMBER_BYTES};
+use holdfast_peers::Peer;
 
 /// Clients that went away and are still remembered, should they only have lost their connection.
 const DEPARTED_MAX: usize = 256;
@@ -137,9 +138,19 @@ pub(crate) struct Windows {
 struct Known {
     windows: HashMap<ClientId, Shared>,
     /// Those without a session that had one in this server's life, the longest gone first.
-    departed: VecDeque<ClientId>,
-    /// A departed client was forgotten.
+    departed: VecDeque<(Peer, ClientId)>,
+    /// A client was forgotten.
     has_forgotten: bool,
+}
+
+impl Known {
+    /// The oldest of the peer that has the most.
+    fn to_forget(&self) -> usize {
+        let mut counts = BTreeMap::<Peer, usize>::new();
+        self.departed.iter().for_each(|(peer, _)| *counts.entry(*peer).or_default() += 1);
+        let most = counts.into_iter().max_by_key(|(_, count)| *count).map(|(peer, _)| peer);
+        self.departed.iter().position(|(peer, _)| Some(*peer) == most).unwrap_or(0)
+    }
 }
 
 /// Why a client gets no window.
@@ -166,6 +177,11 @@ impl Windows {
         self.replay(Number::decode(number), Placed { lsn, end });
     }
 
+    /// What came of requests of before cannot be known: whoever had a session is refused.
+    pub(crate) fn forget_all(&self) {
+        *self.lock() = Known { has_forgotten: true, ..Known::default() };
+    }
+
     /// Opens a client's window, and returns it with the highest number that was appended.
     pub(crate) fn enter(
         &self,
@@ -173,7 +189,7 @@ impl Windows {
         oldest: u64,
     ) -> Result<(Shared, u64), WindowRefusal> {
         let mut known = self.lock();
-        if !known.windows.contains_key(&client) && oldest > 1 && known.has_forgotten {
+        if !known.windows.contains_key(&client) && oldest > 0 && known.has_forgotten {
             return Err(WindowRefusal::Forgotten);
         }
         let shared = Arc::clone(known.windows.entry(client).or_default());
@@ -185,19 +201,21 @@ impl Windows {
         window.forget_below(oldest);
         let last = window.last;
         drop(window);
-        known.departed.retain(|departed| *departed != client);
+        known.departed.retain(|(_, departed)| *departed != client);
         Ok((shared, last))
     }
 
-    /// The client's session is over.
-    pub(crate) fn leave(&self, client: ClientId) {
+    /// The client's session is over. Of too many that are remembered the peer that has the most
+    /// loses its oldest, so nobody can have another's forgotten.
+    pub(crate) fn leave(&self, client: ClientId, peer: Peer) {
         let mut known = self.lock();
         if let Some(window) = known.windows.get(&client) {
             lock(window).has_session = false;
         }
-        known.departed.push_back(client);
-        while known.departed.len() > DEPARTED_MAX {
-            let gone = known.departed.pop_front().expect("there are too many");
+        known.departed.push_back((peer, client));
+        if known.departed.len() > DEPARTED_MAX {
+            let place = known.to_forget();
+            let (_, gone) = known.departed.remove(place).expect("there are too many");
             known.windows.remove(&gone);
             known.has_forgotten = true;
         }

@@ -53,7 +53,7 @@ impl Store {
         first: usize,
         bytes: &[u8],
     ) -> Result<(), StoreFault> {
-        for (index, bytes) in bytes.chunks_exact(PAGE_BYTES).enumerate() {
+        for (index, bytes) in bytes.as_chunks::<PAGE_BYTES>().0.iter().enumerate() {
             let new = self.placed(pages.get(first + index), bytes)?;
             pages.set(first + index, new);
         }
@@ -93,8 +93,8 @@ impl Store {
             let into = &mut into[index * PAGE_BYTES..][..row.count as usize * PAGE_BYTES];
             self.blocks.read(into, at(row.first))?;
         }
-        let mut found = into.chunks_exact(PAGE_BYTES).zip(first..);
-        Ok(found.find(|(bytes, index)| !pages.get(*index).has(bytes)).map(|(_, index)| index))
+        let mut found = into.as_chunks::<PAGE_BYTES>().0.iter().zip(first..);
+        Ok(found.find(|(bytes, index)| !pages.get(*index).has(*bytes)).map(|(_, index)| index))
     }
 
     /// Puts bytes where there is room for them, and says where.

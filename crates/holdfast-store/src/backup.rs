@@ -4,14 +4,14 @@
 //! is not taken for anything else before that.
 //! Never: copies a page or a record itself; opens a store.
 
-use std::io;
 use std::path::Path;
 
-use holdfast_pages::{At, Manifest, Moment, Progress, Tag};
+use holdfast_pages::{Archive, At, Manifest, Moment, Progress, Rsn, Tag};
 
+use crate::closing::Note;
 use crate::config::Config;
 use crate::error::{BackUpError, OpenError, RestoreError};
-use crate::header::{BACKUP, Header, NoHeader, RESTORED, STORE, is_closed};
+use crate::header::{BACKUP, Header, NoHeader, RESTORED, STORE};
 use crate::log;
 use crate::place::Place;
 use crate::store::Store;
@@ -121,9 +121,7 @@ pub fn restore_at(
     tell: &mut dyn FnMut(Progress),
 ) -> Result<Moment, RestoreError> {
     let header = header_of(from).map_err(|fault| RestoreError::From(fault.into()))?;
-    if at == At::End
-        && !has_everything(from).map_err(|error| RestoreError::From(OpenError::Io(error)))?
-    {
+    if at == At::End && !has_everything(from, header)? {
         return Err(RestoreError::NotClosed);
     }
     match Header::read(&*to.store, &RESTORED) {
@@ -144,10 +142,19 @@ pub fn restore_at(
     Ok(moment)
 }
 
-/// Whether the archive has all that there was: that of a backup has, and that of a closed store.
-fn has_everything(from: &Place) -> io::Result<bool> {
-    let is_backup = Header::read(&*from.store, &BACKUP).is_ok();
-    Ok(is_backup || is_closed(&*from.store)?)
+/// Whether the archive has all that there was: that of a backup has, and that of a closed store if
+/// it ends where it did then.
+fn has_everything(from: &Place, header: Header) -> Result<bool, RestoreError> {
+    if Header::read(&*from.store, &BACKUP).is_ok() {
+        return Ok(true);
+    }
+    let io = |error| RestoreError::From(OpenError::Io(error));
+    let Some(end) = Note::end_of_closed(&*from.store, header).map_err(io)? else {
+        return Ok(false);
+    };
+    let archive = Archive::look(&*from.archive, Tag::of(&header.identity))
+        .map_err(|error| RestoreError::Pages(error.into()))?;
+    Ok(archive.end().unwrap_or(Rsn::FIRST) == end)
 }
 
 /// Whose backup or store it is.

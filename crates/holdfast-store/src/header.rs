@@ -3,8 +3,7 @@
 //! Byte table: FORMAT.md, "Store".
 //!
 //! Promise: it is there when everything else of a new one is, and never changes; a directory with
-//! something else in it is told from one that is free. The file `closed` is there only while the
-//! store is closed.
+//! something else in it is told from one that is free.
 //! Never: makes anything but these.
 
 use std::io;
@@ -29,9 +28,6 @@ pub(crate) const STORE: Names = Names { name: "store", begun: "store-new" };
 pub(crate) const RESTORED: Names = Names { name: "store", begun: "restored-new" };
 /// Of a backup.
 pub(crate) const BACKUP: Names = Names { name: "backup", begun: "backup-new" };
-
-/// An empty file that is there while a store is closed.
-const CLOSED: &str = "closed";
 
 /// "HFST".
 const MAGIC: u32 = 0x5453_4648;
@@ -111,29 +107,6 @@ impl Header {
     pub(crate) fn finish(files: &dyn Files, names: &Names) -> io::Result<()> {
         files.rename(Path::new(names.begun), Path::new(names.name))?;
         files.sync_dir(Path::new(""))
-    }
-}
-
-/// Says that a store is closed, which has all that there is in its archive.
-pub(crate) fn note_closed(files: &dyn Files) -> io::Result<()> {
-    let how = OpenHow { write: true, create_mode: Some(FILE_MODE), ..OpenHow::default() };
-    files.open(Path::new(CLOSED), how)?;
-    files.sync_dir(Path::new(""))
-}
-
-/// Says that a store is not closed any more. That survives a power cut when this returns.
-pub(crate) fn note_open(files: &dyn Files) -> io::Result<()> {
-    match files.remove_file(Path::new(CLOSED)) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        removed => removed.and_then(|()| files.sync_dir(Path::new(""))),
-    }
-}
-
-/// Whether a store is closed.
-pub(crate) fn is_closed(files: &dyn Files) -> io::Result<bool> {
-    match files.metadata(Path::new(CLOSED)) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        found => found.map(|_| true),
     }
 }
 

@@ -7,12 +7,11 @@
 //! Never: reads or writes a page on a device; that is `holdfast-pages`.
 //!
 //! Where to look: `store` is opened and closed, at a `place`, as its `config` says; `header` tells
-//! that it is one, `log` is its log,
-//! `embedded` here or `served` elsewhere. `transaction` is what its users do, on an `engine` that
-//! all of them share; `slots` are their numbers, `transaction_error` is what they are told. What
-//! has to be done beside them is in `services`, how all that goes in `stat`, and whether pages are
-//! right in `verify`; `reclaim` frees those that nobody reaches; `backup` makes copies, and stores
-//! from copies.
+//! that it is one, `closing` whether it is closed, `log` is its log, `embedded` here or `served`
+//! elsewhere. `transaction` is what its users do, on an `engine` that all of them share; `slots`
+//! are their numbers, `transaction_error` is what they are told. What has to be done beside them is
+//! in `services`, how all that goes in `stat`, and whether pages are right in `verify`; `reclaim`
+//! frees those that nobody reaches; `backup` makes copies, and stores from copies.
 //!
 //! Of trees: `node` is a page of a tree as it is read, `node_change` as it is changed, and
 //! `node_check` looks at all of it. `body` is one such change as bytes, `contents` is where bodies
@@ -30,6 +29,7 @@ mod allocator;
 mod backup;
 mod body;
 mod classical;
+mod closing;
 mod config;
 mod contents;
 mod display;

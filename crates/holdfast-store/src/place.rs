@@ -5,10 +5,10 @@
 
 use std::fmt;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use holdfast_io::real::{DirectoryLock, RealClock, RealEntropy, RealFiles};
+use holdfast_io::real::{DirectoryLock, RealClock, RealEntropy, RealFiles, make_directory};
 use holdfast_io::{Clock, Entropy, Files};
 
 use crate::header::{Header, Names, NoHeader};
@@ -95,20 +95,6 @@ impl Place {
 fn open_directory(path: &Path) -> io::Result<Arc<dyn Files>> {
     make_directory(path)?;
     Ok(Arc::new(RealFiles::open(path)?))
-}
-
-/// Makes a directory unless it is there; its name is durable then.
-fn make_directory(path: &Path) -> io::Result<()> {
-    match std::fs::create_dir(path) {
-        Ok(()) => std::fs::File::open(parent_of(path))?.sync_all(),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(error),
-    }
-}
-
-fn parent_of(path: &Path) -> PathBuf {
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    parent.unwrap_or(Path::new(".")).to_owned()
 }
 
 impl fmt::Debug for Place {

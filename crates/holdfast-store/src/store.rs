@@ -14,11 +14,12 @@ use holdfast_pages::{
 };
 
 use crate::allocator::Allocator;
+use crate::closing::Note;
 use crate::config::{Config, Restart, Services};
 use crate::contents::NodeContents;
 use crate::engine::{Durability, Engine, Patience};
 use crate::error::{CloseError, OpenError, OpenTreeError, ReclaimError, ServiceError};
-use crate::header::{Header, NoHeader, STORE, note_closed, note_open};
+use crate::header::{Header, NoHeader, STORE};
 use crate::locks::Locks;
 use crate::log::{self, StoreLog};
 use crate::losers::Losers;
@@ -44,6 +45,7 @@ pub struct Store {
     threads: Option<Threads>,
     pub(crate) work: Work,
     pub(crate) header: Header,
+    opened: Note,
     /// Last, so that the directory is free when everything else is gone.
     place: Place,
 }
@@ -88,7 +90,7 @@ impl Store {
         let log = log::open(&place, identity, &config.log)?;
         let (pages, found) = open_pages(&place, identity, &log, config)?;
         // Before there is anything that the archive has not.
-        note_open(&*place.store).map_err(OpenError::Io)?;
+        let opened = Note::open(&*place.store, &*place.entropy, header).map_err(OpenError::Io)?;
         let recovery = Recovery {
             is_new,
             losers: found.losers.len(),
@@ -114,7 +116,7 @@ impl Store {
             Services::Stepped => None,
         };
         let threads = threads.transpose().map_err(OpenError::Thread)?;
-        Ok((Store { threads, work, header, place }, recovery))
+        Ok((Store { threads, work, header, opened, place }, recovery))
     }
 
     /// Whether a directory has a store in it, sound or not.
@@ -288,7 +290,8 @@ impl Store {
         engine.pages.archive_all().map_err(CloseError::Archive)?;
         engine.pages.write_base().map_err(CloseError::Archive)?;
         log.close().map_err(CloseError::Log)?;
-        note_closed(&*self.place.store).map_err(CloseError::Io)
+        let end = engine.pages.archived();
+        self.opened.close(&*self.place.store, end).map_err(CloseError::Io)
     }
 
     fn make_tree(&self, name: &str) -> Result<Tree, OpenTreeError> {

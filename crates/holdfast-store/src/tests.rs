@@ -2,9 +2,10 @@
 
 use holdfast_format_docs::Tables;
 use holdfast_io::checksum::crc32c;
-use holdfast_pages::{Contents, Page, PageNumber};
+use holdfast_pages::{Contents, Page, PageNumber, Rsn};
 
 use crate::body::{Body, Spot};
+use crate::closing::{NOTE_BYTES, Note};
 use crate::contents::{NodeContents, put_image};
 use crate::header::{HEADER_BYTES, Header};
 use crate::large::{LARGE_VALUE_BYTES_MAX, Large, plain};
@@ -68,6 +69,24 @@ fn a_header_is_what_its_table_says() {
 }
 
 #[test]
+fn a_note_of_a_close_is_what_its_table_says() {
+    let header = Header { identity: *b"0123456789abcdef", history: 9 };
+    let bytes = Note { header, opening: 300, end: Some(Rsn(8)) }.encode();
+    let field = |name| &bytes[FORMAT.place("Closed", name)];
+    assert_eq!((field("magic"), field("version")), (&b"HFSO"[..], &[1, 0][..]));
+    assert_eq!(
+        (field("identity"), field("history")),
+        (&header.identity[..], &9_u64.to_le_bytes()[..])
+    );
+    assert_eq!(
+        (field("opening"), field("end")),
+        (&300_u64.to_le_bytes()[..], &8_u64.to_le_bytes()[..])
+    );
+    let check = crc32c(u32::from_le_bytes(*b"HFSO"), &bytes[4..]);
+    assert_eq!(field("check"), check.to_le_bytes());
+}
+
+#[test]
 fn an_image_is_what_its_table_says() {
     let wanted = b"\x01\x01\0\x05key-a\x06key-z\x06key-x\xAC\x02\x0Dbcdefg\x05value\x02c\0";
     assert_eq!(image(), wanted);
@@ -76,7 +95,12 @@ fn an_image_is_what_its_table_says() {
 
 #[test]
 fn the_fields_of_heads_follow_one_another() {
-    let sections = [("Store", 8, HEADER_BYTES), ("Node", 10, HEAD_BYTES), ("Slot", 3, SLOT_BYTES)];
+    let sections = [
+        ("Store", 8, HEADER_BYTES),
+        ("Closed", 9, NOTE_BYTES),
+        ("Node", 10, HEAD_BYTES),
+        ("Slot", 3, SLOT_BYTES),
+    ];
     for (section, fields, end) in sections {
         assert_eq!(FORMAT.gapless(section, end).len(), fields);
     }

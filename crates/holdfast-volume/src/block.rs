@@ -13,7 +13,7 @@ mod tree;
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use holdfast_io::{Blocks, BlocksError, OneFile, OpenFile};
 
@@ -47,8 +47,6 @@ pub struct BlockVolume {
     file: Arc<dyn OpenFile>,
     atomic_bytes_max: usize,
     is_device: bool,
-    /// Parts of the home have no room of their own yet: a write needs some.
-    is_thin: AtomicBool,
 }
 
 impl BlockVolume {
@@ -60,15 +58,14 @@ impl BlockVolume {
         let node = the_node(&volume).map_err(VolumeError::Home)?;
         let file = volume.home_file(&node).and_then(|file| file.ok_or(Errno::NOENT));
         let file = file.map_err(VolumeError::Home)?;
-        let attributes = {
+        volume.know_allocated(&node).map_err(VolumeError::Home)?;
+        let is_device = {
             let mut body = node.body_mut();
             body.recent = Recent::in_sectors();
-            body.attributes
+            body.attributes.rdev != 0
         };
-        let is_thin = AtomicBool::new(attributes.allocated_bytes < attributes.size_bytes);
         let atomic_bytes_max = atomic_bytes_max(volume.log.payload_bytes_max());
-        let is_device = attributes.rdev != 0;
-        Ok(BlockVolume { volume, node, file, atomic_bytes_max, is_device, is_thin })
+        Ok(BlockVolume { volume, node, file, atomic_bytes_max, is_device })
     }
 
     /// What an acknowledgement of this volume means.
@@ -115,8 +112,6 @@ impl BlockVolume {
             return Err(ResizeError::Device);
         }
         let set = SetAttributes { size_bytes: Some(size_bytes), ..SetAttributes::default() };
-        // What is added has no room.
-        self.is_thin.fetch_or(!self.is_device, Ordering::Relaxed);
         let resized = self.change(|spot, body| self.volume.set_once(spot, body, &set));
         resized.map_err(|errno| ResizeError::Failed(io::Error::from_raw_os_error(errno.0)))
     }
@@ -154,16 +149,6 @@ impl BlockVolume {
         }
     }
 
-    /// Asks for room for a change of the home that may need some.
-    fn admit(&self, bytes: u64) -> Result<(), BlocksError> {
-        if !self.is_thin.load(Ordering::Relaxed) {
-            return Ok(());
-        }
-        let DirectoryVolume { space, home, clock, .. } = &self.volume;
-        let admitted = space.admit(&**home, &**clock, bytes, || self.volume.waiting_bytes());
-        admitted.map_err(blocks_error)
-    }
-
     /// The part of a read that needs the home. Nobody is kept waiting for its disk: the log's bytes
     /// are put over what the home gave afterwards, unless the cleaner let go of some meanwhile,
     /// which the home may have got too late to give them.
@@ -188,14 +173,13 @@ impl BlockVolume {
     }
 }
 
-/// The one file's node. It is remembered and open as long as the volume is, so the cleaner finds it
-/// among the names.
+/// The one file's node. It is remembered as long as the volume is, so the cleaner finds it among
+/// the names.
 fn the_node(volume: &DirectoryVolume) -> Result<Arc<Node>, Errno> {
     let mut names = volume.names_mut();
     names.load(&*volume.home, ROOT)?;
     let node = names.open_child(&*volume.home, ROOT, OneFile::NAME.as_bytes())?;
     node.remember();
-    node.opened();
     Ok(node)
 }
 
@@ -240,7 +224,6 @@ impl Blocks for BlockVolume {
     fn write(&self, from: &[u8], offset: u64) -> Result<(), BlocksError> {
         let bytes = from.len() as u64;
         self.check_range(offset, bytes)?;
-        self.admit(bytes)?;
         let mut at = offset;
         for piece in from.chunks(self.atomic_bytes_max) {
             self.change_range(at, piece.len() as u64, |spot, body| {
@@ -253,12 +236,10 @@ impl Blocks for BlockVolume {
 
     fn write_zeroes(&self, offset: u64, bytes: u64) -> Result<(), BlocksError> {
         self.check_range(offset, bytes)?;
-        self.admit(bytes)?;
         self.allocate(Allocate::ZeroRange { keep_size: true }, offset, bytes)
     }
 
     fn discard(&self, offset: u64, bytes: u64) -> Result<(), BlocksError> {
-        self.is_thin.fetch_or(!self.is_device, Ordering::Relaxed);
         self.allocate(Allocate::PunchHole, offset, bytes)
     }
 

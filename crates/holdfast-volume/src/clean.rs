@@ -6,20 +6,23 @@
 //! Never: runs ahead of the durable mark, so the home is never ahead of the log.
 
 mod apply;
+pub(crate) mod aside;
 mod plan;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use holdfast_io::Files;
-use holdfast_log::{AppendError, CommitError, Lsn, ReadError, WordError};
+use holdfast_log::{AppendError, CommitError, Frame, Lsn, ReadError, WordError};
 
-use crate::clean::apply::Applier;
+use crate::clean::apply::{Applier, Blame, exchange_marker};
+use crate::clean::aside::{Aside, PassedOver, RecordId, Whole};
 use crate::clean::plan::{Contents, Window};
 use crate::extents::Piece;
 use crate::names::ORPHANS_NAME;
 use crate::node::Node;
-use crate::record::{self, Record, RecordFault};
+use crate::own;
+use crate::record::{self, Op, Record, RecordFault};
 use crate::volume::DirectoryVolume;
 use crate::words;
 
@@ -39,6 +42,8 @@ pub struct Cleaned {
     pub bytes: u64,
     /// Bytes of the ring given back.
     pub released_bytes: u64,
+    /// More was durable than one window takes.
+    pub more: bool,
 }
 
 impl Cleaned {
@@ -92,6 +97,21 @@ pub enum CleanError {
     Word(WordError),
     /// A frame holds what no version of Holdfast writes.
     Record(Lsn, RecordFault),
+    /// What was put aside, beside the log, cannot be read or written.
+    Aside(io::Error),
+}
+
+/// Why a window was not applied.
+enum Stopped {
+    Error(CleanError),
+    /// The home refused what these records of the window want.
+    Refused(CleanError, Blame, Lsn),
+}
+
+impl From<CleanError> for Stopped {
+    fn from(error: CleanError) -> Stopped {
+        Stopped::Error(error)
+    }
 }
 
 impl CleanError {
@@ -99,9 +119,11 @@ impl CleanError {
         CleanError::Home { act, path: path.to_path_buf(), error }
     }
 
-    /// The error number behind it, for a status word.
+    /// The error number behind it, for a status word; 0 if the log is to blame, which says so
+    /// itself.
     pub(crate) fn errno(&self) -> u64 {
         match self {
+            CleanError::Log(_) => 0,
             CleanError::Home { error, .. } => {
                 error.raw_os_error().unwrap_or(5).unsigned_abs().into()
             }
@@ -119,6 +141,9 @@ impl std::fmt::Display for CleanError {
             CleanError::Log(error) => write!(out, "the log failed: {error}"),
             CleanError::Read(error) => write!(out, "the log cannot be read: {error}"),
             CleanError::Word(error) => write!(out, "{error}"),
+            CleanError::Aside(error) => {
+                write!(out, "what is put aside cannot be read or written: {error}")
+            }
             CleanError::Record(lsn, fault) => {
                 write!(out, "the frame at LSN {lsn} holds no known record: {fault:?}")
             }
@@ -133,39 +158,147 @@ pub(crate) struct Cleaner {
     applied: Lsn,
     /// The next window may have been applied in part by an earlier process.
     repeats: bool,
+    /// The log has durably what an earlier process said of the home.
+    mark_is_durable: bool,
+    aside: Aside,
 }
 
 impl Cleaner {
-    pub(crate) fn new(applied: Lsn) -> Cleaner {
-        Cleaner { applied, repeats: true }
+    pub(crate) fn new(applied: Lsn, aside: Aside) -> Cleaner {
+        Cleaner { applied, repeats: true, mark_is_durable: false, aside }
     }
 
-    /// Applies one window, if anything is durable and not applied.
+    /// Applies one window, if anything is durable and not applied. What somebody ordered to be put
+    /// aside is, when it is met.
     pub(crate) fn step(&mut self, volume: &DirectoryVolume) -> Result<Cleaned, CleanError> {
+        loop {
+            match self.try_step(volume) {
+                Ok(cleaned) => return Ok(cleaned),
+                Err(Stopped::Error(error)) => return Err(error),
+                Err(Stopped::Refused(error, blame, upto)) => {
+                    if !self.puts_aside(volume, &error, blame, upto)? {
+                        return Err(error);
+                    }
+                }
+            }
+        }
+    }
+
+    /// What a replay passes over.
+    pub(crate) fn passed_over(&self) -> PassedOver {
+        self.aside.passed_over()
+    }
+
+    /// Everything is applied, and numbers of nodes begin anew.
+    pub(crate) fn close_aside(&mut self) -> Result<(), CleanError> {
+        self.aside.close().map_err(CleanError::Aside)
+    }
+
+    /// Puts the records that are to blame aside, if somebody ordered that; tells people otherwise.
+    fn puts_aside(
+        &mut self,
+        volume: &DirectoryVolume,
+        error: &CleanError,
+        blame: Blame,
+        upto: Lsn,
+    ) -> Result<bool, CleanError> {
+        if !self.aside.can_put() {
+            return Ok(false);
+        }
+        let mut records = self.blamed(volume, blame, upto)?;
+        if let Some(wide) = blame.widened().filter(|_| records.is_empty()) {
+            records = self.blamed(volume, wide, upto)?;
+        }
+        let Some(lsn) = records.first().map(|whole| whole.id.frame) else { return Ok(false) };
+        if self.aside.is_ordered(lsn).map_err(CleanError::Aside)? {
+            let errno = u32::try_from(error.errno()).unwrap_or(0);
+            self.aside.put(&records, errno).map_err(CleanError::Aside)?;
+            return Ok(true);
+        }
+        let count = records.len();
+        let text = format!("lsn {lsn}\n{error}\nrecords {count}\n");
+        // The error itself is what matters; whoever asks for the note finds none.
+        let _ = self.aside.tell(&text, volume.clock.utc_ns());
+        Ok(false)
+    }
+
+    /// The records between here and `upto` that are to blame, whole.
+    fn blamed(
+        &self,
+        volume: &DirectoryVolume,
+        blame: Blame,
+        upto: Lsn,
+    ) -> Result<Vec<Whole>, CleanError> {
+        let (mut found, mut fault) = (Vec::new(), None);
+        let read = volume.log.read(self.applied, upto, &mut |frame| {
+            let lsn = frame.header.lsn;
+            let records = match decode(lsn, frame.payload, frame.payload_lsn) {
+                Ok(records) => records,
+                Err(error) => {
+                    fault = Some(error);
+                    return false;
+                }
+            };
+            for (index, (record, data)) in records.iter().enumerate() {
+                let id = RecordId { frame: lsn, index: index as u32 };
+                if blame.falls_on(record, lsn, *data) && !self.aside.holds(id) {
+                    let data =
+                        data_of(record, &frame.payload[data.since(frame.payload_lsn) as usize..]);
+                    found.push(Whole::of(id, record, data));
+                }
+            }
+            true
+        });
+        read.map_err(CleanError::Read)?;
+        fault.map_or(Ok(found), Err)
+    }
+
+    fn try_step(&mut self, volume: &DirectoryVolume) -> Result<Cleaned, Stopped> {
         let begun = begun(volume)?;
         let limit = self.limit(volume, begun);
+        self.settle_mark(volume)?;
         if self.applied >= limit {
             return Ok(Cleaned::default());
         }
         let (window, upto) = self.window(volume, limit)?;
-        if window.records == 0 {
+        if window.records == 0 && !volume.is_room_wanted() {
             // Nothing but marks and padding, which the next window passes over too.
             return Ok(Cleaned::default());
         }
         let finishing = begun.filter(|end| *end > upto);
         set_word(volume, words::WINDOW_END, finishing.unwrap_or(upto).0)?;
-        let bytes = Applier::new(volume, self.applied).run(&window)?;
+        let mut applier = Applier::new(volume);
+        let bytes = applier.run(&window).map_err(|error| match (error, applier.blame) {
+            (error @ CleanError::Home { .. }, Some(blame)) => Stopped::Refused(error, blame, upto),
+            (error, _) => Stopped::Error(error),
+        })?;
+        volume.note_touched().map_err(Stopped::Error)?;
+        self.aside.gone_on().map_err(CleanError::Aside)?;
         volume.space.came_home(upto);
         set_word(volume, words::HOME_ERRNO, 0)?;
         let released_bytes = upto.since(self.applied);
         note_applied(volume, upto)?;
         settle(volume, &window, upto);
         volume.log.release(upto);
+        for at in window.exchanges() {
+            // One that stays means nothing, and goes when the volume is detached.
+            let _ = volume.home.remove_file(&exchange_marker(at));
+        }
         self.applied = upto;
         self.repeats = finishing.is_some();
         volume.log.add_to_word(words::WINDOWS, 1);
         volume.log.add_to_word(words::APPLIED_BYTES, bytes);
-        Ok(Cleaned { records: window.records, bytes, released_bytes })
+        Ok(Cleaned { records: window.records, bytes, released_bytes, more: upto < limit })
+    }
+
+    /// The mark of the process before is durable before more is applied: a machine that stops then
+    /// must not begin below it, with a home that has a part of what comes behind it.
+    fn settle_mark(&mut self, volume: &DirectoryVolume) -> Result<(), CleanError> {
+        if !self.mark_is_durable {
+            volume.log.commit(volume.log.marks().tail).map_err(CleanError::Log)?;
+            self.mark_is_durable = true;
+        }
+        Ok(())
     }
 
     /// Where the next window ends at the latest. One that was begun and not finished, by this
@@ -178,14 +311,22 @@ impl Cleaner {
     }
 
     /// The longest window from the applied mark, and where it ends.
-    fn window(&self, volume: &DirectoryVolume, durable: Lsn) -> Result<(Window, Lsn), CleanError> {
+    fn window(
+        &mut self,
+        volume: &DirectoryVolume,
+        durable: Lsn,
+    ) -> Result<(Window, Lsn), CleanError> {
         let mut window = Window::new(self.repeats);
         let limit = self.applied.advance(WINDOW_BYTES_MAX);
         let mut end = Ok(durable);
+        let (aside, mut dependent) = (&mut self.aside, Vec::new());
         let read = volume.log.read(self.applied, durable, &mut |frame| {
             let lsn = frame.header.lsn;
             let records = decode(lsn, frame.payload, frame.payload_lsn);
-            let taken = records.map(|records| lsn <= limit && window.take(lsn, &records));
+            let taken = records.map(|mut records| {
+                pass_over(aside, &mut window, frame, &mut records, &mut dependent);
+                lsn <= limit && window.take(lsn, &records)
+            });
             let goes_on = matches!(taken, Ok(true));
             if !goes_on {
                 end = taken.map(|_| lsn);
@@ -193,7 +334,41 @@ impl Cleaner {
             goes_on
         });
         read.map_err(CleanError::Read)?;
+        self.aside.put(&dependent, 0).map_err(CleanError::Aside)?;
         Ok((window, end?))
+    }
+}
+
+/// Takes out of a frame's records what is aside already, and what cannot be applied without that.
+fn pass_over(
+    aside: &mut Aside,
+    window: &mut Window,
+    frame: &Frame<'_>,
+    records: &mut Vec<(Record<'_>, Lsn)>,
+    dependent: &mut Vec<Whole>,
+) {
+    let mut index = 0;
+    records.retain(|(record, data)| {
+        let id = RecordId { frame: frame.header.lsn, index };
+        index += 1;
+        let is_held = aside.holds(id);
+        if !is_held && !aside.takes(record) {
+            return true;
+        }
+        if !is_held {
+            let rest = &frame.payload[data.since(frame.payload_lsn) as usize..];
+            dependent.push(Whole::of(id, record, data_of(record, rest)));
+        }
+        window.pass_over(record);
+        false
+    });
+}
+
+/// The data of a record, which `rest` of its frame's payload begins with.
+fn data_of<'a>(record: &Record<'_>, rest: &'a [u8]) -> &'a [u8] {
+    match record.op {
+        Op::Write { bytes, .. } => &rest[..bytes as usize],
+        _ => &[],
     }
 }
 
@@ -246,8 +421,11 @@ fn note_applied(volume: &DirectoryVolume, upto: Lsn) -> Result<(), CleanError> {
             Err(AppendError::Unreachable(error)) => {
                 return Err(CleanError::Log(CommitError::Unreachable(error)));
             }
-            // The ring keeps a reserve for marks, so only undrained bytes can be in the way.
-            // By now another may have drained them, and then this returns at once.
+            Err(AppendError::Unmarked(error)) => {
+                return Err(CleanError::Log(CommitError::Unprepared(error)));
+            }
+            // A mark needs no room, so only undrained bytes can be in the way. By now another may
+            // have drained them, and then this returns at once.
             Err(_) => volume.log.commit(volume.log.marks().tail).map_err(CleanError::Log)?,
         }
     }
@@ -260,7 +438,8 @@ fn settle(volume: &DirectoryVolume, window: &Window, upto: Lsn) {
         let node = volume.names().entry(*id).map(|entry| entry.node.clone());
         let Some(node) = node else { continue };
         // A node that lost or changed names may have lost contents that the window knew.
-        let contents = window.contents.get(id).filter(|_| window.steps.is_empty());
+        let is_all = window.steps.is_empty() && !window.passes_over;
+        let contents = window.contents.get(id).filter(|_| is_all);
         match contents {
             Some(contents) => settle_pieces(&node, contents, upto),
             None => node.body_mut().applied(upto),
@@ -285,17 +464,8 @@ fn settle_pieces(node: &Node, contents: &Contents, upto: Lsn) {
     );
 }
 
-/// Removes the directory of files that had no name but were open.
-pub(crate) fn remove_orphans(home: &dyn Files) -> Result<(), CleanError> {
-    let orphans = crate::names::to_path(ORPHANS_NAME.to_vec());
-    let fail = |error| CleanError::home(Act::Remove, &orphans, error);
-    let listing = match home.read_dir(&orphans) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        listing => listing.map_err(fail)?,
-    };
-    for entry in listing {
-        home.remove_file(&orphans.join(crate::names::to_path(entry.name))).map_err(fail)?;
-    }
-    home.remove_dir(&orphans).map_err(fail)?;
-    home.sync_dir(Path::new("")).map_err(fail)
+/// Removes what only a mounted volume needs; the root then has this time, or the one that it had.
+pub(crate) fn remove_orphans(home: &dyn Files, root_ns: Option<i128>) -> Result<(), CleanError> {
+    let path = crate::names::to_path(ORPHANS_NAME.to_vec());
+    own::remove(home, root_ns).map_err(|error| CleanError::home(Act::Remove, &path, error))
 }

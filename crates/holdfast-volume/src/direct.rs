@@ -46,10 +46,12 @@ impl DirectVolume {
         clock: Arc<dyn Clock>,
         config: VolumeConfig,
     ) -> Result<DirectVolume, VolumeError> {
-        let opened = Log::open(log, region, clock.clone(), config.log);
+        let opened = Log::open(log.clone(), region, clock.clone(), config.log);
+        let beside = Some(log);
         let (log, recovery) = opened.map_err(VolumeError::Log)?;
         let log = Arc::new(log);
-        let (volume, attached) = DirectoryVolume::open(home, log.clone(), clock, config.class)?;
+        let (volume, attached) =
+            DirectoryVolume::open_beside(home, log.clone(), clock, config.class, beside)?;
         Ok(DirectVolume { volume, log, recovery, attached })
     }
 

@@ -16,6 +16,12 @@ impl Errno {
     pub const NOENT: Errno = Errno(2);
     /// The log or the home failed.
     pub const IO: Errno = Errno(5);
+    /// Nothing is there, or behind it.
+    pub const NXIO: Errno = Errno(6);
+    /// More than the kernel hands on.
+    pub const TOOBIG: Errno = Errno(7);
+    /// Not for this kind of node.
+    pub const ACCESS: Errno = Errno(13);
     /// The name is taken.
     pub const EXIST: Errno = Errno(17);
     /// Not a directory.
@@ -30,12 +36,20 @@ impl Errno {
     pub const NOSPC: Errno = Errno(28);
     /// The home is read-only.
     pub const ROFS: Errno = Errno(30);
+    /// The node has as many names as it can.
+    pub const MLINK: Errno = Errno(31);
+    /// The answer is longer than there is room for, or the name too long.
+    pub const RANGE: Errno = Errno(34);
     /// The path is too long.
     pub const NAMETOOLONG: Errno = Errno(36);
     /// The volume does not do this.
     pub const NOSYS: Errno = Errno(38);
     /// The directory has names in it.
     pub const NOTEMPTY: Errno = Errno(39);
+    /// There is no such extended attribute.
+    pub const NODATA: Errno = Errno(61);
+    /// The home does not have such.
+    pub const NOTSUP: Errno = Errno(95);
     /// The node is unknown.
     pub const STALE: Errno = Errno(116);
 }

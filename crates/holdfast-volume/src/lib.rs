@@ -24,11 +24,12 @@
 //! whether the home has room for it. `block` is a disk to those above and the one file of a
 //! directory to those below; `disk_file` is any disk as a file. A change is a `record` in the log;
 //! where the log stands is the business of whoever opens the `volume`, and `direct` opens both.
-//! Memory knows `names`, a `node` behind each, its `extents` in the log, `cuts` of its home file
-//! and its `recent` bytes. `clean` brings frames home: `plan` says what they amount to, `apply`
-//! does it. After a death `replay` gives memory back, and `roster` the numbers that the kernel
-//! knows.
+//! Memory knows `names`, a `node` behind each, its `extents` in the log, `cuts` of its home file,
+//! its `allocated` blocks and its `recent` bytes. `clean` brings frames home: `plan` says what they
+//! amount to, `apply` does it. After a death `others` looks whether somebody changed the home,
+//! `replay` gives memory back, and `roster` the numbers that the kernel knows.
 
+mod allocated;
 mod block;
 mod clean;
 mod cuts;
@@ -36,9 +37,12 @@ mod direct;
 mod disk_file;
 mod errno;
 mod extents;
+mod kept;
 mod make;
 mod names;
 mod node;
+mod others;
+mod own;
 mod read;
 mod recent;
 mod record;
@@ -54,11 +58,14 @@ mod tree;
 mod volume;
 pub mod words;
 mod write;
+mod xattr;
 
 pub use block::{BlockVolume, ResizeError};
+pub use clean::aside::{PutAside, order_to_put_aside, put_aside, stuck_at};
 pub use clean::{Act, CleanError, Cleaned};
 pub use direct::{DirectVolume, VolumeConfig};
 pub use disk_file::DiskFile;
+pub use others::{Left, Unapplied, changed_by_others};
 pub use record::RecordFault;
 pub use tree::*;
 pub use volume::{Attached, Class, DirectoryVolume, VolumeError};

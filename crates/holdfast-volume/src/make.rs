@@ -6,14 +6,19 @@
 use std::sync::Arc;
 
 use holdfast_io::Kind;
+use holdfast_io::acl::{Acl, DEFAULT};
 
-use crate::names::Names;
+use crate::allocated::BLOCK_BYTES;
+use crate::names::{Names, ORPHANS, Place};
 use crate::node::Node;
-use crate::read::check_name;
 use crate::record::{Op, Record};
+use crate::remove::orphan_place;
+use crate::roster::Entry as RosterEntry;
+use crate::space::Cost;
 use crate::tree::{Attributes, Errno, NewNode, NodeId};
 use crate::volume::{DirectoryVolume, Stop};
 use crate::words;
+use crate::xattr::{handed_down, op_of};
 
 const SET_GROUP_ID: u32 = 0o2000;
 
@@ -25,7 +30,7 @@ impl DirectoryVolume {
         name: &[u8],
         new: &NewNode<'_>,
     ) -> Result<Attributes, Errno> {
-        check_name(parent, name)?;
+        self.check_name(parent, name)?;
         self.node(parent)?;
         self.with_room(|| {
             let mut names = self.names_mut();
@@ -33,33 +38,70 @@ impl DirectoryVolume {
             if names.child(parent, name).is_some() {
                 return Err(Errno::EXIST.into());
             }
-            self.make_once(&mut names, parent, name, new)
+            let id = names.new_id();
+            let place = Place { parent, name: name.into() };
+            self.make_once(&mut names, id, parent, &place, new)
+        })
+    }
+
+    /// A new file that lives among those that have lost their name.
+    pub(crate) fn make_unnamed_node(
+        &self,
+        directory: NodeId,
+        new: &NewNode<'_>,
+    ) -> Result<Attributes, Errno> {
+        self.node(directory)?;
+        self.with_room(|| {
+            let mut names = self.names_mut();
+            if !names.is_reachable(directory) {
+                return Err(Errno::NOENT.into());
+            }
+            let id = names.new_id();
+            let place = orphan_place(id, self.log.marks().tail);
+            self.make_once(&mut names, id, directory, &place, new)
         })
     }
 
     fn make_once(
         &self,
         names: &mut Names,
-        parent: NodeId,
-        name: &[u8],
+        id: NodeId,
+        directory: NodeId,
+        place: &Place,
         new: &NewNode<'_>,
     ) -> Result<Attributes, Stop> {
-        self.space.admit(&*self.home, &*self.clock, 0, || self.waiting_bytes())?;
+        let Place { parent, name } = place;
+        let parent = *parent;
         let path = names.path_in(parent, name)?;
-        let above = names.entry(parent).ok_or(Errno::STALE)?.node.body().attributes;
+        let above = names.loose(directory)?;
         let inherits = above.mode & SET_GROUP_ID != 0;
         let gid = if inherits { above.gid } else { new.gid };
         let keeps = inherits && new.kind == Kind::Directory;
-        let mode = if keeps { new.mode | SET_GROUP_ID } else { new.mode };
-        let id = names.new_id();
+        let default = self.default_acl(names, directory)?;
+        let (mode, lists) = handed_down(default.as_ref(), new.kind, new.mode, new.umask);
+        let mode = if keeps { mode | SET_GROUP_ID } else { mode };
+        let charge =
+            self.admit(Cost::NODE.plus(Cost::of_xattrs(lists.iter().map(|list| &list.1))))?;
+        self.admit_lists(&lists)?;
         let at_ns = self.clock.utc_ns();
         let NewNode { kind, uid, rdev, target, .. } = *new;
         let op = Op::Make { kind, mode, uid, gid, rdev, target };
         let mut payload = Vec::new();
         Record { node: id, parent, path: &path, at_ns, op }.encode(&mut payload);
-        let appended = self.log_frame(1, &payload, &[])?;
-        let attributes = made(id, &op, at_ns).expect("the operation is Make");
+        for (name, value) in &lists {
+            let op = op_of(name, Some(value));
+            Record { node: id, parent, path: &path, at_ns, op }.encode(&mut payload);
+        }
+        let appended = self.log_frame(1 + lists.len() as u16, &payload, &[])?;
+        charge.placed(appended.lsn);
+        let mut attributes = made(id, &op, at_ns).expect("the operation is Make");
+        if parent == ORPHANS {
+            attributes.links = 0;
+        }
         let node = Arc::new(Node::from_log(attributes, target.to_vec(), appended.lsn));
+        for (name, value) in lists {
+            node.body_mut().xattrs.set(name, Some(value), appended.lsn);
+        }
         names.put_made(node.clone(), kind, parent, name);
         names.touch_directory(parent, at_ns, i64::from(kind == Kind::Directory));
         self.log.add_to_word(words::CHANGES, 1);
@@ -67,14 +109,23 @@ impl DirectoryVolume {
         Ok(attributes)
     }
 
-    /// A second name for a node that is no directory.
+    /// The list that a directory hands down, if it has one.
+    fn default_acl(&self, names: &Names, directory: NodeId) -> Result<Option<Acl>, Errno> {
+        let node = &names.entry(directory).ok_or(Errno::STALE)?.node;
+        if !node.body().xattrs.is_known() {
+            self.know_xattrs(names, directory, &mut node.body_mut())?;
+        }
+        Ok(node.body().xattrs.acl(DEFAULT))
+    }
+
+    /// A second name for a node that is no directory, or a first one for a file without.
     pub(crate) fn link_node(
         &self,
         id: NodeId,
         parent: NodeId,
         name: &[u8],
     ) -> Result<Attributes, Errno> {
-        check_name(parent, name)?;
+        self.check_name(parent, name)?;
         self.node(id)?;
         self.node(parent)?;
         self.with_room(|| {
@@ -88,23 +139,41 @@ impl DirectoryVolume {
             if kind == Kind::Directory {
                 return Err(Errno::PERM.into());
             }
+            names.loose(parent)?;
+            if names.loose(id)?.links >= self.space.limits(&*self.home)?.links_max {
+                return Err(Errno::MLINK.into());
+            }
+            let charge = self.admit(Cost::NAME)?;
             let (from, to) = (names.path(id)?, names.path_in(parent, name)?);
+            let orphan = names.entry(id).and_then(|entry| entry.places.first());
+            let orphan = orphan.filter(|place| place.parent == ORPHANS).cloned();
             let at_ns = self.clock.utc_ns();
             let mut payload = Vec::new();
-            let op = Op::Link { to: &to };
+            let op = match orphan {
+                Some(_) => Op::Rename { to: &to, replaced: NodeId(0) },
+                None => Op::Link { to: &to },
+            };
             Record { node: id, parent, path: &from, at_ns, op }.encode(&mut payload);
             let appended = self.log_frame(1, &payload, &[])?;
+            charge.placed(appended.lsn);
+            if let Some(orphan) = &orphan {
+                names.unbind(ORPHANS, &orphan.name);
+                names.forget_place(id, orphan);
+            }
             names.bind(parent, name, kind, id);
             names.touch_directory(parent, at_ns, 0);
             self.log.add_to_word(words::CHANGES, 1);
             let attributes = {
                 let mut body = node.body_mut();
                 body.attributes.links += 1;
-                body.attributes.changed_ns = at_ns;
+                body.attributes.changed_ns = at_ns.into();
                 body.last = appended.lsn;
                 body.attributes
             };
             self.remember(&names, &node, parent, name)?;
+            if let Some(orphan) = orphan {
+                self.note(&names, &RosterEntry::Unbind(id, orphan))?;
+            }
             Ok(attributes)
         })
     }
@@ -122,11 +191,11 @@ pub(crate) fn made(node: NodeId, op: &Op<'_>, at_ns: i64) -> Option<Attributes> 
         uid,
         gid,
         size_bytes,
-        allocated_bytes: 0,
+        allocated_bytes: if kind == Kind::Directory { BLOCK_BYTES } else { 0 },
         links,
         rdev,
-        accessed_ns: at_ns,
-        modified_ns: at_ns,
-        changed_ns: at_ns,
+        accessed_ns: at_ns.into(),
+        modified_ns: at_ns.into(),
+        changed_ns: at_ns.into(),
     })
 }

@@ -10,7 +10,7 @@
 
 mod children;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -23,8 +23,8 @@ use holdfast_log::Lsn;
 pub(crate) use children::{Child, Children};
 
 use crate::node::{Node, attributes_of};
-use crate::roster::{Entry as RosterEntry, Known, Remembered};
-use crate::tree::{Errno, NodeId, ROOT};
+use crate::roster::{Entry as RosterEntry, Exchanges, Known, Remembered};
+use crate::tree::{Attributes, Errno, NodeId, ROOT};
 
 /// Where the home keeps files that have no name but are still open.
 pub(crate) const ORPHANS_NAME: &[u8] = b".holdfast";
@@ -32,8 +32,9 @@ pub(crate) const ORPHANS_NAME: &[u8] = b".holdfast";
 pub(crate) const ORPHANS: NodeId = NodeId(2);
 /// The first number for other nodes.
 const FIRST_FREE: u64 = 16;
-/// Longest path the log and the home are asked for.
-const PATH_BYTES_MAX: usize = 4000;
+/// Longest path that is logged: three times what one system call takes. The frame of a rename that
+/// replaces an open file has four, and fits into the smallest segment.
+const PATH_BYTES_MAX: usize = 12 << 10;
 
 /// A name in a directory.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -41,6 +42,9 @@ pub(crate) struct Place {
     pub(crate) parent: NodeId,
     pub(crate) name: Box<[u8]>,
 }
+
+/// An inode of the home: its device, and its number there.
+pub(crate) type HomeInode = (u64, u64);
 
 /// A node and where it stands.
 pub(crate) struct Entry {
@@ -51,7 +55,7 @@ pub(crate) struct Entry {
     /// Its names on the home, as far as they are known; none if the home does not have it.
     pub(crate) home: Vec<Place>,
     /// Its inode there, if the node was read from the home.
-    home_inode: Option<u64>,
+    home_inode: Option<HomeInode>,
     /// The names in it, once read.
     pub(crate) children: Option<Children>,
 }
@@ -60,15 +64,17 @@ pub(crate) struct Entry {
 pub(crate) struct Names {
     entries: HashMap<NodeId, Entry>,
     /// Numbers given to inodes of the home, so that hard links share one.
-    by_home_inode: HashMap<u64, NodeId>,
-    /// Nodes that the log names by path: a directory read while the log is replayed must give them
-    /// the numbers they have there.
+    by_home_inode: HashMap<HomeInode, NodeId>,
+    /// Nodes that the log names, by where the home has them: a directory read while the log is
+    /// replayed must give them the numbers they have there.
     mentioned: HashMap<Vec<u8>, NodeId>,
     /// What the roster knows and nobody has asked for yet.
     known: Known,
     /// The same, by name.
     known_by_place: HashMap<Place, NodeId>,
     next: u64,
+    /// Which requests, of an earlier process too, have let two nodes change places.
+    pub(crate) exchanges: Exchanges,
 }
 
 impl Names {
@@ -87,6 +93,7 @@ impl Names {
             known,
             known_by_place,
             next: next_free.max(highest).max(FIRST_FREE),
+            exchanges: Exchanges::default(),
         };
         let root_node = Node::from_home(ROOT, root, Vec::new());
         root_node.remember();
@@ -113,7 +120,7 @@ impl Names {
         self.entries.insert(entry.node.id, entry);
     }
 
-    /// While the log is replayed: which node it means by which path. Empty afterwards.
+    /// While the log is replayed: which node the home has under which path. Empty afterwards.
     pub(crate) fn mention(&mut self, mentioned: HashMap<Vec<u8>, NodeId>) {
         self.mentioned = mentioned;
     }
@@ -126,6 +133,13 @@ impl Names {
 
     pub(crate) fn entry(&self, node: NodeId) -> Option<&Entry> {
         self.entries.get(&node)
+    }
+
+    /// What a node is that the home lets be changed.
+    pub(crate) fn loose(&self, node: NodeId) -> Result<Attributes, Errno> {
+        let body = self.entry(node).ok_or(Errno::STALE)?.node.body();
+        body.require_loose()?;
+        Ok(body.attributes)
     }
 
     /// True if an earlier process told of a node that has not been asked for yet.
@@ -204,7 +218,7 @@ impl Names {
             if directory == ROOT && item.name == ORPHANS_NAME {
                 continue;
             }
-            let node = self.number_of(directory, &item.name, item.inode);
+            let node = self.number_of(directory, &item.name);
             children.put(Child { name: item.name.into(), kind: item.kind, node });
         }
         self.entries.get_mut(&directory).expect("looked up above").children = Some(children);
@@ -212,23 +226,22 @@ impl Names {
     }
 
     /// The number of a node that the home has: the one that the log or the kernel knows it by, or
-    /// that of another hard link, or else a new one.
-    fn number_of(&mut self, directory: NodeId, name: &[u8], inode: u64) -> NodeId {
+    /// else a new one. The inode that a listing tells is not asked: what is mounted there, or a
+    /// subvolume, has a number that another file has too. Whether a name is another one of a file
+    /// that is known is found out when it is opened ([`Self::twin`]).
+    fn number_of(&mut self, directory: NodeId, name: &[u8]) -> NodeId {
         let place = Place { parent: directory, name: name.into() };
         let mentioned = match self.mentioned.is_empty() {
             true => None,
-            false => self.path_in(directory, name).ok().and_then(|path| self.mentioned.get(&path)),
+            false => {
+                let path = self.home_path_of(&place);
+                path.and_then(|path| self.mentioned.get(path.as_os_str().as_bytes()))
+            }
         };
-        if let Some(node) = mentioned.or_else(|| self.known_by_place.get(&place)) {
-            self.by_home_inode.insert(inode, *node);
-            return *node;
+        match mentioned.or_else(|| self.known_by_place.get(&place)) {
+            Some(node) => *node,
+            None => self.new_id(),
         }
-        if let Some(node) = self.by_home_inode.get(&inode) {
-            return *node;
-        }
-        let node = self.new_id();
-        self.by_home_inode.insert(inode, node);
-        node
     }
 
     /// True if the names in a directory are known.
@@ -262,6 +275,21 @@ impl Names {
         if let Some(entry) = removed.and_then(|child| self.entries.get_mut(&child.node)) {
             entry.places.retain(|other| *other != place);
         }
+    }
+
+    /// Two names in loaded directories, and the nodes that they stand for, change places.
+    pub(crate) fn exchange(&mut self, one: (&Place, &Node), other: (&Place, &Node), at_ns: i64) {
+        let ((from, node), (to, counterpart)) = (one, other);
+        let kind_of = |node: &Node| node.body().attributes.kind;
+        let (kind, other_kind) = (kind_of(node), kind_of(counterpart));
+        self.unbind(from.parent, &from.name);
+        self.unbind(to.parent, &to.name);
+        self.bind(to.parent, &to.name, kind, node.id);
+        self.bind(from.parent, &from.name, other_kind, counterpart.id);
+        let directories = |kind| i64::from(kind == Kind::Directory);
+        let more = directories(other_kind) - directories(kind);
+        self.touch_directory(from.parent, at_ns, more);
+        self.touch_directory(to.parent, at_ns, -more);
     }
 
     /// The names in a directory, if it has been read.
@@ -304,7 +332,7 @@ impl Names {
 
     /// The number under which another name of the same file is known already. An earlier process
     /// may have told of that name alone, so all that it told of is looked at first.
-    fn twin(&mut self, home: &dyn Files, node: &Node, inode: u64) -> Option<NodeId> {
+    fn twin(&mut self, home: &dyn Files, node: &Node, inode: HomeInode) -> Option<NodeId> {
         if node.body().attributes.links < 2 || node.body().attributes.kind == Kind::Directory {
             return None;
         }
@@ -328,15 +356,29 @@ impl Names {
             read_node(home, id, &path).ok().map(|found| (found, place.clone()))
         });
         let ((node, inode), place) = found.ok_or(Errno::STALE)?;
-        if place.parent == ORPHANS {
-            node.body_mut().attributes.links = 0;
-        }
         node.inherit(count);
         let kind = node.body().attributes.kind;
         let node = self.adopt(Arc::new(node), kind, places.clone(), Some(place));
         self.note_inode(inode, id);
         places.iter().for_each(|place| self.note_at_home(home, id, place));
+        // The home counts an orphan's name too, by whichever name it was asked.
+        let at_home = self.entry(id).map_or(&[][..], |entry| &entry.home);
+        let orphans = at_home.iter().filter(|place| place.parent == ORPHANS).count() as u32;
+        node.body_mut().attributes.links -= orphans;
         Ok(node)
+    }
+
+    /// Makes the directories present in which nodes at hand have names that the roster alone knows.
+    /// Those that a record moved are at hand already.
+    pub(crate) fn revive_parents(&mut self, home: &dyn Files) {
+        let places = self.entries.values().flat_map(|entry| &entry.places);
+        let parents: BTreeSet<NodeId> = places.map(|place| place.parent).collect();
+        for parent in parents {
+            if self.entry(parent).is_none() {
+                // One that the home does not have is asked for by nobody.
+                let _ = self.revive(home, parent);
+            }
+        }
     }
 
     /// Notes that the home has the node under this name too, if it has.
@@ -346,7 +388,7 @@ impl Names {
             return;
         }
         let found = self.home_path_of(place).and_then(|path| home.metadata(&path).ok());
-        if found.is_some_and(|found| Some(found.inode) == entry.home_inode) {
+        if found.is_some_and(|found| Some(inode_of(&found)) == entry.home_inode) {
             self.entries.get_mut(&id).expect("looked up above").home.push(place.clone());
         }
     }
@@ -363,7 +405,7 @@ impl Names {
     }
 
     /// The node was read from this inode of the home.
-    pub(crate) fn note_inode(&mut self, inode: u64, id: NodeId) {
+    pub(crate) fn note_inode(&mut self, inode: HomeInode, id: NodeId) {
         self.by_home_inode.insert(inode, id);
         if let Some(entry) = self.entries.get_mut(&id) {
             entry.home_inode = Some(inode);
@@ -410,10 +452,10 @@ impl Names {
         }
     }
 
-    /// The node has no name any more.
-    pub(crate) fn forget_places(&mut self, node: NodeId) {
+    /// The node has this name no more, in a directory that may not be loaded.
+    pub(crate) fn forget_place(&mut self, node: NodeId, place: &Place) {
         if let Some(entry) = self.entries.get_mut(&node) {
-            entry.places.clear();
+            entry.places.retain(|other| other != place);
         }
     }
 
@@ -438,6 +480,17 @@ impl Names {
             entry.home.remove(index);
             let places = if entry.home.is_empty() { entry.places.clone() } else { Vec::new() };
             places.iter().for_each(|place| self.note_at_home(home, node, place));
+            self.forget_inode(node);
+        }
+    }
+
+    /// What has no name on the home any more may leave its inode to another file.
+    fn forget_inode(&mut self, node: NodeId) {
+        let Some(entry) = self.entries.get_mut(&node) else { return };
+        if entry.home.is_empty()
+            && let Some(inode) = entry.home_inode.take()
+        {
+            self.by_home_inode.remove(&inode);
         }
     }
 
@@ -465,7 +518,6 @@ impl Names {
         let clean = settled
             && !needed
             && !entry.node.is_remembered()
-            && !entry.node.is_open()
             && entry.node.body().is_applied(applied);
         if clean && id != ROOT && id != ORPHANS {
             self.entries.remove(&id);
@@ -481,8 +533,8 @@ impl Names {
         if links > 1 {
             body.attributes.links = u32::try_from(links + subdirectories).unwrap_or(2);
         }
-        body.attributes.modified_ns = at_ns;
-        body.attributes.changed_ns = at_ns;
+        body.attributes.modified_ns = at_ns.into();
+        body.attributes.changed_ns = at_ns.into();
     }
 
     /// The root as the home has it now.
@@ -490,6 +542,11 @@ impl Names {
         if let Some(entry) = self.entry(ROOT) {
             entry.node.body_mut().attributes = attributes_of(ROOT, root);
         }
+    }
+
+    /// When a name in the root changed last, as programs see it.
+    pub(crate) fn root_time(&self) -> Option<i128> {
+        Some(self.entry(ROOT)?.node.body().attributes.modified_ns)
     }
 
     /// What a roster must hold now.
@@ -501,18 +558,26 @@ impl Names {
             Remembered { places, count }.entries(entry.node.id)
         });
         let known = self.known.iter().flat_map(|(node, known)| known.entries(*node));
-        live.chain(known).collect()
+        live.chain(known).chain(self.exchanges.entries()).collect()
     }
 }
 
 /// Reads a node from the home, and the number of its inode there.
-pub(crate) fn read_node(home: &dyn Files, id: NodeId, path: &Path) -> Result<(Node, u64), Errno> {
+pub(crate) fn read_node(
+    home: &dyn Files,
+    id: NodeId,
+    path: &Path,
+) -> Result<(Node, HomeInode), Errno> {
     let metadata = home.metadata(path)?;
     let target = match metadata.kind {
         Kind::Symlink => home.read_link(path)?,
         _ => Vec::new(),
     };
-    Ok((Node::from_home(id, &metadata, target), metadata.inode))
+    Ok((Node::from_home(id, &metadata, target), inode_of(&metadata)))
+}
+
+fn inode_of(metadata: &Metadata) -> HomeInode {
+    (metadata.device, metadata.inode)
 }
 
 /// A directory that the home does not have yet has no names there.
@@ -520,6 +585,14 @@ fn read_dir_or_nothing(home: &dyn Files, path: &Path) -> Result<Vec<holdfast_io:
     match home.read_dir(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         listing => Ok(listing?),
+    }
+}
+
+/// Makes a directory of the volume's own. One that is there was left behind by a process that died.
+pub(crate) fn make_unless_there(home: &dyn Files, path: &Path) -> io::Result<()> {
+    match home.make_dir(path, 0o700) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        made => made,
     }
 }
 

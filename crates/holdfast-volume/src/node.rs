@@ -4,16 +4,18 @@
 //! together give every byte.
 //! Never: knows where the node stands in the tree.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use holdfast_io::{Change, Metadata, OpenFile};
+use holdfast_io::{Change, Kind, Metadata, OpenFile};
 use holdfast_log::Lsn;
 
+use crate::allocated::Allocated;
 use crate::cuts::Cuts;
 use crate::extents::{Extents, Piece};
 use crate::recent::Recent;
-use crate::tree::{Attributes, NodeId};
+use crate::tree::{Attributes, Errno, NodeId};
+use crate::xattr::Xattrs;
 
 /// An inode.
 pub(crate) struct Node {
@@ -21,11 +23,7 @@ pub(crate) struct Node {
     /// How often front ends were told of it, by this process or one before it, and have not
     /// forgotten it: at the least as often as the kernel remembers.
     remembered: AtomicU64,
-    /// How many opens are not closed.
-    opens: AtomicU64,
-    /// An earlier process told of it: `opens` is a lower bound until it is forgotten.
-    inherited: AtomicBool,
-    /// The file on the home, kept while somebody has the node open.
+    /// The file on the home, kept for the next read.
     file: Mutex<Option<Arc<dyn OpenFile>>>,
     body: RwLock<Body>,
 }
@@ -39,10 +37,16 @@ pub(crate) struct Body {
     pub(crate) extents: Extents,
     /// How far the home file counts.
     pub(crate) cuts: Cuts,
+    pub(crate) xattrs: Xattrs,
     /// Where the last record of this node stands.
     pub(crate) last: Lsn,
     /// What was written last, to log only what differs.
     pub(crate) recent: Recent,
+    /// Its blocks that have room, of an ordinary file; `None` while nothing has changed what the
+    /// home has of it, and nobody has asked.
+    pub(crate) allocated: Option<Allocated>,
+    /// The home takes no change of it: it is immutable there, or only appended to.
+    pub(crate) is_fixed: bool,
     /// How often extents and cuts were let go because the home has them.
     pub(crate) settled: u64,
 }
@@ -54,14 +58,39 @@ impl Body {
             self.extents.cut(size_bytes);
             self.recent.forget();
             self.cuts.cut(size_bytes, at);
+            self.allocate(|allocated| allocated.cut(size_bytes));
         }
         self.attributes.size_bytes = size_bytes;
     }
 
+    /// Which blocks have room changed.
+    pub(crate) fn allocate(&mut self, change: impl FnOnce(&mut Allocated)) {
+        if let Some(allocated) = &mut self.allocated {
+            change(allocated);
+            self.attributes.allocated_bytes = allocated.bytes();
+        }
+    }
+
+    /// A range becomes a hole, as far as the file goes: nothing behind its end is given back.
+    pub(crate) fn punch(&mut self, offset: u64, end: u64) {
+        let end = end.min(self.attributes.size_bytes);
+        self.allocate(|allocated| allocated.remove(offset, end.saturating_sub(offset)));
+    }
+
+    /// Bytes of the blocks in a range that have no room yet.
+    pub(crate) fn unallocated_bytes(&self, offset: u64, bytes: u64) -> u64 {
+        self.allocated.as_ref().map_or(bytes, |allocated| allocated.missing(offset, bytes))
+    }
+
+    /// `EPERM` if the home takes no change of it.
+    pub(crate) fn require_loose(&self) -> Result<(), Errno> {
+        if self.is_fixed { Err(Errno::PERM) } else { Ok(()) }
+    }
+
     /// The contents changed.
     pub(crate) fn touch(&mut self, at_ns: i64, at: Lsn) {
-        self.attributes.modified_ns = at_ns;
-        self.attributes.changed_ns = at_ns;
+        self.attributes.modified_ns = at_ns.into();
+        self.attributes.changed_ns = at_ns.into();
         self.last = at;
     }
 
@@ -73,7 +102,7 @@ impl Body {
         attributes.gid = change.gid.unwrap_or(attributes.gid);
         attributes.accessed_ns = change.accessed_ns.unwrap_or(attributes.accessed_ns);
         attributes.modified_ns = change.modified_ns.unwrap_or(attributes.modified_ns);
-        attributes.changed_ns = at_ns;
+        attributes.changed_ns = at_ns.into();
         self.last = at;
     }
 
@@ -86,6 +115,7 @@ impl Body {
     /// Every cut below `upto` is in the home.
     pub(crate) fn applied_cuts(&mut self, upto: Lsn) {
         self.cuts.applied(upto);
+        self.xattrs.applied(upto);
         self.settled += 1;
     }
 
@@ -97,39 +127,47 @@ impl Body {
 
     /// True if the home, which has everything below `upto`, has all of this node.
     pub(crate) fn is_applied(&self, upto: Lsn) -> bool {
-        self.last < upto && self.extents.is_empty()
+        self.last < upto && self.extents.is_empty() && self.xattrs.is_applied()
     }
 }
 
 impl Node {
     /// A node that the home has.
     pub(crate) fn from_home(id: NodeId, metadata: &Metadata, target: Vec<u8>) -> Node {
-        Node::new(attributes_of(id, metadata), target, Cuts::default())
+        let (cuts, xattrs) = (Cuts::default(), Xattrs::default());
+        let node = Node::new(attributes_of(id, metadata), target, cuts, xattrs);
+        node.body_mut().is_fixed = metadata.immutable || metadata.append_only;
+        node
     }
 
     /// A node that only the log has, made by the record at `at`.
     pub(crate) fn from_log(attributes: Attributes, target: Vec<u8>, at: Lsn) -> Node {
         let mut cuts = Cuts::default();
         cuts.cut(0, at);
-        let node = Node::new(attributes, target, cuts);
-        node.body_mut().last = at;
+        let node = Node::new(attributes, target, cuts, Xattrs::none_at_home());
+        {
+            let mut body = node.body_mut();
+            body.last = at;
+            body.allocated = (body.attributes.kind == Kind::File).then(Allocated::default);
+        }
         node
     }
 
-    fn new(attributes: Attributes, target: Vec<u8>, cuts: Cuts) -> Node {
+    fn new(attributes: Attributes, target: Vec<u8>, cuts: Cuts, xattrs: Xattrs) -> Node {
         Node {
             id: attributes.node,
             remembered: AtomicU64::new(0),
-            opens: AtomicU64::new(0),
-            inherited: AtomicBool::new(false),
             file: Mutex::new(None),
             body: RwLock::new(Body {
                 attributes,
                 target,
                 extents: Extents::default(),
                 cuts,
+                xattrs,
                 last: Lsn(0),
                 recent: Recent::default(),
+                allocated: None,
+                is_fixed: false,
                 settled: 0,
             }),
         }
@@ -151,9 +189,8 @@ impl Node {
         self.file.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Earlier processes told of the node `count` times, and may have opened it.
+    /// Earlier processes told of the node `count` times.
     pub(crate) fn inherit(&self, count: u64) {
-        self.inherited.store(true, Ordering::Relaxed);
         self.remembered.fetch_add(count, Ordering::Relaxed);
     }
 
@@ -169,11 +206,7 @@ impl Node {
     pub(crate) fn forget(&self, count: u64) -> u64 {
         let left = |known: u64| Some(known.saturating_sub(count));
         let before = self.remembered.try_update(Ordering::Relaxed, Ordering::Relaxed, left);
-        let left = before.unwrap_or(0).saturating_sub(count);
-        if left == 0 {
-            self.inherited.store(false, Ordering::Relaxed);
-        }
-        left
+        before.unwrap_or(0).saturating_sub(count)
     }
 
     /// How often the node is remembered.
@@ -181,28 +214,10 @@ impl Node {
         self.remembered.load(Ordering::Relaxed)
     }
 
-    /// True while a front end may still ask for the node by number.
+    /// True while a front end may still ask for the node by number; a program that has it open
+    /// keeps it so.
     pub(crate) fn is_remembered(&self) -> bool {
         self.remembered() > 0
-    }
-
-    /// One user more.
-    pub(crate) fn opened(&self) {
-        self.opens.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// One user less; the last one lets go of the home file.
-    pub(crate) fn closed(&self) {
-        let less = |opens: u64| Some(opens.saturating_sub(1));
-        let before = self.opens.try_update(Ordering::Relaxed, Ordering::Relaxed, less);
-        if before.unwrap_or(0) <= 1 {
-            *self.file() = None;
-        }
-    }
-
-    /// True while a program may have it open.
-    pub(crate) fn is_open(&self) -> bool {
-        self.opens.load(Ordering::Relaxed) > 0 || self.inherited.load(Ordering::Relaxed)
     }
 }
 

@@ -5,8 +5,9 @@
 
 use std::sync::{Arc, RwLockReadGuard};
 
-use holdfast_io::{Kind, OpenFile, OpenHow, Space};
+use holdfast_io::{Kind, OpenFile, OpenHow, Seek, Space};
 
+use crate::allocated::Allocated;
 use crate::extents::Source;
 use crate::names::{Names, ORPHANS, ORPHANS_NAME, Place};
 use crate::node::{Body, Node};
@@ -24,6 +25,7 @@ impl DirectoryVolume {
             return Ok(attributes);
         }
         self.node(parent)?;
+        self.check_length(name)?;
         let mut names = self.names_mut();
         names.load(&*self.home, parent)?;
         let node = names.open_child(&*self.home, parent, name)?;
@@ -37,7 +39,10 @@ impl DirectoryVolume {
         if !names.is_loaded(parent) {
             return Ok(None);
         }
-        let child = names.child(parent, name).ok_or(Errno::NOENT)?;
+        let Some(child) = names.child(parent, name) else {
+            self.check_length(name)?;
+            return Err(Errno::NOENT);
+        };
         let Some(entry) = names.entry(child.node) else { return Ok(None) };
         let is_here = |place: &Place| place.parent == parent && *place.name == *name;
         if !entry.node.is_remembered() || !entry.places.iter().any(is_here) {
@@ -58,7 +63,8 @@ impl DirectoryVolume {
     }
 
     /// A front end is told of the node under this name. Anew, it is noted with all its names: by
-    /// which of them the node is reached later is not known.
+    /// which of them the node is reached later is not known. The others come second, when a roster
+    /// that is written anew has the node.
     pub(crate) fn remember(
         &self,
         names: &Names,
@@ -67,13 +73,11 @@ impl DirectoryVolume {
         name: &[u8],
     ) -> Result<(), Errno> {
         let place = Place { parent, name: name.into() };
-        if !node.is_remembered() {
-            let places = names.entry(node.id).map_or(&[][..], |entry| &entry.places);
-            for other in places.iter().filter(|other| **other != place) {
-                self.note(names, &RosterEntry::Bind(node.id, other.clone()))?;
-            }
-        }
-        self.tell(names, node, place)
+        let is_new = !node.is_remembered();
+        self.tell(names, node, place.clone())?;
+        let places = names.entry(node.id).map_or(&[][..], |entry| &entry.places);
+        let mut others = places.iter().filter(|other| is_new && **other != place);
+        others.try_for_each(|other| self.note(names, &RosterEntry::Bind(node.id, other.clone())))
     }
 
     /// A front end gives back `count` findings; with the last one goes what nobody can reach.
@@ -113,18 +117,6 @@ impl DirectoryVolume {
             let _ = self.note(&names, &RosterEntry::Count(node.id, left));
         }
         left
-    }
-
-    /// A program opened the node. `ESTALE`, upon which the kernel looks the name up again, if its
-    /// last name went just before: then nothing keeps its bytes.
-    pub(crate) fn open_node(&self, id: NodeId) -> Result<(), Errno> {
-        let node = self.node(id)?;
-        let names = self.names();
-        if !names.is_reachable(id) {
-            return Err(Errno::STALE);
-        }
-        node.opened();
-        Ok(())
     }
 
     pub(crate) fn attributes_of(&self, id: NodeId) -> Result<Attributes, Errno> {
@@ -181,7 +173,7 @@ impl DirectoryVolume {
 
     /// The home's file, as [`Self::home_file`], and the body that goes with it. The file is looked
     /// for first, because the tree's lock comes before a node's.
-    fn file_and_body<'a>(&self, node: &'a Node) -> Result<FileAndBody<'a>, Errno> {
+    fn file_and_body<'a>(&self, node: &'a Arc<Node>) -> Result<FileAndBody<'a>, Errno> {
         let file = self.home_file(node)?;
         let body = node.body();
         if file.is_some() || body.cuts.valid_bytes() == 0 {
@@ -193,19 +185,18 @@ impl DirectoryVolume {
         Ok((file, node.body()))
     }
 
-    /// The home's file of a node, if the home has one. Kept open while the node is.
-    pub(crate) fn home_file(&self, node: &Node) -> Result<Option<Arc<dyn OpenFile>>, Errno> {
+    /// The home's file of a node, if the home has one. Kept open for the next time.
+    pub(crate) fn home_file(&self, node: &Arc<Node>) -> Result<Option<Arc<dyn OpenFile>>, Errno> {
         let mut kept = node.file();
         if let Some(file) = &*kept {
             return Ok(Some(file.clone()));
         }
         let names = self.names();
         let Some(path) = names.home_path(node.id) else { return Ok(None) };
-        let how = OpenHow { write: true, ..OpenHow::default() };
-        let file = self.home.open(&path, how)?;
-        if node.is_open() {
-            *kept = Some(file.clone());
-        }
+        let file = self.home.open(&path, OpenHow::default())?;
+        *kept = Some(file.clone());
+        drop((kept, names));
+        self.kept_files.keep(node);
         Ok(Some(file))
     }
 
@@ -231,19 +222,61 @@ impl DirectoryVolume {
         Ok(())
     }
 
+    /// Refuses names that no program may use, or that are too long for the home.
+    pub(crate) fn check_name(&self, parent: NodeId, name: &[u8]) -> Result<(), Errno> {
+        if name.is_empty() || name == b"." || name == b".." {
+            return Err(Errno::INVAL);
+        }
+        self.check_length(name)?;
+        if parent == ROOT && name == ORPHANS_NAME {
+            return Err(Errno::PERM);
+        }
+        Ok(())
+    }
+
+    fn check_length(&self, name: &[u8]) -> Result<(), Errno> {
+        let fits = name.len() <= self.name_bytes_max;
+        if fits { Ok(()) } else { Err(Errno::NAMETOOLONG) }
+    }
+
     pub(crate) fn space_left(&self) -> Result<Space, Errno> {
-        let waiting = self.waiting_bytes();
+        let waiting = self.space.waiting();
         let space = self.home.space()?;
         Ok(Space {
-            free_bytes: space.free_bytes.saturating_sub(waiting),
-            available_bytes: space.available_bytes.saturating_sub(waiting),
+            free_bytes: space.free_bytes.saturating_sub(waiting.bytes),
+            available_bytes: space.available_bytes.saturating_sub(waiting.bytes),
+            free_inodes: space.free_inodes.saturating_sub(waiting.inodes),
             ..space
         })
     }
 
-    /// Bytes in the log that take no room in the home yet.
-    pub(crate) fn waiting_bytes(&self) -> u64 {
-        self.space.waiting_bytes(&*self.log)
+    /// Makes sure that it is known which blocks of a file have room, before one gets or loses some.
+    pub(crate) fn know_allocated(&self, node: &Arc<Node>) -> Result<(), Errno> {
+        let is_known = |body: &Body| body.allocated.is_some() || body.attributes.kind != Kind::File;
+        if is_known(&node.body()) {
+            return Ok(());
+        }
+        let allocated = match self.home_file(node)? {
+            Some(file) => Allocated::of(&*file, &file.metadata()?)?,
+            None => Allocated::default(),
+        };
+        // Whoever else has looked meanwhile may have changed the file since.
+        node.body_mut().allocated.get_or_insert(allocated);
+        Ok(())
+    }
+
+    /// Where the next data or hole of a file begins.
+    pub(crate) fn seek_in(&self, id: NodeId, offset: u64, what: Seek) -> Result<u64, Errno> {
+        let node = self.node(id)?;
+        self.know_allocated(&node)?;
+        let body = node.body();
+        let size_bytes = body.attributes.size_bytes;
+        let allocated = body.allocated.as_ref().ok_or(Errno::INVAL)?;
+        let found = allocated.seek(offset, what).filter(|_| offset < size_bytes);
+        match what {
+            Seek::Data => found.filter(|found| *found < size_bytes).ok_or(Errno::NXIO),
+            Seek::Hole => found.map(|found| found.min(size_bytes)).ok_or(Errno::NXIO),
+        }
     }
 }
 
@@ -263,20 +296,3 @@ pub(crate) fn read_home(
     into[got..].fill(0);
     Ok(())
 }
-
-/// Names that no program may use.
-pub(crate) fn check_name(parent: NodeId, name: &[u8]) -> Result<(), Errno> {
-    if name.is_empty() || name == b"." || name == b".." {
-        return Err(Errno::INVAL);
-    }
-    if name.len() > NAME_BYTES_MAX {
-        return Err(Errno::NAMETOOLONG);
-    }
-    if parent == ROOT && name == ORPHANS_NAME {
-        return Err(Errno::PERM);
-    }
-    Ok(())
-}
-
-/// Longest name, as on every Linux file system.
-const NAME_BYTES_MAX: usize = 255;

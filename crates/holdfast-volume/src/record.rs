@@ -50,6 +50,13 @@ pub(crate) enum Op<'a> {
     RemoveDir,
     /// The name moves, and replaces the node that stood there (0 for none).
     Rename { to: &'a [u8], replaced: NodeId },
+    /// The name and `to`, which stands for the node `other`, change places. `from_parent` is the
+    /// directory of the record's path.
+    Exchange { to: &'a [u8], other: NodeId, from_parent: NodeId },
+    /// The node has the extended attribute, with this value.
+    SetXattr { name: &'a [u8], value: &'a [u8] },
+    /// The extended attribute goes.
+    RemoveXattr { name: &'a [u8] },
 }
 
 /// Why bytes are not a record.
@@ -73,12 +80,17 @@ const OP_LINK: u8 = 7;
 const OP_REMOVE: u8 = 8;
 const OP_REMOVE_DIR: u8 = 9;
 const OP_RENAME: u8 = 10;
+const OP_SET_XATTR: u8 = 11;
+const OP_REMOVE_XATTR: u8 = 12;
+const OP_EXCHANGE: u8 = 13;
 
 const SET_MODE: u16 = 1;
 const SET_UID: u16 = 2;
 const SET_GID: u16 = 4;
 const SET_ACCESSED: u16 = 8;
 const SET_MODIFIED: u16 = 16;
+/// A time lies outside the years 1677 to 2262, so that both take 16 bytes.
+const WIDE_TIMES: u16 = 32;
 
 /// The fixed part of a record, as stored.
 #[derive(Default)]
@@ -106,16 +118,30 @@ impl Record<'_> {
         out.extend_from_slice(&self.parent.0.to_le_bytes());
         out.extend_from_slice(self.path);
         out.extend_from_slice(other);
-        if let Op::Change { change } = &self.op {
-            encode_times(change, out);
+        match &self.op {
+            Op::Change { change } => encode_times(change, out),
+            Op::SetXattr { value, .. } => out.extend_from_slice(value),
+            _ => {}
         }
     }
 }
 
 /// The two times of a `Change` stand behind its path.
 fn encode_times(change: &Change, out: &mut Vec<u8>) {
-    out.extend_from_slice(&change.accessed_ns.unwrap_or(0).to_le_bytes());
-    out.extend_from_slice(&change.modified_ns.unwrap_or(0).to_le_bytes());
+    for time_ns in times(change) {
+        match i64::try_from(time_ns) {
+            Ok(narrow) if !has_wide_times(change) => out.extend_from_slice(&narrow.to_le_bytes()),
+            _ => out.extend_from_slice(&time_ns.to_le_bytes()),
+        }
+    }
+}
+
+fn times(change: &Change) -> [i128; 2] {
+    [change.accessed_ns, change.modified_ns].map(Option::unwrap_or_default)
+}
+
+fn has_wide_times(change: &Change) -> bool {
+    times(change).iter().any(|time_ns| i64::try_from(*time_ns).is_err())
 }
 
 fn length_u16(bytes: &[u8]) -> [u8; 2] {
@@ -151,6 +177,13 @@ impl<'a> Op<'a> {
             }
             Op::RemoveDir => (head(OP_REMOVE_DIR), &[]),
             Op::Rename { to, replaced } => (Head { first: replaced.0, ..head(OP_RENAME) }, to),
+            Op::SetXattr { name, value } => {
+                (Head { first: value.len() as u64, ..head(OP_SET_XATTR) }, name)
+            }
+            Op::RemoveXattr { name } => (head(OP_REMOVE_XATTR), name),
+            Op::Exchange { to, other, from_parent } => {
+                (Head { first: other.0, second: from_parent.0, ..head(OP_EXCHANGE) }, to)
+            }
         }
     }
 }
@@ -163,7 +196,8 @@ fn change_head(change: &Change) -> Head {
             | bit(change.uid.is_some(), SET_UID)
             | bit(change.gid.is_some(), SET_GID)
             | bit(change.accessed_ns.is_some(), SET_ACCESSED)
-            | bit(change.modified_ns.is_some(), SET_MODIFIED),
+            | bit(change.modified_ns.is_some(), SET_MODIFIED)
+            | bit(has_wide_times(change), WIDE_TIMES),
         first: u64::from(change.mode.unwrap_or(0)),
         second: u64::from(change.uid.unwrap_or(0)) | u64::from(change.gid.unwrap_or(0)) << 32,
         ..Head::default()
@@ -275,14 +309,25 @@ fn decode_op<'a>(head: &Head, other: &'a [u8], rest: &mut &'a [u8]) -> Result<Op
         OP_REMOVE => Op::Remove { survivor: other, last: head.detail != 0 },
         OP_REMOVE_DIR => Op::RemoveDir,
         OP_RENAME => Op::Rename { to: other, replaced: NodeId(first) },
+        OP_SET_XATTR => {
+            let bytes = usize::try_from(first).map_err(|_| RecordFault::Short)?;
+            Op::SetXattr { name: other, value: take(rest, bytes).ok_or(RecordFault::Short)? }
+        }
+        OP_REMOVE_XATTR => Op::RemoveXattr { name: other },
+        OP_EXCHANGE => {
+            Op::Exchange { to: other, other: NodeId(first), from_parent: NodeId(second) }
+        }
         op => return Err(RecordFault::UnknownOp(op)),
     })
 }
 
 fn decode_change(head: &Head, rest: &mut &[u8]) -> Option<Change> {
-    let accessed_ns = take_u64(rest)?.cast_signed();
-    let modified_ns = take_u64(rest)?.cast_signed();
     let has = |bit: u16| head.mask & bit != 0;
+    let mut time = || match has(WIDE_TIMES) {
+        true => take(rest, 16)?.try_into().ok().map(i128::from_le_bytes),
+        false => take_u64(rest).map(|narrow| narrow.cast_signed().into()),
+    };
+    let (accessed_ns, modified_ns) = (time()?, time()?);
     Some(Change {
         mode: has(SET_MODE).then_some(head.first as u32),
         uid: has(SET_UID).then_some(head.second as u32),

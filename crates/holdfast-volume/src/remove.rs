@@ -1,7 +1,7 @@
 //! Removing names, and what becomes of what stood behind them.
 //!
-//! Promise: each removal is one frame. A file that loses its last name while a program has it open
-//! goes on living among the orphans until nobody can reach it.
+//! Promise: each removal is one frame. A file that loses its last name while somebody remembers it,
+//! and so may have it open, goes on living among the orphans until nobody can reach it.
 //! Never: touches the home; a name goes there when the cleaner comes to its frame.
 
 use std::sync::Arc;
@@ -11,9 +11,9 @@ use holdfast_log::Lsn;
 
 use crate::names::{Names, ORPHANS, Place};
 use crate::node::Node;
-use crate::read::check_name;
 use crate::record::{Op, Record};
 use crate::roster::Entry as RosterEntry;
+use crate::space::Cost;
 use crate::tree::{Errno, NodeId};
 use crate::volume::{DirectoryVolume, Stop};
 use crate::words;
@@ -26,7 +26,7 @@ pub(crate) struct Leaving {
     /// Another path of the node, if one is known.
     survivor: Vec<u8>,
     links: u32,
-    /// Where it goes on living, if a program has it open and this is its last name.
+    /// Where it goes on living, if somebody remembers it and this is its last name.
     pub(crate) orphan: Option<Place>,
 }
 
@@ -56,12 +56,14 @@ impl DirectoryVolume {
         name: &[u8],
         mut attempt: impl FnMut(&mut Names, Kind) -> Result<(), Stop>,
     ) -> Result<(), Errno> {
-        check_name(parent, name)?;
+        self.check_name(parent, name)?;
         self.node(parent)?;
         self.with_room(|| {
             let mut names = self.names_mut();
             names.load(&*self.home, parent)?;
             let kind = names.child(parent, name).ok_or(Errno::NOENT)?.kind;
+            self.admit(Cost::NONE)?;
+            names.loose(parent)?;
             attempt(&mut names, kind)
         })
     }
@@ -74,20 +76,23 @@ impl DirectoryVolume {
         name: &[u8],
     ) -> Result<Leaving, Errno> {
         let node = names.open_child(&*self.home, parent, name)?;
+        node.body().require_loose()?;
         let place = Place { parent, name: name.into() };
         let path = names.path_in(parent, name)?;
-        let links = node.body().attributes.links;
+        let (links, kind) = {
+            let body = node.body();
+            (body.attributes.links, body.attributes.kind)
+        };
         let others = &names.entry(node.id).ok_or(Errno::STALE)?.places;
         let other = others.iter().find(|other| **other != place);
         let survivor = match other {
             Some(other) => names.path_in(other.parent, &other.name)?,
             None => Vec::new(),
         };
-        let lives_on = links <= 1 && node.is_open();
-        let orphan = lives_on.then(|| Place {
-            parent: ORPHANS,
-            name: format!("{}-{}", node.id.0, self.log.marks().tail).into_bytes().into(),
-        });
+        // Another name may be there that nobody has met yet, and cannot be gone by.
+        let is_last = links <= 1 || other.is_none();
+        let lives_on = is_last && kind == Kind::File && node.is_remembered();
+        let orphan = lives_on.then(|| orphan_place(node.id, self.log.marks().tail));
         Ok(Leaving { node, place, path, survivor, links, orphan })
     }
 
@@ -132,12 +137,20 @@ impl DirectoryVolume {
             let mut names = self.names_mut();
             let path = names.path_in(ORPHANS, name)?;
             let at_ns = self.clock.utc_ns();
-            let op = Op::Remove { survivor: b"", last: true };
+            let entry = names.entry(id).ok_or(Errno::STALE)?;
+            let last = entry.node.body().attributes.links == 0;
+            let other = entry.places.iter().find(|place| place.parent != ORPHANS);
+            let survivor = match other {
+                Some(other) => names.path_in(other.parent, &other.name)?,
+                None => Vec::new(),
+            };
+            let op = Op::Remove { survivor: &survivor, last };
             let mut payload = Vec::new();
             Record { node: id, parent: ORPHANS, path: &path, at_ns, op }.encode(&mut payload);
-            self.log_frame(1, &payload, &[])?;
+            let appended = self.log_frame(1, &payload, &[])?;
+            entry.node.body_mut().last = appended.lsn;
             names.unbind(ORPHANS, name);
-            names.forget_places(id);
+            names.forget_place(id, &Place { parent: ORPHANS, name: name.into() });
             Ok(())
         })
     }
@@ -149,6 +162,7 @@ impl DirectoryVolume {
                 return Err(Errno::NOTDIR.into());
             }
             let node = names.open_child(&*self.home, parent, name)?;
+            node.body().require_loose()?;
             self.require_empty(names, node.id)?;
             let path = names.path_in(parent, name)?;
             let at_ns = self.clock.utc_ns();
@@ -192,6 +206,12 @@ impl DirectoryVolume {
     }
 }
 
+/// Where a file without a name lives; `tail` tells this time from any other.
+pub(crate) fn orphan_place(node: NodeId, tail: Lsn) -> Place {
+    let name = format!("{}-{tail}", node.0).into_bytes().into();
+    Place { parent: ORPHANS, name }
+}
+
 /// The name has gone.
 pub(crate) fn leave(names: &mut Names, leaving: &Leaving, at_ns: i64, at: Lsn) {
     let Leaving { node, place, orphan, .. } = leaving;
@@ -199,7 +219,7 @@ pub(crate) fn leave(names: &mut Names, leaving: &Leaving, at_ns: i64, at: Lsn) {
     {
         let mut body = node.body_mut();
         body.attributes.links = body.attributes.links.saturating_sub(1);
-        body.attributes.changed_ns = at_ns;
+        body.attributes.changed_ns = at_ns.into();
         body.last = at;
     }
     if let Some(orphan) = orphan {

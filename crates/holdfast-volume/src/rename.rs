@@ -6,15 +6,15 @@
 
 use std::sync::Arc;
 
-use holdfast_io::Kind;
+use holdfast_io::{Files, Kind};
 use holdfast_log::Lsn;
 
-use crate::names::{Child, Names, Place};
+use crate::names::{Child, Names, ORPHANS_NAME, Place, make_unless_there, to_path};
 use crate::node::Node;
-use crate::read::check_name;
 use crate::record::{Op, Record};
 use crate::remove::{Leaving, leave};
-use crate::roster::Entry as RosterEntry;
+use crate::roster::{Entry as RosterEntry, Exchange};
+use crate::space::Cost;
 use crate::tree::{Errno, NodeId, RenameHow};
 use crate::volume::{DirectoryVolume, Stop};
 use crate::words;
@@ -35,21 +35,68 @@ impl DirectoryVolume {
         to: (NodeId, &[u8]),
         how: RenameHow,
     ) -> Result<(), Errno> {
-        check_name(from.0, from.1)?;
-        check_name(to.0, to.1)?;
+        self.check_name(from.0, from.1)?;
+        self.check_name(to.0, to.1)?;
         self.node(from.0)?;
         self.node(to.0)?;
-        if how == RenameHow::Exchange {
-            // Nothing on the home tells afterwards whether a swap has happened, so it could not be
-            // repeated safely after a crash.
-            return Err(Errno::INVAL);
-        }
         self.with_room(|| {
             let mut names = self.names_mut();
             names.load(&*self.home, from.0)?;
             names.load(&*self.home, to.0)?;
-            self.rename_once(&mut names, from, to, how)
+            match how {
+                RenameHow::Exchange { request, again } => {
+                    self.exchange_once(&mut names, from, to, (request, again))
+                }
+                how => self.rename_once(&mut names, from, to, how),
+            }
         })
+    }
+
+    /// Two names change places. One frame, and done once for each request.
+    fn exchange_once(
+        &self,
+        names: &mut Names,
+        from: (NodeId, &[u8]),
+        to: (NodeId, &[u8]),
+        (request, again): (u64, bool),
+    ) -> Result<(), Stop> {
+        let node = names.open_child(&*self.home, from.0, from.1)?;
+        let other = names.open_child(&*self.home, to.0, to.1)?;
+        // Done before, each stands where the other was.
+        let before = Exchange { request, one: other.id, other: node.id };
+        if node.id == other.id || again && names.exchanges.contains(&before) {
+            return Ok(());
+        }
+        if names.is_within(to.0, node.id) || names.is_within(from.0, other.id) {
+            return Err(Errno::INVAL.into());
+        }
+        self.admit_exchange()?;
+        let exchange = Exchange { request, one: node.id, other: other.id };
+        self.note(names, &RosterEntry::Exchange(exchange))?;
+        names.exchanges.push(exchange);
+        let (path, to_path) = (names.path_in(from.0, from.1)?, names.path_in(to.0, to.1)?);
+        let at_ns = self.clock.utc_ns();
+        let op = Op::Exchange { to: &to_path, other: other.id, from_parent: from.0 };
+        let mut payload = Vec::new();
+        Record { node: node.id, parent: to.0, path: &path, at_ns, op }.encode(&mut payload);
+        let appended = self.log_frame(1, &payload, &[])?;
+        self.log.add_to_word(words::CHANGES, 1);
+        exchanged(names, (&place(from), &node), (&place(to), &other), at_ns, appended.lsn);
+        let noted = self.note_renamed(names, &node, from, to);
+        self.note_renamed(names, &other, to, from)?;
+        Ok(noted?)
+    }
+
+    /// `EINVAL`, as from the home itself, if its file system does not know how.
+    fn admit_exchange(&self) -> Result<(), Errno> {
+        let can = match self.can_exchange.get() {
+            Some(can) => *can,
+            None => {
+                let can = can_exchange(&*self.home)?;
+                *self.can_exchange.get_or_init(|| can)
+            }
+        };
+        if can { Ok(()) } else { Err(Errno::INVAL) }
     }
 
     fn rename_once(
@@ -75,6 +122,10 @@ impl DirectoryVolume {
         if kind == Kind::Directory && names.is_within(to.0, node.id) {
             return Err(Errno::INVAL.into());
         }
+        for id in [node.id, from.0, to.0] {
+            names.loose(id)?;
+        }
+        let charge = self.admit(Cost::NAME)?;
         let (path, to_path) = (names.path_in(from.0, from.1)?, names.path_in(to.0, to.1)?);
         let at_ns = self.clock.utc_ns();
         let replaced = match &target {
@@ -92,6 +143,7 @@ impl DirectoryVolume {
         let op = Op::Rename { to: &to_path, replaced: replaced_id };
         Record { node: node.id, parent: to.0, path: &path, at_ns, op }.encode(&mut payload);
         let appended = self.log_frame(records, &payload, &[])?;
+        charge.placed(appended.lsn);
         let moved = i64::from(kind == Kind::Directory);
         let fewer = i64::from(matches!(replaced, Replaced::Directory(_)));
         names.touch_directory(from.0, at_ns, -moved);
@@ -102,7 +154,7 @@ impl DirectoryVolume {
         names.bind(to.0, to.1, kind, node.id);
         {
             let mut body = node.body_mut();
-            body.attributes.changed_ns = at_ns;
+            body.attributes.changed_ns = at_ns.into();
             body.last = appended.lsn;
         }
         self.note_renamed(names, &node, from, to)?;
@@ -162,5 +214,42 @@ impl DirectoryVolume {
         let new = Place { parent: to.0, name: to.1.into() };
         self.note(names, &RosterEntry::Bind(node.id, new))?;
         self.note(names, &RosterEntry::Unbind(node.id, old))
+    }
+}
+
+fn place((parent, name): (NodeId, &[u8])) -> Place {
+    Place { parent, name: name.into() }
+}
+
+/// The record at `at` has let the two change places.
+pub(crate) fn exchanged(
+    names: &mut Names,
+    one: (&Place, &Node),
+    other: (&Place, &Node),
+    at_ns: i64,
+    at: Lsn,
+) {
+    names.exchange(one, other, at_ns);
+    for node in [one.1, other.1] {
+        let mut body = node.body_mut();
+        body.attributes.changed_ns = at_ns.into();
+        body.last = at;
+    }
+}
+
+/// Lets two directories of the volume's own change places on the home.
+fn can_exchange(home: &dyn Files) -> Result<bool, Errno> {
+    let own = to_path(ORPHANS_NAME.to_vec());
+    let [one, other] = ["one", "other"].map(|name| own.join(name));
+    crate::own::make(home)?;
+    for directory in [&one, &other] {
+        make_unless_there(home, directory)?;
+    }
+    let exchanged = home.exchange(&one, &other).map_err(Errno::from);
+    home.remove_dir(&one)?;
+    home.remove_dir(&other)?;
+    match exchanged {
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => Ok(false),
+        exchanged => exchanged.map(|()| true),
     }
 }

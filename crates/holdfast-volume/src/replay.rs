@@ -7,23 +7,29 @@
 //! Promise: after a replay every node, name, byte and attribute is as it was acknowledged.
 //! Never: changes the home or the log.
 
-use std::collections::HashMap;
+mod home_paths;
+
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use holdfast_io::{Files, Kind};
+use holdfast_io::{Change, Files, Kind, OpenHow};
 use holdfast_log::{CommitLog, Frame, Lsn};
 
+use crate::allocated::Allocated;
 use crate::clean::{self, CleanError};
 use crate::extents::{Piece, Source};
 use crate::make::made;
 use crate::names::{Names, ORPHANS, Place, read_node};
 use crate::node::Node;
 use crate::record::{Op, Record};
+use crate::rename::exchanged;
+use crate::replay::home_paths::HomePaths;
+use crate::space::{Cost, SpaceGate};
 use crate::tree::{Errno, NodeId, ROOT};
 use crate::volume::{DirectoryVolume, VolumeError};
 
 /// Calls `each` for every record that is in the ring.
-fn for_each(
+pub(crate) fn for_each(
     log: &dyn CommitLog,
     mut each: impl FnMut(Lsn, &Record<'_>, Lsn) -> Result<(), VolumeError>,
 ) -> Result<(), VolumeError> {
@@ -54,55 +60,44 @@ pub(crate) fn next_free(log: &dyn CommitLog) -> Result<u64, VolumeError> {
 
 /// Replays every record in the ring. Returns how many there were.
 pub(crate) fn replay(volume: &DirectoryVolume) -> Result<u64, VolumeError> {
-    let mut mentioned = HashMap::new();
-    for_each(&*volume.log, |_, record, _| {
-        mention(&mut mentioned, record);
+    let mut at_home = HomePaths::new();
+    // What is aside is in no window, so it is not in memory either.
+    let mut passed = volume.passed_over();
+    let mut goes = Vec::new();
+    for_each(&*volume.log, |lsn, record, _| {
+        goes.push(!passed.passes_over(lsn, record));
+        if goes.last() == Some(&true) {
+            at_home.follow(record);
+        }
         Ok(())
     })?;
+    let mut goes = goes.into_iter();
     let mut names = volume.names_mut();
-    let at_home = mentioned.into_iter().filter_map(|(path, node)| Some((path, node?)));
-    names.mention(at_home.collect());
-    let mut replay = Replay { home: &*volume.home, names: &mut names };
+    names.mention(at_home.into_nodes());
+    let (home, space, nameless) = (&*volume.home, &volume.space, HashSet::new());
+    let mut replay = Replay { home, space, names: &mut names, nameless };
     let mut records = 0;
     for_each(&*volume.log, |lsn, record, data| {
+        if goes.next() == Some(false) {
+            return Ok(());
+        }
         records += 1;
         replay.record(lsn, record, data).map_err(VolumeError::Home)
     })?;
     names.mention(HashMap::new());
+    names.revive_parents(&*volume.home);
     names.note_all_at_home(&*volume.home);
     Ok(records)
-}
-
-/// Which node a path of the home stands for: the first record about the path tells. One that makes
-/// the name tells that the home has none.
-fn mention(mentioned: &mut HashMap<Vec<u8>, Option<NodeId>>, record: &Record<'_>) {
-    let mut tell = |path: &[u8], node: Option<NodeId>| {
-        mentioned.entry(path.to_vec()).or_insert(node);
-    };
-    let mut named = record.path;
-    match record.op {
-        Op::Make { .. } => tell(record.path, None),
-        Op::Rename { to, replaced } => {
-            tell(record.path, Some(record.node));
-            tell(to, (replaced.0 != 0).then_some(replaced));
-            named = to;
-        }
-        Op::Link { to } => {
-            tell(record.path, Some(record.node));
-            tell(to, None);
-            named = to;
-        }
-        _ => tell(record.path, Some(record.node)),
-    }
-    if let Some(slash) = named.iter().rposition(|byte| *byte == b'/') {
-        tell(&named[..slash], Some(record.parent));
-    }
 }
 
 /// A replay under way.
 struct Replay<'a> {
     home: &'a dyn Files,
+    space: &'a SpaceGate,
     names: &'a mut Names,
+    /// Nodes whose links do not count the name that they have among the orphans. One that was read
+    /// by another name has it counted.
+    nameless: HashSet<NodeId>,
 }
 
 impl Replay<'_> {
@@ -113,6 +108,7 @@ impl Replay<'_> {
             Op::Link { to } => self.link(lsn, record, to),
             Op::Remove { .. } | Op::RemoveDir => self.remove(lsn, record),
             Op::Rename { to, .. } => self.rename(lsn, record, to),
+            Op::Exchange { to, other, .. } => self.exchange(lsn, record, to, other),
             _ => self.fill(lsn, record, data),
         }
     }
@@ -153,7 +149,8 @@ impl Replay<'_> {
         let path = self.names.home_path_of(place).ok_or(Errno::STALE)?;
         let (node, inode) = read_node(self.home, id, &path)?;
         if place.parent == ORPHANS {
-            node.body_mut().attributes.links = 0;
+            node.body_mut().attributes.links -= 1;
+            self.nameless.insert(id);
         }
         let known = self.names.known(id).cloned();
         if let Some(known) = &known {
@@ -174,9 +171,10 @@ impl Replay<'_> {
         let is_directory = {
             let mut body = node.body_mut();
             let is_directory = body.attributes.kind == Kind::Directory;
-            let links = body.attributes.links.saturating_sub(1);
+            let counts = place.parent != ORPHANS || !self.nameless.contains(&node.id);
+            let links = body.attributes.links.saturating_sub(u32::from(counts));
             body.attributes.links = if is_directory { 0 } else { links };
-            body.attributes.changed_ns = at_ns;
+            body.attributes.changed_ns = at_ns.into();
             body.last = lsn;
             is_directory
         };
@@ -185,13 +183,18 @@ impl Replay<'_> {
     }
 
     fn make(&mut self, lsn: Lsn, record: &Record<'_>) -> Result<(), Errno> {
-        let attributes = made(record.node, &record.op, record.at_ns).ok_or(Errno::INVAL)?;
+        let mut attributes = made(record.node, &record.op, record.at_ns).ok_or(Errno::INVAL)?;
         let Op::Make { kind, target, .. } = record.op else { return Err(Errno::INVAL) };
         let place = self.place(record.path)?;
+        if place.parent == ORPHANS {
+            attributes.links = 0;
+            self.nameless.insert(record.node);
+        }
         let node = Node::from_log(attributes, target.to_vec(), lsn);
         if let Some(known) = self.names.known(record.node) {
             node.inherit(known.count);
         }
+        self.space.replayed(Cost::NODE, lsn);
         self.names.put_made(Arc::new(node), kind, place.parent, &place.name);
         let subdirectories = i64::from(kind == Kind::Directory);
         self.names.touch_directory(place.parent, record.at_ns, subdirectories);
@@ -200,13 +203,14 @@ impl Replay<'_> {
     }
 
     fn link(&mut self, lsn: Lsn, record: &Record<'_>, to: &[u8]) -> Result<(), Errno> {
+        self.space.replayed(Cost::NAME, lsn);
         let from = self.place(record.path)?;
         let node = self.node(record.node, &from)?;
         let to = self.place(to)?;
         let kind = {
             let mut body = node.body_mut();
             body.attributes.links += 1;
-            body.attributes.changed_ns = record.at_ns;
+            body.attributes.changed_ns = record.at_ns.into();
             body.last = lsn;
             body.attributes.kind
         };
@@ -223,6 +227,7 @@ impl Replay<'_> {
     }
 
     fn rename(&mut self, lsn: Lsn, record: &Record<'_>, to: &[u8]) -> Result<(), Errno> {
+        self.space.replayed(Cost::NAME, lsn);
         let from = self.place(record.path)?;
         let to = self.place(to)?;
         let node = self.node(record.node, &from)?;
@@ -235,9 +240,12 @@ impl Replay<'_> {
         let kind = {
             let mut body = node.body_mut();
             if to.parent == ORPHANS {
-                body.attributes.links = 0;
+                body.attributes.links = body.attributes.links.saturating_sub(1);
+                self.nameless.insert(record.node);
+            } else if from.parent == ORPHANS {
+                body.attributes.links += 1;
             }
-            body.attributes.changed_ns = record.at_ns;
+            body.attributes.changed_ns = record.at_ns.into();
             body.last = lsn;
             body.attributes.kind
         };
@@ -249,6 +257,53 @@ impl Replay<'_> {
         Ok(())
     }
 
+    /// Counts the room that a change of contents takes or gives back.
+    fn allocate(&self, node: &Node, lsn: Lsn, record: &Record<'_>) -> Result<(), Errno> {
+        let (offset, bytes, hole) = match record.op {
+            Op::Write { offset, bytes } | Op::Reserve { offset, bytes } => (offset, bytes, false),
+            Op::Zero { offset, bytes, hole } => (offset, bytes, hole),
+            Op::SetSize { .. } => (0, 0, false),
+            _ => return Ok(()),
+        };
+        self.know_allocated(node)?;
+        let mut body = node.body_mut();
+        match hole {
+            true => body.punch(offset, offset + bytes),
+            false => {
+                let cost = Cost::of_blocks(body.unallocated_bytes(offset, bytes));
+                self.space.replayed(cost, lsn);
+                body.allocate(|allocated| allocated.insert(offset, bytes));
+            }
+        }
+        Ok(())
+    }
+
+    /// The home still has the file as it was before its first record.
+    fn know_allocated(&self, node: &Node) -> Result<(), Errno> {
+        if node.body().allocated.is_some() {
+            return Ok(());
+        }
+        let path = self.names.home_path(node.id).ok_or(Errno::STALE)?;
+        let file = self.home.open(&path, OpenHow::default())?;
+        node.body_mut().allocated = Some(Allocated::of(&*file, &file.metadata()?)?);
+        Ok(())
+    }
+
+    fn exchange(
+        &mut self,
+        lsn: Lsn,
+        record: &Record<'_>,
+        to: &[u8],
+        other: NodeId,
+    ) -> Result<(), Errno> {
+        let from = self.place(record.path)?;
+        let to = self.place(to)?;
+        let node = self.node(record.node, &from)?;
+        let other = self.node(other, &to)?;
+        exchanged(self.names, (&from, &node), (&to, &other), record.at_ns, lsn);
+        Ok(())
+    }
+
     fn fill(&mut self, lsn: Lsn, record: &Record<'_>, data: Lsn) -> Result<(), Errno> {
         let node = match self.names.entry(record.node) {
             Some(entry) => entry.node.clone(),
@@ -257,6 +312,7 @@ impl Replay<'_> {
                 self.node(record.node, &place)?
             }
         };
+        self.allocate(&node, lsn, record)?;
         let mut body = node.body_mut();
         match record.op {
             Op::Write { offset, bytes } => {
@@ -276,6 +332,14 @@ impl Replay<'_> {
                 body.touch(record.at_ns, lsn);
             }
             Op::Change { change } => body.change(&change, record.at_ns, lsn),
+            Op::SetXattr { name, value } => {
+                body.xattrs.set(name, Some(value.into()), lsn);
+                body.change(&Change::default(), record.at_ns, lsn);
+            }
+            Op::RemoveXattr { name } => {
+                body.xattrs.set(name, None, lsn);
+                body.change(&Change::default(), record.at_ns, lsn);
+            }
             _ => body.touch(record.at_ns, lsn),
         }
         Ok(())

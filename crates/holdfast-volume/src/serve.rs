@@ -6,7 +6,8 @@
 use std::time::Duration;
 
 use crate::tree::{
-    Allocate, Attributes, Errno, Listed, NewNode, NodeId, RenameHow, SetAttributes, Space, Tree,
+    Allocate, Attributes, Errno, Listed, NewNode, NodeId, RenameHow, Seek, SetAttributes, SetXattr,
+    Space, Tree,
 };
 use crate::volume::{Class, DirectoryVolume};
 
@@ -39,6 +40,10 @@ impl Tree for DirectoryVolume {
         self.make_node(parent, name, new)
     }
 
+    fn make_unnamed(&self, directory: NodeId, new: &NewNode<'_>) -> Result<Attributes, Errno> {
+        self.make_unnamed_node(directory, new)
+    }
+
     fn link(&self, node: NodeId, parent: NodeId, name: &[u8]) -> Result<Attributes, Errno> {
         self.link_node(node, parent, name)
     }
@@ -60,14 +65,16 @@ impl Tree for DirectoryVolume {
         self.rename_node(from, to, how)
     }
 
-    fn opened(&self, node: NodeId) -> Result<(), Errno> {
-        self.open_node(node)
+    fn counts_opens(&self) -> bool {
+        false
     }
 
-    fn closed(&self, node: NodeId) {
-        if let Ok(node) = self.node(node) {
-            node.closed();
-        }
+    fn mount_begins(&self, keeps_pages: bool) -> Result<(), Errno> {
+        self.note_pages(keeps_pages)
+    }
+
+    fn mount_keeps_pages(&self) -> Option<bool> {
+        self.pages_noted()
     }
 
     fn read(&self, node: NodeId, into: &mut [u8], offset: u64) -> Result<usize, Errno> {
@@ -88,6 +95,10 @@ impl Tree for DirectoryVolume {
         self.allocate_range(node, how, offset, bytes)
     }
 
+    fn seek(&self, node: NodeId, offset: u64, what: Seek) -> Result<u64, Errno> {
+        self.seek_in(node, offset, what)
+    }
+
     fn sync(&self, _node: NodeId) -> Result<(), Errno> {
         match self.class {
             Class::Memory => Ok(()),
@@ -106,6 +117,28 @@ impl Tree for DirectoryVolume {
         sink: &mut dyn FnMut(Listed<'_>) -> bool,
     ) -> Result<(), Errno> {
         self.list_names(directory, cookie, sink)
+    }
+
+    fn xattr(&self, node: NodeId, name: &[u8]) -> Result<Vec<u8>, Errno> {
+        self.xattr_of(node, name)
+    }
+
+    fn xattr_names(&self, node: NodeId) -> Result<Vec<Box<[u8]>>, Errno> {
+        self.xattr_names_of(node)
+    }
+
+    fn set_xattr(
+        &self,
+        node: NodeId,
+        name: &[u8],
+        value: &[u8],
+        how: &SetXattr,
+    ) -> Result<(), Errno> {
+        self.set_xattr_of(node, name, value, how)
+    }
+
+    fn remove_xattr(&self, node: NodeId, name: &[u8]) -> Result<(), Errno> {
+        self.remove_xattr_of(node, name)
     }
 
     fn space(&self) -> Result<Space, Errno> {

@@ -1,75 +1,282 @@
 //! Whether the home has room for what is acknowledged.
 //!
-//! A change is acknowledged long before it reaches the home, so the question "is the disk full"
-//! must be asked at once: later nobody listens.
+//! A change is acknowledged long before it reaches the home, so whatever the home could say against
+//! it must be asked at once: later nobody listens. The gate keeps the last answer of the home, less
+//! what was admitted since, and what is admitted and not at home yet, each until its frame is.
 //!
 //! Promise: what is admitted fits the home together with everything admitted before it and not
-//! applied yet, as far as the free space reported by the home tells.
+//! applied yet. `ENOSPC` is said only while nothing waits, so it is the home's own answer; `EROFS`
+//! as soon as the home says so.
 //! Never: refuses while plenty is free.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::collections::VecDeque;
+use std::io;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use holdfast_io::{Clock, Files};
-use holdfast_log::{CommitLog, Lsn};
+use holdfast_io::{Clock, Files, Limits};
+use holdfast_log::Lsn;
 
+use crate::allocated::BLOCK_BYTES;
 use crate::tree::Errno;
+use crate::volume::Stop;
+use crate::xattr::Value;
 
 /// How long an answer of the home counts while much is free.
 const ANSWER_NS: u64 = 100_000_000;
-/// Kept free for directories and the home's own needs.
+/// Kept free for what is never refused for the want of it: removals, attributes, the home's needs.
 const MARGIN_BYTES: u64 = 4 << 20;
+/// The directory of orphans is made when it is needed.
+const MARGIN_INODES: u64 = 1;
+/// What a name may take: a directory's block is split in two, and so is the one that leads to it.
+const NAME_BYTES: u64 = 3 * BLOCK_BYTES;
+/// Log in which the costs of several changes are kept as one.
+const TOGETHER_BYTES: u64 = 1 << 20;
 
-/// The last answer of the home, less what was admitted since.
-pub(crate) struct SpaceGate {
-    answer: Mutex<Answer>,
-    /// As many bytes of the log as lie below are in the home, though not all synced or released.
-    home_has: AtomicU64,
+/// What a change may take from the home.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Cost {
+    pub(crate) bytes: u64,
+    pub(crate) inodes: u64,
 }
 
-struct Answer {
-    /// What may still be admitted. Not the free space: between two answers some of what waits is
-    /// applied, and waits no more although the free space it took was counted as free.
-    room_bytes: u64,
-    asked_at_ns: u64,
+impl Cost {
+    /// Nothing that is counted.
+    pub(crate) const NONE: Cost = Cost { bytes: 0, inodes: 0 };
+    /// A new name of a node that is there.
+    pub(crate) const NAME: Cost = Cost { bytes: NAME_BYTES, inodes: 0 };
+    /// A new node: its name, and a block for what a directory or a link holds.
+    pub(crate) const NODE: Cost = Cost { bytes: NAME_BYTES + 2 * BLOCK_BYTES, inodes: 1 };
+
+    /// Blocks of a file that have no room yet, and one that tells where they are.
+    pub(crate) fn of_blocks(bytes: u64) -> Cost {
+        let more = if bytes > 0 { BLOCK_BYTES } else { 0 };
+        Cost { bytes: bytes.saturating_add(more), inodes: 0 }
+    }
+
+    /// Extended attributes, each in blocks of its own.
+    pub(crate) fn of_xattrs<'v>(values: impl Iterator<Item = &'v Value>) -> Cost {
+        Cost::of_blocks(values.map(|value| BLOCK_BYTES + value.len() as u64).sum())
+    }
+
+    pub(crate) fn plus(self, other: Cost) -> Cost {
+        let bytes = self.bytes.saturating_add(other.bytes);
+        Cost { bytes, inodes: self.inodes.saturating_add(other.inodes) }
+    }
+
+    /// What is left, if it is enough.
+    fn minus(self, other: Cost) -> Option<Cost> {
+        let bytes = self.bytes.checked_sub(other.bytes)?;
+        Some(Cost { bytes, inodes: self.inodes.checked_sub(other.inodes)? })
+    }
+}
+
+/// Costs of frames between two places of the log.
+struct Waiting {
+    first: Lsn,
+    last: Lsn,
+    cost: Cost,
+}
+
+/// The gate.
+pub(crate) struct SpaceGate {
+    books: Mutex<Books>,
+    limits: OnceLock<Limits>,
+}
+
+#[derive(Default)]
+struct Books {
+    /// What may still be admitted, by the last answer.
+    room: Cost,
+    read_only: bool,
+    asked_at_ns: Option<u64>,
+    /// Admitted, and not in the log yet.
+    unplaced: Cost,
+    /// In the log, and not at home yet, oldest first.
+    waiting: VecDeque<Waiting>,
+    waiting_sum: Cost,
+}
+
+/// A change that was admitted. Unless it comes to be [`Charge::placed`], it is taken back.
+pub(crate) struct Charge<'g> {
+    gate: &'g SpaceGate,
+    cost: Cost,
+    placed: bool,
+}
+
+impl Charge<'_> {
+    /// The change stands in the log at `lsn`.
+    pub(crate) fn placed(mut self, lsn: Lsn) {
+        self.placed = true;
+        self.gate.books().place(self.cost, lsn);
+    }
+
+    /// The home has it, without the log.
+    fn spent(mut self) {
+        self.placed = true;
+        self.gate.books().spend(self.cost);
+    }
+}
+
+/// Room on the home for what a volume keeps there for itself: no byte that was admitted for what is
+/// acknowledged and not at home yet.
+#[derive(Clone, Copy)]
+pub(crate) struct OwnRoom<'v> {
+    pub(crate) home: &'v dyn Files,
+    pub(crate) clock: &'v dyn Clock,
+    pub(crate) gate: &'v SpaceGate,
+}
+
+impl OwnRoom<'_> {
+    /// Does what costs so much; `StorageFull` if it may not.
+    pub(crate) fn spend<T>(
+        &self,
+        cost: Cost,
+        done: impl FnOnce(&dyn Files) -> io::Result<T>,
+    ) -> io::Result<T> {
+        let charge = self.gate.admit(self.home, self.clock, cost);
+        let charge = charge.map_err(|stop| match stop {
+            Stop::Refused(errno) => io::Error::from_raw_os_error(errno.0),
+            _ => io::ErrorKind::StorageFull.into(),
+        })?;
+        let done = done(self.home);
+        // What failed may have taken a part.
+        charge.spent();
+        done
+    }
+}
+
+impl Drop for Charge<'_> {
+    fn drop(&mut self) {
+        if !self.placed {
+            self.gate.books().take_back(self.cost);
+        }
+    }
 }
 
 impl SpaceGate {
     pub(crate) fn new() -> SpaceGate {
-        let answer = Mutex::new(Answer { room_bytes: 0, asked_at_ns: 0 });
-        SpaceGate { answer, home_has: AtomicU64::new(0) }
+        SpaceGate { books: Mutex::new(Books::default()), limits: OnceLock::new() }
     }
 
-    /// The home has taken so many bytes that the window being applied is as good as at `upto`.
-    pub(crate) fn came_home(&self, upto: Lsn) {
-        self.home_has.fetch_max(upto.0, Ordering::Relaxed);
+    fn books(&self) -> MutexGuard<'_, Books> {
+        self.books.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Bytes in the log that take no room in the home yet. A window that is being applied waits no
-    /// more in so far as it takes room there already.
-    pub(crate) fn waiting_bytes(&self, log: &dyn CommitLog) -> u64 {
-        // Looked at before the marks, it is never ahead of the tail.
-        let home_has = self.home_has.load(Ordering::Relaxed);
-        let marks = log.marks();
-        marks.tail.0.saturating_sub(marks.released.0.max(home_has))
-    }
-
-    /// `ENOSPC` if `bytes` more do not fit behind the `waiting_bytes` that are not applied yet.
+    /// Lets a change pass that costs so much, or says why not. [`Stop::NoSpace`] while something
+    /// waits that the home may have counted twice: who waits for that is told the truth.
     pub(crate) fn admit(
         &self,
         home: &dyn Files,
         clock: &dyn Clock,
-        bytes: u64,
-        waiting_bytes: impl FnOnce() -> u64,
-    ) -> Result<(), Errno> {
-        let mut answer = self.answer.lock().unwrap_or_else(PoisonError::into_inner);
+        cost: Cost,
+    ) -> Result<Charge<'_>, Stop> {
+        let mut books = self.books();
         let now_ns = clock.monotonic_ns();
-        if now_ns.saturating_sub(answer.asked_at_ns) >= ANSWER_NS || answer.room_bytes < bytes {
-            let taken_bytes = waiting_bytes().saturating_add(MARGIN_BYTES);
-            answer.room_bytes = home.space()?.available_bytes.saturating_sub(taken_bytes);
-            answer.asked_at_ns = now_ns;
+        let is_old = |at_ns: u64| now_ns.saturating_sub(at_ns) >= ANSWER_NS;
+        if books.asked_at_ns.is_none_or(is_old) || books.room.minus(cost).is_none() {
+            books.ask(home, now_ns)?;
         }
-        answer.room_bytes = answer.room_bytes.checked_sub(bytes).ok_or(Errno::NOSPC)?;
-        Ok(())
+        books.take(cost)?;
+        Ok(Charge { gate: self, cost, placed: false })
+    }
+
+    /// A change was admitted by an earlier process, and stands in the log at `lsn`.
+    pub(crate) fn replayed(&self, cost: Cost, lsn: Lsn) {
+        let mut books = self.books();
+        books.unplaced = books.unplaced.plus(cost);
+        books.place(cost, lsn);
+    }
+
+    /// The home has everything below `upto`, and says so when it is asked for its space.
+    pub(crate) fn came_home(&self, upto: Lsn) {
+        self.books().came_home(upto);
+    }
+
+    /// What is acknowledged and takes no room in the home yet.
+    pub(crate) fn waiting(&self) -> Cost {
+        let books = self.books();
+        books.waiting_sum.plus(books.unplaced)
+    }
+
+    /// What a file of the home can be at most; asked once.
+    pub(crate) fn limits(&self, home: &dyn Files) -> Result<Limits, Errno> {
+        match self.limits.get() {
+            Some(limits) => Ok(*limits),
+            None => {
+                let limits = home.limits()?;
+                Ok(*self.limits.get_or_init(|| limits))
+            }
+        }
     }
 }
+
+impl Books {
+    /// Asks the home. What waits is looked at before, so that what comes home meanwhile is counted
+    /// twice rather than not at all.
+    fn ask(&mut self, home: &dyn Files, now_ns: u64) -> Result<(), Errno> {
+        let taken = self.waiting_sum.plus(self.unplaced);
+        let taken = taken.plus(Cost { bytes: MARGIN_BYTES, inodes: MARGIN_INODES });
+        let space = home.space()?;
+        // A file system that makes inodes as it needs them says that it has none.
+        let inodes = if space.total_inodes == 0 { u64::MAX } else { space.free_inodes };
+        self.room = Cost {
+            bytes: space.available_bytes.saturating_sub(taken.bytes),
+            inodes: inodes.saturating_sub(taken.inodes),
+        };
+        self.read_only = space.read_only;
+        self.asked_at_ns = Some(now_ns);
+        Ok(())
+    }
+
+    fn take(&mut self, cost: Cost) -> Result<(), Stop> {
+        if self.read_only {
+            return Err(Errno::ROFS.into());
+        }
+        if cost == Cost::NONE {
+            return Ok(());
+        }
+        match self.room.minus(cost) {
+            Some(room) => self.room = room,
+            None if self.waiting_sum.plus(self.unplaced) == Cost::NONE => {
+                return Err(Errno::NOSPC.into());
+            }
+            None => return Err(Stop::NoSpace),
+        }
+        self.unplaced = self.unplaced.plus(cost);
+        Ok(())
+    }
+
+    fn take_back(&mut self, cost: Cost) {
+        self.unplaced = self.unplaced.minus(cost).expect("it was taken before");
+        self.room = self.room.plus(cost);
+    }
+
+    fn spend(&mut self, cost: Cost) {
+        self.unplaced = self.unplaced.minus(cost).expect("it was taken before");
+    }
+
+    fn place(&mut self, cost: Cost, lsn: Lsn) {
+        if cost == Cost::NONE {
+            return;
+        }
+        self.unplaced = self.unplaced.minus(cost).expect("it was taken before");
+        self.waiting_sum = self.waiting_sum.plus(cost);
+        match self.waiting.back_mut() {
+            Some(last) if lsn.0 < last.first.0 + TOGETHER_BYTES => {
+                last.last = last.last.max(lsn);
+                last.cost = last.cost.plus(cost);
+            }
+            _ => self.waiting.push_back(Waiting { first: lsn, last: lsn, cost }),
+        }
+    }
+
+    fn came_home(&mut self, upto: Lsn) {
+        while let Some(oldest) = self.waiting.pop_front_if(|oldest| oldest.last < upto) {
+            let left = self.waiting_sum.minus(oldest.cost);
+            self.waiting_sum = left.expect("it was added before");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

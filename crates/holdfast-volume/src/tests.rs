@@ -5,7 +5,7 @@ use holdfast_io::{Change, Kind};
 
 use crate::names::Place;
 use crate::record::{HEAD_BYTES, Op, Record, kind_number};
-use crate::roster::Entry;
+use crate::roster::{Entry, Exchange};
 use crate::tree::NodeId;
 
 const FORMAT: Tables = Tables::of(include_str!("../FORMAT.md"));
@@ -67,6 +67,9 @@ fn the_table_of_operations_is_what_is_encoded() {
         ("remove", Op::Remove { survivor: b"", last: false }),
         ("remove_dir", Op::RemoveDir),
         ("rename", Op::Rename { to: b"", replaced: NodeId(0) }),
+        ("set_xattr", Op::SetXattr { name: b"", value: b"" }),
+        ("remove_xattr", Op::RemoveXattr { name: b"" }),
+        ("exchange", Op::Exchange { to: b"", other: NodeId(0), from_parent: NodeId(0) }),
     ];
     let stored =
         operations.map(|(name, op)| (encoded(Record { op, ..BASE })[0].into(), name.to_owned()));
@@ -98,9 +101,11 @@ fn the_table_of_a_roster_entry_is_what_is_encoded() {
     assert_eq!(Entry::Count(NodeId(1), 1).encode().len(), 17, "nor has a counted one");
     let steps = [Entry::Unbind(NodeId(1), place(1)), Entry::Drop(NodeId(1))]
         .into_iter()
-        .chain([Entry::Told(NodeId(1), place(1)), Entry::Count(NodeId(1), 1)]);
+        .chain([Entry::Told(NodeId(1), place(1)), Entry::Count(NodeId(1), 1)])
+        .chain([Entry::Exchange(Exchange { request: 1, one: NodeId(1), other: NodeId(2) })])
+        .chain([Entry::Spilled { number: 1, bytes: 1 }]);
     let steps: Vec<u8> = steps.map(|entry| entry.encode()[0]).collect();
-    assert_eq!((bind[0], steps), (1, vec![2, 3, 4, 5]), "FORMAT.md tells them by number");
+    assert_eq!((bind[0], steps), (1, vec![2, 3, 4, 5, 6, 7]), "FORMAT.md tells them by number");
     let pairs = [
         ("step", Entry::Unbind(NodeId(1), place(1))),
         ("node", Entry::Bind(NodeId(!1), place(1))),

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-pub use holdfast_io::{Kind, Space};
+pub use holdfast_io::{Kind, Seek, Space};
 
 /// Names a file, directory or other inode of a tree for as long as somebody remembers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -41,11 +41,11 @@ pub struct Attributes {
     /// Device number, for device files.
     pub rdev: u64,
     /// Last access.
-    pub accessed_ns: i64,
+    pub accessed_ns: i128,
     /// Last change of the contents.
-    pub modified_ns: i64,
+    pub modified_ns: i128,
     /// Last change of the inode.
-    pub changed_ns: i64,
+    pub changed_ns: i128,
 }
 
 /// A change of attributes; `None` leaves a field alone.
@@ -60,9 +60,9 @@ pub struct SetAttributes {
     /// Truncates or extends with zeros.
     pub size_bytes: Option<u64>,
     /// Last access, nanoseconds since 1970.
-    pub accessed_ns: Option<i64>,
+    pub accessed_ns: Option<i128>,
     /// Last change of the contents, nanoseconds since 1970.
-    pub modified_ns: Option<i64>,
+    pub modified_ns: Option<i128>,
 }
 
 /// What to make under a new name.
@@ -70,8 +70,10 @@ pub struct SetAttributes {
 pub struct NewNode<'a> {
     /// What it is. `Symlink` needs `target`.
     pub kind: Kind,
-    /// Permission bits, umask already applied.
+    /// Permission bits.
     pub mode: u32,
+    /// Bits that the mode loses, unless the directory hands an access control list down.
+    pub umask: u32,
     /// Owner.
     pub uid: u32,
     /// Group (a front end applies the set-group-id rule of directories through the tree).
@@ -89,8 +91,25 @@ pub enum RenameHow {
     Replace,
     /// Fails with `EEXIST`.
     KeepTarget,
-    /// Swaps the two.
-    Exchange,
+    /// Swaps the two. One that is asked `again` under the number of an earlier `request` is done
+    /// only if that was not.
+    Exchange {
+        /// The number.
+        request: u64,
+        /// The same request was sent before.
+        again: bool,
+    },
+}
+
+/// How an extended attribute is set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SetXattr {
+    /// Fails with `EEXIST` if the node has it.
+    pub create: bool,
+    /// Fails with `ENODATA` unless the node has it.
+    pub replace: bool,
+    /// A list of access takes the set-group-id bit away: its owner is not of the group.
+    pub clear_group_id: bool,
 }
 
 /// How `allocate` changes a range of a file.
@@ -147,6 +166,12 @@ pub trait Tree: Send + Sync {
     fn make(&self, _parent: NodeId, _name: &[u8], _new: &NewNode<'_>) -> Result<Attributes, Errno> {
         Err(Errno::PERM)
     }
+    /// Makes a file without a name, for as long as it is open or until it is given one by
+    /// [`Self::link`]. Group and access control lists are as if it were made in `directory`. Counts
+    /// one remembrance.
+    fn make_unnamed(&self, _directory: NodeId, _new: &NewNode<'_>) -> Result<Attributes, Errno> {
+        Err(Errno::NOSYS)
+    }
     /// Gives a node a second name. Counts one more remembrance.
     fn link(&self, _node: NodeId, _parent: NodeId, _name: &[u8]) -> Result<Attributes, Errno> {
         Err(Errno::PERM)
@@ -168,6 +193,20 @@ pub trait Tree: Send + Sync {
     ) -> Result<(), Errno> {
         Err(Errno::PERM)
     }
+    /// False if a node is all there for as long as it is remembered, without a name too, so that
+    /// nobody needs to tell of opens and closes.
+    fn counts_opens(&self) -> bool {
+        true
+    }
+    /// A mount of the tree begins, and the kernel keeps pages of its files, or does not. It stays
+    /// so for all processes that serve the mount.
+    fn mount_begins(&self, _keeps_pages: bool) -> Result<(), Errno> {
+        Ok(())
+    }
+    /// What was said when the mount began that there is.
+    fn mount_keeps_pages(&self) -> Option<bool> {
+        None
+    }
     /// A program opened the node (any flags but truncation, which comes as `set_attributes`).
     fn opened(&self, _node: NodeId) -> Result<(), Errno> {
         Ok(())
@@ -186,6 +225,12 @@ pub trait Tree: Send + Sync {
     ) -> Result<(), Errno>;
     /// Reserves, punches or zeroes a range.
     fn allocate(&self, node: NodeId, how: Allocate, offset: u64, bytes: u64) -> Result<(), Errno>;
+    /// Where the next data or hole begins, at `offset` or behind it. `ENXIO` at the end.
+    fn seek(&self, node: NodeId, offset: u64, what: Seek) -> Result<u64, Errno> {
+        let size_bytes = self.attributes(node)?.size_bytes;
+        let found = if what == Seek::Data { offset } else { size_bytes };
+        if offset < size_bytes { Ok(found) } else { Err(Errno::NXIO) }
+    }
     /// Makes everything acknowledged so far as durable as the tree's class promises.
     fn sync(&self, node: NodeId) -> Result<(), Errno>;
     /// False if an acknowledged change is already as durable as promised: `sync` never has work.
@@ -198,6 +243,29 @@ pub trait Tree: Send + Sync {
         cookie: u64,
         sink: &mut dyn FnMut(Listed<'_>) -> bool,
     ) -> Result<(), Errno>;
+    /// The value of an extended attribute; `ENODATA` if there is none. This and the three that
+    /// follow: a tree without any says `ENOSYS`.
+    fn xattr(&self, _node: NodeId, _name: &[u8]) -> Result<Vec<u8>, Errno> {
+        Err(Errno::NOSYS)
+    }
+    /// The names of all extended attributes.
+    fn xattr_names(&self, _node: NodeId) -> Result<Vec<Box<[u8]>>, Errno> {
+        Err(Errno::NOSYS)
+    }
+    /// Gives a node an extended attribute. One that is an access control list changes the mode.
+    fn set_xattr(
+        &self,
+        _node: NodeId,
+        _name: &[u8],
+        _value: &[u8],
+        _how: &SetXattr,
+    ) -> Result<(), Errno> {
+        Err(Errno::NOSYS)
+    }
+    /// Takes an extended attribute away; `ENODATA` if there is none.
+    fn remove_xattr(&self, _node: NodeId, _name: &[u8]) -> Result<(), Errno> {
+        Err(Errno::NOSYS)
+    }
     /// Free and total space.
     fn space(&self) -> Result<Space, Errno>;
     /// How long attributes and names may be remembered by whoever asked.

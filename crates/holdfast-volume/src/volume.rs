@@ -8,19 +8,28 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{
+    Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
+};
 use std::time::Duration;
 
 use holdfast_io::{Clock, Files};
 use holdfast_log::{AppendError, Appended, CommitLog, Lsn, NoteError, OpenError};
 
+use crate::clean::aside::{Aside, PassedOver};
 use crate::clean::{CleanError, Cleaned, Cleaner};
+use crate::kept::KeptFiles;
 use crate::names::Names;
 use crate::node::Node;
-use crate::roster::{self, Entry as RosterEntry, Roster};
-use crate::space::SpaceGate;
+use crate::roster::{Entry as RosterEntry, Roster};
+use crate::space::{Charge, Cost, OwnRoom, SpaceGate};
 use crate::tree::{Errno, NodeId};
+use crate::xattr::Gate;
 use crate::{replay, words};
+
+/// Values of [`words::MOUNT_PAGES`].
+const NO_PAGES_KEPT: u64 = 1;
+const PAGES_KEPT: u64 = 2;
 
 /// What an acknowledgement means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,6 +100,8 @@ pub(crate) enum Stop {
     Refused(Errno),
     /// The log has no room for this many bytes now.
     NoRoom(u64),
+    /// The home may have no room, which it cannot tell before it has what waits for it.
+    NoSpace,
 }
 
 impl From<Errno> for Stop {
@@ -111,7 +122,13 @@ pub struct DirectoryVolume {
     cleaner: Mutex<Cleaner>,
     waiting_for_room: AtomicU64,
     pub(crate) space: SpaceGate,
+    pub(crate) xattrs: Gate,
+    /// The longest name that the home takes.
+    pub(crate) name_bytes_max: usize,
+    /// Whether the home can let two names change places, once it was asked.
+    pub(crate) can_exchange: OnceLock<bool>,
     roster: Roster,
+    pub(crate) kept_files: KeptFiles,
 }
 
 impl DirectoryVolume {
@@ -129,18 +146,40 @@ impl DirectoryVolume {
         clock: Arc<dyn Clock>,
         class: Class,
     ) -> Result<(DirectoryVolume, Attached), VolumeError> {
+        DirectoryVolume::open_beside(home, log, clock, class, None)
+    }
+
+    /// [`DirectoryVolume::open`], with the directory of the log at hand: what the home can never
+    /// take is put aside there, once somebody orders it.
+    ///
+    /// # Errors
+    /// See [`VolumeError`]; opening may be tried again.
+    pub fn open_beside(
+        home: Arc<dyn Files>,
+        log: Arc<dyn CommitLog>,
+        clock: Arc<dyn Clock>,
+        class: Class,
+        log_files: Option<Arc<dyn Files>>,
+    ) -> Result<(DirectoryVolume, Attached), VolumeError> {
+        let aside = Aside::load(log_files).map_err(CleanError::Aside)?;
         let process_died = log.word(words::OPENED).map_err(CleanError::Word)? != 0;
-        let known = match process_died {
-            true => roster::known(&*log).map_err(VolumeError::Names)?,
-            false => roster::Known::new(),
+        let roster = Roster::default();
+        let (known, exchanges) = match process_died {
+            true => roster.known(&*home, &*log)?,
+            false => Default::default(),
         };
         let next_free = replay::next_free(&*log)?;
         let root = home.metadata("".as_ref()).map_err(|error| VolumeError::Home(error.into()))?;
+        let space = home.space().map_err(|error| VolumeError::Home(error.into()))?;
         let volume = DirectoryVolume {
+            name_bytes_max: space.name_bytes_max as usize,
             space: SpaceGate::new(),
-            roster: Roster::default(),
+            xattrs: Gate::default(),
+            can_exchange: OnceLock::new(),
+            roster,
+            kept_files: KeptFiles::default(),
             waiting_for_room: AtomicU64::new(0),
-            cleaner: Mutex::new(Cleaner::new(log.marks().released)),
+            cleaner: Mutex::new(Cleaner::new(log.marks().released, aside)),
             names: RwLock::new(Names::new(&root, known, next_free)),
             counting: Mutex::new(()),
             home,
@@ -148,11 +187,24 @@ impl DirectoryVolume {
             clock,
             class,
         };
+        volume.names_mut().exchanges = exchanges;
+        // A home that cannot tell now is asked again where it matters.
+        let _ = volume.space.limits(&*volume.home);
         let attached = match process_died {
             true => volume.take_over()?,
             false => volume.begin()?,
         };
+        volume.note_touched()?;
         Ok((volume, attached))
+    }
+
+    /// Has the next open begin as after a restart of the machine. For a volume whose node numbers
+    /// no kernel knows any more; its notes of names are not looked at then.
+    ///
+    /// # Errors
+    /// [`VolumeError::Clean`]: the log does not take the word.
+    pub fn forget_kernel(log: &dyn CommitLog) -> Result<(), VolumeError> {
+        Ok(log.set_word(words::OPENED, 0).map_err(CleanError::Word)?)
     }
 
     /// Goes on where another process died: the kernel may know its node numbers.
@@ -161,7 +213,7 @@ impl DirectoryVolume {
         self.reread_root()?;
         let records_replayed = replay::replay(self)?;
         let roster = self.names_mut().roster();
-        self.roster.rewrite(&*self.log, roster).map_err(VolumeError::Home)?;
+        self.roster.take_over(self.own_room(), &*self.log, roster)?;
         Ok(Attached { records_replayed, bytes_applied })
     }
 
@@ -170,8 +222,12 @@ impl DirectoryVolume {
     fn begin(&self) -> Result<Attached, VolumeError> {
         self.log.commit(self.log.marks().tail).map_err(CleanError::Log)?;
         let bytes_applied = self.apply_all()?;
+        self.cleaner().close_aside()?;
+        // No kernel knows the files without a name that programs had open.
+        crate::clean::remove_orphans(&*self.home, None)?;
         self.reread_root()?;
-        self.roster.rewrite(&*self.log, Vec::new()).map_err(VolumeError::Home)?;
+        let nothing = self.roster.rewrite(self.own_room(), &*self.log, Vec::new());
+        nothing.map_err(VolumeError::Home)?;
         self.log.set_word(words::OPENED, 1).map_err(CleanError::Word)?;
         Ok(Attached { records_replayed: 0, bytes_applied })
     }
@@ -182,6 +238,15 @@ impl DirectoryVolume {
         let root = root.map_err(|error| VolumeError::Home(error.into()))?;
         self.names_mut().reread_root(&root);
         Ok(())
+    }
+
+    /// Notes that the home has just been touched. The clock may step back; then the time of before
+    /// counts.
+    pub(crate) fn note_touched(&self) -> Result<(), CleanError> {
+        let before = self.log.word(words::HOME_TOUCHED_NS).map_err(CleanError::Word)?;
+        let now = self.clock.utc_ns().max(0).cast_unsigned() + FILE_TIMES_AHEAD_NS;
+        let now = before.max(now);
+        self.log.set_word(words::HOME_TOUCHED_NS, now).map_err(CleanError::Word)
     }
 
     /// Applies everything that is durable in the log.
@@ -218,6 +283,21 @@ impl DirectoryVolume {
         let _ = self.log.set_word(words::FRONT_END_PID, pid.into());
     }
 
+    /// Notes whether the kernel keeps pages of the mount, for those who serve it later.
+    pub(crate) fn note_pages(&self, keeps_pages: bool) -> Result<(), Errno> {
+        let value = if keeps_pages { PAGES_KEPT } else { NO_PAGES_KEPT };
+        self.log.set_word(words::MOUNT_PAGES, value).map_err(|_| Errno::IO)
+    }
+
+    /// What was noted so.
+    pub(crate) fn pages_noted(&self) -> Option<bool> {
+        match self.log.word(words::MOUNT_PAGES) {
+            Ok(PAGES_KEPT) => Some(true),
+            Ok(NO_PAGES_KEPT) => Some(false),
+            _ => None,
+        }
+    }
+
     /// What an acknowledgement of this volume means.
     pub fn class(&self) -> Class {
         self.class
@@ -252,13 +332,33 @@ impl DirectoryVolume {
         &self,
         mut attempt: impl FnMut() -> Result<T, Stop>,
     ) -> Result<T, Errno> {
+        let mut settled = false;
         loop {
             match attempt() {
                 Ok(value) => return Ok(value),
                 Err(Stop::Refused(errno)) => return Err(errno),
                 Err(Stop::NoRoom(bytes)) => self.wait_for_room(bytes)?,
+                Err(Stop::NoSpace) if settled => return Err(Errno::NOSPC),
+                Err(Stop::NoSpace) => settled = self.settle(),
             }
         }
+    }
+
+    /// Brings home what waits, so that the home can tell how much room is left. Always true: a log
+    /// or a home that fails cannot say that there is any.
+    fn settle(&self) -> bool {
+        let upto = self.log.marks().tail;
+        if self.log.commit(upto).is_ok() {
+            while self.log.marks().released < upto
+                && self.clean_step().is_ok_and(|cleaned| !cleaned.is_idle())
+            {}
+        }
+        true
+    }
+
+    /// Lets a change pass that costs the home so much, or says why not.
+    pub(crate) fn admit(&self, cost: Cost) -> Result<Charge<'_>, Stop> {
+        self.space.admit(&*self.home, &*self.clock, cost)
     }
 
     /// Waits until the drain and the cleaner have made room, and counts the wait.
@@ -271,6 +371,11 @@ impl DirectoryVolume {
         self.log.add_to_word(words::STALLS, 1);
         self.log.raise_word(words::LONGEST_STALL_NS, waited_ns);
         waited.map_err(|_| Errno::IO)
+    }
+
+    /// Whether a change waits for room in the log.
+    pub(crate) fn is_room_wanted(&self) -> bool {
+        self.waiting_for_room.load(Ordering::Relaxed) > 0
     }
 
     /// Logs one frame. The caller holds the locks that order its effects.
@@ -287,23 +392,38 @@ impl DirectoryVolume {
         })
     }
 
+    fn own_room(&self) -> OwnRoom<'_> {
+        OwnRoom { home: &*self.home, clock: &*self.clock, gate: &self.space }
+    }
+
     /// Notes a name for the next front end.
     pub(crate) fn note(&self, names: &Names, entry: &RosterEntry) -> Result<(), Errno> {
-        self.roster.note(&*self.log, entry, || names.roster())
+        self.roster.note(self.own_room(), &*self.log, entry, || names.roster())
     }
 
     /// Applies what the device has to the home, one window.
     pub fn clean_step(&self) -> Result<Cleaned, CleanError> {
-        let mut cleaner = self.cleaner.lock().unwrap_or_else(PoisonError::into_inner);
-        cleaner.step(self)
+        self.cleaner().step(self)
+    }
+
+    /// Tells a replay which records are aside.
+    pub(crate) fn passed_over(&self) -> PassedOver {
+        self.cleaner().passed_over()
+    }
+
+    fn cleaner(&self) -> MutexGuard<'_, Cleaner> {
+        self.cleaner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Cleans until told to stop. A home that fails is tried again: the log still has everything.
     pub fn run_cleaner(&self, stop: &AtomicBool) {
         while !stop.load(Ordering::Relaxed) {
-            if let Err(error) = self.clean_step() {
-                // If the log does not hear of it, the log is what failed, and says so itself.
-                let _ = self.log.set_word(words::HOME_ERRNO, error.errno());
+            match self.clean_step() {
+                // What ends a window says nothing of how much is waiting behind it.
+                Ok(cleaned) if cleaned.more => continue,
+                Ok(_) => {}
+                // If the log is what failed, or does not hear of it, it says so itself.
+                Err(error) => drop(self.log.set_word(words::HOME_ERRNO, error.errno())),
             }
             self.let_changes_gather(stop);
         }
@@ -313,7 +433,7 @@ impl DirectoryVolume {
     fn let_changes_gather(&self, stop: &AtomicBool) {
         for _ in 0..CLEAN_LOOKS {
             std::thread::sleep(CLEAN_LOOK);
-            if stop.load(Ordering::Relaxed) || self.waiting_for_room.load(Ordering::Relaxed) > 0 {
+            if stop.load(Ordering::Relaxed) || self.is_room_wanted() {
                 return;
             }
         }
@@ -331,11 +451,16 @@ impl DirectoryVolume {
                 break;
             }
         }
-        crate::clean::remove_orphans(&*self.home)?;
+        self.cleaner().close_aside()?;
+        let root_ns = self.names().root_time();
+        crate::clean::remove_orphans(&*self.home, root_ns)?;
         // Nobody goes on from here: the next one to open this memory begins on a complete home.
         self.log.set_word(words::OPENED, 0).map_err(CleanError::Word)
     }
 }
+
+/// By how much times of files may be ahead of the clock, which counts ticks of the kernel.
+const FILE_TIMES_AHEAD_NS: u64 = 20_000_000;
 
 /// How often the cleaner looks whether it should go on before the changes have gathered.
 const CLEAN_LOOK: Duration = Duration::from_millis(5);

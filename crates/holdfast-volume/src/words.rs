@@ -1,7 +1,8 @@
 //! Which of the log reader's words means what to a volume.
 //!
-//! Promise: `holdfast status` reads them while the front end lives, and after it died. Three of
-//! them, [`WINDOW_END`], [`OPENED`] and [`PLEDGE`], tell the next process what the last one was at.
+//! Promise: `holdfast status` reads them while the front end lives, and after it died. Five of
+//! them, [`WINDOW_END`], [`OPENED`], [`PLEDGE`], [`HOME_TOUCHED_NS`] and [`MOUNT_PAGES`], tell the
+//! next process what the last one was at.
 //! Never: counts anything twice.
 
 /// How often a change had to wait for room.
@@ -26,3 +27,9 @@ pub const FRONT_END_PID: usize = 48;
 /// What the block cache of the home goes by while the home is used through it alone; 0 while it is
 /// used without one. Set by whoever opens the home for the volume, before the volume is opened.
 pub const PLEDGE: usize = 49;
+/// When the volume had touched the home last, nanoseconds since 1970; never falls. Says nothing
+/// while a window is being applied.
+pub const HOME_TOUCHED_NS: usize = 54;
+/// Whether the kernel keeps pages of the files of the mount that there is: 1 no, 2 yes, 0 if an
+/// older version answered when it began.
+pub const MOUNT_PAGES: usize = 55;

@@ -4,14 +4,18 @@
 //! the file's last bytes is logged.
 //! Never: writes the home.
 
+use holdfast_io::acl::ACCESS;
 use holdfast_io::{Change, Kind};
 
 use crate::extents::{Piece, Source};
+use crate::names::Names;
 use crate::node::Body;
 use crate::record::{Op, Record};
+use crate::space::{Charge, Cost};
 use crate::tree::{Allocate, Attributes, Errno, NodeId, SetAttributes};
 use crate::volume::{DirectoryVolume, Stop};
 use crate::words;
+use crate::xattr::{CAPABILITY, Value};
 
 /// No file grows beyond the largest signed offset.
 pub(crate) const SIZE_BYTES_MAX: u64 = i64::MAX as u64;
@@ -30,23 +34,32 @@ pub(crate) struct Spot<'a> {
 }
 
 /// The records of one frame, being put together.
-struct Frame<'a> {
+pub(crate) struct Frame<'a> {
     spot: Spot<'a>,
     at_ns: i64,
-    records: u16,
-    payload: Vec<u8>,
+    pub(crate) records: u16,
+    pub(crate) payload: Vec<u8>,
 }
 
 impl<'a> Frame<'a> {
-    fn new(spot: Spot<'a>, at_ns: i64) -> Frame<'a> {
+    pub(crate) fn new(spot: Spot<'a>, at_ns: i64) -> Frame<'a> {
         Frame { spot, at_ns, records: 0, payload: Vec::new() }
     }
 
     /// Appends a record about the frame's node.
-    fn add(&mut self, op: Op<'_>) {
+    pub(crate) fn add(&mut self, op: Op<'_>) {
         let Frame { spot: Spot { node, parent, path }, at_ns, .. } = *self;
         Record { node, parent, path, at_ns, op }.encode(&mut self.payload);
         self.records += 1;
+    }
+
+    /// Contents or owner change: what they were trusted with goes. True if it was there.
+    fn distrust(&mut self, body: &Body) -> bool {
+        let trusted = body.xattrs.has(CAPABILITY);
+        if trusted {
+            self.add(Op::RemoveXattr { name: CAPABILITY });
+        }
+        trusted
     }
 }
 
@@ -57,11 +70,23 @@ impl DirectoryVolume {
         id: NodeId,
         mut attempt: impl FnMut(Spot<'_>, &mut Body) -> Result<T, Stop>,
     ) -> Result<T, Errno> {
+        self.change_named(id, |_, spot, body| attempt(spot, body))
+    }
+
+    /// The same for who needs the names too.
+    pub(crate) fn change_named<T>(
+        &self,
+        id: NodeId,
+        mut attempt: impl FnMut(&Names, Spot<'_>, &mut Body) -> Result<T, Stop>,
+    ) -> Result<T, Errno> {
         self.with_room(|| {
             let names = self.names_with(id)?;
             let node = &names.entry(id).ok_or(Errno::STALE)?.node;
             let (parent, path) = (names.parent(id), names.path(id)?);
-            attempt(Spot { node: id, parent, path: &path }, &mut node.body_mut())
+            let mut body = node.body_mut();
+            body.require_loose()?;
+            self.know_xattrs(&names, id, &mut body)?;
+            attempt(&names, Spot { node: id, parent, path: &path }, &mut body)
         })
     }
 
@@ -77,6 +102,7 @@ impl DirectoryVolume {
         if end > SIZE_BYTES_MAX {
             return Err(Errno::FBIG);
         }
+        self.know_allocated(&self.node(id)?)?;
         self.change(id, |spot, body| self.write_once(spot, body, data, offset, clear_privileges))
     }
 
@@ -91,13 +117,14 @@ impl DirectoryVolume {
     ) -> Result<(), Stop> {
         require_file(body)?;
         let end = offset + data.len() as u64;
-        self.admit_growth(body, end)?;
+        let charge = self.admit_range(body, offset, data.len() as u64)?;
         let at_ns = self.clock.utc_ns();
         let mut frame = Frame::new(spot, at_ns);
         let change = privileges_cleared(body, clear_privileges);
         if let Some(change) = change {
             frame.add(Op::Change { change });
         }
+        let distrusted = frame.distrust(body);
         let part = body.recent.differing(data, offset);
         let (part_offset, part_data) = (offset + part.start as u64, &data[part.clone()]);
         let (front, zeros) = part_data.split_at(part_data.len() - zeros_at_the_end(part_data));
@@ -109,6 +136,7 @@ impl DirectoryVolume {
         frame.add(Op::Write { offset: part_offset, bytes: front.len() as u64 });
         let appended = self.log_frame(frame.records, &frame.payload, front)?;
         let at = appended.payload.advance(frame.payload.len() as u64);
+        charge.placed(appended.lsn);
         let (lsn, front_bytes, zero_bytes) = (appended.lsn, front.len() as u64, zeros.len() as u64);
         let extents = &mut body.extents;
         extents.insert(Piece { offset: part_offset, bytes: front_bytes, at, source: Source::Log });
@@ -116,22 +144,32 @@ impl DirectoryVolume {
             Piece { offset: zeros_offset, bytes: zero_bytes, at: lsn, source: Source::Zeros };
         extents.insert(zeros);
         body.recent.written(data, offset, part);
+        body.allocate(|allocated| allocated.insert(offset, data.len() as u64));
         body.attributes.size_bytes = body.attributes.size_bytes.max(end);
         if let Some(change) = change {
             body.change(&change, at_ns, lsn);
+        }
+        if distrusted {
+            body.xattrs.set(CAPABILITY, None, lsn);
         }
         body.touch(at_ns, lsn);
         self.log.add_to_word(words::CHANGES, 1);
         Ok(())
     }
 
-    /// Asks the home for room if the file grows to `end`.
-    fn admit_growth(&self, body: &Body, end: u64) -> Result<(), Errno> {
-        let growth = end.saturating_sub(body.attributes.size_bytes);
-        if growth == 0 {
+    /// Asks the home for room for those blocks of a range that have none yet.
+    fn admit_range(&self, body: &Body, offset: u64, bytes: u64) -> Result<Charge<'_>, Stop> {
+        self.check_size(body, offset + bytes)?;
+        self.admit(Cost::of_blocks(body.unallocated_bytes(offset, bytes)))
+    }
+
+    /// `EFBIG` if the home has no files that end there.
+    fn check_size(&self, body: &Body, end: u64) -> Result<(), Errno> {
+        if end <= body.attributes.size_bytes {
             return Ok(());
         }
-        self.space.admit(&*self.home, &*self.clock, growth, || self.waiting_bytes())
+        let limits = self.space.limits(&*self.home)?;
+        if end <= limits.file_bytes_max { Ok(()) } else { Err(Errno::FBIG) }
     }
 
     /// Changes what `set` names, size included, in one frame.
@@ -143,10 +181,30 @@ impl DirectoryVolume {
         if set.size_bytes.is_some_and(|bytes| bytes > SIZE_BYTES_MAX) {
             return Err(Errno::FBIG);
         }
+        if set.size_bytes.is_some() {
+            self.know_allocated(&self.node(id)?)?;
+        } else if let Some(attributes) = self.set_nameless(id, set)? {
+            return Ok(attributes);
+        }
         self.change(id, |spot, body| {
             self.set_once(spot, body, set)?;
             Ok(body.attributes)
         })
+    }
+
+    /// Changes attributes of a node that has no name any more. Only those see it who have it open;
+    /// after a death nobody asks for it, so nothing is logged.
+    fn set_nameless(&self, id: NodeId, set: &SetAttributes) -> Result<Option<Attributes>, Errno> {
+        let names = self.names_with(id)?;
+        if names.is_reachable(id) {
+            return Ok(None);
+        }
+        let mut body = names.entry(id).ok_or(Errno::STALE)?.node.body_mut();
+        let SetAttributes { mode, uid, gid, accessed_ns, modified_ns, .. } = *set;
+        let last = body.last;
+        let change = Change { mode, uid, gid, accessed_ns, modified_ns };
+        body.change(&change, self.clock.utc_ns(), last);
+        Ok(Some(body.attributes))
     }
 
     /// One attempt, as [`Self::write_once`].
@@ -156,6 +214,9 @@ impl DirectoryVolume {
         body: &mut Body,
         set: &SetAttributes,
     ) -> Result<(), Stop> {
+        if set.mode.is_some() && body.attributes.kind == Kind::Symlink {
+            return Err(Errno::NOTSUP.into());
+        }
         let at_ns = self.clock.utc_ns();
         // A change of owner clears the set-id bits of the home's file, so the mode goes with it.
         let owned = set.uid.is_some() || set.gid.is_some();
@@ -170,7 +231,8 @@ impl DirectoryVolume {
         let mut frame = Frame::new(spot, at_ns);
         if let Some(size_bytes) = set.size_bytes {
             require_file(body)?;
-            change.modified_ns = change.modified_ns.or(Some(at_ns));
+            self.check_size(body, size_bytes)?;
+            change.modified_ns = change.modified_ns.or(Some(at_ns.into()));
             frame.add(Op::SetSize { size_bytes });
         }
         if change != Change::default() {
@@ -179,9 +241,24 @@ impl DirectoryVolume {
         if frame.records == 0 {
             return Ok(());
         }
+        let charge = self.admit(Cost::NONE)?;
+        let list = set.mode.and_then(|mode| list_with(body, mode));
+        if let Some(list) = &list {
+            frame.add(Op::SetXattr { name: ACCESS, value: list });
+        }
+        // As everywhere, a directory's new owner changes nothing about its attributes.
+        let disowned = owned && body.attributes.kind != Kind::Directory;
+        let distrusted = (disowned || set.size_bytes.is_some()) && frame.distrust(body);
         let appended = self.log_frame(frame.records, &frame.payload, &[])?;
+        charge.placed(appended.lsn);
         if let Some(size_bytes) = set.size_bytes {
             body.resize(size_bytes, appended.lsn);
+        }
+        if list.is_some() {
+            body.xattrs.set(ACCESS, list, appended.lsn);
+        }
+        if distrusted {
+            body.xattrs.set(CAPABILITY, None, appended.lsn);
         }
         body.change(&change, at_ns, appended.lsn);
         self.log.add_to_word(words::CHANGES, 1);
@@ -201,6 +278,7 @@ impl DirectoryVolume {
         if bytes == 0 {
             return Err(Errno::INVAL);
         }
+        self.know_allocated(&self.node(id)?)?;
         self.change(id, |spot, body| self.allocate_once(spot, body, how, offset, end))
     }
 
@@ -220,9 +298,10 @@ impl DirectoryVolume {
             Allocate::PunchHole => (true, true, true),
             Allocate::ZeroRange { keep_size } => (keep_size, true, false),
         };
-        if !hole {
-            self.admit_growth(body, end)?;
-        }
+        let charge = match hole {
+            true => self.admit(Cost::NONE)?,
+            false => self.admit_range(body, offset, end - offset)?,
+        };
         let at_ns = self.clock.utc_ns();
         let mut frame = Frame::new(spot, at_ns);
         let grown = if keep_size { size_bytes } else { size_bytes.max(end) };
@@ -239,8 +318,17 @@ impl DirectoryVolume {
         if frame.records == 0 {
             return Ok(());
         }
+        let distrusted = frame.distrust(body);
         let appended = self.log_frame(frame.records, &frame.payload, &[])?;
+        charge.placed(appended.lsn);
+        if distrusted {
+            body.xattrs.set(CAPABILITY, None, appended.lsn);
+        }
         body.resize(grown, appended.lsn);
+        match hole {
+            true => body.punch(offset, end),
+            false => body.allocate(|allocated| allocated.insert(offset, end - offset)),
+        }
         if zeroes {
             let source = if hole { Source::Hole } else { Source::Zeros };
             body.extents.insert(Piece { offset, bytes: zeros, at: appended.lsn, source });
@@ -259,6 +347,13 @@ fn require_file(body: &Body) -> Result<(), Errno> {
         Kind::Directory => Err(Errno::ISDIR),
         _ => Err(Errno::INVAL),
     }
+}
+
+/// The list of access that goes with the mode, if the node has one.
+fn list_with(body: &Body, mode: u32) -> Option<Value> {
+    let mut acl = body.xattrs.acl(ACCESS)?;
+    acl.set_mode(mode);
+    Some(acl.encode().into())
 }
 
 /// The mode without set-user-id and set-group-id, if a write must clear them.

@@ -5,10 +5,10 @@
 
 use std::fmt;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use holdfast_io::real::{DirectoryLock, RealClock, RealEntropy, RealFiles};
+use holdfast_io::real::{DirectoryLock, RealClock, RealEntropy, RealFiles, make_directory};
 use holdfast_io::{Clock, Entropy, Files};
 
 /// Why a directory cannot be had.
@@ -56,23 +56,6 @@ impl Place {
         make_directory(path).map_err(PlaceError::Io)?;
         Place::directory(path)
     }
-}
-
-fn make_directory(path: &Path) -> io::Result<()> {
-    match std::fs::create_dir(path) {
-        Ok(()) => sync_directory(&parent_of(path)),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(error),
-    }
-}
-
-fn parent_of(path: &Path) -> PathBuf {
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    parent.unwrap_or(Path::new(".")).to_owned()
-}
-
-fn sync_directory(path: &Path) -> io::Result<()> {
-    std::fs::File::open(path)?.sync_all()
 }
 
 impl fmt::Debug for Place {

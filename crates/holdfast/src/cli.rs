@@ -14,7 +14,7 @@ pub(crate) mod vm;
 
 use crate::claims::Failure;
 use crate::exit::Exit;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -59,7 +59,8 @@ pub(crate) enum Command {
     ///
     /// The keeper holds what must outlive a front end: the mount, the home, the log. It starts one
     /// front-end process a volume and restarts it when it dies; programs see a pause, no error.
-    /// Stop it with SIGTERM or Ctrl-C: every volume is unmounted, drained and given back.
+    /// Stop it with SIGTERM or Ctrl-C: every volume is unmounted, drained and given back. Signals
+    /// that order nothing, as SIGHUP when a terminal closes, end neither it nor its processes.
     /// A keeper killed with SIGKILL leaves its front ends serving; `holdfast umount` ends them.
     Serve,
     /// Run the keeper on one of several hosts: wait until no other host serves, then do as `serve`.
@@ -84,6 +85,19 @@ pub(crate) enum Command {
         /// disk are cut off.
         #[arg(long)]
         force: bool,
+    },
+    /// Return when a volume is served; have the keeper mount it if it is not.
+    ///
+    /// For units of systemd that need the volume: see docs/systemd.md.
+    Wait {
+        /// The volume, as named in the configuration.
+        name: String,
+    },
+    /// Print what binds a unit of systemd to its volume.
+    Systemd {
+        /// What to print.
+        #[command(subcommand)]
+        command: SystemdCommand,
     },
     /// Stop the keeper: unmount, drain and give back every volume, as SIGTERM does.
     Shutdown,
@@ -206,8 +220,73 @@ pub(crate) enum VolumeCommand {
         /// The volume, as named in the configuration.
         name: String,
     },
+    /// Say how to go on where a log, its home and its memory are not what they were together.
+    ///
+    /// Attaching a volume is refused when its home is not the one that the log knows, when somebody
+    /// changed it while the log had what it lacks, or when memory is gone that nothing has taken.
+    /// The refusal says what was found; this says which side counts. Nothing is applied by it.
+    Accept {
+        /// The volume, as named in the configuration.
+        name: String,
+        #[command(flatten)]
+        what: Accepted,
+    },
+    /// Put aside what a volume's cleaner is stuck at, so that the rest goes on.
+    ///
+    /// A change that was acknowledged and that the home can never take (too large a file, a quota,
+    /// a directory that somebody removed from the home) would keep everything behind it from being
+    /// applied. `status` tells what it is. This has its records written to files beside the log,
+    /// whole, and passed over; what cannot be applied without them follows. It works while the
+    /// volume is mounted, and at its next mount or unmount otherwise.
+    Skip {
+        /// The volume, as named in the configuration.
+        name: String,
+    },
+    /// List what a volume has put aside, and the files that it is in.
+    Aside {
+        /// The volume, as named in the configuration.
+        name: String,
+    },
     /// List the configured volumes.
     List,
+}
+
+/// `holdfast systemd ...`
+#[derive(Debug, Subcommand)]
+pub(crate) enum SystemdCommand {
+    /// Print a drop-in: the unit starts when the volume is served, and ends before it is given
+    /// back.
+    Dropin {
+        /// The volume, as named in the configuration.
+        name: String,
+        /// The unit of the program that lives on it, such as `postgresql@16-main.service`.
+        unit: String,
+    },
+}
+
+/// What somebody says about a volume that was refused.
+#[derive(Clone, Copy, Debug, Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct Accepted {
+    /// The home is the right one: what the log still has is applied to it.
+    #[arg(long)]
+    pub home: bool,
+    /// Go on without the memory that is gone, and with what the log's disk has.
+    #[arg(long)]
+    pub memory_lost: bool,
+    /// Of a home that somebody changed: `log` applies the log over it; `home` keeps it as it is,
+    /// and puts the log aside, whole, beside the new one that takes its place.
+    #[arg(long, value_name = "SIDE")]
+    pub keep: Option<Side>,
+}
+
+/// One of two that have different changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Side {
+    /// What the log has.
+    Log,
+    /// What the home has.
+    Home,
 }
 
 /// `holdfast demo ...`

@@ -3,6 +3,8 @@
 //! Promise: each turns its arguments into one call of what does the work and prints the outcome.
 //! Never: holds logic that another part needs.
 
+mod accept;
+pub(crate) mod aside;
 mod attached;
 mod cached;
 mod check;
@@ -24,24 +26,26 @@ mod snapshot;
 mod standby;
 mod status;
 mod store;
+mod systemd;
 mod table;
 mod umount;
 mod users;
 mod vm;
 mod volume;
+mod wait;
 
 use crate::cli::{Cli, Command, DemoCommand};
 use crate::demo::{self, DemoError, Demonstration};
 use crate::exit::Exit;
-use crate::output::Output;
+use crate::output::{Output, untold};
 use crate::problem::{Outcome, Problem};
 use std::process::ExitCode;
 
 /// Runs what the command line asks for; says why if it fails.
 pub(crate) fn run(cli: Cli) -> ExitCode {
-    let output = Output { json: cli.json };
+    let output = Output::of_this_process(cli.json);
     match dispatch(cli, output) {
-        Ok(code) => code,
+        Ok(code) => untold().map_or(code, ExitCode::from),
         Err(problem) => {
             output.problem(&problem);
             problem.exit.into()
@@ -68,6 +72,8 @@ fn dispatch(cli: Cli, output: Output) -> Outcome<ExitCode> {
         Command::Standby => standby::standby(config),
         Command::Mount { name } => mount::mount(&config, name, output),
         Command::Umount { name, force } => umount::umount(&config, &name, force, output),
+        Command::Wait { name } => wait::wait(&config, &name, output),
+        Command::Systemd { command } => systemd::systemd(&config, &command, output),
         Command::Shutdown => mount::shutdown(&config, output),
         Command::Status => return status::status(&config, output).map(ExitCode::from),
         Command::Volume { command } => volume::volume(&config, command, output),

@@ -8,6 +8,7 @@
 mod block_cache;
 mod disk;
 mod nbd_tls;
+mod regions;
 mod served;
 mod snapshot;
 mod sockets;
@@ -16,6 +17,7 @@ mod table;
 
 pub(crate) use disk::{DiskConfig, way_default};
 pub(crate) use nbd_tls::NbdTls;
+pub(crate) use regions::region_of;
 pub(crate) use served::{ServedLogConfig, ServerConfig};
 pub(crate) use snapshot::SnapshotConfig;
 pub(crate) use sockets::{Address, Protocol};
@@ -128,11 +130,12 @@ pub(crate) struct VolumeConfig {
     /// How the front end reaches the volume's log.
     #[serde(default)]
     pub way: Way,
-    /// How the kernel caches file contents.
-    #[serde(default)]
-    pub cache: Cache,
+    /// How the kernel caches file contents. As suits who else sees them, unless it says otherwise:
+    /// see [`Self::cache`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<Cache>,
     /// Where blocks of the home are kept, to be warm for the next process too. Its `shm` file is
-    /// `/dev/shm/holdfast-cache-NAME` unless it says otherwise.
+    /// `/dev/shm/holdfast/cache-NAME` unless it says otherwise.
     #[serde(default)]
     pub block_cache: Option<MemoryConfig>,
     /// Threads that answer file system requests. As many as suit the class, unless it says
@@ -149,7 +152,7 @@ pub(crate) struct MemoryConfig {
     pub medium: MediumKind,
     /// Bytes of the ring, a power of two; of a block cache, the bytes of its blocks.
     pub size: Size,
-    /// The file or device. Only `shm` has a default: `/dev/shm/holdfast-NAME`.
+    /// The file or device. Only `shm` has a default: `/dev/shm/holdfast/NAME`.
     #[serde(default)]
     pub path: Option<PathBuf>,
 }
@@ -167,13 +170,12 @@ pub(crate) enum Way {
 }
 
 /// How the kernel caches the contents of a mounted volume's files.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Cache {
-    /// Not at all: each read and write reaches the front end. Best for logs.
-    #[default]
+    /// Not at all: each read and write reaches the front end, and each write as it is.
     Direct,
-    /// Reads are cached, writes reach the front end. Best for data files.
+    /// Reads are cached, writes reach the front end.
     WriteThrough,
 }
 
@@ -392,7 +394,7 @@ impl VolumeConfig {
     /// Fills in what has a default that depends on the name, then checks every field.
     pub(crate) fn complete(&mut self, name: &str) -> Result<(), String> {
         if self.memory.medium == MediumKind::Shm && self.memory.path.is_none() {
-            self.memory.path = Some(format!("/dev/shm/holdfast-{name}").into());
+            self.memory.path = Some(region_of(name));
         }
         self.memory.check()?;
         self.complete_block_cache(name)?;
@@ -419,18 +421,33 @@ impl VolumeConfig {
         sockets::check_vhost_user(self.vhost_user.as_deref())?;
         nbd_tls::check(self.nbd_tls.as_ref(), &self.nbd)?;
         sockets::check_ublk(self.ublk)?;
-        let is_shown_as_disk = !self.sockets().is_empty() || self.ublk.is_some();
-        if self.mount.is_none() && !is_shown_as_disk {
+        if self.mount.is_none() && !self.is_shown_as_disk() {
             let keys = "neither mount nor nbd nor vhost-user nor ublk";
             return Err(format!("{keys} says where the volume is to be found"));
         }
-        if self.mount.is_some() && is_shown_as_disk && self.cache == Cache::WriteThrough {
+        let hides = self.is_shown_as_disk() && self.cache() == Cache::WriteThrough;
+        if self.mount.is_some() && hides {
             return Err("cache = \"write-through\" would hide what clients of nbd, vhost-user or \
                         ublk write from who reads through mount; set \"direct\", or leave mount \
                         out"
             .into());
         }
         Ok(())
+    }
+
+    /// True if others than the kernel write what programs may read through the mount.
+    fn is_shown_as_disk(&self) -> bool {
+        !self.sockets().is_empty() || self.ublk.is_some()
+    }
+
+    /// How the kernel caches file contents: not at all where somebody else changes them, or where
+    /// the volume has a cache of its own.
+    pub(crate) fn cache(&self) -> Cache {
+        let suits = match self.is_shown_as_disk() || self.block_cache.is_some() {
+            true => Cache::Direct,
+            false => Cache::WriteThrough,
+        };
+        self.cache.unwrap_or(suits)
     }
 
     /// Where users of the volume's disk connect.
@@ -552,7 +569,7 @@ fn medium_at(medium: MediumKind, path: Option<&Path>) -> Medium {
     let path = path.unwrap_or(Path::new("")).to_owned();
     match medium {
         MediumKind::Private => Medium::Private,
-        MediumKind::Shm => Medium::Shm { path },
+        MediumKind::Shm => Medium::Shm { path: regions::where_it_is(path) },
         MediumKind::Hugetlb => Medium::HugeTlb { path },
         MediumKind::Pmem => Medium::Pmem { path },
         MediumKind::File => Medium::File { path },

@@ -28,8 +28,14 @@ pub(crate) enum Exit {
     InUse = 5,
     /// A region or log is damaged, of another version, or belongs to something else.
     Damaged = 6,
+    /// `status`: not everything that is configured is served, or something stands still.
+    Degraded = 7,
+    /// A keeper is there, and does not answer.
+    NoAnswer = 8,
     /// `holdfast run` could not start its command.
     Run = 125,
+    /// Nobody read the result to its end; what was asked for is done.
+    Unread = 141,
 }
 
 impl Exit {
@@ -37,7 +43,10 @@ impl Exit {
     pub(crate) const HELP: &'static str = "Exit codes: 0 done; 1 the machine refused something; \
         2 wrong command line or configuration; 3 refused by the claims; 4 no keeper is running; \
         5 in use by somebody else; 6 damaged, or of another version; \
-        125 `run` could not start its command, otherwise `run` ends with its command's code.";
+        7 `status` shows something that is not served, or stands still; \
+        8 a keeper is there and does not answer; \
+        125 `run` could not start its command, otherwise `run` ends with its command's code; \
+        141 done, and nobody read the result to its end.";
 
     /// True for a fault that the next attempt meets again, so that restarting is of no use.
     pub(crate) fn stays(self) -> bool {

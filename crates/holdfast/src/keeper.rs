@@ -11,20 +11,22 @@ mod kept;
 pub(crate) mod listeners;
 pub(crate) mod lock;
 pub(crate) mod mounts;
+mod peers;
 mod restart;
 mod server;
 mod spawn;
 mod supervisor;
 mod upgrade;
+pub(crate) mod users;
 
 #[cfg(test)]
 pub(crate) use handover::Handover;
 pub(crate) use server::ServerSnapshot;
-pub(crate) use spawn::start as start_process;
 pub(crate) use supervisor::{Snapshot, State};
 
 use crate::claims::{PowerSource, Verdict};
 use crate::config::{Config, VolumeConfig, Way};
+use crate::confinement::Confined;
 use crate::control::{Answer, Command};
 use crate::exit::Exit;
 use crate::found::verdict;
@@ -36,6 +38,8 @@ use crate::service_manager::ServiceManager;
 use crate::sizes;
 use disks::DiskFronts;
 use holdfast_memory::Region;
+use mounts::elsewhere::{PASSING, kept_by};
+use mounts::our_mount_of;
 use server::ServerLife;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -46,11 +50,19 @@ use supervisor::Supervised;
 
 /// How often something that takes long is spoken of.
 const PROGRESS_EVERY: Duration = Duration::from_secs(1);
+/// How often is looked whether what the kernel does has ended.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// How often a volume that cannot be unmounted is tried again while the keeper ends.
 const RETRY_EVERY: Duration = Duration::from_millis(200);
 
+/// Why a volume is not mounted that is about to be.
+pub(crate) const BEING_ATTACHED: &str = "it is being attached";
+
 /// The kernel ends almost every other process before one with this score.
 const OOM_SCORE: &str = "-900";
+
+/// Why nothing can be done with a volume that this keeper does not have.
+pub(crate) const NOT_ATTACHED: &str = "it is not mounted";
 
 /// Asks the kernel to end other processes first when memory runs out: every program on a volume
 /// waits for this one. Without the right to ask, the process is as likely to go as any.
@@ -78,6 +90,8 @@ struct Attached {
     volume: VolumeConfig,
     verdict: Verdict,
     power: PowerSource,
+    /// The device of its file system, if it is mounted.
+    device: Option<String>,
     supervised: Supervised,
 }
 
@@ -91,6 +105,8 @@ pub(crate) struct Keeper {
     started: Instant,
     /// One entry a volume; None while it is being attached.
     volumes: Mutex<BTreeMap<String, Option<Arc<Attached>>>>,
+    /// Why a volume was not attached when that was asked for last.
+    refused: Mutex<BTreeMap<String, Problem>>,
     /// The server, or why there is none, if there are logs to be served; set once.
     server: OnceLock<Outcome<ServerLife>>,
     /// The front ends of disks, set once.
@@ -114,6 +130,7 @@ impl Keeper {
             manager: Arc::new(manager),
             started: Instant::now(),
             volumes: Mutex::new(BTreeMap::new()),
+            refused: Mutex::new(BTreeMap::new()),
             server: OnceLock::new(),
             disks: OnceLock::new(),
             term: OnceLock::new(),
@@ -151,6 +168,9 @@ impl Keeper {
             }
             Command::UpgradeDisk { name, binary } => {
                 let binary = binary.map_or_else(upgrade::own_path, Ok)?;
+                if !self.disks().has(&name) {
+                    self.config()?.disk(&name)?;
+                }
                 self.disks().upgrade(&name, &binary, say).map(Answer::Text)
             }
             Command::Shutdown => {
@@ -227,7 +247,7 @@ impl Keeper {
         let found = found.filter(|attached| !attached.supervised.snapshot().is_over());
         found.ok_or_else(|| {
             let what = format!("{doing} volume {name}");
-            Problem::new(Exit::Failed, what, "it is not mounted", "see `holdfast status`")
+            Problem::new(Exit::Failed, what, NOT_ATTACHED, "see `holdfast status`")
         })
     }
 
@@ -238,6 +258,7 @@ impl Keeper {
             return self.wait_until_served(name, &given_up, say);
         }
         let attached = self.attach(name);
+        self.note_refusal(name, attached.as_ref().err());
         let mut volumes = self.lock();
         match attached {
             Ok(attached) => {
@@ -262,8 +283,8 @@ impl Keeper {
         }
         match volumes.get(name) {
             Some(None) => {
-                let why = "it is being attached";
-                return Err(Problem::new(Exit::InUse, what(), why, "wait for it"));
+                let remedy = "wait for it";
+                return Err(Problem::new(Exit::InUse, what(), BEING_ATTACHED, remedy));
             }
             Some(Some(attached)) => match attached.supervised.snapshot().state {
                 State::GivenUp => return Ok(Some(attached.clone())),
@@ -279,6 +300,20 @@ impl Keeper {
         Ok(None)
     }
 
+    /// Remembers why a volume was not attached, or that it was.
+    fn note_refusal(&self, name: &str, problem: Option<&Problem>) {
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        match problem {
+            Some(problem) => drop(refused.insert(name.to_owned(), problem.clone())),
+            None => drop(refused.remove(name)),
+        }
+    }
+
+    /// Why a volume is not attached that somebody wanted to be.
+    fn refusal(&self, name: &str) -> Option<Problem> {
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+    }
+
     fn attach(&self, name: &str) -> Outcome<Attached> {
         let config = self.config()?;
         let volume = config.volume(name)?.clone();
@@ -289,10 +324,11 @@ impl Keeper {
         let server = self.server_of(name, &volume)?;
         let binary = upgrade::open_binary(Path::new(spawn::OWN_BINARY))?;
         let held = attach::open_to_users(name, &volume, taken, &self.manager)?;
+        let device = our_mount_of(&volume).map(|mount| mount.device);
         let mut orders = attach::orders(name, &volume, power, server);
         orders.term = self.term();
-        let supervised = Supervised::start(orders, held, binary, attach::unmount_unserved);
-        Ok(Attached { volume, verdict, power, supervised })
+        let supervised = Supervised::start(orders, held, binary, attach::unmount_unserved)?;
+        Ok(Attached { volume, verdict, power, device, supervised })
     }
 
     fn term(&self) -> Option<u64> {
@@ -327,7 +363,8 @@ impl Keeper {
         loop {
             let snapshot = attached.supervised.wait(PROGRESS_EVERY, |s| !waits(s));
             if waits(&snapshot) {
-                say(&format!("{name}: starting, {} s", started.elapsed().as_secs()));
+                let text = format!("{name}: starting, {} s", started.elapsed().as_secs());
+                say(&self.with_reasons(text, attached));
                 continue;
             }
             return match (snapshot.state, snapshot.problem) {
@@ -355,12 +392,47 @@ impl Keeper {
     /// Unmounts a volume and waits until its home is complete.
     pub(crate) fn umount(&self, name: &str, force: bool, say: Progress<'_>) -> Outcome<String> {
         let attached = self.attached(name, "unmounting")?;
+        let was_mounted = attached.is_mounted();
         // Whoever asks a second time waits for the end of the first.
         if attached.supervised.snapshot().state != State::Detaching {
-            attach::end_use(name, &attached.volume, force)?;
+            self.end_use(name, &attached, force, say)?;
             attached.supervised.unmounted();
         }
+        if force {
+            let is_kept = || attached.device.as_deref().and_then(kept_by).is_some();
+            attached.supervised.cut_off(!was_mounted && is_kept());
+        }
         self.wait_until_detached(name, &attached, say)
+    }
+
+    /// Takes a volume away from its users. The kernel may wait for its front end to do that.
+    fn end_use(
+        &self,
+        name: &str,
+        attached: &Attached,
+        force: bool,
+        say: Progress<'_>,
+    ) -> Outcome<()> {
+        std::thread::scope(|scope| {
+            let ending = scope.spawn(|| attach::end_use(name, &attached.volume, force));
+            let mut spoken = Instant::now();
+            while !ending.is_finished() {
+                if spoken.elapsed() >= PROGRESS_EVERY {
+                    spoken = Instant::now();
+                    say(&self.with_reasons(format!("{name}: being unmounted"), attached));
+                }
+                std::thread::sleep(LOOK_EVERY);
+            }
+            ending.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+
+    /// What is waited for, with what stands still of it, and why.
+    fn with_reasons(&self, text: String, attached: &Attached) -> String {
+        let mut standing = attached.supervised.snapshot().standstills;
+        let server = self.server().filter(|_| attached.volume.way == Way::Queue);
+        standing.extend(server.into_iter().flat_map(|server| server.snapshot().standstills));
+        standing.iter().fold(text, |text, standstill| format!("{text}; {standstill}"))
     }
 
     fn wait_until_detached(
@@ -369,8 +441,12 @@ impl Keeper {
         attached: &Attached,
         say: Progress<'_>,
     ) -> Outcome<String> {
+        let begun = Instant::now();
         loop {
             let snapshot = attached.supervised.wait(PROGRESS_EVERY, Snapshot::is_over);
+            if begun.elapsed() >= PASSING && !snapshot.is_over() {
+                attached.refuse_kept(name, &snapshot)?;
+            }
             match (snapshot.state, snapshot.problem) {
                 (State::Detached, _) => {
                     let home = attached.volume.home.display();
@@ -379,7 +455,7 @@ impl Keeper {
                 (State::Failed, Some(problem)) => return Err(problem),
                 _ => match self.lacks_its_server(name, &attached.volume) {
                     Some(why) => attached.supervised.let_go(why),
-                    None => say(&left_text(name, &attached.volume)),
+                    None => say(&self.with_reasons(left_text(name, &attached.volume), attached)),
                 },
             }
         }
@@ -405,21 +481,29 @@ impl Keeper {
         let mut names: Vec<String> = config.volumes.keys().cloned().collect();
         let attached = self.lock().clone();
         names.extend(attached.keys().filter(|name| !config.volumes.contains_key(*name)).cloned());
+        let server = self.server().map(|server| (server.socket(), server.snapshot()));
+        let behind = server.as_ref().map_or(&[][..], |(_, server)| &server.standstills);
         let status = |name: &String| match attached.get(name).cloned().flatten() {
+            Some(attached) if !config.volumes.contains_key(name) => {
+                Some(attached.status(name).unconfigured())
+            }
+            Some(attached) if attached.volume.way == Way::Queue => {
+                Some(attached.status(name).behind(behind))
+            }
             Some(attached) => Some(attached.status(name)),
             None => {
                 let volume = config.volumes.get(name)?;
-                Some(VolumeStatus::unattached(name, volume, config.keeper.power))
+                let status = VolumeStatus::unattached(name, volume, config.keeper.power);
+                Some(status.refused(self.refusal(name)))
             }
         };
         let volumes = names.iter().filter_map(status).collect();
         let keeper = KeeperStatus::of_this_process(&self.socket, self.started.elapsed());
-        let server = self.server().map(|server| (server.socket(), server.snapshot()));
-        Ok(StatusReport::new(Some(keeper), volumes).with(
-            &config,
-            server,
-            &self.disks().snapshots(),
-        ))
+        let fronts = self.disks().snapshots();
+        let mut report = StatusReport::new(Some(keeper), volumes).with(&config, server, &fronts);
+        let look = |(process, pid): (String, u32)| Confined::look(&process, pid);
+        report.processes = report.pids().into_iter().filter_map(look).collect();
+        Ok(report)
     }
 
     /// Makes [`Self::wait_for_stop`] return. The second time, whoever uses a mount is cut off.
@@ -492,7 +576,8 @@ impl Keeper {
                 }
             };
             if spoken.is_none_or(|at| at.elapsed() > 5 * PROGRESS_EVERY) {
-                tracing::warn!("{problem}; a second signal cuts them off");
+                let Problem { what, why, .. } = &problem;
+                tracing::warn!("{what} waits: {why}; stop them, or a second signal cuts them off");
                 spoken = Some(Instant::now());
             }
             std::thread::sleep(RETRY_EVERY);
@@ -505,6 +590,18 @@ impl Keeper {
 }
 
 impl Attached {
+    fn is_mounted(&self) -> bool {
+        our_mount_of(&self.volume).is_some_and(|mount| Some(mount.device) == self.device)
+    }
+
+    /// Refuses to wait for those who keep what is unmounted here: they may for ever.
+    fn refuse_kept(&self, name: &str, snapshot: &Snapshot) -> Outcome<()> {
+        // Until it is, nobody keeps it for longer.
+        let is_unmounted = !snapshot.is_cut_off && !self.is_mounted();
+        let who = self.device.as_deref().filter(|_| is_unmounted).and_then(kept_by);
+        who.map_or(Ok(()), |who| Err(kept_elsewhere(name, &who)))
+    }
+
     /// Removes the region of a volume that was given back and whose log the server has closed. One
     /// whose log was with its front end is gone already.
     fn let_memory_go(&self, drained: bool) {
@@ -524,6 +621,17 @@ impl Attached {
         VolumeStatus::new(name, &self.volume, self.verdict(), self.power, observed)
             .with(self.supervised.snapshot())
     }
+}
+
+/// A volume that is not given back because somebody keeps its file system.
+pub(crate) fn kept_elsewhere(name: &str, who: &str) -> Problem {
+    let what = format!("unmounting volume {name}");
+    let why = format!("it is unmounted here, and goes on being served: {who}");
+    let remedy = format!(
+        "it is given back as soon as they let it go: stop them, or cut them off with `holdfast \
+         umount {name} --force`"
+    );
+    Problem::new(Exit::InUse, what, why, remedy)
 }
 
 /// How much of a volume still waits, for people.

@@ -7,14 +7,17 @@
 //!
 //! Where to look: `cli` declares, `commands` acts, one file a subcommand. `config` is read at the
 //! door and `claims` judges it. The `keeper` starts front ends (`commands::front`, by `orders`) and
-//! is reached through `control`; `observe` looks into a region from outside for `report`. `found`
+//! is reached through `control`; `bond` ties a log to its home and memory; `observe` looks into a
+//! region from outside for `report`. `pulse` and `standstill` tell what lives and moves. `found`
 //! tells what the memory is, `probe` whether a restart spares it. `terms` has whose turn it is
 //! to serve. `demo` and `slowdisk` are for showing and measuring. `vm` knows QEMU.
 
+mod bond;
 mod claims;
 mod cli;
 mod commands;
 mod config;
+mod confinement;
 mod control;
 mod demo;
 mod exit;
@@ -24,15 +27,19 @@ mod moment;
 mod observe;
 mod orders;
 mod output;
+mod places;
 mod probe;
 mod problem;
+mod pulse;
 #[allow(unsafe_code)]
 mod raw;
 mod report;
 mod service_manager;
+mod signals;
 mod sizes;
 mod slowdisk;
 mod spelling;
+mod standstill;
 mod terms;
 #[cfg(test)]
 mod tests;
@@ -44,11 +51,12 @@ use std::process::ExitCode;
 use tracing_subscriber::EnvFilter;
 
 fn main() -> ExitCode {
+    let cli = cli::Cli::parse();
     let filter = EnvFilter::try_from_env("HOLDFAST_LOG").unwrap_or_else(|_| "info".into());
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(|| output::LogLines)
+        .with_ansi(std::io::stderr().is_terminal() && !cli.json)
         .init();
-    commands::run(cli::Cli::parse())
+    commands::run(cli)
 }

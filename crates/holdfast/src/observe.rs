@@ -5,8 +5,13 @@
 
 use crate::exit::Exit;
 use crate::problem::{Outcome, Problem};
+use crate::standstill::Look;
+use holdfast_io::private::is_trusted;
+use holdfast_io::process::lives;
 use holdfast_memory::{AttachError, Medium, Observed, Region};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// What the kernel calls a front end, which people look for in the list of processes.
@@ -41,6 +46,9 @@ pub(crate) struct Observation {
     pub longest_wait_ns: u64,
     /// The error number of the failure that poisoned the log (0 if there is none).
     pub poison: Option<i32>,
+    /// The error number of what keeps the log from going on (0 if there is none): no room on its
+    /// disk, most often.
+    pub unprepared: Option<i32>,
     /// The error number of the home's last failure.
     pub home_errno: Option<i32>,
 }
@@ -71,14 +79,25 @@ impl Observation {
         self.tail.saturating_sub(self.released)
     }
 
-    /// What went wrong with a served log, for people.
-    pub(crate) fn log_error_text(&self) -> Option<String> {
-        let error = io::Error::from_raw_os_error(self.poison?);
+    /// What went wrong with the served log in this directory, for people.
+    pub(crate) fn log_error_text(&self, log: &Path) -> Option<String> {
+        let Some(errno) = self.poison else { return self.unprepared_text(log) };
+        let error = io::Error::from_raw_os_error(errno);
         Some(format!("the log's disk failed ({error}): appends are refused, the memory is kept"))
     }
 
-    /// What went wrong, for people.
-    pub(crate) fn error_text(&self) -> Option<String> {
+    /// Why the log in this directory does not go on, and what to do about it.
+    fn unprepared_text(&self, log: &Path) -> Option<String> {
+        let error = io::Error::from_raw_os_error(self.unprepared?);
+        Some(format!(
+            "the log's disk takes no more ({error}): what is not on it yet waits, and nothing is \
+             lost; make room for {} on its file system, and it goes on by itself",
+            log.display()
+        ))
+    }
+
+    /// What went wrong with a volume whose log is in this directory, for people.
+    pub(crate) fn error_text(&self, log: &Path) -> Option<String> {
         let text = |errno: i32| io::Error::from_raw_os_error(errno).to_string();
         if let Some(errno) = self.poison {
             return Some(format!(
@@ -87,10 +106,30 @@ impl Observation {
                 text(errno)
             ));
         }
-        self.home_errno.map(|errno| {
+        let of_home = |errno| {
             format!("the home failed ({}): it is tried again; mend it or make space", text(errno))
-        })
+        };
+        self.unprepared_text(log).or_else(|| self.home_errno.map(of_home))
     }
+}
+
+/// How far everything is in the region on a medium, if there is one.
+pub(crate) fn look(medium: &Medium) -> Option<Look> {
+    let seen = Region::observe(medium).ok()?;
+    let marks = seen.marks();
+    let home_errno = errno(seen.word(holdfast_volume::words::HOME_ERRNO));
+    let (released, durable, tail) = (marks.released, marks.durable, marks.tail);
+    let log_errno = failure(seen.word(holdfast_log::words::UNPREPARED));
+    Some(Look { released, durable, tail, log_errno, home_errno })
+}
+
+/// The log writes 1 + errno, so that 0 can mean "sound".
+fn failure(word: u64) -> Option<i32> {
+    word.checked_sub(1).map(|errno| i32::try_from(errno).unwrap_or(0))
+}
+
+fn errno(word: u64) -> Option<i32> {
+    i32::try_from(word).ok().filter(|errno| *errno > 0)
 }
 
 /// Looks at the region on a medium. Private memory cannot be seen from outside and is "missing".
@@ -106,9 +145,6 @@ fn read(seen: &Observed, medium: &Medium) -> Observation {
     use holdfast_server::words as served;
     use holdfast_volume::words as volume;
     let marks = seen.marks();
-    let errno = |word: u64| i32::try_from(word).ok().filter(|errno| *errno > 0);
-    // The log writes 1 + errno, so that 0 can mean "sound".
-    let poison = seen.word(log::POISON).checked_sub(1);
     Observation {
         identity: seen.identity(),
         server_pid: Some(seen.server_pid()).filter(|pid| is_mapped_by(medium, *pid)),
@@ -128,15 +164,29 @@ fn read(seen: &Observed, medium: &Medium) -> Observation {
             damage: seen.word(served::DAMAGE),
         },
         longest_wait_ns: seen.word(volume::LONGEST_STALL_NS),
-        poison: poison.map(|errno| i32::try_from(errno).unwrap_or(0)),
+        poison: failure(seen.word(log::POISON)),
+        unprepared: failure(seen.word(log::UNPREPARED)),
         home_errno: errno(seen.word(volume::HOME_ERRNO)),
     }
 }
 
-/// The process of this number, if it is a front end: the number may belong to another by now.
+/// The process of this number, if it is a front end that goes on: the number may belong to another
+/// by now, and who was killed serves nobody.
 fn front_end(pid: u64) -> Option<u32> {
     let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
-    (name.trim_end() == FRONT_END_NAME).then(|| u32::try_from(pid).ok()).flatten()
+    // Anybody can call a process so.
+    let owner = std::fs::metadata(format!("/proc/{pid}")).ok()?.uid();
+    (name.trim_end() == FRONT_END_NAME && is_trusted(owner) && lives(u32::try_from(pid).ok()?))
+        .then(|| u32::try_from(pid).ok())
+        .flatten()
+}
+
+/// Sends a signal to a process that a region tells of, if it still is that one: `still` is asked
+/// once its number can no longer become another's. False if it has ended.
+pub(crate) fn signal(pid: u32, signal: Signal, still: impl FnOnce() -> bool) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    let held = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+    held.is_some_and(|held| still() && pidfd_send_signal(held, signal).is_ok())
 }
 
 /// Whether a process maps the region: its number alone may belong to another by now.
@@ -154,22 +204,21 @@ pub(crate) fn region_problem(doing: &str, medium: &Medium, error: &AttachError) 
     let what = format!("{doing} the region {place}");
     let kept = "nothing was changed";
     let (exit, remedy) = match error {
-        AttachError::Missing => (Exit::Failed, "mount the volume to make it".to_owned()),
-        AttachError::InUse { pid } => {
-            (Exit::InUse, format!("stop process {pid}, or unmount its volume first"))
-        }
+        AttachError::Missing => (Exit::Failed, "it is made when it is served".to_owned()),
+        AttachError::InUse { pid } => (Exit::InUse, format!("end its use, or stop process {pid}")),
         AttachError::NewerTerm { .. } => {
             (Exit::InUse, format!("{kept}; run nothing on it here, it is that host's"))
         }
-        AttachError::OtherVersion { .. } => (
-            Exit::Damaged,
-            format!("{kept}; unmount the volume with the version that made the region"),
-        ),
-        AttachError::OtherBoot => (
-            Exit::Failed,
-            format!("{kept}; mount the volume: it goes on from what its log's disk has"),
-        ),
+        AttachError::OtherVersion { .. } => {
+            (Exit::Damaged, format!("{kept}; end its use with the version that made the region"))
+        }
+        AttachError::OtherBoot => {
+            (Exit::Failed, format!("{kept}; serve it: it goes on from what its log's disk has"))
+        }
         AttachError::OtherMedium { .. } => (Exit::Usage, format!("{kept}; correct memory.medium")),
+        AttachError::Exposed { .. } => {
+            (Exit::Failed, format!("{kept}; see whose it is: `stat {place}`"))
+        }
         AttachError::Damaged { .. } => (
             Exit::Damaged,
             format!(

@@ -11,6 +11,7 @@ use crate::config::{
 };
 use crate::problem::Problem;
 use holdfast_front::ublk::UblkConfig;
+use holdfast_memory::Medium;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -53,6 +54,9 @@ pub(crate) struct Orders {
     pub sockets: Vec<SocketOrders>,
     /// How their connections are handed on, if there can be any.
     pub handover: Option<HandoverOrders>,
+    /// The number of the inherited descriptor for signs of life.
+    #[serde(default)]
+    pub pulse_fd: Option<i32>,
 }
 
 impl Orders {
@@ -60,6 +64,12 @@ impl Orders {
     pub(crate) fn whose(&self) -> String {
         let kind = if self.volume.is_some() { "volume" } else { "disk" };
         format!("{kind} {}", self.name)
+    }
+
+    /// Where the memory is that it rests in.
+    pub(crate) fn medium(&self) -> Medium {
+        let of_disk = || self.disk.as_ref().map_or(Medium::Private, DiskConfig::medium);
+        self.volume.as_ref().map_or_else(of_disk, VolumeConfig::medium)
     }
 
     /// The block device that it is on this machine, if it is one.
@@ -128,6 +138,9 @@ pub(crate) struct ServerOrders {
     pub power: PowerSource,
     /// As for a front end.
     pub term: Option<u64>,
+    /// As for a front end.
+    #[serde(default)]
+    pub pulse_fd: Option<i32>,
 }
 
 /// One log that the server is to serve.

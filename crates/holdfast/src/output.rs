@@ -1,13 +1,19 @@
 //! Printing.
 //!
 //! Promise: results go to standard output, once, as text or JSON; progress and errors go to
-//! standard error, so that a pipe sees results only.
-//! Never: decides what is said.
+//! standard error, so that a pipe sees results only. Whoever stops reading, as `head` does, ends a
+//! command quietly, with the code of a program that SIGPIPE ended.
+//! Whatever is in a line, a terminal shows it and obeys none of it.
+//! Never: decides what is said; panics because nobody listens.
 
+use crate::exit::Exit;
 use crate::problem::Problem;
+use holdfast_io::Shown;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
-use std::io::{self, IsTerminal};
+use std::fmt::Display;
+use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// How results are printed.
@@ -18,19 +24,23 @@ pub(crate) struct Output {
 }
 
 impl Output {
+    /// The form of everything that this process says.
+    pub(crate) fn of_this_process(json: bool) -> Output {
+        AS_JSON.store(json, Ordering::Relaxed);
+        Output { json }
+    }
+
     /// Prints a result in one of its two forms.
-    #[allow(clippy::print_stdout)]
     pub(crate) fn result(self, value: &impl Serialize, text: &str) {
         match self.json {
-            true => println!("{}", serde_json::to_string(value).expect("plain data")),
-            false => println!("{}", text.trim_end()),
+            true => print(&serde_json::to_string(value).expect("plain data")),
+            false => print(text.trim_end()),
         }
     }
 
     /// Prints lines that are in their form already.
-    #[allow(clippy::print_stdout)]
     pub(crate) fn lines(self, lines: impl IntoIterator<Item = String>) {
-        lines.into_iter().for_each(|line| println!("{line}"));
+        lines.into_iter().for_each(|line| print(&line));
     }
 
     /// Prints a sentence about what was done.
@@ -39,19 +49,87 @@ impl Output {
     }
 
     /// Prints why a command failed.
-    #[allow(clippy::print_stderr)]
     pub(crate) fn problem(self, problem: &Problem) {
         match self.json {
-            true => eprintln!("{}", serde_json::json!({ "failed": problem })),
-            false => eprintln!("holdfast: {problem}"),
+            true => tell(&serde_json::json!({ "failed": problem })),
+            false => tell(&format_args!("holdfast: {problem}")),
         }
     }
 }
 
+/// Whatever is said is a JSON object in a line of its own, on standard error too.
+static AS_JSON: AtomicBool = AtomicBool::new(false);
+/// Nobody reads results any more.
+static UNREAD: AtomicBool = AtomicBool::new(false);
+/// Results could not be printed.
+static UNPRINTED: AtomicBool = AtomicBool::new(false);
+
+/// Prints a line of a result. What was done is done; only the telling can fail, and the code of the
+/// process says that it did.
+fn print(line: &str) {
+    let mut out = io::stdout().lock();
+    let printed = write_line(&mut out, line).and_then(|_read_on| read_to_end(&mut out));
+    if let Err(error) = printed {
+        tell(&format_args!("holdfast: printing failed: {error}"));
+        UNPRINTED.store(true, Ordering::Relaxed);
+    }
+}
+
+/// How a command ends whose result could not be told, although all else went well.
+pub(crate) fn untold() -> Option<Exit> {
+    match (UNREAD.load(Ordering::Relaxed), UNPRINTED.load(Ordering::Relaxed)) {
+        (true, _) => Some(Exit::Unread),
+        (false, true) => Some(Exit::Failed),
+        (false, false) => None,
+    }
+}
+
+/// Says something on standard error. Nobody can be told that nobody listens there.
+fn tell(text: &dyn Display) {
+    let _ = writeln!(io::stderr(), "{}", Shown::text(&text.to_string()));
+}
+
+/// Standard error for what is logged: a process that serves goes on when its terminal is gone.
+pub(crate) struct LogLines;
+
+impl Write for LogLines {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match AS_JSON.load(Ordering::Relaxed) {
+            true => {
+                let line = String::from_utf8_lossy(bytes);
+                tell(&serde_json::json!({ "log": line.trim_end() }));
+            }
+            false => drop(io::stderr().write_all(bytes)),
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// Writes a line. Returns whether anybody reads on.
-pub(crate) fn write_line(out: &mut impl io::Write, line: &str) -> io::Result<bool> {
-    match writeln!(out, "{line}") {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+pub(crate) fn write_line(out: &mut impl Write, line: &str) -> io::Result<bool> {
+    is_read(writeln!(out, "{}", Shown::text(line)))
+}
+
+/// Hands on what was written last. Returns whether somebody was there to read it.
+pub(crate) fn read_to_end(out: &mut impl Write) -> io::Result<bool> {
+    is_read(out.flush())
+}
+
+/// Bars are for people who watch.
+fn shows_bars() -> bool {
+    io::stderr().is_terminal() && !AS_JSON.load(Ordering::Relaxed)
+}
+
+fn is_read(written: io::Result<()>) -> io::Result<bool> {
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+            UNREAD.store(true, Ordering::Relaxed);
+            Ok(false)
+        }
         written => written.map(|()| true),
     }
 }
@@ -65,7 +143,7 @@ pub(crate) struct Progress {
 impl Progress {
     /// Shows nothing until something is said.
     pub(crate) fn new() -> Progress {
-        Progress { bar: std::io::stderr().is_terminal().then(ProgressBar::new_spinner) }
+        Progress { bar: shows_bars().then(ProgressBar::new_spinner) }
     }
 
     /// A bar of bytes, where there is a terminal; nothing elsewhere.
@@ -73,7 +151,7 @@ impl Progress {
         let style = ProgressStyle::with_template("{msg} {wide_bar} {bytes} of {total_bytes}");
         let style = style.expect("the template has no unknown words");
         let bar = || ProgressBar::new(0).with_style(style).with_message(text.to_owned());
-        Progress { bar: std::io::stderr().is_terminal().then(bar) }
+        Progress { bar: shows_bars().then(bar) }
     }
 
     /// So many bytes are done, of so many.
@@ -85,14 +163,16 @@ impl Progress {
     }
 
     /// Says how far it is.
-    #[allow(clippy::print_stderr)]
     pub(crate) fn say(&mut self, text: &str) {
+        if AS_JSON.load(Ordering::Relaxed) {
+            return tell(&serde_json::json!({ "progress": text }));
+        }
         match &self.bar {
             Some(bar) => {
                 bar.enable_steady_tick(Duration::from_millis(100));
-                bar.set_message(text.to_owned());
+                bar.set_message(Shown::text(text).to_string());
             }
-            None => eprintln!("holdfast: {text}"),
+            None => tell(&format_args!("holdfast: {text}")),
         }
     }
 }

@@ -8,10 +8,11 @@
 //! memory. The proof lies on the same file system, and is lost when that is.
 
 use holdfast_io::checksum::crc32c;
+use holdfast_io::private;
 use holdfast_memory::{Area, AreaSpec, AttachError, CreateError, Medium};
 use serde::{Deserialize, Serialize};
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::path::Path;
 
 /// The file of the pattern, in the folder that is probed.
@@ -184,10 +185,11 @@ impl Proof {
 
     /// The proof in a folder, if there is one that is whole.
     pub(crate) fn get(folder: &Path) -> io::Result<Option<Proof>> {
-        let text = match fs::read_to_string(folder.join(PROOF_FILE)) {
+        let opened = match private::open(&folder.join(PROOF_FILE), false) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            text => text?,
+            opened => opened?,
         };
+        let text = io::read_to_string(opened)?;
         let (proof, check) = text.split_once('\n').unwrap_or_default();
         if check.trim_end() != check_of(proof) {
             return Ok(None);
@@ -198,13 +200,9 @@ impl Proof {
 
     /// Keeps the proof in a folder, durably: wholly or not at all.
     pub(crate) fn put(&self, folder: &Path) -> io::Result<()> {
-        let (path, new) = (folder.join(PROOF_FILE), folder.join(format!("{PROOF_FILE}.new")));
         let proof = serde_json::to_string(self)?;
-        let mut file = File::create(&new)?;
-        writeln!(file, "{proof}\n{}", check_of(&proof))?;
-        file.sync_all()?;
-        fs::rename(new, path)?;
-        File::open(folder)?.sync_all()
+        let text = format!("{proof}\n{}\n", check_of(&proof));
+        private::replace(&folder.join(PROOF_FILE), text.as_bytes())
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod block_cache;
 mod disk;
+mod health;
 mod nbd_tls;
 mod served;
 mod snapshot;
@@ -12,19 +13,27 @@ mod table;
 
 use block_cache::BlockCacheStatus;
 use disk::DiskStatus;
+pub(crate) use health::Health;
 use nbd_tls::NbdTlsStatus;
 use served::{LogStatus, ServerStatus};
 use snapshot::SnapshotStatus;
 use table::TableStatus;
 
+use crate::bond::Loss;
 use crate::claims::{Class, Failure, Gap, PowerSource, Verdict};
+use crate::commands::aside::state_of;
 use crate::config::{Address, Config, Protocol, VolumeConfig};
+use crate::confinement::Confined;
 use crate::found::verdict;
 use crate::keeper::{ServerSnapshot, Snapshot, State};
 use crate::observe::{Observation, observe};
-use crate::problem::Outcome;
+use crate::problem::{Outcome, Problem};
+use crate::pulse::why_stopped;
 use crate::sizes::rounded;
+use crate::standstill::Standstill;
 use holdfast_front::ublk;
+use holdfast_io::real::RealFiles;
+use holdfast_log::Log;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -58,6 +67,19 @@ pub(crate) struct StatusReport {
     /// All snapshots that are configured to be served.
     #[serde(default)]
     pub snapshots: Vec<SnapshotStatus>,
+    /// What is refused to each process that runs, as the kernel says.
+    #[serde(default)]
+    pub processes: Vec<Confined>,
+    /// How everything is: `serving`, `degraded`, `not_running`, `no_answer`; the exit code says the
+    /// same.
+    #[serde(default)]
+    pub health: Health,
+    /// What is not well.
+    #[serde(default)]
+    pub troubles: Vec<String>,
+    /// Why the keeper does not answer, if there is one that does not.
+    #[serde(default)]
+    pub no_answer: Option<String>,
 }
 
 /// The keeper that answered.
@@ -79,7 +101,8 @@ pub(crate) struct VolumeStatus {
     /// Its name.
     pub name: String,
     /// `starting`, `serving`, `restarting`, `given up`, `detaching`, `detached`, `failed`;
-    /// `poisoned` when the log failed; `served without a keeper`; `left in memory`.
+    /// `poisoned` when the log failed; `served without a keeper`; `left in memory`; `left in its
+    /// log`, without a region.
     pub state: String,
     /// Why, when something went wrong with the volume as a whole.
     pub problem: Option<String>,
@@ -141,14 +164,43 @@ pub(crate) struct VolumeStatus {
     pub recovery: Option<String>,
     /// The newest complaint.
     pub last_error: Option<String>,
+    /// What stands still, why, and for how long.
+    #[serde(default)]
+    pub standstills: Vec<Standstill>,
+    /// Connections that end when the front end is replaced: those that speak TLS.
+    #[serde(default)]
+    pub mortal_connections: u64,
+    /// What the cleaner is stuck at: position in the log, reason, path, and since when.
+    #[serde(default)]
+    pub stuck: Option<String>,
+    /// Records that the home did not take, and that somebody had put aside.
+    #[serde(default)]
+    pub put_aside: u64,
+    /// What memory that was gone since the system started may have cost.
+    #[serde(default)]
+    pub loss: Option<String>,
 }
 
 impl StatusReport {
     /// A report of the current schema.
     pub(crate) fn new(keeper: Option<KeeperStatus>, volumes: Vec<VolumeStatus>) -> StatusReport {
         let (server, logs, disks) = (None, Vec::new(), Vec::new());
-        let (tables, snapshots) = (Vec::new(), Vec::new());
-        StatusReport { schema: SCHEMA, keeper, volumes, server, logs, disks, tables, snapshots }
+        let (tables, snapshots, processes) = (Vec::new(), Vec::new(), Vec::new());
+        let (health, troubles, no_answer) = (Health::default(), Vec::new(), None);
+        StatusReport {
+            schema: SCHEMA,
+            keeper,
+            volumes,
+            server,
+            logs,
+            disks,
+            tables,
+            snapshots,
+            processes,
+            health,
+            troubles,
+            no_answer,
+        }
     }
 
     /// With the server, if one runs, its socket, what it is configured to serve, and the front ends
@@ -168,18 +220,35 @@ impl StatusReport {
         self
     }
 
+    /// Every process that it tells of, by what it does.
+    pub(crate) fn pids(&self) -> Vec<(String, u32)> {
+        let keeper = self.keeper.iter().map(|keeper| ("keeper".to_owned(), Some(keeper.pid)));
+        let server = self.server.iter().map(|server| ("server".to_owned(), server.pid));
+        let volumes = self.volumes.iter().map(|it| (it.name.clone(), it.front_end_pid));
+        let fronts = self.disks.iter().map(|it| (it, it.front_end.as_ref()));
+        let disks = fronts.map(|(it, front)| (it.name.clone(), front.and_then(|front| front.pid)));
+        let all = keeper.chain(server).chain(volumes).chain(disks);
+        all.filter_map(|(process, pid)| Some((process, pid?))).collect()
+    }
+
     /// The report for people.
     pub(crate) fn text(&self) -> String {
-        let mut text = match &self.keeper {
-            Some(keeper) => format!("keeper {}, up {} s\n", keeper.pid, keeper.up_s),
-            None => "no keeper is running; start it with `holdfast serve`\n".into(),
+        let mut text = match (&self.keeper, &self.no_answer) {
+            (_, Some(why)) => format!("{why}\n"),
+            (Some(keeper), None) => format!("keeper {}, up {} s\n", keeper.pid, keeper.up_s),
+            (None, None) => "no keeper is running; start it with `holdfast serve`\n".into(),
         };
+        self.troubles.iter().for_each(|trouble| text += &format!("not well: {trouble}\n"));
         self.volumes.iter().for_each(|volume| text += &volume.text());
         self.server.iter().for_each(|server| text += &server.text());
         self.logs.iter().for_each(|log| text += &log.text());
         self.disks.iter().for_each(|disk| text += &disk.text());
         self.tables.iter().for_each(|table| text += &table.text());
         self.snapshots.iter().for_each(|snapshot| text += &snapshot.text());
+        self.processes.iter().for_each(|process| {
+            let _ = write!(text, "\n{process}");
+        });
+        text += if self.processes.is_empty() { "" } else { "\n" };
         let has_served = !(self.logs.is_empty() && self.disks.is_empty() && self.tables.is_empty());
         let has_served = has_served || !self.snapshots.is_empty();
         if self.volumes.is_empty() && !has_served {
@@ -212,6 +281,7 @@ impl VolumeStatus {
     ) -> VolumeStatus {
         let seen = observed.as_ref().ok();
         let unapplied_bytes = seen.map_or(0, Observation::unapplied_bytes);
+        let (stuck, put_aside) = state_of(&volume.log);
         VolumeStatus {
             name: name.to_owned(),
             state: if seen.is_some() { "left in memory" } else { State::Detached.word() }.into(),
@@ -241,7 +311,12 @@ impl VolumeStatus {
             longest_stall_ms: 0,
             longest_wait_ms: seen.map_or(0, |seen| seen.longest_wait_ns.div_ceil(1_000_000)),
             recovery: None,
-            last_error: seen.and_then(Observation::error_text),
+            last_error: seen.and_then(|seen| seen.error_text(&volume.log)),
+            standstills: seen.and_then(stopped_front_end).into_iter().collect(),
+            mortal_connections: 0,
+            stuck,
+            put_aside,
+            loss: Loss::of_this_run(&volume.log),
         }
         .with_observed_state(seen)
     }
@@ -254,6 +329,7 @@ impl VolumeStatus {
     ) -> VolumeStatus {
         let observed = observe(&volume.medium());
         let damaged = observed.as_ref().err().filter(|problem| problem.exit.stays()).cloned();
+        let left = observed.as_ref().err().and_then(|_| left_in_log(volume));
         let judged = verdict(name, volume, power);
         let refused = judged.as_ref().err().cloned();
         let lacking =
@@ -261,11 +337,27 @@ impl VolumeStatus {
         let mut status =
             Self::new(name, volume, judged.clone().unwrap_or(lacking), power, observed);
         status.verdict = judged.ok();
+        if let Some(left) = left.filter(|left| *left > 0) {
+            status.unapplied_bytes = left;
+            status.unapplied_ratio = left as f64 / volume.memory.size.0 as f64;
+            status.state = LEFT_IN_LOG.into();
+        }
         status.problem = damaged.or(refused).map(|problem| problem.to_string());
         if status.problem.is_some() {
             status.state = State::Failed.word().into();
         }
         status
+    }
+
+    /// Adds why it was not attached, unless there is more to say against it.
+    pub(crate) fn refused(mut self, why: Option<Problem>) -> VolumeStatus {
+        if let (Some(why), None) = (why, &self.problem) {
+            self.problem = Some(why.to_string());
+            if self.state == State::Detached.word() {
+                self.state = State::Failed.word().into();
+            }
+        }
+        self
     }
 
     fn with_observed_state(mut self, seen: Option<&Observation>) -> VolumeStatus {
@@ -290,6 +382,22 @@ impl VolumeStatus {
         self.longest_stall_ms = snapshot.longest_stall.as_micros().div_ceil(1000) as u64;
         self.recovery = snapshot.recovery;
         self.last_error = self.last_error.or(snapshot.last_error);
+        self.standstills = snapshot.standstills;
+        self.mortal_connections = snapshot.mortal_connections;
+        self
+    }
+
+    /// A volume that the configuration no longer has.
+    pub(crate) fn unconfigured(mut self) -> VolumeStatus {
+        let name = &self.name;
+        let remedy = format!("the configuration no longer has it: `holdfast umount {name}`");
+        self.problem = self.problem.or(Some(remedy));
+        self
+    }
+
+    /// A volume whose log the server has stands still when that does.
+    pub(crate) fn behind(mut self, server: &[Standstill]) -> VolumeStatus {
+        self.standstills.extend(server.iter().cloned());
         self
     }
 
@@ -323,7 +431,21 @@ impl VolumeStatus {
         line("dirty", &self.dirty_text());
         line("un-applied", &self.unapplied_text());
         self.block_cache.iter().for_each(|cache| line("block cache", &cache.text()));
+        self.standstills.iter().for_each(|it| line("stands still", &it.to_string()));
+        mortal_text(self.mortal_connections).iter().for_each(|text| line("at upgrade", text));
         line("last error", self.last_error.as_deref().unwrap_or("none"));
+        self.loss.iter().for_each(|loss| line("loss", loss));
+        if let Some(stuck) = &self.stuck {
+            line("stuck at", stuck);
+            line("", &format!("mend the cause, or `holdfast volume skip {}`", self.name));
+        }
+        if self.put_aside > 0 {
+            let name = &self.name;
+            line(
+                "put aside",
+                &format!("{} records: `holdfast volume aside {name}`", self.put_aside),
+            );
+        }
         text + "\n"
     }
 
@@ -339,6 +461,27 @@ impl VolumeStatus {
         };
         format!("{} of at most {}; {rate}", rounded(self.dirty_bytes), rounded(self.bound_bytes))
     }
+}
+
+/// A volume whose region is gone, and whose home lacks what its log has.
+const LEFT_IN_LOG: &str = "left in its log";
+
+/// What the log says that the home lacks, where there is no region to ask.
+fn left_in_log(volume: &VolumeConfig) -> Option<u64> {
+    let files = RealFiles::open(&volume.log).ok()?;
+    Log::left(&files).ok()
+}
+
+/// A front end without a keeper that a signal has stopped.
+fn stopped_front_end(seen: &Observation) -> Option<Standstill> {
+    let pid = seen.front_end_pid?;
+    let what = format!("its front end (process {pid}) cannot answer: {}", why_stopped(pid)?);
+    Some(Standstill::new(what, Duration::ZERO))
+}
+
+/// What an upgrade of a front end will cost its clients.
+fn mortal_text(connections: u64) -> Option<String> {
+    (connections > 0).then(|| format!("{connections} connections that speak TLS will end"))
 }
 
 /// What a verdict means, for people, a line each.

@@ -6,7 +6,7 @@
 //! manager nothing is kept, and nothing fails.
 //! Never: decides what is worth keeping, or passes what it is told on to other processes.
 
-use crate::raw::inherited;
+use crate::raw::{close_from, inherited};
 use sd_notify::NotifyState;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -25,8 +25,10 @@ pub(crate) struct ServiceManager {
 }
 
 impl ServiceManager {
-    /// The manager of this process. To be called once, first of all.
+    /// The manager of this process. To be called once, before anything is opened: what the process
+    /// was given beside is closed, so that it cannot keep a file, a mount or a lock in use.
     pub(crate) fn of_this_process() -> ServiceManager {
+        close_behind(announced());
         let given = sd_notify::listen_fds_with_names().map(|given| {
             given.filter_map(|(number, name)| Some((name, inherited(number).ok()?))).collect()
         });
@@ -37,6 +39,12 @@ impl ServiceManager {
         let is_there =
             std::env::var_os(VARIABLES[0]).as_deref().is_some_and(|at| at != OsStr::new(""));
         ServiceManager { given: Mutex::new(given), is_there }
+    }
+
+    /// No manager. To be called as [`Self::of_this_process`].
+    pub(crate) fn none() -> ServiceManager {
+        close_behind(0);
+        ServiceManager::default()
     }
 
     /// Whether somebody keeps what is given to [`Self::keep`].
@@ -70,6 +78,11 @@ impl ServiceManager {
         self.tell(&[NotifyState::Ready], &[]);
     }
 
+    /// How the service is, for people: one line.
+    pub(crate) fn say(&self, text: &str) {
+        self.tell(&[NotifyState::Status(&text.replace('\n', " "))], &[]);
+    }
+
     /// The service begins to end.
     pub(crate) fn stopping(&self) {
         self.tell(&[NotifyState::Stopping], &[]);
@@ -90,5 +103,21 @@ impl ServiceManager {
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, OwnedFd>> {
         self.given.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How many descriptors behind the standard streams the manager says that it gave.
+fn announced() -> u32 {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u32>().ok());
+    match number("LISTEN_PID") == Some(std::process::id()) {
+        true => number("LISTEN_FDS").unwrap_or(0),
+        false => 0,
+    }
+}
+
+/// Closes what stands behind that many descriptors.
+fn close_behind(count: u32) {
+    if let Err(error) = close_from(3_u32.saturating_add(count)) {
+        tracing::warn!(%error, "descriptors that were left open stay open");
     }
 }

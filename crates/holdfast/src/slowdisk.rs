@@ -21,7 +21,7 @@ use holdfast_front::fuse::{
     self, Cache, FuseConfig, ListenConfig, ListenError, MountError, MountOptions, Session, Unmount,
 };
 use holdfast_io::real::{RealClock, RealFiles};
-use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 
 use passthrough::Passthrough;
@@ -84,9 +84,9 @@ impl fmt::Display for SlowDiskError {
 
 impl std::error::Error for SlowDiskError {}
 
-/// Serves until unmounted. SIGTERM and SIGINT unmount: at once out of sight, and for good when the
-/// last program has let go. If the power can fail, SIGUSR1 takes what was not synced, and then
-/// unmounts; whoever sends it has seen to it that nobody writes any more.
+/// Serves until unmounted. SIGTERM, SIGINT and a terminal that closes unmount: at once out of
+/// sight, and for good when the last program has let go. If the power can fail, SIGUSR1 takes what
+/// was not synced, and then unmounts; whoever sends it has seen to it that nobody writes any more.
 pub(crate) fn run(disk: &SlowDisk) -> Result<Counts, SlowDiskError> {
     let platter = Platter::new(disk.turns_per_minute, disk.megabytes_per_s, Arc::new(RealClock))
         .ok_or(SlowDiskError::Speed)?;
@@ -94,7 +94,8 @@ pub(crate) fn run(disk: &SlowDisk) -> Result<Counts, SlowDiskError> {
         .map_err(|error| SlowDiskError::Backing(disk.backing.clone(), error))?;
     let tree = Passthrough::new(Arc::new(files), platter, disk.power_cut_seed.is_some())
         .map_err(|error| SlowDiskError::Backing(disk.backing.clone(), error))?;
-    let mut signals = Signals::new([SIGTERM, SIGINT, SIGUSR1]).map_err(SlowDiskError::Signals)?;
+    let mut signals =
+        Signals::new([SIGTERM, SIGINT, SIGHUP, SIGUSR1]).map_err(SlowDiskError::Signals)?;
     let options = MountOptions { name: "slowdisk".into() };
     let device = fuse::mount(&disk.mountpoint, &options).map_err(SlowDiskError::Mount)?;
     let handle = signals.handle();

@@ -8,6 +8,9 @@
 //! owner says that it lives by changing the file beside it. Clocks of different hosts are not
 //! compared: who waits looks at its own, and at whether the file has changed.
 
+use crate::probe::run_text;
+use holdfast_io::private;
+use holdfast_memory::boot_id;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -22,8 +25,60 @@ const BEAT_PREFIX: &str = "beat-";
 pub(crate) struct Term {
     /// Which it is; the first is 1.
     pub number: u64,
-    /// The host that owns it.
+    /// The name of the host that owns it.
     pub host: String,
+    /// Which machine that is; nothing in a term of an earlier version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<Machine>,
+}
+
+/// A machine, whatever it is called, in one run of its system.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Machine {
+    /// What its system and its firmware number it by; empty if neither does.
+    pub id: String,
+    /// The run of the system, which no other machine has.
+    pub boot: String,
+}
+
+/// Who owned a term, seen from a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// This very machine: its kernel's locks keep an owner that still runs from writing.
+    This,
+    /// Another host, by its name.
+    Other,
+    /// A host of this name that is another machine: a fence by name could hit either.
+    Namesake,
+    /// A host of this name, in a term of an earlier version, which does not say which machine.
+    Unknown,
+}
+
+impl Machine {
+    /// This one.
+    pub(crate) fn this() -> io::Result<Machine> {
+        let number = |path: &str| fs::read_to_string(path).unwrap_or_default();
+        let numbers = ["/etc/machine-id", "/sys/class/dmi/id/product_uuid"].map(number);
+        let id = numbers.map(|number| number.trim().to_owned()).join("/");
+        let id = if id == "/" { String::new() } else { id };
+        Ok(Machine { id, boot: run_text(boot_id()?) })
+    }
+}
+
+impl Term {
+    /// Who owned it, seen from the host of this name on this machine.
+    pub(crate) fn owner(&self, host: &str, machine: &Machine) -> Owner {
+        match &self.machine {
+            _ if self.host != host => Owner::Other,
+            None => Owner::Unknown,
+            // Two that run at the same time share no run of a system, even if one is the other's
+            // copy, with all numbers that are on a disk.
+            Some(owner) if owner.boot == machine.boot => Owner::This,
+            Some(owner) if owner.id == machine.id && !machine.id.is_empty() => Owner::This,
+            Some(_) => Owner::Namesake,
+        }
+    }
 }
 
 /// What its owner said last.
@@ -80,12 +135,13 @@ impl Terms {
     }
 
     /// Begins the term after `last`, for this host, unless somebody has.
-    pub(crate) fn begin(&self, last: u64, host: &str) -> io::Result<Begun> {
-        let term = Term { number: last + 1, host: host.to_owned() };
+    pub(crate) fn begin(&self, last: u64, host: &str, machine: &Machine) -> io::Result<Begun> {
+        let machine = Some(machine.clone());
+        let term = Term { number: last + 1, host: host.to_owned(), machine };
         let (path, draft) = (self.term_path(term.number), self.draft(host));
         self.write(&draft, &term)?;
         let linked = fs::hard_link(&draft, &path);
-        fs::remove_file(&draft)?;
+        private::remove(&draft)?;
         match linked {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 Ok(Begun::Lost(self.term(term.number)?))
@@ -124,7 +180,7 @@ impl Terms {
     }
 
     fn write(&self, path: &Path, value: &impl Serialize) -> io::Result<()> {
-        let mut file = File::create(path)?;
+        let mut file = private::create_anew(path)?;
         file.write_all(&serde_json::to_vec(value)?)?;
         file.sync_all()
     }

@@ -129,7 +129,7 @@ fn every_configuration_in_the_documents_is_one() {
 
 #[test]
 fn every_command_in_the_documents_is_one() {
-    let mut tried = 0;
+    let (mut tried, mut faults) = (0, Vec::new());
     for (path, text) in documents() {
         let shell: Vec<(&str, String)> =
             blocks(&text).into_iter().filter(|(language, _)| *language == "sh").collect();
@@ -139,12 +139,11 @@ fn every_command_in_the_documents_is_one() {
             assert!(is_checkable(line), "{}: nobody checks `{line}`", path.display());
         }
         for command in lines.into_iter().chain(quoted(&text)) {
-            if let Some(fault) = fault(&command) {
-                panic!("{}: {fault}", path.display());
-            }
+            faults.extend(fault(&command).map(|fault| format!("{}: {fault}", path.display())));
             tried += usize::from(is_checkable(&command));
         }
     }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
     assert!(tried > 10, "the documents name more commands than {tried}");
 }
 

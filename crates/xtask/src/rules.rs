@@ -5,6 +5,7 @@
 //! Never: reads a file; the tree was read before.
 
 mod critical;
+mod doors;
 mod edges;
 mod length;
 mod links;
@@ -41,7 +42,7 @@ impl fmt::Display for Fault {
 /// A rule about the whole repository.
 type Rule = fn(&Tree) -> Vec<Fault>;
 
-const RULES: [Rule; 7] = [
+const RULES: [Rule; 8] = [
     text::check,
     length::check,
     words::check,
@@ -49,6 +50,7 @@ const RULES: [Rule; 7] = [
     workspace::check,
     critical::check,
     links::check,
+    doors::check,
 ];
 
 /// Applies every rule.

@@ -141,7 +141,7 @@ impl Change {
 /// writes them mostly writes.
 fn telling(number: u64, bytes: usize) -> Vec<u8> {
     let mut content = vec![number as u8; bytes];
-    for (index, sector) in content.chunks_exact_mut(512).enumerate() {
+    for (index, sector) in content.as_chunks_mut::<512>().0.iter_mut().enumerate() {
         sector[..8].copy_from_slice(&(number ^ index as u64).to_le_bytes());
     }
     content

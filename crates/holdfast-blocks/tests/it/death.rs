@@ -118,7 +118,7 @@ fn the_writer_to_be_killed() {
     let medium = |name| Medium::Shm { path: std::env::var_os(name).unwrap().into() };
     let (disk, notes) = (open(&role, &medium(DISK)), Notes::attach(&medium(NOTES)));
     let write = |thread: usize| {
-        for number in 0.. {
+        for number in 0..=u64::MAX {
             change(notes.seed(), thread, number).apply(&*disk);
             notes.acknowledge(thread, number + 1);
         }

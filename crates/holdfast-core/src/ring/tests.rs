@@ -2,6 +2,8 @@
 
 extern crate std;
 
+mod emptied;
+
 use super::*;
 use crate::frame::{FRAME_ALIGN, pad_payload_bytes};
 
@@ -87,12 +89,13 @@ impl Ring {
             _ => self.take(self.geometry.place(&self.at, random(state) % 5000)),
         }
         if self.marks == 0 {
-            assert!(self.geometry.place_mark(&self.at).is_ok(), "the reader can always mark");
+            let place = self.geometry.place_mark(&self.at, u64::MAX);
+            assert!(place.is_ok(), "who gives much back can mark");
         }
     }
 
     fn mark(&mut self) {
-        self.take(self.geometry.place_mark(&self.at));
+        self.take(self.geometry.place_mark(&self.at, u64::MAX));
         self.marks += 1;
     }
 

@@ -138,6 +138,7 @@ impl Tree for DiskTree<'_> {
             free_inodes: 0,
             name_bytes_max: NAME_BYTES_MAX,
             block_bytes: BLOCK_BYTES,
+            read_only: false,
         })
     }
 

@@ -42,11 +42,9 @@ pub enum MountError {
 impl fmt::Display for MountError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Device(error) => write!(
-                f,
-                "cannot open /dev/fuse: {error} (load the module with `modprobe fuse`, or allow \
-                 the device in the container)"
-            ),
+            Self::Device(error) => {
+                write!(f, "cannot open /dev/fuse: {error} ({})", device_remedy(error))
+            }
             Self::NotPermitted => write!(f, "mounting needs CAP_SYS_ADMIN: run as root"),
             Self::NotADirectory(path) => {
                 write!(f, "{} is not a directory: make it first", path.display())
@@ -58,6 +56,17 @@ impl fmt::Display for MountError {
             ),
             Self::Io(error) => write!(f, "cannot mount: {error}"),
         }
+    }
+}
+
+/// What to do about a device that cannot be opened.
+fn device_remedy(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => "run as root, and allow the device in the container",
+        _ if error.raw_os_error() == Some(Errno::MFILE.raw_os_error()) => {
+            "raise the limit of open files"
+        }
+        _ => "load the module with `modprobe fuse`, and have the device in the container",
     }
 }
 
@@ -115,3 +124,6 @@ pub fn unmount(mountpoint: &Path, when: Unmount) -> io::Result<()> {
     };
     Ok(rustix::mount::unmount(mountpoint, flags)?)
 }
+
+#[cfg(test)]
+mod tests;

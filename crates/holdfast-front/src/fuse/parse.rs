@@ -81,6 +81,8 @@ pub enum Operation<'a> {
     Open(Open),
     /// Make and open a file.
     Create { name: &'a [u8], mode: u32, umask: u32, open: Open },
+    /// Make and open a file without a name.
+    CreateUnnamed { mode: u32, umask: u32 },
     /// Read.
     Read { offset: u64, bytes: u32 },
     /// Write.
@@ -105,8 +107,18 @@ pub enum Operation<'a> {
     Interrupt,
     /// Reserve, punch or zero a range.
     Allocate { offset: u64, bytes: u64, mode: u32 },
+    /// Find the next data or hole.
+    Seek { offset: u64, whence: u32 },
     /// Make the whole file system durable.
     SyncFileSystem,
+    /// Tell the value of an extended attribute, or with no `bytes` how long it is.
+    GetXattr { name: &'a [u8], bytes: u32 },
+    /// Tell the names of all extended attributes, or with no `bytes` how long that is.
+    ListXattr { bytes: u32 },
+    /// Set an extended attribute.
+    SetXattr(SetXattr<'a>),
+    /// Remove an extended attribute.
+    RemoveXattr { name: &'a [u8] },
     /// Something this front end does not do.
     Unknown { opcode: u32 },
 }
@@ -167,13 +179,27 @@ pub struct SetAttributes {
     pub kill_privileges: bool,
 }
 
+/// Which extended attribute becomes what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SetXattr<'a> {
+    /// Its name.
+    pub name: &'a [u8],
+    /// What it becomes.
+    pub value: &'a [u8],
+    /// `XATTR_` flags of the call.
+    pub flags: u32,
+    /// Flags of the kernel's own, in the longer form: the kernel then does what access control
+    /// lists ask for.
+    pub more: Option<u32>,
+}
+
 /// A time to be set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
     /// Whatever the server's clock says.
     Now,
-    /// Nanoseconds since 1970, clipped to what an `i64` holds.
-    At(i64),
+    /// Nanoseconds since 1970.
+    At(i128),
 }
 
 /// The body of a batch of forgets: pairs of node and count, all present.
@@ -184,7 +210,7 @@ impl Forgets<'_> {
     /// The pairs (node, count).
     pub fn pairs(&self) -> impl Iterator<Item = (u64, u64)> {
         let word = |bytes: &[u8]| bytes.first_chunk().map_or(0, |word| u64::from_ne_bytes(*word));
-        self.0.chunks_exact(16).map(move |pair| (word(pair), word(&pair[8..])))
+        self.0.as_chunks::<16>().0.iter().map(move |pair| (word(pair), word(&pair[8..])))
     }
 }
 
@@ -271,6 +297,8 @@ fn operation(opcode: u32, body: Body<'_>) -> Option<Operation<'_>> {
         opcode::LINK => Operation::Link { node: body.u64(0)?, name: body.name(8)? },
         opcode::OPEN => Operation::Open(open(body.u32(0)?, body.u32(4)?)),
         opcode::CREATE => create(body)?,
+        // As CREATE, with a name that means nothing.
+        opcode::TMPFILE => Operation::CreateUnnamed { mode: body.u32(4)?, umask: body.u32(8)? },
         opcode::READ => Operation::Read { offset: body.u64(8)?, bytes: body.u32(16)? },
         opcode::WRITE => write(body)?,
         opcode::STATFS => Operation::StatFs,
@@ -287,7 +315,13 @@ fn operation(opcode: u32, body: Body<'_>) -> Option<Operation<'_>> {
         opcode::FALLOCATE => {
             Operation::Allocate { offset: body.u64(8)?, bytes: body.u64(16)?, mode: body.u32(24)? }
         }
+        // 0 handle, 8 offset, 16 whence.
+        opcode::LSEEK => Operation::Seek { offset: body.u64(8)?, whence: body.u32(16)? },
         opcode::SYNCFS => Operation::SyncFileSystem,
+        opcode::GETXATTR => Operation::GetXattr { name: body.name(8)?, bytes: body.u32(0)? },
+        opcode::LISTXATTR => Operation::ListXattr { bytes: body.u32(0)? },
+        opcode::SETXATTR => Operation::SetXattr(set_xattr(body, 16).or(set_xattr(body, 8))?),
+        opcode::REMOVEXATTR => Operation::RemoveXattr { name: body.name(0)? },
         opcode => Operation::Unknown { opcode },
     })
 }
@@ -321,9 +355,8 @@ fn set_attributes(body: Body<'_>) -> Option<SetAttributes> {
         if has(now) {
             return Some(When::Now);
         }
-        let seconds = body.u64(seconds)?.cast_signed();
-        let whole = seconds.saturating_mul(1_000_000_000);
-        Some(When::At(whole.saturating_add(i64::from(body.u32(nanoseconds)?))))
+        let whole = i128::from(body.u64(seconds)?.cast_signed()) * 1_000_000_000;
+        Some(When::At(whole + i128::from(body.u32(nanoseconds)?)))
     };
     Some(SetAttributes {
         mode: body.u32(68).filter(|_| has(setattr::MODE)),
@@ -392,6 +425,18 @@ fn write(body: Body<'_>) -> Option<Operation<'_>> {
         kill_privileges: body.u32(20)? & wire::WRITE_KILL_SUIDGID != 0,
         synchronous: body.u32(32)? & wire::O_DSYNC != 0,
     }))
+}
+
+/// 0 bytes of the value, 4 flags, in the longer form 8 more flags and 12 zeros, then at `names` the
+/// name and the value. Which form it is, the zeros and the length of all tell.
+fn set_xattr(body: Body<'_>, names: usize) -> Option<SetXattr<'_>> {
+    let name = body.name(names)?;
+    let value = body.0.get(names + name.len() + 1..)?;
+    let more = if names > 8 { Some(body.u32(8)?) } else { None };
+    // Names have a prefix of four letters or more, so that in the short form no zeros stand here.
+    let is_padded = more.is_none() || body.u32(12)? == 0;
+    let is_whole = is_padded && value.len() == body.u32(0)? as usize && !name.is_empty();
+    is_whole.then_some(SetXattr { name, value, flags: body.u32(4)?, more })
 }
 
 /// Bytes whose every access is checked.

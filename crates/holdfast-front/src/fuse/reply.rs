@@ -43,10 +43,20 @@ pub enum Reply {
         /// How many.
         bytes: u32,
     },
+    /// Where data or a hole begins.
+    Found {
+        /// How many bytes into the file.
+        offset: u64,
+    },
     /// Data that already lies behind the header in the answer's buffer.
     Data {
         /// How many bytes.
         bytes: usize,
+    },
+    /// How long an answer would be.
+    Length {
+        /// In bytes.
+        bytes: u32,
     },
     /// Free and total space.
     Space(Space),
@@ -64,11 +74,11 @@ pub struct Attributes {
     /// Allocated units of 512 bytes.
     pub blocks: u64,
     /// Last access, nanoseconds since 1970.
-    pub accessed_ns: i64,
+    pub accessed_ns: i128,
     /// Last change of the contents, nanoseconds since 1970.
-    pub modified_ns: i64,
+    pub modified_ns: i128,
     /// Last change of the inode, nanoseconds since 1970.
-    pub changed_ns: i64,
+    pub changed_ns: i128,
     /// Permission and type bits.
     pub mode: u32,
     /// Number of names.
@@ -152,7 +162,10 @@ pub fn encode(reply: &Reply, unique: u64, into: &mut [u8]) -> usize {
             let bytes = put_entry(entry, body);
             (0, bytes + put_opened(*opened, &mut body[bytes..]))
         }
-        Reply::Written { bytes } => (0, put(body).u32(*bytes).u32(0).used),
+        Reply::Written { bytes } | Reply::Length { bytes } => {
+            (0, put(body).u32(*bytes).u32(0).used)
+        }
+        Reply::Found { offset } => (0, put(body).u64(*offset).used),
         Reply::Data { bytes } => (0, *bytes),
         Reply::Space(space) => (0, put_space(space, body)),
         Reply::Started(started) => (0, put_started(started, body)),
@@ -182,9 +195,9 @@ fn put_entry(entry: &Entry, into: &mut [u8]) -> usize {
 /// 0 inode, 8 size, 16 blocks, 24 atime, 32 mtime, 40 ctime (seconds), 48, 52, 56 (nanoseconds),
 /// 60 mode, 64 links, 68 uid, 72 gid, 76 device, 80 preferred transfer, 84 flags.
 fn put_attributes(attributes: &Attributes, into: &mut [u8]) -> usize {
-    const NS: i64 = 1_000_000_000;
+    const NS: i128 = 1_000_000_000;
     let times = [attributes.accessed_ns, attributes.modified_ns, attributes.changed_ns];
-    let [atime, mtime, ctime] = times.map(|time| time.div_euclid(NS).cast_unsigned());
+    let [atime, mtime, ctime] = times.map(|time| time.div_euclid(NS) as u64);
     let [atime_ns, mtime_ns, ctime_ns] = times.map(|time| time.rem_euclid(NS) as u32);
     put(into)
         .u64(attributes.inode)

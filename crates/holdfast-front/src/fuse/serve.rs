@@ -2,7 +2,9 @@
 //!
 //! Promise: one request in, one answer out; a request that the kernel sends again after the death
 //! of a front end gets the answer it would have got the first time.
-//! Never: knows a descriptor, keeps anything between two requests, or allocates on the write path.
+//! Never: knows a descriptor, needs anything that an earlier request told, or allocates on the
+//! write path. What INIT agreed is known to one process only, and saves requests; but for whether
+//! pages are kept, which the tree tells all.
 //!
 //! # Requests that come twice
 //!
@@ -10,17 +12,18 @@
 //! carrying them out once. Operations on names are not so: the second `mkdir` finds the first.
 //! The kernel holds the directory's lock from before its own lookup until the answer, and nobody
 //! else changes the tree, so the name was missing (or there) when the request was first sent; the
-//! error of a repeated request is then its success, and is reported as such. The exception is the
-//! exchange of two names, which a second time undoes the first: a front end that dies in the
-//! microseconds between carrying one out and answering it leaves them unexchanged.
+//! error of a repeated request is then its success, and is reported as such. The exchange of two
+//! names, which a second time would undo the first, tells the tree its number.
+
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use holdfast_volume::{
-    Allocate, Attributes, Errno, Kind, Listed, NewNode, NodeId, ROOT, RenameHow,
-    SetAttributes as Change, Tree,
+    Allocate, Attributes, Errno, Kind, Listed, NewNode, NodeId, ROOT, RenameHow, Seek,
+    SetAttributes as Change, SetXattr, Tree,
 };
 
-use super::negotiate::negotiate;
-use super::parse::{Open, Operation, Request, SetAttributes, When, Write};
+use super::negotiate::{can_do_without_opens, negotiate};
+use super::parse::{self, Init, Open, Operation, Request, SetAttributes, When, Write};
 use super::reply::{self, Entry, Listing, Opened, Reply, Space};
 use super::wire;
 
@@ -30,7 +33,9 @@ use super::wire;
 pub enum Cache {
     /// Nothing: every read and write is a request of its size, writes to one file run side by side.
     Direct,
-    /// Pages: repeated reads cost nothing, a write is copied twice and goes out in whole or parts.
+    /// Pages: repeated reads cost nothing, nor do opens where the tree does not count them. A write
+    /// is copied twice, and goes out as one request if it starts where a page does, lies within
+    /// one, or goes past the cache (`O_DIRECT`), and in parts of whole pages otherwise.
     WriteThrough,
 }
 
@@ -46,14 +51,31 @@ impl Cache {
 /// Answers requests from one tree.
 pub struct Server<'t> {
     tree: &'t dyn Tree,
+    /// Of a mount that begins.
     cache: Cache,
+    /// Of the mount that there is.
+    keeps_pages: AtomicBool,
     utc_ns: fn() -> i64,
+    /// The kernel was told in INIT that opens count for nothing. Whoever has not seen INIT does not
+    /// know, and answers an open as ever.
+    without_opens: AtomicBool,
 }
 
 impl<'t> Server<'t> {
-    /// `utc_ns` tells nanoseconds since 1970 where a program asks for "now".
+    /// `cache` is that of a mount which begins; one that there is goes on as it began: pages for
+    /// some opens of a file and none for others would show what is no longer true. `utc_ns` tells
+    /// nanoseconds since 1970 where a program asks for "now".
     pub fn new(tree: &'t dyn Tree, cache: Cache, utc_ns: fn() -> i64) -> Self {
-        Self { tree, cache, utc_ns }
+        let keeps_pages = tree.mount_keeps_pages().unwrap_or(cache == Cache::WriteThrough);
+        let (keeps_pages, without_opens) = (keeps_pages.into(), AtomicBool::new(false));
+        Self { tree, cache, keeps_pages, utc_ns, without_opens }
+    }
+
+    fn cache(&self) -> Cache {
+        match self.keeps_pages.load(Ordering::Relaxed) {
+            true => Cache::WriteThrough,
+            false => Cache::Direct,
+        }
     }
 
     /// Answers one request. `data` takes what [`Reply::Data`] speaks of.
@@ -70,14 +92,19 @@ impl<'t> Server<'t> {
             Operation::SyncFileSystem => self.sync(ROOT),
             Operation::Lookup { name } => self.lookup(node, name),
             Operation::GetAttributes => self.tree.attributes(node).map(|found| self.told(&found)),
-            Operation::SetAttributes(set) => self.set_attributes(node, &set),
+            Operation::SetAttributes(set) => self.set_attributes(node, &set, request.uid),
             Operation::ReadLink => put_data(&self.tree.read_link(node)?, data),
             Operation::Symlink { .. }
             | Operation::MakeNode { .. }
             | Operation::MakeDirectory { .. } => self.make(request),
             Operation::Create { name, mode, umask, open } => {
-                self.create(request, name, mode & !umask, open)
+                self.create(request, name, (mode, umask), open)
             }
+            Operation::CreateUnnamed { mode, umask } => self.create_unnamed(request, (mode, umask)),
+            Operation::GetXattr { .. }
+            | Operation::ListXattr { .. }
+            | Operation::SetXattr(_)
+            | Operation::RemoveXattr { .. } => self.xattr(request, data),
             Operation::Unlink { name } => done_before(request, self.tree.remove_file(node, name)),
             Operation::RemoveDirectory { name } => {
                 done_before(request, self.tree.remove_dir(node, name))
@@ -89,7 +116,7 @@ impl<'t> Server<'t> {
                 self.tree.closed(node);
                 Ok(Reply::Done)
             }
-            Operation::OpenDirectory => Ok(Reply::Opened(Opened::default())),
+            Operation::OpenDirectory => self.open_directory(),
             Operation::ReadDirectory { offset, bytes } => {
                 self.list(node, offset, area(data, bytes))
             }
@@ -99,8 +126,13 @@ impl<'t> Server<'t> {
             Operation::ReleaseDirectory | Operation::Destroy => Ok(Reply::Done),
             Operation::StatFs => self.space(),
             Operation::Allocate { offset, bytes, mode } => {
-                self.tree.allocate(node, allocate_how(mode)?, offset, bytes)?;
-                Ok(Reply::Done)
+                let how = allocate_how(mode)?;
+                self.drop_privileges(node, request.uid)?;
+                self.tree.allocate(node, how, offset, bytes).map(|()| Reply::Done)
+            }
+            Operation::Seek { offset, whence } => {
+                let offset = self.tree.seek(node, offset, seek_what(whence)?)?;
+                Ok(Reply::Found { offset })
             }
             Operation::Forget { count } => {
                 self.tree.forget(node, count);
@@ -110,10 +142,27 @@ impl<'t> Server<'t> {
                 forgets.pairs().for_each(|(node, count)| self.tree.forget(NodeId(node), count));
                 Ok(Reply::Nothing)
             }
-            Operation::Init(offer) => negotiate(&offer).map(Reply::Started).map_err(Errno),
+            Operation::Init(offer) => self.start(&offer),
             // The kernel takes this answer, here too, as "never ask again". An interrupt is of no
             // use: what a program waits for is the tree's next free byte, and that comes.
             Operation::Interrupt | Operation::Unknown { .. } => Err(Errno(wire::ENOSYS)),
+        }
+    }
+
+    fn start(&self, offer: &Init) -> Result<Reply, Errno> {
+        let keeps_pages = self.cache == Cache::WriteThrough;
+        self.tree.mount_begins(keeps_pages)?;
+        self.keeps_pages.store(keeps_pages, Ordering::Relaxed);
+        let opens = self.tree.counts_opens() || !can_do_without_opens(offer, self.cache);
+        self.without_opens.store(!opens, Ordering::Relaxed);
+        negotiate(offer, self.cache, opens).map(Reply::Started).map_err(Errno)
+    }
+
+    /// The kernel takes this as "never ask again", for files and directories apart.
+    fn unless_without_opens(&self) -> Result<(), Errno> {
+        match self.without_opens.load(Ordering::Relaxed) {
+            true => Err(Errno(wire::ENOSYS)),
+            false => Ok(()),
         }
     }
 
@@ -126,7 +175,7 @@ impl<'t> Server<'t> {
     /// Without them it does not: the write itself has to be one.
     fn write(&self, node: NodeId, write: &Write<'_>) -> Result<Reply, Errno> {
         self.tree.write(node, write.data, write.offset, write.kill_privileges)?;
-        let sync = write.synchronous && self.cache == Cache::Direct;
+        let sync = write.synchronous && self.cache() == Cache::Direct;
         if sync && self.tree.sync_is_needed() {
             self.tree.sync(node)?;
         }
@@ -154,9 +203,9 @@ impl<'t> Server<'t> {
         }
     }
 
-    fn set_attributes(&self, node: NodeId, set: &SetAttributes) -> Result<Reply, Errno> {
+    fn set_attributes(&self, node: NodeId, set: &SetAttributes, uid: u32) -> Result<Reply, Errno> {
         let time = |when| match when {
-            When::Now => (self.utc_ns)(),
+            When::Now => (self.utc_ns)().into(),
             When::At(time_ns) => time_ns,
         };
         let change = Change {
@@ -170,11 +219,15 @@ impl<'t> Server<'t> {
             accessed_ns: set.accessed.map(time),
             modified_ns: set.modified.map(time),
         };
+        if asks_for_nothing(set) {
+            self.require_writer(node, uid)?;
+        }
         self.tree.set_attributes(node, &change).map(|changed| self.told(&changed))
     }
 
     /// A new owner, or a truncation by somebody without the right, takes set-user-id away, and
-    /// set-group-id where the group may execute. The kernel leaves this to the server.
+    /// set-group-id where the group may execute. The kernel leaves this to the server, and asks for
+    /// nothing when a program gives a file to the owner and group that it has.
     fn mode_without_privileges(
         &self,
         node: NodeId,
@@ -182,7 +235,7 @@ impl<'t> Server<'t> {
     ) -> Result<Option<u32>, Errno> {
         let owner = set.uid.is_some() || set.gid.is_some();
         let truncated = set.size_bytes.is_some() && set.kill_privileges;
-        if !owner && !truncated {
+        if !owner && !truncated && !asks_for_nothing(set) {
             return Ok(None);
         }
         let old = self.tree.attributes(node)?;
@@ -190,15 +243,41 @@ impl<'t> Server<'t> {
         Ok((old.kind != Kind::Directory && new != old.mode).then_some(new))
     }
 
+    /// Who asks for what, the kernel has looked at, unless it is nothing: that comes before
+    /// somebody's write too. A file with such bits must be one's own then, or one that others may
+    /// write.
+    fn require_writer(&self, node: NodeId, uid: u32) -> Result<(), Errno> {
+        const OTHERS_WRITE: u32 = 0o022;
+        let found = self.tree.attributes(node)?;
+        let has_bits = found.mode & (wire::S_ISUID | wire::S_ISGID) != 0;
+        let is_bound = has_bits && found.kind != Kind::Directory;
+        if is_bound && uid != 0 && uid != found.uid && found.mode & OTHERS_WRITE == 0 {
+            return Err(Errno(wire::EPERM));
+        }
+        Ok(())
+    }
+
+    /// Whoever is not root takes set-user-id and set-group-id away by changing what a file holds.
+    /// The kernel leaves that to the server, and does not say whether the caller may keep them.
+    fn drop_privileges(&self, node: NodeId, uid: u32) -> Result<(), Errno> {
+        let old = self.tree.attributes(node)?;
+        let new = without_privileges(old.mode);
+        if uid == 0 || old.kind != Kind::File || new == old.mode {
+            return Ok(());
+        }
+        let change = Change { mode: Some(new), ..Change::default() };
+        self.tree.set_attributes(node, &change).map(drop)
+    }
+
     fn make(&self, request: &Request<'_>) -> Result<Reply, Errno> {
         let parent = NodeId(request.node);
         let (name, kind, mode, rdev, target): (_, _, _, _, &[u8]) = match request.operation {
-            Operation::Symlink { name, target } => (name, Kind::Symlink, 0o777, 0, target),
+            Operation::Symlink { name, target } => (name, Kind::Symlink, (0o777, 0), 0, target),
             Operation::MakeDirectory { name, mode, umask } => {
-                (name, Kind::Directory, mode & !umask, 0, &[])
+                (name, Kind::Directory, (mode, umask), 0, &[])
             }
             Operation::MakeNode { name, mode, umask, rdev } => {
-                (name, kind_of(mode)?, mode & !umask, rdev, &[])
+                (name, kind_of(mode)?, (mode, umask), rdev, &[])
             }
             _ => return Err(Errno(wire::EINVAL)),
         };
@@ -215,7 +294,7 @@ impl<'t> Server<'t> {
         &self,
         request: &Request<'_>,
         kind: Kind,
-        mode: u32,
+        (mode, umask): (u32, u32),
     ) -> Result<NewNode<'static>, Errno> {
         let parent = self.tree.attributes(NodeId(request.node))?;
         let inherits = parent.mode & wire::S_ISGID != 0;
@@ -223,6 +302,7 @@ impl<'t> Server<'t> {
         Ok(NewNode {
             kind,
             mode: mode & 0o7777 | bit,
+            umask: umask & 0o777,
             uid: request.uid,
             gid: if inherits { parent.gid } else { request.gid },
             rdev: 0,
@@ -234,9 +314,11 @@ impl<'t> Server<'t> {
         &self,
         request: &Request<'_>,
         name: &[u8],
-        mode: u32,
+        mode: (u32, u32),
         open: Open,
     ) -> Result<Reply, Errno> {
+        // The kernel then makes the file by MKNOD, and has nothing to close.
+        self.unless_without_opens()?;
         let parent = NodeId(request.node);
         let new = self.new_node(request, Kind::File, mode)?;
         let found = match self.tree.make(parent, name, &new) {
@@ -250,7 +332,22 @@ impl<'t> Server<'t> {
         Ok(Reply::Created(self.entry(&found), self.opened_file()))
     }
 
+    /// Sent again it makes another file, and the first, which nobody knows, stays until the volume
+    /// is detached.
+    fn create_unnamed(&self, request: &Request<'_>, mode: (u32, u32)) -> Result<Reply, Errno> {
+        let new = self.new_node(request, Kind::File, mode)?;
+        let made = self.tree.make_unnamed(NodeId(request.node), &new)?;
+        self.tree.opened(made.node)?;
+        Ok(Reply::Created(self.entry(&made), self.opened_file()))
+    }
+
+    fn open_directory(&self) -> Result<Reply, Errno> {
+        self.unless_without_opens()?;
+        Ok(Reply::Opened(Opened::default()))
+    }
+
     fn open(&self, node: NodeId, open: Open) -> Result<Reply, Errno> {
+        self.unless_without_opens()?;
         self.truncate_on_open(node, open)?;
         self.tree.opened(node)?;
         Ok(Reply::Opened(self.opened_file()))
@@ -268,7 +365,7 @@ impl<'t> Server<'t> {
     }
 
     fn opened_file(&self) -> Opened {
-        Opened { flags: self.cache.open_flags() }
+        Opened { flags: self.cache().open_flags() }
     }
 
     fn link(&self, request: &Request<'_>, node: NodeId, name: &[u8]) -> Result<Reply, Errno> {
@@ -293,10 +390,16 @@ impl<'t> Server<'t> {
         let how = match flags {
             0 => RenameHow::Replace,
             wire::RENAME_NOREPLACE => RenameHow::KeepTarget,
-            wire::RENAME_EXCHANGE => RenameHow::Exchange,
+            wire::RENAME_EXCHANGE => {
+                let number = request.unique & !wire::UNIQUE_RESENT;
+                RenameHow::Exchange { request: number, again: request.resent }
+            }
             _ => return Err(Errno(wire::EINVAL)),
         };
         let (from, to) = ((NodeId(request.node), name), (NodeId(new_parent), new_name));
+        if let RenameHow::Exchange { .. } = how {
+            return self.tree.rename(from, to, how).map(|()| Reply::Done);
+        }
         done_before(request, self.tree.rename(from, to, how))
     }
 
@@ -340,6 +443,60 @@ impl<'t> Server<'t> {
         Ok(Reply::Data { bytes: listing.used_bytes() })
     }
 
+    /// Extended attributes. Setting one again is setting it once, unless it must be new: then what
+    /// it is tells whether this very request made it. One that a repeated request does not find
+    /// any more is one that it took away itself.
+    fn xattr(&self, request: &Request<'_>, data: &mut [u8]) -> Result<Reply, Errno> {
+        let node = NodeId(request.node);
+        match request.operation {
+            Operation::GetXattr { name, bytes } => {
+                put_measured(&self.tree.xattr(node, name)?, bytes, data)
+            }
+            Operation::ListXattr { bytes } => {
+                put_measured(&self.xattr_names(node, request.uid)?, bytes, data)
+            }
+            Operation::SetXattr(set) => self.set_xattr(request, node, &set),
+            Operation::RemoveXattr { name } => match self.tree.remove_xattr(node, name) {
+                Err(Errno(wire::ENODATA)) if request.resent => Ok(Reply::Done),
+                removed => removed.map(|()| Reply::Done),
+            },
+            _ => Err(Errno(wire::EINVAL)),
+        }
+    }
+
+    /// Each with a NUL behind it. Trusted ones are shown to root alone.
+    fn xattr_names(&self, node: NodeId, uid: u32) -> Result<Vec<u8>, Errno> {
+        let names = self.tree.xattr_names(node)?;
+        let shown = names.iter().filter(|name| uid == 0 || !name.starts_with(b"trusted."));
+        Ok(shown.flat_map(|name| name.iter().copied().chain([0])).collect())
+    }
+
+    /// A kernel that was told nothing of lists at the mount's start would store one and not go by
+    /// it: to such it is refused.
+    fn set_xattr(
+        &self,
+        request: &Request<'_>,
+        node: NodeId,
+        set: &parse::SetXattr<'_>,
+    ) -> Result<Reply, Errno> {
+        if set.more.is_none() && set.name.starts_with(b"system.posix_acl_") {
+            return Err(Errno(wire::EOPNOTSUPP));
+        }
+        let how = SetXattr {
+            create: set.flags & wire::XATTR_CREATE != 0,
+            replace: set.flags & wire::XATTR_REPLACE != 0,
+            clear_group_id: set.more.unwrap_or(0) & wire::SETXATTR_ACL_KILL_SGID != 0,
+        };
+        match self.tree.set_xattr(node, set.name, set.value, &how) {
+            Err(Errno(wire::EEXIST))
+                if request.resent && self.tree.xattr(node, set.name)? == set.value =>
+            {
+                Ok(Reply::Done)
+            }
+            done => done.map(|()| Reply::Done),
+        }
+    }
+
     fn space(&self) -> Result<Reply, Errno> {
         let space = self.tree.space()?;
         let block_bytes = space.block_bytes.max(512);
@@ -377,6 +534,15 @@ fn put_data(from: &[u8], data: &mut [u8]) -> Result<Reply, Errno> {
     Ok(Reply::Data { bytes: from.len() })
 }
 
+/// The answer to who has room for `bytes`; with none it is asked how many there are.
+fn put_measured(from: &[u8], bytes: u32, data: &mut [u8]) -> Result<Reply, Errno> {
+    match bytes as usize {
+        0 => Ok(Reply::Length { bytes: from.len() as u32 }),
+        room if room < from.len() => Err(Errno(wire::ERANGE)),
+        _ => put_data(from, data),
+    }
+}
+
 /// A name that a repeated request does not find any more is one that it took away itself.
 fn done_before(request: &Request<'_>, result: Result<(), Errno>) -> Result<Reply, Errno> {
     match result {
@@ -412,6 +578,18 @@ fn allocate_how(mode: u32) -> Result<Allocate, Errno> {
         ZERO_KEEP => Allocate::ZeroRange { keep_size: true },
         _ => return Err(Errno(wire::EOPNOTSUPP)),
     })
+}
+
+fn seek_what(whence: u32) -> Result<Seek, Errno> {
+    match whence {
+        wire::SEEK_DATA => Ok(Seek::Data),
+        wire::SEEK_HOLE => Ok(Seek::Hole),
+        _ => Err(Errno(wire::EINVAL)),
+    }
+}
+
+fn asks_for_nothing(set: &SetAttributes) -> bool {
+    *set == SetAttributes { kill_privileges: set.kill_privileges, ..SetAttributes::default() }
 }
 
 fn without_privileges(mode: u32) -> u32 {

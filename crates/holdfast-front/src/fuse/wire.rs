@@ -38,6 +38,10 @@ pub(crate) mod opcode {
     pub(crate) const STATFS: u32 = 17;
     pub(crate) const RELEASE: u32 = 18;
     pub(crate) const FSYNC: u32 = 20;
+    pub(crate) const SETXATTR: u32 = 21;
+    pub(crate) const GETXATTR: u32 = 22;
+    pub(crate) const LISTXATTR: u32 = 23;
+    pub(crate) const REMOVEXATTR: u32 = 24;
     pub(crate) const INIT: u32 = 26;
     pub(crate) const OPENDIR: u32 = 27;
     pub(crate) const READDIR: u32 = 28;
@@ -50,7 +54,9 @@ pub(crate) mod opcode {
     pub(crate) const FALLOCATE: u32 = 43;
     pub(crate) const READDIRPLUS: u32 = 44;
     pub(crate) const RENAME2: u32 = 45;
+    pub(crate) const LSEEK: u32 = 46;
     pub(crate) const SYNCFS: u32 = 50;
+    pub(crate) const TMPFILE: u32 = 51;
 }
 
 /// Features offered and accepted by INIT.
@@ -58,13 +64,19 @@ pub(crate) mod init {
     pub(crate) const ASYNC_READ: u64 = 1 << 0;
     pub(crate) const ATOMIC_O_TRUNC: u64 = 1 << 3;
     pub(crate) const BIG_WRITES: u64 = 1 << 5;
+    pub(crate) const DONT_MASK: u64 = 1 << 6;
     pub(crate) const DO_READDIRPLUS: u64 = 1 << 13;
     pub(crate) const READDIRPLUS_AUTO: u64 = 1 << 14;
     pub(crate) const ASYNC_DIO: u64 = 1 << 15;
+    pub(crate) const NO_OPEN_SUPPORT: u64 = 1 << 17;
     pub(crate) const PARALLEL_DIROPS: u64 = 1 << 18;
+    pub(crate) const POSIX_ACL: u64 = 1 << 20;
     pub(crate) const MAX_PAGES: u64 = 1 << 22;
     pub(crate) const CACHE_SYMLINKS: u64 = 1 << 23;
+    pub(crate) const NO_OPENDIR_SUPPORT: u64 = 1 << 24;
+    pub(crate) const EXPLICIT_INVAL_DATA: u64 = 1 << 25;
     pub(crate) const HANDLE_KILLPRIV_V2: u64 = 1 << 28;
+    pub(crate) const SETXATTR_EXT: u64 = 1 << 29;
     pub(crate) const INIT_EXT: u64 = 1 << 30;
     pub(crate) const DIRECT_IO_ALLOW_MMAP: u64 = 1 << 36;
     pub(crate) const HAS_RESEND: u64 = 1 << 39;
@@ -103,15 +115,26 @@ pub(crate) const O_DSYNC: u32 = 0o10000;
 pub(crate) const RENAME_NOREPLACE: u32 = 1;
 pub(crate) const RENAME_EXCHANGE: u32 = 2;
 
+pub(crate) const XATTR_CREATE: u32 = 1;
+pub(crate) const XATTR_REPLACE: u32 = 2;
+/// SETXATTR: a list of access takes set-group-id away.
+pub(crate) const SETXATTR_ACL_KILL_SGID: u32 = 1;
+
 pub(crate) const FALLOCATE_KEEP_SIZE: u32 = 1;
 pub(crate) const FALLOCATE_PUNCH_HOLE: u32 = 2;
 pub(crate) const FALLOCATE_ZERO_RANGE: u32 = 16;
 
+pub(crate) const SEEK_DATA: u32 = 3;
+pub(crate) const SEEK_HOLE: u32 = 4;
+
+pub(crate) const EPERM: i32 = 1;
 pub(crate) const ENOENT: i32 = 2;
 pub(crate) const EIO: i32 = 5;
 pub(crate) const EEXIST: i32 = 17;
 pub(crate) const EINVAL: i32 = 22;
+pub(crate) const ERANGE: i32 = 34;
 pub(crate) const ENOSYS: i32 = 38;
+pub(crate) const ENODATA: i32 = 61;
 pub(crate) const EPROTO: i32 = 71;
 pub(crate) const EOPNOTSUPP: i32 = 95;
 

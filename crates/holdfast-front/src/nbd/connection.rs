@@ -18,11 +18,13 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, getpeername, recv, send};
 
 use super::buffers::{Received, Replies};
 use super::exchange::{Exchange, Over, Step};
+use super::gate::{Crowded, Entry};
 use super::listen::Shared;
 use super::looks::{LOOK, Looks};
 use super::session::Session;
 use super::tls::Channel;
 use crate::abort::AbortOnPanic;
+use crate::complaints::Complaints;
 use crate::flusher::{Flushed, Flusher};
 
 /// A call that waits for the client returns after this, to see whether it is to stop. After one
@@ -51,6 +53,8 @@ enum Ended {
     Gone(Option<io::Error>),
     /// It did not choose an export in time.
     Late,
+    /// There is no place for it.
+    Crowded(Crowded),
     /// TLS did not come about, or was broken.
     Insecure(io::Error),
     /// Somebody else will go on.
@@ -72,6 +76,8 @@ pub(crate) struct Connection<'scope, 'env> {
     flusher: Flusher<'scope, 'env>,
     /// Until when an export has to be chosen.
     deadline: Option<Instant>,
+    /// What it counts as; behind all that it is made of.
+    entry: Entry<'env>,
 }
 
 impl<'scope, 'env> Connection<'scope, 'env> {
@@ -80,19 +86,24 @@ impl<'scope, 'env> Connection<'scope, 'env> {
         session: Session,
         shared: &'env Shared<'env>,
         scope: &'scope Scope<'scope, 'env>,
+        entry: Entry<'env>,
     ) -> Option<Self> {
+        let deadline = Instant::now() + shared.config.negotiation_patience;
+        let deadline = (!session.has_chosen()).then_some(deadline);
         let Session { socket, state, unread, unsent } = session;
         let client = client_of(&socket);
+        let complaints = Complaints::about("NBD", client, entry.peer(), &shared.complaints);
         if let Err(error) = prepare(&socket) {
-            tracing::warn!(client, %error, "NBD: a connection cannot be used");
+            complaints.say(format_args!("its connection cannot be used: {error}"));
             return None;
         }
-        let Some(mut exchange) = Exchange::resume(&state, shared.exports, client.clone()) else {
-            tracing::warn!(client, "NBD: what this client uses is not here as it was");
+        let exchange = Exchange::resume(&state, shared.exports, complaints.clone());
+        let Some(mut exchange) = exchange else {
+            complaints.say("what it uses is not here as it was");
             return None;
         };
         if shared.config.tls.is_some() && !exchange.require_tls() {
-            tracing::warn!(client, "NBD: this client does not speak TLS, and now has to");
+            complaints.say("it does not speak TLS, and now has to");
             return None;
         }
         let mut replies = Replies::default();
@@ -107,7 +118,8 @@ impl<'scope, 'env> Connection<'scope, 'env> {
             looks: Looks::new(),
             replies,
             flusher: Flusher::new(scope),
-            deadline: Some(Instant::now() + shared.config.negotiation_patience),
+            deadline,
+            entry,
         })
     }
 
@@ -131,6 +143,9 @@ impl<'scope, 'env> Connection<'scope, 'env> {
             Ended::Stopped => return Some(self.into_session()),
             Ended::Over(over) => self.part(over),
             Ended::Late => self.exchange.complain("it chose no export in time"),
+            Ended::Crowded(Crowded::NoPlace) => self.exchange.complain("no place is free for it"),
+            Ended::Crowded(Crowded::PushedOut) => self.complain_of_room(),
+            Ended::Gone(_) if self.entry.is_pushed_out() => self.complain_of_room(),
             Ended::Gone(Some(error)) => self.exchange.complain(format_args!("it went: {error}")),
             Ended::Gone(None) if self.is_inside_message() => {
                 self.exchange.complain("it went in the middle of a message");
@@ -138,6 +153,10 @@ impl<'scope, 'env> Connection<'scope, 'env> {
             Ended::Gone(None) => {}
         }
         None
+    }
+
+    fn complain_of_room(&mut self) {
+        self.exchange.complain("others needed its room before it had chosen an export");
     }
 
     fn is_inside_message(&self) -> bool {
@@ -164,6 +183,7 @@ impl<'scope, 'env> Connection<'scope, 'env> {
                 continue;
             }
             let step = self.exchange.step(self.received.unused(), &mut self.replies);
+            self.look_at_choice()?;
             if let Step::Needs(bytes) = step {
                 return Ok(bytes);
             }
@@ -399,10 +419,16 @@ impl<'scope, 'env> Connection<'scope, 'env> {
         }
     }
 
-    fn look_at_deadline(&mut self) -> Result<(), Ended> {
-        if self.exchange.blocks().is_some() {
+    /// Before the first request of one that has chosen an export: is there a place for it?
+    fn look_at_choice(&mut self) -> Result<(), Ended> {
+        if self.deadline.is_some() && self.exchange.blocks().is_some() {
+            self.entry.choose().map_err(Ended::Crowded)?;
             self.deadline = None;
         }
+        Ok(())
+    }
+
+    fn look_at_deadline(&self) -> Result<(), Ended> {
         match self.deadline {
             Some(at) if Instant::now() >= at => Err(Ended::Late),
             _ => Ok(()),

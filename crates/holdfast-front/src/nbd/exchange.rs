@@ -62,7 +62,7 @@ impl<'e> Exchange<'e> {
     /// The server's side of a new connection. `client` names the other side in log lines.
     pub fn new(exports: &'e [Export<'e>], client: String) -> Self {
         let part = Part::Negotiation(Negotiation::new(exports));
-        Self { part, complaints: Complaints::about("NBD", client) }
+        Self { part, complaints: Complaints::alone("NBD", client) }
     }
 
     /// Has the client start TLS before anything else; false if it is beyond that.
@@ -189,7 +189,7 @@ impl<'e> Exchange<'e> {
     pub(crate) fn resume(
         state: &State,
         exports: &'e [Export<'e>],
-        client: String,
+        complaints: Complaints,
     ) -> Option<Exchange<'e>> {
         let find = |name: &str| exports.iter().find(|export| export.name == name);
         let part = match state {
@@ -208,10 +208,10 @@ impl<'e> Exchange<'e> {
                     && transmission.export.read_only == *read_only
                     && payload.is_none_or(|payload| payload.fits(*size_bytes));
                 transmission.payload = *payload;
-                Part::Transmission(Some(transmission).filter(|_| is_same)?)
+                Part::Transmission(is_same.then_some(transmission)?)
             }
         };
-        Some(Self { part, complaints: Complaints::about("NBD", client) })
+        Some(Self { part, complaints })
     }
 }
 

@@ -1,22 +1,26 @@
 //! Clients that come, and connections that are handed on.
 //!
-//! Promise: every connection has a thread of its own; there are never more than the configuration
-//! says; when it is to stop, every connection ends where another process can go on.
+//! Promise: every connection has a thread of its own; each listener has never more than the
+//! configuration says, and one that is full takes nothing from another; who has not chosen an
+//! export makes room for others, who has keeps his place; when it is to stop, every connection ends
+//! where another process can go on.
 //! Never: reads or writes a connection, or knows the meaning of a byte.
 
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, Builder, Scope};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use holdfast_peers::{Complaints, Peer};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with};
 
-use super::connection::{Connection, client_of};
+use super::connection::Connection;
+use super::gate::{Entry, Gate};
 use super::session::Session;
 use super::{Export, NbdConfig};
 use crate::abort::AbortOnPanic;
@@ -27,6 +31,9 @@ const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 
 /// Pause after a client could not be taken, for something to get free.
 const PAUSE: Duration = Duration::from_millis(100);
+
+/// Pause while connections that were told to end do so.
+const ENDING: Duration = Duration::from_millis(1);
 
 /// Why nobody is served any longer.
 #[derive(Debug)]
@@ -75,6 +82,9 @@ impl AsFd for Listener {
 pub(crate) struct Shared<'e> {
     pub(crate) exports: &'e [Export<'e>],
     pub(crate) config: NbdConfig,
+    pub(crate) complaints: Arc<Complaints>,
+    /// Of each listener, and behind them of sessions whose listener is not here.
+    gates: Vec<Gate>,
     is_closing: AtomicBool,
     closing: WakeUp,
     open: AtomicUsize,
@@ -95,6 +105,12 @@ impl Shared<'_> {
         self.is_closing.store(true, Ordering::Relaxed);
         self.closing.wake();
     }
+
+    /// Where a connection came in.
+    fn gate_of(&self, socket: &OwnedFd) -> &Gate {
+        let (last, gates) = self.gates.split_last().expect("there is one for the rest");
+        gates.iter().find(|gate| gate.is_of(socket)).unwrap_or(last)
+    }
 }
 
 /// Serves `exports` to whoever connects through `listeners`, and to `sessions`, until `stop` is
@@ -112,9 +128,12 @@ pub fn serve(
     // Memory reclaim must not wait for the process that it may be writing through. Without the
     // right to say so, the front end works like any other process.
     let _ = rustix::process::configure_io_flusher_behavior(true);
+    let listeners_and_rest = listeners.iter().map(|it| Some(it.as_fd())).chain([None]);
     let shared = Shared {
         exports,
         config: config.clone(),
+        complaints: Arc::default(),
+        gates: listeners_and_rest.map(|listener| Gate::new(listener, config)).collect(),
         is_closing: AtomicBool::new(false),
         closing: WakeUp::new().map_err(ListenError::Descriptors)?,
         open: AtomicUsize::new(0),
@@ -122,7 +141,7 @@ pub fn serve(
     };
     thread::scope(|scope| {
         let door = Door { scope, shared: &shared };
-        sessions.into_iter().for_each(|session| door.admit(session));
+        sessions.into_iter().for_each(|session| door.take_over(session));
         let listened = door.listen(&listeners, stop);
         shared.close();
         listened
@@ -135,7 +154,7 @@ struct Door<'scope, 'env> {
     shared: &'env Shared<'env>,
 }
 
-impl Door<'_, '_> {
+impl<'env> Door<'_, 'env> {
     fn listen(&self, listeners: &[Listener], stop: &AtomicBool) -> Result<(), ListenError> {
         let watch = |listener| PollFd::new(listener, PollFlags::IN);
         let mut watched: Vec<PollFd<'_>> = listeners.iter().map(watch).collect();
@@ -145,11 +164,13 @@ impl Door<'_, '_> {
                 Err(Errno::INTR) => continue,
                 Err(error) => return Err(ListenError::Listener(error.into())),
             }
-            for (listener, watched) in listeners.iter().zip(&watched) {
+            let gates = listeners.iter().zip(&self.shared.gates);
+            for ((listener, gate), watched) in gates.zip(&watched) {
                 if !watched.revents().is_empty() {
-                    self.accept(listener)?;
+                    self.accept(listener, gate)?;
                 }
             }
+            self.shared.complaints.settle(Instant::now());
         }
         Ok(())
     }
@@ -158,7 +179,12 @@ impl Door<'_, '_> {
         listeners.is_empty() && self.shared.open.load(Ordering::Relaxed) == 0
     }
 
-    fn accept(&self, listener: &Listener) -> Result<(), ListenError> {
+    fn accept(&self, listener: &Listener, gate: &'env Gate) -> Result<(), ListenError> {
+        if gate.is_crowded() {
+            // Those who were pushed out are on their way, and nobody else can be so many.
+            thread::sleep(ENDING);
+            return Ok(());
+        }
         let socket = match accept_with(listener, SocketFlags::CLOEXEC) {
             Ok(socket) => socket,
             Err(Errno::AGAIN | Errno::INTR | Errno::CONNABORTED) => return Ok(()),
@@ -166,28 +192,39 @@ impl Door<'_, '_> {
                 return Err(ListenError::Listener(error.into()));
             }
             Err(error) => {
-                tracing::warn!(%error, "NBD: a client could not be taken");
+                self.complain(Peer::Unknown, "a client could not be taken", error.into());
                 thread::sleep(PAUSE);
                 return Ok(());
             }
         };
-        let connections_max = self.shared.config.connections_max;
-        if self.shared.open.load(Ordering::Relaxed) >= connections_max {
-            let client = client_of(&socket);
-            tracing::warn!(client, connections_max, "NBD: too many connections; refused one more");
-            return Ok(());
+        let peer = Peer::of(&socket);
+        match gate.enter(&socket, peer) {
+            Ok(entry) => self.admit(Session::new(socket), entry),
+            Err(error) => self.complain(peer, "a client could not be taken", error),
         }
-        self.admit(Session::new(socket));
         Ok(())
     }
 
+    /// Goes on with a connection of an earlier process, in the place that it had there.
+    fn take_over(&self, session: Session) {
+        let (gate, peer) = (self.shared.gate_of(&session.socket), Peer::of(&session.socket));
+        let entered = match session.has_chosen() {
+            true => gate.keep(peer),
+            false => gate.enter(&session.socket, peer),
+        };
+        match entered {
+            Ok(entry) => self.admit(session, entry),
+            Err(error) => self.complain(peer, "a connection is not taken over", error),
+        }
+    }
+
     /// Gives a connection its thread.
-    fn admit(&self, session: Session) {
-        let (shared, scope) = (self.shared, self.scope);
+    fn admit(&self, session: Session, entry: Entry<'env>) {
+        let (shared, scope, peer) = (self.shared, self.scope, entry.peer());
         shared.open.fetch_add(1, Ordering::Relaxed);
         let thread = Builder::new().name("nbd".into()).spawn_scoped(scope, move || {
             let _guard = AbortOnPanic;
-            let connection = Connection::new(session, shared, scope);
+            let connection = Connection::new(session, shared, scope, entry);
             if let Some(stopped) = connection.and_then(Connection::serve) {
                 shared.stopped.lock().expect("panics abort").push(stopped);
             }
@@ -195,7 +232,11 @@ impl Door<'_, '_> {
         });
         if let Err(error) = thread {
             shared.open.fetch_sub(1, Ordering::Relaxed);
-            tracing::warn!(%error, "NBD: no thread for a client");
+            self.complain(peer, "no thread for a client", error);
         }
+    }
+
+    fn complain(&self, peer: Peer, what: &str, error: io::Error) {
+        self.shared.complaints.say(peer, Instant::now(), format_args!("NBD: {what}: {error}"));
     }
 }

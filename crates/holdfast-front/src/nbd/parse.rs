@@ -168,8 +168,8 @@ fn info(data: &[u8], go: bool) -> Option<Haggle<'_>> {
         return None;
     }
     let mut wants = Wants::default();
-    for want in list.chunks_exact(2) {
-        match u16::from_be_bytes([want[0], want[1]]) {
+    for want in list.as_chunks().0 {
+        match u16::from_be_bytes(*want) {
             wire::info::NAME => wants.name = true,
             wire::info::BLOCK_SIZE => wants.block_size = true,
             _ => {}

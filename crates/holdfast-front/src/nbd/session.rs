@@ -85,6 +85,11 @@ impl Session {
         Session { socket, state, unread: Vec::new(), unsent: Vec::new() }
     }
 
+    /// Whether its client has come to its first request.
+    pub(crate) fn has_chosen(&self) -> bool {
+        matches!(self.state, State::Transmission { .. })
+    }
+
     /// The descriptor, and the bytes to hand over with it.
     pub fn into_parts(self) -> (OwnedFd, Vec<u8>) {
         let mut bytes = MAGIC.to_vec();

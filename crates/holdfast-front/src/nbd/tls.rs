@@ -10,6 +10,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustls::crypto::ring;
@@ -21,6 +22,32 @@ use rustls::{RootCertStore, ServerConfig, ServerConnection};
 
 /// Room for what is received and not deciphered yet.
 const CIPHERED_BYTES: usize = 64 << 10;
+
+/// Conversations in TLS that this process has now.
+static OPEN: AtomicU64 = AtomicU64::new(0);
+
+/// How many connections speak TLS now. They end with this process, because their secrets do.
+#[must_use]
+pub fn tls_connections() -> u64 {
+    OPEN.load(Ordering::Relaxed)
+}
+
+/// Counts a conversation for as long as it lasts.
+#[derive(Debug)]
+struct Counted;
+
+impl Counted {
+    fn new() -> Counted {
+        OPEN.fetch_add(1, Ordering::Relaxed);
+        Counted
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        OPEN.fetch_sub(1, Ordering::Relaxed);
+    }
+}
 
 /// Who this server is, and who may be its client. All its clients have to speak TLS.
 #[derive(Clone, Debug)]
@@ -76,7 +103,8 @@ impl Tls {
     /// The server's side of a new connection.
     pub(crate) fn channel(&self) -> io::Result<Channel> {
         let tls = ServerConnection::new(self.0.clone()).map_err(io::Error::other)?;
-        Ok(Channel { tls, ciphered: vec![0; CIPHERED_BYTES], filled: 0..0 })
+        let ciphered = vec![0; CIPHERED_BYTES];
+        Ok(Channel { tls, ciphered, filled: 0..0, _counted: Counted::new() })
     }
 }
 
@@ -101,6 +129,7 @@ pub(crate) struct Channel {
     tls: ServerConnection,
     ciphered: Vec<u8>,
     filled: Range<usize>,
+    _counted: Counted,
 }
 
 impl Channel {

@@ -147,7 +147,7 @@ impl Device {
         stop: &Arc<WakeUp>,
     ) -> Result<Vec<ScopedJoinHandle<'scope, ()>>, DeviceError> {
         let device = super::block_path(self.config.id).display().to_string();
-        let complaints = Arc::new(Mutex::new(Complaints::about("ublk", device)));
+        let complaints = Arc::new(Mutex::new(Complaints::alone("ublk", device)));
         let start = |index| {
             let (file, stop, complaints) = (file.clone(), stop.clone(), complaints.clone());
             let depth = self.info.depth;

@@ -5,9 +5,9 @@
 //! Never: knows what the bytes mean.
 
 use virtio_queue::desc::split::Descriptor;
-use vm_memory::{
-    Address, Bytes, GuestAddress, GuestMemory, GuestMemoryError, GuestMemoryMmap, Permissions,
-};
+use vm_memory::{Address, GuestAddress};
+
+use super::memory::{Guest, Lost};
 
 /// Entries of an indirect table, at most.
 const INDIRECT_MAX: u32 = 1024;
@@ -21,7 +21,7 @@ pub(crate) enum ChainFault {
     Index,
     /// The chain is longer than its table: it bites its tail.
     Endless,
-    /// Memory that the guest does not have.
+    /// Memory that the guest does not have, or not any more.
     Memory,
     /// A table inside a table, before another descriptor, or of a wrong length.
     Table,
@@ -34,7 +34,7 @@ impl std::fmt::Display for ChainFault {
         out.write_str(match self {
             Self::Index => "a descriptor outside its table",
             Self::Endless => "a chain of descriptors without an end",
-            Self::Memory => "an address outside the guest's memory",
+            Self::Memory => "an address outside the guest's memory, or memory that is gone",
             Self::Table => "a wrong indirect table",
             Self::Order => "descriptors in a wrong order",
         })
@@ -68,7 +68,7 @@ impl Chain {
     /// Walks from the descriptor `head`, in place of what was there.
     pub(crate) fn walk(
         &mut self,
-        memory: &GuestMemoryMmap,
+        memory: &Guest,
         mut table: Table,
         head: u16,
     ) -> Result<(), ChainFault> {
@@ -94,9 +94,9 @@ impl Chain {
         }
     }
 
-    fn add(&mut self, memory: &GuestMemoryMmap, piece: &Descriptor) -> Result<(), ChainFault> {
+    fn add(&mut self, memory: &Guest, piece: &Descriptor) -> Result<(), ChainFault> {
         let (address, bytes) = (piece.addr(), piece.len());
-        if !memory.check_range(address, bytes as usize, Permissions::ReadWrite) {
+        if !memory.has(address, bytes as usize) {
             return Err(ChainFault::Memory);
         }
         if piece.is_write_only() {
@@ -110,17 +110,13 @@ impl Chain {
     }
 }
 
-fn descriptor(
-    memory: &GuestMemoryMmap,
-    table: Table,
-    index: u16,
-) -> Result<Descriptor, ChainFault> {
+fn descriptor(memory: &Guest, table: Table, index: u16) -> Result<Descriptor, ChainFault> {
     if u32::from(index) >= table.entries {
         return Err(ChainFault::Index);
     }
     let offset = u64::from(index) * u64::from(DESCRIPTOR_BYTES);
     let address = table.start.checked_add(offset).ok_or(ChainFault::Memory)?;
-    memory.read_obj(address).map_err(|_| ChainFault::Memory)
+    memory.load(address).map_err(|Lost| ChainFault::Memory)
 }
 
 fn indirect(descriptor: &Descriptor) -> Result<Table, ChainFault> {
@@ -148,32 +144,22 @@ impl Pieces {
     }
 
     /// Copies from guest memory, from the byte `offset` of it on.
-    pub(crate) fn read(
-        &self,
-        memory: &GuestMemoryMmap,
-        offset: u64,
-        into: &mut [u8],
-    ) -> Result<(), GuestMemoryError> {
+    pub(crate) fn read(&self, memory: &Guest, offset: u64, into: &mut [u8]) -> Result<(), Lost> {
         let mut filled = 0;
         self.each(offset, into.len(), |address, bytes| {
             let part = &mut into[filled..filled + bytes];
             filled += bytes;
-            memory.read_slice(part, address)
+            memory.read(part, address)
         })
     }
 
     /// Copies to guest memory, from the byte `offset` of it on.
-    pub(crate) fn write(
-        &self,
-        memory: &GuestMemoryMmap,
-        offset: u64,
-        from: &[u8],
-    ) -> Result<(), GuestMemoryError> {
+    pub(crate) fn write(&self, memory: &Guest, offset: u64, from: &[u8]) -> Result<(), Lost> {
         let mut used = 0;
         self.each(offset, from.len(), |address, bytes| {
             let part = &from[used..used + bytes];
             used += bytes;
-            memory.write_slice(part, address)
+            memory.write(part, address)
         })
     }
 
@@ -193,8 +179,8 @@ impl Pieces {
         &self,
         offset: u64,
         bytes: usize,
-        mut visit: impl FnMut(GuestAddress, usize) -> Result<(), GuestMemoryError>,
-    ) -> Result<(), GuestMemoryError> {
+        mut visit: impl FnMut(GuestAddress, usize) -> Result<(), Lost>,
+    ) -> Result<(), Lost> {
         assert!(offset + bytes as u64 <= self.bytes, "more than the guest gave");
         let (mut skip, mut left) = (offset, bytes);
         for &(start, length) in &self.pieces {

@@ -18,7 +18,10 @@ use rustix::fs::{
     MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, ftruncate, memfd_create,
 };
 use vhost::vhost_user::message::VhostUserInflight;
-use vm_memory::{Bytes, FileOffset, MmapRegion, VolatileMemory};
+use vm_memory::{Bytes, MmapRegion, VolatileMemory};
+
+use super::memory::map;
+use super::raw::Guard;
 
 #[cfg(test)]
 mod tests;
@@ -55,7 +58,8 @@ pub(crate) enum InflightFault {
 
 /// The area of all queues.
 pub(crate) struct Inflight {
-    memory: MmapRegion,
+    guard: Guard,
+    memory: Arc<MmapRegion>,
     queues: u16,
     queue_size: u16,
 }
@@ -90,9 +94,10 @@ impl Inflight {
         if mmap_size != bytes as u64 || length < end || !seals.contains(SealFlags::SHRINK) {
             return Err(InflightFault::File);
         }
-        let memory = MmapRegion::from_file(FileOffset::new(file, mmap_offset), bytes)
-            .map_err(|error| InflightFault::Map(io::Error::other(error)))?;
-        Ok(Self { memory, queues: num_queues, queue_size })
+        let (guard, memory) = map(file, mmap_offset, bytes).map_err(|_| {
+            InflightFault::Map(io::Error::other("an inflight area that cannot be mapped"))
+        })?;
+        Ok(Self { guard, memory, queues: num_queues, queue_size })
     }
 
     /// The part of one queue.
@@ -170,6 +175,11 @@ impl InflightQueue {
             head = self.area.load(self.entry(head) + NEXT_AT);
         }
         self.area.store(self.start + USED_INDEX_AT, used_index);
+    }
+
+    /// Whether the machine had no room for the area: what it says is not to be believed.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.area.guard.is_lost()
     }
 
     /// Before a request is looked at.

@@ -15,6 +15,7 @@ use std::thread::{self, Builder};
 use std::time::Duration;
 
 use holdfast_io::Blocks;
+use holdfast_peers::Peer;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use vhost::vhost_user::{BackendReqHandler, Error};
 
@@ -68,10 +69,11 @@ pub fn serve(
     // right to say so, the front end works like any other process.
     let _ = rustix::process::configure_io_flusher_behavior(true);
     listener.set_nonblocking(true).map_err(ListenError::Listener)?;
+    let all = Arc::default();
     while !stop.load(Ordering::Relaxed) {
         look(&listener).map_err(ListenError::Listener)?;
         match listener.accept() {
-            Ok((frontend, _)) => attend(frontend, blocks, config, stop)?,
+            Ok((frontend, _)) => attend(frontend, blocks, (config, &all), stop)?,
             Err(error) => pass_over(error)?,
         }
     }
@@ -96,7 +98,7 @@ fn pass_over(error: io::Error) -> Result<(), ListenError> {
 fn attend(
     frontend: UnixStream,
     blocks: &dyn Blocks,
-    config: &VhostUserConfig,
+    (config, all): (&VhostUserConfig, &Arc<holdfast_peers::Complaints>),
     stop: &AtomicBool,
 ) -> Result<(), ListenError> {
     let ended = WakeUp::new().map_err(ListenError::Descriptors)?;
@@ -104,7 +106,7 @@ fn attend(
     thread::scope(|scope| {
         let work = || {
             let _guard = AbortOnPanic;
-            converse(frontend, blocks, config);
+            converse_and_complain(frontend, blocks, config, all);
             ended.wake();
         };
         let thread = Builder::new().name("vhost-user".into()).spawn_scoped(scope, work);
@@ -129,9 +131,28 @@ fn look(at: &impl AsFd) -> io::Result<()> {
 
 /// Serves `blocks` to one frontend until it goes, breaks the protocol, or its socket is shut down.
 pub fn converse(frontend: UnixStream, blocks: &dyn Blocks, config: &VhostUserConfig) {
+    converse_and_complain(frontend, blocks, config, &Arc::default());
+}
+
+fn converse_and_complain(
+    frontend: UnixStream,
+    blocks: &dyn Blocks,
+    config: &VhostUserConfig,
+    all: &Arc<holdfast_peers::Complaints>,
+) {
     let disk = Disk::new(blocks, &config.name);
-    let complaints = Mutex::new(Complaints::about("vhost-user", client_of(&frontend)));
-    let shared = Arc::new(Shared { write_through: AtomicBool::new(false), complaints });
+    let (client, peer) = (client_of(&frontend), Peer::of(&frontend));
+    let complaints = Mutex::new(Complaints::about("vhost-user", client, peer, all));
+    let socket = match frontend.try_clone() {
+        Ok(socket) => socket,
+        Err(error) => {
+            return complaints
+                .lock()
+                .expect("panics abort")
+                .say(format_args!("no socket: {error}"));
+        }
+    };
+    let shared = Arc::new(Shared { write_through: AtomicBool::new(false), complaints, socket });
     thread::scope(|scope| {
         let queues = config.queues_max.clamp(1, 256);
         let session = Session::new(scope, &disk, shared.clone(), queues);

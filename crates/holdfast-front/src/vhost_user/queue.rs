@@ -6,13 +6,15 @@
 //! Never: touches another queue.
 
 use std::fs::File;
+use std::net::Shutdown;
 use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::Scope;
 
 use rustix::event::{PollFd, PollFlags, poll};
-use vm_memory::{Bytes, GuestAddress};
+use vm_memory::GuestAddress;
 
 use super::chain::{Chain, ChainFault};
 use super::ring::{Ring, RingFault};
@@ -52,9 +54,17 @@ pub(crate) struct Shared {
     /// A change is answered when it is durable: the guest thinks that there is no write cache.
     pub(crate) write_through: AtomicBool,
     pub(crate) complaints: Mutex<Complaints>,
+    /// The connection, to be ended from any thread.
+    pub(crate) socket: UnixStream,
 }
 
 impl Shared {
+    /// Ends the connection: the guest's memory is gone, so none of its queues can go on.
+    pub(crate) fn hang_up(&self) {
+        // It may be over already.
+        let _ = self.socket.shutdown(Shutdown::Both);
+    }
+
     pub(crate) fn complain(&self, what: impl std::fmt::Display) {
         self.complaints.lock().expect("panics abort").say(what);
     }
@@ -81,7 +91,9 @@ impl std::fmt::Display for Broken {
         match self {
             Self::Ring(fault) => write!(out, "{fault}"),
             Self::Chain(fault) => write!(out, "{fault}"),
-            Self::Memory => write!(out, "a request without room for an answer"),
+            Self::Memory => {
+                write!(out, "a request without room for an answer, or memory that is gone")
+            }
             Self::Kick(error) => write!(out, "its kicks cannot be heard: {error}"),
         }
     }
@@ -130,6 +142,9 @@ impl<'scope, 'env> Worker<'scope, 'env> {
             let index = worker.index;
             worker.shared.complain(format_args!("queue {index} stops: {broken}"));
             ring(&worker.error);
+            if worker.ring.memory().check().is_err() {
+                worker.shared.hang_up();
+            }
         }
         worker.ring.next_available()
     }
@@ -221,7 +236,7 @@ impl Served<'_, '_> {
         given_bytes: u32,
     ) -> Result<(), Broken> {
         let worker = &mut self.worker;
-        let written = worker.ring.memory().write_obj(status, status_at);
+        let written = worker.ring.memory().write(&[status], status_at);
         written.map_err(|_| Broken::Memory)?;
         if worker.ring.answer(head, given_bytes.saturating_add(1))? {
             ring(&worker.call);

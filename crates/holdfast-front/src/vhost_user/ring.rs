@@ -9,10 +9,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 
 use virtio_queue::{Queue, QueueOwnedT, QueueT};
-use vm_memory::{GuestAddress, GuestMemoryMmap};
+use vm_memory::GuestAddress;
 
 use super::chain::Table;
 use super::inflight::InflightQueue;
+use super::memory::{Guest, Lost};
 
 #[cfg(test)]
 mod tests;
@@ -31,6 +32,14 @@ pub(crate) enum RingFault {
     Head(u16),
     /// A head that was not answered yet.
     Twice(u16),
+    /// The memory of the rings, or of what keeps account of them, is gone.
+    Lost,
+}
+
+impl From<Lost> for RingFault {
+    fn from(Lost: Lost) -> Self {
+        Self::Lost
+    }
 }
 
 impl std::fmt::Display for RingFault {
@@ -39,6 +48,7 @@ impl std::fmt::Display for RingFault {
             Self::Place => write!(out, "rings at a place where none can be"),
             Self::Index => write!(out, "an available ring with a wrong index"),
             Self::Head(head) => write!(out, "a head outside the table: {head}"),
+            Self::Lost => write!(out, "memory that was taken away while it was in use"),
             Self::Twice(head) => write!(out, "a head that waits for its answer already: {head}"),
         }
     }
@@ -58,7 +68,7 @@ pub(crate) struct Place {
 /// The rings of one queue.
 pub(crate) struct Ring {
     queue: Queue,
-    memory: Arc<GuestMemoryMmap>,
+    memory: Arc<Guest>,
     inflight: Option<InflightQueue>,
     again: VecDeque<u16>,
     is_taken: Vec<bool>,
@@ -69,13 +79,15 @@ impl Ring {
     pub(crate) fn new(
         place: &Place,
         next_available: u16,
-        memory: Arc<GuestMemoryMmap>,
+        memory: Arc<Guest>,
         inflight: Option<InflightQueue>,
     ) -> Result<Ring, RingFault> {
         let queue = queue(place, &memory).ok_or(RingFault::Place)?;
         let is_taken = vec![false; place.size.into()];
         let mut ring = Ring { queue, memory, inflight, again: VecDeque::new(), is_taken };
-        let used = ring.queue.used_idx(&*ring.memory, SeqCst).map_err(|_| RingFault::Place)?.0;
+        let memory = ring.memory.unchecked();
+        let used = ring.queue.used_idx(memory, SeqCst).map_err(|_| RingFault::Place)?.0;
+        ring.check()?;
         ring.queue.set_next_used(used);
         ring.queue.set_next_avail(next_available);
         if let Some(inflight) = &mut ring.inflight {
@@ -83,6 +95,7 @@ impl Ring {
             // Every request up to here was answered or is one of these.
             ring.queue.set_next_avail(used.wrapping_add(ring.again.len() as u16));
         }
+        ring.check()?;
         for head in &ring.again {
             ring.is_taken[usize::from(*head)] = true;
         }
@@ -100,9 +113,11 @@ impl Ring {
         if let Some(head) = self.again.pop_front() {
             return Ok(Some(head));
         }
-        let mut available = self.queue.iter(&*self.memory).map_err(|_| RingFault::Index)?;
-        let Some(chain) = available.next() else { return Ok(None) };
-        let head = chain.head_index();
+        let mut available =
+            self.queue.iter(self.memory.unchecked()).map_err(|_| RingFault::Index)?;
+        let head = available.next().map(|chain| chain.head_index());
+        self.check()?;
+        let Some(head) = head else { return Ok(None) };
         let is_taken = self.is_taken.get_mut(usize::from(head)).ok_or(RingFault::Head(head))?;
         if std::mem::replace(is_taken, true) {
             return Err(RingFault::Twice(head));
@@ -110,6 +125,7 @@ impl Ring {
         if let Some(inflight) = &mut self.inflight {
             inflight.take(head);
         }
+        self.check()?;
         Ok(Some(head))
     }
 
@@ -118,23 +134,39 @@ impl Ring {
         if let Some(inflight) = &mut self.inflight {
             inflight.begin_answer(head);
         }
-        let memory = &*self.memory;
+        let memory = self.memory.unchecked();
         self.queue.add_used(memory, head, bytes).map_err(|_| RingFault::Place)?;
         if let Some(inflight) = &mut self.inflight {
             inflight.end_answer(head, self.queue.next_used());
         }
         self.is_taken[usize::from(head)] = false;
-        self.queue.needs_notification(memory).map_err(|_| RingFault::Place)
+        let is_told = self.queue.needs_notification(memory).map_err(|_| RingFault::Place)?;
+        self.check()?;
+        Ok(is_told)
     }
 
     /// From here on the guest need not tell of new requests.
     pub(crate) fn mute(&mut self) -> Result<(), RingFault> {
-        self.queue.disable_notification(&*self.memory).map_err(|_| RingFault::Place)
+        let memory = self.memory.unchecked();
+        self.queue.disable_notification(memory).map_err(|_| RingFault::Place)?;
+        self.check()
     }
 
     /// The guest is to tell of new requests. True if some are there already.
     pub(crate) fn unmute(&mut self) -> Result<bool, RingFault> {
-        self.queue.enable_notification(&*self.memory).map_err(|_| RingFault::Place)
+        let memory = self.memory.unchecked();
+        let has_more = self.queue.enable_notification(memory).map_err(|_| RingFault::Place)?;
+        self.check()?;
+        Ok(has_more)
+    }
+
+    /// Whether all that was touched so far was there.
+    fn check(&self) -> Result<(), RingFault> {
+        self.memory.check()?;
+        match &self.inflight {
+            Some(inflight) if inflight.is_lost() => Err(RingFault::Lost),
+            _ => Ok(()),
+        }
     }
 
     /// True once nothing is left of what the process before had taken.
@@ -147,12 +179,12 @@ impl Ring {
         self.queue.next_avail()
     }
 
-    pub(crate) fn memory(&self) -> &Arc<GuestMemoryMmap> {
+    pub(crate) fn memory(&self) -> &Arc<Guest> {
         &self.memory
     }
 }
 
-fn queue(place: &Place, memory: &GuestMemoryMmap) -> Option<Queue> {
+fn queue(place: &Place, memory: &Guest) -> Option<Queue> {
     let mut queue = Queue::new(QUEUE_SIZE_MAX).ok()?;
     queue.try_set_size(place.size).ok()?;
     queue.try_set_desc_table_address(place.descriptors).ok()?;
@@ -160,5 +192,5 @@ fn queue(place: &Place, memory: &GuestMemoryMmap) -> Option<Queue> {
     queue.try_set_used_ring_address(place.used).ok()?;
     queue.set_event_idx(place.event_index);
     queue.set_ready(true);
-    queue.is_valid(memory).then_some(queue)
+    queue.is_valid(memory.unchecked()).then_some(queue)
 }

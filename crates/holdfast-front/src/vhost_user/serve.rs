@@ -4,12 +4,11 @@
 //! written comes from a copy that no guest can change; the answer says what the disk said.
 //! Never: knows a queue, or a descriptor of the system.
 
-use holdfast_io::{Blocks, BlocksError};
-use vm_memory::{GuestMemoryError, GuestMemoryMmap};
-
 use super::chain::Chain;
+use super::memory::{Guest, Lost};
 use super::parse::{Extent, Refusal, Request, parse, parse_range};
 use super::wire::{HEADER_BYTES, ID_BYTES, RANGE_BYTES, RANGES_MAX, status};
+use holdfast_io::{Blocks, BlocksError};
 
 /// Data goes through a buffer of this size, from the guest to the disk and back.
 const BUFFER_BYTES: usize = 1 << 20;
@@ -44,8 +43,8 @@ pub(crate) enum Failure {
     Memory,
 }
 
-impl From<GuestMemoryError> for Failure {
-    fn from(_: GuestMemoryError) -> Self {
+impl From<Lost> for Failure {
+    fn from(Lost: Lost) -> Self {
         Self::Memory
     }
 }
@@ -87,7 +86,7 @@ impl<'e> Performer<'e> {
     /// Performs the request of `chain`, up to its flush. With `write_through` a change needs one.
     pub(crate) fn perform(
         &mut self,
-        memory: &GuestMemoryMmap,
+        memory: &Guest,
         chain: &Chain,
         write_through: bool,
     ) -> Result<Answer, Failure> {
@@ -113,12 +112,7 @@ impl<'e> Performer<'e> {
         Ok(Answer { status: status::OK, given_bytes, needs_flush })
     }
 
-    fn read(
-        &mut self,
-        memory: &GuestMemoryMmap,
-        chain: &Chain,
-        extent: Extent,
-    ) -> Result<u32, Failure> {
+    fn read(&mut self, memory: &Guest, chain: &Chain, extent: Extent) -> Result<u32, Failure> {
         let mut done = 0;
         while done < extent.bytes {
             let bytes = (extent.bytes - done).min(BUFFER_BYTES as u64) as usize;
@@ -130,12 +124,7 @@ impl<'e> Performer<'e> {
         Ok(u32::try_from(extent.bytes).unwrap_or(u32::MAX))
     }
 
-    fn write(
-        &mut self,
-        memory: &GuestMemoryMmap,
-        chain: &Chain,
-        extent: Extent,
-    ) -> Result<u32, Failure> {
+    fn write(&mut self, memory: &Guest, chain: &Chain, extent: Extent) -> Result<u32, Failure> {
         let mut done = 0;
         while done < extent.bytes {
             let bytes = (extent.bytes - done).min(self.disk.write_piece_bytes as u64) as usize;
@@ -150,7 +139,7 @@ impl<'e> Performer<'e> {
     /// Makes ranges read as zeros, if every one of them is in order.
     fn clear(
         &mut self,
-        memory: &GuestMemoryMmap,
+        memory: &Guest,
         chain: &Chain,
         count: usize,
         is_discard: bool,

@@ -19,10 +19,9 @@ use vhost::vhost_user::{
     Error, GpuBackend, Result, VhostUserBackendReqHandlerMut, VhostUserProtocolFeatures,
     VhostUserVirtioFeatures,
 };
-use vm_memory::GuestMemoryMmap;
 
 use super::inflight::{Inflight, InflightFault};
-use super::memory::{MemoryFault, REGIONS_MAX, Regions};
+use super::memory::{Guest, MemoryFault, REGIONS_MAX, Regions};
 use super::queue::{Bell, Shared, Stop, Worker, ring};
 use super::ring::{Place, Ring};
 use super::serve::Disk;
@@ -42,7 +41,7 @@ pub(crate) struct Session<'scope, 'env> {
     /// The guest's own word about the write cache, which counts if it may say so.
     wce: bool,
     regions: Regions,
-    memory: Option<Arc<GuestMemoryMmap>>,
+    memory: Option<Arc<Guest>>,
     inflight: Option<Arc<Inflight>>,
     queues: Vec<Queue<'scope>>,
 }
@@ -154,7 +153,7 @@ impl<'scope, 'env> Session<'scope, 'env> {
     }
 
     /// Where the rings of a queue that may run are.
-    fn place(&self, index: usize) -> Result<Option<(Place, Arc<GuestMemoryMmap>)>> {
+    fn place(&self, index: usize) -> Result<Option<(Place, Arc<Guest>)>> {
         let queue = &self.queues[index];
         let is_enabled = queue.is_enabled || self.features & PROTOCOL_FEATURES == 0;
         let (Some(memory), Some(rings), true) = (&self.memory, queue.rings, is_enabled) else {
@@ -206,6 +205,7 @@ fn memory_refused(fault: MemoryFault) -> Error {
     Error::ReqHandlerError(std::io::Error::other(match fault {
         MemoryFault::Numbers => "memory that cannot be there",
         MemoryFault::Map => "memory that cannot be mapped",
+        MemoryFault::Withheld => "memory in a file whose pages somebody else brings",
         MemoryFault::Missing => "memory that is not there",
     }))
 }

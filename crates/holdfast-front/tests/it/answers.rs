@@ -150,3 +150,100 @@ fn ways_to_allocate_that_are_not_known_are_refused_without_never_ask_again() {
     let allocate = Operation::Allocate { offset: 0, bytes: 1, mode: 0x20 };
     assert_eq!(Asker::new(true).ask(allocate), Reply::Failed(95));
 }
+
+/// Whoever is not root takes the set-id bits away by whatever changes the file.
+#[test]
+fn to_reserve_room_or_to_punch_holes_drops_privileges() {
+    for mode in [0, 1, 3, 16] {
+        let asker = Asker::new(true);
+        let operation = Operation::MakeNode { name: b"a", mode: 0o106_755, umask: 0, rdev: 0 };
+        let node = node_of(asker.ask(operation));
+        let allocate = Operation::Allocate { offset: 0, bytes: 10, mode };
+        assert_eq!(asker.ask_as(false, node, allocate), Reply::Done);
+        let told = asker.ask_as(false, node, Operation::GetAttributes);
+        let Reply::Attributes(attributes, _) = told else { panic!("{told:?}") };
+        assert_eq!(attributes.mode, 0o100_755, "by way {mode}");
+    }
+}
+
+#[test]
+fn data_and_holes_are_found_and_other_seeks_are_refused() {
+    let asker = Asker::new(true);
+    let node = node_of(asker.ask(make_file(b"a")));
+    let reserve = Operation::Allocate { offset: 0, bytes: 10, mode: 0 };
+    assert_eq!(asker.ask_as(false, node, reserve), Reply::Done);
+    let seek = |offset, whence| asker.ask_as(false, node, Operation::Seek { offset, whence });
+    assert_eq!(seek(3, 3), Reply::Found { offset: 3 });
+    assert_eq!(seek(3, 4), Reply::Found { offset: 10 });
+    assert_eq!(seek(10, 3), Reply::Failed(6));
+    assert_eq!(seek(3, 0), Reply::Failed(22));
+}
+
+/// Whoever has not seen INIT does not know whether an open truncates, or whether the kernel can do
+/// without one.
+#[test]
+fn opens_are_declined_where_they_count_for_nothing_and_by_who_agreed_to_that_only() {
+    let open =
+        |truncate| Operation::Open(Open { exclusive: false, truncate, kill_privileges: false });
+    let offer = Init { major: 7, minor: 45, max_readahead_bytes: 4096, features: u64::MAX };
+    for (cache, counts_opens) in [
+        (Cache::Direct, true),
+        (Cache::Direct, false),
+        (Cache::WriteThrough, true),
+        (Cache::WriteThrough, false),
+    ] {
+        let tree = MemoryTree::new(true).that_says_of_opens(counts_opens);
+        let server = Server::new(&tree, cache, || 0);
+        let ask = |node, operation| {
+            let request = Request { unique: 2, resent: false, node, uid: 1, gid: 1, operation };
+            server.serve(&request, &mut [0; 4096])
+        };
+        let node = node_of(ask(1, make_file(b"file")));
+        let create = |name| Operation::Create { name, mode: 0o100_644, umask: 0, open: EXCLUSIVE };
+        let declined = Reply::Failed(ENOSYS);
+        assert_ne!(ask(node, open(true)), declined);
+        assert_ne!(ask(1, create(b"before")), declined);
+        let Reply::Started(started) = ask(1, Operation::Init(offer)) else {
+            panic!("a new kernel")
+        };
+        let declines = cache == Cache::WriteThrough && !counts_opens;
+        assert_eq!(ask(node, open(false)) == declined, declines, "{cache:?} {counts_opens}");
+        assert_eq!(ask(1, Operation::OpenDirectory) == declined, declines);
+        assert_eq!(ask(1, create(b"after")) == declined, declines);
+        let truncates = started.features & ATOMIC_O_TRUNC != 0;
+        assert_eq!(truncates, !declines, "an open that is not told truncates nothing");
+    }
+}
+
+const ATOMIC_O_TRUNC: u64 = 1 << 3;
+
+/// Pages that one open fills and another goes past would be stale: all opens of a mount are alike,
+/// whatever the configuration says by now.
+#[test]
+fn a_mount_keeps_pages_or_does_not_for_as_long_as_it_is_there() {
+    let open = Operation::Open(Open { exclusive: false, truncate: false, kill_privileges: false });
+    let offer = Init { major: 7, minor: 45, max_readahead_bytes: 4096, features: 0 };
+    for began in [Cache::Direct, Cache::WriteThrough] {
+        let tree = MemoryTree::new(true);
+        let flags = |server: &Server<'_>| {
+            let ask = |node, operation| {
+                let request = Request { unique: 2, resent: false, node, uid: 1, gid: 1, operation };
+                server.serve(&request, &mut [0; 4096])
+            };
+            let node = node_of(ask(1, Operation::Lookup { name: b"file" }));
+            let Reply::Opened(opened) = ask(node, open) else { panic!("it is there") };
+            opened.flags
+        };
+        let first = Server::new(&tree, began, || 0);
+        let ask = |operation| {
+            let request = Request { unique: 2, resent: false, node: 1, uid: 1, gid: 1, operation };
+            first.serve(&request, &mut [0; 4096])
+        };
+        assert!(matches!(ask(Operation::Init(offer)), Reply::Started(_)));
+        node_of(ask(make_file(b"file")));
+        let before = flags(&first);
+        for later in [Cache::Direct, Cache::WriteThrough] {
+            assert_eq!(flags(&Server::new(&tree, later, || 0)), before, "{began:?}, {later:?}");
+        }
+    }
+}

@@ -53,6 +53,37 @@ fn what_is_written_is_read() {
     });
 }
 
+/// What makes pages of databases whole: see "A write" in docs/guarantees.md.
+#[test]
+fn a_write_that_starts_at_a_page_is_one_request() {
+    const PAGE: u64 = 4096;
+    for cache in CACHES {
+        let tree = Arc::new(MemoryTree::new(true));
+        let mounted = Mounted::new(tree.clone(), cache);
+        let file = open_rw(&mounted.join("file"));
+        let mut state = 7_u64;
+        let mut below = |end: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) % end
+        };
+        for step in 0..400 {
+            let within = below(3) == 0;
+            let start = below(600) * PAGE + if within { below(PAGE) } else { 0 };
+            let most = if within { PAGE - start % PAGE } else { 1 << below(21) };
+            let data = vec![1; 1 + below(most) as usize];
+            let before = tree.writes.load(Relaxed);
+            file.write_all_at(&data, start).unwrap();
+            let requests = tree.writes.load(Relaxed) - before;
+            assert_eq!(requests, 1, "step {step}, {cache:?}: {} bytes at {start}", data.len());
+            if below(4) == 0 {
+                file.set_len(below(600 * PAGE)).unwrap();
+            }
+        }
+        drop(file);
+        mounted.end();
+    }
+}
+
 #[test]
 fn appenders_do_not_overwrite_each_other() {
     in_both_modes(|mounted| {

@@ -20,7 +20,12 @@ const ENOTEMPTY: Errno = Errno(39);
 pub(crate) struct MemoryTree {
     state: Mutex<State>,
     sync_is_needed: bool,
+    /// What it says of itself; it counts them either way.
+    counts_opens: bool,
+    /// What was said when the mount began.
+    pub(crate) keeps_pages: Mutex<Option<bool>>,
     pub(crate) syncs: AtomicU64,
+    pub(crate) writes: AtomicU64,
 }
 
 struct State {
@@ -39,10 +44,30 @@ struct Node {
 
 impl MemoryTree {
     pub(crate) fn new(sync_is_needed: bool) -> Self {
-        let new =
-            NewNode { kind: Kind::Directory, mode: 0o755, uid: 0, gid: 0, rdev: 0, target: b"" };
+        let new = NewNode {
+            kind: Kind::Directory,
+            mode: 0o755,
+            umask: 0,
+            uid: 0,
+            gid: 0,
+            rdev: 0,
+            target: b"",
+        };
         let nodes = HashMap::from([(ROOT, Node::new(ROOT, &new))]);
-        Self { state: Mutex::new(State { nodes, next: 2 }), sync_is_needed, syncs: 0.into() }
+        let state = Mutex::new(State { nodes, next: 2 });
+        Self {
+            state,
+            sync_is_needed,
+            counts_opens: true,
+            keeps_pages: None.into(),
+            syncs: 0.into(),
+            writes: 0.into(),
+        }
+    }
+
+    /// The same tree, that says whether it needs to be told of opens.
+    pub(crate) fn that_says_of_opens(self, counts_opens: bool) -> Self {
+        Self { counts_opens, ..self }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -61,7 +86,7 @@ impl Node {
         let attributes = Attributes {
             node,
             kind: new.kind,
-            mode: new.mode,
+            mode: new.mode & !new.umask,
             uid: new.uid,
             gid: new.gid,
             size_bytes: new.target.len() as u64,
@@ -138,8 +163,8 @@ impl State {
     }
 }
 
-fn now_ns() -> i64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as i64
+fn now_ns() -> i128 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as i128
 }
 
 impl Tree for MemoryTree {
@@ -231,7 +256,7 @@ impl Tree for MemoryTree {
         let target = state.child(to.0, to.1).ok();
         match (how, target) {
             (RenameHow::KeepTarget, Some(_)) => return Err(EEXIST),
-            (RenameHow::Exchange, None) => return Err(ENOENT),
+            (RenameHow::Exchange { .. }, None) => return Err(ENOENT),
             (RenameHow::Replace, Some(target)) if target == node => return Ok(()),
             (RenameHow::Replace, Some(target)) if !state.node(target)?.names.is_empty() => {
                 return Err(ENOTEMPTY);
@@ -242,11 +267,24 @@ impl Tree for MemoryTree {
         if let Some(target) = target {
             state.take(to.0, to.1)?;
             match how {
-                RenameHow::Exchange => state.put(from.0, from.1, target)?,
+                RenameHow::Exchange { .. } => state.put(from.0, from.1, target)?,
                 _ => state.unlink(target)?,
             }
         }
         state.put(to.0, to.1, node)
+    }
+
+    fn counts_opens(&self) -> bool {
+        self.counts_opens
+    }
+
+    fn mount_begins(&self, keeps_pages: bool) -> Result<(), Errno> {
+        *self.keeps_pages.lock().unwrap() = Some(keeps_pages);
+        Ok(())
+    }
+
+    fn mount_keeps_pages(&self) -> Option<bool> {
+        *self.keeps_pages.lock().unwrap()
     }
 
     fn opened(&self, node: NodeId) -> Result<(), Errno> {
@@ -276,6 +314,7 @@ impl Tree for MemoryTree {
         offset: u64,
         clear_privileges: bool,
     ) -> Result<(), Errno> {
+        self.writes.fetch_add(1, Relaxed);
         let mut state = self.state();
         let node = state.node(node)?;
         let (start, end) = (offset as usize, offset as usize + from.len());
@@ -343,6 +382,7 @@ impl Tree for MemoryTree {
             free_inodes: 500,
             name_bytes_max: 255,
             block_bytes: 4096,
+            read_only: false,
         })
     }
 

@@ -16,6 +16,7 @@ mod pure;
 mod random;
 mod requests;
 mod served;
+mod strangers;
 mod tls;
 mod tls_records;
 mod waiting;

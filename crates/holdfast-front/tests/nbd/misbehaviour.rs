@@ -102,7 +102,7 @@ fn requests_out_of_range_are_refused_and_logged_but_do_not_fill_the_log() {
     // Its last line is written when its connection is gone.
     drop(server.stop());
     assert_eq!(log.lines_with(&format!("{}", 0x00c0_ffee_0000_u64)), 16);
-    assert_eq!(log.lines_with("84 more faults"), 1);
+    assert_eq!(log.lines_with("84 more lines about clients"), 1);
 }
 
 #[test]

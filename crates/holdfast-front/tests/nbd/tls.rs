@@ -45,9 +45,14 @@ impl Setting {
         format!("nbds://127.0.0.1:{}/disk?tls-certificates={}", self.port, files.display())
     }
 
+    /// A client that has said nothing.
+    pub(crate) fn connect(&self) -> TcpStream {
+        TcpStream::connect(("127.0.0.1", self.port)).unwrap()
+    }
+
     /// A client that has sent its flags, in the clear.
     fn plain(&self) -> Client<TcpStream> {
-        let mut client = Client::of(TcpStream::connect(("127.0.0.1", self.port)).unwrap());
+        let mut client = Client::of(self.connect());
         client.send(&hello());
         client.hear(answers::GREETING.len());
         client
@@ -61,7 +66,7 @@ impl Setting {
         client
     }
 
-    fn assert_serves(&self) {
+    pub(crate) fn assert_serves(&self) {
         let files = self.authority.client_files(&self.authority);
         let said = run("nbdinfo", &["--size", &self.uri(files.path())]);
         assert!(said.status.success(), "{said:?}");

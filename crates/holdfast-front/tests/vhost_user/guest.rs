@@ -145,6 +145,22 @@ impl Guest {
         self.frontend.as_mut().unwrap()
     }
 
+    /// Takes its memory away behind so many bytes.
+    pub(crate) fn shrink_to(&self, bytes: u64) {
+        ftruncate(&self.memory_file, bytes).unwrap();
+    }
+
+    /// Writes a request into slot 0 of the first queue, and tells nobody.
+    pub(crate) fn describe(&mut self, slot: usize, kind: u32, sector: u64, data: Data<'_>) {
+        self.queues[0].is_waiting[slot] = true;
+        self.queues[0].describe(&self.memory, slot, kind, sector, data);
+    }
+
+    /// Makes a head of the first queue available.
+    pub(crate) fn publish(&mut self, queue: usize, head: u16) {
+        self.queues[queue].publish(&self.memory, head);
+    }
+
     /// The connection is gone.
     pub(crate) fn disconnect(&mut self) {
         self.frontend = None;
@@ -312,6 +328,11 @@ impl Queue {
         memory.write_obj(head, GuestAddress(at)).unwrap();
         self.available = self.available.wrapping_add(1);
         memory.store(self.available, GuestAddress(ring + 2), SeqCst).unwrap();
+        self.kick.write(1).unwrap();
+    }
+
+    /// Tells the device to look.
+    pub(crate) fn kick(&self) {
         self.kick.write(1).unwrap();
     }
 

@@ -13,3 +13,4 @@ mod load;
 mod log;
 mod requests;
 mod seeds;
+mod taken_away;

@@ -34,7 +34,8 @@ pub(crate) fn for_seeds(test: &str, count: u64, body: impl Fn(u64)) {
     let seeds = number("HOLDFAST_SEED").map_or(1..=many, |seed| seed..=seed);
     for seed in seeds {
         if let Err(failure) = catch_unwind(AssertUnwindSafe(|| body(seed))) {
-            println!("HOLDFAST_SEED={seed} cargo test -p holdfast-front --test vhost_user {test}");
+            let (package, program) = (env!("CARGO_PKG_NAME"), env!("CARGO_CRATE_NAME"));
+            println!("HOLDFAST_SEED={seed} cargo test -p {package} --test {program} {test}");
             resume_unwind(failure);
         }
     }

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{Mood, Random, Sectors};
+use crate::Seek;
 
 /// What a disk writes whole or not at all.
 pub(super) const SECTOR_BYTES: u64 = 512;
@@ -30,6 +31,23 @@ impl Contents {
 
     pub(super) fn allocated_bytes(&self) -> u64 {
         self.pages.len() as u64 * PAGE_BYTES
+    }
+
+    /// Where the next page, or the next hole between pages, begins.
+    pub(super) fn seek(&self, offset: u64, what: Seek) -> Option<u64> {
+        if offset >= self.size_bytes {
+            return None;
+        }
+        let unit = offset / PAGE_BYTES;
+        let found = match what {
+            Seek::Data => *self.pages.range(unit..).next()?.0,
+            Seek::Hole => (unit..).find(|unit| !self.pages.contains_key(unit))?,
+        };
+        let found = (found * PAGE_BYTES).max(offset);
+        match what {
+            Seek::Data => Some(found).filter(|found| *found < self.size_bytes),
+            Seek::Hole => Some(found.min(self.size_bytes)),
+        }
     }
 
     /// Copies out what lies below the size; returns how much.

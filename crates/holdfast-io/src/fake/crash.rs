@@ -79,7 +79,8 @@ impl Machine {
 
     /// The durable names and attributes with the lucky changes laid over them.
     fn platter(&self, kept: &[&NameChange]) -> BTreeMap<u64, Found> {
-        let durable = |inode: &Inode| (inode.durable_names.clone(), inode.durable_attributes);
+        let durable =
+            |inode: &Inode| (inode.durable_names.clone(), inode.durable_attributes.clone());
         let mut found: BTreeMap<u64, Found> =
             self.inodes.iter().map(|(&number, inode)| (number, durable(inode))).collect();
         for change in kept {
@@ -91,8 +92,9 @@ impl Machine {
                     None => names.remove(&edit.name),
                 };
             }
-            if let Some((inode, attributes)) = change.attributes {
-                found.get_mut(&inode).expect("a pending change pins its inodes").1 = attributes;
+            if let Some((inode, attributes)) = &change.attributes {
+                found.get_mut(inode).expect("a pending change pins its inodes").1 =
+                    attributes.clone();
             }
         }
         found

@@ -34,8 +34,20 @@ pub enum Operation {
     Change,
     /// `Files::sync_dir`.
     SyncDir,
+    /// `Files::xattr` and `Files::xattr_names`.
+    Xattr,
+    /// `Files::set_xattr`.
+    SetXattr,
+    /// `Files::remove_xattr`.
+    RemoveXattr,
+    /// `Files::sync_all`.
+    SyncAll,
     /// `space` of a root or an open file.
     Space,
+    /// `Files::limits`.
+    Limits,
+    /// `OpenFile::seek`.
+    Seek,
     /// `OpenFile::read_at`.
     Read,
     /// `OpenFile::write_at`.
@@ -53,13 +65,14 @@ pub enum Operation {
 impl Operation {
     /// Whether a power cut can be told to happen at it. Creating by `open` is one more.
     pub(super) fn changes_state(self) -> bool {
-        use Operation::{Metadata, Open, Read, ReadDir, ReadLink, Space};
-        !matches!(self, Open | Metadata | ReadDir | ReadLink | Space | Read)
+        use Operation::{Limits, Metadata, Open, Read, ReadDir, ReadLink, Seek, Space, Xattr};
+        !matches!(self, Open | Metadata | ReadDir | ReadLink | Space | Limits | Seek | Read | Xattr)
     }
 
     /// Whether a file system mounted read-only refuses it.
     pub(super) fn writes(self) -> bool {
-        self.changes_state() && !matches!(self, Operation::SyncDir | Operation::SyncData)
+        use Operation::{SyncAll, SyncData, SyncDir};
+        self.changes_state() && !matches!(self, SyncDir | SyncData | SyncAll)
     }
 }
 

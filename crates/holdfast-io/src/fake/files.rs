@@ -14,8 +14,8 @@ use rustix::io::Errno;
 use super::faults::{Fault, Operation};
 use super::machine::{Machine, Outcome, ROOT, Turn};
 use super::open_file::FakeFile;
-use super::{Mood, Random, Sectors};
-use crate::{Change, DirEntry, Files, Kind, Metadata, OpenFile, OpenHow, Space};
+use super::{FakeLimits, Mood, Random, Sectors};
+use crate::{Change, DirEntry, Files, Kind, Limits, Metadata, OpenFile, OpenHow, Space};
 
 /// A fake disk. A clone is another handle to the same machine: dropping all handles of a program
 /// and opening the files again by another clone is what a killed process leaves behind.
@@ -139,6 +139,25 @@ impl FakeFiles {
         self.lock().capacity_bytes = capacity_bytes;
     }
 
+    /// Limits what all extended attributes of an inode take together. Beyond it, `ENOSPC`.
+    pub fn set_xattr_bytes_max(&self, bytes_max: usize) {
+        self.lock().xattr_bytes_max = bytes_max;
+    }
+
+    /// Limits what there can be of each thing, from now on.
+    pub fn set_limits(&self, limits: FakeLimits) {
+        self.lock().limits = limits;
+    }
+
+    /// Has a node refuse every change, or all but appending.
+    pub fn set_flags(&self, path: &Path, immutable: bool, append_only: bool) -> io::Result<()> {
+        let mut machine = self.here();
+        let number = machine.lookup(path)?;
+        let inode = machine.inode_mut(number);
+        (inode.immutable, inode.append_only) = (immutable, append_only);
+        Ok(())
+    }
+
     /// Refuses all changes with `EROFS`, as a file system does that has found itself damaged.
     pub fn set_read_only(&self, read_only: bool) {
         self.lock().read_only = read_only;
@@ -210,7 +229,11 @@ fn open_or_create(machine: &mut Machine, turn: Turn, path: &Path, how: OpenHow) 
         Kind::Socket => return Err(Errno::NXIO),
         Kind::Fifo | Kind::CharDevice | Kind::BlockDevice => return Err(Errno::INVAL),
     }
-    machine.inode_mut(number).opens += 1;
+    let inode = machine.inode_mut(number);
+    if how.write && (inode.immutable || inode.append_only) {
+        return Err(Errno::PERM);
+    }
+    inode.opens += 1;
     Ok(number)
 }
 
@@ -311,5 +334,44 @@ impl Files for FakeFiles {
 
     fn space(&self) -> io::Result<Space> {
         self.call(Operation::Space, |machine, _| Ok(machine.space()))
+    }
+
+    fn xattr(&self, path: &Path, name: &[u8]) -> io::Result<Option<Vec<u8>>> {
+        self.call(Operation::Xattr, |machine, _| machine.xattr(machine.lookup(path)?, name))
+    }
+
+    fn xattr_names(&self, path: &Path) -> io::Result<Vec<Vec<u8>>> {
+        self.call(Operation::Xattr, |machine, _| Ok(machine.xattr_names(machine.lookup(path)?)))
+    }
+
+    fn set_xattr(&self, path: &Path, name: &[u8], value: &[u8]) -> io::Result<()> {
+        self.call(Operation::SetXattr, |machine, turn| {
+            let number = machine.lookup(path)?;
+            machine.set_xattr(turn.number, number, name, value)
+        })
+    }
+
+    fn remove_xattr(&self, path: &Path, name: &[u8]) -> io::Result<()> {
+        self.call(Operation::RemoveXattr, |machine, turn| {
+            let number = machine.lookup(path)?;
+            machine.remove_xattr(turn.number, number, name)
+        })
+    }
+
+    fn sync_all(&self) -> io::Result<()> {
+        self.call(Operation::SyncAll, |machine, turn| {
+            if !turn.cut && machine.limits.syncs_all {
+                machine.sync_all();
+            }
+            Ok(())
+        })
+    }
+
+    fn has_sync_all(&self) -> bool {
+        self.lock().limits.syncs_all
+    }
+
+    fn limits(&self) -> io::Result<Limits> {
+        self.call(Operation::Limits, |machine, _| Ok(machine.limits.limits))
     }
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use super::contents::History;
 use super::names::Attributes;
+use super::xattr::Xattrs;
 use crate::{Change, Kind};
 
 /// A file, directory or other node.
@@ -14,10 +15,12 @@ use crate::{Change, Kind};
 pub(super) struct Inode {
     pub(super) kind: Kind,
     pub(super) rdev: u64,
+    pub(super) immutable: bool,
+    pub(super) append_only: bool,
     /// Of a symbolic link.
     pub(super) target: Vec<u8>,
     pub(super) attributes: Attributes,
-    pub(super) changed_ns: i64,
+    pub(super) changed_ns: i128,
     /// Of a directory.
     pub(super) names: BTreeMap<Vec<u8>, u64>,
     /// The directories that hold its names, one for each name.
@@ -37,15 +40,18 @@ impl Inode {
             mode: mode & 0o7777,
             uid: 0,
             gid: 0,
-            accessed_ns: now_ns,
-            modified_ns: now_ns,
+            accessed_ns: now_ns.into(),
+            modified_ns: now_ns.into(),
+            xattrs: Xattrs::default(),
         };
         Inode {
             kind,
             rdev: 0,
+            immutable: false,
+            append_only: false,
             target: Vec::new(),
-            attributes,
-            changed_ns: now_ns,
+            attributes: attributes.clone(),
+            changed_ns: now_ns.into(),
             names: BTreeMap::new(),
             parents: Vec::new(),
             opens: 0,
@@ -64,7 +70,7 @@ impl Inode {
         history: History,
     ) -> Inode {
         Inode {
-            attributes,
+            attributes: attributes.clone(),
             durable_attributes: attributes,
             names: names.clone(),
             durable_names: names,
@@ -94,8 +100,8 @@ impl Inode {
 
     /// Contents were changed now.
     pub(super) fn touch(&mut self, now_ns: i64) {
-        self.attributes.modified_ns = now_ns;
-        self.changed_ns = now_ns;
+        self.attributes.modified_ns = now_ns.into();
+        self.changed_ns = now_ns.into();
     }
 }
 
@@ -105,10 +111,13 @@ pub(super) fn changed(mut now: Attributes, kind: Kind, change: &Change) -> Attri
         // As Linux does, whoever asks; the group bit means something else without execution.
         now.mode &= if now.mode & 0o010 == 0 { !0o4000 } else { !0o6000 };
     }
+    if kind != Kind::Directory && (change.uid.is_some() || change.gid.is_some()) {
+        now = now.without_capability();
+    }
     now.uid = change.uid.unwrap_or(now.uid);
     now.gid = change.gid.unwrap_or(now.gid);
     now.mode = change.mode.map_or(now.mode, |mode| mode & 0o7777);
     now.accessed_ns = change.accessed_ns.unwrap_or(now.accessed_ns);
     now.modified_ns = change.modified_ns.unwrap_or(now.modified_ns);
-    now
+    if change.mode.is_some() { now.mode_changed() } else { now }
 }

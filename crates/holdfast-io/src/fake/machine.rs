@@ -12,8 +12,9 @@ use rustix::io::Errno;
 
 use super::faults::Faults;
 use super::inode::{Inode, changed};
-use super::names::{Edit, NameChange, Names};
-use super::{Effect, Operation, Random, Sectors};
+use super::names::{Attributes, Edit, NameChange, Names};
+use super::xattr::XATTR_BYTES_MAX;
+use super::{Effect, FakeLimits, Operation, Random, Sectors};
 use crate::path::{check, check_both};
 use crate::{Change, Kind, Metadata};
 
@@ -47,6 +48,9 @@ pub(super) struct Machine {
     pub(super) sectors: Sectors,
     pub(super) capacity_bytes: Option<u64>,
     pub(super) read_only: bool,
+    /// What all extended attributes of an inode may take.
+    pub(super) xattr_bytes_max: usize,
+    pub(super) limits: FakeLimits,
     pub(super) cut_at: Option<u64>,
     pub(super) powerless: bool,
     /// Where the paths of the call now served begin.
@@ -68,6 +72,8 @@ impl Machine {
             sectors: Sectors::default(),
             capacity_bytes: None,
             read_only: false,
+            xattr_bytes_max: XATTR_BYTES_MAX,
+            limits: FakeLimits::default(),
             cut_at: None,
             powerless: false,
             root: ROOT,
@@ -85,6 +91,8 @@ impl Machine {
             random,
             sectors: self.sectors,
             capacity_bytes: self.capacity_bytes,
+            xattr_bytes_max: self.xattr_bytes_max,
+            limits: self.limits,
             now_ns: self.now_ns,
             next_inode: self.next_inode,
             ..Machine::new(0)
@@ -169,7 +177,7 @@ impl Machine {
     /// What a name stands for in a directory.
     fn entry(&self, dir: u64, name: &[u8]) -> Outcome<Option<u64>> {
         self.must_be_dir(dir)?;
-        if name.len() > NAME_BYTES_MAX {
+        if name.len() > self.limits.name_bytes_max as usize {
             return Err(Errno::NAMETOOLONG);
         }
         Ok(self.inode(dir).names.get(name).copied())
@@ -253,9 +261,15 @@ impl Machine {
         if place.inode.is_some() {
             return Err(Errno::EXIST);
         }
+        self.check_inodes()?;
+        self.may_change(place.dir)?;
+        self.check_name_room(place.dir, &place.name)?;
+        let mut inode = Inode::new(kind, mode, self.now_ns);
+        inode.attributes = self.inherited(place.dir, kind, inode.attributes)?;
         let number = self.next_inode;
         self.next_inode += 1;
-        self.inodes.insert(number, Inode::new(kind, mode, self.now_ns));
+        inode.durable_attributes = inode.attributes.clone();
+        self.inodes.insert(number, inode);
         let change = NameChange {
             made: (kind == Kind::Directory).then_some(number),
             ..place.becomes(Some(number))
@@ -303,6 +317,10 @@ impl Machine {
         if self.inode(number).is_dir() {
             return Err(Errno::PERM);
         }
+        self.check_links(number)?;
+        self.may_change(number)?;
+        self.may_change(to.dir)?;
+        self.check_name_room(to.dir, &to.name)?;
         self.change_names(operation, to.becomes(Some(number)));
         Ok(())
     }
@@ -320,6 +338,11 @@ impl Machine {
         }
         if let Some(replaced) = to.inode {
             self.may_replace(moved, replaced, from.dir)?;
+        } else {
+            self.check_name_room(to.dir, &to.name)?;
+        }
+        for number in [Some(moved), to.inode, Some(from.dir), Some(to.dir)].into_iter().flatten() {
+            self.may_change(number)?;
         }
         let is_dir = |number: &u64| self.inode(*number).is_dir();
         let moved_directory = is_dir(&moved) && from.dir != to.dir;
@@ -370,6 +393,8 @@ impl Machine {
         if self.inode(number).is_dir() {
             return Err(Errno::ISDIR);
         }
+        self.may_change(number)?;
+        self.may_change(place.dir)?;
         self.change_names(operation, place.becomes(None));
         Ok(())
     }
@@ -384,33 +409,60 @@ impl Machine {
         if !self.inode(number).names.is_empty() {
             return Err(Errno::NOTEMPTY);
         }
+        self.may_change(place.dir)?;
         let change = NameChange { removed: Some(number), ..place.becomes(None) };
         self.change_names(operation, change);
         Ok(())
     }
 
+    /// Refuses what would change a node that nobody may change.
+    fn may_change(&self, number: u64) -> Outcome<()> {
+        if self.inode(number).immutable { Err(Errno::PERM) } else { Ok(()) }
+    }
+
     /// Changes attributes. They are durable once the directory or file itself, or else every
     /// directory that names the file, is synced.
     pub(super) fn change(&mut self, operation: u64, number: u64, change: &Change) -> Outcome<()> {
-        let now_ns = self.now_ns;
-        let inode = self.inode_mut(number);
+        self.may_change(number)?;
+        let inode = self.inode(number);
         if change.mode.is_some() && inode.kind == Kind::Symlink {
             return Err(Errno::OPNOTSUPP);
         }
-        inode.attributes = changed(inode.attributes, inode.kind, change);
-        inode.changed_ns = now_ns;
+        let attributes = changed(inode.attributes.clone(), inode.kind, change);
+        self.change_attributes(operation, number, attributes);
+        Ok(())
+    }
+
+    /// The attributes become these, not durably yet.
+    pub(super) fn change_attributes(
+        &mut self,
+        operation: u64,
+        number: u64,
+        attributes: Attributes,
+    ) {
+        let now_ns = self.now_ns;
+        let inode = self.inode_mut(number);
+        inode.attributes = attributes;
+        inode.changed_ns = now_ns.into();
         let waits_for: BTreeSet<u64> = match inode.kind {
             Kind::Directory => BTreeSet::from([number]),
             _ => inode.parents.iter().copied().collect(),
         };
-        let attributes = Some((number, inode.attributes));
+        let attributes = Some((number, inode.attributes.clone()));
         // A file without a name cannot be found again.
         if !waits_for.is_empty() {
             let inodes = BTreeSet::from([number]);
             let change = NameChange { attributes, inodes, waits_for, ..NameChange::default() };
             self.names.record(operation, change);
         }
-        Ok(())
+    }
+
+    /// Makes everything durable.
+    pub(super) fn sync_all(&mut self) {
+        self.inodes.values_mut().for_each(|inode| inode.history.sync());
+        for change in self.names.sync_all() {
+            self.make_durable(&change);
+        }
     }
 
     /// Makes durable what [`Names`] says is covered now.
@@ -442,8 +494,8 @@ impl Machine {
                 self.inode_mut(inode).durable_links += 1;
             }
         }
-        if let Some((inode, attributes)) = change.attributes {
-            self.inode_mut(inode).durable_attributes = attributes;
+        if let Some((inode, attributes)) = &change.attributes {
+            self.inode_mut(*inode).durable_attributes = attributes.clone();
         }
         for &inode in &change.inodes {
             self.forget_if_gone(inode);
@@ -483,6 +535,9 @@ impl Machine {
             allocated_bytes: inode.history.volatile.allocated_bytes(),
             links: links as u32,
             inode: number,
+            device: 1,
+            immutable: inode.immutable,
+            append_only: inode.append_only,
             rdev: inode.rdev,
             accessed_ns: inode.attributes.accessed_ns,
             modified_ns: inode.attributes.modified_ns,

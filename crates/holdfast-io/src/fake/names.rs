@@ -6,16 +6,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::xattr::Xattrs;
 use super::{Mood, Random};
 
 /// The part of an inode that is changed together with names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Attributes {
     pub(super) mode: u32,
     pub(super) uid: u32,
     pub(super) gid: u32,
-    pub(super) accessed_ns: i64,
-    pub(super) modified_ns: i64,
+    pub(super) accessed_ns: i128,
+    pub(super) modified_ns: i128,
+    pub(super) xattrs: Xattrs,
 }
 
 /// One entry of one directory, after a change.
@@ -119,11 +121,16 @@ impl Names {
     /// A file was synced, and with it its attributes: hands out what is durable now.
     pub(super) fn sync_attributes(&mut self, inode: u64) -> Vec<NameChange> {
         for pending in self.pending.values_mut() {
-            if pending.change.attributes.is_some_and(|(number, _)| number == inode) {
+            if pending.change.attributes.as_ref().is_some_and(|(number, _)| *number == inode) {
                 pending.change.waits_for.clear();
             }
         }
         self.take_durable()
+    }
+
+    /// Everything was synced: hands out what is durable now.
+    pub(super) fn sync_all(&mut self) -> Vec<NameChange> {
+        std::mem::take(&mut self.pending).into_values().map(|pending| pending.change).collect()
     }
 
     /// Makes changes durable ahead of their own sync, with all they build on.

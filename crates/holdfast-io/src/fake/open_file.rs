@@ -12,7 +12,7 @@ use super::FakeFiles;
 use super::contents::PAGE_BYTES;
 use super::faults::{Effect, Operation};
 use super::machine::Outcome;
-use crate::{Change, Metadata, OpenFile, OpenHow, Space};
+use crate::{Change, Metadata, OpenFile, OpenHow, Seek, Space};
 
 /// Offsets on Linux are signed.
 const OFFSET_MAX: u64 = i64::MAX as u64;
@@ -81,6 +81,7 @@ impl OpenFile for FakeFile {
                 return Err(Errno::BADF);
             }
             self.check_transfer(from, offset)?;
+            machine.check_size(offset + from.len() as u64)?;
             machine.write(turn, self.inode, from, offset, self.how.direct)
         })
     }
@@ -106,15 +107,17 @@ impl OpenFile for FakeFile {
             if !self.how.write || bytes > OFFSET_MAX {
                 return Err(Errno::INVAL);
             }
+            machine.check_size(bytes)?;
             machine.set_len(turn, self.inode, bytes);
             Ok(())
         })
     }
 
     fn reserve(&self, offset: u64, bytes: u64) -> io::Result<()> {
-        self.files.call(Operation::Reserve, |machine, _| {
+        self.files.call(Operation::Reserve, |machine, turn| {
             self.check_range(offset, bytes)?;
-            machine.reserve(self.inode, offset, bytes)
+            machine.check_size(offset + bytes)?;
+            machine.reserve(turn, self.inode, offset, bytes)
         })
     }
 
@@ -123,6 +126,12 @@ impl OpenFile for FakeFile {
             self.check_range(offset, bytes)?;
             machine.punch(turn, self.inode, offset, bytes);
             Ok(())
+        })
+    }
+
+    fn seek(&self, offset: u64, what: Seek) -> io::Result<Option<u64>> {
+        self.files.call(Operation::Seek, |machine, _| {
+            Ok(machine.inode(self.inode).history.volatile.seek(offset, what))
         })
     }
 

@@ -7,7 +7,7 @@ use rustix::io::Errno;
 
 use super::Effect;
 use super::contents::{Delivery, PAGE_BYTES, SECTOR_BYTES};
-use super::machine::{Machine, NAME_BYTES_MAX, Outcome, Turn};
+use super::machine::{Machine, Outcome, Turn};
 use crate::Space;
 
 /// Told as the size of a disk without a limit.
@@ -17,11 +17,11 @@ impl Machine {
     /// Bytes allocated to files that somebody can still read.
     pub(super) fn used_bytes(&self) -> u64 {
         let live = self.inodes.values().filter(|inode| inode.is_live());
-        live.map(|inode| inode.history.volatile.allocated_bytes()).sum()
+        live.map(|inode| inode.history.volatile.allocated_bytes()).sum::<u64>() + self.names_bytes()
     }
 
     /// Bytes that can still be allocated.
-    fn free_bytes(&self) -> u64 {
+    pub(super) fn free_bytes(&self) -> u64 {
         self.capacity_bytes.map_or(u64::MAX, |capacity| capacity.saturating_sub(self.used_bytes()))
     }
 
@@ -33,10 +33,11 @@ impl Machine {
             total_bytes,
             free_bytes,
             available_bytes: free_bytes,
-            total_inodes: 1 << 32,
-            free_inodes: (1 << 32) - self.inodes.len() as u64,
-            name_bytes_max: NAME_BYTES_MAX as u32,
+            total_inodes: self.limits.inodes_max,
+            free_inodes: self.limits.inodes_max.saturating_sub(self.live_inodes()),
+            name_bytes_max: self.limits.name_bytes_max,
             block_bytes: 4096,
+            read_only: self.read_only,
         }
     }
 
@@ -72,6 +73,7 @@ impl Machine {
         let inode = self.inode_mut(number);
         inode.history.write(turn.number, &from[..fitting], offset, delivery, direct);
         inode.touch(now_ns);
+        self.contents_changed(turn, number);
         Ok(fitting)
     }
 
@@ -100,10 +102,17 @@ impl Machine {
         let inode = self.inode_mut(number);
         inode.history.set_len(turn.number, bytes);
         inode.touch(now_ns);
+        self.contents_changed(turn, number);
     }
 
     /// Allocates a range, wholly or not at all.
-    pub(super) fn reserve(&mut self, number: u64, offset: u64, bytes: u64) -> Outcome<()> {
+    pub(super) fn reserve(
+        &mut self,
+        turn: Turn,
+        number: u64,
+        offset: u64,
+        bytes: u64,
+    ) -> Outcome<()> {
         let free_bytes = self.free_bytes();
         let now_ns = self.now_ns;
         let inode = self.inode_mut(number);
@@ -112,6 +121,7 @@ impl Machine {
         }
         inode.history.volatile.reserve(offset, bytes);
         inode.touch(now_ns);
+        self.contents_changed(turn, number);
         Ok(())
     }
 
@@ -121,5 +131,6 @@ impl Machine {
         let inode = self.inode_mut(number);
         inode.history.punch(turn.number, offset, bytes);
         inode.touch(now_ns);
+        self.contents_changed(turn, number);
     }
 }

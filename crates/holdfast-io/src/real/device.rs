@@ -10,7 +10,7 @@ use rustix::fs::{FallocateFlags, SeekFrom, fallocate, ioctl_blksszget, seek};
 use rustix::io::Errno;
 
 use super::open_file::RealFile;
-use crate::{Change, Kind, Metadata, OpenFile, Space};
+use crate::{Change, Kind, Metadata, OpenFile, Seek, Space};
 
 /// Zeros written at once to a device that makes none itself.
 const ZEROS_BYTES: usize = 1 << 20;
@@ -90,6 +90,12 @@ impl OpenFile for RealDevice {
         self.write_zeros(offset, first - offset)?;
         self.zero_sectors(first, last - first)?;
         self.write_zeros(last, end - last)
+    }
+
+    /// A device has no holes.
+    fn seek(&self, offset: u64, what: Seek) -> io::Result<Option<u64>> {
+        let found = if what == Seek::Data { offset } else { self.size_bytes };
+        Ok(Some(found).filter(|_| offset < self.size_bytes))
     }
 
     fn metadata(&self) -> io::Result<Metadata> {

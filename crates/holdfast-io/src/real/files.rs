@@ -1,33 +1,63 @@
 //! Files below one directory, by `*at` system calls.
 //!
 //! Promise: everything is resolved from a descriptor of the root taken once, so a file system
-//! mounted over the root later changes nothing; modes are set whatever the umask is.
-//! Never: follows a symbolic link, at any place of a path.
+//! mounted over the root later changes nothing; modes are set whatever the umask is; a path may be
+//! as long as its caller likes.
+//! Never: follows a symbolic link, at any place of a path, or enters another file system: a mount
+//! below the root, or a subvolume, is `EXDEV`.
 
+use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rustix::fs::{
     AtFlags, CWD, FileType, Gid, Mode, OFlags, RawDir, RawDirEntry, RenameFlags, ResolveFlags,
-    Stat, StatVfs, Timespec, Timestamps, UTIME_OMIT, Uid, chmodat, chownat, fchmod, fstatvfs,
-    fsync, linkat, mkdirat, mknodat, open, openat2, readlinkat, renameat, renameat_with, statat,
-    symlinkat, unlinkat, utimensat,
+    StatVfs, StatVfsMountFlags, Statx, StatxAttributes, StatxFlags, StatxTimestamp, Timespec,
+    Timestamps, UTIME_OMIT, Uid, chmodat, chownat, fchmod, fstat, fstatvfs, fsync, linkat, makedev,
+    mkdirat, mknodat, open, openat2, readlinkat, renameat, renameat_with, statat, statx, symlinkat,
+    syncfs, unlinkat, utimensat,
 };
 use rustix::io::Errno;
 
+use super::limits::{limits_below, syncs_all};
 use super::open_file::RealFile;
+use super::xattr;
 use crate::path::{check, check_both};
-use crate::{Change, DirEntry, Files, Kind, Metadata, OpenFile, OpenHow, Space};
+use crate::{Change, DirEntry, Files, Kind, Limits, Metadata, OpenFile, OpenHow, Space};
 
 /// Bytes of names asked for in one `getdents64`: about a thousand names.
 const NAMES_BUFFER_BYTES: usize = 64 << 10;
+/// Longest path that one system call takes, without the byte that ends it.
+const CALL_PATH_BYTES_MAX: usize = 4095;
+/// A number that was found in a directory means an inode of that file system alone.
+const RESOLVE: ResolveFlags = ResolveFlags::NO_SYMLINKS.union(ResolveFlags::NO_XDEV);
+
+/// An attribute of a root that is this program's own, and is shown to nobody.
+pub const SHADOWED: &str = "trusted.holdfast.volume";
+
+/// The attribute by which a directory's bits are set as well.
+const ACCESS_LIST: &[u8] = b"system.posix_acl_access";
+
+/// Where the permission bits of a root are kept while its directory has others.
+pub trait RootMode: std::fmt::Debug + Send + Sync {
+    /// Those that users see; `None` if the directory has its own.
+    fn shown(&self) -> Option<u32>;
+    /// Says that the directory may have bits of its own before it is told which ones to keep.
+    fn lift(&self) -> io::Result<()>;
+    /// Keeps other bits for users. They are durable once the directory is synced.
+    fn keep(&self, mode: u32) -> io::Result<()>;
+}
 
 /// The files below a directory of this machine.
 #[derive(Debug)]
 pub struct RealFiles {
     root: OwnedFd,
+    /// The device of the root, once somebody has asked.
+    device: OnceLock<u64>,
+    root_mode: Option<Arc<dyn RootMode>>,
 }
 
 impl RealFiles {
@@ -35,19 +65,97 @@ impl RealFiles {
     /// refused.
     pub fn open(root: &Path) -> io::Result<RealFiles> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        Ok(RealFiles { root: open(root, flags, Mode::empty())? })
+        Ok(RealFiles::from_fd(open(root, flags, Mode::empty())?))
     }
 
     /// Takes the directory that `root` is open on, such as one opened before a mount covered it.
     pub fn from_fd(root: OwnedFd) -> RealFiles {
-        RealFiles { root }
+        RealFiles { root, device: OnceLock::new(), root_mode: None }
     }
 
-    /// Opens what `path` names; a symbolic link anywhere in it is an error (`ELOOP`).
+    /// [`Self::from_fd`] with the root's permission bits kept elsewhere.
+    pub fn with_root_mode(root: OwnedFd, mode: Arc<dyn RootMode>) -> RealFiles {
+        RealFiles { root_mode: Some(mode), ..RealFiles::from_fd(root) }
+    }
+
+    /// Where the bits of `path` are kept, if not with it.
+    fn kept_mode(&self, path: &Path) -> Option<(&dyn RootMode, u32)> {
+        let kept = self.root_mode.as_deref().filter(|_| path.as_os_str().is_empty())?;
+        kept.shown().map(|mode| (kept, mode))
+    }
+
+    /// An access list of the root, which gives its directory permission bits too.
+    fn set_root_list(
+        &self,
+        kept: &dyn RootMode,
+        set: impl Fn() -> io::Result<()>,
+    ) -> io::Result<()> {
+        kept.lift()?;
+        set()?;
+        let mode = fstat(&self.root)?.st_mode & 0o7777;
+        fchmod(&self.root, permissions(0))?;
+        kept.keep(mode)
+    }
+
+    /// Opens what `path` names; a symbolic link anywhere in it is an error (`ELOOP`), and so is a
+    /// mount (`EXDEV`).
     fn open_at(&self, path: &Path, flags: OFlags, mode: Mode) -> io::Result<OwnedFd> {
         check(path)?;
-        let flags = flags | OFlags::CLOEXEC;
-        Ok(openat2(&self.root, name_of(path), flags, mode, ResolveFlags::NO_SYMLINKS)?)
+        let (near, rest) = self.near(path)?;
+        let from = near.as_ref().map_or(self.root.as_fd(), AsFd::as_fd);
+        Ok(openat2(from, name_of(rest), flags | OFlags::CLOEXEC, mode, RESOLVE)?)
+    }
+
+    /// [`Self::open_at`] for reading, which leaves the time of the last access as it is. Only who
+    /// owns a file, or may do as its owner, can ask for that.
+    fn open_unnoticed(&self, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+        match self.open_at(path, flags | OFlags::NOATIME, Mode::empty()) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                self.open_at(path, flags, Mode::empty())
+            }
+            opened => opened,
+        }
+    }
+
+    /// The directory from which the rest of `path` fits into one call, if that is not the root, and
+    /// that rest.
+    fn near<'p>(&self, path: &'p Path) -> io::Result<(Option<OwnedFd>, &'p Path)> {
+        let (mut near, mut rest) = (None::<OwnedFd>, path.as_os_str().as_bytes());
+        while rest.len() > CALL_PATH_BYTES_MAX {
+            let slash = rest[..=CALL_PATH_BYTES_MAX].iter().rposition(|byte| *byte == b'/');
+            let slash = slash.ok_or(Errno::NAMETOOLONG)?;
+            let front = Path::new(OsStr::from_bytes(&rest[..slash]));
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let from = near.as_ref().map_or(self.root.as_fd(), AsFd::as_fd);
+            near = Some(openat2(from, front, flags, Mode::empty(), RESOLVE)?);
+            rest = &rest[slash + 1..];
+        }
+        Ok((near, Path::new(OsStr::from_bytes(rest))))
+    }
+
+    /// Takes hold of what the name itself refers to, without opening it.
+    fn pin(&self, path: &Path) -> io::Result<OwnedFd> {
+        self.open_at(path, OFlags::PATH | OFlags::NOFOLLOW, Mode::empty())
+    }
+
+    /// Describes an open node below the root. A directory of another device is a subvolume, which
+    /// no mount leads into: its inodes are numbered anew.
+    fn described(&self, fd: &OwnedFd) -> io::Result<Metadata> {
+        let metadata = describe_open(fd)?;
+        if metadata.kind == Kind::Directory && metadata.device != self.device()? {
+            return Err(Errno::XDEV.into());
+        }
+        Ok(metadata)
+    }
+
+    fn device(&self) -> io::Result<u64> {
+        match self.device.get() {
+            Some(device) => Ok(*device),
+            None => {
+                let device = describe_open(&self.root)?.device;
+                Ok(*self.device.get_or_init(|| device))
+            }
+        }
     }
 
     /// Calls `act` with a descriptor of the directory that holds the last name of `path`, and that
@@ -84,31 +192,29 @@ impl RealFiles {
     /// `fchmodat` knows no "do not follow" before Linux 6.6, so the name is pinned first and then
     /// changed through its descriptor.
     fn set_mode(&self, path: &Path, mode: u32) -> io::Result<()> {
-        let pinned = self.open_at(path, OFlags::PATH | OFlags::NOFOLLOW, Mode::empty())?;
-        let through = format!("/proc/self/fd/{}", pinned.as_raw_fd());
-        Ok(chmodat(CWD, through, permissions(mode), AtFlags::empty())?)
+        set_pinned_mode(&self.pin(path)?, mode)
     }
 
     /// Opens an existing file, or creates it, so that a new one has exactly the mode asked for.
     fn open_or_create(&self, path: &Path, how: OpenHow, flags: OFlags) -> io::Result<OwnedFd> {
         let Some(mode) = how.create_mode else {
-            return self.open_at(path, flags, Mode::empty());
+            return self.open_unnoticed(path, flags);
         };
         if !how.exclusive {
-            match self.open_at(path, flags, Mode::empty()) {
+            match self.open_unnoticed(path, flags) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 outcome => return outcome,
             }
         }
         let new = OFlags::CREATE | OFlags::EXCL;
-        match self.open_at(path, flags | new, permissions(mode)) {
+        match self.open_at(path, flags | new | OFlags::NOATIME, permissions(mode)) {
             Ok(fd) => {
                 fchmod(&fd, permissions(mode))?;
                 Ok(fd)
             }
             // Somebody else made it in between: theirs is as good.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && !how.exclusive => {
-                self.open_at(path, flags, Mode::empty())
+                self.open_unnoticed(path, flags)
             }
             Err(error) => Err(error),
         }
@@ -124,12 +230,14 @@ impl Files for RealFiles {
     }
 
     fn metadata(&self, path: &Path) -> io::Result<Metadata> {
-        let stat = self.at(path, |dir, name| statat(dir, name, AtFlags::SYMLINK_NOFOLLOW))?;
-        describe(&stat)
+        let metadata = self.described(&self.pin(path)?)?;
+        let shown = self.kept_mode(path).map(|(_, mode)| mode);
+        Ok(Metadata { mode: shown.unwrap_or(metadata.mode), ..metadata })
     }
 
     fn read_dir(&self, path: &Path) -> io::Result<Vec<DirEntry>> {
-        let dir = self.open_at(path, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())?;
+        let dir = self.open_unnoticed(path, OFlags::RDONLY | OFlags::DIRECTORY)?;
+        self.described(&dir)?;
         let mut buffer = Vec::with_capacity(NAMES_BUFFER_BYTES);
         let mut names = RawDir::new(&dir, buffer.spare_capacity_mut());
         let mut entries = Vec::new();
@@ -186,16 +294,18 @@ impl Files for RealFiles {
     }
 
     fn change(&self, path: &Path, change: &Change) -> io::Result<()> {
-        let here = AtFlags::SYMLINK_NOFOLLOW;
+        let (pinned, itself) = (self.pin(path)?, AtFlags::EMPTY_PATH);
         // The owner first: changing it clears the set-user-id bits that the mode may set.
         if let Some((uid, gid)) = owner(change) {
-            self.at(path, |dir, name| chownat(dir, name, uid, gid, here))?;
+            chownat(&pinned, "", uid, gid, itself)?;
         }
-        if let Some(mode) = change.mode {
-            self.set_mode(path, mode)?;
+        match (change.mode, self.kept_mode(path)) {
+            (Some(mode), Some((kept, _))) => kept.keep(mode & 0o7777)?,
+            (Some(mode), None) => set_pinned_mode(&pinned, mode)?,
+            (None, _) => {}
         }
         if let Some(times) = times(change) {
-            self.at(path, |dir, name| utimensat(dir, name, &times, here))?;
+            utimensat(&pinned, "", &times, itself)?;
         }
         Ok(())
     }
@@ -208,6 +318,48 @@ impl Files for RealFiles {
     fn space(&self) -> io::Result<Space> {
         Ok(space_of(&fstatvfs(&self.root)?))
     }
+
+    fn xattr(&self, path: &Path, name: &[u8]) -> io::Result<Option<Vec<u8>>> {
+        self.pin(path)?;
+        self.at(path, |dir, last| xattr::value(&xattr::through(dir, last), name))
+    }
+
+    fn xattr_names(&self, path: &Path) -> io::Result<Vec<Vec<u8>>> {
+        self.pin(path)?;
+        self.at(path, |dir, last| xattr::names(&xattr::through(dir, last)))
+    }
+
+    fn set_xattr(&self, path: &Path, name: &[u8], value: &[u8]) -> io::Result<()> {
+        self.pin(path)?;
+        let set = || self.at(path, |dir, last| xattr::set(&xattr::through(dir, last), name, value));
+        match self.kept_mode(path).filter(|_| name == ACCESS_LIST) {
+            None => set(),
+            Some((kept, _)) => self.set_root_list(kept, set),
+        }
+    }
+
+    fn remove_xattr(&self, path: &Path, name: &[u8]) -> io::Result<()> {
+        self.pin(path)?;
+        self.at(path, |dir, last| xattr::remove(&xattr::through(dir, last), name))
+    }
+
+    fn sync_all(&self) -> io::Result<()> {
+        Ok(syncfs(&self.root)?)
+    }
+
+    fn has_sync_all(&self) -> bool {
+        syncs_all(self.root.as_fd())
+    }
+
+    fn limits(&self) -> io::Result<Limits> {
+        limits_below(self.root.as_fd())
+    }
+}
+
+/// Sets permission bits through a descriptor of any kind.
+fn set_pinned_mode(pinned: &OwnedFd, mode: u32) -> io::Result<()> {
+    let through = format!("/proc/self/fd/{}", pinned.as_raw_fd());
+    Ok(chmodat(CWD, through, permissions(mode), AtFlags::empty())?)
 }
 
 /// Puts what the kernel says of a file system into our own words.
@@ -220,6 +372,7 @@ pub(super) fn space_of(space: &StatVfs) -> Space {
         free_inodes: space.f_ffree,
         name_bytes_max: u32::try_from(space.f_namemax).unwrap_or(u32::MAX),
         block_bytes: u32::try_from(space.f_bsize).unwrap_or(u32::MAX),
+        read_only: space.f_flag.contains(StatVfsMountFlags::RDONLY),
     }
 }
 
@@ -276,29 +429,35 @@ fn node_type(kind: Kind) -> io::Result<FileType> {
     }
 }
 
+/// Describes what a descriptor of any kind stands for.
+pub(super) fn describe_open(fd: &OwnedFd) -> io::Result<Metadata> {
+    describe(&statx(fd, "", AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS)?)
+}
+
 /// Puts what the kernel says into our own words.
-pub(super) fn describe(stat: &Stat) -> io::Result<Metadata> {
+fn describe(stat: &Statx) -> io::Result<Metadata> {
+    let has = |attribute| stat.stx_attributes.contains(attribute);
     Ok(Metadata {
-        kind: kind_of(FileType::from_raw_mode(stat.st_mode))?,
-        mode: stat.st_mode & 0o7777,
-        uid: stat.st_uid,
-        gid: stat.st_gid,
-        size_bytes: u64::try_from(stat.st_size).unwrap_or(0),
-        allocated_bytes: u64::try_from(stat.st_blocks).unwrap_or(0) * 512,
-        // One architecture has 32 bits here, the other 64.
-        #[allow(clippy::useless_conversion, clippy::unnecessary_fallible_conversions)]
-        links: u32::try_from(stat.st_nlink).unwrap_or(u32::MAX),
-        inode: stat.st_ino,
-        rdev: stat.st_rdev,
-        accessed_ns: instant_ns(stat.st_atime, stat.st_atime_nsec),
-        modified_ns: instant_ns(stat.st_mtime, stat.st_mtime_nsec),
-        changed_ns: instant_ns(stat.st_ctime, stat.st_ctime_nsec),
+        kind: kind_of(FileType::from_raw_mode(stat.stx_mode.into()))?,
+        mode: u32::from(stat.stx_mode) & 0o7777,
+        uid: stat.stx_uid,
+        gid: stat.stx_gid,
+        size_bytes: stat.stx_size,
+        allocated_bytes: stat.stx_blocks * 512,
+        links: stat.stx_nlink,
+        inode: stat.stx_ino,
+        device: makedev(stat.stx_dev_major, stat.stx_dev_minor),
+        immutable: has(StatxAttributes::IMMUTABLE),
+        append_only: has(StatxAttributes::APPEND),
+        rdev: makedev(stat.stx_rdev_major, stat.stx_rdev_minor),
+        accessed_ns: instant_ns(&stat.stx_atime),
+        modified_ns: instant_ns(&stat.stx_mtime),
+        changed_ns: instant_ns(&stat.stx_ctime),
     })
 }
 
-/// Saturates outside the years 1677 to 2262.
-fn instant_ns(seconds: i64, nanoseconds: u64) -> i64 {
-    seconds.saturating_mul(1_000_000_000).saturating_add_unsigned(nanoseconds)
+fn instant_ns(time: &StatxTimestamp) -> i128 {
+    i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec)
 }
 
 /// The owner and group to set, if either is.
@@ -316,11 +475,14 @@ pub(super) fn times(change: &Change) -> Option<Timestamps> {
     })
 }
 
-fn instant(time_ns: Option<i64>) -> Timespec {
+/// A time that no system counts becomes the last one that is counted.
+fn instant(time_ns: Option<i128>) -> Timespec {
+    const SECOND_NS: i128 = 1_000_000_000;
     match time_ns {
-        Some(ns) => {
-            Timespec { tv_sec: ns.div_euclid(1_000_000_000), tv_nsec: ns.rem_euclid(1_000_000_000) }
-        }
+        Some(ns) => Timespec {
+            tv_sec: i64::try_from(ns.div_euclid(SECOND_NS)).unwrap_or(i64::MAX),
+            tv_nsec: ns.rem_euclid(SECOND_NS) as i64,
+        },
         None => Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
     }
 }

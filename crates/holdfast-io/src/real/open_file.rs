@@ -8,14 +8,14 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use rustix::fs::{
-    FallocateFlags, FileType, Mode, OFlags, fallocate, fchmod, fchown, fcntl_getfl, fcntl_setfl,
-    fdatasync, fstat, fstatvfs, ftruncate, futimens,
+    FallocateFlags, FileType, Mode, OFlags, SeekFrom, fallocate, fchmod, fchown, fcntl_getfl,
+    fcntl_setfl, fdatasync, fstat, fstatvfs, fsync, ftruncate, futimens, seek,
 };
 use rustix::io::{Errno, ReadWriteFlags, pread, pwrite, pwritev2};
 
 use super::device::RealDevice;
-use super::files::{describe, owner, space_of, times};
-use crate::{Change, Metadata, OpenFile, Space};
+use super::files::{describe_open, owner, space_of, times};
+use crate::{Change, Metadata, OpenFile, Seek, Space};
 
 /// An ordinary file of this machine.
 #[derive(Debug)]
@@ -74,6 +74,10 @@ impl OpenFile for RealFile {
         Ok(fdatasync(&self.fd)?)
     }
 
+    fn sync(&self) -> io::Result<()> {
+        Ok(fsync(&self.fd)?)
+    }
+
     fn write_through_at(&self, from: &[u8], offset: u64) -> io::Result<usize> {
         match pwritev2(&self.fd, &[IoSlice::new(from)], offset, ReadWriteFlags::DSYNC) {
             // This file system, or this kernel, has no such call.
@@ -99,8 +103,20 @@ impl OpenFile for RealFile {
         Ok(fallocate(&self.fd, flags, offset, bytes)?)
     }
 
+    fn seek(&self, offset: u64, what: Seek) -> io::Result<Option<u64>> {
+        let from = match what {
+            Seek::Data => SeekFrom::Data(offset),
+            Seek::Hole => SeekFrom::Hole(offset),
+        };
+        match seek(&self.fd, from) {
+            Ok(found) => Ok(Some(found)),
+            Err(Errno::NXIO) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     fn metadata(&self) -> io::Result<Metadata> {
-        describe(&fstat(&self.fd)?)
+        describe_open(&self.fd)
     }
 
     fn change(&self, change: &Change) -> io::Result<()> {

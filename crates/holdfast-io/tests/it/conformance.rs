@@ -22,10 +22,11 @@ struct Seen {
     mode: u32,
     size_bytes: u64,
     links: u32,
-    modified_ns: Option<i64>,
+    modified_ns: Option<i128>,
+    xattrs: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-fn seen(metadata: &Metadata) -> Seen {
+fn seen(metadata: &Metadata, xattrs: Vec<(Vec<u8>, Vec<u8>)>) -> Seen {
     let is_dir = metadata.kind == Kind::Directory;
     // Times that were set are small; the clocks of the two machines differ.
     let set = Some(metadata.modified_ns).filter(|&ns| ns < 1_000_000_000_000);
@@ -35,8 +36,28 @@ fn seen(metadata: &Metadata) -> Seen {
         size_bytes: if is_dir { 0 } else { metadata.size_bytes },
         links: if is_dir { 0 } else { metadata.links },
         modified_ns: set,
+        xattrs,
     }
 }
+
+/// Extended attributes, sorted; the machine may have given every file some of its own.
+fn xattrs(files: &dyn Files, path: &Path) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut names = files.xattr_names(path).expect("a name that was just listed");
+    names.retain(|name| XATTRS.contains(&&name[..]));
+    names.sort();
+    let value = |name: &Vec<u8>| files.xattr(path, name).unwrap().expect("just listed");
+    names.iter().map(|name| (name.clone(), value(name))).collect()
+}
+
+const XATTRS: [&[u8]; 7] = [
+    b"user.a",
+    b"user.b",
+    b"trusted.c",
+    b"security.capability",
+    b"system.posix_acl_access",
+    b"system.posix_acl_default",
+    b"user.",
+];
 
 /// Everything below a directory, sorted: path, metadata, and the contents or the link's target.
 fn tree(files: &dyn Files, dir: &Path) -> Vec<(PathBuf, Seen, Vec<u8>)> {
@@ -53,7 +74,8 @@ fn tree(files: &dyn Files, dir: &Path) -> Vec<(PathBuf, Seen, Vec<u8>)> {
             Kind::Symlink => Some(files.read_link(&path).expect("a link")),
             _ => None,
         };
-        rows.push((path.clone(), seen(&metadata), bytes.unwrap_or_default()));
+        let seen = seen(&metadata, xattrs(files, &path));
+        rows.push((path.clone(), seen, bytes.unwrap_or_default()));
         if entry.kind == Kind::Directory {
             rows.extend(tree(files, &path));
         }
@@ -85,7 +107,7 @@ fn step(side: &mut Side<'_>, random: &mut Random) -> String {
     let path = any_path(random);
     let other = any_path(random);
     let mode = [0o600, 0o755, 0o700, 0o644][random.below(4) as usize];
-    let choice = random.below(30);
+    let choice = random.below(38);
     let done = match choice {
         0..3 => files.make_dir(&path, mode | 0o100),
         3 => files.make_symlink(&path, b"b/c"),
@@ -105,9 +127,56 @@ fn step(side: &mut Side<'_>, random: &mut Random) -> String {
             return format!("{path:?} {:?}", files.read_link(&path).map_err(|e| number(&e)));
         }
         21..24 => open(side, &path, random, mode),
+        30..36 => return xattr_step(files, random, &path),
+        36 => files.sync_all(),
         _ => return with_open(side, random),
     };
     format!("{choice} {path:?} {other:?} {:?}", done.map_err(|error| number(&error)))
+}
+
+/// One random call about extended attributes.
+fn xattr_step(files: &dyn Files, random: &mut Random, path: &Path) -> String {
+    let name = match random.below(30) {
+        0 => &b"other.a"[..],
+        index => XATTRS[index as usize % XATTRS.len()],
+    };
+    let done = match random.below(4) {
+        0 => files.remove_xattr(path, name).map(|()| None),
+        1 => files.xattr(path, name),
+        _ => files.set_xattr(path, name, &any_value(random, name)).map(|()| None),
+    };
+    let done = done.map_err(|error| number(&error));
+    format!("{path:?} {:?} {done:?}", String::from_utf8_lossy(name))
+}
+
+fn any_value(random: &mut Random, name: &[u8]) -> Vec<u8> {
+    if name == b"security.capability" {
+        let words = [0x0200_0001_u32, 1 << random.below(20), 0, 0, 0];
+        return words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    }
+    if name.starts_with(b"system.") {
+        return any_acl(random);
+    }
+    vec![7; random.below(100) as usize]
+}
+
+/// A list that names up to two users and two groups, sometimes one that makes no sense.
+fn any_acl(random: &mut Random) -> Vec<u8> {
+    let (users, groups) = (random.below(3), random.below(3));
+    let mask = random.chance(if users + groups > 0 { 95 } else { 20 });
+    let tags = std::iter::once(1)
+        .chain((0..users).map(|_| 2))
+        .chain([4])
+        .chain((0..groups).map(|_| 8))
+        .chain(mask.then_some(16))
+        .chain([32]);
+    let mut bytes = 2_u32.to_le_bytes().to_vec();
+    for tag in tags {
+        bytes.extend((tag as u16).to_le_bytes());
+        bytes.extend((random.below(8) as u16).to_le_bytes());
+        bytes.extend((random.below(4) as u32).to_le_bytes());
+    }
+    bytes
 }
 
 fn any_change(random: &mut Random, mode: u32) -> Change {
@@ -115,7 +184,7 @@ fn any_change(random: &mut Random, mode: u32) -> Change {
         mode: random.chance(50).then_some(mode),
         accessed_ns: random.chance(50).then_some(17),
         // Never all empty: an empty change need not look at its path.
-        modified_ns: Some(random.below(1_000_000_000_000) as i64),
+        modified_ns: Some(random.below(1_000_000_000_000).into()),
         ..Change::default()
     }
 }
@@ -162,7 +231,7 @@ fn with_open(side: &Side<'_>, random: &mut Random) -> String {
         7 => file.punch(offset, bytes).map(|()| 0),
         _ => file.change(&any_change(random, 0o640)).and_then(|()| file.sync_data()).map(|()| 0),
     };
-    let metadata = seen(&file.metadata().expect("an open file"));
+    let metadata = seen(&file.metadata().expect("an open file"), Vec::new());
     let done = done.map_err(|error| number(&error));
     let bytes = holdfast_io::checksum::crc32c(0, &buffer);
     format!("open {choice} {offset} {done:?} {bytes:08x} {metadata:?}")

@@ -61,12 +61,18 @@ fn every_kind_of_call_can_be_made_to_fail() {
         Change,
         SyncDir,
         Space,
+        Limits,
+        Seek,
         Read,
         Write,
         SyncData,
         SetLen,
         Reserve,
         Punch,
+        Xattr,
+        SetXattr,
+        RemoveXattr,
+        SyncAll,
     ];
     for operation in every {
         fail(&files, operation, 0, Effect::Errno(EIO));
@@ -87,12 +93,18 @@ fn every_kind_of_call_can_be_made_to_fail() {
             Change => files.change(f, &change),
             SyncDir => files.sync_dir(Path::new("")),
             Space => files.space().map(|_| ()),
+            Limits => files.limits().map(|_| ()),
+            Seek => file.seek(0, holdfast_io::Seek::Data).map(|_| ()),
             Read => file.read_at(&mut [0], 0).map(|_| ()),
             Write => file.write_at(b"x", 0).map(|_| ()),
             SyncData => file.sync_data(),
             SetLen => file.set_len(9),
             Reserve => file.reserve(0, 9),
             Punch => file.punch(0, 9),
+            Xattr => files.xattr(f, b"user.a").map(|_| ()),
+            SetXattr => files.set_xattr(f, b"user.a", b"1"),
+            RemoveXattr => files.remove_xattr(f, b"user.a"),
+            SyncAll => files.sync_all(),
         };
         assert_eq!(failed.unwrap_err().raw_os_error(), Some(EIO), "{operation:?}");
     }

@@ -50,7 +50,7 @@ impl Cut {
         let count = to.align_up(stripe_bytes).since(first) / stripe_bytes;
         let mut groups = Buffer::zeroed((count * GROUP_BYTES) as usize);
         let mut stripe = first;
-        for group in groups.bytes_mut().chunks_exact_mut(GROUP_BYTES as usize) {
+        for group in groups.bytes_mut().as_chunks_mut::<{ GROUP_BYTES as usize }>().0 {
             if stripe <= self.from {
                 group.copy_from_slice(&self.group);
             } else {

@@ -236,3 +236,62 @@ fn a_ring_is_read_frame_by_frame_without_claiming_its_region() {
     damage(&shared.0, &model.puts[1].payload[100..200]);
     assert_eq!(look().expect("filled").lost, Some(model.puts[1].lsn));
 }
+
+#[test]
+fn what_a_log_keeps_for_its_reader_is_known_from_its_files_alone() {
+    let left = |files: &FakeFiles| Log::left(files).expect("the disk can be read");
+    let (files, _region, log) = new_log(1);
+    assert_eq!(left(&files), 0, "a new log");
+    let mut model = Model::default();
+    for _ in 0..8 {
+        model.put(&log, 3000).expect("there is room");
+    }
+    log.drain().expect("the disk is sound");
+    let all = left(&files);
+    let durable = log.marks().durable.get();
+    assert!(all > 8 * 3000 && all <= durable, "{all} of {durable}");
+    model.apply(&log).expect("the disk is sound");
+    log.drain().expect("the disk is sound");
+    assert_eq!(left(&files), 0, "its reader has everything");
+    model.put(&log, 3000).expect("there is room");
+    log.close().expect("the disk is sound");
+    // The frame lies behind the mark and what fills the block of that.
+    assert!((3000..9000).contains(&left(&files)), "{}", left(&files));
+}
+
+/// What a reader would be given of a log that nobody has open: where its frames are, and where it
+/// has got to.
+fn unapplied(files: &FakeFiles, region: Option<&Medium>) -> Vec<Lsn> {
+    let seen = region.map(|medium| Region::observe(medium).expect("a region"));
+    let mut shown = Vec::new();
+    let from = Log::unapplied(files, seen.as_ref(), &mut |frame| shown.push(frame.header.lsn));
+    let from = from.expect("the log can be read");
+    shown.retain(|lsn| *lsn >= from);
+    shown
+}
+
+#[test]
+fn what_a_reader_lacks_is_shown_of_the_ring_and_of_the_segments_without_opening_the_log() {
+    let files = FakeFiles::new(1);
+    Log::create(&files, IDENTITY, &CONFIG).expect("an empty disk takes a log");
+    let (shared, region) = Shared::new("unapplied");
+    assert_eq!(unapplied(&files, Some(&shared.0)), [], "a ring that was never filled");
+    let (log, _) = open_shared(&files, &region).expect("a new log opens");
+    let mut model = Model::default();
+    for _ in 0..3 {
+        model.put(&log, 1000).expect("there is room");
+    }
+    log.drain().expect("the disk is sound");
+    model.apply(&log).expect("the disk is sound");
+    let applied = model.puts.len();
+    model.put(&log, 1000).expect("there is room");
+    log.drain().expect("the disk is sound");
+    model.put(&log, 1000).expect("there is room");
+    let lsns: Vec<Lsn> = model.puts[applied..].iter().map(|put| put.lsn).collect();
+    drop(log);
+    drop(region);
+    assert_eq!(unapplied(&files, Some(&shared.0)), lsns);
+    assert_eq!(unapplied(&files, None), lsns[..1], "the disk has no more");
+    damage(&shared.0, &model.puts[applied].payload[100..200]);
+    assert!(unapplied(&files, Some(&shared.0)).contains(&lsns[0]), "the segments have it");
+}

@@ -7,7 +7,7 @@
 use std::os::fd::BorrowedFd;
 use std::ptr::{NonNull, null_mut};
 
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munlock, munmap};
 
 use crate::queue::Page;
 use crate::raw::copy;
@@ -39,6 +39,17 @@ impl SharedBytes {
     /// Bytes mapped.
     pub(crate) fn len(&self) -> usize {
         self.bytes
+    }
+
+    /// Gives the pages of the file back to the system.
+    pub(crate) fn discard(&self) -> rustix::io::Result<()> {
+        let base = self.base.as_ptr().cast();
+        // The kernel does not take locked pages away.
+        // SAFETY: the range is this mapping; whether it may be paged out changes no content.
+        unsafe { munlock(base, self.bytes)? };
+        // SAFETY: the range is this mapping, of which nobody has a reference to bytes. The page's
+        // atomics take any value, also when it changes to zero under a reader.
+        unsafe { madvise(base, self.bytes, Advice::LinuxRemove) }
     }
 
     /// The queue page.

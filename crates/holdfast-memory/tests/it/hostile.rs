@@ -139,7 +139,7 @@ fn the_client_to_be_killed() {
 
 /// Puts as many requests as it can and waits for some of them.
 fn client(queue: Queue<'_>, who: Owner) {
-    for sequence in 1.. {
+    for sequence in 1..=u64::MAX {
         let Some(slot) = queue.acquire(who) else { continue };
         queue.put(slot, &Request { sequence, ..Request::default() });
         while queue.wait(slot, 50, Duration::from_secs(60)).is_none() {}

@@ -17,3 +17,4 @@ mod hosts;
 mod queue;
 mod ring;
 mod roster;
+mod strangers;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use holdfast_io::Files;
-use holdfast_io::fake::{EIO, Effect, Fault, Operation};
+use holdfast_io::fake::{EIO, Effect, Fault, Mood, Operation, Random};
 use holdfast_pages::{FlushError, Poisoned, ReleaseError, StageError, SyncError};
 
-use crate::support::{World, frames, groups, new_world, open, put};
+use crate::support::{World, frames, groups, new_world, open, put, replay, seeds};
 
 /// Everything says that the log has failed, and what was durable still is.
 fn assert_poisoned(world: &World) {
@@ -94,4 +94,65 @@ fn a_full_disk_is_told_and_nothing_is_lost() {
     world.files.set_capacity_bytes(None);
     world.stream.sync(world.stream.next()).expect("space has returned");
     assert_eq!(groups(&frames(&*world.log)).expect("whole").len(), number as usize);
+}
+
+/// One of what users of a stream do, on a disk that may be full. Returns what was said to be lost
+/// for good, which nothing is.
+fn step(world: &World, random: &mut Random, number: u64) -> Option<Poisoned> {
+    let stream = &world.stream;
+    match random.below(8) {
+        0 => {
+            let space = world.files.space().expect("it says how much");
+            let is_full = random.below(2) == 0;
+            let used_bytes = space.total_bytes - space.free_bytes;
+            world.files.set_capacity_bytes(is_full.then_some(used_bytes));
+        }
+        1 | 2 => {
+            if let Err(SyncError::Poisoned(poisoned)) = stream.sync(stream.next()) {
+                return Some(poisoned);
+            }
+        }
+        3..=5 => {
+            // Little at a time: each mark takes room in the ring, until there is none for marks.
+            let mut ends = frames(&*world.log).into_iter().map(|frame| frame.place.end);
+            let upto = ends.next().filter(|end| *end <= stream.durable());
+            let released = upto.map_or(Ok(()), |upto| stream.release(upto));
+            if let Err(ReleaseError::Poisoned(poisoned)) = released {
+                return Some(poisoned);
+            }
+        }
+        _ => {
+            put(stream, number, 1, random.below(300) as usize).expect("it fits");
+            if let Err(FlushError::Poisoned(poisoned)) = stream.flush() {
+                return Some(poisoned);
+            }
+        }
+    }
+    None
+}
+
+#[test]
+fn a_disk_that_is_full_now_and_then_poisons_nothing() {
+    for seed in seeds(10) {
+        let (world, mut random) = (new_world(seed), Random::new(seed));
+        let nowhere = |_| Err(Arc::new(io::Error::other("there is nowhere to put it")));
+        world.stream.make_room_by(nowhere);
+        for number in 0..4000 {
+            let poisoned = step(&world, &mut random, number);
+            let told = || replay("a_disk_that_is_full_now_and_then", seed);
+            assert!(poisoned.is_none(), "step {number}: {poisoned:?}\n{}", told());
+        }
+        world.files.set_capacity_bytes(None);
+        while let Err(error) = world.stream.sync(world.stream.next()) {
+            assert!(matches!(error, SyncError::Full(_)), "there is space: {error}");
+            world.stream.sync(world.stream.stable()).expect("there is space");
+            world.stream.release(world.stream.stable()).expect("there is space");
+        }
+        let kept = groups(&frames(&*world.log)).expect("whole");
+        let after = open(&world.files.after_power_cut_in(Mood::LoseAll, seed)).expect("a log");
+        let found = groups(&frames(&*after.log)).expect("whole");
+        // A release that was refused may have been marked all the same.
+        let told = replay("a_disk_that_is_full_now_and_then", seed);
+        assert!(kept.ends_with(&found) && found.last() == kept.last(), "{told}\n{kept:?}");
+    }
 }

@@ -78,11 +78,27 @@ fn a_client_that_may_have_been_forgotten_is_told_so() {
         let mut id = [0; 16];
         id[..8].copy_from_slice(&(number as u64).to_le_bytes());
         windows.enter(ClientId(id), 0).unwrap();
-        windows.leave(ClientId(id));
+        windows.leave(ClientId(id), Peer::User(1));
     }
-    let refusal = windows.enter(ClientId([0; 16]), 5).map(drop);
-    assert_eq!(refusal, Err(WindowRefusal::Forgotten));
+    for oldest in [1, 5] {
+        let refusal = windows.enter(ClientId([0; 16]), oldest).map(drop);
+        assert_eq!(refusal, Err(WindowRefusal::Forgotten), "{oldest}");
+    }
     windows.enter(ClientId([0; 16]), 0).unwrap();
+}
+
+#[test]
+fn whoever_had_a_session_before_all_were_forgotten_is_refused() {
+    let windows = Windows::default();
+    appended(&windows, 1, 7, 6, 100);
+    windows.forget_all();
+    for oldest in [1, 7, 8] {
+        let refusal = windows.enter(client(1), oldest).map(drop);
+        assert_eq!(refusal, Err(WindowRefusal::Forgotten), "{oldest}");
+    }
+    windows.enter(client(2), 0).unwrap();
+    windows.leave(client(2), Peer::User(1));
+    windows.enter(client(2), 1).unwrap();
 }
 
 #[test]
@@ -90,7 +106,7 @@ fn one_client_has_one_window_at_a_time() {
     let windows = Windows::default();
     windows.enter(client(1), 0).unwrap();
     assert_eq!(windows.enter(client(1), 0).map(drop), Err(WindowRefusal::InUse));
-    windows.leave(client(1));
+    windows.leave(client(1), Peer::User(1));
     windows.enter(client(1), 1).unwrap();
 }
 

@@ -73,9 +73,10 @@ fn a_number_that_comes_again_is_answered_as_the_first_time() {
     let _server = place.serve();
     let client = place.client();
     client.commit(after).unwrap();
-    // What the reader releases is remembered all the same.
+    // What the reader releases is remembered all the same, and whatever it notes.
     client.mark(after).unwrap();
     client.release(after);
+    client.replace_notes(&mut [b"a note".to_vec()].into_iter()).unwrap();
     drop(_server);
     let _server = place.serve();
     let raw = connect(&place, [9; 16], &service).unwrap();

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod basics;
+mod damaged_notes;
 mod disks;
 mod disks_killed;
 mod hostile;
@@ -11,4 +12,5 @@ mod kills;
 mod manners;
 mod raw;
 mod responders;
+mod strangers;
 mod support;

@@ -1,7 +1,7 @@
 //! A session that is used by hand, by clients that keep to no protocol.
 
 use crate::support::Place;
-use holdfast_client::protocol::{ClientId, Hello, REPLY_BYTES, Reply, VERSION};
+use holdfast_client::protocol::{ClientId, HELLO_BYTES, Hello, REPLY_BYTES, Reply, VERSION};
 use holdfast_memory::SessionMemory;
 use holdfast_memory::queue::{Owner, Request};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
@@ -21,12 +21,16 @@ pub(crate) struct Raw {
     pub(crate) reply: Reply,
 }
 
+/// A hello as it should be.
+pub(crate) fn hello(client: [u8; 16], service: &str) -> [u8; HELLO_BYTES] {
+    let client = ClientId(client);
+    Hello { version: VERSION, client, oldest: 0, service: service.into() }.encode()
+}
+
 /// Connects with a chosen identity; None while the server refuses.
 pub(crate) fn connect(place: &Place, client: [u8; 16], service: &str) -> Option<Raw> {
     let mut stream = UnixStream::connect(place.socket()).unwrap();
-    let client = ClientId(client);
-    let hello = Hello { version: VERSION, client, oldest: 0, service: service.into() };
-    stream.write_all(&hello.encode()).ok()?;
+    stream.write_all(&hello(client, service)).ok()?;
     let (mut bytes, mut file) = ([0; REPLY_BYTES], None);
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut beside = RecvAncillaryBuffer::new(&mut space);

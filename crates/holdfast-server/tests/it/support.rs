@@ -139,7 +139,8 @@ pub(crate) fn log_spec(name: &str, log: &Path, region: &Path) -> LogSpec {
     let medium = Medium::Shm { path: region.to_owned() };
     let region = match Region::attach(&medium) {
         Err(AttachError::Missing) => {
-            let (ring_bytes, roster_bytes) = (RING_BYTES, 64 << 10);
+            // A window of each of some clients fits, should one of its threads be held up for long.
+            let (ring_bytes, roster_bytes) = (RING_BYTES, 1 << 20);
             let spec = RegionSpec { ring_bytes, roster_bytes, identity: IDENTITY };
             Region::create(&medium, &spec).unwrap()
         }

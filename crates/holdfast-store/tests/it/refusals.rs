@@ -15,7 +15,7 @@ use holdfast_store::{
     TransactionError, Tree, restore_at,
 };
 
-use crate::support::{config, cut, machine, open, place, settle};
+use crate::support::{config, cut, machine, open, overwrite, place, settle};
 
 const KEYS: u32 = 200;
 const FOOTER_BYTES: usize = 120;
@@ -367,4 +367,110 @@ fn a_backup_of_what_a_store_was_made_from_is_not_brought_forward() {
     restored.forward_at(&place(&backup), &mut |_| ()).expect("it is this one's");
     restore_at(&place(&backup), At::End, &place(&again), &config(), &mut |_| ()).expect("a device");
     assert!(has_all(&open(&again).0, 2));
+}
+
+/// What a file has; none if it is not there.
+fn bytes_of(files: &FakeFiles, name: &str) -> Vec<u8> {
+    let mut bytes = vec![0; 4096];
+    let file = files.open(Path::new(name), OpenHow::default()).expect("the file is there");
+    let length = file.read_full_at(&mut bytes, 0).expect("a device");
+    bytes.truncate(length);
+    bytes
+}
+
+/// Puts a file in the place of another one, if there is one.
+fn put_file(files: &FakeFiles, name: &str, bytes: &[u8]) {
+    let _may_be_none = files.remove_file(Path::new(name));
+    let how = OpenHow { write: true, create_mode: Some(0o644), ..OpenHow::default() };
+    files.open(Path::new(name), how).expect("a device");
+    overwrite(files, name, bytes);
+}
+
+/// A store that was closed, and what it and another one say of that.
+struct Notes {
+    closed: Vec<u8>,
+    opened: Vec<u8>,
+    foreign: Vec<u8>,
+}
+
+impl Notes {
+    fn of(files: &FakeFiles) -> Notes {
+        let [closed, opened] = ["closed", "opened"].map(|name| bytes_of(files, name));
+        let other = machine(3);
+        open(&other).0.close().expect("a device");
+        Notes { closed, opened, foreign: bytes_of(&other, "closed") }
+    }
+
+    /// What may lie there as `closed`, and is none of the store that was used since.
+    fn wrong(&self) -> Vec<(String, Vec<u8>)> {
+        let mut wrong = vec![
+            ("an empty one".to_owned(), Vec::new()),
+            ("that of another store".to_owned(), self.foreign.clone()),
+            ("an old one".to_owned(), self.closed.clone()),
+            ("that of its opening".to_owned(), self.opened.clone()),
+        ];
+        wrong.extend(
+            (0..self.closed.len()).map(|length| {
+                (format!("the first {length} bytes"), self.closed[..length].to_vec())
+            }),
+        );
+        wrong
+    }
+}
+
+#[test]
+fn a_store_is_closed_by_its_own_last_close_and_by_no_file_from_elsewhere() {
+    let files = machine(1);
+    let (store, _) = open(&files);
+    fill(&store, 1);
+    store.close().expect("a device");
+    let notes = Notes::of(&files);
+    let (store, _) = open(&files);
+    put(&store, &store.tree("keys").expect("a tree"), 0, 2).expect("a device");
+    drop(store);
+    let files = cut(&files);
+    for (what, bytes) in notes.wrong() {
+        put_file(&files, "closed", &bytes);
+        let made = restore_at(&place(&files), At::End, &place(&machine(2)), &config(), &mut |_| ());
+        assert!(matches!(made, Err(RestoreError::NotClosed)), "{what}: {made:?}");
+    }
+}
+
+#[test]
+fn every_bit_counts_of_what_says_that_a_store_is_closed() {
+    let files = machine(1);
+    let (store, _) = open(&files);
+    fill(&store, 1);
+    store.close().expect("a device");
+    for name in ["closed", "opened"] {
+        let sound = bytes_of(&files, name);
+        for bit in 0..sound.len() * 8 {
+            let mut flipped = sound.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            put_file(&files, name, &flipped);
+            let made =
+                restore_at(&place(&files), At::End, &place(&machine(2)), &config(), &mut |_| ());
+            assert!(matches!(made, Err(RestoreError::NotClosed)), "{name} {bit}: {made:?}");
+        }
+        put_file(&files, name, &sound);
+    }
+    restore_at(&place(&files), At::End, &place(&machine(2)), &config(), &mut |_| ())
+        .expect("it is closed");
+}
+
+#[test]
+fn an_archive_that_does_not_end_where_it_was_closed_is_not_all_that_there_was() {
+    let files = machine(1);
+    let (store, _) = open(&files);
+    fill(&store, 1);
+    store.close().expect("a device");
+    let notes = Notes::of(&files);
+    let (store, _) = open(&files);
+    fill(&store, 2);
+    drop(store);
+    let files = cut(&files);
+    put_file(&files, "opened", &notes.opened);
+    put_file(&files, "closed", &notes.closed);
+    let made = restore_at(&place(&files), At::End, &place(&machine(2)), &config(), &mut |_| ());
+    assert!(matches!(made, Err(RestoreError::NotClosed)), "{made:?}");
 }

@@ -48,6 +48,14 @@ impl Tree for BlockVolume {
         self.file(node)?.allocate(how, offset, bytes, reserve)
     }
 
+    fn mount_begins(&self, keeps_pages: bool) -> Result<(), Errno> {
+        self.volume.mount_begins(keeps_pages)
+    }
+
+    fn mount_keeps_pages(&self) -> Option<bool> {
+        self.volume.mount_keeps_pages()
+    }
+
     fn sync(&self, node: NodeId) -> Result<(), Errno> {
         self.volume.sync(node)
     }

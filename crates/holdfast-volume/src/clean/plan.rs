@@ -5,9 +5,19 @@
 //! attributes it ends up with. A file made and removed inside the window costs nothing.
 //!
 //! A window may be applied twice, wholly or in part, because the machine may stop between applying
-//! it and noting that in the log. Therefore no name is touched twice in one window: whether a step
-//! is done can then be told by looking at the names. A frame that would touch a name again ends
-//! the window before it. Inside one frame a barrier (names so far made durable) does the same.
+//! it and noting that in the log; and the second time it may be longer. Therefore no name is
+//! touched twice in one window: whether a step is done can then be told by looking at the names. A
+//! frame that would touch a name again ends the window before it. Inside one frame a barrier (names
+//! so far made durable) does the same.
+//!
+//! Programs touch the same few names without end, so some of it is seen to be one step:
+//! * A file made in the window can be made once more, because the window has all that is in it. So
+//!   it may be made where another file went, and what stands there goes first; and one that is
+//!   renamed is made under its last name.
+//! * A node that is moved and moved again, over nothing, is at one of its names and nothing else is
+//!   at the others. So it is moved from wherever it is to its last name, which may be its first.
+//! * A file that loses its last name moves among the orphans, for whoever may have it open, and
+//!   goes from there when nobody has, nearly always a moment later: then its name is removed.
 //!
 //! Promise: a pure function of the frames.
 //! Never: reads the home.
@@ -25,8 +35,9 @@ use crate::tree::NodeId;
 /// One change of names. Each can be repeated: looking at the names tells whether it is done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// The node comes to be under the path, in the directory `parent`.
-    Make { node: NodeId, parent: NodeId, path: Vec<u8>, make: Make },
+    /// The node comes to be under the path, in the directory `parent`, in the place of the node
+    /// `over`, or of what an earlier time made of it.
+    Make { node: NodeId, parent: NodeId, path: Vec<u8>, make: Make, over: Option<NodeId> },
     /// A second name, in the directory `parent`.
     Link { node: NodeId, parent: NodeId, from: Vec<u8>, to: Vec<u8> },
     /// The name goes, if it is there.
@@ -35,10 +46,31 @@ pub(crate) enum Step {
     RemoveDir { node: NodeId, path: Vec<u8> },
     /// The name moves into the directory `parent`, unless it has, over the node `replaced`.
     Rename { node: NodeId, replaced: NodeId, parent: NodeId, from: Vec<u8>, to: Vec<u8> },
+    /// The node is under one of the names `via`, and nothing else is under another. It moves to
+    /// `to`, one of them, in the directory `parent`. Before the window it was under `from`.
+    Move { node: NodeId, parent: NodeId, from: Vec<u8>, via: BTreeSet<Vec<u8>>, to: Vec<u8> },
+    /// Two names change places, by the record at `at`, and stand in each other's directory then.
+    Exchange { nodes: [NodeId; 2], parents: [NodeId; 2], from: Vec<u8>, to: Vec<u8>, at: Lsn },
     /// All names changed so far become durable before the next step.
     Barrier,
     /// A file came to be and went.
     Nothing,
+}
+
+impl Step {
+    /// The node whose names it changes.
+    pub(crate) fn node(&self) -> Option<NodeId> {
+        match self {
+            Step::Make { node, .. }
+            | Step::Link { node, .. }
+            | Step::Remove { node, .. }
+            | Step::RemoveDir { node, .. }
+            | Step::Rename { node, .. }
+            | Step::Move { node, .. }
+            | Step::Exchange { nodes: [node, _], .. } => Some(*node),
+            Step::Barrier | Step::Nothing => None,
+        }
+    }
 }
 
 /// What a new node is.
@@ -69,6 +101,8 @@ pub(crate) struct Contents {
     pub(crate) reserved: Vec<(u64, u64)>,
     /// New attributes.
     pub(crate) change: Change,
+    /// Extended attributes that are new, have another value, or go.
+    pub(crate) xattrs: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
 }
 
 /// The frames that are applied together, and what they amount to.
@@ -78,19 +112,32 @@ pub(crate) struct Window {
     pub(crate) contents: BTreeMap<NodeId, Contents>,
     /// Every node that a record is about.
     pub(crate) nodes: BTreeSet<NodeId>,
+    /// When a name in a directory changed last, by the directory's path: making the same changes
+    /// later gives it another time. A directory with such a time is neither moved nor replaced in
+    /// this window, because a name below it was touched.
+    pub(crate) directory_times: BTreeMap<Vec<u8>, i64>,
     /// Records taken in.
     pub(crate) records: u64,
+    /// Some of them have been put aside, so that the contents are not all there is of their nodes.
+    pub(crate) passes_over: bool,
     /// Names changed, whole paths.
     touched: BTreeSet<Vec<u8>>,
+    /// Names that other names were given from: a repetition must find them where they were.
+    sources: BTreeSet<Vec<u8>>,
     /// Names made and removed again. A repetition makes and removes them for a while, so nothing
     /// but another new file may come to stand there in this window.
     passing: BTreeSet<Vec<u8>>,
-    /// Which step makes a node.
+    /// Names that nodes from before the window stood under which have gone, and which. They are
+    /// free for what is made in the window, and for nothing else.
+    gone: BTreeMap<Vec<u8>, NodeId>,
+    /// Which step makes a node that has one name and is no directory's.
     makes: HashMap<NodeId, usize>,
+    /// Which step moves a node from before the window that was moved over nothing.
+    moves: HashMap<NodeId, usize>,
     /// Whose contents a path stands for.
     by_path: BTreeMap<Vec<u8>, NodeId>,
     /// Repeats what an earlier process may have begun: what passed is removed, should it be there.
-    repeats: bool,
+    pub(crate) repeats: bool,
 }
 
 impl Window {
@@ -108,46 +155,129 @@ impl Window {
         for (record, data) in records {
             if self.records > 0 && self.conflicts(record) {
                 self.steps.push(Step::Barrier);
+                // The record takes a name that this window has moved something from or made
+                // something under: what was moved or made so far must not be any later.
+                self.moves.clear();
+                self.makes.clear();
             }
             self.add(frame, record, *data);
             self.nodes.insert(record.node);
-            if let Op::Rename { replaced, .. } = record.op {
-                self.nodes.insert(replaced);
+            if let Op::Rename { replaced: other, .. } | Op::Exchange { other, .. } = record.op {
+                self.nodes.insert(other);
             }
             self.records += 1;
         }
         true
     }
 
+    /// Takes in a record that has been put aside: nothing is done for it.
+    pub(crate) fn pass_over(&mut self, record: &Record<'_>) {
+        self.nodes.insert(record.node);
+        self.passes_over = true;
+        self.records += 1;
+    }
+
     /// True if repeating the window could not tell whether the record's names have been changed.
     fn conflicts(&self, record: &Record<'_>) -> bool {
-        let touched = |path: &[u8]| self.touched.contains(path);
+        let touched = |path: &[u8]| self.is_touched(path);
         let used = |path: &[u8]| touched(path) || self.passing.contains(path);
         let path = record.path;
         match record.op {
             // What passed here is removed by a repetition, as a file.
             Op::Make { kind: Kind::Directory, .. } => used(path),
-            Op::Make { .. } => touched(path),
+            Op::Make { .. } => touched(path) && !self.gone.contains_key(path),
             Op::RemoveDir => touched(path) || is_below(&self.passing, path),
-            Op::Link { to } => used(path) || used(to),
+            // One file may get any number of names, from the same one too.
+            Op::Link { to } => {
+                used(to) || self.touched.contains(path) || self.passing.contains(path)
+            }
             Op::Remove { survivor, last } => {
                 let lost = !last && survivor.is_empty() && self.contents.contains_key(&record.node);
-                (touched(path) && !self.is_pointless(record)) || lost
+                let passes = self.is_pointless(record) || self.is_left(record);
+                (touched(path) && !passes) || lost
             }
-            Op::Rename { to, .. } => {
-                used(path) || used(to) || self.by_path.contains_key(to) || self.knows_below(path)
+            Op::Rename { to, replaced } => {
+                if self.is_made_elsewhere(record, to, replaced)
+                    || self.is_moved_on(record, to, replaced)
+                {
+                    return false;
+                }
+                // A directory may be replaced that names of this window were in.
+                let knows_below = self.knows_below(path) || self.knows_below(to);
+                used(path) || used(to) || self.by_path.contains_key(to) || knows_below
+            }
+            // Contents under either name go along; those below would have to be renamed.
+            Op::Exchange { to, .. } => {
+                used(path) || used(to) || self.knows_below(path) || self.knows_below(to)
             }
             _ => false,
         }
     }
 
+    /// True if the name is changed in this window, or must be where it was for another.
+    fn is_touched(&self, path: &[u8]) -> bool {
+        self.touched.contains(path) || self.sources.contains(path)
+    }
+
     /// True if names or contents below the path are in the window.
     fn knows_below(&self, path: &[u8]) -> bool {
         let below = [path, b"/"].concat();
-        is_below(&self.touched, path) || is_below(&self.passing, path) || {
+        let names = [&self.touched, &self.passing, &self.sources];
+        names.iter().any(|names| is_below(names, path)) || {
             let next = self.by_path.range(below.clone()..).next();
             next.is_some_and(|(other, _)| other.starts_with(&below))
         }
+    }
+
+    /// True if the record renames a file that was made in this window to where it might as well
+    /// have been made: where nothing is, or what may go.
+    fn is_made_elsewhere(&self, record: &Record<'_>, to: &[u8], replaced: NodeId) -> bool {
+        let is_made = |node: NodeId, path: &[u8]| {
+            let contents = self.contents.get(&node);
+            self.makes.contains_key(&node) && contents.is_some_and(|known| known.path == path)
+        };
+        let replaced = self.still_at(to, replaced);
+        let free = match self.by_path.get(to) {
+            Some(other) => *other == replaced && is_made(replaced, to),
+            None if self.gone.contains_key(to) => replaced == NodeId(0),
+            None => !self.is_touched(to) && !self.knows_below(to),
+        };
+        free && record.path != to && is_made(record.node, record.path)
+    }
+
+    /// The node that a rename replaces, unless it has been moved away and lives on: then none.
+    fn still_at(&self, to: &[u8], replaced: NodeId) -> NodeId {
+        let elsewhere = self.contents.get(&replaced).is_some_and(|known| known.path != to);
+        let moved = self.makes.contains_key(&replaced) && elsewhere;
+        if moved || self.orphan_of(replaced).is_some() { NodeId(0) } else { replaced }
+    }
+
+    /// Where among the orphans a step moves a node that stood elsewhere before the window.
+    fn orphan_of(&self, node: NodeId) -> Option<&[u8]> {
+        match self.moves.get(&node).map(|step| &self.steps[*step]) {
+            Some(Step::Move { to, .. }) if is_orphan(to) => Some(to),
+            _ => None,
+        }
+    }
+
+    /// True if the record removes an orphan that a step of this window moved there.
+    fn is_left(&self, record: &Record<'_>) -> bool {
+        matches!(record.op, Op::Remove { last: true, .. })
+            && self.orphan_of(record.node) == Some(record.path)
+    }
+
+    /// True if the record moves a node on that was moved over nothing in this window: over nothing
+    /// again, to a new name or back to one of its own.
+    fn is_moved_on(&self, record: &Record<'_>, to: &[u8], replaced: NodeId) -> bool {
+        let step = self.moves.get(&record.node).map(|step| &self.steps[*step]);
+        let Some(Step::Move { via, to: last, .. }) = step else { return false };
+        let is_new = !self.is_touched(to) && !self.passing.contains(to);
+        (is_new || via.contains(to))
+            && last == record.path
+            && replaced == NodeId(0)
+            && !self.by_path.contains_key(to)
+            && !self.knows_below(record.path)
+            && !self.knows_below(to)
     }
 
     /// True if the record removes the only name of a file that was made in this window.
@@ -159,6 +289,7 @@ impl Window {
     }
 
     fn add(&mut self, frame: Lsn, record: &Record<'_>, data: Lsn) {
+        self.time_directories(record);
         match record.op {
             Op::Make { .. } => self.make(record),
             Op::Link { to } => self.link(record, to),
@@ -166,11 +297,53 @@ impl Window {
             Op::RemoveDir => {
                 self.touch(record.path);
                 self.forget(record.node);
+                // What was moved out of it has to be out by then.
+                self.moves.clear();
                 let (node, path) = (record.node, record.path.to_vec());
                 self.steps.push(Step::RemoveDir { node, path });
             }
             Op::Rename { to, replaced } => self.rename(record, to, replaced),
+            Op::Exchange { to, other, from_parent } => {
+                let (nodes, parents) = ([record.node, other], [from_parent, record.parent]);
+                self.exchange(record.path, to);
+                let (from, to) = (record.path.to_vec(), to.to_vec());
+                self.steps.push(Step::Exchange { nodes, parents, from, to, at: frame });
+            }
             _ => self.fill(frame, record, data),
+        }
+    }
+
+    /// Which directories the record gives a time, and which it takes it from.
+    fn time_directories(&mut self, record: &Record<'_>) {
+        let (path, at_ns) = (record.path, record.at_ns);
+        match record.op {
+            Op::Make { .. } | Op::Remove { .. } => self.time_above(path, at_ns),
+            Op::Link { to } => self.time_above(to, at_ns),
+            Op::RemoveDir => {
+                self.directory_times.remove(path);
+                self.time_above(path, at_ns);
+            }
+            Op::Rename { to, .. } => {
+                self.directory_times.remove(to);
+                self.time_above(path, at_ns);
+                self.time_above(to, at_ns);
+            }
+            Op::Exchange { to, .. } => {
+                self.time_above(path, at_ns);
+                self.time_above(to, at_ns);
+            }
+            Op::Change { change } if change.modified_ns.is_some() => {
+                self.directory_times.remove(path);
+            }
+            _ => {}
+        }
+    }
+
+    /// A name changed in the directory above it. Nobody asks when one of the orphans' did.
+    fn time_above(&mut self, path: &[u8], at_ns: i64) {
+        let slash = path.iter().rposition(|byte| *byte == b'/').unwrap_or(0);
+        if path[..slash] != *ORPHANS_NAME {
+            self.directory_times.insert(path[..slash].to_vec(), at_ns);
         }
     }
 
@@ -185,19 +358,31 @@ impl Window {
         let make = Make { kind, mode, uid, gid, rdev, target: target.to_vec() };
         let path = record.path.to_vec();
         let (node, parent) = (record.node, record.parent);
-        self.makes.insert(node, self.steps.len());
-        self.steps.push(Step::Make { node, parent, path, make });
+        if kind != Kind::Directory {
+            self.makes.insert(node, self.steps.len());
+        }
+        let over = self.gone.get(&path).copied().filter(|_| kind != Kind::Directory);
+        self.steps.push(Step::Make { node, parent, path, make, over });
+        let is_repeated = self.repeats && kind == Kind::File;
         let contents = self.contents_of(record);
         contents.made = true;
         contents.cut_bytes = Some(0);
-        contents.change.modified_ns = Some(record.at_ns);
+        if is_repeated {
+            // It may be there since before a death, and somebody may have written to it: what the
+            // log knows to be empty is looked at.
+            contents.size_bytes = Some(0);
+        }
+        contents.change.accessed_ns = Some(record.at_ns.into());
+        contents.change.modified_ns = Some(record.at_ns.into());
     }
 
-    /// The old name counts as touched too: a repetition must find it where it was.
     fn link(&mut self, record: &Record<'_>, to: &[u8]) {
-        self.touch(record.path);
+        self.sources.insert(record.path.to_vec());
         self.touch(to);
         let (node, parent) = (record.node, record.parent);
+        // With two names it is neither made nor moved by one step.
+        self.makes.remove(&node);
+        self.moves.remove(&node);
         let (from, to) = (record.path.to_vec(), to.to_vec());
         self.steps.push(Step::Link { node, parent, from, to });
     }
@@ -206,14 +391,18 @@ impl Window {
     /// holds matters only if another name leads to it.
     fn remove(&mut self, record: &Record<'_>, survivor: &[u8], last: bool) {
         if self.is_pointless(record) {
-            self.unmake(record);
-            self.touched.remove(record.path);
-            self.passing.insert(record.path.to_vec());
+            self.unmake(record.node, record.path);
+            self.forget(record.node);
+            return;
+        }
+        if self.is_left(record) {
+            self.unmove(record.node);
             self.forget(record.node);
             return;
         }
         self.touch(record.path);
         let (node, path) = (record.node, record.path.to_vec());
+        self.gone.insert(path.clone(), node);
         self.steps.push(Step::Remove { node, path });
         let Some(contents) = self.contents.get_mut(&record.node) else { return };
         if contents.path != record.path {
@@ -228,27 +417,147 @@ impl Window {
         }
     }
 
-    /// What the node ends up with is written under its new path: names are applied before contents.
     /// Takes back that the file was made. An earlier process may have come as far as making it, so
-    /// a repetition removes it instead; windows end where they did the first time.
-    fn unmake(&mut self, record: &Record<'_>) {
-        let Some(made) = self.makes.remove(&record.node) else { return };
-        let (node, path) = (record.node, record.path.to_vec());
-        self.steps[made] = if self.repeats { Step::Remove { node, path } } else { Step::Nothing };
+    /// a repetition removes it instead; windows end no earlier than they did the first time.
+    fn unmake(&mut self, node: NodeId, path: &[u8]) {
+        let Some(made) = self.makes.remove(&node) else { return };
+        let Step::Make { over, .. } = self.steps[made] else { return };
+        let gone = over.or(self.repeats.then_some(node));
+        let path = path.to_vec();
+        if !self.gone.contains_key(&path) {
+            self.touched.remove(&path);
+            self.passing.insert(path.clone());
+        }
+        self.steps[made] = match gone {
+            Some(node) => Step::Remove { node, path },
+            None => Step::Nothing,
+        };
+    }
+
+    /// The node goes from its name instead of moving. An earlier process may have moved it. What
+    /// came to stand under the name since takes its place: a removal would, repeated, remove that.
+    fn unmove(&mut self, node: NodeId) {
+        let Some(moved) = self.moves.remove(&node) else { return };
+        let Step::Move { from, via, .. } = self.steps[moved].clone() else { return };
+        if self.repeats {
+            let others = via.into_iter().filter(|path| *path != from);
+            self.steps.extend(others.map(|path| Step::Remove { node, path }));
+        }
+        let takes_its_place = |step: &Step| match step {
+            Step::Make { path, .. } => *path == from,
+            Step::Rename { to, .. } => *to == from,
+            _ => false,
+        };
+        self.steps[moved] = match self.steps[moved..].iter().any(takes_its_place) {
+            true => Step::Nothing,
+            false => Step::Remove { node, path: from },
+        };
+    }
+
+    /// What the node ends up with is written under its new path: names are applied before contents.
+    fn carry(&mut self, from: &[u8], to: &[u8]) {
+        let Some(node) = self.by_path.remove(from) else { return };
+        self.by_path.insert(to.to_vec(), node);
+        if let Some(contents) = self.contents.get_mut(&node) {
+            contents.path = to.to_vec();
+        }
+    }
+
+    /// The file is made under its new name, in the place of what stands there.
+    fn make_elsewhere(&mut self, record: &Record<'_>, to: &[u8], replaced: NodeId) {
+        let (node, parent, path) = (record.node, record.parent, to.to_vec());
+        let step = self.makes.get(&node).map(|step| self.steps[*step].clone());
+        let Some(Step::Make { make, .. }) = step else { return };
+        self.unmake(node, record.path);
+        let over = match self.still_at(to, replaced) {
+            NodeId(0) => self.gone.get(to).copied(),
+            made if self.makes.contains_key(&made) => {
+                self.forget(made);
+                self.unmake_under(made)
+            }
+            old => {
+                self.gone.insert(path.clone(), old);
+                Some(old)
+            }
+        };
+        self.touch(to);
+        self.carry(record.path, to);
+        self.makes.insert(node, self.steps.len());
+        // Here too something may stand that an earlier process made.
+        let over = over.or(self.repeats.then_some(node));
+        self.steps.push(Step::Make { node, parent, path, make, over });
+    }
+
+    /// Takes back that a file was made whose name another takes. Returns what it stood in for.
+    fn unmake_under(&mut self, node: NodeId) -> Option<NodeId> {
+        let made = self.makes.remove(&node)?;
+        match std::mem::replace(&mut self.steps[made], Step::Nothing) {
+            Step::Make { over, .. } => over,
+            _ => None,
+        }
+    }
+
+    /// The node is moved to its newest name at once, where that is done now: what has to be there
+    /// by then is.
+    fn move_on(&mut self, record: &Record<'_>, to: &[u8]) {
+        let Some(moved) = self.moves.remove(&record.node) else { return };
+        let step = std::mem::replace(&mut self.steps[moved], Step::Nothing);
+        let Step::Move { node, from, mut via, .. } = step else { return };
+        self.touch(to);
+        self.carry(record.path, to);
+        via.insert(to.to_vec());
+        self.moves.insert(node, self.steps.len());
+        self.steps.push(Step::Move { node, parent: record.parent, from, via, to: to.to_vec() });
     }
 
     fn rename(&mut self, record: &Record<'_>, to: &[u8], replaced: NodeId) {
+        if self.is_made_elsewhere(record, to, replaced) {
+            return self.make_elsewhere(record, to, replaced);
+        }
+        if self.is_moved_on(record, to, replaced) {
+            return self.move_on(record, to);
+        }
+        let is_first = !self.is_touched(record.path) && !self.is_touched(to);
         self.touch(record.path);
         self.touch(to);
+        self.carry(record.path, to);
+        let (node, parent) = (record.node, record.parent);
         let (from, to) = (record.path.to_vec(), to.to_vec());
-        if let Some(node) = self.by_path.remove(&from) {
-            self.by_path.insert(to.clone(), node);
-            if let Some(contents) = self.contents.get_mut(&node) {
-                contents.path.clone_from(&to);
+        if replaced != NodeId(0) {
+            self.steps.push(Step::Rename { node, replaced, parent, from, to });
+            return;
+        }
+        if is_first {
+            self.moves.insert(node, self.steps.len());
+            // It does not come back, so something that is made may come to stand there.
+            if is_orphan(&to) {
+                self.gone.insert(from.clone(), node);
             }
         }
-        let (node, parent) = (record.node, record.parent);
-        self.steps.push(Step::Rename { node, replaced, parent, from, to });
+        let via = BTreeSet::from([from.clone(), to.clone()]);
+        self.steps.push(Step::Move { node, parent, from, via, to });
+    }
+
+    /// What was about either name is about the other now.
+    fn exchange(&mut self, from: &[u8], to: &[u8]) {
+        self.touch(from);
+        self.touch(to);
+        let [one, other] = [from, to].map(|path| self.by_path.remove(path));
+        for (node, path) in [(one, to), (other, from)] {
+            let Some(node) = node else { continue };
+            self.by_path.insert(path.to_vec(), node);
+            if let Some(contents) = self.contents.get_mut(&node) {
+                contents.path = path.to_vec();
+            }
+        }
+    }
+
+    /// The exchanges in the window, by the frames that they came with.
+    pub(crate) fn exchanges(&self) -> impl Iterator<Item = Lsn> {
+        self.steps.iter().filter_map(|step| match step {
+            Step::Exchange { at, .. } => Some(*at),
+            _ => None,
+        })
     }
 
     /// What the node would end up with does not matter any more.
@@ -274,22 +583,28 @@ impl Window {
         match record.op {
             Op::Write { offset, bytes } => {
                 contents.extents.insert(piece(offset, bytes, data, Source::Log));
-                contents.change.modified_ns = Some(at_ns);
+                contents.change.modified_ns = Some(at_ns.into());
             }
             Op::Zero { offset, bytes, hole } => {
                 let source = if hole { Source::Hole } else { Source::Zeros };
                 contents.extents.insert(piece(offset, bytes, frame, source));
-                contents.change.modified_ns = Some(at_ns);
+                contents.change.modified_ns = Some(at_ns.into());
             }
             Op::SetSize { size_bytes } => {
                 contents.resize(size_bytes);
-                contents.change.modified_ns = Some(at_ns);
+                contents.change.modified_ns = Some(at_ns.into());
             }
             Op::Reserve { offset, bytes } => {
                 contents.reserved.push((offset, bytes));
-                contents.change.modified_ns = Some(at_ns);
+                contents.change.modified_ns = Some(at_ns.into());
             }
             Op::Change { change } => merge(&mut contents.change, &change),
+            Op::SetXattr { name, value } => {
+                contents.xattrs.insert(name.to_vec(), Some(value.to_vec()));
+            }
+            Op::RemoveXattr { name } => {
+                contents.xattrs.insert(name.to_vec(), None);
+            }
             _ => {}
         }
     }

@@ -15,6 +15,9 @@ fn samples() -> Vec<Op<'static>> {
         Op::Remove { survivor: b"kept", last: false },
         Op::RemoveDir,
         Op::Rename { to: b"b/new", replaced: NodeId(8) },
+        Op::SetXattr { name: b"user.mark", value: b"any bytes" },
+        Op::RemoveXattr { name: b"user.mark" },
+        Op::Exchange { to: b"b/other", other: NodeId(8), from_parent: NodeId(7) },
         Op::Write { offset: 4096, bytes: 5 },
     ]
 }
@@ -37,7 +40,7 @@ fn every_operation_survives_the_round_trip() {
     let ops: Vec<_> = decoded.iter().map(|(record, _)| record.op).collect();
     assert_eq!(ops, samples());
     assert!(decoded.iter().all(|(record, _)| record.path == b"a/name" && record.at_ns == -3));
-    let (_, data_at) = decoded.last().expect("ten records");
+    let (_, data_at) = decoded.last().expect("thirteen records");
     assert_eq!(&payload[*data_at..], b"12345");
 }
 
@@ -52,4 +55,20 @@ fn a_payload_cut_anywhere_is_a_fault_or_a_whole_number_of_records() {
         assert!(faults <= 1, "decoding goes on behind a fault at {cut}");
     }
     assert_eq!(whole, samples().len(), "only the record borders are whole");
+}
+
+#[test]
+fn a_time_of_any_year_comes_back_and_takes_no_more_than_it_must() {
+    let mut bytes = Vec::new();
+    for time_ns in [0, i64::MAX.into(), i128::from(i64::MAX) + 1, -(1 << 80)] {
+        let change =
+            Change { accessed_ns: Some(time_ns), modified_ns: Some(5), ..Change::default() };
+        let op = Op::Change { change };
+        let record = Record { node: NodeId(5), parent: NodeId(1), path: b"a", at_ns: 5, op };
+        let mut payload = Vec::new();
+        record.encode(&mut payload);
+        assert_eq!(decode(&payload).next().unwrap().unwrap().0, record);
+        bytes.push(payload.len() - HEAD_BYTES - 1);
+    }
+    assert_eq!(bytes, [16, 16, 32, 32]);
 }

@@ -4,12 +4,13 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use holdfast_io::fake::{Effect, Fault, Operation};
-use holdfast_io::{Blocks, BlocksError, Change, Files, Metadata, OpenFile, Space};
+use holdfast_io::{Blocks, BlocksError, Change, Files, Metadata, OpenFile, Seek, Space};
 use holdfast_log::Health;
-use holdfast_volume::{Allocate, Class, Errno, NewNode, ROOT, RenameHow, SetAttributes, Tree};
+use holdfast_volume::{Allocate, Class, Errno, Kind, ROOT, RenameHow, SetAttributes, Tree};
 
 use crate::disk::{DISK_BYTES, Disk, DiskWorld, Life, make_room};
 use crate::seeds::for_each_seed;
+use crate::world::new_node;
 
 const EIO: i32 = 5;
 const ENOSPC: i32 = 28;
@@ -351,6 +352,9 @@ impl OpenFile for Slow {
     fn punch(&self, offset: u64, bytes: u64) -> io::Result<()> {
         self.file.punch(offset, bytes)
     }
+    fn seek(&self, offset: u64, what: Seek) -> io::Result<Option<u64>> {
+        self.file.seek(offset, what)
+    }
     fn metadata(&self) -> io::Result<Metadata> {
         self.file.metadata()
     }
@@ -403,14 +407,7 @@ fn to_those_that_want_a_file_it_is_one_and_keeps_its_name_and_size() {
     let found = disk.lookup(ROOT, b"disk").expect("the one name");
     let node = found.node;
     assert_eq!(found.size_bytes, DISK_BYTES as u64);
-    let new = NewNode {
-        kind: holdfast_volume::Kind::File,
-        mode: 0o600,
-        uid: 0,
-        gid: 0,
-        rdev: 0,
-        target: b"",
-    };
+    let new = new_node(Kind::File, 0o600);
     let truncated = SetAttributes { size_bytes: Some(0), ..SetAttributes::default() };
     let mode = SetAttributes { mode: Some(0o640), ..SetAttributes::default() };
     let refused = [

@@ -1,7 +1,9 @@
 //! The process dies, the region stays: nothing acknowledged is lost, and node numbers live on.
 
+use holdfast_io::Files;
 use holdfast_io::fake::{Effect, Fault, Operation, Random};
-use holdfast_volume::{DirectoryVolume, NodeId, Tree};
+use holdfast_volume::{DirectoryVolume, NodeId, ROOT, Tree};
+use std::path::Path;
 
 use crate::model::{Image, Life, image_of, image_through, walk};
 use crate::seeds::for_each_seed;
@@ -12,22 +14,47 @@ const ONCE_FAILED: [u64; 9] = [10, 36, 136, 239, 355, 462, 464, 2188, 4428];
 /// The same of the full life.
 const FULL_ONCE_FAILED: [u64; 5] = [27, 251, 278, 1299, 1441];
 
+/// The same of the rich life.
+const RICH_ONCE_FAILED: [u64; 3] = [0, 24, 433];
+
+/// What may fail in the middle of a window.
+const STEPS: [Operation; 7] = [
+    Operation::Rename,
+    Operation::RemoveFile,
+    Operation::MakeNode,
+    Operation::MakeDir,
+    Operation::Link,
+    Operation::SetLen,
+    Operation::Change,
+];
+/// The same of a rich life.
+const RICH_STEPS: [Operation; 3] =
+    [Operation::SetXattr, Operation::RemoveXattr, Operation::Exchange];
+
 /// Applies a part of a window, as a process does that dies while it cleans.
 pub(crate) fn half_apply(world: &World, volume: &Opened, random: &mut Random) {
-    const STEPS: [Operation; 7] = [
-        Operation::Rename,
-        Operation::RemoveFile,
-        Operation::MakeNode,
-        Operation::MakeDir,
-        Operation::Link,
-        Operation::SetLen,
-        Operation::Change,
-    ];
+    half_apply_among(&STEPS, world, volume, random);
+}
+
+/// The same with what only a rich life has, if it is one.
+pub(crate) fn half_apply_for(life: &mut Life, world: &World, volume: &Opened) {
+    match life.is_rich() {
+        true => half_apply_all(world, volume, life.random()),
+        false => half_apply(world, volume, life.random()),
+    }
+}
+
+/// The same with whatever of the two may be met.
+pub(crate) fn half_apply_all(world: &World, volume: &Opened, random: &mut Random) {
+    half_apply_among(&[&STEPS[..], &RICH_STEPS].concat(), world, volume, random);
+}
+
+fn half_apply_among(steps: &[Operation], world: &World, volume: &Opened, random: &mut Random) {
     if random.chance(60) {
         if volume.log().commit(volume.log().marks().tail).is_err() {
             return; // the power is gone
         }
-        let operation = STEPS[random.below(7) as usize];
+        let operation = steps[random.below(steps.len() as u64) as usize];
         let fault = Fault { operation, skip: random.below(3), effect: Effect::Errno(5) };
         world.files.fail(fault);
         while volume.clean_step().is_ok_and(|cleaned| !cleaned.is_idle()) {}
@@ -60,18 +87,21 @@ fn check(volume: &DirectoryVolume, life: &Life, seen: &Seen, told: &str) {
 
 /// Lives a random life with deaths in it. Returns how often it died with work in memory only.
 fn live(seed: u64, mut life: Life) -> u64 {
-    let world = World::new(seed);
+    // What the roster has no room for is found again all the same.
+    let small = seed.is_multiple_of(2);
+    let world = if small { World::with_small_roster(seed) } else { World::new(seed) };
     let (mut volume, _) = world.open().expect("a new volume");
     let mut deaths = 0;
     for step in 0..120 {
         world.clock.advance_ns(1_000_003);
         life.step(&volume);
         life.step_more(&volume);
+        life.step_rich(&volume);
         match life.random().below(12) {
             0 => drop(volume.drain_step().expect("a sound disk")),
             1 => drop(volume.clean_step().expect("a sound home")),
             2 => {
-                half_apply(&world, &volume, life.random());
+                half_apply_for(&mut life, &world, &volume);
                 let told = format!("seed {seed}, step {step}");
                 let seen = see(&volume, &life);
                 let dirty = volume.log().marks().tail > volume.log().marks().durable;
@@ -84,8 +114,11 @@ fn live(seed: u64, mut life: Life) -> u64 {
         }
     }
     let through = image_through(&volume);
+    let root_ns = volume.attributes(ROOT).expect("the root").modified_ns;
     volume.detach().expect("a sound disk");
     assert_eq!(image_of(&*world.home()), through, "seed {seed}: the home is not what was seen");
+    let root = world.home().metadata(Path::new("")).expect("the root");
+    assert_eq!(root.modified_ns, root_ns, "seed {seed}: the root's time is not what was seen");
     deaths
 }
 
@@ -102,6 +135,13 @@ fn a_death_changes_nothing_that_was_acknowledged() {
 fn a_death_with_open_and_forgotten_files_changes_nothing_either() {
     for_each_seed("death::a_death_with_open", &FULL_ONCE_FAILED, 0..400, |seed| {
         live(seed, Life::full(seed));
+    });
+}
+
+#[test]
+fn nor_does_a_death_with_extended_attributes() {
+    for_each_seed("death::nor_does_a_death_with_extended", &RICH_ONCE_FAILED, 0..120, |seed| {
+        live(seed, Life::rich(seed));
     });
 }
 

@@ -1,9 +1,11 @@
 //! The home or the log fails: a step fails, nothing is lost, and the next one goes on.
 
-use holdfast_io::fake::{Effect, Fault, Operation};
+use holdfast_io::fake::{Effect, FakeLimits, Fault, Operation};
 use holdfast_io::{Files, Kind};
 use holdfast_log::Health;
-use holdfast_volume::{Allocate, DirectoryVolume, Errno, NewNode, NodeId, ROOT, RenameHow, Tree};
+use holdfast_volume::{
+    Allocate, DirectoryVolume, Errno, NewNode, NodeId, ROOT, RenameHow, SetXattr, Tree,
+};
 
 use crate::model::{Life, image_of, image_through};
 use crate::world::{Opened, World};
@@ -34,7 +36,7 @@ const ENOSPC: i32 = 28;
 const CALLS: u64 = 20;
 
 fn make(tree: &DirectoryVolume, parent: NodeId, name: &str, kind: Kind) -> NodeId {
-    let new = NewNode { kind, mode: 0o640, uid: 1, gid: 2, rdev: 0, target: b"there" };
+    let new = NewNode { kind, mode: 0o640, umask: 0, uid: 1, gid: 2, rdev: 0, target: b"there" };
     tree.make(parent, name.as_bytes(), &new).expect("a free name").node
 }
 
@@ -71,7 +73,6 @@ fn change(volume: &DirectoryVolume, directory: NodeId, node: NodeId) {
     let file = make(volume, made, "file", Kind::File);
     volume.write(file, &[9; 3000], 0, false).expect("room");
     let open = make(volume, ROOT, "open", Kind::File);
-    volume.opened(open).expect("it has a name");
     volume.write(open, &[8; 100], 0, false).expect("room");
     volume.remove_file(ROOT, b"open").expect("a name");
 }
@@ -205,5 +206,54 @@ fn a_log_that_fails_refuses_changes_and_still_reads() {
         let (volume, _) = world.open().expect("a region that survived");
         assert_eq!(volume.write(node, b"lost", 0, false), Err(Errno::IO));
         assert_eq!(image_through(&volume), seen, "{operation:?}: lost by a death");
+    }
+}
+
+/// The kernel asks no server of a FUSE file system for a sync of everything, and says that it is
+/// done.
+#[test]
+fn a_home_that_cannot_sync_everything_has_each_file_synced() {
+    for seed in 1..=8 {
+        let world = World::new(seed);
+        world.files.set_limits(FakeLimits { syncs_all: false, ..FakeLimits::default() });
+        let (volume, _) = world.open().expect("a new volume");
+        for number in 0..40 {
+            let node = make(&volume, ROOT, &format!("file-{number}"), Kind::File);
+            volume.write(node, &[number; 500], 0, false).expect("room");
+            let how = SetXattr::default();
+            Tree::set_xattr(&*volume, node, b"user.number", &[number], &how).expect("room");
+        }
+        let seen = crate::model::timeless(image_through(&volume));
+        volume.log().commit(volume.log().marks().tail).expect("a sound log");
+        while !volume.clean_step().expect("a sound home").is_idle() {}
+        drop(volume);
+        let world = world.after_power_cut(seed);
+        assert_eq!(crate::model::timeless(image_of(&*world.home())), seen, "seed {seed}");
+    }
+}
+
+/// Many files of one window are synced together, and a sync that failed is not taken for done.
+#[test]
+fn many_files_that_are_synced_together_are_all_durable_or_the_window_is_repeated() {
+    for (seed, fails) in [(1, false), (2, true)] {
+        let world = World::new(seed);
+        let (volume, _) = world.open().expect("a new volume");
+        for number in 0..40 {
+            let node = make(&volume, ROOT, &format!("file-{number}"), Kind::File);
+            volume.write(node, &[number; 500], 0, false).expect("room");
+        }
+        let seen = crate::model::timeless(image_through(&volume));
+        volume.log().commit(volume.log().marks().tail).expect("a sound log");
+        let before = world.files.calls(Operation::SyncAll);
+        if fails {
+            let (operation, effect) = (Operation::SyncAll, Effect::Errno(EIO));
+            world.files.fail(Fault { operation, skip: 0, effect });
+            volume.clean_step().expect_err("the home cannot be synced");
+        }
+        volume.clean_step().expect("a sound home");
+        assert!(world.files.calls(Operation::SyncAll) > before, "each was synced by itself");
+        drop(volume);
+        let world = world.after_power_cut(seed);
+        assert_eq!(crate::model::timeless(image_of(&*world.home())), seen, "fails: {fails}");
     }
 }

@@ -9,7 +9,8 @@ use holdfast_volume::{DirectoryVolume, Errno, NewNode, NodeId, ROOT, Tree};
 use crate::world::{Opened, World};
 
 fn file(tree: &DirectoryVolume, name: &[u8]) -> NodeId {
-    let new = NewNode { kind: Kind::File, mode: 0o600, uid: 1, gid: 2, rdev: 0, target: b"" };
+    let new =
+        NewNode { kind: Kind::File, mode: 0o600, umask: 0, uid: 1, gid: 2, rdev: 0, target: b"" };
     tree.make(ROOT, name, &new).expect("a free name").node
 }
 
@@ -80,7 +81,6 @@ fn how_often_the_kernel_was_told_survives_every_death() {
 #[test]
 fn an_open_file_without_a_name_goes_when_the_kernel_forgets_it_after_a_death() {
     let (world, volume, node) = after_a_death();
-    volume.opened(node).expect("a known node");
     volume.remove_file(ROOT, b"f").expect("a name");
     settle(&volume);
     drop(volume);

@@ -3,18 +3,25 @@
 // A failing test prints the seed that repeats it.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod aside;
 mod behaviour;
+mod beside;
 mod block;
 mod block_power;
+mod borders;
 mod cached;
 mod death;
 mod disk;
 mod elsewhere;
 mod faults;
 mod forget;
+mod limits;
+mod lists;
 mod model;
+mod moved;
 mod names;
 mod power;
+mod progress;
 mod roster;
 mod seeds;
 mod threads;

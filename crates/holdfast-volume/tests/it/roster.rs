@@ -1,16 +1,16 @@
-//! The roster is as large as it is: what a full one costs, and what it refuses.
+//! The roster takes as many names as there are, and what one costs that can do no more.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use holdfast_io::Kind;
+use holdfast_io::{Files, Kind};
 use holdfast_log::{
     AppendError, Appended, CommitError, CommitLog, Frame, Log, Lsn, Marks, NoteError, ReadError,
     WordError,
 };
 use holdfast_volume::{Class, DirectoryVolume, Errno, NewNode, NodeId, ROOT, RenameHow, Tree};
 
-use crate::world::World;
+use crate::world::{Below, World};
 
 /// More than a roster of the test's region has room for.
 const NAMES: u64 = 8_000;
@@ -104,17 +104,23 @@ impl Counting {
     }
 }
 
+/// A volume whose home has no room for the roster, so that the region's part is all of it.
 fn open(world: &World) -> (Arc<Counting>, DirectoryVolume) {
+    open_on(world, Below::without_room_for_rosters(&world.files, "home"))
+}
+
+fn open_on(world: &World, home: Arc<Below>) -> (Arc<Counting>, DirectoryVolume) {
     let (rewrites, rewritten) = (AtomicU64::new(0), AtomicU64::new(0));
     let log = Arc::new(Counting { log: world.open_log(), rewrites, rewritten });
     let clock = Arc::new(world.clock.clone());
-    let opened = DirectoryVolume::open(world.home(), log.clone(), clock, Class::Memory);
+    let opened = DirectoryVolume::open(home, log.clone(), clock, Class::Memory);
     log.taken();
     (log, opened.expect("a volume").0)
 }
 
 fn make(volume: &DirectoryVolume, name: u64) -> Result<NodeId, Errno> {
-    let new = NewNode { kind: Kind::File, mode: 0o600, uid: 1, gid: 2, rdev: 0, target: b"" };
+    let new =
+        NewNode { kind: Kind::File, mode: 0o600, umask: 0, uid: 1, gid: 2, rdev: 0, target: b"" };
     volume.make(ROOT, format!("name-{name}").as_bytes(), &new).map(|made| made.node)
 }
 
@@ -214,4 +220,138 @@ fn a_node_is_known_by_its_new_name_also_where_the_roster_is_nearly_full() {
     drop((volume, log));
     let (_log, volume) = open(&world);
     volume.attributes(nodes[last]).expect("the kernel has its number");
+}
+
+/// The files in which the roster is, if it has left the region.
+fn spilled(world: &World) -> usize {
+    let names = world.home().read_dir(".holdfast".as_ref()).unwrap_or_default();
+    names.iter().filter(|entry| entry.name.starts_with(b"roster-")).count()
+}
+
+#[test]
+fn a_roster_that_the_region_has_no_room_for_goes_on_at_home() {
+    let world = World::new(5);
+    let (mut log, mut volume) = open_on(&world, world.home());
+    let mut nodes = Vec::new();
+    for name in 0..2 * NAMES {
+        let node = make(&volume, name).unwrap_or_else(|errno| panic!("name {name}: {errno:?}"));
+        nodes.push(node);
+        if name % 256 == 0 {
+            settle(&volume, &log);
+        }
+    }
+    settle(&volume, &log);
+    let (rewrites, rewritten) = log.taken();
+    println!("{} names: {rewrites} rewrites of {rewritten} entries", nodes.len());
+    assert!(rewritten < nodes.len() as u64, "{rewritten} entries rewritten in the region");
+    for death in 0..3 {
+        drop((volume, log));
+        (log, volume) = open_on(&world, world.home());
+        assert_eq!(spilled(&world), 1, "death {death}");
+        for (name, node) in nodes.iter().enumerate() {
+            let known = volume.attributes(*node).map(|found| found.node);
+            assert_eq!(known, Ok(*node), "death {death}, name {name}");
+        }
+        for node in nodes.drain(..1000) {
+            volume.forget(node, 1);
+        }
+    }
+    drop((volume, log));
+    let (log, volume) = open_on(&world, world.home());
+    nodes.drain(..).for_each(|node| volume.forget(node, 1));
+    settle(&volume, &log);
+    volume.detach().expect("a sound disk");
+    assert_eq!(world.home().read_dir(".holdfast".as_ref()).ok(), None);
+}
+
+/// What a looked-up name costs does not grow with the names that are known.
+#[test]
+fn a_long_roster_is_written_anew_only_when_most_of_it_is_needless() {
+    let world = World::new(6);
+    let (log, volume) = open_on(&world, world.home());
+    for name in 0..2 * NAMES {
+        make(&volume, name).expect("room");
+        if name % 256 == 0 {
+            settle(&volume, &log);
+        }
+    }
+    log.taken();
+    for round in 0..20 {
+        for name in 0..NAMES {
+            volume.lookup(ROOT, format!("name-{name}").as_bytes()).expect("it was made");
+        }
+        assert_eq!(spilled(&world), 1, "round {round}");
+    }
+    let (rewrites, rewritten) = log.taken();
+    assert!(rewritten <= 2 * rewrites, "{rewrites} rewrites of {rewritten} entries in the region");
+    let bytes: u64 = ["roster-0", "roster-1", "roster-2"]
+        .iter()
+        .filter_map(|name| world.home().metadata(format!(".holdfast/{name}").as_ref()).ok())
+        .map(|found| found.size_bytes)
+        .sum();
+    assert!(bytes < 16 << 20, "{bytes} bytes for {} names", 2 * NAMES);
+}
+
+/// A program that fills the disk cannot keep the volume from being served again.
+#[test]
+fn a_long_roster_is_taken_over_on_a_full_home() {
+    let world = World::new(7);
+    let (log, volume) = open_on(&world, world.home());
+    let nodes = many_names(&volume, &log);
+    assert_eq!(spilled(&world), 1);
+    leave_room(&world, (4 << 20) + (64 << 10));
+    let to = (ROOT, b"moved".as_slice());
+    volume.rename((ROOT, b"name-7"), to, RenameHow::Replace).expect("room for a name");
+    drop((volume, log));
+    for death in 0..3 {
+        let (log, volume) = open_on(&world, world.home());
+        for (name, node) in nodes.iter().enumerate() {
+            let known = volume.attributes(*node).map(|found| found.node);
+            assert_eq!(known, Ok(*node), "death {death}, name {name}");
+        }
+        assert_eq!(volume.lookup(ROOT, b"moved").map(|found| found.node), Ok(nodes[7]));
+        drop((volume, log));
+    }
+}
+
+/// What the volume keeps at home for itself is nothing that was promised to a program.
+#[test]
+fn a_roster_that_goes_on_at_home_takes_no_room_that_was_promised() {
+    let world = World::new(8);
+    let (log, volume) = open_on(&world, world.home());
+    many_names(&volume, &log);
+    let file = volume.lookup(ROOT, b"name-3").expect("it was made").node;
+    for at in 0..64 {
+        volume.write(file, &[7; 4096], at * 4096, false).expect("room");
+    }
+    // What the log needs on the same disk it has before.
+    log.log.commit(log.log.marks().tail).expect("a sound disk");
+    leave_room(&world, (4 << 20) + (512 << 10));
+    for name in (0..2 * NAMES).cycle().take(150_000) {
+        // Each finding is a note, whether there is room for it or not.
+        let found = volume.lookup(ROOT, format!("name-{name}").as_bytes());
+        assert!(matches!(found.map(drop), Ok(()) | Err(Errno::NOSPC)), "name {name}");
+    }
+    settle(&volume, &log);
+    volume.detach().expect("what was promised has room");
+}
+
+/// Makes so many names that the roster goes on at home.
+fn many_names(volume: &DirectoryVolume, log: &Counting) -> Vec<NodeId> {
+    let named = |name| {
+        if name % 256 == 0 {
+            settle(volume, log);
+        }
+        make(volume, name).expect("room")
+    };
+    let nodes = (0..2 * NAMES).map(named).collect();
+    settle(volume, log);
+    nodes
+}
+
+fn leave_room(world: &World, bytes: u64) {
+    let space = world.files.space().expect("a sound disk");
+    world.files.set_capacity_bytes(Some(space.total_bytes - space.free_bytes + bytes));
+    // The home is asked again.
+    world.clock.advance_ns(1 << 40);
 }

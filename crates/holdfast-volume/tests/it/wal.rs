@@ -2,11 +2,11 @@
 //! The power goes at every single I/O of it.
 
 use holdfast_io::Kind;
-use holdfast_volume::{DirectoryVolume, NewNode, NodeId, ROOT, RenameHow, Tree};
+use holdfast_volume::{DirectoryVolume, NodeId, ROOT, RenameHow, Tree};
 
 use crate::model::{image_through, timeless};
 use crate::power::{Run, check_cuts};
-use crate::world::World;
+use crate::world::{World, new_node};
 
 const PAGE_BYTES: usize = 2048;
 const PAGES_PER_SEGMENT: usize = 3;
@@ -39,8 +39,7 @@ impl Wal<'_> {
             let _ = self.tree.rename((ROOT, old.as_bytes()), to, RenameHow::Replace);
             node
         } else {
-            let new =
-                NewNode { kind: Kind::File, mode: 0o600, uid: 0, gid: 0, rdev: 0, target: b"" };
+            let new = new_node(Kind::File, 0o600);
             let node = self.tree.make(ROOT, name.as_bytes(), &new).map(|made| made.node);
             let node = node.unwrap_or(ROOT);
             let _ = self.tree.write(node, &self.bytes, 0, false);

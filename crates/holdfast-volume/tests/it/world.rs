@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use holdfast_io::fake::{FakeClock, FakeFiles};
-use holdfast_io::{Change, DirEntry, Files, Kind, Metadata, OpenFile, OpenHow, Space};
+use holdfast_io::{Change, DirEntry, Files, Kind, Limits, Metadata, OpenFile, OpenHow, Space};
 use holdfast_log::{CommitError, Log, LogConfig, OpenError};
 use holdfast_memory::{Medium, Region, RegionSpec};
 use holdfast_volume::{
-    Attached, Class, CleanError, DirectVolume, DirectoryVolume, VolumeConfig, VolumeError,
+    Attached, Class, CleanError, DirectVolume, DirectoryVolume, NewNode, VolumeConfig, VolumeError,
 };
 
 pub(crate) const IDENTITY: [u8; 16] = [7; 16];
@@ -20,11 +20,17 @@ const RING_BYTES: u64 = 1 << 20;
 pub(crate) struct Below {
     files: FakeFiles,
     root: &'static str,
+    takes_rosters: bool,
 }
 
 impl Below {
     pub(crate) fn new(files: &FakeFiles, root: &'static str) -> Arc<Below> {
-        Arc::new(Below { files: files.clone(), root })
+        Arc::new(Below { files: files.clone(), root, takes_rosters: true })
+    }
+
+    /// A home without room for what a volume would keep there for itself.
+    pub(crate) fn without_room_for_rosters(files: &FakeFiles, root: &'static str) -> Arc<Below> {
+        Arc::new(Below { files: files.clone(), root, takes_rosters: false })
     }
 
     fn at(&self, path: &Path) -> PathBuf {
@@ -35,6 +41,10 @@ impl Below {
 
 impl Files for Below {
     fn open(&self, path: &Path, how: OpenHow) -> io::Result<Arc<dyn OpenFile>> {
+        let is_roster = path.to_string_lossy().contains("/roster-");
+        if is_roster && !self.takes_rosters {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
         self.files.open(&self.at(path), how)
     }
     fn metadata(&self, path: &Path) -> io::Result<Metadata> {
@@ -79,6 +89,27 @@ impl Files for Below {
     fn space(&self) -> io::Result<Space> {
         self.files.space()
     }
+    fn xattr(&self, path: &Path, name: &[u8]) -> io::Result<Option<Vec<u8>>> {
+        self.files.xattr(&self.at(path), name)
+    }
+    fn xattr_names(&self, path: &Path) -> io::Result<Vec<Vec<u8>>> {
+        self.files.xattr_names(&self.at(path))
+    }
+    fn set_xattr(&self, path: &Path, name: &[u8], value: &[u8]) -> io::Result<()> {
+        self.files.set_xattr(&self.at(path), name, value)
+    }
+    fn remove_xattr(&self, path: &Path, name: &[u8]) -> io::Result<()> {
+        self.files.remove_xattr(&self.at(path), name)
+    }
+    fn sync_all(&self) -> io::Result<()> {
+        self.files.sync_all()
+    }
+    fn has_sync_all(&self) -> bool {
+        self.files.has_sync_all()
+    }
+    fn limits(&self) -> io::Result<Limits> {
+        self.files.limits()
+    }
 }
 
 /// The machine.
@@ -89,7 +120,11 @@ pub(crate) struct World {
 }
 
 pub(crate) fn new_region() -> Arc<Region> {
-    let spec = RegionSpec { ring_bytes: RING_BYTES, roster_bytes: 1 << 18, identity: IDENTITY };
+    region_with_roster(1 << 18)
+}
+
+fn region_with_roster(roster_bytes: u64) -> Arc<Region> {
+    let spec = RegionSpec { ring_bytes: RING_BYTES, roster_bytes, identity: IDENTITY };
     Arc::new(Region::create(&Medium::Private, &spec).expect("a private region"))
 }
 
@@ -135,6 +170,11 @@ impl World {
         World { files, region: new_region(), clock: FakeClock::default() }
     }
 
+    /// The same with a region that has room for a few names only.
+    pub(crate) fn with_small_roster(seed: u64) -> World {
+        World { region: region_with_roster(300), ..World::new(seed) }
+    }
+
     pub(crate) fn home(&self) -> Arc<Below> {
         Below::new(&self.files, "home")
     }
@@ -164,4 +204,9 @@ impl World {
         let files = self.files.after_power_cut(seed);
         World { files, region: new_region(), clock: self.clock.clone() }
     }
+}
+
+/// What root makes, with no mask.
+pub(crate) const fn new_node(kind: Kind, mode: u32) -> NewNode<'static> {
+    NewNode { kind, mode, umask: 0, uid: 0, gid: 0, rdev: 0, target: b"" }
 }

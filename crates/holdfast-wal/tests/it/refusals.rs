@@ -252,3 +252,14 @@ fn a_ring_that_is_too_small_for_the_segments_is_made_larger() {
     log.append_durable(&work(0)).unwrap();
     assert_eq!(records(&log).unwrap(), [work(0)]);
 }
+
+#[test]
+fn no_other_user_can_open_the_directory_that_a_log_is_made_in_nor_lock_it() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().join("log");
+    Log::<Work, MessagePack>::create(&directory, &SMALL).unwrap();
+    let mode = std::fs::metadata(&directory).unwrap().permissions().mode();
+    assert_eq!(mode & 0o7777, 0o700);
+}

@@ -14,6 +14,17 @@ pub(crate) enum LogCommand {
         /// The log, as named in the configuration.
         name: String,
     },
+    /// Go on without the memory of a served log that is gone.
+    ///
+    /// The server refuses a log whose newest bytes may have been in memory that nothing it knows of
+    /// has taken. This says to go on with what the log's disk has.
+    Accept {
+        /// The log, as named in the configuration.
+        name: String,
+        /// Go on without it.
+        #[arg(long, required = true)]
+        memory_lost: bool,
+    },
     /// Make an empty log in a directory, for a program that embeds one or for `append`.
     Create(CreateArgs),
     /// Append records; they are on the disk when this ends.

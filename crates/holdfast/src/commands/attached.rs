@@ -6,10 +6,11 @@
 use super::cached::HomeInUse;
 use super::home::{Home, Volume};
 use super::logs::{self, end_when_stale, open_problem, recovery_text, region};
+use crate::bond::{Bond, RegionNote, choose, note_complete};
 use crate::claims::{Class, PowerSource, Verdict};
 use crate::config::VolumeConfig;
 use crate::exit::Exit;
-use crate::keeper::lock::take_directory;
+use crate::keeper::lock::{take_directory, take_home};
 use crate::observe::{observe, region_problem};
 use crate::orders::Server;
 use crate::problem::{Outcome, Problem};
@@ -21,10 +22,15 @@ use holdfast_io::real::{RealClock, RealFiles};
 use holdfast_log::{CommitError, CommitLog, Log, OpenError, words};
 use holdfast_memory::{AttachError, Region};
 use holdfast_volume::words::PLEDGE;
-use holdfast_volume::{CleanError, DirectVolume, DirectoryVolume, VolumeError};
+use holdfast_volume::{Attached, CleanError, DirectoryVolume, VolumeError, changed_by_others};
 use std::io;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+/// How many changed paths are named.
+const SHOWN_MAX: usize = 5;
 
 /// Where a volume's log is.
 pub(super) enum Place {
@@ -32,6 +38,15 @@ pub(super) enum Place {
     Here(Arc<dyn Files>),
     /// With the server.
     Server(Server),
+}
+
+/// What the kernel knows of a volume that is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kernel {
+    /// A mount goes on with the node numbers that a process before gave out.
+    GoesOn,
+    /// There is no mount yet, or none any more.
+    KnowsNothing,
 }
 
 /// What a volume is opened from.
@@ -77,60 +92,131 @@ impl Opened {
 impl Parts {
     /// Opens and locks the directories of a volume that no keeper has, whatever its way.
     pub(super) fn take(name: &str, volume: &VolumeConfig) -> Outcome<Parts> {
-        let home = Home::take(&volume.home)?;
+        let home = take_home(&volume.home)?;
         let log = RealFiles::from_fd(take_directory("log", &volume.log)?);
+        let bond = Bond::look(name, (&volume.home, &home), &log)?;
+        bond.map_or(Ok(()), |bond| bond.bind())?;
+        Parts::of(name, volume, (home, log))
+    }
+
+    /// [`Self::take`] of a volume whose home is to stay as it is.
+    pub(super) fn take_unbound(name: &str, volume: &VolumeConfig) -> Outcome<Parts> {
+        let home = take_home(&volume.home)?;
+        let log = RealFiles::from_fd(take_directory("log", &volume.log)?);
+        Parts::of(name, volume, (home, log))
+    }
+
+    fn of(name: &str, volume: &VolumeConfig, taken: (OwnedFd, RealFiles)) -> Outcome<Parts> {
+        let (home, log) = taken;
+        let home = Home::taken(&volume.home, home)?;
         let (name, volume) = (name.to_owned(), volume.clone());
         Ok(Parts { name, volume, home, log: Place::Here(Arc::new(log)), term: None })
     }
 
     /// Opens the volume and recovers it.
-    pub(super) fn open(&self, power: PowerSource) -> Outcome<Opened> {
+    pub(super) fn open(&self, power: PowerSource, kernel: Kernel) -> Outcome<Opened> {
         match &self.log {
-            Place::Here(log) => self.open_here(log, power),
-            Place::Server(server) => self.open_through_queue(server),
+            Place::Here(log) => self.open_here(log, power, kernel),
+            Place::Server(server) => self.open_through_queue(server, kernel),
         }
     }
 
-    fn open_here(&self, log: &Arc<dyn Files>, power: PowerSource) -> Outcome<Opened> {
-        let region = Arc::new(region(&self.service(), &self.volume.memory, &**log, self.term)?);
+    /// Opens the directory over its log. Notes of names that are damaged matter to a kernel that
+    /// goes on with its node numbers, and to nobody else.
+    fn open_volume(
+        &self,
+        (home, log): (Arc<dyn Files>, Arc<dyn CommitLog>),
+        class: holdfast_volume::Class,
+        beside: Option<Arc<dyn Files>>,
+        kernel: Kernel,
+    ) -> Outcome<(DirectoryVolume, Attached)> {
+        let open = || {
+            let (home, log, clock) = (home.clone(), log.clone(), Arc::new(RealClock));
+            DirectoryVolume::open_beside(home, log, clock, class, beside.clone())
+        };
+        let opened = match open() {
+            Err(VolumeError::Names(error)) if kernel == Kernel::KnowsNothing => {
+                tracing::warn!(volume = self.name, "its notes of names are left out: {error}");
+                DirectoryVolume::forget_kernel(&*log).and_then(|()| open())
+            }
+            opened => opened,
+        };
+        opened.map_err(|error| self.volume_problem(error))
+    }
+
+    fn open_here(
+        &self,
+        log: &Arc<dyn Files>,
+        power: PowerSource,
+        kernel: Kernel,
+    ) -> Outcome<Opened> {
+        let (region, loss) = region(&self.service(), &self.volume.memory, &**log, self.term)?;
+        let region = Arc::new(region);
         let memory = logs::real_memory(&self.volume.memory, &region);
         let verdict = self.volume.verdict_on(&self.name, memory, power)?;
+        let held = (&self.volume.memory, &verdict, self.volume.dirty_bytes_max());
+        logs::note_region(&self.service(), &**log, held, loss.clone())?;
         let class = class_of(&verdict);
-        let config = holdfast_volume::VolumeConfig { class, log: self.volume.log_config() };
-        let clock = Arc::new(RealClock);
         let pledge = region.word(PLEDGE).load(Ordering::Relaxed);
         let home = self.home_in_use(region.identity(), pledge)?;
         region.set_word(PLEDGE, home.pledge);
         let followed = self.term.map(|_| region.clone()).into_iter().collect();
-        let log = log.clone();
+        let (log, beside) = (log.clone(), Some(log.clone()));
         // A log that has failed and cannot even be read any more is the same failure, not another.
         let has_failed = region.word(words::POISON).load(Ordering::Relaxed) != 0;
-        let opened = DirectVolume::open(home.files(), log, region, clock, config);
-        let opened = opened.map_err(|error| match error {
-            VolumeError::Log(OpenError::Io(error)) if has_failed => {
+        let opened = Log::open(log, region, Arc::new(RealClock), self.volume.log_config());
+        let (log, recovery) = opened.map_err(|error| match error {
+            OpenError::Io(error) if has_failed => {
                 self.commit_problem("opening", &CommitError::Poisoned(Arc::new(error)))
             }
-            error => self.volume_problem(error),
+            error => self.volume_problem(VolumeError::Log(error)),
         })?;
-        let DirectVolume { volume, log, recovery, attached } = opened;
+        let log = Arc::new(log);
+        self.close_home(&*log)?;
+        let (volume, attached) =
+            self.open_volume((home.files(), log.clone()), class, beside, kernel)?;
         let volume = self.home.served(volume).map_err(|error| self.volume_problem(error))?;
         let recovery = recovery_text(&recovery, Some(attached.bytes_applied));
+        let lost = loss.map_or(String::new(), |loss| format!("; {}", loss.text()));
+        let recovery = recovery + &lost;
         Ok(Opened { volume, home, log: Some(log), followed, verdict, recovery })
     }
 
-    fn open_through_queue(&self, server: &Server) -> Outcome<Opened> {
+    fn open_through_queue(&self, server: &Server, kernel: Kernel) -> Outcome<Opened> {
         let verdict = server.verdict.clone();
         let log = Arc::new(self.connect(server)?);
         let home = self.home_through_queue(&log)?;
-        let (files, clock) = (home.files(), Arc::new(RealClock));
-        let opened = DirectoryVolume::open(files, log, clock, class_of(&verdict));
-        let (volume, attached) = opened.map_err(|error| self.volume_problem(error))?;
+        self.close_home(&*log)?;
+        let beside = RealFiles::open(&self.volume.log).ok();
+        let beside = beside.map(|files| Arc::new(files) as Arc<dyn Files>);
+        let class = class_of(&verdict);
+        let (volume, attached) = self.open_volume((home.files(), log), class, beside, kernel)?;
         let volume = self.home.served(volume).map_err(|error| self.volume_problem(error))?;
         let recovery = match (attached.records_replayed, attached.bytes_applied) {
             (0, applied) => format!("{} applied to the home", rounded(applied)),
             (replayed, _) => format!("{replayed} changes found in the server's memory"),
         };
         Ok(Opened { volume, home, log: None, followed: Vec::new(), verdict, recovery })
+    }
+
+    /// Refuses a home that somebody changed while the log has what it lacks; then bars it.
+    fn close_home(&self, log: &dyn CommitLog) -> Outcome<()> {
+        let wearer = self.home.wearer();
+        let failed = |error: io::Error| {
+            let remedy = "nothing is lost; mend the home's disk, then mount again";
+            Problem::new(Exit::Failed, self.what("looking at the home of"), error, remedy)
+        };
+        if let Some(badge) = wearer.badge() {
+            let since = (badge.alone_since_ns, badge.accepted_ns);
+            let changed = changed_by_others(&*self.home.files(), log, since);
+            let changed = changed.map_err(|error| self.volume_problem(error))?;
+            if !changed.is_empty() {
+                let what = self.what("opening");
+                return Err(changed_home(&what, &self.name, &self.volume, &changed, SHOWN_MAX));
+            }
+            wearer.looked_at().map_err(failed)?;
+        }
+        wearer.close().map_err(failed)
     }
 
     fn home_through_queue(&self, log: &LogClient) -> Outcome<HomeInUse> {
@@ -168,8 +254,10 @@ impl Parts {
         };
         opened.volume.detach().map_err(failed)?;
         opened.home.close();
+        self.open_home()?;
         if let Some(log) = &opened.log {
             log.close().map_err(|error| failed(CleanError::Log(error)))?;
+            self.note_drained();
         }
         let is_here = opened.log.is_some();
         drop(opened);
@@ -185,6 +273,31 @@ impl Parts {
                 Err(Problem::new(Exit::Failed, self.what("removing the region of"), error, remedy))
             }
         })
+    }
+
+    /// The home is complete: whoever may enters it, and the log knows.
+    fn open_home(&self) -> Outcome<()> {
+        self.home.wearer().open().map_err(|error| {
+            let remedy = "nothing is lost; mend the home's disk, then mount and unmount it again";
+            Problem::new(Exit::Failed, self.what("opening the home of"), error, remedy)
+        })?;
+        let noted = match &self.log {
+            Place::Here(log) => note_complete(&**log),
+            Place::Server(_) => RealFiles::open(&self.volume.log).and_then(|it| note_complete(&it)),
+        };
+        // One who is not told checks the home more strictly, next time.
+        noted.unwrap_or_else(|error| {
+            tracing::warn!(volume = self.name, %error, "the log does not know that it is complete");
+        });
+        Ok(())
+    }
+
+    /// Nothing is in memory alone any more.
+    pub(super) fn note_drained(&self) {
+        let Place::Here(log) = &self.log else { return };
+        RegionNote::drained(&**log).unwrap_or_else(|error| {
+            tracing::warn!(volume = self.name, %error, "the log does not know that it is drained");
+        });
     }
 
     /// Brings what waits in the region to the log's device.
@@ -262,6 +375,30 @@ impl Parts {
     pub(super) fn what(&self, doing: &str) -> String {
         format!("{doing} volume {}", self.name)
     }
+}
+
+/// Refuses a home in which somebody changed what the log is about to change.
+pub(super) fn changed_home(
+    what: &str,
+    name: &str,
+    volume: &VolumeConfig,
+    changed: &[PathBuf],
+    shown_max: usize,
+) -> Problem {
+    let (home, shown) = (volume.home.display(), paths_text(changed, shown_max));
+    let why = format!(
+        "somebody changed {home} since the log last wrote to it, and the log has other changes: \
+         {shown}"
+    );
+    Problem::new(Exit::Damaged, what, why, choose(name))
+}
+
+/// Names paths, as many as this.
+pub(super) fn paths_text(paths: &[PathBuf], shown_max: usize) -> String {
+    let shown: Vec<_> = paths.iter().take(shown_max).map(|path| format!("{path:?}")).collect();
+    let more = paths.len().saturating_sub(shown_max);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    shown.join(", ") + &more
 }
 
 fn class_of(verdict: &Verdict) -> holdfast_volume::Class {

@@ -1,10 +1,15 @@
 //! `holdfast volume check`.
 //!
-//! Promise: paths, claims, every frame of the log that is still needed, and every frame that waits
-//! in memory are looked at; what is damaged is named by position, file and offset, with what to do.
+//! Promise: paths, the home, claims, every frame of the log that is still needed, and every frame
+//! that waits in memory are looked at; what is damaged is named by position, file and offset, what
+//! somebody changed in the home by its path, with what to do. What an attachment would refuse for
+//! its home or its memory is refused.
 //! Never: changes anything; looks at a volume that is served.
 
+use super::attached::{changed_home, paths_text};
+use super::home::Home;
 use super::volume::{aloud, refuse_mounted};
+use crate::bond::{Bond, Loss, RegionNote};
 use crate::config::{Config, VolumeConfig};
 use crate::exit::Exit;
 use crate::found::verdict;
@@ -14,9 +19,18 @@ use crate::output::{Output, Progress};
 use crate::problem::{Outcome, Problem};
 use crate::report::verdict_text;
 use crate::sizes::rounded;
+use holdfast_client::protocol::VOLUME_PREFIX;
 use holdfast_io::real::RealFiles;
 use holdfast_log::{CheckVerdict, CheckedRing, FilePlace, Log, OpenError, Verified};
 use holdfast_memory::{AttachError, Region};
+use holdfast_volume::words::{HOME_TOUCHED_NS, WINDOW_END};
+use holdfast_volume::{Left, Unapplied};
+use std::fmt::Display;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+
+/// How many changed paths are named.
+const LISTED_MAX: usize = 100;
 
 /// What is checked, and where.
 struct Check<'a> {
@@ -46,24 +60,67 @@ pub(super) fn check(config: &Config, name: &str, output: Output) -> Outcome<()> 
     let remedy = "`holdfast status` tells how it is".to_owned();
     refuse_mounted(format!("checking volume {name}"), volume, remedy)?;
     // Held to the end: nobody takes the volume into use while it is read.
-    let _home = take_home(&volume.home)?;
+    let home = take_home(&volume.home)?;
     let files = RealFiles::from_fd(take_directory("log", &volume.log)?);
     let check = Check { name, volume, files };
+    check.home(&home)?;
     let mut progress = Progress::new();
     let say = || progress.say(&format!("{name}: reading every frame of the log"));
     let (log, memory) = aloud(say, || check.look())?;
     drop(progress);
+    let loss = check.loss(memory.as_ref())?;
+    let lost = loss.as_ref().map_or(String::new(), |loss| format!("\n  before  {}", loss.text()));
     let text = format!(
-        "{name}: paths, log and memory are sound\n  log     {}\n  memory  {}\n{}",
+        "{name}: paths, home, log and memory are sound\n  log     {}\n  memory  {}{lost}\n{}",
         log_text(&log),
         memory_text(memory.as_ref()),
         verdict_text(&verdict)
     );
-    output.result(&json(name, &log, memory.as_ref(), &text), &text);
+    let mut json = json(name, &log, memory.as_ref(), &text);
+    json["loss"] = serde_json::json!(loss);
+    output.result(&json, &text);
     Ok(())
 }
 
 impl Check<'_> {
+    /// Whose it is, and whether anybody changed what the log is about to change.
+    fn home(&self, home: &OwnedFd) -> Outcome<()> {
+        let bond = Bond::look(self.name, (&self.volume.home, home), &self.files)?;
+        let Some(bond) = bond else { return Ok(()) };
+        let changed = match bond.told_ns() {
+            Some(told_ns) => self.changed_by_others(home, told_ns)?,
+            None => Vec::new(),
+        };
+        bond.check_saying(&paths_text(&changed, LISTED_MAX))?;
+        match changed.is_empty() {
+            true => Ok(()),
+            false => Err(changed_home(&self.what(), self.name, self.volume, &changed, LISTED_MAX)),
+        }
+    }
+
+    /// What an attachment would find changed. A log or memory that cannot be read is looked at
+    /// later.
+    fn changed_by_others(&self, home: &OwnedFd, told_ns: (i64, i64)) -> Outcome<Vec<PathBuf>> {
+        let failed = |error: &dyn Display| {
+            let what = format!("looking at home {}", self.volume.home.display());
+            Problem::new(Exit::Failed, what, error, "mend its disk, then check again")
+        };
+        let taken = home.try_clone().map_err(|error| failed(&error))?;
+        let taken = Home::taken(&self.volume.home, taken)?;
+        let seen = Region::observe(&self.volume.medium()).ok();
+        let (mut unapplied, mut fault) = (Unapplied::default(), None);
+        let shown = Log::unapplied(&self.files, seen.as_ref(), &mut |frame| {
+            fault = fault.take().or(unapplied.take(frame).err());
+        });
+        let Ok(released) = shown else { return Ok(Vec::new()) };
+        fault.map_or(Ok(()), |fault| Err(failed(&fault)))?;
+        let word = |index| seen.as_ref().map_or(0, |seen| seen.word(index));
+        let (touched_ns, window_end) = (word(HOME_TOUCHED_NS), word(WINDOW_END));
+        let left = Left { released, touched_ns, window_end };
+        let changed = unapplied.changed_by_others(&*taken.files(), left, told_ns);
+        changed.map_err(|error| failed(&error))
+    }
+
     /// The log first: it says what the ring should be.
     fn look(&self) -> Outcome<(Verified, Option<Memory>)> {
         let log =
@@ -76,12 +133,17 @@ impl Check<'_> {
         Ok((log, memory?))
     }
 
-    /// The region, if there is one, must be whole and belong to the log.
+    /// The region, if there is one, must be whole and belong to the log. One that is missing and
+    /// should not be is refused, as every open does.
     fn memory(&self) -> Outcome<Option<Memory>> {
         let medium = self.volume.medium();
         let seen = match Region::observe(&medium) {
             Ok(seen) => seen,
-            Err(AttachError::Missing) => return Ok(None),
+            Err(AttachError::Missing) => {
+                let service = format!("{VOLUME_PREFIX}{}", self.name);
+                RegionNote::without(&service, &self.volume.memory, &self.files)?;
+                return Ok(None);
+            }
             Err(error) => return Err(region_problem("looking at", &medium, &error)),
         };
         let ring = Log::check_ring(&self.files, &seen).map_err(|e| self.region_problem(&e))?;
@@ -92,6 +154,18 @@ impl Check<'_> {
         let (dirty_bytes, unapplied_bytes) =
             (marks.tail.saturating_sub(marks.durable), marks.tail.saturating_sub(marks.released));
         Ok(Some(Memory { ring, dirty_bytes, unapplied_bytes }))
+    }
+
+    /// What memory that is gone may have cost, now or the last time. An attachment that would be
+    /// refused without it is refused here.
+    fn loss(&self, memory: Option<&Memory>) -> Outcome<Option<Loss>> {
+        let before = || RegionNote::of(&self.files).ok().and_then(|it| it.found()?.loss.clone());
+        let service = format!("{VOLUME_PREFIX}{}", self.name);
+        let now = match memory {
+            Some(_) => None,
+            None => RegionNote::without(&service, &self.volume.memory, &self.files)?,
+        };
+        Ok(now.or_else(before))
     }
 
     fn what(&self) -> String {
@@ -123,7 +197,7 @@ impl Check<'_> {
             ),
             false => format!(
                 "nothing was changed; restore that file from a copy, or, to go on with the home \
-                 as it is, move {directory} away and `holdfast volume make {name}`"
+                 as it is, move {directory} away and `holdfast volume accept {name} --keep home`"
             ),
         };
         Problem::new(Exit::Damaged, self.what(), format!("{fault}{place}"), remedy)
@@ -134,22 +208,29 @@ impl Check<'_> {
         let region = medium.path().unwrap_or("private memory".as_ref()).display();
         let what = format!("checking the region {region} of volume {}", self.name);
         let why = format!("acknowledged bytes from LSN {at} to LSN {tail} are damaged in memory");
-        let remedy = format!(
-            "nothing was changed; keep a copy of {region}, then remove it: what the disk has is \
-             recovered"
-        );
+        let remedy = self.without_memory();
         Problem::new(Exit::Damaged, what, why, remedy)
     }
 
     fn region_problem(&self, error: &OpenError) -> Problem {
         let what = format!("checking the region of volume {}", self.name);
         let (exit, remedy) = match error {
-            OpenError::ForeignRegion { .. } => (Exit::Damaged, "correct memory.path or log"),
-            OpenError::InUse => (Exit::InUse, "check it when nobody serves it"),
-            OpenError::Io(_) => (Exit::Failed, "mend the log's disk, then check again"),
-            _ => (Exit::Damaged, "nothing was changed; keep a copy of the region"),
+            OpenError::ForeignRegion { .. } => {
+                (Exit::Damaged, "correct memory.path or log".to_owned())
+            }
+            OpenError::InUse => (Exit::InUse, "check it when nobody serves it".to_owned()),
+            OpenError::Io(_) => (Exit::Failed, "mend the log's disk, then check again".to_owned()),
+            _ => (Exit::Damaged, self.without_memory()),
         };
         Problem::new(exit, what, error, remedy)
+    }
+
+    fn without_memory(&self) -> String {
+        format!(
+            "nothing was changed; `holdfast volume accept {} --memory-lost` puts this memory \
+             aside, and what the disk has is recovered",
+            self.name
+        )
     }
 }
 

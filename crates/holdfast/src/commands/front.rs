@@ -4,7 +4,7 @@
 //! inherits, the region and the log; it reports when it serves and why it ends.
 //! Never: decides about restarts, or mounts anything.
 
-use super::attached::{Parts, Place};
+use super::attached::{Kernel, Parts, Place};
 use super::disk_front;
 use super::home::Home;
 use super::logs;
@@ -12,23 +12,28 @@ use super::users::{Seen, Users, tls_of};
 use crate::claims::PowerSource;
 use crate::cli::FrontArgs;
 use crate::config::{Cache, VolumeConfig};
+use crate::confinement::confine_front;
 use crate::exit::Exit;
 use crate::keeper::{self, mounts::mounted_at, stay_when_memory_is_short};
-use crate::observe::{FRONT_END_NAME, observe, region_problem};
+use crate::observe::{FRONT_END_NAME, is_mapped_by, observe, region_problem};
 use crate::orders::{Orders, Report, Task};
 use crate::problem::{Outcome, Problem};
+use crate::pulse;
 use crate::raw::inherited;
+use crate::signals::ignore_no_orders;
 use crate::sizes::rounded;
-use holdfast_front::fuse;
+use holdfast_front::{fuse, nbd};
 use holdfast_io::real::{RealClock, RealFiles};
 use holdfast_log::{Log, Mended};
-use holdfast_memory::AttachError;
+use holdfast_memory::{AttachError, Medium, Region};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
+use rustix::process::{Resource, Rlimit, setrlimit};
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::sync::Arc;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// Says things to the keeper. A keeper that is gone hears nothing, and that is no reason to end.
 pub(super) struct Reporter(File);
@@ -51,7 +56,10 @@ pub(crate) fn front(args: &FrontArgs) -> Exit {
     // The process was started through a link of another name; people look for this one.
     let _ = std::fs::write("/proc/self/comm", FRONT_END_NAME);
     end_on_any_panic();
+    let_files_grow();
+    be_deaf_to_no_orders();
     stay_when_memory_is_short();
+    confine_front();
     let reporter = inherited(args.report_fd).map(|fd| Reporter(File::from(fd)));
     let mut reporter = match reporter {
         Ok(reporter) => reporter,
@@ -71,6 +79,20 @@ pub(crate) fn front(args: &FrontArgs) -> Exit {
     }
 }
 
+/// Without the right to choose what it hears, a process is as easily ended as any.
+pub(super) fn be_deaf_to_no_orders() {
+    if let Err(error) = ignore_no_orders() {
+        tracing::warn!(%error, "signals that order nothing would end this process");
+    }
+}
+
+/// How large a file may be is for those to be told who ask for it; their own limit is the kernel's
+/// business. Whoever started the keeper had one for itself: where it cannot be lifted, the home's
+/// largest file is found to be as small.
+fn let_files_grow() {
+    let _ = setrlimit(Resource::Fsize, Rlimit { current: None, maximum: None });
+}
+
 /// A front end that lost one of its threads would serve without draining, or drain without serving.
 /// It ends instead, and the keeper starts a whole one.
 pub(super) fn end_on_any_panic() {
@@ -84,14 +106,49 @@ pub(super) fn end_on_any_panic() {
 /// Has this process end, wherever it is, as soon as nobody reads its reports any more.
 pub(super) fn end_with_keeper(reports: &File) -> io::Result<()> {
     let reports = reports.try_clone()?;
-    std::thread::spawn(move || {
-        // A pipe that cannot be written to any more is reported as an error, asked for or not.
-        let mut waited = [PollFd::new(&reports, PollFlags::empty())];
-        while poll(&mut waited, None) == Err(Errno::INTR) {}
+    thread::spawn(move || {
+        wait_until_unread(&reports);
         tracing::error!("the keeper is gone, and whoever comes after it serves");
         std::process::abort();
     });
     Ok(())
+}
+
+/// For a keeper that wants to see them.
+pub(super) fn give_signs_of_life(pulse: Option<i32>) -> io::Result<()> {
+    let pulse = pulse.map(inherited).transpose()?.map(File::from);
+    pulse.map_or(Ok(()), |pulse| pulse::beat(pulse, nbd::tls_connections))
+}
+
+/// How long a front end without a keeper waits for the server that has its log or disk. Nobody
+/// starts another one, unless another keeper does.
+const SERVER_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Has this process end when there is neither a keeper nor a server any more: programs on its mount
+/// would wait for ever, and hear an error instead. What was acknowledged is in the region.
+fn end_with_keeper_and_server(reports: &File, medium: Medium) -> io::Result<()> {
+    let reports = reports.try_clone()?;
+    let watch = move || {
+        wait_until_unread(&reports);
+        let mut seen = Instant::now();
+        while seen.elapsed() < SERVER_PATIENCE {
+            thread::sleep(SERVER_PATIENCE / 40);
+            let server = Region::observe(&medium).map(|region| region.server_pid());
+            if server.is_ok_and(|pid| is_mapped_by(&medium, pid)) {
+                seen = Instant::now();
+            }
+        }
+        tracing::error!("keeper and server are gone, and nobody starts another: ending");
+        std::process::abort();
+    };
+    thread::Builder::new().name("orphan".into()).spawn(watch).map(drop)
+}
+
+/// Returns when nobody has the other end of a pipe any more.
+fn wait_until_unread(pipe: &File) {
+    // A pipe that cannot be written to any more is reported as an error, asked for or not.
+    let mut waited = [PollFd::new(pipe, PollFlags::empty())];
+    while poll(&mut waited, None) == Err(Errno::INTR) {}
 }
 
 fn obey(args: &FrontArgs, reporter: &mut Reporter) -> Outcome<()> {
@@ -100,8 +157,11 @@ fn obey(args: &FrontArgs, reporter: &mut Reporter) -> Outcome<()> {
         Problem::new(Exit::Failed, what, error, "this is a fault of the keeper; report it")
     };
     let orders = read_orders(args.orders_fd).map_err(started)?;
+    give_signs_of_life(orders.pulse_fd).map_err(started)?;
     if orders.term.is_some() || orders.ends_with_keeper {
         end_with_keeper(&reporter.0).map_err(started)?;
+    } else if orders.server.is_some() {
+        end_with_keeper_and_server(&reporter.0, orders.medium()).map_err(started)?;
     }
     let (Some(volume), Some(home)) = (orders.volume.clone(), args.home_fd) else {
         return disk_front::obey(&orders, args.fuse_fd, reporter);
@@ -153,10 +213,10 @@ pub(super) fn give_back(
     disk_front::remove_device(volume.device_of(name))?;
     let parts = Parts::take(name, volume)?;
     let medium = volume.medium();
-    std::thread::scope(|scope| {
+    thread::scope(|scope| {
         let work = scope.spawn(|| detach(&parts, power));
         while !work.is_finished() {
-            std::thread::sleep(Duration::from_millis(20));
+            thread::sleep(Duration::from_millis(20));
             if let Ok(seen) = observe(&medium) {
                 say(&format!("{} to apply to the home", rounded(seen.unapplied_bytes())));
             }
@@ -189,17 +249,23 @@ fn serve(
     (resume, power): (bool, PowerSource),
     reporter: &mut Reporter,
 ) -> Outcome<()> {
-    let opened = parts.open(power)?;
+    let kernel = if resume { Kernel::GoesOn } else { Kernel::KnowsNothing };
+    let opened = parts.open(power, kernel)?;
     opened.volume.served_by(std::process::id());
     let volume = &parts.volume;
     let config = fuse::FuseConfig {
         listen: fuse::ListenConfig { threads: volume.threads_for(opened.verdict.class) },
-        cache: match volume.cache {
+        cache: match volume.cache() {
             Cache::Direct => fuse::Cache::Direct,
             Cache::WriteThrough => fuse::Cache::WriteThrough,
         },
     };
     if resume {
+        // Versions that noted nothing kept no pages unless the configuration said so.
+        let kept_pages = volume.cache == Some(Cache::WriteThrough);
+        opened.volume.mount_began(kept_pages).map_err(|error| {
+            Problem::new(Exit::Failed, parts.what("serving"), error, "the keeper starts another")
+        })?;
         users.ask_again();
     }
     let (recovery, verdict) = (opened.recovery.clone(), opened.verdict.clone());
@@ -213,6 +279,6 @@ fn serve(
 }
 
 fn detach(parts: &Parts, power: PowerSource) -> Outcome<()> {
-    let opened = parts.open(power)?;
+    let opened = parts.open(power, Kernel::KnowsNothing)?;
     parts.give_back(opened)
 }

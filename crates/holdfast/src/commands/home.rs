@@ -3,8 +3,8 @@
 //! Promise: the only place that asks which of the two it is, and on what.
 //! Never: mounts anything.
 
+use crate::bond::Wearer;
 use crate::exit::Exit;
-use crate::keeper::lock::take_home;
 use crate::problem::{Outcome, Problem};
 use holdfast_io::real::{RealFiles, file_from_fd};
 use holdfast_io::{Blocks, Files, OneFile};
@@ -22,12 +22,13 @@ pub(super) struct Home {
     files: Arc<dyn Files>,
     kind: FileType,
     number: u64,
+    wearer: Arc<Wearer>,
 }
 
 impl Home {
-    /// Opens and locks the home of a volume that nobody has.
-    pub(super) fn take(path: &Path) -> Outcome<Home> {
-        Home::of(take_home(path)?).map_err(|error| {
+    /// The home at a path that this descriptor was opened on.
+    pub(super) fn taken(path: &Path, home: OwnedFd) -> Outcome<Home> {
+        Home::of(home).map_err(|error| {
             let what = format!("taking home {}", path.display());
             Problem::new(Exit::Failed, what, error, "see whether it can be reached")
         })
@@ -37,11 +38,12 @@ impl Home {
     pub(super) fn of(home: OwnedFd) -> io::Result<Home> {
         let stat = fstat(&home)?;
         let kind = FileType::from_raw_mode(stat.st_mode);
+        let wearer = Arc::new(Wearer::of(&home)?);
         let files: Arc<dyn Files> = match kind {
-            FileType::Directory => Arc::new(RealFiles::from_fd(home)),
+            FileType::Directory => Arc::new(RealFiles::with_root_mode(home, wearer.clone())),
             _ => Arc::new(OneFile::new(file_from_fd(home)?)),
         };
-        Ok(Home { files, kind, number: number_of(&stat) })
+        Ok(Home { files, kind, number: number_of(&stat), wearer })
     }
 
     /// Whether it is one file or one device.
@@ -56,6 +58,11 @@ impl Home {
     /// A number that no other file or device has now, nor another disk behind the same device.
     pub(super) fn number(&self) -> u64 {
         self.number
+    }
+
+    /// The badge that it wears, and the barrier before it.
+    pub(super) fn wearer(&self) -> &Wearer {
+        &self.wearer
     }
 
     /// What is below it, for who opens a volume on it.
@@ -115,6 +122,15 @@ impl Volume {
             Volume::Directory(volume) => volume.served_by(pid),
             Volume::Block(volume) => volume.served_by(pid),
         }
+    }
+
+    /// The mount that there is began before it was noted whether the kernel keeps pages of it.
+    pub(super) fn mount_began(&self, keeps_pages: bool) -> io::Result<()> {
+        if self.tree().mount_keeps_pages().is_some() {
+            return Ok(());
+        }
+        let noted = self.tree().mount_begins(keeps_pages);
+        noted.map_err(|errno| io::Error::from_raw_os_error(errno.0))
     }
 
     pub(super) fn run_cleaner(&self, stop: &AtomicBool) {

@@ -17,7 +17,7 @@ mod truncate;
 mod verify;
 
 use crate::cli::log::{Existing, LogCommand};
-use crate::commands::volume;
+use crate::commands::{accept, volume};
 use crate::exit::Exit;
 use crate::output::{Output, Progress};
 use crate::problem::{Outcome, Problem};
@@ -33,6 +33,7 @@ type AnyLog = Log<Vec<u8>, Raw>;
 pub(crate) fn log(config: &Path, command: LogCommand, output: Output) -> Outcome<()> {
     match command {
         LogCommand::Make { name } => volume::make_served(config, &name, output),
+        LogCommand::Accept { name, .. } => accept::memory_of_log(config, &name, output),
         LogCommand::Create(args) => create::create(&args, output),
         LogCommand::Append { log, records } => append::append(&log, records, output),
         LogCommand::Dump { log, from, limit, reverse } => {

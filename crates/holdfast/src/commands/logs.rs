@@ -5,7 +5,8 @@
 //! and says what to do.
 //! Never: opens a log.
 
-use crate::claims::Memory;
+use crate::bond::{Loss, RegionNote, accept_memory_lost};
+use crate::claims::{Memory, Verdict};
 use crate::config::MemoryConfig;
 use crate::exit::Exit;
 use crate::found::memory_of;
@@ -66,17 +67,25 @@ pub(super) fn until_let_go<T, E>(
     }
 }
 
-/// The region as it was left, or a new one. `service` is whose log `files` has: `volume/NAME` or
-/// `log/NAME`.
+/// The region as it was left, or a new one, with what one that is gone may have cost. `service` is
+/// whose log `files` has: `volume/NAME` or `log/NAME`.
 pub(super) fn region(
     service: &str,
     memory: &MemoryConfig,
     files: &dyn Files,
     term: Option<u64>,
-) -> Outcome<Region> {
+) -> Outcome<(Region, Option<Loss>)> {
     let medium = memory.medium();
-    match attach(&medium, term) {
-        Ok(region) => return Ok(region),
+    let attached = attach(&medium, term);
+    let loss = match &attached {
+        Err(AttachError::Missing | AttachError::OtherBoot) => {
+            RegionNote::without(service, memory, files)?
+        }
+        _ => None,
+    };
+    loss.iter().for_each(|loss| tracing::warn!(service, "{}", loss.text()));
+    match attached {
+        Ok(region) => return Ok((region, None)),
         Err(AttachError::Missing) => {}
         // No claim rests on such memory, so the log's device has all that was to survive.
         Err(AttachError::OtherBoot) => {
@@ -102,7 +111,20 @@ pub(super) fn region(
         Problem::new(exit, what, error, remedy)
     })?;
     term.map(|term| region.note_term(term));
-    Ok(region)
+    Ok((region, loss))
+}
+
+/// Says beside the log, before anything is acknowledged, that its newest bytes are in this memory.
+pub(super) fn note_region(
+    service: &str,
+    files: &dyn Files,
+    held: (&MemoryConfig, &Verdict, u64),
+    loss: Option<Loss>,
+) -> Outcome<()> {
+    RegionNote::begin(files, held, loss).map_err(|error| {
+        let what = format!("noting the memory of {}", whose(service));
+        Problem::new(Exit::Failed, what, error, "nothing is lost; mend the log's disk")
+    })
 }
 
 /// Ends this process once another host has attached one of the regions: what is asked for here is
@@ -143,6 +165,22 @@ pub(super) fn open_problem(service: &str, error: &OpenError) -> Problem {
         OpenError::Io(_) => {
             (Exit::Failed, "nothing is lost; mend the log's disk, then try again".to_owned())
         }
+        OpenError::ForeignRegion { .. }
+        | OpenError::StaleRegion { .. }
+        | OpenError::OlderRegion { .. }
+        | OpenError::Marks(_) => (
+            Exit::Damaged,
+            format!(
+                "nothing was changed; put the log's memory back, or go on without it: {}",
+                accept_memory_lost(kind, name)
+            ),
+        ),
+        OpenError::Corrupt { .. } if kind == "volume" => (
+            Exit::Damaged,
+            format!(
+                "nothing was changed; `holdfast volume check {name}` says where, and what to do"
+            ),
+        ),
         _ => (Exit::Damaged, "nothing was changed; restore what is named".to_owned()),
     };
     Problem::new(exit, format!("opening the log of {}", whose(service)), error, remedy)

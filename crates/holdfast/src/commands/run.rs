@@ -9,20 +9,22 @@ use super::serve::stop_on_signals;
 use super::volume::{is_made, make_log};
 use crate::claims::{MediumKind, PowerSource};
 use crate::cli::RunArgs;
-use crate::config::{Cache, Config, MemoryConfig, VolumeConfig, Way};
+use crate::config::{Config, MemoryConfig, VolumeConfig, Way, region_of};
 use crate::exit::Exit;
 use crate::found::verdict;
-use crate::keeper::{Keeper, Source, start_process};
+use crate::keeper::{Keeper, Source};
+use crate::observe::observe;
 use crate::output::Progress;
 use crate::problem::{Outcome, Problem};
 use crate::service_manager::ServiceManager;
 use crate::sizes::Size;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, ExitStatus};
+use std::process::{Child, Command, ExitCode, ExitStatus};
 use std::sync::Arc;
 
 /// What the volume of a run is called.
@@ -35,21 +37,26 @@ pub(crate) fn run(args: RunArgs) -> Outcome<ExitCode> {
     let made = !is_made(&volume.log);
     let mut progress = Progress::new();
     if made {
-        make_log(NAME, &volume, &mut |text| progress.say(text)).map_err(unstarted)?;
+        let made = make_log(NAME, &volume, &mut |text| progress.say(text));
+        made.map_err(|problem| unstarted(known_to(&volume, problem)))?;
     }
     let log = volume.log.clone();
-    let volumes = BTreeMap::from([(NAME.to_owned(), volume)]);
+    let volumes = BTreeMap::from([(NAME.to_owned(), volume.clone())]);
     let config = Config { volumes, ..Config::default() };
     let keeper = Arc::new(Keeper::new(
         Source::Fixed(Box::new(config)),
         PathBuf::new(),
         ServiceManager::default(),
     ));
-    let mounted = keeper.mount(NAME, &mut |text| progress.say(text)).map_err(unstarted)?;
+    // From here on a signal is the command's to obey; when it has ended, a further one cuts off
+    // whoever still uses the mount.
+    stop_on_signals(&keeper).map_err(unstarted)?;
+    let mounted = keeper.mount(NAME, &mut |text| progress.say(text));
+    let mounted = mounted.map_err(|problem| unstarted(known_to(&volume, problem)))?;
     drop(progress);
     tracing::info!("{mounted}");
     let status = run_command(&keeper, &command);
-    keeper.shut_down()?;
+    keeper.shut_down().map_err(|problem| known_to(&volume, problem))?;
     if made || !log_was_named {
         remove_log(&log)?;
     }
@@ -65,12 +72,9 @@ fn prepare(args: RunArgs) -> Outcome<(Vec<std::ffi::OsString>, VolumeConfig)> {
         None => beside(&home),
     };
     let seen = home.metadata().map_err(|error| bad("--home", &home, &error))?;
-    let region = format!("/dev/shm/holdfast-run-{:x}-{:x}", seen.dev(), seen.ino());
-    let memory = MemoryConfig {
-        medium: MediumKind::Shm,
-        size: Size(args.memory),
-        path: Some(region.into()),
-    };
+    let region = region_of(&format!("run-{:x}-{:x}", seen.dev(), seen.ino()));
+    let memory =
+        MemoryConfig { medium: MediumKind::Shm, size: Size(args.memory), path: Some(region) };
     let mut volume = VolumeConfig {
         home,
         mount: Some(mount),
@@ -84,7 +88,7 @@ fn prepare(args: RunArgs) -> Outcome<(Vec<std::ffi::OsString>, VolumeConfig)> {
         must_survive: args.must_survive,
         write_through: false,
         way: Way::Direct,
-        cache: Cache::Direct,
+        cache: None,
         block_cache: None,
         threads: None,
     };
@@ -116,25 +120,56 @@ fn unstarted(problem: Problem) -> Problem {
     Problem { exit: Exit::Run, ..problem }
 }
 
+/// A remedy that works for the volume of a run: other commands know volumes by a configuration,
+/// and this one is in none.
+fn known_to(volume: &VolumeConfig, problem: Problem) -> Problem {
+    let has_outlived = observe(&volume.medium()).is_ok_and(|seen| seen.front_end_pid.is_some());
+    let remedy = match volume.mount.as_deref().filter(|_| has_outlived) {
+        Some(mount) => {
+            let mount = mount.display();
+            format!("nothing is lost; when its users can pause, `umount {mount}`, and run it again")
+        }
+        None if problem.remedy.contains("`holdfast ") => {
+            let (remedy, line) = (&problem.remedy, in_configuration(volume));
+            format!("{remedy}; with `--config` and a file of this line: {line}")
+        }
+        None => return problem,
+    };
+    Problem { remedy, ..problem }
+}
+
+/// The volume as a configuration has it, in a line.
+fn in_configuration(volume: &VolumeConfig) -> String {
+    let path = |path: &Path| serde_json::json!(path.to_string_lossy()).to_string();
+    let mount = volume.mount.as_deref().map_or(String::new(), path);
+    let MemoryConfig { size, path: region, .. } = &volume.memory;
+    let region = region.as_deref().map_or(String::new(), path);
+    format!(
+        "volume.{NAME} = {{ home = {}, mount = {mount}, log = {}, must_survive = {}, memory = {{ \
+         medium = \"shm\", size = \"{size}\", path = {region} }} }}",
+        path(&volume.home),
+        path(&volume.log),
+        serde_json::json!(volume.must_survive),
+    )
+}
+
 fn run_command(keeper: &Arc<Keeper>, command: &[std::ffi::OsString]) -> Outcome<ExitStatus> {
     let what = || format!("running {}", command[0].to_string_lossy());
     let failed = |error: io::Error| Problem::new(Exit::Run, what(), error, "correct the command");
-    let mut child = start_process(Command::new(&command[0]).args(&command[1..])).map_err(failed)?;
-    // From here on a signal is the command's to obey; when it has ended, a further one cuts off
-    // whoever still uses the mount.
-    stop_on_signals(keeper)?;
-    pass_on_stop(keeper, child.id());
+    let mut child = Command::new(&command[0]).args(&command[1..]).spawn().map_err(failed)?;
+    pass_on_stop(keeper, &child);
     child.wait().map_err(failed)
 }
 
-/// Tells the command to end when we are told to.
-fn pass_on_stop(keeper: &Arc<Keeper>, pid: u32) {
+/// Tells the command to end when we are told to: it, and no process that has its number later.
+fn pass_on_stop(keeper: &Arc<Keeper>, child: &Child) {
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let command = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
     let keeper = keeper.clone();
     std::thread::spawn(move || {
         keeper.wait_for_stop();
-        let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
         // Refused only if it has ended already.
-        let _ = pid.map(|pid| rustix::process::kill_process(pid, rustix::process::Signal::TERM));
+        let _may_have_ended = command.map(|command| pidfd_send_signal(command, Signal::TERM));
     });
 }
 

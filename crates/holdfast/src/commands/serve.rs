@@ -1,21 +1,27 @@
 //! `holdfast serve`: the keeper in the foreground.
 //!
 //! Promise: one keeper a socket; every configured volume is mounted, or the log says why not;
-//! SIGTERM and SIGINT give everything back before it ends.
+//! SIGTERM and SIGINT give everything back before it ends; no signal of a terminal that closes, or
+//! that was meant for others, ends it.
 //! Never: goes into the background; a service manager or a shell does that better.
 
 use crate::config::Config;
+use crate::confinement::confine_keeper;
 use crate::control::Server;
 use crate::exit::Exit;
 use crate::keeper::lock::KeeperLock;
 use crate::keeper::{Keeper, Source, stay_when_memory_is_short};
 use crate::problem::{Outcome, Problem};
+use crate::report::StatusReport;
 use crate::service_manager::ServiceManager;
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
+use crate::signals::obey_orders;
+use holdfast_io::private;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+
+/// How often the service manager is told how everything is, if that changes.
+const SAY_EVERY: Duration = Duration::from_secs(1);
 
 /// Runs the keeper until it is told to stop.
 pub(crate) fn serve(config_path: PathBuf) -> Outcome<()> {
@@ -48,6 +54,7 @@ impl Running {
         make_directory_of(&socket)?;
         let lock = KeeperLock::take(&socket)?;
         stay_when_memory_is_short();
+        confine_keeper(config.standby.is_some());
         let keeper =
             Arc::new(Keeper::new(Source::File(config_path.to_owned()), socket.clone(), manager));
         stop_on_signals(&keeper)?;
@@ -74,11 +81,24 @@ pub(super) fn run(running: Running) -> Outcome<()> {
     let begun = begin_all(&keeper, &config);
     if begun.is_ok() {
         keeper.manager().ready();
-        keeper.wait_for_stop();
+        serve_until_stopped(&keeper);
     }
     keeper.manager().stopping();
     tracing::info!("giving every volume back");
     begun.and(keeper.shut_down())
+}
+
+/// Waits for the end. Meanwhile the service manager hears what is not served, and when it is again.
+fn serve_until_stopped(keeper: &Keeper) {
+    let mut said = None;
+    while keeper.manager().keeps() && !keeper.is_asked_to_stop_within(SAY_EVERY) {
+        let text = keeper.status().map_or_else(|problem| problem.to_string(), StatusReport::line);
+        if said.as_ref() != Some(&text) {
+            keeper.manager().say(&text);
+            said = Some(text);
+        }
+    }
+    keeper.wait_for_stop();
 }
 
 /// Begins to serve whatever can be. A keeper that could serve nothing at all has the first reason.
@@ -98,17 +118,13 @@ fn begin_all(keeper: &Keeper, config: &Config) -> Outcome<()> {
 
 /// SIGTERM and SIGINT ask the keeper to stop; a second one cuts off who still uses a mount.
 pub(super) fn stop_on_signals(keeper: &Arc<Keeper>) -> Outcome<()> {
-    let mut signals = Signals::new([SIGTERM, SIGINT]).map_err(|error| {
-        Problem::new(Exit::Failed, "listening for signals", error, "see the system's log")
-    })?;
     let keeper = keeper.clone();
-    std::thread::spawn(move || signals.forever().for_each(|_| keeper.ask_to_stop()));
-    Ok(())
+    obey_orders(move || keeper.ask_to_stop())
 }
 
 fn make_directory_of(socket: &Path) -> Outcome<()> {
     let directory = socket.parent().unwrap_or(Path::new("/"));
-    std::fs::create_dir_all(directory).map_err(|error| {
+    private::public_directory(directory).map(drop).map_err(|error| {
         let what = format!("making the directory {}", directory.display());
         Problem::new(Exit::Failed, what, error, "run as root, or set keeper.socket")
     })

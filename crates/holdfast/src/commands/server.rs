@@ -6,10 +6,11 @@
 //! Never: serves what cannot keep its claims.
 
 use super::disk;
-use super::front::{end_on_any_panic, end_with_keeper};
-use super::logs::{end_when_stale, open_problem, real_memory, recovery_text, region};
+use super::front::{be_deaf_to_no_orders, end_on_any_panic, end_with_keeper, give_signs_of_life};
+use super::logs::{end_when_stale, note_region, open_problem, real_memory, recovery_text, region};
 use super::snapshot;
 use super::table;
+use crate::bond::RegionNote;
 use crate::claims::{Class, PowerSource, Verdict};
 use crate::cli::ServerArgs;
 use crate::exit::Exit;
@@ -40,6 +41,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 pub(crate) fn server(args: &ServerArgs) -> Exit {
     let _ = std::fs::write("/proc/self/comm", "holdfast-server");
     end_on_any_panic();
+    be_deaf_to_no_orders();
     stay_when_memory_is_short();
     let mut reports = match inherited(args.report_fd) {
         Ok(reports) => File::from(reports),
@@ -73,6 +75,7 @@ fn failed(what: &str, error: impl std::fmt::Display) -> Problem {
 fn serve(args: &ServerArgs, reports: &mut File) -> Outcome<()> {
     let started = |error: io::Error| failed("taking over the services", error);
     let orders = read_orders(args.orders_fd).map_err(started)?;
+    give_signs_of_life(orders.pulse_fd).map_err(started)?;
     if orders.term.is_some() {
         end_with_keeper(reports).map_err(started)?;
     }
@@ -81,17 +84,19 @@ fn serve(args: &ServerArgs, reports: &mut File) -> Outcome<()> {
     let drain = stop_on(SIGINT).map_err(started)?;
     let (taken, ready) = take_over(orders)?;
     say(reports, &ServerReport::Ready(ready));
-    let TakenOver { server, tables, .. } = &taken;
+    let TakenOver { server, logs, tables, .. } = &taken;
     let drains = taken.with_background(|| server.serve(&listener, &stop, &drain, &*reports));
     match drains.map_err(|error| failed("listening for clients", error))? {
         false => Ok(()),
-        true => drain_all(server, tables),
+        true => drain_all(server, tables, logs),
     }
 }
 
 /// A server and what it has besides its clients.
 struct TakenOver {
     server: Server,
+    /// The directories of its logs.
+    logs: Vec<Arc<RealFiles>>,
     tables: Vec<Arc<Tables>>,
     /// The regions that another host may take over.
     followed: Vec<Arc<Region>>,
@@ -114,9 +119,13 @@ impl TakenOver {
 }
 
 /// Brings everything to the devices.
-fn drain_all(server: &Server, tables: &[Arc<Tables>]) -> Outcome<()> {
+fn drain_all(server: &Server, tables: &[Arc<Tables>], logs: &[Arc<RealFiles>]) -> Outcome<()> {
     let synced: Vec<_> = tables.iter().map(|tables| tables.store().sync()).collect();
     server.drain().map_err(|error| failed("draining the served logs", error))?;
+    for log in logs {
+        let noted = RegionNote::drained(&**log);
+        noted.map_err(|error| failed("noting that a served log is drained", error))?;
+    }
     let synced: Result<(), _> = synced.into_iter().collect();
     synced.map_err(|error| failed("draining the served tables", error))
 }
@@ -144,6 +153,7 @@ fn take_over(orders: ServerOrders) -> Outcome<(TakenOver, ServerReady)> {
     ready.rights_kept = rights_kept.collect();
     let verdicts = opened.iter().map(|o| (o.spec.service.clone(), o.verdict.clone()));
     ready.verdicts.extend(verdicts);
+    let files = opened.iter().map(|opened| opened.files.clone()).collect();
     let logs: Vec<_> = opened.into_iter().map(|opened| opened.spec).collect();
     let followed = logs.iter().filter(|_| orders.term.is_some());
     let followed = followed.map(|log| log.region.clone()).collect();
@@ -155,7 +165,7 @@ fn take_over(orders: ServerOrders) -> Outcome<(TakenOver, ServerReady)> {
     ready.recovery = recovery_of(&server);
     match ready.unserved.first() {
         Some((_, problem)) if ready.verdicts.is_empty() => Err(problem.clone()),
-        _ => Ok((TakenOver { server, tables: taken.tables, followed }, ready)),
+        _ => Ok((TakenOver { server, logs: files, tables: taken.tables, followed }, ready)),
     }
 }
 
@@ -218,6 +228,7 @@ struct Opened {
     spec: LogSpec,
     verdict: Verdict,
     directory: OwnedFd,
+    files: Arc<RealFiles>,
 }
 
 fn open(orders: &LogOrders, power: PowerSource, term: Option<u64>) -> Outcome<Opened> {
@@ -226,13 +237,15 @@ fn open(orders: &LogOrders, power: PowerSource, term: Option<u64>) -> Outcome<Op
     let directory = inherited(orders.directory_fd).map_err(|error| failed(&what, error))?;
     let files = directory.try_clone().map_err(|error| failed(&what, error))?;
     let files = Arc::new(RealFiles::from_fd(files));
-    let region = region(service, &config.memory, &*files, term)?;
+    let (region, loss) = region(service, &config.memory, &*files, term)?;
     let verdict = config.verdict_on(service, real_memory(&config.memory, &region), power)?;
+    let held = (&config.memory, &verdict, config.memory.size.0);
+    note_region(service, &*files, held, loss)?;
     // A volume's front end commits by itself what a program wants to be durable.
     let is_volume = service.starts_with(VOLUME_PREFIX);
     let spec = LogSpec {
         service: service.clone(),
-        files,
+        files: files.clone(),
         region: Arc::new(region),
         clock: Arc::new(RealClock),
         config: config.log_config(),
@@ -240,19 +253,11 @@ fn open(orders: &LogOrders, power: PowerSource, term: Option<u64>) -> Outcome<Op
         allow_uids: config.allow_uids.clone(),
         clients_max: config.clients_max,
     };
-    Ok(Opened { spec, verdict, directory })
+    Ok(Opened { spec, verdict, directory, files })
 }
 
-fn unserved(error: &ServeError) -> (String, Problem) {
-    let service = error.service();
-    let problem = match error {
-        ServeError::Open { error, .. } => open_problem(service, error),
-        _ => {
-            let remedy = "nothing was changed; keep a copy of the region, then remove it";
-            Problem::new(Exit::Damaged, format!("opening {service}"), error, remedy)
-        }
-    };
-    (service.to_owned(), problem)
+fn unserved(ServeError { service, error }: &ServeError) -> (String, Problem) {
+    (service.clone(), open_problem(service, error))
 }
 
 fn recovery_of(server: &Server) -> String {

@@ -11,7 +11,7 @@ use crate::config::{Config, StandbyConfig};
 use crate::exit::Exit;
 use crate::problem::{Outcome, Problem};
 use crate::service_manager::ServiceManager;
-use crate::terms::{Beat, Begun, Owned, Term, Terms};
+use crate::terms::{Beat, Begun, Machine, Owned, Owner, Term, Terms};
 use std::io;
 use std::path::PathBuf;
 use std::process::Command;
@@ -22,24 +22,26 @@ use std::time::Instant;
 struct Before {
     /// Its number; 0 if there was none.
     number: u64,
-    /// Its owner, if that never said that it has ended.
-    silent: Option<String>,
+    /// The term, if its owner never said that it has ended.
+    silent: Option<Term>,
 }
 
 /// Waits for its turn, then serves until told to stop.
 pub(crate) fn standby(config_path: PathBuf) -> Outcome<()> {
+    // Nothing is kept for a keeper that comes later: another host may have taken over by then.
+    let manager = ServiceManager::none();
     let config = Config::load(&config_path)?;
     let standby = config.standby.clone().ok_or_else(|| {
         let why = "the configuration has no [standby]";
         Problem::new(Exit::Usage, "standing by", why, "add it, or use `holdfast serve`")
     })?;
-    // Nothing is kept for a keeper that comes later: another host may have taken over by then.
-    let running = Running::begin(&config_path, config, ServiceManager::default())?;
+    let running = Running::begin(&config_path, config, manager)?;
     let terms = Terms::at(&standby.folder);
     let Some(before) = wait_for_turn(&terms, &standby, &running)? else { return Ok(()) };
     // A term is begun only when the one before is over, so one fence is enough, whoever fails next.
-    before.silent.map_or(Ok(()), |host| fence(&standby, &host))?;
-    let owned = begin(&terms, before.number, &standby)?;
+    let machine = Machine::this().map_err(|error| failed("telling this machine", &error))?;
+    before.silent.map_or(Ok(()), |term| fence(&standby, &term, &machine))?;
+    let owned = begin(&terms, before.number, &standby, &machine)?;
     tracing::info!(host = standby.host, term = owned.term().number, "this host has taken over");
     running.begin_term(owned.term().number);
     let (given_back, beats) = channel();
@@ -67,7 +69,7 @@ fn wait_for_turn(
         let Some((term, beat)) = newest else {
             return Ok(Some(Before { number: 0, silent: None }));
         };
-        let Term { number, host } = term;
+        let (number, host) = (term.number, term.host.clone());
         if beat == Some(Beat::Ended) {
             return Ok(Some(Before { number, silent: None }));
         }
@@ -79,7 +81,7 @@ fn wait_for_turn(
         }
         if since.elapsed() >= standby.patience() {
             tracing::warn!(owner = host, term = number, "the owner is silent");
-            return Ok(Some(Before { number, silent: Some(host) }));
+            return Ok(Some(Before { number, silent: Some(term) }));
         }
         if running.stops_within(standby.beat_every()) {
             return Ok(None);
@@ -87,8 +89,9 @@ fn wait_for_turn(
     }
 }
 
-fn begin(terms: &Terms, before: u64, standby: &StandbyConfig) -> Outcome<Owned> {
-    match terms.begin(before, &standby.host).map_err(|error| failed("taking over", &error))? {
+fn begin(terms: &Terms, before: u64, standby: &StandbyConfig, machine: &Machine) -> Outcome<Owned> {
+    let begun = terms.begin(before, &standby.host, machine);
+    match begun.map_err(|error| failed("taking over", &error))? {
         Begun::Won(owned) => Ok(owned),
         Begun::Lost(term) => {
             let why = format!("host {} has taken over, in term {}", term.host, term.number);
@@ -98,10 +101,23 @@ fn begin(terms: &Terms, before: u64, standby: &StandbyConfig) -> Outcome<Owned> 
     }
 }
 
-/// Has a silent owner write no more. On this very host the kernel's locks do.
-fn fence(standby: &StandbyConfig, host: &str) -> Outcome<()> {
-    if host == standby.host {
-        return Ok(());
+/// Has a silent owner write no more. On this very machine the kernel's locks do.
+fn fence(standby: &StandbyConfig, silent: &Term, machine: &Machine) -> Outcome<()> {
+    let host = &silent.host;
+    match silent.owner(&standby.host, machine) {
+        Owner::This => return Ok(()),
+        Owner::Unknown => {
+            tracing::warn!(host, "an earlier version began the last term; it is this machine's");
+            return Ok(());
+        }
+        Owner::Namesake => {
+            let why = format!("another machine served as host {host}, and is silent");
+            let remedy = "give each host a name of its own in standby.host (and an \
+                          /etc/machine-id), see to it that the other machine serves no more, and \
+                          stand by again";
+            return Err(Problem::new(Exit::Usage, format!("fencing host {host} off"), why, remedy));
+        }
+        Owner::Other => {}
     }
     let (program, arguments) = standby.fence.split_first().expect("a checked fence has a program");
     let status = Command::new(program).args(arguments).arg(host).status();

@@ -1,6 +1,8 @@
 //! `holdfast status`.
 //!
-//! Promise: tells what is known with a keeper and without one; exit code 4 says there is none.
+//! Promise: tells what is known with a keeper and without one, within seconds whatever stands
+//! still; the exit code says whether all is well (0), something is not (7), no keeper runs (4), or
+//! the keeper does not answer (8).
 //! Never: waits for a front end: counters come from the regions.
 
 use crate::config::Config;
@@ -15,19 +17,21 @@ use std::path::Path;
 /// Prints the status of everything.
 pub(crate) fn status(config: &Path, output: Output) -> Outcome<Exit> {
     let config = Config::load(config)?;
-    let (report, exit) = match ask(&config.keeper.socket, Command::Status, &mut |_| {}) {
-        Ok(Answer::Status(report)) => (*report, Exit::Ok),
+    let report = match ask(&config.keeper.socket, Command::Status, &mut |_| {}) {
+        Ok(Answer::Status(report)) => *report,
         Ok(Answer::Text(why)) => {
             let what = "reading the status";
             return Err(Problem::new(Exit::Failed, what, why, "use the keeper's version"));
         }
-        Err(problem) if problem.exit == Exit::NotRunning => {
-            (without_keeper(&config), Exit::NotRunning)
+        Err(problem) if problem.exit == Exit::NotRunning => without_keeper(&config),
+        Err(problem) if problem.exit == Exit::NoAnswer => {
+            StatusReport { no_answer: Some(problem.to_string()), ..without_keeper(&config) }
         }
         Err(problem) => return Err(problem),
-    };
+    }
+    .judged();
     output.result(&report, &report.text());
-    Ok(exit)
+    Ok(report.health.exit())
 }
 
 /// What configuration and regions tell.

@@ -6,16 +6,22 @@
 
 use super::front::give_back;
 use super::mount::ask_and_print;
+use crate::bond::is_complete;
 use crate::config::{Config, VolumeConfig};
-use crate::control::{Command, is_answering};
+use crate::control::{Command, ask, is_there};
 use crate::exit::Exit;
 use crate::keeper::listeners::refuse_connected;
+use crate::keeper::mounts::elsewhere::{PASSING, kept_by};
+use crate::keeper::mounts::served::{connections_of, refuse_served};
 use crate::keeper::mounts::{Mount, our_mount_of, unmount_at};
-use crate::observe::observe;
+use crate::keeper::{NOT_ATTACHED, kept_elsewhere};
+use crate::observe::{observe, signal};
 use crate::output::{Output, Progress};
 use crate::problem::{Outcome, Problem};
+use crate::pulse::why_stopped;
 use crate::sizes::rounded;
-use rustix::process::{Pid, Signal, kill_process};
+use holdfast_io::real::RealFiles;
+use rustix::process::Signal;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -24,16 +30,14 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Unmounts a volume, by the keeper if one runs.
 pub(crate) fn umount(config: &Path, name: &str, force: bool, output: Output) -> Outcome<()> {
     let config = Config::load(config)?;
+    if is_there(&config.keeper.socket) {
+        return by_the_keeper(&config, name, force, output);
+    }
     let volume = config.volume(name)?;
-    if is_answering(&config.keeper.socket) {
-        return ask_and_print(&config, Command::Umount { name: name.to_owned(), force }, output);
-    }
     let mut progress = Progress::new();
-    if let Some(mount) = our_mount_of(volume) {
-        check_source(name, &mount)?;
-    }
-    end_use(name, volume, force)?;
-    wait_for_front_end(name, volume, &mut progress);
+    let left = Left::of(name, volume)?;
+    left.end_use(force)?;
+    left.wait_for_server(force, &mut progress)?;
     give_back(name, volume, config.keeper.power, &mut |text| progress.say(text))?;
     drop(progress);
     let home = volume.home.display();
@@ -41,9 +45,54 @@ pub(crate) fn umount(config: &Path, name: &str, force: bool, output: Output) -> 
     Ok(())
 }
 
+/// Has the keeper give the volume back. One whose front end outlived an earlier keeper is none of
+/// this one's yet: it takes the volume up when that front end has ended.
+fn by_the_keeper(config: &Config, name: &str, force: bool, output: Output) -> Outcome<()> {
+    let umount = || Command::Umount { name: name.to_owned(), force };
+    let asked = ask_and_print(config, umount(), output);
+    let Some(problem) = asked.as_ref().err().filter(|problem| problem.why == NOT_ATTACHED) else {
+        return asked;
+    };
+    // What the keeper has it may unmount, whatever the configuration says by now.
+    let volume = config.volume(name)?;
+    match has_outlived(name, volume) {
+        true => {
+            let left = Left::of(name, volume)?;
+            left.end_use(force)?;
+            let mut progress = Progress::new();
+            left.wait_for_front_end(force, &mut progress)?;
+            let mount = Command::Mount { name: name.to_owned() };
+            ask(&config.keeper.socket, mount, &mut |text| progress.say(text))?;
+            drop(progress);
+            ask_and_print(config, umount(), output)
+        }
+        false if RealFiles::open(&volume.log).is_ok_and(|log| is_complete(&log)) => {
+            let home = volume.home.display();
+            output.done(&format!("{name} was given back already: {home} is complete"));
+            Ok(())
+        }
+        false => Err(problem.clone()),
+    }
+}
+
+/// Whether something of the volume is left that no keeper looks after.
+fn has_outlived(name: &str, volume: &VolumeConfig) -> bool {
+    let is_mounted = our_mount_of(volume).is_some_and(|mount| mount.source == name);
+    is_mounted || front_end_of(volume).is_some()
+}
+
+fn front_end_of(volume: &VolumeConfig) -> Option<u32> {
+    observe(&volume.medium()).ok().and_then(|seen| seen.front_end_pid)
+}
+
+/// Why a process does not do what it is waited for, if it is plain that it cannot.
+fn held_text(pid: u32) -> String {
+    why_stopped(pid).map(|why| format!("; it cannot: {why}")).unwrap_or_default()
+}
+
 fn check_source(name: &str, mount: &Mount) -> Outcome<()> {
-    let source = &mount.source;
-    match source == name {
+    let source = mount.whose();
+    match mount.source == name {
         true => Ok(()),
         false => Err(Problem::new(
             Exit::InUse,
@@ -54,33 +103,83 @@ fn check_source(name: &str, mount: &Mount) -> Outcome<()> {
     }
 }
 
-/// Takes the volume away from its users. Where nothing was mounted the front end has to be told.
-fn end_use(name: &str, volume: &VolumeConfig, force: bool) -> Outcome<()> {
-    if !force {
-        refuse_connected(&format!("unmounting volume {name}"), volume)?;
-    }
-    if let Some(mount) = our_mount_of(volume) {
-        return unmount_at(&mount.point, force);
-    }
-    if volume.mount.is_none() {
-        let front_end = observe(&volume.medium()).ok().and_then(|seen| seen.front_end_pid);
-        let front_end = front_end.and_then(|pid| Pid::from_raw(pid.cast_signed()));
-        let _ = front_end.map(|pid| kill_process(pid, Signal::INT));
-    }
-    Ok(())
+/// What is left of a volume that no keeper looks after.
+struct Left<'a> {
+    name: &'a str,
+    volume: &'a VolumeConfig,
+    mount: Option<Mount>,
+    /// The device of its file system, which may be mounted elsewhere only.
+    device: Option<String>,
 }
 
-/// A front end whose keeper is gone learns from the kernel that its mount is, detaches, and ends; a
-/// server then has no client any more, and ends too.
-fn wait_for_front_end(name: &str, volume: &VolumeConfig, progress: &mut Progress) {
-    let mut spoken = Instant::now();
-    while let Ok(seen) = observe(&volume.medium()) {
-        let Some(pid) = seen.server_pid else { break };
-        if spoken.elapsed() >= Duration::from_secs(1) {
-            spoken = Instant::now();
-            let left = rounded(seen.unapplied_bytes());
-            progress.say(&format!("{name}: process {pid} has {left} to apply to the home"));
+impl Left<'_> {
+    fn of<'a>(name: &'a str, volume: &'a VolumeConfig) -> Outcome<Left<'a>> {
+        let (mount, front_end) = (our_mount_of(volume), front_end_of(volume));
+        if let Some(mount) = &mount {
+            check_source(name, mount)?;
+            refuse_served(&format!("unmounting volume {name}"), mount, front_end)?;
         }
-        std::thread::sleep(LOOK_EVERY);
+        let served = || front_end.and_then(|pid| connections_of(pid).pop());
+        let device = mount.as_ref().map(|mount| mount.device.clone()).or_else(served);
+        Ok(Left { name, volume, mount, device })
+    }
+
+    /// Takes the volume away from its users. Where nothing was mounted the front end has to be
+    /// told.
+    fn end_use(&self, force: bool) -> Outcome<()> {
+        if !force {
+            refuse_connected(&format!("unmounting volume {}", self.name), self.volume)?;
+        }
+        if let Some(mount) = &self.mount {
+            return unmount_at(&mount.point, force);
+        }
+        if self.volume.mount.is_none() {
+            self.signal_front_end(Signal::INT);
+        } else if force {
+            // Somebody keeps it elsewhere, and hears errors from now on.
+            self.signal_front_end(Signal::KILL);
+        }
+        Ok(())
+    }
+
+    fn signal_front_end(&self, with: Signal) {
+        let front_end = || front_end_of(self.volume);
+        let _may_have_ended = front_end().map(|pid| signal(pid, with, || front_end() == Some(pid)));
+    }
+
+    fn wait_for_front_end(&self, force: bool, progress: &mut Progress) -> Outcome<()> {
+        let begun = Instant::now();
+        while let Some(pid) = front_end_of(self.volume) {
+            let held = held_text(pid);
+            progress.say(&format!("{}: its front end brings it home{held}", self.name));
+            self.refuse_kept(begun, force)?;
+            std::thread::sleep(LOOK_EVERY);
+        }
+        Ok(())
+    }
+
+    /// A front end whose keeper is gone learns from the kernel that its mount is, detaches, and
+    /// ends; a server then has no client any more, and ends too.
+    fn wait_for_server(&self, force: bool, progress: &mut Progress) -> Outcome<()> {
+        let (begun, mut spoken) = (Instant::now(), Instant::now());
+        while let Ok(seen) = observe(&self.volume.medium()) {
+            let Some(pid) = seen.server_pid else { break };
+            if spoken.elapsed() >= Duration::from_secs(1) {
+                spoken = Instant::now();
+                let (left, held) = (rounded(seen.unapplied_bytes()), held_text(pid));
+                let who = format!("{}: process {pid}", self.name);
+                progress.say(&format!("{who} has {left} to apply to the home{held}"));
+                self.refuse_kept(begun, force)?;
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+        Ok(())
+    }
+
+    /// Refuses to wait any longer for those who keep what is unmounted here.
+    fn refuse_kept(&self, begun: Instant, force: bool) -> Outcome<()> {
+        let device = self.device.as_deref().filter(|_| !force && begun.elapsed() >= PASSING);
+        let who = device.and_then(kept_by);
+        who.map_or(Ok(()), |who| Err(kept_elsewhere(self.name, &who)))
     }
 }

@@ -12,6 +12,7 @@ use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::{Outcome, Problem};
 use crate::vm::{Qmp, QmpError, Snapshot, Taken};
+use holdfast_io::private;
 use serde_json::{Value, json};
 use std::io;
 use std::os::unix::process::ExitStatusExt;
@@ -92,10 +93,7 @@ fn fitting(kept: &Snapshot, command: &[String]) -> io::Result<bool> {
 
 /// Starts QEMU with a control socket, and waiting for a state if there is one.
 fn start(kept: &Snapshot, command: &[String], waiting: bool) -> io::Result<Child> {
-    match std::fs::remove_file(kept.socket()) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
+    private::remove_socket(&kept.socket())?;
     let mut qemu = Command::new(&command[0]);
     qemu.args(&command[1..]);
     qemu.arg("-qmp").arg(format!("unix:{},server=on,wait=off", kept.socket().display()));
@@ -164,6 +162,7 @@ fn save(kept: &Snapshot, qmp: &mut Qmp, taken: &Taken) -> Result<(), QmpError> {
 
 /// Has the guest stand still, and its state in a file.
 fn save_state(kept: &Snapshot, qmp: &mut Qmp) -> Result<(), QmpError> {
+    kept.make_state()?;
     qmp.ask("stop", &json!({}))?;
     ignore_shared(qmp)?;
     let to = format!("exec:cat > {}", quoted(&kept.state()));

@@ -1,19 +1,22 @@
-//! `holdfast volume make | check | mend | list`.
+//! `holdfast volume make | check | mend | accept | list`; `skip` and `aside` are in [`aside`].
 //!
-//! Promise: `make` makes the log and leaves the home as it is; `mend` makes a log whose disk failed
-//! usable again; `list` changes nothing. [`check`] has a file of its own.
+//! Promise: `make` makes the log and leaves what is in the home as it is; `mend` makes a log whose
+//! disk failed usable again; `list` changes nothing. [`check`] and [`accept`] have files of their
+//! own.
 //! Never: works on a volume that is served.
 
 use super::home::Home;
-use super::{cached, check, front};
+use super::{accept, aside, cached, check, front};
+use crate::bond::{Bond, Wearer, note_complete};
 use crate::cli::VolumeCommand;
 use crate::config::{Config, VolumeConfig, Way};
-use crate::control::is_answering;
+use crate::control::is_there;
 use crate::exit::Exit;
 use crate::found::{memory_of, verdict};
 use crate::keeper;
-use crate::keeper::lock::take_directory;
+use crate::keeper::lock::{CATALOGUE, take_directory, take_home};
 use crate::keeper::mounts::our_mount_of;
+use crate::keeper::users::refuse_in_use;
 use crate::observe::observe;
 use crate::output::{Output, Progress};
 use crate::problem::{Outcome, Problem};
@@ -21,8 +24,10 @@ use crate::report::verdict_text;
 use crate::sizes::rounded;
 use holdfast_front::ublk;
 use holdfast_io::Entropy;
+use holdfast_io::private;
 use holdfast_io::real::{RealEntropy, RealFiles};
 use holdfast_log::{CreateError, Log, LogConfig};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -33,6 +38,9 @@ pub(crate) fn volume(config: &Path, command: VolumeCommand, output: Output) -> O
         VolumeCommand::Make { name } => make(&config, &name, output),
         VolumeCommand::Check { name } => check::check(&config, &name, output),
         VolumeCommand::Mend { name } => mend(&config, &name, output),
+        VolumeCommand::Accept { name, what } => accept::accept(&config, &name, what, output),
+        VolumeCommand::Skip { name } => aside::skip(&config, &name, output),
+        VolumeCommand::Aside { name } => aside::aside(&config, &name, output),
         VolumeCommand::List => {
             list(&config, output);
             Ok(())
@@ -43,6 +51,7 @@ pub(crate) fn volume(config: &Path, command: VolumeCommand, output: Output) -> O
 fn make(config: &Config, name: &str, output: Output) -> Outcome<()> {
     let volume = config.volume(name)?;
     let verdict = verdict(name, volume, config.keeper.power)?;
+    refuse_barred(name, volume)?;
     let mut progress = Progress::new();
     make_log(name, volume, &mut |text| progress.say(text))?;
     drop(progress);
@@ -51,19 +60,59 @@ fn make(config: &Config, name: &str, output: Output) -> Outcome<()> {
     Ok(())
 }
 
-/// True if the directory holds the log of a volume, whatever its state.
-pub(super) fn is_made(log: &Path) -> bool {
-    log.join("catalogue").exists()
+/// Refuses a home that another log may have changes of: one whose file system is not mounted, for
+/// example, and in whose place a new log would be made.
+fn refuse_barred(name: &str, volume: &VolumeConfig) -> Outcome<()> {
+    let (what, home) = (format!("making volume {name}"), volume.home.display());
+    if is_made(&volume.log) {
+        return Ok(());
+    }
+    let wearer = Wearer::of(&take_home(&volume.home)?);
+    let wearer = wearer.map_err(|error| {
+        Problem::new(Exit::Failed, &*what, error, format!("see to home {home}, then try again"))
+    })?;
+    let Some(log) = wearer.barred_for() else { return Ok(()) };
+    let why = format!("{home} is the home of another log, {log}, which may have what it lacks");
+    let remedy = format!(
+        "mount the file system of that log, or correct log; to go on with the home as it is, \
+         `holdfast volume accept {name} --keep home`"
+    );
+    Err(Problem::new(Exit::Damaged, what, why, remedy))
 }
 
-/// Makes the log of a volume, and its directory if that is missing.
+/// True if the directory holds the log of a volume, whatever its state.
+pub(super) fn is_made(log: &Path) -> bool {
+    log.join(CATALOGUE).exists()
+}
+
+/// Makes the log of a volume, and its directory if that is missing. The home gets its badge.
 pub(super) fn make_log(
     name: &str,
     volume: &VolumeConfig,
     say: keeper::Progress<'_>,
 ) -> Outcome<()> {
-    cached::prepare(name, volume, &Home::take(&volume.home)?)?;
-    make_log_in(&format!("volume {name}"), &volume.log, &volume.log_config(), say)
+    crate::places::check(name, volume)?;
+    let home = take_home(&volume.home)?;
+    let of_cache = home.try_clone().map_err(|error| {
+        let what = format!("taking home {}", volume.home.display());
+        Problem::new(Exit::Failed, what, error, "see whether descriptors ran out")
+    })?;
+    cached::prepare(name, volume, &Home::taken(&volume.home, of_cache)?)?;
+    refuse_in_use(&format!("making volume {name}"), (&volume.home, &home))?;
+    make_log_in(&format!("volume {name}"), &volume.log, &volume.log_config(), say)?;
+    bind_new(name, volume, &home)
+}
+
+/// The home is the new log's, whosever it was.
+fn bind_new(name: &str, volume: &VolumeConfig, home: &OwnedFd) -> Outcome<()> {
+    let log = RealFiles::from_fd(take_directory("log", &volume.log)?);
+    let bond = Bond::look(name, (&volume.home, home), &log)?.expect("the log was made");
+    bond.accept()?;
+    bond.open_home()?;
+    note_complete(&log).map_err(|error| {
+        let what = format!("noting the home of volume {name}");
+        Problem::new(Exit::Failed, what, error, "mend the log's disk, then make it again")
+    })
 }
 
 /// Makes a log that the server serves.
@@ -82,7 +131,7 @@ pub(super) fn make_served(config: &Path, name: &str, output: Output) -> Outcome<
 }
 
 /// Makes a log in a directory. `of` says whose it is.
-fn make_log_in(
+pub(super) fn make_log_in(
     of: &str,
     directory: &Path,
     config: &LogConfig,
@@ -92,7 +141,7 @@ fn make_log_in(
     let failed = |error: &dyn std::fmt::Display, remedy: &str| {
         Problem::new(Exit::Failed, what.clone(), error, remedy)
     };
-    std::fs::create_dir_all(directory)
+    private::directory(directory)
         .map_err(|error| failed(&error, "make the directory, or correct log"))?;
     let files = RealFiles::from_fd(take_directory("log", directory)?);
     let mut identity = [0; 16];
@@ -102,7 +151,7 @@ fn make_log_in(
         || say(&format!("{of}: writing {} of zeros for the log", rounded(bytes))),
         || Log::create(&files, identity, config),
     );
-    made.map_err(|error| match error {
+    let made = made.map_err(|error| match error {
         CreateError::Exists => {
             let remedy = "use it as it is: `holdfast serve`, or `holdfast mount`";
             Problem::new(Exit::Usage, what.clone(), "there is a log in it already", remedy)
@@ -114,7 +163,9 @@ fn make_log_in(
             remove_half_made(directory);
             failed(&error, "make space or mend the disk, then make it again")
         }
-    })
+    });
+    let close = || private::close_to_others(&private::directory_there(directory)?);
+    made.and_then(|()| close().map(drop).map_err(|error| failed(&error, "run as its owner")))
 }
 
 /// What an attempt left that ran out of space is of no use, and would keep the space.
@@ -126,7 +177,7 @@ fn remove_half_made(log: &Path) {
     let left = std::fs::read_dir(log).into_iter().flatten().flatten();
     for entry in left.filter(|entry| is_segment(&entry.file_name())) {
         // What cannot be removed is written over by the next attempt.
-        let _ = std::fs::remove_file(entry.path());
+        let _left = private::remove(&entry.path());
     }
 }
 
@@ -151,10 +202,8 @@ fn mend(config: &Config, name: &str, output: Output) -> Outcome<()> {
     let volume = config.volume(name)?;
     let remedy = format!("`holdfast umount {name}` first");
     refuse_mounted(format!("mending volume {name}"), volume, remedy)?;
-    if volume.way == Way::Queue && is_answering(&config.keeper.socket) {
-        let (what, why) = (format!("mending volume {name}"), "the keeper's server has its log");
-        let remedy = "stop the keeper, `holdfast shutdown`, and start it again afterwards";
-        return Err(Problem::new(Exit::InUse, what, why, remedy));
+    if volume.way == Way::Queue {
+        refuse_kept(config, format!("mending volume {name}"))?;
     }
     let mut progress = Progress::new();
     let say = || progress.say(&format!("{name}: writing what memory has to the log once more"));
@@ -168,11 +217,20 @@ fn mend(config: &Config, name: &str, output: Output) -> Outcome<()> {
     Ok(())
 }
 
+/// Refuses work on a log that the server has as long as a keeper runs.
+pub(super) fn refuse_kept(config: &Config, what: String) -> Outcome<()> {
+    if !is_there(&config.keeper.socket) {
+        return Ok(());
+    }
+    let remedy = "stop the keeper, `holdfast shutdown`, and start it again afterwards";
+    Err(Problem::new(Exit::InUse, what, "the keeper's server has its log", remedy))
+}
+
 pub(super) fn refuse_mounted(what: String, volume: &VolumeConfig, remedy: String) -> Outcome<()> {
     match our_mount_of(volume) {
         None => Ok(()),
         Some(mount) => {
-            let why = format!("volume {} is mounted at {}", mount.source, mount.point.display());
+            let why = format!("volume {} is mounted at {}", mount.whose(), mount.point.display());
             Err(Problem::new(Exit::InUse, what, why, remedy))
         }
     }

@@ -4,7 +4,7 @@
 //! memory that does so too: without that nobody would know whether the blocks are still right.
 //! Never: knows whether the home is one that has blocks; only opening it tells.
 
-use super::{MediumKind, Size, VolumeConfig};
+use super::{MediumKind, Size, VolumeConfig, region_of};
 
 /// A unit that is a whole number of buckets, and of every file system's blocks.
 const SIZE_UNIT_BYTES: u64 = 1 << 20;
@@ -27,7 +27,7 @@ impl VolumeConfig {
                 .into());
         }
         if cache.medium == MediumKind::Shm && cache.path.is_none() {
-            cache.path = Some(format!("/dev/shm/holdfast-cache-{name}").into());
+            cache.path = Some(region_of(&format!("cache-{name}")));
         }
         check_size(cache.size)?;
         cache.check_place("block_cache.path")

@@ -8,7 +8,7 @@ use super::served::{check_access, clients_default, uids_default};
 use super::sockets::{Address, Protocol, check_ublk, check_vhost_user, sockets_of};
 use super::{
     Failure, MediumKind, NbdTls, Way, check_path, medium_at, must_survive_default, nbd_tls,
-    verdict_of,
+    region_of, verdict_of,
 };
 use crate::claims::{Class, Facts, Gap, Memory, PowerSource, Verdict};
 use crate::exit::Exit;
@@ -26,7 +26,7 @@ const BLOCK_BYTES: u64 = 4096;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DiskConfig {
-    /// Where its region is. Its `shm` file is `/dev/shm/holdfast-disk-NAME` unless it says
+    /// Where its region is. Its `shm` file is `/dev/shm/holdfast/disk-NAME` unless it says
     /// otherwise.
     pub memory: DiskMemory,
     /// Bytes of the disk: a multiple of 4096. It counts only when the disk is made.
@@ -88,7 +88,7 @@ impl DiskConfig {
             }
             (_, Some(path)) => check_path("memory.path", path)?,
             (MediumKind::Shm, None) => {
-                memory.path = Some(format!("/dev/shm/holdfast-disk-{name}").into());
+                memory.path = Some(region_of(&format!("disk-{name}")));
             }
             (medium, None) => {
                 let medium = medium.word();

@@ -4,8 +4,8 @@
 //! Never: allows a user that the file does not name, but the one who runs the keeper.
 
 use super::{
-    Failure, MediumKind, MemoryConfig, check_path, log_config, must_survive_default, segment_for,
-    verdict_of,
+    Failure, MediumKind, MemoryConfig, check_path, log_config, must_survive_default, region_of,
+    segment_for, verdict_of,
 };
 use crate::claims::{Facts, Memory, PowerSource, Verdict};
 use crate::problem::Outcome;
@@ -38,7 +38,7 @@ pub(crate) struct ServerConfig {
 pub(crate) struct ServedLogConfig {
     /// The directory of the log's segment files.
     pub log: PathBuf,
-    /// The region. Its `shm` file is `/dev/shm/holdfast-log-NAME` unless it says otherwise.
+    /// The region. Its `shm` file is `/dev/shm/holdfast/log-NAME` unless it says otherwise.
     pub memory: MemoryConfig,
     /// As for a volume.
     #[serde(default)]
@@ -86,7 +86,7 @@ impl ServedLogConfig {
     /// Fills in what has a default that depends on the name, then checks every field.
     pub(super) fn complete(&mut self, name: &str) -> Result<(), String> {
         if self.memory.medium == MediumKind::Shm && self.memory.path.is_none() {
-            self.memory.path = Some(format!("/dev/shm/holdfast-log-{name}").into());
+            self.memory.path = Some(region_of(&format!("log-{name}")));
         }
         self.memory.check()?;
         check_path("log", &self.log)?;

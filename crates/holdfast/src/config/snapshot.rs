@@ -5,7 +5,7 @@
 
 use super::disk::DiskMemory;
 use super::served::{clients_default, uids_default};
-use super::{DiskConfig, Failure, MediumKind, Way, must_survive_default};
+use super::{DiskConfig, Failure, MediumKind, Way, must_survive_default, region_of};
 use crate::sizes::Size;
 use holdfast_snapshot::STORE_BYTES_MIN;
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SnapshotConfig {
-    /// Where its region is. Its `shm` file is `/dev/shm/holdfast-snapshot-NAME` unless it says
+    /// Where its region is. Its `shm` file is `/dev/shm/holdfast/snapshot-NAME` unless it says
     /// otherwise.
     pub memory: DiskMemory,
     /// Bytes for all snapshots together: a multiple of 4096. It counts only when it is made.
@@ -42,7 +42,7 @@ impl SnapshotConfig {
         disks: &BTreeMap<String, DiskConfig>,
     ) -> Result<(), String> {
         if (self.memory.medium, &self.memory.path) == (MediumKind::Shm, &None) {
-            self.memory.path = Some(format!("/dev/shm/holdfast-snapshot-{name}").into());
+            self.memory.path = Some(region_of(&format!("snapshot-{name}")));
         }
         self.store().complete(name)?;
         if self.size.0 < STORE_BYTES_MIN {

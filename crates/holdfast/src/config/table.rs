@@ -6,7 +6,8 @@
 
 use super::served::{check_access, clients_default, uids_default};
 use super::{
-    Failure, MediumKind, MemoryConfig, check_path, must_survive_default, segment_for, verdict_of,
+    Failure, MediumKind, MemoryConfig, check_path, must_survive_default, region_of, segment_for,
+    verdict_of,
 };
 use crate::claims::{Class, Facts, Memory, PowerSource, Verdict};
 use crate::problem::Outcome;
@@ -20,7 +21,7 @@ use std::path::{Path, PathBuf};
 pub(crate) struct TableConfig {
     /// The directory of the store that has the tables.
     pub store: PathBuf,
-    /// The ring of the store's log. Its `shm` file is `/dev/shm/holdfast-table-NAME` unless it says
+    /// The ring of the store's log. Its `shm` file is `/dev/shm/holdfast/table-NAME` unless it says
     /// otherwise.
     pub memory: MemoryConfig,
     /// The failures that acknowledgements must survive.
@@ -41,7 +42,7 @@ impl TableConfig {
     /// Fills in what has a default that depends on the name, then checks every field.
     pub(super) fn complete(&mut self, name: &str) -> Result<(), String> {
         if self.memory.medium == MediumKind::Shm && self.memory.path.is_none() {
-            self.memory.path = Some(format!("/dev/shm/holdfast-table-{name}").into());
+            self.memory.path = Some(region_of(&format!("table-{name}")));
         }
         self.memory.check()?;
         segment_for(&self.memory, None)?;

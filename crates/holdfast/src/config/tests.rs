@@ -12,11 +12,11 @@ power = "none"
 home = "/var/lib/postgresql/15/main/pg_wal"
 mount = "/srv/pgwal"
 log = "/var/lib/holdfast/pgwal"
-memory = { medium = "shm", size = "256MiB", path = "/dev/shm/holdfast-pgwal" }
+memory = { medium = "shm", size = "256MiB", path = "/dev/shm/holdfast/pgwal" }
 segment = "16MiB"
 must_survive = ["process"]
 write_through = false
-cache = "direct"
+cache = "write-through"
 "#;
 
 const SHORT: &str = r#"
@@ -35,7 +35,10 @@ fn refusal(line: &str, instead: &str) -> String {
 
 #[test]
 fn what_is_left_out_is_filled_in() {
-    assert_eq!(Config::parse(WHOLE), Config::parse(SHORT));
+    let but_for_cache = WHOLE.replace("cache = \"write-through\"", "");
+    assert_eq!(Config::parse(&but_for_cache), Config::parse(SHORT));
+    let cache = |text| Config::parse(text).unwrap().volume("pgwal").unwrap().cache();
+    assert_eq!(cache(WHOLE), cache(SHORT));
 }
 
 #[test]
@@ -77,7 +80,7 @@ fn certificates_without_a_place_to_use_them_or_with_a_relative_path_are_refused(
 #[test]
 fn an_unknown_key_is_refused_with_its_line() {
     for (line, instead, word) in [
-        ("cache = \"direct\"", "treads = 2", "treads"),
+        ("cache = \"write-through\"", "treads = 2", "treads"),
         ("power = \"none\"", "pwoer = \"none\"", "pwoer"),
         ("medium = \"shm\", size", "medium = \"shm\", bytes = 1, size", "bytes"),
         ("[keeper]", "[keper]", "keper"),
@@ -95,10 +98,10 @@ fn every_bad_value_is_refused_by_its_key() {
         ("size = \"256MiB\"", "size = \"200MiB\"", "memory.size"),
         ("segment = \"16MiB\"", "segment = \"17MiB\"", "segment"),
         ("segment = \"16MiB\"", "segment = \"256MiB\"", "half"),
-        ("cache = \"direct\"", "threads = 0", "threads"),
+        ("cache = \"write-through\"", "threads = 0", "threads"),
         ("home = \"/var/lib/postgresql/15/main/pg_wal\"", "home = \"pg_wal\"", "home"),
         ("log = \"/var/lib/holdfast/pgwal\"", "log = \"/srv/pgwal/log\"", "log"),
-        ("cache = \"direct\"", "cache = \"lots\"", "lots"),
+        ("cache = \"write-through\"", "cache = \"lots\"", "lots"),
         ("[\"process\"]", "[\"proces\"]", "proces"),
         ("power = \"none\"", "power = \"hope\"", "hope"),
         ("medium = \"shm\"", "medium = \"ram\"", "ram"),
@@ -123,7 +126,7 @@ const CACHED: &str = "block_cache = { medium = \"shm\", size = \"1GiB\" }\n";
 fn a_block_cache_gets_a_place_by_the_name_of_its_volume() {
     let config = Config::parse(&format!("{SHORT}{CACHED}")).unwrap();
     let cache = config.volume("pgwal").unwrap().block_cache.clone().unwrap();
-    assert_eq!(cache.path.as_deref(), Some(Path::new("/dev/shm/holdfast-cache-pgwal")));
+    assert_eq!(cache.path.as_deref(), Some(Path::new("/dev/shm/holdfast/cache-pgwal")));
     assert_eq!(cache.size, Size(1 << 30));
 }
 
@@ -146,7 +149,7 @@ fn a_block_cache_that_cannot_be_is_refused_by_its_key() {
         ),
         (
             "size = \"1GiB\"",
-            "size = \"1GiB\", path = \"/dev/shm/holdfast-pgwal\"",
+            "size = \"1GiB\", path = \"/dev/shm/holdfast/pgwal\"",
             ["block_cache.path", "memory.path"],
         ),
     ] {
@@ -193,7 +196,7 @@ fn a_served_log_gets_socket_region_users_and_numbers_that_suit() {
     let config = Config::parse(SERVED).unwrap();
     let log = config.log("ledger").unwrap();
     assert_eq!(config.server.socket, Path::new("/run/holdfast/server.sock"));
-    assert_eq!(log.memory.path.as_deref(), Some(Path::new("/dev/shm/holdfast-log-ledger")));
+    assert_eq!(log.memory.path.as_deref(), Some(Path::new("/dev/shm/holdfast/log-ledger")));
     assert_eq!(log.allow_uids, [rustix::process::geteuid().as_raw()]);
     assert_eq!((log.clients_max, config.server.clients_max), (64, 64));
     let sizes = log.log_config();
@@ -312,6 +315,8 @@ fn pages_that_the_kernel_keeps_and_clients_that_change_them_do_not_go_together()
         "{why}"
     );
     Config::parse(&text.replace("mount = \"/srv/pgwal\"", "")).unwrap();
+    let unsaid = Config::parse(&text.replace("cache = \"write-through\"", "")).unwrap();
+    assert_eq!(unsaid.volume("pgwal").unwrap().cache(), Cache::Direct);
 }
 
 #[test]
@@ -358,7 +363,7 @@ fn tables_have_a_store_and_memory_of_their_own() {
     };
     let config = Config::parse(&table("bank", "/srv/bank", "")).unwrap();
     let path = config.tables["bank"].memory.path.as_deref();
-    assert_eq!(path, Some(std::path::Path::new("/dev/shm/holdfast-table-bank")));
+    assert_eq!(path, Some(std::path::Path::new("/dev/shm/holdfast/table-bank")));
     assert!(config.serves_programs());
     let twice = table("bank", "/srv/bank", "") + &table("till", "/srv/bank", "");
     for (text, word) in [

@@ -1,50 +1,148 @@
 //! Asking the keeper.
 //!
-//! Promise: "no keeper runs" is told apart from every other failure (exit code 4).
+//! Promise: "no keeper runs" (exit code 4) and "the keeper does not answer" (exit code 8) are told
+//! apart from every other failure, and from each other; a question about the status waits no longer
+//! than [`SILENCE`], and no command waits for a keeper that was stopped.
 //! Never: waits for a keeper to come up.
 
 use super::{Answer, Command, Line, PROTOCOL, Request};
 use crate::exit::Exit;
 use crate::problem::{Outcome, Problem};
-use std::io::{self, BufRead, BufReader, Write};
+use crate::pulse::{why_silent, why_stopped};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
+use std::io::{self, BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 const REMEDY: &str = "see the keeper's log";
 
-/// Sends one request and waits for the answer, however long it takes.
+/// How long a keeper may say nothing before it is looked at.
+const SILENCE: Duration = Duration::from_secs(5);
+
+/// How often is tried again to be heard by a keeper with too many to hear.
+const RETRY_EVERY: Duration = Duration::from_millis(20);
+
+/// Sends one request and waits for the answer: to a question about the status for [`SILENCE`], to
+/// what may take longer for as long as the keeper runs.
 pub(crate) fn ask(
     socket: &Path,
     command: Command,
     progress: &mut dyn FnMut(&str),
 ) -> Outcome<Answer> {
     let what = format!("asking the keeper at {}", socket.display());
-    let mut stream = UnixStream::connect(socket).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Problem::new(
-            Exit::NotRunning,
-            what.clone(),
-            "no keeper is running",
-            "start it with `holdfast serve`",
-        ),
-        _ => Problem::new(Exit::Failed, what.clone(), error, "run as the keeper's user"),
-    })?;
     let broken = |error: io::Error| Problem::new(Exit::Failed, what.clone(), error, REMEDY);
+    let mut stream = connect(socket).map_err(|error| unreached(&what, &error))?;
+    let is_bounded = command == Command::Status;
+    let keeper = rustix::net::sockopt::socket_peercred(&stream).ok();
+    let keeper = keeper.map(|peer| peer.pid.as_raw_nonzero().get().unsigned_abs());
+    stream.set_read_timeout(Some(SILENCE)).map_err(broken)?;
     let mut line = serde_json::to_vec(&Request { protocol: PROTOCOL, command })
         .map_err(|error| broken(error.into()))?;
     line.push(b'\n');
     stream.write_all(&line).map_err(broken)?;
-    for line in BufReader::new(stream).lines() {
-        let line = line.map_err(broken)?;
-        match serde_json::from_str(&line).map_err(|error| broken(error.into()))? {
-            Line::Progress(text) => progress(&text),
-            Line::Done(answer) => return Ok(answer),
-            Line::Failed(problem) => return Err(problem),
+    let mut lines = Lines { reader: BufReader::new(stream), begun: Vec::new() };
+    let is_over = |why: Option<&str>| is_bounded || why.is_some();
+    loop {
+        let stopped = || keeper.and_then(why_stopped);
+        match lines.next().map_err(broken)? {
+            Next::Line(line) => {
+                match serde_json::from_slice(&line).map_err(|error| broken(error.into()))? {
+                    Line::Progress(text) => progress(&text),
+                    Line::Done(answer) => return Ok(answer),
+                    Line::Failed(problem) => return Err(problem),
+                }
+            }
+            Next::Nothing if is_over(stopped().as_deref()) => return Err(silent(&what, keeper)),
+            Next::Nothing => progress(&format!("the keeper works on it, or waits{}", of(keeper))),
+            Next::End => {
+                return Err(Problem::new(
+                    Exit::Failed,
+                    what,
+                    "it ended before it answered",
+                    REMEDY,
+                ));
+            }
         }
     }
-    Err(Problem::new(Exit::Failed, what, "it ended before it answered", REMEDY))
 }
 
-/// True if a keeper accepts connections there.
-pub(crate) fn is_answering(socket: &Path) -> bool {
-    UnixStream::connect(socket).is_ok()
+/// What comes from the keeper within [`SILENCE`].
+enum Next {
+    Line(Vec<u8>),
+    Nothing,
+    End,
 }
+
+/// The keeper's lines; one may come in parts.
+struct Lines {
+    reader: BufReader<UnixStream>,
+    begun: Vec<u8>,
+}
+
+impl Lines {
+    fn next(&mut self) -> io::Result<Next> {
+        match self.reader.read_until(b'\n', &mut self.begun) {
+            Ok(_) if self.begun.is_empty() => Ok(Next::End),
+            Ok(_) => Ok(Next::Line(std::mem::take(&mut self.begun))),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(Next::Nothing),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Connects, and does not wait for room in the queue of a keeper that takes nobody out of it.
+fn connect(socket: &Path) -> io::Result<UnixStream> {
+    let (address, begun) = (SocketAddrUnix::new(socket)?, Instant::now());
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    loop {
+        let stream = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        match rustix::net::connect(&stream, &address) {
+            Ok(()) => {
+                rustix::io::ioctl_fionbio(&stream, false)?;
+                return Ok(UnixStream::from(stream));
+            }
+            Err(Errno::AGAIN) if begun.elapsed() < SILENCE => std::thread::sleep(RETRY_EVERY),
+            Err(Errno::AGAIN) => return Err(ErrorKind::TimedOut.into()),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+fn unreached(what: &str, error: &io::Error) -> Problem {
+    match error.kind() {
+        ErrorKind::NotFound | ErrorKind::ConnectionRefused => Problem::new(
+            Exit::NotRunning,
+            what,
+            "no keeper is running",
+            "start it with `holdfast serve`",
+        ),
+        ErrorKind::TimedOut => silent(what, None),
+        _ => Problem::new(Exit::Failed, what, error, "run as the keeper's user"),
+    }
+}
+
+/// A keeper that is there and says nothing.
+fn silent(what: &str, keeper: Option<u32>) -> Problem {
+    let why = keeper.map_or_else(|| "too many wait for it".to_owned(), why_silent);
+    let text =
+        format!("the keeper{} has said nothing for {} s: {why}", of(keeper), SILENCE.as_secs());
+    Problem::new(Exit::NoAnswer, what, text, "volumes are served as long as their front ends are")
+}
+
+/// Which process it is, if that is known.
+fn of(keeper: Option<u32>) -> String {
+    keeper.map_or_else(String::new, |pid| format!(" (process {pid})"))
+}
+
+/// True if a keeper is there, whether or not it answers.
+pub(crate) fn is_there(socket: &Path) -> bool {
+    match connect(socket) {
+        Ok(_) => true,
+        Err(error) => error.kind() == ErrorKind::TimedOut,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -8,13 +8,15 @@ use super::{Command, Line, PROTOCOL, Request};
 use crate::exit::Exit;
 use crate::keeper::Keeper;
 use crate::problem::{Outcome, Problem};
-use rustix::fs::Mode;
+use holdfast_io::private::{self, SocketName};
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+/// Only the keeper's own user can connect.
+const SOCKET_MODE: u32 = 0o600;
 /// No request is longer.
 const REQUEST_BYTES_MAX: u64 = 4096;
 /// A client that connects speaks at once or is let go.
@@ -26,7 +28,7 @@ const ANSWER_PATIENCE: Duration = Duration::from_secs(1);
 /// The listening socket. Its file goes when this is dropped, after the last answer has gone out.
 #[derive(Debug)]
 pub(crate) struct Server {
-    path: PathBuf,
+    name: SocketName,
     unanswered: Arc<Unanswered>,
 }
 
@@ -59,10 +61,12 @@ impl Server {
     /// Binds the socket, in place of one that an earlier keeper left, and serves it in the
     /// background. The caller holds the keeper's lock, so nobody else listens there.
     pub(crate) fn start(path: &Path, keeper: Arc<Keeper>) -> Outcome<Server> {
-        let listener = bind(path).map_err(|error| {
+        let failed = |error: io::Error| {
             let what = format!("listening at {}", path.display());
             Problem::new(Exit::Failed, what, error, "run as root, or set keeper.socket")
-        })?;
+        };
+        let listener = private::bind(path, SOCKET_MODE).map_err(failed)?;
+        let name = SocketName::of(path).map_err(failed)?;
         let unanswered = Arc::new(Unanswered::default());
         let counted = unanswered.clone();
         std::thread::spawn(move || {
@@ -71,27 +75,15 @@ impl Server {
                 std::thread::spawn(move || serve(stream, &keeper, &counted));
             }
         });
-        Ok(Server { path: path.to_owned(), unanswered })
+        Ok(Server { name, unanswered })
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
         self.unanswered.wait_for_none(ANSWER_PATIENCE);
-        let _ = std::fs::remove_file(&self.path);
+        let _may_be_gone = self.name.remove();
     }
-}
-
-fn bind(path: &Path) -> io::Result<UnixListener> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    // The socket is born with mode 0600: changing it afterwards would leave a moment.
-    let before = rustix::process::umask(Mode::from_raw_mode(0o177));
-    let bound = UnixListener::bind(path);
-    rustix::process::umask(before);
-    bound
 }
 
 fn serve(stream: UnixStream, keeper: &Keeper, unanswered: &Unanswered) {

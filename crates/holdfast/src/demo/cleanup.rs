@@ -10,6 +10,7 @@
 //! one of the programs the demonstration starts. That needs no record that could itself be lost,
 //! and it spares the shell of somebody who is looking around in there.
 
+use holdfast_io::private::{self, Reach};
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -71,8 +72,10 @@ impl WorkDir {
     /// `strays` are files elsewhere that belong to the run.
     pub(crate) fn claim(path: &Path, strays: Vec<PathBuf>) -> Result<WorkDir, DemoError> {
         let doing = || format!("claiming the work directory {}", path.display());
-        fs::create_dir_all(path).during(doing)?;
-        let claim = File::open(path).during(doing)?;
+        // Programs of other users go through it, but nobody else may put anything there.
+        let folder = private::public_directory(path).during(doing)?;
+        folder.allow(Reach::Nobody).during(doing)?;
+        let claim = File::from(folder.open().during(doing)?);
         rustix::fs::flock(&claim, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
             DemoError::new(doing(), "another demonstration is running; wait for it")
         })?;

@@ -195,7 +195,7 @@ impl<D: Database> Stage<D> {
         self.database.kill(&mut load)?;
         let acknowledged = self.database.finish(load, true)?.acknowledged;
         self.disks.cut_power(seed.wrapping_add(u64::from(round)))?;
-        self.volume = Some(Volume::serve(self.disks.site(Way::Direct), must)?);
+        self.volume = Some(Volume::serve_without_memory(self.disks.site(Way::Direct), must)?);
         let cut = judge(&mut self.database, round, &acknowledged);
         self.database.leave()?;
         Ok(cut)

@@ -214,7 +214,8 @@ fn write_report(
     figures.write(out, panels).map_err(figures_error)?;
     let path = out.join(format!("{}.html", figures.name));
     let html = report::html(figures, table, &svg(figures, panels));
-    std::fs::write(&path, html).during(|| format!("writing {}", path.display()))
+    holdfast_io::private::write_report(&path, html.as_bytes())
+        .during(|| format!("writing {}", path.display()))
 }
 
 fn print(figures: &Figures, table: &str, json: bool) -> std::io::Result<()> {

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use super::volume::Must;
-use crate::config::Way;
+use crate::config::{Way, region_of};
 
 /// Both ways to a volume's log.
 pub(super) const WAYS: [Way; 2] = [Way::Direct, Way::Queue];
@@ -21,7 +21,7 @@ pub(super) const fn word(way: Way) -> &'static str {
 
 /// The region of the volume of a way: it holds what the log disk has not written yet.
 pub(super) fn region(way: Way) -> PathBuf {
-    format!("/dev/shm/holdfast-{}", name(way)).into()
+    region_of(&name(way))
 }
 
 fn name(way: Way) -> String {

@@ -6,7 +6,7 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Child, Command};
+use std::process::{Child, Command, Output};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -97,6 +97,14 @@ impl Volume {
         let mut volume = Volume { keeper: start_keeper(&site)?, site };
         volume.wait_until_serving()?;
         Ok(volume)
+    }
+
+    /// [`Self::serve`] after the machine lost its memory. Here it did not really restart, so
+    /// somebody has to say so.
+    pub(super) fn serve_without_memory(site: Site, must: Must) -> Result<Volume, DemoError> {
+        configure(&site, must)?;
+        run(&site, &["volume", "accept", &site.name(), "--memory-lost"])?;
+        Volume::serve(site, must)
     }
 
     /// Every part must be there: a volume that needs no server has another way than was asked for.
@@ -221,9 +229,10 @@ fn start_keeper(site: &Site) -> Result<Child, DemoError> {
     spawn(command, site.work(), &site.keeper_log())
 }
 
-/// What `holdfast status --json` says.
+/// What `holdfast status --json` says, whether or not all is well.
 fn status(site: &Site) -> Result<Value, DemoError> {
-    let text = run(site, &["status", "--json"])?;
+    let output = holdfast(site, &["status", "--json"])?;
+    let text = String::from_utf8_lossy(&output.stdout);
     serde_json::from_str(&text)
         .map_err(|error| DemoError::new("reading the status", format!("{error} in {text}")))
 }
@@ -252,8 +261,12 @@ fn configure(site: &Site, must: Must) -> Result<(), DemoError> {
 
 /// Runs one `holdfast` command to its end.
 fn run(site: &Site, arguments: &[&str]) -> Result<String, DemoError> {
+    said(&format!("holdfast {}", arguments.join(" ")), &holdfast(site, arguments)?)
+}
+
+/// The same, however it ends.
+fn holdfast(site: &Site, arguments: &[&str]) -> Result<Output, DemoError> {
     let mut command = Command::new(this_program()?);
     let command = command.arg("--config").arg(site.config()).args(arguments);
-    let doing = || format!("running holdfast {}", arguments.join(" "));
-    said(&format!("holdfast {}", arguments.join(" ")), &command.output().during(doing)?)
+    command.output().during(|| format!("running holdfast {}", arguments.join(" ")))
 }

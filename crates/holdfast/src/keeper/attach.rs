@@ -8,8 +8,11 @@ use super::handover::Handover;
 use super::kept::Kept;
 use super::listeners::{Listeners, refuse_connected};
 use super::lock::{take_directory, take_home};
-use super::mounts::{mounted_at, unmount_at, users_text};
+use super::mounts::served::refuse_served;
+use super::mounts::{mounted_at, our_mount_at, unmount_at, users_text};
 use super::spawn::Held;
+use super::users::refuse_in_use;
+use crate::bond::Bond;
 use crate::claims::PowerSource;
 use crate::config::{Address, Protocol, VolumeConfig, Way};
 use crate::exit::Exit;
@@ -18,6 +21,8 @@ use crate::orders::{Orders, Server, Task};
 use crate::problem::{Outcome, Problem};
 use crate::service_manager::ServiceManager;
 use holdfast_front::{fuse, ublk};
+use holdfast_io::real::RealFiles;
+use holdfast_io::{Shown, private};
 use rustix::fs::{FileType, fstat};
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -28,16 +33,45 @@ pub(crate) fn take(name: &str, volume: &VolumeConfig) -> Outcome<Held> {
     let what = format!("attaching volume {name}");
     clear_mount_point(name, volume, &what)?;
     check_home_is_bare(&volume.home, &what)?;
+    crate::places::check(name, volume)?;
     let home = take_home(&volume.home)?;
     check_users(volume, &home, &what)?;
     check_driver(&format!("volume {name}"), volume.ublk)?;
+    refuse_in_use(&what, (&volume.home, &home))?;
+    refuse_hidden(volume, &what)?;
     let log = match volume.way {
         Way::Direct => Some(take_directory("log", &volume.log)?),
         Way::Queue => None,
     };
+    bind(name, volume, &home)?;
     let (listeners, was_served) = (Listeners::default(), false);
     let home = Some(home);
     Ok(Held { home, log, fuse: None, listeners, handover: None, kept: None, was_served })
+}
+
+/// Brings log and home together. A log that is not there, or damaged, is the business of whoever
+/// opens it.
+fn bind(name: &str, volume: &VolumeConfig, home: &OwnedFd) -> Outcome<()> {
+    let Ok(log) = private::directory_there(&volume.log) else { return Ok(()) };
+    let log = RealFiles::from_fd(log);
+    let bond = Bond::look(name, (&volume.home, home), &log)?;
+    bond.map_or(Ok(()), |bond| bond.bind())
+}
+
+/// What a mount would hide is not hidden without a word.
+fn refuse_hidden(volume: &VolumeConfig, what: &str) -> Outcome<()> {
+    let Some(mount) = volume.mount.as_deref().filter(|mount| *mount != volume.home) else {
+        return Ok(());
+    };
+    let first = std::fs::read_dir(mount).ok().and_then(|mut names| names.next()?.ok());
+    let Some(first) = first else { return Ok(()) };
+    let why = format!(
+        "the mount point {} is not empty: it has {:?}, which would be hidden",
+        mount.display(),
+        first.file_name()
+    );
+    let remedy = "move what is in it, or name an empty directory as mount";
+    Err(Problem::new(Exit::Usage, what, why, remedy))
 }
 
 /// Mounts what was taken unless it is mounted, and listens for clients.
@@ -71,12 +105,13 @@ pub(crate) fn listen(
     Ok((Listeners::bind(whose, sockets, manager)?, handover))
 }
 
-/// Takes a volume away from its users.
+/// Takes a volume away from its users. Somebody may have unmounted it already.
 pub(crate) fn end_use(name: &str, volume: &VolumeConfig, force: bool) -> Outcome<()> {
     if !force {
         refuse_connected(&format!("unmounting volume {name}"), volume)?;
     }
-    volume.mount.as_deref().map_or(Ok(()), |mount| unmount_at(mount, force))
+    let mount = volume.mount.as_deref().and_then(|point| our_mount_at(point, name));
+    mount.map_or(Ok(()), |mount| unmount_at(&mount.point, force))
 }
 
 /// Only a disk can be reached through a socket or be a block device, and it needs no mount.
@@ -137,6 +172,7 @@ pub(crate) fn orders(
         server,
         sockets: Vec::new(),
         handover: None,
+        pulse_fd: None,
         term: None,
         ends_with_keeper: false,
     }
@@ -167,7 +203,7 @@ fn clear_mount_point(name: &str, volume: &VolumeConfig, what: &str) -> Outcome<(
             false => in_use(
                 format!(
                     "the mount point {point} is in use by a file system of type {}",
-                    found.kind
+                    Shown::name(&found.kind)
                 ),
                 format!("unmount it, or set another mount for volume {name}"),
             ),
@@ -175,7 +211,7 @@ fn clear_mount_point(name: &str, volume: &VolumeConfig, what: &str) -> Outcome<(
     }
     if found.source != name {
         return in_use(
-            format!("volume {} is mounted at {point}", found.source),
+            format!("volume {} is mounted at {point}", found.whose()),
             format!("umount it, or set another mount for volume {name}"),
         );
     }
@@ -184,11 +220,12 @@ fn clear_mount_point(name: &str, volume: &VolumeConfig, what: &str) -> Outcome<(
             format!("front end {pid} goes on serving it at {point}, and its keeper is gone"),
             format!(
                 "nothing is lost; when its users ({}) can pause: `holdfast umount {name}`, then \
-                 `holdfast mount {name}`",
+                 `holdfast mount {name}`, or `holdfast serve` where no keeper runs",
                 users_text(mount)
             ),
         );
     }
+    refuse_served(what, &found, None)?;
     tracing::warn!(volume = name, "taking away a mount whose front end and keeper are dead");
     unmount_at(mount, true)
 }
@@ -200,8 +237,8 @@ fn check_home_is_bare(home: &Path, what: &str) -> Outcome<()> {
         Some(mount) => Err(Problem::new(
             Exit::InUse,
             what,
-            format!("home {} is already attached as volume {}", home.display(), mount.source),
-            format!("`holdfast umount {}` first", mount.source),
+            format!("home {} is already attached as volume {}", home.display(), mount.whose()),
+            format!("`holdfast umount {}` first", mount.whose()),
         )),
     }
 }

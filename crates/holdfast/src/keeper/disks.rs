@@ -5,6 +5,8 @@
 //! Never: changes a disk's region.
 
 use super::kept::{Kept, take_back_mount};
+use super::mounts::elsewhere::{PASSING, kept_by};
+use super::mounts::served::refuse_served;
 use super::mounts::{disk_source, mounted_at, our_mount_at, unmount_at, users_text};
 use super::spawn::{Held, OWN_BINARY};
 use super::supervisor::{Snapshot, State, Supervised};
@@ -84,6 +86,11 @@ impl DiskFronts {
         self.0.iter().map(|(name, front)| (name.clone(), snapshot(front))).collect()
     }
 
+    /// Whether there is one of this disk, or a reason why not.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
     /// Replaces the front end of a disk; returns when the new one serves.
     pub(crate) fn upgrade(&self, name: &str, binary: &Path, say: Progress<'_>) -> Outcome<String> {
         let whose = format!("disk {name}");
@@ -104,13 +111,37 @@ impl DiskFronts {
     pub(crate) fn stop(&self, is_forced: &dyn Fn() -> bool) {
         let fronts =
             || self.0.iter().filter_map(|(name, front)| Some((name, front.as_ref().ok()?)));
-        for (name, front) in fronts() {
-            front.mount.iter().for_each(|point| unmount(name, point, is_forced));
+        let unmount = |name: &str, front: &DiskFront| {
+            let point = front.mount.as_deref();
+            let mount = point.and_then(|point| our_mount_at(point, &disk_source(name)));
+            point.into_iter().for_each(|point| unmount(name, point, is_forced));
             front.supervised.unmounted();
+            mount.map(|mount| mount.device)
+        };
+        let ended: Vec<_> =
+            fronts().map(|(name, front)| (name, front, unmount(name, front))).collect();
+        for (name, front, device) in ended {
+            front.wait_for_end(name, device.as_deref(), is_forced);
         }
-        for (_, front) in fronts() {
-            let supervised = &front.supervised;
-            while !supervised.wait(Duration::from_secs(1), Snapshot::is_over).is_over() {}
+    }
+}
+
+impl DiskFront {
+    /// Waits for the end of what is unmounted here, and for those who keep it elsewhere.
+    fn wait_for_end(&self, name: &str, device: Option<&str>, is_forced: &dyn Fn() -> bool) {
+        let (begun, mut spoken) = (Instant::now(), false);
+        loop {
+            let seen = self.supervised.wait(PROGRESS_EVERY, Snapshot::is_over);
+            if seen.is_over() {
+                return;
+            }
+            let who = device.filter(|_| !seen.is_cut_off && begun.elapsed() >= PASSING);
+            let Some(who) = who.and_then(kept_by) else { continue };
+            if is_forced() {
+                self.supervised.cut_off(true);
+            } else if !std::mem::replace(&mut spoken, true) {
+                tracing::warn!("disk {name} is unmounted here: {who}; a second signal cuts it off");
+            }
         }
     }
 }
@@ -193,21 +224,26 @@ fn start_one(
         server,
         sockets: Vec::new(),
         handover: None,
+        pulse_fd: None,
     };
-    let supervised = Supervised::start(orders, held, binary, unmount_unserved);
+    let supervised = Supervised::start(orders, held, binary, unmount_unserved)?;
     Ok(DiskFront { supervised, mount: disk.mount.clone() })
 }
 
 /// Mounts a disk. One that an earlier keeper mounted is mounted anew if no program uses it.
 fn mount(whose: &str, source: &str, point: &Path) -> Outcome<OwnedFd> {
-    if our_mount_at(point, source).is_some() && unmount_at(point, false).is_ok() {
-        tracing::warn!("{} was left by another keeper, and is mounted anew", point.display());
+    let what = format!("attaching {whose}");
+    if let Some(left) = our_mount_at(point, source) {
+        refuse_served(&what, &left, None)?;
+        if unmount_at(point, false).is_ok() {
+            tracing::warn!("{} was left by another keeper, and is mounted anew", point.display());
+        }
     }
     let Some(found) = mounted_at(point) else { return attach::mount(whose, source, point) };
-    let (what, at, users) = (format!("attaching {whose}"), point.display(), users_text(point));
+    let (at, users) = (point.display(), users_text(point));
     let why = match found.source == source {
         true => format!("it is still mounted at {at}, for {users}"),
-        false => format!("the mount point {at} is in use by {}", found.source),
+        false => format!("the mount point {at} is in use by {}", found.whose()),
     };
     let remedy = format!("stop who uses it, `umount {at}`, and start the keeper again");
     Err(Problem::new(Exit::InUse, what, why, remedy))

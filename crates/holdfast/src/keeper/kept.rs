@@ -9,9 +9,9 @@ use super::listeners::Listeners;
 use super::mounts::{disk_source, our_mount_at};
 use super::spawn::Held;
 use crate::config::{Config, DiskConfig, VolumeConfig, Way};
-use crate::observe::observe;
+use crate::observe::{observe, signal};
 use crate::service_manager::ServiceManager;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
@@ -104,11 +104,14 @@ pub(crate) fn socket_name(whose: &str, place: usize) -> String {
 pub(crate) fn end_remains(manager: &ServiceManager, config: &Config) {
     let is_kept = |name: &String| manager.has(&part_name(HOME, &format!("volume {name}")));
     for (name, volume) in config.volumes.iter().filter(|(name, _)| is_kept(name)) {
-        let Ok(seen) = observe(&volume.medium()) else { continue };
-        for pid in [seen.front_end_pid, seen.server_pid].into_iter().flatten() {
+        let pids = || {
+            let seen = observe(&volume.medium()).ok();
+            let pids = seen.map(|seen| [seen.front_end_pid, seen.server_pid]);
+            pids.into_iter().flatten().flatten().collect::<Vec<_>>()
+        };
+        for pid in pids() {
             tracing::info!(volume = name, pid, "ending what outlived its keeper");
-            let pid = Pid::from_raw(pid.cast_signed());
-            let _may_have_ended = pid.map(|pid| kill_process(pid, Signal::KILL));
+            let _may_have_ended = signal(pid, Signal::KILL, || pids().contains(&pid));
         }
     }
 }

@@ -5,35 +5,33 @@
 //! Never: takes a client, or a place where somebody else listens.
 
 use super::kept::{part_name, socket_name};
+use super::peers;
 use crate::config::{Address, Protocol, VolumeConfig};
 use crate::exit::Exit;
 use crate::orders::SocketOrders;
 use crate::problem::{Outcome, Problem};
 use crate::service_manager::ServiceManager;
 use holdfast_front::ublk;
-use rustix::fs::Mode;
+use holdfast_io::private::{self, SocketName};
 use rustix::net::{SocketAddrUnix, sockopt};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileTypeExt;
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::path::Path;
 
 /// Connections in the kernel's tables of sockets, those too that no front end has taken yet.
 const UNIX_CONNECTED: [&[u8]; 2] = [b"02", b"03"];
 const TCP_CONNECTED: &str = "01";
 
-/// The mask is the process's own, and more than one volume may be attached at a time.
-static BINDING: Mutex<()> = Mutex::new(());
+/// Only the keeper's own user can connect.
+const SOCKET_MODE: u32 = 0o600;
 
 /// The sockets of one volume.
 #[derive(Debug, Default)]
 pub(crate) struct Listeners {
     sockets: Vec<Socket>,
-    files: Vec<PathBuf>,
+    names: Vec<SocketName>,
 }
 
 #[derive(Debug)]
@@ -66,7 +64,8 @@ impl Listeners {
                 }
             };
             listeners.sockets.push(Socket { protocol, descriptor, is_own });
-            listeners.files.extend(address.path().filter(|_| is_own).map(Path::to_owned));
+            let own_path = address.path().filter(|_| is_own);
+            listeners.names.extend(own_path.and_then(|path| SocketName::of(path).ok()));
         }
         Ok(listeners)
     }
@@ -94,7 +93,7 @@ impl Listeners {
 
 fn bind_one(address: &Address) -> io::Result<OwnedFd> {
     Ok(match address {
-        Address::Unix(path) => bind_file(path)?.into(),
+        Address::Unix(path) => private::bind(path, SOCKET_MODE)?.into(),
         Address::Tcp(address) => TcpListener::bind(address)?.into(),
     })
 }
@@ -113,8 +112,8 @@ fn listens_at(descriptor: &OwnedFd, address: &Address) -> bool {
 
 impl Drop for Listeners {
     fn drop(&mut self) {
-        for file in &self.files {
-            let _ = std::fs::remove_file(file);
+        for name in &self.names {
+            let _may_be_gone = name.remove();
         }
     }
 }
@@ -129,24 +128,6 @@ fn refused(whose: &str, protocol: Protocol, address: &Address, error: &io::Error
         }
         _ => Problem::new(Exit::Failed, what, error, format!("correct the address in {key}")),
     }
-}
-
-/// A socket that only the keeper's user can connect to, in place of one at which nobody listens any
-/// more.
-fn bind_file(path: &Path) -> io::Result<UnixListener> {
-    let is_socket = |found: std::fs::Metadata| found.file_type().is_socket();
-    let is_left = std::fs::symlink_metadata(path).is_ok_and(is_socket)
-        && UnixStream::connect(path)
-            .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused);
-    if is_left {
-        std::fs::remove_file(path)?;
-    }
-    // The socket is born with its mode: changing it afterwards would leave a moment.
-    let _alone = BINDING.lock().unwrap_or_else(PoisonError::into_inner);
-    let before = rustix::process::umask(Mode::from_raw_mode(0o177));
-    let bound = UnixListener::bind(path);
-    rustix::process::umask(before);
-    bound
 }
 
 /// Refuses to take a disk away from clients that have a connection to it.
@@ -177,7 +158,10 @@ pub(crate) fn are_in_use(sockets: &[(Protocol, Address)]) -> bool {
 fn connections(address: &Address) -> usize {
     let table = |name: &str| std::fs::read(format!("/proc/net/{name}")).unwrap_or_default();
     match address {
-        Address::Unix(path) => unix_connections(&table("unix"), path),
+        // The table has names that anybody can give to a socket, in a view of files of one's own.
+        Address::Unix(path) => {
+            peers::connections(path).unwrap_or_else(|| unix_connections(&table("unix"), path))
+        }
         Address::Tcp(address) => {
             ["tcp", "tcp6"].iter().map(|name| tcp_connections(&table(name), *address)).sum()
         }

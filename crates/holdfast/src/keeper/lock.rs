@@ -2,21 +2,28 @@
 //!
 //! Promise: one keeper a socket, one volume a home and a log directory. The locks are the kernel's,
 //! so they are gone exactly when the last process that holds them is; nothing is left to clean up.
-//! Never: writes into a home or a log directory.
+//! Never: writes into a home or a log directory; lets other users take, or see into, what is the
+//! keeper's alone.
 
 use crate::exit::Exit;
 use crate::problem::{Outcome, Problem};
-use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use holdfast_io::private::{self, Folder};
+use holdfast_io::{Shown, process};
+use rustix::fs::{AtFlags, FlockOperation, OFlags, flock, statat};
 use rustix::io::Errno;
 use std::fs::File;
-use std::io::{Read, Write};
-use std::os::fd::OwnedFd;
-use std::os::unix::fs::FileTypeExt;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// How long a lock is tried for before somebody else is said to have it.
 const LOCK_PATIENCE: Duration = Duration::from_secs(1);
+
+/// The file that makes a directory a log.
+pub(crate) const CATALOGUE: &str = "catalogue";
 
 /// The right to be the keeper behind a socket, held until dropped.
 #[derive(Debug)]
@@ -32,9 +39,10 @@ impl KeeperLock {
         let failed = |error: std::io::Error| {
             Problem::new(Exit::Failed, what.clone(), error, "run as root, or set keeper.socket")
         };
-        let mut open = File::options();
-        let open = open.read(true).write(true).create(true).truncate(false);
-        let mut file = open.open(&path).map_err(failed)?;
+        let (mut file, was_open) = private::lock_file(&path).map_err(failed)?;
+        if was_open {
+            tracing::warn!("others could take {}; now it is yours alone", path.display());
+        }
         if let Err(error) = flock(&file, FlockOperation::NonBlockingLockExclusive) {
             return match error {
                 Errno::WOULDBLOCK => Err(held(&mut file, socket)),
@@ -53,85 +61,139 @@ fn lock_path(socket: &Path) -> PathBuf {
 }
 
 fn held(file: &mut File, socket: &Path) -> Problem {
+    let what = "starting the keeper";
+    if let Some(stranger) = stranger_with(&*file) {
+        let why = format!("{stranger} has locked {}", lock_path(socket).display());
+        return Problem::new(Exit::InUse, what, why, "end that process, then start the keeper");
+    }
     let mut pid = String::new();
     let _ = file.read_to_string(&mut pid);
-    let what = "starting the keeper";
     let why = format!("the keeper with pid {} has {}", pid.trim(), socket.display());
     Problem::new(Exit::InUse, what, why, "use it, or stop it with SIGTERM first")
 }
 
-/// Opens a directory and takes it for one volume. The lock lives as long as any process has this
-/// descriptor or an inherited copy of it: the keeper and its front ends, whichever ends last.
+/// Opens the directory of a log and takes it for one volume, closed to other users. The lock lives
+/// as long as any process has this descriptor or an inherited copy of it: the keeper and its front
+/// ends, whichever ends last.
 pub(crate) fn take_directory(key: &str, path: &Path) -> Outcome<OwnedFd> {
-    take(key, path, OFlags::RDONLY | OFlags::DIRECTORY)
+    take(key, path, || {
+        let directory = private::directory_there(path)?;
+        // What is not a log yet may be a folder that was named by mistake.
+        let is_log = statat(&directory, CATALOGUE, AtFlags::SYMLINK_NOFOLLOW).is_ok();
+        if is_log && private::close_to_others(&directory)? {
+            tracing::warn!("others could open {key} {}; now it is yours alone", path.display());
+        }
+        Ok(directory)
+    })
 }
 
-/// Opens a home and takes it for one volume, as [`take_directory`]: a directory, or the file or
-/// block device of a block volume. The kernel refuses a device that is mounted, and mounting it.
+/// Opens a home and takes it for one volume, as [`take_directory`]: a directory, whosever it is, or
+/// the file or block device of a block volume. The kernel refuses a device that is mounted, and
+/// mounting it.
 pub(crate) fn take_home(path: &Path) -> Outcome<OwnedFd> {
     let what = || format!("taking home {}", path.display());
     let refused = |why: &str, remedy: &str| Err(Problem::new(Exit::Usage, what(), why, remedy));
+    let open = |flags| take("home", path, || private::open_anybodys(path, flags));
     match std::fs::metadata(path) {
         Ok(found) if found.is_file() && found.len() == 0 => {
             refused("the file is empty", "give it the size of the disk with `truncate -s SIZE`")
         }
-        Ok(found) if found.is_file() => take("home", path, OFlags::RDWR),
-        Ok(found) if found.file_type().is_block_device() => {
-            take("home", path, OFlags::RDWR | OFlags::EXCL)
-        }
+        Ok(found) if found.is_file() => open(OFlags::RDWR),
+        Ok(found) if found.file_type().is_block_device() => open(OFlags::RDWR | OFlags::EXCL),
         Ok(found) if !found.is_dir() => refused(
             "it is neither a directory nor a file nor a block device",
             "name one of them as home",
         ),
-        // What cannot be looked at cannot be opened either, and that is told below.
-        _ => take_directory("home", path),
+        // What cannot be looked at cannot be opened either, and that is told.
+        _ => take("home", path, || Folder::find(path)?.open()),
     }
 }
 
-fn take(key: &str, path: &Path, flags: OFlags) -> Outcome<OwnedFd> {
+fn take(key: &str, path: &Path, open: impl Fn() -> io::Result<OwnedFd>) -> Outcome<OwnedFd> {
     let what = || format!("taking {key} {}", path.display());
-    let in_use = || {
-        Problem::new(
-            Exit::InUse,
-            what(),
-            "it is mounted, or another volume, or a front end whose keeper is gone, is attached to \
-             it",
-            "see `holdfast status`; `holdfast umount` gives it back",
-        )
-    };
-    let opened = patiently(|| rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::empty()));
-    let descriptor = opened.map_err(|error| match error {
-        Errno::BUSY => in_use(),
-        Errno::NOTDIR => Problem::new(
+    let opened = patiently(open);
+    let descriptor = opened.map_err(|error| not_opened(key, path, &error))?;
+    match patiently(|| Ok(flock(&descriptor, FlockOperation::NonBlockingLockExclusive)?)) {
+        Ok(()) => Ok(descriptor),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+            Err(match stranger_with(&descriptor) {
+                Some(stranger) => {
+                    let why = format!("{stranger} has locked it");
+                    Problem::new(Exit::InUse, what(), why, "end that process, then try again")
+                }
+                None => in_use(what()),
+            })
+        }
+        Err(error) => Err(Problem::new(Exit::Failed, what(), error, "it must support flock")),
+    }
+}
+
+fn in_use(what: String) -> Problem {
+    Problem::new(
+        Exit::InUse,
+        what,
+        "it is mounted, or another volume, or a front end whose keeper is gone, is attached to it",
+        "see `holdfast status`; `holdfast umount` gives it back",
+    )
+}
+
+fn not_opened(key: &str, path: &Path, error: &io::Error) -> Problem {
+    let what = format!("taking {key} {}", path.display());
+    match error.kind() {
+        io::ErrorKind::ResourceBusy => in_use(what),
+        io::ErrorKind::NotADirectory => Problem::new(
             Exit::Usage,
-            what(),
+            what,
             "it is not a directory",
             format!("name a directory as {key}"),
         ),
-        Errno::NOENT => Problem::new(
+        io::ErrorKind::NotFound => Problem::new(
             Exit::Usage,
-            what(),
+            what,
             "it does not exist",
             match key {
                 "log" => "make it with `holdfast volume make`, or mount the file system it is on",
                 _ => "make it, or mount the file system it is on, or correct the configuration",
             },
         ),
-        error => Problem::new(Exit::Failed, what(), error, "run as root"),
-    })?;
-    match patiently(|| flock(&descriptor, FlockOperation::NonBlockingLockExclusive)) {
-        Ok(()) => Ok(descriptor),
-        Err(Errno::WOULDBLOCK) => Err(in_use()),
-        Err(error) => Err(Problem::new(Exit::Failed, what(), error, "it must support flock")),
+        _ if private::is_refusal(error) => {
+            let remedy = format!("see to it that nobody else decides what {key} is");
+            Problem::new(Exit::Usage, what, error, remedy)
+        }
+        _ => Problem::new(Exit::Failed, what, error, "run as root"),
     }
 }
 
+/// Who has the lock on this, if it is none of our programs: anybody who can open a file can lock
+/// it.
+fn stranger_with(file: impl AsFd) -> Option<String> {
+    let found = rustix::fs::fstat(file).ok()?;
+    let (major, minor) = (rustix::fs::major(found.st_dev), rustix::fs::minor(found.st_dev));
+    let place = format!("{major:02x}:{minor:02x}:{}", found.st_ino);
+    let locks = std::fs::read_to_string("/proc/locks").ok()?;
+    let pid = locks.lines().find_map(|line| holder(line, &place))?;
+    let name = process::name(pid)?;
+    let uid = std::fs::metadata(format!("/proc/{pid}")).ok()?.uid();
+    let is_ours = name.as_bytes().starts_with(b"holdfast") && private::is_trusted(uid);
+    (!is_ours).then(|| format!("process {pid} ({}) of user {uid}", Shown::name(&name)))
+}
+
+/// `1: FLOCK ADVISORY WRITE 123 fd:01:456 0 EOF`, without what waits: `1: -> FLOCK ...`
+fn holder(line: &str, place: &str) -> Option<u32> {
+    let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+    let [_, "FLOCK", _, _, pid, at, ..] = *fields else { return None };
+    (at == place).then(|| pid.parse().ok()).flatten()
+}
+
 /// A process that has just ended, or been killed, lets go of its descriptors last of all.
-fn patiently<T>(mut attempt: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
+fn patiently<T>(mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     let started = Instant::now();
+    let is_passing = |error: &io::Error| {
+        matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::ResourceBusy)
+    };
     loop {
         match attempt() {
-            Err(Errno::WOULDBLOCK | Errno::BUSY) if started.elapsed() < LOCK_PATIENCE => {
+            Err(error) if is_passing(&error) && started.elapsed() < LOCK_PATIENCE => {
                 std::thread::sleep(Duration::from_millis(5));
             }
             ended => return ended,

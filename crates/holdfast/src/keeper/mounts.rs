@@ -4,19 +4,30 @@
 //! answer.
 //! Never: opens, stats or lists anything below a mount point.
 
+pub(crate) mod elsewhere;
+pub(crate) mod served;
+
 use crate::config::VolumeConfig;
 use crate::exit::Exit;
 use crate::problem::{Outcome, Problem};
 use holdfast_client::protocol::DISK_PREFIX;
+use holdfast_io::{Shown, process};
 use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
+/// How many processes are named.
+const SHOWN_MAX: usize = 5;
+
 /// One line of the kernel's table of mounts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mount {
+    /// The device of the file system, as the kernel numbers it.
+    pub device: String,
+    /// Which part of the file system is seen.
+    pub root: PathBuf,
     /// Where.
     pub point: PathBuf,
     /// File system type, such as `ext4` or `fuse.holdfast`.
@@ -26,6 +37,11 @@ pub(crate) struct Mount {
 }
 
 impl Mount {
+    /// What is mounted, for people: anybody who may mount anything chooses it.
+    pub(crate) fn whose(&self) -> Shown<'_> {
+        Shown::name(&self.source)
+    }
+
     /// True if Holdfast made it.
     pub(crate) fn is_ours(&self) -> bool {
         self.kind == "fuse.holdfast"
@@ -36,8 +52,12 @@ impl Mount {
 /// Links in the path are followed, which asks nothing of what is mounted there.
 pub(crate) fn mounted_at(path: &Path) -> Option<Mount> {
     let point = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let table = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
-    parse(&table).into_iter().rev().find(|mount| mount.point == point)
+    all_mounts().into_iter().rev().find(|mount| mount.point == point)
+}
+
+/// Everything that is mounted, in the kernel's order.
+pub(crate) fn all_mounts() -> Vec<Mount> {
+    parse(&std::fs::read("/proc/self/mountinfo").unwrap_or_default())
 }
 
 /// What Holdfast mounted where a volume is to be seen.
@@ -68,10 +88,12 @@ fn parse(table: &[u8]) -> Vec<Mount> {
 /// `36 35 98:0 /root /point options [optional ...] - type source options`
 fn parse_line(line: &[u8]) -> Option<Mount> {
     let mut fields = line.split(|byte| *byte == b' ');
-    let point = PathBuf::from(OsString::from_vec(unescaped(fields.nth(4)?)));
+    let path = |field: &[u8]| PathBuf::from(OsString::from_vec(unescaped(field)));
+    let device = String::from_utf8_lossy(fields.nth(2)?).into_owned();
+    let (root, point) = (path(fields.next()?), path(fields.next()?));
     let mut fields = fields.skip_while(|field| *field != b"-").skip(1);
     let text = |field: &[u8]| String::from_utf8_lossy(&unescaped(field)).into_owned();
-    Some(Mount { point, kind: text(fields.next()?), source: text(fields.next()?) })
+    Some(Mount { device, root, point, kind: text(fields.next()?), source: text(fields.next()?) })
 }
 
 /// Undoes the kernel's `\040` for a space and the like.
@@ -120,37 +142,64 @@ pub(crate) fn unmount_at(path: &Path, force: bool) -> Outcome<()> {
 
 /// The processes that use a mount, for people: `postgres (pid 12), bash (pid 13)`.
 pub(crate) fn users_text(path: &Path) -> String {
-    let users = users(path);
-    let named = |pid: &u32| {
-        let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-        format!("{} (pid {pid})", name.trim_end())
-    };
-    match users.len() {
-        0 => "the kernel or a process of another namespace".into(),
-        count if count > 5 => {
-            let first: Vec<String> = users.iter().take(5).map(named).collect();
-            format!("{} and {} more", first.join(", "), count - 5)
-        }
-        _ => users.iter().map(named).collect::<Vec<_>>().join(", "),
+    match users(path) {
+        users if users.is_empty() => "the kernel or a process of another namespace".into(),
+        users => process::all_named(&users, SHOWN_MAX),
     }
 }
 
-/// Processes with a file, directory or root below the path.
+/// Processes with a file or directory of the mount, or with their root or working directory below
+/// its path. The keeper and the front end have the home that a mount may cover, and are none.
 fn users(path: &Path) -> Vec<u32> {
     let point = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let Ok(processes) = std::fs::read_dir("/proc") else { return Vec::new() };
-    let number = |entry: std::fs::DirEntry| entry.file_name().to_str()?.parse::<u32>().ok();
-    let pids = processes.flatten().filter_map(number);
-    let mut pids: Vec<u32> = pids.filter(|pid| uses(*pid, &point)).collect();
-    pids.sort_unstable();
-    pids
+    let mount = Used { number: mount_number(&point), point };
+    process::all().into_iter().filter(|pid| mount.is_used_by(*pid)).collect()
 }
 
-fn uses(pid: u32, point: &Path) -> bool {
-    let below = |link: PathBuf| std::fs::read_link(link).is_ok_and(|to| to.starts_with(point));
-    let of = |name: &str| PathBuf::from(format!("/proc/{pid}/{name}"));
-    let open = std::fs::read_dir(of("fd")).into_iter().flatten().flatten();
-    below(of("cwd")) || below(of("root")) || open.map(|entry| entry.path()).any(below)
+/// The number that the kernel has for the topmost mount at this path.
+fn mount_number(point: &Path) -> Option<u64> {
+    let table = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
+    let lines: Vec<&[u8]> = table.split(|byte| *byte == b'\n').collect();
+    let is_here = |line: &&&[u8]| parse_line(line).is_some_and(|mount| mount.point == *point);
+    let line = lines.iter().rev().find(is_here)?;
+    let number = line.split(|byte| *byte == b' ').next()?;
+    std::str::from_utf8(number).ok()?.parse().ok()
+}
+
+/// A mount that may be in use.
+struct Used {
+    point: PathBuf,
+    number: Option<u64>,
+}
+
+impl Used {
+    fn is_used_by(&self, pid: u32) -> bool {
+        let of = |name: &str| PathBuf::from(format!("/proc/{pid}/{name}"));
+        let below = |link: &Path| std::fs::read_link(link).is_ok_and(|to| self.has(&to));
+        let is_open = |entry: std::fs::DirEntry| {
+            below(&entry.path()) && self.is_of(&of("fdinfo").join(entry.file_name()))
+        };
+        let open = std::fs::read_dir(of("fd")).into_iter().flatten().flatten();
+        let stands_there = || (below(&of("cwd")) || below(&of("root"))) && !is_our_own(pid);
+        stands_there() || open.into_iter().any(is_open)
+    }
+
+    fn has(&self, path: &Path) -> bool {
+        path.starts_with(&self.point)
+    }
+
+    /// Whether an open file is of this mount, and not of what it covers.
+    fn is_of(&self, fdinfo: &Path) -> bool {
+        let text = std::fs::read_to_string(fdinfo).unwrap_or_default();
+        let of = text.lines().find_map(|line| line.strip_prefix("mnt_id:")?.trim().parse().ok());
+        self.number.is_none() || of.is_none() || of == self.number
+    }
+}
+
+/// True for processes that serve.
+fn is_our_own(pid: u32) -> bool {
+    let ours = ["holdfast", "holdfast-front", "holdfast-serve"];
+    process::name(pid).is_some_and(|name| ours.iter().any(|our| name == *our))
 }
 
 #[cfg(test)]

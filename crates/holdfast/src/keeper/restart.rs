@@ -23,7 +23,7 @@ pub(crate) struct Death {
     pub lived: Duration,
     /// It had reported that it serves.
     pub was_ready: bool,
-    /// SIGKILL or SIGTERM ended it: somebody else's doing, not its own.
+    /// A signal ended it that is somebody else's doing, not its own.
     pub was_killed: bool,
 }
 

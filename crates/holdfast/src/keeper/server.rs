@@ -9,16 +9,20 @@ use super::Progress;
 use super::lock::take_directory;
 use super::restart::{Death, Deaths, Decision};
 use super::spawn::{OWN_BINARY, start_server};
-use super::supervisor::State;
+use super::supervisor::{State, new_pulse, silence};
 use super::upgrade::{END_PATIENCE, Request, Upgrade, open_binary};
-use crate::config::Config;
+use crate::claims::PowerSource;
+use crate::config::{Config, ServedLogConfig};
 use crate::exit::Exit;
 use crate::found::memory_of;
 use crate::orders;
 use crate::orders::{DiskOrders, LogOrders, ServerOrders, ServerReady, ServerReport};
 use crate::problem::{Outcome, Problem};
+use crate::pulse::Pulse;
+use crate::signals::is_from_outside;
+use crate::standstill::Standstill;
 use holdfast_client::protocol::{DISK_PREFIX, VOLUME_PREFIX};
-use rustix::fs::Mode;
+use holdfast_io::private::{self, SocketName};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, PipeReader};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -31,8 +35,14 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+/// How often is looked whether it lives.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
 /// How long it may take to bring everything to the disks when the keeper ends.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(120);
+
+/// Everybody may connect to the server's socket.
+const EVERYBODY: u32 = 0o666;
 
 /// What is known of the server.
 #[derive(Clone, Debug)]
@@ -53,18 +63,23 @@ pub(crate) struct ServerSnapshot {
     pub upgrades: u64,
     /// Longest time without a server that answers, since the first one did.
     pub longest_stall: Duration,
+    /// That it stands still, and why.
+    pub standstills: Vec<Standstill>,
 }
 
 #[derive(Debug)]
 struct Shared {
     snapshot: Mutex<ServerSnapshot>,
     changed: Condvar,
+    /// Signs of life of whichever server there is.
+    pulse: Pulse,
 }
 
 /// The server, seen from the keeper.
 #[derive(Debug)]
 pub(crate) struct ServerLife {
     socket: PathBuf,
+    name: SocketName,
     shared: Arc<Shared>,
     events: Sender<Event>,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -82,8 +97,15 @@ struct Held {
     listener: UnixListener,
     directories: Vec<OwnedFd>,
     orders: ServerOrders,
-    /// What could not even be handed to a server.
-    unserved: Vec<(String, Problem)>,
+    /// What could not even be handed to a server yet.
+    unserved: Vec<Untaken>,
+}
+
+/// A log whose directory could not be taken, and why.
+struct Untaken {
+    service: String,
+    log: ServedLogConfig,
+    why: Problem,
 }
 
 /// A server process.
@@ -111,6 +133,31 @@ struct Supervisor {
     upgrade: Option<Upgrade>,
     stalled: Option<Instant>,
     is_stopping: bool,
+    /// It gave no sign of life at the last look.
+    is_silent: bool,
+}
+
+/// The directory of a log that may be served.
+fn take_log(service: &str, log: &ServedLogConfig, power: PowerSource) -> Outcome<OwnedFd> {
+    log.verdict_on(service, memory_of(&log.memory), power)?;
+    take_directory("log", &log.log)
+}
+
+impl Held {
+    /// Takes the logs that were made since the last server began.
+    fn take_logs(&mut self) {
+        for untaken in std::mem::take(&mut self.unserved) {
+            let Untaken { service, log, .. } = untaken;
+            match take_log(&service, &log, self.orders.power) {
+                Ok(directory) => {
+                    let directory_fd = directory.as_raw_fd();
+                    self.orders.logs.push(LogOrders { service, log, directory_fd });
+                    self.directories.push(directory);
+                }
+                Err(why) => self.unserved.push(Untaken { service, log, why }),
+            }
+        }
+    }
 }
 
 impl ServerLife {
@@ -118,17 +165,15 @@ impl ServerLife {
     /// to be taken: all of it is in its region, which is the server's.
     pub(crate) fn start(config: &Config, term: Option<u64>) -> Outcome<ServerLife> {
         let socket = config.server.socket.clone();
-        let (mut directories, mut logs) = (Vec::new(), Vec::new());
-        let mut unserved = Vec::new();
+        let (mut directories, mut logs, mut unserved) = (Vec::new(), Vec::new(), Vec::new());
         for (service, log) in config.services() {
-            let verdict = log.verdict_on(&service, memory_of(&log.memory), config.keeper.power);
-            match verdict.and_then(|_| take_directory("log", &log.log)) {
+            match take_log(&service, &log, config.keeper.power) {
                 Ok(directory) => {
                     let directory_fd = directory.as_raw_fd();
                     logs.push(LogOrders { service, log, directory_fd });
                     directories.push(directory);
                 }
-                Err(problem) => unserved.push((service, problem)),
+                Err(why) => unserved.push(Untaken { service, log, why }),
             }
         }
         let disks = config.served_disks();
@@ -138,15 +183,24 @@ impl ServerLife {
         let snapshots: Vec<_> = config.snapshots.clone().into_iter().collect();
         let has_nothing = logs.is_empty() && disks.is_empty() && tables.is_empty();
         let has_nothing = has_nothing && snapshots.is_empty();
-        if let (true, Some((_, problem))) = (has_nothing, unserved.first()) {
-            return Err(problem.clone());
+        if let (true, Some(untaken)) = (has_nothing, unserved.first()) {
+            return Err(untaken.why.clone());
         }
-        let listener = listen(&socket)?;
+        let (listener, name) = listen(&socket)?;
         let (clients_max, power) = (config.server.clients_max, config.keeper.power);
-        let orders = ServerOrders { logs, disks, tables, snapshots, clients_max, power, term };
+        let orders = ServerOrders {
+            logs,
+            disks,
+            tables,
+            snapshots,
+            clients_max,
+            power,
+            term,
+            pulse_fd: None,
+        };
         let binary = open_binary(Path::new(OWN_BINARY))?;
         let held = Held { listener, directories, orders, unserved };
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(Shared::new(new_pulse("the server")?));
         let (sender, events) = channel();
         let supervisor = Supervisor {
             held,
@@ -161,14 +215,17 @@ impl ServerLife {
             upgrade: None,
             stalled: None,
             is_stopping: false,
+            is_silent: false,
         };
         let thread = Mutex::new(Some(std::thread::spawn(move || supervisor.run())));
-        Ok(ServerLife { socket, shared, events: sender, thread })
+        Ok(ServerLife { socket, name, shared, events: sender, thread })
     }
 
     /// What is known now.
     pub(crate) fn snapshot(&self) -> ServerSnapshot {
-        self.shared.lock().clone()
+        let mut snapshot = self.shared.lock().clone();
+        snapshot.standstills.extend(silence(&self.shared.pulse, snapshot.pid, "the server"));
+        snapshot
     }
 
     /// The server as a front end of this volume finds it.
@@ -224,13 +281,13 @@ impl ServerLife {
         let _ = self.events.send(Event::Stop);
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         thread.into_iter().for_each(|thread| drop(thread.join()));
-        let _ = std::fs::remove_file(&self.socket);
+        let _may_be_gone = self.name.remove();
         self.snapshot().state == State::Detached
     }
 }
 
-impl Default for Shared {
-    fn default() -> Shared {
+impl Shared {
+    fn new(pulse: Pulse) -> Shared {
         let snapshot = ServerSnapshot {
             state: State::Starting,
             problem: None,
@@ -240,12 +297,11 @@ impl Default for Shared {
             restarts: 0,
             upgrades: 0,
             longest_stall: Duration::ZERO,
+            standstills: Vec::new(),
         };
-        Shared { snapshot: Mutex::new(snapshot), changed: Condvar::new() }
+        Shared { snapshot: Mutex::new(snapshot), changed: Condvar::new(), pulse }
     }
-}
 
-impl Shared {
     fn lock(&self) -> MutexGuard<'_, ServerSnapshot> {
         self.snapshot.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -273,12 +329,14 @@ impl Supervisor {
     fn patience(&self) -> Duration {
         let kill_at = self.running.as_ref().and_then(|running| running.kill_at);
         let ready_until = self.upgrade.as_ref().and_then(Upgrade::ready_until);
-        let next = [self.due, kill_at, ready_until].into_iter().flatten().min();
+        let look = self.running.as_ref().map(|_| Instant::now() + LOOK_EVERY);
+        let next = [self.due, kill_at, ready_until, look].into_iter().flatten().min();
         next.map_or(Duration::from_secs(3600), |at| at.saturating_duration_since(Instant::now()))
     }
 
     fn look_at_the_clock(&mut self) {
         let now = Instant::now();
+        self.look();
         if self.due.is_some_and(|due| due <= now) {
             self.due = None;
             self.begin();
@@ -288,6 +346,19 @@ impl Supervisor {
         if successor_is_late || kill_at.is_some_and(|at| at <= now) {
             self.tell(Signal::KILL, None);
         }
+    }
+
+    /// Looks whether the server lives, and says so once if it does not.
+    fn look(&mut self) {
+        let pid = self.shared.lock().pid;
+        let silence = silence(&self.shared.pulse, pid, "the server");
+        match (&silence, std::mem::replace(&mut self.is_silent, silence.is_some())) {
+            (Some(silence), false) => tracing::warn!("{silence}"),
+            (None, true) => tracing::info!("the server goes on"),
+            _ => {}
+        }
+        let stall = silence.map_or(Duration::ZERO, |it| Duration::from_millis(it.for_ms));
+        self.shared.change(|s| s.longest_stall = s.longest_stall.max(stall));
     }
 
     fn heard(&mut self, event: Event) {
@@ -306,8 +377,11 @@ impl Supervisor {
     }
 
     fn begin(&mut self) {
+        self.held.take_logs();
         let Held { listener, directories, orders, .. } = &self.held;
-        let started = start_server(self.binary.as_fd(), orders, listener.as_fd(), directories);
+        let pulse = &self.shared.pulse;
+        let started =
+            start_server(self.binary.as_fd(), orders, listener.as_fd(), directories, pulse);
         let (child, reports) = match started {
             Ok(started) => started,
             Err(problem) => {
@@ -351,7 +425,8 @@ impl Supervisor {
         for right in &ready.rights_kept {
             tracing::warn!(right, "the server keeps a right");
         }
-        ready.unserved.extend(self.held.unserved.iter().cloned());
+        let untaken = self.held.unserved.iter().map(|it| (it.service.clone(), it.why.clone()));
+        ready.unserved.extend(untaken);
         let upgrade = self.upgrade.take();
         self.shared.change(|s| {
             s.state = State::Serving;
@@ -409,7 +484,8 @@ impl Supervisor {
             Problem::new(Exit::Failed, "serving logs, disks and tables", why, remedy)
         });
         tracing::warn!(%status, why = problem.why, "server died");
-        let was_killed = matches!(status.signal(), Some(9 | 15));
+        // One that ends in order was told to, and not by the keeper.
+        let was_killed = status.success() || status.signal().is_some_and(is_from_outside);
         let (lived, was_ready) = (running.started.elapsed(), running.was_ready);
         self.again(Death { lived, was_ready, was_killed }, problem);
     }
@@ -461,22 +537,21 @@ pub(super) fn not_served() -> Problem {
 
 /// Binds the socket in place of one that an earlier keeper left. Everybody may connect; each log's
 /// list of users says who is served.
-fn listen(socket: &Path) -> Outcome<UnixListener> {
-    let failed = |error: std::io::Error| {
-        let what = format!("listening at {}", socket.display());
-        Problem::new(Exit::Failed, what, error, "run as root, or set server.socket")
+fn listen(socket: &Path) -> Outcome<(UnixListener, SocketName)> {
+    let bind = || {
+        private::public_directory(socket.parent().unwrap_or(Path::new("/")))?;
+        Ok((private::bind(socket, EVERYBODY)?, SocketName::of(socket)?))
     };
-    if let Some(directory) = socket.parent() {
-        std::fs::create_dir_all(directory).map_err(failed)?;
-    }
-    match std::fs::remove_file(socket) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(error)),
-        _ => {}
-    }
-    let listener = UnixListener::bind(socket).map_err(failed)?;
-    let everybody = Mode::from_raw_mode(0o666);
-    rustix::fs::chmod(socket, everybody).map_err(|error| failed(error.into()))?;
-    Ok(listener)
+    bind().map_err(|error: std::io::Error| {
+        let what = format!("listening at {}", socket.display());
+        match error.kind() {
+            std::io::ErrorKind::AddrInUse => {
+                let remedy = "end whoever listens there, or set another server.socket";
+                Problem::new(Exit::InUse, what, error, remedy)
+            }
+            _ => Problem::new(Exit::Failed, what, error, "run as root, or set server.socket"),
+        }
+    })
 }
 
 /// Passes on what a server says until it ends, then how it ended.

@@ -10,9 +10,10 @@ use super::listeners::Listeners;
 use crate::exit::Exit;
 use crate::orders::{Orders, ServerOrders};
 use crate::problem::{Outcome, Problem};
+use crate::pulse::Pulse;
+use crate::raw::inherit_exactly;
 use crate::service_manager::VARIABLES;
 use rustix::fs::MemfdFlags;
-use rustix::io::{FdFlags, fcntl_setfd};
 use serde::Serialize;
 use std::fs::File;
 use std::io::{self, PipeReader, Write};
@@ -20,13 +21,9 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, PoisonError};
 
 /// The binary that the keeper runs, even if the file was replaced since.
 pub(crate) const OWN_BINARY: &str = "/proc/self/exe";
-
-/// While a descriptor is made inheritable no other process may be started: it would inherit it too.
-static STARTING: Mutex<()> = Mutex::new(());
 
 /// The descriptors that outlive a front end.
 #[derive(Debug)]
@@ -57,20 +54,15 @@ impl Held {
     }
 }
 
-/// Starts any process that inherits nothing but its standard streams.
-pub(crate) fn start(command: &mut Command) -> io::Result<Child> {
-    let _alone = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
-    command.spawn()
-}
-
 /// Starts a front end from this binary. Its reports come out of the pipe, which ends when the
 /// process does.
 pub(crate) fn start_front(
     binary: BorrowedFd<'_>,
     orders: &Orders,
     held: &Held,
+    pulse: &Pulse,
 ) -> Outcome<(Child, PipeReader)> {
-    try_start_front(binary, orders, held).map_err(|error| {
+    try_start_front(binary, orders, held, pulse).map_err(|error| {
         let what = format!("starting a front end of {}", orders.whose());
         let remedy = "see whether processes or memory ran out, or name a binary that runs here";
         Problem::new(Exit::Failed, what, error, remedy)
@@ -81,16 +73,20 @@ fn try_start_front(
     binary: BorrowedFd<'_>,
     orders: &Orders,
     held: &Held,
+    pulse: &Pulse,
 ) -> io::Result<(Child, PipeReader)> {
+    pulse.begin_anew()?;
     let mut passed = Vec::new();
     passed.extend(held.home.as_ref().map(|home| ("--home-fd", home.as_fd())));
     passed.extend(held.log.as_ref().map(|log| ("--log-fd", log.as_fd())));
     passed.extend(held.fuse.as_ref().map(|fuse| ("--fuse-fd", fuse.as_fd())));
     let mut ordered: Vec<_> = held.listeners.descriptors().collect();
     ordered.extend(held.handover.iter().flat_map(Handover::descriptors));
+    ordered.push(pulse.as_fd());
     let orders = Orders {
         sockets: held.listeners.orders(),
         handover: held.handover.as_ref().map(Handover::orders),
+        pulse_fd: Some(pulse.as_fd().as_raw_fd()),
         ..orders.clone()
     };
     let arguments = ["front", "--volume", &orders.name];
@@ -104,11 +100,15 @@ pub(crate) fn start_server(
     orders: &ServerOrders,
     listener: BorrowedFd<'_>,
     directories: &[OwnedFd],
+    pulse: &Pulse,
 ) -> Outcome<(Child, PipeReader)> {
     let start = || {
-        let directories: Vec<_> = directories.iter().map(AsFd::as_fd).collect();
+        pulse.begin_anew()?;
+        let mut ordered: Vec<_> = directories.iter().map(AsFd::as_fd).collect();
+        ordered.push(pulse.as_fd());
+        let orders = ServerOrders { pulse_fd: Some(pulse.as_fd().as_raw_fd()), ..orders.clone() };
         let passed = [("--listen-fd", listener)];
-        start_with(&path_of(binary), &["server"], &passed, &directories, &write_orders(orders)?)
+        start_with(&path_of(binary), &["server"], &passed, &ordered, &write_orders(&orders)?)
     };
     start().map_err(|error| {
         let remedy = "see whether processes or memory ran out, or name a binary that runs here";
@@ -142,13 +142,9 @@ fn start_with(
     for (flag, descriptor) in &passed {
         command.arg(flag).arg(descriptor.as_raw_fd().to_string());
     }
-    let inherited: Vec<_> = passed.iter().map(|(_, fd)| fd).chain(ordered).collect();
-    let _alone = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
-    let mark = |flags| inherited.iter().try_for_each(|descriptor| fcntl_setfd(descriptor, flags));
-    mark(FdFlags::empty())?;
-    let started = command.spawn();
-    mark(FdFlags::CLOEXEC)?;
-    Ok((started?, reader))
+    let inherited = passed.iter().map(|(_, fd)| fd).chain(ordered);
+    inherit_exactly(&mut command, inherited.map(AsRawFd::as_raw_fd).collect());
+    Ok((command.spawn()?, reader))
 }
 
 /// Orders are in a file without a name: readable at once, gone with the process.

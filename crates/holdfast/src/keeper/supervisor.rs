@@ -6,6 +6,7 @@
 //! Never: opens a region, a log or the mount. Whatever could crash does so in another process.
 
 mod replace;
+mod watch;
 
 use super::Progress;
 use super::restart::{Death, Deaths, Decision};
@@ -15,6 +16,9 @@ use crate::claims::Verdict;
 use crate::exit::Exit;
 use crate::orders::{Orders, Report, Task};
 use crate::problem::{Outcome, Problem};
+use crate::pulse::Pulse;
+use crate::signals::is_from_outside;
+use crate::standstill::Standstill;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, PipeReader};
@@ -26,6 +30,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use watch::{LOOK_EVERY, Watch};
+pub(super) use watch::{new_pulse, silence};
 
 /// Where a volume is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -88,6 +94,12 @@ pub(crate) struct Snapshot {
     pub upgrades: u64,
     /// Longest time without a front end that serves, since the first one did.
     pub longest_stall: Duration,
+    /// What stands still, and why.
+    pub standstills: Vec<Standstill>,
+    /// Nobody reaches it any more, wherever else it is mounted.
+    pub is_cut_off: bool,
+    /// Connections that end with the front end, whatever takes its place.
+    pub mortal_connections: u64,
 }
 
 /// The snapshot, and a bell that rings when it changes.
@@ -95,6 +107,8 @@ pub(crate) struct Snapshot {
 struct Shared {
     snapshot: Mutex<Snapshot>,
     changed: Condvar,
+    /// Signs of life of whichever front end there is.
+    pulse: Pulse,
 }
 
 /// A volume that was attached, seen from the keeper.
@@ -110,6 +124,7 @@ enum Event {
     Said(Report),
     Ended(ExitStatus),
     Unmounted,
+    CutOff,
     TryAgain,
     LetGo(Problem),
     Upgrade(Request),
@@ -159,6 +174,7 @@ struct Supervisor {
     let_go: Option<Problem>,
     /// Takes the mount away when the volume never served.
     unmount: fn(&Orders),
+    watch: Watch,
 }
 
 impl Supervised {
@@ -169,7 +185,8 @@ impl Supervised {
         held: Held,
         binary: OwnedFd,
         unmount: fn(&Orders),
-    ) -> Supervised {
+    ) -> Outcome<Supervised> {
+        let pulse = new_pulse(&orders.whose())?;
         let shared = Arc::new(Shared {
             snapshot: Mutex::new(Snapshot {
                 state: State::Starting,
@@ -181,8 +198,12 @@ impl Supervised {
                 restarts: 0,
                 upgrades: 0,
                 longest_stall: Duration::ZERO,
+                standstills: Vec::new(),
+                is_cut_off: false,
+                mortal_connections: 0,
             }),
             changed: Condvar::new(),
+            pulse,
         });
         let (sender, events) = channel();
         let supervisor = Supervisor {
@@ -201,14 +222,19 @@ impl Supervised {
             is_wanted_again: false,
             let_go: None,
             unmount,
+            watch: Watch::default(),
         };
         let thread = std::thread::spawn(move || supervisor.run());
-        Supervised { shared, events: sender, thread: Some(thread) }
+        Ok(Supervised { shared, events: sender, thread: Some(thread) })
     }
 
     /// What is known now.
     pub(crate) fn snapshot(&self) -> Snapshot {
-        self.shared.lock().clone()
+        let mut snapshot = self.shared.lock().clone();
+        snapshot.mortal_connections = self.shared.pulse.mortal_connections();
+        let silence = silence(&self.shared.pulse, snapshot.front_end_pid, "its front end");
+        snapshot.standstills.splice(0..0, silence);
+        snapshot
     }
 
     /// Waits until `done` or until `patience` is over; returns the last snapshot either way.
@@ -221,6 +247,15 @@ impl Supervised {
     /// The mount is gone: a volume without a front end has to be detached by a new one.
     pub(crate) fn unmounted(&self) {
         let _ = self.events.send(Event::Unmounted);
+    }
+
+    /// Whoever still reaches the volume is to hear errors: `by_its_end` if only the end of its
+    /// front end can have them hear any.
+    pub(crate) fn cut_off(&self, by_its_end: bool) {
+        self.shared.change(|s| s.is_cut_off = true);
+        if by_its_end {
+            let _ = self.events.send(Event::CutOff);
+        }
     }
 
     /// After giving up: counts anew and starts another front end.
@@ -290,6 +325,8 @@ impl Supervisor {
             _ => None,
         };
         let patience = due.map(|due| due.saturating_duration_since(Instant::now()));
+        let look = matches!(phase, Phase::Running(_)).then_some(LOOK_EVERY);
+        let patience = [patience, look].into_iter().flatten().min();
         let patience = patience.unwrap_or(Duration::from_secs(3600));
         // It cannot be disconnected: this end keeps a sender for its children's listeners.
         self.events.recv_timeout(patience).ok()
@@ -298,7 +335,10 @@ impl Supervisor {
     fn due(&mut self, phase: Phase) -> Phase {
         match phase {
             Phase::Waiting(task, due) if due <= Instant::now() => self.begin(task),
-            Phase::Running(front) => Phase::Running(self.kill_if_late(front)),
+            Phase::Running(front) => {
+                self.look();
+                Phase::Running(self.kill_if_late(front))
+            }
             phase => phase,
         }
     }
@@ -310,6 +350,13 @@ impl Supervisor {
             }
             (Event::Ended(status), Phase::Running(front)) => self.ended(status, front),
             (Event::Unmounted, phase) => self.unmounted(phase),
+            (Event::CutOff, Phase::Running(front)) => {
+                // The next one is to give the volume back, and has no connection to the kernel.
+                if self.is_unmounted && front.task == Task::Serve {
+                    self.signal(Signal::KILL);
+                }
+                Phase::Running(front)
+            }
             (Event::TryAgain, Phase::Idle) => self.begin_anew(),
             (Event::TryAgain, phase) => {
                 self.is_wanted_again = true;
@@ -355,8 +402,10 @@ impl Supervisor {
         let orders = Orders { task, resume: self.has_started, ..self.orders.clone() };
         if self.is_unmounted {
             self.held.close_to_users();
+            self.shared.change(|s| s.is_cut_off = true);
         }
-        let (child, reports) = start_front(self.binary.as_fd(), &orders, &self.held)?;
+        let (child, reports) =
+            start_front(self.binary.as_fd(), &orders, &self.held, &self.shared.pulse)?;
         self.has_started = true;
         self.upgrade.iter_mut().for_each(Upgrade::started);
         tracing::info!(volume = orders.name, pid = child.id(), ?task, "front end started");
@@ -401,11 +450,17 @@ impl Supervisor {
     }
 
     fn ended(&mut self, status: ExitStatus, front: Front) -> Phase {
-        self.shared.change(|s| s.front_end_pid = None);
+        self.watch = Watch::default();
+        self.shared.change(|s| {
+            s.front_end_pid = None;
+            s.standstills.clear();
+        });
         if let Some(why) = self.let_go.take() {
             return self.over(State::Failed, Some(why));
         }
-        if status.success() {
+        // Any program ends well; a successor serves first.
+        let is_no_front_end = self.upgrade.is_some() && !front.was_ready;
+        if status.success() && !is_no_front_end {
             return match front.task {
                 Task::Serve | Task::Detach => self.over(State::Detached, None),
                 Task::Drain => self.drained(Ok(())),
@@ -415,12 +470,12 @@ impl Supervisor {
         if is_replaced && front.task == Task::Serve {
             return self.begin_successor();
         }
-        let problem = front.fault.unwrap_or_else(|| died_text(&self.orders.whose(), status));
+        let problem = front.fault.unwrap_or_else(|| died_text(&self.orders, status));
         tracing::warn!(volume = self.orders.name, %status, why = problem.why, "front end died");
         if front.task == Task::Drain {
             return self.drained(Err(problem));
         }
-        let was_killed = matches!(status.signal(), Some(9 | 15));
+        let was_killed = status.signal().is_some_and(is_from_outside);
         let lived = front.started.elapsed();
         self.again(front.task, Death { lived, was_ready: front.was_ready, was_killed }, problem)
     }
@@ -454,6 +509,10 @@ impl Supervisor {
     fn give_up(&mut self, task: Task, problem: Problem) -> Phase {
         tracing::error!(volume = self.orders.name, why = problem.why, "gave up on front ends");
         let given_up = task == Task::Serve && self.was_ever_ready && !self.is_unmounted;
+        let problem = match given_up {
+            true => still_waited_for(&self.orders, problem),
+            false => problem,
+        };
         self.shared.change(|s| {
             s.problem = Some(problem);
             if given_up {
@@ -557,8 +616,32 @@ fn listen(mut child: Child, reports: PipeReader, events: &Sender<Event>) {
     }
 }
 
-fn died_text(whose: &str, status: ExitStatus) -> Problem {
-    let what = format!("serving {whose}");
+fn died_text(orders: &Orders, status: ExitStatus) -> Problem {
+    let what = format!("serving {}", orders.whose());
     let why = format!("its front end died ({status})");
-    Problem::new(Exit::Failed, what, why, "see the keeper's log; `holdfast mount` tries again")
+    let again = start_again(orders);
+    let remedy = format!("see the keeper's log for its reason, and mend that; then `{again}`");
+    Problem::new(Exit::Failed, what, why, remedy)
+}
+
+/// The command that starts front ends once more.
+fn start_again(orders: &Orders) -> String {
+    match orders.volume {
+        Some(_) => format!("holdfast mount {}", orders.name),
+        None => format!("holdfast upgrade disk {}", orders.name),
+    }
+}
+
+/// The problem of something that programs go on waiting for, with what ends that.
+fn still_waited_for(orders: &Orders, problem: Problem) -> Problem {
+    let end = match orders.volume {
+        Some(_) => format!("holdfast umount {} --force", orders.name),
+        None => "holdfast shutdown".to_owned(),
+    };
+    let (again, remedy) = (start_again(orders), problem.remedy);
+    let remedy = format!(
+        "{remedy}. Programs that use it wait until it is mended and `{again}` has started it, or \
+         until `{end}` has them hear an error; memory and log are kept either way"
+    );
+    Problem { remedy, ..problem }
 }

@@ -2,6 +2,8 @@
 //! Never: restarts a system: another run is another number here.
 
 use super::*;
+
+use std::fs::File;
 use std::os::unix::fs::FileExt;
 use tempfile::TempDir;
 

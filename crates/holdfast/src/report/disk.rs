@@ -4,7 +4,7 @@
 //! Never: finds anything out but by looking into a region.
 
 use super::nbd_tls::NbdTlsStatus;
-use super::{of, verdict_lines};
+use super::{mortal_text, of, verdict_lines};
 use crate::claims::{Failure, Verdict};
 use crate::config::{Config, DiskConfig, Way, way_default};
 use crate::found::memory_of_disk;
@@ -12,6 +12,7 @@ use crate::keeper::{ServerSnapshot, Snapshot};
 use crate::observe::is_mapped_by;
 use crate::problem::Outcome;
 use crate::sizes::rounded;
+use crate::standstill::Standstill;
 use holdfast_blocks::Vdisk;
 use holdfast_client::protocol::DISK_PREFIX;
 use holdfast_front::ublk;
@@ -84,6 +85,12 @@ pub(crate) struct FrontEndStatus {
     pub upgrades: u64,
     /// Longest time without one that serves, in milliseconds, rounded up.
     pub longest_stall_ms: u64,
+    /// That it stands still, why, and for how long.
+    #[serde(default)]
+    pub standstills: Vec<Standstill>,
+    /// Connections that end when it is replaced: those that speak TLS.
+    #[serde(default)]
+    pub mortal_connections: u64,
 }
 
 impl DiskStatus {
@@ -159,6 +166,8 @@ impl DiskStatus {
             restarts: seen.restarts,
             upgrades: seen.upgrades,
             longest_stall_ms: seen.longest_stall.as_micros().div_ceil(1000) as u64,
+            standstills: seen.standstills.clone(),
+            mortal_connections: seen.mortal_connections,
         });
         self
     }
@@ -188,6 +197,9 @@ impl DiskStatus {
             let (mount, device) = (self.mount.iter().map(shown), self.ublk.iter().map(shown));
             let places: Vec<_> = mount.chain(self.sockets.iter().cloned()).chain(device).collect();
             line("front end", &format!("{text}, at {}", places.join(" and ")));
+            front.standstills.iter().for_each(|it| line("stands still", &it.to_string()));
+            let mortal = mortal_text(front.mortal_connections);
+            mortal.iter().for_each(|text| line("at upgrade", text));
         }
         self.nbd_tls.iter().for_each(|tls| line("nbd_tls", tls.text()));
         let (requests, refused, damage) = (self.requests, self.refused, self.damage);

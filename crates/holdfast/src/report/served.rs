@@ -4,12 +4,14 @@
 //! Never: finds anything out but by looking into a region.
 
 use super::verdict_lines;
+use crate::bond::Loss;
 use crate::claims::{Failure, Verdict};
 use crate::config::{Config, ServedLogConfig};
 use crate::found::memory_of;
 use crate::keeper::ServerSnapshot;
 use crate::observe::observe;
 use crate::sizes::rounded;
+use crate::standstill::Standstill;
 use holdfast_client::protocol::LOG_PREFIX;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
@@ -38,6 +40,9 @@ pub(crate) struct ServerStatus {
     pub recovery: Option<String>,
     /// The newest complaint.
     pub last_error: Option<String>,
+    /// That it stands still, why, and for how long.
+    #[serde(default)]
+    pub standstills: Vec<Standstill>,
 }
 
 /// A served log.
@@ -73,6 +78,9 @@ pub(crate) struct LogStatus {
     pub drain_rate_bytes_per_s: u64,
     /// What went wrong with the log, or with looking at it.
     pub last_error: Option<String>,
+    /// What memory that was gone since the system started may have cost.
+    #[serde(default)]
+    pub loss: Option<String>,
 }
 
 impl ServerStatus {
@@ -89,6 +97,7 @@ impl ServerStatus {
             rights_kept: ready.iter().flat_map(|ready| ready.rights_kept.clone()).collect(),
             recovery: ready.map(|ready| ready.recovery),
             last_error: snapshot.last_error,
+            standstills: snapshot.standstills,
         }
     }
 
@@ -107,6 +116,7 @@ impl ServerStatus {
         self.problem.iter().for_each(|why| line("problem", why));
         line("socket", &self.socket.display().to_string());
         self.rights_kept.iter().for_each(|right| line("keeps", right));
+        self.standstills.iter().for_each(|it| line("stands still", &it.to_string()));
         line("last error", self.last_error.as_deref().unwrap_or("none"));
         text + "\n"
     }
@@ -156,7 +166,10 @@ impl LogStatus {
             dirty_bytes: seen.map_or(0, |seen| seen.dirty_bytes()),
             unreleased_bytes: seen.map_or(0, |seen| seen.unapplied_bytes()),
             drain_rate_bytes_per_s: seen.map_or(0, |seen| seen.drain_rate_bytes_per_s),
-            last_error: unserved.or(seen.and_then(|seen| seen.log_error_text())).or(damaged),
+            last_error: unserved
+                .or(seen.and_then(|seen| seen.log_error_text(&log.log)))
+                .or(damaged),
+            loss: Loss::of_this_run(&log.log),
         }
     }
 
@@ -179,6 +192,7 @@ impl LogStatus {
         let (refused, damage) = (self.refused, self.damage);
         line("refused", &format!("{refused} requests; {damage} queues were damaged and rebuilt"));
         line("last error", self.last_error.as_deref().unwrap_or("none"));
+        self.loss.iter().for_each(|loss| line("loss", loss));
         text + "\n"
     }
 }

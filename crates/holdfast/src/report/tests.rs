@@ -55,6 +55,9 @@ fn what_the_supervisor_knows_is_in_the_report() {
         restarts: 4,
         upgrades: 2,
         longest_stall: Duration::from_micros(30_001),
+        standstills: vec![Standstill::new("its front end sleeps", Duration::from_secs(9))],
+        is_cut_off: false,
+        mortal_connections: 3,
     };
     let status = status("[\"process\"]").with(snapshot);
     let text = status.text();
@@ -62,6 +65,8 @@ fn what_the_supervisor_knows_is_in_the_report() {
     assert!(text.contains(words), "{text}");
     assert!(text.contains("problem      serving volume pgwal failed: it died"), "{text}");
     assert!(text.contains("last error   signal 9"), "{text}");
+    assert!(text.contains("stands still its front end sleeps, for 9 s"), "{text}");
+    assert!(text.contains("at upgrade   3 connections that speak TLS will end"), "{text}");
 }
 
 #[test]

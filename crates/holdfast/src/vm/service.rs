@@ -10,6 +10,7 @@ use crate::problem::Problem;
 use holdfast_client::protocol::SNAPSHOT_PREFIX;
 use holdfast_client::{ConnectError, RequestError, ResponderClient};
 use holdfast_io::Entropy;
+use holdfast_io::private;
 use holdfast_io::real::RealEntropy;
 use holdfast_snapshot::{
     Answer, ImageKind, NewImage, PIECE_BYTES_MAX, Refusal, Request, Snapshot, is_zeros,
@@ -18,7 +19,7 @@ use std::fmt;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 /// Bytes of a page: pieces have a multiple of it.
@@ -125,7 +126,7 @@ impl SnapshotService {
     }
 
     fn put(&self, id: u64, image: u32, path: &PathBuf) -> Result<(), ServiceError> {
-        let failed = |error| ServiceError::File(path.clone(), error);
+        let failed = |error| ServiceError::File(path.to_path_buf(), error);
         let file = File::open(path).map_err(failed)?;
         let bytes = file.metadata().map_err(failed)?.len();
         let mut piece = Vec::new();
@@ -150,16 +151,14 @@ impl SnapshotService {
         Ok(())
     }
 
-    fn bring_one(
-        &self,
-        id: u64,
-        image: u32,
-        bytes: u64,
-        path: &PathBuf,
-    ) -> Result<(), ServiceError> {
-        let failed = |error| ServiceError::File(path.clone(), error);
-        let file = File::create(path).map_err(failed)?;
-        file.set_len(bytes).map_err(failed)?;
+    fn bring_one(&self, id: u64, image: u32, bytes: u64, path: &Path) -> Result<(), ServiceError> {
+        let failed = |error| ServiceError::File(path.to_path_buf(), error);
+        let file = match private::open(path, true) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => private::create(path),
+            opened => opened,
+        };
+        let file = file.map_err(failed)?;
+        file.set_len(0).and_then(|()| file.set_len(bytes)).map_err(failed)?;
         for offset in (0..bytes).step_by(PIECE_BYTES_MAX) {
             let rest = (bytes - offset).min(PIECE_BYTES_MAX as u64);
             let bytes = rest.next_multiple_of(PAGE_BYTES) as u32;
@@ -222,6 +221,9 @@ impl ServiceError {
     /// As a problem of whoever wanted this.
     pub(crate) fn problem(&self, what: &str) -> Problem {
         let (exit, remedy) = match self {
+            Self::Connect(ConnectError::Unreachable(_)) => {
+                (Exit::NotRunning, "start the keeper, `holdfast serve`")
+            }
             Self::Connect(_) => (Exit::Failed, "see `holdfast status` for the server"),
             Self::Refused(Refusal::Damaged { .. }) => (Exit::Damaged, "remove the snapshot"),
             Self::Refused(_) | Self::NoName(_) => {

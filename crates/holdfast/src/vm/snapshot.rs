@@ -4,9 +4,10 @@
 //! before its guest runs.
 //! Never: talks to QEMU.
 
+use holdfast_io::private::{self, Folder, Reach};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Version of [`Taken`] as it is kept.
@@ -35,6 +36,16 @@ impl Taken {
         Taken { format: FORMAT, memory, command }
     }
 
+    /// A file that the command does not name as its memory. What a snapshot says is a client's
+    /// word, and these files are written.
+    pub(crate) fn unnamed_memory(&self, command: &[String]) -> Option<&Path> {
+        let is_named = |path: &Path| {
+            let path = path.to_str().filter(|path| !path.is_empty());
+            path.is_some_and(|path| command.iter().any(|argument| names(argument, path)))
+        };
+        self.memory.iter().map(PathBuf::as_path).find(|path| !is_named(path))
+    }
+
     /// Why this command cannot take it up; `None` if it can.
     pub(crate) fn refusal(&self, command: &[String]) -> Option<String> {
         let gone = self.memory.iter().find(|path| !path.exists());
@@ -52,11 +63,23 @@ impl Taken {
     }
 }
 
+/// Whether an argument of QEMU's is this path, or has it as the whole of a value.
+fn names(argument: &str, path: &str) -> bool {
+    argument.match_indices(path).any(|(at, _)| {
+        let (before, after) = (&argument[..at], &argument[at + path.len()..]);
+        (before.is_empty() || before.ends_with(['=', '"']))
+            && (after.is_empty() || after.starts_with([',', '"']))
+    })
+}
+
 impl Snapshot {
-    /// The folder at this path; made if it is missing.
+    /// The folder at this path; made for this user alone if it is missing. One in which others can
+    /// put something is refused: QEMU, and what reads here, would take it for the machine's.
     pub(crate) fn at(folder: &Path) -> io::Result<Snapshot> {
-        fs::create_dir_all(folder)?;
-        Ok(Snapshot { folder: fs::canonicalize(folder)? })
+        private::directory(folder)?;
+        let folder = Folder::find(folder)?;
+        folder.allow(Reach::Nobody)?;
+        Ok(Snapshot { folder: folder.path().to_owned() })
     }
 
     /// QEMU's control socket.
@@ -67,6 +90,12 @@ impl Snapshot {
     /// What QEMU knows beside the guest's memory.
     pub(crate) fn state(&self) -> PathBuf {
         self.folder.join("state")
+    }
+
+    /// Makes the file for the state, which a shell of QEMU's will write: nobody else can read it,
+    /// and no link of that name is written through.
+    pub(crate) fn make_state(&self) -> io::Result<()> {
+        private::create_anew(&self.state()).map(drop)
     }
 
     /// Notes how the machine was started, for the snapshot that may come.
@@ -99,20 +128,13 @@ impl Snapshot {
 
     /// Ends the snapshot's life: its memory is about to become another.
     pub(crate) fn forget(&self) -> io::Result<()> {
-        match fs::remove_file(self.folder.join("snapshot")) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => File::open(&self.folder)?.sync_all(),
-        }
+        private::remove(&self.folder.join("snapshot"))?;
+        File::open(&self.folder)?.sync_all()
     }
 
     /// Writes a small file that is there wholly or not at all.
     fn put(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        let (path, new) = (self.folder.join(name), self.folder.join(format!("{name}.new")));
-        let mut file = File::create(&new)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(new, path)?;
-        File::open(&self.folder)?.sync_all()
+        private::replace(&self.folder.join(name), bytes)
     }
 }
 

@@ -187,6 +187,8 @@ fn a_block_device_is_a_home_and_nobody_elses_meanwhile() {
     let mut fixture = with_disk();
     let mut device = Loop::over(&fixture.home());
     set_home(&fixture, &device.device);
+    fixture.holdfast(&["serve"]).expect(6, &["is not the home that its log knows"]);
+    fixture.holdfast(&["volume", "accept", NAME, "--home"]).succeeded();
     fixture.serve();
     let file = fs::File::options().write(true).open(disk(&fixture)).unwrap();
     assert_eq!(file.metadata().unwrap().len(), DISK_BYTES);

@@ -233,10 +233,14 @@ fn another_home_with_the_same_inode_number_finds_nothing_of_the_first() {
     let own = format!("{:?}", fixture.home());
     let plain = fixture.config_text() + &cache_line(&fixture);
     fixture.configure(&plain.replace(&own, &format!("{one:?}")));
+    fixture.holdfast(&["volume", "accept", NAME, "--home"]).succeeded();
     fixture.serve();
     assert!(read_used(&open(&fixture)) == vec![1; USED_BYTES as usize]);
     kill_all(&mut fixture);
     fixture.configure(&plain.replace(&own, &format!("{other:?}")));
+    // It takes the mount away that the dead left, and goes no further.
+    fixture.holdfast(&["umount", NAME]).expect(6, &["is not the home that its log knows"]);
+    fixture.holdfast(&["volume", "accept", NAME, "--home"]).succeeded();
     fixture.serve();
     assert!(read_used(&open(&fixture)) == vec![2; USED_BYTES as usize]);
     fixture.holdfast(&["umount", NAME]).succeeded();
@@ -250,6 +254,7 @@ fn a_device_takes_its_cache_along_when_it_is_given_back_and_is_warm_after_a_deat
     let own = format!("{:?}", fixture.home());
     let text = fs::read_to_string(fixture.config()).unwrap();
     fixture.configure(&text.replacen(&own, &format!("{:?}", device.device), 1));
+    fixture.holdfast(&["volume", "accept", NAME, "--home"]).succeeded();
     fixture.serve();
     let mut expected = vec![0; USED_BYTES as usize];
     assert!(read_used(&open(&fixture)) == expected);
@@ -299,9 +304,9 @@ fn what_is_no_cache_of_the_volume_is_left_alone_and_named() {
     fs::remove_file(&path).unwrap();
     // The memory of another volume's log.
     let mut other = Fixture::left_in_memory();
-    fs::hard_link(&other.region, &path).unwrap();
+    fs::rename(&other.region, &path).unwrap();
     fixture.holdfast(&["serve"]).expect(2, &["holds no cache", "correct block_cache.path"]);
-    fs::remove_file(&path).unwrap();
+    fs::rename(&path, &other.region).unwrap();
     other.serve();
     assert_eq!(fs::read(other.mount().join("f")).unwrap(), b"x");
     fixture.serve();

@@ -66,6 +66,8 @@ impl Ended {
 pub(crate) struct Fixture {
     root: tempfile::TempDir,
     pub(crate) region: PathBuf,
+    /// What every command is told of the run of the system, if not the truth.
+    run: Option<String>,
     keepers: Vec<Child>,
     watchdog: Watchdog,
 }
@@ -77,7 +79,8 @@ impl Fixture {
         let region = format!("/dev/shm/holdfast-test-{}-{number}", std::process::id());
         let root = tempfile::tempdir().unwrap();
         let watchdog = Watchdog::start(root.path().join("holdfast.toml"), WATCH);
-        let fixture = Fixture { root, region: region.into(), keepers: Vec::new(), watchdog };
+        let fixture =
+            Fixture { root, region: region.into(), run: None, keepers: Vec::new(), watchdog };
         fs::create_dir(fixture.home()).unwrap();
         fs::create_dir(fixture.mount()).unwrap();
         fixture.configure(&fixture.config_text());
@@ -92,8 +95,16 @@ impl Fixture {
     }
 
     /// A volume with a file `f` that holds "x", its keeper and its front end killed: the file is in
-    /// the region.
+    /// the region, which nobody has any more.
     pub(crate) fn left_in_memory() -> Fixture {
+        let fixture = Fixture::just_left_in_memory();
+        fixture.wait_until_let_go();
+        fixture
+    }
+
+    /// [`Self::left_in_memory`], and whoever had the region may not have let go of it yet: a server
+    /// drains it before it ends.
+    pub(crate) fn just_left_in_memory() -> Fixture {
         let mut fixture = Fixture::made();
         fixture.serve();
         fs::write(fixture.mount().join("f"), "x").unwrap();
@@ -187,7 +198,61 @@ impl Fixture {
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_holdfast"));
         command.env("HOLDFAST_CONFIG", self.config());
+        if let Some(run) = &self.run {
+            command.env("HOLDFAST_TEST_BOOT", run);
+        }
         command
+    }
+
+    /// Keeper, front end and server die, and what they mounted is taken away.
+    pub(crate) fn kill_all(&mut self) {
+        let status = self.holdfast(&["status", "--json"]).out;
+        let status: Value = serde_json::from_str(&status).unwrap_or_default();
+        let pids = [&status["server"]["pid"], &status["volumes"][0]["front_end_pid"]];
+        let pids: Vec<i64> = pids.into_iter().filter_map(Value::as_i64).collect();
+        self.kill_keeper();
+        pids.into_iter().for_each(|pid| kill(pid as i32, Signal::KILL));
+        self.wait_for_state("left in memory");
+        self.wait_until_let_go();
+        self.take_mounts_away();
+    }
+
+    fn take_mounts_away(&self) {
+        for point in [self.mount(), self.home()] {
+            while unmount(&point, UnmountFlags::DETACH).is_ok() {}
+        }
+    }
+
+    /// After [`Self::kill_all`]: the system restarts, and memory is gone.
+    pub(crate) fn restart(&mut self) {
+        let began = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        self.run = Some(format!("run-{number} {}", began.as_nanos()));
+        let _ = fs::remove_file(&self.region);
+    }
+
+    /// Tries to start a keeper: how it ended, or nothing if it serves.
+    pub(crate) fn try_to_serve(&mut self) -> Option<Ended> {
+        let log = fs::File::create(self.path("keeper.log")).unwrap();
+        let mut keeper = self.command().arg("serve").stderr(log).spawn().unwrap();
+        let mut ended = None;
+        let is_decided = || self.status()["state"] == "serving";
+        let begun = Instant::now();
+        while ended.is_none() && !is_decided() {
+            ended = keeper.try_wait().unwrap();
+            assert!(begun.elapsed() < PATIENCE, "{}", self.keeper_log());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        match ended {
+            None => {
+                self.keepers.push(keeper);
+                None
+            }
+            Some(status) => {
+                let err = self.keeper_log();
+                Some(Ended { code: status.code(), out: String::new(), err })
+            }
+        }
     }
 
     /// Starts a keeper and waits until the volume is served.
@@ -204,10 +269,29 @@ impl Fixture {
         self.serve_as(command);
     }
 
-    pub(crate) fn serve_as(&mut self, mut command: Command) {
+    pub(crate) fn serve_as(&mut self, command: Command) {
         let log = fs::File::create(self.path("keeper.log")).unwrap();
+        self.serve_with_log(command, log.into());
+    }
+
+    /// [`Self::serve_as`] with what the keeper says going there.
+    pub(crate) fn serve_with_log(&mut self, mut command: Command, log: Stdio) {
         self.keepers.push(command.arg("serve").stderr(log).spawn().unwrap());
         self.wait_for_state("serving");
+    }
+
+    /// Starts a keeper and waits until this volume is served, whatever becomes of the others.
+    pub(crate) fn serve_volume(&mut self, name: &str) {
+        let log = fs::File::create(self.path("keeper.log")).unwrap();
+        let mut command = self.command();
+        self.keepers.push(command.arg("serve").stderr(log).spawn().unwrap());
+        let is_served = || {
+            let report = self.holdfast(&["status", "--json"]).out;
+            let report: Value = serde_json::from_str(&report).unwrap_or_default();
+            let volumes = report["volumes"].as_array().cloned().unwrap_or_default();
+            volumes.iter().any(|it| it["name"] == name && it["state"] == "serving")
+        };
+        wait_until(is_served, || self.keeper_log());
     }
 
     /// What the newest keeper has said so far.
@@ -255,6 +339,21 @@ impl Fixture {
 
     pub(crate) fn front_end(&self) -> i32 {
         pid_that_comes(|| self.status()["front_end_pid"].as_i64(), || self.keeper_log())
+    }
+
+    /// The server, if there is one.
+    pub(crate) fn server(&self) -> Option<i32> {
+        let report = self.holdfast(&["status", "--json"]).out;
+        let report: Value = serde_json::from_str(&report).unwrap_or_default();
+        report["server"]["pid"].as_i64().map(|pid| pid as i32)
+    }
+
+    /// Until nobody has the region: before that somebody may write to it.
+    #[track_caller]
+    fn wait_until_let_go(&self) {
+        // It may be elsewhere.
+        let Ok(region) = fs::File::open(&self.region) else { return };
+        wait_until(|| region.try_lock().is_ok(), || format!("kept: {}", self.status()));
     }
 
     #[track_caller]

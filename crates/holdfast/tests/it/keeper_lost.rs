@@ -1,6 +1,7 @@
 //! Two keepers, no keeper, a new keeper.
 
-use crate::fixture::{Fixture, NAME};
+use crate::fixture::{Fixture, NAME, kill};
+use rustix::process::Signal;
 use std::fs;
 use std::time::Duration;
 
@@ -49,7 +50,7 @@ fn a_keeper_that_is_killed_leaves_its_front_end_serving() {
 
 #[test]
 fn umount_gives_back_what_keeper_and_front_end_left_when_both_were_killed() {
-    let fixture = Fixture::left_in_memory();
+    let fixture = Fixture::just_left_in_memory();
     fixture.holdfast(&["umount", NAME]).succeeded();
     fixture.assert_given_back();
     assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"x");
@@ -73,12 +74,28 @@ fn umount_waits_for_a_process_that_has_not_let_go_of_the_region_yet() {
 
 #[test]
 fn a_new_keeper_takes_up_what_keeper_and_front_end_left_when_both_were_killed() {
-    let mut fixture = Fixture::left_in_memory();
+    let mut fixture = Fixture::just_left_in_memory();
     fixture.serve();
     assert_eq!(fs::read(fixture.mount().join("f")).unwrap(), b"x");
     assert_eq!(fixture.stop(), Some(0));
     fixture.assert_given_back();
     assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"x");
+}
+
+#[test]
+fn a_new_keeper_that_comes_at_once_does_not_take_the_dying_for_those_who_serve() {
+    let mut fixture = Fixture::made();
+    for round in ["first", "second", "third"] {
+        fixture.serve();
+        fs::write(fixture.mount().join(round), round).unwrap();
+        let front_end = fixture.front_end();
+        fixture.kill_keeper();
+        kill(front_end, Signal::KILL);
+    }
+    fixture.serve();
+    for round in ["first", "second", "third"] {
+        assert_eq!(fs::read_to_string(fixture.mount().join(round)).unwrap(), round);
+    }
 }
 
 #[test]

@@ -6,14 +6,20 @@
 #![allow(clippy::unwrap_used)]
 #![expect(clippy::print_stdout, reason = "a test says what it did, and how to repeat it")]
 
+mod attributes;
+mod barrier;
 mod block;
 mod block_cache;
+mod borders;
+mod borders_drawn;
 #[path = "../../../holdfast-front/tests/nbd/certificates.rs"]
 mod certificates;
+mod coherent;
 mod configuration;
 mod disk_users;
 mod disk_ways;
 mod disks;
+mod elsewhere;
 mod fixture;
 #[path = "../../../holdfast-front/tests/vhost_user/guest.rs"]
 #[expect(dead_code, reason = "one driver of guests for two crates, which use different parts")]
@@ -28,21 +34,29 @@ mod mounted_disks;
 mod names;
 mod nbd;
 mod nbd_tls;
+mod operators;
 mod plan_commands;
+mod random_signals;
+mod refusals;
+mod remedies;
+mod rename_loop;
 mod reserved;
 mod run;
 #[path = "../../../holdfast-front/tests/vhost_user/seeds.rs"]
-#[expect(dead_code, reason = "as above")]
 mod seeds;
 mod served;
 mod served_disks;
 mod served_snapshots;
 mod served_tables;
 mod service_manager;
+mod signals;
 mod standby;
 mod store_commands;
 mod store_served;
+mod strangers;
 mod trouble;
+mod unread;
 mod upgrades;
+mod vital;
 mod watchdog;
 mod ways;

@@ -61,6 +61,20 @@ impl Drop for Mounted {
 }
 
 #[test]
+fn a_disk_is_not_mounted_where_another_keeper_serves_one_of_the_same_name() {
+    let mounted = Mounted::served();
+    let mut second = WithDisk::new();
+    second.configure(&format!("way = {:?}\nmount = {:?}", way(), mounted.point.path()));
+    second = second.make();
+    second.served.serve();
+    let told = || fs::read_to_string(second.served.path("keeper.log")).unwrap();
+    wait_until(|| told().contains("serves what is mounted at"), told);
+    mounted.open().write_all_at(b"still", 0).unwrap();
+    second.served.stop();
+    mounted.open().write_all_at(b"here", 0).unwrap();
+}
+
+#[test]
 fn a_file_system_on_a_mounted_disk_sees_no_death_and_no_replacement() {
     let mut mounted = Mounted::served();
     let point = mounted.disk.served.path("fs");

@@ -2,7 +2,7 @@
 
 use crate::certificates::{Authority, Signed};
 use crate::disk_users::{Event, KILL, WATCH, Writers, bring_about, check_counts};
-use crate::fixture::NAME;
+use crate::fixture::{NAME, wait_until};
 use crate::nbd::Served;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -62,6 +62,9 @@ impl Secret {
         let mut line = String::new();
         said.read_line(&mut line).unwrap();
         assert_eq!(line, "written\n");
+        // Before an upgrade status says what it will cost.
+        let told = || self.served.fixture.status()["mortal_connections"].as_u64() >= Some(1);
+        wait_until(told, || self.served.fixture.status().to_string());
         bring_about(&self.served.fixture, event);
         let mut rest = String::new();
         said.read_to_string(&mut rest).unwrap();

@@ -41,6 +41,7 @@ fn a_region_that_an_earlier_run_of_the_system_left_is_not_believed() {
     fixture.kill_keeper();
     kill(front_end, Signal::KILL);
     fixture.wait_for_state("left in memory");
+    fixture.restart();
     earlier[BOOT].fill(1);
     fs::write(&fixture.region, &earlier).unwrap();
     fixture.serve();

@@ -271,6 +271,25 @@ fn the_server_gives_its_rights_up() {
 }
 
 #[test]
+fn status_says_of_every_process_what_is_refused_to_each_of_its_threads() {
+    let mut served = Served::new();
+    served.serve();
+    let _client = served.client();
+    let status = served.status();
+    let processes = status["processes"].as_array().unwrap();
+    let names: Vec<_> = processes.iter().map(|it| it["process"].as_str().unwrap()).collect();
+    assert_eq!(names, ["keeper", "server"]);
+    for process in processes {
+        let threads = &process["threads"];
+        assert_eq!(&process["filtered"], threads, "{process}");
+        assert_eq!(&process["no_new_privileges"], threads, "{process}");
+    }
+    let text = String::from_utf8(served.holdfast(&["status"]).stdout).unwrap();
+    assert!(text.contains("system calls refused to every thread"), "{text}");
+    served.stop();
+}
+
+#[test]
 fn what_was_acknowledged_is_there_after_keeper_and_server_ended() {
     let mut served = Served::new();
     served.serve();

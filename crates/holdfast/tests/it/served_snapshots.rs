@@ -147,9 +147,13 @@ impl WithMachine {
     }
 
     fn kill_machine(&mut self) {
-        let pid = fs::read_to_string(self.served.path("qemu.pid")).unwrap();
-        kill(pid.trim().parse().unwrap(), Signal::KILL);
+        kill(self.machine_pid().unwrap(), Signal::KILL);
         self.boot.take().unwrap().wait().unwrap();
+    }
+
+    fn machine_pid(&self) -> Option<i32> {
+        let pid = fs::read_to_string(self.served.path("qemu.pid")).ok()?;
+        pid.trim().parse().ok()
     }
 
     /// Kills keeper, server, front end and machine.
@@ -220,8 +224,11 @@ impl WithMachine {
 
 impl Drop for WithMachine {
     fn drop(&mut self) {
-        if self.boot.is_some() {
-            self.kill_machine();
+        match (self.machine_pid(), &mut self.boot) {
+            (Some(_), Some(_)) => self.kill_machine(),
+            // One that never ran: whatever kept it from that is to be told, and not this.
+            (None, Some(boot)) => drop(boot.kill()),
+            (_, None) => {}
         }
         self.regions.iter().for_each(|path| drop(fs::remove_file(path)));
     }
@@ -284,6 +291,7 @@ fn kills_while_a_snapshot_is_taken_leave_it_whole_or_not_there_and_no_space_lost
     machine.boot(&["--from", "fast/one"]);
     assert_eq!(machine.marks(), [Some(1); 2]);
     machine.served.stop();
+    machine.holdfast(&["snapshot", "list", "fast"]).expect(4, &["`holdfast serve`"]);
 }
 
 #[test]

@@ -19,9 +19,9 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
-/// What systemd does for a service: keeps descriptors by name, and hears when it is ready.
+/// What systemd does for a service: keeps descriptors by name, and hears how it is.
 #[derive(Clone, Default)]
-struct Kept(Arc<Mutex<BTreeMap<String, OwnedFd>>>);
+struct Kept(Arc<Mutex<BTreeMap<String, OwnedFd>>>, Arc<Mutex<Vec<String>>>);
 
 struct Manager {
     socket: PathBuf,
@@ -64,6 +64,13 @@ impl Manager {
         self.wait_for(&format!("kept-home-volume-{NAME}"));
     }
 
+    /// Waits until the newest that the keeper says has this in it.
+    fn wait_to_hear(&self, words: &str) {
+        let heard = || self.kept.1.lock().unwrap().clone();
+        let is_heard = || heard().last().is_some_and(|newest| newest.contains(words));
+        wait_until(is_heard, || format!("no {words:?} at the end of {:?}", heard()));
+    }
+
     /// Waits until this, the last that a keeper sends of a volume, has come.
     fn wait_for(&self, name: &str) {
         let has = || self.names().iter().any(|kept| kept == name);
@@ -81,6 +88,9 @@ impl Kept {
         let text = String::from_utf8_lossy(&text[..bytes]).into_owned();
         let is = |line: &str| text.lines().any(|found| found == line);
         let name = text.lines().find_map(|line| line.strip_prefix("FDNAME=")).map(str::to_owned);
+        let of_state = |line: &&str| *line == "READY=1" || line.starts_with("STATUS=");
+        let heard = text.lines().filter(of_state).map(str::to_owned);
+        self.1.lock().unwrap().extend(heard);
         let mut kept = self.0.lock().unwrap();
         for message in control.drain() {
             if let (RecvAncillaryMessage::ScmRights(descriptors), true) = (message, is("FDSTORE=1"))
@@ -219,5 +229,40 @@ fn who_is_connected_to_a_disk_of_its_front_end_alone_connects_again_when_the_kee
         assert_eq!(client.read(10_000, 100).unwrap(), [round; 10_000]);
     }
     drop(client);
+    assert_eq!(fixture.stop(), Some(0));
+}
+
+/// The keeper is ready when it can be asked for every volume; whether one is served, its unit says.
+#[test]
+fn a_volume_that_is_not_served_is_not_ready_and_the_service_manager_hears_which() {
+    let mut fixture = Fixture::made();
+    let (manager, home) = (Manager::of(&fixture), fixture.path("other-home"));
+    let section = fixture.config_text();
+    let section = section.split_once("[volume.v]").unwrap().1;
+    let mount = fixture.path("other-mount");
+    let places = [
+        (fixture.home(), home.clone()),
+        (fixture.mount(), mount.clone()),
+        (fixture.log(), fixture.path("other-log")),
+        (fixture.region.clone(), fixture.block_cache()),
+    ];
+    let other = |section: String, (of, is): &(PathBuf, PathBuf)| {
+        section.replace(&format!("{of:?}"), &format!("{is:?}"))
+    };
+    let section = places.iter().fold(section.to_owned(), other);
+    fixture.configure(&format!("{}\n[volume.w]{section}", fixture.config_text()));
+    fs::create_dir(&home).unwrap();
+    fs::create_dir(&mount).unwrap();
+    fixture.holdfast(&["volume", "make", "w"]).succeeded();
+    fs::rename(&home, fixture.path("away")).unwrap();
+    manager.start(&mut fixture);
+    manager.wait_to_hear("not well: volume w is ");
+    assert!(manager.kept.1.lock().unwrap().contains(&"READY=1".to_owned()));
+    let unit = fixture.holdfast(&["wait", "w"]);
+    assert!(!matches!(unit.code, Some(0) | None), "{unit:?}");
+    fixture.holdfast(&["wait", NAME]).succeeded();
+    fs::rename(fixture.path("away"), &home).unwrap();
+    fixture.holdfast(&["wait", "w"]).succeeded();
+    manager.wait_to_hear("everything that is configured is served");
     assert_eq!(fixture.stop(), Some(0));
 }

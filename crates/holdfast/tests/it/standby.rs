@@ -308,3 +308,16 @@ fn a_host_with_others_beside_it_is_not_served_without_asking_them() {
     let plain = Ended::of(shared.fixture.command().arg("standby").output().unwrap());
     plain.expect(2, &["no [standby]", "holdfast serve"]);
 }
+
+#[test]
+fn a_silent_owner_of_ones_own_name_on_another_machine_is_not_taken_for_oneself() {
+    let shared = Shared::with_fence(0);
+    let term = r#"{"number":1,"host":"a","machine":{"id":"another","boot":"elsewhere"}}"#;
+    fs::write(shared.fixture.path("terms/term-1"), term).unwrap();
+    let mut a = shared.host("a");
+    a.stand_by();
+    assert_eq!(a.ends(), 2, "{}", a.said());
+    assert!(a.said().contains("another machine served as host a"), "{}", a.said());
+    assert!(a.said().contains("a name of its own"), "{}", a.said());
+    assert!(!shared.has_term(2));
+}

@@ -5,6 +5,7 @@ use rustix::process::Signal;
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 /// Turns the bits of one byte of a file over.
 fn turn_over(path: &Path, offset: u64) {
@@ -103,6 +104,79 @@ fn a_front_end_that_crashes_at_every_start_is_given_up_and_the_memory_kept() {
 }
 
 #[test]
+fn who_waits_for_a_volume_that_was_given_up_is_freed_by_what_status_says() {
+    let mut fixture = Fixture::made();
+    fixture.serve();
+    fs::write(fixture.mount().join("f"), "x").unwrap();
+    let front_end = fixture.front_end();
+    limit_stack(fixture.keeper_pid(), "4096:unlimited");
+    kill(front_end, Signal::KILL);
+    fixture.wait_for_state("given up");
+    let (freed, again) = ("holdfast umount v --force", "holdfast mount v");
+    let status = fixture.holdfast(&["status"]).out;
+    assert!(["wait until", freed, again].iter().all(|word| status.contains(word)), "{status}");
+    let file = fixture.mount().join("g");
+    let mut waiting = Command::new("touch").arg(file).stderr(Stdio::null()).spawn().unwrap();
+    fixture.holdfast(&["mount", NAME]).expect(1, &["front end died", freed, again]);
+    assert!(waiting.try_wait().unwrap().is_none(), "nobody has answered it");
+    fixture.holdfast(&["umount", NAME, "--force"]).expect(1, &["front end died", again]);
+    assert!(!waiting.wait().unwrap().success(), "it heard an error");
+    limit_stack(fixture.keeper_pid(), "8388608:unlimited");
+    fixture.holdfast(&["mount", NAME]).succeeded();
+    assert_eq!(fs::read(fixture.mount().join("f")).unwrap(), b"x");
+    fixture.holdfast(&["umount", NAME]).succeeded();
+    assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"x");
+}
+
+/// The status of a volume beside that of the fixture.
+fn status_of(fixture: &Fixture, name: &str) -> serde_json::Value {
+    let report = fixture.holdfast(&["status", "--json"]).out;
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap_or_default();
+    let volumes = report["volumes"].as_array().cloned().unwrap_or_default();
+    volumes.into_iter().find(|it| it["name"] == name).unwrap_or_default()
+}
+
+#[test]
+fn why_a_volume_is_not_attached_is_in_its_status_until_it_is() {
+    let mut fixture = Fixture::made();
+    let (home, log, mount) = (fixture.path("home2"), fixture.path("log2"), fixture.path("mount2"));
+    [&home, &mount].iter().for_each(|path| fs::create_dir(path).unwrap());
+    let text = fixture.config_text();
+    let second = text.split_once("[volume.v]").unwrap().1;
+    let second = second
+        .replace(&format!("{:?}", fixture.home()), &format!("{home:?}"))
+        .replace(&format!("{:?}", fixture.log()), &format!("{log:?}"))
+        .replace(&format!("{:?}", fixture.mount()), &format!("{mount:?}"))
+        .replace(&format!("{:?}", fixture.region), &format!("\"{}-2\"", fixture.region.display()));
+    fixture.configure(&format!("{text}\n[volume.w]{second}"));
+    fixture.holdfast(&["volume", "make", "w"]).succeeded();
+    turn_over(&log.join("catalogue"), 40);
+    fixture.serve_volume(NAME);
+    let told = || status_of(&fixture, "w").to_string();
+    wait_until(|| told().contains("catalogue"), told);
+    assert!(fixture.holdfast(&["status"]).out.contains("catalogue"));
+    // What is mended is told no more.
+    turn_over(&log.join("catalogue"), 40);
+    fixture.stop();
+    fixture.serve_volume("w");
+    let status = status_of(&fixture, "w");
+    assert!(status["problem"].is_null(), "{status}");
+    // Neither is what the home lacked, once it is there.
+    fixture.holdfast(&["umount", "w"]).succeeded();
+    let away = fixture.path("away");
+    fs::rename(&home, &away).unwrap();
+    fixture.holdfast(&["mount", "w"]).expect(2, &["home2", "does not exist"]);
+    let status = status_of(&fixture, "w");
+    assert!(status["problem"].to_string().contains("does not exist"), "{status}");
+    assert_ne!(status["state"], "detached", "{status}");
+    fs::rename(&away, &home).unwrap();
+    fixture.holdfast(&["mount", "w"]).succeeded();
+    let status = status_of(&fixture, "w");
+    assert!(status["problem"].is_null() && status["state"] == "serving", "{status}");
+    fixture.stop();
+}
+
+#[test]
 fn what_a_front_end_left_that_never_comes_up_is_drained_to_the_disk() {
     let mut fixture = Fixture::made();
     // Without the right to lock memory, front ends die as soon as the limit is low.
@@ -112,7 +186,7 @@ fn what_a_front_end_left_that_never_comes_up_is_drained_to_the_disk() {
     let front_end = fixture.front_end();
     let keeper = fixture.keeper_pid().to_string();
     let low = ["--pid", &keeper, "--memlock=0:0"];
-    assert!(std::process::Command::new("prlimit").args(low).status().unwrap().success());
+    assert!(Command::new("prlimit").args(low).status().unwrap().success());
     kill(front_end, Signal::KILL);
     fixture.wait_for_state("given up");
     let drained = || fixture.status()["problem"].to_string().contains("was drained");
@@ -145,7 +219,7 @@ fn a_check_reads_every_frame_and_names_damage_by_position_file_and_byte() {
     let before = fs::read(&segment).unwrap();
     let lost = format!("acknowledged bytes from LSN {first_lsn} to");
     let place = format!("segment-00000000 at byte {frame}");
-    let words = [&*lost, &*place, "restore that file", "holdfast volume make v"];
+    let words = [&*lost, &*place, "restore that file", "volume accept v --keep home"];
     fixture.holdfast(&["volume", "check", NAME]).expect(6, &words);
     assert!(fs::read(&segment).unwrap() == before);
     turn_over(&segment, frame + 50);
@@ -164,4 +238,37 @@ fn a_check_reads_what_waits_in_memory_and_leaves_it_there() {
     assert!(fs::read(&fixture.region).unwrap() == before);
     fixture.holdfast(&["umount", NAME]).succeeded();
     assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"x");
+}
+
+/// Somebody moves a directory away in the home, under a volume that has a change for a file in it.
+#[test]
+fn what_the_home_can_never_take_is_put_aside_by_the_command_that_status_names() {
+    let mut fixture = Fixture::made();
+    fixture.serve();
+    let mount = fixture.mount();
+    fs::create_dir(mount.join("d")).unwrap();
+    fs::write(mount.join("d/f"), "old").unwrap();
+    let home = fixture.home();
+    let told = || fixture.status().to_string();
+    wait_until(|| fs::read(home.join("d/f")).is_ok_and(|bytes| bytes == b"old"), told);
+    wait_until(|| fixture.status()["unapplied_bytes"].as_u64() < Some(65536), told);
+    fixture.holdfast(&["volume", "skip", NAME]).expect(2, &["stuck at nothing"]);
+    fs::rename(home.join("d"), home.join("away")).unwrap();
+    fs::write(mount.join("d/f"), "new").unwrap();
+    fs::write(mount.join("other"), "later").unwrap();
+    wait_until(|| fixture.status()["stuck"].is_string(), told);
+    let text = fixture.holdfast(&["status"]).out;
+    assert!(text.contains("stuck at") && text.contains("holdfast volume skip v"), "{text}");
+    let goes_on = || {
+        if fixture.status()["stuck"].is_string() {
+            fixture.holdfast(&["volume", "skip", NAME]).succeeded();
+        }
+        fs::read(home.join("other")).is_ok_and(|bytes| bytes == b"later")
+    };
+    wait_until(goes_on, told);
+    assert!(fixture.status()["put_aside"].as_u64() > Some(0), "{}", fixture.status());
+    let aside = fixture.holdfast(&["volume", "aside", NAME]).succeeded().out;
+    assert!(aside.contains("d/f") && aside.contains("No such file"), "{aside}");
+    fixture.stop();
+    assert_eq!(fs::read(home.join("away/f")).unwrap(), b"old");
 }

@@ -1,7 +1,7 @@
 //! Front ends that are replaced while programs use what they serve.
 
 use crate::disk_users::{HasFrontEnd, Machine};
-use crate::fixture::Fixture;
+use crate::fixture::{Fixture, NAME, wait_until};
 use crate::load::Load;
 use crate::nbd::Served;
 use std::fs;
@@ -70,6 +70,28 @@ fn programs_on_a_mount_see_no_error_when_its_front_end_is_replaced() {
     });
     assert_eq!(fixture.stop(), Some(0));
     fixture.assert_given_back();
+    assert_eq!(number_at(&fixture.home().join("counter"), 0), number);
+}
+
+#[test]
+fn a_successor_that_is_no_front_end_leaves_the_old_one_serving_however_it_ends() {
+    let mut fixture = Fixture::made();
+    fixture.serve();
+    let path = fixture.mount().join("counter");
+    fs::write(&path, [0; 8]).unwrap();
+    let stop = AtomicBool::new(false);
+    let number = std::thread::scope(|scope| {
+        let counted = scope.spawn(|| count(&path, 0, &stop));
+        for program in ["/bin/true", "/bin/false", "/bin/echo"] {
+            let upgrade = ["upgrade", "volume", NAME, "--binary", program];
+            assert_ne!(fixture.holdfast(&upgrade).code, Some(0), "{program}");
+            wait_until(|| fixture.status()["state"] == "serving", || fixture.keeper_log());
+        }
+        fixture.replace();
+        stop.store(true, Ordering::Relaxed);
+        counted.join().unwrap()
+    });
+    assert_eq!(fixture.stop(), Some(0));
     assert_eq!(number_at(&fixture.home().join("counter"), 0), number);
 }
 

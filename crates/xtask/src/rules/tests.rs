@@ -171,3 +171,19 @@ fn critical_code_that_grows_or_goes_missing_is_refused() {
     assert!(said("log <= 2: drain").contains("drain.rs does not exist"));
     assert!(said("log: writer").contains("write it so"));
 }
+
+#[test]
+fn a_path_that_goes_past_the_door_is_refused() {
+    let said = |path: &str, line: &str| {
+        let text = format!("{HEAD}{line}\n");
+        doors::check(&tree(&[(path, &text)])).iter().map(ToString::to_string).collect::<String>()
+    };
+    let command = "crates/holdfast/src/commands/vm.rs";
+    for call in ["std::fs::write(path, x)", "File::create(path)", "UnixListener::bind(path)"] {
+        assert!(said(command, call).contains("use `holdfast_io::private`"), "{call}");
+        assert_eq!(said("crates/holdfast/src/demo/show.rs", call), "");
+        assert_eq!(said("crates/holdfast/src/vm/tests.rs", call), "");
+    }
+    assert_eq!(said(command, "let _ = std::fs::write(\"/proc/self/comm\", NAME);"), "");
+    assert_eq!(said(command, "// File::create(path) would follow links"), "");
+}

@@ -104,6 +104,21 @@ fn features_beyond_the_first_word_count_only_if_announced() {
 }
 
 #[test]
+fn both_forms_of_setting_an_attribute_are_read() {
+    for more in [None, Some(0), Some(1), Some(u32::MAX)] {
+        for value in [&b""[..], b"v", b"a\0value", &[0; 40]] {
+            let head = words(&[value.len() as u32, 2]);
+            let longer = more.map_or(Vec::new(), |more| words(&[more, 0]));
+            let body = [&head[..], &longer, b"user.name\0", value].concat();
+            let expected = SetXattr { name: b"user.name", value, flags: 2, more };
+            let read = parsed(opcode::SETXATTR, &body);
+            assert_eq!(read, Some(format!("{:?}", Operation::SetXattr(expected))));
+            assert_eq!(parsed(opcode::SETXATTR, &body[..body.len() - 1]), None);
+        }
+    }
+}
+
+#[test]
 fn an_unknown_operation_is_a_value() {
     let message = message(999, 1, 2, b"whatever");
     assert_eq!(parse(&message).unwrap().operation, Operation::Unknown { opcode: 999 });

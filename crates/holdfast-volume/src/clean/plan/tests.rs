@@ -55,11 +55,86 @@ fn a_repetition_ends_where_the_first_time_ended_and_removes_what_passed() {
     ];
     let (mut first, mut again) = (Window::new(false), Window::new(true));
     assert_eq!(take(&mut first, &life), take(&mut again, &life));
-    let removal = Step::Remove { node: NODE, path: b"j".to_vec() };
-    assert!(!first.steps.contains(&removal));
-    assert_eq!(again.steps.iter().position(|step| *step == removal), Some(0));
-    assert_eq!(again.steps[1..], first.steps[1..]);
-    assert_eq!(again.contents, first.contents);
+    let removal = |node| Step::Remove { node, path: b"j".to_vec() };
+    assert_eq!(first.steps[..2], [Step::Nothing, Step::Nothing]);
+    assert_eq!(again.steps[..2], [removal(NODE), removal(NodeId(41))]);
+    assert_eq!(made_at(&first, b"k"), Some((NodeId(41), None)));
+    let over = Some(NodeId(41));
+    assert_eq!(made_at(&again, b"k"), Some((NodeId(41), over)), "an earlier time may have made it");
+    // What the log knows to be empty is looked at, because somebody may have written to it.
+    let sized = first
+        .contents
+        .clone()
+        .into_iter()
+        .map(|(node, contents)| (node, Contents { size_bytes: Some(0), ..contents }));
+    assert_eq!(again.contents, sized.collect());
+}
+
+/// Which node the window makes under a path, and in whose place.
+fn made_at(window: &Window, at: &[u8]) -> Option<(NodeId, Option<NodeId>)> {
+    window.steps.iter().find_map(|step| match step {
+        Step::Make { node, path, over, .. } if path == at => Some((*node, *over)),
+        _ => None,
+    })
+}
+
+#[test]
+fn a_file_written_aside_and_put_in_the_place_of_another_is_made_there_however_often() {
+    let mut window = Window::new(false);
+    let write = Op::Write { offset: 0, bytes: 8 };
+    let mut old = NODE;
+    for number in 0..5 {
+        let node = NodeId(100 + number);
+        let onto = Op::Rename { to: b"conf", replaced: old };
+        let life = [record(node, "t", make()), record(node, "t", write), record(node, "t", onto)];
+        assert_eq!(take(&mut window, &life), 3, "version {number}");
+        old = node;
+    }
+    assert_eq!(made_at(&window, b"conf"), Some((old, Some(NODE))));
+    assert_eq!(window.steps.iter().filter(|step| **step != Step::Nothing).count(), 1);
+    assert_eq!(window.contents.keys().collect::<Vec<_>>(), [&old]);
+}
+
+#[test]
+fn a_file_removed_and_made_again_is_one_step_that_can_be_repeated() {
+    let mut window = Window::new(false);
+    let new = NodeId(41);
+    let frames = [record(NODE, "a", REMOVE), record(new, "a", make()), record(new, "a", REMOVE)];
+    assert_eq!(take(&mut window, &frames[..2]), 2);
+    assert_eq!(made_at(&window, b"a"), Some((new, Some(NODE))));
+    assert_eq!(take(&mut window, &frames[2..]), 1);
+    assert_eq!(window.steps.last(), Some(&Step::Remove { node: NODE, path: b"a".to_vec() }));
+}
+
+#[test]
+fn a_node_moved_to_and_fro_is_moved_once_at_most() {
+    let mut window = Window::new(false);
+    for _ in 0..1000 {
+        let frames = [record(NODE, "a", rename("b")), record(NODE, "b", rename("a"))];
+        assert_eq!(take(&mut window, &frames), 2);
+    }
+    let moved: Vec<_> = window.steps.iter().filter(|step| **step != Step::Nothing).collect();
+    let via = BTreeSet::from([b"a".to_vec(), b"b".to_vec()]);
+    let (from, to) = (b"a".to_vec(), b"a".to_vec());
+    assert_eq!(moved, [&Step::Move { node: NODE, parent: NodeId(1), from, via, to }]);
+    let other = [record(NodeId(50), "x", rename("b"))];
+    assert_eq!(take(&mut window, &other), 0, "nothing else comes to one of its names");
+}
+
+#[test]
+fn a_node_that_was_moved_and_linked_is_not_moved_on() {
+    let mut window = Window::new(false);
+    let frames = [
+        record(NODE, "a", rename("b")),
+        record(NodeId(50), "d", Op::RemoveDir),
+        record(NODE, "b", rename("c")),
+    ];
+    assert_eq!(take(&mut window, &frames), 2, "it may have stood in the directory that went");
+    let mut window = Window::new(false);
+    let frames = [record(NodeId(60), "l", make()), record(NodeId(60), "l", Op::Link { to: b"m" })];
+    let onto = [record(NodeId(60), "l", rename("n"))];
+    assert_eq!(take(&mut window, &frames), 1, "the name is touched");
+    assert_eq!(take(&mut window, &onto), 1, "as long as it has one name it is made elsewhere");
 }
 
 #[test]
@@ -120,6 +195,17 @@ fn a_file_cut_short_and_grown_again_has_zeros_between() {
 }
 
 #[test]
+fn a_file_made_again_has_nothing_of_what_somebody_wrote_into_it_meanwhile() {
+    for repeats in [false, true] {
+        let mut window = Window::new(repeats);
+        assert_eq!(take(&mut window, &[record(NODE, "a", make())]), 1);
+        let contents = &window.contents[&NODE];
+        assert_eq!(contents.cut_bytes, Some(0));
+        assert_eq!(contents.size_bytes, repeats.then_some(0), "then it is opened, to be cut");
+    }
+}
+
+#[test]
 fn nothing_old_comes_to_stand_where_a_passing_file_stood() {
     let onto = [rename("j"), Op::Link { to: b"j" }];
     let Op::Make { mode, uid, gid, rdev, target, .. } = make() else { unreachable!("it makes") };
@@ -146,4 +232,131 @@ fn nothing_old_comes_to_stand_where_a_passing_file_stood() {
         record(directory, "d", Op::RemoveDir),
     ];
     assert_eq!(take(&mut window, &frames), 2);
+}
+
+const ORPHAN: &str = ".holdfast/40-7";
+
+#[test]
+fn a_file_that_is_removed_while_it_is_remembered_and_then_forgotten_costs_its_removal() {
+    for repeats in [false, true] {
+        let mut window = Window::new(repeats);
+        let write = Op::Write { offset: 0, bytes: 8 };
+        let life = [
+            record(NODE, "j", write),
+            record(NODE, "j", rename(ORPHAN)),
+            record(NODE, ORPHAN, REMOVE),
+        ];
+        assert_eq!(take(&mut window, &life), 3);
+        let removed = |path: &str| Step::Remove { node: NODE, path: path.into() };
+        // An earlier process may have come as far as the orphan.
+        let mut steps = vec![removed("j")];
+        steps.extend(repeats.then(|| removed(ORPHAN)));
+        assert_eq!(window.steps, steps);
+        assert!(window.contents.is_empty());
+    }
+}
+
+#[test]
+fn one_that_is_made_in_the_same_window_costs_nothing() {
+    let mut window = Window::new(false);
+    let write = Op::Write { offset: 0, bytes: 8 };
+    for number in 0..5 {
+        let node = NodeId(100 + number);
+        let orphan = format!(".holdfast/{number}");
+        let life = [
+            record(node, "j", make()),
+            record(node, "j", write),
+            record(node, "j", rename(&orphan)),
+            record(node, &orphan, REMOVE),
+        ];
+        assert_eq!(take(&mut window, &life), 4);
+    }
+    assert!(window.steps.iter().all(|step| *step == Step::Nothing));
+    assert!(window.contents.is_empty());
+}
+
+#[test]
+fn one_that_stays_open_is_made_where_it_lives_on() {
+    let mut window = Window::new(false);
+    let write = Op::Write { offset: 0, bytes: 8 };
+    let life = [
+        record(NODE, "j", make()),
+        record(NODE, "j", rename(ORPHAN)),
+        record(NODE, ORPHAN, write),
+        record(NodeId(41), "j", make()),
+    ];
+    assert_eq!(take(&mut window, &life), 4);
+    let paths = window.contents.values().map(|contents| contents.path.as_slice());
+    assert_eq!(paths.collect::<Vec<_>>(), [ORPHAN.as_bytes(), b"j"]);
+    let made = |step: &&Step| matches!(step, Step::Make { .. });
+    assert_eq!(window.steps.iter().filter(made).count(), 2);
+}
+
+#[test]
+fn one_that_is_replaced_and_forgotten_is_replaced_by_what_is_made_there() {
+    let mut window = Window::new(false);
+    let (new, replacing) = (NodeId(41), Op::Rename { to: b"j", replaced: NODE });
+    assert_eq!(take(&mut window, &[record(new, "new", make())]), 1);
+    let frame = [
+        (record(NODE, "j", rename(ORPHAN)), Lsn(1100)),
+        (record(new, "new", replacing), Lsn(1200)),
+    ];
+    assert!(window.take(Lsn(1000), &frame));
+    assert_eq!(take(&mut window, &[record(NODE, ORPHAN, REMOVE)]), 1);
+    assert_eq!(made_at(&window, b"j"), Some((new, Some(NODE))));
+    assert_eq!(window.steps.iter().filter(|step| **step != Step::Nothing).count(), 1);
+}
+
+/// So a program that writes aside and renames, again and again, is one step of one window, although
+/// the kernel remembers every file that it replaced.
+#[test]
+fn a_file_replaced_while_it_is_remembered_however_often_is_made_once() {
+    let mut window = Window::new(true);
+    let mut old = NODE;
+    for number in 0..5 {
+        let new = NodeId(100 + number);
+        let (orphan, replacing) =
+            (format!(".holdfast/{number}"), Op::Rename { to: b"j", replaced: old });
+        assert_eq!(take(&mut window, &[record(new, "t", make())]), 1, "version {number}");
+        let frame = [
+            (record(old, "j", rename(&orphan)), Lsn(1100)),
+            (record(new, "t", replacing), Lsn(1200)),
+        ];
+        assert!(window.take(Lsn(1000), &frame), "version {number}");
+        assert_eq!(take(&mut window, &[record(old, &orphan, REMOVE)]), 1, "version {number}");
+        old = new;
+    }
+    let makes = |step: &&Step| matches!(step, Step::Make { .. });
+    assert_eq!(window.steps.iter().filter(makes).count(), 1);
+    assert!(made_at(&window, b"j").is_some_and(|(made, _)| made == old));
+    assert!(!window.steps.contains(&Step::Barrier));
+}
+
+#[test]
+fn a_directory_that_was_emptied_is_replaced_in_a_window_of_its_own() {
+    let mut window = Window::new(false);
+    let onto = Op::Rename { to: b"d", replaced: NodeId(30) };
+    let frames = [record(NODE, "d/a", REMOVE), record(NodeId(31), "e", onto)];
+    // Repeated, the removal would find what the new directory has under that name.
+    assert_eq!(take(&mut window, &frames), 1);
+}
+
+#[test]
+fn one_file_gets_any_number_of_names_in_a_window_and_stays_where_they_are_from() {
+    let mut window = Window::new(false);
+    let names = ["b", "c", "d", "e"].map(|to| record(NODE, "a", Op::Link { to: to.as_bytes() }));
+    assert_eq!(take(&mut window, &names), names.len());
+    let other = NodeId(41);
+    let onto = Op::Rename { to: b"a", replaced: NODE };
+    for change in [
+        record(NODE, "a", Op::Remove { survivor: b"b", last: false }),
+        record(NODE, "a", rename("f")),
+        record(other, "t", onto),
+        record(NODE, "b", Op::Remove { survivor: b"a", last: false }),
+        record(NODE, "b", Op::Link { to: b"f" }),
+    ] {
+        assert_eq!(take(&mut window, &[change]), 0, "{change:?}");
+    }
+    let made = [record(other, "t", make()), record(other, "t", onto)];
+    assert_eq!(take(&mut window, &made), 1, "a new file in the place of the old one");
 }

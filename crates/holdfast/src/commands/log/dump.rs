@@ -6,10 +6,10 @@
 
 use super::{Opened, open, records, replay_problem, write_problem};
 use crate::cli::log::Existing;
-use crate::output::{Output, write_line};
+use crate::output::{Output, read_to_end, write_line};
 use crate::problem::Outcome;
 use holdfast_wal::{Entry, Lsn, ReplayError};
-use std::io::{BufWriter, Write, stdout};
+use std::io::{BufWriter, stdout};
 
 /// What it does, for messages.
 const DOING: &str = "printing";
@@ -34,7 +34,8 @@ pub(super) fn dump(log: &Existing, part: &Part, output: Output) -> Outcome<()> {
             return Ok(());
         }
     }
-    out.flush().map_err(|error| write_problem(DOING, directory, &error))
+    let read = read_to_end(&mut out);
+    read.map(drop).map_err(|error| write_problem(DOING, directory, &error))
 }
 
 fn entries(

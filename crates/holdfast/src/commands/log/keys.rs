@@ -61,9 +61,9 @@ fn key(line: &str) -> Option<Key> {
     if digits.len() != 2 * key.len() {
         return None;
     }
-    for (byte, pair) in key.iter_mut().zip(digits.chunks_exact(2)) {
-        let digit = |place: usize| char::from(pair[place]).to_digit(16);
-        *byte = (16 * digit(0)? + digit(1)?) as u8;
+    for (byte, [high, low]) in key.iter_mut().zip(digits.as_chunks().0) {
+        let digit = |digit: &u8| char::from(*digit).to_digit(16);
+        *byte = (16 * digit(high)? + digit(low)?) as u8;
     }
     Some((id.parse().ok()?, key))
 }

@@ -6,7 +6,7 @@
 
 use super::{Opened, bytes};
 use crate::cli::store::{InTree, ScanArgs};
-use crate::output::{Output, write_line};
+use crate::output::{Output, read_to_end, write_line};
 use crate::problem::Outcome;
 use crate::spelling;
 use holdfast_store::{Direction, KeyValue, Store, TransactionError, Tree};
@@ -48,7 +48,7 @@ pub(super) fn scan(tree: &InTree, part: &ScanArgs, output: Output) -> Outcome<()
             break;
         }
     }
-    out.flush().map_err(|error| opened.failed(&error))?;
+    let _read = read_to_end(&mut out).map_err(|error| opened.failed(&error))?;
     opened.close()
 }
 

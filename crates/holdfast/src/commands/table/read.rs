@@ -8,7 +8,7 @@ use super::failed;
 use super::values::{data, key_of, line, parse_fields, table_data, table_line};
 use crate::cli::table::{InTables, RowsArgs};
 use crate::config::Config;
-use crate::output::{Output, write_line};
+use crate::output::{Output, read_to_end, write_line};
 use crate::problem::Outcome;
 use holdfast_table::{Edge, Outcome as Done, Range, Request, Row, Schema};
 use std::io::{self, BufWriter, Write, stdout};
@@ -63,7 +63,7 @@ pub(super) fn scan(config: &Config, of: &InTables, part: &RowsArgs, output: Outp
             break;
         }
     }
-    out.flush().map_err(|error| failed(&of.name, error))?;
+    let _read = read_to_end(&mut out).map_err(|error| failed(&of.name, error))?;
     asked.close()
 }
 

@@ -85,6 +85,10 @@ pub(super) fn bring(
     if let Some(why) = taken.mismatch(command) {
         return Err(io::Error::other(why));
     }
+    if let Some(other) = taken.unnamed_memory(command) {
+        let why = format!("{} is no memory of this machine; nothing was written", other.display());
+        return Err(io::Error::other(why));
+    }
     // A guest that runs would see its memory change under it.
     if UnixStream::connect(kept.socket()).is_ok() {
         return Err(io::Error::other("the machine runs; end its QEMU first"));

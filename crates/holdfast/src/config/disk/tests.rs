@@ -11,7 +11,7 @@ fn a_disk_says_its_medium_and_size_and_has_a_default_for_the_rest() {
     let config = Config::parse(text).unwrap();
     let disk = config.disk("ram").unwrap();
     assert_eq!(disk.size.0, 3 << 20);
-    assert_eq!(disk.medium().path().unwrap(), Path::new("/dev/shm/holdfast-disk-ram"));
+    assert_eq!(disk.medium().path().unwrap(), Path::new("/dev/shm/holdfast/disk-ram"));
     let verdict = disk.verdict_on("disk ram", Memory::Shm, PowerSource::None).unwrap();
     assert_eq!((verdict.class, &*verdict.survives), (Class::Memory, &[Failure::Process][..]));
     let refused = |what: &str, with: &str| Config::parse(&text.replace(what, with)).unwrap_err();

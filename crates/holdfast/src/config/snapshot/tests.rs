@@ -14,9 +14,9 @@ fn snapshots_have_memory_of_their_own_and_disks_that_are_there() {
     let config = Config::parse(&text).unwrap();
     let snapshot = config.snapshot("fast").unwrap();
     let path = snapshot.store().medium().path().map(Path::to_owned);
-    assert_eq!(path.unwrap(), Path::new("/dev/shm/holdfast-snapshot-fast"));
+    assert_eq!(path.unwrap(), Path::new("/dev/shm/holdfast/snapshot-fast"));
     assert!(config.snapshot("slow").is_err());
-    let other_path = "\"shm\", path = \"/dev/shm/holdfast-disk-ram\" }\nsize = \"8MiB\"";
+    let other_path = "\"shm\", path = \"/dev/shm/holdfast/disk-ram\" }\nsize = \"8MiB\"";
     for (what, with, named) in [
         ("\"8MiB\"", "\"4097B\"", "size"),
         ("\"8MiB\"", "\"512KiB\"", ""),

@@ -2,8 +2,11 @@
 
 use super::*;
 
+use std::io::Read;
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::process::{Command, Stdio};
 
 fn volume(addresses: &[Address]) -> VolumeConfig {
     let text = format!(
@@ -39,6 +42,35 @@ fn clients_are_counted_while_they_are_connected_and_keep_the_disk() {
     assert!(refused.is_err(), "a client over TCP was not seen");
     drop((other, listeners));
     assert!(!path.exists(), "the socket's file was left behind");
+}
+
+#[test]
+fn a_socket_of_the_same_name_in_another_view_of_the_files_is_no_connection() {
+    let (directory, nobody) = (tempfile::tempdir().unwrap(), ServiceManager::default());
+    let path = directory.path().join("disk.sock");
+    let volume = volume(&[Address::Unix(path.clone())]);
+    let _listeners = Listeners::bind("volume v", volume.sockets(), &nobody).unwrap();
+    let forge = "mount -t tmpfs forged \"$1\" && exec python3 -c 'import socket, sys\n\
+        listener = socket.socket(socket.AF_UNIX)\n\
+        listener.bind(sys.argv[1] + \"/disk.sock\")\n\
+        listener.listen()\n\
+        one = socket.socket(socket.AF_UNIX)\n\
+        one.connect(sys.argv[1] + \"/disk.sock\")\n\
+        other = listener.accept()\n\
+        print(\"forged\", flush=True)\n\
+        sys.stdin.read()' \"$1\"";
+    let mut stranger = Command::new("unshare");
+    stranger.args(["--mount", "sh", "-c", forge, "sh"]).arg(directory.path());
+    let mut stranger = stranger.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut said = [0; 6];
+    stranger.stdout.take().unwrap().read_exact(&mut said).unwrap();
+    let table = std::fs::read("/proc/net/unix").unwrap();
+    assert!(unix_connections(&table, &path) > 0, "the canary: the table alone believes it");
+    refuse_connected("unmounting", &volume).unwrap();
+    let _client = UnixStream::connect(&path).unwrap();
+    refuse_connected("unmounting", &volume).unwrap_err();
+    drop(stranger.stdin.take());
+    stranger.wait().unwrap();
 }
 
 #[test]

@@ -9,6 +9,7 @@ fn a_line_with_optional_fields_and_escapes_is_understood() {
     let mounts = parse(table);
     assert_eq!(mounts.len(), 2);
     assert_eq!(mounts[0].point, Path::new("/srv/pg wal"));
+    assert_eq!((&*mounts[0].device, &*mounts[0].root), ("98:0", Path::new("/mnt1")));
     assert!(mounts[0].is_ours());
     assert_eq!(mounts[0].source, "pgwal");
     assert_eq!((mounts[1].kind.as_str(), mounts[1].is_ours()), ("ext4", false));

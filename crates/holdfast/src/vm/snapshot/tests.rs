@@ -36,3 +36,22 @@ fn a_snapshot_is_refused_to_another_machine_and_without_its_memory() {
     let other = taken.refusal(&command(&["qemu", "-m", "2"]));
     assert!(other.is_some_and(|why| why.contains("another machine")));
 }
+
+#[test]
+fn memory_that_the_command_does_not_name_is_not_brought() {
+    let command =
+        ["qemu", "-object", "memory-backend-file,mem-path=/dev/shm/vm,share=on", "-mem-path", "/m"];
+    let command = command.map(str::to_owned).to_vec();
+    let unnamed = |memory: &str| {
+        let taken = Taken::new(vec![memory.into()], command.clone());
+        taken.unnamed_memory(&command).map(std::path::Path::to_owned)
+    };
+    for named in ["/dev/shm/vm", "/m"] {
+        assert_eq!(unnamed(named), None);
+    }
+    for other in ["/etc/passwd", "/dev/shm/v", "/dev/shm", "/", "", "shm/vm"] {
+        assert_eq!(unnamed(other), Some(other.into()), "{other}");
+    }
+    let json = vec![r#"{"id":"ram","mem-path":"/dev/shm/vm"}"#.to_owned()];
+    assert_eq!(Taken::new(vec!["/dev/shm/vm".into()], json.clone()).unnamed_memory(&json), None);
+}

@@ -1,0 +1,79 @@
+//! What the file system below a directory takes at most.
+//!
+//! Promise: a size that is told was tried out, on a file without a name that is gone afterwards.
+//! Never: leaves anything behind, or asks for room.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{AtFlags, Mode, OFlags, fstatfs, ftruncate, openat, unlinkat};
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
+
+use crate::Limits;
+
+/// Where the file system has no files without a name, this one is made, and removed at once.
+const NAME: &str = ".holdfast-limits";
+/// As many names as every file system of Linux that has links takes; counted for those below.
+const LINKS_MAX: u32 = 32_000;
+/// The numbers that `statfs` has for file systems, and how many names each gives one file.
+const LINKS_BY_FILE_SYSTEM: [(u64, u32); 5] = [
+    (0xEF53, 65_000),               // ext4
+    (0x5846_5342, i32::MAX as u32), // XFS
+    (0x9123_683E, 65_535),          // Btrfs
+    (0x0102_1994, u32::MAX),        // tmpfs
+    (0xF2F5_2010, u32::MAX),        // F2FS
+];
+
+/// File systems that make everything durable when they are asked to: those of the kernel's own
+/// that lie on a device. What lies on another file system, or with a server, is not among them.
+const SYNC_ALL: [u64; 5] = [
+    0xEF53,      // ext4
+    0x5846_5342, // XFS
+    0x9123_683E, // Btrfs
+    0x0102_1994, // tmpfs, which has nothing to sync
+    0xF2F5_2010, // F2FS
+];
+
+/// Whether a sync of the file system that `root` is on makes everything durable.
+pub(super) fn syncs_all(root: BorrowedFd<'_>) -> bool {
+    fstatfs(root).is_ok_and(|found| SYNC_ALL.contains(&(found.f_type as u64)))
+}
+
+/// The limits of the file system that `root` is on.
+pub(super) fn limits_below(root: BorrowedFd<'_>) -> io::Result<Limits> {
+    let kind = fstatfs(root)?.f_type as u64;
+    let known = LINKS_BY_FILE_SYSTEM.iter().find(|(number, _)| *number == kind);
+    let links_max = known.map_or(LINKS_MAX, |(_, links)| *links);
+    Ok(Limits { file_bytes_max: largest_size(&scratch(root)?)?, links_max })
+}
+
+/// A file that nobody else sees.
+fn scratch(root: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    let (mode, flags) = (Mode::RUSR | Mode::WUSR, OFlags::RDWR | OFlags::CLOEXEC);
+    match openat(root, ".", flags | OFlags::TMPFILE, mode) {
+        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => {
+            let file = openat(root, NAME, flags | OFlags::CREATE | OFlags::NOFOLLOW, mode)?;
+            unlinkat(root, NAME, AtFlags::empty())?;
+            Ok(file)
+        }
+        opened => Ok(opened?),
+    }
+}
+
+/// The largest size that the file can be given, found by halving.
+fn largest_size(file: &OwnedFd) -> io::Result<u64> {
+    // Beyond this the kernel would not only refuse, but end the process.
+    let ours = getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX);
+    let mut fits = 0;
+    let mut refused = ours.min(i64::MAX as u64).saturating_add(1);
+    while refused - fits > 1 {
+        let between = fits + (refused - fits) / 2;
+        match ftruncate(file.as_fd(), between) {
+            Ok(()) => fits = between,
+            Err(Errno::FBIG | Errno::INVAL | Errno::OVERFLOW) => refused = between,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(fits)
+}

@@ -1,0 +1,133 @@
+//! Which blocks of a file have room: on the home, or there as soon as the log comes home.
+//!
+//! Promise: a block that a program has written to, or reserved, is among them until it is given
+//! back; those that the home had before are those that it names, or all if they are as many.
+//! Never: says where they are.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use holdfast_io::{Metadata, OpenFile, Seek};
+
+/// What a file's room is given in.
+pub(crate) const BLOCK_BYTES: u64 = 4096;
+
+/// Blocks of one file, as ranges of block numbers that do not touch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Allocated {
+    /// By the first block; the value is the block behind the last.
+    ranges: BTreeMap<u64, u64>,
+    blocks: u64,
+    /// Room that the home counts and no block of the contents is known for, such as what was
+    /// reserved behind the end.
+    other_bytes: u64,
+}
+
+impl Allocated {
+    /// What the home's file has.
+    pub(crate) fn of(file: &dyn OpenFile, metadata: &Metadata) -> io::Result<Allocated> {
+        let mut found = Allocated::default();
+        let size_bytes = metadata.size_bytes;
+        if metadata.allocated_bytes >= size_bytes.next_multiple_of(BLOCK_BYTES) {
+            found.insert(0, size_bytes);
+        } else {
+            let mut at = 0;
+            while let Some(data) = file.seek(at, Seek::Data)? {
+                at = file.seek(data, Seek::Hole)?.unwrap_or(size_bytes);
+                found.insert(data, at - data);
+            }
+        }
+        found.other_bytes = metadata.allocated_bytes.saturating_sub(found.bytes());
+        Ok(found)
+    }
+
+    /// Bytes of all blocks.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.blocks * BLOCK_BYTES + self.other_bytes
+    }
+
+    /// Bytes of those blocks that the range touches and that have no room.
+    pub(crate) fn missing(&self, offset: u64, bytes: u64) -> u64 {
+        let (first, end) = touched(offset, bytes);
+        let there = self.within(first, end).map(|(from, to)| to.min(end) - from.max(first));
+        (end - first - there.sum::<u64>()) * BLOCK_BYTES
+    }
+
+    /// Every block that the range touches has room.
+    pub(crate) fn insert(&mut self, offset: u64, bytes: u64) {
+        let (mut first, mut end) = touched(offset, bytes);
+        if first == end {
+            return;
+        }
+        // Neighbours become one range with it.
+        let hit: Vec<(u64, u64)> = self.within(first.saturating_sub(1), end + 1).collect();
+        for (from, to) in hit {
+            self.take(from, to);
+            (first, end) = (first.min(from), end.max(to));
+        }
+        self.put(first, end);
+    }
+
+    /// The blocks that lie in the range wholly have none.
+    pub(crate) fn remove(&mut self, offset: u64, bytes: u64) {
+        let first = offset.div_ceil(BLOCK_BYTES);
+        let end = offset.saturating_add(bytes) / BLOCK_BYTES;
+        let hit: Vec<(u64, u64)> = self.within(first, end).collect();
+        for (from, to) in hit {
+            self.take(from, to);
+            self.put(from, first.max(from));
+            self.put(end.min(to), to);
+        }
+    }
+
+    /// Nothing behind the end has room.
+    pub(crate) fn cut(&mut self, size_bytes: u64) {
+        let behind = size_bytes.next_multiple_of(BLOCK_BYTES);
+        self.remove(behind, u64::MAX - behind);
+        self.other_bytes = 0;
+    }
+
+    /// Where the next of these blocks, or the next of the others, begins: at `offset` or behind it.
+    pub(crate) fn seek(&self, offset: u64, what: Seek) -> Option<u64> {
+        let block = offset / BLOCK_BYTES;
+        let here = self.ranges.range(..=block).next_back().filter(|(_, end)| **end > block);
+        let found = match (what, here) {
+            (Seek::Data, Some(_)) => block,
+            (Seek::Data, None) => *self.ranges.range(block..).next()?.0,
+            (Seek::Hole, Some((_, end))) => *end,
+            (Seek::Hole, None) => block,
+        };
+        Some((found * BLOCK_BYTES).max(offset))
+    }
+
+    /// The ranges that reach into `[first, end)`.
+    fn within(&self, first: u64, end: u64) -> impl Iterator<Item = (u64, u64)> {
+        let before = self.ranges.range(..first).next_back().filter(move |(_, to)| **to > first);
+        let inside =
+            if first < end { self.ranges.range(first..end) } else { self.ranges.range(0..0) };
+        let before = before.filter(move |_| first < end);
+        before.into_iter().chain(inside).map(|(from, to)| (*from, *to))
+    }
+
+    fn put(&mut self, first: u64, end: u64) {
+        if first < end {
+            self.ranges.insert(first, end);
+            self.blocks += end - first;
+        }
+    }
+
+    fn take(&mut self, first: u64, end: u64) {
+        self.ranges.remove(&first);
+        self.blocks -= end - first;
+    }
+}
+
+/// The blocks that a range touches: the first, and the one behind the last.
+fn touched(offset: u64, bytes: u64) -> (u64, u64) {
+    let end = offset.saturating_add(bytes).div_ceil(BLOCK_BYTES);
+    let first = if bytes == 0 { end } else { offset / BLOCK_BYTES };
+    (first, end)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,294 @@
+//! Extended attributes and access control lists: telling, setting and removing them.
+//!
+//! Promise: each change is one frame, and is refused before that if the home would refuse it. A
+//! mode and the list that goes with it change together.
+//! Never: touches what a program can see on the home.
+
+mod gate;
+mod overlay;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use holdfast_io::acl::{ACCESS, Acl, DEFAULT};
+use holdfast_io::{Change, Kind, XATTR_NAME_BYTES_MAX, XATTR_VALUE_BYTES_MAX};
+
+pub(crate) use gate::Gate;
+pub(crate) use overlay::{CAPABILITY, Found, Value, Xattrs, is_acl};
+
+use crate::names::Names;
+use crate::node::Body;
+use crate::record::Op;
+use crate::space::Cost;
+use crate::tree::{Errno, NodeId, ROOT, SetXattr};
+use crate::volume::{DirectoryVolume, Stop};
+use crate::words;
+use crate::write::{Frame, Spot};
+
+const USER: &[u8] = b"user.";
+const TRUSTED: &[u8] = b"trusted.";
+const SECURITY: &[u8] = b"security.";
+/// Stands for both lists, which a home has or has not.
+const LISTS: &[u8] = b"system.posix_acl_";
+/// What Holdfast marks a home with, on its root. No program can see or change it.
+const OWN: [&[u8]; 2] = [b"user.holdfast.", b"trusted.holdfast."];
+
+const SET_GROUP_ID: u32 = 0o2000;
+
+/// The namespace of a name that some node can have.
+fn space_of(name: &[u8]) -> Result<&'static [u8], Errno> {
+    if name.is_empty() || name.len() > XATTR_NAME_BYTES_MAX {
+        return Err(Errno::RANGE);
+    }
+    if is_acl(name) {
+        return Ok(LISTS);
+    }
+    let space = [USER, TRUSTED, SECURITY].into_iter().find(|space| name.starts_with(space));
+    match space.ok_or(Errno::NOTSUP)? {
+        space if space.len() == name.len() => Err(Errno::INVAL),
+        space => Ok(space),
+    }
+}
+
+fn is_own(node: NodeId, name: &[u8]) -> bool {
+    node == ROOT && OWN.iter().any(|own| name.starts_with(own))
+}
+
+/// Whether a node of this kind may be given such an attribute.
+fn check(node: NodeId, kind: Kind, name: &[u8]) -> Result<&'static [u8], Errno> {
+    match space_of(name)? {
+        _ if is_own(node, name) => Err(Errno::PERM),
+        USER if !matches!(kind, Kind::File | Kind::Directory) => Err(Errno::PERM),
+        LISTS if kind == Kind::Symlink => Err(Errno::NOTSUP),
+        LISTS if name == DEFAULT && kind != Kind::Directory => Err(Errno::ACCESS),
+        space => Ok(space),
+    }
+}
+
+impl DirectoryVolume {
+    /// Learns which attributes the home has for a node, once.
+    pub(crate) fn know_xattrs(
+        &self,
+        names: &Names,
+        id: NodeId,
+        body: &mut Body,
+    ) -> Result<(), Errno> {
+        if body.xattrs.is_known() {
+            return Ok(());
+        }
+        let mut known = BTreeMap::new();
+        if let Some(path) = names.home_path(id) {
+            let listed = match self.home.xattr_names(&path).map_err(Errno::from) {
+                Err(Errno::NOTSUP) => Vec::new(),
+                listed => listed?,
+            };
+            for name in listed.into_iter().filter(|name| !is_own(id, name)) {
+                let list = if is_acl(&name) { self.home.xattr(&path, &name)? } else { None };
+                known.insert(name.into(), list.map(Value::from));
+            }
+        }
+        body.xattrs.told(known);
+        Ok(())
+    }
+
+    /// What the node has, by name; `each` sees it with its attributes known.
+    fn with_xattrs<T>(
+        &self,
+        id: NodeId,
+        each: impl FnOnce(&Names, &Body) -> Result<T, Errno>,
+    ) -> Result<T, Errno> {
+        let names = self.names_with(id)?;
+        let node = &names.entry(id).ok_or(Errno::STALE)?.node;
+        if !node.body().xattrs.is_known() {
+            self.know_xattrs(&names, id, &mut node.body_mut())?;
+        }
+        each(&names, &node.body())
+    }
+
+    /// The value of an attribute, wherever it is.
+    fn value_of(
+        &self,
+        names: &Names,
+        id: NodeId,
+        body: &Body,
+        name: &[u8],
+    ) -> Result<Option<Value>, Errno> {
+        match body.xattrs.find(name) {
+            Found::Here(value) => Ok(Some(value)),
+            Found::Nowhere => Ok(None),
+            Found::AtHome => {
+                let path = names.home_path(id).ok_or(Errno::STALE)?;
+                Ok(self.home.xattr(&path, name)?.map(Value::from))
+            }
+        }
+    }
+
+    pub(crate) fn xattr_of(&self, id: NodeId, name: &[u8]) -> Result<Vec<u8>, Errno> {
+        space_of(name)?;
+        let value = self.with_xattrs(id, |names, body| self.value_of(names, id, body, name))?;
+        value.map(|value| value.to_vec()).ok_or(Errno::NODATA)
+    }
+
+    pub(crate) fn xattr_names_of(&self, id: NodeId) -> Result<Vec<Box<[u8]>>, Errno> {
+        self.with_xattrs(id, |_, body| Ok(body.xattrs.names()))
+    }
+
+    /// Gives a node an attribute.
+    pub(crate) fn set_xattr_of(
+        &self,
+        id: NodeId,
+        name: &[u8],
+        value: &[u8],
+        how: &SetXattr,
+    ) -> Result<(), Errno> {
+        if value.len() > XATTR_VALUE_BYTES_MAX {
+            return Err(Errno::TOOBIG);
+        }
+        self.change_named(id, |names, spot, body| {
+            let space = check(id, body.attributes.kind, name)?;
+            match (body.xattrs.has(name), how.create, how.replace) {
+                (true, true, _) => return Err(Errno::EXIST.into()),
+                (false, _, true) => return Err(Errno::NODATA.into()),
+                _ => {}
+            }
+            if space == LISTS {
+                let acl = Acl::decode(value).ok_or(Errno::INVAL)?;
+                return self.set_acl(names, spot, body, name, &acl, how);
+            }
+            self.admit_xattr(names, id, body, space, (name, value))?;
+            self.log_xattrs(spot, body, &Change::default(), &[(name, Some(value.into()))])
+        })
+    }
+
+    /// A list of access changes the mode, and is none if the mode says as much.
+    fn set_acl(
+        &self,
+        names: &Names,
+        spot: Spot<'_>,
+        body: &mut Body,
+        name: &[u8],
+        acl: &Acl,
+        how: &SetXattr,
+    ) -> Result<(), Stop> {
+        let value: Value = acl.encode().into();
+        self.admit_xattr(names, spot.node, body, LISTS, (name, &value))?;
+        if name == DEFAULT && spot.node == ROOT {
+            // The volume's own directory, which comes and goes, is made below it.
+            self.admit_lists(&[(ACCESS, value.clone()), (DEFAULT, value.clone())])?;
+        }
+        if name == DEFAULT {
+            return self.log_xattrs(spot, body, &Change::default(), &[(name, Some(value))]);
+        }
+        let lost = if how.clear_group_id { SET_GROUP_ID } else { 0 };
+        let mode = body.attributes.mode & !(0o777 | lost) | acl.mode();
+        let change = Change { mode: Some(mode), ..Change::default() };
+        let list = if acl.is_mode() { None } else { Some(value) };
+        let known = list.is_some() || body.xattrs.has(name);
+        let lists = [(name, list)];
+        self.log_xattrs(spot, body, &change, if known { &lists } else { &[] })
+    }
+
+    /// Takes an attribute away. A list that is not there counts as taken, as on any file system.
+    pub(crate) fn remove_xattr_of(&self, id: NodeId, name: &[u8]) -> Result<(), Errno> {
+        self.change_named(id, |_, spot, body| {
+            let space = space_of(name)?;
+            if is_own(id, name) {
+                return Err(Errno::PERM.into());
+            }
+            match body.xattrs.has(name) {
+                true => self.log_xattrs(spot, body, &Change::default(), &[(name, None)]),
+                false if space == LISTS => Ok(()),
+                false => Err(Errno::NODATA.into()),
+            }
+        })
+    }
+
+    /// Asks the home whether it takes one attribute more besides those that the node has.
+    fn admit_xattr(
+        &self,
+        names: &Names,
+        id: NodeId,
+        body: &Body,
+        space: &'static [u8],
+        added: (&[u8], &[u8]),
+    ) -> Result<(), Errno> {
+        let (name, value) = added;
+        let mut wanted = vec![(name.into(), value.into())];
+        for other in body.xattrs.names().into_iter().filter(|other| **other != *name) {
+            let value = self.value_of(names, id, body, &other)?;
+            wanted.extend(value.map(|value| (other, value)));
+        }
+        let (probe, sure) = (probe_name(space), gate::sure_value());
+        let probe = if space == LISTS { (ACCESS, value) } else { (&probe[..], &sure[..]) };
+        self.xattrs.admit(&*self.home, space, probe, &wanted)
+    }
+
+    /// Asks the home whether it takes these lists of a node that is to be made, all on one inode.
+    pub(crate) fn admit_lists(&self, lists: &[(&'static [u8], Value)]) -> Result<(), Errno> {
+        let Some((_, value)) = lists.first() else { return Ok(()) };
+        let wanted: Vec<_> =
+            lists.iter().map(|(name, list)| ((*name).into(), list.clone())).collect();
+        self.xattrs.admit(&*self.home, LISTS, (ACCESS, value), &wanted)
+    }
+
+    /// Logs a change of the mode, if any, and of attributes, as one frame.
+    fn log_xattrs(
+        &self,
+        spot: Spot<'_>,
+        body: &mut Body,
+        change: &Change,
+        xattrs: &[(&[u8], Option<Value>)],
+    ) -> Result<(), Stop> {
+        let values = xattrs.iter().filter_map(|(_, value)| value.as_ref());
+        let charge = self.admit(Cost::of_xattrs(values))?;
+        let at_ns = self.clock.utc_ns();
+        let mut frame = Frame::new(spot, at_ns);
+        if *change != Change::default() {
+            frame.add(Op::Change { change: *change });
+        }
+        for (name, value) in xattrs {
+            frame.add(op_of(name, value.as_ref()));
+        }
+        let appended = self.log_frame(frame.records, &frame.payload, &[])?;
+        charge.placed(appended.lsn);
+        for (name, value) in xattrs {
+            body.xattrs.set(name, value.clone(), appended.lsn);
+        }
+        body.change(change, at_ns, appended.lsn);
+        self.log.add_to_word(words::CHANGES, 1);
+        Ok(())
+    }
+}
+
+/// The operation that gives an attribute a value, or takes it away.
+pub(crate) fn op_of<'a>(name: &'a [u8], value: Option<&'a Value>) -> Op<'a> {
+    match value {
+        Some(value) => Op::SetXattr { name, value },
+        None => Op::RemoveXattr { name },
+    }
+}
+
+fn probe_name(space: &[u8]) -> Vec<u8> {
+    [space, b"holdfast"].concat()
+}
+
+/// What a new node below a directory with this list gets: its mode, and its lists.
+pub(crate) fn handed_down(
+    default: Option<&Acl>,
+    kind: Kind,
+    mode: u32,
+    umask: u32,
+) -> (u32, Vec<(&'static [u8], Value)>) {
+    let Some(default) = default.filter(|_| kind != Kind::Symlink) else {
+        return (mode & !umask, Vec::new());
+    };
+    let (access, mode) = default.handed_down(mode);
+    let mut lists: Vec<(&'static [u8], Value)> = Vec::new();
+    if !access.is_mode() {
+        lists.push((ACCESS, Arc::from(access.encode())));
+    }
+    if kind == Kind::Directory {
+        lists.push((DEFAULT, Arc::from(default.encode())));
+    }
+    (mode, lists)
+}

@@ -1,0 +1,428 @@
+//! What a log knows of its home: the file `home` beside it.
+//!
+//! Promise: a log is brought together with no home but its own, as it was left: one that wears the
+//! log's badge, no older copy of it, and none whose barrier somebody took away.
+//! Never: changes what is in a home.
+
+use super::badge::{BADGE, Badge, Barrier, Wearer};
+use super::boot::Boot;
+use super::{FORMAT, Note, get, hex, put};
+use crate::exit::Exit;
+use crate::problem::{Outcome, Problem};
+use crate::sizes::rounded;
+use holdfast_io::Files;
+use holdfast_log::Log;
+use rustix::fs::{FileType, Stat, fstat, fstatfs, major, minor};
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Name of the file.
+const NAME: &str = "home";
+
+/// The permission bits of a home that nobody knows those of any more.
+const OWNER_ONLY: u32 = 0o700;
+
+/// What the file says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct HomeNote {
+    pub format: u32,
+    /// The log, in hexadecimal digits.
+    pub identity: String,
+    /// How often the two were brought together.
+    pub generation: u64,
+    /// The badge of that generation may not be there yet.
+    pub is_begun: bool,
+    /// The home wears a badge.
+    pub has_badge: bool,
+    /// The home has everything that the log has.
+    pub is_complete: bool,
+    /// Where it was.
+    pub path: PathBuf,
+    /// What it was there.
+    pub place: Place,
+    /// The run of the system in which the two were brought together.
+    pub boot: String,
+}
+
+/// What tells a home without a badge from another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Place {
+    /// It is a block device.
+    pub is_device: bool,
+    /// The number of the device, which means something in one run of the system only; or of the
+    /// kind of file system that it is on: no other number of those lasts everywhere.
+    pub number: u64,
+    /// What a device says of itself.
+    pub serial: String,
+}
+
+impl Place {
+    fn of(home: impl AsFd, stat: &Stat) -> io::Result<Place> {
+        Ok(match FileType::from_raw_mode(stat.st_mode) {
+            FileType::BlockDevice => {
+                let number = stat.st_rdev;
+                Place { is_device: true, number, serial: serial_of(number) }
+            }
+            _ => {
+                let number = fstatfs(home)?.f_type.cast_unsigned();
+                Place { is_device: false, number, serial: String::new() }
+            }
+        })
+    }
+
+    /// Whether it may be the same.
+    fn may_be(&self, other: &Place, same_run: bool) -> bool {
+        let same_number = self.number == other.number || (self.is_device && !same_run);
+        self.is_device == other.is_device && same_number && self.serial == other.serial
+    }
+}
+
+/// Names that disks and parts of disks have besides their numbers.
+fn serial_of(rdev: u64) -> String {
+    let device = format!("/sys/dev/block/{}:{}", major(rdev), minor(rdev));
+    let files =
+        ["partition", "wwid", "device/wwid", "../wwid", "../device/wwid", "dm/uuid", "size"];
+    let read = |file: &&str| std::fs::read_to_string(format!("{device}/{file}")).ok();
+    let words: Vec<String> = files.iter().filter_map(read).map(|it| it.trim().into()).collect();
+    words.join(" ")
+}
+
+/// A home as it was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// What it wears.
+    pub badge: Option<Badge>,
+    /// What it is.
+    pub place: Place,
+    /// Its permission bits.
+    pub mode: u32,
+}
+
+/// Why a home is not taken for the log's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// It wears no badge, and the log's home does.
+    NoBadge,
+    /// It wears another log's.
+    OtherLog(String),
+    /// It is a copy from when the two had been brought together less often.
+    OlderCopy(u64),
+    /// It has no badge, and is not what it was.
+    OtherPlace,
+    /// The barrier was taken away by hand.
+    Entered(u32),
+    /// The file beside the log is damaged, and no badge says otherwise.
+    Unknown,
+}
+
+/// Whether a home is the log's, as it was left.
+pub(crate) fn judge(
+    identity: &str,
+    note: &Note<HomeNote>,
+    found: &Found,
+    boot: &str,
+) -> Result<(), Fault> {
+    match (&found.badge, note) {
+        (Some(badge), _) if badge.identity != identity => {
+            Err(Fault::OtherLog(badge.identity.clone()))
+        }
+        (Some(badge), note) => judge_badge(badge, note.found(), found.mode),
+        (None, Note::Missing) => Ok(()),
+        (None, Note::Unreadable) => Err(Fault::Unknown),
+        (None, Note::Found(note)) if note.has_badge => Err(Fault::NoBadge),
+        (None, Note::Found(note)) => {
+            let may_be = found.place.may_be(&note.place, note.boot == boot);
+            if may_be || note.is_complete { Ok(()) } else { Err(Fault::OtherPlace) }
+        }
+    }
+}
+
+fn judge_badge(badge: &Badge, note: Option<&HomeNote>, mode: u32) -> Result<(), Fault> {
+    if let Some(note) = note.filter(|note| !note.is_complete) {
+        let oldest = note.generation - u64::from(note.is_begun);
+        if badge.generation < oldest {
+            return Err(Fault::OlderCopy(badge.generation));
+        }
+    }
+    match badge.barrier {
+        Barrier::Closed(_) if mode != 0 => Err(Fault::Entered(mode)),
+        _ => Ok(()),
+    }
+}
+
+/// A log and the home that was opened for it.
+pub(crate) struct Bond<'a> {
+    name: &'a str,
+    home: &'a Path,
+    log: &'a dyn Files,
+    wearer: Arc<Wearer>,
+    found: Found,
+    identity: [u8; 16],
+    note: Note<HomeNote>,
+    boot: Boot,
+}
+
+impl<'a> Bond<'a> {
+    /// Looks at both. Nothing if there is no log that can be read: who opens it says why.
+    pub(crate) fn look(
+        name: &'a str,
+        (path, home): (&'a Path, impl AsFd),
+        log: &'a dyn Files,
+    ) -> Outcome<Option<Bond<'a>>> {
+        let Ok(identity) = Log::identity_of(log) else { return Ok(None) };
+        let failed = |error: io::Error| {
+            let what = format!("looking at home {} of volume {name}", path.display());
+            Problem::new(Exit::Failed, what, error, "mend its disk, or the log's")
+        };
+        let wearer = Arc::new(Wearer::of(&home).map_err(failed)?);
+        let found = look_at(&home, &wearer).map_err(failed)?;
+        let (note, boot) = (get(log, NAME).map_err(failed)?, Boot::current().map_err(failed)?);
+        Ok(Some(Bond { name, home: path, log, wearer, found, identity, note, boot }))
+    }
+
+    /// Refuses a home that is not the log's, as it was left.
+    pub(crate) fn check(&self) -> Outcome<()> {
+        self.judge().map_err(|fault| self.refusal(&fault))
+    }
+
+    /// [`Self::check`] that says what somebody changed where it was found out.
+    pub(crate) fn check_saying(&self, changed: &str) -> Outcome<()> {
+        self.judge().map_err(|fault| match fault {
+            Fault::Entered(_) if !changed.is_empty() => {
+                let refusal = self.refusal(&fault);
+                Problem { why: format!("{}; changed: {changed}", refusal.why), ..refusal }
+            }
+            fault => self.refusal(&fault),
+        })
+    }
+
+    fn judge(&self) -> Result<(), Fault> {
+        judge(&hex(self.identity), &self.note, &self.found, &self.boot.id)
+    }
+
+    /// Since when only others can have changed the home, as far as it tells itself, and up to when
+    /// changes were accepted; nothing if it has no badge of this log's.
+    pub(crate) fn told_ns(&self) -> Option<(i64, i64)> {
+        let badge = self.found.badge.as_ref();
+        let badge = badge.filter(|badge| badge.identity == hex(self.identity))?;
+        Some((self.alone_since_ns(badge), badge.accepted_ns))
+    }
+
+    /// A restart ends what the volume did in the run before, if it was not done then.
+    fn alone_since_ns(&self, badge: &Badge) -> i64 {
+        let note = self.note.found();
+        let restarted = note.is_some_and(|note| note.boot != self.boot.id && !note.is_complete);
+        if restarted { self.boot.began_ns } else { badge.alone_since_ns }
+    }
+
+    /// Brings the two together once more.
+    pub(crate) fn bind(&self) -> Outcome<()> {
+        if self.note == Note::Missing {
+            let (name, home) = (self.name, self.home.display());
+            tracing::info!("{home} is noted as the home of volume {name}");
+        }
+        self.check()?;
+        self.renew(self.found.badge.clone())
+    }
+
+    /// Takes the home for the log's, whatever it was.
+    pub(crate) fn accept(&self) -> Outcome<()> {
+        self.renew(None)
+    }
+
+    /// Says that what somebody changed in the home may be written over.
+    pub(crate) fn accept_changes(&self) -> Outcome<()> {
+        let badge = self.found.badge.clone().map(|badge| Badge {
+            barrier: self.kept_barrier(),
+            alone_since_ns: 0,
+            accepted_ns: soon_ns(),
+            ..badge
+        });
+        self.renew(badge)
+    }
+
+    /// The note first: a badge of a generation that no note knows would be nobody's. A file that
+    /// wears the right one keeps it.
+    fn renew(&self, badge: Option<Badge>) -> Outcome<()> {
+        let before = self.note.found();
+        let is_kept = badge.is_some() && badge == self.found.badge;
+        let is_worn = is_kept && !self.wearer.is_directory();
+        if let (true, Some(note)) = (is_worn, before) {
+            let (path, boot) = (self.home.to_owned(), self.boot.id.clone());
+            let note = HomeNote { is_complete: false, path, boot, ..note.clone() };
+            return self.put(&note);
+        }
+        let generation = self.last_generation() + 1;
+        let note = HomeNote {
+            format: FORMAT,
+            identity: hex(self.identity),
+            generation,
+            is_begun: true,
+            has_badge: before.is_some_and(|note| note.has_badge),
+            is_complete: false,
+            path: self.home.to_owned(),
+            place: self.found.place.clone(),
+            boot: self.boot.id.clone(),
+        };
+        self.put(&note)?;
+        let badge = badge.unwrap_or_else(|| self.fresh_badge());
+        let alone_since_ns = self.alone_since_ns(&badge);
+        let worn = self.wearer.wear(Badge { generation, alone_since_ns, ..badge });
+        let has_badge = worn.map_err(|error| {
+            let what = format!("giving {} the badge of volume {}", self.home.display(), self.name);
+            Problem::new(Exit::Failed, what, error, "nothing is lost; mend the home's disk")
+        })?;
+        if !has_badge {
+            tracing::warn!(
+                "{} keeps no attribute {BADGE}: a change of it by others may stay unnoticed, and \
+                 nothing bars it",
+                self.home.display()
+            );
+        }
+        self.put(&HomeNote { is_begun: false, has_badge, ..note })
+    }
+
+    /// The newest that the home may wear. What was begun and never got to the badge is begun again
+    /// under the same number, however often: the home that it was begun with is no older copy.
+    fn last_generation(&self) -> u64 {
+        let noted = self.note.found().map_or(0, |it| it.generation - u64::from(it.is_begun));
+        let badge = self.found.badge.as_ref();
+        let ours = badge.filter(|badge| badge.identity == hex(self.identity));
+        ours.map_or(0, |badge| badge.generation).max(noted)
+    }
+
+    fn put(&self, note: &HomeNote) -> Outcome<()> {
+        put(self.log, NAME, note).map_err(|error| {
+            let what = format!("opening the log of volume {}: noting its home", self.name);
+            Problem::new(Exit::Failed, what, error, "nothing is lost; mend the log's disk")
+        })
+    }
+
+    /// A badge for this log, which takes the home as it is.
+    fn fresh_badge(&self) -> Badge {
+        let barrier = self.kept_barrier();
+        Badge { barrier, accepted_ns: soon_ns(), ..Badge::new(self.identity, 0) }
+    }
+
+    /// The barrier as far as it stands: with it go the bits that the home has to its users.
+    fn kept_barrier(&self) -> Barrier {
+        let kept = match &self.found.badge {
+            Some(badge) => Some(badge.barrier),
+            None => self.has_lost_bits().then_some(Barrier::Closed(OWNER_ONLY)),
+        };
+        kept.filter(|_| self.found.mode == 0).unwrap_or(Barrier::Open)
+    }
+
+    /// Whether it was barred, and lost the badge that kept its permission bits.
+    pub(crate) fn has_lost_bits(&self) -> bool {
+        let was_barred = self.note.found().is_some_and(|note| note.has_badge && !note.is_complete);
+        was_barred
+            && self.found.badge.is_none()
+            && self.found.mode == 0
+            && self.wearer.is_directory()
+    }
+
+    /// Lets the home be entered again.
+    pub(crate) fn open_home(&self) -> Outcome<()> {
+        self.wearer.open().map_err(|error| {
+            let what = format!("giving home {} its permissions back", self.home.display());
+            Problem::new(Exit::Failed, what, error, "mend its disk")
+        })
+    }
+
+    fn refusal(&self, fault: &Fault) -> Problem {
+        let (name, home) = (self.name, self.home.display());
+        let what = format!("bringing volume {name} and its home together");
+        let right = format!("if this is the right home, `holdfast volume accept {name} --home`");
+        let unapplied = describe_unapplied(self.log);
+        let empty = if self.wearer.is_empty() { "an empty directory" } else { "another one" };
+        let note = self.note.found();
+        let before = note.map_or(String::new(), |note| format!(", last {}", note.path.display()));
+        let (why, remedy) = match fault {
+            Fault::NoBadge | Fault::OtherPlace => (
+                format!(
+                    "{home} is not the home that its log knows{before}, but {empty}; {unapplied}"
+                ),
+                format!(
+                    "mount the file system of the right one or put it back, then try again; {right}"
+                ),
+            ),
+            Fault::OtherLog(other) => (
+                format!("{home} is the home of another log, {other}; {unapplied}"),
+                format!("correct home or log; {right}"),
+            ),
+            Fault::OlderCopy(generation) => (
+                format!(
+                    "{home} is an older copy of the home, of attachment {generation}, and the log \
+                     was at {} with it; {unapplied}",
+                    note.map_or(0, |note| note.generation)
+                ),
+                format!("put the newest one back; {right}"),
+            ),
+            Fault::Entered(mode) => (
+                format!(
+                    "somebody gave {home} the permissions {mode:o} while the log had what it \
+                     lacks, and may have changed it; {unapplied}"
+                ),
+                choose(name),
+            ),
+            Fault::Unknown => (
+                format!("the file \"{NAME}\" beside the log is damaged, and {home} has no badge"),
+                right,
+            ),
+        };
+        Problem::new(Exit::Damaged, what, why, remedy)
+    }
+}
+
+/// How to choose between a home that somebody changed and a log that has other changes of it.
+pub(crate) fn choose(name: &str) -> String {
+    format!(
+        "nothing was applied; `holdfast volume accept {name} --keep log` applies the log over it, \
+         and `--keep home` puts the log aside"
+    )
+}
+
+/// How much of a log its home does not have, for people.
+pub(crate) fn describe_unapplied(log: &dyn Files) -> String {
+    match Log::verify(log, &mut |_| {}) {
+        Ok(log) => {
+            let bytes = rounded(log.end.get().saturating_sub(log.first.get()));
+            format!("up to {bytes} of the log are still to be applied")
+        }
+        Err(error) => format!("what of the log is still to be applied cannot be told: {error}"),
+    }
+}
+
+/// A moment by which what this process is at has its time too.
+fn soon_ns() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |it| it.as_nanos());
+    i64::try_from(now).unwrap_or(0).saturating_add(100_000_000)
+}
+
+fn look_at(home: impl AsFd, wearer: &Wearer) -> io::Result<Found> {
+    let stat = fstat(&home)?;
+    let (badge, mode) = (wearer.badge(), stat.st_mode & 0o7777);
+    Ok(Found { badge, place: Place::of(&home, &stat)?, mode })
+}
+
+/// Whether the home has everything that the log has, and whoever may enters it.
+pub(crate) fn is_complete(log: &dyn Files) -> bool {
+    matches!(get::<HomeNote>(log, NAME), Ok(Note::Found(note)) if note.is_complete)
+}
+
+/// Says that the home has everything that the log has.
+pub(crate) fn note_complete(log: &dyn Files) -> io::Result<()> {
+    match get::<HomeNote>(log, NAME)? {
+        Note::Found(note) if !note.is_complete => {
+            put(log, NAME, &HomeNote { is_complete: true, ..note })
+        }
+        _ => Ok(()),
+    }
+}

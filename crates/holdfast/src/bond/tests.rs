@@ -1,0 +1,168 @@
+//! What is refused, case by case, and what a damaged file beside a log is worth.
+
+use super::badge::{Badge, Barrier};
+use super::home::{self, Fault, Found, HomeNote, Place};
+use super::region::{self, Gone, RegionNote};
+use super::{FORMAT, Note, get, put};
+use crate::claims::{Class, MediumKind};
+use holdfast_format_docs::Tables;
+use holdfast_io::real::RealFiles;
+use std::collections::BTreeSet;
+use std::fs;
+
+const LOG: [u8; 16] = [7; 16];
+
+fn place() -> Place {
+    Place { is_device: false, number: 1, serial: String::new() }
+}
+
+fn home_note() -> HomeNote {
+    HomeNote {
+        format: FORMAT,
+        identity: super::hex(LOG),
+        generation: 5,
+        is_begun: false,
+        has_badge: true,
+        is_complete: false,
+        path: "/home".into(),
+        place: place(),
+        boot: "a".into(),
+    }
+}
+
+fn found(badge: Option<Badge>) -> Found {
+    Found { badge, place: place(), mode: 0o700 }
+}
+
+fn judge_home(note: &Note<HomeNote>, found: &Found) -> Result<(), Fault> {
+    home::judge(&super::hex(LOG), note, found, "a")
+}
+
+#[test]
+fn only_the_home_that_a_log_knows_is_taken() {
+    let note = Note::Found(home_note());
+    let of = |generation| found(Some(Badge::new(LOG, generation)));
+    assert_eq!(judge_home(&note, &of(5)), Ok(()));
+    assert_eq!(judge_home(&note, &found(None)), Err(Fault::NoBadge));
+    assert_eq!(judge_home(&note, &of(4)), Err(Fault::OlderCopy(4)));
+    let others = Badge::new([8; 16], 5);
+    let other = super::hex([8; 16]);
+    assert_eq!(judge_home(&note, &found(Some(others))), Err(Fault::OtherLog(other)));
+    // A log without a file about its home is from an earlier version, and is taken as it is.
+    assert_eq!(judge_home(&Note::Missing, &found(None)), Ok(()));
+    assert_eq!(judge_home(&Note::Unreadable, &found(None)), Err(Fault::Unknown));
+    assert_eq!(judge_home(&Note::Unreadable, &of(5)), Ok(()));
+}
+
+#[test]
+fn a_death_while_the_two_are_brought_together_refuses_nothing() {
+    let begun = Note::Found(HomeNote { is_begun: true, ..home_note() });
+    let of = |generation| found(Some(Badge::new(LOG, generation)));
+    assert_eq!(judge_home(&begun, &of(4)), Ok(()));
+    assert_eq!(judge_home(&begun, &of(5)), Ok(()));
+    assert_eq!(judge_home(&begun, &of(3)), Err(Fault::OlderCopy(3)));
+    // The first badge of all may not be there yet.
+    let first = HomeNote { is_begun: true, has_badge: false, generation: 1, ..home_note() };
+    assert_eq!(judge_home(&Note::Found(first), &found(None)), Ok(()));
+}
+
+#[test]
+fn an_older_copy_of_a_complete_home_may_be_used() {
+    let note = Note::Found(HomeNote { is_complete: true, ..home_note() });
+    assert_eq!(judge_home(&note, &found(Some(Badge::new(LOG, 3)))), Ok(()));
+    assert_eq!(judge_home(&note, &found(None)), Err(Fault::NoBadge));
+}
+
+#[test]
+fn a_barrier_that_was_taken_away_is_noticed_and_one_that_was_moving_is_not() {
+    let note = Note::Found(home_note());
+    let with = |barrier, mode| {
+        let badge = Badge { barrier, ..Badge::new(LOG, 5) };
+        judge_home(&note, &Found { mode, ..found(Some(badge)) })
+    };
+    assert_eq!(with(Barrier::Closed(0o700), 0), Ok(()));
+    assert_eq!(with(Barrier::Closed(0o700), 0o755), Err(Fault::Entered(0o755)));
+    for mode in [0, 0o700] {
+        assert_eq!(with(Barrier::Moving(0o700), mode), Ok(()));
+        assert_eq!(with(Barrier::Open, mode), Ok(()));
+    }
+}
+
+#[test]
+fn without_a_badge_only_what_lasts_is_compared() {
+    let note = |is_complete| Note::Found(HomeNote { has_badge: false, is_complete, ..home_note() });
+    let elsewhere = Found { place: Place { number: 2, ..place() }, ..found(None) };
+    assert_eq!(judge_home(&note(false), &found(None)), Ok(()));
+    assert_eq!(judge_home(&note(false), &elsewhere), Err(Fault::OtherPlace));
+    assert_eq!(judge_home(&note(true), &elsewhere), Ok(()));
+}
+
+fn region_note() -> RegionNote {
+    RegionNote {
+        format: FORMAT,
+        identity: super::hex(LOG),
+        boot: "a".into(),
+        medium: MediumKind::Shm,
+        path: Some("/dev/shm/x".into()),
+        class: Class::Memory,
+        outlives_os: false,
+        bytes_max: 8 << 20,
+        drained: false,
+        loss: None,
+    }
+}
+
+#[test]
+fn memory_that_is_gone_is_given_up_only_where_a_restart_took_it() {
+    let judge = |note: RegionNote, boot, is_there| {
+        region::judge(&Note::Found(note), boot, is_there).map(|loss| loss.is_some())
+    };
+    let path = || "/dev/shm/x".into();
+    assert_eq!(judge(region_note(), "a", false), Err(Gone::SameRun));
+    assert_eq!(judge(region_note(), "a", true), Err(Gone::Elsewhere(path())));
+    assert_eq!(judge(region_note(), "b", false), Ok(true));
+    assert_eq!(judge(region_note(), "b", true), Err(Gone::Elsewhere(path())));
+    let disk = RegionNote { class: Class::Disk, ..region_note() };
+    assert_eq!(judge(disk.clone(), "a", false), Err(Gone::SameRun));
+    assert_eq!(judge(disk, "b", false), Ok(false));
+    let outlives = RegionNote { outlives_os: true, ..region_note() };
+    assert_eq!(judge(outlives, "b", false), Err(Gone::Outlasted));
+    let drained = RegionNote { drained: true, ..region_note() };
+    assert_eq!(judge(drained, "a", false), Ok(false));
+    let private = RegionNote { medium: MediumKind::Private, path: None, ..region_note() };
+    assert_eq!(judge(private, "a", false), Ok(false));
+    assert_eq!(region::judge(&Note::Missing, "a", false), Ok(None));
+    assert_eq!(region::judge(&Note::Unreadable, "a", false), Err(Gone::Unknown));
+}
+
+#[test]
+fn the_fields_are_those_that_the_format_names() {
+    let tables = Tables::of(include_str!("../../FORMAT.md"));
+    let named = |section: &str| -> BTreeSet<String> {
+        tables.rows(section).iter().map(|row| row[0].trim_matches('`').to_owned()).collect()
+    };
+    let keys = |value: serde_json::Value| -> BTreeSet<String> {
+        value.as_object().unwrap().keys().cloned().collect()
+    };
+    assert_eq!(named("Home"), keys(serde_json::to_value(home_note()).unwrap()));
+    assert_eq!(named("Region"), keys(serde_json::to_value(region_note()).unwrap()));
+}
+
+#[test]
+fn a_file_beside_a_log_is_whole_or_not_believed() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = RealFiles::open(folder.path()).unwrap();
+    assert_eq!(get::<RegionNote>(&files, "region").unwrap(), Note::Missing);
+    put(&files, "region", &region_note()).unwrap();
+    assert_eq!(get(&files, "region").unwrap(), Note::Found(region_note()));
+    let path = folder.path().join("region");
+    let whole = fs::read(&path).unwrap();
+    for at in 0..whole.len() {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 1;
+        fs::write(&path, &damaged).unwrap();
+        let read = get::<RegionNote>(&files, "region").unwrap();
+        // The line's end is worth nothing.
+        assert!(read == Note::Unreadable || at == whole.len() - 1, "byte {at}: {read:?}");
+    }
+}

@@ -1,0 +1,65 @@
+//! `holdfast wait`.
+//!
+//! Promise: success means that the volume is served; a failure says why it is not.
+//! Never: mounts anything itself; the keeper does.
+
+use crate::config::Config;
+use crate::control::{Answer, Command, ask};
+use crate::exit::Exit;
+use crate::keeper::BEING_ATTACHED;
+use crate::output::{Output, Progress};
+use crate::problem::Outcome;
+use std::path::Path;
+use std::time::Duration;
+
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// How a volume is, as far as waiting goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Seen {
+    Served,
+    Coming,
+    Not,
+}
+
+/// Waits until the volume is served.
+pub(crate) fn wait(config: &Path, name: &str, output: Output) -> Outcome<()> {
+    let config = Config::load(config)?;
+    config.volume(name)?;
+    let mut progress = Progress::new();
+    loop {
+        match look(&config, name)? {
+            Seen::Served => break,
+            Seen::Coming => std::thread::sleep(LOOK_EVERY),
+            Seen::Not => mount(&config, name, &mut progress)?,
+        }
+    }
+    drop(progress);
+    output.done(&format!("{name} is served"));
+    Ok(())
+}
+
+fn look(config: &Config, name: &str) -> Outcome<Seen> {
+    let answer = ask(&config.keeper.socket, Command::Status, &mut |_| {})?;
+    let Answer::Status(report) = answer else { return Ok(Seen::Not) };
+    let volume = report.volumes.iter().find(|volume| volume.name == name);
+    Ok(match volume.map(|volume| volume.state.as_str()) {
+        Some("serving") => Seen::Served,
+        Some("starting" | "restarting") => Seen::Coming,
+        _ => Seen::Not,
+    })
+}
+
+/// Asks for it; that somebody else has just done so is as good.
+fn mount(config: &Config, name: &str, progress: &mut Progress) -> Outcome<()> {
+    let command = Command::Mount { name: name.to_owned() };
+    match ask(&config.keeper.socket, command, &mut |text| progress.say(text)) {
+        Err(problem) if problem.exit == Exit::InUse => {
+            std::thread::sleep(LOOK_EVERY);
+            // It may have been mounted since it was looked at.
+            let comes = problem.why == BEING_ATTACHED || look(config, name)? != Seen::Not;
+            if comes { Ok(()) } else { Err(problem) }
+        }
+        answered => answered.map(drop),
+    }
+}

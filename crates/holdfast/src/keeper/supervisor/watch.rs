@@ -1,0 +1,73 @@
+//! Looking at what a front end does, and whether it lives.
+//!
+//! Promise: a front end that gives no sign of life, a drain and a cleaner that do not move, are in
+//! the snapshot within [`LOOK_EVERY`] of their bound, and in the keeper's log once.
+//! Never: ends what stands still: it has lost nothing, and goes on when its reason is gone.
+
+use super::{Snapshot, State, Supervisor};
+use crate::exit::Exit;
+use crate::observe::look;
+use crate::problem::{Outcome, Problem};
+use crate::pulse::{Pulse, why_silent};
+use crate::standstill::{Marks, Standstill};
+use std::time::{Duration, Instant};
+
+/// How often is looked.
+pub(super) const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// What earlier looks saw of this front end.
+#[derive(Debug, Default)]
+pub(super) struct Watch {
+    marks: Marks,
+    /// What stood still at the last look.
+    told: bool,
+}
+
+/// For signs of life of the processes that serve this.
+pub(in crate::keeper) fn new_pulse(whose: &str) -> Outcome<Pulse> {
+    Pulse::new().map_err(|error| {
+        let what = format!("preparing to watch over {whose}");
+        Problem::new(Exit::Failed, what, error, "see whether descriptors or memory ran out")
+    })
+}
+
+/// That a process gives no sign of life, and why, if it does not.
+pub(in crate::keeper) fn silence(pulse: &Pulse, pid: Option<u32>, who: &str) -> Option<Standstill> {
+    let (pid, silence) = (pid?, pulse.silence()?);
+    let what = format!("{who} (process {pid}) gives no sign of life: {}", why_silent(pid));
+    Some(Standstill::new(what, silence))
+}
+
+impl Supervisor {
+    /// Looks once more.
+    pub(super) fn look(&mut self) {
+        let seen = self.orders.volume.as_ref().and_then(|volume| look(&volume.medium()));
+        let marks = &mut self.watch.marks;
+        let moved = seen.map(|seen| marks.look(seen, Instant::now())).unwrap_or_default();
+        let pid = self.shared.lock().front_end_pid;
+        let silence = silence(&self.shared.pulse, pid, "its front end");
+        self.tell(silence.iter().chain(&moved));
+        let stall = silence.map_or(0, |silence| silence.for_ms);
+        self.shared.change(|s| {
+            s.standstills = moved;
+            note_stall(s, Duration::from_millis(stall));
+        });
+    }
+
+    fn tell<'a>(&mut self, standing: impl Iterator<Item = &'a Standstill>) {
+        let text: Vec<String> = standing.map(ToString::to_string).collect();
+        let (volume, stands) = (&self.orders.name, !text.is_empty());
+        match (stands, std::mem::replace(&mut self.watch.told, stands)) {
+            (true, false) => tracing::warn!(volume, "stands still: {}", text.join("; ")),
+            (false, true) => tracing::info!(volume, "goes on"),
+            _ => {}
+        }
+    }
+}
+
+/// A front end that serves and gives no sign of life is none for as long.
+fn note_stall(snapshot: &mut Snapshot, stall: Duration) {
+    if snapshot.state == State::Serving {
+        snapshot.longest_stall = snapshot.longest_stall.max(stall);
+    }
+}

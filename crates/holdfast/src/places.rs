@@ -1,0 +1,124 @@
+//! Where the paths of a volume are on this machine, and which of them lie inside which.
+//!
+//! Promise: a path lies inside a folder however it is written and by whatever way it leads there:
+//! through `..`, links, and mounts of a part of the same file system elsewhere.
+//! Never: opens a file, or judges a path by its letters alone.
+
+use crate::config::{Address, VolumeConfig};
+use crate::exit::Exit;
+use crate::keeper::mounts::{Mount, all_mounts};
+use crate::problem::{Outcome, Problem};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Component, Path, PathBuf};
+
+/// Device and number of a file.
+type Id = (u64, u64);
+
+/// A place in a file system, whatever it is mounted at: device, and path from its root.
+type Within = (String, PathBuf);
+
+/// Where a path is.
+#[derive(Debug)]
+pub(crate) struct Place {
+    /// Without links, and without `..`.
+    path: PathBuf,
+    /// What it is, if it is there.
+    own: Option<Id>,
+    /// It, and every folder above it.
+    above: Vec<Id>,
+    within: Option<Within>,
+    /// The file systems, or parts of them, that are mounted below it.
+    mounted_below: Vec<Within>,
+}
+
+impl Place {
+    /// Where a path is, that may not be there yet.
+    pub(crate) fn of(path: &Path, mounts: &[Mount]) -> Place {
+        let path = resolved(path);
+        let above: Vec<Id> = path.ancestors().filter_map(id).collect();
+        let below = mounts.iter().filter(|mount| mount.point.starts_with(&path));
+        let mounted_below = below.map(|it| (it.device.clone(), it.root.clone())).collect();
+        Place { own: id(&path), above, within: within(&path, mounts), mounted_below, path }
+    }
+
+    /// Whether this is the folder, or is in it.
+    pub(crate) fn is_in(&self, folder: &Place) -> bool {
+        let is_part = |whole: &Within| {
+            self.within.as_ref().is_some_and(|it| it.0 == whole.0 && it.1.starts_with(&whole.1))
+        };
+        self.path.starts_with(&folder.path)
+            || folder.own.is_some_and(|own| self.above.contains(&own))
+            || folder.within.iter().chain(&folder.mounted_below).any(is_part)
+    }
+}
+
+/// Refuses a volume that would keep, or cover, what it is made of.
+pub(crate) fn check(name: &str, volume: &VolumeConfig) -> Outcome<()> {
+    let mounts = all_mounts();
+    let place = |path: &Path| Place::of(path, &mounts);
+    let home = ("home", place(&volume.home));
+    let mount = volume.mount.as_deref().map(|mount| ("mount", place(mount)));
+    for (key, path) in parts(volume) {
+        let part = place(path);
+        for (around, folder) in [Some(&home), mount.as_ref()].into_iter().flatten() {
+            if part.is_in(folder) {
+                return Err(inside(name, key, path, around, &folder.path));
+            }
+        }
+    }
+    match (&mount, &volume.mount) {
+        (Some((_, at)), Some(path)) if at.own != home.1.own && at.is_in(&home.1) => {
+            Err(inside(name, "mount", path, "home", &home.1.path))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What must not lie in home or mount, with its key.
+fn parts(volume: &VolumeConfig) -> impl Iterator<Item = (&'static str, &Path)> {
+    let region = volume.memory.path.as_deref().map(|path| ("memory.path", path));
+    let cache = volume.block_cache.as_ref().and_then(|cache| cache.path.as_deref());
+    let cache = cache.map(|path| ("block_cache.path", path));
+    let nbd = volume.nbd.iter().filter_map(Address::path).map(|path| ("nbd", path));
+    let vhost_user = volume.vhost_user.as_deref().map(|path| ("vhost-user", path));
+    let fixed = [("log", &*volume.log)].into_iter();
+    fixed.chain(region).chain(cache).chain(nbd).chain(vhost_user)
+}
+
+fn inside(name: &str, key: &str, path: &Path, around: &str, folder: &Path) -> Problem {
+    let what = format!("looking where volume {name} lies");
+    let why = format!("{key} = {path:?} lies inside {around}, which is {}", folder.display());
+    Problem::new(Exit::Usage, what, why, format!("name a place for {key} outside {around}"))
+}
+
+/// The path without links and `..`, as far as it is there.
+fn resolved(path: &Path) -> PathBuf {
+    let mut way = PathBuf::from("/");
+    for part in path.components() {
+        match part {
+            Component::Normal(name) => {
+                way.push(name);
+                way = std::fs::canonicalize(&way).unwrap_or(way);
+            }
+            Component::ParentDir => drop(way.pop()),
+            _ => {}
+        }
+    }
+    way
+}
+
+fn id(path: &Path) -> Option<Id> {
+    path.symlink_metadata().ok().map(|found| (found.dev(), found.ino()))
+}
+
+/// What the mount that a path is on shows there.
+fn within(path: &Path, mounts: &[Mount]) -> Option<Within> {
+    let around = mounts.iter().filter(|mount| path.starts_with(&mount.point));
+    // Of several at one point the last is seen.
+    let nearest = around.max_by_key(|mount| mount.point.components().count())?;
+    let rest = path.strip_prefix(&nearest.point).ok()?;
+    Some((nearest.device.clone(), nearest.root.join(rest)))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,227 @@
+//! Mounts that somebody else keeps, or serves: who it is is said, and nothing of theirs is taken.
+
+use crate::fixture::{Ended, Fixture, NAME, kill, wait_until, way};
+use rustix::mount::{UnmountFlags, mount_bind, unmount};
+use rustix::process::Signal;
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+/// A process that runs a script until it is let go; the script says "up" when it is ready.
+struct Other(Child);
+
+impl Other {
+    fn begin(program: &str, arguments: &[&str], script: &str) -> Other {
+        let mut command = Command::new(program);
+        command.args(arguments).args(["sh", "-c", script]);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        child.stdout.take().unwrap().read_exact(&mut [0; 2]).unwrap();
+        Other(child)
+    }
+
+    /// One whose mount namespace has what this fixture has mounted now, for good, and nothing of
+    /// the tests beside this one.
+    fn keeping(fixture: &Fixture, script: &str) -> Other {
+        let mine = fixture.path("").display().to_string();
+        let drop_others = "while read -r _ point kind _; do \
+            case $kind$point in fuse*$0*) ;; fuse*) umount -l $point ;; esac; \
+            done </proc/mounts";
+        let whole = format!("{}; {script}", drop_others.replace("$0", &mine));
+        Other::begin("unshare", &["--mount", "--propagation", "private"], &whole)
+    }
+
+    fn pid(&self) -> String {
+        format!("(pid {})", self.0.id())
+    }
+
+    fn let_go(&mut self) {
+        drop(self.0.stdin.take());
+        self.0.wait().unwrap();
+    }
+}
+
+impl Drop for Other {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+const STAYS: &str = "echo up; read word";
+
+#[test]
+fn what_another_mount_namespace_keeps_is_named_and_comes_home_when_it_is_let_go() {
+    let mut fixture = Fixture::made();
+    fixture.serve();
+    fs::write(fixture.mount().join("f"), "x").unwrap();
+    let mut other = Other::keeping(&fixture, STAYS);
+    let point = fixture.mount();
+    let words = ["unmounted here", &other.pid(), point.to_str().unwrap(), "umount v --force"];
+    // Whoever asks a second time hears the same.
+    fixture.holdfast(&["umount", NAME]).expect(5, &words);
+    fixture.holdfast(&["umount", NAME]).expect(5, &words);
+    assert_eq!(fixture.status()["state"], "detaching", "{}", fixture.status());
+    other.let_go();
+    fixture.wait_for_state("detached");
+    fixture.assert_given_back();
+    assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"x");
+}
+
+#[test]
+fn who_only_passes_by_is_waited_for() {
+    let mut fixture = Fixture::made();
+    fixture.serve();
+    fs::write(fixture.mount().join("f"), "x").unwrap();
+    let _other = Other::keeping(&fixture, "echo up; exec sleep 1");
+    fixture.holdfast(&["umount", NAME]).succeeded();
+    fixture.assert_given_back();
+    assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"x");
+}
+
+#[test]
+fn who_keeps_it_elsewhere_is_cut_off_by_force_as_the_message_says() {
+    let mut fixture = Fixture::made();
+    fixture.serve();
+    let script = format!("cd {}; echo x > f; echo up; read word", fixture.mount().display());
+    let _other = Other::keeping(&fixture, &script);
+    fixture.holdfast(&["umount", NAME]).expect(5, &["`holdfast umount v --force`"]);
+    fixture.holdfast(&["umount", NAME, "--force"]).succeeded();
+    fixture.assert_given_back();
+    assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"x\n");
+    // At once, too.
+    fixture.let_log_go();
+    fixture.take_up();
+    let _second = Other::keeping(&fixture, &script);
+    fixture.holdfast(&["umount", NAME, "--force"]).succeeded();
+    fixture.assert_given_back();
+}
+
+#[test]
+fn without_a_keeper_who_keeps_it_elsewhere_is_named_and_cut_off_too() {
+    let mut fixture = Fixture::made();
+    fixture.serve();
+    fs::write(fixture.mount().join("f"), "x").unwrap();
+    let other = Other::keeping(&fixture, STAYS);
+    fixture.kill_keeper();
+    let words = ["unmounted here", &other.pid(), "`holdfast umount v --force`"];
+    fixture.holdfast(&["umount", NAME]).expect(5, &words);
+    fixture.holdfast(&["umount", NAME]).expect(5, &words);
+    fixture.holdfast(&["umount", NAME, "--force"]).succeeded();
+    fixture.assert_given_back();
+    assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"x");
+}
+
+#[test]
+fn a_second_place_and_an_open_file_are_named_too() {
+    let mut fixture = Fixture::made();
+    fixture.serve();
+    let second = fixture.path("second");
+    fs::create_dir(&second).unwrap();
+    mount_bind(fixture.mount(), &second).unwrap();
+    let ended = fixture.holdfast(&["umount", NAME]);
+    let open = fs::File::create(second.join("f")).unwrap();
+    unmount(&second, UnmountFlags::DETACH).unwrap();
+    ended.expect(5, &["also mounted at", second.to_str().unwrap()]);
+    let me = format!("(pid {})", std::process::id());
+    fixture.holdfast(&["umount", NAME]).expect(5, &[&me, "open"]);
+    drop(open);
+    fixture.wait_for_state("detached");
+    assert!(fixture.home().join("f").exists());
+}
+
+#[test]
+fn a_keeper_that_ends_names_who_keeps_a_mount_elsewhere_and_a_second_signal_cuts_them_off() {
+    let mut fixture = Fixture::made();
+    fixture.serve();
+    fs::write(fixture.mount().join("f"), "x").unwrap();
+    let other = Other::keeping(&fixture, STAYS);
+    kill(fixture.keeper_pid(), Signal::TERM);
+    let is_named = || fixture.keeper_log().contains(&other.pid());
+    wait_until(is_named, || fixture.keeper_log());
+    assert_eq!(fixture.stop(), Some(0), "{}", fixture.keeper_log());
+    fixture.assert_given_back();
+    assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"x");
+}
+
+/// A configuration with everything of its own but the name and the mount point.
+fn stranger() -> Fixture {
+    let fixture = Fixture::new();
+    fixture.holdfast(&["volume", "make", NAME]).succeeded();
+    fixture
+}
+
+fn at_the_point_of(fixture: &Fixture, other: &Fixture) {
+    let (own, taken) = (format!("{:?}", fixture.mount()), format!("{:?}", other.mount()));
+    fixture.reconfigure(&own, &taken);
+}
+
+#[test]
+fn a_mount_that_another_keeper_serves_is_neither_taken_over_nor_unmounted() {
+    let mut first = Fixture::made();
+    first.serve();
+    fs::write(first.mount().join("f"), "x").unwrap();
+    let second = stranger();
+    at_the_point_of(&second, &first);
+    let pid = format!("(pid {})", first.front_end());
+    let point = first.mount();
+    let refused = |ended: Ended| ended.expect(5, &[&pid, point.to_str().unwrap()]);
+    refused(second.holdfast(&["serve"]));
+    refused(second.holdfast(&["umount", NAME]));
+    refused(second.holdfast(&["umount", NAME, "--force"]));
+    assert_eq!(first.status()["state"], "serving");
+    assert_eq!(fs::read(first.mount().join("f")).unwrap(), b"x");
+    // Without its keeper it is served all the same.
+    first.kill_keeper();
+    refused(second.holdfast(&["serve"]));
+    refused(second.holdfast(&["umount", NAME]));
+    assert_eq!(fs::read(first.mount().join("f")).unwrap(), b"x");
+    first.holdfast(&["umount", NAME]).succeeded();
+    // As the message says: by the configuration that mounted it. Then the place is free.
+    let mut second = second;
+    second.serve();
+    assert_eq!(second.stop(), Some(0));
+}
+
+#[test]
+fn a_mount_whose_front_end_and_keeper_are_dead_is_taken_over_although_a_namespace_keeps_it() {
+    if way() == "queue" {
+        return;
+    }
+    let mut fixture = Fixture::made();
+    fixture.serve();
+    fs::write(fixture.mount().join("f"), "x").unwrap();
+    let _other = Other::keeping(&fixture, STAYS);
+    let front_end = fixture.front_end();
+    fixture.kill_keeper();
+    kill(front_end, Signal::KILL);
+    fixture.serve();
+    assert_eq!(fs::read(fixture.mount().join("f")).unwrap(), b"x");
+    assert_eq!(fixture.stop(), Some(0));
+    fixture.assert_given_back();
+}
+
+#[test]
+fn names_of_processes_are_shown_and_not_obeyed_by_a_terminal() {
+    let mut fixture = Fixture::made();
+    fixture.serve();
+    const SHOWN: &str = r"\u001b]0;x\u0007\x9b\u000az";
+    let name = r"printf '\033]0;x\007\233\nz' > /proc/$$/comm";
+    let script = |folder: &Path| format!("cd {}; {name}; {STAYS}", folder.display());
+    let mut other = Other::begin("env", &[], &script(&fixture.mount()));
+    let ended = fixture.holdfast(&["umount", NAME]);
+    ended.expect(5, &[&format!("{SHOWN} {}", other.pid())]);
+    assert!(!ended.err.contains(['\x1b', '\x07']), "{ended:?}");
+    other.let_go();
+    let mut other = Other::keeping(&fixture, &script(Path::new("/")));
+    let ended = fixture.holdfast(&["umount", NAME]);
+    ended.expect(5, &[SHOWN]);
+    assert!(!ended.err.contains(['\x1b', '\x07']), "{ended:?}");
+    other.let_go();
+    fixture.wait_for_state("detached");
+    // Whoever uses the home itself.
+    let _other = Other::begin("env", &[], &script(&fixture.home()));
+    let ended = fixture.holdfast(&["mount", NAME]);
+    ended.expect(5, &["is in use by", SHOWN]);
+    assert!(!ended.err.contains(['\x1b', '\x07']), "{ended:?}");
+}

@@ -1,0 +1,66 @@
+//! Signals that order nothing, sent to whatever serves.
+
+use crate::fixture::{Fixture, NAME, kill, wait_until, way};
+use rustix::process::Signal;
+use std::fs;
+
+/// Each would end a process that does nothing about it.
+const NO_ORDERS: [Signal; 9] = [
+    Signal::HUP,
+    Signal::USR1,
+    Signal::USR2,
+    Signal::ALARM,
+    Signal::VTALARM,
+    Signal::PROF,
+    Signal::IO,
+    Signal::POWER,
+    Signal::XFSZ,
+];
+
+#[test]
+fn no_signal_but_an_order_ends_keeper_front_end_or_server() {
+    let mut fixture = Fixture::made();
+    fixture.serve();
+    let mut processes = vec![fixture.keeper_pid(), fixture.front_end()];
+    processes.extend(fixture.server());
+    assert_eq!(processes.len(), if way() == "queue" { 3 } else { 2 });
+    for signal in NO_ORDERS {
+        processes.iter().for_each(|pid| kill(*pid, signal));
+    }
+    fs::write(fixture.mount().join("f"), "goes on").unwrap();
+    assert_eq!(fixture.status()["restarts"], 0, "{}", fixture.keeper_log());
+    assert_eq!(fixture.front_end(), processes[1]);
+    assert_eq!(fixture.server(), processes.get(2).copied());
+    assert_eq!(fixture.stop(), Some(0));
+    assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"goes on");
+}
+
+/// The command alone hears what it is sent: whoever started it knows nothing of it.
+#[test]
+fn a_run_goes_on_at_a_terminal_that_closes_and_its_command_hears_signals_as_ever() {
+    let fixture = Fixture::new();
+    let (home, mount) = (fixture.home(), fixture.mount());
+    let mut command = fixture.command();
+    command.arg("run").arg("--home").arg(&home).arg("--mount").arg(&mount);
+    let script = "echo $$ >pid; trap 'echo heard >heard' HUP; kill -HUP $PPID; sleep 0.2; \
+                  kill -HUP $$; echo late >late";
+    command.args(["--", "sh", "-c", &format!("cd {} && {script}", mount.display())]);
+    assert_eq!(command.status().unwrap().code(), Some(0));
+    for (name, text) in [("heard", "heard\n"), ("late", "late\n")] {
+        assert_eq!(fs::read_to_string(home.join(name)).unwrap(), text);
+    }
+    // Nothing of the run is left.
+    fixture.holdfast(&["umount", NAME]);
+}
+
+#[test]
+fn a_slow_disk_is_unmounted_when_its_terminal_closes() {
+    let fixture = Fixture::new();
+    let mut command = fixture.command();
+    command.args(["slowdisk", "--backing"]).arg(fixture.home());
+    let mut disk = command.arg("--mount").arg(fixture.mount()).spawn().unwrap();
+    wait_until(|| fixture.is_mounted(), || "never mounted".to_owned());
+    kill(disk.id().cast_signed(), Signal::HUP);
+    assert_eq!(disk.wait().unwrap().code(), Some(0));
+    assert!(!fixture.is_mounted());
+}
