@@ -362,8 +362,8 @@ fn line(number: u64) -> String {
     format!("{number:>999}\n")
 }
 
-/// How many whole lines a file has, each in its place. One that was not acknowledged may have begun:
-/// from the kernel's cache a write comes page by page.
+/// How many whole lines a file has, each in its place. One that was not acknowledged may have
+/// begun: from the kernel's cache a write comes page by page.
 fn lines_in(path: &Path) -> u64 {
     let text = fs::read_to_string(path).unwrap();
     let whole = (text.len() / 1000) as u64;

@@ -38,8 +38,8 @@ pub(crate) fn refuse_served(what: &str, mount: &Mount, but: Option<u32>) -> Outc
     Err(Problem::new(Exit::InUse, what, why, remedy))
 }
 
-/// Whether the connection behind a mount is known to have ended. A server that stands still is asked
-/// in vain, by a thread that waits for it.
+/// Whether the connection behind a mount is known to have ended. A server that stands still is
+/// asked in vain, by a thread that waits for it.
 fn has_ended(point: &Path) -> bool {
     let (answers, answer) = mpsc::channel();
     let point = point.to_owned();
