@@ -38,7 +38,7 @@ use crate::service_manager::ServiceManager;
 use crate::sizes;
 use disks::DiskFronts;
 use holdfast_memory::Region;
-use mounts::elsewhere::{PASSING, kept_by};
+use mounts::elsewhere::{FileSystem, PASSING};
 use mounts::our_mount_of;
 use server::ServerLife;
 use std::collections::BTreeMap;
@@ -90,8 +90,8 @@ struct Attached {
     volume: VolumeConfig,
     verdict: Verdict,
     power: PowerSource,
-    /// The device of its file system, if it is mounted.
-    device: Option<String>,
+    /// If it is mounted.
+    file_system: Option<FileSystem>,
     supervised: Supervised,
 }
 
@@ -324,11 +324,11 @@ impl Keeper {
         let server = self.server_of(name, &volume)?;
         let binary = upgrade::open_binary(Path::new(spawn::OWN_BINARY))?;
         let held = attach::open_to_users(name, &volume, taken, &self.manager)?;
-        let device = our_mount_of(&volume).map(|mount| mount.device);
+        let file_system = FileSystem::of(our_mount_of(&volume), held.fuse.as_ref());
         let mut orders = attach::orders(name, &volume, power, server);
         orders.term = self.term();
         let supervised = Supervised::start(orders, held, binary, attach::unmount_unserved)?;
-        Ok(Attached { volume, verdict, power, device, supervised })
+        Ok(Attached { volume, verdict, power, file_system, supervised })
     }
 
     fn term(&self) -> Option<u64> {
@@ -399,8 +399,7 @@ impl Keeper {
             attached.supervised.unmounted();
         }
         if force {
-            let is_kept = || attached.device.as_deref().and_then(kept_by).is_some();
-            attached.supervised.cut_off(!was_mounted && is_kept());
+            attached.supervised.cut_off(!was_mounted && attached.kept_by().is_some());
         }
         self.wait_until_detached(name, &attached, say)
     }
@@ -546,9 +545,10 @@ impl Keeper {
         // Volumes bring their homes what the server has, so it ends after them.
         let drained = self.server().is_some_and(ServerLife::stop);
         let entries = std::mem::take(&mut *self.lock()).into_values().flatten();
-        for attached in entries.filter_map(Arc::into_inner) {
+        for attached in entries {
             attached.let_memory_go(drained);
-            attached.supervised.join();
+            // Somebody may be asking how it is.
+            Arc::into_inner(attached).into_iter().for_each(|it| it.supervised.join());
         }
         ends.into_iter().collect()
     }
@@ -591,14 +591,21 @@ impl Keeper {
 
 impl Attached {
     fn is_mounted(&self) -> bool {
-        our_mount_of(&self.volume).is_some_and(|mount| Some(mount.device) == self.device)
+        let file_system = self.file_system.as_ref();
+        our_mount_of(&self.volume)
+            .is_some_and(|mount| file_system.is_some_and(|it| it.is_at(&mount)))
+    }
+
+    /// Who keeps its file system, for people.
+    fn kept_by(&self) -> Option<String> {
+        self.file_system.as_ref().and_then(FileSystem::kept_by)
     }
 
     /// Refuses to wait for those who keep what is unmounted here: they may for ever.
     fn refuse_kept(&self, name: &str, snapshot: &Snapshot) -> Outcome<()> {
         // Until it is, nobody keeps it for longer.
         let is_unmounted = !snapshot.is_cut_off && !self.is_mounted();
-        let who = self.device.as_deref().filter(|_| is_unmounted).and_then(kept_by);
+        let who = is_unmounted.then(|| self.kept_by()).flatten();
         who.map_or(Ok(()), |who| Err(kept_elsewhere(name, &who)))
     }
 
@@ -607,7 +614,8 @@ impl Attached {
     fn let_memory_go(&self, drained: bool) {
         let is_given_back = self.supervised.snapshot().state == State::Detached;
         if drained && is_given_back && self.volume.way == Way::Queue {
-            let _ = Region::remove(&self.volume.medium());
+            let removed = Region::remove(&self.volume.medium());
+            removed.unwrap_or_else(|error| tracing::warn!(%error, "the memory stays where it is"));
         }
     }
 

@@ -139,6 +139,7 @@ impl<'scope, 'env> Connection<'scope, 'env> {
         self.answer(flushed);
         match ended {
             Ended::Stopped if self.channel.is_some() => self.part(Over::Parted),
+            Ended::Stopped if self.entry.is_pushed_out() => self.complain_of_room(),
             Ended::Insecure(error) => self.exchange.complain(format_args!("TLS: {error}")),
             Ended::Stopped => return Some(self.into_session()),
             Ended::Over(over) => self.part(over),

@@ -84,7 +84,7 @@ pub(crate) fn open_to_users(
     let whose = format!("volume {name}");
     let (listeners, handover) = listen(&whose, volume.sockets(), manager)?;
     let fuse = match (taken.fuse, volume.mount.as_deref()) {
-        (None, Some(point)) => Some(mount(&whose, name, point)?),
+        (None, Some(point)) => Some(Arc::new(mount(&whose, name, point)?)),
         (fuse, _) => fuse,
     };
     let held = Held { fuse, listeners, handover, ..taken };

@@ -5,7 +5,7 @@
 //! Never: changes a disk's region.
 
 use super::kept::{Kept, take_back_mount};
-use super::mounts::elsewhere::{PASSING, kept_by};
+use super::mounts::elsewhere::{FileSystem, PASSING};
 use super::mounts::served::refuse_served;
 use super::mounts::{disk_source, mounted_at, our_mount_at, unmount_at, users_text};
 use super::spawn::{Held, OWN_BINARY};
@@ -36,6 +36,7 @@ pub(crate) struct DiskFronts(BTreeMap<String, Outcome<DiskFront>>);
 struct DiskFront {
     supervised: Supervised,
     mount: Option<PathBuf>,
+    file_system: Option<FileSystem>,
 }
 
 impl DiskFronts {
@@ -113,30 +114,26 @@ impl DiskFronts {
             || self.0.iter().filter_map(|(name, front)| Some((name, front.as_ref().ok()?)));
         let unmount = |name: &str, front: &DiskFront| {
             let point = front.mount.as_deref();
-            let mount = point.and_then(|point| our_mount_at(point, &disk_source(name)));
             point.into_iter().for_each(|point| unmount(name, point, is_forced));
             front.supervised.unmounted();
-            mount.map(|mount| mount.device)
         };
-        let ended: Vec<_> =
-            fronts().map(|(name, front)| (name, front, unmount(name, front))).collect();
-        for (name, front, device) in ended {
-            front.wait_for_end(name, device.as_deref(), is_forced);
-        }
+        fronts().for_each(|(name, front)| unmount(name, front));
+        fronts().for_each(|(name, front)| front.wait_for_end(name, is_forced));
     }
 }
 
 impl DiskFront {
     /// Waits for the end of what is unmounted here, and for those who keep it elsewhere.
-    fn wait_for_end(&self, name: &str, device: Option<&str>, is_forced: &dyn Fn() -> bool) {
+    fn wait_for_end(&self, name: &str, is_forced: &dyn Fn() -> bool) {
         let (begun, mut spoken) = (Instant::now(), false);
         loop {
             let seen = self.supervised.wait(PROGRESS_EVERY, Snapshot::is_over);
             if seen.is_over() {
                 return;
             }
-            let who = device.filter(|_| !seen.is_cut_off && begun.elapsed() >= PASSING);
-            let Some(who) = who.and_then(kept_by) else { continue };
+            let is_awaited = !seen.is_cut_off && begun.elapsed() >= PASSING;
+            let kept = self.file_system.as_ref().filter(|_| is_awaited);
+            let Some(who) = kept.and_then(FileSystem::kept_by) else { continue };
             if is_forced() {
                 self.supervised.cut_off(true);
             } else if !std::mem::replace(&mut spoken, true) {
@@ -209,6 +206,9 @@ fn start_one(
         (None, Some(point)) => Some(mount(&whose, &disk_source(name), point)?),
         (fuse, _) => fuse,
     };
+    let fuse = fuse.map(Arc::new);
+    let mounted = disk.mount.as_deref().and_then(|at| our_mount_at(at, &disk_source(name)));
+    let file_system = FileSystem::of(mounted, fuse.as_ref());
     let (home, log, kept) = (None, None, None);
     let held = Held { home, log, fuse, listeners, handover, kept, was_served };
     let held = Held { kept: Some(Kept::new(manager, &whose, &held)), ..held };
@@ -227,7 +227,7 @@ fn start_one(
         pulse_fd: None,
     };
     let supervised = Supervised::start(orders, held, binary, unmount_unserved)?;
-    Ok(DiskFront { supervised, mount: disk.mount.clone() })
+    Ok(DiskFront { supervised, mount: disk.mount.clone(), file_system })
 }
 
 /// Mounts a disk. One that an earlier keeper mounted is mounted anew if no program uses it.

@@ -31,8 +31,10 @@ impl Kept {
     /// Has everything kept that outlives a front end of `whose`: "volume NAME" or "disk NAME".
     pub(crate) fn new(manager: &Arc<ServiceManager>, whose: &str, held: &Held) -> Kept {
         let mut kept = Kept { manager: Arc::clone(manager), names: Vec::new() };
-        for (part, descriptor) in PARTS.iter().zip([&held.fuse, &held.log, &held.home]) {
-            descriptor.iter().for_each(|it| kept.keep(part_name(part, whose), it.as_fd()));
+        let (log, home) = (held.log.as_ref().map(AsFd::as_fd), held.home.as_ref().map(AsFd::as_fd));
+        for (part, descriptor) in PARTS.iter().zip([held.fuse.as_ref().map(AsFd::as_fd), log, home])
+        {
+            descriptor.into_iter().for_each(|it| kept.keep(part_name(part, whose), it));
         }
         for (place, socket) in held.listeners.own_descriptors() {
             kept.keep(socket_name(whose, place), socket);
@@ -68,7 +70,7 @@ pub(crate) fn take_back(
         names.iter().for_each(|name| manager.forget(name));
         return None;
     }
-    let (listeners, was_served) = (Listeners::default(), true);
+    let (fuse, listeners, was_served) = (fuse.map(Arc::new), Listeners::default(), true);
     Some(Held { home, log, fuse, listeners, handover: None, kept: None, was_served })
 }
 

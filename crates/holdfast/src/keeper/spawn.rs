@@ -21,6 +21,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 
 /// The binary that the keeper runs, even if the file was replaced since.
 pub(crate) const OWN_BINARY: &str = "/proc/self/exe";
@@ -33,7 +34,7 @@ pub(crate) struct Held {
     /// The log directory, unless the server has it.
     pub log: Option<OwnedFd>,
     /// The FUSE connection while it is mounted.
-    pub fuse: Option<OwnedFd>,
+    pub fuse: Option<Arc<OwnedFd>>,
     /// Where users of its disk connect.
     pub listeners: Listeners,
     /// Their connections between two front ends.

@@ -6,16 +6,54 @@
 
 use super::{Mount, SHOWN_MAX, parse};
 use holdfast_io::{Shown, process};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// How long somebody may keep it who only passes by: a program that copies the table of mounts when
 /// it starts, and takes away from its copy what it does not need.
 pub(crate) const PASSING: Duration = Duration::from_secs(3);
 
-/// Who keeps the file system with this device, for people; nothing if nobody is seen to.
+/// A file system that the keeper mounted.
+#[derive(Clone, Debug)]
+pub(crate) struct FileSystem {
+    device: String,
+    /// Until it has ended, no other file system gets the number of the device.
+    connection: Weak<OwnedFd>,
+}
+
+impl FileSystem {
+    /// What is mounted over this connection.
+    pub(crate) fn of(
+        mount: Option<Mount>,
+        connection: Option<&Arc<OwnedFd>>,
+    ) -> Option<FileSystem> {
+        Some(FileSystem { device: mount?.device, connection: Arc::downgrade(connection?) })
+    }
+
+    /// Whether this is a mount of it.
+    pub(crate) fn is_at(&self, mount: &Mount) -> bool {
+        self.device == mount.device && self.is_connected()
+    }
+
+    /// Who keeps it, for people; nothing if nobody is seen to.
+    pub(crate) fn kept_by(&self) -> Option<String> {
+        kept_by(&self.device).filter(|_| self.is_connected())
+    }
+
+    fn is_connected(&self) -> bool {
+        let Some(connection) = self.connection.upgrade() else { return false };
+        let mut asked = [PollFd::new(&connection, PollFlags::empty())];
+        let answered = poll(&mut asked, Some(&Timespec::default()));
+        answered.is_ok() && !asked[0].revents().contains(PollFlags::ERR)
+    }
+}
+
+/// Who keeps the file system that has this device now, for people; nothing if nobody is seen to.
 pub(crate) fn kept_by(device: &str) -> Option<String> {
     let tables = tables();
     let kept: Vec<String> = tables.iter().filter_map(|table| table.text(device)).collect();
@@ -88,3 +126,6 @@ fn device_behind(link: &Path) -> Option<String> {
     let seen = statx(CWD, link, AtFlags::STATX_DONT_SYNC, StatxFlags::TYPE).ok()?;
     Some(format!("{}:{}", seen.stx_dev_major, seen.stx_dev_minor))
 }
+
+#[cfg(test)]
+mod tests;
