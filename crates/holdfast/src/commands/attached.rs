@@ -349,6 +349,7 @@ impl Parts {
     fn volume_problem(&self, error: VolumeError) -> Problem {
         match error {
             VolumeError::Log(error) => self.log_problem(&error),
+            VolumeError::Clean(CleanError::Log(error)) => self.commit_problem("opening", &error),
             VolumeError::Record(..) => Problem::new(
                 Exit::Damaged,
                 self.what("opening"),

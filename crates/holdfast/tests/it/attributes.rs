@@ -154,7 +154,7 @@ fn programs_that_make_small_changes_do_not_notice_that_front_ends_are_killed() {
     let steps = asked.as_deref().unwrap_or("1500");
     for_seeds("programs_that_make_small_changes", 2, |seed| {
         let mut fixture = Fixture::made();
-        fixture.watch_for(Duration::from_secs(120 + steps.parse::<u64>().unwrap() / 50));
+        fixture.watch_for(Duration::from_secs(600 + steps.parse::<u64>().unwrap() / 50));
         let bare = bare(&fixture);
         fixture.serve();
         let (said, kills) = told_under_kills(&fixture, seed, steps);
