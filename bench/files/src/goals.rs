@@ -8,12 +8,12 @@ use holdfast_bench_common::ledger::Ledger;
 use holdfast_bench_common::ratios::divided;
 use holdfast_figures::{Bar, Better, Figure, Panel, Scale, median};
 
+use crate::database::COMPARED;
 use crate::places::Kind;
 
 /// What an acknowledgement meant.
-pub const CLASS: &str =
-    "memory: class Memory on shm; disk: class Disk; ext4, bare: as far as the page cache, and to \
-     disk with a sync, which write_1m ends with";
+pub const CLASS: &str = "memory: class Memory on shm; disk: class Disk; ext4: as far as the page cache, and to disk with \
+     a sync, which write_1m ends with; bare: as far as the page cache, synced or not";
 
 /// Times over those of ext4: at most this.
 const TIMES: [(&str, Option<f64>); 10] = [
@@ -56,9 +56,13 @@ pub fn over_ext4(ledger: &Ledger) -> Vec<Figure> {
     }
     for (name, goal) in RATES {
         let runs = |kind: Kind| ledger.runs(&format!("files.{}.{name}_tps", kind.name()));
-        let over = divided(runs(Kind::Disk), runs(Kind::Ext4)).into_iter();
+        let over = |kind: Kind| divided(runs(kind), runs(Kind::Ext4));
         let id = format!("files.{name}.over_ext4");
-        figures.extend(worse(&id, Better::Higher, over, Some(goal)));
+        figures.extend(worse(&id, Better::Higher, over(Kind::Disk).into_iter(), Some(goal)));
+        let bare = over(Kind::Bare).map(|runs| {
+            Figure::of(format!("files.{name}.bare_over_ext4"), "ratio", Better::Higher, runs)
+        });
+        figures.extend(bare);
     }
     let rates = Kind::VOLUMES
         .map(|kind| ledger.runs(&format!("files.{}.umount_over_home_rate", kind.name())).to_vec());
@@ -109,7 +113,7 @@ pub fn panels() -> Vec<Panel> {
     let rates = RATES.iter().map(|(name, _)| Panel {
         title: format!("{name}, transactions/s"),
         scale: Scale::Linear,
-        bars: bars(name, "tps", &[Kind::Ext4, Kind::Disk]),
+        bars: bars(name, "tps", &COMPARED),
     });
     times.chain(rates).collect()
 }
