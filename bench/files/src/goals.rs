@@ -12,8 +12,9 @@ use crate::database::COMPARED;
 use crate::places::Kind;
 
 /// What an acknowledgement meant.
-pub const CLASS: &str = "memory: class Memory on shm; disk: class Disk; ext4: as far as the page cache, and to disk with \
-     a sync, which write_1m ends with; bare: as far as the page cache, synced or not";
+pub const CLASS: &str = "memory: class Memory on shm; disk: class Disk; ext4: as far as the page \
+     cache, and to disk with a sync, which write_1m ends with; bare: as far as the page cache, \
+     synced or not";
 
 /// Times over those of ext4: at most this.
 const TIMES: [(&str, Option<f64>); 10] = [
