@@ -4,6 +4,7 @@
 //! Never: waits for a front end, or trusts what it reads for more than a report.
 
 use crate::exit::Exit;
+use crate::keeper::mounts::leads_to;
 use crate::problem::{Outcome, Problem};
 use crate::standstill::Look;
 use holdfast_io::private::is_trusted;
@@ -192,7 +193,7 @@ pub(crate) fn signal(pid: u32, signal: Signal, still: impl FnOnce() -> bool) -> 
 /// Whether a process maps the region: its number alone may belong to another by now.
 pub(crate) fn is_mapped_by(medium: &Medium, pid: u32) -> bool {
     let Some(path) = medium.path() else { return false };
-    let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let path = leads_to(path);
     let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
     let maps_it = |line: &str| line.find('/').is_some_and(|at| Path::new(&line[at..]) == path);
     maps.lines().any(maps_it)

@@ -6,10 +6,10 @@
 
 use crate::config::{Address, VolumeConfig};
 use crate::exit::Exit;
-use crate::keeper::mounts::{Mount, all_mounts};
+use crate::keeper::mounts::{Mount, all_mounts, leads_to};
 use crate::problem::{Outcome, Problem};
 use std::os::unix::fs::MetadataExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 /// Device and number of a file.
 type Id = (u64, u64);
@@ -34,7 +34,7 @@ pub(crate) struct Place {
 impl Place {
     /// Where a path is, that may not be there yet.
     pub(crate) fn of(path: &Path, mounts: &[Mount]) -> Place {
-        let path = resolved(path);
+        let path = leads_to(path);
         let above: Vec<Id> = path.ancestors().filter_map(id).collect();
         let below = mounts.iter().filter(|mount| mount.point.starts_with(&path));
         let mounted_below = below.map(|it| (it.device.clone(), it.root.clone())).collect();
@@ -89,22 +89,6 @@ fn inside(name: &str, key: &str, path: &Path, around: &str, folder: &Path) -> Pr
     let what = format!("looking where volume {name} lies");
     let why = format!("{key} = {path:?} lies inside {around}, which is {}", folder.display());
     Problem::new(Exit::Usage, what, why, format!("name a place for {key} outside {around}"))
-}
-
-/// The path without links and `..`, as far as it is there.
-fn resolved(path: &Path) -> PathBuf {
-    let mut way = PathBuf::from("/");
-    for part in path.components() {
-        match part {
-            Component::Normal(name) => {
-                way.push(name);
-                way = std::fs::canonicalize(&way).unwrap_or(way);
-            }
-            Component::ParentDir => drop(way.pop()),
-            _ => {}
-        }
-    }
-    way
 }
 
 fn id(path: &Path) -> Option<Id> {

@@ -178,7 +178,13 @@ impl Left<'_> {
 
     /// Refuses to wait any longer for those who keep what is unmounted here.
     fn refuse_kept(&self, begun: Instant, force: bool) -> Outcome<()> {
-        let device = self.device.as_deref().filter(|_| !force && begun.elapsed() >= PASSING);
+        // Until its connection has ended, no other file system has the number.
+        let lasts = |device: &&str| {
+            front_end_of(self.volume)
+                .is_some_and(|pid| connections_of(pid).iter().any(|it| it == device))
+        };
+        let waited = !force && begun.elapsed() >= PASSING;
+        let device = self.device.as_deref().filter(|_| waited).filter(lasts);
         let who = device.and_then(kept_by);
         who.map_or(Ok(()), |who| Err(kept_elsewhere(self.name, &who)))
     }

@@ -16,7 +16,7 @@ use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// How many processes are named.
 const SHOWN_MAX: usize = 5;
@@ -48,10 +48,26 @@ impl Mount {
     }
 }
 
+/// Where an absolute path leads: without links, `.` and `..`, as far as it is there. Asks nothing of
+/// what is mounted there, as a path that ends with a slash would.
+pub(crate) fn leads_to(path: &Path) -> PathBuf {
+    let mut way = PathBuf::from("/");
+    for part in path.components() {
+        match part {
+            Component::Normal(name) => {
+                way.push(name);
+                way = std::fs::canonicalize(&way).unwrap_or(way);
+            }
+            Component::ParentDir => drop(way.pop()),
+            _ => {}
+        }
+    }
+    way
+}
+
 /// What is mounted at exactly this path; the topmost if several are.
-/// Links in the path are followed, which asks nothing of what is mounted there.
 pub(crate) fn mounted_at(path: &Path) -> Option<Mount> {
-    let point = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let point = leads_to(path);
     all_mounts().into_iter().rev().find(|mount| mount.point == point)
 }
 
@@ -151,7 +167,7 @@ pub(crate) fn users_text(path: &Path) -> String {
 /// Processes with a file or directory of the mount, or with their root or working directory below
 /// its path. The keeper and the front end have the home that a mount may cover, and are none.
 fn users(path: &Path) -> Vec<u32> {
-    let point = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let point = leads_to(path);
     let mount = Used { number: mount_number(&point), point };
     process::all().into_iter().filter(|pid| mount.is_used_by(*pid)).collect()
 }

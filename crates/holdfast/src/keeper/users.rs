@@ -5,6 +5,7 @@
 //! Never: counts Holdfast's own processes, or a shell that only stands where this was typed.
 
 use crate::exit::Exit;
+use crate::keeper::mounts::leads_to;
 use crate::problem::{Outcome, Problem};
 use holdfast_io::process;
 use rustix::fs::{FileType, Stat, fstat, stat};
@@ -34,7 +35,7 @@ pub(crate) fn refuse_in_use(what: &str, (path, home): (&Path, &OwnedFd)) -> Outc
 /// Processes that use it, by number.
 fn users_of(path: &Path, home: &Stat) -> Vec<u32> {
     let place = Place {
-        path: fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()),
+        path: leads_to(path),
         is_directory: FileType::from_raw_mode(home.st_mode) == FileType::Directory,
         home: *home,
     };

@@ -4,9 +4,9 @@
 //! where it is mounted here too, is named; where there is none, the processes that have it open.
 //! Never: asks whoever serves the file system, so that one who hangs cannot hang the answer.
 
+use super::served::is_connected;
 use super::{Mount, SHOWN_MAX, parse};
 use holdfast_io::{Shown, process};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
@@ -19,7 +19,7 @@ use std::time::Duration;
 pub(crate) const PASSING: Duration = Duration::from_secs(3);
 
 /// A file system that the keeper mounted.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct FileSystem {
     device: String,
     /// Until it has ended, no other file system gets the number of the device.
@@ -46,10 +46,7 @@ impl FileSystem {
     }
 
     fn is_connected(&self) -> bool {
-        let Some(connection) = self.connection.upgrade() else { return false };
-        let mut asked = [PollFd::new(&connection, PollFlags::empty())];
-        let answered = poll(&mut asked, Some(&Timespec::default()));
-        answered.is_ok() && !asked[0].revents().contains(PollFlags::ERR)
+        self.connection.upgrade().is_some_and(|connection| is_connected(&connection))
     }
 }
 

@@ -10,10 +10,12 @@ use super::{Mount, SHOWN_MAX};
 use crate::exit::Exit;
 use crate::problem::{Outcome, Problem};
 use holdfast_io::{Shown, process};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, fstatfs, open};
 use rustix::io::Errno;
-use rustix::process::getppid;
+use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, getppid, pidfd_getfd, pidfd_open};
 use std::fs;
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::mpsc;
 use std::time::Duration;
@@ -64,17 +66,32 @@ fn servers_of(device: &str) -> Vec<u32> {
         .collect()
 }
 
-/// The devices of the file systems that a process serves.
+/// The devices of the file systems that a process serves. A connection that has ended, as far as
+/// the kernel lets this process see that, has none any more: its number may be another's by now.
 pub(crate) fn connections_of(pid: u32) -> Vec<String> {
+    let process = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    let process = process.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+    let copied = |number: &str| {
+        pidfd_getfd(process.as_ref()?, number.parse().ok()?, PidfdGetfdFlags::empty()).ok()
+    };
+    let has_ended = |number: &str| copied(number).is_some_and(|copy| !is_connected(&copy));
     let open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
     let is_connection = |entry: &fs::DirEntry| {
         fs::read_link(entry.path()).is_ok_and(|to| to == Path::new(CONNECTION))
     };
     let told = |entry: fs::DirEntry| {
         let number = entry.file_name().into_string().ok()?;
-        device(&fs::read_to_string(format!("/proc/{pid}/fdinfo/{number}")).ok()?)
+        let told = fs::read_to_string(format!("/proc/{pid}/fdinfo/{number}")).ok()?;
+        device(&told).filter(|_| !has_ended(&number))
     };
     open.filter(is_connection).filter_map(told).collect()
+}
+
+/// Whether a connection still leads to a file system.
+pub(crate) fn is_connected(connection: &OwnedFd) -> bool {
+    let mut asked = [PollFd::new(connection, PollFlags::empty())];
+    let answered = poll(&mut asked, Some(&Timespec::default()));
+    answered.is_ok() && !asked[0].revents().contains(PollFlags::ERR)
 }
 
 /// The device that the kernel tells of a connection, with its parts as it has them in one number.

@@ -27,3 +27,27 @@ fn the_root_is_mounted_and_a_plain_directory_is_not() {
     assert!(mounted_at(Path::new("/proc")).is_some_and(|mount| mount.kind == "proc"));
     assert_eq!(mounted_at(Path::new("/proc/self")), None);
 }
+
+#[test]
+fn a_path_leads_where_it_does_however_it_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().canonicalize().unwrap();
+    std::fs::create_dir_all(folder.join("a/b")).unwrap();
+    std::os::unix::fs::symlink("a/b", folder.join("link")).unwrap();
+    for written in ["a/b", "a/b/", "a//b/.", "a/b/../b", "link", "link/", "link/../b"] {
+        assert_eq!(leads_to(&folder.join(written)), folder.join("a/b"), "{written}");
+    }
+    assert_eq!(leads_to(&folder.join("link/none/x/")), folder.join("a/b/none/x"));
+}
+
+#[test]
+fn a_mount_that_nobody_serves_is_found_with_a_slash_behind_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let connection = crate::keeper::attach::mount("a test", "slash", folder.path()).unwrap();
+    // Nobody answers: whoever asked the file system anything would hang.
+    let point = folder.path().join("");
+    assert_eq!(our_mount_at(&point, "slash").unwrap().point, folder.path());
+    assert!(users(&point).is_empty());
+    unmount_at(&point, false).unwrap();
+    drop(connection);
+}
