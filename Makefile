@@ -81,10 +81,11 @@ bench-ways: build
 	$(if $(QUICK)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
 
 # What programs do with files, and PostgreSQL wholly on a volume: on volumes of both classes, on the
-# file system below, and on a FUSE file system that hands everything on; ONLY=files or ONLY=pg for a
-# part. Measures the disk that the build is on. Needs root, PostgreSQL, 5 GB free and nothing else
-# running; about ten minutes.
+# file system below, and on two FUSE file systems that hand everything on; ONLY=files or ONLY=pg for a
+# part. Measures the disk that the build is on. Needs root, PostgreSQL, 8 GB free and nothing else
+# running; about twenty minutes.
 bench-files: build
+	bench/files/setup
 	export HOLDFAST=$$(realpath $(HOLDFAST)); cd bench/files && ../../$(CARGO) run --release -- \
 	    --out $(abspath $(OUT)) $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
 	$(if $(QUICK)$(ONLY)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)

@@ -8,16 +8,15 @@ use holdfast_bench_common::ledger::Ledger;
 use holdfast_bench_common::ratios::divided;
 use holdfast_figures::{Bar, Better, Figure, Panel, Scale, median};
 
-use crate::database::COMPARED;
 use crate::places::Kind;
 
 /// What an acknowledgement meant.
 pub const CLASS: &str = "memory: class Memory on shm; disk: class Disk; ext4: as far as the page \
-     cache, and to disk with a sync, which write_1m ends with; bare: as far as the page cache, \
-     synced or not";
+     cache, and to disk with a sync, which write_1m ends with; bindfs: as ext4; bare: as far as \
+     the page cache, synced or not";
 
 /// Times over those of ext4: at most this.
-const TIMES: [(&str, Option<f64>); 10] = [
+const TIMES: [(&str, Option<f64>); 11] = [
     ("write_1m_unsynced", None),
     ("write_1m", Some(1.2)),
     ("read_4k_cold", Some(2.0)),
@@ -28,6 +27,7 @@ const TIMES: [(&str, Option<f64>); 10] = [
     ("read_small_first", None),
     ("read_small_warm", Some(3.0)),
     ("unlink", None),
+    ("pg_copy", None),
 ];
 
 /// Rates over those of ext4: at least this.
@@ -42,28 +42,20 @@ pub fn disk() -> String {
 
 /// Everything that is a ratio.
 pub fn over_ext4(ledger: &Ledger) -> Vec<Figure> {
+    let times = TIMES.map(|(name, goal)| (name, "s", Better::Lower, goal));
+    let rates = RATES.map(|(name, goal)| (name, "tps", Better::Higher, Some(goal)));
     let mut figures = Vec::new();
-    for (name, goal) in TIMES {
+    for (name, unit, better, goal) in times.into_iter().chain(rates) {
         let over = |kind: Kind| {
-            let runs = |kind: Kind| ledger.runs(&format!("files.{}.{name}_s", kind.name()));
+            let runs = |kind: Kind| ledger.runs(&format!("files.{}.{name}_{unit}", kind.name()));
             divided(runs(kind), runs(Kind::Ext4))
         };
-        let id = format!("files.{name}.over_ext4");
-        figures.extend(worse(&id, Better::Lower, Kind::VOLUMES.into_iter().filter_map(over), goal));
-        let bare = over(Kind::Bare).map(|runs| {
-            Figure::of(format!("files.{name}.bare_over_ext4"), "ratio", Better::Lower, runs)
-        });
-        figures.extend(bare);
-    }
-    for (name, goal) in RATES {
-        let runs = |kind: Kind| ledger.runs(&format!("files.{}.{name}_tps", kind.name()));
-        let over = |kind: Kind| divided(runs(kind), runs(Kind::Ext4));
-        let id = format!("files.{name}.over_ext4");
-        figures.extend(worse(&id, Better::Higher, over(Kind::Disk).into_iter(), Some(goal)));
-        let bare = over(Kind::Bare).map(|runs| {
-            Figure::of(format!("files.{name}.bare_over_ext4"), "ratio", Better::Higher, runs)
-        });
-        figures.extend(bare);
+        let volumes = Kind::VOLUMES.into_iter().filter_map(over);
+        figures.extend(worse(&format!("files.{name}.over_ext4"), better, volumes, goal));
+        for kind in Kind::FUSE_ALONE {
+            let id = format!("files.{name}.{}_over_ext4", kind.name());
+            figures.extend(over(kind).map(|runs| Figure::of(id, "ratio", better, runs)));
+        }
     }
     let rates = Kind::VOLUMES
         .map(|kind| ledger.runs(&format!("files.{}.umount_over_home_rate", kind.name())).to_vec());
@@ -95,26 +87,26 @@ fn worse(
 pub fn panels() -> Vec<Panel> {
     let colour = |kind: Kind| match kind {
         Kind::Ext4 => OTHER,
-        Kind::Bare => LIMIT,
+        Kind::Bare | Kind::Bindfs => LIMIT,
         Kind::Memory | Kind::Disk => OWN,
     };
-    let bars = |name: &str, unit: &str, kinds: &[Kind]| {
+    let bars = |name: &str, unit: &str| {
         let bar = |kind: &Kind| Bar {
             label: kind.name().into(),
             colour: colour(*kind),
             id: format!("files.{}.{name}_{unit}", kind.name()),
         };
-        kinds.iter().map(bar).collect()
+        Kind::ALL.iter().map(bar).collect()
     };
     let times = TIMES.iter().map(|(name, _)| Panel {
         title: format!("{name}, seconds"),
         scale: Scale::Linear,
-        bars: bars(name, "s", &Kind::ALL),
+        bars: bars(name, "s"),
     });
     let rates = RATES.iter().map(|(name, _)| Panel {
         title: format!("{name}, transactions/s"),
         scale: Scale::Linear,
-        bars: bars(name, "tps", &COMPARED),
+        bars: bars(name, "tps"),
     });
     times.chain(rates).collect()
 }

@@ -1,5 +1,5 @@
 //! `bench-files`: what programs do with files, on volumes of both classes, on the file system below
-//! them, and on a FUSE file system that does nothing else.
+//! them, and on FUSE file systems that do nothing else.
 //!
 //! Promise: every place gets the same work, in turns within one run, on the same disk; a figure
 //! over ext4 is that of the class that does worse; writes `files.json` and `files.svg` into a

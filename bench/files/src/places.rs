@@ -30,6 +30,8 @@ pub enum Kind {
     Ext4,
     /// A FUSE file system that hands everything on, and a sync costs nothing.
     Bare,
+    /// bindfs: a FUSE file system that hands everything on, syncs too.
+    Bindfs,
     /// A volume that acknowledges from memory.
     Memory,
     /// A volume that acknowledges from the disk.
@@ -38,9 +40,14 @@ pub enum Kind {
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 4] = [Kind::Ext4, Kind::Bare, Kind::Memory, Kind::Disk];
+    pub const ALL: [Kind; 5] =
+        [Kind::Ext4, Kind::Bare, Kind::Bindfs, Kind::Memory, Kind::Disk];
+    /// What shows what FUSE costs.
+    pub const FUSE_ALONE: [Kind; 2] = [Kind::Bare, Kind::Bindfs];
     /// The volumes.
     pub const VOLUMES: [Kind; 2] = [Kind::Memory, Kind::Disk];
+
+    const MOUNTED: [Kind; 4] = [Kind::Bare, Kind::Bindfs, Kind::Memory, Kind::Disk];
 
     /// Its name in ids.
     #[must_use]
@@ -48,6 +55,7 @@ impl Kind {
         match self {
             Kind::Ext4 => "ext4",
             Kind::Bare => "bare",
+            Kind::Bindfs => "bindfs",
             Kind::Memory => "memory",
             Kind::Disk => "disk",
         }
@@ -69,8 +77,8 @@ impl Kind {
 pub struct Places {
     root: PathBuf,
     holdfast: PathBuf,
-    keeper: Child,
-    bare: Child,
+    /// The keeper, and the file systems that hand on.
+    processes: Vec<Child>,
 }
 
 impl Places {
@@ -92,15 +100,19 @@ impl Places {
             .arg(root.join("bare/home"))
             .arg("--mount")
             .arg(root.join("bare/mount"));
-        let bare = quietly(&mut bare, &root.join("bare.log"))?;
+        let mut bindfs = Command::new("bindfs");
+        bindfs.args(["-f", "--multithreaded"]);
+        bindfs.arg(root.join("bindfs/home")).arg(root.join("bindfs/mount"));
+        let mut processes = vec![quietly(&mut bare, &root.join("bare.log"))?];
+        processes.push(quietly(&mut bindfs, &root.join("bindfs.log"))?);
         for kind in Kind::VOLUMES {
             command(&root, &holdfast, &["volume", "make", &kind.volume()])?;
         }
         let mut serve = Command::new(&holdfast);
         serve.arg("--config").arg(root.join("files.toml")).arg("serve");
-        let keeper = quietly(&mut serve, &root.join("keeper.log"))?;
-        let places = Places { root, holdfast, keeper, bare };
-        for kind in [Kind::Bare, Kind::Memory, Kind::Disk] {
+        processes.push(quietly(&mut serve, &root.join("keeper.log"))?);
+        let places = Places { root, holdfast, processes };
+        for kind in Kind::MOUNTED {
             until("mounting", || Ok(is_mounted(&places.path(kind))))?;
         }
         Ok(places)
@@ -166,7 +178,9 @@ impl Places {
         for kind in Kind::VOLUMES {
             self.run(&["umount", &kind.volume()])?;
         }
-        unmount(self.path(Kind::Bare), UnmountFlags::empty())?;
+        for kind in Kind::FUSE_ALONE {
+            unmount(self.path(kind), UnmountFlags::empty())?;
+        }
         Ok(())
     }
 
@@ -178,10 +192,10 @@ impl Places {
 impl Drop for Places {
     /// What was not unmounted in order is taken away all the same.
     fn drop(&mut self) {
-        for kind in [Kind::Memory, Kind::Disk, Kind::Bare] {
+        for kind in Kind::MOUNTED {
             let _gone = unmount(self.path(kind), UnmountFlags::DETACH);
         }
-        for process in [&mut self.keeper, &mut self.bare] {
+        for process in &mut self.processes {
             let _gone = process.kill();
             let _gone = process.wait();
         }
