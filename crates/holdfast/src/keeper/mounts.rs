@@ -48,8 +48,8 @@ impl Mount {
     }
 }
 
-/// Where an absolute path leads: without links, `.` and `..`, as far as it is there. Asks nothing of
-/// what is mounted there, as a path that ends with a slash would.
+/// Where an absolute path leads: without links, `.` and `..`, as far as it is there. Asks nothing
+/// of what is mounted there, as a path that ends with a slash would.
 pub(crate) fn leads_to(path: &Path) -> PathBuf {
     let mut way = PathBuf::from("/");
     for part in path.components() {
