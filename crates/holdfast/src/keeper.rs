@@ -16,6 +16,7 @@ mod restart;
 mod server;
 mod spawn;
 mod supervisor;
+mod unasked;
 mod upgrade;
 pub(crate) mod users;
 

@@ -2,13 +2,14 @@
 //!
 //! Promise: a home that a program has open, stands in, or has mapped, or that a database's own file
 //! says is running, is refused with the names of who it is.
-//! Never: counts Holdfast's own processes, or a shell that only stands where this was typed.
+//! Never: waits for a file system that somebody else has open; counts Holdfast's own processes, or a shell that only stands where this was typed.
 
 use crate::exit::Exit;
 use crate::keeper::mounts::leads_to;
+use crate::keeper::unasked;
 use crate::problem::{Outcome, Problem};
 use holdfast_io::process;
-use rustix::fs::{FileType, Stat, fstat, stat};
+use rustix::fs::{FileType, Stat, fstat, makedev};
 use std::fs;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
@@ -84,14 +85,16 @@ impl Place {
 
     /// Whether the link leads into the home itself, and not into what is mounted on it.
     fn has(&self, link: &Path) -> bool {
-        let Ok(seen) = stat(link) else { return false };
+        let Some(seen) = unasked::behind(link) else { return false };
+        let is_on_its_device = unasked::device_of(&seen) == self.home.st_dev;
         match self.is_directory {
             true => {
-                seen.st_dev == self.home.st_dev
-                    && fs::read_link(link).is_ok_and(|to| to.starts_with(&self.path))
+                is_on_its_device && fs::read_link(link).is_ok_and(|to| to.starts_with(&self.path))
             }
-            false if self.home.st_rdev != 0 => seen.st_rdev == self.home.st_rdev,
-            false => (seen.st_dev, seen.st_ino) == (self.home.st_dev, self.home.st_ino),
+            false if self.home.st_rdev != 0 => {
+                makedev(seen.stx_rdev_major, seen.stx_rdev_minor) == self.home.st_rdev
+            }
+            false => is_on_its_device && seen.stx_ino == self.home.st_ino,
         }
     }
 
@@ -114,3 +117,6 @@ impl Place {
         places.into_iter().flatten().filter(|_| self.is_directory).find_map(running)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,11 +6,11 @@
 
 use super::served::is_connected;
 use super::{Mount, SHOWN_MAX, parse};
+use crate::keeper::unasked;
 use holdfast_io::{Shown, process};
-use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -115,13 +115,11 @@ fn is_open(pid: u32, device: &str) -> bool {
     let of = |name: &str| PathBuf::from(format!("/proc/{pid}/{name}"));
     let open = std::fs::read_dir(of("fd")).into_iter().flatten().flatten();
     let open = open.map(|entry| entry.path()).chain([of("cwd"), of("root")]);
-    open.into_iter().any(|link| device_behind(&link).is_some_and(|it| it == device))
-}
-
-/// The device behind a link, as the kernel remembers it.
-fn device_behind(link: &Path) -> Option<String> {
-    let seen = statx(CWD, link, AtFlags::STATX_DONT_SYNC, StatxFlags::TYPE).ok()?;
-    Some(format!("{}:{}", seen.stx_dev_major, seen.stx_dev_minor))
+    let device_behind = |link: PathBuf| {
+        let seen = unasked::behind(&link)?;
+        Some(format!("{}:{}", seen.stx_dev_major, seen.stx_dev_minor))
+    };
+    open.into_iter().filter_map(device_behind).any(|it| it == device)
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use super::super::{our_mount_at, unmount_at};
 use super::*;
 use crate::keeper::attach;
+use std::path::Path;
 
 const SOURCE: &str = "elsewhere";
 
