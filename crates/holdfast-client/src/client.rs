@@ -165,12 +165,13 @@ impl CommitLog for LogClient {
         Ok(appended)
     }
 
-    fn wait_for_room(&self, payload_bytes: u64) -> Result<(), AppendError> {
+    fn wait_for_room(&self, payload_bytes: u64, patience: Duration) -> Result<(), AppendError> {
         let payload_bytes_max = self.payload_bytes_max();
         if payload_bytes > payload_bytes_max {
             return Err(AppendError::TooLarge { payload_bytes, payload_bytes_max });
         }
-        let answer = self.ask(&Ask::new(Operation::Room, [payload_bytes, 0]));
+        let patience_ms = u64::try_from(patience.as_millis()).map_or(0, |ms| ms.max(1));
+        let answer = self.ask(&Ask::new(Operation::Room, [payload_bytes, patience_ms]));
         answer
             .map_err(AppendError::Unreachable)?
             .map_err(|refusal| append_error(refusal, payload_bytes_max))?;

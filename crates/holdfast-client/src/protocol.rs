@@ -178,7 +178,8 @@ pub enum Operation {
     Append = 1,
     /// Answer when everything below `argument[0]` is durable.
     Commit = 2,
-    /// Answer when a payload of `argument[0]` bytes has room.
+    /// Answer when a payload of `argument[0]` bytes has room; that the log is full, if there is
+    /// none after `argument[1]` milliseconds. 0 are for ever.
     Room = 3,
     /// Put released, durable and tail into the buffer.
     Marks = 4,

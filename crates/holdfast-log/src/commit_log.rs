@@ -12,6 +12,7 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use holdfast_core::Lsn;
 
@@ -34,11 +35,11 @@ pub trait CommitLog: Send + Sync {
     /// nobody knows.
     fn append(&self, records: u16, parts: &[&[u8]]) -> Result<Appended, AppendError>;
 
-    /// Waits until a payload of this length could be appended.
+    /// Waits until a payload of this length could be appended, but not longer than `patience`.
     ///
     /// # Errors
-    /// See [`AppendError`]; never [`AppendError::Full`].
-    fn wait_for_room(&self, payload_bytes: u64) -> Result<(), AppendError>;
+    /// See [`AppendError`]; [`AppendError::Full`] if there is no room by then.
+    fn wait_for_room(&self, payload_bytes: u64, patience: Duration) -> Result<(), AppendError>;
 
     /// Returns when everything below `upto` is on the device (durability class Disk).
     ///
@@ -193,8 +194,8 @@ impl CommitLog for Log {
         Log::append(self, records, parts)
     }
 
-    fn wait_for_room(&self, payload_bytes: u64) -> Result<(), AppendError> {
-        Log::wait_for_room(self, payload_bytes)
+    fn wait_for_room(&self, payload_bytes: u64, patience: Duration) -> Result<(), AppendError> {
+        Log::wait_for_room(self, payload_bytes, patience)
     }
 
     fn commit(&self, upto: Lsn) -> Result<(), CommitError> {

@@ -12,7 +12,7 @@
 use std::io;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, MutexGuard};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use holdfast_core::Lsn;
 use holdfast_core::drain::{Drain, Flight};
@@ -138,6 +138,19 @@ impl Progress {
     }
 }
 
+/// When whoever waits has waited long enough; never, if that is too far away to be told.
+struct Deadline(Option<Instant>);
+
+impl Deadline {
+    fn after(patience: Duration) -> Deadline {
+        Deadline(Instant::now().checked_add(patience))
+    }
+
+    fn left(&self) -> Duration {
+        self.0.map_or(Duration::MAX, |end| end.saturating_duration_since(Instant::now()))
+    }
+}
+
 impl Moved {
     /// Wakes every listener, if there are any.
     pub(crate) fn tell(&self, progress: &Progress) {
@@ -232,7 +245,12 @@ impl Log {
 
     /// See [`Log::wait_for_room`]. It looks while it holds the lock that every notice is given
     /// under, so no notice falls between the look and the sleep.
-    pub(crate) fn wait_room(&self, payload_bytes: u64) -> Result<(), AppendError> {
+    pub(crate) fn wait_room(
+        &self,
+        payload_bytes: u64,
+        patience: Duration,
+    ) -> Result<(), AppendError> {
+        let deadline = Deadline::after(patience);
         loop {
             let progress = self.progress();
             if let Some(error) = &progress.poison {
@@ -241,7 +259,8 @@ impl Log {
             match self.room(payload_bytes) {
                 Ok(()) => return Ok(()),
                 Err(error @ AppendError::TooLarge { .. }) => return Err(error),
-                Err(_) => self.listen_or_fly(progress),
+                Err(error) if deadline.left().is_zero() => return Err(error),
+                Err(_) => self.listen_or_fly(progress, deadline.left()),
             }
         }
     }
@@ -291,11 +310,10 @@ impl Log {
     /// Sleeps until something at or above `lsn` is durable, or until the timeout. Returns whether
     /// something is.
     pub(crate) fn wait_durable(&self, lsn: Lsn, timeout: Duration) -> bool {
-        let end = std::time::Instant::now().checked_add(timeout);
+        let deadline = Deadline::after(timeout);
         let mut progress = self.progress();
         while self.marks().durable <= lsn && progress.poison.is_none() {
-            let left =
-                end.map_or(Duration::MAX, |end| end.duration_since(std::time::Instant::now()));
+            let left = deadline.left();
             if left.is_zero() {
                 break;
             }
@@ -321,10 +339,10 @@ impl Log {
         place.map(|_| ()).map_err(|refusal| self.refused(refusal, payload_bytes))
     }
 
-    /// Waits for progress, or makes some if something is dirty and on nobody's way.
-    fn listen_or_fly(&self, progress: MutexGuard<'_, Progress>) {
+    /// Waits so long for progress, or makes some if something is dirty and on nobody's way.
+    fn listen_or_fly(&self, progress: MutexGuard<'_, Progress>, patience: Duration) {
         if !progress.can_fly(self.marks().tail) {
-            drop(self.moved.listen(progress, Duration::MAX));
+            drop(self.moved.listen(progress, patience));
         } else if matches!(self.fly(progress), Err(CommitError::Unprepared(_))) {
             drop(self.moved.listen(self.progress(), UNPREPARED_RETRY));
         }

@@ -384,9 +384,10 @@ impl Log {
     /// A ring that is full of durable frames waits for [`Log::release`].
     ///
     /// # Errors
-    /// [`AppendError::TooLarge`] or [`AppendError::Poisoned`], never [`AppendError::Full`].
-    pub fn wait_for_room(&self, payload_bytes: u64) -> Result<(), AppendError> {
-        self.wait_room(payload_bytes)
+    /// [`AppendError::TooLarge`], [`AppendError::Poisoned`], or [`AppendError::Full`] if there is
+    /// no room after so long.
+    pub fn wait_for_room(&self, payload_bytes: u64, patience: Duration) -> Result<(), AppendError> {
+        self.wait_room(payload_bytes, patience)
     }
 
     /// Whether a payload of this length could be appended now.

@@ -9,6 +9,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::time::Duration;
 use std::{fmt, io};
 
 use holdfast_io::Clock;
@@ -312,7 +313,7 @@ impl Stream {
             Some(make_room) => make_room(payload_bytes).map_err(FlushError::Full)?,
             None => self
                 .log
-                .wait_for_room(payload_bytes)
+                .wait_for_room(payload_bytes, Duration::MAX)
                 .map_err(|error| self.poison_by_append(error))?,
         }
         self.pressed.store(false, Ordering::Relaxed);

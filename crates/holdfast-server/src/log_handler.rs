@@ -4,6 +4,7 @@
 //! Never: waits for either in the session's thread.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use holdfast_client::protocol::{ClientId, Hello, Operation, Status};
 use holdfast_client::wire;
@@ -60,7 +61,7 @@ impl Handler for LogHandler {
         match operation {
             Operation::Append => return self.append(exchange),
             Operation::Commit => return self.commit(exchange, Lsn(first)),
-            Operation::Room => return self.room(exchange, first),
+            Operation::Room => return self.room(exchange, first, second),
             Operation::Marks => {
                 let marks = log.log.marks();
                 let marks = [marks.released, marks.durable, marks.tail];
@@ -127,9 +128,11 @@ impl LogHandler {
         }
     }
 
-    fn room(&self, exchange: &Exchange<'_>, payload_bytes: u64) -> Handled {
+    fn room(&self, exchange: &Exchange<'_>, payload_bytes: u64, patience_ms: u64) -> Handled {
+        let patience = (patience_ms > 0).then(|| Duration::from_millis(patience_ms));
+        let until = patience.and_then(|patience| Instant::now().checked_add(patience));
         match payload_bytes <= self.log.payload_bytes_max() {
-            true => self.answer_when(exchange, Need::Room(payload_bytes), done([0; 2])),
+            true => self.answer_when(exchange, Need::Room(payload_bytes, until), done([0; 2])),
             false => Err((Status::TooLarge, payload_bytes)),
         }
     }

@@ -7,7 +7,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use std::{error, fmt};
 
 use holdfast_client::protocol::{BUFFER_ROOM_BYTES, PAYLOAD_BYTES_MAX, Status};
@@ -307,8 +307,11 @@ impl ServedLog {
                 return Verdict::Refuse(Status::Poisoned, errno_of(&error));
             }
             match need {
-                Need::Room(bytes) if self.log.has_room(bytes + NUMBER_BYTES as u64) => {
+                Need::Room(bytes, _) if self.log.has_room(bytes + NUMBER_BYTES as u64) => {
                     Verdict::Answer
+                }
+                Need::Room(_, Some(until)) if until <= Instant::now() => {
+                    Verdict::Refuse(Status::Full, 0)
                 }
                 _ => Verdict::Wait,
             }
@@ -346,7 +349,7 @@ impl ServedLog {
         if !self.is_written_through {
             self.waiting.settle(|need| match need {
                 Need::Durable(_) => Verdict::Refuse(Status::Unprepared, errno),
-                Need::Room(_) => Verdict::Wait,
+                Need::Room(..) => Verdict::Wait,
             });
         }
     }

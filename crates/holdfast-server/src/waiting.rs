@@ -6,6 +6,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use holdfast_client::protocol::Status;
 use holdfast_log::{Lsn, Marks};
@@ -28,8 +29,8 @@ pub(crate) struct Address {
 pub(crate) enum Need {
     /// Everything below is durable.
     Durable(Lsn),
-    /// A payload of this length has room.
-    Room(u64),
+    /// A payload of this length has room, or will not have had until then.
+    Room(u64, Option<Instant>),
 }
 
 /// What to do with a request that waits.

@@ -46,6 +46,8 @@ impl Errno {
     pub const NOSYS: Errno = Errno(38);
     /// The directory has names in it.
     pub const NOTEMPTY: Errno = Errno(39);
+    /// A quota of the home is used up.
+    pub const DQUOT: Errno = Errno(122);
     /// There is no such extended attribute.
     pub const NODATA: Errno = Errno(61);
     /// The home does not have such.

@@ -6,7 +6,7 @@
 //!
 //! Promise: what is admitted fits the home together with everything admitted before it and not
 //! applied yet. `ENOSPC` is said only while nothing waits, so it is the home's own answer; `EROFS`
-//! as soon as the home says so.
+//! as soon as the home says so; `EDQUOT` for as long as what waits cannot come home for a quota.
 //! Never: refuses while plenty is free.
 
 use std::collections::VecDeque;
@@ -88,6 +88,7 @@ struct Books {
     /// What may still be admitted, by the last answer.
     room: Cost,
     read_only: bool,
+    over_quota: bool,
     asked_at_ns: Option<u64>,
     /// Admitted, and not in the log yet.
     unplaced: Cost,
@@ -135,7 +136,7 @@ impl OwnRoom<'_> {
     ) -> io::Result<T> {
         let charge = self.gate.admit(self.home, self.clock, cost);
         let charge = charge.map_err(|stop| match stop {
-            Stop::Refused(errno) => io::Error::from_raw_os_error(errno.0),
+            Stop::Refused(Errno::ROFS) => io::Error::from_raw_os_error(Errno::ROFS.0),
             _ => io::ErrorKind::StorageFull.into(),
         })?;
         let done = done(self.home);
@@ -192,6 +193,12 @@ impl SpaceGate {
         self.books().came_home(upto);
     }
 
+    /// A quota of the home keeps what waits from coming home, or does not. No file system says
+    /// before a change whether one will.
+    pub(crate) fn over_quota(&self, is_over: bool) {
+        self.books().over_quota = is_over;
+    }
+
     /// What is acknowledged and takes no room in the home yet.
     pub(crate) fn waiting(&self) -> Cost {
         let books = self.books();
@@ -234,6 +241,9 @@ impl Books {
         }
         if cost == Cost::NONE {
             return Ok(());
+        }
+        if self.over_quota {
+            return Err(Errno::DQUOT.into());
         }
         match self.room.minus(cost) {
             Some(room) => self.room = room,

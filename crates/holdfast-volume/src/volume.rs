@@ -332,12 +332,15 @@ impl DirectoryVolume {
         &self,
         mut attempt: impl FnMut() -> Result<T, Stop>,
     ) -> Result<T, Errno> {
-        let mut settled = false;
+        let (mut settled, mut stall) = (false, None);
         loop {
             match attempt() {
                 Ok(value) => return Ok(value),
                 Err(Stop::Refused(errno)) => return Err(errno),
-                Err(Stop::NoRoom(bytes)) => self.wait_for_room(bytes)?,
+                Err(Stop::NoRoom(bytes)) => {
+                    let stall = stall.get_or_insert_with(|| Stall::begin(self));
+                    stall.wait_for_room(bytes)?;
+                }
                 Err(Stop::NoSpace) if settled => return Err(Errno::NOSPC),
                 Err(Stop::NoSpace) => settled = self.settle(),
             }
@@ -359,18 +362,6 @@ impl DirectoryVolume {
     /// Lets a change pass that costs the home so much, or says why not.
     pub(crate) fn admit(&self, cost: Cost) -> Result<Charge<'_>, Stop> {
         self.space.admit(&*self.home, &*self.clock, cost)
-    }
-
-    /// Waits until the drain and the cleaner have made room, and counts the wait.
-    fn wait_for_room(&self, bytes: u64) -> Result<(), Errno> {
-        let from_ns = self.clock.monotonic_ns();
-        self.waiting_for_room.fetch_add(1, Ordering::Relaxed);
-        let waited = self.log.wait_for_room(bytes);
-        self.waiting_for_room.fetch_sub(1, Ordering::Relaxed);
-        let waited_ns = self.clock.monotonic_ns().saturating_sub(from_ns);
-        self.log.add_to_word(words::STALLS, 1);
-        self.log.raise_word(words::LONGEST_STALL_NS, waited_ns);
-        waited.map_err(|_| Errno::IO)
     }
 
     /// Whether a change waits for room in the log.
@@ -403,7 +394,10 @@ impl DirectoryVolume {
 
     /// Applies what the device has to the home, one window.
     pub fn clean_step(&self) -> Result<Cleaned, CleanError> {
-        self.cleaner().step(self)
+        let stepped = self.cleaner().step(self);
+        let errno = stepped.as_ref().map_or_else(CleanError::errno, |_| 0);
+        self.space.over_quota(errno == Errno::DQUOT.0.unsigned_abs().into());
+        stepped
     }
 
     /// Tells a replay which records are aside.
@@ -456,6 +450,41 @@ impl DirectoryVolume {
         crate::clean::remove_orphans(&*self.home, root_ns)?;
         // Nobody goes on from here: the next one to open this memory begins on a complete home.
         self.log.set_word(words::OPENED, 0).map_err(CleanError::Word)
+    }
+}
+
+/// How long a change waits for room before the home is asked again whether it takes it at all.
+const ROOM_PATIENCE: Duration = Duration::from_secs(1);
+
+/// A change that waits for room in the log, and is counted when it waits no more.
+struct Stall<'v> {
+    volume: &'v DirectoryVolume,
+    from_ns: u64,
+}
+
+impl<'v> Stall<'v> {
+    fn begin(volume: &'v DirectoryVolume) -> Stall<'v> {
+        volume.waiting_for_room.fetch_add(1, Ordering::Relaxed);
+        Stall { volume, from_ns: volume.clock.monotonic_ns() }
+    }
+
+    /// Returns when the drain and the cleaner may have made room. It is no use to wait if the home
+    /// refuses the change by now, so the caller asks again each time.
+    fn wait_for_room(&self, bytes: u64) -> Result<(), Errno> {
+        match self.volume.log.wait_for_room(bytes, ROOM_PATIENCE) {
+            Ok(()) | Err(AppendError::Full) => Ok(()),
+            Err(_) => Err(Errno::IO),
+        }
+    }
+}
+
+impl Drop for Stall<'_> {
+    fn drop(&mut self) {
+        let Stall { volume, from_ns } = self;
+        volume.waiting_for_room.fetch_sub(1, Ordering::Relaxed);
+        let waited_ns = volume.clock.monotonic_ns().saturating_sub(*from_ns);
+        volume.log.add_to_word(words::STALLS, 1);
+        volume.log.raise_word(words::LONGEST_STALL_NS, waited_ns);
     }
 }
 

@@ -35,7 +35,7 @@ fn a_payload_that_fills_half_a_span_is_taken_and_one_byte_more_is_not() {
     let (_files, _region, log) = new_log(2);
     let most = log.payload_bytes_max();
     for _ in 0..6 {
-        log.wait_for_room(most).expect("it can always be made to fit");
+        log.wait_for_room(most, Duration::MAX).expect("it can always be made to fit");
         log.append(1, &[&vec![7; most as usize]]).expect("it was waited for");
         let tail = log.marks().tail;
         log.commit(tail).expect("the disk is sound");
@@ -44,7 +44,7 @@ fn a_payload_that_fills_half_a_span_is_taken_and_one_byte_more_is_not() {
     }
     let refused = log.append(1, &[&vec![7; most as usize + 1]]);
     assert!(matches!(refused, Err(AppendError::TooLarge { .. })), "{refused:?}");
-    let refused = log.wait_for_room(most + 1);
+    let refused = log.wait_for_room(most + 1, Duration::MAX);
     assert!(matches!(refused, Err(AppendError::TooLarge { .. })), "{refused:?}");
 }
 
@@ -56,7 +56,7 @@ fn too_much_that_is_dirty_waits_for_the_device() {
     let marks = log.marks();
     assert!(marks.tail.since(marks.durable) <= CONFIG.dirty_bytes_max);
     assert!(marks.tail.since(marks.durable) > CONFIG.dirty_bytes_max - 10_000);
-    log.wait_for_room(9000).expect("waiting drains");
+    log.wait_for_room(9000, Duration::MAX).expect("waiting drains");
     model.put(&log, 9000).expect("it was waited for");
 }
 
@@ -69,8 +69,10 @@ fn a_full_ring_waits_for_its_reader_and_goes_on() {
     }
     let durable = log.marks().durable;
     log.mark(durable).expect("marks have room in a full ring");
+    let told = log.wait_for_room(5000, Duration::from_millis(1));
+    assert!(matches!(told, Err(AppendError::Full)), "patience has an end: {told:?}");
     std::thread::scope(|scope| {
-        let waiter = scope.spawn(|| log.wait_for_room(5000));
+        let waiter = scope.spawn(|| log.wait_for_room(5000, Duration::MAX));
         log.release(durable);
         waiter.join().expect("no panic").expect("the ring was released");
     });

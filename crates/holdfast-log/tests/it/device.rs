@@ -1,6 +1,7 @@
 //! Logs that stay on their device, what is put into them, and the loop of power cuts.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use holdfast_io::Files;
 use holdfast_io::fake::{FakeClock, FakeFiles, Mood, Sectors, is_power_cut};
@@ -52,7 +53,9 @@ pub(crate) fn one(log: &Log, number: u64) -> Option<Put> {
     loop {
         match log.append(1, &[&payload]) {
             Ok(at) => return Some(Put { lsn: at.lsn, end: at.end, payload }),
-            Err(AppendError::Full) => log.wait_for_room(payload.len() as u64).ok()?,
+            Err(AppendError::Full) => {
+                log.wait_for_room(payload.len() as u64, Duration::MAX).ok()?
+            }
             Err(_) => return None,
         }
     }

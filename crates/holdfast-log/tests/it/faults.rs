@@ -1,6 +1,7 @@
 //! Calls that fail, once, anywhere.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use holdfast_io::fake::{EINTR, EIO, ENOSPC, Effect, FakeFiles, Fault, Mood, Operation, Random};
 use holdfast_log::{AppendError, CommitError, Health, Log, OpenError};
@@ -38,7 +39,7 @@ fn check_poisoned(log: &Log, model: &Model, failure: &Failure) {
     let marks = log.marks();
     let refused = log.append(1, &[b"more"]);
     assert!(matches!(refused, Err(AppendError::Poisoned(_))), "{refused:?}");
-    assert!(matches!(log.wait_for_room(8), Err(AppendError::Poisoned(_))));
+    assert!(matches!(log.wait_for_room(8, Duration::MAX), Err(AppendError::Poisoned(_))));
     assert!(matches!(log.drain(), Err(CommitError::Poisoned(_))));
     if marks.durable < marks.tail {
         assert!(matches!(log.commit(marks.tail), Err(CommitError::Poisoned(_))));

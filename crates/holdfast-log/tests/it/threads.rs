@@ -108,7 +108,7 @@ fn append(log: &Log, payload: &[u8]) -> Lsn {
         match log.append(1, &[payload]) {
             Ok(appended) => return appended.end,
             Err(AppendError::Full) => {
-                log.wait_for_room(payload.len() as u64).expect("the disk is sound");
+                log.wait_for_room(payload.len() as u64, Duration::MAX).expect("the disk is sound");
             }
             Err(error) => panic!("{error:?}"),
         }
@@ -184,7 +184,7 @@ fn a_writer_that_waits_for_the_reader_learns_of_a_poisoned_log() {
         log.commit(log.marks().tail).expect("the disk is sound");
     }
     std::thread::scope(|scope| {
-        let waiter = scope.spawn(|| log.wait_for_room(5000));
+        let waiter = scope.spawn(|| log.wait_for_room(5000, Duration::MAX));
         log.mark(log.marks().durable).expect("marks have room in a full ring");
         let effect = Effect::Errno(EIO);
         files.fail(Fault { operation: Operation::SyncData, skip: 0, effect });

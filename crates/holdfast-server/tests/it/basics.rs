@@ -1,5 +1,7 @@
 //! One server, one client: each call does what it does on a log in this process.
 
+use std::time::Duration;
+
 use crate::support::{Place, payloads};
 use holdfast_log::{AppendError, CommitLog, Lsn, ReadError};
 
@@ -67,8 +69,10 @@ fn a_full_ring_is_said_and_waits_for_the_reader() {
         }
     }
     client.commit(last).unwrap();
+    let told = client.wait_for_room(block.len() as u64, Duration::from_millis(1));
+    assert!(matches!(told, Err(AppendError::Full)), "patience has an end: {told:?}");
     std::thread::scope(|scope| {
-        let waiting = scope.spawn(|| client.wait_for_room(block.len() as u64));
+        let waiting = scope.spawn(|| client.wait_for_room(block.len() as u64, Duration::MAX));
         client.mark(last).unwrap();
         client.release(last);
         waiting.join().unwrap().unwrap();

@@ -57,7 +57,7 @@ fn append_values(
         let began = Instant::now();
         match client.append(1, &[&thread.to_le_bytes(), &value.to_le_bytes()]) {
             Ok(_) => values.store(value + 1, Ordering::Relaxed),
-            Err(AppendError::Full) => client.wait_for_room(16).unwrap(),
+            Err(AppendError::Full) => client.wait_for_room(16, Duration::MAX).unwrap(),
             Err(error) => panic!("thread {thread}, value {value}: {error}"),
         }
         longest = longest.max(began.elapsed());

@@ -55,3 +55,15 @@ fn inodes_are_counted_too_and_a_read_only_home_takes_nothing() {
     clock.advance_ns(1 << 40);
     assert!(matches!(gate.admit(&home, &clock, Cost::NONE), Err(Stop::Refused(Errno::ROFS))));
 }
+
+#[test]
+fn over_a_quota_what_costs_nothing_passes_and_nothing_else() {
+    let (home, clock, gate) = (home(1 << 30, 100), FakeClock::default(), SpaceGate::new());
+    let admit = |cost| gate.admit(&home, &clock, cost).map(|charge| charge.placed(Lsn(1)));
+    gate.over_quota(true);
+    assert!(matches!(admit(bytes(1)), Err(Stop::Refused(Errno::DQUOT))));
+    assert!(matches!(admit(Cost::NODE), Err(Stop::Refused(Errno::DQUOT))));
+    assert!(admit(Cost::NONE).is_ok());
+    gate.over_quota(false);
+    assert!(admit(bytes(1)).is_ok());
+}

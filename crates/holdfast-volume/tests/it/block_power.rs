@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::sync::Arc;
+use std::time::Duration;
 
 use holdfast_io::Blocks;
 use holdfast_log::{
@@ -288,8 +289,8 @@ impl CommitLog for Ahead {
     fn append(&self, records: u16, parts: &[&[u8]]) -> Result<Appended, AppendError> {
         self.0.append(records, parts)
     }
-    fn wait_for_room(&self, payload_bytes: u64) -> Result<(), AppendError> {
-        self.0.wait_for_room(payload_bytes)
+    fn wait_for_room(&self, payload_bytes: u64, patience: Duration) -> Result<(), AppendError> {
+        self.0.wait_for_room(payload_bytes, patience)
     }
     fn read(
         &self,

@@ -4,6 +4,7 @@
 //! is EIO for the program that asked, and whoever takes over finds all that was acknowledged.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use std::{io, iter};
 
 use holdfast_io::fake::Random;
@@ -141,12 +142,12 @@ impl CommitLog for Passing {
         }
     }
 
-    fn wait_for_room(&self, payload_bytes: u64) -> Result<(), AppendError> {
+    fn wait_for_room(&self, payload_bytes: u64, patience: Duration) -> Result<(), AppendError> {
         match self.fault.how {
             How::Unreachable | How::Poisoned if self.has_struck() => {
                 Err(append_error(self.fault.how))
             }
-            _ => self.log.wait_for_room(payload_bytes),
+            _ => self.log.wait_for_room(payload_bytes, patience),
         }
     }
 

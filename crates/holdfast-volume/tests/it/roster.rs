@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use holdfast_io::{Files, Kind};
 use holdfast_log::{
@@ -27,8 +28,8 @@ impl CommitLog for Counting {
         self.log.append(records, parts)
     }
 
-    fn wait_for_room(&self, payload_bytes: u64) -> Result<(), AppendError> {
-        self.log.wait_for_room(payload_bytes)
+    fn wait_for_room(&self, payload_bytes: u64, patience: Duration) -> Result<(), AppendError> {
+        self.log.wait_for_room(payload_bytes, patience)
     }
 
     fn commit(&self, upto: Lsn) -> Result<(), CommitError> {

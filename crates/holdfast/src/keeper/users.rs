@@ -2,7 +2,8 @@
 //!
 //! Promise: a home that a program has open, stands in, or has mapped, or that a database's own file
 //! says is running, is refused with the names of who it is.
-//! Never: waits for a file system that somebody else has open; counts Holdfast's own processes, or a shell that only stands where this was typed.
+//! Never: waits for a file system that somebody else has open; counts Holdfast's own processes, or
+//! a shell that only stands where this was typed.
 
 use crate::exit::Exit;
 use crate::keeper::mounts::leads_to;

@@ -12,6 +12,7 @@ mod block;
 mod block_cache;
 mod borders;
 mod borders_drawn;
+mod btrfs;
 #[path = "../../../holdfast-front/tests/nbd/certificates.rs"]
 mod certificates;
 mod coherent;

@@ -155,7 +155,7 @@ fn append_values(
         let (value, began) = (values.load(Ordering::Relaxed), Instant::now());
         match client.append(1, &[&[thread as u8], &value.to_le_bytes()]) {
             Ok(_) => values.store(value + 1, Ordering::Relaxed),
-            Err(AppendError::Full) => client.wait_for_room(16).unwrap(),
+            Err(AppendError::Full) => client.wait_for_room(16, Duration::MAX).unwrap(),
             Err(error) => panic!("thread {thread}, value {value}: {error}"),
         }
         longest = longest.max(began.elapsed());
