@@ -1,24 +1,41 @@
 //! Which page begins next, and which ones are still to be freed.
 //!
 //! Promise: a number is given once, until its page is freed; what could not be freed is told to
-//! whoever tries again.
+//! whoever tries again, and so is where a leaf may have ghosts or too little in it.
 //! Never: makes the page; what the records say of pages that begin and are freed is the truth, and
 //! an allocator is made from that.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Mutex, MutexGuard};
 
 use holdfast_pages::PageNumber;
 
+/// Leaves that are noted to be looked at again, at most; with keys of the largest size that is less
+/// than a MiB. What is beyond that is found by whoever reads there, and by
+/// [`crate::Store::reclaim`].
+const UNTIDY_MAX: usize = 1024;
+
 /// The numbers of pages that may begin.
 #[derive(Debug)]
-pub(crate) struct Allocator(Mutex<Numbers>);
+pub(crate) struct Allocator(Mutex<Numbers>, Mutex<Untidy>);
+
+/// Keys of leaves that are to be looked at, by the roots of their trees.
+#[derive(Debug, Default)]
+struct Untidy {
+    in_order: VecDeque<Place>,
+    all: BTreeSet<Place>,
+}
+
+/// A key of the tree with this root.
+pub(crate) type Place = (PageNumber, Vec<u8>);
 
 #[derive(Debug)]
 struct Numbers {
     next: PageNumber,
     free: Vec<PageNumber>,
     put_off: VecDeque<PutOff>,
+    /// Nodes that became one with a neighbour.
+    merged: u64,
 }
 
 /// Pages of a large value that nobody reaches, and that could not be freed.
@@ -34,7 +51,8 @@ impl Allocator {
     /// Gives the free ones, from the last to the first, then `next` and those behind it.
     #[must_use]
     pub(crate) fn new(next: PageNumber, free: Vec<PageNumber>) -> Allocator {
-        Allocator(Mutex::new(Numbers { next, free, put_off: VecDeque::new() }))
+        let numbers = Numbers { next, free, put_off: VecDeque::new(), merged: 0 };
+        Allocator(Mutex::new(numbers), Mutex::default())
     }
 
     /// A number that no page has.
@@ -55,9 +73,26 @@ impl Allocator {
         (numbers.next, numbers.free.clone())
     }
 
+    /// Whether a number was given and is free.
+    pub(crate) fn may_give(&self, number: PageNumber) -> bool {
+        self.lock().free.contains(&number)
+    }
+
     /// Takes a number back whose page has not begun.
     pub(crate) fn give_back(&self, number: PageNumber) {
         self.lock().free.push(number);
+    }
+
+    /// [`Allocator::give_back`], of a node whose neighbour has all that it had.
+    pub(crate) fn give_back_merged(&self, number: PageNumber) {
+        let mut numbers = self.lock();
+        numbers.free.push(number);
+        numbers.merged += 1;
+    }
+
+    /// How many nodes became one with a neighbour.
+    pub(crate) fn merged(&self) -> u64 {
+        self.lock().merged
     }
 
     /// Remembers pages that are to be freed later.
@@ -68,6 +103,31 @@ impl Allocator {
     /// Pages that are to be freed now, if there are some.
     pub(crate) fn take_put_off(&self) -> Option<PutOff> {
         self.lock().put_off.pop_front()
+    }
+
+    /// Remembers that the leaf of a key is to be looked at.
+    pub(crate) fn note_untidy(&self, tree: PageNumber, key: &[u8]) {
+        let mut untidy = self.untidy();
+        if untidy.all.len() < UNTIDY_MAX && untidy.all.insert((tree, key.to_vec())) {
+            untidy.in_order.push_back((tree, key.to_vec()));
+        }
+    }
+
+    /// How many leaves are to be looked at.
+    pub(crate) fn untidy_count(&self) -> usize {
+        self.untidy().all.len()
+    }
+
+    /// A leaf that is to be looked at, if there is one; the one that was noted first.
+    pub(crate) fn take_untidy(&self) -> Option<Place> {
+        let mut untidy = self.untidy();
+        let place = untidy.in_order.pop_front()?;
+        untidy.all.remove(&place);
+        Some(place)
+    }
+
+    fn untidy(&self) -> MutexGuard<'_, Untidy> {
+        self.1.lock().expect("nothing panics with what is noted")
     }
 
     fn lock(&self) -> MutexGuard<'_, Numbers> {

@@ -78,7 +78,10 @@ impl Store {
         tell: &mut dyn FnMut(Progress),
     ) -> Result<Manifest, BackUpError> {
         match Header::read(&*backup.store, &BACKUP) {
-            Ok(header) if header == self.header => {}
+            Ok(header) if header == self.header => {
+                let renewed = header.renew(&*backup.store, &BACKUP);
+                renewed.map_err(|error| BackUpError::To(OpenError::Io(error)))?;
+            }
             Ok(header) if header.identity == self.header.identity => {
                 return Err(BackUpError::OtherHistory);
             }

@@ -11,8 +11,8 @@
 
 use holdfast_pages::{PageNumber, Unfit, varint};
 
-use crate::fields::{byte, bytes, page, put_bytes, size};
-use crate::node::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
+use crate::fields::{byte, bytes, fence, page, put_bytes, put_fence, size};
+use crate::node::{Foster, KEY_BYTES_MAX, VALUE_BYTES_MAX};
 
 const INSERT: u8 = 1;
 const REPLACE: u8 = 2;
@@ -25,6 +25,9 @@ const SPLIT: u8 = 16;
 const ADOPT_PARENT: u8 = 17;
 const ADOPT_CHILD: u8 = 18;
 const PURGE: u8 = 19;
+const ABSORB: u8 = 20;
+const DISOWN: u8 = 21;
+const CLEAR: u8 = 22;
 
 /// No body of a change of a leaf is longer than this.
 pub(crate) const BODY_BYTES_MAX: usize =
@@ -119,6 +122,24 @@ pub(crate) enum Body<'a> {
         /// Where they are, ascending, each as a varint.
         places: &'a [u8],
     },
+    /// The node has all that its right neighbour had, and ends where that did.
+    Absorb {
+        /// Where it ends.
+        high: Option<&'a [u8]>,
+        /// The foster child that the neighbour had.
+        foster: Option<Foster<'a>>,
+        /// What the neighbour held, as in an image of it.
+        entries: &'a [u8],
+    },
+    /// An inner node has one child less: the one before has absorbed it.
+    Disown {
+        /// Where the entry is.
+        place: usize,
+        /// The child.
+        page: PageNumber,
+    },
+    /// A leaf has no entries any more.
+    Clear,
 }
 
 impl<'a> Body<'a> {
@@ -155,6 +176,9 @@ impl<'a> Body<'a> {
                 out.push(PURGE);
                 out.extend_from_slice(places);
             }
+            Body::Absorb { high, foster, entries } => put_absorb(high, foster, entries, out),
+            Body::Disown { place, page } => put_pointer(DISOWN, place, page, &[], out),
+            Body::Clear => out.push(CLEAR),
         }
     }
 
@@ -183,6 +207,13 @@ impl<'a> Body<'a> {
             ADOPT_PARENT => Body::AdoptParent { place: size(from)?, page: page(from)?, key: from },
             ADOPT_CHILD => ended(Body::AdoptChild, from)?,
             PURGE => Body::Purge { places: from },
+            ABSORB => {
+                let (high, key) = (fence(from)?, fence(from)?);
+                let foster = key.map(|key| Ok(Foster { key, page: page(from)? })).transpose()?;
+                Body::Absorb { high, foster, entries: from }
+            }
+            DISOWN => ended(Body::Disown { place: size(from)?, page: page(from)? }, from)?,
+            CLEAR => ended(Body::Clear, from)?,
             _ => return Err(Unfit("no body begins so")),
         })
     }
@@ -242,6 +273,16 @@ fn put_pointer(op: u8, place: usize, page: PageNumber, key: &[u8], out: &mut Vec
     varint::put(place as u64, out);
     varint::put(page.get(), out);
     out.extend_from_slice(key);
+}
+
+fn put_absorb(high: Option<&[u8]>, foster: Option<Foster<'_>>, entries: &[u8], out: &mut Vec<u8>) {
+    out.push(ABSORB);
+    put_fence(high, out);
+    put_fence(foster.map(|foster| foster.key), out);
+    if let Some(foster) = foster {
+        varint::put(foster.page.get(), out);
+    }
+    out.extend_from_slice(entries);
 }
 
 fn ended<'a>(body: Body<'a>, rest: &[u8]) -> Result<Body<'a>, Unfit> {

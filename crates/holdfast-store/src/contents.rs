@@ -10,7 +10,10 @@
 use holdfast_pages::{Contents, Page, PageKind, PageNumber, Unfit, varint};
 
 use crate::body::{Body, Spot};
-use crate::fields::{byte, bytes, cut, number as take_number, page as page_in, put_bytes, size};
+use crate::fields::{
+    byte, bytes, cut, fence as take_fence, number as take_number, page as page_in, put_bytes,
+    put_fence, size,
+};
 use crate::large::Part;
 use crate::node::{Entry, Foster, Node, Shape};
 use crate::node_change::{NodeMut, build, child_value};
@@ -95,6 +98,11 @@ fn change(node: &mut NodeMut<'_>, body: Body<'_>) -> Result<(), Unfit> {
         }
         Body::AdoptChild => node.let_foster_go(),
         Body::Purge { places } => node.purge(&list(places)?),
+        Body::Absorb { high, foster, mut entries } => {
+            node.absorb(high, foster, &take_entries(&mut entries)?)
+        }
+        Body::Disown { place, page } => node.disown(place, page),
+        Body::Clear => node.clear(),
     }
 }
 
@@ -123,11 +131,7 @@ pub(crate) fn put_image<'e>(
     if let Some(foster) = shape.foster {
         varint::put(foster.page.get(), into);
     }
-    for entry in entries {
-        varint::put((entry.suffix.len() as u64) << 1 | u64::from(entry.ghost), into);
-        into.extend_from_slice(entry.suffix);
-        put_bytes(entry.value, into);
-    }
+    put_entries(entries, into);
 }
 
 /// Appends the image of a page of this tree that is this part of a large value.
@@ -148,21 +152,25 @@ fn restore_node(page: &mut Page, rest: &mut &[u8]) -> Result<(), Unfit> {
     if (level == 0) != (page.kind() == Some(PageKind::Leaf)) {
         return Err(Unfit("leaves are of level 0, and no other node is"));
     }
+    let entries = take_entries(rest)?;
+    build(page.contents_mut(), &Shape { level, low, high, foster }, entries.into_iter())
+}
+
+/// Appends entries as an image says them.
+pub(crate) fn put_entries<'e>(entries: impl Iterator<Item = Entry<'e>>, into: &mut Vec<u8>) {
+    for entry in entries {
+        varint::put((entry.suffix.len() as u64) << 1 | u64::from(entry.ghost), into);
+        into.extend_from_slice(entry.suffix);
+        put_bytes(entry.value, into);
+    }
+}
+
+fn take_entries<'a>(rest: &mut &'a [u8]) -> Result<Vec<Entry<'a>>, Unfit> {
     let mut entries = Vec::new();
     while !rest.is_empty() {
         entries.push(take_entry(rest)?);
     }
-    build(page.contents_mut(), &Shape { level, low, high, foster }, entries.into_iter())
-}
-
-/// A fence that may be missing: 0 then, else its length and one, and its bytes.
-fn put_fence(fence: Option<&[u8]>, into: &mut Vec<u8>) {
-    varint::put(fence.map_or(0, |fence| fence.len() as u64 + 1), into);
-    into.extend_from_slice(fence.unwrap_or(&[]));
-}
-
-fn take_fence<'a>(rest: &mut &'a [u8]) -> Result<Option<&'a [u8]>, Unfit> {
-    size(rest)?.checked_sub(1).map(|length| cut(rest, length)).transpose()
+    Ok(entries)
 }
 
 fn take_entry<'a>(rest: &mut &'a [u8]) -> Result<Entry<'a>, Unfit> {

@@ -24,6 +24,9 @@ use crate::transaction_error::{CommitError, TransactionError};
 use crate::tree::TreeError;
 use crate::trees::Trees;
 
+/// Leaves that one step looks at, at most.
+const TIDIED_AT_ONCE: usize = 64;
+
 /// What a commit waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
@@ -123,7 +126,26 @@ impl Engine {
             return Ok(true);
         }
         let _alone = self.freeing.lock().expect("nothing panics that frees pages");
-        trees.free_put_off()
+        Ok(trees.free_put_off()? || self.tidy()?)
+    }
+
+    /// Looks at leaves that were noted, each once. True if one of them had something to go.
+    fn tidy(&self) -> Result<bool, TreeError<FetchError>> {
+        let mut went = false;
+        for _ in 0..self.numbers.untidy_count().min(TIDIED_AT_ONCE) {
+            let Some((root, key)) = self.numbers.take_untidy() else { break };
+            let is_free = |key: &[u8]| self.locks.is_free(Name::of(root, key));
+            match self.trees().tree(root).tidy(&key, is_free) {
+                Ok(has_gone) => went |= has_gone,
+                // The tree is gone, or damaged, which is told by whoever needs it.
+                Err(TreeError::Below(_) | TreeError::Corrupt { .. }) => {}
+                Err(error) => {
+                    self.numbers.note_untidy(root, &key);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(went)
     }
 
     /// Puts one record that is about no page, and returns where it ends.

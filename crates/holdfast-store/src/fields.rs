@@ -34,6 +34,17 @@ pub(crate) fn bytes<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8], Unfit> {
     cut(rest, length)
 }
 
+/// Appends a fence that may be missing: 0 then, else its length and one, and its bytes.
+pub(crate) fn put_fence(fence: Option<&[u8]>, out: &mut Vec<u8>) {
+    varint::put(fence.map_or(0, |fence| fence.len() as u64 + 1), out);
+    out.extend_from_slice(fence.unwrap_or(&[]));
+}
+
+/// Takes a fence that may be missing.
+pub(crate) fn fence<'a>(rest: &mut &'a [u8]) -> Result<Option<&'a [u8]>, Unfit> {
+    size(rest)?.checked_sub(1).map(|length| cut(rest, length)).transpose()
+}
+
 /// Takes one byte.
 pub(crate) fn byte(rest: &mut &[u8]) -> Result<u8, Unfit> {
     Ok(cut(rest, 1)?[0])

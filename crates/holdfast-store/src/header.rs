@@ -2,8 +2,8 @@
 //!
 //! Byte table: FORMAT.md, "Store".
 //!
-//! Promise: it is there when everything else of a new one is, and never changes; a directory with
-//! something else in it is told from one that is free.
+//! Promise: it is there when everything else of a new one is, and never changes but to a newer
+//! version; a directory with something else in it is told from one that is free.
 //! Never: makes anything but these.
 
 use std::io;
@@ -31,8 +31,8 @@ pub(crate) const BACKUP: Names = Names { name: "backup", begun: "backup-new" };
 
 /// "HFST".
 const MAGIC: u32 = 0x5453_4648;
-/// The version of stores that this program makes and opens.
-pub(crate) const VERSION: u16 = 1;
+/// The version of stores that this program makes. It opens those of the ones before, too.
+pub(crate) const VERSION: u16 = 2;
 pub(crate) const HEADER_BYTES: usize = 64;
 const FILE_MODE: u32 = 0o644;
 
@@ -75,7 +75,7 @@ impl Header {
             return Err(NoHeader::Damaged);
         }
         let version = u16::from_le_bytes([bytes[8], bytes[9]]);
-        if version != VERSION || word(12) != PAGE_BYTES as u32 {
+        if !(1..=VERSION).contains(&version) || word(12) != PAGE_BYTES as u32 {
             return Err(NoHeader::OtherVersion(version));
         }
         let history = u64::from_le_bytes(std::array::from_fn(|byte| bytes[32 + byte]));
@@ -101,6 +101,18 @@ impl Header {
         file.write_all_at(&self.encode(), 0)?;
         file.sync_data()?;
         files.sync_dir(Path::new(""))
+    }
+
+    /// Says, of one of an older version, that it is of this one: before anything is put that older
+    /// programs do not know. It survives a power cut when this returns.
+    pub(crate) fn renew(&self, files: &dyn Files, names: &Names) -> io::Result<()> {
+        let mut bytes = [0; HEADER_BYTES];
+        read(files, names.name, &mut bytes)?;
+        if bytes == self.encode() {
+            return Ok(());
+        }
+        self.begin(files, names)?;
+        Header::finish(files, names)
     }
 
     /// Says that it is there. It survives a power cut when this returns.

@@ -160,6 +160,59 @@ impl<'a> NodeMut<'a> {
         if !places.is_sorted_by(|lower, upper| lower < upper) || !places.iter().all(known) {
             return Err(Unfit("what is purged is no ghost"));
         }
+        self.without(places)
+    }
+
+    /// Takes over what the right neighbour has: these entries, whose keys lie behind that one's
+    /// prefix, up to its high fence, and its foster child.
+    pub(crate) fn absorb(
+        &mut self,
+        high: Option<&[u8]>,
+        foster: Option<Foster<'_>>,
+        entries: &[Entry<'_>],
+    ) -> Result<(), Unfit> {
+        let old = self.copy();
+        let old = Node::in_contents(&old)?;
+        let left = old.shape();
+        let low = left.end().ok_or(Unfit("nothing lies to the right"))?;
+        if left.foster.is_some() && left.high != high {
+            return Err(Unfit("a foster child ends elsewhere"));
+        }
+        let right = Shape { low, high, foster, ..left };
+        right.check()?;
+        let shape = Shape { low: left.low, ..right };
+        let longer = (old.prefix(), right.prefix(), shape.prefix().len());
+        let joined = old.entries().map(|entry| (longer.0, entry));
+        let joined = joined.chain(entries.iter().map(|entry| (longer.1, *entry)));
+        let joined: Vec<_> = joined
+            .map(|(prefix, entry)| ([&prefix[longer.2..], entry.suffix].concat(), entry))
+            .collect();
+        let joined = joined.iter().map(|(suffix, entry)| Entry { suffix, ..*entry });
+        build(self.bytes, &shape, joined)
+    }
+
+    /// Takes the child at a place out, which is this one.
+    pub(crate) fn disown(&mut self, place: usize, page: PageNumber) -> Result<(), Unfit> {
+        let node = self.node();
+        let is_child = node.level() > 0 && (1..node.count()).contains(&place);
+        if !is_child || node.child(place)? != page {
+            return Err(Unfit("the child that goes is another"));
+        }
+        self.without(&[place])
+    }
+
+    /// Takes all entries of a leaf out.
+    pub(crate) fn clear(&mut self) -> Result<(), Unfit> {
+        let node = self.node();
+        if node.level() > 0 {
+            return Err(Unfit("only leaves are cleared"));
+        }
+        let old = self.copy();
+        build(self.bytes, &Node::in_contents(&old)?.shape(), std::iter::empty())
+    }
+
+    /// Writes the node anew, without the entries at these places, which ascend.
+    fn without(&mut self, places: &[usize]) -> Result<(), Unfit> {
         let old = self.copy();
         let old = Node::in_contents(&old)?;
         let stays = |(place, entry)| places.binary_search(&place).is_err().then_some(entry);

@@ -26,6 +26,10 @@ pub struct Stat {
     pub log: Marks,
     /// Pages, those included that are free again.
     pub pages: u64,
+    /// Pages that are free again, and are used before there are more.
+    pub free_pages: u64,
+    /// Nodes of trees that became one with a neighbour since the store was opened.
+    pub merged_nodes: u64,
     /// Transactions that are not rolled back yet, and that nobody runs any more.
     pub losers: usize,
     /// What was wrong with pages when they were read, how often. Each was rebuilt.
@@ -43,6 +47,7 @@ impl Stat {
         let Work { engine, log } = work;
         let (pages, stream) = (&engine.pages, engine.stream());
         let count = |kind| (kind, pages.repairs().count(kind));
+        let (next_page, free) = engine.numbers.unused();
         Stat {
             cleaned: pages.cleaned(),
             archived: pages.archived(),
@@ -51,7 +56,9 @@ impl Stat {
             next: stream.next(),
             log: log.marks(),
             // Page 0 is none.
-            pages: engine.numbers.unused().0.get() - 1,
+            pages: next_page.get() - 1,
+            free_pages: free.len() as u64,
+            merged_nodes: engine.numbers.merged(),
             losers: engine.losers.slots().len(),
             faults: FaultKind::ALL.map(count).to_vec(),
             rebuilt_pages: pages.rebuilt(),

@@ -89,6 +89,7 @@ impl Store {
         let identity = header.identity;
         let log = log::open(&place, identity, &config.log)?;
         let (pages, found) = open_pages(&place, identity, &log, config)?;
+        header.renew(&*place.store, &STORE).map_err(OpenError::Io)?;
         // Before there is anything that the archive has not.
         let opened = Note::open(&*place.store, &*place.entropy, header).map_err(OpenError::Io)?;
         let recovery = Recovery {

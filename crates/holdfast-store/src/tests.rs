@@ -60,7 +60,7 @@ fn a_node_is_what_its_tables_say() {
 fn a_header_is_what_its_table_says() {
     let bytes = Header { identity: *b"0123456789abcdef", history: 9 }.encode();
     let field = |name| &bytes[FORMAT.place("Store", name)];
-    assert_eq!((field("magic"), field("version")), (&b"HFST"[..], &[1, 0][..]));
+    assert_eq!((field("magic"), field("version")), (&b"HFST"[..], &[2, 0][..]));
     assert_eq!((field("zero"), field("page_bytes")), (&[0, 0][..], &[0, 32, 0, 0][..]));
     assert_eq!((field("identity"), field("zeros")), (&b"0123456789abcdef"[..], &[0; 24][..]));
     assert_eq!(field("history"), 9_u64.to_le_bytes());
@@ -157,6 +157,13 @@ fn each_body_is_written_as_its_row_says() {
         Body::AdoptParent { place, page, key },
         Body::AdoptChild,
         Body::Purge { places: &[1, 3] },
+        Body::Absorb {
+            high: Some(b"key"),
+            foster: Some(Foster { key: b"key", page }),
+            entries: b"entries",
+        },
+        Body::Disown { place, page },
+        Body::Clear,
     ];
     let rows = FORMAT.rows("Body");
     assert_eq!(rows.len(), samples.len());
@@ -185,6 +192,9 @@ fn bytes_of(name: &str) -> &'static [u8] {
         "`new...`" => b"new",
         "`value...`" => b"value",
         "`places...`" => &[1, 3],
+        "`high`" => b"\x04key",
+        "`foster`" => b"\x04key\xAC\x02",
+        "`entries...`" => b"entries",
         _ => unreachable!("no body has a field {name}"),
     }
 }

@@ -19,6 +19,7 @@ mod change;
 mod check;
 mod distrust;
 mod large;
+mod merge;
 mod purge;
 pub(crate) mod put;
 mod scan;
@@ -79,6 +80,8 @@ pub(crate) enum Stop<E> {
     Doubt(Doubt),
     /// Until records are flushed; nothing has changed.
     NoFrame,
+    /// The root is of a lower level than the node that was looked for.
+    Low,
 }
 
 /// How often an operation begins again for want of a frame.
@@ -176,6 +179,7 @@ impl<'a, B: Below> Tree<'a, B> {
                     self.look_anew(doubt)?;
                 }
                 Err(Stop::NoFrame) => drop(self.flush()?),
+                Err(Stop::Low) => unreachable!("every tree has leaves"),
             }
             std::thread::yield_now();
         }
@@ -222,6 +226,16 @@ impl<'a, B: Below> Tree<'a, B> {
         }
     }
 
+    /// The one above the node of this level where `key` is, to be changed; none if that node is
+    /// the root, which it may have become a moment ago.
+    fn parent(&self, key: &[u8], level: u8) -> Result<Option<WriteLatch<'a>>, Stop<B::Error>> {
+        match self.descend(Seek::At(key), level + 1, true) {
+            Ok((latch, _)) => Ok(Some(latch.exclusive())),
+            Err(Stop::Low) => Ok(None),
+            Err(stop) => Err(stop),
+        }
+    }
+
     fn fix(&self, number: PageNumber, write: bool) -> Result<Latch<'a>, Stop<B::Error>> {
         Ok(if write {
             Latch::Write(self.pool.write(number)?)
@@ -236,7 +250,7 @@ impl<'a, B: Below> Tree<'a, B> {
             let latch = self.fix(self.root, false)?;
             let found = self.node(&latch)?.level();
             if found < level {
-                return Err(corrupt(&latch, Unfit("the root is below its tree")));
+                return Err(Stop::Low);
             }
             if !write || found > level {
                 return Ok(latch);

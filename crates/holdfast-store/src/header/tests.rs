@@ -59,6 +59,21 @@ fn a_header_of_another_version_is_told() {
 }
 
 #[test]
+fn a_header_of_an_older_version_is_taken_and_becomes_one_of_this() {
+    let files = made();
+    let mut bytes = HEADER.encode();
+    bytes[8] = 1;
+    let check = crc32c(MAGIC, &bytes[4..]);
+    bytes[..4].copy_from_slice(&check.to_le_bytes());
+    put(&files, STORE.name, &bytes);
+    assert!(Header::read(&files, &STORE).is_ok_and(|header| header == HEADER));
+    HEADER.renew(&files, &STORE).expect("the machine is well");
+    let mut found = [0; HEADER_BYTES];
+    read(&files.after_power_cut(1), STORE.name, &mut found).expect("it is there");
+    assert_eq!(found, HEADER.encode());
+}
+
+#[test]
 fn a_store_whose_restore_was_cut_short_is_not_taken_for_one_that_is_being_made() {
     let files = FakeFiles::new(1);
     HEADER.begin(&files, &RESTORED).expect("a free directory");

@@ -13,7 +13,7 @@ impl<B: Below> Tree<'_, B> {
     /// Lets the parent above this level have the foster child that is next to where `key` is. If
     /// the parent is full it gets room instead, for next time.
     pub(super) fn adopt(&self, key: &[u8], level: u8) -> Result<(), Stop<B::Error>> {
-        let mut parent = self.descend(Seek::At(key), level + 1, true)?.0.exclusive();
+        let Some(mut parent) = self.parent(key, level)? else { return Ok(()) };
         let node = self.node(&parent)?;
         let place = Seek::At(key).child_place(node).map_err(|why| corrupt(&parent, why))?;
         let number = node.child(place).map_err(|why| corrupt(&parent, why))?;

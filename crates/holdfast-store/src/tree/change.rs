@@ -6,6 +6,7 @@
 
 use holdfast_pages::{Slot, Unfit};
 
+use super::merge::is_thinner;
 use super::put::{By, Change, Said, put};
 use super::{Seek, Stop, Tree, TreeError, before, corrupt};
 use crate::body::{Body, Spot};
@@ -162,6 +163,9 @@ impl<B: Below> Tree<'_, B> {
             };
             Ok(instead(node, place, bytes, &undo, body))
         })?;
+        if matches!(done, Body::Insert { .. }) {
+            self.numbers.note_untidy(self.root, key);
+        }
         if let Some(large) = done.comes().and_then(Stored::large_of) {
             // It is undone, whether its pages can be freed now or not.
             let _ = self.free(large);
@@ -205,9 +209,12 @@ impl<B: Below> Tree<'_, B> {
                 None
             }
             Wish::Put => {
-                let number = leaf.number();
+                let (number, room) = (leaf.number(), node.room());
                 let said = Said::Body(by, &body);
                 put(self.stream, &mut [Change { page: &mut leaf, number, said: &[said] }])?;
+                if number != self.root && is_thinner(room, self.node(&leaf)?) {
+                    self.numbers.note_untidy(self.root, key);
+                }
                 Some(Changed::Done(body))
             }
         };

@@ -1,15 +1,15 @@
 //! A whole tree is a tree.
 //!
 //! Promise: every key that could be has one leaf, which is reached from the root through nodes that
-//! say so; keys are in order, and each page that is reached is told. Others may change the tree
-//! meanwhile.
+//! say so; keys are in order, each page that is reached is told, and none has parts of two values.
+//! Others may change the tree meanwhile.
 //! Never: repairs; compares a page with its records.
 
 use std::collections::BTreeSet;
 
 use holdfast_pages::{PageNumber, Unfit};
 
-use super::{Seek, Seen, Stop, Tree, TreeError, corrupt};
+use super::{Seek, Seen, Stop, Tree, TreeError};
 use crate::large::Stored;
 use crate::node::Node;
 use crate::pool::Below;
@@ -23,6 +23,8 @@ pub(crate) struct Checked {
     pub keys: u64,
     /// Entries of keys that are.
     pub ghosts: u64,
+    /// Pages of large values that were met twice.
+    twice: BTreeSet<PageNumber>,
 }
 
 impl<B: Below> Tree<'_, B> {
@@ -31,6 +33,22 @@ impl<B: Below> Tree<'_, B> {
     /// # Errors
     /// See [`TreeError`]; [`TreeError::Corrupt`] says which page is not what it should be.
     pub(crate) fn check(&self) -> Result<Checked, TreeError<B::Error>> {
+        let checked = self.look()?;
+        if checked.twice.is_empty() {
+            return Ok(checked);
+        }
+        // One that was freed and given to another value meanwhile is not met twice again.
+        let again = self.look()?;
+        match again.twice.intersection(&checked.twice).next() {
+            Some(page) => {
+                let why = Unfit("two values have it");
+                Err(TreeError::Corrupt { page: *page, why })
+            }
+            None => Ok(again),
+        }
+    }
+
+    fn look(&self) -> Result<Checked, TreeError<B::Error>> {
         let (mut checked, mut from) = (Checked::default(), Some(Vec::new()));
         while let Some(key) = from {
             let mut values = Vec::new();
@@ -57,14 +75,13 @@ impl<B: Below> Tree<'_, B> {
             if is_new { Node::of(page)?.check() } else { Ok(()) }
         })?;
         let node = self.node(&leaf)?;
-        if node.shape().low != key {
-            return Err(corrupt(&leaf, Unfit("the leaf before ends elsewhere")));
-        }
-        let ghosts = node.entries().filter(|entry| entry.ghost).count();
+        // What is before the key was met when its leaf was another one.
+        let (Ok(first) | Err(first)) = node.find(key);
+        let ghosts = node.entries().skip(first).filter(|entry| entry.ghost).count();
         checked.pages.extend(path);
         checked.ghosts += ghosts as u64;
-        checked.keys += (node.count() - ghosts) as u64;
-        for place in 0..node.count() {
+        checked.keys += (node.count() - first - ghosts) as u64;
+        for place in first..node.count() {
             let value = node.entry(place).value;
             if Stored::large_of(value).is_some() {
                 values.push((node.key(place), value.to_vec()));
@@ -84,7 +101,11 @@ impl<B: Below> Tree<'_, B> {
         let large = Stored::large_of(value).expect("only large values are to be checked");
         let mut pages = Vec::new();
         match self.each_part(large, |number, _| pages.push(number)) {
-            Ok(()) => checked.pages.extend(pages),
+            Ok(()) => {
+                let known = pages.iter().filter(|page| checked.pages.contains(page));
+                checked.twice.extend(known.copied());
+                checked.pages.extend(pages);
+            }
             Err(error) if self.has(key, value)? => return Err(error),
             Err(_) => {}
         }

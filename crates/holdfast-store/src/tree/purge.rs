@@ -1,11 +1,13 @@
-//! Ghosts go.
+//! Ghosts go, and leaves that are thin then are drawn together.
 //!
 //! Promise: a ghost goes only when nobody has a lock on its key or on the gap behind it, so nobody
-//! can want it back, or rely on the gap ending there.
+//! can want it back, or rely on the gap ending there. What could have gone but for a lock is told
+//! to whoever tries again.
 //! Never: knows locks: the caller says under the latch which keys are free.
 
 use holdfast_pages::varint;
 
+use super::merge::{is_sparse, is_thinner};
 use super::put::{By, Change, Said, put};
 use super::{Seek, Stop, Tree, TreeError};
 use crate::body::Body;
@@ -13,9 +15,24 @@ use crate::large::{Large, Stored};
 use crate::node::Node;
 use crate::pool::Below;
 
+/// What became of a leaf.
+#[derive(Default)]
+struct Purged {
+    /// So many ghosts went,
+    count: usize,
+    /// and these values of theirs that lie elsewhere.
+    large: Vec<Large>,
+    /// Whether the ghost of the key is still there.
+    stays: bool,
+    /// Whether it is much thinner than it was.
+    is_thinner: bool,
+    is_sparse: bool,
+}
+
 impl<B: Below> Tree<'_, B> {
     /// Takes those ghosts out of the leaf of a key that `is_free` says nobody has a lock on, or
-    /// waits for one, and what they have elsewhere. Returns how many went.
+    /// waits for one, and what they have elsewhere; merges the leaf if little is left. Returns how
+    /// many ghosts went.
     ///
     /// # Errors
     /// See [`TreeError`].
@@ -24,31 +41,71 @@ impl<B: Below> Tree<'_, B> {
         key: &[u8],
         mut is_free: impl FnMut(&[u8]) -> bool,
     ) -> Result<usize, TreeError<B::Error>> {
-        let (count, large) = self.again(|| self.purge_leaf(key, &mut is_free))?;
-        let freed: Vec<_> = large.into_iter().map(|large| self.free(large)).collect();
+        let purged = self.purge_ghosts(key, &mut is_free)?;
+        let mut is_all = !purged.stays;
+        if purged.is_thinner {
+            is_all &= self.draw_together(key, &mut is_free)?.1;
+        }
+        if !is_all {
+            self.numbers.note_untidy(self.root, key);
+        }
+        Ok(purged.count)
+    }
+
+    /// The same, of a leaf that somebody has noted, however long ago it became thin. Returns
+    /// whether something has gone.
+    ///
+    /// # Errors
+    /// See [`TreeError`].
+    pub(crate) fn tidy(
+        &self,
+        key: &[u8],
+        mut is_free: impl FnMut(&[u8]) -> bool,
+    ) -> Result<bool, TreeError<B::Error>> {
+        let purged = self.purge_ghosts(key, &mut is_free)?;
+        let (mut merged, mut is_all) = (0, !purged.stays);
+        if purged.is_sparse {
+            let (count, is_close) = self.draw_together(key, &mut is_free)?;
+            (merged, is_all) = (count, is_all && is_close);
+        }
+        if !is_all {
+            self.numbers.note_untidy(self.root, key);
+        }
+        Ok(purged.count + merged > 0)
+    }
+
+    fn purge_ghosts(
+        &self,
+        key: &[u8],
+        is_free: &mut impl FnMut(&[u8]) -> bool,
+    ) -> Result<Purged, TreeError<B::Error>> {
+        let mut purged = self.again(|| self.purge_leaf(key, is_free))?;
+        let freed: Vec<_> = purged.large.drain(..).map(|large| self.free(large)).collect();
         freed.into_iter().collect::<Result<(), _>>()?;
-        Ok(count)
+        Ok(purged)
     }
 
     fn purge_leaf(
         &self,
         key: &[u8],
         is_free: &mut impl FnMut(&[u8]) -> bool,
-    ) -> Result<(usize, Vec<Large>), Stop<B::Error>> {
+    ) -> Result<Purged, Stop<B::Error>> {
         let mut leaf = self.descend(Seek::At(key), 0, true)?.0.exclusive();
         let node = self.node(&leaf)?;
-        let free = free_ghosts(node, is_free);
-        if free.is_empty() {
-            return Ok((0, Vec::new()));
-        }
+        let (free, room) = (free_ghosts(node, is_free), node.room());
         let large = free.iter().filter_map(|place| Stored::large_of(node.entry(*place).value));
-        let large = large.collect();
-        let (mut places, mut body) = (Vec::new(), Vec::new());
-        free.iter().for_each(|place| varint::put(*place as u64, &mut places));
-        Body::Purge { places: &places }.put(&mut body);
-        let (number, said) = (leaf.number(), Said::Body(By::System, &body));
-        put(self.stream, &mut [Change { page: &mut leaf, number, said: &[said] }])?;
-        Ok((free.len(), large))
+        let mut purged = Purged { count: free.len(), large: large.collect(), ..Purged::default() };
+        if !free.is_empty() {
+            let (mut places, mut body) = (Vec::new(), Vec::new());
+            free.iter().for_each(|place| varint::put(*place as u64, &mut places));
+            Body::Purge { places: &places }.put(&mut body);
+            let (number, said) = (leaf.number(), Said::Body(By::System, &body));
+            put(self.stream, &mut [Change { page: &mut leaf, number, said: &[said] }])?;
+        }
+        let node = self.node(&leaf)?;
+        purged.stays = node.find(key).is_ok_and(|place| node.entry(place).ghost);
+        (purged.is_thinner, purged.is_sparse) = (is_thinner(room, node), is_sparse(node));
+        Ok(purged)
     }
 }
 

@@ -6,8 +6,8 @@
 //! Never: finds out that a change does not fit: who calls has looked, under the same latches.
 
 use holdfast_pages::{
-    Contents, IMAGE_EVERY_BYTES, Page, PageLink, PageNumber, Record, Rsn, Slot, StageError, Stream,
-    What, apply,
+    Contents, IMAGE_EVERY_BYTES, Page, PageKind, PageLink, PageNumber, Record, Rsn, Slot,
+    StageError, Stream, What, apply,
 };
 
 use crate::contents::NodeContents;
@@ -47,7 +47,8 @@ pub(crate) enum Said<'a> {
 pub(crate) fn put(stream: &Stream, changes: &mut [Change<'_>]) -> Result<Rsn, StageError> {
     let end = put_group(stream, changes)?;
     for change in changes {
-        if change.page.since_image_bytes() > IMAGE_EVERY_BYTES {
+        let is_free = change.page.kind() == Some(PageKind::Free);
+        if !is_free && change.page.since_image_bytes() > IMAGE_EVERY_BYTES {
             let (mut image, number) = (Vec::new(), change.number);
             NodeContents.image(change.page, &mut image);
             let said = &[Said::Image(&image)];

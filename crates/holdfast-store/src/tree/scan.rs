@@ -61,6 +61,9 @@ impl<B: Below> Tree<'_, B> {
                 Seek::At(key) => upwards(node, key, &mut each),
                 Seek::Below(_) | Seek::End => downwards(node, from, &mut each),
             };
+            if node.entries().all(|entry| entry.ghost) && leaf.number() != self.root {
+                self.numbers.note_untidy(self.root, node.shape().low);
+            }
             if !shown {
                 return Ok(LeafEnd::Stopped);
             }

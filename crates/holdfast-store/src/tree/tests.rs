@@ -2,6 +2,7 @@
 
 mod check;
 mod large;
+mod merge;
 mod purge;
 mod scan;
 pub(crate) mod world;

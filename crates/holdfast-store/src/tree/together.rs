@@ -224,8 +224,10 @@ impl<'a, B: Below> Plan<'_, 'a, B> {
     ) -> Result<Option<Attempt>, Stop<B::Error>> {
         for (span, latch) in spans.iter().zip(latches) {
             let tree = span.wanted[0].tree;
-            let node = self.trees.tree(tree).node(&latch)?;
-            if node.level() > 0 || !covers(&node.shape(), span.wanted) {
+            // Its page may be another's since it was looked for.
+            let node = Node::of(&latch).ok().filter(|_| latch.tree() == tree);
+            let is_leaf = |node: &Node<'_>| node.level() == 0 && covers(&node.shape(), span.wanted);
+            if !node.is_some_and(|node| is_leaf(&node)) {
                 return Ok(Some(Attempt::Busy));
             }
             let (number, page) = (span.leaf, latch.clone());

@@ -1,12 +1,12 @@
 //! All trees of a store are trees, and have its pages among them.
 //!
 //! Promise: each tree that has a name is looked at whole, and each page that was given is a tree's,
-//! is free, or is told.
+//! is free, or is told; none is both.
 //! Never: frees a page.
 
 use std::collections::BTreeSet;
 
-use holdfast_pages::{PageNumber, Unfit};
+use holdfast_pages::{PageKind, PageNumber, Unfit};
 
 use super::{NAMES_ROOT, Trees, root_in};
 use crate::large::Stored;
@@ -46,10 +46,25 @@ impl<B: Below> Trees<'_, B> {
             found.ghosts += tree.ghosts;
             reached.extend(tree.pages);
         }
+        self.check_free()?;
         reached.extend(free);
         let given = (1..next.get()).map(PageNumber);
         found.unreached = given.filter(|page| !reached.contains(page)).collect();
         Ok(found)
+    }
+
+    /// Whether every page whose number may be given is free, or never began.
+    fn check_free(&self) -> Result<(), TreeError<B::Error>> {
+        for number in self.numbers.unused().1 {
+            let Ok(page) = self.pool.read(number) else { continue };
+            let is_used = !matches!(page.kind(), None | Some(PageKind::Free));
+            // Whoever takes a number does so before its page begins.
+            if is_used && self.numbers.may_give(number) {
+                let why = Unfit("it is used, and may be given again");
+                return Err(TreeError::Corrupt { page: number, why });
+            }
+        }
+        Ok(())
     }
 
     /// The root of every tree, that of the names first.

@@ -27,6 +27,11 @@ pub(crate) struct Running<'s> {
     savepoint: Option<(Savepoint, usize)>,
 }
 
+/// For so many steps keys come, then for as many most of them go, so that leaves split and merge.
+const TIDE_STEPS: u32 = 50;
+/// Keys that come or go at once, at most.
+const TOGETHER_MAX: u64 = 4;
+
 /// What the program has in its hands.
 struct Program<'s, 'm> {
     store: &'s Store,
@@ -34,6 +39,7 @@ struct Program<'s, 'm> {
     random: Random,
     model: &'m mut Model,
     running: Vec<Running<'s>>,
+    is_ebb: bool,
 }
 
 impl Program<'_, '_> {
@@ -76,7 +82,11 @@ impl Program<'_, '_> {
         self.model.commit(writes);
         let durability = if self.random.chance(50) { Durability::Disk } else { Durability::Memory };
         match transaction.commit(durability) {
-            Err(CommitError::NotDone(TransactionError::Busy)) => {
+            // All that a redo-only one has changed goes to the log and into the pool at once.
+            Err(
+                CommitError::NotDone(TransactionError::Busy | TransactionError::PoolTooSmall)
+                | CommitError::TooLarge,
+            ) => {
                 self.model.take_back();
                 return Ok(());
             }
@@ -95,7 +105,7 @@ impl Program<'_, '_> {
         let at = self.random.below(self.running.len() as u64) as usize;
         let mut seen = self.model.now();
         apply(&mut seen, &self.running[at].writes);
-        match self.running[at].operate(&self.tree, &seen, &mut self.random) {
+        match self.running[at].operate(&self.tree, &seen, &mut self.random, self.is_ebb) {
             Ok(()) | Err(TransactionError::Busy) => Ok(()),
             Err(error) => Err(error.into()),
         }
@@ -108,11 +118,12 @@ impl Running<'_> {
         tree: &Tree,
         seen: &Contents,
         random: &mut Random,
+        is_ebb: bool,
     ) -> Result<(), TransactionError> {
         let Running { transaction, writes, savepoint } = self;
-        let key = any_key(random);
         match random.below(10) {
             0 | 1 => {
+                let key = any_key(random);
                 let found = transaction.get(tree, &key)?;
                 assert_eq!(found.as_ref(), seen.get(&key), "key {key:?}");
             }
@@ -123,16 +134,33 @@ impl Running<'_> {
                     writes.truncate(count);
                 }
             }
-            4 | 5 => {
-                let deleted = transaction.delete(tree, &key)?;
-                assert_eq!(deleted, seen.contains_key(&key), "key {key:?}");
-                writes.push((key, None));
-            }
+            at if at < if is_ebb { 9 } else { 5 } => self.delete_some(tree, seen, random)?,
             _ => {
-                let value = any_value(random);
-                transaction.put(tree, &key, &value)?;
-                writes.push((key, Some(value)));
+                for _ in 0..1 + random.below(TOGETHER_MAX) {
+                    let (key, value) = (any_key(random), any_value(random));
+                    transaction.put(tree, &key, &value)?;
+                    writes.push((key, Some(value)));
+                }
             }
+        }
+        Ok(())
+    }
+
+    /// Deletes some keys that follow one another, and some that are not there.
+    fn delete_some(
+        &mut self,
+        tree: &Tree,
+        seen: &Contents,
+        random: &mut Random,
+    ) -> Result<(), TransactionError> {
+        let first = any_key(random);
+        let there = seen.range(first.clone()..).map(|(key, _)| key.clone());
+        let keys: Vec<_> = there.take(random.below(TOGETHER_MAX) as usize).chain([first]).collect();
+        for (at, key) in keys.iter().enumerate() {
+            let deleted = self.transaction.delete(tree, key)?;
+            let is_first = keys[..at].contains(key);
+            assert_eq!(deleted, seen.contains_key(key) && !is_first, "key {key:?}");
+            self.writes.push((key.clone(), None));
         }
         Ok(())
     }
@@ -147,8 +175,8 @@ fn any_key(random: &mut Random) -> Vec<u8> {
 }
 
 fn any_value(random: &mut Random) -> Vec<u8> {
-    let most = [8, 60, 600, 2049, 12_000][random.below(5) as usize];
-    let mut value = vec![0; random.below(most) as usize];
+    let most = [8, 600, 2049, 2049, 12_000][random.below(5) as usize];
+    let mut value = vec![0; (most / 2 + random.below(most / 2)) as usize];
     random.fill(&mut value);
     value
 }
@@ -193,8 +221,9 @@ pub(crate) fn work<'s>(
     steps: u32,
 ) -> Result<Vec<Running<'s>>, Failed> {
     let (random, running) = (Random::new(seed), Vec::new());
-    let mut program = Program { store, tree: *tree, random, model, running };
-    for _ in 0..steps {
+    let mut program = Program { store, tree: *tree, random, model, running, is_ebb: false };
+    for step in 0..steps {
+        program.is_ebb = step / TIDE_STEPS % 2 == 1;
         program.step()?;
     }
     Ok(program.running)

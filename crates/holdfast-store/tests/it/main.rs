@@ -26,5 +26,6 @@ mod restarts;
 mod scans;
 mod served;
 mod served_disks;
+mod space;
 mod support;
 mod threads;

@@ -168,7 +168,7 @@ fn a_store_of_another_version_is_told() {
         let check = crc32c(magic, &bytes[4..]);
         bytes[..4].copy_from_slice(&check.to_le_bytes());
     });
-    assert!(matches!(error, OpenError::OtherVersion { found: 7, known: 1 }), "{error:?}");
+    assert!(matches!(error, OpenError::OtherVersion { found: 7, known: 2 }), "{error:?}");
 }
 
 #[test]

@@ -1,0 +1,114 @@
+//! Space comes back: what a store takes follows what is in it, however long it is used.
+
+use holdfast_store::Durability::Memory;
+use holdfast_store::{Direction, Store, Tree};
+
+use crate::life::{config_of, work};
+use crate::model::Model;
+use crate::support::{factor, machine, open, place, settle, sound};
+
+/// Bytes of a value here: 100 keys and their values fill about two pages.
+const VALUE: [u8; 100] = [7; 100];
+
+fn key(at: u64) -> [u8; 8] {
+    at.to_be_bytes()
+}
+
+fn put_all(store: &Store, tree: &Tree, keys: impl Iterator<Item = u64>) {
+    let mut one = store.begin();
+    keys.for_each(|at| one.put(tree, &key(at), &VALUE).expect("room"));
+    one.commit(Memory).expect("a log");
+}
+
+fn delete_all(store: &Store, tree: &Tree, keys: impl Iterator<Item = u64>) {
+    let mut one = store.begin();
+    keys.for_each(|at| assert!(one.delete(tree, &key(at)).expect("pages")));
+    one.commit(Memory).expect("a log");
+}
+
+/// Pages that trees have; every other one is free.
+fn pages(store: &Store) -> u64 {
+    settle(store);
+    let found = sound(store);
+    assert_eq!(found.unreached, vec![]);
+    found.pages
+}
+
+/// Nodes that merge in a life as those that power cuts, comparisons and restarts are tested with.
+fn merged_in_a_life(seed: u64) -> u64 {
+    let (files, mut model) = (machine(seed), Model::default());
+    let (store, _) = Store::open_at(place(&files), &config_of(seed)).expect("the store opens");
+    let tree = store.tree("accounts").expect("a tree");
+    let end = work(&store, &tree, &mut model, seed, 300);
+    drop(end.expect("the machine is well"));
+    store.stat().merged_nodes
+}
+
+#[test]
+fn leaves_merge_in_the_lives_that_are_cut() {
+    let merged: Vec<_> = (1..=16).map(merged_in_a_life).collect();
+    assert!(merged.iter().sum::<u64>() > 30, "{merged:?}");
+    assert!(merged.iter().filter(|merged| **merged > 0).count() > 8, "{merged:?}");
+}
+
+#[test]
+fn a_queue_stays_as_small_as_what_is_in_it() {
+    let (store, _) = open(&machine(1));
+    let tree = store.tree("queue").expect("a tree");
+    put_all(&store, &tree, 0..300);
+    let before = pages(&store);
+    for at in 0..60 * factor() {
+        let at = at * 50;
+        put_all(&store, &tree, 300 + at..350 + at);
+        delete_all(&store, &tree, at..at + 50);
+        if at % 10 == 0 {
+            settle(&store);
+        }
+    }
+    let (after, stat) = (pages(&store), store.stat());
+    assert!(after <= before + 3, "{before} pages became {after}");
+    assert!(stat.pages <= 4 * before, "{} pages were ever given", stat.pages);
+}
+
+#[test]
+fn keys_that_come_and_go_leave_no_pages() {
+    let (store, _) = open(&machine(2));
+    let tree = store.tree("churn").expect("a tree");
+    let before = pages(&store);
+    for round in 0..6_u64 {
+        for part in 0..20 {
+            put_all(&store, &tree, (0..100).map(|at| (part * 100 + at) * 7919 % 2000));
+        }
+        settle(&store);
+        let full = pages(&store);
+        for part in 0..20 {
+            delete_all(
+                &store,
+                &tree,
+                (0..100).map(|at| (part * 100 + at) * (31 + round * 10) % 2000),
+            );
+        }
+        assert!(full > before + 30, "{full} pages");
+        assert!(pages(&store) <= before + 2, "{before} pages became {}", pages(&store));
+    }
+    let all = store.stat().pages;
+    assert!(all < 100, "{all} pages were ever given");
+}
+
+#[test]
+fn what_is_before_the_head_of_a_queue_is_not_walked_through() {
+    let (store, _) = open(&machine(3));
+    let tree = store.tree("queue").expect("a tree");
+    for part in 0..40 {
+        put_all(&store, &tree, part * 100..part * 100 + 100);
+    }
+    for part in 0..39 {
+        delete_all(&store, &tree, part * 100..part * 100 + 100);
+    }
+    settle(&store);
+    let found = sound(&store);
+    assert!(found.ghosts == 0 && found.pages < 8, "{found:?}");
+    let mut one = store.begin();
+    let head = one.scan::<&[u8]>(&tree, .., Direction::Up).next();
+    assert_eq!(head.expect("a key").expect("pages").0, key(3900));
+}
