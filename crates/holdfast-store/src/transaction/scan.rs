@@ -15,6 +15,11 @@ use crate::names::Name;
 use crate::transaction_error::TransactionError;
 use crate::tree::{LeafEnd, Seek, Seen};
 
+/// Keys that a scan looks for at first. Each time that it goes on it looks for twice as many, so
+/// that whoever wants the first one locks few, and whoever wants all visits each leaf about once.
+const FOUND_AT_FIRST: usize = 8;
+const FOUND_AT_ONCE_MAX: usize = 4096;
+
 /// Which way a scan goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
@@ -40,6 +45,10 @@ pub struct Scan<'t, 's> {
     lacks: Option<(Name, Mode)>,
     /// What was found and not shown: keys, and what their leaf says of their values.
     found: VecDeque<KeyValue>,
+    /// How many it looks for next.
+    wanted: usize,
+    /// Whether values are left out.
+    is_of_keys: bool,
     /// Whether the transaction may have keys that no page has.
     has_private: bool,
     /// What was shown last, or is deleted; kept only where that is so.
@@ -96,8 +105,39 @@ impl<'s> Transaction<'s> {
             next,
             lacks: None,
             found: VecDeque::new(),
+            wanted: FOUND_AT_FIRST,
+            is_of_keys: false,
             has_private,
             passed: None,
+        }
+    }
+}
+
+impl Transaction<'_> {
+    /// Deletes every key of a range, and returns how many there were. Until the transaction ends
+    /// nobody else puts one there.
+    ///
+    /// # Errors
+    /// See [`TransactionError`]; keys may be deleted then, so roll back, to a savepoint maybe.
+    /// [`TransactionError::TooLarge`] is told where the keys have more bytes than a transaction can
+    /// undo: delete a part of the range in each of several transactions.
+    pub fn delete_range<K: AsRef<[u8]>>(
+        &mut self,
+        tree: &Tree,
+        range: impl RangeBounds<K>,
+    ) -> Result<u64, TransactionError> {
+        let (mut count, mut low) = (0, range.start_bound().map(|key| key.as_ref().to_vec()));
+        let end = range.end_bound().map(|key| key.as_ref().to_vec());
+        loop {
+            let mut scan = self.scan(tree, (low, end.clone()), Direction::Up);
+            scan.is_of_keys = true;
+            let keys = scan.take(FOUND_AT_ONCE_MAX).map(|found| Ok(found?.0));
+            let keys = keys.collect::<Result<Vec<_>, TransactionError>>()?;
+            for key in &keys {
+                count += u64::from(self.delete(tree, key)?);
+            }
+            let Some(last) = keys.into_iter().next_back() else { return Ok(count) };
+            low = Bound::Excluded(last);
         }
     }
 }
@@ -137,6 +177,9 @@ impl Scan<'_, '_> {
         let (key, stored) = self.found.pop_front()?;
         if self.has_private {
             self.passed = Some(key.clone());
+        }
+        if self.is_of_keys {
+            return Some(Ok((key, Vec::new())));
         }
         let value = self.transaction.value_of(&self.tree, stored);
         Some(value.map(|value| (key, value)))
@@ -207,12 +250,18 @@ impl Scan<'_, '_> {
             tree: self.tree,
             range: &self.range,
             found: &mut self.found,
+            wanted: self.wanted,
+            is_full: false,
             lacks: None,
         };
         let tree = engine.trees().tree(self.tree.root);
         let end = tree.leaf(place.seek(), |seen| visit.see(seen))?;
         if let Some((name, mode)) = visit.lacks {
             return Ok(Visited::Lacks(name, mode));
+        }
+        if visit.is_full {
+            self.wanted = FOUND_AT_ONCE_MAX.min(2 * self.wanted);
+            return Ok(self.place_behind_found().map_or(Visited::Through, Visited::Next));
         }
         Ok(match (end, self.direction) {
             (LeafEnd::Next(key), Direction::Up) if !self.range.ends_before(&key) => {
@@ -233,6 +282,9 @@ struct Visit<'v> {
     tree: Tree,
     range: &'v Range,
     found: &'v mut VecDeque<KeyValue>,
+    wanted: usize,
+    /// Whether so many are found, and there is another one.
+    is_full: bool,
     lacks: Option<(Name, Mode)>,
 }
 
@@ -246,6 +298,10 @@ impl Visit<'_> {
             // Downwards it is. What is read is that nothing is behind this key.
             Seen::Key { key, .. } if key < &self.range.low[..] => {
                 self.lock(key, Mode::READ_GAP);
+                false
+            }
+            Seen::Key { .. } if self.found.len() >= self.wanted => {
+                self.is_full = true;
                 false
             }
             Seen::Key { key, value, ghost } => {

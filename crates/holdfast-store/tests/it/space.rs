@@ -112,3 +112,52 @@ fn what_is_before_the_head_of_a_queue_is_not_walked_through() {
     let head = one.scan::<&[u8]>(&tree, .., Direction::Up).next();
     assert_eq!(head.expect("a key").expect("pages").0, key(3900));
 }
+
+#[test]
+fn a_range_is_deleted_whole_or_not_at_all() {
+    for is_redo_only in [false, true] {
+        let (store, _) = open(&machine(4));
+        let tree = store.tree("ranges").expect("a tree");
+        for part in 0..10 {
+            put_all(&store, &tree, part * 100..part * 100 + 100);
+        }
+        let begin = || if is_redo_only { store.begin_redo_only() } else { store.begin() };
+        let full = pages(&store);
+        let mut one = begin();
+        let deleted = one.delete_range(&tree, key(100)..key(300)).expect("pages");
+        assert_eq!(deleted, 200);
+        one.abort().expect("room");
+        assert_eq!(sound(&store).keys, 1001);
+        let mut one = begin();
+        assert!(one.delete(&tree, &key(150)).expect("pages"));
+        assert_eq!(one.delete_range(&tree, key(100)..=key(300)).expect("pages"), 200);
+        assert_eq!(one.delete_range(&tree, key(100)..=key(300)).expect("pages"), 0);
+        let other = store.begin_impatient().insert(&tree, &key(200), b"");
+        assert!(other.is_err(), "nobody else puts a key there");
+        one.commit(Memory).expect("a log");
+        assert_eq!(sound(&store).keys, 1001 - 201);
+        assert!(pages(&store) < full);
+    }
+}
+
+#[test]
+fn who_wants_the_first_key_of_a_tree_locks_no_more_than_a_few() {
+    let (store, _) = open(&machine(5));
+    let tree = store.tree("queue").expect("a tree");
+    put_all(&store, &tree, 0..50);
+    let mut one = store.begin();
+    let head = one.scan::<&[u8]>(&tree, .., Direction::Up).next();
+    assert_eq!(head.expect("a key").expect("pages").0, key(0));
+    let mut other = store.begin_impatient();
+    assert!(other.delete(&tree, &key(1)).is_err());
+    assert!(other.delete(&tree, &key(20)).expect("it is not locked"));
+    other.abort().expect("room");
+    drop(one);
+    for direction in [Direction::Up, Direction::Down] {
+        let mut one = store.begin();
+        let all = one.scan::<&[u8]>(&tree, .., direction).map(|found| found.expect("pages").0);
+        let mut all: Vec<_> = all.collect();
+        all.sort_unstable();
+        assert!(all.into_iter().eq((0..50).map(key)));
+    }
+}
