@@ -6,6 +6,7 @@
 //! an allocator is made from that.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
 use holdfast_pages::PageNumber;
@@ -17,7 +18,7 @@ const UNTIDY_MAX: usize = 1024;
 
 /// The numbers of pages that may begin.
 #[derive(Debug)]
-pub(crate) struct Allocator(Mutex<Numbers>, Mutex<Untidy>);
+pub(crate) struct Allocator(Mutex<Numbers>, Mutex<Untidy>, AtomicBool);
 
 /// Keys of leaves that are to be looked at, by the roots of their trees.
 #[derive(Debug, Default)]
@@ -36,6 +37,8 @@ struct Numbers {
     put_off: VecDeque<PutOff>,
     /// Nodes that became one with a neighbour.
     merged: u64,
+    /// Roots of trees that are to go or are gone, which somebody may have kept.
+    dropped: BTreeSet<PageNumber>,
 }
 
 /// Pages of a large value that nobody reaches, and that could not be freed.
@@ -51,8 +54,9 @@ impl Allocator {
     /// Gives the free ones, from the last to the first, then `next` and those behind it.
     #[must_use]
     pub(crate) fn new(next: PageNumber, free: Vec<PageNumber>) -> Allocator {
-        let numbers = Numbers { next, free, put_off: VecDeque::new(), merged: 0 };
-        Allocator(Mutex::new(numbers), Mutex::default())
+        let (put_off, dropped) = (VecDeque::new(), BTreeSet::new());
+        let numbers = Numbers { next, free, put_off, merged: 0, dropped };
+        Allocator(Mutex::new(numbers), Mutex::default(), AtomicBool::new(false))
     }
 
     /// A number that no page has.
@@ -64,6 +68,33 @@ impl Allocator {
         let number = numbers.next;
         numbers.next = PageNumber(number.get() + 1);
         number
+    }
+
+    /// [`Allocator::take`], of a number that no tree ever had that was dropped since the store was
+    /// opened.
+    pub(crate) fn take_root(&self) -> PageNumber {
+        let mut numbers = self.lock();
+        let may_be = |number: &PageNumber| !numbers.dropped.contains(number);
+        if let Some(at) = numbers.free.iter().rposition(may_be) {
+            return numbers.free.remove(at);
+        }
+        let number = numbers.next;
+        numbers.next = PageNumber(number.get() + 1);
+        number
+    }
+
+    /// Remembers that the tree with this root is to go.
+    pub(crate) fn drop_tree(&self, root: PageNumber) {
+        self.lock().dropped.insert(root);
+        // EDGE tree-dropped: whoever sees this finds the root among those dropped.
+        self.2.store(true, Ordering::Release);
+    }
+
+    /// Whether the tree with this root was dropped since the store was opened.
+    #[inline]
+    pub(crate) fn is_dropped(&self, root: PageNumber) -> bool {
+        // EDGE tree-dropped: the root was noted before.
+        self.2.load(Ordering::Acquire) && self.lock().dropped.contains(&root)
     }
 
     /// The next number that was never given, and those that were and are free.

@@ -7,7 +7,8 @@ use std::error::Error;
 use std::fmt::{Display, Formatter, Result};
 
 use crate::error::{
-    BackUpError, CloseError, OpenError, OpenTreeError, ReclaimError, RestoreError, ServiceError,
+    BackUpError, CloseError, DropTreeError, OpenError, OpenTreeError, ReclaimError, RestoreError,
+    ServiceError,
 };
 use crate::large::LARGE_VALUE_BYTES_MAX;
 use crate::node::KEY_BYTES_MAX;
@@ -20,6 +21,7 @@ impl Display for TransactionError {
             Self::Deadlock => write!(out, "transactions wait for one another; begin again"),
             Self::Busy => write!(out, "another transaction has the lock; try again later"),
             Self::Doomed => write!(out, "the transaction can only be aborted; begin again"),
+            Self::DroppedTree => write!(out, "the tree was dropped; ask for it by its name again"),
             Self::TooLarge => {
                 write!(
                     out,
@@ -138,6 +140,19 @@ impl Display for ReclaimError {
     }
 }
 
+impl Display for DropTreeError {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Running => {
+                write!(out, "a transaction has neither ended nor been dropped; open the store anew")
+            }
+            Self::Undo(error) => write!(out, "what was left to be undone is not: {error}"),
+            Self::Transaction(error) => write!(out, "the tree is as it was: {error}"),
+            Self::Commit(error) => write!(out, "{error}"),
+        }
+    }
+}
+
 impl Display for ServiceError {
     fn fmt(&self, out: &mut Formatter<'_>) -> Result {
         match self {
@@ -178,6 +193,8 @@ impl Error for RestoreError {}
 impl Error for OpenTreeError {}
 
 impl Error for ReclaimError {}
+
+impl Error for DropTreeError {}
 
 impl Error for ServiceError {}
 

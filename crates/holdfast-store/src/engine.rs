@@ -4,7 +4,7 @@
 //! what he has only read; a loser stands in nobody's way longer than it takes to roll it back.
 //! Never: runs a transaction; opens or closes anything.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use holdfast_pages::{
@@ -62,6 +62,8 @@ pub(crate) struct Engine {
     /// Held by whoever frees pages that were put off, so that who finds none knows that nobody is
     /// at it.
     pub(crate) freeing: Mutex<()>,
+    /// Whether there may be trees that were dropped, and whose pages are not free yet.
+    pub(crate) has_dropped: AtomicBool,
 }
 
 impl Below for Arc<Pages> {
@@ -91,6 +93,11 @@ impl Engine {
 
     pub(crate) fn trees(&self) -> Trees<'_, Arc<Pages>> {
         Trees::new(&self.pool, self.stream(), &self.numbers)
+    }
+
+    /// Whether there is a tree with this root, as far as its handle can be too old.
+    pub(crate) fn check_tree(&self, root: PageNumber) -> Result<(), TransactionError> {
+        if self.numbers.is_dropped(root) { Err(TransactionError::DroppedTree) } else { Ok(()) }
     }
 
     /// Adds `mode` to what the holder has on `name`. Rolls back losers that are in the way.

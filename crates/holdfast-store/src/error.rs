@@ -158,6 +158,27 @@ pub enum ReclaimError {
     Free(TransactionError),
 }
 
+/// Why a tree was not dropped or emptied.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum DropTreeError {
+    /// A transaction has changed something and has neither ended nor been dropped. Open the store
+    /// anew, which rolls it back.
+    Running,
+    /// What was left to be undone is not undone. See to the reason, then call again.
+    Undo(TransactionError),
+    /// The tree is as it was. See to the reason, then call again.
+    Transaction(TransactionError),
+    /// It says what has become of the tree.
+    Commit(CommitError),
+}
+
+impl From<TransactionError> for DropTreeError {
+    fn from(error: TransactionError) -> DropTreeError {
+        DropTreeError::Transaction(error)
+    }
+}
+
 /// Why a service did not do what there was to do. The store is as good as before; it is tried again
 /// with the next step.
 #[derive(Debug)]

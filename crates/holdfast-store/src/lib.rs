@@ -33,6 +33,7 @@ mod closing;
 mod config;
 mod contents;
 mod display;
+mod dropping;
 mod embedded;
 mod engine;
 mod error;
@@ -71,7 +72,8 @@ pub use backup::{restore, restore_at};
 pub use config::{Checkpoints, Cleaner, Config, LogPlace, Restart, Services};
 pub use engine::Durability;
 pub use error::{
-    BackUpError, CloseError, OpenError, OpenTreeError, ReclaimError, RestoreError, ServiceError,
+    BackUpError, CloseError, DropTreeError, OpenError, OpenTreeError, ReclaimError, RestoreError,
+    ServiceError,
 };
 pub use holdfast_client::ConnectError;
 pub use holdfast_memory::Medium;

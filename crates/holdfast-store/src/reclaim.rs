@@ -28,7 +28,7 @@ impl Engine {
     }
 
     /// Undoes all that is left to be undone, and makes sure that nobody has more.
-    fn undo_whole(&self) -> Result<(), ReclaimError> {
+    pub(crate) fn undo_whole(&self) -> Result<(), ReclaimError> {
         while self.undo().map_err(|error| ReclaimError::Undo(error.into()))? {}
         let mut is_running = false;
         self.locks.survey(|_, _| is_running = true);

@@ -45,7 +45,8 @@ pub enum Service {
     Clean,
     /// Makes one run of the archive of many.
     Merge,
-    /// Rolls one loser back, or frees pages that could not be freed before.
+    /// Rolls one loser back, frees pages that could not be freed before, or some of a tree that was
+    /// dropped, or merges leaves that could not be merged before.
     Undo,
 }
 
@@ -91,7 +92,10 @@ impl Work {
             Service::Base => pages.write_base().map_err(ServiceError::Archive),
             Service::Clean => engine.clean().map_err(ServiceError::Clean),
             Service::Merge => pages.merge().map_err(ServiceError::Merge),
-            Service::Undo => engine.undo().map_err(|error| ServiceError::Undo(error.into())),
+            Service::Undo => {
+                let undone = engine.undo().map_err(|error| ServiceError::Undo(error.into()))?;
+                Ok(undone || engine.clear_dropped().map_err(ServiceError::Undo)?)
+            }
         }
     }
 }

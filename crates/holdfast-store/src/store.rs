@@ -6,7 +6,7 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use holdfast_pages::{
@@ -31,11 +31,11 @@ use crate::slots::Slots;
 use crate::stat::Stat;
 use crate::transaction::{Direction, Transaction, Tree};
 use crate::transaction_error::TransactionError;
-use crate::trees::{NAMES_ROOT, root_in, root_value};
+use crate::trees::{DROPPED, NAMES_ROOT, root_in, root_value};
 use crate::verify::Verified;
 
 /// The tree with the names of all others.
-const NAMES: Tree = Tree { root: NAMES_ROOT };
+pub(crate) const NAMES: Tree = Tree { root: NAMES_ROOT };
 
 /// An open store. All calls may come from any thread. Dropping it without [`Store::close`] loses
 /// nothing that was durable.
@@ -153,7 +153,7 @@ impl Store {
     /// See [`TransactionError`].
     pub fn tree_names(&self) -> Result<Vec<String>, TransactionError> {
         let mut reading = self.begin();
-        let names = reading.scan::<&[u8]>(&NAMES, .., Direction::Up);
+        let names = reading.scan(&NAMES, ..&[DROPPED][..], Direction::Up);
         names.map(|found| Ok(String::from_utf8_lossy(&found?.0).into_owned())).collect()
     }
 
@@ -314,7 +314,7 @@ impl Store {
 }
 
 /// The root that the value of a tree's name tells.
-fn root_of(value: &[u8]) -> Result<PageNumber, TransactionError> {
+pub(crate) fn root_of(value: &[u8]) -> Result<PageNumber, TransactionError> {
     root_in(value).map_err(|why| TransactionError::Corrupt { page: NAMES_ROOT, why })
 }
 
@@ -374,6 +374,7 @@ fn engine(pages: Pages, found: Found, config: &Config) -> Result<Engine, OpenErr
         // What was found may not be durable yet.
         shown: AtomicU64::new(found.next.get()),
         freeing: Mutex::default(),
+        has_dropped: AtomicBool::new(true),
     })
 }
 

@@ -177,6 +177,7 @@ impl<'s> Transaction<'s> {
         mode: Mode,
     ) -> Result<Option<Vec<u8>>, TransactionError> {
         self.check()?;
+        self.engine.check_tree(tree.root)?;
         self.lock(Name::of(tree.root, key), mode)?;
         self.kept(tree, key).map_or_else(|| self.load(tree, key), Ok)
     }

@@ -26,6 +26,8 @@ pub enum TransactionError {
     /// Its changes would have more bytes than [`crate::UNDO_BYTES_MAX`], or more than the log takes
     /// at once. Commit, or roll back.
     TooLarge,
+    /// The tree was dropped, or emptied at once. Ask for it by its name again.
+    DroppedTree,
     /// It was rolled back to a savepoint before this one.
     SavepointGone,
     /// The key is longer than [`crate::KEY_BYTES_MAX`]. Use a shorter one.

@@ -128,7 +128,7 @@ impl<'a, B: Below> Tree<'a, B> {
         stream: &'a Stream,
         numbers: &'a Allocator,
     ) -> Result<PageNumber, TreeError<B::Error>> {
-        let root = numbers.take();
+        let root = numbers.take_root();
         let tree = Tree::new(pool, stream, numbers, root);
         let mut image = Vec::new();
         let shape = Shape { level: 0, low: b"", high: None, foster: None };

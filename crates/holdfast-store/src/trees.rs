@@ -23,6 +23,14 @@ pub use check::CheckedTrees;
 /// The root of the tree of names, which is the first page that a store makes.
 pub(crate) const NAMES_ROOT: PageNumber = PageNumber(1);
 
+/// What no name begins with, as names are text: the entries of trees that are to go do.
+pub(crate) const DROPPED: u8 = 0xFF;
+
+/// The entry of a tree that is to go.
+pub(crate) fn dropped_name(root: PageNumber) -> Vec<u8> {
+    [&[DROPPED][..], &root.get().to_be_bytes()].concat()
+}
+
 /// Where all trees are. Cheap to make, as a [`Tree`] is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Trees<'a, B> {

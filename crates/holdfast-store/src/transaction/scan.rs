@@ -217,6 +217,7 @@ impl Scan<'_, '_> {
     /// Visits one leaf.
     fn go_on(&mut self) -> Result<(), TransactionError> {
         self.transaction.check()?;
+        self.transaction.engine.check_tree(self.tree.root)?;
         if let Some((name, mode)) = self.lacks {
             self.transaction.lock(name, mode)?;
             self.lacks = None;

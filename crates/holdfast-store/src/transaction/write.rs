@@ -184,6 +184,7 @@ impl<'s> Transaction<'s> {
     /// Sees to everything that a change of a key needs.
     fn prepare(&mut self, tree: &Tree, key: &[u8]) -> Result<(), TransactionError> {
         self.check()?;
+        self.engine.check_tree(tree.root)?;
         self.changes.check_room(BODY_BYTES_MAX)?;
         if self.unflushed_bytes >= FLUSH_EVERY_BYTES {
             latches::may_wait();

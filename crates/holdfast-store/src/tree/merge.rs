@@ -13,6 +13,7 @@ use super::put::{By, Change, Said, put};
 use super::{Seek, Stop, Tree, TreeError, corrupt};
 use crate::body::Body;
 use crate::contents::{put_entries, put_image};
+use crate::large::Stored;
 use crate::node::{NODE_BYTES, Node, SLOT_BYTES, Shape};
 use crate::pool::{Below, WriteLatch};
 
@@ -75,6 +76,30 @@ impl<B: Below> Tree<'_, B> {
                 Merge::Apart(_) | Merge::Locked => return Ok((count, is_all)),
             }
         }
+    }
+
+    /// Takes all out of the leaf of a key of a tree that nobody uses, and merges it. Returns where
+    /// that leaf ended, if it was not the last.
+    ///
+    /// # Errors
+    /// See [`TreeError`].
+    pub(crate) fn clear_leaf(&self, key: &[u8]) -> Result<Option<Vec<u8>>, TreeError<B::Error>> {
+        let (large, end) = self.again(|| {
+            let mut leaf = self.descend(Seek::At(key), 0, true)?.0.exclusive();
+            let node = self.node(&leaf)?;
+            let large = node.entries().filter_map(|entry| Stored::large_of(entry.value));
+            let (large, end) = (large.collect::<Vec<_>>(), node.shape().end().map(<[u8]>::to_vec));
+            if node.count() > 0 {
+                let (number, mut body) = (leaf.number(), Vec::new());
+                Body::Clear.put(&mut body);
+                let said = Said::Body(By::System, &body);
+                put(self.stream, &mut [Change { page: &mut leaf, number, said: &[said] }])?;
+            }
+            Ok((large, end))
+        })?;
+        large.into_iter().try_for_each(|large| self.free(large))?;
+        self.draw_together(key, &mut |_| true)?;
+        Ok(end)
     }
 
     /// Merges the node of this level where `key` is with one of its neighbours.

@@ -1,11 +1,12 @@
 //! Space comes back: what a store takes follows what is in it, however long it is used.
 
-use holdfast_store::Durability::Memory;
-use holdfast_store::{Direction, Store, Tree};
+use holdfast_io::fake::FakeFiles;
+use holdfast_store::Durability::{Disk, Memory};
+use holdfast_store::{Direction, Service, Store, TransactionError, Tree};
 
 use crate::life::{config_of, work};
 use crate::model::Model;
-use crate::support::{factor, machine, open, place, settle, sound};
+use crate::support::{cut, factor, machine, open, place, settle, sound};
 
 /// Bytes of a value here: 100 keys and their values fill about two pages.
 const VALUE: [u8; 100] = [7; 100];
@@ -160,4 +161,90 @@ fn who_wants_the_first_key_of_a_tree_locks_no_more_than_a_few() {
         all.sort_unstable();
         assert!(all.into_iter().eq((0..50).map(key)));
     }
+}
+
+/// A store with two trees of some pages and large values, one of which is to go.
+fn with_two_trees(files: &FakeFiles) -> (Store, [Tree; 2]) {
+    let (store, _) = open(files);
+    let trees = ["goes", "stays"].map(|name| store.tree(name).expect("a tree"));
+    for part in 0..8 {
+        trees.iter().for_each(|tree| put_all(&store, tree, part * 50..part * 50 + 50));
+        let mut one = store.begin();
+        one.put(&trees[0], &key(9000 + part), &[1; 20_000]).expect("room");
+        one.commit(Disk).expect("a device");
+    }
+    (store, trees)
+}
+
+/// What the store has, once nothing is left to be done.
+fn settled(mut store: Store) -> (Store, u64, u64) {
+    settle(&store);
+    store.reclaim().expect("the trees are sound");
+    let found = sound(&store);
+    assert_eq!(found.unreached, vec![]);
+    (store, found.keys, found.pages)
+}
+
+#[test]
+fn a_tree_that_is_dropped_is_gone_and_its_pages_are_free() {
+    let (mut store, [goes, stays]) = with_two_trees(&machine(6));
+    let full = pages(&store);
+    assert!(store.drop_tree("goes").expect("room"));
+    assert!(!store.drop_tree("goes").expect("room"));
+    assert_eq!(store.tree_names().expect("pages"), ["stays"]);
+    assert_eq!(store.find_tree("goes").expect("pages"), None);
+    let mut one = store.begin();
+    for refused in [
+        one.get(&goes, &key(1)).err(),
+        one.put(&goes, &key(1), b"").err(),
+        one.scan::<&[u8]>(&goes, .., Direction::Up).next().and_then(|found| found.err()),
+    ] {
+        assert!(matches!(refused, Some(TransactionError::DroppedTree)), "{refused:?}");
+    }
+    drop(one);
+    let left = pages(&store);
+    assert!(left * 2 < full, "{full} pages became {left}");
+    let again = store.tree("goes").expect("a tree");
+    assert_ne!(again, goes);
+    put_all(&store, &again, 0..50);
+    assert_eq!(store.begin().get(&stays, &key(1)).expect("pages").as_deref(), Some(&VALUE[..]));
+    assert_eq!(settled(store).1, 400 + 50 + 2);
+}
+
+#[test]
+fn a_tree_that_is_truncated_has_nothing_and_goes_on() {
+    let (mut store, _) = with_two_trees(&machine(7));
+    let tree = store.truncate_tree("goes").expect("room").expect("it is there");
+    assert_eq!(store.truncate_tree("none").expect("room"), None);
+    assert_eq!(store.tree("goes").expect("a tree"), tree);
+    assert!(store.begin().scan::<&[u8]>(&tree, .., Direction::Up).next().is_none());
+    put_all(&store, &tree, 0..10);
+    assert_eq!(settled(store).1, 400 + 10 + 2);
+}
+
+/// Drops a tree, and cuts the power so many I/Os later. Returns whether the power was cut.
+fn dropped_and_cut(at: u64) -> bool {
+    let files = machine(8);
+    let (mut store, _) = with_two_trees(&files);
+    files.cut_power_at(files.operations() + at);
+    let dropped = store.drop_tree("goes").is_ok() && store.sync().is_ok();
+    let step = |service: &Service| store.step(*service).unwrap_or(false);
+    while Service::ALL.iter().filter(|service| step(service)).count() > 0 {}
+    let is_cut = store.sync().is_err();
+    drop(store);
+    let (store, _) = open(&cut(&files));
+    let names = store.tree_names().expect("pages");
+    assert!(names.contains(&"stays".to_owned()));
+    let is_there = names.contains(&"goes".to_owned());
+    assert!(!is_there || !dropped, "cut {at}");
+    let (store, keys, _) = settled(store);
+    assert_eq!(keys, if is_there { 2 * 400 + 8 + 2 } else { 400 + 1 }, "cut {at}");
+    drop(store);
+    is_cut
+}
+
+#[test]
+fn a_power_cut_while_a_tree_goes_leaves_it_whole_or_gone() {
+    let cuts = (1..).step_by(3).take_while(|at| dropped_and_cut(*at)).count();
+    assert!(cuts > 5, "{cuts} cuts");
 }
