@@ -13,7 +13,7 @@ use crate::archive::Archive;
 use crate::error::{MergeError, RunFault, RunPart};
 use crate::places::FramePlace;
 use crate::rsn::{PageNumber, Rsn};
-use crate::run::RunWriter;
+use crate::run::{RunFrames, RunWriter};
 use crate::run_format::RunSpan;
 use crate::run_reader::{Run, RunScan};
 use crate::tag::Tag;
@@ -35,6 +35,8 @@ pub enum Keep {
     All,
     /// So many milliseconds at least, as far as runs were merged since.
     WindowMs(u64),
+    /// So many bytes of the archive at least, the newest.
+    Bytes(u64),
     /// What a repair of a page needs, and no more.
     Repair,
 }
@@ -49,6 +51,15 @@ impl Keep {
                 let since = utc_ns.saturating_sub_unsigned(ms.saturating_mul(NS_PER_MS));
                 let run = archive.runs().iter().find(|run| run.last_utc_ns() >= since);
                 run.map_or(cleaned, |run| cleaned.min(run.span().begin))
+            }
+            Keep::Bytes(most) => {
+                let mut bytes = 0;
+                let within = archive.runs().iter().rev().take_while(|run| {
+                    let is_within = bytes < most;
+                    bytes += run.bytes();
+                    is_within
+                });
+                within.last().map_or(cleaned, |run| cleaned.min(run.span().begin))
             }
         }
     }
@@ -92,6 +103,11 @@ impl Merger {
         Merger { files, tag, views, clock, keep, merging: Mutex::default() }
     }
 
+    /// The runs that there are.
+    pub(crate) fn archive(&self) -> Archive {
+        self.views.archive()
+    }
+
     /// Goes on with a merge, or begins one if there are enough runs. True if there was something to
     /// do. The page file has every record before `cleaned`.
     ///
@@ -108,16 +124,51 @@ impl Merger {
         Ok(true)
     }
 
+    /// Makes one run of all that is not kept, if there is more than one of it, or it has something
+    /// that can be left out. True if there was something to do.
+    ///
+    /// # Errors
+    /// See [`MergeError`]; all records are where they were.
+    pub(crate) fn trim(&self, cleaned: Rsn) -> Result<bool, MergeError> {
+        let mut merging = self.merging.lock().expect("nobody panics who merges");
+        let archive = self.views.archive();
+        let from = self.keep.from(&archive, cleaned, self.clock.utc_ns());
+        let Some((_, before)) = archive.runs().split_last() else { return Ok(false) };
+        let count = before.partition_point(|run| run.span().end <= from);
+        let inputs = &before[..count];
+        if inputs.is_empty() || (count == 1 && inputs[0].is_trimmed()) {
+            return Ok(false);
+        }
+        // One that is under way has some of these runs, and begins anew if it still can.
+        *merging = None;
+        let mut going = Some(self.begin_with(&archive, inputs, cleaned)?);
+        while let Some(now) = going {
+            going = self.go_on(now)?;
+        }
+        Ok(true)
+    }
+
     fn begin(&self, cleaned: Rsn) -> Result<Option<Merging>, MergeError> {
         let archive = self.views.archive();
-        let Some(inputs) = inputs(archive.runs(), cleaned) else { return Ok(None) };
-        let (first, last) = (inputs[0].span(), inputs[RUNS - 1].span());
-        let span = RunSpan { level: first.level + 1, begin: first.begin, end: last.end };
+        let inputs = inputs(archive.runs(), cleaned);
+        inputs.map(|inputs| self.begin_with(&archive, inputs, cleaned)).transpose()
+    }
+
+    /// Begins to make one run of these, which follow one another.
+    fn begin_with(
+        &self,
+        archive: &Archive,
+        inputs: &[Arc<Run>],
+        cleaned: Rsn,
+    ) -> Result<Merging, MergeError> {
+        let (first, last) = (inputs[0].span(), inputs[inputs.len() - 1].span());
+        let level = inputs.iter().map(|run| run.span().level).max().map_or(0, |level| level + 1);
+        let span = RunSpan { level, begin: first.begin, end: last.end };
         let writer = RunWriter::begin(Arc::clone(&self.files), self.tag, span);
         let writer = Box::new(writer.map_err(MergeError::Write)?);
-        let trim_below = self.keep.from(&archive, cleaned, self.clock.utc_ns());
+        let trim_below = self.keep.from(archive, cleaned, self.clock.utc_ns());
         let stage = Stage::Writing(writer, Trimmed::new(inputs, trim_below)?);
-        Ok(Some(Merging { inputs: inputs.to_vec(), span, trim_below, stage }))
+        Ok(Merging { inputs: inputs.to_vec(), span, trim_below, stage })
     }
 
     /// What is left of the merge; none if it is done.
@@ -154,13 +205,17 @@ impl Merger {
         inputs: &[Arc<Run>],
         span: RunSpan,
     ) -> Result<(), MergeError> {
-        let frames = inputs.iter().map(|run| run.frames()).collect::<Result<Vec<_>, _>>()?;
-        let frames: Vec<FramePlace> = frames.into_iter().flatten().collect();
-        if has_left_out || inputs.iter().any(|run| run.is_trimmed()) {
+        let is_trimmed = has_left_out || inputs.iter().any(|run| run.is_trimmed());
+        let mut frames = RunFrames::default();
+        if is_trimmed {
             writer.trim();
+            let (first, last) = (inputs[0].as_frame(), inputs[inputs.len() - 1].as_frame());
+            frames.push(FramePlace { first: first.first, lsn: first.lsn, ..last });
+        } else {
+            inputs.iter().try_for_each(|run| run.each_frame(|frame| frames.push(frame)))?;
         }
-        assert!(frames.last().is_some_and(|last| last.end == span.end), "inputs are whole");
-        writer.finish(&inputs[0].state()?, &frames).map_err(MergeError::Write)
+        assert!(inputs[inputs.len() - 1].span().end == span.end, "inputs are whole");
+        writer.finish_in(&inputs[0].state()?, &frames).map_err(MergeError::Write)
     }
 
     /// Begins to read back what was written.
@@ -228,7 +283,7 @@ fn compare(scan: &mut RunScan, records: &mut Trimmed, run: &Run) -> Result<bool,
         }
         let Some(wanted) = wanted else {
             run.state()?;
-            run.frames()?;
+            run.each_frame(|_| ())?;
             return Ok(false);
         };
         bytes += wanted.bytes.len();

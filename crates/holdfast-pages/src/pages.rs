@@ -325,6 +325,21 @@ impl Pages {
         self.merger.step(self.cleaned())
     }
 
+    /// Leaves out of the archive now what is not kept, as far as the page file has it. True if
+    /// there was something.
+    ///
+    /// # Errors
+    /// See [`MergeError`]; all records are where they were.
+    pub fn trim(&self) -> Result<bool, MergeError> {
+        self.merger.trim(self.cleaned())
+    }
+
+    /// The runs of the archive, as they are now.
+    #[must_use]
+    pub fn runs(&self) -> Archive {
+        self.merger.archive()
+    }
+
     /// Takes a new page file into use, in the place of one that was lost. Its pages come back by
     /// [`Pages::clean`], a segment a call; whoever loads one does not wait for that. If the file is
     /// missing when pages are opened, this is so without a call.

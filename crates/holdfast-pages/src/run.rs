@@ -118,9 +118,22 @@ impl<F: Deref<Target: Files>> RunWriter<F> {
     ///
     /// # Panics
     /// If the frames are not those of the run.
-    pub fn finish(mut self, state: &[u8], frames: &[FramePlace]) -> io::Result<()> {
+    pub fn finish(self, state: &[u8], frames: &[FramePlace]) -> io::Result<()> {
+        let mut told = RunFrames::default();
+        frames.iter().for_each(|frame| told.push(*frame));
+        self.finish_in(state, &told)
+    }
+
+    /// [`RunWriter::finish`], of frames that need not be in memory at once.
+    ///
+    /// # Errors
+    /// The same.
+    ///
+    /// # Panics
+    /// The same.
+    pub(crate) fn finish_in(mut self, state: &[u8], frames: &RunFrames) -> io::Result<()> {
         self.end_block()?;
-        let (first, last) = ends(self.span, frames);
+        let (first, last) = frames.ends(self.span);
         let mut footer = Footer {
             span: self.span,
             blocks: u32::try_from(self.index.len()).expect("a run has less than 2^32 blocks"),
@@ -133,7 +146,7 @@ impl<F: Deref<Target: Files>> RunWriter<F> {
             is_trimmed: self.is_trimmed,
         };
         self.put_part(HEAD, state, &mut footer)?;
-        self.put_part(FRAMES, &frames_bytes(frames), &mut footer)?;
+        self.put_part(FRAMES, &frames.bytes, &mut footer)?;
         let mut index = Vec::new();
         self.index.iter().for_each(|place| place.put(&mut index));
         self.put_part(INDEX, &index, &mut footer)?;
@@ -194,29 +207,40 @@ impl<F> fmt::Debug for RunWriter<F> {
     }
 }
 
-/// The first frame of a run, and the last one.
-fn ends(span: RunSpan, frames: &[FramePlace]) -> (FramePlace, FramePlace) {
-    let tile = frames.windows(2).all(|two| two[0].end == two[1].first);
-    let (Some(first), Some(last)) = (frames.first(), frames.last()) else {
-        panic!("a run has frames");
-    };
-    assert!(tile && (first.first, last.end) == (span.begin, span.end), "a run has whole frames");
-    (*first, *last)
-}
-
+/// The frames of a run, as it tells them: a few bytes each.
+///
 /// Of each frame how far it lies behind the one before: its records, itself, and its time. The last
 /// two may go back, where a store was restored and where a clock was set.
-fn frames_bytes(frames: &[FramePlace]) -> Vec<u8> {
-    let (mut out, mut before) = (Vec::new(), (0, 0, 0));
-    for frame in frames {
+#[derive(Debug, Default)]
+pub(crate) struct RunFrames {
+    bytes: Vec<u8>,
+    before: (u64, i64, i64),
+    ends: Option<(FramePlace, FramePlace)>,
+}
+
+impl RunFrames {
+    /// Adds the next one.
+    ///
+    /// # Panics
+    /// If it is not behind the one before.
+    pub(crate) fn push(&mut self, frame: FramePlace) {
         let lsn = frame.lsn.get().cast_signed();
         let now = (frame.first.get(), lsn, frame.utc_ns.div_euclid(NS_PER_MS));
-        varint::put(now.0 - before.0, &mut out);
-        varint::put(zigzag(now.1 - before.1), &mut out);
-        varint::put(zigzag(now.2 - before.2), &mut out);
-        before = now;
+        varint::put(now.0 - self.before.0, &mut self.bytes);
+        varint::put(zigzag(now.1 - self.before.1), &mut self.bytes);
+        varint::put(zigzag(now.2 - self.before.2), &mut self.bytes);
+        self.before = now;
+        let (first, last) = self.ends.unwrap_or((frame, FramePlace { end: frame.first, ..frame }));
+        assert!(last.end == frame.first, "a run has whole frames");
+        self.ends = Some((first, frame));
     }
-    out
+
+    /// The first one, and the last one.
+    fn ends(&self, span: RunSpan) -> (FramePlace, FramePlace) {
+        let (first, last) = self.ends.expect("a run has frames");
+        assert!((first.first, last.end) == (span.begin, span.end), "a run has whole frames");
+        (first, last)
+    }
 }
 
 #[cfg(test)]

@@ -101,8 +101,25 @@ impl Run {
     /// # Errors
     /// See [`RunFault`].
     pub fn frames(&self) -> Result<Vec<FramePlace>, RunFault> {
+        let mut frames = Vec::new();
+        self.each_frame(|frame| frames.push(frame))?;
+        Ok(frames)
+    }
+
+    /// Shows each of its frames, in order, as [`Run::frames`] tells them.
+    ///
+    /// # Errors
+    /// See [`RunFault`]; some of them were shown then.
+    pub(crate) fn each_frame(&self, each: impl FnMut(FramePlace)) -> Result<(), RunFault> {
         let bytes = self.part(FRAMES)?;
-        frames_of(&bytes, &self.footer).ok_or(RunFault::Damaged(RunPart::Frames))
+        frames_in(&bytes, &self.footer, each).ok_or(RunFault::Damaged(RunPart::Frames))
+    }
+
+    /// All of it as one frame, which is what is left of those where no moment is kept.
+    pub(crate) fn as_frame(&self) -> FramePlace {
+        let Footer { span, begin_lsn, end_lsn, last_utc_ns, .. } = self.footer;
+        let (first, end) = (span.begin, span.end);
+        FramePlace { first, end, lsn: begin_lsn, lsn_end: end_lsn, utc_ns: last_utc_ns }
     }
 
     /// Adds to `into` the records of a page that stand above `above` and not above `upto`; once
@@ -277,28 +294,22 @@ fn index_of(bytes: &[u8], end: u64) -> Option<Vec<BlockPlace>> {
     (apart && last && index.is_sorted()).then_some(index)
 }
 
-/// The frames in these bytes; none if they are not those of a run with this footer.
-fn frames_of(mut rest: &[u8], footer: &Footer) -> Option<Vec<FramePlace>> {
-    let (mut frames, mut before) = (Vec::<FramePlace>::new(), (0_u64, 0_i64, 0_i64));
+/// Shows the frames in these bytes; none if they are not those of a run with this footer.
+fn frames_in(mut rest: &[u8], footer: &Footer, mut each: impl FnMut(FramePlace)) -> Option<()> {
+    let (mut last, mut before) = (None::<FramePlace>, (0_u64, 0_i64, 0_i64));
     while !rest.is_empty() {
         let first = before.0.checked_add(varint::take(&mut rest)?)?;
         let lsn = before.1.checked_add(unzigzag(varint::take(&mut rest)?))?;
         let ms = before.2.checked_add(unzigzag(varint::take(&mut rest)?))?;
         before = (first, lsn, ms);
-        if let Some(last) = frames.last_mut() {
-            (last.end, last.lsn_end) = (Rsn(first), Lsn(lsn.cast_unsigned()));
-        }
-        let (end, lsn_end) = (footer.span.end, footer.end_lsn);
+        let (first, lsn) = (Rsn(first), Lsn(lsn.cast_unsigned()));
         let utc_ns = ms.checked_mul(NS_PER_MS)?;
-        frames.push(FramePlace {
-            first: Rsn(first),
-            end,
-            lsn: Lsn(lsn.cast_unsigned()),
-            lsn_end,
-            utc_ns,
-        });
+        let (end, lsn_end) = (footer.span.end, footer.end_lsn);
+        let ended = last.replace(FramePlace { first, end, lsn, lsn_end, utc_ns });
+        ended.into_iter().for_each(|last| each(FramePlace { end: first, lsn_end: lsn, ..last }));
     }
-    Some(frames)
+    last.into_iter().for_each(each);
+    Some(())
 }
 
 /// Fills `into`, or says that the file is too short for this part.

@@ -1,8 +1,9 @@
 //! The records of several runs as one sequence, without those that no page needs any more.
 //!
 //! Promise: what is left out stands before an image of its page that is not, and that no later
-//! record is left out which the page has had since.
-//! Never: leaves out what is about no page.
+//! record is left out which the page has had since; or it is about no page, and stands where no
+//! moment is kept.
+//! Never: leaves out what a page needs.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -26,7 +27,8 @@ pub(crate) struct Trimmed {
 }
 
 impl Trimmed {
-    /// All records of these runs, without those before `below` that an image before it replaces.
+    /// All records of these runs, without those before `below` that an image before it replaces,
+    /// or that are about no page.
     pub(crate) fn new(runs: &[Arc<Run>], below: Rsn) -> Result<Trimmed, RunFault> {
         let records = Merged::new(runs, PageNumber(1), Rsn::FIRST)?;
         let (kept, page) = (VecDeque::new(), PageNumber::NONE);
@@ -58,8 +60,15 @@ impl Trimmed {
 
     /// Gathers what is kept of the next page that has records which could be left out.
     fn look_ahead(&mut self) -> Result<(), RunFault> {
+        // Transactions begin and end there, which only a moment between them needs.
+        let below = self.below;
+        let is_gone = |entry: &RunEntry<'_>| entry.page == crate::NO_PAGE && entry.rsn < below;
+        while self.records.current().as_ref().is_some_and(is_gone) {
+            self.has_left_out = true;
+            self.records.advance()?;
+        }
         let Some(first) = self.records.current() else { return Ok(()) };
-        if first.rsn >= self.below || first.page == crate::NO_PAGE {
+        if first.rsn >= self.below {
             return Ok(());
         }
         self.page = first.page;

@@ -26,7 +26,8 @@ pub struct Config {
     /// How many bytes of records may wait until the page file has them; a few wait for some
     /// seconds at most.
     pub clean_every_bytes: u64,
-    /// How much of the past is kept.
+    /// How much of the past is kept in the archive: all of it, unless it is told otherwise. What is
+    /// not is left out when runs are merged, and by [`crate::Store::trim`] at once.
     pub keep: Keep,
     /// Who does what has to be done beside transactions.
     pub services: Services,

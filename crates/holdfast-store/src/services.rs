@@ -21,6 +21,8 @@ use crate::log::StoreLog;
 const TICK: Duration = Duration::from_millis(5);
 /// How long is waited before it is looked again whether there is something to archive.
 const IDLE: Duration = Duration::from_millis(10);
+/// Windows of the archive that may wait to be merged: two merges.
+const UNMERGED_MAX: usize = 32;
 /// How long a device is left alone that failed.
 const RETRY: Duration = Duration::from_millis(50);
 
@@ -162,6 +164,13 @@ impl Shared {
         }
     }
 
+    /// Whether so many windows are not merged that a page's records are in too many places.
+    fn is_behind(&self) -> bool {
+        let archive = self.work.engine.pages.runs();
+        let narrow = archive.runs().iter().filter(|run| run.span().level == 0);
+        narrow.count() > UNMERGED_MAX
+    }
+
     fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
@@ -207,5 +216,8 @@ fn work_on(shared: &Shared) {
             std::thread::park_timeout(IDLE);
         }
         is_idle = !SERVICES.map(|service| shared.step(service)).contains(&true);
+        // While runs are made faster than they are merged, merging comes first: whoever writes then
+        // makes the room in the log that he needs himself.
+        while shared.is_behind() && !shared.is_stopped() && shared.step(Service::Merge) {}
     }
 }

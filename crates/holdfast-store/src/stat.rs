@@ -30,6 +30,13 @@ pub struct Stat {
     pub free_pages: u64,
     /// Nodes of trees that became one with a neighbour since the store was opened.
     pub merged_nodes: u64,
+    /// Bytes of the archive.
+    pub archive_bytes: u64,
+    /// Runs that those are in.
+    pub archive_runs: u64,
+    /// The store can be made again as it was at any moment from this place on, once the archive has
+    /// that.
+    pub kept_from: Rsn,
     /// Transactions that are not rolled back yet, and that nobody runs any more.
     pub losers: usize,
     /// What was wrong with pages when they were read, how often. Each was rebuilt.
@@ -48,6 +55,9 @@ impl Stat {
         let (pages, stream) = (&engine.pages, engine.stream());
         let count = |kind| (kind, pages.repairs().count(kind));
         let (next_page, free) = engine.numbers.unused();
+        let archive = pages.runs();
+        let runs = archive.runs();
+        let trimmed = runs.iter().rfind(|run| run.is_trimmed()).map(|run| run.span().end);
         Stat {
             cleaned: pages.cleaned(),
             archived: pages.archived(),
@@ -59,6 +69,9 @@ impl Stat {
             pages: next_page.get() - 1,
             free_pages: free.len() as u64,
             merged_nodes: engine.numbers.merged(),
+            archive_bytes: runs.iter().map(|run| run.bytes()).sum(),
+            archive_runs: runs.len() as u64,
+            kept_from: trimmed.or(archive.begin()).unwrap_or(Rsn::FIRST),
             losers: engine.losers.slots().len(),
             faults: FaultKind::ALL.map(count).to_vec(),
             rebuilt_pages: pages.rebuilt(),

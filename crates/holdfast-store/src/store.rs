@@ -250,6 +250,22 @@ impl Store {
         self.work.engine.reclaim()
     }
 
+    /// Leaves out of the archive now what [`Config::keep`] does not ask for, instead of by and by,
+    /// and returns how many bytes that was. Brings the archive and the page file up to date first:
+    /// what the page file lacks is never left out.
+    ///
+    /// # Errors
+    /// See [`ServiceError`]; all that is to be kept is there.
+    pub fn trim(&self) -> Result<u64, ServiceError> {
+        let pages = &self.work.engine.pages;
+        self.step(Service::Flush)?;
+        pages.archive_all().map_err(ServiceError::Archive)?;
+        while self.step(Service::Clean)? {}
+        let before = self.stat().archive_bytes;
+        pages.trim().map_err(ServiceError::Merge)?;
+        Ok(before.saturating_sub(self.stat().archive_bytes))
+    }
+
     /// Takes a new page file into use, because the old one is lost or its device fails. Its pages
     /// come back while the store is used; nobody waits for more than the page that he needs.
     ///

@@ -15,7 +15,7 @@ fn places(runs: &[Arc<Run>], below: Rsn) -> (Vec<(PageNumber, Rsn)>, bool) {
 }
 
 #[test]
-fn of_each_page_what_stands_before_its_newest_image_before_a_place_is_left_out() {
+fn of_each_page_what_stands_before_its_newest_image_before_a_place_is_left_out_and_what_has_none() {
     for seed in 1..=5 {
         let sample = Sample::new(seed);
         let archive = sample.archive();
@@ -23,6 +23,7 @@ fn of_each_page_what_stands_before_its_newest_image_before_a_place_is_left_out()
         for below in [Rsn::FIRST, Rsn(end.get() / 2), end] {
             let archived = sample.records().filter(|record| record.rsn < end);
             let mut wanted: Vec<_> = archived
+                .filter(|record| page_of(record) != crate::NO_PAGE || record.rsn >= below)
                 .filter(|record| {
                     !sample.records().any(|image| {
                         let replaces = record.rsn < image.rsn && image.rsn < below;

@@ -2,11 +2,11 @@
 
 use holdfast_io::fake::FakeFiles;
 use holdfast_store::Durability::{Disk, Memory};
-use holdfast_store::{Direction, Service, Store, TransactionError, Tree};
+use holdfast_store::{Config, Direction, Keep, Service, Store, TransactionError, Tree};
 
 use crate::life::{config_of, work};
 use crate::model::Model;
-use crate::support::{cut, factor, machine, open, place, settle, sound};
+use crate::support::{config, cut, factor, machine, open, place, settle, sound};
 
 /// Bytes of a value here: 100 keys and their values fill about two pages.
 const VALUE: [u8; 100] = [7; 100];
@@ -247,4 +247,44 @@ fn dropped_and_cut(at: u64) -> bool {
 fn a_power_cut_while_a_tree_goes_leaves_it_whole_or_gone() {
     let cuts = (1..).step_by(3).take_while(|at| dropped_and_cut(*at)).count();
     assert!(cuts > 5, "{cuts} cuts");
+}
+
+/// A store that keeps so much, and what its archive has after so many commits on two keys, trimmed.
+fn trimmed_after(keep: Keep, commits: u64) -> (Store, u64) {
+    let config = Config { keep, clean_every_bytes: 1, ..config() };
+    let (store, _) = Store::open_at(place(&machine(9)), &config).expect("the store opens");
+    let tree = store.tree("counters").expect("a tree");
+    for at in 0..commits {
+        let mut one = store.begin();
+        one.put(&tree, &key(at % 2), &at.to_be_bytes()).expect("room");
+        one.commit(Memory).expect("a log");
+        if at % 500 == 0 {
+            settle(&store);
+        }
+    }
+    settle(&store);
+    store.trim().expect("the machine is well");
+    let bytes = store.stat().archive_bytes;
+    (store, bytes)
+}
+
+#[test]
+fn what_repair_needs_does_not_grow_with_the_number_of_commits() {
+    let (few, many) = (trimmed_after(Keep::Repair, 2_000), trimmed_after(Keep::Repair, 20_000));
+    assert!(many.1 < few.1 + (32 << 10), "{} bytes became {}", few.1, many.1);
+    let all = trimmed_after(Keep::All, 20_000);
+    assert!(all.1 > 10 * many.1, "{} bytes of {}", many.1, all.1);
+    assert!(many.0.stat().kept_from > all.0.stat().kept_from);
+    for (store, _) in [few, many, all] {
+        store.replace_pages().expect("the machine is well");
+        assert_eq!(settled(store).1, 3);
+    }
+}
+
+#[test]
+fn what_is_kept_by_bytes_is_about_that() {
+    let (store, bytes) = trimmed_after(Keep::Bytes(100 << 10), 20_000);
+    assert!((100 << 10..300 << 10).contains(&bytes), "{bytes} bytes");
+    let (none, left) = trimmed_after(Keep::Bytes(0), 20_000);
+    assert!(left < bytes && none.stat().kept_from > store.stat().kept_from);
 }
