@@ -18,11 +18,19 @@ pub(crate) enum Part {
     Restart,
     Repair,
     Media,
+    Space,
 }
 
 impl Part {
-    const ALL: [Part; 6] =
-        [Part::Durable, Part::Nondurable, Part::Flat, Part::Restart, Part::Repair, Part::Media];
+    const ALL: [Part; 7] = [
+        Part::Durable,
+        Part::Nondurable,
+        Part::Flat,
+        Part::Restart,
+        Part::Repair,
+        Part::Media,
+        Part::Space,
+    ];
 
     fn name(self) -> &'static str {
         match self {
@@ -32,6 +40,7 @@ impl Part {
             Part::Restart => "restart",
             Part::Repair => "repair",
             Part::Media => "media",
+            Part::Space => "space",
         }
     }
 }

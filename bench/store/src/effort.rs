@@ -45,6 +45,11 @@ pub(crate) struct Effort {
     pub(crate) left_mb: &'static [u32],
     /// Times that what a killed process left is opened, at most one each time that all is measured.
     pub(crate) restarts: usize,
+    /// Rows that go through a queue;
+    pub(crate) queued_rows: u64,
+    /// rows of a table that turns over, and how often it does.
+    pub(crate) churned_rows: u64,
+    pub(crate) churns: u64,
     /// How long transactions run before a process is killed, and after the next has begun.
     pub(crate) around_kill: Duration,
 }
@@ -64,6 +69,9 @@ impl Effort {
             faults: 1000,
             left_mb: &[10, 30, 100, 300, 1000],
             restarts: 3,
+            queued_rows: 200_000,
+            churned_rows: 100_000,
+            churns: 6,
             around_kill: Duration::from_secs(2),
         }
     }
@@ -82,6 +90,9 @@ impl Effort {
             faults: 50,
             left_mb: &[1, 3, 10],
             restarts: 1,
+            queued_rows: 20_000,
+            churned_rows: 10_000,
+            churns: 3,
             around_kill: Duration::from_millis(200),
         }
     }

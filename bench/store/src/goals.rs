@@ -14,7 +14,10 @@ use crate::peers::{Kind, OURS};
 use crate::rounds::flat_id;
 
 /// Figures of ours that stand for themselves under a shorter name, and their goals.
-const SHORT: [(&str, &str, Option<f64>); 7] = [
+const SHORT: [(&str, &str, Option<f64>); 10] = [
+    ("store.space.queue_over_live", "store.space.holdfast.queue_over_live", Some(3.0)),
+    ("store.space.churn_over_live", "store.space.holdfast.churn_over_live", Some(3.0)),
+    ("store.scan.head_us", "store.scan.holdfast.head_us", Some(50.0)),
     ("store.log_bytes_per_tx", "store.nondurable.holdfast.log_bytes_per_tx", Some(450.0)),
     ("store.device_bytes_per_tx", "store.durable.t2.holdfast.device_bytes_per_tx", Some(6000.0)),
     ("store.restart.first_tx_ms", "store.restart.holdfast.first_tx_ms", Some(50.0)),
@@ -69,7 +72,7 @@ impl Judge<'_> {
         let loses = |name| self.kinds.iter().any(|kind| kind.name == name && kind.kills_lose);
         let parts: Vec<&str> = figure.id.split('.').collect();
         match parts[..] {
-            ["store", "durable" | "restart" | "repair" | "media_loss", ..] => {
+            ["store", "durable" | "restart" | "repair" | "media_loss" | "space", ..] => {
                 figure.acknowledged_by("Disk")
             }
             ["store", "nondurable", name, ..] if loses(name) => figure.acknowledged_by("nothing"),

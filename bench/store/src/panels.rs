@@ -86,6 +86,12 @@ fn workloads() -> Vec<(String, String, &'static str, Scale)> {
     all.push((title.into(), unsynced.into(), "tx_per_s", Scale::Linear));
     let title = "the same, transactions per second of a processor";
     all.push((title.into(), unsynced.into(), "tx_per_cpu_s", Scale::Linear));
+    let title = "a queue of 1,000 rows when many have gone through, over a new one, times";
+    all.push((title.into(), "store.space".into(), "queue_over_live", Scale::Logarithmic(1.0)));
+    let title = "a table whose rows turned over, over a new one, times";
+    all.push((title.into(), "store.space".into(), "churn_over_live", Scale::Logarithmic(1.0)));
+    let title = "the head of a queue is found, us";
+    all.push((title.into(), "store.scan".into(), "head_us", Scale::Logarithmic(1.0)));
     let title = "from the start of a process after a kill to its first transaction, ms";
     all.push((title.into(), "store.restart".into(), "first_tx_ms", Scale::Logarithmic(1.0)));
     all

@@ -51,12 +51,20 @@ pub(crate) struct Terms {
     /// Whether what is committed stays in the log, as far as the store can do without writing it to
     /// where it belongs.
     pub(crate) put_off: bool,
+    /// Whether it keeps what was, where it can.
+    pub(crate) keeps_past: bool,
 }
 
 /// A store that is open.
 pub(crate) trait Peer: Sync {
     /// Puts the rows of these ids into a table, in one transaction.
     fn fill(&self, table: Table, ids: Range<u64>) -> Result<(), Failure>;
+
+    /// Takes the rows of these ids out of a table, in one transaction.
+    fn take(&self, table: Table, ids: &[u64]) -> Result<(), Failure>;
+
+    /// The id of a table's first row.
+    fn head(&self, table: Table) -> Result<Option<u64>, Failure>;
 
     /// What one thread asks through.
     fn worker(&self) -> Result<Box<dyn Worker + '_>, Failure>;

@@ -57,7 +57,7 @@ pub(crate) struct Outcome {
 
 /// What a store is told that is measured while it is whole.
 pub(crate) fn terms(durability: Durability) -> Terms {
-    Terms { durability, cache_bytes: CACHE_BYTES, put_off: false }
+    Terms { durability, cache_bytes: CACHE_BYTES, put_off: false, keeps_past: true }
 }
 
 /// Measures one store with a client a branch.

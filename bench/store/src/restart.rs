@@ -83,7 +83,10 @@ impl Work {
 
 fn open(kind: &Kind, folder: &Path) -> Result<Box<dyn Peer>, Failure> {
     let durability = Durability::Synced;
-    (kind.open)(folder, &Terms { durability, cache_bytes: 2 * CACHE_BYTES, put_off: true })
+    (kind.open)(
+        folder,
+        &Terms { durability, cache_bytes: 2 * CACHE_BYTES, put_off: true, keeps_past: true },
+    )
 }
 
 /// A process that leaves a store, or opens what another left.

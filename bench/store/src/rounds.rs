@@ -22,6 +22,7 @@ use crate::postgres;
 use crate::rates::{self, Loaded, Outcome, Terrain};
 use crate::repair;
 use crate::restart::{Left, Work, slope};
+use crate::space;
 
 /// What every part of a run needs.
 struct Run<'a> {
@@ -79,6 +80,10 @@ pub(crate) fn measure(
         }
         if let Some(ours) = ours {
             run.losses(ours)?;
+        }
+        // What it takes is the same each time, and takes its time.
+        if choice.has(Part::Space) && repetition == 0 {
+            run.space()?;
         }
     }
     Ok(goals::judge(&run.ledger, choice.kinds()))
@@ -246,6 +251,22 @@ impl Run<'_> {
         for (way, latches) in run.latches.into_iter().enumerate() {
             self.ledger.lower(id(way, "latches"), "latches", latches as f64);
         }
+    }
+
+    /// What rows that came and went leave in each store.
+    fn space(&mut self) -> Result<(), Failure> {
+        for kind in self.choice.kinds() {
+            output::progress(&format!("store.space.{}", kind.name));
+            let run = named("space", kind, space::measure(kind, self.effort, self.whole))?;
+            let space = |what: &str| format!("store.space.{}.{what}", kind.name);
+            let mut lower = |id, unit, value| self.ledger.lower(id, unit, value);
+            for (name, size) in [("queue", run.queue), ("churn", run.churn)] {
+                lower(space(&format!("{name}_bytes")), "bytes", size.bytes);
+                lower(space(&format!("{name}_over_live")), "ratio", size.over_live);
+            }
+            lower(format!("store.scan.{}.head_us", kind.name), "us", run.head_us);
+        }
+        Ok(())
     }
 
     fn note(&mut self, part: &str, kind: &Kind, run: &Outcome) {

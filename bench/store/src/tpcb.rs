@@ -57,6 +57,11 @@ impl Table {
     }
 }
 
+/// The id that a row's key tells.
+pub(crate) fn id(key: &[u8]) -> Result<u64, Failure> {
+    Ok(u64::from_be_bytes(key.try_into()?))
+}
+
 /// A row's bytes.
 pub(crate) type Row = [u8; ROW_BYTES];
 

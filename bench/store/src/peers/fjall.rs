@@ -63,6 +63,19 @@ impl Peer for Store {
         Ok(open.commit()??)
     }
 
+    fn take(&self, table: Table, ids: &[u64]) -> Result<(), Failure> {
+        let mut open = self.begin()?;
+        for id in ids {
+            open.remove(&self.tables[table as usize], id.to_be_bytes());
+        }
+        Ok(open.commit()??)
+    }
+
+    fn head(&self, table: Table) -> Result<Option<u64>, Failure> {
+        let first = self.database.read_tx().iter(&self.tables[table as usize]).next();
+        first.map(|row| tpcb::id(&row.key()?)).transpose()
+    }
+
     fn worker(&self) -> Result<Box<dyn Worker + '_>, Failure> {
         Ok(Box::new(self))
     }

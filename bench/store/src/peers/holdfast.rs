@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 
 use holdfast_memory::Medium;
 use holdfast_store::{
-    Config, Direction, Durability as Awaited, LogPlace, Service, Services, Store, Transaction, Tree,
+    Config, Direction, Durability as Awaited, Keep, LogPlace, Service, Services, Store,
+    Transaction, Tree,
 };
 
 use super::{Durability, Kind, Peer, Terms, Worker};
@@ -45,6 +46,9 @@ pub(crate) fn config(folder: &Path, terms: &Terms) -> Config {
     };
     let log = LogPlace::Embedded { memory, ring_bytes: RING_BYTES, segment_bytes: SEGMENT_BYTES };
     let mut config = Config { pool_bytes: terms.cache_bytes as u64, log, ..Config::default() };
+    if !terms.keeps_past {
+        config.keep = Keep::Repair;
+    }
     if terms.put_off {
         config.clean_every_bytes = u64::MAX;
     }
@@ -103,6 +107,21 @@ impl Peer for Bank {
         }
         open.commit(self.awaited)?;
         Ok(())
+    }
+
+    fn take(&self, table: Table, ids: &[u64]) -> Result<(), Failure> {
+        let mut open = self.store.begin();
+        for id in ids {
+            open.delete(&self.tables[table as usize], &id.to_be_bytes())?;
+        }
+        open.commit(self.awaited)?;
+        Ok(())
+    }
+
+    fn head(&self, table: Table) -> Result<Option<u64>, Failure> {
+        let mut open = self.store.begin();
+        let rows = open.scan::<&[u8]>(&self.tables[table as usize], .., Direction::Up).next();
+        rows.map(|row| tpcb::id(&row?.0)).transpose()
     }
 
     fn worker(&self) -> Result<Box<dyn Worker + '_>, Failure> {

@@ -47,6 +47,20 @@ impl Peer for Store {
         Ok(open.commit()?)
     }
 
+    fn take(&self, table: Table, ids: &[u64]) -> Result<(), Failure> {
+        let mut open = self.environment.write_txn()?;
+        for id in ids {
+            self.tables[table as usize].delete(&mut open, &id.to_be_bytes())?;
+        }
+        Ok(open.commit()?)
+    }
+
+    fn head(&self, table: Table) -> Result<Option<u64>, Failure> {
+        let read = self.environment.read_txn()?;
+        let first = self.tables[table as usize].first(&read)?;
+        first.map(|(key, _)| tpcb::id(key)).transpose()
+    }
+
     fn worker(&self) -> Result<Box<dyn Worker + '_>, Failure> {
         Ok(Box::new(self))
     }

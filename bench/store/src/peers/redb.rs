@@ -57,6 +57,23 @@ impl Peer for Store {
         Ok(open.commit()?)
     }
 
+    fn take(&self, table: Table, ids: &[u64]) -> Result<(), Failure> {
+        let open = self.begin()?;
+        {
+            let mut rows = open.open_table(definition(table))?;
+            for id in ids {
+                rows.remove(&id.to_be_bytes()[..])?;
+            }
+        }
+        Ok(open.commit()?)
+    }
+
+    fn head(&self, table: Table) -> Result<Option<u64>, Failure> {
+        let rows = self.database.begin_read()?.open_table(definition(table))?;
+        let first = rows.first()?;
+        first.map(|(key, _)| tpcb::id(key.value())).transpose()
+    }
+
     fn worker(&self) -> Result<Box<dyn Worker + '_>, Failure> {
         Ok(Box::new(self))
     }

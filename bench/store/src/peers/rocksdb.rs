@@ -65,6 +65,25 @@ impl Peer for Store {
         Ok(self.database.write_opt(batch, &self.write)?)
     }
 
+    fn take(&self, table: Table, ids: &[u64]) -> Result<(), Failure> {
+        let mut batch = WriteBatchWithTransaction::<true>::default();
+        let mut within = [0; KEY_BYTES_MAX];
+        for id in ids {
+            let end = placed(table, &id.to_be_bytes(), &mut within);
+            batch.delete(&within[..end]);
+        }
+        Ok(self.database.write_opt(batch, &self.write)?)
+    }
+
+    fn head(&self, table: Table) -> Result<Option<u64>, Failure> {
+        let mut rows = self.database.raw_iterator();
+        rows.seek([table as u8]);
+        let first = rows.key().filter(|key| key[0] == table as u8);
+        let id = first.map(|key| tpcb::id(&key[1..])).transpose()?;
+        rows.status()?;
+        Ok(id)
+    }
+
     fn worker(&self) -> Result<Box<dyn Worker + '_>, Failure> {
         Ok(Box::new(self))
     }

@@ -80,6 +80,24 @@ impl Peer for Store {
         })
     }
 
+    fn take(&self, table: Table, ids: &[u64]) -> Result<(), Failure> {
+        self.within(|open| {
+            let sql = format!("DELETE FROM {} WHERE id = ?1", table.name());
+            let mut delete = open.prepare_cached(&sql)?;
+            for id in ids {
+                delete.execute([*id as i64])?;
+            }
+            Ok(())
+        })
+    }
+
+    fn head(&self, table: Table) -> Result<Option<u64>, Failure> {
+        let connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        let sql = format!("SELECT min(id) FROM {}", table.name());
+        let first = connection.query_row(&sql, [], |row| row.get::<_, Option<i64>>(0))?;
+        Ok(first.map(|id| id as u64))
+    }
+
     fn worker(&self) -> Result<Box<dyn Worker + '_>, Failure> {
         Ok(Box::new(self))
     }

@@ -11,7 +11,7 @@ use crate::tpcb::{self, Bank};
 const BANK: Bank = Bank { branches: 2, accounts: 1200 };
 
 fn terms(durability: Durability) -> Terms {
-    Terms { durability, cache_bytes: 8 << 20, put_off: false }
+    Terms { durability, cache_bytes: 8 << 20, put_off: false, keeps_past: true }
 }
 
 fn kept(kind: &Kind, place: &Place, durability: Durability) {
