@@ -5,7 +5,7 @@
 
 use clap::{Args, Subcommand};
 use holdfast_pages::At;
-use holdfast_store::{Config, LogPlace};
+use holdfast_store::{Config, Keep, LogPlace};
 use std::path::PathBuf;
 
 /// `holdfast store ...`
@@ -72,6 +72,18 @@ pub(crate) enum StoreCommand {
         #[arg(long)]
         reclaim: bool,
     },
+    /// Leave out of the archive what is past, and is not to be kept.
+    ///
+    /// No moment before what is kept can be restored from the store then. Every page can be made
+    /// again from what is left.
+    Trim {
+        #[command(flatten)]
+        store: StoreArgs,
+        /// What is kept: a time back from now such as 36h or 7d, the newest bytes such as 10GiB, or
+        /// `repair` for what a repair of pages needs.
+        #[arg(long, value_name = "HOW-MUCH", value_parser = keep)]
+        keep: Keep,
+    },
     /// Copy a store to another directory, from which `restore` makes one again.
     ///
     /// A program backs up its own store while it uses it.
@@ -114,6 +126,17 @@ pub(crate) enum StoreCommand {
         #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
         seconds: f64,
     },
+}
+
+/// How much of the past is kept.
+fn keep(text: &str) -> Result<Keep, String> {
+    const HOUR_MS: u64 = 60 * 60 * 1000;
+    let time = |unit: char, ms: u64| text.strip_suffix(unit)?.parse::<u64>().ok()?.checked_mul(ms);
+    match time('h', HOUR_MS).or_else(|| time('d', 24 * HOUR_MS)) {
+        _ if text == "repair" => Ok(Keep::Repair),
+        Some(ms) => Ok(Keep::WindowMs(ms)),
+        None => crate::sizes::parse(text).map(Keep::Bytes),
+    }
 }
 
 /// A store.

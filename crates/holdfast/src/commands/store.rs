@@ -1,4 +1,4 @@
-//! `holdfast store open | get | put | scan | load | stat | verify | backup |
+//! `holdfast store open | get | put | scan | load | stat | verify | trim | backup |
 //! restore | bench`.
 //!
 //! Promise: works on any store that nobody has open, and closes it in order; what is reported
@@ -15,6 +15,7 @@ mod put;
 mod restore;
 mod scan;
 mod stat;
+mod trim;
 mod verify;
 
 use crate::cli::store::{InTree, StoreArgs, StoreCommand};
@@ -27,7 +28,7 @@ use holdfast_client::ConnectError;
 use holdfast_client::protocol::{HelloFault, Status};
 use holdfast_log::OpenError as LogError;
 use holdfast_pages::OpenError as PagesError;
-use holdfast_store::{OpenError, OpenTreeError, Recovery, Store, TransactionError, Tree};
+use holdfast_store::{Config, OpenError, OpenTreeError, Recovery, Store, TransactionError, Tree};
 use std::fmt::Display;
 use std::path::Path;
 
@@ -41,6 +42,7 @@ pub(crate) fn store(command: StoreCommand, output: Output) -> Outcome<()> {
         StoreCommand::Load { tree, file } => load::load(&tree, file.as_deref(), output),
         StoreCommand::Stat { store } => stat::stat(&store, output),
         StoreCommand::Verify { store, reclaim } => verify::verify(&store, reclaim, output),
+        StoreCommand::Trim { store, keep } => trim::trim(&store, keep, output),
         StoreCommand::Backup { store, to, forward } => backup::backup(&store, &to, forward, output),
         StoreCommand::Restore { from, to, at, log } => {
             restore::restore(&from, &StoreArgs { directory: to, log }, at, output)
@@ -61,6 +63,12 @@ impl<'a> Opened<'a> {
     /// Opens the store in a directory, aloud if it takes long.
     fn open(doing: &'a str, store: &'a StoreArgs) -> Outcome<Opened<'a>> {
         let directory = &store.directory;
+        Opened::check_is_there(doing, directory)?;
+        Opened::open_or_make(doing, store, &store.config())
+    }
+
+    /// Refuses a directory where there is no store.
+    fn check_is_there(doing: &str, directory: &Path) -> Outcome<()> {
         let is_there = Store::is_at(directory).map_err(OpenError::Io);
         if !is_there.map_err(|error| open_problem(doing, directory, &error))? {
             let remedy = format!(
@@ -70,15 +78,15 @@ impl<'a> Opened<'a> {
             let why = "there is no store here";
             return Err(Problem::new(Exit::Usage, what(doing, directory), why, remedy));
         }
-        Opened::open_or_make(doing, store)
+        Ok(())
     }
 
     /// [`Opened::open`], but makes a store where there is none.
-    fn open_or_make(doing: &'a str, store: &'a StoreArgs) -> Outcome<Opened<'a>> {
+    fn open_or_make(doing: &'a str, store: &'a StoreArgs, config: &Config) -> Outcome<Opened<'a>> {
         let directory = &store.directory;
         let mut progress = Progress::new();
         let say = || progress.say(&format!("opening the store in {}", directory.display()));
-        let opened = volume::aloud(say, || Store::open(directory, &store.config()));
+        let opened = volume::aloud(say, || Store::open(directory, config));
         let (store, recovery) = opened.map_err(|error| open_problem(doing, directory, &error))?;
         Ok(Opened { store, recovery, doing, directory })
     }

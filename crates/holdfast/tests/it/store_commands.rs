@@ -323,3 +323,20 @@ fn a_short_measurement_adds_up_and_leaves_nothing_behind() {
     assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0);
     place.store("bench", &["--seconds", "0"]).expect(2, &["--seconds"]);
 }
+
+#[test]
+fn trim_leaves_out_what_is_past_and_stat_says_from_where_on_moments_are() {
+    let place = Place::with("pear\tyellow\n");
+    for at in 0..4 {
+        place.store("put", &["apple", &at.to_string()]).succeeded();
+    }
+    let kept_from = || place.json("stat", &[])[0]["kept_from_rsn"].as_u64().expect("a number");
+    let before = kept_from();
+    place.store("trim", &["--keep", "7d"]).succeeded();
+    assert_eq!(kept_from(), before);
+    let told = &place.json("trim", &["--keep", "repair"])[0];
+    assert!(told["kept_from_rsn"].as_u64() > Some(before), "{told}");
+    assert!(kept_from() > before);
+    assert_eq!(place.store("get", &["apple"]).succeeded().out, "3\n");
+    place.store("trim", &["--keep", "some"]).expect(2, &["--keep"]);
+}

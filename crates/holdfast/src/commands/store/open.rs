@@ -14,7 +14,7 @@ use std::path::Path;
 
 /// Opens a store, or makes one.
 pub(super) fn open(store: &StoreArgs, output: Output) -> Outcome<()> {
-    let opened = Opened::open_or_make("opening", store)?;
+    let opened = Opened::open_or_make("opening", store, &store.config())?;
     let undone = std::iter::repeat_with(|| opened.store.step(Service::Undo));
     for step in undone {
         if !step.map_err(|error| opened.failed(&error))? {

@@ -83,10 +83,13 @@ fn text(Shown { trees, stat, losers, files, served_log }: &Shown) -> String {
         "trees     {}\n\
          records   up to {next}; archived up to {archived}, in pages up to {cleaned}\n\
          unended   {losers} transactions, when it was opened\nlog       {log}\n\
-         archive   {archive} in {} runs\npages     {}; {pages} on the disk",
+         archive   {archive} in {} runs, with every moment from {} on\n\
+         pages     {}, {} of them free; {pages} on the disk",
         trees.join(", "),
         files.runs,
+        stat.kept_from,
         stat.pages,
+        stat.free_pages,
     )
 }
 
@@ -98,6 +101,8 @@ fn json(Shown { trees, stat, losers, files, served_log }: &Shown) -> Value {
         "cleaned_rsn": stat.cleaned.get(),
         "losers": losers,
         "pages": stat.pages,
+        "free_pages": stat.free_pages,
+        "kept_from_rsn": stat.kept_from.get(),
         "restoring": stat.is_restoring,
         "served_log": served_log,
         "log_file_bytes": served_log.is_none().then_some(files.log_bytes),

@@ -1,0 +1,36 @@
+//! `holdfast store trim`.
+//!
+//! Promise: what is to be kept is kept, and what any page needs; says how much went.
+//! Never: leaves out what the page file lacks.
+
+use super::Opened;
+use crate::cli::store::StoreArgs;
+use crate::output::Output;
+use crate::problem::Outcome;
+use crate::sizes::rounded;
+use holdfast_store::{Config, Keep};
+use serde_json::json;
+
+/// Leaves out of the archive what is not to be kept.
+pub(super) fn trim(store: &StoreArgs, keep: Keep, output: Output) -> Outcome<()> {
+    let doing = "trimming";
+    Opened::check_is_there(doing, &store.directory)?;
+    let config = Config { keep, clean_every_bytes: 1, ..store.config() };
+    let opened = Opened::open_or_make(doing, store, &config)?;
+    let trimmed = opened.store.trim().map_err(|error| opened.failed(&error))?;
+    let stat = opened.store.stat();
+    opened.close()?;
+    let (bytes, from) = (stat.archive_bytes, stat.kept_from);
+    let text = format!(
+        "{} less; the archive has {}, and moments from {from} on",
+        rounded(trimmed),
+        rounded(bytes)
+    );
+    let told = json!({
+        "trimmed_bytes": trimmed,
+        "archive_bytes": bytes,
+        "kept_from_rsn": from.get(),
+    });
+    output.result(&told, &text);
+    Ok(())
+}
