@@ -252,7 +252,7 @@ impl Stream {
         self.log.marks().released
     }
 
-    /// Whether somebody waits for room in the log at this moment.
+    /// Whether somebody waits for room in the log at this moment, or could not be given any.
     #[must_use]
     pub fn is_pressed(&self) -> bool {
         self.pressed.load(Ordering::Relaxed)
@@ -299,6 +299,10 @@ impl Stream {
                 Err(error) => return Err(self.poison_by_append(error).into()),
             }
         };
+        // Whoever made room for it: somebody may have, after this had failed.
+        if self.is_pressed() {
+            self.pressed.store(false, Ordering::Relaxed);
+        }
         let (lsn, lsn_end) = (appended.lsn, appended.end);
         let place = FramePlace { first: cut.first, end: cut.end, lsn, lsn_end, utc_ns };
         self.handed().push(place, cut.bytes);
@@ -310,14 +314,12 @@ impl Stream {
     fn make_room(&self, payload_bytes: u64) -> Result<(), FlushError> {
         self.pressed.store(true, Ordering::Relaxed);
         match self.make_room.get() {
-            Some(make_room) => make_room(payload_bytes).map_err(FlushError::Full)?,
-            None => self
-                .log
-                .wait_for_room(payload_bytes, Duration::MAX)
-                .map_err(|error| self.poison_by_append(error))?,
+            Some(make_room) => make_room(payload_bytes).map_err(FlushError::Full),
+            None => {
+                let waited = self.log.wait_for_room(payload_bytes, Duration::MAX);
+                waited.map_err(|error| self.poison_by_append(error).into())
+            }
         }
-        self.pressed.store(false, Ordering::Relaxed);
-        Ok(())
     }
 
     fn commit(&self, upto: Lsn) -> Result<(), CommitFault> {

@@ -134,7 +134,9 @@ fn a_full_disk_stops_who_needs_room_until_there_is_some() {
     };
     assert!(matches!(refused, FlushError::Full(_)), "{refused}");
     store.files.set_capacity_bytes(None);
+    assert!(store.pages.archive().expect("there is room again"), "somebody waits for it");
     store.pages.stream().flush().expect("there is room again");
+    assert!(!store.pages.archive().expect("there is room"), "it waits for a window again");
     store.check().expect("nothing is missing");
     store.pages.archive_all().expect("there is room again");
     again(store).expect("everything is there").check().expect("nothing is missing");
