@@ -47,7 +47,8 @@ test-ublk:
 # volume's log, 1,000 kills of a disk's front end with each protocol, 20 power cuts, other people's
 # suites on volumes (scripts/suites), 20 ends of each kind of guests with each database, eight times as
 # many seeds of the simulations, and disks as the power leaves them: 1,000,000 of the embedded log, ten
-# minutes of a core at 1,600 to 2,500 a second, and 500,000 of the store. A million small changes of a
+# minutes of a core at 1,600 to 2,500 a second, and 500,000 of the store; 200,000 directories of a store
+# with files that are missing, older, cut short, exchanged or damaged. A million small changes of a
 # volume of 8 MiB, under kills of its front end, take about three quarters of an hour.
 test-long: test build
 	$(CARGO) clippy --quiet --manifest-path bench/log/Cargo.toml --no-default-features -- -D warnings
@@ -58,6 +59,8 @@ test-long: test build
 	    --test it -- --nocapture --exact $(CUT_EVERYWHERE)
 	HOLDFAST_SEEDS_FACTOR=50 CARGO_PROFILE_DEV_OPT_LEVEL=1 $(CARGO) test --package holdfast-store \
 	    --test it -- --nocapture power::
+	HOLDFAST_SEEDS_FACTOR=500 CARGO_PROFILE_DEV_OPT_LEVEL=1 $(CARGO) test --package holdfast-store \
+	    --test it -- --nocapture damage::
 	HOLDFAST_SEED=1 HOLDFAST_SMALL_CHANGES=1000000 CARGO_PROFILE_DEV_OPT_LEVEL=1 $(CARGO) test \
 	    --package holdfast --test command -- --nocapture programs_that_make_small_changes
 	HOLDFAST_SCHEDULES=125000 crates/holdfast-memory/shuttle.sh

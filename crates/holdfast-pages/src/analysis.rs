@@ -60,6 +60,9 @@ pub fn analyse(
     .map_err(AnalysisError::Log)?;
     taken?;
     let end = analysis.fresh.end();
+    if let Some(last) = analysis.frames.last().filter(|last| last.end < least) {
+        return Err(AnalysisError::Older { end: last.end, need: least });
+    }
     if end < least {
         return Err(AnalysisError::Gap { have: end, need: least });
     }

@@ -1,9 +1,10 @@
 //! Which runs are the archive.
 //!
-//! Promise: the runs of an archive follow one another without a gap and without an overlap; of two
-//! that have the same records the wider one counts, if it is valid. An archive does not change: who
-//! has one keeps its runs, whatever is added or merged meanwhile.
-//! Never: opens with a gap; removes a run whose records are nowhere else.
+//! Promise: the runs of an archive follow one another without a gap and without an overlap; where
+//! one is missing or says nothing, one that is lost stands for it; of two that have the same
+//! records the wider one counts, if it is valid. An archive does not change: who has one keeps its
+//! runs, whatever is added or merged meanwhile.
+//! Never: hides a gap; removes a run whose records are nowhere else.
 
 use std::cmp::Reverse;
 use std::ffi::OsStr;
@@ -20,13 +21,16 @@ use crate::run_format::RunSpan;
 use crate::run_reader::Run;
 use crate::tag::Tag;
 
+/// The level of what stands for a run that is lost: no run has it that is written.
+const LEVEL_LOST: u16 = u16::MAX;
+
 /// Runs that follow one another, the oldest first. A clone costs a reference count.
 #[derive(Clone, Debug, Default)]
 pub struct Archive(Arc<[Arc<Run>]>);
 
 impl Archive {
-    /// The archive in the directory that `files` has. What a crash left there of runs that were
-    /// written or merged is removed.
+    /// The archive in the directory that `files` has, as far as it goes: behind its last valid run
+    /// there is nothing. What a crash left there of runs that were written or merged is removed.
     ///
     /// # Errors
     /// See [`OpenArchiveError`]; nothing is removed then but what is in no run.
@@ -40,12 +44,16 @@ impl Archive {
         Ok(archive)
     }
 
-    /// The archive in the directory that `files` has, where nothing is changed.
+    /// The archive in the directory that `files` has, where nothing is changed and no run is lost.
     ///
     /// # Errors
     /// See [`OpenArchiveError`].
     pub fn look(files: &dyn Files, tag: Tag) -> Result<Archive, OpenArchiveError> {
-        Archive::of(files, &spans(files)?, tag)
+        let archive = Archive::of(files, &spans(files)?, tag)?;
+        let lost = archive.lost().next();
+        let missing =
+            |lost: RunSpan| OpenArchiveError::MissingRun { from: lost.begin, to: lost.end };
+        lost.map_or(Ok(archive), |lost| Err(missing(lost)))
     }
 
     /// The archive that the runs with these spans make, as far as they are valid.
@@ -58,16 +66,34 @@ impl Archive {
                     return Err(OpenArchiveError::OtherVersion { found, known });
                 }
                 // If it was needed there is a gap now.
-                Err(RunFault::Damaged(_) | RunFault::Io(_)) => {}
+                Err(RunFault::Damaged(_) | RunFault::Lost { .. } | RunFault::Io(_)) => {}
             }
         }
-        tiled(valid)
+        Ok(tiled(valid, tag))
     }
 
     /// Whether the archive has all records of a run, and does without it.
     fn supersedes(&self, span: &RunSpan) -> bool {
         let covered = self.begin() <= Some(span.begin) && Some(span.end) <= self.end();
-        covered && self.0.iter().all(|run| run.span() != *span)
+        let is_lost = |lost: RunSpan| lost.begin < span.end && span.begin < lost.end;
+        let is_used = self.0.iter().any(|run| run.span() == *span);
+        covered && !is_used && !self.lost().any(is_lost)
+    }
+
+    /// Stretches whose records are lost, the oldest first.
+    pub fn lost(&self) -> impl Iterator<Item = RunSpan> {
+        self.0.iter().filter(|run| run.is_lost()).map(|run| run.span())
+    }
+
+    /// The archive with what it lost before its first run, if it has not all that is needed from
+    /// `from` on, and behind its last one up to `to`.
+    #[must_use]
+    pub(crate) fn complete(&self, from: Rsn, to: Rsn, tag: Tag) -> Archive {
+        let (mut runs, end) = (self.0.to_vec(), self.end().unwrap_or(Rsn::FIRST));
+        let begin = self.begin().filter(|begin| *begin > from);
+        runs.splice(..0, begin.map(|begin| lost(Rsn::FIRST, begin, tag)));
+        runs.extend((end < to).then(|| lost(end, to, tag)));
+        Archive(runs.into())
     }
 
     /// Its runs, the oldest first.
@@ -120,20 +146,27 @@ fn spans(files: &dyn Files) -> io::Result<Vec<RunSpan>> {
 }
 
 /// The archive that these runs make.
-fn tiled(mut valid: Vec<Arc<Run>>) -> Result<Archive, OpenArchiveError> {
+fn tiled(mut valid: Vec<Arc<Run>>, tag: Tag) -> Archive {
     valid.sort_by_key(|run| (run.span().begin, Reverse(run.span().end)));
     let mut runs = Vec::<Arc<Run>>::new();
     for run in valid {
         let span = run.span();
         let end = runs.last().map_or(span.begin, |last| last.span().end);
-        if span.begin == end {
-            runs.push(run);
-        } else if span.end > end {
-            let to = if span.begin > end { span.begin } else { span.end };
-            return Err(OpenArchiveError::MissingRun { from: end, to });
+        // One that has records of the run before, and others, is no run of this archive.
+        if span.begin < end {
+            continue;
         }
+        if span.begin > end {
+            runs.push(lost(end, span.begin, tag));
+        }
+        runs.push(run);
     }
-    Ok(Archive(runs.into()))
+    Archive(runs.into())
+}
+
+/// What stands for the runs with these records.
+fn lost(begin: Rsn, end: Rsn, tag: Tag) -> Arc<Run> {
+    Arc::new(Run::lost(RunSpan { level: LEVEL_LOST, begin, end }, tag))
 }
 
 impl From<io::Error> for OpenArchiveError {

@@ -95,6 +95,14 @@ impl Bases {
         Ok((Bases { files, tag, ats }, loaded))
     }
 
+    /// Up to where the files go that are bases of this store, the shortest first.
+    pub(crate) fn ends(files: &dyn Files, tag: Tag) -> Vec<Rsn> {
+        let ends = NAMES.iter().filter_map(|name| read(files, name, tag).ok().map(|base| base.at));
+        let mut ends: Vec<Rsn> = ends.collect();
+        ends.sort_unstable();
+        ends
+    }
+
     /// Replaces the older base, or the one that is missing or damaged. All records before the
     /// state's place must be durable. The new one is read back before it takes the old one's name,
     /// and survives a power cut when this returns.

@@ -1,8 +1,9 @@
 //! The only writer of the page file: brings it to where the archive has got to.
 //!
 //! Promise: what is said to be clean is in the page file, synced, and so are its versions; a page
-//! that its records do not follow is rebuilt; after any failure the pass begins anew, and writes
-//! again whatever it had written.
+//! that its records do not follow is rebuilt; one whose records are lost hinders no other, and
+//! stays expected with them; after any failure the pass begins anew, and writes again whatever it
+//! had written.
 //! Never: reads the buffered pages, or a record that is not durable; takes a latch. `framed` does,
 //! for comparison.
 
@@ -19,14 +20,14 @@ use holdfast_io::{Clock, Files};
 use crate::apply::Contents;
 use crate::canary::{Invariant, holds};
 use crate::error::{CleanError, WritePagesError};
-use crate::images::Images;
+use crate::images::{Images, OtherVersion};
 use crate::page::Page;
 use crate::page_file::PageFile;
 use crate::record::What;
 use crate::repairs::Repairs;
 use crate::restoring::Restoring;
 use crate::rsn::{PageNumber, Rsn};
-use crate::stale::Stale;
+use crate::stale::{Imaged, Stale};
 use crate::stream::Stream;
 use crate::sweep::{Brought, Sweep};
 use crate::view::Views;
@@ -81,6 +82,7 @@ struct Cleaning {
 /// Once through the page file.
 struct Pass {
     sweep: Sweep,
+    from: Rsn,
     upto: Rsn,
     /// Whether it brings back pages that were lost.
     restores: bool,
@@ -200,11 +202,11 @@ impl Cleaner {
             None => cleaned,
         };
         let contents = Arc::clone(&self.on.contents);
-        let sweep = Sweep::new(archive, PageNumber(1), from, contents)?;
+        let sweep = Sweep::readable(archive, PageNumber(1), from, contents);
         let (mut left, written, halved) = (told.clone(), Vec::new(), Vec::new());
         left.extend(framed.into_iter().flat_map(Framed::dirty));
         let is_framed = framed.is_some();
-        Ok(Some(Pass { sweep, upto, restores, is_framed, told, left, written, halved }))
+        Ok(Some(Pass { sweep, from, upto, restores, is_framed, told, left, written, halved }))
     }
 
     /// Whether so many bytes of records have waited long enough, or something that was told has.
@@ -223,6 +225,9 @@ impl Cleaner {
             (Some(_), Some(framed)) => self.write_framed(pass, framed)?,
             (Some(page), None) => self.write_segment(pass, page)?,
             (None, _) => {
+                if pass.sweep.has_passed() && !pass.is_framed {
+                    self.lose_passed(pass)?;
+                }
                 self.end(pass)?;
                 return Ok(true);
             }
@@ -260,7 +265,13 @@ impl Cleaner {
             page.clear();
         }
         let half = self.synced_half(pass, &page);
-        let rsn = match pass.sweep.bring(number, &mut page)? {
+        let brought = pass.sweep.bring(number, &mut page)?;
+        let least = self.least(pass, number)?;
+        let rsn = match brought {
+            Brought::Forward(rsn) | Brought::Rebuilt(rsn) if rsn < least => {
+                self.lose(pass, number, Rsn::NONE)?;
+                return Ok(None);
+            }
             Brought::Forward(rsn) => {
                 pass.halved.extend(half.filter(|half| half == page.second_half()).map(|_| number));
                 rsn
@@ -270,15 +281,68 @@ impl Cleaner {
                 rsn
             }
             Brought::Nothing => return Ok(None),
-            // It is expected nevertheless, so nobody takes what is there for the page.
             Brought::Lost(rsn) => {
-                self.lost.fetch_add(1, Ordering::Relaxed);
-                pass.written.push((number, rsn));
+                self.lose(pass, number, rsn)?;
                 return Ok(None);
             }
         };
         pass.written.push((number, rsn));
         Ok(Some(page))
+    }
+
+    /// What a page must have got to at least when this pass has come to it, if parts of runs were
+    /// passed: they may have had records of it.
+    fn least(&self, pass: &Pass, number: PageNumber) -> Result<Rsn, CleanError> {
+        if !pass.sweep.has_passed() {
+            return Ok(Rsn::NONE);
+        }
+        let told = self.told(pass, number)?;
+        let is_known = told != Rsn::NONE || self.on.stale.noted(number) >= pass.upto;
+        Ok(if is_known { told } else { pass.sweep.passed() })
+    }
+
+    /// The newest record of a page before this pass ends that anybody tells of: who follows the
+    /// stream, or the versions.
+    fn told(&self, pass: &Pass, number: PageNumber) -> Result<Rsn, CleanError> {
+        let noted = self.noted(pass, number);
+        let known = self.on.images.known(number);
+        let known = known.map_err(|OtherVersion(found)| CleanError::OtherVersion { found })?;
+        Ok(match known.imaged {
+            Imaged::At(rsn) if rsn < pass.upto => rsn.max(noted),
+            _ => noted,
+        })
+    }
+
+    /// The newest record of a page that came behind those which are clean, before this pass ends.
+    fn noted(&self, pass: &Pass, number: PageNumber) -> Rsn {
+        let noted = self.on.stale.noted(number);
+        if pass.from <= noted && noted < pass.upto { noted } else { Rsn::NONE }
+    }
+
+    /// Says that a page cannot be had, which has this record or a newer one. It is expected
+    /// nevertheless, so nobody takes what is there for the page; if nobody knows with which record,
+    /// nothing is said of it.
+    fn lose(&self, pass: &mut Pass, number: PageNumber, rsn: Rsn) -> Result<(), CleanError> {
+        self.lost.fetch_add(1, Ordering::Relaxed);
+        let told = self.told(pass, number)?;
+        let is_known = told != Rsn::NONE || rsn >= pass.sweep.passed();
+        if is_known && rsn.max(told) != Rsn::NONE {
+            pass.written.push((number, rsn.max(told)));
+        }
+        Ok(())
+    }
+
+    /// The same of pages that the walk did not come to, since what it passed had their records.
+    fn lose_passed(&self, pass: &mut Pass) -> Result<(), CleanError> {
+        pass.written.sort_unstable();
+        let is_written = |page| pass.written.binary_search_by_key(&page, |(page, _)| *page).is_ok();
+        let pages = (1..self.on.stale.end().get()).map(PageNumber);
+        let unwritten = pages.filter(|page| !is_written(*page));
+        let lost = unwritten.filter(|page| self.noted(pass, *page) != Rsn::NONE);
+        let lost: Vec<_> = lost.collect();
+        lost.into_iter().try_for_each(|page| self.lose(pass, page, Rsn::NONE))?;
+        pass.written.sort_unstable();
+        Ok(())
     }
 
     /// The second half of a page as it was read, if the device has it, too: an image that has no
@@ -322,7 +386,8 @@ impl Cleaner {
             pages.reopen(&**files).map_err(CleanError::Reopen)?;
         }
         synced?;
-        images.write(&pass.written, pass.sweep.archive(), pages, &**files)
+        let cleaned = pass.upto.max(self.cleaned());
+        images.write(&pass.written, cleaned, pass.sweep.archive(), pages, &**files)
     }
 }
 

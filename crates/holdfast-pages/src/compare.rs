@@ -5,11 +5,23 @@
 
 use crate::error::{CompareError, FetchError};
 use crate::fetch::Fetch;
+use crate::gathered::Gathered;
 use crate::page::{PAGE_HEAD_BYTES, Page};
 use crate::repairs::FaultKind;
-use crate::replay::Upto;
+use crate::replay::{Upto, newest_archived};
 use crate::rsn::PageNumber;
 use crate::stale::Imaged;
+
+/// What is known of a page on its device.
+#[derive(Debug)]
+pub enum Checked {
+    /// It is what its records say, or there is no such page.
+    Sound,
+    /// It is not what it should be, and is made again from its records whenever it is read.
+    OnDevice(FaultKind),
+    /// It is taken for the page and is another, or its records do not all tell.
+    Other(CompareError),
+}
 
 impl Fetch {
     /// Compares a page as somebody has it in memory with what its records make of nothing. Those
@@ -28,10 +40,35 @@ impl Fetch {
     }
 
     /// What is wrong with a page on its device, if anything is.
-    pub(crate) fn check_image(&self, number: PageNumber) -> Result<Option<FaultKind>, FetchError> {
-        let mut page = Page::zeroed();
-        let (known, read) = self.look(number, &mut page)?;
-        self.fault_of(number, read, page.rsn(), known.imaged)
+    pub(crate) fn check(&self, number: PageNumber) -> Result<Checked, FetchError> {
+        let (mut page, mut gathered) = (Page::zeroed(), self.take_scratch());
+        let checked = self.check_with(number, &mut page, &mut gathered);
+        self.put_scratch(gathered);
+        match checked {
+            // A number that was given out, and whose first record a crash took.
+            Err(FetchError::NoSuchPage(_)) => Ok(Checked::Sound),
+            checked => checked,
+        }
+    }
+
+    fn check_with(
+        &self,
+        number: PageNumber,
+        page: &mut Page,
+        gathered: &mut Gathered,
+    ) -> Result<Checked, FetchError> {
+        let (known, read) = self.look(number, page)?;
+        let fault = self.fault_of(number, read, page.rsn(), known.imaged)?;
+        let brought = self.bring(number, known.expected, fault, page, gathered)?;
+        if let Some(fault) = brought.repaired {
+            return Ok(Checked::OnDevice(fault));
+        }
+        let compared = match newest_archived(number, &self.views.view(), gathered) {
+            Err(error) => Err(CompareError::Fetch(FetchError::of(number, error))),
+            Ok(newest) if page.rsn() < newest => Err(CompareError::Older { newest }),
+            Ok(_) => self.compare(page),
+        };
+        Ok(compared.map_or_else(Checked::Other, |()| Checked::Sound))
     }
 
     /// Makes `into`, which is nothing, the page as it is on its device. False if that does not

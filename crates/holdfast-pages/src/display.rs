@@ -222,6 +222,10 @@ impl Display for RunFault {
             Self::Damaged(part) => {
                 write!(out, "{part} of a run is damaged; take the run from a backup")
             }
+            Self::Lost { begin, end } => write!(
+                out,
+                "no valid run has the records from {begin} to {end}; put it there from a backup"
+            ),
             Self::OtherVersion { found, known } => {
                 write!(out, "the run is of version {found}; this program knows {known}")
             }
@@ -366,6 +370,10 @@ impl Display for AnalysisError {
             Self::Record { rsn, fault } => write!(out, "record at {rsn}: {fault}"),
             Self::Checkpoint { rsn, fault } => write!(out, "checkpoint at {rsn}: {fault}"),
             Self::Fold { rsn, fault } => write!(out, "record at {rsn}: {fault}"),
+            Self::Older { end, need } => write!(
+                out,
+                "the log is an older copy: it has records up to {end}, and there are more to {need}"
+            ),
             Self::Gap { have, need } => {
                 write!(out, "the log has records at {have}, and they are needed at {need}")
             }

@@ -251,6 +251,13 @@ pub enum RunFault {
     /// This part of it is damaged. Take the run from a backup; until then the records in that part
     /// are there only if the runs that it was merged from are.
     Damaged(RunPart),
+    /// There is no valid run with these records. Put it there from a backup.
+    Lost {
+        /// Where the first of them stands.
+        begin: Rsn,
+        /// Where the next one stands that is there.
+        end: Rsn,
+    },
     /// It is of another version: open the store with that one.
     OtherVersion {
         /// Version found.
@@ -361,7 +368,15 @@ pub enum AnalysisError {
         /// What is wrong with it.
         fault: FoldFault,
     },
-    /// Records are missing that neither the archive nor a base has, or the log ends before they do.
+    /// The log ends before the archive or a base does: it is an older copy, and what the newer one
+    /// had behind that may be nowhere else.
+    Older {
+        /// Where its records end.
+        end: Rsn,
+        /// Where they should at the earliest.
+        need: Rsn,
+    },
+    /// Records are missing that neither the archive nor a base has.
     Gap {
         /// Where the log's records begin, or end.
         have: Rsn,

@@ -58,13 +58,12 @@ impl Fetch {
         }
         let (known, read) = self.look(number, into)?;
         let fault = self.fault_of(number, read, into.rsn(), known.imaged)?;
-        if fault.is_some_and(|fault| fault != FaultKind::LostWrite) {
-            into.clear();
-        }
         let mut gathered = self.take_scratch();
         let fetched = self.bring(number, known.expected, fault, into, &mut gathered);
         self.put_scratch(gathered);
-        fetched
+        let fetched = fetched?;
+        self.note(number, known.expected, fetched.repaired, into.rsn());
+        Ok(fetched)
     }
 
     /// What is known of a page, and what was read of it.
@@ -111,8 +110,9 @@ impl Fetch {
         })
     }
 
-    /// Brings a page from its image, or from nothing, to what is expected of it.
-    fn bring(
+    /// Brings a page from its image, or from nothing if that does not serve, to what is expected of
+    /// it. Nothing is noted.
+    pub(crate) fn bring(
         &self,
         number: PageNumber,
         expected: Expected,
@@ -120,6 +120,9 @@ impl Fetch {
         page: &mut Page,
         gathered: &mut Gathered,
     ) -> Result<Fetched, FetchError> {
+        if fault.is_some_and(|fault| fault != FaultKind::LostWrite) {
+            page.clear();
+        }
         let upto = self.upto(number, expected)?;
         if fault.is_none() && matches!(upto, Upto::Record(wanted) if page.rsn() >= wanted) {
             return Ok(Fetched { replayed: false, repaired: None });
@@ -137,7 +140,6 @@ impl Fetch {
         if page.rsn() == Rsn::NONE {
             return Err(FetchError::NoSuchPage(number));
         }
-        self.note(number, expected, repaired, page.rsn());
         Ok(Fetched { replayed: page.rsn() > image, repaired })
     }
 

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use crate::error::VersionsError;
 use crate::rsn::{PageNumber, Rsn};
 use crate::stale::{Expected, Imaged, PAGES_MAX, Stale};
-use crate::versions::{VERSIONS_PAGES, Versions};
+use crate::versions::{UNTOLD, VERSIONS_PAGES, Versions};
 
 /// The images of one page file. All calls may come from any thread.
 #[derive(Debug)]
@@ -74,7 +74,7 @@ impl Images {
         let first = block * VERSIONS_PAGES as u64;
         let pages = (first..PAGES_MAX).map(PageNumber).zip(rsns.iter());
         for (page, rsn) in pages.filter(|(page, _)| *page != PageNumber::NONE) {
-            self.stale.found(page, Some(*rsn));
+            self.stale.found(page, Some(*rsn).filter(|rsn| *rsn != UNTOLD));
         }
         Ok(true)
     }

@@ -85,6 +85,7 @@ pub use backup::Manifest;
 pub use bases::{Bases, Loaded};
 pub use checkpoint::{Difference, SURVEY, StateFault};
 pub use cleaner::framed::Frames;
+pub use compare::Checked;
 pub use error::{
     AnalysisError, ArchiveError, BackupError, BaseFault, CheckpointError, CleanError, CompareError,
     FetchError, FlushError, FollowError, FrameFault, LoadError, MergeError, OpenArchiveError,

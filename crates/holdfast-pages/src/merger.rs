@@ -1,11 +1,13 @@
 //! Makes one wide run of many narrow ones, so that a page's records are in few places.
 //!
 //! Promise: the wide run has every record of those that it replaces, was read back before they go,
-//! and takes their place at once; who reads them meanwhile keeps them.
+//! and takes their place at once; who reads them meanwhile keeps them. One that is lost or damaged
+//! stays as it is, and all others are merged without it.
 //! Never: waits for anybody; removes a run whose records are nowhere else.
 
+use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use holdfast_io::{Clock, Files};
 
@@ -74,6 +76,8 @@ pub(crate) struct Merger {
     clock: Arc<dyn Clock>,
     keep: Keep,
     merging: Mutex<Option<Merging>>,
+    /// Runs that did not say what is in them.
+    damaged: Mutex<BTreeSet<(Rsn, Rsn)>>,
 }
 
 /// A merge that has begun.
@@ -100,7 +104,15 @@ impl Merger {
         clock: Arc<dyn Clock>,
         keep: Keep,
     ) -> Merger {
-        Merger { files, tag, views, clock, keep, merging: Mutex::default() }
+        Merger {
+            files,
+            tag,
+            views,
+            clock,
+            keep,
+            merging: Mutex::default(),
+            damaged: Mutex::default(),
+        }
     }
 
     /// The runs that there are.
@@ -112,20 +124,30 @@ impl Merger {
     /// do. The page file has every record before `cleaned`.
     ///
     /// # Errors
-    /// See [`MergeError`]; the next step begins the merge anew.
+    /// See [`MergeError`]; the next step begins the merge anew, without runs that are damaged.
     pub(crate) fn step(&self, cleaned: Rsn) -> Result<bool, MergeError> {
         let mut merging = self.merging.lock().expect("nobody panics who merges");
-        let going = match merging.take() {
-            None => self.begin(cleaned)?,
-            going => going,
+        let (going, inputs) = match merging.take() {
+            Some(going) => {
+                let inputs = going.inputs.clone();
+                (self.go_on(going), inputs)
+            }
+            None => {
+                let archive = self.views.archive();
+                let inputs = self.inputs(&archive, cleaned);
+                if inputs.is_empty() {
+                    return Ok(false);
+                }
+                let begun = self.begin(&archive, &inputs, cleaned);
+                (begun.and_then(|begun| self.go_on(begun)), inputs)
+            }
         };
-        let Some(going) = going else { return Ok(false) };
-        *merging = self.go_on(going)?;
+        *merging = going.inspect_err(|error| self.note_damaged(error, &inputs))?;
         Ok(true)
     }
 
-    /// Makes one run of all that is not kept, if there is more than one of it, or it has something
-    /// that can be left out. True if there was something to do.
+    /// Makes one run of all that is not kept and stands behind what is damaged, if there is more than
+    /// one of it, or it has something that can be left out. True if there was something to do.
     ///
     /// # Errors
     /// See [`MergeError`]; all records are where they were.
@@ -135,27 +157,46 @@ impl Merger {
         let from = self.keep.from(&archive, cleaned, self.clock.utc_ns());
         let Some((_, before)) = archive.runs().split_last() else { return Ok(false) };
         let count = before.partition_point(|run| run.span().end <= from);
-        let inputs = &before[..count];
-        if inputs.is_empty() || (count == 1 && inputs[0].is_trimmed()) {
+        let first = before[..count].iter().rposition(|run| self.is_damaged(run));
+        let inputs = &before[first.map_or(0, |at| at + 1)..count];
+        if inputs.is_empty() || (inputs.len() == 1 && inputs[0].is_trimmed()) {
             return Ok(false);
         }
         // One that is under way has some of these runs, and begins anew if it still can.
         *merging = None;
-        let mut going = Some(self.begin_with(&archive, inputs, cleaned)?);
+        let mut going = Some(self.begin(&archive, inputs, cleaned)?);
         while let Some(now) = going {
             going = self.go_on(now)?;
         }
         Ok(true)
     }
 
-    fn begin(&self, cleaned: Rsn) -> Result<Option<Merging>, MergeError> {
-        let archive = self.views.archive();
-        let inputs = inputs(archive.runs(), cleaned);
-        inputs.map(|inputs| self.begin_with(&archive, inputs, cleaned)).transpose()
+    /// Remembers which of these is at fault.
+    fn note_damaged(&self, error: &MergeError, inputs: &[Arc<Run>]) {
+        if matches!(error, MergeError::Archive(_)) {
+            let damaged = inputs.iter().filter(|run| run.check().is_err());
+            self.damaged().extend(damaged.map(|run| (run.span().begin, run.span().end)));
+        }
+    }
+
+    fn damaged(&self) -> MutexGuard<'_, BTreeSet<(Rsn, Rsn)>> {
+        self.damaged.lock().expect("nothing panics with numbers")
+    }
+
+    /// The runs that are to become one, if there are enough.
+    fn inputs(&self, archive: &Archive, cleaned: Rsn) -> Vec<Arc<Run>> {
+        let runs = inputs(archive.runs(), cleaned, |run| self.is_damaged(run));
+        runs.unwrap_or_default().to_vec()
+    }
+
+    /// Whether records of the run are known to be lost.
+    fn is_damaged(&self, run: &Run) -> bool {
+        let span = run.span();
+        run.is_lost() || self.damaged().contains(&(span.begin, span.end))
     }
 
     /// Begins to make one run of these, which follow one another.
-    fn begin_with(
+    fn begin(
         &self,
         archive: &Archive,
         inputs: &[Arc<Run>],
@@ -209,7 +250,7 @@ impl Merger {
         let mut frames = RunFrames::default();
         if is_trimmed {
             writer.trim();
-            let (first, last) = (inputs[0].as_frame(), inputs[inputs.len() - 1].as_frame());
+            let (first, last) = (inputs[0].as_frame()?, inputs[inputs.len() - 1].as_frame()?);
             frames.push(FramePlace { first: first.first, lsn: first.lsn, ..last });
         } else {
             inputs.iter().try_for_each(|run| run.each_frame(|frame| frames.push(frame)))?;
@@ -244,16 +285,22 @@ impl Merger {
     }
 }
 
-/// The runs that are to become one: the oldest of the lowest level that has enough of them. The
-/// last run is none of them, so that the state at the archive's end is found from one that is
-/// whole; and wide ones only if they are clean, so that cleaning has no wider ones to walk through.
-fn inputs(runs: &[Arc<Run>], cleaned: Rsn) -> Option<&[Arc<Run>]> {
+/// The runs that are to become one: the oldest of the lowest level that has enough of them which
+/// are not damaged. The last run is none of them, so that the state at the archive's end is found
+/// from one that is whole; and wide ones only if they are clean, so that cleaning has no wider ones
+/// to walk through.
+fn inputs(
+    runs: &[Arc<Run>],
+    cleaned: Rsn,
+    is_damaged: impl Fn(&Arc<Run>) -> bool,
+) -> Option<&[Arc<Run>]> {
     let level_of = |run: &Arc<Run>| run.span().level;
     let (_, before) = runs.split_last()?;
     let alike = before.windows(RUNS).filter(|runs| {
         let level = level_of(&runs[0]);
         let is_clean = runs[RUNS - 1].span().end <= cleaned;
-        runs.iter().all(|run| level_of(run) == level) && (level == 0 || is_clean)
+        let fits = |run: &Arc<Run>| level_of(run) == level && !is_damaged(run);
+        runs.iter().all(fits) && (level == 0 || is_clean)
     });
     alike.min_by_key(|runs| level_of(&runs[0]))
 }

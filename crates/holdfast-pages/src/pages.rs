@@ -23,9 +23,10 @@ use crate::backup::{Manifest, back_up, forward};
 use crate::bases::Bases;
 use crate::cleaner::framed::{Framed, Frames};
 use crate::cleaner::{Cleaner, CleanerOn};
+use crate::compare::Checked;
 use crate::error::{
     ArchiveError, BackupError, CheckpointError, CleanError, CompareError, FetchError, FollowError,
-    MergeError, OpenArchiveError, OpenError,
+    MergeError, OpenError,
 };
 use crate::fetch::{Fetch, Fetched};
 use crate::fold::State;
@@ -34,11 +35,12 @@ use crate::images::Images;
 use crate::merger::{Keep, Merger};
 use crate::page::Page;
 use crate::page_file::PageFile;
-use crate::repairs::{FaultKind, Repairs};
+use crate::repairs::Repairs;
 use crate::reread::Rereader;
 use crate::restore::Progress;
 use crate::restoring::Restoring;
 use crate::rsn::{PageNumber, Rsn, Slot};
+use crate::run_format::RunSpan;
 use crate::stale::Stale;
 use crate::stream::Stream;
 use crate::tag::Tag;
@@ -151,17 +153,12 @@ impl Pages {
         contents: Arc<dyn Contents>,
         config: &PagesConfig,
     ) -> Result<(Pages, Found), OpenError> {
-        let archive = Archive::open(&*directories.archive, tag)?;
-        let archived = archive.end().unwrap_or(Rsn::FIRST);
-        let (bases, loaded) = Bases::load(Arc::clone(&directories.store), tag, archived)?;
-        let (base, fell_back) = (loaded.state.at(), loaded.damaged.is_some());
-        let analysis = analyse(&*log, tag, loaded.state, archived)?;
-        refuse_if_missing(&archive, analysis.state.cleaned())?;
-        let found = Found::of(&analysis, base, fell_back);
+        let Known { archive, bases, analysis, found } = know(directories, &*log, tag)?;
         let files = OpenFiles::open(&directories.store, tag, config)?;
 
         let Analysis { state, archived, fresh, frames, .. } = analysis;
         let cleaned = state.cleaned();
+        files.versions.distrust_before(cleaned);
         let archived = archived.expect("a base behind the archive's end does not serve");
         let stream = Arc::new(Stream::new(log, Arc::clone(&clock), tag, state.at(), frames));
         let rereader = rereader(&stream, &state, config.checkpoints);
@@ -226,12 +223,19 @@ impl Pages {
         self.fetch.compare(page)
     }
 
-    /// What is wrong with a page on its device, if anything is. Nothing is repaired or counted.
+    /// What is wrong with a page on its device, if anything is: it is compared with what its
+    /// records in the archive and behind it make of nothing. Nothing is repaired or counted.
     ///
     /// # Errors
-    /// See [`FetchError`].
-    pub fn check_image(&self, number: PageNumber) -> Result<Option<FaultKind>, FetchError> {
-        self.fetch.check_image(number)
+    /// See [`FetchError`]: the page cannot be had at all.
+    pub fn check(&self, number: PageNumber) -> Result<Checked, FetchError> {
+        self.fetch.check(number)
+    }
+
+    /// Stretches of the stream whose records the archive has lost.
+    #[must_use]
+    pub fn lost_records(&self) -> Vec<RunSpan> {
+        self.fetch.views.archive().lost().collect()
     }
 
     /// From now on the page is loaded with its records up to this one at least.
@@ -453,12 +457,54 @@ fn cleaner(
     Cleaner::new(on, cleaned)
 }
 
-/// Each image in the page file must be brought forward by what is archived. Runs before that are
-/// only needed if an image does not serve.
-fn refuse_if_missing(archive: &Archive, cleaned: Rsn) -> Result<(), OpenArchiveError> {
-    match archive.begin() {
-        Some(to) if to > cleaned => Err(OpenArchiveError::MissingRun { from: cleaned, to }),
-        _ => Ok(()),
+/// What is known of a store before anything of it is used.
+struct Known {
+    archive: Archive,
+    bases: Bases,
+    analysis: Analysis,
+    found: Found,
+}
+
+/// Finds out where archive, bases and log have got to. If records behind the archive's last run are
+/// in the log no more, runs are lost; a base behind them goes on from there.
+fn know(directories: &Directories, log: &dyn CommitLog, tag: Tag) -> Result<Known, OpenError> {
+    let archive = Archive::open(&*directories.archive, tag)?;
+    let end = archive.end().unwrap_or(Rsn::FIRST);
+    let first = match know_from(directories, log, tag, end) {
+        Ok((bases, analysis, found)) => {
+            return Ok(Known::of(&archive, bases, analysis, found, tag));
+        }
+        Err(error) => error,
+    };
+    for at in Bases::ends(&*directories.store, tag).into_iter().filter(|at| *at > end) {
+        if let Ok((bases, analysis, found)) = know_from(directories, log, tag, at) {
+            return Ok(Known::of(&archive, bases, analysis, found, tag));
+        }
+    }
+    Err(first)
+}
+
+/// What bases and log tell if the archive has every record before this, or has lost it.
+fn know_from(
+    directories: &Directories,
+    log: &dyn CommitLog,
+    tag: Tag,
+    archived: Rsn,
+) -> Result<(Bases, Analysis, Found), OpenError> {
+    let (bases, loaded) = Bases::load(Arc::clone(&directories.store), tag, archived)?;
+    let (base, fell_back) = (loaded.state.at(), loaded.damaged.is_some());
+    let analysis = analyse(log, tag, loaded.state, archived)?;
+    let found = Found::of(&analysis, base, fell_back);
+    Ok((bases, analysis, found))
+}
+
+impl Known {
+    /// With what the archive has lost of what is needed: each image in the page file is brought
+    /// forward by what is archived. Runs before that are only needed if an image does not serve.
+    fn of(archive: &Archive, bases: Bases, analysis: Analysis, found: Found, tag: Tag) -> Known {
+        let archived = analysis.fresh.begin();
+        let archive = archive.complete(analysis.state.cleaned(), archived, tag);
+        Known { archive, bases, analysis, found }
     }
 }
 

@@ -82,6 +82,22 @@ fn newest_of(number: PageNumber, view: &View) -> Rsn {
     of_page.last().map_or(Rsn::NONE, |record| record.rsn)
 }
 
+/// The newest record of a page that is archived, if there is one.
+pub(crate) fn newest_archived(
+    number: PageNumber,
+    view: &View,
+    gathered: &mut Gathered,
+) -> Result<Rsn, ReplayError> {
+    for run in view.archive().runs().iter().rev() {
+        gathered.clear();
+        run.gather(number, Rsn::NONE, Rsn(u64::MAX), gathered).map_err(ReplayError::Archive)?;
+        if let Some(newest) = gathered.in_order().last() {
+            return Ok(newest.rsn);
+        }
+    }
+    Ok(Rsn::NONE)
+}
+
 /// Gathers records of a page that are archived, from the newest run back, until an image is found.
 fn gather_archived(
     number: PageNumber,

@@ -3,7 +3,7 @@
 //! Byte table: FORMAT.md, "Run".
 //!
 //! Promise: what is read was written so, or it is said which part of the run is damaged; a run
-//! whose index is damaged still opens, and says so when it is asked.
+//! whose index is damaged still opens, and says so when it is asked; one that is lost does so, too.
 //! Never: keeps blocks in memory; writes.
 
 use std::sync::{Arc, OnceLock};
@@ -31,8 +31,15 @@ const NAMES: [RunPart; 4] = [RunPart::State, RunPart::Frames, RunPart::Index, Ru
 
 /// An open run. Its file can be removed meanwhile. All calls may come from any thread.
 pub struct Run {
-    file: Arc<dyn OpenFile>,
     tag: Tag,
+    span: RunSpan,
+    /// None if the run is lost.
+    whole: Option<Whole>,
+}
+
+/// The file of a run that says where everything is.
+struct Whole {
+    file: Arc<dyn OpenFile>,
     footer: Footer,
     directory: OnceLock<Directory>,
 }
@@ -62,30 +69,52 @@ impl Run {
         if footer.span != span {
             return Err(RunFault::Damaged(RunPart::Footer));
         }
-        Ok(Run { file, tag, footer, directory: OnceLock::new() })
+        let whole = Whole { file, footer, directory: OnceLock::new() };
+        Ok(Run { tag, span, whole: Some(whole) })
+    }
+
+    /// What stands for a run that is missing, or that does not say where anything is: whoever asks
+    /// it for records is told so.
+    #[must_use]
+    pub fn lost(span: RunSpan, tag: Tag) -> Run {
+        Run { tag, span, whole: None }
+    }
+
+    /// Whether nothing is left of it.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        self.whole.is_none()
     }
 
     /// Which records it has.
     #[must_use]
     pub fn span(&self) -> RunSpan {
-        self.footer.span
+        self.span
     }
 
-    /// Whether records are left out, each of which an image of its page replaces that is not.
+    /// Whether records are left out, each of which an image of its page replaces that is not. Of a
+    /// lost run all are.
     #[must_use]
     pub fn is_trimmed(&self) -> bool {
-        self.footer.is_trimmed
+        self.whole.as_ref().is_none_or(|whole| whole.footer.is_trimmed)
     }
 
-    /// When its last frame was made, in nanoseconds since 1970, UTC.
+    /// When its last frame was made, in nanoseconds since 1970, UTC; before everything if it is
+    /// lost.
     pub(crate) fn last_utc_ns(&self) -> i64 {
-        self.footer.last_utc_ns
+        self.whole.as_ref().map_or(i64::MIN, |whole| whole.footer.last_utc_ns)
     }
 
     /// How long its file is, in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.footer.parts[PARTS] + FOOTER_BYTES as u64
+        let bytes = |whole: &Whole| whole.footer.parts[PARTS] + FOOTER_BYTES as u64;
+        self.whole.as_ref().map_or(0, bytes)
+    }
+
+    fn whole(&self) -> Result<&Whole, RunFault> {
+        let RunSpan { begin, end, .. } = self.span;
+        self.whole.as_ref().ok_or(RunFault::Lost { begin, end })
     }
 
     /// What a fold of all records before the run gives, as it was handed to the writer.
@@ -112,14 +141,17 @@ impl Run {
     /// See [`RunFault`]; some of them were shown then.
     pub(crate) fn each_frame(&self, each: impl FnMut(FramePlace)) -> Result<(), RunFault> {
         let bytes = self.part(FRAMES)?;
-        frames_in(&bytes, &self.footer, each).ok_or(RunFault::Damaged(RunPart::Frames))
+        frames_in(&bytes, &self.whole()?.footer, each).ok_or(RunFault::Damaged(RunPart::Frames))
     }
 
     /// All of it as one frame, which is what is left of those where no moment is kept.
-    pub(crate) fn as_frame(&self) -> FramePlace {
-        let Footer { span, begin_lsn, end_lsn, last_utc_ns, .. } = self.footer;
+    ///
+    /// # Errors
+    /// See [`RunFault`].
+    pub(crate) fn as_frame(&self) -> Result<FramePlace, RunFault> {
+        let Footer { span, begin_lsn, end_lsn, last_utc_ns, .. } = self.whole()?.footer;
         let (first, end) = (span.begin, span.end);
-        FramePlace { first, end, lsn: begin_lsn, lsn_end: end_lsn, utc_ns: last_utc_ns }
+        Ok(FramePlace { first, end, lsn: begin_lsn, lsn_end: end_lsn, utc_ns: last_utc_ns })
     }
 
     /// Adds to `into` the records of a page that stand above `above` and not above `upto`; once
@@ -166,10 +198,7 @@ impl Run {
     /// # Errors
     /// See [`RunFault`].
     pub fn scan(self: &Arc<Run>, from: PageNumber) -> Result<RunScan, RunFault> {
-        let index = &self.directory()?.index;
-        let block = index.partition_point(|place| place.page < from).saturating_sub(1);
-        let bytes = Vec::new();
-        let mut scan = RunScan { run: Arc::clone(self), block, bytes, at: 0, current: None };
+        let mut scan = self.scan_before(from)?;
         scan.advance()?;
         while scan.current().is_some_and(|entry| entry.page < from) {
             scan.advance()?;
@@ -177,13 +206,32 @@ impl Run {
         Ok(scan)
     }
 
+    /// A walk that has not begun, and that comes to the records of pages from `from` on, and maybe
+    /// to some before.
+    pub(crate) fn scan_before(self: &Arc<Run>, from: PageNumber) -> Result<RunScan, RunFault> {
+        let index = &self.directory()?.index;
+        let block = index.partition_point(|place| place.page < from).saturating_sub(1);
+        let bytes = Vec::new();
+        Ok(RunScan { run: Arc::clone(self), block, bytes, at: 0, current: None })
+    }
+
+    /// Whether all of it reads as it was written.
+    pub(crate) fn check(self: &Arc<Run>) -> Result<(), RunFault> {
+        drop((self.state()?, self.frames()?));
+        let mut scan = self.scan(PageNumber(1))?;
+        while scan.current().is_some() {
+            scan.advance()?;
+        }
+        Ok(())
+    }
+
     /// Reads and checks a block, its check in front.
     fn read_block(&self, number: usize, into: &mut Vec<u8>) -> Result<(), RunFault> {
-        let index = &self.directory()?.index;
+        let (whole, index) = (self.whole()?, &self.directory()?.index);
         let from = index[number].offset;
-        let end = index.get(number + 1).map_or(self.footer.parts[HEAD], |place| place.offset);
+        let end = index.get(number + 1).map_or(whole.footer.parts[HEAD], |place| place.offset);
         into.resize((end - from) as usize, 0);
-        read_whole(&*self.file, into, from, RunPart::Block(from))?;
+        read_whole(&*whole.file, into, from, RunPart::Block(from))?;
         let (check, entries) = into.split_at(CHECK_BYTES);
         let sound = check == check_of(self.tag, self.span().begin, from, entries).to_le_bytes();
         if sound { Ok(()) } else { Err(RunFault::Damaged(RunPart::Block(from))) }
@@ -203,23 +251,25 @@ impl Run {
 
     /// Index and filter, read when they are first asked for.
     fn directory(&self) -> Result<&Directory, RunFault> {
-        if let Some(directory) = self.directory.get() {
+        let whole = self.whole()?;
+        if let Some(directory) = whole.directory.get() {
             return Ok(directory);
         }
-        let index = index_of(&self.part(INDEX)?, self.footer.parts[HEAD]);
+        let index = index_of(&self.part(INDEX)?, whole.footer.parts[HEAD]);
         let index = index.ok_or(RunFault::Damaged(RunPart::Index))?;
         let bloom = Bloom::from_bytes(self.part(BLOOM)?);
         let bloom = bloom.ok_or(RunFault::Damaged(RunPart::Bloom))?;
-        Ok(self.directory.get_or_init(|| Directory { index, bloom }))
+        Ok(whole.directory.get_or_init(|| Directory { index, bloom }))
     }
 
     /// Reads and checks one of the parts behind the blocks.
     fn part(&self, part: usize) -> Result<Vec<u8>, RunFault> {
-        let (from, end) = (self.footer.parts[part], self.footer.parts[part + 1]);
+        let Whole { file, footer, .. } = self.whole()?;
+        let (from, end) = (footer.parts[part], footer.parts[part + 1]);
         let mut bytes = vec![0; (end - from) as usize];
-        read_whole(&*self.file, &mut bytes, from, NAMES[part])?;
+        read_whole(&**file, &mut bytes, from, NAMES[part])?;
         let check = check_of(self.tag, self.span().begin, from, &bytes);
-        let sound = check == self.footer.checks[part];
+        let sound = check == footer.checks[part];
         if sound { Ok(bytes) } else { Err(RunFault::Damaged(NAMES[part])) }
     }
 }
@@ -262,22 +312,28 @@ impl RunScan {
         Some(RunEntry { page, rsn, bytes: &self.bytes[self.at - bytes..self.at] })
     }
 
+    /// Where the run ends.
+    pub(crate) fn end(&self) -> Rsn {
+        self.run.span().end
+    }
+
     /// Goes on to the next record.
     ///
     /// # Errors
-    /// See [`RunFault`]; the walk is at its end then.
+    /// See [`RunFault`]; the next call goes on behind the block that is damaged.
     pub fn advance(&mut self) -> Result<(), RunFault> {
         self.current = None;
-        let mut rest = self.bytes.get(self.at..).unwrap_or(&[]);
-        if rest.is_empty() {
+        if self.at >= self.bytes.len() {
             if self.block == self.run.directory()?.index.len() {
                 return Ok(());
             }
-            self.run.read_block(self.block, &mut self.bytes)?;
-            (self.block, self.at) = (self.block + 1, CHECK_BYTES);
-            rest = &self.bytes[CHECK_BYTES..];
+            let read = self.run.read_block(self.block, &mut self.bytes);
+            (self.block, self.at) = (self.block + 1, self.bytes.len());
+            read?;
+            self.at = CHECK_BYTES;
         }
-        let entry = self.run.next_entry(&mut rest)?;
+        let (mut rest, end) = (&self.bytes[self.at..], self.bytes.len());
+        let entry = self.run.next_entry(&mut rest).inspect_err(|_| self.at = end)?;
         self.current = entry.map(|(record, bytes)| (page_of(&record), record.rsn, bytes.len()));
         self.at = self.bytes.len() - rest.len();
         Ok(())

@@ -128,6 +128,17 @@ impl Stale {
         self.known(page).is_some_and(|entry| entry.noted.load(Ordering::Relaxed) != 0)
     }
 
+    /// Behind every page of which anything was said.
+    pub(crate) fn end(&self) -> PageNumber {
+        let parts = self.parts.iter().rposition(|part| part.get().is_some());
+        PageNumber(parts.map_or(0, |last| (0..=last).map(entries).sum()))
+    }
+
+    /// The newest record of the page that was noted and that its image may lack.
+    pub(crate) fn noted(&self, page: PageNumber) -> Rsn {
+        self.known(page).map_or(Rsn::NONE, |entry| Rsn(entry.noted.load(Ordering::Relaxed)))
+    }
+
     /// Whether records of the page were noted that its image lacks, as far as that is known.
     pub(crate) fn is_dirty(&self, page: PageNumber) -> bool {
         self.known(page).is_some_and(|entry| {

@@ -1,7 +1,8 @@
 //! Brings pages forward, one after the other, by one walk through the runs.
 //!
 //! Promise: a page that was handed in sound or as nothing is at the archive's end afterwards,
-//! whatever it was built from, or it is said that it cannot be.
+//! whatever it was built from, or it is said that it cannot be. Where parts of runs are passed that
+//! cannot be read, that is so of pages with records nowhere in them.
 //! Never: reads or writes a page file; builds upon a page that its records do not follow.
 
 use std::fmt;
@@ -50,9 +51,34 @@ impl Sweep {
         contents: Arc<dyn Contents>,
     ) -> Result<Sweep, RunFault> {
         let records = Merged::new(archive.runs(), page, from)?;
+        Ok(Sweep::of(archive, records, contents))
+    }
+
+    /// The same, as far as they can be read.
+    pub(crate) fn readable(
+        archive: Archive,
+        page: PageNumber,
+        from: Rsn,
+        contents: Arc<dyn Contents>,
+    ) -> Sweep {
+        let records = Merged::readable(archive.runs(), page, from);
+        Sweep::of(archive, records, contents)
+    }
+
+    fn of(archive: Archive, records: Merged, contents: Arc<dyn Contents>) -> Sweep {
         let end = archive.end().unwrap_or(Rsn::FIRST);
         let view = View::new(archive, Fresh::new(end));
-        Ok(Sweep { view, records, contents, gathered: Gathered::default() })
+        Sweep { view, records, contents, gathered: Gathered::default() }
+    }
+
+    /// Whether parts of runs were passed so far, which may have records of any page.
+    pub(crate) fn has_passed(&self) -> bool {
+        self.passed() != Rsn::NONE
+    }
+
+    /// Behind all records that may have been passed so far.
+    pub(crate) fn passed(&self) -> Rsn {
+        self.records.passed()
     }
 
     /// The archive that is walked through.

@@ -182,7 +182,7 @@ fn a_block_of_versions_is_what_its_table_says() {
     let mut bytes = [0; 4096];
     file.read_full_at(&mut bytes, 4096).expect("it is there");
     let field = |name| &bytes[FORMAT.place("Versions", name)];
-    assert_eq!((field("version"), field("zero")), (&[1, 0][..], &[0, 0][..]));
+    assert_eq!((field("version"), field("zero")), (&[2, 0][..], &[0, 0][..]));
     assert_eq!(field("rsn"), [1, 2, 3, 4, 5, 6, 7, 8].repeat(VERSIONS_PAGES));
     let check = crc32c(crc32c(tag.get(), &1_u64.to_le_bytes()), &bytes[4..]);
     assert_eq!(field("check"), check.to_le_bytes());

@@ -4,6 +4,7 @@
 //!
 //! Promise: only what the newest opening's own close wrote is believed, and only of the archive
 //! that it speaks of. A file that is empty, torn, damaged, older, or another store's says nothing.
+//! A log that does not reach to where it had got at the newest opening is an older copy.
 //! Never: reads the archive or the log.
 
 use std::io;
@@ -11,6 +12,7 @@ use std::path::Path;
 
 use holdfast_io::checksum::crc32c;
 use holdfast_io::{Entropy, Files, OpenHow};
+use holdfast_log::Lsn;
 use holdfast_pages::Rsn;
 
 use crate::header::Header;
@@ -24,7 +26,9 @@ const CLOSED: &str = "closed";
 
 /// "HFSO".
 const MAGIC: u32 = 0x4F53_4648;
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
+/// The version that says nothing of the log, which is read as well.
+const VERSION_LOGLESS: u16 = 1;
 pub(crate) const NOTE_BYTES: usize = 64;
 const FILE_MODE: u32 = 0o644;
 
@@ -37,6 +41,8 @@ pub(crate) struct Note {
     pub(crate) opening: u64,
     /// Where the archive ends, which has everything; none while the store is open.
     pub(crate) end: Option<Rsn>,
+    /// What the log's device had when the store was opened, if the log is the store's own; else 0.
+    pub(crate) log_end: Lsn,
 }
 
 impl Note {
@@ -45,13 +51,14 @@ impl Note {
         files: &dyn Files,
         entropy: &dyn Entropy,
         header: Header,
+        log_end: Lsn,
     ) -> io::Result<Note> {
         let mut drawn = [0; 8];
         entropy.fill(&mut drawn);
         let before = Note::read(files, OPENED)?.map_or(0, |note| note.opening);
         // Another one than before, wherever the numbers come from.
         let opening = before.wrapping_add(u64::from_le_bytes(drawn) | 1);
-        let note = Note { header, opening, end: None };
+        let note = Note { header, opening, end: None, log_end };
         note.write(files, OPENED_BEGUN)?;
         files.rename(Path::new(OPENED_BEGUN), Path::new(OPENED))?;
         match files.remove_file(Path::new(CLOSED)) {
@@ -65,6 +72,12 @@ impl Note {
     pub(crate) fn close(self, files: &dyn Files, end: Rsn) -> io::Result<()> {
         Note { end: Some(end), ..self }.write(files, CLOSED)?;
         files.sync_dir(Path::new(""))
+    }
+
+    /// Where the log of this store ends at the earliest, as far as that is known.
+    pub(crate) fn least_log_end(files: &dyn Files, header: Header) -> io::Result<Lsn> {
+        let opened = Note::read(files, OPENED)?.filter(|note| note.header == header);
+        Ok(opened.map_or(Lsn(0), |note| note.log_end))
     }
 
     /// Where the archive of this store ends if the store is closed.
@@ -97,13 +110,16 @@ impl Note {
     fn parse(bytes: &[u8; NOTE_BYTES]) -> Option<Note> {
         let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]));
         let check = u32::from_le_bytes(std::array::from_fn(|byte| bytes[byte]));
-        let is_ours = bytes[4..8] == MAGIC.to_le_bytes() && bytes[8..10] == VERSION.to_le_bytes();
+        let version = u16::from_le_bytes([bytes[8], bytes[9]]);
+        let is_ours =
+            bytes[4..8] == MAGIC.to_le_bytes() && matches!(version, VERSION | VERSION_LOGLESS);
         if check != crc32c(MAGIC, &bytes[4..]) || !is_ours {
             return None;
         }
         let identity = std::array::from_fn(|byte| bytes[16 + byte]);
         let header = Header { identity, history: word(32) };
-        Some(Note { header, opening: word(40), end: Some(Rsn(word(48))).filter(|end| end.0 > 0) })
+        let end = Some(Rsn(word(48))).filter(|end| end.0 > 0);
+        Some(Note { header, opening: word(40), end, log_end: Lsn(word(56)) })
     }
 
     pub(crate) fn encode(&self) -> [u8; NOTE_BYTES] {
@@ -114,6 +130,7 @@ impl Note {
         bytes[32..40].copy_from_slice(&self.header.history.to_le_bytes());
         bytes[40..48].copy_from_slice(&self.opening.to_le_bytes());
         bytes[48..56].copy_from_slice(&self.end.map_or(0, Rsn::get).to_le_bytes());
+        bytes[56..64].copy_from_slice(&self.log_end.get().to_le_bytes());
         let check = crc32c(MAGIC, &bytes[4..]);
         bytes[..4].copy_from_slice(&check.to_le_bytes());
         bytes

@@ -8,13 +8,16 @@ use std::path::PathBuf;
 use holdfast_memory::Medium;
 use holdfast_pages::{Keep, PAGE_BYTES, PagesConfig};
 
+use crate::page_table::PAGES_MAX;
+
 /// Fewer frames than this cannot hold the latches of one operation and of those beside it.
 const FRAMES_MIN: u64 = 16;
 
 /// How a store is kept.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Bytes of pages that are kept in memory.
+    /// Bytes of pages that are kept in memory: 16 pages at least, and not more than a store can
+    /// have. Each takes memory when something first comes into it.
     pub pool_bytes: u64,
     /// Where its log is.
     pub log: LogPlace,
@@ -128,7 +131,8 @@ impl Default for Config {
 impl Config {
     /// How many pages are kept in memory.
     pub(crate) fn frames(&self) -> usize {
-        let frames = (self.pool_bytes / PAGE_BYTES as u64).max(FRAMES_MIN);
+        // Pages beyond those that a store can have would never be there.
+        let frames = (self.pool_bytes / PAGE_BYTES as u64).clamp(FRAMES_MIN, PAGES_MAX);
         usize::try_from(frames).unwrap_or(usize::MAX)
     }
 

@@ -28,7 +28,10 @@ impl Display for TransactionError {
                     "a transaction changes at most {UNDO_BYTES_MAX} bytes; commit or roll back"
                 )
             }
-            Self::SavepointGone => write!(out, "the transaction went back behind this savepoint"),
+            Self::SavepointGone => {
+                write!(out, "the transaction never was there, or went back behind this savepoint")
+            }
+            Self::OtherStore => write!(out, "the tree is another store's; ask this one for it"),
             Self::KeyTooLarge => write!(out, "a key has at most {KEY_BYTES_MAX} bytes"),
             Self::ValueTooLarge => write!(out, "a value has at most {LARGE_VALUE_BYTES_MAX} bytes"),
             Self::Page(error) => write!(out, "{error}"),
@@ -76,6 +79,11 @@ impl Display for OpenError {
             Self::RemadeLog => {
                 write!(out, "the log was made anew; put the old one back, or restore the store")
             }
+            Self::OlderLog { end, least } => write!(
+                out,
+                "the log is an older copy: it ends at {end} and had got to {least}; put the newer \
+                 one back, or restore the store"
+            ),
             Self::Log(error) => write!(out, "the log cannot be opened: {error}"),
             Self::Pages(error) => write!(out, "{error}"),
             Self::Loser(unfit) => {

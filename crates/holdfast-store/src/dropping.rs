@@ -12,7 +12,7 @@ use holdfast_pages::{FetchError, PageNumber};
 
 use crate::engine::{Durability, Engine, Patience};
 use crate::error::{DropTreeError, ReclaimError};
-use crate::store::{NAMES, Store, root_of};
+use crate::store::{Store, root_of};
 use crate::transaction::{Direction, Transaction, Tree};
 use crate::transaction_error::{CommitError, TransactionError};
 use crate::tree::TreeError;
@@ -45,7 +45,7 @@ impl Store {
             // It is nobody's, now or when it is freed.
             let _ = self.work.engine.trees().tree(root).free_page(root);
         }
-        Ok(was_there?.then_some(Tree { root }))
+        Ok(was_there?.then(|| self.work.engine.tree_of(root)))
     }
 
     /// Has a name lead to another root or to none, and notes that the old tree is to go.
@@ -55,14 +55,14 @@ impl Store {
             ReclaimError::Undo(error) => DropTreeError::Undo(error),
             _ => DropTreeError::Running,
         })?;
-        let mut one = self.begin();
-        let Some(value) = one.get_for_update(&NAMES, name.as_bytes())? else { return Ok(false) };
+        let (names, mut one) = (engine.names(), self.begin());
+        let Some(value) = one.get_for_update(&names, name.as_bytes())? else { return Ok(false) };
         let root = root_of(&value)?;
         match new {
-            Some(new) => one.put(&NAMES, name.as_bytes(), &root_value(new))?,
-            None => drop(one.delete(&NAMES, name.as_bytes())?),
+            Some(new) => one.put(&names, name.as_bytes(), &root_value(new))?,
+            None => drop(one.delete(&names, name.as_bytes())?),
         }
-        one.insert(&NAMES, &dropped_name(root), &root_value(root))?;
+        one.insert(&names, &dropped_name(root), &root_value(root))?;
         one.commit(Durability::Memory).map_err(DropTreeError::Commit)?;
         engine.numbers.drop_tree(root);
         engine.has_dropped.store(true, Ordering::Relaxed);
@@ -88,7 +88,8 @@ impl Engine {
     fn clear_some(&self) -> Result<bool, TransactionError> {
         // Its locks tell of a drop that is not committed.
         let mut one = Transaction::begin(self, Patience::NeverWaits);
-        let found = one.scan(&NAMES, &[DROPPED][..].., Direction::Up).next();
+        let names = self.names();
+        let found = one.scan(&names, &[DROPPED][..].., Direction::Up).next();
         let (name, value) = match found {
             None => {
                 self.has_dropped.store(false, Ordering::Relaxed);
@@ -98,11 +99,11 @@ impl Engine {
             Some(found) => found?,
         };
         let root =
-            root_in(&value).map_err(|why| TransactionError::Corrupt { page: NAMES.root, why })?;
+            root_in(&value).map_err(|why| TransactionError::Corrupt { page: names.root, why })?;
         if !self.clear(root)? {
             return Ok(true);
         }
-        match one.delete(&NAMES, &name) {
+        match one.delete(&names, &name) {
             Err(TransactionError::Busy) => return Ok(false),
             deleted => drop(deleted?),
         }

@@ -13,6 +13,7 @@ use holdfast_pages::{
 
 use crate::allocator::Allocator;
 use crate::config::{Checkpoints, Cleaner};
+use crate::header::Header;
 use crate::latches;
 use crate::locks::{Holder, LockError, Locks};
 use crate::losers::Losers;
@@ -20,9 +21,10 @@ use crate::modes::Mode;
 use crate::names::Name;
 use crate::pool::{Below, Pool};
 use crate::slots::Slots;
+use crate::transaction::Tree;
 use crate::transaction_error::{CommitError, TransactionError};
 use crate::tree::TreeError;
-use crate::trees::Trees;
+use crate::trees::{NAMES_ROOT, Trees};
 
 /// Leaves that one step looks at, at most.
 const TIDIED_AT_ONCE: usize = 64;
@@ -45,6 +47,8 @@ pub(crate) enum Patience {
 
 /// What is open of a store.
 pub(crate) struct Engine {
+    /// Whose trees these are.
+    pub(crate) header: Header,
     pub(crate) pages: Arc<Pages>,
     pub(crate) pool: Pool<Arc<Pages>>,
     pub(crate) numbers: Allocator,
@@ -93,6 +97,16 @@ impl Engine {
 
     pub(crate) fn trees(&self) -> Trees<'_, Arc<Pages>> {
         Trees::new(&self.pool, self.stream(), &self.numbers)
+    }
+
+    /// The tree with the names of all others.
+    pub(crate) fn names(&self) -> Tree {
+        self.tree_of(NAMES_ROOT)
+    }
+
+    /// The handle of the tree with this root.
+    pub(crate) fn tree_of(&self, root: PageNumber) -> Tree {
+        Tree { root, store: self.header }
     }
 
     /// Whether there is a tree with this root, as far as its handle can be too old.

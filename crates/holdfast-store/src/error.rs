@@ -6,7 +6,7 @@
 use std::io;
 
 use holdfast_client::ConnectError;
-use holdfast_log::CommitError as LogError;
+use holdfast_log::{CommitError as LogError, Lsn};
 use holdfast_pages::{
     ArchiveError, BackupError, CheckpointError, CleanError, FlushError, FollowError, MergeError,
     OpenError as PagesError, RestoreError as PagesRestoreError, SyncError, Unfit,
@@ -48,6 +48,14 @@ pub enum OpenError {
     /// The store's log was removed and made anew, and what only the old one had is not in this one.
     /// Put the old one back, or restore the store, into a new log, from what is archived.
     RemadeLog,
+    /// The log ends before where it had got to when the store was opened last: it is an older copy,
+    /// and what the newer one had is not in this one. Put that one back, or restore the store.
+    OlderLog {
+        /// Where it ends.
+        end: Lsn,
+        /// Where it should at the earliest.
+        least: Lsn,
+    },
     /// The log was not opened.
     Log(holdfast_log::OpenError),
     /// The pages were not opened.

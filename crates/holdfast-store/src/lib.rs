@@ -6,6 +6,38 @@
 //! its page is told, never obeyed.
 //! Never: reads or writes a page on a device; that is `holdfast-pages`.
 //!
+//! ```
+//! use holdfast_store::{Config, Direction, Durability, Store};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let place = tempfile::tempdir()?;
+//! # let directory = place.path();
+//! let (store, _) = Store::open(directory, &Config::default())?;
+//! let fruits = store.tree("fruits")?;
+//!
+//! let mut transaction = store.begin();
+//! transaction.put(&fruits, b"apple", b"red")?;
+//! transaction.put(&fruits, b"apricot", b"orange")?;
+//! // Dropped instead, it would never have been.
+//! transaction.commit(Durability::Disk)?;
+//!
+//! let mut reading = store.begin();
+//! assert_eq!(reading.get(&fruits, b"apple")?, Some(b"red".to_vec()));
+//! for found in reading.scan_prefix(&fruits, b"ap", Direction::Up) {
+//!     let (key, value) = found?;
+//!     assert!(key.starts_with(b"ap") && !value.is_empty());
+//! }
+//! drop(reading);
+//!
+//! // Nothing that was durable is lost without this; the next open has less to do.
+//! store.close()?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Where a page is damaged, what needs it is told so by [`TransactionError::Page`], and all else
+//! goes on; `docs/store.md` says what is repaired from what.
+//!
 //! Where to look: `store` is opened and closed, at a `place`, as its `config` says; `header` tells
 //! that it is one, `closing` whether it is closed, `log` is its log, `embedded` here or `served`
 //! elsewhere. `transaction` is what its users do, on an `engine` that all of them share; `slots`

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use holdfast_client::LogClient;
-use holdfast_log::{CommitError, CommitLog, Log, Marks};
+use holdfast_log::{CommitError, CommitLog, Log, Lsn, Marks};
 
 use crate::config::LogPlace;
 use crate::embedded::{self, Sizes};
@@ -53,17 +53,22 @@ pub(crate) fn create(place: &Place, identity: [u8; 16], log: &LogPlace) -> Resul
     }
 }
 
-/// Opens the log of a store.
+/// Opens the log of a store, which ends at `least` or behind it if it is the store's own and no
+/// older copy.
 pub(crate) fn open(
     place: &Place,
     identity: [u8; 16],
     log: &LogPlace,
+    least: Lsn,
 ) -> Result<StoreLog, OpenError> {
     match log {
         LogPlace::Embedded { memory, ring_bytes, segment_bytes } => {
             refuse_served(place)?;
             let sizes = Sizes { memory, ring_bytes: *ring_bytes, segment_bytes: *segment_bytes };
-            let (log, _) = embedded::open(place, identity, sizes)?;
+            let (log, recovery) = embedded::open(place, identity, sizes)?;
+            if recovery.tail < least {
+                return Err(OpenError::OlderLog { end: recovery.tail, least });
+            }
             Ok(StoreLog::Embedded(log, (ring_bytes / WINDOWS_PER_RING).max(1)))
         }
         LogPlace::Served { socket, name } => {
@@ -100,6 +105,15 @@ impl StoreLog {
             StoreLog::Embedded(log, _) => log.marks(),
             StoreLog::Served(log) => log.marks(),
         }
+    }
+
+    /// What the log's device has from now on, if the log is this process's; else 0. That this
+    /// opening has begun is there, too, unless the device refuses it.
+    pub(crate) fn begun(&self) -> Lsn {
+        let Some(log) = self.own() else { return Lsn(0) };
+        // Whoever needs it durable is told by the next commit if it cannot be.
+        let _ = log.commit(log.marks().tail);
+        log.marks().durable
     }
 
     /// The log, if this process has to keep it.

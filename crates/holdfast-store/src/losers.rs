@@ -85,19 +85,24 @@ impl Losers {
         Ok(())
     }
 
-    /// Rolls one loser back. Returns whether there was one.
+    /// Rolls one loser back: the first that can be, for one may need a page that cannot be had.
+    /// Returns whether there was one.
     ///
     /// # Errors
-    /// The undoer's.
+    /// The undoer's, if it could undo none.
     pub(crate) fn step<U: Undoer + ?Sized>(
         &self,
         locks: &Locks,
         undoer: &U,
     ) -> Result<bool, U::Error> {
-        let first = self.losers().keys().next().copied();
-        let Some(slot) = first else { return Ok(false) };
-        self.roll_back(slot, locks, undoer)?;
-        Ok(true)
+        let mut refused = Ok(false);
+        for slot in self.slots() {
+            match self.roll_back(slot, locks, undoer) {
+                Ok(()) => return Ok(true),
+                Err(error) => refused = refused.and(Err(error)),
+            }
+        }
+        refused
     }
 
     fn losers(&self) -> MutexGuard<'_, BTreeMap<Slot, Arc<Mutex<Loser>>>> {

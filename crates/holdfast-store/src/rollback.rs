@@ -4,6 +4,8 @@
 //! ever, or is told to be gone.
 //! Never: reads the log, or knows what a change is.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use holdfast_pages::Slot;
 
 /// Most bytes that the changes of one transaction may have. Every checkpoint holds those of all
@@ -30,9 +32,14 @@ pub(crate) trait Undoer {
     fn aborted(&self, slot: Slot) -> Result<(), Self::Error>;
 }
 
+/// How many transactions were begun, in all stores of this process.
+static BEGUN: AtomicU64 = AtomicU64::new(0);
+
 /// The changes of a transaction that are not undone.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
+    /// Whose they are, for savepoints; 0 if it has none.
+    owner: u64,
     /// Their bodies, one behind the other.
     bytes: Vec<u8>,
     ends: Vec<End>,
@@ -51,6 +58,8 @@ struct End {
 /// A place among the changes of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Savepoint {
+    /// Whose it is.
+    owner: u64,
     /// Changes before it.
     count: usize,
     /// Which one the last of them is; 0 if there is none.
@@ -61,11 +70,17 @@ pub struct Savepoint {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLarge;
 
-/// The transaction was rolled back to a savepoint before this one.
+/// The transaction was rolled back to a savepoint before this one, or it is another one's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gone;
 
 impl Changes {
+    /// None, of a transaction that begins.
+    #[must_use]
+    pub(crate) fn new() -> Changes {
+        Changes { owner: 1 + BEGUN.fetch_add(1, Ordering::Relaxed), ..Changes::default() }
+    }
+
     /// Whether there is nothing to undo.
     #[must_use]
     pub(crate) fn is_empty(&self) -> bool {
@@ -105,7 +120,7 @@ impl Changes {
     #[must_use]
     pub(crate) fn savepoint(&self) -> Savepoint {
         let number = self.ends.last().map_or(0, |end| end.number);
-        Savepoint { count: self.ends.len(), number }
+        Savepoint { owner: self.owner, count: self.ends.len(), number }
     }
 
     /// Whether the transaction can still go back there.
@@ -113,10 +128,10 @@ impl Changes {
     /// # Errors
     /// [`Gone`].
     pub(crate) fn check(&self, savepoint: Savepoint) -> Result<(), Gone> {
-        let Savepoint { count, number } = savepoint;
+        let Savepoint { owner, count, number } = savepoint;
         let last = count.checked_sub(1).map(|last| self.ends.get(last));
         let found = last.map_or(Some(0), |end| end.map(|end| end.number));
-        if found == Some(number) { Ok(()) } else { Err(Gone) }
+        if owner == self.owner && found == Some(number) { Ok(()) } else { Err(Gone) }
     }
 
     /// Forgets what came after `savepoint`, which nobody has to undo.
@@ -158,7 +173,7 @@ impl Changes {
         slot: Slot,
         undoer: &U,
     ) -> Result<(), U::Error> {
-        self.roll_back_to(Savepoint { count: 0, number: 0 }, slot, undoer)?;
+        self.roll_back_to(Savepoint { owner: self.owner, count: 0, number: 0 }, slot, undoer)?;
         undoer.aborted(slot)
     }
 

@@ -45,6 +45,9 @@ pub struct Stat {
     pub rebuilt_pages: u64,
     /// Pages that he found and could not rebuild.
     pub lost_pages: u64,
+    /// Stretches of records that the archive has lost: from one on, before another. Pages that need
+    /// them are refused by name.
+    pub lost_records: Vec<(Rsn, Rsn)>,
     /// Whether pages of a page file that was lost are still missing.
     pub is_restoring: bool,
 }
@@ -76,6 +79,7 @@ impl Stat {
             faults: FaultKind::ALL.map(count).to_vec(),
             rebuilt_pages: pages.rebuilt(),
             lost_pages: pages.lost(),
+            lost_records: pages.lost_records().iter().map(|run| (run.begin, run.end)).collect(),
             is_restoring: pages.is_restoring(),
         }
     }

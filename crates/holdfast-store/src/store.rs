@@ -34,9 +34,6 @@ use crate::transaction_error::TransactionError;
 use crate::trees::{DROPPED, NAMES_ROOT, root_in, root_value};
 use crate::verify::Verified;
 
-/// The tree with the names of all others.
-pub(crate) const NAMES: Tree = Tree { root: NAMES_ROOT };
-
 /// An open store. All calls may come from any thread. Dropping it without [`Store::close`] loses
 /// nothing that was durable.
 #[derive(Debug)]
@@ -87,11 +84,13 @@ impl Store {
     pub fn open_at(place: Place, config: &Config) -> Result<(Store, Recovery), OpenError> {
         let (header, is_new) = header(&place, config)?;
         let identity = header.identity;
-        let log = log::open(&place, identity, &config.log)?;
+        let least = Note::least_log_end(&*place.store, header).map_err(OpenError::Io)?;
+        let log = log::open(&place, identity, &config.log, least)?;
         let (pages, found) = open_pages(&place, identity, &log, config)?;
         header.renew(&*place.store, &STORE).map_err(OpenError::Io)?;
         // Before there is anything that the archive has not.
-        let opened = Note::open(&*place.store, &*place.entropy, header).map_err(OpenError::Io)?;
+        let opened = Note::open(&*place.store, &*place.entropy, header, log.begun());
+        let opened = opened.map_err(OpenError::Io)?;
         let recovery = Recovery {
             is_new,
             losers: found.losers.len(),
@@ -103,7 +102,7 @@ impl Store {
         };
         let next_page = found.next_page;
         let has_names = next_page > NAMES_ROOT;
-        let engine = Arc::new(engine(pages, found, config)?);
+        let engine = Arc::new(engine(header, pages, found, config)?);
         if !has_names {
             make_names(&engine)?;
         }
@@ -143,8 +142,8 @@ impl Store {
     /// # Errors
     /// See [`TransactionError`].
     pub fn find_tree(&self, name: &str) -> Result<Option<Tree>, TransactionError> {
-        let found = self.begin().get(&NAMES, name.as_bytes())?;
-        found.map(|value| Ok(Tree { root: root_of(&value)? })).transpose()
+        let found = self.begin().get(&self.work.engine.names(), name.as_bytes())?;
+        found.map(|value| Ok(self.work.engine.tree_of(root_of(&value)?))).transpose()
     }
 
     /// The names of all trees, in order.
@@ -153,7 +152,7 @@ impl Store {
     /// See [`TransactionError`].
     pub fn tree_names(&self) -> Result<Vec<String>, TransactionError> {
         let mut reading = self.begin();
-        let names = reading.scan(&NAMES, ..&[DROPPED][..], Direction::Up);
+        let names = reading.scan(&self.work.engine.names(), ..&[DROPPED][..], Direction::Up);
         names.map(|found| Ok(String::from_utf8_lossy(&found?.0).into_owned())).collect()
     }
 
@@ -314,8 +313,8 @@ impl Store {
     fn make_tree(&self, name: &str) -> Result<Tree, OpenTreeError> {
         let mut making = self.begin();
         // Somebody else may have made it meanwhile.
-        if let Some(value) = making.get_for_update(&NAMES, name.as_bytes())? {
-            return Ok(Tree { root: root_of(&value)? });
+        if let Some(value) = making.get_for_update(&self.work.engine.names(), name.as_bytes())? {
+            return Ok(self.work.engine.tree_of(root_of(&value)?));
         }
         let root = self
             .work
@@ -323,9 +322,9 @@ impl Store {
             .trees()
             .create()
             .map_err(|error| OpenTreeError::Transaction(error.into()))?;
-        making.insert(&NAMES, name.as_bytes(), &root_value(root))?;
+        making.insert(&self.work.engine.names(), name.as_bytes(), &root_value(root))?;
         making.commit(Durability::Memory)?;
-        Ok(Tree { root })
+        Ok(self.work.engine.tree_of(root))
     }
 }
 
@@ -372,11 +371,17 @@ fn open_pages(
 }
 
 /// What transactions work on, with the locks of losers taken.
-fn engine(pages: Pages, found: Found, config: &Config) -> Result<Engine, OpenError> {
+fn engine(
+    header: Header,
+    pages: Pages,
+    found: Found,
+    config: &Config,
+) -> Result<Engine, OpenError> {
     let (pages, locks) = (Arc::new(pages), Locks::default());
     let losers = Losers::adopt(&found.losers, &locks, Name::of_change).map_err(OpenError::Loser)?;
     let slots = Slots::without(&losers.slots());
     Ok(Engine {
+        header,
         pool: Pool::new(config.frames(), Arc::clone(&pages)),
         pages,
         numbers: Allocator::new(found.next_page, found.free),

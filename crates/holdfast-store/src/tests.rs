@@ -2,6 +2,7 @@
 
 use holdfast_format_docs::Tables;
 use holdfast_io::checksum::crc32c;
+use holdfast_log::Lsn;
 use holdfast_pages::{Contents, Page, PageNumber, Rsn};
 
 use crate::body::{Body, Spot};
@@ -71,9 +72,9 @@ fn a_header_is_what_its_table_says() {
 #[test]
 fn a_note_of_a_close_is_what_its_table_says() {
     let header = Header { identity: *b"0123456789abcdef", history: 9 };
-    let bytes = Note { header, opening: 300, end: Some(Rsn(8)) }.encode();
+    let bytes = Note { header, opening: 300, end: Some(Rsn(8)), log_end: Lsn(64) }.encode();
     let field = |name| &bytes[FORMAT.place("Closed", name)];
-    assert_eq!((field("magic"), field("version")), (&b"HFSO"[..], &[1, 0][..]));
+    assert_eq!((field("magic"), field("version")), (&b"HFSO"[..], &[2, 0][..]));
     assert_eq!(
         (field("identity"), field("history")),
         (&header.identity[..], &9_u64.to_le_bytes()[..])
@@ -82,6 +83,7 @@ fn a_note_of_a_close_is_what_its_table_says() {
         (field("opening"), field("end")),
         (&300_u64.to_le_bytes()[..], &8_u64.to_le_bytes()[..])
     );
+    assert_eq!(field("log_end"), 64_u64.to_le_bytes());
     let check = crc32c(u32::from_le_bytes(*b"HFSO"), &bytes[4..]);
     assert_eq!(field("check"), check.to_le_bytes());
 }

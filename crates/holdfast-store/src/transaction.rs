@@ -7,6 +7,7 @@
 use holdfast_pages::{PageNumber, Rsn, Slot, What};
 
 use crate::engine::{Durability, Engine, Patience};
+use crate::header::Header;
 use crate::large::Stored;
 use crate::locks::Holder;
 use crate::modes::Mode;
@@ -23,10 +24,12 @@ mod write;
 
 pub use scan::{Direction, KeyValue, Scan};
 
-/// A tree of a store, by its name: see [`crate::Store::tree`].
+/// A tree of a store, by its name: see [`crate::Store::tree`]. It is the same whenever that store
+/// is opened again, and no other store takes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tree {
     pub(crate) root: PageNumber,
+    pub(crate) store: Header,
 }
 
 /// A running transaction. Dropping it rolls it back.
@@ -71,7 +74,7 @@ impl<'s> Transaction<'s> {
             engine,
             holder: Holder::new(slot),
             patience,
-            changes: Changes::default(),
+            changes: Changes::new(),
             private: None,
             has_written: false,
             leaves_remains: false,
@@ -92,6 +95,25 @@ impl<'s> Transaction<'s> {
     /// See [`TransactionError`].
     pub fn get(&mut self, tree: &Tree, key: &[u8]) -> Result<Option<Vec<u8>>, TransactionError> {
         self.get_locked(tree, key, Mode::READ)
+    }
+
+    /// The values of several keys, in the order in which they are named. They are read in the order
+    /// of keys, so that two who read the same ones never wait for one another.
+    ///
+    /// # Errors
+    /// See [`TransactionError`].
+    pub fn get_many<K: AsRef<[u8]>>(
+        &mut self,
+        tree: &Tree,
+        keys: &[K],
+    ) -> Result<Vec<Option<Vec<u8>>>, TransactionError> {
+        let mut order: Vec<usize> = (0..keys.len()).collect();
+        order.sort_by_key(|at| keys[*at].as_ref());
+        let mut values = vec![None; keys.len()];
+        for at in order {
+            values[at] = self.get(tree, keys[at].as_ref())?;
+        }
+        Ok(values)
     }
 
     /// The value of a key, which nobody else reads to change it from now on: for those who are
@@ -176,8 +198,7 @@ impl<'s> Transaction<'s> {
         key: &[u8],
         mode: Mode,
     ) -> Result<Option<Vec<u8>>, TransactionError> {
-        self.check()?;
-        self.engine.check_tree(tree.root)?;
+        self.check_tree(tree)?;
         self.lock(Name::of(tree.root, key), mode)?;
         self.kept(tree, key).map_or_else(|| self.load(tree, key), Ok)
     }
@@ -216,6 +237,13 @@ impl<'s> Transaction<'s> {
     fn check(&self) -> Result<(), TransactionError> {
         let is_running = self.standing == Standing::Running;
         if is_running { Ok(()) } else { Err(TransactionError::Doomed) }
+    }
+
+    /// Whether the transaction can go on, in this tree.
+    fn check_tree(&self, tree: &Tree) -> Result<(), TransactionError> {
+        self.check()?;
+        let is_ours = tree.store == self.engine.header;
+        if is_ours { self.engine.check_tree(tree.root) } else { Err(TransactionError::OtherStore) }
     }
 
     fn roll_back(&mut self) -> Result<(), TransactionError> {

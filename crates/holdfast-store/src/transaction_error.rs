@@ -28,8 +28,10 @@ pub enum TransactionError {
     TooLarge,
     /// The tree was dropped, or emptied at once. Ask for it by its name again.
     DroppedTree,
-    /// It was rolled back to a savepoint before this one.
+    /// It was rolled back to a savepoint before this one, or this one is another transaction's.
     SavepointGone,
+    /// The tree is another store's. Ask this one for its own.
+    OtherStore,
     /// The key is longer than [`crate::KEY_BYTES_MAX`]. Use a shorter one.
     KeyTooLarge,
     /// The value is longer than [`crate::LARGE_VALUE_BYTES_MAX`]. Use a shorter one.

@@ -4,7 +4,7 @@
 //! what trees make of them all.
 //! Never: repairs; keeps a latch while it compares.
 
-use holdfast_pages::{CompareError, FaultKind, FetchError, FlushError, PageNumber};
+use holdfast_pages::{Checked, CompareError, FaultKind, FetchError, FlushError, PageNumber};
 
 use crate::engine::Engine;
 use crate::transaction_error::TransactionError;
@@ -32,6 +32,9 @@ pub enum VerifyFault {
     InMemory(CompareError),
     /// On its device it is not what it should be. It is rebuilt when it is read or cleaned.
     OnDevice(FaultKind),
+    /// It is not what its records make of nothing although it is taken for it, or these cannot be
+    /// had. Put the archive's runs there from a backup, or restore the store.
+    Other(CompareError),
     /// It cannot be had from its device or its records.
     Lost(FetchError),
     /// It is not what its neighbours say.
@@ -71,9 +74,10 @@ impl Engine {
             faults.extend(compared.err().map(|error| (number, VerifyFault::InMemory(error))));
             verified.compared += 1;
         }
-        match self.pages.check_image(number) {
-            Ok(None) => {}
-            Ok(Some(kind)) => faults.push((number, VerifyFault::OnDevice(kind))),
+        match self.pages.check(number) {
+            Ok(Checked::Sound) => {}
+            Ok(Checked::OnDevice(kind)) => faults.push((number, VerifyFault::OnDevice(kind))),
+            Ok(Checked::Other(error)) => faults.push((number, VerifyFault::Other(error))),
             Err(error) => faults.push((number, VerifyFault::Lost(error))),
         }
         Ok(())

@@ -80,15 +80,35 @@ fn a_damaged_wide_run_gives_way_to_those_that_it_was_merged_from() {
 
 #[test]
 fn a_run_that_is_missing_or_damaged_is_told_and_nothing_is_removed() {
-    let runs = [span(0, 8, 20), span(0, 20, 30), span(0, 30, 99), span(0, 10, 15)];
-    let files = disk(&runs);
+    let runs = [span(0, 8, 20), span(0, 20, 30), span(0, 30, 99), span(0, 22, 25)];
+    let files = disk(&runs[..3]);
     damage(&files, runs[1]);
-    let found = open(&files);
-    let gap = OpenArchiveError::MissingRun { from: Rsn(20), to: Rsn(30) };
-    assert_eq!(format!("{found:?}"), format!("{:?}", Err::<(), _>(gap)));
-    assert_eq!(files.read_dir(Path::new("")).expect("it is there").len(), runs.len());
-    let overlap = open(&disk(&[span(0, 8, 20), span(0, 15, 30)]));
-    assert!(matches!(overlap, Err(OpenArchiveError::MissingRun { .. })), "{overlap:?}");
+    let archive = Archive::open(&files, tag()).expect("the others are there");
+    assert_eq!(archive.lost().collect::<Vec<_>>(), [span(LEVEL_LOST, 20, 30)]);
+    let asked = archive.runs()[1].state();
+    assert!(matches!(asked, Err(RunFault::Lost { begin: Rsn(20), end: Rsn(30) })), "{asked:?}");
+    assert_eq!(files.read_dir(Path::new("")).expect("it is there").len(), 3);
+    write(&files, runs[3]);
+    let looked = Archive::look(&files, tag());
+    let gap = OpenArchiveError::MissingRun { from: Rsn(20), to: Rsn(22) };
+    assert_eq!(format!("{looked:?}"), format!("{:?}", Err::<(), _>(gap)));
+    let spans = open(&files).expect("the others are there");
+    let lost = [span(LEVEL_LOST, 20, 22), span(LEVEL_LOST, 25, 30)];
+    assert_eq!(spans, [runs[0], lost[0], runs[3], lost[1], runs[2]]);
+    assert_eq!(files.read_dir(Path::new("")).expect("it is there").len(), 4);
+}
+
+#[test]
+fn what_is_missing_at_both_ends_is_lost_as_far_as_it_is_needed() {
+    let archive = Archive::open(&disk(&[span(0, 20, 30)]), tag()).expect("a run");
+    assert_eq!(archive.complete(Rsn(20), Rsn(30), tag()).lost().count(), 0);
+    let lost = archive.complete(Rsn(19), Rsn(31), tag());
+    assert_eq!(
+        lost.lost().collect::<Vec<_>>(),
+        [8, 30].map(|begin| { span(LEVEL_LOST, begin, if begin == 8 { 20 } else { 31 }) })
+    );
+    let none = Archive::default().complete(Rsn(8), Rsn(31), tag());
+    assert_eq!(spans_of(&none), [span(LEVEL_LOST, 8, 31)]);
 }
 
 #[test]

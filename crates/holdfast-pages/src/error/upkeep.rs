@@ -8,6 +8,7 @@ use std::fmt::{Display, Formatter, Result};
 use std::io;
 
 use super::{ArchiveError, FetchError, RunFault, StageError, WritePagesError};
+use crate::rsn::Rsn;
 
 /// Why the page file was not brought to where the archive is. What was written is right; whoever
 /// goes on begins anew, and writes all of it again.
@@ -83,6 +84,11 @@ pub enum CompareError {
         /// The first byte that is not as it should be.
         at: usize,
     },
+    /// It is older than the archive knows of.
+    Older {
+        /// Its newest record there.
+        newest: Rsn,
+    },
     /// Its records cannot be had, or do not lead there.
     Fetch(FetchError),
 }
@@ -133,6 +139,9 @@ impl Display for CompareError {
         match self {
             Self::Differs { at } => {
                 write!(out, "byte {at} of the page is not what its records say; load it anew")
+            }
+            Self::Older { newest } => {
+                write!(out, "the page is older than record {newest}, which the archive has of it")
             }
             Self::Fetch(error) => write!(out, "{error}"),
         }

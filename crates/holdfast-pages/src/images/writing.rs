@@ -16,19 +16,25 @@ use crate::page::Page;
 use crate::page_file::PageFile;
 use crate::rsn::{PageNumber, Rsn};
 use crate::stale::{Imaged, PAGES_MAX};
-use crate::versions::{VERSIONS_PAGES, Versions, VersionsBlock};
+use crate::versions::{UNTOLD, VERSIONS_PAGES, Versions, VersionsBlock};
 
 impl Images {
-    /// Says, durably, that these pages have got to these records in `pages`; they are in order.
-    /// `archive` is what is written there: it tells of neighbours of which the device does not.
-    /// `files` is where the versions are, should they have to be opened again.
+    /// Says, durably, that these pages have got to these records in `pages`, and all of them are
+    /// clean up to `cleaned`; they are in order. `archive` is what is written there: it tells of
+    /// neighbours of which the device does not. `files` is where the versions are, should they have
+    /// to be opened again.
     pub(crate) fn write(
         &self,
         written: &[(PageNumber, Rsn)],
+        cleaned: Rsn,
         archive: &Archive,
         pages: &PageFile,
         files: &dyn Files,
     ) -> Result<(), CleanError> {
+        self.versions.renew().map_err(CleanError::Versions)?;
+        // In the place of page 0.
+        let age = (PageNumber::NONE, cleaned);
+        let written: Vec<_> = [age].into_iter().chain(written.iter().copied()).collect();
         for some in written.chunk_by(|one, other| block_of(one.0) == block_of(other.0)) {
             self.write_block(some, archive, pages)?;
         }
@@ -74,7 +80,7 @@ impl Images {
                 Imaged::Unread | Imaged::Unknown => drop(unknown.insert(page)),
             }
         }
-        find(unknown, archive, pages, &mut rsns)?;
+        find(unknown, archive, pages, &mut rsns);
         Ok(rsns)
     }
 }
@@ -85,27 +91,31 @@ fn find(
     archive: &Archive,
     pages: &PageFile,
     rsns: &mut VersionsBlock,
-) -> Result<(), CleanError> {
+) {
     let (Some(first), Some(last)) = (unknown.first().copied(), unknown.last().copied()) else {
-        return Ok(());
+        return;
     };
-    let mut records = Merged::new(archive.runs(), first, Rsn::FIRST)?;
+    let mut records = Merged::readable(archive.runs(), first, Rsn::FIRST);
     while let Some(entry) = records.current().filter(|entry| entry.page <= last) {
         if unknown.contains(&entry.page) {
             rsns[Versions::place(entry.page).1] = entry.rsn;
         }
-        records.advance()?;
+        records.advance().expect("what cannot be read is passed");
     }
-    // Their records are older than the archive; if the image is bad, too, nothing tells of them.
-    let begins_late = archive.begin() > Some(Rsn::FIRST);
-    let mut image = Page::zeroed();
-    for page in unknown.into_iter().filter(|_| begins_late) {
+    let (passed, mut image) = (records.passed(), Page::zeroed());
+    for page in unknown {
         let rsn = &mut rsns[Versions::place(page).1];
-        if *rsn == Rsn::NONE && pages.read(page, &mut image).is_ok() {
+        if *rsn < passed {
+            // A newer record of it may be lost.
+            *rsn = UNTOLD;
+        } else if *rsn == Rsn::NONE
+            && archive.begin() > Some(Rsn::FIRST)
+            && pages.read(page, &mut image).is_ok()
+        {
+            // Its records are older than the archive.
             *rsn = image.rsn();
         }
     }
-    Ok(())
 }
 
 fn block_of(page: PageNumber) -> u64 {

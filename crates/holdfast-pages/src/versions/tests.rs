@@ -50,14 +50,19 @@ fn a_block_of_another_place_store_or_version_is_not_taken() {
     versions.file().write_all_at(&bytes, offset(1)).expect("there is room");
     assert!(matches!(read(&versions, 1), Err(VersionsError::Unknown)));
     let tag = Tag::of(b"another in tests");
-    let foreign = Versions { path: versions.path.clone(), file: Mutex::new(versions.file()), tag };
+    let foreign = Versions { tag, ..open(&files) };
     assert!(matches!(read(&foreign, 0), Err(VersionsError::Unknown)));
-    bytes[VERSION_AT] = 2;
+    bytes[VERSION_AT] = 1;
+    let check = versions.check_of(0, &bytes);
+    bytes[..4].copy_from_slice(&check.to_le_bytes());
+    versions.file().write_all_at(&bytes, 0).expect("there is room");
+    assert_eq!(read(&versions, 0).expect("it is only older"), block(100));
+    bytes[VERSION_AT] = 3;
     let check = versions.check_of(0, &bytes);
     bytes[..4].copy_from_slice(&check.to_le_bytes());
     versions.file().write_all_at(&bytes, 0).expect("there is room");
     let found = read(&versions, 0);
-    assert!(matches!(found, Err(VersionsError::OtherVersion { found: 2, known: 1 })), "{found:?}");
+    assert!(matches!(found, Err(VersionsError::OtherVersion { found: 3, known: 2 })), "{found:?}");
 }
 
 #[test]
@@ -93,4 +98,20 @@ fn a_power_cut_leaves_the_old_block_the_new_one_or_an_unknown_one() {
         }
     }
     assert!(unknown > 0, "no block was torn, so nothing was tested");
+}
+
+#[test]
+fn a_file_that_is_older_than_what_is_clean_says_nothing_until_it_is_renewed() {
+    let files = FakeFiles::new(1);
+    let versions = open(&files);
+    versions.write(0, &block(100)).expect("there is room");
+    versions.write(1, &block(200)).expect("there is room");
+    versions.distrust_before(Rsn(100));
+    assert_eq!(read(&versions, 1).expect("it is as new"), block(200));
+    versions.distrust_before(Rsn(101));
+    assert!(matches!(read(&versions, 1), Err(VersionsError::Unknown)));
+    versions.renew().expect("there is room");
+    versions.write(0, &block(300)).expect("there is room");
+    assert_eq!(read(&versions, 0).expect("it was written"), block(300));
+    assert!(matches!(read(&versions, 1), Err(VersionsError::Unknown)));
 }

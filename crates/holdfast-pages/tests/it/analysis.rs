@@ -188,7 +188,7 @@ fn records_that_nobody_has_are_told() {
     assert!(matches!(lost, AnalysisError::Gap { need: Rsn::FIRST, .. }), "{lost}");
     let more = Rsn(ends[2].get() + 1);
     let lost = read(state.clone(), more).expect_err("the log ends too early");
-    assert!(matches!(lost, AnalysisError::Gap { need, .. } if need == more), "{lost}");
+    assert!(matches!(lost, AnalysisError::Older { need, .. } if need == more), "{lost}");
     let known = read(state, ends[1]).expect("everything is there");
     assert_eq!((known.fresh.begin(), known.fresh.end()), (ends[1], ends[2]));
 }

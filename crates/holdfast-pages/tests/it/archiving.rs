@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use holdfast_io::Files;
 use holdfast_io::fake::{EIO, Effect, FakeFiles, Fault, Mood, Operation, Random};
 use holdfast_pages::canary::{Invariant, switch_off};
-use holdfast_pages::{ArchiveError, FlushError, PageNumber, Rsn};
+use holdfast_pages::{ArchiveError, FetchError, FlushError, Page, PageNumber, Rsn, RunFault};
 
 use crate::lives::{live, lives};
 use crate::support::RING_BYTES;
@@ -89,8 +89,8 @@ fn a_damaged_run_is_written_again_while_the_log_has_its_records() {
 }
 
 #[test]
-fn a_run_that_the_log_has_no_more_is_missed_by_name() {
-    for which in [0, 1] {
+fn a_run_that_the_log_has_no_more_costs_the_pages_that_need_it() {
+    for lost in [0..1, 1..2, 1..3] {
         let (mut store, mut random) = (Store::new(3), Random::new(3));
         for _ in 0..3 {
             (0..30).for_each(|_| {
@@ -99,10 +99,21 @@ fn a_run_that_the_log_has_no_more_is_missed_by_name() {
             store.pages.archive_all().expect("the disk is sound");
             assert!(store.pages.write_base().expect("the disk is sound"));
         }
-        let (model, runs) = (store.model.clone(), named(&store.files, "archive", "run-0-"));
-        damage(&store.files, &runs[which]);
-        let refused = Store::open(&store.files, model).err().expect("records are nowhere");
-        assert!(refused.contains("no run has the records"), "{refused}");
+        let (model, files) = (store.model.clone(), store.files.clone());
+        let runs = named(&files, "archive", "run-0-");
+        runs[lost].iter().for_each(|run| damage(&files, run));
+        drop(store);
+        let store = Store::open(&files, model).expect("other pages are there");
+        let numbers = (1..=PAGES).map(PageNumber);
+        let found = numbers.map(|number| store.pages.load(number, &mut Page::zeroed()));
+        let refused: Vec<_> = found.filter_map(Result::err).collect();
+        let is_named = |error: &FetchError| {
+            let FetchError::Archive { fault: RunFault::Lost { begin, end }, .. } = error else {
+                return matches!(error, FetchError::NoSuchPage(_));
+            };
+            begin < end
+        };
+        assert!(!refused.is_empty() && refused.iter().all(is_named), "{refused:?}");
     }
 }
 

@@ -1,6 +1,8 @@
 //! Pages that are other than their records say are told, in memory and on the device.
 
-use holdfast_pages::{CompareError, FaultKind, PAGE_BYTES, PAGE_HEAD_BYTES, Page, PageNumber};
+use holdfast_pages::{
+    Checked, CompareError, FaultKind, PAGE_BYTES, PAGE_HEAD_BYTES, Page, PageNumber,
+};
 
 use crate::cleaning::{clean, cleaned, numbers, overwrite};
 use crate::toy::Store;
@@ -42,13 +44,18 @@ fn the_first_byte_that_is_not_as_it_should_be_is_told() {
 fn a_bad_page_on_the_device_is_told_and_stays() {
     let (store, _) = cleaned(3);
     for number in numbers() {
-        assert_eq!(store.pages.check_image(number).expect("it can be read"), None);
+        let found = store.pages.check(number).expect("it can be read");
+        assert!(matches!(found, Checked::Sound), "{found:?}");
     }
     overwrite(&store, PageNumber(5), &[9; PAGE_BYTES]);
     overwrite(&store, PageNumber(6), &[0; PAGE_BYTES]);
     for _ in 0..2 {
-        let found = [5, 6, 7].map(|number| store.pages.check_image(PageNumber(number)));
-        let found = found.map(|found| found.expect("it can be read"));
+        let found = [5, 6, 7].map(|number| store.pages.check(PageNumber(number)));
+        let found = found.map(|found| match found.expect("it can be had") {
+            Checked::Sound => None,
+            Checked::OnDevice(kind) => Some(kind),
+            Checked::Other(error) => panic!("{error}"),
+        });
         assert_eq!(found, [Some(FaultKind::Damaged), Some(FaultKind::Zeroed), None]);
         clean(&store).expect("there is nothing to do");
     }

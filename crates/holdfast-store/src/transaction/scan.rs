@@ -142,6 +142,21 @@ impl Transaction<'_> {
     }
 }
 
+impl<'s> Transaction<'s> {
+    /// The keys that begin with these bytes, with their values, in order. As
+    /// [`Transaction::scan`].
+    pub fn scan_prefix<'t>(
+        &'t mut self,
+        tree: &Tree,
+        prefix: &[u8],
+        direction: Direction,
+    ) -> Scan<'t, 's> {
+        let end = end_of_prefix(prefix);
+        let end = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+        self.scan::<&[u8]>(tree, (Bound::Included(prefix), end), direction)
+    }
+}
+
 impl Iterator for Scan<'_, '_> {
     type Item = Result<KeyValue, TransactionError>;
 
@@ -216,8 +231,7 @@ impl Scan<'_, '_> {
 
     /// Visits one leaf.
     fn go_on(&mut self) -> Result<(), TransactionError> {
-        self.transaction.check()?;
-        self.transaction.engine.check_tree(self.tree.root)?;
+        self.transaction.check_tree(&self.tree)?;
         if let Some((name, mode)) = self.lacks {
             self.transaction.lock(name, mode)?;
             self.lacks = None;
@@ -363,4 +377,12 @@ impl Place {
 /// The first key behind this one.
 fn successor(key: &[u8]) -> Vec<u8> {
     [key, &[0]].concat()
+}
+
+/// The first key behind all that begin so; none if there is no such key.
+fn end_of_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|byte| *byte < u8::MAX)?;
+    let mut end = prefix[..=last].to_vec();
+    end[last] += 1;
+    Some(end)
 }

@@ -5,6 +5,7 @@
 //! Never: waits with a latch; reads a value to change it without the lock for that.
 
 use std::borrow::Cow;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use holdfast_pages::Pages;
@@ -69,7 +70,8 @@ impl<'s> Transaction<'s> {
     }
 
     /// Changes the value of a key. False if it is not there. `change` may be called again, with the
-    /// same value, and must not use the store.
+    /// same value, and must not use the store. If it panics nothing has changed, and the
+    /// transaction can go on.
     ///
     /// # Errors
     /// See [`TransactionError`].
@@ -88,17 +90,26 @@ impl<'s> Transaction<'s> {
                 })
             });
         }
+        let mut panicked = None;
         let changed = self.pages_of(tree).replace(key, self.by(), |old| {
             let Ok(Stored::Plain(old)) = Stored::of(old) else { return None };
             let mut value = old.to_vec();
-            change(&mut value);
+            // Nobody else's latch must be poisoned by it.
+            let made = catch_unwind(AssertUnwindSafe(|| change(&mut value)));
+            if let Err(panic) = made {
+                panicked = Some(panic);
+                return None;
+            }
             let stored = match plain(&value)? {
                 Cow::Owned(stored) => Some(stored),
                 Cow::Borrowed(_) => None,
             };
             Some(stored.unwrap_or(value))
-        })?;
-        match changed {
+        });
+        if let Some(panic) = panicked {
+            resume_unwind(panic);
+        }
+        match changed? {
             Changed::Exists => self.update_large(tree, key, change),
             changed => Ok(self.take(changed)),
         }
@@ -183,8 +194,7 @@ impl<'s> Transaction<'s> {
 
     /// Sees to everything that a change of a key needs.
     fn prepare(&mut self, tree: &Tree, key: &[u8]) -> Result<(), TransactionError> {
-        self.check()?;
-        self.engine.check_tree(tree.root)?;
+        self.check_tree(tree)?;
         self.changes.check_room(BODY_BYTES_MAX)?;
         if self.unflushed_bytes >= FLUSH_EVERY_BYTES {
             latches::may_wait();

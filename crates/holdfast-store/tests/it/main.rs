@@ -9,6 +9,7 @@ mod backups;
 mod basics;
 mod busy_backups;
 mod classical;
+mod damage;
 mod examples;
 mod faults;
 mod four_ways;

@@ -1,21 +1,24 @@
 //! What a store says to what it cannot do, and that nothing is lost by that.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use holdfast_io::checksum::crc32c;
-use holdfast_io::fake::{EIO, ENOSPC, Effect, FakeFiles, Fault, Operation};
+use holdfast_io::fake::{EIO, ENOSPC, Effect, FakeEntropy, FakeFiles, Fault, Operation};
 use holdfast_io::{Files, OpenHow};
 use holdfast_log::OpenError as LogError;
 use holdfast_pages::{
-    LoadError, OpenArchiveError, OpenError as PagesError, RestoreError as MomentError, Tag,
+    AnalysisError, LoadError, OpenArchiveError, OpenError as PagesError,
+    RestoreError as MomentError, Tag,
 };
 use holdfast_store::Durability::{Disk, Memory};
 use holdfast_store::{
-    At, BackUpError, CommitError, OpenError, RestoreError, Rsn, Service, ServiceError, Store,
-    TransactionError, Tree, restore_at,
+    At, BackUpError, CommitError, Config, Direction, OpenError, RestoreError, Rsn, Service,
+    ServiceError, Store, TransactionError, Tree, VerifyFault, restore_at,
 };
 
-use crate::support::{config, cut, machine, open, overwrite, place, settle};
+use crate::support::{config, cut, machine, open, overwrite, place, place_with, settle};
 
 const KEYS: u32 = 200;
 const FOOTER_BYTES: usize = 120;
@@ -133,14 +136,17 @@ fn a_missing_run_is_named_and_with_it_the_store_is_as_it_was() {
     assert!(runs.len() > 2, "{runs:?}");
     let sound = read(&files, &runs[1]);
     files.remove_file(&runs[1]).expect("the machine is well");
-    let error = refused(&files);
-    let OpenError::Pages(PagesError::Archive(OpenArchiveError::MissingRun { from, to })) = error
-    else {
-        panic!("{error:?}");
-    };
-    assert!(from < to);
+    let (store, _) = open(&files);
+    let lost = store.stat().lost_records;
+    assert!(matches!(&lost[..], [(from, to)] if from < to), "{lost:?}");
+    let found = store.verify(&mut |_| ()).expect("a log").faults;
+    let is_named =
+        |fault: &VerifyFault| matches!(fault, VerifyFault::Lost(_) | VerifyFault::Other(_));
+    assert!(found.iter().any(|(_, fault)| is_named(fault)), "{found:?}");
+    drop(store);
     write(&files, &runs[1], &sound);
-    assert!(has_all(&open(&files).0, 1));
+    let (store, _) = open(&files);
+    assert!(has_all(&store, 1) && store.stat().lost_records.is_empty());
 }
 
 #[test]
@@ -473,4 +479,126 @@ fn an_archive_that_does_not_end_where_it_was_closed_is_not_all_that_there_was() 
     put_file(&files, "closed", &notes.closed);
     let made = restore_at(&place(&files), At::End, &place(&machine(2)), &config(), &mut |_| ());
     assert!(matches!(made, Err(RestoreError::NotClosed)), "{made:?}");
+}
+
+/// Puts an older log in the place of a store's.
+fn put_log(files: &FakeFiles, log: &[(PathBuf, Vec<u8>)]) {
+    log.iter().for_each(|(path, bytes)| write(files, path, bytes));
+}
+
+#[test]
+fn an_older_log_under_a_newer_store_is_told_and_with_the_newer_one_it_is_as_it_was() {
+    let files = machine(1);
+    let (store, _) = open(&files);
+    fill(&store, 1);
+    store.close().expect("a device");
+    let log = |files: &FakeFiles| {
+        let entries = files.read_dir(Path::new("log")).expect("a directory");
+        let paths = entries.iter().map(|entry| String::from_utf8_lossy(&entry.name).into_owned());
+        let paths = paths.map(|name| Path::new("log").join(name));
+        paths.map(|path| (path.clone(), read(files, &path))).collect::<Vec<_>>()
+    };
+    let older = log(&files);
+    let (store, _) = open(&files);
+    fill(&store, 2);
+    store.close().expect("a device");
+    let newer = log(&files);
+    put_log(&files, &older);
+    let error = refused(&files);
+    assert!(matches!(error, OpenError::OlderLog { end, least } if end < least), "{error:?}");
+    // A store of a version that did not write down how far its log was.
+    let opened = read(&files, Path::new("opened"));
+    files.remove_file(Path::new("opened")).expect("a device");
+    let error = refused(&files);
+    let OpenError::Pages(PagesError::Log(AnalysisError::Older { end, need })) = error else {
+        panic!("{error:?}");
+    };
+    assert!(end < need);
+    put_log(&files, &newer);
+    write(&files, Path::new("opened"), &opened);
+    assert!(has_all(&open(&files).0, 2));
+}
+
+#[test]
+fn a_change_that_panics_changes_nothing_and_hinders_nobody() {
+    let (store, _) = open(&machine(1));
+    let tree = store.tree("keys").expect("a tree");
+    put(&store, &tree, 1, 1).expect("a device");
+    let key = 1_u32.to_be_bytes();
+    for begin in [Store::begin, Store::begin_redo_only] {
+        let mut one = begin(&store);
+        let changed = catch_unwind(AssertUnwindSafe(|| {
+            one.update(&tree, &key, |value| {
+                value.clear();
+                panic!("the caller's own mistake");
+            })
+        }));
+        assert!(changed.is_err());
+        assert_eq!(one.get(&tree, &key).expect("pages"), Some(vec![1; 700]));
+        one.put(&tree, &2_u32.to_be_bytes(), b"it goes on").expect("room");
+        one.commit(Disk).expect("a device");
+        put(&store, &tree, 1, 1).expect("so does everybody else");
+    }
+    settle(&store);
+    let mut reading = store.begin();
+    assert_eq!(reading.get(&tree, &key).expect("pages"), Some(vec![1; 700]));
+}
+
+#[test]
+fn a_tree_of_another_store_is_refused_and_one_of_this_store_is_good_for_ever() {
+    let (files, elsewhere) = (machine(1), machine(2));
+    let (store, _) = open(&files);
+    let entropy = Arc::new(FakeEntropy::new(8));
+    let (other, _) = Store::open_at(place_with(&elsewhere, entropy), &config()).expect("a store");
+    let (tree, foreign) = (store.tree("keys").expect("a tree"), other.tree("keys").expect("one"));
+    put(&store, &tree, 1, 1).expect("a device");
+    let mut one = store.begin();
+    let key = 1_u32.to_be_bytes();
+    let refusals = [
+        one.get(&foreign, &key).map(drop),
+        one.get_for_update(&foreign, &key).map(drop),
+        one.put(&foreign, &key, b""),
+        one.insert(&foreign, &key, b"").map(drop),
+        one.delete(&foreign, &key).map(drop),
+        one.update(&foreign, &key, |_| ()).map(drop),
+        one.scan::<&[u8]>(&foreign, .., Direction::Up).try_for_each(|found| found.map(drop)),
+    ];
+    for refused in refusals {
+        assert!(matches!(refused, Err(TransactionError::OtherStore)), "{refused:?}");
+    }
+    drop(one);
+    drop(store);
+    let (store, _) = open(&files);
+    assert!(store.begin().get(&tree, &key).expect("pages").is_some());
+}
+
+#[test]
+fn a_savepoint_of_another_transaction_is_refused() {
+    let (store, _) = open(&machine(1));
+    let tree = store.tree("keys").expect("a tree");
+    for begin in [Store::begin, Store::begin_redo_only] {
+        let (mut one, mut other) = (begin(&store), begin(&store));
+        let (before, foreign) = (one.savepoint(), other.savepoint());
+        one.put(&tree, b"one", b"").expect("room");
+        other.put(&tree, b"other", b"").expect("room");
+        let behind = other.savepoint();
+        for foreign in [foreign, behind] {
+            let refused = one.roll_back_to(foreign);
+            assert!(matches!(refused, Err(TransactionError::SavepointGone)), "{refused:?}");
+        }
+        assert!(one.get(&tree, b"one").expect("pages").is_some());
+        one.roll_back_to(before).expect("it is its own");
+        assert!(one.get(&tree, b"one").expect("pages").is_none());
+    }
+}
+
+#[test]
+fn a_pool_of_any_size_serves() {
+    for pool_bytes in [0, 1, 16 * 8192, 1 << 44, u64::MAX - 8191, u64::MAX] {
+        let (files, config) = (machine(1), Config { pool_bytes, ..config() });
+        let (store, _) = Store::open_at(place(&files), &config).expect("a store");
+        fill(&store, 1);
+        assert!(has_all(&store, 1), "{pool_bytes}");
+        store.close().expect("a device");
+    }
 }

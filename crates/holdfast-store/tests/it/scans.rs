@@ -132,3 +132,38 @@ fn a_scan_does_not_pass_what_another_transaction_put() {
     let found: Vec<_> = scan.map(|found| found.expect("nobody is at it").0).collect();
     assert_eq!(found, [b"b", b"m", b"x"]);
 }
+
+#[test]
+fn keys_that_begin_alike_are_met_and_no_others_both_ways() {
+    let (store, _) = open(&machine(1));
+    let tree = store.tree("keys").expect("a tree");
+    let keys: [&[u8]; 7] = [b"", b"a", b"ab", b"ab\xFF", b"ac", b"\xFF", b"\xFF\xFFz"];
+    let mut one = store.begin();
+    keys.iter().for_each(|key| one.put(&tree, key, b"").expect("room"));
+    for prefix in [&b""[..], b"a", b"ab", b"ab\xFF", b"b", b"\xFF", b"\xFF\xFF"] {
+        let wanted: Vec<_> = keys.iter().filter(|key| key.starts_with(prefix)).collect();
+        for direction in [Direction::Up, Direction::Down] {
+            let found = one.scan_prefix(&tree, prefix, direction);
+            let mut found: Vec<_> = found.map(|found| found.expect("pages").0).collect();
+            if direction == Direction::Down {
+                found.reverse();
+            }
+            assert_eq!(found.iter().collect::<Vec<_>>(), wanted, "{prefix:?} {direction:?}");
+        }
+    }
+}
+
+#[test]
+fn values_of_several_keys_come_in_the_order_in_which_they_are_named() {
+    let (store, _) = open(&machine(1));
+    let tree = store.tree("keys").expect("a tree");
+    for mut one in [store.begin(), store.begin_redo_only()] {
+        one.put(&tree, b"a", b"1").expect("room");
+        one.put(&tree, b"b", b"2").expect("room");
+        let found = one.get_many(&tree, &[&b"b"[..], b"none", b"a", b"b"]).expect("pages");
+        let wanted = [Some(&b"2"[..]), None, Some(b"1"), Some(b"2")];
+        assert_eq!(found, wanted.map(|value| value.map(<[u8]>::to_vec)));
+        one.abort().expect("room");
+    }
+    assert!(store.begin().get_many::<&[u8]>(&tree, &[]).expect("nothing").is_empty());
+}

@@ -41,6 +41,11 @@ pub(crate) fn machine(seed: u64) -> FakeFiles {
 
 /// The place of the store on a machine.
 pub(crate) fn place(files: &FakeFiles) -> Place {
+    place_with(files, Arc::new(FakeEntropy::new(7)))
+}
+
+/// The same, with numbers from elsewhere: two stores are two by these.
+pub(crate) fn place_with(files: &FakeFiles, entropy: Arc<FakeEntropy>) -> Place {
     let below = |name: &str| -> Arc<dyn Files> {
         Arc::new(files.below(Path::new(name)).expect("the directory is there"))
     };
@@ -49,8 +54,7 @@ pub(crate) fn place(files: &FakeFiles) -> Place {
         log: below("log"),
         archive: below("archive"),
     };
-    let (clock, entropy) = (Arc::new(FakeClock::default()), Arc::new(FakeEntropy::new(7)));
-    Place::modelled(directories, clock, entropy)
+    Place::modelled(directories, Arc::new(FakeClock::default()), entropy)
 }
 
 pub(crate) fn open(files: &FakeFiles) -> (Store, Recovery) {

@@ -1,0 +1,457 @@
+//! Files of a store are missing, older, cut short, exchanged or have a bit turned over: one or two
+//! at a time, or many that are older together. What the store answers then is right, or it says by
+//! name what it cannot answer.
+//!
+//! A segment of a log is older where the store was closed: what was put last in an opening is in
+//! its log and nowhere else until then, so nothing tells it from what was never put.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+use holdfast_io::fake::{FakeFiles, Random};
+use holdfast_io::{Files, Kind, OpenHow};
+use holdfast_store::{
+    Config, Direction, Durability, Keep, Rsn, Service, Stat, Store, TransactionError, Tree,
+};
+
+use crate::life::{contents, work};
+use crate::model::{Contents, Model};
+use crate::power::with_seeds;
+use crate::support::{config, cut, machine, place};
+
+/// Lives of a store before it is damaged; what they leave are its older copies.
+const LIVES: u64 = 4;
+const STEPS: u32 = 400;
+/// Rounds of all services after which a store has nothing left to do.
+const ROUNDS: u32 = 400;
+const PAIRS: u64 = 60;
+
+/// What every file holds.
+type Image = BTreeMap<PathBuf, Vec<u8>>;
+
+/// What happens to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kinds {
+    Missing,
+    /// As one of the lives before left it.
+    Older,
+    Truncated,
+    /// Another file has its bytes, and it has that one's.
+    Swapped,
+    Flipped,
+}
+
+const KINDS: [Kinds; 5] =
+    [Kinds::Missing, Kinds::Older, Kinds::Truncated, Kinds::Swapped, Kinds::Flipped];
+
+/// One file, and what happens to it.
+type Damage = (PathBuf, Kinds);
+
+/// A store before it is damaged.
+struct Ground {
+    files: FakeFiles,
+    now: Image,
+    older: Vec<Image>,
+    truth: Contents,
+}
+
+/// How a damaged store did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Outcome {
+    /// Everything was answered, rightly.
+    Right,
+    /// Some of it was, rightly, and the rest was refused by name.
+    InPart,
+    /// It was not opened, and said why.
+    Refused,
+}
+
+/// How often which kind of file with which damage came to what.
+type Counts = BTreeMap<(String, Outcome), u64>;
+
+/// A store that cleans as soon as there is something to clean.
+fn config_of(seed: u64) -> Config {
+    let keep = if seed.is_multiple_of(2) { Keep::All } else { Keep::Repair };
+    Config { keep, clean_every_bytes: 1, ..config() }
+}
+
+fn read(files: &FakeFiles, path: &Path) -> Vec<u8> {
+    let file = files.open(path, OpenHow::default()).expect("the file is there");
+    let mut bytes = vec![0; file.metadata().expect("a device").size_bytes as usize];
+    file.read_full_at(&mut bytes, 0).expect("a device");
+    bytes
+}
+
+/// Puts a file in the place of another one, if there is one.
+fn put(files: &FakeFiles, path: &Path, bytes: &[u8]) {
+    let _may_be_none = files.remove_file(path);
+    let how = OpenHow { write: true, create_mode: Some(0o600), ..OpenHow::default() };
+    let file = files.open(path, how).expect("a device");
+    file.write_all_at(bytes, 0).expect("a device");
+    file.sync_data().expect("a device");
+}
+
+fn image(files: &FakeFiles) -> Image {
+    let mut image = Image::new();
+    for directory in ["", "log", "archive"] {
+        let entries = files.read_dir(Path::new(directory)).expect("a directory");
+        for entry in entries.into_iter().filter(|entry| entry.kind == Kind::File) {
+            let path = Path::new(directory).join(String::from_utf8_lossy(&entry.name).as_ref());
+            image.insert(path.clone(), read(files, &path));
+        }
+    }
+    image
+}
+
+/// One step of every service, whatever comes of it. What was refused, if anything was.
+fn serve(store: &Store) -> (bool, Vec<String>) {
+    let (mut did, mut refused) = (false, Vec::new());
+    for service in Service::ALL {
+        match store.step(service) {
+            Ok(more) => did |= more,
+            Err(error) => refused.push(format!("{service:?}: {error:?}")),
+        }
+    }
+    (did, refused)
+}
+
+/// Steps all services until none has anything to do. What was refused in the last round.
+fn settle(store: &Store) -> Vec<String> {
+    for _ in 0..ROUNDS {
+        let (did, refused) = serve(store);
+        if !did {
+            return refused;
+        }
+    }
+    vec!["there is no end to it".to_owned()]
+}
+
+impl Ground {
+    /// A store after some lives, the last of which ended in order if `seed` is even.
+    fn of(seed: u64) -> Ground {
+        let (mut files, mut model, mut older) = (machine(seed), Model::default(), Vec::new());
+        for life in 0..LIVES {
+            let (store, _) = Store::open_at(place(&files), &config_of(seed)).expect("a store");
+            let tree = store.tree("accounts").expect("a tree");
+            drop(work(&store, &tree, &mut model, seed * LIVES + life, STEPS).expect("a device"));
+            if (seed + life).is_multiple_of(3) {
+                settle(&store);
+            }
+            older.push(image(&files));
+            store.sync().expect("a device");
+            model.is_durable();
+            if (seed + life) % 2 == 1 {
+                store.close().expect("a device");
+            } else {
+                drop(store);
+            }
+            files = cut(&files);
+        }
+        let now = image(&files);
+        older.push(now.clone());
+        let (store, _) = Store::open_at(place(&copy(&files)), &config_of(seed)).expect("a store");
+        let truth = contents(&store, &store.tree("accounts").expect("a tree")).expect("pages");
+        model.found(&truth).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        Ground { files, now, older, truth }
+    }
+
+    /// Every file and everything that can happen to it.
+    fn singles(&self) -> Vec<Damage> {
+        let all = |path: &PathBuf| KINDS.map(|kind| (path.clone(), kind));
+        self.now.keys().flat_map(all).collect()
+    }
+
+    /// The machine with this damage. None if that changes nothing.
+    fn damaged(&self, damage: &[Damage], random: &mut Random) -> Option<FakeFiles> {
+        let files = copy(&self.files);
+        for (path, kind) in damage {
+            let bytes = &self.now[path];
+            match kind {
+                Kinds::Missing => files.remove_file(path).ok()?,
+                Kinds::Older => {
+                    if path.starts_with("log") && !self.now.contains_key(Path::new("closed")) {
+                        return None;
+                    }
+                    let others: Vec<_> =
+                        self.older.iter().filter_map(|old| old.get(path)).collect();
+                    let differ: Vec<_> = others.into_iter().filter(|old| *old != bytes).collect();
+                    put(&files, path, pick(&differ, random)?);
+                }
+                Kinds::Truncated => {
+                    let length = random.below(bytes.len() as u64) as usize;
+                    put(&files, path, &bytes[..length]);
+                }
+                Kinds::Swapped => {
+                    let alike = |other: &&PathBuf| other.parent() == path.parent();
+                    let others: Vec<_> = self.now.keys().filter(alike).collect();
+                    let other = *pick(&others, random)?;
+                    if other == path || self.now[other] == *bytes {
+                        return None;
+                    }
+                    put(&files, path, &self.now[other]);
+                    put(&files, other, bytes);
+                }
+                Kinds::Flipped => {
+                    files.flip_bit(path, random.below(8 * bytes.len() as u64)).ok()?;
+                }
+            }
+        }
+        Some(files)
+    }
+}
+
+fn pick<'a, T>(from: &'a [T], random: &mut Random) -> Option<&'a T> {
+    let count = from.len() as u64;
+    (count > 0).then(|| &from[random.below(count) as usize])
+}
+
+/// The same disk, to be damaged on its own.
+fn copy(files: &FakeFiles) -> FakeFiles {
+    cut(files)
+}
+
+/// Whether an operation says by name that a page, or what it needs, is damaged.
+fn is_named(error: &TransactionError) -> bool {
+    matches!(error, TransactionError::Page(_) | TransactionError::Corrupt { .. })
+}
+
+/// Asks for all keys. Whether all were answered.
+fn ask(store: &Store, truth: &Contents, when: &str) -> Result<bool, String> {
+    answers(store, truth).map_err(|why| format!("{when}: {why}"))
+}
+
+fn answers(store: &Store, truth: &Contents) -> Result<bool, String> {
+    let tree = match store.find_tree("accounts") {
+        Ok(Some(tree)) => tree,
+        Ok(None) => return Err("there is no tree".to_owned()),
+        Err(error) if is_named(&error) => return Ok(false),
+        Err(error) => return Err(format!("the tree: {error:?}")),
+    };
+    let mut whole = true;
+    for (key, value) in truth {
+        match store.begin_impatient().get(&tree, key) {
+            Ok(found) if found.as_ref() == Some(value) => {}
+            Ok(found) => {
+                let found = found.map(|value| value.len());
+                return Err(format!("{key:?} is {found:?}, not {}", value.len()));
+            }
+            Err(error) if is_named(&error) => whole = false,
+            Err(error) => return Err(format!("{key:?}: {error:?}")),
+        }
+    }
+    Ok(scan(store, &tree, truth)? && whole)
+}
+
+/// Walks through all keys. Whether that went to their end.
+fn scan(store: &Store, tree: &Tree, truth: &Contents) -> Result<bool, String> {
+    let mut reading = store.begin_impatient();
+    let mut expected = truth.iter();
+    for found in reading.scan::<&[u8]>(tree, .., Direction::Up) {
+        match found {
+            Ok((key, value)) if expected.next() == Some((&key, &value)) => {}
+            Ok((key, _)) => return Err(format!("{key:?} in a scan")),
+            Err(error) if is_named(&error) => return Ok(false),
+            Err(error) => return Err(format!("a scan: {error:?}")),
+        }
+    }
+    expected.next().map_or(Ok(true), |(key, _)| Err(format!("{key:?} is not in a scan")))
+}
+
+/// Changes keys, one by one. What was committed is the truth from then on.
+fn change(store: &Store, truth: &mut Contents, random: &mut Random) -> Result<(), String> {
+    let Ok(Some(tree)) = store.find_tree("accounts") else { return Ok(()) };
+    for _ in 0..4 {
+        let (key, value) = (format!("{:02}", random.below(90)).into_bytes(), vec![7; 300]);
+        let mut one = store.begin_impatient();
+        match one.put(&tree, &key, &value) {
+            Ok(()) => {
+                one.commit(Durability::Disk).map_err(|error| format!("a commit: {error:?}"))?;
+                truth.insert(key, value);
+            }
+            Err(error) if is_named(&error) => {
+                one.abort().map_err(|error| format!("an abort: {error:?}"))?;
+            }
+            Err(error) => return Err(format!("a put: {error:?}")),
+        }
+    }
+    Ok(())
+}
+
+/// Whether the records up to `end` got into the archive and, as far as pages can be had, into the
+/// page file.
+fn is_through(stat: &Stat, end: Rsn) -> bool {
+    stat.archived >= end && stat.cleaned == stat.archived
+}
+
+/// Uses a damaged store, closes it, and uses it again.
+fn examine(
+    files: &FakeFiles,
+    ground: &Ground,
+    seed: u64,
+    random: &mut Random,
+) -> Result<Outcome, String> {
+    let mut truth = ground.truth.clone();
+    let store = match Store::open_at(place(files), &config_of(seed)) {
+        Ok((store, _)) => store,
+        Err(_) => return Ok(Outcome::Refused),
+    };
+    let mut whole = ask(&store, &truth, "at first")?;
+    let faults = store.verify(&mut |_| ()).map_err(|error| format!("verify: {error:?}"))?.faults;
+    if !whole && faults.is_empty() {
+        return Err("verify does not say what is wrong".to_owned());
+    }
+    change(&store, &mut truth, random)?;
+    whole &= ask(&store, &truth, "changed")?;
+    let end = store.stat().stable;
+    let mut refused = settle(&store);
+    // A transaction that had not ended may have changed a page that cannot be had any more.
+    refused.retain(|why| whole || !why.starts_with("Undo: Undo(Page("));
+    if !refused.is_empty() {
+        return Err(format!("what is left to do is never done: {refused:?}"));
+    }
+    whole &= ask(&store, &truth, "settled")?;
+    store.close().map_err(|error| format!("the close: {error:?}"))?;
+    let again = Store::open_at(place(files), &config_of(seed));
+    let (store, _) = again.map_err(|error| format!("the next open: {error:?}"))?;
+    whole &= ask(&store, &truth, "opened again")?;
+    settle(&store);
+    if !is_through(&store.stat(), end) {
+        return Err(format!("it is not archived and clean: {:?}", store.stat()));
+    }
+    Ok(if whole { Outcome::Right } else { Outcome::InPart })
+}
+
+/// What may close a whole store: what says that it is one, its log, and both of its bases.
+fn may_close(damage: &[Damage]) -> bool {
+    let in_root = |path: &Path| path.parent() == Some(Path::new(""));
+    let is_vital = |(path, kind): &Damage| {
+        let is_exchanged = *kind == Kinds::Swapped && in_root(path);
+        path == Path::new("store") || path.starts_with("log") || is_exchanged
+    };
+    let is_base = |(path, _): &&Damage| path.to_string_lossy().starts_with("base-");
+    damage.iter().any(is_vital) || damage.iter().filter(is_base).count() > 1
+}
+
+/// What the file is, and what happened to it.
+fn class_of((path, kind): &Damage) -> String {
+    let name = path.to_string_lossy();
+    let end = name.find(|letter: char| letter == '-' || letter.is_ascii_digit());
+    let name = if name.starts_with("base") { "base" } else { &name[..end.unwrap_or(name.len())] };
+    format!("{name} {kind:?}")
+}
+
+/// Damages a store in one way. What came of it; none if there is no such damage.
+fn strike(ground: &Ground, damage: &[Damage], seed: u64) -> Option<Result<Outcome, String>> {
+    let mut random = Random::new(seed);
+    let files = ground.damaged(damage, &mut random)?;
+    let examined = catch_unwind(AssertUnwindSafe(|| examine(&files, ground, seed, &mut random)));
+    Some(match examined {
+        Err(_) => Err("it panics".to_owned()),
+        Ok(Ok(Outcome::Refused)) if !may_close(damage) => {
+            let error = Store::open_at(place(&files), &config_of(seed)).err();
+            Err(format!("it does not open: {error:?}"))
+        }
+        Ok(examined) => examined,
+    })
+}
+
+fn report(counts: &Counts, wrong: &[String]) {
+    for ((class, outcome), count) in counts {
+        println!("{count:6} {outcome:?}: {class}");
+    }
+    wrong.iter().take(40).for_each(|wrong| println!("WRONG {wrong}"));
+}
+
+/// Damages a store with each of these. Returns how many damaged directories that were.
+fn strike_with(ground: &Ground, all: &[Vec<Damage>], seed: u64) -> u64 {
+    let (mut counts, mut wrong, mut done) = (Counts::new(), Vec::new(), 0);
+    for (at, damage) in all.iter().enumerate() {
+        let Some(outcome) = strike(ground, damage, seed ^ (at as u64) << 32) else { continue };
+        done += 1;
+        let class = damage.iter().map(class_of).collect::<Vec<_>>().join(" and ");
+        match outcome {
+            Ok(outcome) => *counts.entry((class, outcome)).or_default() += 1,
+            Err(why) => wrong.push(format!("{at}: {damage:?}: {why}")),
+        }
+    }
+    report(&counts, &wrong);
+    assert!(wrong.is_empty(), "{} of {done} are wrong", wrong.len());
+    done
+}
+
+fn each_alone(seed: u64) -> u64 {
+    let ground = Ground::of(seed);
+    let all: Vec<_> = ground.singles().into_iter().map(|one| vec![one]).collect();
+    strike_with(&ground, &all, seed)
+}
+
+fn two_at_a_time(seed: u64) -> u64 {
+    let (ground, mut random) = (Ground::of(seed), Random::new(seed));
+    let singles = ground.singles();
+    let mut any = || pick(&singles, &mut random).expect("there are files").clone();
+    let all: Vec<_> = (0..PAIRS).map(|_| vec![any(), any()]).collect();
+    strike_with(&ground, &all, seed)
+}
+
+/// Files that are older together.
+const PARTS: [&[&str]; 9] = [
+    &["pages", "versions"],
+    &["pages", "versions", "base-"],
+    &["base-"],
+    &["log/"],
+    &["archive/"],
+    &["log/", "archive/"],
+    &["log/", "base-"],
+    &["pages", "versions", "base-", "archive/", "opened", "closed", "restoring"],
+    &["pages", "versions", "archive/"],
+];
+
+/// The machine with these files as they were in an earlier life.
+fn with_older(ground: &Ground, old: &Image, part: &[&str]) -> FakeFiles {
+    let files = copy(&ground.files);
+    let is_meant = |path: &&PathBuf| {
+        let path = path.to_string_lossy();
+        part.iter().any(|prefix| path.starts_with(prefix) && !path.contains(".lost"))
+    };
+    ground.now.keys().filter(is_meant).for_each(|path| files.remove_file(path).expect("it is"));
+    old.keys().filter(is_meant).for_each(|path| put(&files, path, &old[path]));
+    files
+}
+
+fn older_together(seed: u64) -> u64 {
+    let ground = Ground::of(seed);
+    let (mut counts, mut wrong, mut done) = (Counts::new(), Vec::new(), 0);
+    for (life, old) in ground.older[..LIVES as usize - 1].iter().enumerate() {
+        for part in PARTS {
+            let (files, mut random) = (with_older(&ground, old, part), Random::new(seed));
+            let examine = || examine(&files, &ground, seed, &mut random);
+            let examined = catch_unwind(AssertUnwindSafe(examine));
+            match examined.unwrap_or_else(|_| Err("it panics".to_owned())) {
+                Ok(outcome) => {
+                    *counts.entry((format!("older {part:?}"), outcome)).or_default() += 1;
+                }
+                Err(why) => wrong.push(format!("{part:?} of life {life}: {why}")),
+            }
+            done += 1;
+        }
+    }
+    report(&counts, &wrong);
+    assert!(wrong.is_empty(), "{} of {done} are wrong", wrong.len());
+    done
+}
+
+#[test]
+fn files_that_are_older_together_are_noticed() {
+    with_seeds(1..5, "damage::files_that", older_together);
+}
+
+#[test]
+fn a_file_that_is_damaged_costs_what_it_had() {
+    with_seeds(1..3, "damage::a_file", each_alone);
+}
+
+#[test]
+fn two_files_that_are_damaged_cost_what_they_had() {
+    with_seeds(1..5, "damage::two_files", two_at_a_time);
+}
