@@ -455,3 +455,21 @@ fn a_file_that_is_damaged_costs_what_it_had() {
 fn two_files_that_are_damaged_cost_what_they_had() {
     with_seeds(1..5, "damage::two_files", two_at_a_time);
 }
+
+#[test]
+fn an_old_a_lost_and_an_invented_key_would_be_noticed() {
+    let ground = Ground::of(1);
+    let (store, _) = Store::open_at(place(&copy(&ground.files)), &config_of(1)).expect("a store");
+    assert_eq!(ask(&store, &ground.truth, "now"), Ok(true));
+    let key = ground.truth.keys().next().expect("there are keys").clone();
+    let (mut old, mut lost, mut invented) = Default::default();
+    for truth in [&mut old, &mut lost, &mut invented] {
+        ground.truth.clone_into(truth);
+    }
+    old.insert(key.clone(), b"as it is now".to_vec());
+    lost.insert(b"99 it was committed".to_vec(), Vec::new());
+    invented.remove(&key);
+    for truth in [old, lost, invented] {
+        ask(&store, &truth, "now").expect_err("it is not what was found");
+    }
+}
