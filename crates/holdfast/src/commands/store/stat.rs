@@ -8,7 +8,7 @@ use crate::cli::store::StoreArgs;
 use crate::output::Output;
 use crate::problem::Outcome;
 use crate::sizes::rounded;
-use holdfast_store::{LogPlace, Stat};
+use holdfast_store::{LogPlace, Rsn, Stat};
 use serde_json::{Value, json};
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -78,13 +78,15 @@ fn text(Shown { trees, stat, losers, files, served_log }: &Shown) -> String {
         None => rounded(files.log_bytes),
     };
     let (archive, pages) = (rounded(files.archive_bytes), rounded(files.page_bytes));
-    let Stat { next, archived, cleaned, .. } = stat;
+    let Stat { next, archived, cleaned, lost_records, .. } = stat;
+    let lost = |(begin, end): &(Rsn, Rsn)| format!("\nlost      records from {begin} to {end}");
+    let lost: String = lost_records.iter().map(lost).collect();
     format!(
         "trees     {}\n\
          records   up to {next}; archived up to {archived}, in pages up to {cleaned}\n\
          unended   {losers} transactions, when it was opened\nlog       {log}\n\
          archive   {archive} in {} runs, with every moment from {} on\n\
-         pages     {}, {} of them free; {pages} on the disk",
+         pages     {}, {} of them free; {pages} on the disk{lost}",
         trees.join(", "),
         files.runs,
         stat.kept_from,
@@ -94,6 +96,8 @@ fn text(Shown { trees, stat, losers, files, served_log }: &Shown) -> String {
 }
 
 fn json(Shown { trees, stat, losers, files, served_log }: &Shown) -> Value {
+    let lost = stat.lost_records.iter().map(|(begin, end)| json!([begin.get(), end.get()]));
+    let lost: Vec<_> = lost.collect();
     json!({
         "trees": trees,
         "end_rsn": stat.next.get(),
@@ -103,6 +107,7 @@ fn json(Shown { trees, stat, losers, files, served_log }: &Shown) -> Value {
         "pages": stat.pages,
         "free_pages": stat.free_pages,
         "kept_from_rsn": stat.kept_from.get(),
+        "lost_records": lost,
         "restoring": stat.is_restoring,
         "served_log": served_log,
         "log_file_bytes": served_log.is_none().then_some(files.log_bytes),

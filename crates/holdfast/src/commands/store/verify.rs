@@ -50,6 +50,7 @@ fn told(page: PageNumber, fault: &VerifyFault) -> String {
     let why = match fault {
         VerifyFault::OnDevice(kind) => format!("on the disk it is {}", adjective(*kind)),
         VerifyFault::InMemory(error) => format!("in memory it is wrong: {error}"),
+        VerifyFault::Other(error) => format!("its records do not lead to it: {error}"),
         VerifyFault::Lost(error) => format!("it cannot be had: {error}"),
         VerifyFault::InTree(error) => return error.to_string(),
         _ => "it is damaged".to_owned(),
