@@ -37,6 +37,13 @@ pub(crate) enum StoreCommand {
         /// The value, likewise.
         value: String,
     },
+    /// Delete a key; it is gone from the disk when this ends.
+    Delete {
+        #[command(flatten)]
+        tree: InTree,
+        /// The key: text, or 0x and hexadecimal digits.
+        key: String,
+    },
     /// Print keys and their values in order, one a line: the key, a tab, the value.
     ///
     /// `load` takes what is printed.

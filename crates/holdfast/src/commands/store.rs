@@ -1,5 +1,5 @@
-//! `holdfast store open | get | put | scan | load | stat | verify | trim | backup |
-//! restore | bench`.
+//! `holdfast store open | get | put | delete | scan | load | stat | verify | trim |
+//! backup | restore | bench`.
 //!
 //! Promise: works on any store that nobody has open, and closes it in order; what is reported
 //! written is on the disk; every problem says what to do next.
@@ -8,6 +8,7 @@
 mod backup;
 mod bank;
 mod bench;
+mod delete;
 mod get;
 mod load;
 mod open;
@@ -38,6 +39,7 @@ pub(crate) fn store(command: StoreCommand, output: Output) -> Outcome<()> {
         StoreCommand::Open { store } => open::open(&store, output),
         StoreCommand::Get { tree, key } => get::get(&tree, &key, output),
         StoreCommand::Put { tree, key, value } => put::put(&tree, &key, &value, output),
+        StoreCommand::Delete { tree, key } => delete::delete(&tree, &key, output),
         StoreCommand::Scan { tree, part } => scan::scan(&tree, &part, output),
         StoreCommand::Load { tree, file } => load::load(&tree, file.as_deref(), output),
         StoreCommand::Stat { store } => stat::stat(&store, output),
@@ -174,6 +176,9 @@ fn advice(error: &OpenError) -> (Exit, &'static str) {
             (Exit::Usage, "nothing was changed; correct the server's configuration")
         }
         OpenError::TakenLog => (Exit::Usage, "nothing was changed; correct --log"),
+        OpenError::OlderLog { .. } => {
+            (Exit::Damaged, "nothing was changed; put the newer log back, or `restore` the store")
+        }
         OpenError::RemadeLog => {
             (Exit::Damaged, "nothing was changed; `restore` makes another store of what it has")
         }

@@ -340,3 +340,14 @@ fn trim_leaves_out_what_is_past_and_stat_says_from_where_on_moments_are() {
     assert_eq!(place.store("get", &["apple"]).succeeded().out, "3\n");
     place.store("trim", &["--keep", "some"]).expect(2, &["--keep"]);
 }
+
+#[test]
+fn a_key_that_is_deleted_is_gone_and_one_that_was_not_there_is_told() {
+    let place = Place::new();
+    place.store("open", &[]).succeeded();
+    place.store("put", &["apple", "red"]).succeeded();
+    let done = &place.json("delete", &["apple"])[0];
+    assert!(done["committed_rsn"].as_u64().unwrap() > 0);
+    place.store("delete", &["apple"]).expect(2, &["there is no key `apple`", "scan"]);
+    place.store("delete", &["apple", "--tree", "none"]).expect(2, &["there is no tree"]);
+}
