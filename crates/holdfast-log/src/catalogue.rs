@@ -1,43 +1,43 @@
-//! The catalogue: what belongs to the log. One small file.
+//! The catalogue: what belongs to the log. Two small files that say the same (`copies`).
 //!
 //! Byte table: FORMAT.md, "Catalogue".
 //!
-//! Promise: it is the old one or the new one, whole, whatever happens while it is replaced; a
-//! segment file that is missing is noticed because it is named here.
+//! Promise: a segment file that is missing is noticed because it is named here; what is encoded
+//! here is decoded here.
 //! Never: is touched on the way of a commit.
-
-use std::io;
-use std::path::Path;
 
 use holdfast_core::Lsn;
 use holdfast_core::frame::BLOCK_BYTES;
+use holdfast_io::Files;
 use holdfast_io::checksum::crc32c;
-use holdfast_io::{Files, OpenHow};
 
 use crate::config::{Parity, SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN};
 use crate::error::{FileFault, OpenError};
 use crate::log::Stretch;
 use crate::segment::Shape;
 
+pub(crate) mod copies;
+
 /// Name of the file.
 pub(crate) const CATALOGUE: &str = "catalogue";
-/// Name of its successor while it is written.
-pub(crate) const CATALOGUE_NEW: &str = "catalogue.new";
-/// The version this program reads and writes.
-pub(crate) const VERSION: u32 = 1;
+/// The version this program writes; it reads version 1, too.
+pub(crate) const VERSION: u32 = 2;
+/// Without a sequence, in one file that nothing follows in.
+const VERSION_ALONE: u32 = 1;
 
 const MAGIC: u32 = 0x4346_4648;
-const HEAD_BYTES: usize = 64;
+const HEAD_BYTES: usize = 72;
+const HEAD_BYTES_ALONE: usize = 64;
 const ENTRY_BYTES: usize = 16;
 const HOLE_BYTES: usize = 16;
 /// A log that lost this many stretches is to be repaired, not cut once more.
 pub(crate) const HOLES_MAX: usize = 1024;
 /// More than any ring could ever need; bounds what is read.
-const ENTRIES_MAX: usize = 1 << 16;
+pub(crate) const ENTRIES_MAX: usize = 1 << 16;
 /// No log is opened this often.
 const GENERATIONS_MAX: u32 = 1 << 31;
 /// A file's name has eight digits.
-const FILES_MAX: u32 = 100_000_000;
+pub(crate) const FILES_MAX: u32 = 100_000_000;
 /// No log grows this long, so no position in one overflows.
 const LOG_BYTES_MAX: u64 = 1 << 62;
 
@@ -74,35 +74,11 @@ pub(crate) struct Catalogue {
 impl Catalogue {
     /// Reads and checks the catalogue in the root of `files`.
     pub(crate) fn load(files: &dyn Files) -> Result<Catalogue, OpenError> {
-        let file = match files.open(Path::new(CATALOGUE), OpenHow::default()) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(OpenError::NoLog),
-            Err(error) => return Err(OpenError::Io(error)),
-        };
-        let size_bytes = file.metadata().map_err(OpenError::Io)?.size_bytes;
-        let most = (HEAD_BYTES + ENTRIES_MAX * ENTRY_BYTES + HOLES_MAX * HOLE_BYTES) as u64;
-        if size_bytes > most {
-            return Err(damaged(FileFault::Length { found: size_bytes }));
-        }
-        let mut bytes = vec![0u8; size_bytes as usize];
-        let got = file.read_full_at(&mut bytes, 0).map_err(OpenError::Io)?;
-        Catalogue::decode(&bytes[..got])
+        copies::load(files).map(|(catalogue, _)| catalogue)
     }
 
-    /// Makes this the catalogue: when it returns, it is, and survives a power cut.
-    pub(crate) fn replace(&self, files: &dyn Files) -> io::Result<()> {
-        let bytes = self.encode();
-        let how = OpenHow { write: true, create_mode: Some(0o600), ..OpenHow::default() };
-        let file = files.open(Path::new(CATALOGUE_NEW), how)?;
-        file.set_len(bytes.len() as u64)?;
-        file.write_all_at(&bytes, 0)?;
-        file.sync_data()?;
-        files.rename(Path::new(CATALOGUE_NEW), Path::new(CATALOGUE))?;
-        files.sync_dir(Path::new(""))
-    }
-
-    /// The catalogue as bytes.
-    pub(crate) fn encode(&self) -> Vec<u8> {
+    /// The catalogue as bytes, the `sequence`th that were written.
+    pub(crate) fn encode(&self, sequence: u64) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(HEAD_BYTES + self.entries.len() * ENTRY_BYTES);
         bytes.extend_from_slice(&MAGIC.to_le_bytes());
         bytes.extend_from_slice(&VERSION.to_le_bytes());
@@ -115,6 +91,7 @@ impl Catalogue {
         bytes.extend_from_slice(&self.generations_below.to_le_bytes());
         bytes.extend_from_slice(&(self.parity as u16).to_le_bytes());
         bytes.extend_from_slice(&(self.holes.len() as u16).to_le_bytes());
+        bytes.extend_from_slice(&sequence.to_le_bytes());
         for entry in &self.entries {
             bytes.extend_from_slice(&entry.file.to_le_bytes());
             bytes.extend_from_slice(&[0; 4]);
@@ -129,25 +106,31 @@ impl Catalogue {
         bytes
     }
 
-    fn decode(bytes: &[u8]) -> Result<Catalogue, OpenError> {
-        if bytes.len() < HEAD_BYTES {
-            return Err(damaged(FileFault::Length { found: bytes.len() as u64 }));
+    /// The catalogue that these bytes begin with, and its sequence.
+    fn decode(bytes: &[u8]) -> Result<(Catalogue, u64), Fault> {
+        let short = || Fault::File(FileFault::Length { found: bytes.len() as u64 });
+        if bytes.len() < HEAD_BYTES_ALONE {
+            return Err(short());
         }
         if u32_at(bytes, 0) != MAGIC {
-            return Err(damaged(FileFault::Magic));
+            return Err(Fault::File(FileFault::Magic));
         }
         let version = u32_at(bytes, 4);
-        if version != VERSION {
-            return Err(OpenError::OtherVersion { found: version, known: VERSION });
-        }
-        if u32_at(bytes, 8) != crc32c(0, &bytes[12..]) {
-            return Err(damaged(FileFault::Check));
-        }
+        let head_bytes = match version {
+            VERSION => HEAD_BYTES,
+            VERSION_ALONE => HEAD_BYTES_ALONE,
+            found => return Err(Fault::Version { found }),
+        };
         let (entries, holes) = (u32_at(bytes, 12) as usize, u32_at(bytes, 60) >> 16);
-        let holes_at = entries.saturating_mul(ENTRY_BYTES).saturating_add(HEAD_BYTES);
-        let listed = holes_at.saturating_add(holes as usize * HOLE_BYTES) == bytes.len();
-        let Some(parity) = parity(u32_at(bytes, 60) & 0xFFFF).filter(|_| listed) else {
-            return Err(damaged(FileFault::Contents));
+        let holes_at = entries.saturating_mul(ENTRY_BYTES).saturating_add(head_bytes);
+        let end = holes_at.saturating_add(holes as usize * HOLE_BYTES);
+        // A count that was damaged may say anything: then nothing is as long as it says.
+        let said = bytes.get(12..end).filter(|_| version == VERSION || end == bytes.len());
+        if said.is_none_or(|said| u32_at(bytes, 8) != crc32c(0, said)) {
+            return Err(Fault::File(FileFault::Check));
+        }
+        let Some(parity) = parity(u32_at(bytes, 60) & 0xFFFF) else {
+            return Err(Fault::File(FileFault::Contents));
         };
         let catalogue = Catalogue {
             identity: array_at(bytes, 16),
@@ -156,16 +139,18 @@ impl Catalogue {
             durable: Lsn(u64_at(bytes, 48)),
             generations_below: u32_at(bytes, 56),
             parity,
-            entries: records(&bytes[HEAD_BYTES..holes_at], entry),
-            holes: records(&bytes[holes_at..], hole),
+            entries: records(&bytes[head_bytes..holes_at], entry),
+            holes: records(&bytes[holes_at..end], hole),
         };
         if !catalogue.is_sensible() {
-            return Err(damaged(FileFault::Contents));
+            return Err(Fault::File(FileFault::Contents));
         }
-        Ok(catalogue)
+        let sequence = if version == VERSION { u64_at(bytes, HEAD_BYTES_ALONE) } else { 0 };
+        Ok((catalogue, sequence))
     }
 
-    fn is_sensible(&self) -> bool {
+    /// Whether an open takes it.
+    pub(crate) fn is_sensible(&self) -> bool {
         let sizes = SEGMENT_BYTES_MIN..=SEGMENT_BYTES_MAX;
         self.segment_bytes.is_power_of_two()
             && sizes.contains(&self.segment_bytes)
@@ -183,6 +168,7 @@ impl Catalogue {
                 .entries
                 .last()
                 .is_some_and(|last| last.number < LOG_BYTES_MAX / self.segment_bytes)
+            && self.durable <= self.limit()
             && self.holes.iter().all(|hole| hole.from < hole.to)
             && self.holes.windows(2).all(|two| two[0].to <= two[1].from)
     }
@@ -197,7 +183,14 @@ impl Catalogue {
         behind_hole(&self.holes, lsn)
     }
 
-    fn covers(&self, lsn: Lsn) -> bool {
+    /// One past the last position that a listed segment has a place for.
+    pub(crate) fn limit(&self) -> Lsn {
+        let last = self.entries.last().map_or(0, |last| last.number + 1);
+        Lsn(last * self.segment_bytes)
+    }
+
+    /// Whether a listed segment has a place for it.
+    pub(crate) fn covers(&self, lsn: Lsn) -> bool {
         let number = lsn.get() / self.segment_bytes;
         self.entries.iter().any(|entry| entry.number == number)
     }
@@ -225,8 +218,11 @@ fn parity(number: u32) -> Option<Parity> {
     [Parity::None, Parity::TenPercent].into_iter().find(|parity| *parity as u32 == number)
 }
 
-fn damaged(fault: FileFault) -> OpenError {
-    OpenError::File { name: CATALOGUE.to_owned(), fault }
+/// Why bytes are no catalogue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    File(FileFault),
+    Version { found: u32 },
 }
 
 /// `N` bytes at `at`; the caller has checked the length.

@@ -1,8 +1,8 @@
 //! Making a log.
 //!
-//! Promise: there is a log exactly when its catalogue is there, and then every segment is
-//! allocated, zeroed and synced.
-//! Never: overwrites a log, or anything that is not its own.
+//! Promise: there is a log when its catalogue is there, and then every segment is allocated, zeroed
+//! and synced.
+//! Never: overwrites a log, what is left of one, or anything that is not its own.
 
 use std::io;
 use std::path::Path;
@@ -10,19 +10,22 @@ use std::path::Path;
 use holdfast_core::Lsn;
 use holdfast_io::{DirEntry, Files, OpenHow};
 
-use crate::catalogue::{CATALOGUE, CATALOGUE_NEW, Catalogue, Entry};
-use crate::config::LogConfig;
-use crate::error::CreateError;
+use crate::again::{AGAIN, Again};
+use crate::catalogue::copies::{CATALOGUE_NEW, COPY, Copies};
+use crate::catalogue::{CATALOGUE, Catalogue, Entry};
+use crate::config::{LogConfig, Parity};
+use crate::cut::{CUT_NEW, Cut};
+use crate::error::{CreateError, OpenError};
 use crate::pace::Pace;
-use crate::segment::{Segment, SegmentHeader, is_segment_name};
+use crate::segment::{Segment, SegmentHeader, is_segment_name, is_used, label_in};
 
 /// The generation of segments made by `create`; opens count from 1.
 const CREATED: u32 = 0;
 
-/// Name of the file that holds the label.
+/// Name of the file that holds the label of a log that an earlier version made.
 const LABEL: &str = "label";
-/// Longest label.
-pub(crate) const LABEL_BYTES_MAX: usize = 4096;
+/// Longest label: it lies in the first block of each segment.
+pub(crate) const LABEL_BYTES_MAX: usize = 2048;
 
 /// See [`crate::Log::create_labelled`]. An empty label is none.
 pub(crate) fn create(
@@ -51,15 +54,31 @@ pub(crate) fn create(
             Segment::make(files, *file, catalogue.shape(), Pace::Full).map_err(CreateError::Io)?;
         let header =
             SegmentHeader { identity, generation: CREATED, number: *number, segment_bytes };
-        segment.write_header(&header).map_err(CreateError::Io)?;
+        segment.write_header(&header, label).map_err(CreateError::Io)?;
     }
-    put_label(files, label).map_err(CreateError::Io)?;
+    keep_room(files, parity).map_err(CreateError::Io)?;
     files.sync_dir(Path::new("")).map_err(CreateError::Io)?;
-    catalogue.replace(files).map_err(CreateError::Io)
+    Copies::new().replace(files, &catalogue).map_err(CreateError::Io)
 }
 
-/// See [`crate::Log::label_of`].
+/// Makes the files that opening and cutting want room for, so that they have it on a full disk.
+pub(crate) fn keep_room(files: &dyn Files, parity: Parity) -> io::Result<()> {
+    Again::keep_room(files)?;
+    Cut::keep_room(files, parity)
+}
+
+/// See [`crate::Log::label_of`]. Every segment has it.
 pub(crate) fn label_of(files: &dyn Files) -> io::Result<Vec<u8>> {
+    let identity = Catalogue::load(files).map(|catalogue| catalogue.identity).ok();
+    let mut unread = None;
+    for name in segment_names(files)? {
+        match label_in(files, &name, identity) {
+            Ok(Some(label)) => return Ok(label),
+            Ok(None) => {}
+            Err(error) => unread = Some(error),
+        }
+    }
+    unread.map_or(Ok(()), Err)?;
     let file = match files.open(Path::new(LABEL), OpenHow::default()) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         file => file?,
@@ -70,28 +89,41 @@ pub(crate) fn label_of(files: &dyn Files) -> io::Result<Vec<u8>> {
     Ok(label)
 }
 
-/// Needs no rename: until there is a catalogue, nobody looks at it.
-pub(crate) fn put_label(files: &dyn Files, label: &[u8]) -> io::Result<()> {
-    if label.is_empty() {
-        return Ok(());
-    }
-    let how = OpenHow { write: true, create_mode: Some(0o600), ..OpenHow::default() };
-    let file = files.open(Path::new(LABEL), how)?;
-    file.set_len(label.len() as u64)?;
-    file.write_all_at(label, 0)?;
-    file.sync_data()
+/// The names of all segment files, in order of number.
+pub(crate) fn segment_names(files: &dyn Files) -> io::Result<Vec<String>> {
+    let entries = files.read_dir(Path::new(""))?.into_iter();
+    let names = entries.map(|entry| String::from_utf8_lossy(&entry.name).into_owned());
+    let mut names: Vec<String> = names.filter(|name| is_segment_name(name)).collect();
+    names.sort();
+    Ok(names)
 }
 
-/// Nothing may be here but what an interrupted attempt left.
+/// A segment file that holds frames.
+pub(crate) fn used_segment(files: &dyn Files) -> io::Result<Option<String>> {
+    for name in segment_names(files)? {
+        if is_used(files, &name)? {
+            return Ok(Some(name));
+        }
+    }
+    Ok(None)
+}
+
+/// Nothing may be here but what an interrupted attempt left: segments without a frame.
 pub(crate) fn check_place(files: &dyn Files) -> Result<(), CreateError> {
     let entries = files.read_dir(Path::new("")).map_err(CreateError::Io)?;
     let name = |entry: &DirEntry| String::from_utf8_lossy(&entry.name).into_owned();
-    if entries.iter().any(|entry| name(entry) == CATALOGUE) {
+    let listed = Catalogue::load(files);
+    let none = matches!(listed, Err(OpenError::NoLog | OpenError::File { .. } | OpenError::Io(_)));
+    if !none || entries.iter().any(|entry| name(entry) == CATALOGUE) {
         return Err(CreateError::Exists);
     }
-    let own = |name: &str| name == CATALOGUE_NEW || name == LABEL || is_segment_name(name);
-    match entries.iter().map(name).find(|name| !own(name)) {
-        Some(name) => Err(CreateError::NotEmpty { name }),
+    let known = [COPY, CATALOGUE_NEW, LABEL, AGAIN, CUT_NEW];
+    let own = |name: &str| known.contains(&name) || is_segment_name(name);
+    if let Some(name) = entries.iter().map(name).find(|name| !own(name)) {
+        return Err(CreateError::NotEmpty { name });
+    }
+    match used_segment(files).map_err(CreateError::Io)? {
+        Some(name) => Err(CreateError::Used { name }),
         None => Ok(()),
     }
 }

@@ -17,14 +17,15 @@ use std::path::Path;
 
 use holdfast_core::Lsn;
 use holdfast_core::frame::{
-    BLOCK_BYTES, FrameHeader, HEADER_BYTES, Kind, Sealer, encode, pad_payload_bytes,
+    BLOCK_BYTES, FRAME_ALIGN, FrameHeader, HEADER_BYTES, Kind, Sealer, encode, pad_payload_bytes,
 };
 use holdfast_core::ring::Geometry;
 use holdfast_io::checksum::crc32c;
 use holdfast_io::{Files, OpenHow};
 
 use crate::buffer::Buffer;
-use crate::catalogue::{array_at, u32_at, u64_at};
+use crate::catalogue::{Catalogue, array_at, u32_at, u64_at};
+use crate::config::Parity;
 use crate::error::{FileFault, OpenError};
 use crate::segment::Segment;
 use crate::stripe::GROUP_BYTES;
@@ -33,8 +34,8 @@ mod groups;
 
 /// Name of the file.
 const CUT: &str = "cut";
-/// Its name while it is written.
-const CUT_NEW: &str = "cut.new";
+/// Its name while it is written, and while there is no cut: it keeps its room.
+pub(crate) const CUT_NEW: &str = "cut.new";
 
 const MAGIC: u32 = 0x5846_4648;
 const VERSION: u32 = 1;
@@ -65,8 +66,8 @@ pub(crate) struct Cut {
 }
 
 impl Cut {
-    /// The cut that is to be carried out, if there is one.
-    pub(crate) fn load(files: &dyn Files, identity: [u8; 16]) -> Result<Option<Cut>, OpenError> {
+    /// The cut that is to be carried out, if there is one, of the log with this catalogue.
+    pub(crate) fn load(files: &dyn Files, catalogue: &Catalogue) -> Result<Option<Cut>, OpenError> {
         let file = match files.open(Path::new(CUT), OpenHow::default()) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -75,8 +76,9 @@ impl Cut {
         let mut bytes = vec![0; CUT_BYTES + GROUP + 1];
         let got = file.read_full_at(&mut bytes, 0).map_err(OpenError::Io)?;
         let fault = match Cut::decode(&bytes[..got]) {
-            Ok(cut) if cut.identity == identity => return Ok(Some(cut)),
-            Ok(_) => FileFault::Foreign,
+            Ok(cut) if cut.identity != catalogue.identity => FileFault::Foreign,
+            Ok(cut) if cut.lies_in(catalogue) => return Ok(Some(cut)),
+            Ok(_) => FileFault::Contents,
             Err(fault) => fault,
         };
         Err(OpenError::File { name: CUT.to_owned(), fault })
@@ -96,8 +98,17 @@ impl Cut {
 
     /// Says that it has been carried out.
     pub(crate) fn clear(files: &dyn Files) -> io::Result<()> {
-        files.remove_file(Path::new(CUT))?;
+        files.rename(Path::new(CUT), Path::new(CUT_NEW))?;
         files.sync_dir(Path::new(""))
+    }
+
+    /// Makes the file that the first cut is written into.
+    pub(crate) fn keep_room(files: &dyn Files, parity: Parity) -> io::Result<()> {
+        let group = if parity == Parity::None { 0 } else { GROUP };
+        let how = OpenHow { write: true, create_mode: Some(0o600), ..OpenHow::default() };
+        let file = files.open(Path::new(CUT_NEW), how)?;
+        file.write_all_at(&vec![0; CUT_BYTES + group], 0)?;
+        file.sync_data()
     }
 
     /// Writes over what is cut off, and syncs. What lies in segments that are no longer there is
@@ -206,6 +217,14 @@ impl Cut {
         };
         let whole = u32_at(bytes, 4) == VERSION && cut.is_sensible();
         whole.then_some(cut).ok_or(FileFault::Contents)
+    }
+
+    /// Whether an open log with this catalogue can have made it.
+    fn lies_in(&self, catalogue: &Catalogue) -> bool {
+        catalogue.covers(self.from)
+            && self.to <= catalogue.limit()
+            && self.generation < catalogue.generations_below
+            && self.from.is_aligned(FRAME_ALIGN)
     }
 
     /// A pad fits wherever the cut begins, because the rest of a block is empty or takes one.

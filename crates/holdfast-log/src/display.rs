@@ -30,6 +30,11 @@ impl fmt::Display for CreateError {
             Self::Config(fault) => write!(out, "{fault}"),
             Self::Exists => out.write_str("there is a log already"),
             Self::NotEmpty { name } => write!(out, "the directory is not empty: it holds {name}"),
+            Self::Used { name } => write!(
+                out,
+                "`{name}` holds something of a log whose catalogue is gone; repair that log into \
+                 another directory"
+            ),
             Self::Io(error) => write!(out, "{error}"),
         }
     }
@@ -52,6 +57,7 @@ impl fmt::Display for FileFault {
             Self::Check => out.write_str("its check does not match its contents"),
             Self::Foreign => out.write_str("it belongs to another log"),
             Self::Contents => out.write_str("it says something that cannot be"),
+            Self::Missing => out.write_str("it is missing; a repair can make it anew"),
             Self::Older => out.write_str("it is older than the segment files"),
         }
     }

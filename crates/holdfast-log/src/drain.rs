@@ -322,12 +322,15 @@ impl Log {
         self.marks().durable > lsn
     }
 
-    /// What a preparation has to know.
+    /// What a preparation has to know. What was released was durable before: so it is asked for
+    /// first, or a commit and a mark between two looks would make more released than durable.
     pub(crate) fn needs(&self) -> Needs {
+        // EDGE marked: whoever sees the mark sees the durable mark that allowed it.
+        let marked = Lsn(self.word(words::MARKED).load(Ordering::Acquire));
         let marks = self.marks();
         let released = match self.retention {
             Retention::InRing => marks.released,
-            Retention::OnDevice => Lsn(self.word(words::MARKED).load(Ordering::Relaxed)),
+            Retention::OnDevice => marked,
         };
         Needs { released, durable: marks.durable, generation: self.generation }
     }

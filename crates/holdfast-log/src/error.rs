@@ -40,6 +40,12 @@ pub enum CreateError {
         /// One of the names found.
         name: String,
     },
+    /// Segments of a log lie here that hold something, and no catalogue says which they are: repair
+    /// that log into another directory. What an interrupted repair left is removed by hand.
+    Used {
+        /// One of the segments.
+        name: String,
+    },
     /// The directory could not be written. Try again when the cause is gone.
     Io(io::Error),
 }
@@ -48,6 +54,8 @@ pub enum CreateError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FileFault {
+    /// It is not there, and what it says is needed: [`crate::Log::repair`] finds it out anew.
+    Missing,
     /// Too short or too long for what it says it holds.
     Length {
         /// Bytes found.
@@ -72,7 +80,7 @@ pub enum FileFault {
 pub enum OpenError {
     /// Correct the configuration.
     Config(ConfigFault),
-    /// There is no catalogue: not the directory of a log.
+    /// There is no catalogue, and no segment that was used: not the directory of a log.
     NoLog,
     /// Made by another version: open it with that one.
     OtherVersion {
@@ -167,7 +175,7 @@ pub enum RepairError {
     /// The damaged log cannot be read even so far: its catalogue or a segment file is missing, or
     /// its device fails beyond the last frame, where that may hide others.
     Source(OpenError),
-    /// The new log could not be made. What is half made is overwritten by the next attempt.
+    /// The new log could not be made. Remove what is half made before the next attempt.
     Target(CreateError),
 }
 

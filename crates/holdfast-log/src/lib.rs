@@ -15,10 +15,12 @@
 //! tells readers). `notes` is what its users keep beside it. `prepare` works ahead, at a `pace`
 //! that leaves the device to others; `owner` is for the threads that drain and prepare. `segment`,
 //! `segments` and `catalogue` are the files, `words` what outlives the process in the region.
-//! `mend` is for a device that failed; `stripe` and `parity` are for one that damaged what it had,
-//! with `rebuild` to give it back and `policy` to say what an open does. `verify` and `check` look
-//! without opening, `watch` reads what others write, and `repair` makes a new log of a damaged one.
+//! `mend` and `again` are for a device that failed; `stripe` and `parity` are for one that damaged
+//! what it had, with `rebuild` to give it back and `policy` to say what an open does. `verify` and
+//! `check` look without opening, `watch` reads what others write, and `repair` makes a new log of a
+//! damaged one, of which `salvage` finds the segments.
 
+mod again;
 mod ahead;
 mod back;
 mod buffer;
@@ -51,6 +53,7 @@ mod rebuild;
 mod recovery;
 mod refill;
 mod repair;
+mod salvage;
 mod segment;
 mod segments;
 mod spans;

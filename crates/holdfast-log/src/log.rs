@@ -193,14 +193,14 @@ impl Log {
         create::create(files, identity, config, &[])
     }
 
-    /// [`Log::create`], with a label beside the catalogue: a few bytes of whoever knows what the
-    /// records mean. It is there when the log is, and is never written again.
+    /// [`Log::create`], with a label: a few bytes of whoever knows what the records mean. Every
+    /// segment has it, also those that are made later.
     ///
     /// # Errors
     /// See [`CreateError`].
     ///
     /// # Panics
-    /// If the label is longer than 4 KiB.
+    /// If the label is longer than 2 KiB.
     pub fn create_labelled(
         files: &dyn Files,
         identity: [u8; 16],
@@ -210,8 +210,9 @@ impl Log {
         create::create(files, identity, config, label)
     }
 
-    /// The label that lies beside the log in the root of `files`; empty if there is none. It is
-    /// as the device gives it: whoever wrote it checks it.
+    /// The label of the log in the root of `files`, as any of its segments has it; empty if there
+    /// is none. That of a log which an earlier version made may be as the device gives it: whoever
+    /// wrote it checks it.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -252,7 +253,8 @@ impl Log {
     }
 
     /// Makes a new log in the root of `to` from what can be read of the one in `from`, or only says
-    /// what it would be, if there is no `to`. Every frame keeps its position; pads take the place
+    /// what it would be, if there is no `to`. Segments are enough: what else is missing or damaged
+    /// is found out from them. Every frame keeps its position; pads take the place
     /// of what is lost. Nobody may have the old log open, and nothing of it is changed.
     ///
     /// # Errors
@@ -446,6 +448,16 @@ impl Log {
     /// as it gives, the catalogue says it, which takes a replacement of that small file.
     pub fn mark(&self, released: Lsn) -> Result<(), AppendError> {
         self.append_reader_mark(released)
+    }
+
+    /// Says what the newest mark says in the catalogue, too, where it is durable at once: for a log
+    /// whose device has no room for the mark itself. Returns whether the catalogue could say it: a
+    /// position behind the last segment is none that it knows.
+    ///
+    /// # Errors
+    /// See [`CommitError`], never [`CommitError::Poisoned`].
+    pub fn record_mark(&self) -> Result<bool, CommitError> {
+        self.mark_marked()
     }
 
     /// Gives the ring below `upto` back to be written again, and lets segments below be recycled.

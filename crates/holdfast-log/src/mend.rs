@@ -61,7 +61,8 @@ impl Opening<'_> {
             catalogue.first = catalogue.first.max(released);
         }
         catalogue.durable = durable;
-        catalogue.replace(&*self.files).map_err(OpenError::Io)
+        let mut copies = table.copies;
+        copies.replace(&*self.files, &catalogue).map_err(OpenError::Io)
     }
 
     /// Does something for each stretch of the ring that lies in one span.
@@ -121,7 +122,7 @@ impl Opening<'_> {
                 number: self.geometry.segment_of(at),
                 segment_bytes: table.catalogue.segment_bytes,
             };
-            segment.write_header(&header).map_err(OpenError::Io)?;
+            segment.write_header(&header, &table.label).map_err(OpenError::Io)?;
         }
         Ok(segment)
     }

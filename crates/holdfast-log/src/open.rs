@@ -27,8 +27,10 @@ use holdfast_io::checksum;
 use holdfast_io::{Clock, Files};
 use holdfast_memory::{Pin, Region};
 
-use crate::catalogue::{CATALOGUE, Catalogue};
+use crate::again::Again;
+use crate::catalogue::{CATALOGUE, Catalogue, copies};
 use crate::config::{LogConfig, Parity, Retention, Scanned};
+use crate::create::{label_of, segment_names};
 use crate::cut::Cut;
 use crate::cuts::Cuts;
 use crate::drain::{Moved, Progress};
@@ -41,7 +43,7 @@ use crate::policy::Recovered;
 use crate::rebuild::Mender;
 use crate::recovery::{Found, tail_start};
 use crate::refill::Refill;
-use crate::segment::{Segment, SegmentHeader, header_of, is_segment_name, segment_name};
+use crate::segment::{Segment, header_of, is_used, segment_name};
 use crate::segments::{Segments, Slot, Table};
 use crate::spans::SpanReader;
 use crate::stripe::Spec;
@@ -115,6 +117,7 @@ fn look(
     let geometry = fit(&region, table.catalogue.segment_bytes)?;
     let sealer = Sealer::new(&identity, checksum::chosen());
     finish_cut(&*files, &mut table, &sealer, geometry)?;
+    finish_again(&*files, &mut table, geometry)?;
     Ok((Opening { files, region, clock, config, sealer, geometry }, table))
 }
 
@@ -130,6 +133,17 @@ fn finish_cut(
     cut.carry_out(sealer, geometry, |number| slot(number).map(|slot| slot.segment.clone()))
         .and_then(|()| Cut::clear(files))
         .map_err(OpenError::Io)
+}
+
+/// Writes once more what its process did not live to write once more.
+fn finish_again(files: &dyn Files, table: &mut Table, geometry: Geometry) -> Result<(), OpenError> {
+    let Some(again) = table.again.take() else { return Ok(()) };
+    let number = geometry.segment_of(again.at);
+    let slot = table.slots.iter().find(|slot| slot.entry.number == number);
+    let slot = slot.expect("it lies in a segment that is listed");
+    let written = slot.segment.write_all(again.at, again.bytes.bytes());
+    let done = written.and_then(|()| slot.segment.sync()).and_then(|()| Again::clear(files));
+    done.map_err(OpenError::Io)
 }
 
 /// The geometry of a ring and a segment size, if the ring is large enough.
@@ -148,44 +162,53 @@ pub(crate) enum Access {
 
 /// Reads the catalogue and opens every segment it lists.
 pub(crate) fn load_table(files: &dyn Files, access: Access) -> Result<Table, OpenError> {
-    let catalogue = Catalogue::load(files)?;
+    let (catalogue, copies) = copies::load(files)?;
     let mut slots = Vec::with_capacity(catalogue.entries.len());
     for entry in &catalogue.entries {
         let segment = Segment::open(files, entry.file, catalogue.shape(), access)?;
         let name = segment_name(entry.file);
         let ready = match segment.header().map_err(OpenError::Io)? {
-            Ok(header) if header.identity != catalogue.identity => {
+            Ok((header, _)) if header.identity != catalogue.identity => {
                 return Err(OpenError::File { name, fault: FileFault::Foreign });
             }
             // The catalogue is always told first.
-            Ok(header) if header.number > entry.number => return Err(older()),
-            Ok(header) => header.number == entry.number,
+            Ok((header, _)) if header.number > entry.number => return Err(older()),
+            Ok((header, _)) => header.number == entry.number,
             // Torn while it was recycled, or damaged: its frames speak for themselves, and the
             // header is written again before a drain uses the file.
             Err(_) => false,
         };
         slots.push(Slot { entry: *entry, segment, ready });
     }
-    refuse_unlisted(files, &catalogue)?;
-    let cut = Cut::load(files, catalogue.identity)?;
-    Ok(Table { catalogue, slots, cut })
+    let half_made = unlisted(files, &catalogue, access)?;
+    let cut = Cut::load(files, &catalogue)?;
+    let again = Again::load(files, &catalogue)?;
+    let label = label_of(files).map_err(OpenError::Io)?;
+    Ok(Table { catalogue, copies, slots, label, half_made, cut, again })
 }
 
-/// A file that is not listed may be half made. One that has a header was listed.
-fn refuse_unlisted(files: &dyn Files, catalogue: &Catalogue) -> Result<(), OpenError> {
+/// The files that are not listed, half made and empty, for who may remove them. One that has a
+/// header was listed.
+fn unlisted(
+    files: &dyn Files,
+    catalogue: &Catalogue,
+    access: Access,
+) -> Result<Vec<String>, OpenError> {
     let listed = |name: &str| catalogue.entries.iter().any(|e| segment_name(e.file) == name);
-    for entry in files.read_dir(Path::new("")).map_err(OpenError::Io)? {
-        let name = String::from_utf8_lossy(&entry.name);
-        if !is_segment_name(&name) || listed(&name) {
+    let mut half_made = Vec::new();
+    for name in segment_names(files).map_err(OpenError::Io)? {
+        if listed(&name) {
             continue;
         }
         let header = header_of(files, &name).map_err(OpenError::Io)?;
-        let own = |header: &SegmentHeader| header.identity == catalogue.identity;
-        if header.is_ok_and(|header| own(&header)) {
+        if header.is_ok_and(|(header, _)| header.identity == catalogue.identity) {
             return Err(older());
         }
+        if access == Access::Write && !is_used(files, &name).map_err(OpenError::Io)? {
+            half_made.push(name);
+        }
     }
-    Ok(())
+    Ok(half_made)
 }
 
 fn older() -> OpenError {
@@ -202,14 +225,20 @@ impl Opening<'_> {
             End::Torn { end } => (end, Verdict::Torn { at: end }),
             End::Corrupt { from, to } => return Err(OpenError::Corrupt { from, to }),
         };
-        // Marks only tell of durable frames, and what was durable ended with a seal.
-        assert!(found.released <= found.sealed && found.sealed <= end);
+        // Marks only tell of durable frames, and what was durable ended with a seal: what they tell
+        // of is there, unless they were forged.
+        if found.released > found.sealed {
+            return Err(OpenError::Corrupt { from: found.sealed, to: found.released });
+        }
+        assert!(found.kept <= found.sealed && found.sealed <= end);
         let ring_start = match self.config.retention {
             Retention::InRing => found.released,
             Retention::OnDevice => found.sealed,
         };
         self.check_fits(ring_start, end)?;
-        self.make_end_durable(&table, &found, end)?;
+        self.clear_half_made(&mut table);
+        self.clear_torn_end(&table, &found, end)?;
+        self.write_again(&table, found.kept, found.sealed)?;
         let generation = self.begin_step(&mut table, &found, lost)?;
         self.refill(ring, &table, &found, (ring_start, end))?;
         let recovery = Recovery {
@@ -231,7 +260,7 @@ impl Opening<'_> {
     /// The region survived: what is in the ring is the log, and all of it is looked at before any
     /// of it is believed. Frames that only the ring has come first: if they are damaged, nothing
     /// can be done here, and nothing is.
-    fn open_ring(self, table: Table, last: u32) -> Result<(Log, Recovery), OpenError> {
+    fn open_ring(self, mut table: Table, last: u32) -> Result<(Log, Recovery), OpenError> {
         let below = table.catalogue.generations_below;
         is_of_step(below, last.into())?;
         let marks = self.region.marks();
@@ -253,6 +282,7 @@ impl Opening<'_> {
         let released = marked.max(old.marked).max(new.marked);
         self.region.release(released.get());
         let generation = last.checked_add(1).expect("a log is opened less than 2^32 times");
+        self.clear_half_made(&mut table);
         let log = self.assemble(table, generation)?;
         log.take_generation(below)?;
         begin_generation(&log)?;
@@ -340,25 +370,24 @@ impl Opening<'_> {
         Ok(())
     }
 
-    /// Zeroes what lies behind a torn end, up to the end of its span (nothing can lie further on:
-    /// no span is drained before the one in front of it is durable), and syncs what is not proved,
-    /// so that neither the remains come back nor frames that were only in a cache are taken for
-    /// durable.
-    fn make_end_durable(&self, table: &Table, found: &Found, end: Lsn) -> Result<(), OpenError> {
-        let last = self.geometry.segment_of(end);
-        let first = self.geometry.segment_of(found.proved.max(found.released)).min(last);
-        for slot in &table.slots {
-            if !(first..=last).contains(&slot.entry.number) {
-                continue;
-            }
-            if slot.entry.number == last && matches!(found.verdict, End::Torn { .. }) {
-                let from = end.align_up(BLOCK_BYTES);
-                let to = self.geometry.span_end(end);
-                slot.segment.zero(from, to).map_err(OpenError::Io)?;
-            }
-            slot.segment.sync().map_err(OpenError::Io)?;
+    /// Gives back the room of files that were never listed. What is not removed does no harm.
+    fn clear_half_made(&self, table: &mut Table) {
+        for name in table.half_made.drain(..) {
+            let _ = self.files.remove_file(Path::new(&name));
         }
-        Ok(())
+    }
+
+    /// Zeroes what lies behind a torn end, up to the end of its span (nothing can lie further on:
+    /// no span is drained before the one in front of it is durable), and syncs that, so that the
+    /// remains do not come back.
+    fn clear_torn_end(&self, table: &Table, found: &Found, end: Lsn) -> Result<(), OpenError> {
+        let last = self.geometry.segment_of(end);
+        let slot = table.slots.iter().find(|slot| slot.entry.number == last);
+        let torn = matches!(found.verdict, End::Torn { .. });
+        let Some(slot) = slot.filter(|_| torn) else { return Ok(()) };
+        let (from, to) = (end.align_up(BLOCK_BYTES), self.geometry.span_end(end));
+        let zeroed = slot.segment.zero(from, to).and_then(|()| slot.segment.sync());
+        zeroed.map_err(OpenError::Io)
     }
 
     /// Starts a new step of generations, on the device, and returns its first. It is above every
@@ -371,14 +400,18 @@ impl Opening<'_> {
     ) -> Result<u32, OpenError> {
         let generation = table.catalogue.generations_below.max(found.generation.saturating_add(1));
         let mut catalogue = table.catalogue.clone();
-        catalogue.generations_below = generation + GENERATION_STEP;
+        catalogue.generations_below = generation.saturating_add(GENERATION_STEP);
         catalogue.durable = found.sealed;
         catalogue.holes.extend(lost);
         let number = self.geometry.segment_of(found.released);
         if catalogue.entries.iter().any(|entry| entry.number == number) {
             catalogue.first = found.released;
         }
-        catalogue.replace(&*self.files).map_err(OpenError::Io)?;
+        if !catalogue.is_sensible() {
+            // Nobody counts so far: what says so was forged.
+            return Err(OpenError::File { name: CATALOGUE.to_owned(), fault: FileFault::Contents });
+        }
+        table.copies.replace(&*self.files, &catalogue).map_err(OpenError::Io)?;
         table.catalogue = catalogue;
         Ok(generation)
     }
@@ -399,6 +432,8 @@ impl Opening<'_> {
         drop(ring);
         self.region.set_durable(found.sealed.get());
         self.region.release(start.get());
+        // Of a ring that was another.
+        self.region.word(words::POISON).store(0, Ordering::Relaxed);
         self.region.word(words::MARKED).store(found.released.get(), Ordering::Relaxed);
         self.region.word(words::NEWEST_END).store(end.get(), Ordering::Relaxed);
         self.region.word(words::COVERED).store(0, Ordering::Relaxed);
@@ -471,7 +506,8 @@ impl Log {
         if self.generation < below {
             return Ok(());
         }
-        self.segments.record(|| self.needs(), below + GENERATION_STEP).map_err(OpenError::Io)
+        let below = below.saturating_add(GENERATION_STEP);
+        self.segments.record(|| self.needs(), below).map_err(OpenError::Io)
     }
 }
 

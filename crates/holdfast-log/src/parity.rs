@@ -139,7 +139,8 @@ impl Stripes {
         let (groups, _) = groups.bytes().as_chunks::<{ GROUP_BYTES as usize }>();
         for (index, group) in groups.iter().enumerate() {
             let at = self.stripe.advance(index as u64 * self.spec.stripe_bytes());
-            let group = Group::of(group, &self.spec.identity, at);
+            let group =
+                Group::of(group, &self.spec.identity, (at, self.spec.stripe_bytes() as usize));
             let kept = group.as_ref().filter(|g| index == 0 && g.blocks() * BLOCK <= filled);
             if let Some(group) = kept {
                 self.covered = mend(group, bytes.bytes_mut());

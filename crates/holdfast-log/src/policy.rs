@@ -94,7 +94,7 @@ impl Opening<'_> {
         if found.released > from {
             found.released = released;
         }
-        (found.verdict, found.sealed) = (End::Clean { end }, end);
+        (found.verdict, found.sealed, found.kept) = (End::Clean { end }, end, end);
         Ok(Some(Stretch { from, to: end }))
     }
 

@@ -67,7 +67,7 @@ impl Mender {
     /// What the group of a stripe says of it.
     pub(crate) fn judge(&self, segment: &Segment, stripe: Lsn) -> Judged {
         let (bytes, group) = self.read(segment, stripe);
-        match Group::of(group.bytes(), &self.identity, stripe) {
+        match Group::of(group.bytes(), &self.identity, (stripe, self.stripe_bytes as usize)) {
             None => Judged::Unprotected,
             Some(_) if self.is_cut_off(stripe) => Judged::Unprotected,
             Some(group) if group.is_whole() && group.lost(bytes.bytes()).is_empty() => {
@@ -89,7 +89,7 @@ impl Mender {
 
     fn restore(&self, segment: &Segment, stripe: Lsn) -> Restored {
         let (mut bytes, group) = self.read(segment, stripe);
-        let group = Group::of(group.bytes(), &self.identity, stripe);
+        let group = Group::of(group.bytes(), &self.identity, (stripe, self.stripe_bytes as usize));
         let group = group.filter(|_| !self.is_cut_off(stripe));
         let lost = group.as_ref().map_or(Vec::new(), |group| group.lost(bytes.bytes()));
         let restored = group.is_some_and(|group| group.restore(bytes.bytes_mut(), &lost));

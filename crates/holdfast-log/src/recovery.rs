@@ -6,6 +6,7 @@
 //! that error.
 //! Never: decides. The scan does.
 
+use std::collections::VecDeque;
 use std::io;
 
 use holdfast_core::Lsn;
@@ -20,12 +21,6 @@ use crate::catalogue::Catalogue;
 use crate::error::OpenError;
 use crate::log::Stretch;
 use crate::spans::SpanReader;
-
-/// How much is looked at whole from the damage on, and in any case the rest of its span.
-const WHOLE_BYTES: u64 = 4 << 20;
-/// How much of each span further on is. One that was drained begins with a frame; the rest is for
-/// when that one is damaged, too.
-const GLANCE_BYTES: u64 = 64 << 10;
 
 /// What a scan does about damage below what is proved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,8 +63,11 @@ pub(crate) struct Found {
     pub(crate) lost: Vec<Lost>,
     /// The newest mark's position, or the catalogue's if none is newer.
     pub(crate) released: Lsn,
-    /// Where the next drain starts.
+    /// Where the next drain starts, if all of it is on the device.
     pub(crate) sealed: Lsn,
+    /// The last block boundary at which a frame ended below `proved`: what lies behind it may be in
+    /// a cache alone, whatever syncs say from now on.
+    pub(crate) kept: Lsn,
     /// Generation of the last frame.
     pub(crate) generation: u32,
     pub(crate) bytes_scanned: u64,
@@ -94,7 +92,8 @@ pub(crate) fn scan(
     let catalogue = &reader.table().catalogue;
     let (released, durable) = (catalogue.first, catalogue.durable);
     let scan = Scan::new(reader.geometry(), start, reader.limit(), durable);
-    let mut walk = Walk { scan, sealer, released, frames: 0, lost: Vec::new() };
+    let kept = Kept { upto: scan.sealed(), next: VecDeque::new() };
+    let mut walk = Walk { scan, sealer, released, kept, frames: 0, lost: Vec::new() };
     let verdict = loop {
         match walk.go_on(reader, visit)? {
             Verdict::Corrupt { .. } if on_damage == OnDamage::Stop => break walk.scan.finish(),
@@ -113,6 +112,7 @@ pub(crate) fn scan(
         lost: walk.lost,
         released: walk.released,
         sealed: walk.scan.sealed(),
+        kept: walk.kept.upto,
         generation: walk.scan.generation(),
         bytes_scanned: reader.bytes_read(),
         frames: walk.frames,
@@ -124,8 +124,35 @@ struct Walk<'a> {
     scan: Scan,
     sealer: &'a Sealer,
     released: Lsn,
+    kept: Kept,
     frames: u64,
     lost: Vec<Lost>,
+}
+
+/// The boundary of blocks and frames up to which all is proved.
+struct Kept {
+    upto: Lsn,
+    /// Those behind it, in order; they are as many as drains fit into what one proves, or a span.
+    next: VecDeque<Lsn>,
+}
+
+impl Kept {
+    fn ends_at(&mut self, end: Lsn, proved: Lsn) {
+        if end.is_aligned(BLOCK_BYTES) {
+            self.next.push_back(end);
+        }
+        while let Some(next) = self.next.pop_front_if(|next| *next <= proved) {
+            self.upto = next;
+        }
+    }
+
+    /// The log goes on here, behind what is lost.
+    fn goes_on(&mut self, at: Lsn) {
+        self.next.clear();
+        if at.is_aligned(BLOCK_BYTES) {
+            self.upto = at;
+        }
+    }
 }
 
 impl Walk<'_> {
@@ -154,6 +181,7 @@ impl Walk<'_> {
     ) -> Result<(), OpenError> {
         if let Some(to) = reader.table().catalogue.behind_hole(at) {
             self.scan.skip(to);
+            self.kept.goes_on(to);
             return visit(Met::Hole(Stretch { from: at, to })).map_err(OpenError::Io);
         }
         reader.passed(at);
@@ -162,6 +190,7 @@ impl Walk<'_> {
         self.released = self.released.max(mark.unwrap_or(self.released));
         let Some(header) = accepted else { return Ok(()) };
         self.frames += 1;
+        self.kept.ends_at(header.end(), self.scan.proved());
         let whole = &bytes[..header.end().since(at) as usize];
         visit(Met::Frame(&header, whole)).map_err(OpenError::Io)
     }
@@ -178,6 +207,7 @@ impl Walk<'_> {
         visit(Met::Lost(stretch, frame)).map_err(OpenError::Io)?;
         self.lost.push(Lost { stretch, released: self.released });
         self.scan.skip(stretch.to);
+        self.kept.goes_on(stretch.to);
         Ok(())
     }
 }
@@ -200,7 +230,8 @@ pub(crate) fn see(
     (accepted.then_some(header), mark)
 }
 
-/// Shows the scan every header from `from` on that could be a witness.
+/// Shows the scan every header from `from` on that could be a witness, to the end of the segments:
+/// whatever is left out may be the only one that is whole.
 fn look_ahead(
     reader: &mut SpanReader<'_>,
     scan: &mut Scan,
@@ -208,12 +239,10 @@ fn look_ahead(
     from: Lsn,
 ) -> Result<(), OpenError> {
     let (geometry, limit) = (reader.geometry(), reader.limit());
-    let whole_end = geometry.span_end(from).max(from.align_up(BLOCK_BYTES).advance(WHOLE_BYTES));
     let mut at = from;
     while at < limit && !scan.is_settled() {
         let end = geometry.span_end(at);
-        let to = whole_end.max(at.advance(GLANCE_BYTES)).min(end);
-        show_witnesses(scan, sealer, at, reader.between(at, to)?);
+        show_witnesses(scan, sealer, at, reader.between(at, end)?);
         at = end;
     }
     Ok(())

@@ -16,16 +16,18 @@ use holdfast_io::Files;
 use holdfast_io::checksum::crc32c;
 
 use crate::buffer::Buffer;
+use crate::catalogue::copies::Copies;
 use crate::catalogue::{Catalogue, Entry};
 use crate::config::Parity;
-use crate::create::{check_place, label_of, put_label};
-use crate::error::{CreateError, OpenError, RepairError};
+use crate::create::{check_place, keep_room};
+use crate::error::{CreateError, RepairError};
 use crate::log::Stretch;
-use crate::open::{Access, load_table};
 use crate::pace::Pace;
 use crate::parity::Stripes;
 use crate::recovery::{Found, Met, OnDamage, scan};
+use crate::salvage::salvage;
 use crate::segment::{Segment, SegmentHeader};
+use crate::segments::Table;
 use crate::spans::SpanReader;
 use crate::stripe::Spec;
 use crate::verify::{Steps, Walked, located, segments_alone};
@@ -44,6 +46,9 @@ pub struct Repaired {
     pub mended: Vec<Stretch>,
     /// What is lost, now or by an earlier cut, in order.
     pub lost: Vec<Stretch>,
+    /// Whether files were missing, short or older than others, so that what is said of them was
+    /// found out from the segments. What lay behind the last frame that is left is not known then.
+    pub rebuilt: bool,
 }
 
 /// What a repair tells while it is under way.
@@ -68,10 +73,9 @@ pub(crate) fn repair(
     to: Option<&dyn Files>,
     watch: &mut dyn FnMut(RepairEvent<'_>),
 ) -> Result<Repaired, RepairError> {
-    let table = load_table(from, Access::Read).map_err(RepairError::Source)?;
-    let label = label_of(from).map_err(|error| RepairError::Source(OpenError::Io(error)))?;
+    let (table, rebuilt) = salvage(from).map_err(RepairError::Source)?;
     let geometry = segments_alone(&table.catalogue);
-    let copy = to.map(|files| Copy::new(files, &table.catalogue, geometry)).transpose()?;
+    let copy = to.map(|files| Copy::new(files, &table, geometry)).transpose()?;
     let mut reader = SpanReader::streaming(&table, geometry);
     let sealer = Sealer::new(&table.catalogue.identity, crc32c);
     let steps = Steps::new(&reader, 1);
@@ -84,12 +88,12 @@ pub(crate) fn repair(
     }
     let found = located(&table, &mut reader, found).map_err(RepairError::Source)?;
     if let Some(copy) = copy {
-        copy.finish(&found, &label).map_err(|e| RepairError::Target(CreateError::Io(e)))?;
+        copy.finish(&found).map_err(|e| RepairError::Target(CreateError::Io(e)))?;
     }
     watch(RepairEvent::Walked(steps.all()));
     let (End::Clean { end } | End::Torn { end } | End::Corrupt { from: end, .. }) = found.verdict;
-    let (first, mended) = (table.catalogue.first, reader.mended().to_vec());
-    Ok(Repaired { frames: found.frames, first, end, mended, lost })
+    let (first, mended) = (found.released, reader.mended().to_vec());
+    Ok(Repaired { frames: found.frames, first, end, mended, lost, rebuilt })
 }
 
 /// A repair under way.
@@ -127,6 +131,7 @@ struct Copy<'a> {
     files: &'a dyn Files,
     /// The new catalogue, as far as it goes.
     catalogue: Catalogue,
+    label: Vec<u8>,
     geometry: Geometry,
     sealer: Sealer,
     /// The span that is being filled, and where it starts.
@@ -141,13 +146,14 @@ struct Copy<'a> {
 impl<'a> Copy<'a> {
     fn new(
         files: &'a dyn Files,
-        old: &Catalogue,
+        table: &Table,
         geometry: Geometry,
     ) -> Result<Copy<'a>, RepairError> {
         check_place(files).map_err(RepairError::Target)?;
+        let (old, label) = (&table.catalogue, table.label.clone());
         let mut catalogue = Catalogue { entries: Vec::new(), holes: Vec::new(), ..old.clone() };
         let start = old.first.align_down(geometry.span_bytes());
-        let made = make_segment(files, &mut catalogue, geometry.segment_of(start));
+        let made = make_segment(files, &mut catalogue, &label, geometry.segment_of(start));
         let segment = made.map_err(|error| RepairError::Target(CreateError::Io(error)))?;
         let Catalogue { identity, generations_below: generation, segment_bytes, .. } = *old;
         let spec = Spec { identity, generation, segment_bytes };
@@ -161,6 +167,7 @@ impl<'a> Copy<'a> {
             stripes: (old.parity != Parity::None).then(|| Stripes::begin(spec, start)),
             generation: 0,
             catalogue,
+            label,
         })
     }
 
@@ -214,7 +221,8 @@ impl<'a> Copy<'a> {
         let number = self.geometry.segment_of(self.start);
         if self.catalogue.entries.last().is_none_or(|last| last.number < number) {
             self.segment.sync()?;
-            self.segment = make_segment(self.files, &mut self.catalogue, number)?;
+            let (files, catalogue) = (self.files, &mut self.catalogue);
+            self.segment = make_segment(files, catalogue, &self.label, number)?;
         }
         self.segment.write_all(self.start, self.span.bytes())?;
         let durable = &self.span.bytes()[..durable_bytes as usize];
@@ -228,8 +236,8 @@ impl<'a> Copy<'a> {
         Ok(())
     }
 
-    /// Writes the rest, the label, and last of all the catalogue.
-    fn finish(mut self, found: &Found, label: &[u8]) -> io::Result<()> {
+    /// Writes the rest, and last of all the catalogue.
+    fn finish(mut self, found: &Found) -> io::Result<()> {
         if found.sealed > self.start {
             self.flush(found.sealed.since(self.start))?;
         } else {
@@ -240,25 +248,34 @@ impl<'a> Copy<'a> {
             self.segment.write_groups(parity.stripe, parity.groups.bytes())?;
         }
         self.segment.sync()?;
-        put_label(self.files, label)?;
+        keep_room(self.files, self.catalogue.parity)?;
         self.files.sync_dir(Path::new(""))?;
         self.catalogue.durable = found.sealed;
+        if self.catalogue.covers(found.released) {
+            self.catalogue.first = found.released;
+        }
         let below = self.catalogue.generations_below;
         self.catalogue.generations_below = below.max(found.generation + 1);
-        self.catalogue.replace(self.files)
+        Copies::new().replace(self.files, &self.catalogue)
     }
 }
 
 /// Makes the next file, for the segment of this number.
-fn make_segment(files: &dyn Files, catalogue: &mut Catalogue, number: u64) -> io::Result<Segment> {
+fn make_segment(
+    files: &dyn Files,
+    catalogue: &mut Catalogue,
+    label: &[u8],
+    number: u64,
+) -> io::Result<Segment> {
     let entry = Entry { file: catalogue.entries.len() as u32, number };
     let segment = Segment::make(files, entry.file, catalogue.shape(), Pace::Full)?;
-    segment.write_header(&SegmentHeader {
+    let header = SegmentHeader {
         identity: catalogue.identity,
         generation: catalogue.generations_below,
         number,
         segment_bytes: catalogue.segment_bytes,
-    })?;
+    };
+    segment.write_header(&header, label)?;
     catalogue.entries.push(entry);
     Ok(segment)
 }

@@ -1,4 +1,5 @@
-//! One segment file: a header block, frames at their places, then the parity, if there is any.
+//! One segment file: a header block, frames at their places, then the parity, if there is any. The
+//! header block has the label of the log, too, so that it is in every segment.
 //!
 //! Byte table: FORMAT.md, "Segment header".
 //! The frame at `lsn` lies at file offset `4096 + lsn mod segment bytes`; behind the last one lies
@@ -14,20 +15,29 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use holdfast_core::Lsn;
-use holdfast_core::frame::BLOCK_BYTES;
+use holdfast_core::frame::{BLOCK_BYTES, FRAME_ALIGN, FRAME_MAGIC};
 use holdfast_io::checksum::crc32c;
 use holdfast_io::{Files, OpenFile, OpenHow};
 
 use crate::buffer::Buffer;
-use crate::catalogue::{VERSION, array_at, u32_at, u64_at};
+use crate::catalogue::{array_at, u32_at, u64_at};
 use crate::config::Parity;
+use crate::create::LABEL_BYTES_MAX;
 use crate::error::{FileFault, OpenError};
 use crate::open::Access;
 use crate::pace::Pace;
 use crate::stripe::{GROUP_BYTES, stripe_bytes};
 
 const MAGIC: u32 = 0x5346_4648;
-const HEADER_BYTES: usize = 48;
+/// The version this program writes; it reads version 1, too.
+const VERSION: u32 = 2;
+/// Without a label.
+const VERSION_BARE: u32 = 1;
+/// What precedes the label.
+const HEADER_BYTES: usize = 56;
+const HEADER_BYTES_BARE: usize = 48;
+
+const _: () = assert!(HEADER_BYTES + LABEL_BYTES_MAX <= BLOCK_BYTES as usize);
 
 /// What a segment's header says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,8 +58,11 @@ pub(crate) struct Shape {
 /// An open segment file.
 #[derive(Clone)]
 pub(crate) struct Segment {
-    file: Arc<dyn OpenFile>,
+    /// None if nothing is left of it.
+    file: Option<Arc<dyn OpenFile>>,
     shape: Shape,
+    /// Whether zeros take the place of what is not there.
+    remains: bool,
 }
 
 /// The name of a segment file.
@@ -57,21 +70,57 @@ pub(crate) fn segment_name(file: u32) -> String {
     format!("segment-{file:08}")
 }
 
+/// The number in the name of a segment file.
+pub(crate) fn file_number(name: &str) -> Option<u32> {
+    name.strip_prefix("segment-").and_then(|number| number.parse().ok())
+}
+
 /// Whether a name could be one of ours.
 pub(crate) fn is_segment_name(name: &str) -> bool {
     name.strip_prefix("segment-").is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit()))
 }
 
+/// A segment's header, and the label in it.
+pub(crate) type Headed = (SegmentHeader, Vec<u8>);
+
 /// What a file says of itself that is not listed.
-pub(crate) fn header_of(
-    files: &dyn Files,
-    name: &str,
-) -> io::Result<Result<SegmentHeader, FileFault>> {
+pub(crate) fn header_of(files: &dyn Files, name: &str) -> io::Result<Result<Headed, FileFault>> {
     let file = files.open(Path::new(name), OpenHow { direct: true, ..OpenHow::default() })?;
     read_header(&*file)
 }
 
-fn read_header(file: &dyn OpenFile) -> io::Result<Result<SegmentHeader, FileFault>> {
+/// The label in a file of this log, or of any, if nobody knows which it is.
+pub(crate) fn label_in(
+    files: &dyn Files,
+    name: &str,
+    identity: Option<[u8; 16]>,
+) -> io::Result<Option<Vec<u8>>> {
+    let headed = header_of(files, name)?.ok();
+    let own = |of: &Headed| identity.is_none_or(|identity| identity == of.0.identity);
+    Ok(headed.filter(own).map(|(_, label)| label).filter(|label| !label.is_empty()))
+}
+
+/// Whether anything that begins as a frame does lies behind the header. What a power cut left of
+/// zeros that were being written is none.
+pub(crate) fn is_used(files: &dyn Files, name: &str) -> io::Result<bool> {
+    let file = files.open(Path::new(name), OpenHow { direct: true, ..OpenHow::default() })?;
+    let mut piece = Buffer::zeroed(Pace::Full.piece_bytes() as usize);
+    let magic = FRAME_MAGIC.to_le_bytes();
+    let mut at = BLOCK_BYTES;
+    loop {
+        let got = file.read_full_at(piece.bytes_mut(), at)?;
+        let mut places = piece.bytes()[..got].chunks(FRAME_ALIGN as usize);
+        if places.any(|place| place.starts_with(&magic)) {
+            return Ok(true);
+        }
+        if got < piece.bytes().len() {
+            return Ok(false);
+        }
+        at += got as u64;
+    }
+}
+
+fn read_header(file: &dyn OpenFile) -> io::Result<Result<Headed, FileFault>> {
     let mut block = Buffer::zeroed(BLOCK_BYTES as usize);
     let got = file.read_full_at(block.bytes_mut(), 0)?;
     Ok(decode(&block.bytes()[..got]))
@@ -79,7 +128,8 @@ fn read_header(file: &dyn OpenFile) -> io::Result<Result<SegmentHeader, FileFaul
 
 impl Segment {
     /// Makes a file full of real zeros and syncs it; the directory is the caller's to sync.
-    /// Whatever an interrupted attempt left under this name is overwritten.
+    /// Whatever an interrupted attempt left under this name is overwritten; nothing is left where
+    /// there is no room.
     pub(crate) fn make(
         files: &dyn Files,
         file: u32,
@@ -88,12 +138,29 @@ impl Segment {
     ) -> io::Result<Segment> {
         let create_mode = Some(0o600);
         let how = OpenHow { write: true, create_mode, direct: true, ..OpenHow::default() };
-        let file = files.open(&path(file), how)?;
-        let segment = Segment { file, shape };
-        segment.file.set_len(segment.file_bytes())?;
-        segment.write_zeros(0, segment.file_bytes(), pace)?;
-        segment.file.sync_data()?;
-        Ok(segment)
+        let segment = Segment::whole(files.open(&path(file), how)?, shape);
+        match segment.fill(pace) {
+            Err(error) if error.kind() == io::ErrorKind::StorageFull => {
+                // What it has of the room is wanted by others. The error is told in any case.
+                let _ = files.remove_file(&path(file));
+                Err(error)
+            }
+            filled => filled.map(|()| segment),
+        }
+    }
+
+    fn whole(file: Arc<dyn OpenFile>, shape: Shape) -> Segment {
+        Segment { file: Some(file), shape, remains: false }
+    }
+
+    fn file(&self) -> &dyn OpenFile {
+        self.file.as_deref().expect("what is not there is only read")
+    }
+
+    fn fill(&self, pace: Pace<'_>) -> io::Result<()> {
+        self.file().set_len(self.file_bytes())?;
+        self.write_zeros(0, self.file_bytes(), pace)?;
+        self.file().sync_data()
     }
 
     /// Opens an existing file and checks its length.
@@ -110,44 +177,69 @@ impl Segment {
             io::ErrorKind::NotFound => OpenError::MissingSegment { name: name.clone() },
             kind => OpenError::Io(io::Error::new(kind, format!("{name}: {error}"))),
         })?;
-        let segment = Segment { file, shape };
-        let found = segment.file.metadata().map_err(OpenError::Io)?.size_bytes;
+        let segment = Segment::whole(file, shape);
+        let found = segment.file().metadata().map_err(OpenError::Io)?.size_bytes;
         if found != segment.file_bytes() {
             return Err(OpenError::File { name, fault: FileFault::Length { found } });
         }
         Ok(segment)
     }
 
-    /// Reads and checks the header.
-    pub(crate) fn header(&self) -> io::Result<Result<SegmentHeader, FileFault>> {
-        read_header(&*self.file)
+    /// What is left of a file, to be read: zeros take the place of what is not there.
+    pub(crate) fn what_is_left(files: &dyn Files, file: u32, shape: Shape) -> io::Result<Segment> {
+        // Not around the cache: the rest of it may be no whole block.
+        let left = match files.open(&path(file), OpenHow::default()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            file => Some(file?),
+        };
+        Ok(Segment { file: left, shape, remains: true })
     }
 
-    /// Writes the header and syncs it. The file must not hold anything that is still needed.
-    pub(crate) fn write_header(&self, header: &SegmentHeader) -> io::Result<()> {
+    /// How long a file is; 0 if it is not there.
+    pub(crate) fn found_bytes(files: &dyn Files, file: u32) -> io::Result<u64> {
+        match files.metadata(&path(file)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
+            found => found.map(|found| found.size_bytes),
+        }
+    }
+
+    /// Reads and checks the header.
+    pub(crate) fn header(&self) -> io::Result<Result<Headed, FileFault>> {
+        read_header(self.file())
+    }
+
+    /// Writes header and label, and syncs them. The file must not hold anything that is still
+    /// needed.
+    pub(crate) fn write_header(&self, header: &SegmentHeader, label: &[u8]) -> io::Result<()> {
         let mut block = Buffer::zeroed(BLOCK_BYTES as usize);
-        block.bytes_mut()[..HEADER_BYTES].copy_from_slice(&encode(header));
-        self.file.write_all_at(block.bytes(), 0)?;
-        self.file.sync_data()
+        let bytes = encode(header, label);
+        block.bytes_mut()[..bytes.len()].copy_from_slice(&bytes);
+        self.file().write_all_at(block.bytes(), 0)?;
+        self.file().sync_data()
     }
 
     /// Reads frames from `lsn` on, which must be at the start of a block, inside this segment.
     pub(crate) fn read(&self, lsn: Lsn, into: &mut [u8]) -> io::Result<()> {
-        let got = self.file.read_full_at(into, self.offset(lsn))?;
-        if got < into.len() {
+        self.read_at(into, self.offset(lsn))
+    }
+
+    fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<()> {
+        let got = self.file.as_ref().map_or(Ok(0), |file| file.read_full_at(into, offset))?;
+        if got < into.len() && !self.remains {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
+        into[got..].fill(0);
         Ok(())
     }
 
     /// Writes whole blocks of frames and makes them durable; returns how many bytes were taken.
     pub(crate) fn write_through(&self, lsn: Lsn, bytes: &[u8]) -> io::Result<usize> {
-        self.file.write_through_at(bytes, self.offset(lsn))
+        self.file().write_through_at(bytes, self.offset(lsn))
     }
 
     /// Writes whole blocks of frames, all of them.
     pub(crate) fn write_all(&self, lsn: Lsn, bytes: &[u8]) -> io::Result<()> {
-        self.file.write_all_at(bytes, self.offset(lsn))
+        self.file().write_all_at(bytes, self.offset(lsn))
     }
 
     /// Writes the groups of one or several stripes, the first of which starts at `stripe`, through
@@ -155,7 +247,7 @@ impl Segment {
     pub(crate) fn write_groups(&self, stripe: Lsn, groups: &[u8]) -> io::Result<()> {
         let (mut done, offset) = (0, self.group_offset(stripe));
         while done < groups.len() {
-            match self.file.write_through_at(&groups[done..], offset + done as u64) {
+            match self.file().write_through_at(&groups[done..], offset + done as u64) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(bytes) => done += bytes,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -167,11 +259,7 @@ impl Segment {
 
     /// Reads the groups of one or several stripes.
     pub(crate) fn read_groups(&self, stripe: Lsn, into: &mut [u8]) -> io::Result<()> {
-        let got = self.file.read_full_at(into, self.group_offset(stripe))?;
-        if got < into.len() {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        Ok(())
+        self.read_at(into, self.group_offset(stripe))
     }
 
     /// Reads blocks of frames one by one where the device does not give them as a whole; zeros take
@@ -186,13 +274,12 @@ impl Segment {
     }
 
     fn salvage_at(&self, offset: u64, into: &mut [u8]) -> Vec<u64> {
-        let whole = |got: io::Result<usize>, bytes: usize| got.is_ok_and(|got| got == bytes);
         let mut unread = Vec::new();
-        if whole(self.file.read_full_at(into, offset), into.len()) {
+        if self.read_at(into, offset).is_ok() {
             return unread;
         }
         for (index, block) in (0..).zip(into.chunks_mut(BLOCK_BYTES as usize)) {
-            if !whole(self.file.read_full_at(block, offset + index * BLOCK_BYTES), block.len()) {
+            if self.read_at(block, offset + index * BLOCK_BYTES).is_err() {
                 block.fill(0);
                 unread.push(index);
             }
@@ -207,7 +294,7 @@ impl Segment {
 
     /// Makes everything written durable.
     pub(crate) fn sync(&self) -> io::Result<()> {
-        self.file.sync_data()
+        self.file().sync_data()
     }
 
     fn write_zeros(&self, offset: u64, bytes: u64, pace: Pace<'_>) -> io::Result<()> {
@@ -215,7 +302,7 @@ impl Segment {
         let mut done = 0;
         while done < bytes {
             let (began, piece_bytes) = (Instant::now(), (bytes - done).min(pace.piece_bytes()));
-            self.file.write_all_at(&zeros.bytes()[..piece_bytes as usize], offset + done)?;
+            self.file().write_all_at(&zeros.bytes()[..piece_bytes as usize], offset + done)?;
             pace.pause(began);
             done += piece_bytes;
         }
@@ -234,7 +321,14 @@ impl Segment {
     }
 
     fn file_bytes(&self) -> u64 {
-        let Shape { segment_bytes, parity } = self.shape;
+        self.shape.file_bytes()
+    }
+}
+
+impl Shape {
+    /// How long each file is.
+    pub(crate) fn file_bytes(self) -> u64 {
+        let Shape { segment_bytes, parity } = self;
         let groups = match parity {
             Parity::None => 0,
             Parity::TenPercent => segment_bytes / stripe_bytes(segment_bytes),
@@ -247,37 +341,45 @@ fn path(file: u32) -> PathBuf {
     Path::new(&segment_name(file)).to_path_buf()
 }
 
-/// A header as bytes.
-pub(crate) fn encode(header: &SegmentHeader) -> [u8; HEADER_BYTES] {
-    let mut bytes = [0u8; HEADER_BYTES];
+/// A header with its label as bytes.
+pub(crate) fn encode(header: &SegmentHeader, label: &[u8]) -> Vec<u8> {
+    assert!(label.len() <= LABEL_BYTES_MAX, "a label is short");
+    let mut bytes = vec![0; HEADER_BYTES];
     bytes[0..4].copy_from_slice(&MAGIC.to_le_bytes());
     bytes[4..8].copy_from_slice(&VERSION.to_le_bytes());
     bytes[12..16].copy_from_slice(&header.generation.to_le_bytes());
     bytes[16..32].copy_from_slice(&header.identity);
     bytes[32..40].copy_from_slice(&header.number.to_le_bytes());
     bytes[40..48].copy_from_slice(&header.segment_bytes.to_le_bytes());
+    bytes[48..52].copy_from_slice(&(label.len() as u32).to_le_bytes());
+    bytes.extend_from_slice(label);
     let check = crc32c(0, &bytes[12..]);
     bytes[8..12].copy_from_slice(&check.to_le_bytes());
     bytes
 }
 
-fn decode(bytes: &[u8]) -> Result<SegmentHeader, FileFault> {
+fn decode(bytes: &[u8]) -> Result<Headed, FileFault> {
     if bytes.len() < HEADER_BYTES {
         return Err(FileFault::Length { found: bytes.len() as u64 });
     }
     if u32_at(bytes, 0) != MAGIC {
         return Err(FileFault::Magic);
     }
-    if u32_at(bytes, 8) != crc32c(0, &bytes[12..HEADER_BYTES]) {
+    let label_at = match u32_at(bytes, 4) {
+        VERSION => HEADER_BYTES,
+        VERSION_BARE => HEADER_BYTES_BARE,
+        _ => return Err(FileFault::Contents),
+    };
+    let label_bytes = if label_at == HEADER_BYTES { u32_at(bytes, 48) as usize } else { 0 };
+    let end = label_at.saturating_add(label_bytes);
+    if bytes.get(12..end).is_none_or(|said| u32_at(bytes, 8) != crc32c(0, said)) {
         return Err(FileFault::Check);
     }
-    if u32_at(bytes, 4) != VERSION {
-        return Err(FileFault::Contents);
-    }
-    Ok(SegmentHeader {
+    let header = SegmentHeader {
         generation: u32_at(bytes, 12),
         identity: array_at(bytes, 16),
         number: u64_at(bytes, 32),
         segment_bytes: u64_at(bytes, 40),
-    })
+    };
+    Ok((header, bytes[label_at..end].to_vec()))
 }

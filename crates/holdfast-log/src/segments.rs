@@ -19,6 +19,8 @@ use holdfast_core::frame::Sealer;
 use holdfast_core::ring::Geometry;
 use holdfast_io::Files;
 
+use crate::again::Again;
+use crate::catalogue::copies::Copies;
 use crate::catalogue::{Catalogue, Entry};
 use crate::cut::Cut;
 use crate::pace::Pace;
@@ -35,9 +37,16 @@ pub(crate) struct Slot {
 /// The catalogue as it is on the device, and the open file of each of its entries, in its order.
 pub(crate) struct Table {
     pub(crate) catalogue: Catalogue,
+    pub(crate) copies: Copies,
     pub(crate) slots: Vec<Slot>,
+    /// Whose records they are, for each segment that is headed.
+    pub(crate) label: Vec<u8>,
+    /// Files that are not listed, and empty.
+    pub(crate) half_made: Vec<String>,
     /// A cut that is not finished. What is read is shown as if it were.
     pub(crate) cut: Option<Cut>,
+    /// Blocks that were being written once more. What is read has them.
+    pub(crate) again: Option<Again>,
 }
 
 /// The marks that decide what can be recycled. They are read while nobody else prepares: with those
@@ -54,14 +63,14 @@ pub(crate) struct Segments {
     files: Arc<dyn Files>,
     table: Mutex<Table>,
     /// Held through a whole preparation: there is one at a time, and drains look up beside it.
-    preparing: Mutex<()>,
+    preparing: Mutex<Copies>,
     /// Whether somebody waits for a preparation that is under way.
     hurry: AtomicBool,
 }
 
 impl Segments {
     pub(crate) fn new(files: Arc<dyn Files>, table: Table) -> Segments {
-        let (table, preparing) = (Mutex::new(table), Mutex::new(()));
+        let (preparing, table) = (Mutex::new(table.copies), Mutex::new(table));
         Segments { files, table, preparing, hurry: AtomicBool::new(false) }
     }
 
@@ -89,38 +98,44 @@ impl Segments {
     /// longer needed, or, if `grow`, makes a new one, leaving the device to others meanwhile.
     /// Returns whether there was one to be had.
     pub(crate) fn prepare_one(&self, needs: impl Fn() -> Needs, grow: bool) -> io::Result<bool> {
-        let _alone = self.preparing.lock().expect("no preparation panics");
-        self.prepare(needs(), grow, Pace::Beside(&self.hurry))
+        let mut copies = self.alone();
+        self.prepare(&mut copies, needs(), grow, Pace::Beside(&self.hurry))
     }
 
     /// [`Segments::prepare_one`] for somebody who waits for the segment of this number. What was
     /// under way for it is only hurried, not done twice.
     pub(crate) fn prepare_now(&self, needs: impl Fn() -> Needs, number: u64) -> io::Result<()> {
         self.hurry.store(true, Ordering::Relaxed);
-        let _alone = self.preparing.lock().expect("no preparation panics");
+        let mut copies = self.alone();
         self.hurry.store(false, Ordering::Relaxed);
         match self.ready(number) {
             Some(_) => Ok(()),
-            None => self.prepare(needs(), true, Pace::Full).map(|_| ()),
+            None => self.prepare(&mut copies, needs(), true, Pace::Full).map(|_| ()),
         }
     }
 
-    fn prepare(&self, needs: Needs, grow: bool, pace: Pace<'_>) -> io::Result<bool> {
-        if self.finish_listed(needs)? {
+    fn prepare(
+        &self,
+        copies: &mut Copies,
+        needs: Needs,
+        grow: bool,
+        pace: Pace<'_>,
+    ) -> io::Result<bool> {
+        if self.finish_listed(copies, needs)? {
             return Ok(true);
         }
-        if self.list_recycled(needs)? || (grow && self.list_new(needs, pace)?) {
-            return self.finish_listed(needs);
+        if self.list_recycled(copies, needs)? || (grow && self.list_new(copies, needs, pace)?) {
+            return self.finish_listed(copies, needs);
         }
         Ok(false)
     }
 
     /// Writes the marks and the bound of generations to the catalogue.
     pub(crate) fn record(&self, needs: impl Fn() -> Needs, below: u32) -> io::Result<()> {
-        let _alone = self.preparing.lock().expect("no preparation panics");
+        let mut copies = self.alone();
         let mut catalogue = self.marked(needs());
         catalogue.generations_below = below;
-        catalogue.replace(&*self.files)?;
+        copies.replace(&*self.files, &catalogue)?;
         self.table().catalogue = catalogue;
         Ok(())
     }
@@ -128,13 +143,13 @@ impl Segments {
     /// Writes the marks to the catalogue, of which `released` lies in the segment of this number.
     /// That is listed first, should it not be: a position needs a file that it lies in.
     pub(crate) fn record_released(&self, needs: impl Fn() -> Needs, number: u64) -> io::Result<()> {
-        let _alone = self.preparing.lock().expect("no preparation panics");
+        let mut copies = self.alone();
         while self.find(number).is_none() {
             // Not with the new position, under which the file of its own segment could be taken.
-            self.prepare(self.known(&needs), true, Pace::Full)?;
+            self.prepare(&mut copies, self.known(&needs), true, Pace::Full)?;
         }
         let catalogue = self.marked(needs());
-        catalogue.replace(&*self.files)?;
+        copies.replace(&*self.files, &catalogue)?;
         self.table().catalogue = catalogue;
         Ok(())
     }
@@ -153,9 +168,9 @@ impl Segments {
         sealer: &Sealer,
         geometry: Geometry,
     ) -> io::Result<()> {
-        let _alone = self.preparing.lock().expect("no preparation panics");
+        let mut copies = self.alone();
         let catalogue = self.marked(needs());
-        catalogue.replace(&*self.files)?;
+        copies.replace(&*self.files, &catalogue)?;
         self.table().catalogue = catalogue;
         cut.record(&*self.files)?;
         cut.carry_out(sealer, geometry, |number| self.find(number))?;
@@ -177,19 +192,29 @@ impl Segments {
         self.table().catalogue.durable
     }
 
+    /// Where the log begins, as the catalogue says.
+    pub(crate) fn first(&self) -> Lsn {
+        self.table().catalogue.first
+    }
+
     /// The bound below which every generation used so far lies.
     pub(crate) fn generations_below(&self) -> u32 {
         self.table().catalogue.generations_below
     }
 
-    /// Heads the first segment that is listed but not ready.
-    fn finish_listed(&self, needs: Needs) -> io::Result<bool> {
+    /// Heads the first segment that is listed, durably, but not ready.
+    fn finish_listed(&self, copies: &mut Copies, needs: Needs) -> io::Result<bool> {
         let unready = {
             let table = self.table();
             table.slots.iter().find(|slot| !slot.ready).cloned()
         };
         let Some(slot) = unready else { return Ok(false) };
-        slot.segment.write_header(&self.header(slot.entry.number, needs.generation))?;
+        if !copies.are_settled() {
+            let catalogue = self.table().catalogue.clone();
+            copies.replace(&*self.files, &catalogue)?;
+        }
+        let label = self.table().label.clone();
+        slot.segment.write_header(&self.header(slot.entry.number, needs.generation), &label)?;
         let mut table = self.table();
         let listed = table.slots.iter_mut().find(|known| known.entry == slot.entry);
         listed.expect("only a preparation changes the list").ready = true;
@@ -197,7 +222,7 @@ impl Segments {
     }
 
     /// Lists the file of the oldest segment, if it is not needed, under the next number.
-    fn list_recycled(&self, needs: Needs) -> io::Result<bool> {
+    fn list_recycled(&self, copies: &mut Copies, needs: Needs) -> io::Result<bool> {
         let mut catalogue = self.marked(needs);
         let Some(oldest) = catalogue.entries.first().copied() else { return Ok(false) };
         let end = Lsn((oldest.number + 1) * catalogue.segment_bytes);
@@ -211,7 +236,7 @@ impl Segments {
         catalogue.first = catalogue.first.max(needs.released).max(segment_start);
         let first = catalogue.first;
         catalogue.holes.retain(|hole| hole.to > first);
-        catalogue.replace(&*self.files)?;
+        copies.replace(&*self.files, &catalogue)?;
         let mut table = self.table();
         let segment = table.slots.remove(0).segment;
         table.slots.push(Slot { entry, segment, ready: false });
@@ -220,14 +245,14 @@ impl Segments {
     }
 
     /// Makes a file and lists it under the next number.
-    fn list_new(&self, needs: Needs, pace: Pace<'_>) -> io::Result<bool> {
+    fn list_new(&self, copies: &mut Copies, needs: Needs, pace: Pace<'_>) -> io::Result<bool> {
         let mut catalogue = self.marked(needs);
         let file = catalogue.entries.iter().map(|entry| entry.file + 1).max().unwrap_or(0);
         let segment = Segment::make(&*self.files, file, catalogue.shape(), pace)?;
         self.files.sync_dir(Path::new(""))?;
         let entry = Entry { file, number: self.next_number() };
         catalogue.entries.push(entry);
-        catalogue.replace(&*self.files)?;
+        copies.replace(&*self.files, &catalogue)?;
         let mut table = self.table();
         table.slots.push(Slot { entry, segment, ready: false });
         table.catalogue = catalogue;
@@ -257,6 +282,11 @@ impl Segments {
         let table = self.table();
         let Catalogue { identity, segment_bytes, .. } = table.catalogue;
         SegmentHeader { identity, generation, number, segment_bytes }
+    }
+
+    /// The right to prepare, and how the catalogue is replaced.
+    fn alone(&self) -> MutexGuard<'_, Copies> {
+        self.preparing.lock().expect("no preparation panics")
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {

@@ -82,8 +82,7 @@ impl<'a> SpanReader<'a> {
 
     /// One past the last position that the segments have a place for.
     pub(crate) fn limit(&self) -> Lsn {
-        let last = self.table.catalogue.entries.last().expect("a catalogue lists segments");
-        self.geometry.segment_start(last.number + 1)
+        self.table.catalogue.limit()
     }
 
     /// Where the last read began.
@@ -185,6 +184,9 @@ impl<'a> SpanReader<'a> {
             }
             self.unread.extend(self.window.salvage(&piece));
             self.first_error.get_or_insert(error);
+        }
+        if let Some(again) = &self.table.again {
+            again.overlay(from, self.window.change_from(from));
         }
         if let Some(cut) = &self.table.cut {
             let sealer = Sealer::new(&self.table.catalogue.identity, crc32c);

@@ -94,11 +94,16 @@ pub(crate) struct Group<'a> {
 }
 
 impl<'a> Group<'a> {
-    /// These bytes as the group of the stripe that starts at `stripe`.
-    pub(crate) fn of(bytes: &'a [u8], identity: &[u8; 16], stripe: Lsn) -> Option<Group<'a>> {
+    /// These bytes as the group of the stripe of so many bytes that starts at `stripe`.
+    pub(crate) fn of(
+        bytes: &'a [u8],
+        identity: &[u8; 16],
+        (stripe, stripe_bytes): (Lsn, usize),
+    ) -> Option<Group<'a>> {
         let (shards, last) = bytes.split_at(SHARDS * BLOCK);
         let header = GroupHeader::decode(last)?;
-        let own = header.identity == *identity && header.stripe == stripe;
+        let fits = header.blocks as usize <= stripe_bytes / BLOCK;
+        let own = fits && header.identity == *identity && header.stripe == stripe;
         own.then_some(Group { header, shards })
     }
 

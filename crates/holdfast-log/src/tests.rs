@@ -5,6 +5,7 @@ use holdfast_core::frame::{FrameHeader, Kind, Sealer, encode};
 use holdfast_format_docs::{Tables, changed, constants};
 use holdfast_io::checksum::crc32c;
 
+use crate::again;
 use crate::catalogue::{Catalogue, Entry};
 use crate::config::Parity;
 use crate::cut::Cut;
@@ -68,12 +69,14 @@ fn the_table_of_a_segment_header_is_what_is_encoded() {
         ("number", SegmentHeader { number: !1, ..base }),
         ("segment_bytes", SegmentHeader { segment_bytes: !1, ..base }),
     ];
-    FORMAT.gapless("Segment header", 48);
-    let before = segment::encode(&base);
+    FORMAT.gapless("Segment header", 56);
+    let before = segment::encode(&base, &[]);
     assert_eq!(&before[..4], b"HFFS");
     for (name, header) in changes {
-        check_field("Segment header", name, &before, &segment::encode(&header));
+        check_field("Segment header", name, &before, &segment::encode(&header, &[]));
     }
+    let labelled = segment::encode(&base, b"whose");
+    assert_eq!((&labelled[48..52], &labelled[56..]), (&5u32.to_le_bytes()[..], &b"whose"[..]));
 }
 
 #[test]
@@ -96,19 +99,20 @@ fn the_table_of_the_catalogue_is_what_is_encoded() {
         ("generations_below", Catalogue { generations_below: !1, ..base.clone() }),
         ("parity", Catalogue { parity: Parity::TenPercent, ..base.clone() }),
     ];
-    FORMAT.gapless("Catalogue", 64);
-    let before = base.encode();
+    FORMAT.gapless("Catalogue", 72);
+    let before = base.encode(1);
     assert_eq!(&before[..4], b"HFFC");
     assert_eq!(before[12..16], 1u32.to_le_bytes());
-    assert_eq!(before[64..68], 7u32.to_le_bytes());
-    assert_eq!(before[72..80], 9u64.to_le_bytes());
+    assert_eq!(before[72..76], 7u32.to_le_bytes());
+    assert_eq!(before[80..88], 9u64.to_le_bytes());
     let hole = Stretch { from: Lsn(24), to: Lsn(1 << 16) };
-    let cut = Catalogue { holes: vec![hole], ..base.clone() }.encode();
-    assert_eq!((&cut[62..64], &cut[80..88]), (&1u16.to_le_bytes()[..], &24u64.to_le_bytes()[..]));
-    assert_eq!(cut[88..96], (1u64 << 16).to_le_bytes());
+    let cut = Catalogue { holes: vec![hole], ..base.clone() }.encode(1);
+    assert_eq!((&cut[62..64], &cut[88..96]), (&1u16.to_le_bytes()[..], &24u64.to_le_bytes()[..]));
+    assert_eq!(cut[96..104], (1u64 << 16).to_le_bytes());
     for (name, catalogue) in changes {
-        check_field("Catalogue", name, &before, &catalogue.encode());
+        check_field("Catalogue", name, &before, &catalogue.encode(1));
     }
+    check_field("Catalogue", "sequence", &before, &base.encode(2));
 }
 
 #[test]
@@ -138,6 +142,16 @@ fn the_table_of_a_cut_is_what_is_encoded() {
     }
     let whole = Cut { group: vec![7; 24_576], ..base }.encode();
     assert!(whole.len() == before.len() + 24_576 && whole.ends_with(&[7; 24_576]));
+}
+
+#[test]
+fn the_table_of_what_is_written_again_is_what_is_encoded() {
+    FORMAT.gapless("Again", 48);
+    let before = again::encode(&[1; 16], Lsn(0), &[0; 4096]);
+    assert_eq!((&before[..4], before.len()), (&b"HFFA"[..], 48 + 4096));
+    check_field("Again", "identity", &before, &again::encode(&[2; 16], Lsn(0), &[0; 4096]));
+    check_field("Again", "at", &before, &again::encode(&[1; 16], Lsn(!4095), &[0; 4096]));
+    assert_eq!(before[12..16], 4096u32.to_le_bytes());
 }
 
 #[test]

@@ -16,7 +16,7 @@ use holdfast_core::ring::{Occupancy, Place, Refusal};
 use holdfast_memory::Guard;
 
 use crate::config::Retention;
-use crate::error::AppendError;
+use crate::error::{AppendError, CommitError};
 use crate::log::{Appended, Contents, Log, Marks};
 use crate::segments::Needs;
 use crate::words;
@@ -85,7 +85,8 @@ impl Log {
         match self.geometry.place_mark(&at, gives_bytes) {
             Ok(place) => {
                 let appended = self.put_mark(&mut guard, &at, place, released);
-                self.word(words::MARKED).fetch_max(released.get(), Ordering::Relaxed);
+                // EDGE marked: the durable mark was looked at before.
+                self.word(words::MARKED).fetch_max(released.get(), Ordering::Release);
                 self.word(words::NEWEST_END).store(appended.end.get(), Ordering::Relaxed);
                 drop(guard);
             }
@@ -105,8 +106,18 @@ impl Log {
         let number = self.geometry.segment_of(released);
         let recorded = self.segments.record_released(needs, number);
         recorded.map_err(|error| AppendError::Unmarked(Arc::new(error)))?;
-        self.word(words::MARKED).fetch_max(released.get(), Ordering::Relaxed);
+        // EDGE marked: as above.
+        self.word(words::MARKED).fetch_max(released.get(), Ordering::Release);
         Ok(())
+    }
+
+    /// See [`Log::record_mark`].
+    pub(crate) fn mark_marked(&self) -> Result<bool, CommitError> {
+        let needs = self.needs();
+        let below = self.segments.generations_below();
+        let recorded = self.segments.record(|| self.needs(), below);
+        self.prepared(recorded)?;
+        Ok(self.segments.first() >= needs.released)
     }
 
     /// Appends a mark that says nothing new about the reader, for the watermark in its header.

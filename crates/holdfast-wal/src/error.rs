@@ -28,6 +28,12 @@ pub enum CreateError {
         /// One of the names found.
         name: String,
     },
+    /// Segments of a log lie here that hold something, and no catalogue says which they are: repair
+    /// that log into another directory. What an interrupted repair left is removed by hand.
+    Used {
+        /// One of the segments.
+        name: String,
+    },
     /// Somebody has a log open here: choose another directory.
     InUse,
     /// The directory could not be written; its disk may be full. Try again when the cause is gone.
@@ -97,7 +103,8 @@ pub enum OpenError {
         /// The key's id.
         id: u32,
     },
-    /// The label is damaged or gone. Restore the file `label`.
+    /// The label is damaged or gone: in every segment, or in the file `label` of a log that an
+    /// earlier version made. Restore that file.
     Label(LabelFault),
     /// A file is damaged where durable records depend on it. Restore it.
     File {
@@ -140,8 +147,8 @@ pub enum OpenError {
 pub enum RepairError {
     /// The damaged log cannot be read even so far: see what the error says.
     Source(OpenError),
-    /// The new log could not be made: see what the error says. What is half made is overwritten by
-    /// the next attempt.
+    /// The new log could not be made: see what the error says. Remove what is half made before the
+    /// next attempt.
     Target(CreateError),
 }
 

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use holdfast_log::{Log, Lsn, Stretch, Verdict, Watch};
+use holdfast_log::{CommitError, Log, Lsn, Stretch, Verdict, Watch};
 use holdfast_memory::{Medium, Region, RegionSpec};
 
 use crate::error::{CreateError, OpenError};
@@ -66,8 +66,10 @@ pub(crate) fn open(
 ) -> Result<(Shared, Recovery), OpenError> {
     let (identity, wrapping) = recognize(&place, options, label)?;
     let (log, region, found) = open_untyped(&place, options, identity)?;
-    // What was recovered behind the last sync counts from here on, and readers see it.
+    // What is not proved to be on the device is written once more. From here on it counts, and
+    // readers see it.
     log.commit(found.tail)?;
+    begin_generation(&log)?;
     let recovery = Recovery {
         checkpoint: found.released,
         end: found.tail,
@@ -80,6 +82,16 @@ pub(crate) fn open(
         lost: found.lost,
     };
     Ok((Shared::new(Arc::new(log), region, wrapping, place.clock, place.lock), recovery))
+}
+
+/// Makes it durable that another generation has begun: whatever an earlier one left behind the end,
+/// in a cache or on the device, is none of the log from then on. A disk without room for that has
+/// no room for remains either.
+fn begin_generation(log: &Log) -> Result<(), OpenError> {
+    match log.commit(log.marks().tail) {
+        Err(CommitError::Unprepared(_)) => Ok(()),
+        begun => Ok(begun?),
+    }
 }
 
 /// Begins to watch a log that has this label.

@@ -83,8 +83,8 @@ fn is_transfer(operation: Operation) -> bool {
 
 #[test]
 fn a_call_that_fails_anywhere_loses_nothing_acknowledged() {
-    use Operation::{Metadata, Open, Read, ReadDir, Rename, SetLen, SyncData, SyncDir, Write};
-    let all = [Metadata, Open, Read, ReadDir, Rename, SetLen, SyncData, SyncDir, Write];
+    use Operation::{Metadata, Open, Read, ReadDir, SetLen, SyncData, SyncDir, Write};
+    let all = [Metadata, Open, Read, ReadDir, SetLen, SyncData, SyncDir, Write];
     for operation in all {
         for errno in [EIO, ENOSPC, EINTR] {
             let struck = strike_everywhere(operation, Effect::Errno(errno));

@@ -119,10 +119,12 @@ fn a_segment_of_another_log_or_of_the_wrong_length_is_refused() {
 fn another_version_is_told_apart_from_damage() {
     let (files, _region, _log) = new_log(1);
     let how = OpenHow { write: true, ..OpenHow::default() };
-    let file = files.open(Path::new("catalogue"), how).expect("it is there");
-    file.write_all_at(&7u32.to_le_bytes(), 4).expect("the disk is sound");
+    for name in ["catalogue", "catalogue.copy"] {
+        let file = files.open(Path::new(name), how).expect("it is there");
+        file.write_all_at(&7u32.to_le_bytes(), 4).expect("the disk is sound");
+    }
     let refused = open_with(&files, region());
-    assert!(matches!(refused, Err(OpenError::OtherVersion { found: 7, known: 1 })), "{refused:?}");
+    assert!(matches!(refused, Err(OpenError::OtherVersion { found: 7, known: 2 })), "{refused:?}");
 }
 
 #[test]

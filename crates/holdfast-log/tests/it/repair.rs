@@ -99,7 +99,7 @@ fn the_label_the_marks_and_the_holes_come_along() {
     log.mark(puts[2].lsn).unwrap();
     log.close().unwrap();
     drop(log);
-    crate::survivor::overwrite_new(&files, "label", b"whose");
+    crate::survivor::overwrite_new(&files, "label", b"whose"); // As an earlier version left it.
     let (to, report) = repaired(&files);
     assert_eq!(report.lost, [hole]);
     assert_eq!(Log::label_of(&to).unwrap(), b"whose");
@@ -132,6 +132,11 @@ fn a_new_log_is_there_as_a_whole_or_not_at_all() {
         let image = to.after_power_cut(cut);
         match Log::repair(&files, Some(&image), &mut |_| {}) {
             Ok(_) | Err(RepairError::Target(CreateError::Exists)) => {}
+            Err(RepairError::Target(CreateError::Used { .. })) => {
+                let half = Log::identity_of(&image);
+                assert!(matches!(half, Err(OpenError::File { .. })), "cut {cut}: {half:?}");
+                continue;
+            }
             Err(error) => panic!("cut {cut}: {error}"),
         }
         assert!(read(&open(&image, SHORT).unwrap().0).0.len() >= puts.len() - 1);
@@ -152,11 +157,8 @@ fn a_log_that_cannot_be_read_so_far_and_a_place_that_is_taken_are_told_apart() {
     assert!(matches!(nothing, Err(RepairError::Source(OpenError::NoLog))), "{nothing:?}");
     let image = copy(&files);
     image.remove_file("segment-00000001".as_ref()).unwrap();
-    let missing = Log::repair(&image, None, &mut |_| {});
-    assert!(
-        matches!(missing, Err(RepairError::Source(OpenError::MissingSegment { .. }))),
-        "{missing:?}"
-    );
+    let missing = Log::repair(&image, None, &mut |_| {}).unwrap();
+    assert!(missing.rebuilt && missing.lost.len() == 1, "{missing:?}");
     let to = FakeFiles::new(3);
     to.fail(Fault { operation: Operation::Write, skip: 3, effect: Effect::Errno(EIO) });
     let failed = Log::repair(&files, Some(&to), &mut |_| {});

@@ -30,6 +30,7 @@ impl From<holdfast_log::CreateError> for CreateError {
             Below::Config(fault) => CreateError::Options(fault),
             Below::Exists => CreateError::Exists,
             Below::NotEmpty { name } => CreateError::NotEmpty { name },
+            Below::Used { name } => CreateError::Used { name },
             Below::Io(error) => CreateError::Io(error),
             error => CreateError::Io(io::Error::other(error)),
         }

@@ -20,6 +20,11 @@ impl Display for CreateError {
             }
             Self::Exists => write!(out, "there is a log here already; open it"),
             Self::NotEmpty { name } => write!(out, "`{name}` is here; choose an empty directory"),
+            Self::Used { name } => write!(
+                out,
+                "`{name}` holds something of a log whose catalogue is gone; repair that log into \
+                 another directory"
+            ),
             Self::InUse => write!(out, "a log is open here; choose another directory"),
             Self::Io(error) => write!(out, "the log's directory cannot be written: {error}"),
         }

@@ -4,7 +4,7 @@ use holdfast_io::fake::{EINTR, EIO, ENOSPC, Effect, FakeFiles, Fault, Mood, Oper
 
 use crate::power::{Known, life};
 
-const OPERATIONS: [Operation; 9] = [
+const OPERATIONS: [Operation; 8] = [
     Operation::Open,
     Operation::Metadata,
     Operation::Read,
@@ -12,7 +12,6 @@ const OPERATIONS: [Operation; 9] = [
     Operation::SyncData,
     Operation::SetLen,
     Operation::ReadDir,
-    Operation::Rename,
     Operation::SyncDir,
 ];
 

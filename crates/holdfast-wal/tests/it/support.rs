@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use holdfast_io::checksum::crc32c;
 use holdfast_io::fake::{FakeClock, FakeEntropy, FakeFiles};
+use holdfast_io::{Files, OpenHow};
 use holdfast_wal::format::{Format, MessagePack};
 use holdfast_wal::{Log, OpenError, Options, Place, Record, Recovery, ReplayError};
 use serde::{Deserialize, Serialize};
@@ -42,8 +44,11 @@ pub(crate) fn place(files: &FakeFiles) -> Place {
     Place::modelled(Arc::new(files.clone()), Arc::new(clock), Arc::new(entropy))
 }
 
+/// A log of work items.
+pub(crate) type WorkLog = Log<Work, MessagePack>;
+
 /// Opens the log of work items on a modelled disk.
-pub(crate) fn open(files: &FakeFiles) -> Result<(Log<Work, MessagePack>, Recovery), OpenError> {
+pub(crate) fn open(files: &FakeFiles) -> Result<(WorkLog, Recovery), OpenError> {
     Log::open_at(place(files), &SMALL)
 }
 
@@ -69,4 +74,63 @@ pub(crate) fn works(ids: std::ops::Range<u32>) -> Vec<Work> {
 pub(crate) fn factor() -> u64 {
     let factor = std::env::var("HOLDFAST_SEEDS_FACTOR").ok();
     factor.and_then(|factor| factor.parse().ok()).unwrap_or(1)
+}
+
+/// The bytes of a file.
+pub(crate) fn bytes_of(files: &FakeFiles, name: &str) -> Vec<u8> {
+    let file = files.open(name.as_ref(), OpenHow::default()).unwrap();
+    let mut bytes = vec![0; file.metadata().unwrap().size_bytes as usize];
+    file.read_full_at(&mut bytes, 0).unwrap();
+    bytes
+}
+
+/// Makes a file hold these bytes, durably.
+pub(crate) fn put_bytes(files: &FakeFiles, name: &str, bytes: &[u8]) {
+    let how = OpenHow { write: true, create_mode: Some(0o600), ..OpenHow::default() };
+    let file = files.open(name.as_ref(), how).unwrap();
+    file.set_len(bytes.len() as u64).unwrap();
+    file.write_all_at(bytes, 0).unwrap();
+    file.sync_data().unwrap();
+    files.sync_dir("".as_ref()).unwrap();
+}
+
+/// Names of the segment files, in order.
+pub(crate) fn segments(files: &FakeFiles) -> Vec<String> {
+    let entries = files.read_dir("".as_ref()).unwrap().into_iter();
+    let names = entries.map(|entry| String::from_utf8(entry.name).unwrap());
+    let mut names: Vec<_> = names.filter(|name| name.starts_with("segment-")).collect();
+    names.sort();
+    names
+}
+
+/// The label, as every segment has it.
+pub(crate) fn label(files: &FakeFiles) -> Vec<u8> {
+    let head = bytes_of(files, "segment-00000000");
+    let length = u32::from_le_bytes(head[48..52].try_into().unwrap()) as usize;
+    head[56..56 + length].to_vec()
+}
+
+/// Makes the directory what the first version of the format made of it: one catalogue, and a file
+/// for the label.
+pub(crate) fn make_old(files: &FakeFiles) {
+    put_bytes(files, "label", &label(files));
+    let new = bytes_of(files, "catalogue");
+    let count = |at: usize| u16::from_le_bytes(new[at..at + 2].try_into().unwrap()) as usize;
+    let mut old = [&new[..64], &new[72..72 + 16 * (count(12) + count(62))]].concat();
+    seal(&mut old);
+    put_bytes(files, "catalogue", &old);
+    files.remove_file("catalogue.copy".as_ref()).unwrap();
+    for name in segments(files) {
+        let mut bytes = bytes_of(files, &name);
+        seal(&mut bytes[..48]);
+        bytes[48..4096].fill(0);
+        put_bytes(files, &name, &bytes);
+    }
+}
+
+/// Puts version 1 and the check where each of these files has them.
+fn seal(bytes: &mut [u8]) {
+    bytes[4..8].copy_from_slice(&1u32.to_le_bytes());
+    let check = crc32c(0, &bytes[12..]);
+    bytes[8..12].copy_from_slice(&check.to_le_bytes());
 }
