@@ -225,16 +225,30 @@ impl<R: Record, F: Format<R>> Log<R, F> {
         if shared.closed.load(Ordering::Relaxed) {
             return Err(CheckpointError::Closed);
         }
-        if lsn <= shared.log.first() {
-            return Ok(());
-        }
         if lsn > shared.log.marks().tail {
             return Err(CheckpointError::NoBoundary { lsn });
         }
-        shared.commit(lsn)?;
-        check_boundary(shared, lsn)?;
-        shared.mark(lsn)?;
-        Ok(self.commit()?)
+        if lsn > shared.log.first() {
+            shared.commit(lsn)?;
+            if is_boundary(shared, lsn)? {
+                shared.mark(lsn)?;
+            }
+        }
+        // The mark may be another thread's, or of a call that failed: here it becomes durable.
+        Ok(self.keep_mark()?)
+    }
+
+    /// Makes the newest mark durable, in the catalogue if the disk has no room for more.
+    fn keep_mark(&self) -> Result<(), CommitError> {
+        match self.commit() {
+            Err(full @ (CommitError::DiskFull(_) | CommitError::NoSegment(_))) => {
+                match self.shared.log.record_mark() {
+                    Ok(true) => Ok(()),
+                    Ok(false) | Err(_) => Err(full),
+                }
+            }
+            done => done,
+        }
     }
 
     /// The durable records from the newest to the last checkpoint. A record costs about twice what
@@ -311,11 +325,13 @@ fn encode<R, F: Format<R>>(records: &[R], payload: &mut Vec<u8>) -> Result<(), A
     Ok(())
 }
 
-/// Whether frames meet at `lsn`, which is durable.
-fn check_boundary(shared: &Arc<Shared>, lsn: Lsn) -> Result<(), CheckpointError> {
+/// Whether `lsn`, which is durable, is where frames meet, above what is no longer needed. It may
+/// have been passed meanwhile, by another checkpoint.
+fn is_boundary(shared: &Arc<Shared>, lsn: Lsn) -> Result<bool, CheckpointError> {
     let outcome = shared.log.cursor(lsn).next_frame().map(|_| ());
     match outcome.map_err(ReplayError::from) {
-        Ok(()) => Ok(()),
+        Ok(()) => Ok(true),
+        Err(ReplayError::Truncated { .. }) => Ok(false),
         Err(ReplayError::Damaged { .. }) => Err(CheckpointError::NoBoundary { lsn }),
         Err(error) => Err(CheckpointError::Unreadable(error)),
     }

@@ -7,6 +7,7 @@
 
 mod basics;
 mod checkpoints;
+mod checkpoints_under_cuts;
 mod compressed;
 mod corruption;
 mod ends;
