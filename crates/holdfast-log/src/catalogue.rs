@@ -36,8 +36,12 @@ pub(crate) const HOLES_MAX: usize = 1024;
 pub(crate) const ENTRIES_MAX: usize = 1 << 16;
 /// No log is opened this often.
 const GENERATIONS_MAX: u32 = 1 << 31;
+/// Highest generation of a frame: what opens add to it is one, too.
+pub(crate) const GENERATION_MAX: u32 = GENERATIONS_MAX - (1 << 13);
 /// A file's name has eight digits.
 pub(crate) const FILES_MAX: u32 = 100_000_000;
+/// No catalogue is written this often.
+const SEQUENCES_MAX: u64 = 1 << 62;
 /// No log grows this long, so no position in one overflows.
 const LOG_BYTES_MAX: u64 = 1 << 62;
 
@@ -142,10 +146,10 @@ impl Catalogue {
             entries: records(&bytes[head_bytes..holes_at], entry),
             holes: records(&bytes[holes_at..end], hole),
         };
-        if !catalogue.is_sensible() {
+        let sequence = if version == VERSION { u64_at(bytes, HEAD_BYTES_ALONE) } else { 0 };
+        if !catalogue.is_sensible() || sequence >= SEQUENCES_MAX {
             return Err(Fault::File(FileFault::Contents));
         }
-        let sequence = if version == VERSION { u64_at(bytes, HEAD_BYTES_ALONE) } else { 0 };
         Ok((catalogue, sequence))
     }
 

@@ -49,16 +49,33 @@ pub(crate) fn create(
         entries: entries.collect(),
         holes: Vec::new(),
     };
+    if let Err(error) = make_files(files, &catalogue, label) {
+        remove_half_made(files);
+        return Err(CreateError::Io(error));
+    }
+    Copies::new().replace(files, &catalogue).map_err(CreateError::Io)
+}
+
+/// Everything but the catalogue itself.
+fn make_files(files: &dyn Files, catalogue: &Catalogue, label: &[u8]) -> io::Result<()> {
+    let Catalogue { identity, segment_bytes, parity, .. } = *catalogue;
     for Entry { file, number } in &catalogue.entries {
-        let segment =
-            Segment::make(files, *file, catalogue.shape(), Pace::Full).map_err(CreateError::Io)?;
+        let segment = Segment::make(files, *file, catalogue.shape(), Pace::Full)?;
         let header =
             SegmentHeader { identity, generation: CREATED, number: *number, segment_bytes };
-        segment.write_header(&header, label).map_err(CreateError::Io)?;
+        segment.write_header(&header, label)?;
     }
-    keep_room(files, parity).map_err(CreateError::Io)?;
-    files.sync_dir(Path::new("")).map_err(CreateError::Io)?;
-    Copies::new().replace(files, &catalogue).map_err(CreateError::Io)
+    keep_room(files, parity)?;
+    files.sync_dir(Path::new(""))
+}
+
+/// What an attempt left that failed is of no use, and would keep the room. There is nothing else in
+/// the place: that was looked at.
+fn remove_half_made(files: &dyn Files) {
+    for name in segment_names(files).unwrap_or_default() {
+        // What cannot be removed is written over by the next attempt.
+        let _ = files.remove_file(Path::new(&name));
+    }
 }
 
 /// Makes the files that opening and cutting want room for, so that they have it on a full disk.

@@ -17,7 +17,7 @@ use holdfast_core::frame::{
 use holdfast_core::recovery::{Scan, Seen, Step, Verdict};
 use holdfast_core::ring::Geometry;
 
-use crate::catalogue::Catalogue;
+use crate::catalogue::{Catalogue, GENERATION_MAX};
 use crate::error::OpenError;
 use crate::log::Stretch;
 use crate::spans::SpanReader;
@@ -187,6 +187,7 @@ impl Walk<'_> {
         reader.passed(at);
         let bytes = reader.from(at)?;
         let (accepted, mark) = see(&mut self.scan, self.sealer, bytes);
+        let mark = mark.filter(|mark| mark.is_aligned(FRAME_ALIGN)); // Else it was forged.
         self.released = self.released.max(mark.unwrap_or(self.released));
         let Some(header) = accepted else { return Ok(()) };
         self.frames += 1;
@@ -260,10 +261,11 @@ fn show_witnesses(scan: &mut Scan, sealer: &Sealer, start: Lsn, bytes: &[u8]) {
     }
 }
 
-/// The header that `bytes` begin with, if they begin with a whole one.
+/// The header that `bytes` begin with, if they begin with a whole one that a log can have.
 #[inline]
 pub(crate) fn header_at(sealer: &Sealer, bytes: &[u8]) -> Option<FrameHeader> {
-    decode(sealer, bytes.first_chunk()?).ok()
+    let header = decode(sealer, bytes.first_chunk()?).ok()?;
+    (header.generation <= GENERATION_MAX).then_some(header)
 }
 
 /// Whether the frame that `bytes` begin with is what was appended, to its last bit: the payload as

@@ -87,12 +87,15 @@ pub(crate) fn repair(
         return Err(RepairError::Target(CreateError::Io(error)));
     }
     let found = located(&table, &mut reader, found).map_err(RepairError::Source)?;
+    // Pads take the place of what is lost: no frame begins inside.
+    let hit = lost.iter().find(|lost| lost.from < found.released && found.released < lost.to);
+    let first = hit.map_or(found.released, |lost| lost.to);
     if let Some(copy) = copy {
-        copy.finish(&found).map_err(|e| RepairError::Target(CreateError::Io(e)))?;
+        copy.finish(&found, first).map_err(|e| RepairError::Target(CreateError::Io(e)))?;
     }
     watch(RepairEvent::Walked(steps.all()));
     let (End::Clean { end } | End::Torn { end } | End::Corrupt { from: end, .. }) = found.verdict;
-    let (first, mended) = (found.released, reader.mended().to_vec());
+    let mended = reader.mended().to_vec();
     Ok(Repaired { frames: found.frames, first, end, mended, lost, rebuilt })
 }
 
@@ -237,7 +240,7 @@ impl<'a> Copy<'a> {
     }
 
     /// Writes the rest, and last of all the catalogue.
-    fn finish(mut self, found: &Found) -> io::Result<()> {
+    fn finish(mut self, found: &Found, first: Lsn) -> io::Result<()> {
         if found.sealed > self.start {
             self.flush(found.sealed.since(self.start))?;
         } else {
@@ -251,8 +254,8 @@ impl<'a> Copy<'a> {
         keep_room(self.files, self.catalogue.parity)?;
         self.files.sync_dir(Path::new(""))?;
         self.catalogue.durable = found.sealed;
-        if self.catalogue.covers(found.released) {
-            self.catalogue.first = found.released;
+        if self.catalogue.covers(first) && first <= found.sealed {
+            self.catalogue.first = first;
         }
         let below = self.catalogue.generations_below;
         self.catalogue.generations_below = below.max(found.generation + 1);

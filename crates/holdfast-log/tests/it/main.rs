@@ -14,6 +14,7 @@ mod device;
 mod emptied;
 mod faults;
 mod filled;
+mod forged;
 mod hosts;
 mod mend;
 mod older;

@@ -10,6 +10,7 @@ mod checkpoints;
 mod checkpoints_under_cuts;
 mod compressed;
 mod corruption;
+mod damaged_directories;
 mod ends;
 mod examples;
 mod failed_syncs;

@@ -14,7 +14,7 @@ use crate::control::is_there;
 use crate::exit::Exit;
 use crate::found::{memory_of, verdict};
 use crate::keeper;
-use crate::keeper::lock::{CATALOGUE, take_directory, take_home};
+use crate::keeper::lock::{CATALOGUES, take_directory, take_home};
 use crate::keeper::mounts::our_mount_of;
 use crate::keeper::users::refuse_in_use;
 use crate::observe::observe;
@@ -82,7 +82,7 @@ fn refuse_barred(name: &str, volume: &VolumeConfig) -> Outcome<()> {
 
 /// True if the directory holds the log of a volume, whatever its state.
 pub(super) fn is_made(log: &Path) -> bool {
-    log.join(CATALOGUE).exists()
+    CATALOGUES.iter().any(|name| log.join(name).exists())
 }
 
 /// Makes the log of a volume, and its directory if that is missing. The home gets its badge.
@@ -159,26 +159,15 @@ pub(super) fn make_log_in(
         CreateError::NotEmpty { .. } | CreateError::Config(_) => {
             Problem::new(Exit::Usage, what.clone(), error, "name an empty directory as log")
         }
-        error => {
-            remove_half_made(directory);
-            failed(&error, "make space or mend the disk, then make it again")
+        CreateError::Used { .. } => {
+            let remedy =
+                "nothing was changed; restore `catalogue` from a copy, or name another log";
+            Problem::new(Exit::Damaged, what.clone(), error, remedy)
         }
+        error => failed(&error, "make space or mend the disk, then make it again"),
     });
     let close = || private::close_to_others(&private::directory_there(directory)?);
     made.and_then(|()| close().map(drop).map_err(|error| failed(&error, "run as its owner")))
-}
-
-/// What an attempt left that ran out of space is of no use, and would keep the space.
-fn remove_half_made(log: &Path) {
-    if is_made(log) {
-        return;
-    }
-    let is_segment = |name: &std::ffi::OsStr| name.as_encoded_bytes().starts_with(b"segment-");
-    let left = std::fs::read_dir(log).into_iter().flatten().flatten();
-    for entry in left.filter(|entry| is_segment(&entry.file_name())) {
-        // What cannot be removed is written over by the next attempt.
-        let _left = private::remove(&entry.path());
-    }
 }
 
 /// Does `work`, and calls `say` once if it takes more than a second.

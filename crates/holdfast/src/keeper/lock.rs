@@ -22,8 +22,8 @@ use std::time::{Duration, Instant};
 /// How long a lock is tried for before somebody else is said to have it.
 const LOCK_PATIENCE: Duration = Duration::from_secs(1);
 
-/// The file that makes a directory a log.
-pub(crate) const CATALOGUE: &str = "catalogue";
+/// The files either of which makes a directory a log.
+pub(crate) const CATALOGUES: [&str; 2] = ["catalogue", "catalogue.copy"];
 
 /// The right to be the keeper behind a socket, held until dropped.
 #[derive(Debug)]
@@ -79,7 +79,8 @@ pub(crate) fn take_directory(key: &str, path: &Path) -> Outcome<OwnedFd> {
     take(key, path, || {
         let directory = private::directory_there(path)?;
         // What is not a log yet may be a folder that was named by mistake.
-        let is_log = statat(&directory, CATALOGUE, AtFlags::SYMLINK_NOFOLLOW).is_ok();
+        let there = |name: &&str| statat(&directory, *name, AtFlags::SYMLINK_NOFOLLOW).is_ok();
+        let is_log = CATALOGUES.iter().any(there);
         if is_log && private::close_to_others(&directory)? {
             tracing::warn!("others could open {key} {}; now it is yours alone", path.display());
         }

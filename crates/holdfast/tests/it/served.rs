@@ -307,7 +307,9 @@ fn what_was_acknowledged_is_there_after_keeper_and_server_ended() {
 #[test]
 fn a_log_that_was_never_made_is_said_and_nothing_is_started() {
     let served = Served::new();
-    fs::remove_file(served.path("log/catalogue")).unwrap();
+    for name in ["log/catalogue", "log/catalogue.copy"] {
+        fs::remove_file(served.path(name)).unwrap();
+    }
     let ended = served.holdfast(&["serve"]);
     assert_ne!(ended.status.code(), Some(0), "{ended:?}");
     let told = String::from_utf8_lossy(&ended.stderr).into_owned();

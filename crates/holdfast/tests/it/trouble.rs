@@ -15,6 +15,11 @@ fn turn_over(path: &Path, offset: u64) {
     file.write_all_at(&[!byte[0]], offset).unwrap();
 }
 
+/// Turns bits over in both of the files that say which segments are a log.
+fn damage_catalogues(log: &Path) {
+    ["catalogue", "catalogue.copy"].iter().for_each(|name| turn_over(&log.join(name), 40));
+}
+
 #[test]
 fn a_volume_that_was_never_made_is_not_served() {
     let fixture = Fixture::new();
@@ -54,7 +59,7 @@ fn a_damaged_region_header_is_named_by_field_and_left_alone() {
 #[test]
 fn a_damaged_log_is_named_by_file() {
     let fixture = Fixture::made();
-    turn_over(&fixture.log().join("catalogue"), 40);
+    damage_catalogues(&fixture.log());
     fixture.holdfast(&["serve"]).expect(6, &["catalogue", "restore"]);
     fixture.holdfast(&["volume", "check", NAME]).expect(6, &["catalogue"]);
 }
@@ -150,13 +155,13 @@ fn why_a_volume_is_not_attached_is_in_its_status_until_it_is() {
         .replace(&format!("{:?}", fixture.region), &format!("\"{}-2\"", fixture.region.display()));
     fixture.configure(&format!("{text}\n[volume.w]{second}"));
     fixture.holdfast(&["volume", "make", "w"]).succeeded();
-    turn_over(&log.join("catalogue"), 40);
+    damage_catalogues(&log);
     fixture.serve_volume(NAME);
     let told = || status_of(&fixture, "w").to_string();
     wait_until(|| told().contains("catalogue"), told);
     assert!(fixture.holdfast(&["status"]).out.contains("catalogue"));
     // What is mended is told no more.
-    turn_over(&log.join("catalogue"), 40);
+    damage_catalogues(&log);
     fixture.stop();
     fixture.serve_volume("w");
     let status = status_of(&fixture, "w");

@@ -112,7 +112,9 @@ fn a_volume_whose_log_is_damaged_does_not_keep_another_from_being_served() {
     }
     fixture.configure(&(text + &other));
     fixture.holdfast(&["volume", "make", "w"]).succeeded();
-    fs::write(fixture.path("log-w/catalogue"), "damaged").unwrap();
+    for name in ["log-w/catalogue", "log-w/catalogue.copy"] {
+        fs::write(fixture.path(name), "damaged").unwrap();
+    }
     fixture.serve();
     fs::write(fixture.mount().join("f"), "x").unwrap();
     let refused = fixture.holdfast(&["mount", "w"]);

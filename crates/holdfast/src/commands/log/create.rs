@@ -32,6 +32,9 @@ pub(super) fn create(args: &CreateArgs, output: Output) -> Outcome<()> {
             CreateError::Exists | CreateError::NotEmpty { .. } => {
                 (Exit::Usage, "nothing was changed; name an empty directory")
             }
+            CreateError::Used { .. } => {
+                (Exit::Damaged, "nothing was changed; `holdfast log repair` saves what is there")
+            }
             CreateError::InUse => (Exit::InUse, "name another directory"),
             _ => (Exit::Failed, "make space, or mend the disk, then make it again"),
         };
