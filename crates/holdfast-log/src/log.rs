@@ -228,6 +228,15 @@ impl Log {
         Catalogue::load(files).map(|catalogue| catalogue.identity)
     }
 
+    /// Bytes that the smallest ring has that the log in the root of `files` can be opened with.
+    /// What has to go back into the ring may need a larger one.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn ring_bytes_min(files: &dyn Files) -> Result<u64, OpenError> {
+        Catalogue::load(files).map(|catalogue| 2 * catalogue.segment_bytes)
+    }
+
     /// Reads every frame in the segment files that is still needed, also behind damage, and all
     /// parity, and says what is there; `progress` hears of it now and then. Nothing is changed, and
     /// nobody may have the log open: it would be read while it is written.

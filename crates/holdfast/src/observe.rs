@@ -23,6 +23,8 @@ pub(crate) const FRONT_END_NAME: &str = "holdfast-front";
 pub(crate) struct Observation {
     /// Identity of the log it belongs to.
     pub identity: [u8; 16],
+    /// Bytes that it has room for.
+    pub ring_bytes: u64,
     /// The process that serves it, if that is alive.
     pub server_pid: Option<u32>,
     /// The front end of a volume, if it is alive.
@@ -148,6 +150,7 @@ fn read(seen: &Observed, medium: &Medium) -> Observation {
     let marks = seen.marks();
     Observation {
         identity: seen.identity(),
+        ring_bytes: seen.ring_bytes(),
         server_pid: Some(seen.server_pid()).filter(|pid| is_mapped_by(medium, *pid)),
         front_end_pid: front_end(seen.word(volume::FRONT_END_PID)),
         released: marks.released,

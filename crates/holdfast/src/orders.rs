@@ -117,6 +117,8 @@ pub(crate) enum Report {
         /// What acknowledgements mean, now that the memory itself was looked at.
         verdict: Verdict,
     },
+    /// It drained, and this is what became of what was in memory, for people.
+    Drained(String),
     /// It cannot go on and ends.
     Failed(Problem),
 }

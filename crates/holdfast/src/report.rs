@@ -281,6 +281,8 @@ impl VolumeStatus {
     ) -> VolumeStatus {
         let seen = observed.as_ref().ok();
         let unapplied_bytes = seen.map_or(0, Observation::unapplied_bytes);
+        // Memory that is there has the size that it was made with.
+        let ring_bytes = seen.map_or(volume.memory.size.0, |seen| seen.ring_bytes);
         let (stuck, put_aside) = state_of(&volume.log);
         VolumeStatus {
             name: name.to_owned(),
@@ -297,9 +299,9 @@ impl VolumeStatus {
             must_survive: volume.must_survive.clone(),
             verdict: Some(verdict),
             dirty_bytes: seen.map_or(0, Observation::dirty_bytes),
-            bound_bytes: volume.dirty_bytes_max(),
+            bound_bytes: ring_bytes,
             unapplied_bytes,
-            unapplied_ratio: unapplied_bytes as f64 / volume.memory.size.0 as f64,
+            unapplied_ratio: unapplied_bytes as f64 / ring_bytes as f64,
             drain_rate_bytes_per_s: seen.map_or(0, |seen| seen.drain_rate_bytes_per_s),
             drained_bytes: seen.map_or(0, |seen| seen.drained_bytes),
             syncs: seen.map_or(0, |seen| seen.syncs),

@@ -10,7 +10,7 @@ use super::{FORMAT, Note, get, hex, put};
 use crate::claims::{Class, Failure, MediumKind, Verdict};
 use crate::config::MemoryConfig;
 use crate::exit::Exit;
-use crate::observe::observe;
+use crate::observe::{Observation, observe};
 use crate::problem::{Outcome, Problem};
 use crate::sizes::rounded;
 use holdfast_io::Files;
@@ -157,10 +157,27 @@ impl RegionNote {
     /// Whether the memory it tells of is there. Memory where the configuration has it now was
     /// looked for already.
     fn is_there(&self, now: &MemoryConfig) -> bool {
+        self.seen_elsewhere(now).is_some()
+    }
+
+    /// The memory it tells of, if that is there, and not where the configuration has it now.
+    fn seen_elsewhere(&self, now: &MemoryConfig) -> Option<Observation> {
         let before = MemoryConfig { medium: self.medium, path: self.path.clone(), ..now.clone() };
         let is_elsewhere = self.path.is_some() && self.path != now.path;
-        is_elsewhere
-            && observe(&before.medium()).is_ok_and(|seen| hex(seen.identity) == self.identity)
+        let seen = is_elsewhere.then(|| observe(&before.medium()).ok()).flatten();
+        seen.filter(|seen| hex(seen.identity) == self.identity)
+    }
+
+    /// What the log's memory holds, where it is not where the configuration has it now, for people.
+    pub(crate) fn held_elsewhere(files: &dyn Files, now: &MemoryConfig) -> Option<String> {
+        let note = RegionNote::of(files).ok()?.found().cloned()?;
+        let seen = note.seen_elsewhere(now)?;
+        Some(format!(
+            "its memory {} still holds {} of its log, {} of which the log's disk does not have",
+            note.path?.display(),
+            rounded(seen.unapplied_bytes()),
+            rounded(seen.dirty_bytes())
+        ))
     }
 
     /// Says that the log's newest bytes may be in this memory from now on.

@@ -154,7 +154,7 @@ impl Parts {
         let region = Arc::new(region);
         let memory = logs::real_memory(&self.volume.memory, &region);
         let verdict = self.volume.verdict_on(&self.name, memory, power)?;
-        let held = (&self.volume.memory, &verdict, self.volume.dirty_bytes_max());
+        let held = (&self.volume.memory, &verdict, region.ring_bytes());
         logs::note_region(&self.service(), &**log, held, loss.clone())?;
         let class = class_of(&verdict);
         let pledge = region.word(PLEDGE).load(Ordering::Relaxed);
@@ -300,30 +300,37 @@ impl Parts {
         });
     }
 
-    /// Brings what waits in the region to the log's device.
-    pub(super) fn drain(&self) -> Outcome<()> {
-        let drained = match &self.log {
-            Place::Here(log) => self.drain_here(log)?,
+    /// Brings what waits in the region to the log's device. What became of it, if there was any,
+    /// for people.
+    pub(super) fn drain(&self) -> Outcome<Option<String>> {
+        let failed = |error| self.commit_problem("draining", &error);
+        match &self.log {
+            Place::Here(log) => self.drain_here(log),
             Place::Server(server) => {
                 let log = self.connect(server)?;
-                log.commit(log.marks().tail)
+                let marks = log.marks();
+                log.commit(marks.tail).map_err(failed)?;
+                Ok(drained_text(marks.tail.since(marks.durable)))
             }
-        };
-        drained.map_err(|error| self.commit_problem("draining", &error))
+        }
     }
 
-    fn drain_here(&self, log: &Arc<dyn Files>) -> Outcome<Result<(), CommitError>> {
+    fn drain_here(&self, log: &Arc<dyn Files>) -> Outcome<Option<String>> {
         let medium = self.volume.medium();
         let region = match logs::attach(&medium, self.term) {
             Ok(region) => Arc::new(region),
             // Nothing waits where there is nothing, or nothing that can be trusted.
-            Err(AttachError::Missing | AttachError::OtherBoot) => return Ok(Ok(())),
+            Err(AttachError::Missing | AttachError::OtherBoot) => {
+                return Ok(RegionNote::held_elsewhere(&**log, &self.volume.memory));
+            }
             Err(error) => return Err(region_problem("draining", &medium, &error)),
         };
         let config = self.volume.log_config();
+        let marks = region.marks();
         let (log, _) = Log::open(log.clone(), region, Arc::new(RealClock), config)
             .map_err(|error| self.log_problem(&error))?;
-        Ok(log.close())
+        log.close().map_err(|error| self.commit_problem("draining", &error))?;
+        Ok(drained_text(marks.tail.saturating_sub(marks.durable)))
     }
 
     /// A log that could not take more. One that failed for good meets every further attempt with
@@ -376,6 +383,13 @@ impl Parts {
     pub(super) fn what(&self, doing: &str) -> String {
         format!("{doing} volume {}", self.name)
     }
+}
+
+/// What was drained, if anything was.
+fn drained_text(bytes: u64) -> Option<String> {
+    let drained =
+        || format!("{} that it left in memory were drained to the log's disk", rounded(bytes));
+    (bytes > 0).then(drained)
 }
 
 /// Refuses a home in which somebody changed what the log is about to change.

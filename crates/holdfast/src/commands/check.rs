@@ -8,6 +8,7 @@
 
 use super::attached::{changed_home, paths_text};
 use super::home::Home;
+use super::logs::refuse_too_small;
 use super::volume::{aloud, refuse_mounted};
 use crate::bond::{Bond, Loss, RegionNote};
 use crate::config::{Config, VolumeConfig};
@@ -142,11 +143,15 @@ impl Check<'_> {
             Err(AttachError::Missing) => {
                 let service = format!("{VOLUME_PREFIX}{}", self.name);
                 RegionNote::without(&service, &self.volume.memory, &self.files)?;
+                self.refuse_too_small()?;
                 return Ok(None);
             }
             Err(error) => return Err(region_problem("looking at", &medium, &error)),
         };
         let ring = Log::check_ring(&self.files, &seen).map_err(|e| self.region_problem(&e))?;
+        if ring.is_none() {
+            self.refuse_too_small()?;
+        }
         if let Some(at) = ring.and_then(|ring| ring.lost) {
             return Err(self.lost(at.get(), seen.marks().tail));
         }
@@ -154,6 +159,12 @@ impl Check<'_> {
         let (dirty_bytes, unapplied_bytes) =
             (marks.tail.saturating_sub(marks.durable), marks.tail.saturating_sub(marks.released));
         Ok(Some(Memory { ring, dirty_bytes, unapplied_bytes }))
+    }
+
+    /// Memory that is made at the next attachment has to be large enough.
+    fn refuse_too_small(&self) -> Outcome<()> {
+        let service = format!("{VOLUME_PREFIX}{}", self.name);
+        refuse_too_small(&service, &self.volume.memory, &self.files)
     }
 
     /// What memory that is gone may have cost, now or the last time. An attachment that would be

@@ -185,7 +185,10 @@ fn obey(args: &FrontArgs, reporter: &mut Reporter) -> Outcome<()> {
             disk_front::remove_device(orders.ublk())?;
             detach(&parts, orders.power)
         }
-        Task::Drain => parts.drain(),
+        Task::Drain => {
+            parts.drain()?.into_iter().for_each(|text| reporter.say(&Report::Drained(text)));
+            Ok(())
+        }
     }
 }
 

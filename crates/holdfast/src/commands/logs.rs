@@ -14,7 +14,7 @@ use crate::observe::{is_mapped_by, region_problem};
 use crate::problem::{Outcome, Problem};
 use crate::sizes::rounded;
 use holdfast_io::Files;
-use holdfast_log::{Log, OpenError, Recovery, Source};
+use holdfast_log::{Log, OpenError, Recovery, Source, words};
 use holdfast_memory::{AttachError, CreateError, Medium, MediumSurvival, Region, RegionSpec};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -85,33 +85,77 @@ pub(super) fn region(
     };
     loss.iter().for_each(|loss| tracing::warn!(service, "{}", loss.text()));
     match attached {
-        Ok(region) => return Ok((region, None)),
+        Ok(region) if !is_to_be_replaced(&region, memory, files) => return Ok((region, None)),
+        Ok(never_used) => {
+            drop(never_used);
+            remove(service, &medium)?;
+        }
         Err(AttachError::Missing) => {}
         // No claim rests on such memory, so the log's device has all that was to survive.
         Err(AttachError::OtherBoot) => {
             tracing::warn!(service, "the system has restarted: memory is filled from the log anew");
-            Region::remove(&medium).map_err(|error| {
-                let what = format!("removing the region of {}", whose(service));
-                Problem::new(Exit::Failed, what, error, "nothing was changed; remove it by hand")
-            })?;
+            remove(service, &medium)?;
         }
         Err(error) => return Err(region_problem("attaching", &medium, &error)),
     }
+    let region = create(service, memory, files)?;
+    term.map(|term| region.note_term(term));
+    Ok((region, loss))
+}
+
+/// Whether an attempt left a region that it never used, and that has another size than memory is to
+/// have by now: the log has no byte in it.
+fn is_to_be_replaced(region: &Region, memory: &MemoryConfig, files: &dyn Files) -> bool {
+    let is_its_own = Log::identity_of(files).is_ok_and(|log| log == region.identity());
+    let is_filled = region.word(words::GENERATION).load(Ordering::Relaxed) != 0;
+    let is_empty = !is_filled && region.marks().tail == 0;
+    is_its_own && is_empty && region.ring_bytes() != memory.size.0
+}
+
+fn remove(service: &str, medium: &Medium) -> Outcome<()> {
+    Region::remove(medium).map_err(|error| {
+        let what = format!("removing the region of {}", whose(service));
+        Problem::new(Exit::Failed, what, error, "nothing was changed; remove it by hand")
+    })
+}
+
+/// Refuses memory that would be made too small for its log.
+pub(super) fn refuse_too_small(
+    service: &str,
+    memory: &MemoryConfig,
+    files: &dyn Files,
+) -> Outcome<()> {
+    let needed_bytes = Log::ring_bytes_min(files).map_err(|error| open_problem(service, &error))?;
+    let ring_bytes = memory.size.0;
+    match ring_bytes < needed_bytes {
+        true => Err(open_problem(service, &OpenError::RingTooSmall { ring_bytes, needed_bytes })),
+        false => Ok(()),
+    }
+}
+
+/// A region for a log that has none.
+fn create(service: &str, memory: &MemoryConfig, files: &dyn Files) -> Outcome<Region> {
     let identity = Log::identity_of(files).map_err(|error| open_problem(service, &error))?;
+    refuse_too_small(service, memory, files)?;
     let ring_bytes = memory.size.0;
     let roster_bytes = (ring_bytes / 8).clamp(ROSTER_BYTES_MIN, ROSTER_BYTES_MAX);
     let spec = RegionSpec { ring_bytes, roster_bytes, identity };
-    let region = Region::create(&medium, &spec).map_err(|error| {
+    Region::create(&memory.medium(), &spec).map_err(|error| {
         let exit = match error {
             CreateError::Io { .. } => Exit::Failed,
             _ => Exit::Usage,
         };
         let what = format!("making the region of {}", whose(service));
         let remedy = "see memory.medium, memory.path and memory.size in the configuration";
-        Problem::new(exit, what, error, remedy)
-    })?;
-    term.map(|term| region.note_term(term));
-    Ok((region, loss))
+        match error {
+            // Somebody was faster, and has it.
+            CreateError::Exists { path } => {
+                let why = format!("{} holds a region already", path.display());
+                Problem::new(Exit::InUse, what, why, "nothing was changed; see whose it is")
+            }
+            error => Problem::new(exit, what, error, remedy),
+        }
+    })
 }
 
 /// Says beside the log, before anything is acknowledged, that its newest bytes are in this memory.
@@ -203,3 +247,6 @@ pub(super) fn recovery_text(recovery: &Recovery, applied_bytes: Option<u64>) -> 
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

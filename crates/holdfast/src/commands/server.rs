@@ -239,7 +239,7 @@ fn open(orders: &LogOrders, power: PowerSource, term: Option<u64>) -> Outcome<Op
     let files = Arc::new(RealFiles::from_fd(files));
     let (region, loss) = region(service, &config.memory, &*files, term)?;
     let verdict = config.verdict_on(service, real_memory(&config.memory, &region), power)?;
-    let held = (&config.memory, &verdict, config.memory.size.0);
+    let held = (&config.memory, &verdict, region.ring_bytes());
     note_region(service, &*files, held, loss)?;
     // A volume's front end commits by itself what a program wants to be durable.
     let is_volume = service.starts_with(VOLUME_PREFIX);

@@ -136,6 +136,8 @@ struct Front {
     started: Instant,
     was_ready: bool,
     fault: Option<Problem>,
+    /// What became of what was in memory.
+    drained: Option<String>,
     /// Told to end; killed then.
     kill_at: Option<Instant>,
 }
@@ -412,8 +414,8 @@ impl Supervisor {
         self.shared.change(|s| s.front_end_pid = Some(child.id()));
         let sender = self.sender.clone();
         std::thread::spawn(move || listen(child, reports, &sender));
-        let (was_ready, fault, kill_at) = (false, None, None);
-        Ok(Front { task, started: Instant::now(), was_ready, fault, kill_at })
+        let (was_ready, fault, drained, kill_at) = (false, None, None, None);
+        Ok(Front { task, started: Instant::now(), was_ready, fault, drained, kill_at })
     }
 
     fn said(&mut self, report: Report, mut front: Front) -> Front {
@@ -425,6 +427,7 @@ impl Supervisor {
                     self.ready(recovery, verdict);
                 }
             }
+            Report::Drained(text) => front.drained = Some(text),
             Report::Failed(problem) => {
                 self.shared.change(|s| s.last_error = Some(problem.to_string()));
                 front.fault = Some(problem);
@@ -463,7 +466,7 @@ impl Supervisor {
         if status.success() && !is_no_front_end {
             return match front.task {
                 Task::Serve | Task::Detach => self.over(State::Detached, None),
-                Task::Drain => self.drained(Ok(())),
+                Task::Drain => self.drained(Ok(front.drained)),
             };
         }
         let is_replaced = self.upgrade.as_ref().is_some_and(Upgrade::waits_for_the_old);
@@ -534,15 +537,17 @@ impl Supervisor {
     }
 
     /// The drain after giving up has ended.
-    fn drained(&mut self, how: Outcome<()>) -> Phase {
-        let text = match &how {
-            Ok(()) => "what it left in memory was drained to the log's disk".to_owned(),
-            Err(why) => format!("draining what it left in memory failed too ({})", why.why),
+    fn drained(&mut self, how: Outcome<Option<String>>) -> Phase {
+        let text = match how {
+            Ok(text) => text,
+            Err(why) => Some(format!("draining what it left in memory failed too ({})", why.why)),
         };
-        tracing::error!(volume = self.orders.name, text, "after giving up");
-        self.shared.change(|s| {
-            s.problem.iter_mut().for_each(|problem| problem.why += &format!("; {text}"));
-        });
+        if let Some(text) = text {
+            tracing::error!(volume = self.orders.name, text, "after giving up");
+            self.shared.change(|s| {
+                s.problem.iter_mut().for_each(|problem| problem.why += &format!("; {text}"));
+            });
+        }
         self.given_up()
     }
 

@@ -31,6 +31,7 @@ mod life;
 mod load;
 mod log_commands;
 mod log_follow;
+mod memory_told;
 mod mounted_disks;
 mod names;
 mod nbd;
