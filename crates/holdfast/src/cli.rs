@@ -360,7 +360,8 @@ pub(crate) enum UpgradeCommand {
     /// Replace the server. Its clients wait a moment and notice nothing else.
     ///
     /// The old server finishes what it took and ends; the new one goes on from the same memory. If
-    /// the new one does not come up, the old one is started again, and this command says why.
+    /// the new one ends or does not serve within 60 s, the old one is started again, and this
+    /// command says why.
     Server {
         /// The program to run from now on [default: the one at the keeper's own path].
         #[arg(long, value_name = "PATH")]
@@ -378,7 +379,7 @@ pub(crate) enum UpgradeCommand {
     ///
     /// The old front end answers what it took, and leaves its NBD connections to the new one; a
     /// hypervisor has to connect again by itself, and programs behind a mount wait. If the new one
-    /// does not come up, the old one is started again, and this command says why.
+    /// ends or does not serve within 60 s, the old one is started again, and this command says why.
     Volume {
         /// The volume, as named in the configuration.
         name: String,

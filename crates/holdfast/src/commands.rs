@@ -31,7 +31,7 @@ mod table;
 mod umount;
 mod users;
 mod vm;
-mod volume;
+pub(crate) mod volume;
 mod wait;
 
 use crate::cli::{Cli, Command, DemoCommand};

@@ -1,8 +1,7 @@
 //! The configuration file.
 //!
-//! Promise: what is returned was checked wherever a file can be checked without looking at the
-//! machine: known keys, sizes, names, and no path used twice. Every refusal names file, volume and
-//! key.
+//! Promise: what is returned was checked wherever a file can be checked: known keys, sizes, names,
+//! absolute paths, and no two that lead to one place. Every refusal names file, volume and key.
 //! Never: fills in what the operator must decide, or opens anything but the one file.
 
 mod block_cache;
@@ -26,6 +25,7 @@ pub(crate) use table::{TableConfig, durability_of};
 
 use crate::claims::{Class, Facts, Failure, MediumKind, Memory, PowerSource, Verdict, judge};
 use crate::exit::Exit;
+use crate::places::shared;
 use crate::problem::{Outcome, Problem};
 use crate::sizes::Size;
 use holdfast_client::protocol::{LOG_PREFIX, VOLUME_PREFIX};
@@ -34,6 +34,7 @@ use holdfast_log::{LogConfig, SEGMENTS_MAX};
 use holdfast_memory::Medium;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Where the keeper listens unless the configuration says otherwise.
@@ -198,9 +199,17 @@ impl Config {
     pub(crate) fn load(path: &Path) -> Outcome<Config> {
         let text = std::fs::read_to_string(path).map_err(|error| {
             let what = format!("reading the configuration {}", path.display());
-            Problem::new(Exit::Usage, what, error, "write it, or name another with --config PATH")
+            let remedy = match error.kind() {
+                ErrorKind::PermissionDenied => "run as a user who may read it, such as root",
+                _ => "write it, or name another with --config PATH",
+            };
+            Problem::new(Exit::Usage, what, error, remedy)
         })?;
-        Config::parse(&text).map_err(|why| {
+        let checked = Config::parse(&text).and_then(|config| {
+            config.check_no_place_twice()?;
+            Ok(config)
+        });
+        checked.map_err(|why| {
             let what = format!("understanding the configuration {}", path.display());
             Problem::new(Exit::Usage, what, why, "correct the file; nothing was changed")
         })
@@ -215,6 +224,8 @@ impl Config {
             check_name(name).map_err(named)?;
             volume.complete(name).map_err(named)?;
         }
+        let keeper = check_path("socket", &config.keeper.socket);
+        keeper.map_err(|why| format!("[keeper]: {why}"))?;
         config.server.check().map_err(|why| format!("[server]: {why}"))?;
         let standby = config.standby.as_ref().map_or(Ok(()), StandbyConfig::check);
         standby.map_err(|why| format!("[standby]: {why}"))?;
@@ -324,6 +335,20 @@ impl Config {
         Ok(())
     }
 
+    /// [`Self::check_no_path_twice`] by where the paths lead on this machine. A volume may be
+    /// mounted over its home.
+    fn check_no_place_twice(&self) -> Result<(), String> {
+        let paths = self.paths();
+        let over_its_home = |one: &str, other: &str| {
+            let home = one.strip_suffix(" home");
+            home.is_some() && home == other.strip_suffix(" mount")
+        };
+        shared(&paths, over_its_home).map_or(Ok(()), |(one, other)| {
+            let ((first, led), (key, path)) = (&paths[one], &paths[other]);
+            Err(format!("{key} = {path:?} leads where {first} = {led:?} does"))
+        })
+    }
+
     /// A port leads to one disk.
     fn check_no_port_twice(&self) -> Result<(), String> {
         let volumes = self.volumes.iter().map(|(name, of)| (format!("volume.{name}"), &of.nbd));
@@ -353,9 +378,12 @@ impl Config {
         Ok(())
     }
 
-    /// Every path that belongs to one volume or log alone, with its place in the file.
+    /// Every path that belongs to one volume, log, disk or socket alone, and its place in the file.
     fn paths(&self) -> Vec<(String, &Path)> {
-        let mut paths: Vec<(String, &Path)> = Vec::new();
+        let mut paths: Vec<(String, &Path)> = vec![
+            ("[keeper] socket".to_owned(), &self.keeper.socket),
+            ("[server] socket".to_owned(), &self.server.socket),
+        ];
         for (name, volume) in &self.volumes {
             let own_mount = volume.mount.as_deref().filter(|mount| *mount != volume.home);
             let own_mount = own_mount.map(|mount| ("mount", mount));

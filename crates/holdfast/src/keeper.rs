@@ -4,7 +4,7 @@
 //! when it is unmounted; one volume's trouble is not another's.
 //! Never: opens a region to serve it, opens a log, or applies anything: front ends do.
 
-mod attach;
+pub(crate) mod attach;
 mod disks;
 mod handover;
 mod kept;
@@ -16,7 +16,7 @@ mod restart;
 mod server;
 mod spawn;
 mod supervisor;
-mod unasked;
+pub(crate) mod unasked;
 mod upgrade;
 pub(crate) mod users;
 
@@ -101,6 +101,8 @@ struct Attached {
 pub(crate) struct Keeper {
     source: Source,
     socket: PathBuf,
+    /// Where this program came from, whatever is there by now.
+    program: Outcome<PathBuf>,
     /// Keeps what a keeper that is killed has held.
     manager: Arc<ServiceManager>,
     started: Instant,
@@ -128,6 +130,7 @@ impl Keeper {
         Keeper {
             source,
             socket,
+            program: upgrade::own_path(),
             manager: Arc::new(manager),
             started: Instant::now(),
             volumes: Mutex::new(BTreeMap::new()),
@@ -168,7 +171,7 @@ impl Keeper {
                 self.upgrade_volume(&name, binary, say).map(Answer::Text)
             }
             Command::UpgradeDisk { name, binary } => {
-                let binary = binary.map_or_else(upgrade::own_path, Ok)?;
+                let binary = self.program_or(binary)?;
                 if !self.disks().has(&name) {
                     self.config()?.disk(&name)?;
                 }
@@ -212,6 +215,11 @@ impl Keeper {
         self.server.get()?.as_ref().ok()
     }
 
+    /// This program, or else the one that now stands where this one came from.
+    fn program_or(&self, binary: Option<PathBuf>) -> Outcome<PathBuf> {
+        binary.map_or_else(|| self.program.clone(), Ok)
+    }
+
     /// Replaces the server, by default by the program that now stands where this one came from.
     fn upgrade_server(&self, binary: Option<PathBuf>, say: Progress<'_>) -> Outcome<String> {
         let what = "upgrading the server";
@@ -224,7 +232,7 @@ impl Keeper {
             )
         };
         let server = self.server().ok_or_else(none)?;
-        server.upgrade(&binary.map_or_else(upgrade::own_path, Ok)?, say)
+        server.upgrade(&self.program_or(binary)?, say)
     }
 
     /// Replaces the front end of a volume, by default by that same program.
@@ -235,7 +243,7 @@ impl Keeper {
         say: Progress<'_>,
     ) -> Outcome<String> {
         let attached = self.attached(name, "upgrading the front end of")?;
-        let binary = binary.map_or_else(upgrade::own_path, Ok)?;
+        let binary = self.program_or(binary)?;
         attached.supervised.upgrade(&format!("volume {name}"), &binary, say)?;
         let pid = attached.supervised.snapshot().front_end_pid.unwrap_or_default();
         let binary = binary.display();

@@ -14,7 +14,7 @@ use serde::Serialize;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How results are printed.
 #[derive(Clone, Copy, Debug)]
@@ -59,6 +59,11 @@ impl Output {
 
 /// Whatever is said is a JSON object in a line of its own, on standard error too.
 static AS_JSON: AtomicBool = AtomicBool::new(false);
+/// How often a line of progress is said, at most.
+const SAY_EVERY: Duration = Duration::from_secs(1);
+/// How often it is, if it is the same.
+const SAY_AGAIN_EVERY: Duration = Duration::from_secs(10);
+
 /// Nobody reads results any more.
 static UNREAD: AtomicBool = AtomicBool::new(false);
 /// Results could not be printed.
@@ -138,12 +143,14 @@ fn is_read(written: io::Result<()>) -> io::Result<bool> {
 #[derive(Debug)]
 pub(crate) struct Progress {
     bar: Option<ProgressBar>,
+    /// What was said last where there is no bar, and when.
+    said: Option<(String, Instant)>,
 }
 
 impl Progress {
     /// Shows nothing until something is said.
     pub(crate) fn new() -> Progress {
-        Progress { bar: shows_bars().then(ProgressBar::new_spinner) }
+        Progress { bar: shows_bars().then(ProgressBar::new_spinner), said: None }
     }
 
     /// A bar of bytes, where there is a terminal; nothing elsewhere.
@@ -151,7 +158,7 @@ impl Progress {
         let style = ProgressStyle::with_template("{msg} {wide_bar} {bytes} of {total_bytes}");
         let style = style.expect("the template has no unknown words");
         let bar = || ProgressBar::new(0).with_style(style).with_message(text.to_owned());
-        Progress { bar: shows_bars().then(bar) }
+        Progress { bar: shows_bars().then(bar), said: None }
     }
 
     /// So many bytes are done, of so many.
@@ -162,19 +169,30 @@ impl Progress {
         }
     }
 
-    /// Says how far it is.
+    /// Says how far it is; in lines, no oftener than anybody reads them.
     pub(crate) fn say(&mut self, text: &str) {
-        if AS_JSON.load(Ordering::Relaxed) {
-            return tell(&serde_json::json!({ "progress": text }));
+        if let Some(bar) = &self.bar {
+            bar.enable_steady_tick(Duration::from_millis(100));
+            return bar.set_message(Shown::text(text).to_string());
         }
-        match &self.bar {
-            Some(bar) => {
-                bar.enable_steady_tick(Duration::from_millis(100));
-                bar.set_message(Shown::text(text).to_string());
-            }
-            None => tell(&format_args!("holdfast: {text}")),
+        let now = Instant::now();
+        if !is_worth_a_line(self.said.as_ref(), text, now) {
+            return;
+        }
+        self.said = Some((text.to_owned(), now));
+        match AS_JSON.load(Ordering::Relaxed) {
+            true => tell(&serde_json::json!({ "progress": text })),
+            false => tell(&format_args!("holdfast: {text}")),
         }
     }
+}
+
+/// Whether a line that follows this one, said then, tells anybody anything.
+fn is_worth_a_line(said: Option<&(String, Instant)>, text: &str, now: Instant) -> bool {
+    said.is_none_or(|(before, at)| {
+        let pause = if before == text { SAY_AGAIN_EVERY } else { SAY_EVERY };
+        now.duration_since(*at) >= pause
+    })
 }
 
 impl Drop for Progress {
@@ -184,3 +202,6 @@ impl Drop for Progress {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

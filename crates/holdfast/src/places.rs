@@ -4,6 +4,10 @@
 //! through `..`, links, and mounts of a part of the same file system elsewhere.
 //! Never: opens a file, or judges a path by its letters alone.
 
+mod shared;
+
+pub(crate) use shared::shared;
+
 use crate::config::{Address, VolumeConfig};
 use crate::exit::Exit;
 use crate::keeper::mounts::{Mount, all_mounts, leads_to};

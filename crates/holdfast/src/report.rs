@@ -22,6 +22,7 @@ use table::TableStatus;
 use crate::bond::Loss;
 use crate::claims::{Class, Failure, Gap, PowerSource, Verdict};
 use crate::commands::aside::state_of;
+use crate::commands::volume::may_be_made;
 use crate::config::{Address, Config, Protocol, VolumeConfig};
 use crate::confinement::Confined;
 use crate::found::verdict;
@@ -102,7 +103,7 @@ pub(crate) struct VolumeStatus {
     pub name: String,
     /// `starting`, `serving`, `restarting`, `given up`, `detaching`, `detached`, `failed`;
     /// `poisoned` when the log failed; `served without a keeper`; `left in memory`; `left in its
-    /// log`, without a region.
+    /// log`, without a region; `not made`, without a log.
     pub state: String,
     /// Why, when something went wrong with the volume as a whole.
     pub problem: Option<String>,
@@ -344,9 +345,14 @@ impl VolumeStatus {
             status.unapplied_ratio = left as f64 / volume.memory.size.0 as f64;
             status.state = LEFT_IN_LOG.into();
         }
+        let is_made =
+            may_be_made(&volume.log) != Some(false) || status.state != State::Detached.word();
         status.problem = damaged.or(refused).map(|problem| problem.to_string());
         if status.problem.is_some() {
             status.state = State::Failed.word().into();
+        } else if !is_made {
+            status.state = NOT_MADE.into();
+            status.problem = Some(format!("it has no log yet: `holdfast volume make {name}`"));
         }
         status
     }
@@ -464,6 +470,9 @@ impl VolumeStatus {
         format!("{} of at most {}; {rate}", rounded(self.dirty_bytes), rounded(self.bound_bytes))
     }
 }
+
+/// A volume that has no log.
+pub(crate) const NOT_MADE: &str = "not made";
 
 /// A volume whose region is gone, and whose home lacks what its log has.
 const LEFT_IN_LOG: &str = "left in its log";

@@ -6,7 +6,7 @@
 
 use super::attached::Parts;
 use super::volume::{is_made, make_log, refuse_kept, refuse_mounted};
-use crate::bond::{Bond, RegionNote, describe_unapplied};
+use crate::bond::{Bond, RegionNote, describe_unapplied, is_complete};
 use crate::cli::{Accepted, Side};
 use crate::config::{Config, MemoryConfig, VolumeConfig};
 use crate::exit::Exit;
@@ -31,20 +31,22 @@ pub(super) fn accept(config: &Config, name: &str, what: Accepted, output: Output
     let done = match what.keep {
         Some(Side::Home) => keep_home(name, volume)?,
         Some(Side::Log) => with_bond(name, volume, |bond, log| {
+            let left = left_text(log);
             bond.accept_changes()?;
-            Ok(format!("{name} goes on with its log: {}", describe_unapplied(log)))
+            Ok(format!("{name} goes on with its log: {left}"))
         })?,
         None if what.memory_lost => {
             accept_memory(&format!("volume {name}"), &volume.log, &volume.memory)?
         }
         None => with_bond(name, volume, |bond, log| {
+            let left = left_text(log);
             bond.accept()?;
             let home = volume.home.display();
             let bits = match bond.has_lost_bits() {
                 true => "; its permissions were lost with its attributes: it will have 700",
                 false => "",
             };
-            Ok(format!("{home} is the home of {name}: {}{bits}", describe_unapplied(log)))
+            Ok(format!("{home} is the home of {name}: {left}{bits}"))
         })?,
     };
     output.done(&done);
@@ -58,6 +60,14 @@ pub(super) fn memory_of_log(config: &Path, name: &str, output: Output) -> Outcom
     refuse_kept(&config, format!("accepting that the memory of log {name} is lost"))?;
     output.done(&accept_memory(&format!("log {name}"), &log.log, &log.memory)?);
     Ok(())
+}
+
+/// What the home lacks, for people; of a log that knows that it is nothing, without reading it.
+fn left_text(log: &RealFiles) -> String {
+    match is_complete(log) {
+        true => "nothing of the log is still to be applied".to_owned(),
+        false => describe_unapplied(log),
+    }
 }
 
 fn with_bond(

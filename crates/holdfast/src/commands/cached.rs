@@ -127,7 +127,7 @@ fn remove_old(name: &str, medium: &Medium) -> Outcome<()> {
 }
 
 /// Only one file or device has blocks.
-fn check_home(name: &str, volume: &VolumeConfig, home: &Home) -> Outcome<()> {
+pub(super) fn check_home(name: &str, volume: &VolumeConfig, home: &Home) -> Outcome<()> {
     match home.is_disk() {
         true => Ok(()),
         false => Err(Problem::new(

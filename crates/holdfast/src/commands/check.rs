@@ -7,6 +7,7 @@
 //! Never: changes anything; looks at a volume that is served.
 
 use super::attached::{changed_home, paths_text};
+use super::cached::check_home;
 use super::home::Home;
 use super::logs::refuse_too_small;
 use super::volume::{aloud, refuse_mounted};
@@ -14,6 +15,7 @@ use crate::bond::{Bond, Loss, RegionNote};
 use crate::config::{Config, VolumeConfig};
 use crate::exit::Exit;
 use crate::found::verdict;
+use crate::keeper::attach::check_ways;
 use crate::keeper::lock::{take_directory, take_home};
 use crate::observe::region_problem;
 use crate::output::{Output, Progress};
@@ -64,6 +66,8 @@ pub(super) fn check(config: &Config, name: &str, output: Output) -> Outcome<()> 
     let home = take_home(&volume.home)?;
     let files = RealFiles::from_fd(take_directory("log", &volume.log)?);
     let check = Check { name, volume, files };
+    check_ways(name, volume, &home, &format!("checking volume {name}"))?;
+    check.block_cache(&home)?;
     check.home(&home)?;
     let mut progress = Progress::new();
     let say = || progress.say(&format!("{name}: reading every frame of the log"));
@@ -84,6 +88,18 @@ pub(super) fn check(config: &Config, name: &str, output: Output) -> Outcome<()> 
 }
 
 impl Check<'_> {
+    /// Only one file or device has blocks to keep.
+    fn block_cache(&self, home: &OwnedFd) -> Outcome<()> {
+        if self.volume.block_cache.is_none() {
+            return Ok(());
+        }
+        let home = home.try_clone().map_err(|error| {
+            let remedy = "see whether descriptors ran out";
+            Problem::new(Exit::Failed, self.what(), error, remedy)
+        })?;
+        check_home(self.name, self.volume, &Home::taken(&self.volume.home, home)?)
+    }
+
     /// Whose it is, and whether anybody changed what the log is about to change.
     fn home(&self, home: &OwnedFd) -> Outcome<()> {
         let bond = Bond::look(self.name, (&self.volume.home, home), &self.files)?;

@@ -31,6 +31,7 @@ use holdfast_log::OpenError as LogError;
 use holdfast_pages::OpenError as PagesError;
 use holdfast_store::{Config, OpenError, OpenTreeError, Recovery, Store, TransactionError, Tree};
 use std::fmt::Display;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
 /// Does what is asked of stores.
@@ -188,8 +189,8 @@ fn advice(error: &OpenError) -> (Exit, &'static str) {
         OpenError::OtherVersion { .. } => {
             (Exit::Damaged, "nothing was changed; use the version that made it")
         }
-        OpenError::Io(_)
-        | OpenError::Memory(_)
+        OpenError::Io(error) => place_advice(error),
+        OpenError::Memory(_)
         | OpenError::CreateLog(_)
         | OpenError::Thread(_)
         | OpenError::Log(LogError::Io(_))
@@ -197,6 +198,18 @@ fn advice(error: &OpenError) -> (Exit, &'static str) {
             (Exit::Failed, "nothing is lost; see to the cause, then do it again")
         }
         _ => (Exit::Damaged, "nothing was changed; bring back what is named, from a backup"),
+    }
+}
+
+/// What a place that cannot have a store says.
+fn place_advice(error: &io::Error) -> (Exit, &'static str) {
+    match error.kind() {
+        ErrorKind::NotFound => (Exit::Usage, "make the folder that it is to be in, or correct it"),
+        ErrorKind::NotADirectory | ErrorKind::AlreadyExists => {
+            (Exit::Usage, "a store is a directory: name one, or one that is to be made")
+        }
+        ErrorKind::PermissionDenied => (Exit::Failed, "run as a user who may write there"),
+        _ => (Exit::Failed, "nothing is lost; see to the cause, then do it again"),
     }
 }
 

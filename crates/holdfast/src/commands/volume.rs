@@ -27,6 +27,7 @@ use holdfast_io::Entropy;
 use holdfast_io::private;
 use holdfast_io::real::{RealEntropy, RealFiles};
 use holdfast_log::{CreateError, Log, LogConfig};
+use std::io::ErrorKind;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -83,6 +84,14 @@ fn refuse_barred(name: &str, volume: &VolumeConfig) -> Outcome<()> {
 /// True if the directory holds the log of a volume, whatever its state.
 pub(super) fn is_made(log: &Path) -> bool {
     CATALOGUES.iter().any(|name| log.join(name).exists())
+}
+
+/// Whether the directory holds the log of a volume, if this user may know.
+pub(crate) fn may_be_made(log: &Path) -> Option<bool> {
+    match log.join(CATALOGUE).try_exists() {
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => None,
+        found => Some(found.unwrap_or(false)),
+    }
 }
 
 /// Makes the log of a volume, and its directory if that is missing. The home gets its badge.
@@ -229,7 +238,11 @@ fn list(config: &Config, output: Output) {
     let volumes: Vec<serde_json::Value> = config.volumes.iter().map(listed).collect();
     let text = |volume: &serde_json::Value| {
         let field = |key: &str| volume[key].as_str().unwrap_or_default().to_owned();
-        let is = if volume["made"] == true { field("mounted") } else { "not made".to_owned() };
+        let is = match volume["made"].as_bool() {
+            Some(true) => field("mounted"),
+            Some(false) => "not made".to_owned(),
+            None => "cannot be looked at by this user".to_owned(),
+        };
         format!("{:<16} {:<12} {} -> {}\n", field("name"), is, field("home"), field("found_at"))
     };
     let text: String = volumes.iter().map(text).collect();
@@ -254,7 +267,7 @@ fn listed((name, volume): (&String, &VolumeConfig)) -> serde_json::Value {
         "ublk": volume.ublk.map(ublk::block_path),
         "found_at": volume.found_at(),
         "log": volume.log,
-        "made": is_made(&volume.log),
+        "made": may_be_made(&volume.log),
         "mounted": mounted,
     })
 }

@@ -9,7 +9,7 @@ use super::kept::Kept;
 use super::listeners::{Listeners, refuse_connected};
 use super::lock::{take_directory, take_home};
 use super::mounts::served::refuse_served;
-use super::mounts::{mounted_at, our_mount_at, unmount_at, users_text};
+use super::mounts::{leads_to, mounted_at, our_mount_at, unmount_at, users_text};
 use super::spawn::Held;
 use super::users::refuse_in_use;
 use crate::bond::Bond;
@@ -33,12 +33,9 @@ pub(crate) fn take(name: &str, volume: &VolumeConfig) -> Outcome<Held> {
     let what = format!("attaching volume {name}");
     clear_mount_point(name, volume, &what)?;
     check_home_is_bare(&volume.home, &what)?;
-    crate::places::check(name, volume)?;
     let home = take_home(&volume.home)?;
-    check_users(volume, &home, &what)?;
-    check_driver(&format!("volume {name}"), volume.ublk)?;
+    check_ways(name, volume, &home, &what)?;
     refuse_in_use(&what, (&volume.home, &home))?;
-    refuse_hidden(volume, &what)?;
     let log = match volume.way {
         Way::Direct => Some(take_directory("log", &volume.log)?),
         Way::Queue => None,
@@ -47,6 +44,30 @@ pub(crate) fn take(name: &str, volume: &VolumeConfig) -> Outcome<Held> {
     let (listeners, was_served) = (Listeners::default(), false);
     let home = Some(home);
     Ok(Held { home, log, fuse: None, listeners, handover: None, kept: None, was_served })
+}
+
+/// What is refused for the ways to the volume, whatever is in it.
+pub(crate) fn check_ways(
+    name: &str,
+    volume: &VolumeConfig,
+    home: &OwnedFd,
+    what: &str,
+) -> Outcome<()> {
+    crate::places::check(name, volume)?;
+    check_users(volume, home, what)?;
+    check_driver(&format!("volume {name}"), volume.ublk)?;
+    check_mount_point(volume, what)?;
+    refuse_hidden(volume, what)
+}
+
+/// Nothing is mounted on what is no directory.
+fn check_mount_point(volume: &VolumeConfig, what: &str) -> Outcome<()> {
+    let Some(mount) = volume.mount.as_deref() else { return Ok(()) };
+    if leads_to(mount) == leads_to(&volume.home) || mount.is_dir() {
+        return Ok(());
+    }
+    let why = format!("the mount point {} is not a directory", mount.display());
+    Err(Problem::new(Exit::Usage, what, why, "make it first, or correct mount"))
 }
 
 /// Brings log and home together. A log that is not there, or damaged, is the business of whoever

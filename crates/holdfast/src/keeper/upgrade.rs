@@ -35,7 +35,12 @@ impl Request {
         send: impl FnOnce(Request),
     ) -> Outcome<()> {
         let opened = open_binary(binary)?;
-        say(&format!("{whose} is replaced by {}", binary.display()));
+        let patience_s = READY_PATIENCE.as_secs();
+        say(&format!(
+            "{whose} is replaced by {}, which has {patience_s} s to serve; then the old one is \
+             started again",
+            binary.display()
+        ));
         let (answer, outcome) = channel();
         send(Request { binary: opened, answer });
         let ended = || {
@@ -110,7 +115,8 @@ pub(crate) fn open_binary(path: &Path) -> Outcome<OwnedFd> {
     })
 }
 
-/// Where this process came from: the program that stands there now.
+/// Where the program of this process is. Asked when the process begins: the kernel follows a file
+/// that is given another name, and another program has its place then.
 pub(crate) fn own_path() -> Outcome<PathBuf> {
     let own = std::env::current_exe().map_err(|error| {
         Problem::new(Exit::Failed, "finding the binary", error, "name it with --binary PATH")

@@ -8,6 +8,7 @@
 
 mod attributes;
 mod barrier;
+mod beforehand;
 mod block;
 mod block_cache;
 mod borders;

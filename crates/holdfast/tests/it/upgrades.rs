@@ -122,3 +122,19 @@ fn every_way_to_a_disk_goes_on_when_its_front_end_is_replaced() {
     assert_eq!(load.faults, Vec::<String>::new());
     assert_eq!(number_at(&served.fixture.home(), MOUNTED_AT), number);
 }
+
+#[test]
+fn an_upgrade_runs_the_program_that_stands_where_the_keepers_came_from() {
+    let mut fixture = Fixture::made();
+    let (program, old) = (fixture.path("hf"), fixture.path("hf.old"));
+    fs::copy(env!("CARGO_BIN_EXE_holdfast"), &program).unwrap();
+    let mut keeper = std::process::Command::new(&program);
+    keeper.env("HOLDFAST_CONFIG", fixture.config());
+    fixture.serve_as(keeper);
+    fs::rename(&program, &old).unwrap();
+    fs::copy(&old, &program).unwrap();
+    let said = fixture.holdfast(&["upgrade", "volume", NAME]).succeeded();
+    assert!(said.err.contains("has 60 s to serve"), "{said:?}");
+    let runs = fs::read_link(format!("/proc/{}/exe", fixture.front_end())).unwrap();
+    assert_eq!(runs, program);
+}
