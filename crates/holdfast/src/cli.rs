@@ -100,6 +100,9 @@ pub(crate) enum Command {
         command: SystemdCommand,
     },
     /// Stop the keeper: unmount, drain and give back every volume, as SIGTERM does.
+    ///
+    /// Returns when the keeper has ended, and says every few seconds what it waits for. Programs
+    /// that use a volume are waited for; a second shutdown, or signal, cuts them off.
     Shutdown,
     /// Run one command on a volume of its own, then give the home back; ends with its exit code.
     Run(RunArgs),

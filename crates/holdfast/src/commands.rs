@@ -21,6 +21,7 @@ mod region;
 mod run;
 mod serve;
 mod server;
+mod shutdown;
 mod slowdisk;
 mod snapshot;
 mod standby;
@@ -74,7 +75,7 @@ fn dispatch(cli: Cli, output: Output) -> Outcome<ExitCode> {
         Command::Umount { name, force } => umount::umount(&config, &name, force, output),
         Command::Wait { name } => wait::wait(&config, &name, output),
         Command::Systemd { command } => systemd::systemd(&config, &command, output),
-        Command::Shutdown => mount::shutdown(&config, output),
+        Command::Shutdown => shutdown::shutdown(&config, output),
         Command::Status => return status::status(&config, output).map(ExitCode::from),
         Command::Volume { command } => volume::volume(&config, command, output),
         Command::Demo { command } => demonstrate(command),

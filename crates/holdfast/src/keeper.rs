@@ -120,6 +120,8 @@ pub(crate) struct Keeper {
     stop_asked: Condvar,
     /// Whoever uses a mount is cut off.
     force: AtomicBool,
+    /// What the keeper waits for before it ends: by volume, for people.
+    waits_for: Mutex<BTreeMap<String, String>>,
     /// Nothing is attached any more; changes under the lock of `volumes`.
     closing: AtomicBool,
 }
@@ -141,6 +143,7 @@ impl Keeper {
             stopping: Mutex::new(false),
             stop_asked: Condvar::new(),
             force: AtomicBool::new(false),
+            waits_for: Mutex::new(BTreeMap::new()),
             closing: AtomicBool::new(false),
         }
     }
@@ -179,7 +182,7 @@ impl Keeper {
             }
             Command::Shutdown => {
                 self.ask_to_stop();
-                Ok(Answer::Text("the keeper unmounts its volumes and ends".into()))
+                Ok(Answer::Text("the keeper gives every volume back and ends".into()))
             }
         }
     }
@@ -507,11 +510,32 @@ impl Keeper {
         };
         let volumes = names.iter().filter_map(status).collect();
         let keeper = KeeperStatus::of_this_process(&self.socket, self.started.elapsed());
+        let keeper =
+            KeeperStatus { is_ending: self.is_ending(), waits_for: self.waits_for(), ..keeper };
         let fronts = self.disks().snapshots();
         let mut report = StatusReport::new(Some(keeper), volumes).with(&config, server, &fronts);
         let look = |(process, pid): (String, u32)| Confined::look(&process, pid);
         report.processes = report.pids().into_iter().filter_map(look).collect();
         Ok(report)
+    }
+
+    /// Whether somebody asked the keeper to stop.
+    fn is_ending(&self) -> bool {
+        *self.stopping.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn waits_for(&self) -> Vec<String> {
+        let waits_for = self.waits_for.lock().unwrap_or_else(PoisonError::into_inner);
+        waits_for.values().cloned().collect()
+    }
+
+    /// Remembers what the end of a volume waits for, or that it waits no more.
+    fn note_wait(&self, name: &str, text: Option<String>) {
+        let mut waits_for = self.waits_for.lock().unwrap_or_else(PoisonError::into_inner);
+        match text {
+            Some(text) => drop(waits_for.insert(name.to_owned(), text)),
+            None => drop(waits_for.remove(name)),
+        }
     }
 
     /// Makes [`Self::wait_for_stop`] return. The second time, whoever uses a mount is cut off.
@@ -547,7 +571,7 @@ impl Keeper {
         };
         let ends: Vec<Outcome<()>> = std::thread::scope(|scope| {
             let threads: Vec<_> =
-                names.iter().map(|name| scope.spawn(|| self.shut_down_one(name))).collect();
+                names.iter().map(|name| scope.spawn(|| self.shut_down_aloud(name))).collect();
             threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
         });
         self.disks().stop(&|| self.force.load(Ordering::Relaxed));
@@ -562,9 +586,20 @@ impl Keeper {
         ends.into_iter().collect()
     }
 
+    /// [`Self::shut_down_one`], and whoever asks hears what it waits for.
+    fn shut_down_aloud(&self, name: &str) -> Outcome<()> {
+        self.note_wait(name, Some(format!("{name}: being given back")));
+        let ended = self.shut_down_one(name);
+        self.note_wait(name, None);
+        ended
+    }
+
     fn shut_down_one(&self, name: &str) -> Outcome<()> {
         let mut spoken: Option<Instant> = None;
-        let mut say = |text: &str| tracing::info!("{text}");
+        let mut say = |text: &str| {
+            self.note_wait(name, Some(text.to_owned()));
+            tracing::info!("{text}");
+        };
         loop {
             match self.lock().get(name).cloned() {
                 None => return Ok(()),
@@ -584,11 +619,16 @@ impl Keeper {
                     return Err(problem);
                 }
             };
+            let Problem { what, why, .. } = &problem;
+            let text = format!(
+                "{what} waits: {why}; stop them, or a second signal or `holdfast shutdown` cuts \
+                 them off"
+            );
             if spoken.is_none_or(|at| at.elapsed() > 5 * PROGRESS_EVERY) {
-                let Problem { what, why, .. } = &problem;
-                tracing::warn!("{what} waits: {why}; stop them, or a second signal cuts them off");
+                tracing::warn!("{text}");
                 spoken = Some(Instant::now());
             }
+            self.note_wait(name, Some(text));
             std::thread::sleep(RETRY_EVERY);
         }
     }

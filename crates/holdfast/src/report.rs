@@ -94,6 +94,12 @@ pub(crate) struct KeeperStatus {
     pub socket: PathBuf,
     /// How long it has been running.
     pub up_s: u64,
+    /// Whether it was asked to end.
+    #[serde(default)]
+    pub is_ending: bool,
+    /// What it waits for before it ends.
+    #[serde(default)]
+    pub waits_for: Vec<String>,
 }
 
 /// One volume.
@@ -236,7 +242,7 @@ impl StatusReport {
     pub(crate) fn text(&self) -> String {
         let mut text = match (&self.keeper, &self.no_answer) {
             (_, Some(why)) => format!("{why}\n"),
-            (Some(keeper), None) => format!("keeper {}, up {} s\n", keeper.pid, keeper.up_s),
+            (Some(keeper), None) => keeper.text(),
             (None, None) => "no keeper is running; start it with `holdfast serve`\n".into(),
         };
         self.troubles.iter().for_each(|trouble| text += &format!("not well: {trouble}\n"));
@@ -260,6 +266,12 @@ impl StatusReport {
 }
 
 impl KeeperStatus {
+    fn text(&self) -> String {
+        let ending = if self.is_ending { ", ending" } else { "" };
+        let first = format!("keeper {}, up {} s{ending}\n", self.pid, self.up_s);
+        self.waits_for.iter().fold(first, |text, wait| format!("{text}  waits for {wait}\n"))
+    }
+
     /// This process as the keeper.
     pub(crate) fn of_this_process(socket: &Path, up: Duration) -> KeeperStatus {
         KeeperStatus {
@@ -267,6 +279,8 @@ impl KeeperStatus {
             version: env!("CARGO_PKG_VERSION").into(),
             socket: socket.to_owned(),
             up_s: up.as_secs(),
+            is_ending: false,
+            waits_for: Vec::new(),
         }
     }
 }

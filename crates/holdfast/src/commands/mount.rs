@@ -1,4 +1,4 @@
-//! `holdfast mount`, `shutdown` and `upgrade`: what only a running keeper can do.
+//! `holdfast mount` and `upgrade`: what only a running keeper can do.
 //!
 //! Promise: the keeper's answer, unchanged.
 //! Never: mounts anything itself; the mount would end with this command.
@@ -17,11 +17,6 @@ pub(crate) fn mount(config: &Path, name: String, output: Output) -> Outcome<()> 
     // The keeper would say the same, but a misspelt name is told without a keeper too.
     config.volume(&name)?;
     ask_and_print(&config, Command::Mount { name }, output)
-}
-
-/// Asks the keeper to give every volume back and end.
-pub(crate) fn shutdown(config: &Path, output: Output) -> Outcome<()> {
-    ask_and_print(&Config::load(config)?, Command::Shutdown, output)
 }
 
 /// Asks the keeper to replace one of its processes; returns when the new one serves.

@@ -9,11 +9,15 @@ use super::{Answer, Command, Line, PROTOCOL, Request};
 use crate::exit::Exit;
 use crate::problem::{Outcome, Problem};
 use crate::pulse::{why_silent, why_stopped};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use rustix::net::sockopt::socket_peercred;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
+use rustix::process::{PidfdFlags, pidfd_open};
 use std::io::{self, BufRead, BufReader, ErrorKind, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 const REMEDY: &str = "see the keeper's log";
@@ -35,7 +39,7 @@ pub(crate) fn ask(
     let broken = |error: io::Error| Problem::new(Exit::Failed, what.clone(), error, REMEDY);
     let mut stream = connect(socket).map_err(|error| unreached(&what, &error))?;
     let is_bounded = command == Command::Status;
-    let keeper = rustix::net::sockopt::socket_peercred(&stream).ok();
+    let keeper = socket_peercred(&stream).ok();
     let keeper = keeper.map(|peer| peer.pid.as_raw_nonzero().get().unsigned_abs());
     stream.set_read_timeout(Some(SILENCE)).map_err(broken)?;
     let mut line = serde_json::to_vec(&Request { protocol: PROTOCOL, command })
@@ -134,6 +138,39 @@ fn silent(what: &str, keeper: Option<u32>) -> Problem {
 /// Which process it is, if that is known.
 fn of(keeper: Option<u32>) -> String {
     keeper.map_or_else(String::new, |pid| format!(" (process {pid})"))
+}
+
+/// The keeper behind a socket, known until it has ended.
+pub(crate) struct KeeperProcess {
+    socket: PathBuf,
+    /// Missing where its number means nothing here.
+    process: Option<OwnedFd>,
+}
+
+impl KeeperProcess {
+    /// Whoever listens there now.
+    pub(crate) fn at(socket: &Path) -> KeeperProcess {
+        let peer = connect(socket).ok().and_then(|stream| socket_peercred(&stream).ok());
+        let process = peer.and_then(|peer| pidfd_open(peer.pid, PidfdFlags::empty()).ok());
+        KeeperProcess { socket: socket.to_owned(), process }
+    }
+
+    /// Waits that long; true as soon as the keeper has ended.
+    pub(crate) fn has_ended_within(&self, patience: Duration) -> bool {
+        let begun = Instant::now();
+        loop {
+            if self.has_ended() || begun.elapsed() >= patience {
+                return self.has_ended();
+            }
+            std::thread::sleep(RETRY_EVERY);
+        }
+    }
+
+    fn has_ended(&self) -> bool {
+        let Some(process) = &self.process else { return !is_there(&self.socket) };
+        let mut ended = [PollFd::new(process, PollFlags::IN)];
+        poll(&mut ended, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ended| ended > 0)
+    }
 }
 
 /// True if a keeper is there, whether or not it answers.

@@ -47,7 +47,10 @@ impl StatusReport {
         let tables = self.tables.iter().map(|it| service("table", &it.name, &it.state));
         let snapshots = self.snapshots.iter().map(|it| service("snapshots", &it.name, &it.state));
         let services = tables.chain(snapshots).flatten();
-        self.troubles = volumes.chain(server).chain(logs).chain(disks).chain(services).collect();
+        let ending = self.keeper.iter().filter(|keeper| keeper.is_ending);
+        let ending = ending.map(|_| "the keeper is ending".to_owned());
+        self.troubles =
+            ending.chain(volumes).chain(server).chain(logs).chain(disks).chain(services).collect();
         self.health = match (&self.keeper, &self.no_answer) {
             (_, Some(_)) => Health::NoAnswer,
             (None, None) => Health::NotRunning,

@@ -1,6 +1,6 @@
 //! A volume from mount to umount, and front ends that die in between.
 
-use crate::fixture::{Fixture, NAME, kill, wait_until};
+use crate::fixture::{Fixture, NAME, kill};
 use rustix::process::Signal;
 use std::fs;
 use std::os::unix::fs::FileExt;
@@ -135,19 +135,6 @@ fn a_front_end_that_dies_while_giving_back_is_replaced_until_it_is_done() {
     fixture.wait_for_state("detached");
     fixture.assert_given_back();
     assert_eq!(fs::read(fixture.home().join("f")).unwrap(), vec![1; 1_000_000]);
-}
-
-#[test]
-fn shutdown_gives_every_volume_back() {
-    let mut fixture = Fixture::made();
-    fixture.serve();
-    fs::write(fixture.mount().join("f"), "x").unwrap();
-    let said = fixture.holdfast(&["shutdown"]).succeeded().out;
-    assert!(said.contains("unmounts its volumes"), "{said}");
-    let ended = || fixture.holdfast(&["status"]).code == Some(4);
-    wait_until(ended, || fixture.keeper_log());
-    wait_until(|| !fixture.region.exists(), || fixture.keeper_log());
-    assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"x");
 }
 
 #[test]

@@ -52,6 +52,7 @@ mod served_disks;
 mod served_snapshots;
 mod served_tables;
 mod service_manager;
+mod shutdown;
 mod signals;
 mod standby;
 mod store_commands;

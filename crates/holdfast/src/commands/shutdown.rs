@@ -1,0 +1,65 @@
+//! `holdfast shutdown`.
+//!
+//! Promise: returns when the keeper has ended, and says meanwhile what it waits for; success means
+//! that every volume is given back.
+//! Never: cuts anybody off by itself.
+
+use crate::config::{Config, VolumeConfig};
+use crate::control::{Answer, Command, KeeperProcess, ask};
+use crate::exit::Exit;
+use crate::output::{Output, Progress};
+use crate::problem::{Outcome, Problem};
+use crate::report::{NOT_MADE, VolumeStatus};
+use std::path::Path;
+use std::time::Duration;
+
+/// How often is asked what the keeper waits for.
+const ASK_EVERY: Duration = Duration::from_secs(2);
+
+/// Has the keeper give every volume back and end.
+pub(crate) fn shutdown(config: &Path, output: Output) -> Outcome<()> {
+    let config = Config::load(config)?;
+    let socket = &config.keeper.socket;
+    let keeper = KeeperProcess::at(socket);
+    let mut progress = Progress::new();
+    let answer = ask(socket, Command::Shutdown, &mut |text| progress.say(text))?;
+    if let Answer::Text(text) = answer {
+        progress.say(&text);
+    }
+    while !keeper.has_ended_within(ASK_EVERY) {
+        progress.say(&waits_for(socket));
+    }
+    drop(progress);
+    refuse_left(&config)?;
+    output.done("every volume is given back, and the keeper has ended");
+    Ok(())
+}
+
+/// What the keeper waits for, for people.
+fn waits_for(socket: &Path) -> String {
+    let report = match ask(socket, Command::Status, &mut |_| {}) {
+        Ok(Answer::Status(report)) => report.keeper,
+        _ => None,
+    };
+    match report.map(|keeper| keeper.waits_for).filter(|waits| !waits.is_empty()) {
+        Some(waits) => format!("the keeper waits for {}", waits.join("; ")),
+        None => "the keeper ends".to_owned(),
+    }
+}
+
+/// What a keeper could not give back before it ended is left where it is.
+fn refuse_left(config: &Config) -> Outcome<()> {
+    let of = |(name, volume): (&String, &VolumeConfig)| {
+        VolumeStatus::unattached(name, volume, config.keeper.power)
+    };
+    let is_left =
+        |it: &VolumeStatus| !["detached", "failed", NOT_MADE].contains(&it.state.as_str());
+    let left: Vec<VolumeStatus> = config.volumes.iter().map(of).filter(is_left).collect();
+    let Some(first) = left.first() else { return Ok(()) };
+    let text = |it: &VolumeStatus| format!("volume {} is {}", it.name, it.state);
+    let why = left.iter().map(text).collect::<Vec<_>>().join(", ");
+    let remedy =
+        format!("see the keeper's log for the reason, then `holdfast umount {}`", first.name);
+    let what = "giving every volume back";
+    Err(Problem::new(Exit::Failed, what, format!("the keeper has ended, and {why}"), remedy))
+}
