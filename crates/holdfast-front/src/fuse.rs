@@ -30,7 +30,7 @@ use holdfast_volume::Tree;
 
 pub use disk::DiskTree;
 pub use listen::{Answer, ListenConfig, ListenError, Session};
-pub use mount::{MountError, MountOptions, Unmount, mount, unmount};
+pub use mount::{MountError, MountOptions, Unmount, mount, mount_on, unmount};
 pub use serve::{Cache, Server};
 
 /// How to serve a tree.

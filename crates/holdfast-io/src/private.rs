@@ -164,6 +164,17 @@ pub fn make_memory_folder() -> io::Result<()> {
     close_to_others(&directory(&memory_folder())?).map(drop)
 }
 
+/// Opens a directory to mount something over, and says where it is without links. Whoever can
+/// change the folder that it is in may decide about what is his own there, and no more.
+///
+/// # Errors
+/// As the system says; `PermissionDenied` with a [`Refusal`] for a link of somebody else's, or a
+/// directory that one user owns where another can change the names.
+pub fn mount_point(path: &Path) -> io::Result<(OwnedFd, std::path::PathBuf)> {
+    let point = Folder::to_mount_over(path)?;
+    Ok((point.open()?, point.path().to_owned()))
+}
+
 /// Makes a directory in which others may look for names, if it is missing.
 ///
 /// # Errors

@@ -39,8 +39,9 @@ use crate::service_manager::ServiceManager;
 use crate::sizes;
 use disks::DiskFronts;
 use holdfast_memory::Region;
+use mounts::Mount;
 use mounts::elsewhere::{FileSystem, PASSING};
-use mounts::our_mount_of;
+use mounts::served::mount_of;
 use server::ServerLife;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -336,7 +337,9 @@ impl Keeper {
         let server = self.server_of(name, &volume)?;
         let binary = upgrade::open_binary(Path::new(spawn::OWN_BINARY))?;
         let held = attach::open_to_users(name, &volume, taken, &self.manager)?;
-        let file_system = FileSystem::of(our_mount_of(&volume), held.fuse.as_ref());
+        let mounted = held.fuse.as_ref().zip(volume.mount.as_deref());
+        let mounted = mounted.and_then(|(connection, at)| mount_of(connection, at, name));
+        let file_system = FileSystem::of(mounted, held.fuse.as_ref());
         let mut orders = attach::orders(name, &volume, power, server);
         orders.term = self.term();
         let supervised = Supervised::start(orders, held, binary, attach::unmount_unserved)?;
@@ -425,7 +428,8 @@ impl Keeper {
         say: Progress<'_>,
     ) -> Outcome<()> {
         std::thread::scope(|scope| {
-            let ending = scope.spawn(|| attach::end_use(name, &attached.volume, force));
+            let ending =
+                scope.spawn(|| attach::end_use(name, &attached.volume, attached.mount(), force));
             let mut spoken = Instant::now();
             while !ending.is_finished() {
                 if spoken.elapsed() >= PROGRESS_EVERY {
@@ -640,9 +644,12 @@ impl Keeper {
 
 impl Attached {
     fn is_mounted(&self) -> bool {
-        let file_system = self.file_system.as_ref();
-        our_mount_of(&self.volume)
-            .is_some_and(|mount| file_system.is_some_and(|it| it.is_at(&mount)))
+        self.mount().is_some()
+    }
+
+    /// What the keeper mounted, where it is now.
+    fn mount(&self) -> Option<Mount> {
+        self.file_system.as_ref().and_then(FileSystem::mount)
     }
 
     /// Who keeps its file system, for people.

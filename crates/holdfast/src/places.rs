@@ -10,7 +10,8 @@ pub(crate) use shared::shared;
 
 use crate::config::{Address, VolumeConfig};
 use crate::exit::Exit;
-use crate::keeper::mounts::{Mount, all_mounts, leads_to};
+use crate::keeper::mounts::point::check_way;
+use crate::keeper::mounts::{Mount, all_mounts, leads_to, mounted_at};
 use crate::problem::{Outcome, Problem};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -58,6 +59,10 @@ impl Place {
 
 /// Refuses a volume that would keep, or cover, what it is made of.
 pub(crate) fn check(name: &str, volume: &VolumeConfig) -> Outcome<()> {
+    let what = format!("looking where volume {name} lies");
+    let is_free = |point: &&Path| mounted_at(point).is_none_or(|mount| !mount.is_ours());
+    let point = volume.mount.as_deref().filter(is_free);
+    point.map_or(Ok(()), |point| check_way(&what, point))?;
     let mounts = all_mounts();
     let place = |path: &Path| Place::of(path, &mounts);
     let home = ("home", place(&volume.home));

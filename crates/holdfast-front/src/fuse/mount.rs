@@ -7,7 +7,7 @@
 use std::ffi::CString;
 use std::fmt;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
@@ -59,6 +59,21 @@ impl fmt::Display for MountError {
     }
 }
 
+impl MountError {
+    /// Why a mount point could not be opened.
+    #[must_use]
+    pub fn at(mountpoint: &Path, error: io::Error) -> MountError {
+        use io::ErrorKind::{NotADirectory, NotFound};
+        match error.kind() {
+            NotFound | NotADirectory => MountError::NotADirectory(mountpoint.into()),
+            _ if error.raw_os_error() == Some(Errno::NOTCONN.raw_os_error()) => {
+                MountError::Dead(mountpoint.into())
+            }
+            _ => MountError::Io(error),
+        }
+    }
+}
+
 /// What to do about a device that cannot be opened.
 fn device_remedy(error: &io::Error) -> &'static str {
     match error.kind() {
@@ -78,13 +93,16 @@ impl std::error::Error for MountError {}
 /// The caller keeps the descriptor and hands a copy to whatever process serves; see
 /// [`super::Session::adopt`].
 pub fn mount(mountpoint: &Path, options: &MountOptions) -> Result<OwnedFd, MountError> {
-    match mountpoint.metadata() {
-        Ok(found) if found.is_dir() => {}
-        Err(error) if error.raw_os_error() == Some(Errno::NOTCONN.raw_os_error()) => {
-            return Err(MountError::Dead(mountpoint.into()));
-        }
-        _ => return Err(MountError::NotADirectory(mountpoint.into())),
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let point = rustix::fs::open(mountpoint, flags, Mode::empty());
+    match point.and_then(|point| rustix::fs::fstat(&point).map(|_| point)) {
+        Ok(point) => mount_on(&point, options),
+        Err(error) => Err(MountError::at(mountpoint, error.into())),
     }
+}
+
+/// [`mount()`], over a directory that is open: wherever its names lead by now.
+pub fn mount_on(point: impl AsFd, options: &MountOptions) -> Result<OwnedFd, MountError> {
     let device = rustix::fs::open("/dev/fuse", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
         .map_err(|error| MountError::Device(error.into()))?;
     let data = format!(
@@ -96,7 +114,7 @@ pub fn mount(mountpoint: &Path, options: &MountOptions) -> Result<OwnedFd, Mount
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
     match rustix::mount::mount(
         options.name.as_str(),
-        mountpoint,
+        format!("/proc/self/fd/{}", point.as_fd().as_raw_fd()),
         "fuse.holdfast",
         flags,
         data.as_c_str(),

@@ -58,6 +58,24 @@ impl Folder {
         }
     }
 
+    /// The folder at this path, if it is nobody's but those who can change its name.
+    pub(super) fn to_mount_over(path: &Path) -> io::Result<Folder> {
+        let (around, Some(name)) = walk(path, Missing::IsAnError)? else {
+            return Folder::find(path);
+        };
+        let point = around.enter(&name)?;
+        let (owner, of_names) = (point.found.st_uid, around.found.st_uid);
+        if around.reach == Reach::Nobody || is_trusted(owner) || owner == of_names {
+            return Ok(point);
+        }
+        let why = format!(
+            "it belongs to user {owner}, and others can change {}; name a directory in a folder \
+             that only you can write, or make it yours with `chown`",
+            around.path.display()
+        );
+        Err(refused(&point.path, why))
+    }
+
     /// The folder at this path. If it is missing it is made with this mode, and its parents
     /// readable by all.
     pub(super) fn find_or_make(path: &Path, mode: Mode) -> io::Result<Folder> {

@@ -13,7 +13,7 @@ use crate::exit::Exit;
 use crate::keeper::listeners::refuse_connected;
 use crate::keeper::mounts::elsewhere::{PASSING, kept_by};
 use crate::keeper::mounts::served::{connections_of, refuse_served};
-use crate::keeper::mounts::{Mount, our_mount_of, unmount_at};
+use crate::keeper::mounts::{Mount, all_mounts, our_mount_of, unmount};
 use crate::keeper::{NOT_ATTACHED, kept_elsewhere};
 use crate::observe::{observe, signal};
 use crate::output::{Output, Progress};
@@ -114,13 +114,17 @@ struct Left<'a> {
 
 impl Left<'_> {
     fn of<'a>(name: &'a str, volume: &'a VolumeConfig) -> Outcome<Left<'a>> {
-        let (mount, front_end) = (our_mount_of(volume), front_end_of(volume));
+        let front_end = front_end_of(volume);
+        let served = front_end.and_then(|pid| connections_of(pid).pop());
+        // Whoever can rename a folder on the way has moved it.
+        let is_it = |mount: &Mount| mount.is_ours() && Some(&mount.device) == served.as_ref();
+        let moved = || all_mounts().into_iter().find(is_it);
+        let mount = our_mount_of(volume).or_else(moved);
         if let Some(mount) = &mount {
             check_source(name, mount)?;
             refuse_served(&format!("unmounting volume {name}"), mount, front_end)?;
         }
-        let served = || front_end.and_then(|pid| connections_of(pid).pop());
-        let device = mount.as_ref().map(|mount| mount.device.clone()).or_else(served);
+        let device = mount.as_ref().map(|mount| mount.device.clone()).or(served);
         Ok(Left { name, volume, mount, device })
     }
 
@@ -131,7 +135,7 @@ impl Left<'_> {
             refuse_connected(&format!("unmounting volume {}", self.name), self.volume)?;
         }
         if let Some(mount) = &self.mount {
-            return unmount_at(&mount.point, force);
+            return unmount(mount, force);
         }
         if self.volume.mount.is_none() {
             self.signal_front_end(Signal::INT);

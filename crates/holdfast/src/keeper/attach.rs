@@ -8,8 +8,9 @@ use super::handover::Handover;
 use super::kept::Kept;
 use super::listeners::{Listeners, refuse_connected};
 use super::lock::{take_directory, take_home};
+use super::mounts::point::MountPoint;
 use super::mounts::served::refuse_served;
-use super::mounts::{leads_to, mounted_at, our_mount_at, unmount_at, users_text};
+use super::mounts::{Mount, mounted_at, our_mount_at, unmount, users_text};
 use super::spawn::Held;
 use super::users::refuse_in_use;
 use crate::bond::Bond;
@@ -20,7 +21,7 @@ use crate::observe::observe;
 use crate::orders::{Orders, Server, Task};
 use crate::problem::{Outcome, Problem};
 use crate::service_manager::ServiceManager;
-use holdfast_front::{fuse, ublk};
+use holdfast_front::ublk;
 use holdfast_io::real::RealFiles;
 use holdfast_io::{Shown, private};
 use rustix::fs::{FileType, fstat};
@@ -56,18 +57,10 @@ pub(crate) fn check_ways(
     crate::places::check(name, volume)?;
     check_users(volume, home, what)?;
     check_driver(&format!("volume {name}"), volume.ublk)?;
-    check_mount_point(volume, what)?;
-    refuse_hidden(volume, what)
-}
-
-/// Nothing is mounted on what is no directory.
-fn check_mount_point(volume: &VolumeConfig, what: &str) -> Outcome<()> {
-    let Some(mount) = volume.mount.as_deref() else { return Ok(()) };
-    if leads_to(mount) == leads_to(&volume.home) || mount.is_dir() {
-        return Ok(());
+    match &volume.mount {
+        Some(point) => MountPoint::find(what, point, Some(home)).map(drop),
+        None => Ok(()),
     }
-    let why = format!("the mount point {} is not a directory", mount.display());
-    Err(Problem::new(Exit::Usage, what, why, "make it first, or correct mount"))
 }
 
 /// Brings log and home together. A log that is not there, or damaged, is the business of whoever
@@ -77,22 +70,6 @@ fn bind(name: &str, volume: &VolumeConfig, home: &OwnedFd) -> Outcome<()> {
     let log = RealFiles::from_fd(log);
     let bond = Bond::look(name, (&volume.home, home), &log)?;
     bond.map_or(Ok(()), |bond| bond.bind())
-}
-
-/// What a mount would hide is not hidden without a word.
-fn refuse_hidden(volume: &VolumeConfig, what: &str) -> Outcome<()> {
-    let Some(mount) = volume.mount.as_deref().filter(|mount| *mount != volume.home) else {
-        return Ok(());
-    };
-    let first = std::fs::read_dir(mount).ok().and_then(|mut names| names.next()?.ok());
-    let Some(first) = first else { return Ok(()) };
-    let why = format!(
-        "the mount point {} is not empty: it has {:?}, which would be hidden",
-        mount.display(),
-        first.file_name()
-    );
-    let remedy = "move what is in it, or name an empty directory as mount";
-    Err(Problem::new(Exit::Usage, what, why, remedy))
 }
 
 /// Mounts what was taken unless it is mounted, and listens for clients.
@@ -105,7 +82,10 @@ pub(crate) fn open_to_users(
     let whose = format!("volume {name}");
     let (listeners, handover) = listen(&whose, volume.sockets(), manager)?;
     let fuse = match (taken.fuse, volume.mount.as_deref()) {
-        (None, Some(point)) => Some(Arc::new(mount(&whose, name, point)?)),
+        (None, Some(point)) => {
+            let over = MountPoint::find(&format!("attaching {whose}"), point, taken.home.as_ref())?;
+            Some(Arc::new(over.mount(&whose, name)?))
+        }
         (fuse, _) => fuse,
     };
     let held = Held { fuse, listeners, handover, ..taken };
@@ -127,12 +107,16 @@ pub(crate) fn listen(
 }
 
 /// Takes a volume away from its users. Somebody may have unmounted it already.
-pub(crate) fn end_use(name: &str, volume: &VolumeConfig, force: bool) -> Outcome<()> {
+pub(crate) fn end_use(
+    name: &str,
+    volume: &VolumeConfig,
+    mount: Option<Mount>,
+    force: bool,
+) -> Outcome<()> {
     if !force {
         refuse_connected(&format!("unmounting volume {name}"), volume)?;
     }
-    let mount = volume.mount.as_deref().and_then(|point| our_mount_at(point, name));
-    mount.map_or(Ok(()), |mount| unmount_at(&mount.point, force))
+    mount.map_or(Ok(()), |mount| unmount(&mount, force))
 }
 
 /// Only a disk can be reached through a socket or be a block device, and it needs no mount.
@@ -166,14 +150,7 @@ pub(crate) fn check_driver(whose: &str, device: Option<u32>) -> Outcome<()> {
 
 /// Mounts at a place that is free; `whose` it is, for people.
 pub(super) fn mount(whose: &str, source: &str, point: &Path) -> Outcome<OwnedFd> {
-    let options = fuse::MountOptions { name: source.to_owned() };
-    fuse::mount(point, &options).map_err(|error| {
-        let exit = match error {
-            fuse::MountError::NotADirectory(_) => Exit::Usage,
-            _ => Exit::Failed,
-        };
-        Problem::new(exit, format!("attaching {whose}"), error, "nothing was changed")
-    })
+    MountPoint::find(&format!("attaching {whose}"), point, None)?.mount(whose, source)
 }
 
 /// What the front ends of the volume are told.
@@ -204,7 +181,10 @@ pub(crate) fn unmount_unserved(orders: &Orders) {
     if let Some(Err(error)) = orders.ublk().map(|device| ublk::remove(&device)) {
         tracing::error!(%error, "the block device of {} stays", orders.whose());
     }
-    let ended = orders.volume.as_ref().map(|volume| end_use(&orders.name, volume, true));
+    let ended = orders.volume.as_ref().map(|volume| {
+        let mount = volume.mount.as_deref().and_then(|at| our_mount_at(at, &orders.name));
+        end_use(&orders.name, volume, mount, true)
+    });
     if let Some(Err(problem)) = ended {
         tracing::error!("{problem}");
     }
@@ -248,7 +228,7 @@ fn clear_mount_point(name: &str, volume: &VolumeConfig, what: &str) -> Outcome<(
     }
     refuse_served(what, &found, None)?;
     tracing::warn!(volume = name, "taking away a mount whose front end and keeper are dead");
-    unmount_at(mount, true)
+    unmount(&found, true)
 }
 
 /// A home under a mount of ours is the volume itself, seen through its own front end.

@@ -6,8 +6,8 @@
 
 use super::kept::{Kept, take_back_mount};
 use super::mounts::elsewhere::{FileSystem, PASSING};
-use super::mounts::served::refuse_served;
-use super::mounts::{disk_source, mounted_at, our_mount_at, unmount_at, users_text};
+use super::mounts::served::{mount_of, refuse_served};
+use super::mounts::{Mount, disk_source, mounted_at, our_mount_at, unmount, users_text};
 use super::spawn::{Held, OWN_BINARY};
 use super::supervisor::{Snapshot, State, Supervised};
 use super::{PROGRESS_EVERY, Progress, RETRY_EVERY, attach, upgrade};
@@ -20,7 +20,7 @@ use crate::service_manager::ServiceManager;
 use holdfast_memory::Region;
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -35,7 +35,6 @@ pub(crate) struct DiskFronts(BTreeMap<String, Outcome<DiskFront>>);
 #[derive(Debug)]
 struct DiskFront {
     supervised: Supervised,
-    mount: Option<PathBuf>,
     file_system: Option<FileSystem>,
 }
 
@@ -113,8 +112,8 @@ impl DiskFronts {
         let fronts =
             || self.0.iter().filter_map(|(name, front)| Some((name, front.as_ref().ok()?)));
         let unmount = |name: &str, front: &DiskFront| {
-            let point = front.mount.as_deref();
-            point.into_iter().for_each(|point| unmount(name, point, is_forced));
+            let mount = || front.file_system.as_ref().and_then(FileSystem::mount);
+            unmount_disk(name, &mount, is_forced);
             front.supervised.unmounted();
         };
         fronts().for_each(|(name, front)| unmount(name, front));
@@ -174,13 +173,13 @@ fn wait_until_let_go(name: &str, disk: &DiskConfig, manager: &ServiceManager) ->
 }
 
 /// Takes a disk's mount away as soon as nobody uses it, or is to be waited for.
-fn unmount(name: &str, point: &Path, is_forced: &dyn Fn() -> bool) {
+fn unmount_disk(name: &str, mount: &dyn Fn() -> Option<Mount>, is_forced: &dyn Fn() -> bool) {
     let mut spoken = false;
-    while our_mount_at(point, &disk_source(name)).is_some() {
-        match unmount_at(point, is_forced()) {
+    while let Some(mount) = mount() {
+        match unmount(&mount, is_forced()) {
             Err(problem) if problem.exit == Exit::InUse => {
                 if !std::mem::replace(&mut spoken, true) {
-                    tracing::warn!("{problem}; a second signal cuts them off");
+                    tracing::warn!("disk {name}: {problem}; a second signal cuts them off");
                 }
                 std::thread::sleep(RETRY_EVERY);
             }
@@ -207,7 +206,8 @@ fn start_one(
         (fuse, _) => fuse,
     };
     let fuse = fuse.map(Arc::new);
-    let mounted = disk.mount.as_deref().and_then(|at| our_mount_at(at, &disk_source(name)));
+    let mounted = fuse.as_ref().zip(disk.mount.as_deref());
+    let mounted = mounted.and_then(|(it, at)| mount_of(it, at, &disk_source(name)));
     let file_system = FileSystem::of(mounted, fuse.as_ref());
     let (home, log, kept) = (None, None, None);
     let held = Held { home, log, fuse, listeners, handover, kept, was_served };
@@ -227,7 +227,7 @@ fn start_one(
         pulse_fd: None,
     };
     let supervised = Supervised::start(orders, held, binary, unmount_unserved)?;
-    Ok(DiskFront { supervised, mount: disk.mount.clone(), file_system })
+    Ok(DiskFront { supervised, file_system })
 }
 
 /// Mounts a disk. One that an earlier keeper mounted is mounted anew if no program uses it.
@@ -235,7 +235,7 @@ fn mount(whose: &str, source: &str, point: &Path) -> Outcome<OwnedFd> {
     let what = format!("attaching {whose}");
     if let Some(left) = our_mount_at(point, source) {
         refuse_served(&what, &left, None)?;
-        if unmount_at(point, false).is_ok() {
+        if unmount(&left, false).is_ok() {
             tracing::warn!("{} was left by another keeper, and is mounted anew", point.display());
         }
     }
@@ -253,6 +253,7 @@ fn mount(whose: &str, source: &str, point: &Path) -> Outcome<OwnedFd> {
 fn unmount_unserved(orders: &Orders) {
     attach::unmount_unserved(orders);
     if let Some(point) = orders.disk.as_ref().and_then(|disk| disk.mount.as_deref()) {
-        unmount(&orders.name, point, &|| true);
+        let mount = || our_mount_at(point, &disk_source(&orders.name));
+        unmount_disk(&orders.name, &mount, &|| true);
     }
 }

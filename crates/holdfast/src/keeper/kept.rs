@@ -6,7 +6,8 @@
 //! Never: uses a part of what was kept beside parts of its own.
 
 use super::listeners::Listeners;
-use super::mounts::{disk_source, our_mount_at};
+use super::mounts::disk_source;
+use super::mounts::served::mount_of;
 use super::spawn::Held;
 use crate::config::{Config, DiskConfig, VolumeConfig, Way};
 use crate::observe::{observe, signal};
@@ -62,7 +63,8 @@ pub(crate) fn take_back(
 ) -> Option<Held> {
     let names = PARTS.map(|part| part_name(part, &format!("volume {name}")));
     let [fuse, log, home] = names.each_ref().map(|name| manager.take(name));
-    let is_mounted = volume.mount.as_deref().is_some_and(|at| our_mount_at(at, name).is_some());
+    let mount = fuse.as_ref().zip(volume.mount.as_deref());
+    let is_mounted = mount.is_some_and(|(it, at)| mount_of(it, at, name).is_some());
     let is_whole = home.is_some()
         && log.is_some() == (volume.way == Way::Direct)
         && (fuse.is_some() && is_mounted) == volume.mount.is_some();
@@ -84,7 +86,7 @@ pub(crate) fn take_back_mount(
     let part = part_name(FUSE, &format!("disk {name}"));
     let kept = manager.take(&part)?;
     let source = disk_source(name);
-    let mount = disk.mount.as_deref().and_then(|point| our_mount_at(point, &source));
+    let mount = disk.mount.as_deref().and_then(|point| mount_of(&kept, point, &source));
     if mount.is_none() {
         manager.forget(&part);
     }

@@ -5,15 +5,15 @@
 //! Never: opens, stats or lists anything below a mount point.
 
 pub(crate) mod elsewhere;
+pub(crate) mod point;
 pub(crate) mod served;
+mod unmount;
+
+pub(crate) use unmount::unmount;
 
 use crate::config::VolumeConfig;
-use crate::exit::Exit;
-use crate::problem::{Outcome, Problem};
 use holdfast_client::protocol::DISK_PREFIX;
 use holdfast_io::{Shown, process};
-use rustix::io::Errno;
-use rustix::mount::{UnmountFlags, unmount};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
@@ -24,6 +24,8 @@ const SHOWN_MAX: usize = 5;
 /// One line of the kernel's table of mounts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mount {
+    /// What the kernel calls it, and nothing else as long as it is there.
+    pub number: u64,
     /// The device of the file system, as the kernel numbers it.
     pub device: String,
     /// Which part of the file system is seen.
@@ -93,7 +95,7 @@ pub(crate) fn our_mount_at(point: &Path, source: &str) -> Option<Mount> {
 
 /// Takes away what is mounted here from this source if no program uses it; true if nothing is left.
 pub(crate) fn unmount_idle(point: &Path, source: &str) -> bool {
-    our_mount_at(point, source).is_none_or(|_| unmount_at(point, false).is_ok())
+    our_mount_at(point, source).is_none_or(|mount| unmount(&mount, false).is_ok())
 }
 
 /// Mounts in the order of the table. Lines that are not understood are left out.
@@ -105,11 +107,13 @@ fn parse(table: &[u8]) -> Vec<Mount> {
 fn parse_line(line: &[u8]) -> Option<Mount> {
     let mut fields = line.split(|byte| *byte == b' ');
     let path = |field: &[u8]| PathBuf::from(OsString::from_vec(unescaped(field)));
-    let device = String::from_utf8_lossy(fields.nth(2)?).into_owned();
+    let number = std::str::from_utf8(fields.next()?).ok()?.parse().ok()?;
+    let device = String::from_utf8_lossy(fields.nth(1)?).into_owned();
     let (root, point) = (path(fields.next()?), path(fields.next()?));
     let mut fields = fields.skip_while(|field| *field != b"-").skip(1);
     let text = |field: &[u8]| String::from_utf8_lossy(&unescaped(field)).into_owned();
-    Some(Mount { device, root, point, kind: text(fields.next()?), source: text(fields.next()?) })
+    let (kind, source) = (text(fields.next()?), text(fields.next()?));
+    Some(Mount { number, device, root, point, kind, source })
 }
 
 /// Undoes the kernel's `\040` for a space and the like.
@@ -133,29 +137,6 @@ fn unescaped(field: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Unmounts. With `force` the connection is cut: programs that use the mount get errors, and the
-/// name is free at once. What they were told is stable stays stable either way.
-pub(crate) fn unmount_at(path: &Path, force: bool) -> Outcome<()> {
-    let what = || format!("unmounting {}", path.display());
-    if !force {
-        return unmount(path, UnmountFlags::empty()).map_err(|error| match error {
-            Errno::BUSY => {
-                let why = format!("it is in use by {}", users_text(path));
-                Problem::new(Exit::InUse, what(), why, "stop them and try again, or use --force")
-            }
-            error => Problem::new(Exit::Failed, what(), error, "unmounting needs root"),
-        });
-    }
-    // The first call ends the connection and is refused while files are open, the second one takes
-    // the name away; a refusal of the first is no reason to leave the name.
-    let _ = unmount(path, UnmountFlags::FORCE);
-    match mounted_at(path).is_some_and(|mount| mount.is_ours()) {
-        true => unmount(path, UnmountFlags::DETACH)
-            .map_err(|error| Problem::new(Exit::Failed, what(), error, "unmounting needs root")),
-        false => Ok(()),
-    }
-}
-
 /// The processes that use a mount, for people: `postgres (pid 12), bash (pid 13)`.
 pub(crate) fn users_text(path: &Path) -> String {
     match users(path) {
@@ -168,18 +149,8 @@ pub(crate) fn users_text(path: &Path) -> String {
 /// its path. The keeper and the front end have the home that a mount may cover, and are none.
 fn users(path: &Path) -> Vec<u32> {
     let point = leads_to(path);
-    let mount = Used { number: mount_number(&point), point };
+    let mount = Used { number: mounted_at(&point).map(|mount| mount.number), point };
     process::all().into_iter().filter(|pid| mount.is_used_by(*pid)).collect()
-}
-
-/// The number that the kernel has for the topmost mount at this path.
-fn mount_number(point: &Path) -> Option<u64> {
-    let table = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
-    let lines: Vec<&[u8]> = table.split(|byte| *byte == b'\n').collect();
-    let is_here = |line: &&&[u8]| parse_line(line).is_some_and(|mount| mount.point == *point);
-    let line = lines.iter().rev().find(is_here)?;
-    let number = line.split(|byte| *byte == b' ').next()?;
-    std::str::from_utf8(number).ok()?.parse().ok()
 }
 
 /// A mount that may be in use.

@@ -4,8 +4,8 @@
 //! where it is mounted here too, is named; where there is none, the processes that have it open.
 //! Never: asks whoever serves the file system, so that one who hangs cannot hang the answer.
 
-use super::served::is_connected;
-use super::{Mount, SHOWN_MAX, parse};
+use super::served::{has_ended, is_connected};
+use super::{Mount, SHOWN_MAX, all_mounts, parse};
 use crate::keeper::unasked;
 use holdfast_io::{Shown, process};
 use std::collections::BTreeMap;
@@ -22,6 +22,8 @@ pub(crate) const PASSING: Duration = Duration::from_secs(3);
 #[derive(Debug)]
 pub(crate) struct FileSystem {
     device: String,
+    /// Of the mount that the keeper made.
+    number: u64,
     /// Until it has ended, no other file system gets the number of the device.
     connection: Weak<OwnedFd>,
 }
@@ -32,12 +34,16 @@ impl FileSystem {
         mount: Option<Mount>,
         connection: Option<&Arc<OwnedFd>>,
     ) -> Option<FileSystem> {
-        Some(FileSystem { device: mount?.device, connection: Arc::downgrade(connection?) })
+        let Mount { device, number, .. } = mount?;
+        Some(FileSystem { device, number, connection: Arc::downgrade(connection?) })
     }
 
-    /// Whether this is a mount of it.
-    pub(crate) fn is_at(&self, mount: &Mount) -> bool {
-        self.device == mount.device && self.is_connected()
+    /// The mount that the keeper made, wherever it is by now, if it is there.
+    pub(crate) fn mount(&self) -> Option<Mount> {
+        let is_it = |mount: &Mount| mount.number == self.number && mount.device == self.device;
+        let mount = all_mounts().into_iter().find(is_it)?;
+        // One that was cut off is still in the way.
+        (self.is_connected() || mount.is_ours() && has_ended(&mount.point)).then_some(mount)
     }
 
     /// Who keeps it, for people; nothing if nobody is seen to.

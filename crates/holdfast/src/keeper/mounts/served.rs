@@ -6,7 +6,7 @@
 //! Never: counts this process, or who started it and may keep descriptors for it; waits for a
 //! server that does not answer.
 
-use super::{Mount, SHOWN_MAX};
+use super::{Mount, SHOWN_MAX, all_mounts, leads_to, our_mount_at};
 use crate::exit::Exit;
 use crate::problem::{Outcome, Problem};
 use holdfast_io::{Shown, process};
@@ -15,7 +15,7 @@ use rustix::fs::{Mode, OFlags, fstatfs, open};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, getppid, pidfd_getfd, pidfd_open};
 use std::fs;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 use std::sync::mpsc;
 use std::time::Duration;
@@ -25,6 +25,22 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// What the kernel calls a descriptor of a connection.
 const CONNECTION: &str = "/dev/fuse";
+
+/// What is mounted over a connection. Where the kernel tells, it is asked and not the path.
+pub(crate) fn mount_of(connection: &OwnedFd, point: &Path, source: &str) -> Option<Mount> {
+    let told = fs::read_to_string(format!("/proc/self/fdinfo/{}", connection.as_raw_fd()));
+    let Some(device) = told.ok().as_deref().and_then(device) else {
+        return our_mount_at(point, source);
+    };
+    if !is_connected(connection) {
+        return None;
+    }
+    let is_it = |it: &Mount| it.is_ours() && it.source == source && it.device == device;
+    let mounts: Vec<Mount> = all_mounts().into_iter().rev().filter(is_it).collect();
+    let at = leads_to(point);
+    let is_there = |mount: &&Mount| mount.point == at;
+    mounts.iter().find(is_there).or_else(|| mounts.last()).cloned()
+}
 
 /// Refuses what somebody else serves; `but` is no somebody else.
 pub(crate) fn refuse_served(what: &str, mount: &Mount, but: Option<u32>) -> Outcome<()> {
@@ -42,7 +58,7 @@ pub(crate) fn refuse_served(what: &str, mount: &Mount, but: Option<u32>) -> Outc
 
 /// Whether the connection behind a mount is known to have ended. A server that stands still is
 /// asked in vain, by a thread that waits for it.
-fn has_ended(point: &Path) -> bool {
+pub(super) fn has_ended(point: &Path) -> bool {
     let (answers, answer) = mpsc::channel();
     let point = point.to_owned();
     std::thread::spawn(move || {

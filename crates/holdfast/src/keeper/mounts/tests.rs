@@ -48,6 +48,6 @@ fn a_mount_that_nobody_serves_is_found_with_a_slash_behind_its_name() {
     let point = folder.path().join("");
     assert_eq!(our_mount_at(&point, "slash").unwrap().point, folder.path());
     assert!(users(&point).is_empty());
-    unmount_at(&point, false).unwrap();
+    unmount(&our_mount_at(&point, "slash").unwrap(), false).unwrap();
     drop(connection);
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::keeper::attach;
-use crate::keeper::mounts::unmount_at;
+use crate::keeper::mounts::{our_mount_at, unmount};
 use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
 use std::process::{Child, Command};
@@ -45,7 +45,7 @@ fn a_file_system_that_never_answers_keeps_nobody_waiting() {
         told.send(users).unwrap();
     });
     let users = heard.recv_timeout(Duration::from_secs(60));
-    unmount_at(silent.path(), true).unwrap();
+    unmount(&our_mount_at(silent.path(), "silent").unwrap(), true).unwrap();
     end(user);
     assert!(users.expect("it waits for the file system").is_empty());
 }

@@ -1,6 +1,6 @@
 //! File systems that the kernel mounts, of servers that never answer.
 
-use super::super::{our_mount_at, unmount_at};
+use super::super::{our_mount_at, unmount};
 use super::*;
 use crate::keeper::attach;
 use std::path::Path;
@@ -23,11 +23,11 @@ fn who_has_the_number_of_a_file_system_that_has_ended_keeps_nothing() {
     let seen = (0..1000).find_map(|_| {
         let (before, _alive) = mounted(&point);
         assert!(before.kept_by().is_some_and(|who| who.contains(point.to_str().unwrap())));
-        unmount_at(&point, false).unwrap();
+        unmount(&our_mount_at(&point, SOURCE).unwrap(), false).unwrap();
         let (next, _alive) = mounted(&point);
         let is_reused = next.device == before.device;
         let seen = (before.kept_by(), next.kept_by().is_some(), next.is_connected());
-        unmount_at(&point, false).unwrap();
+        unmount(&our_mount_at(&point, SOURCE).unwrap(), false).unwrap();
         is_reused.then_some(seen)
     });
     assert_eq!(seen, Some((None, true, true)), "a number is used again");

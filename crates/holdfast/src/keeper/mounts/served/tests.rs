@@ -1,6 +1,6 @@
 //! What the kernel tells of connections.
 
-use super::super::{our_mount_at, unmount_at};
+use super::super::{our_mount_at, unmount};
 use super::*;
 use crate::keeper::attach;
 use std::os::fd::AsRawFd;
@@ -20,7 +20,7 @@ fn a_connection_that_has_ended_is_no_files_systems_any_more() {
     let device = our_mount_at(folder.path(), "served").unwrap().device;
     let is_served = || connections_of(std::process::id()).contains(&device);
     assert!(is_served() && is_connected(&connection));
-    unmount_at(folder.path(), false).unwrap();
+    unmount(&our_mount_at(folder.path(), "served").unwrap(), false).unwrap();
     assert!(!is_connected(&connection), "the descriptor is open, and leads nowhere");
     // Other tests' file systems may get its number, and are served by this process.
     let told = format!("/proc/self/fdinfo/{}", connection.as_raw_fd());
