@@ -17,6 +17,7 @@ use crate::output::Output;
 use crate::problem::{Outcome, Problem};
 use crate::report::verdict_text;
 use holdfast_client::protocol::TABLE_PREFIX;
+use holdfast_io::private;
 use holdfast_memory::AttachError;
 use holdfast_server::{
     Departure, RespondError, Responder, ServiceKind, ServiceSpec, ServiceWords, words,
@@ -49,6 +50,10 @@ pub(crate) fn table(config: &Path, command: TableCommand, output: Output) -> Out
 fn make(config: &Config, name: &str, output: Output) -> Outcome<()> {
     let table = config.table(name)?;
     let verdict = table.verdict(name, config.keeper.power)?;
+    private::directory(&table.store).map_err(|error| {
+        let what = format!("making table {name} in {}", table.store.display());
+        Problem::new(Exit::Failed, what, error, "make the directory, or correct store")
+    })?;
     let tables = open(name, table, config.keeper.power)?;
     tables.close().map_err(|error| failed(name, error))?;
     output.done(&format!("{name} is made, without tables\n{}", verdict_text(&verdict)));

@@ -30,7 +30,8 @@ impl WithTables {
     fn new(line: &str) -> WithTables {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let region = format!("/dev/shm/holdfast-test-table-{}-{number}", std::process::id());
-        let store = format!("{region}-store").replace("/dev/shm", "/tmp");
+        // The folder above it is made with it.
+        let store = format!("{region}-store/bank").replace("/dev/shm", "/tmp");
         let lines = format!(
             "[table.bank]\nstore = {store:?}\n\
              memory = {{ medium = \"shm\", size = \"8MiB\", path = {region:?} }}\n{line}\n"
