@@ -35,7 +35,17 @@ impl Complaints {
     }
 
     pub(crate) fn say(&self, what: impl Display) {
-        let what = format_args!("{}: {}: {what}", self.protocol, self.client);
-        self.all.say(self.peer, Instant::now(), what);
+        let (protocol, client) = (self.protocol, &self.client);
+        // One that has gone has no name any more, and its peer is named before all this.
+        match client.is_empty() {
+            true => self.all.say(self.peer, Instant::now(), format_args!("{protocol}: {what}")),
+            false => {
+                self.all.say(
+                    self.peer,
+                    Instant::now(),
+                    format_args!("{protocol}: {client}: {what}"),
+                );
+            }
+        }
     }
 }

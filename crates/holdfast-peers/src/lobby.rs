@@ -1,8 +1,9 @@
 //! Those who have come and have not said yet what they want.
 //!
 //! Promise: there are never more of them than there may be, of one peer nor of all; each has one
-//! deadline, which nothing that he does moves; who comes when there is no room takes it from the
-//! oldest of his own peer, or of the peer that has the most.
+//! deadline, which nothing that he does moves; who comes when there is no room takes it from one of
+//! his own peer, or of the peers that have the most: from the oldest who has said nothing, as long
+//! as at least half of them have not.
 //! Never: knows those who have said what they want, so nobody here can push one of them out.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -38,6 +39,7 @@ struct Waiting<T> {
     ticket: Ticket,
     peer: Peer,
     deadline: Instant,
+    has_spoken: bool,
     kept: T,
 }
 
@@ -54,7 +56,7 @@ impl<T> Lobby<T> {
         let pushed_out = self.victim(peer).and_then(|place| self.waiting.remove(place));
         self.entered += 1;
         let (ticket, deadline) = (Ticket(self.entered), now + self.limits.patience);
-        self.waiting.push_back(Waiting { ticket, peer, deadline, kept });
+        self.waiting.push_back(Waiting { ticket, peer, deadline, has_spoken: false, kept });
         (ticket, pushed_out.map(|waiting| waiting.kept))
     }
 
@@ -64,14 +66,27 @@ impl<T> Lobby<T> {
         self.waiting.iter().for_each(|waiting| *counts.entry(waiting.peer).or_default() += 1);
         let own = counts.entry(peer).or_default();
         *own += 1;
-        let from = match *own > self.limits.of_peer {
-            true => peer,
-            false if self.waiting.len() < self.limits.most => return None,
-            false => *counts.iter().max_by_key(|(_, count)| **count).expect("one comes").0,
+        let is_full_of_own = *own > self.limits.of_peer;
+        if !is_full_of_own && self.waiting.len() < self.limits.most {
+            return None;
+        }
+        let most = counts.values().max().expect("one comes");
+        let may_go = |waiting: &Waiting<T>| match is_full_of_own {
+            true => waiting.peer == peer,
+            false => counts[&waiting.peer] == *most,
         };
+        let all = self.waiting.iter().enumerate().filter(|(_, waiting)| may_go(waiting));
+        let (spoken, silent): (Vec<_>, Vec<_>) = all.partition(|(_, waiting)| waiting.has_spoken);
+        // Those who speak and never come to the point keep nobody out who is about to speak.
+        let from = if spoken.len() > silent.len() { spoken } else { silent };
         // A peer that has the most by the one that comes has nobody here yet if all have one.
-        let oldest = self.waiting.iter().position(|waiting| waiting.peer == from);
-        oldest.or(Some(0))
+        Some(from.first().map_or(0, |(place, _)| *place))
+    }
+
+    /// One has begun to say what he wants, and so that it may become something.
+    pub fn has_spoken(&mut self, ticket: Ticket) {
+        let waiting = self.waiting.iter_mut().find(|waiting| waiting.ticket == ticket);
+        waiting.into_iter().for_each(|waiting| waiting.has_spoken = true);
     }
 
     /// Takes one out, who has said what he wants or has gone. `None`: he was pushed out, or his

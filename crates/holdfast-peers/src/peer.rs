@@ -1,7 +1,7 @@
 //! Who is at the other end of a socket.
 //!
 //! Promise: what is said comes from the kernel; one who can have many names at no cost has one
-//! here, as all addresses of an IPv6 network have.
+//! here, as all addresses of an IPv6 network have, and all by which this machine calls itself.
 //! Never: believes a peer's word for who it is.
 
 use std::fmt;
@@ -41,6 +41,7 @@ impl Peer {
     #[must_use]
     pub fn at(address: IpAddr) -> Peer {
         match address.to_canonical() {
+            address if address.is_loopback() => Peer::Address(Ipv4Addr::LOCALHOST),
             IpAddr::V4(address) => Peer::Address(address),
             IpAddr::V6(address) => {
                 Peer::Network(*address.octets().first_chunk().expect("8 of 16 bytes"))

@@ -67,6 +67,48 @@ fn a_peer_that_comes_is_in_the_lobby_and_nobody_is_pushed_out_for_one_who_has_mo
     });
 }
 
+#[test]
+fn of_those_who_wait_the_oldest_who_is_silent_goes_and_neither_kind_has_all_the_room() {
+    for_seeds("of_those_who_wait", |seed, numbers| {
+        let (mut lobby, now) = (Lobby::new(LIMITS), Instant::now());
+        let peers = 1 + numbers.below(12);
+        for step in 0..400u64 {
+            let peer = Peer::User(numbers.below(peers) as u32);
+            let before: Vec<(Peer, (u64, bool))> =
+                lobby.iter().map(|(_, who, kept)| (who, *kept)).collect();
+            let (ticket, pushed_out) = lobby.enter(peer, now, (step, false));
+            if let Some((gone, had_spoken)) = pushed_out {
+                let about = format!("seed {seed}, step {step}");
+                let of = before.iter().find(|it| it.1.0 == gone).unwrap().0;
+                let count =
+                    |spoken| before.iter().filter(|it| it.0 == of && it.1.1 == spoken).count();
+                let oldest = before.iter().find(|it| it.0 == of && it.1.1 == had_spoken).unwrap();
+                assert_eq!(oldest.1.0, gone, "{about}: the oldest of his kind and peer goes");
+                if peers == 1 {
+                    assert_eq!(had_spoken, count(true) > count(false), "{about}");
+                }
+            }
+            if numbers.below(2) == 0 {
+                lobby.has_spoken(ticket);
+                lobby.get_mut(ticket).unwrap().1 = true;
+            }
+        }
+    });
+}
+
+#[test]
+fn who_is_shaking_hands_stays_while_any_number_of_others_comes_and_is_silent() {
+    let (mut lobby, now) = (Lobby::new(LIMITS), Instant::now());
+    let peer = Peer::User(1);
+    let (good, _) = lobby.enter(peer, now, ());
+    lobby.has_spoken(good);
+    let own = (0..1000).map(|_| peer);
+    for other in own.chain((2..1000).map(Peer::User)) {
+        let (_, _pushed_out) = lobby.enter(other, now, ());
+    }
+    assert!(lobby.leave(good).is_some());
+}
+
 /// Takes and gives places at random, and has `check` look at each attempt.
 fn take_and_give(
     places: &Places,
@@ -149,6 +191,10 @@ fn whoever_has_a_network_has_one_name() {
     assert_eq!(at("2001:db8::1"), at("2001:db8::ffff:1"));
     assert_ne!(at("2001:db8::1"), at("2001:db8:0:1::1"));
     assert_eq!(at("::ffff:10.0.0.1"), at("10.0.0.1"));
+    for own in ["127.0.0.1", "127.77.3.9", "::1", "::ffff:127.1.2.3"] {
+        assert_eq!(at(own), at("127.0.0.1"), "{own}: whoever is on the machine may have it");
+    }
+    assert_ne!(at("10.0.0.1"), at("10.0.0.2"));
     assert_eq!(at("2001:db8::1").to_string(), "2001:db8::/64");
     assert_eq!(Peer::User(5).to_string(), "user 5");
 }

@@ -200,7 +200,11 @@ impl<'scope, 'env> Connection<'scope, 'env> {
     fn take(&mut self, step: Step) -> Result<(), Ended> {
         self.is_slow = false;
         match step {
-            Step::Used(bytes) => self.received.used(bytes),
+            Step::Used(0) => {}
+            Step::Used(bytes) => {
+                self.received.used(bytes);
+                self.entry.has_spoken();
+            }
             Step::Needs(_) => {}
             Step::Flush { used, cookie } => {
                 self.received.used(used);

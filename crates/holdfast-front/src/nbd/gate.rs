@@ -2,7 +2,7 @@
 //!
 //! Promise: clients that have chosen an export hold a place each, which nobody takes from them; of
 //! all others there are only so many, of one peer and of all, and one that comes takes the room of
-//! the one who has hesitated longest. Every connection is counted until its thread has ended.
+//! one who is silent before that of one who is shaking hands. Every connection is counted until its thread has ended.
 //! Never: knows another listener, so one that is full is full alone.
 
 use std::io;
@@ -41,8 +41,8 @@ pub(crate) struct Entry<'gate> {
 }
 
 enum Stage {
-    /// It has not chosen an export.
-    Hesitant(Ticket),
+    /// It has not chosen an export; whether it has begun to keep to the protocol.
+    Hesitant(Ticket, bool),
     /// It has.
     Client { _place: Place },
     /// It was pushed out, or found no place.
@@ -107,7 +107,7 @@ impl Gate {
             // Its thread finds the end of the connection, and ends. It may be over already.
             let _ = shutdown(&pushed_out, Shutdown::Both);
         }
-        Ok(self.entry(peer, Stage::Hesitant(ticket)))
+        Ok(self.entry(peer, Stage::Hesitant(ticket, false)))
     }
 
     /// Counts a client of an earlier process, which had its place there.
@@ -132,9 +132,17 @@ impl Entry<'_> {
         self.peer
     }
 
+    /// Its connection has sent a beginning that is in order.
+    pub(crate) fn has_spoken(&mut self) {
+        if let Stage::Hesitant(ticket, has_spoken @ false) = &mut self.stage {
+            *has_spoken = true;
+            self.gate.lobby().has_spoken(*ticket);
+        }
+    }
+
     /// Its connection has chosen an export, and is to be a client's.
     pub(crate) fn choose(&mut self) -> Result<(), Crowded> {
-        let Stage::Hesitant(ticket) = self.stage else { return Ok(()) };
+        let Stage::Hesitant(ticket, _) = self.stage else { return Ok(()) };
         self.stage = Stage::Out;
         self.gate.lobby().leave(ticket).ok_or(Crowded::PushedOut)?;
         let place = self.gate.clients.take(self.peer).ok_or(Crowded::NoPlace)?;
@@ -145,7 +153,7 @@ impl Entry<'_> {
     /// Whether it was pushed out.
     pub(crate) fn is_pushed_out(&self) -> bool {
         match self.stage {
-            Stage::Hesitant(ticket) => self.gate.lobby().get_mut(ticket).is_none(),
+            Stage::Hesitant(ticket, _) => self.gate.lobby().get_mut(ticket).is_none(),
             Stage::Client { .. } | Stage::Out => false,
         }
     }
@@ -153,7 +161,7 @@ impl Entry<'_> {
 
 impl Drop for Entry<'_> {
     fn drop(&mut self) {
-        if let Stage::Hesitant(ticket) = self.stage {
+        if let Stage::Hesitant(ticket, _) = self.stage {
             self.gate.lobby().leave(ticket);
         }
         self.gate.threads.fetch_sub(1, Ordering::Relaxed);

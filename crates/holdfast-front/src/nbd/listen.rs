@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use holdfast_peers::{Complaints, Peer};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::{SocketFlags, accept_with};
+use rustix::net::{SocketFlags, acceptfrom_with};
 
 use super::connection::Connection;
 use super::gate::{Entry, Gate};
@@ -185,8 +185,8 @@ impl<'env> Door<'_, 'env> {
             thread::sleep(ENDING);
             return Ok(());
         }
-        let socket = match accept_with(listener, SocketFlags::CLOEXEC) {
-            Ok(socket) => socket,
+        let (socket, from) = match acceptfrom_with(listener, SocketFlags::CLOEXEC) {
+            Ok(accepted) => accepted,
             Err(Errno::AGAIN | Errno::INTR | Errno::CONNABORTED) => return Ok(()),
             Err(error @ (Errno::BADF | Errno::INVAL | Errno::NOTSOCK | Errno::OPNOTSUPP)) => {
                 return Err(ListenError::Listener(error.into()));
@@ -197,7 +197,9 @@ impl<'env> Door<'_, 'env> {
                 return Ok(());
             }
         };
-        let peer = Peer::of(&socket);
+        // The socket no longer says so once the client has gone.
+        let from = from.and_then(|from| std::net::SocketAddr::try_from(from).ok());
+        let peer = from.map_or_else(|| Peer::of(&socket), |from| Peer::at(from.ip()));
         match gate.enter(&socket, peer) {
             Ok(entry) => self.admit(Session::new(socket), entry),
             Err(error) => self.complain(peer, "a client could not be taken", error),

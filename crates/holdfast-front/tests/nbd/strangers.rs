@@ -86,6 +86,17 @@ fn clients_that_do_not_come_to_tls_shut_nobody_out_who_does() {
 }
 
 #[test]
+fn silent_clients_from_every_address_of_the_machine_shut_nobody_out_who_is_shaking_hands() {
+    let setting = Setting::new();
+    let shaking = [setting.about_to_shake_hands()];
+    let from = |it: u32| Ipv4Addr::new(127, 1 + (it / 250) as u8, 7, 1 + (it % 250) as u8);
+    let silent: Vec<_> = (0..1000).map(|it| setting.connect_from(from(it))).collect();
+    setting.assert_serves();
+    assert_eq!(alive(&shaking.map(|it| it.stream)), 1, "it is pushed out");
+    assert!(alive(&silent) <= HESITANT_OF_PEER, "{} of one machine wait", alive(&silent));
+}
+
+#[test]
 fn who_has_chosen_an_export_is_not_pushed_out_by_any_number_that_has_not() {
     let doors = Doors::new();
     let mut chosen = Client::open(doors.tcp(1), true);

@@ -1,12 +1,14 @@
 //! Clients that speak TLS, those that do not, and those that pretend to.
 
 use std::fs;
-use std::net::{TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::Arc;
 
 use holdfast_front::nbd::{Listener, NbdConfig, Session, Tls, TlsFault};
+
+use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
 
 use crate::answers;
 use crate::certificates::{Authority, Signed};
@@ -64,6 +66,14 @@ impl Setting {
         client.send(&option(STARTTLS, b""));
         assert_eq!(client.option().kind, 1, "an acknowledgement");
         client
+    }
+
+    /// One more that has said nothing, from one of the machine's own addresses.
+    pub(crate) fn connect_from(&self, address: Ipv4Addr) -> TcpStream {
+        let from = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+        bind(&from, &SocketAddr::from((address, 0))).unwrap();
+        connect(&from, &SocketAddr::from((Ipv4Addr::LOCALHOST, self.port))).unwrap();
+        from.into()
     }
 
     pub(crate) fn assert_serves(&self) {
