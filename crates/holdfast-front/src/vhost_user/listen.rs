@@ -17,6 +17,7 @@ use std::time::Duration;
 use holdfast_io::Blocks;
 use holdfast_peers::Peer;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use vhost::vhost_user::{BackendReqHandler, Error};
 
 use super::VhostUserConfig;
@@ -29,6 +30,9 @@ use crate::wake::WakeUp;
 
 /// How often it is looked whether to stop.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+
+/// How long a frontend may take for the rest of a message, or to take an answer.
+const MESSAGE_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Pause after a frontend could not be taken, for something to get free.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -152,6 +156,10 @@ fn converse_and_complain(
                 .say(format_args!("no socket: {error}"));
         }
     };
+    for end in [Timeout::Recv, Timeout::Send] {
+        // It fails on no socket.
+        let _ = set_socket_timeout(&socket, end, Some(MESSAGE_PATIENCE));
+    }
     let shared = Arc::new(Shared { write_through: AtomicBool::new(false), complaints, socket });
     thread::scope(|scope| {
         let queues = config.queues_max.clamp(1, 256);
@@ -159,7 +167,10 @@ fn converse_and_complain(
         let session = Arc::new(Mutex::new(session));
         let mut handler = BackendReqHandler::from_stream(frontend, session.clone());
         let ended = loop {
-            if let Err(error) = handler.handle_request() {
+            // What it sent with the beginning of a message may keep its own end open, so the rest
+            // has to come in time; between two messages it may be silent for as long as it likes.
+            let waited = wait_for(&shared.socket).map_err(Error::SocketBroken);
+            if let Err(error) = waited.and_then(|()| handler.handle_request()) {
                 break error;
             }
         };
@@ -168,6 +179,14 @@ fn converse_and_complain(
             shared.complain(format_args!("the connection ends: {ended}"));
         }
     });
+}
+
+/// Waits until something comes, or nothing can.
+fn wait_for(socket: &UnixStream) -> io::Result<()> {
+    match poll(&mut [PollFd::new(socket, PollFlags::IN)], None) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Whether nothing but the end of the connection was heard.

@@ -6,6 +6,8 @@
 //! Never: touches a ring.
 
 use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::{Builder, Scope, ScopedJoinHandle};
@@ -218,12 +220,20 @@ fn inflight_refused(fault: InflightFault) -> Error {
     })
 }
 
-/// A bell that never keeps its ringer waiting.
+/// What the kernel calls a counter that can be waited for.
+const EVENT_COUNTER: &str = "anon_inode:[eventfd]";
+
+/// A bell that never keeps its ringer waiting. It is an `eventfd`, as the protocol has it, and
+/// nothing that could keep something else open: a frontend whose own end of the connection is
+/// held here would never be seen to go.
 fn bell(file: Option<File>) -> Result<Option<File>> {
-    if let Some(file) = &file {
-        rustix::io::ioctl_fionbio(file, true).map_err(|_| Error::InvalidParam)?;
+    let Some(file) = file else { return Ok(None) };
+    let kind = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    if kind.map_err(Error::ReqHandlerError)? != Path::new(EVENT_COUNTER) {
+        return Err(refused(&"a bell that is no eventfd"));
     }
-    Ok(file)
+    rustix::io::ioctl_fionbio(&file, true).map_err(|_| Error::InvalidParam)?;
+    Ok(Some(file))
 }
 
 fn put(bell: &Bell, file: Option<File>) {

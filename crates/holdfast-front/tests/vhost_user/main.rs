@@ -11,6 +11,7 @@ mod hostile;
 mod kills;
 mod load;
 mod log;
+mod own_end;
 mod requests;
 mod seeds;
 mod taken_away;
