@@ -2,7 +2,8 @@
 //!
 //! Promise: clients that have chosen an export hold a place each, which nobody takes from them; of
 //! all others there are only so many, of one peer and of all, and one that comes takes the room of
-//! one who is silent before that of one who is shaking hands. Every connection is counted until its thread has ended.
+//! one who is silent before that of one who is shaking hands. Every connection is counted until its
+//! thread has ended.
 //! Never: knows another listener, so one that is full is full alone.
 
 use std::io;
