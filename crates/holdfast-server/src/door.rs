@@ -143,7 +143,6 @@ impl<'a> Door<'a> {
     }
 
     fn turn_away(&self, stream: &UnixStream, peer: Peer, status: Status, why: &str) {
-        self.registry.count_refused();
         let what = format_args!("a connection was refused: {why}");
         self.complaints.say(peer, Instant::now(), what);
         refuse(stream, status);

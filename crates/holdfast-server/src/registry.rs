@@ -12,7 +12,6 @@ use holdfast_peers::Complaints;
 
 use crate::served::ServedLog;
 use crate::service::{Service, ServiceSpec};
-use crate::words;
 
 /// All services of a server.
 pub(crate) struct Registry(Vec<Arc<Service>>);
@@ -36,11 +35,6 @@ impl Registry {
     /// The service of a full name.
     pub(crate) fn find(&self, name: &str) -> Option<&Arc<Service>> {
         self.all().find(|service| service.name == name)
-    }
-
-    /// Counts a refusal that concerns no service: all show it.
-    pub(crate) fn count_refused(&self) {
-        self.all().for_each(|service| service.count(words::REFUSED));
     }
 
     /// Every service.

@@ -175,9 +175,9 @@ impl Server {
     }
 
     fn refuse(&self, stream: &UnixStream, (peer, hello): (Peer, &Hello), status: Status) {
-        match self.registry.find(&hello.service) {
-            Some(service) => service.count(words::REFUSED),
-            None => self.registry.count_refused(),
+        // What concerns no service is counted by the lines that the log has of it, or left out.
+        if let Some(service) = self.registry.find(&hello.service) {
+            service.count(words::REFUSED);
         }
         let what = format_args!("a client of {:?} was refused: {status}", hello.service);
         self.complaints.say(peer, Instant::now(), what);
