@@ -88,10 +88,15 @@ pub(super) fn is_made(log: &Path) -> bool {
 
 /// Whether the directory holds the log of a volume, if this user may know.
 pub(crate) fn may_be_made(log: &Path) -> Option<bool> {
-    match log.join(CATALOGUE).try_exists() {
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => None,
-        found => Some(found.unwrap_or(false)),
+    let mut known = Some(false);
+    for name in CATALOGUES {
+        match log.join(name).try_exists() {
+            Ok(true) => return Some(true),
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => known = None,
+            _ => {}
+        }
     }
+    known
 }
 
 /// Makes the log of a volume, and its directory if that is missing. The home gets its badge.
