@@ -5,7 +5,7 @@
 
 use super::cached::HomeInUse;
 use super::home::{Home, Volume};
-use super::logs::{self, end_when_stale, open_problem, recovery_text, region};
+use super::logs::{self, catalogue_problem, end_when_stale, open_problem, recovery_text, region};
 use crate::bond::{Bond, RegionNote, choose, note_complete};
 use crate::claims::{Class, PowerSource, Verdict};
 use crate::config::VolumeConfig;
@@ -373,7 +373,13 @@ impl Parts {
     }
 
     pub(super) fn log_problem(&self, error: &OpenError) -> Problem {
-        open_problem(&self.service(), error)
+        let (service, what) = (self.service(), self.what("opening the log of"));
+        let medium = self.volume.medium();
+        let about = match &self.log {
+            Place::Here(log) => catalogue_problem((&what, &service), &**log, &medium),
+            Place::Server(_) => None,
+        };
+        about.unwrap_or_else(|| open_problem(&service, error))
     }
 
     fn service(&self) -> String {

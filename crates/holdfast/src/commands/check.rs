@@ -9,7 +9,7 @@
 use super::attached::{changed_home, paths_text};
 use super::cached::check_home;
 use super::home::Home;
-use super::logs::refuse_too_small;
+use super::logs::{catalogue_problem, refuse_too_small};
 use super::volume::{aloud, refuse_mounted};
 use crate::bond::{Bond, Loss, RegionNote};
 use crate::config::{Config, VolumeConfig};
@@ -200,6 +200,11 @@ impl Check<'_> {
     }
 
     fn log_problem(&self, error: &OpenError) -> Problem {
+        let (what, service) = (self.what(), format!("{VOLUME_PREFIX}{}", self.name));
+        let medium = self.volume.medium();
+        if let Some(problem) = catalogue_problem((&what, &service), &self.files, &medium) {
+            return problem;
+        }
         let (exit, remedy) = match error {
             OpenError::NoLog => {
                 (Exit::Usage, format!("make it with `holdfast volume make {}`", self.name))

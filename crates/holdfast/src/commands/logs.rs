@@ -10,12 +10,14 @@ use crate::claims::{Memory, Verdict};
 use crate::config::MemoryConfig;
 use crate::exit::Exit;
 use crate::found::memory_of;
+use crate::keeper::lock::CATALOGUES;
 use crate::observe::{is_mapped_by, region_problem};
 use crate::problem::{Outcome, Problem};
 use crate::sizes::rounded;
-use holdfast_io::Files;
+use holdfast_io::{Files, Kind};
 use holdfast_log::{Log, OpenError, Recovery, Source, words};
 use holdfast_memory::{AttachError, CreateError, Medium, MediumSurvival, Region, RegionSpec};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -23,6 +25,9 @@ use std::time::{Duration, Instant};
 /// The roster holds a name a record, about 60 bytes; an eighth of the ring is room for most trees.
 const ROSTER_BYTES_MIN: u64 = 4 << 20;
 const ROSTER_BYTES_MAX: u64 = 64 << 20;
+
+/// How the name of a segment begins.
+const SEGMENT: &[u8] = b"segment-";
 
 /// How long a process may take to end, with its memory gone and its files still open.
 const ENDING: Duration = Duration::from_secs(10);
@@ -196,6 +201,51 @@ pub(super) fn as_mapped(found: Memory, survival: MediumSurvival) -> Memory {
     match found {
         Memory::Unproven | Memory::Reserved | Memory::Persistent if !survival.os => Memory::File,
         found => found,
+    }
+}
+
+/// What is wrong with the files that make a directory a log, of which one is enough, where it has
+/// been one.
+pub(super) fn catalogue_problem(
+    (what, service): (&str, &str),
+    files: &dyn Files,
+    medium: &Medium,
+) -> Option<Problem> {
+    let [name, _] = CATALOGUES;
+    let found = CATALOGUES.map(|name| files.metadata(Path::new(name)).ok().map(|it| it.kind));
+    let why = match found {
+        [Some(Kind::File), _] | [_, Some(Kind::File)] => return None,
+        [Some(kind), _] => format!("the file {name} is none: it is a {}", kind_text(kind)),
+        _ if has_segments(files) => {
+            format!("the file {name} is missing, and the log's segments are there")
+        }
+        _ => return None,
+    };
+    let (kind, volume) = service.split_once('/').unwrap_or(("log", service));
+    let left = Region::observe(medium).ok().map(|seen| seen.marks());
+    let left = left.map(|marks| marks.tail.saturating_sub(marks.released)).filter(|left| *left > 0);
+    let gives_up = match (kind, left) {
+        ("volume", Some(left)) => format!(
+            "; the memory still has {} that the home may lack, which `holdfast volume accept \
+             {volume} --keep home` would give up",
+            rounded(left)
+        ),
+        _ => String::new(),
+    };
+    let remedy = format!("nothing was changed; restore `{name}` from a copy{gives_up}");
+    Some(Problem::new(Exit::Damaged, what, why, remedy))
+}
+
+fn has_segments(files: &dyn Files) -> bool {
+    let found = files.read_dir(Path::new("")).unwrap_or_default();
+    found.iter().any(|entry| entry.name.starts_with(SEGMENT))
+}
+
+fn kind_text(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Directory => "directory",
+        Kind::Symlink => "symbolic link",
+        _ => "special file",
     }
 }
 

@@ -65,6 +65,29 @@ fn a_damaged_log_is_named_by_file() {
 }
 
 #[test]
+fn a_catalogue_that_is_lost_is_to_be_restored_and_no_new_one_is_advised() {
+    let fixture = Fixture::left_in_memory();
+    let (catalogue, away) = (fixture.log().join("catalogue"), fixture.path("away"));
+    fs::rename(&catalogue, &away).unwrap();
+    let lost = ["catalogue is missing", "restore `catalogue`", "memory still has", "--keep home"];
+    let commands = [&["umount", NAME][..], &["volume", "check", NAME]];
+    for command in commands {
+        let ended = fixture.holdfast(command);
+        ended.expect(6, &lost);
+        assert!(!ended.err.contains("volume make"), "{ended:?}");
+    }
+    fs::create_dir(&catalogue).unwrap();
+    for command in commands {
+        let of_directory = ["catalogue is none: it is a directory", "restore `catalogue`"];
+        fixture.holdfast(command).expect(6, &of_directory);
+    }
+    fs::remove_dir(&catalogue).unwrap();
+    fs::rename(&away, &catalogue).unwrap();
+    fixture.holdfast(&["umount", NAME]).succeeded();
+    assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"x");
+}
+
+#[test]
 fn a_medium_that_is_not_there_is_named() {
     let fixture = Fixture::made();
     let region = format!("{:?}", fixture.region);
