@@ -241,7 +241,14 @@ impl RegionNote {
 impl Gone {
     /// Why, and what to do.
     fn told(&self, now: Option<&Path>, at_risk: &str, accept: &str) -> (String, String) {
-        let now = now.unwrap_or(Path::new("nowhere")).display();
+        let now = now.unwrap_or(Path::new("nowhere"));
+        // One that was emptied is to be put back as well, and is not missed by its name.
+        let is_emptied = now.symlink_metadata().is_ok();
+        let now = now.display();
+        let gone = match is_emptied {
+            true => format!("{now} has no region any more (it is empty, or begins with zeros)"),
+            false => format!("{now} is gone"),
+        };
         match self {
             Gone::Elsewhere(path) => {
                 let path = path.display();
@@ -253,15 +260,15 @@ impl Gone {
                 (why, remedy)
             }
             Gone::SameRun => (
-                format!("{now} is gone, although the system has not restarted; {at_risk}"),
+                format!("{gone}, although the system has not restarted; {at_risk}"),
                 format!("put it back, or go on without it: {accept}"),
             ),
             Gone::Outlasted => (
-                format!("{now} is gone, which outlives restarts of the system; {at_risk}"),
+                format!("{gone}, which outlives restarts of the system; {at_risk}"),
                 format!("put it back, or go on without it: {accept}"),
             ),
             Gone::Unknown => (
-                format!("{now} is gone, and the file \"{NAME}\" beside the log is damaged"),
+                format!("{gone}, and the file \"{NAME}\" beside the log is damaged"),
                 format!("put one of them back, or go on without it: {accept}; {at_risk}"),
             ),
         }

@@ -357,6 +357,10 @@ fn memory_that_is_elsewhere_is_named() {
 #[test]
 fn memory_that_is_gone_in_the_same_run_of_the_system_is_given_up_by_people_only() {
     let fixture = killed();
+    fs::File::options().write(true).open(&fixture.region).unwrap().set_len(0).unwrap();
+    let emptied = ["has no region any more", "the system has not restarted", "--memory-lost"];
+    fixture.holdfast(&["umount", NAME]).expect(6, &emptied);
+    fixture.holdfast(&["volume", "check", NAME]).expect(6, &emptied);
     fs::remove_file(&fixture.region).unwrap();
     let words = ["is gone, although the system has not restarted", "at most", "--memory-lost"];
     fixture.holdfast(&["serve"]).expect(6, &words);
