@@ -5,6 +5,7 @@
 //! Never: opens a region to serve it, opens a log, or applies anything: front ends do.
 
 pub(crate) mod attach;
+mod attempt;
 mod disks;
 mod handover;
 mod kept;
@@ -37,6 +38,7 @@ use crate::problem::{Outcome, Problem};
 use crate::report::{KeeperStatus, StatusReport, VolumeStatus};
 use crate::service_manager::ServiceManager;
 use crate::sizes;
+use attempt::Attempt;
 use disks::DiskFronts;
 use holdfast_memory::Region;
 use mounts::Mount;
@@ -56,9 +58,6 @@ const PROGRESS_EVERY: Duration = Duration::from_secs(1);
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// How often a volume that cannot be unmounted is tried again while the keeper ends.
 const RETRY_EVERY: Duration = Duration::from_millis(200);
-
-/// Why a volume is not mounted that is about to be.
-pub(crate) const BEING_ATTACHED: &str = "it is being attached";
 
 /// The kernel ends almost every other process before one with this score.
 const OOM_SCORE: &str = "-900";
@@ -97,6 +96,32 @@ struct Attached {
     supervised: Supervised,
 }
 
+/// What the keeper has of a volume.
+#[derive(Clone, Debug)]
+enum Entry {
+    Coming(Arc<Attempt>),
+    Here(Arc<Attached>),
+}
+
+impl Entry {
+    fn here(self) -> Option<Arc<Attached>> {
+        match self {
+            Entry::Coming(_) => None,
+            Entry::Here(attached) => Some(attached),
+        }
+    }
+}
+
+/// Who attaches a volume that somebody wants.
+enum Turn {
+    /// Who asks.
+    Ours(Arc<Attempt>),
+    /// Somebody else does.
+    Theirs(Arc<Attempt>),
+    /// It is attached, and starts.
+    Starts(Arc<Attached>),
+}
+
 /// The keeper of a machine, or of one `holdfast run`.
 #[derive(Debug)]
 pub(crate) struct Keeper {
@@ -107,12 +132,12 @@ pub(crate) struct Keeper {
     /// Keeps what a keeper that is killed has held.
     manager: Arc<ServiceManager>,
     started: Instant,
-    /// One entry a volume; None while it is being attached.
-    volumes: Mutex<BTreeMap<String, Option<Arc<Attached>>>>,
+    /// One entry a volume.
+    volumes: Mutex<BTreeMap<String, Entry>>,
     /// Why a volume was not attached when that was asked for last.
     refused: Mutex<BTreeMap<String, Problem>>,
-    /// The server, or why there is none, if there are logs to be served; set once.
-    server: OnceLock<Outcome<ServerLife>>,
+    /// The server, or why there is none, if there is something to be served; set once.
+    server: OnceLock<Option<Outcome<ServerLife>>>,
     /// The front ends of disks, set once.
     disks: OnceLock<DiskFronts>,
     /// Its term, if other hosts stand by; set once.
@@ -190,17 +215,18 @@ impl Keeper {
 
     /// Starts the server if the configuration has something for it. Returns when it serves.
     pub(crate) fn start_server(&self, config: &Config) -> Outcome<Option<String>> {
-        if config.services().is_empty() && !config.serves_programs() {
-            return Ok(None);
+        let has_something = !config.services().is_empty() || config.serves_programs();
+        let start = || has_something.then(|| ServerLife::start(config, self.term()));
+        match self.server.get_or_init(start) {
+            None => Ok(None),
+            Some(started) => started.as_ref().map_err(Clone::clone)?.wait_until_served().map(Some),
         }
-        let started = self.server.get_or_init(|| ServerLife::start(config, self.term()));
-        started.as_ref().map_err(Clone::clone)?.wait_until_served().map(Some)
     }
 
     /// Starts the front ends of disks. Returns when those that have their disk themselves serve:
     /// true if there is one; the first reason if there should be and is not.
     pub(crate) fn start_disks(&self, config: &Config) -> Outcome<bool> {
-        let server_of = |name: &str| match self.server.get() {
+        let server_of = |name: &str| match self.server.get().and_then(Option::as_ref) {
             Some(started) => started.as_ref().map_err(Clone::clone)?.for_disk(name),
             None => Err(server::not_served()),
         };
@@ -216,7 +242,7 @@ impl Keeper {
 
     /// The server, if one was started.
     fn server(&self) -> Option<&ServerLife> {
-        self.server.get()?.as_ref().ok()
+        self.server.get()?.as_ref()?.as_ref().ok()
     }
 
     /// This program, or else the one that now stands where this one came from.
@@ -256,7 +282,7 @@ impl Keeper {
 
     /// A volume that is not over.
     fn attached(&self, name: &str, doing: &str) -> Outcome<Arc<Attached>> {
-        let found = self.lock().get(name).cloned().flatten();
+        let found = self.lock().get(name).cloned().and_then(Entry::here);
         let found = found.filter(|attached| !attached.supervised.snapshot().is_over());
         found.ok_or_else(|| {
             let what = format!("{doing} volume {name}");
@@ -264,43 +290,58 @@ impl Keeper {
         })
     }
 
-    /// Attaches and mounts a volume, or starts again what was given up. Returns when it serves.
+    /// Attaches and mounts a volume, or starts again what was given up. Whoever wants one that is
+    /// being attached waits for how that ends. Returns when it serves.
     pub(crate) fn mount(&self, name: &str, say: Progress<'_>) -> Outcome<String> {
-        if let Some(given_up) = self.reserve(name)? {
-            given_up.supervised.try_again();
-            return self.wait_until_served(name, &given_up, say);
-        }
-        let attached = self.attach(name);
-        self.note_refusal(name, attached.as_ref().err());
-        let mut volumes = self.lock();
-        match attached {
-            Ok(attached) => {
-                let attached = Arc::new(attached);
-                volumes.insert(name.to_owned(), Some(attached.clone()));
-                drop(volumes);
-                self.wait_until_served(name, &attached, say)
+        let attached = match self.turn(name)? {
+            Turn::Ours(attempt) => self.carry_out(name, &attempt)?,
+            Turn::Theirs(attempt) => {
+                attempt.wait(|attempt| say(&format!("{name}: {}", attempt.text())))?
             }
-            Err(problem) => {
-                volumes.remove(name);
-                Err(problem)
-            }
-        }
+            Turn::Starts(attached) => attached,
+        };
+        self.wait_until_served(name, &attached, say)
     }
 
-    /// Makes the name ours while the volume is attached, or returns the volume if it was given up.
-    fn reserve(&self, name: &str) -> Outcome<Option<Arc<Attached>>> {
+    /// [`Self::mount`] of what somebody may have asked for already.
+    pub(crate) fn have_mounted(&self, name: &str, say: Progress<'_>) -> Outcome<String> {
+        self.mount(name, say).or_else(|problem| match self.attached(name, "mounting") {
+            Ok(attached) if attached.supervised.snapshot().state == State::Serving => {
+                Ok(self.served_text(name, &attached, attached.supervised.snapshot().recovery))
+            }
+            _ => Err(problem),
+        })
+    }
+
+    /// Attaches a volume, and tells everybody who waits for that.
+    fn carry_out(&self, name: &str, attempt: &Attempt) -> Outcome<Arc<Attached>> {
+        let attached = self.attach(name, attempt).map(Arc::new);
+        self.note_refusal(name, attached.as_ref().err());
+        match &attached {
+            Ok(attached) => {
+                drop(self.lock().insert(name.to_owned(), Entry::Here(attached.clone())));
+            }
+            Err(_) => drop(self.lock().remove(name)),
+        }
+        attempt.end(attached.clone());
+        attached
+    }
+
+    /// Whose turn it is to attach the volume. What was given up is started again.
+    fn turn(&self, name: &str) -> Outcome<Turn> {
         let what = || format!("mounting volume {name}");
         let mut volumes = self.lock();
         if self.closing.load(Ordering::Relaxed) {
             return Err(Problem::new(Exit::Failed, what(), "the keeper ends", "start it again"));
         }
         match volumes.get(name) {
-            Some(None) => {
-                let remedy = "wait for it";
-                return Err(Problem::new(Exit::InUse, what(), BEING_ATTACHED, remedy));
-            }
-            Some(Some(attached)) => match attached.supervised.snapshot().state {
-                State::GivenUp => return Ok(Some(attached.clone())),
+            Some(Entry::Coming(attempt)) => return Ok(Turn::Theirs(attempt.clone())),
+            Some(Entry::Here(attached)) => match attached.supervised.snapshot().state {
+                State::GivenUp => {
+                    attached.supervised.try_again();
+                    return Ok(Turn::Starts(attached.clone()));
+                }
+                State::Starting => return Ok(Turn::Starts(attached.clone())),
                 State::Detached | State::Failed => {}
                 _ => {
                     let why = format!("it is {}", attached.volume.found_at());
@@ -309,8 +350,9 @@ impl Keeper {
             },
             None => {}
         }
-        volumes.insert(name.to_owned(), None);
-        Ok(None)
+        let attempt = Attempt::begin();
+        volumes.insert(name.to_owned(), Entry::Coming(attempt.clone()));
+        Ok(Turn::Ours(attempt))
     }
 
     /// Remembers why a volume was not attached, or that it was.
@@ -327,15 +369,21 @@ impl Keeper {
         self.refused.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
     }
 
-    fn attach(&self, name: &str) -> Outcome<Attached> {
+    fn attach(&self, name: &str, attempt: &Attempt) -> Outcome<Attached> {
         let config = self.config()?;
         let volume = config.volume(name)?.clone();
         let power = config.keeper.power;
+        if volume.way == Way::Queue {
+            attempt.waits_for("the server to start");
+            self.wait_for_server();
+        }
+        attempt.waits_for("the disks of its home and its log");
         let verdict = verdict(name, &volume, power)?;
         let back = kept::take_back(&self.manager, name, &volume);
         let taken = back.map_or_else(|| attach::take(name, &volume), Ok)?;
         let server = self.server_of(name, &volume)?;
         let binary = upgrade::open_binary(Path::new(spawn::OWN_BINARY))?;
+        attempt.waits_for("its mount and its sockets");
         let held = attach::open_to_users(name, &volume, taken, &self.manager)?;
         let mounted = held.fuse.as_ref().zip(volume.mount.as_deref());
         let mounted = mounted.and_then(|(connection, at)| mount_of(connection, at, name));
@@ -350,9 +398,17 @@ impl Keeper {
         self.term.get().copied()
     }
 
+    /// Returns when it is decided whether there is a server, and which logs it has. Somebody may
+    /// ask for a volume before.
+    fn wait_for_server(&self) {
+        if let Some(Ok(server)) = self.server.wait() {
+            server.wait_until_begun();
+        }
+    }
+
     /// Who has the volume's log, if not its front end.
     fn server_of(&self, name: &str, volume: &VolumeConfig) -> Outcome<Option<orders::Server>> {
-        match (volume.way, self.server.get()) {
+        match (volume.way, self.server.get().and_then(Option::as_ref)) {
             (Way::Direct, _) => Ok(None),
             (Way::Queue, Some(Ok(server))) => server.for_volume(name).map(Some),
             (Way::Queue, Some(Err(problem))) => Err(problem.clone()),
@@ -498,7 +554,11 @@ impl Keeper {
         names.extend(attached.keys().filter(|name| !config.volumes.contains_key(*name)).cloned());
         let server = self.server().map(|server| (server.socket(), server.snapshot()));
         let behind = server.as_ref().map_or(&[][..], |(_, server)| &server.standstills);
-        let status = |name: &String| match attached.get(name).cloned().flatten() {
+        let coming = |name: &String| match attached.get(name)? {
+            Entry::Coming(attempt) => Some(attempt.text()),
+            Entry::Here(_) => None,
+        };
+        let status = |name: &String| match attached.get(name).cloned().and_then(Entry::here) {
             Some(attached) if !config.volumes.contains_key(name) => {
                 Some(attached.status(name).unconfigured())
             }
@@ -509,7 +569,7 @@ impl Keeper {
             None => {
                 let volume = config.volumes.get(name)?;
                 let status = VolumeStatus::unattached(name, volume, config.keeper.power);
-                Some(status.refused(self.refusal(name)))
+                Some(status.refused(self.refusal(name)).attaching(coming(name)))
             }
         };
         let volumes = names.iter().filter_map(status).collect();
@@ -581,7 +641,7 @@ impl Keeper {
         self.disks().stop(&|| self.force.load(Ordering::Relaxed));
         // Volumes bring their homes what the server has, so it ends after them.
         let drained = self.server().is_some_and(ServerLife::stop);
-        let entries = std::mem::take(&mut *self.lock()).into_values().flatten();
+        let entries = std::mem::take(&mut *self.lock()).into_values().filter_map(Entry::here);
         for attached in entries {
             attached.let_memory_go(drained);
             // Somebody may be asking how it is.
@@ -605,12 +665,16 @@ impl Keeper {
             tracing::info!("{text}");
         };
         loop {
-            match self.lock().get(name).cloned() {
+            // Whoever attaches it needs the lock to say that it is there.
+            let found = self.lock().get(name).cloned();
+            match found {
                 None => return Ok(()),
-                Some(Some(attached)) if attached.supervised.snapshot().is_over() => return Ok(()),
-                Some(Some(_)) => {}
+                Some(Entry::Here(attached)) if attached.supervised.snapshot().is_over() => {
+                    return Ok(());
+                }
+                Some(Entry::Here(_)) => {}
                 // It is just being attached; it can be detached when it is.
-                Some(None) => {
+                Some(Entry::Coming(_)) => {
                     std::thread::sleep(RETRY_EVERY);
                     continue;
                 }
@@ -637,7 +701,7 @@ impl Keeper {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Option<Arc<Attached>>>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Entry>> {
         self.volumes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -684,6 +748,7 @@ impl Attached {
         let observed = observe(&self.volume.medium());
         VolumeStatus::new(name, &self.volume, self.verdict(), self.power, observed)
             .with(self.supervised.snapshot())
+            .with_log(&self.volume, false)
     }
 }
 

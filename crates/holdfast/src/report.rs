@@ -20,6 +20,7 @@ use snapshot::SnapshotStatus;
 use table::TableStatus;
 
 use crate::bond::Loss;
+use crate::bounded;
 use crate::claims::{Class, Failure, Gap, PowerSource, Verdict};
 use crate::commands::aside::state_of;
 use crate::commands::volume::may_be_made;
@@ -298,7 +299,6 @@ impl VolumeStatus {
         let unapplied_bytes = seen.map_or(0, Observation::unapplied_bytes);
         // Memory that is there has the size that it was made with.
         let ring_bytes = seen.map_or(volume.memory.size.0, |seen| seen.ring_bytes);
-        let (stuck, put_aside) = state_of(&volume.log);
         VolumeStatus {
             name: name.to_owned(),
             state: if seen.is_some() { "left in memory" } else { State::Detached.word() }.into(),
@@ -331,9 +331,9 @@ impl VolumeStatus {
             last_error: seen.and_then(|seen| seen.error_text(&volume.log)),
             standstills: seen.and_then(stopped_front_end).into_iter().collect(),
             mortal_connections: 0,
-            stuck,
-            put_aside,
-            loss: Loss::of_this_run(&volume.log),
+            stuck: None,
+            put_aside: 0,
+            loss: None,
         }
         .with_observed_state(seen)
     }
@@ -346,7 +346,7 @@ impl VolumeStatus {
     ) -> VolumeStatus {
         let observed = observe(&volume.medium());
         let damaged = observed.as_ref().err().filter(|problem| problem.exit.stays()).cloned();
-        let left = observed.as_ref().err().and_then(|_| left_in_log(volume));
+        let is_gone = observed.is_err();
         let judged = verdict(name, volume, power);
         let refused = judged.as_ref().err().cloned();
         let lacking =
@@ -354,13 +354,9 @@ impl VolumeStatus {
         let mut status =
             Self::new(name, volume, judged.clone().unwrap_or(lacking), power, observed);
         status.verdict = judged.ok();
-        if let Some(left) = left.filter(|left| *left > 0) {
-            status.unapplied_bytes = left;
-            status.unapplied_ratio = left as f64 / volume.memory.size.0 as f64;
-            status.state = LEFT_IN_LOG.into();
-        }
-        let is_made =
-            may_be_made(&volume.log) != Some(false) || status.state != State::Detached.word();
+        status = status.with_log(volume, is_gone);
+        let made = bounded::read(&volume.log, may_be_made).unwrap_or(None);
+        let is_made = made != Some(false) || status.state != State::Detached.word();
         status.problem = damaged.or(refused).map(|problem| problem.to_string());
         if status.problem.is_some() {
             status.state = State::Failed.word().into();
@@ -371,6 +367,30 @@ impl VolumeStatus {
         status
     }
 
+    /// Adds what the log's directory tells, if its disk answers: if the region is gone, what is left
+    /// there, too.
+    pub(crate) fn with_log(mut self, volume: &VolumeConfig, region_is_gone: bool) -> VolumeStatus {
+        let read = move |log: &Path| {
+            let left = region_is_gone.then(|| left_in_log(log)).flatten();
+            (state_of(log), Loss::of_this_run(log), left)
+        };
+        let (state, loss, left) = match bounded::read(&volume.log, read) {
+            Ok(read) => read,
+            Err(time) => {
+                self.standstills.push(bounded::silent("its log's", &volume.log, time));
+                return self;
+            }
+        };
+        (self.stuck, self.put_aside) = state;
+        self.loss = loss;
+        if let Some(left) = left.filter(|left| *left > 0) {
+            self.unapplied_bytes = left;
+            self.unapplied_ratio = left as f64 / volume.memory.size.0 as f64;
+            self.state = LEFT_IN_LOG.into();
+        }
+        self
+    }
+
     /// Adds why it was not attached, unless there is more to say against it.
     pub(crate) fn refused(mut self, why: Option<Problem>) -> VolumeStatus {
         if let (Some(why), None) = (why, &self.problem) {
@@ -378,6 +398,15 @@ impl VolumeStatus {
             if self.state == State::Detached.word() {
                 self.state = State::Failed.word().into();
             }
+        }
+        self
+    }
+
+    /// One that is being attached: for how long, and what it waits for.
+    pub(crate) fn attaching(mut self, text: Option<String>) -> VolumeStatus {
+        if text.is_some() {
+            self.state = ATTACHING.into();
+            self.problem = text;
         }
         self
     }
@@ -488,12 +517,15 @@ impl VolumeStatus {
 /// A volume that has no log.
 pub(crate) const NOT_MADE: &str = "not made";
 
+/// A volume that is about to be served, if nothing is in the way.
+pub(crate) const ATTACHING: &str = "attaching";
+
 /// A volume whose region is gone, and whose home lacks what its log has.
 const LEFT_IN_LOG: &str = "left in its log";
 
 /// What the log says that the home lacks, where there is no region to ask.
-fn left_in_log(volume: &VolumeConfig) -> Option<u64> {
-    let files = RealFiles::open(&volume.log).ok()?;
+fn left_in_log(log: &Path) -> Option<u64> {
+    let files = RealFiles::open(log).ok()?;
     Log::left(&files).ok()
 }
 

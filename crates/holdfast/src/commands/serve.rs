@@ -134,7 +134,7 @@ fn make_directory_of(socket: &Path) -> Outcome<()> {
 /// the others from being served. True if one is; the first reason if there should be and is not.
 fn mount_all(keeper: &Keeper, config: &Config) -> Outcome<bool> {
     let mount = |name: &String| {
-        let outcome = keeper.mount(name, &mut |text| tracing::info!("{text}"));
+        let outcome = keeper.have_mounted(name, &mut |text| tracing::info!("{text}"));
         match &outcome {
             Ok(text) => tracing::info!("{text}"),
             Err(problem) => tracing::error!("{problem}"),

@@ -6,9 +6,9 @@
 use crate::config::Config;
 use crate::control::{Answer, Command, ask};
 use crate::exit::Exit;
-use crate::keeper::BEING_ATTACHED;
 use crate::output::{Output, Progress};
 use crate::problem::Outcome;
+use crate::report::ATTACHING;
 use std::path::Path;
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ fn look(config: &Config, name: &str) -> Outcome<Seen> {
     let volume = report.volumes.iter().find(|volume| volume.name == name);
     Ok(match volume.map(|volume| volume.state.as_str()) {
         Some("serving") => Seen::Served,
-        Some("starting" | "restarting") => Seen::Coming,
+        Some(ATTACHING | "starting" | "restarting") => Seen::Coming,
         _ => Seen::Not,
     })
 }
@@ -57,8 +57,7 @@ fn mount(config: &Config, name: &str, progress: &mut Progress) -> Outcome<()> {
         Err(problem) if problem.exit == Exit::InUse => {
             std::thread::sleep(LOOK_EVERY);
             // It may have been mounted since it was looked at.
-            let comes = problem.why == BEING_ATTACHED || look(config, name)? != Seen::Not;
-            if comes { Ok(()) } else { Err(problem) }
+            if look(config, name)? != Seen::Not { Ok(()) } else { Err(problem) }
         }
         answered => answered.map(drop),
     }

@@ -149,7 +149,7 @@ pub(crate) fn check_driver(whose: &str, device: Option<u32>) -> Outcome<()> {
 }
 
 /// Mounts at a place that is free; `whose` it is, for people.
-pub(super) fn mount(whose: &str, source: &str, point: &Path) -> Outcome<OwnedFd> {
+pub(crate) fn mount(whose: &str, source: &str, point: &Path) -> Outcome<OwnedFd> {
     MountPoint::find(&format!("attaching {whose}"), point, None)?.mount(whose, source)
 }
 

@@ -254,6 +254,15 @@ impl ServerLife {
         &self.socket
     }
 
+    /// Returns when the first server has said which logs it has, or when it is given up.
+    pub(crate) fn wait_until_begun(&self) {
+        let is_decided = |s: &ServerSnapshot| {
+            s.ready.is_some() || !matches!(s.state, State::Starting | State::Restarting)
+        };
+        let waits = |s: &mut ServerSnapshot| !is_decided(s);
+        drop(self.shared.changed.wait_while(self.shared.lock(), waits));
+    }
+
     /// Returns when the first server serves, or when it is given up.
     pub(crate) fn wait_until_served(&self) -> Outcome<String> {
         let waits = |s: &mut ServerSnapshot| matches!(s.state, State::Starting | State::Restarting);

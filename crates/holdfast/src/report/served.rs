@@ -5,6 +5,7 @@
 
 use super::verdict_lines;
 use crate::bond::Loss;
+use crate::bounded;
 use crate::claims::{Failure, Verdict};
 use crate::config::{Config, ServedLogConfig};
 use crate::found::memory_of;
@@ -150,6 +151,10 @@ impl LogStatus {
         let damaged = damaged.map(ToString::to_string);
         let seen = observed.as_ref().ok();
         let served = seen.map(|seen| seen.served).unwrap_or_default();
+        let (loss, silent) = match bounded::read(&log.log, Loss::of_this_run) {
+            Ok(loss) => (loss, None),
+            Err(time) => (None, Some(bounded::silent("its", &log.log, time).to_string())),
+        };
         LogStatus {
             name: name.to_owned(),
             log: log.log.clone(),
@@ -167,9 +172,10 @@ impl LogStatus {
             unreleased_bytes: seen.map_or(0, |seen| seen.unapplied_bytes()),
             drain_rate_bytes_per_s: seen.map_or(0, |seen| seen.drain_rate_bytes_per_s),
             last_error: unserved
+                .or(silent)
                 .or(seen.and_then(|seen| seen.log_error_text(&log.log)))
                 .or(damaged),
-            loss: Loss::of_this_run(&log.log),
+            loss,
         }
     }
 
