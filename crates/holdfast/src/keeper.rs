@@ -20,6 +20,7 @@ mod supervisor;
 pub(crate) mod unasked;
 mod upgrade;
 pub(crate) mod users;
+pub(crate) mod whose;
 
 #[cfg(test)]
 pub(crate) use handover::Handover;

@@ -14,13 +14,17 @@ use crate::keeper::listeners::refuse_connected;
 use crate::keeper::mounts::elsewhere::{PASSING, kept_by};
 use crate::keeper::mounts::served::{connections_of, refuse_served};
 use crate::keeper::mounts::{Mount, all_mounts, our_mount_of, unmount};
+use crate::keeper::whose::refuse_kept_by_another;
 use crate::keeper::{NOT_ATTACHED, kept_elsewhere};
-use crate::observe::{observe, signal};
+use crate::observe::{is_mapped_by, observe, signal};
 use crate::output::{Output, Progress};
 use crate::problem::{Outcome, Problem};
 use crate::pulse::why_stopped;
 use crate::sizes::rounded;
+use holdfast_client::protocol::{DISK_PREFIX, VOLUME_PREFIX};
 use holdfast_io::real::RealFiles;
+use holdfast_memory::{Medium, Region};
+use holdfast_server::words;
 use rustix::process::Signal;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -37,7 +41,7 @@ pub(crate) fn umount(config: &Path, name: &str, force: bool, output: Output) -> 
     let mut progress = Progress::new();
     let left = Left::of(name, volume)?;
     left.end_use(force)?;
-    left.wait_for_server(force, &mut progress)?;
+    left.wait_for_server(&config, force, &mut progress)?;
     give_back(name, volume, config.keeper.power, &mut |text| progress.say(text))?;
     drop(progress);
     let home = volume.home.display();
@@ -85,6 +89,18 @@ fn front_end_of(volume: &VolumeConfig) -> Option<u32> {
     observe(&volume.medium()).ok().and_then(|seen| seen.front_end_pid)
 }
 
+/// Whose clients this server has, by the names of their services.
+fn users_of(config: &Config, pid: u32) -> Vec<String> {
+    let logs = config.services().into_iter().map(|(of, log)| (of, log.memory.medium()));
+    let disks = config.served_disks();
+    let disks = disks.map(|(name, disk)| (format!("{DISK_PREFIX}{name}"), disk.medium()));
+    let has_clients = |medium: &Medium| {
+        let Ok(seen) = Region::observe(medium) else { return false };
+        seen.word(words::CLIENTS) > 0 && seen.server_pid() == pid && is_mapped_by(medium, pid)
+    };
+    logs.chain(disks).filter(|(_, medium)| has_clients(medium)).map(|(of, _)| of).collect()
+}
+
 /// Why a process does not do what it is waited for, if it is plain that it cannot.
 fn held_text(pid: u32) -> String {
     why_stopped(pid).map(|why| format!("; it cannot: {why}")).unwrap_or_default()
@@ -115,6 +131,7 @@ struct Left<'a> {
 impl Left<'_> {
     fn of<'a>(name: &'a str, volume: &'a VolumeConfig) -> Outcome<Left<'a>> {
         let front_end = front_end_of(volume);
+        refuse_kept_by_another(&format!("unmounting volume {name}"), front_end)?;
         let served = front_end.and_then(|pid| connections_of(pid).pop());
         // Whoever can rename a folder on the way has moved it.
         let is_it = |mount: &Mount| mount.is_ours() && Some(&mount.device) == served.as_ref();
@@ -164,7 +181,12 @@ impl Left<'_> {
 
     /// A front end whose keeper is gone learns from the kernel that its mount is, detaches, and
     /// ends; a server then has no client any more, and ends too.
-    fn wait_for_server(&self, force: bool, progress: &mut Progress) -> Outcome<()> {
+    fn wait_for_server(
+        &self,
+        config: &Config,
+        force: bool,
+        progress: &mut Progress,
+    ) -> Outcome<()> {
         let (begun, mut spoken) = (Instant::now(), Instant::now());
         while let Ok(seen) = observe(&self.volume.medium()) {
             let Some(pid) = seen.server_pid else { break };
@@ -174,10 +196,34 @@ impl Left<'_> {
                 let who = format!("{}: process {pid}", self.name);
                 progress.say(&format!("{who} has {left} to apply to the home{held}"));
                 self.refuse_kept(begun, force)?;
+                self.refuse_shared(config, pid)?;
             }
             std::thread::sleep(LOOK_EVERY);
         }
         Ok(())
+    }
+
+    /// Refuses to wait for a server that serves others too: it has this log until they have gone.
+    fn refuse_shared(&self, config: &Config, pid: u32) -> Outcome<()> {
+        let own = format!("{VOLUME_PREFIX}{}", self.name);
+        let mut others = users_of(config, pid);
+        others.retain(|service| *service != own);
+        let is_over = front_end_of(self.volume).is_none();
+        let Some(first) = others.first().filter(|_| is_over) else { return Ok(()) };
+        let (name, others_text) = (self.name, others.join(", "));
+        let first = match first.strip_prefix(VOLUME_PREFIX) {
+            Some(other) => format!("`holdfast umount {other}` first"),
+            None => format!("end the clients of {first} first"),
+        };
+        Err(Problem::new(
+            Exit::InUse,
+            format!("giving volume {name} back"),
+            format!(
+                "it is unmounted, and the server, process {pid}, keeps its log because it serves \
+                 {others_text} too"
+            ),
+            format!("nothing is lost; {first}, then `holdfast umount {name}` again"),
+        ))
     }
 
     /// Refuses to wait any longer for those who keep what is unmounted here.

@@ -13,6 +13,7 @@ use super::mounts::served::refuse_served;
 use super::mounts::{Mount, mounted_at, our_mount_at, unmount, users_text};
 use super::spawn::Held;
 use super::users::refuse_in_use;
+use super::whose::refuse_kept_by_another;
 use crate::bond::Bond;
 use crate::claims::PowerSource;
 use crate::config::{Address, Protocol, VolumeConfig, Way};
@@ -217,6 +218,7 @@ fn clear_mount_point(name: &str, volume: &VolumeConfig, what: &str) -> Outcome<(
         );
     }
     if let Some(pid) = observe(&volume.medium()).ok().and_then(|seen| seen.front_end_pid) {
+        refuse_kept_by_another(what, Some(pid))?;
         return in_use(
             format!("front end {pid} goes on serving it at {point}, and its keeper is gone"),
             format!(

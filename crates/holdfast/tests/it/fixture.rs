@@ -255,6 +255,12 @@ impl Fixture {
         }
     }
 
+    /// Starts a keeper, and waits for nothing.
+    pub(crate) fn begin_to_serve(&mut self) {
+        let log = fs::File::create(self.path("keeper.log")).unwrap();
+        self.keepers.push(self.command().arg("serve").stderr(log).spawn().unwrap());
+    }
+
     /// Starts a keeper and waits until the volume is served.
     pub(crate) fn serve(&mut self) {
         let command = self.command();

@@ -30,6 +30,26 @@ fn two_keepers_never_share_a_home() {
 }
 
 #[test]
+fn a_keeper_that_lives_behind_another_socket_keeps_its_volume_and_is_named() {
+    let mut fixture = Fixture::made();
+    fixture.serve();
+    fs::write(fixture.mount().join("f"), "x").unwrap();
+    let keeper = format!("another keeper, process {}", fixture.keeper_pid());
+    let text = fixture.config_text();
+    fixture.configure(&text.replace("control.sock", "other.sock").replace("server.", "other-"));
+    for command in [&["serve"][..], &["umount", NAME]] {
+        fixture.holdfast(command).expect(5, &[&keeper, "control.sock", "nothing was changed"]);
+    }
+    fixture.configure(&text);
+    assert_eq!(fixture.status()["state"], "serving");
+    assert_eq!(fs::read(fixture.mount().join("f")).unwrap(), b"x");
+    // What the message advises.
+    assert_eq!(fixture.stop(), Some(0));
+    fixture.assert_given_back();
+    assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"x");
+}
+
+#[test]
 fn a_keeper_that_is_killed_leaves_its_front_end_serving() {
     let mut fixture = Fixture::made();
     fixture.serve();

@@ -106,6 +106,10 @@ const REMEDIES: &[(&str, Known)] = &[
     ("holdfast {} make {}", By("a_log_that_was_never_made_is_made_as_the_message_says")),
     ("holdfast {} {} {}", By("the_status_tells_of_a_disk_from_its_making_to_its_end")),
     ("kill -CONT {}", By("a_stopped_front_end_or_server_is_named_and_writers_go_on_with_it")),
+    (
+        "kill -TERM {}",
+        By("a_keeper_that_lives_behind_another_socket_keeps_its_volume_and_is_named"),
+    ),
     ("modprobe fuse", Not("the kernel of the tests has FUSE")),
     ("modprobe ublk_drv", Not("not every kernel of the tests has ublk")),
     ("systemctl daemon-reload", Not("the tests have a service manager of their own")),

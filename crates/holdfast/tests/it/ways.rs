@@ -93,10 +93,8 @@ fn a_volume_that_comes_to_the_queue_later_is_told_to_start_the_keeper_again() {
     fixture.serve();
 }
 
-#[test]
-fn a_volume_whose_log_is_damaged_does_not_keep_another_from_being_served() {
-    let mut fixture = Fixture::made();
-    take_way(&fixture, "queue");
+/// Makes a second volume, `w`, whose log the server has, too. Returns its region.
+fn make_another(fixture: &Fixture) -> String {
     let text = fs::read_to_string(fixture.config()).unwrap();
     let region = format!("{}-w", fixture.region.display());
     let other = format!(
@@ -112,6 +110,50 @@ fn a_volume_whose_log_is_damaged_does_not_keep_another_from_being_served() {
     }
     fixture.configure(&(text + &other));
     fixture.holdfast(&["volume", "make", "w"]).succeeded();
+    region
+}
+
+#[test]
+fn a_volume_that_is_asked_for_while_its_keeper_starts_is_served() {
+    for way in ["direct", "queue"] {
+        let mut fixture = Fixture::made();
+        take_way(&fixture, way);
+        for _ in 0..3 {
+            fixture.begin_to_serve();
+            let ask = || Some(fixture.holdfast(&["wait", NAME])).filter(|it| it.code != Some(4));
+            let ended = std::iter::repeat_with(ask).take(2000).flatten().next();
+            ended.expect("the keeper listens").succeeded();
+            assert_eq!(fixture.status()["state"], "serving", "{}", fixture.keeper_log());
+            assert_eq!(fixture.stop(), Some(0), "{}", fixture.keeper_log());
+        }
+    }
+}
+
+#[test]
+fn umount_names_the_volume_for_which_a_server_without_a_keeper_goes_on() {
+    let mut fixture = Fixture::made();
+    take_way(&fixture, "queue");
+    let region = make_another(&fixture);
+    fixture.serve();
+    fixture.holdfast(&["wait", "w"]).succeeded();
+    fs::write(fixture.mount().join("f"), "x").unwrap();
+    fs::write(fixture.path("mount-w/f"), "w").unwrap();
+    let pid = server(&fixture).to_string();
+    fixture.kill_keeper();
+    fixture.holdfast(&["umount", NAME]).expect(5, &[&pid, "volume/w", "`holdfast umount w` first"]);
+    fixture.holdfast(&["umount", "w"]).succeeded();
+    fixture.holdfast(&["umount", NAME]).succeeded();
+    fixture.assert_given_back();
+    assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"x");
+    assert_eq!(fs::read(fixture.path("home-w/f")).unwrap(), b"w");
+    let _ = fs::remove_file(region);
+}
+
+#[test]
+fn a_volume_whose_log_is_damaged_does_not_keep_another_from_being_served() {
+    let mut fixture = Fixture::made();
+    take_way(&fixture, "queue");
+    let region = make_another(&fixture);
     for name in ["log-w/catalogue", "log-w/catalogue.copy"] {
         fs::write(fixture.path(name), "damaged").unwrap();
     }

@@ -1,0 +1,55 @@
+//! Which keeper a front end has.
+//!
+//! Promise: a keeper that lives is found by the front end it has started, whatever socket this
+//! configuration names.
+//! Never: takes one that is ending, or has ended, for one that lives.
+
+use crate::exit::Exit;
+use crate::problem::{Outcome, Problem};
+use holdfast_io::{Shown, process};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A keeper, by its front end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct KeeperOf {
+    pid: u32,
+    socket: PathBuf,
+}
+
+/// Refuses to do with a front end what only its keeper may, if it has one, and that is another.
+pub(crate) fn refuse_kept_by_another(what: &str, front_end: Option<u32>) -> Outcome<()> {
+    let Some(keeper) = front_end.and_then(keeper_of) else { return Ok(()) };
+    let (pid, socket) = (keeper.pid, Shown::name(&keeper.socket));
+    let why = format!("another keeper, process {pid}, serves it at socket {socket}");
+    let remedy = format!(
+        "nothing was changed; set keeper.socket to that and ask it, or have it give everything \
+         back and end: `kill -TERM {pid}`"
+    );
+    Err(Problem::new(Exit::InUse, what, why, remedy))
+}
+
+/// The keeper that started this process and goes on, if it is not this process.
+fn keeper_of(front_end: u32) -> Option<KeeperOf> {
+    let pid = parent_of(front_end).filter(|pid| *pid != std::process::id())?;
+    let socket = socket_of(pid).filter(|_| process::lives(pid))?;
+    Some(KeeperOf { pid, socket })
+}
+
+fn parent_of(pid: u32) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("PPid:")?.trim().parse().ok())
+}
+
+/// The socket of the keeper with this number: its lock lies beside it.
+fn socket_of(pid: u32) -> Option<PathBuf> {
+    let is_ours = process::name(pid).is_some_and(|name| name.as_encoded_bytes() == b"holdfast");
+    let open = fs::read_dir(format!("/proc/{pid}/fd")).ok().filter(|_| is_ours)?;
+    let open = open.flatten().filter_map(|entry| fs::read_link(entry.path()).ok());
+    open.into_iter().find_map(|path| socket_beside(&path))
+}
+
+fn socket_beside(lock: &Path) -> Option<PathBuf> {
+    let is_lock = lock.extension().is_some_and(|extension| extension == "lock");
+    is_lock.then(|| lock.with_extension(""))
+}
