@@ -383,17 +383,38 @@ fn begun(volume: &DirectoryVolume) -> Result<Option<Lsn>, CleanError> {
     Ok((end > 0).then_some(Lsn(end)))
 }
 
-/// Finishes the window that a process died in, so that the home is where the log says it is.
+/// Finishes the window that a process died in, so that the home is where the log says it is. What
+/// the home refuses does not keep anybody from serving, as long as no names are half changed.
 pub(crate) fn finish_begun(volume: &DirectoryVolume) -> Result<u64, CleanError> {
     let mut bytes = 0;
-    while begun(volume)?.is_some_and(|end| end > volume.log.marks().released) {
-        let cleaned = volume.clean_step()?;
+    while let Some(end) = begun(volume)?.filter(|end| *end > volume.log.marks().released) {
+        let cleaned = match volume.clean_step() {
+            Err(error @ CleanError::Home { .. }) if !changes_names(volume, end)? => {
+                set_word(volume, words::HOME_ERRNO, error.errno())?;
+                break;
+            }
+            cleaned => cleaned?,
+        };
         bytes += cleaned.bytes;
         if cleaned.is_idle() {
             break;
         }
     }
     Ok(bytes)
+}
+
+/// Whether a record that is not known to be at home, below `end`, changes a name. All others say
+/// what is, and not what becomes of it: memory is rebuilt from them over any part of them.
+fn changes_names(volume: &DirectoryVolume, end: Lsn) -> Result<bool, CleanError> {
+    let mut found = Ok(false);
+    let read = volume.log.read(volume.log.marks().released, end, &mut |frame| {
+        let lsn = frame.header.lsn;
+        let records = decode(lsn, frame.payload, frame.payload_lsn);
+        found = records.map(|records| records.iter().any(|(record, _)| record.changes_names()));
+        matches!(found, Ok(false))
+    });
+    read.map_err(CleanError::Read)?;
+    found
 }
 
 /// The records of a frame, each with the LSN of its data.

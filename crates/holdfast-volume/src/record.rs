@@ -103,6 +103,19 @@ struct Head {
 }
 
 impl Record<'_> {
+    /// True if a name comes, goes or moves by it.
+    pub(crate) fn changes_names(&self) -> bool {
+        matches!(
+            self.op,
+            Op::Make { .. }
+                | Op::Link { .. }
+                | Op::Remove { .. }
+                | Op::RemoveDir
+                | Op::Rename { .. }
+                | Op::Exchange { .. }
+        )
+    }
+
     /// Appends the record, without the data of a `Write`, to `out`.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         let (head, other) = self.op.head();

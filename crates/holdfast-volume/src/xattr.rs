@@ -13,7 +13,7 @@ use std::sync::Arc;
 use holdfast_io::acl::{ACCESS, Acl, DEFAULT};
 use holdfast_io::{Change, Kind, XATTR_NAME_BYTES_MAX, XATTR_VALUE_BYTES_MAX};
 
-pub(crate) use gate::Gate;
+pub(crate) use gate::{Gate, Named, clear, is_taken, place};
 pub(crate) use overlay::{CAPABILITY, Found, Value, Xattrs, is_acl};
 
 use crate::names::Names;
@@ -155,8 +155,8 @@ impl DirectoryVolume {
                 let acl = Acl::decode(value).ok_or(Errno::INVAL)?;
                 return self.set_acl(names, spot, body, name, &acl, how);
             }
-            self.admit_xattr(names, id, body, space, (name, value))?;
-            self.log_xattrs(spot, body, &Change::default(), &[(name, Some(value.into()))])
+            let whole = self.admit_xattr(names, id, body, space, (name, value))?;
+            self.log_xattrs(spot, body, &Change::default(), &given(&whole))
         })
     }
 
@@ -171,21 +171,22 @@ impl DirectoryVolume {
         how: &SetXattr,
     ) -> Result<(), Stop> {
         let value: Value = acl.encode().into();
-        self.admit_xattr(names, spot.node, body, LISTS, (name, &value))?;
+        let whole = self.admit_xattr(names, spot.node, body, LISTS, (name, &value))?;
         if name == DEFAULT && spot.node == ROOT {
             // The volume's own directory, which comes and goes, is made below it.
             self.admit_lists(&[(ACCESS, value.clone()), (DEFAULT, value.clone())])?;
         }
         if name == DEFAULT {
-            return self.log_xattrs(spot, body, &Change::default(), &[(name, Some(value))]);
+            return self.log_xattrs(spot, body, &Change::default(), &given(&whole));
         }
         let lost = if how.clear_group_id { SET_GROUP_ID } else { 0 };
         let mode = body.attributes.mode & !(0o777 | lost) | acl.mode();
         let change = Change { mode: Some(mode), ..Change::default() };
-        let list = if acl.is_mode() { None } else { Some(value) };
-        let known = list.is_some() || body.xattrs.has(name);
-        let lists = [(name, list)];
-        self.log_xattrs(spot, body, &change, if known { &lists } else { &[] })
+        match (acl.is_mode(), body.xattrs.has(name)) {
+            (false, _) => self.log_xattrs(spot, body, &change, &given(&whole)),
+            (true, true) => self.log_xattrs(spot, body, &change, &[(name, None)]),
+            (true, false) => self.log_xattrs(spot, body, &change, &[]),
+        }
     }
 
     /// Takes an attribute away. A list that is not there counts as taken, as on any file system.
@@ -203,7 +204,9 @@ impl DirectoryVolume {
         })
     }
 
-    /// Asks the home whether it takes one attribute more besides those that the node has.
+    /// Asks the home whether it takes one attribute more besides those that the node has. Returns
+    /// what is to be logged: where what fits depends on all of them, all of them, so that whoever
+    /// brings them home can begin with none of them and end with all, whenever he dies.
     fn admit_xattr(
         &self,
         names: &Names,
@@ -211,16 +214,22 @@ impl DirectoryVolume {
         body: &Body,
         space: &'static [u8],
         added: (&[u8], &[u8]),
-    ) -> Result<(), Errno> {
+    ) -> Result<Vec<Named>, Errno> {
         let (name, value) = added;
         let mut wanted = vec![(name.into(), value.into())];
-        for other in body.xattrs.names().into_iter().filter(|other| **other != *name) {
+        let mut others = body.xattrs.names();
+        others.retain(|other| **other != *name && space_of(other).is_ok());
+        for other in others {
             let value = self.value_of(names, id, body, &other)?;
             wanted.extend(value.map(|value| (other, value)));
         }
         let (probe, sure) = (probe_name(space), gate::sure_value());
         let probe = if space == LISTS { (ACCESS, value) } else { (&probe[..], &sure[..]) };
-        self.xattrs.admit(&*self.home, space, probe, &wanted)
+        self.xattrs.admit(&*self.home, space, probe, &wanted)?;
+        if !gate::are_bound(&wanted) {
+            wanted.truncate(1);
+        }
+        Ok(wanted)
     }
 
     /// Asks the home whether it takes these lists of a node that is to be made, all on one inode.
@@ -258,6 +267,11 @@ impl DirectoryVolume {
         self.log.add_to_word(words::CHANGES, 1);
         Ok(())
     }
+}
+
+/// Each has its value.
+fn given(whole: &[Named]) -> Vec<(&[u8], Option<Value>)> {
+    whole.iter().map(|(name, value)| (&**name, Some(value.clone()))).collect()
 }
 
 /// The operation that gives an attribute a value, or takes it away.

@@ -3,7 +3,7 @@
 //! Promise: the namespaces, limits and access control lists of ext4.
 //! Never: decides what is durable; an attribute is so with the mode.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rustix::io::Errno;
@@ -14,14 +14,59 @@ use crate::acl::{ACCESS, Acl, DEFAULT};
 use crate::{Kind, XATTR_NAME_BYTES_MAX, XATTR_VALUE_BYTES_MAX};
 
 /// Names and values of one inode; copies share them.
-pub(super) type Xattrs = Arc<BTreeMap<Vec<u8>, Vec<u8>>>;
+pub(super) type Xattrs = Arc<Labels>;
+
+/// They lie in the inode's body or in a block of their own, whichever has room first, and stay there
+/// until they are set again: so what fits depends on the order.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Labels {
+    values: BTreeMap<Vec<u8>, Vec<u8>>,
+    in_body: BTreeSet<Vec<u8>>,
+}
 
 /// What a program may do with less than all rights; any change of the contents takes it away.
 const CAPABILITY: &[u8] = b"security.capability";
 /// What one attribute takes besides its name and value.
 const ENTRY_BYTES: usize = 16;
-/// What all attributes of an inode may take: a block of 4096 bytes, less its head.
+/// What the attributes in the block of an inode may take: 4096 bytes, less its head.
 pub(super) const XATTR_BYTES_MAX: usize = 4096 - 32;
+/// What those in its body may take.
+const BODY_BYTES_MAX: usize = 92;
+
+impl PartialEq for Labels {
+    fn eq(&self, other: &Labels) -> bool {
+        self.values == other.values
+    }
+}
+
+impl Eq for Labels {}
+
+impl Labels {
+    /// Gives it the value, in a place with room.
+    fn put(&mut self, name: &[u8], value: Vec<u8>, block_bytes_max: usize) -> Outcome<()> {
+        let bytes = ENTRY_BYTES + name.len() + value.len();
+        let room = |body: bool| {
+            let others = self.values.iter().filter(|(other, _)| {
+                other.as_slice() != name && self.in_body.contains(*other) == body
+            });
+            let taken = others.map(|(other, value)| ENTRY_BYTES + other.len() + value.len());
+            let bytes_max = if body { BODY_BYTES_MAX } else { block_bytes_max };
+            taken.sum::<usize>() + bytes <= bytes_max
+        };
+        match (room(true), room(false)) {
+            (true, _) => drop(self.in_body.insert(name.to_vec())),
+            (false, true) => drop(self.in_body.remove(name)),
+            (false, false) => return Err(Errno::NOSPC),
+        }
+        self.values.insert(name.to_vec(), value);
+        Ok(())
+    }
+
+    fn remove(&mut self, name: &[u8]) -> bool {
+        self.in_body.remove(name);
+        self.values.remove(name).is_some()
+    }
+}
 
 /// Whether an inode of this kind may have an attribute of this name.
 fn check_name(kind: Kind, name: &[u8]) -> Outcome<()> {
@@ -41,7 +86,12 @@ fn check_name(kind: Kind, name: &[u8]) -> Outcome<()> {
 }
 
 /// The attributes with a list of access, or without.
-fn with_list(mut attributes: Attributes, name: &[u8], acl: &Acl) -> Attributes {
+fn with_list(
+    mut attributes: Attributes,
+    name: &[u8],
+    acl: &Acl,
+    bytes_max: usize,
+) -> Outcome<Attributes> {
     let xattrs = Arc::make_mut(&mut attributes.xattrs);
     if name == ACCESS {
         attributes.mode = attributes.mode & !0o777 | acl.mode();
@@ -49,60 +99,53 @@ fn with_list(mut attributes: Attributes, name: &[u8], acl: &Acl) -> Attributes {
     if name == ACCESS && acl.is_mode() {
         xattrs.remove(name);
     } else {
-        xattrs.insert(name.to_vec(), acl.encode());
+        xattrs.put(name, acl.encode(), bytes_max)?;
     }
-    attributes
+    Ok(attributes)
 }
 
 impl Attributes {
     fn list(&self, name: &[u8]) -> Option<Acl> {
-        self.xattrs.get(name).and_then(|bytes| Acl::decode(bytes))
+        self.xattrs.values.get(name).and_then(|bytes| Acl::decode(bytes))
     }
 
     /// The mode was changed, and with it the list that tells the same.
     pub(super) fn mode_changed(mut self) -> Attributes {
         if let Some(mut acl) = self.list(ACCESS) {
             acl.set_mode(self.mode);
-            Arc::make_mut(&mut self.xattrs).insert(ACCESS.to_vec(), acl.encode());
+            let values = &mut Arc::make_mut(&mut self.xattrs).values;
+            values.insert(ACCESS.to_vec(), acl.encode());
         }
         self
     }
 
     /// The contents or the owner changed.
     pub(super) fn without_capability(mut self) -> Attributes {
-        if self.xattrs.contains_key(CAPABILITY) {
+        if self.xattrs.values.contains_key(CAPABILITY) {
             Arc::make_mut(&mut self.xattrs).remove(CAPABILITY);
         }
         self
     }
 
     /// What is made in a directory with `self`, and then given its mode once more.
-    fn handed_down(&self, kind: Kind, made: Attributes) -> Attributes {
+    fn handed_down(&self, kind: Kind, made: Attributes, bytes_max: usize) -> Outcome<Attributes> {
         let Some(mut acl) = self.list(DEFAULT).filter(|_| kind != Kind::Symlink) else {
-            return made;
+            return Ok(made);
         };
         let default = acl.encode();
         acl.set_mode(made.mode);
-        let mut made = with_list(made, ACCESS, &acl);
+        let mut made = with_list(made, ACCESS, &acl, bytes_max)?;
         if kind == Kind::Directory {
-            Arc::make_mut(&mut made.xattrs).insert(DEFAULT.to_vec(), default);
+            Arc::make_mut(&mut made.xattrs).put(DEFAULT, default, bytes_max)?;
         }
-        made
+        Ok(made)
     }
-}
-
-/// Whether they fit on one inode.
-fn fit(xattrs: &Xattrs, bytes_max: usize) -> Outcome<()> {
-    let taken = xattrs.iter().map(|(name, value)| ENTRY_BYTES + name.len() + value.len());
-    if taken.sum::<usize>() > bytes_max { Err(Errno::NOSPC) } else { Ok(()) }
 }
 
 impl Machine {
     /// What a new inode in `dir` gets of it; refused if that is more than an inode can have.
     pub(super) fn inherited(&self, dir: u64, kind: Kind, made: Attributes) -> Outcome<Attributes> {
-        let made = self.inode(dir).attributes.handed_down(kind, made);
-        fit(&made.xattrs, self.xattr_bytes_max)?;
-        Ok(made)
+        self.inode(dir).attributes.handed_down(kind, made, self.xattr_bytes_max)
     }
 
     pub(super) fn xattr(&self, number: u64, name: &[u8]) -> Outcome<Option<Vec<u8>>> {
@@ -110,12 +153,12 @@ impl Machine {
         match check_name(inode.kind, name) {
             Err(Errno::PERM) => Ok(None),
             Err(error) => Err(error),
-            Ok(()) => Ok(inode.attributes.xattrs.get(name).cloned()),
+            Ok(()) => Ok(inode.attributes.xattrs.values.get(name).cloned()),
         }
     }
 
     pub(super) fn xattr_names(&self, number: u64) -> Vec<Vec<u8>> {
-        self.inode(number).attributes.xattrs.keys().cloned().collect()
+        self.inode(number).attributes.xattrs.values.keys().cloned().collect()
     }
 
     pub(super) fn set_xattr(
@@ -136,11 +179,11 @@ impl Machine {
                 return Err(Errno::ACCESS);
             }
             let acl = Acl::decode(value).ok_or(Errno::INVAL)?;
-            attributes = with_list(attributes, name, &acl);
+            attributes = with_list(attributes, name, &acl, self.xattr_bytes_max)?;
         } else {
-            Arc::make_mut(&mut attributes.xattrs).insert(name.to_vec(), value.to_vec());
+            let xattrs = Arc::make_mut(&mut attributes.xattrs);
+            xattrs.put(name, value.to_vec(), self.xattr_bytes_max)?;
         }
-        fit(&attributes.xattrs, self.xattr_bytes_max)?;
         self.change_attributes(operation, number, attributes);
         Ok(())
     }
@@ -148,7 +191,7 @@ impl Machine {
     pub(super) fn remove_xattr(&mut self, operation: u64, number: u64, name: &[u8]) -> Outcome<()> {
         check_name(self.inode(number).kind, name)?;
         let mut attributes = self.inode(number).attributes.clone();
-        if Arc::make_mut(&mut attributes.xattrs).remove(name).is_some() {
+        if Arc::make_mut(&mut attributes.xattrs).remove(name) {
             self.change_attributes(operation, number, attributes);
         }
         Ok(())
@@ -156,7 +199,7 @@ impl Machine {
 
     /// A change of the contents takes the right away that they were trusted with.
     pub(super) fn contents_changed(&mut self, turn: Turn, number: u64) {
-        if self.inode(number).attributes.xattrs.contains_key(CAPABILITY) {
+        if self.inode(number).attributes.xattrs.values.contains_key(CAPABILITY) {
             let attributes = self.inode(number).attributes.clone().without_capability();
             self.change_attributes(turn.number, number, attributes);
         }

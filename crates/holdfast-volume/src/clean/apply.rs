@@ -20,6 +20,7 @@ use crate::names::{Names, ORPHANS_NAME, Place, to_path};
 use crate::record::{Op, Record};
 use crate::tree::{Errno, NodeId};
 use crate::volume::DirectoryVolume;
+use crate::xattr::{clear, is_taken, place};
 
 /// Bytes put together for one write of the home.
 const BATCH_BYTES: usize = 1 << 20;
@@ -72,15 +73,7 @@ pub(crate) struct Blame {
 impl Blame {
     /// Whether this record is among them. `data` is where its data lies, `frame` where its frame.
     pub(crate) fn falls_on(&self, record: &Record<'_>, frame: Lsn, data: Lsn) -> bool {
-        let is_name = matches!(
-            record.op,
-            Op::Make { .. }
-                | Op::Link { .. }
-                | Op::Remove { .. }
-                | Op::RemoveDir
-                | Op::Rename { .. }
-                | Op::Exchange { .. }
-        );
+        let is_name = record.changes_names();
         self.node == record.node
             && match (self.what, record.op) {
                 (What::Name, _) => is_name,
@@ -310,28 +303,45 @@ impl<'a> Applier<'a> {
         Ok(())
     }
 
-    /// Gives a node its extended attributes. On the way from those it had to those it gets, all of
-    /// them together may be more than it can have; then the way goes over none.
+    /// Gives a node its extended attributes.
     fn label(&mut self, path: &Path, contents: &Contents) -> Result<(), CleanError> {
         if contents.xattrs.is_empty() {
             return Ok(());
         }
         self.labelled = true;
-        let remove = |name: &Vec<u8>| self.home.remove_xattr(path, name);
-        let set = |(name, value): (&Vec<u8>, &Option<Vec<u8>>)| match value {
-            Some(value) => self.home.set_xattr(path, name, value),
-            None => remove(name),
-        };
-        let done = match contents.xattrs.iter().try_for_each(set) {
-            Err(error) if error.kind() == io::ErrorKind::StorageFull => {
-                let removed = contents.xattrs.keys().try_for_each(remove);
-                removed.and_then(|()| contents.xattrs.iter().try_for_each(set))
-            }
+        let gone = contents.xattrs.iter().filter(|(_, value)| value.is_none());
+        let given =
+            contents.xattrs.iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
+        let given: Vec<_> = given.map(|(name, value)| (name.as_slice(), value)).collect();
+        let mut one_by_one =
+            given.iter().map(|(name, value)| self.home.set_xattr(path, name, value));
+        let done = clear(self.home, path, gone.map(|(name, _)| name.as_slice()))
+            .and_then(|()| one_by_one.try_for_each(|set| set));
+        let done = match done {
+            Err(error) if error.kind() == io::ErrorKind::StorageFull => self.place(path, &given),
             done => done,
         };
         done.map_err(|error| CleanError::home(Act::Change, path, error))?;
         let synced = if self.syncs_all { Ok(()) } else { self.sync_labels(path) };
         synced.map_err(|error| CleanError::home(Act::Sync, path, error))
+    }
+
+    /// Whether all of them fit depends on what they come after, so the way goes over none of them.
+    /// If the home takes them not even then, the node has what it had.
+    fn place(&self, path: &Path, given: &[(&[u8], &Vec<u8>)]) -> io::Result<()> {
+        is_taken(self.home, given)?;
+        let mut before = Vec::new();
+        for (name, _) in given {
+            before.extend(self.home.xattr(path, name)?.map(|value| (*name, value)));
+        }
+        let names = || given.iter().map(|(name, _)| *name);
+        clear(self.home, path, names())?;
+        let placed = place(self.home, path, given);
+        if placed.is_err() {
+            clear(self.home, path, names())?;
+            place(self.home, path, &before)?;
+        }
+        placed
     }
 
     /// Makes extended attributes durable by themselves. What is neither file nor directory has no

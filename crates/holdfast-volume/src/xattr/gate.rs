@@ -1,13 +1,17 @@
 //! Whether the home can have the extended attributes that are acknowledged.
 //!
 //! How many bytes of them an inode can have is each file system's own rule, so the home is asked: a
-//! directory of the volume's own is given the same attributes first.
+//! directory of the volume's own is given the same attributes first. Where an inode has them in two
+//! places, as on ext4, what fits depends on the order too: then orders are tried, and whoever gives
+//! them to the inode itself tries the same ones.
 //!
-//! Promise: what is admitted the home takes, as far as it depends on the attributes alone.
+//! Promise: what is admitted the home takes, as far as it depends on the attributes alone, on an
+//! inode that has no others. That holds when some of them are taken away again, too.
 //! Never: touches what a program can see.
 
 use std::collections::BTreeMap;
 use std::io;
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use holdfast_io::Files;
@@ -18,8 +22,15 @@ use crate::xattr::overlay::Value;
 
 /// So much was tried when a namespace was first used, and is not tried again.
 const SURE_BYTES: usize = 1024;
+/// File systems that have common room for more than this have a place of its own for each.
+const WHOLE_BYTES_MAX: usize = 64 << 10;
+/// So many of the shortest may come first, in any choice: the inode itself has room for few.
+const CHOSEN_MAX: usize = 5;
 /// What an attribute takes besides its name and value.
 const ENTRY_BYTES: usize = 32;
+
+/// An attribute's name, and its value.
+pub(crate) type Named = (Box<[u8]>, Value);
 
 /// What is known of the home.
 #[derive(Default)]
@@ -36,7 +47,7 @@ impl Gate {
         home: &dyn Files,
         space: &'static [u8],
         probe: (&[u8], &[u8]),
-        wanted: &[(Box<[u8]>, Value)],
+        wanted: &[Named],
     ) -> Result<(), Errno> {
         let mut spaces = self.spaces.lock().unwrap_or_else(PoisonError::into_inner);
         if !spaces.contains_key(space) {
@@ -57,22 +68,67 @@ pub(crate) fn sure_value() -> Vec<u8> {
     vec![0; SURE_BYTES]
 }
 
-fn bytes(wanted: &[(Box<[u8]>, Value)]) -> usize {
+/// True if whether an inode takes them depends on all of them together.
+pub(crate) fn are_bound(wanted: &[Named]) -> bool {
+    (SURE_BYTES + 1..=WHOLE_BYTES_MAX).contains(&bytes(wanted))
+}
+
+/// Gives an inode that has none of them all of these, in the first order in which it takes them.
+pub(crate) fn place<V: AsRef<[u8]>>(
+    home: &dyn Files,
+    path: &Path,
+    wanted: &[(&[u8], V)],
+) -> io::Result<()> {
+    let mut longest_first: Vec<_> =
+        wanted.iter().map(|(name, value)| (*name, value.as_ref())).collect();
+    longest_first.sort_by_key(|(name, value)| (std::cmp::Reverse(name.len() + value.len()), *name));
+    let chosen = longest_first.len().min(CHOSEN_MAX);
+    let mut outcome = Ok(());
+    for choice in 0..1_u32 << chosen {
+        let is_first = |index: usize| {
+            let from_end = longest_first.len() - 1 - index;
+            from_end < chosen && choice & 1 << from_end != 0
+        };
+        let (first, rest): (Vec<_>, Vec<_>) =
+            longest_first.iter().enumerate().partition(|(index, _)| is_first(*index));
+        let mut order = first.into_iter().chain(rest).map(|(_, attribute)| attribute);
+        outcome = order.try_for_each(|(name, value)| home.set_xattr(path, name, value));
+        match &outcome {
+            Err(error) if error.kind() == io::ErrorKind::StorageFull => {}
+            _ => break,
+        }
+        clear(home, path, wanted.iter().map(|(name, _)| *name))?;
+    }
+    outcome
+}
+
+/// Takes attributes away. One that is not there is taken.
+pub(crate) fn clear<'n>(
+    home: &dyn Files,
+    path: &Path,
+    mut names: impl Iterator<Item = &'n [u8]>,
+) -> io::Result<()> {
+    names.try_for_each(|name| home.remove_xattr(path, name))
+}
+
+/// Whether an inode of the volume's own takes all of these.
+pub(crate) fn is_taken<V: AsRef<[u8]>>(home: &dyn Files, wanted: &[(&[u8], V)]) -> io::Result<()> {
+    let scratch = to_path(ORPHANS_NAME.to_vec()).join("scratch");
+    crate::own::make(home)?;
+    make_unless_there(home, &scratch)?;
+    let outcome = place(home, &scratch, wanted);
+    home.remove_dir(&scratch)?;
+    outcome
+}
+
+fn bytes(wanted: &[Named]) -> usize {
     wanted.iter().map(|(name, value)| ENTRY_BYTES + name.len() + value.len()).sum()
 }
 
 /// Gives a directory of the volume's own all of these. The outer error says nothing of them.
-fn try_on_home(
-    home: &dyn Files,
-    wanted: &[(Box<[u8]>, Value)],
-) -> Result<Result<(), Errno>, Errno> {
-    let own = to_path(ORPHANS_NAME.to_vec());
-    let scratch = own.join("scratch");
-    crate::own::make(home)?;
-    make_unless_there(home, &scratch)?;
-    let set = |(name, value): &(Box<[u8]>, Value)| home.set_xattr(&scratch, name, value);
-    let outcome = wanted.iter().try_for_each(set);
-    home.remove_dir(&scratch)?;
+fn try_on_home(home: &dyn Files, wanted: &[Named]) -> Result<Result<(), Errno>, Errno> {
+    let wanted: Vec<_> = wanted.iter().map(|(name, value)| (&**name, value)).collect();
+    let outcome = is_taken(home, &wanted);
     match outcome {
         Err(error) if is_about_attributes(&error) => Ok(Err(error.into())),
         outcome => Ok(Ok(outcome?)),

@@ -15,6 +15,7 @@ mod disk;
 mod elsewhere;
 mod faults;
 mod forget;
+mod labels;
 mod limits;
 mod lists;
 mod model;
