@@ -146,8 +146,8 @@ impl Merger {
         Ok(true)
     }
 
-    /// Makes one run of all that is not kept and stands behind what is damaged, if there is more than
-    /// one of it, or it has something that can be left out. True if there was something to do.
+    /// Makes one run of all that is not kept and stands behind what is damaged, if there is more
+    /// than one of it, or it has something that can be left out. True if there was something to do.
     ///
     /// # Errors
     /// See [`MergeError`]; all records are where they were.

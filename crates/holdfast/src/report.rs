@@ -367,8 +367,8 @@ impl VolumeStatus {
         status
     }
 
-    /// Adds what the log's directory tells, if its disk answers: if the region is gone, what is left
-    /// there, too.
+    /// Adds what the log's directory tells, if its disk answers: if the region is gone, what is
+    /// left there, too.
     pub(crate) fn with_log(mut self, volume: &VolumeConfig, region_is_gone: bool) -> VolumeStatus {
         let read = move |log: &Path| {
             let left = region_is_gone.then(|| left_in_log(log)).flatten();

@@ -16,8 +16,8 @@ use crate::{Kind, XATTR_NAME_BYTES_MAX, XATTR_VALUE_BYTES_MAX};
 /// Names and values of one inode; copies share them.
 pub(super) type Xattrs = Arc<Labels>;
 
-/// They lie in the inode's body or in a block of their own, whichever has room first, and stay there
-/// until they are set again: so what fits depends on the order.
+/// They lie in the inode's body or in a block of their own, whichever has room first, and stay
+/// there until they are set again: so what fits depends on the order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Labels {
     values: BTreeMap<Vec<u8>, Vec<u8>>,

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::keeper::attach::mount;
-use crate::keeper::mounts::unmount_at;
+use crate::keeper::mounts::{our_mount_at, unmount};
 
 #[test]
 fn a_file_system_that_never_answers_is_asked_once_and_named() {
@@ -17,7 +17,7 @@ fn a_file_system_that_never_answers_is_asked_once_and_named() {
     assert!(time >= PATIENCE);
     let text = silent("its log's", &inside, time).to_string();
     assert!(text.starts_with("its log's disk does not answer: "), "{text}");
-    unmount_at(folder.path(), true).unwrap();
+    unmount(&our_mount_at(folder.path(), "bounded").unwrap(), true).unwrap();
     drop(connection);
 }
 

@@ -23,7 +23,7 @@ pub(super) struct Asked<'a> {
 enum By {
     Server(ResponderClient),
     /// Nobody else has them.
-    Opening(Tables),
+    Opening(Box<Tables>),
 }
 
 impl<'a> Asked<'a> {
@@ -35,7 +35,7 @@ impl<'a> Asked<'a> {
             Ok(client) => By::Server(client),
             Err(ConnectError::Unreachable(_) | ConnectError::Refused(HelloStatus::NoService)) => {
                 is_made(name, table)?;
-                By::Opening(open(name, table, config.keeper.power)?)
+                By::Opening(Box::new(open(name, table, config.keeper.power)?))
             }
             Err(error) => {
                 let remedy = "see `holdfast status`, and allow_uids and clients_max of the tables";
