@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use holdfast_io::{Blocks, BlocksError, OneFile, OpenFile};
+use holdfast_log::Lsn;
 
 use crate::clean::{CleanError, Cleaned};
 use crate::node::{Body, Node};
@@ -89,6 +90,12 @@ impl BlockVolume {
     /// As [`DirectoryVolume::run_cleaner`].
     pub fn run_cleaner(&self, stop: &AtomicBool) {
         self.volume.run_cleaner(stop);
+    }
+
+    /// As [`DirectoryVolume::log_end`].
+    #[must_use]
+    pub fn log_end(&self) -> Lsn {
+        self.volume.log_end()
     }
 
     /// As [`DirectoryVolume::detach`].

@@ -42,7 +42,7 @@ mod make;
 mod names;
 mod node;
 mod others;
-mod own;
+pub mod own;
 mod read;
 mod recent;
 mod record;

@@ -27,7 +27,7 @@ use crate::roster::{Entry as RosterEntry, Exchanges, Known, Remembered};
 use crate::tree::{Attributes, Errno, NodeId, ROOT};
 
 /// Where the home keeps files that have no name but are still open.
-pub(crate) const ORPHANS_NAME: &[u8] = b".holdfast";
+pub(crate) const ORPHANS_NAME: &[u8] = crate::own::NAME.as_bytes();
 /// The directory of that name. Programs cannot see it.
 pub(crate) const ORPHANS: NodeId = NodeId(2);
 /// The first number for other nodes.

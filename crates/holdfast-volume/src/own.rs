@@ -1,23 +1,36 @@
 //! The volume's own directory in its home: files that lost their names, marks, what is tried out.
 //!
-//! Promise: it comes and goes without a trace in the root's time, which belongs to programs.
-//! Never: looks at what is not its own. A process that dies between the change and the time leaves
+//! Promise: it comes and goes without a trace in the root's time, which belongs to programs. Only
+//! what has the form of what a volume makes there is ever removed; see [`fault`].
+//! Never: follows a link at its name. A process that dies between the change and the time leaves
 //! the time as that of the change.
 
 use std::io;
 use std::path::Path;
 
 use holdfast_io::acl::DEFAULT;
-use holdfast_io::{Change, Files, Kind};
+use holdfast_io::private::is_trusted;
+use holdfast_io::{Change, DirEntry, Files, Kind};
 
 use crate::names::{ORPHANS_NAME, to_path};
 use crate::tree::Errno;
+
+/// The directories in which it is tried what the home can do.
+pub(crate) const SCRATCH: [&str; 3] = ["one", "other", "scratch"];
+
+/// The name, in the root of a home, at which a volume keeps what is its own.
+pub const NAME: &str = ".holdfast";
+
+/// What a path into another file system is answered with, `EXDEV`.
+const IS_ELSEWHERE: i32 = 18;
 
 /// Makes it unless it is there.
 pub(crate) fn make(home: &dyn Files) -> io::Result<()> {
     let before_ns = root_time(home)?;
     match home.make_dir(&to_path(ORPHANS_NAME.to_vec()), 0o700) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            directory_fault(home)?.map_or(Ok(()), |fault| Err(refused(fault)))
+        }
         made => made.and_then(|()| take_list(home)).and_then(|()| set_root_time(home, before_ns)),
     }
 }
@@ -33,6 +46,9 @@ fn take_list(home: &dyn Files) -> io::Result<()> {
 /// Removes it with all that is in it, and gives the root that time, or else the one that it had.
 /// Where it is not there, nothing is done.
 pub(crate) fn remove(home: &dyn Files, root_ns: Option<i128>) -> io::Result<()> {
+    if let Some(fault) = fault(home)? {
+        return Err(refused(fault));
+    }
     let own = to_path(ORPHANS_NAME.to_vec());
     let listing = match home.read_dir(&own) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -49,6 +65,71 @@ pub(crate) fn remove(home: &dyn Files, root_ns: Option<i128>) -> io::Result<()> 
     home.remove_dir(&own)?;
     set_root_time(home, before_ns)?;
     home.sync_dir(Path::new(""))
+}
+
+/// Why what is there at that name is not what a volume made; nothing if it is, or if there is
+/// nothing. What a volume made is a directory of this user's or the superuser's, closed to others,
+/// with nothing in it but what volumes put there, by its name and its kind.
+///
+/// # Errors
+/// The home's own.
+pub fn fault(home: &dyn Files) -> io::Result<Option<String>> {
+    if let Some(fault) = directory_fault(home)? {
+        return Ok(Some(fault));
+    }
+    let own = to_path(ORPHANS_NAME.to_vec());
+    let listing = match home.read_dir(&own) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        listing => listing?,
+    };
+    for entry in &listing {
+        if !is_form(entry) || !is_empty(home, &own, entry)? {
+            let name = String::from_utf8_lossy(&entry.name).into_owned();
+            return Ok(Some(format!("there is {name:?} in it")));
+        }
+    }
+    Ok(None)
+}
+
+/// [`fault`] of the directory itself.
+fn directory_fault(home: &dyn Files) -> io::Result<Option<String>> {
+    let found = match home.metadata(&to_path(ORPHANS_NAME.to_vec())) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.raw_os_error() == Some(IS_ELSEWHERE) => {
+            return Ok(Some("it is another file system".to_owned()));
+        }
+        found => found?,
+    };
+    Ok(match found.kind {
+        Kind::Directory if !is_trusted(found.uid) => Some(format!("user {} has it", found.uid)),
+        Kind::Directory if found.mode & 0o077 != 0 => {
+            Some(format!("its permissions are {:o}", found.mode))
+        }
+        Kind::Directory => None,
+        _ => Some("it is no directory".to_owned()),
+    })
+}
+
+/// Whether a volume makes something of that name and kind.
+fn is_form(entry: &DirEntry) -> bool {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
+    let Ok(name) = std::str::from_utf8(&entry.name) else { return false };
+    match name.split_once('-') {
+        None => SCRATCH.contains(&name) && entry.kind == Kind::Directory,
+        Some(("roster", number)) => is_number(number) && entry.kind == Kind::File,
+        Some(("exchange", at)) => is_number(at) && entry.kind == Kind::Symlink,
+        Some((node, tail)) => is_number(node) && is_number(tail) && entry.kind != Kind::Directory,
+    }
+}
+
+/// Directories of a moment, in which something is tried out, have nothing in them.
+fn is_empty(home: &dyn Files, own: &Path, entry: &DirEntry) -> io::Result<bool> {
+    let path = own.join(to_path(entry.name.clone()));
+    Ok(entry.kind != Kind::Directory || home.read_dir(&path)?.is_empty())
+}
+
+fn refused(fault: String) -> io::Error {
+    io::Error::other(format!("no volume made this: {fault}; move it away"))
 }
 
 fn root_time(home: &dyn Files) -> io::Result<i128> {

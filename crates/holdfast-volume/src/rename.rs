@@ -240,7 +240,7 @@ pub(crate) fn exchanged(
 /// Lets two directories of the volume's own change places on the home.
 fn can_exchange(home: &dyn Files) -> Result<bool, Errno> {
     let own = to_path(ORPHANS_NAME.to_vec());
-    let [one, other] = ["one", "other"].map(|name| own.join(name));
+    let [one, other, _] = crate::own::SCRATCH.map(|name| own.join(name));
     crate::own::make(home)?;
     for directory in [&one, &other] {
         make_unless_there(home, directory)?;

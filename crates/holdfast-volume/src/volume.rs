@@ -433,6 +433,12 @@ impl DirectoryVolume {
         }
     }
 
+    /// Where the log ends, as far as its device has it.
+    #[must_use]
+    pub fn log_end(&self) -> Lsn {
+        self.log.marks().durable
+    }
+
     /// Brings everything home: drains, applies, removes what only a mounted volume needs, and
     /// leaves the home complete and ordinary. No front end may use the volume any more.
     ///

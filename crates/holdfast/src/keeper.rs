@@ -8,6 +8,7 @@ pub(crate) mod attach;
 mod attempt;
 mod disks;
 mod handover;
+pub(crate) mod homes;
 mod kept;
 pub(crate) mod listeners;
 pub(crate) mod lock;
@@ -381,7 +382,7 @@ impl Keeper {
         attempt.waits_for("the disks of its home and its log");
         let verdict = verdict(name, &volume, power)?;
         let back = kept::take_back(&self.manager, name, &volume);
-        let taken = back.map_or_else(|| attach::take(name, &volume), Ok)?;
+        let taken = back.map_or_else(|| attach::take(name, &config), Ok)?;
         let server = self.server_of(name, &volume)?;
         let binary = upgrade::open_binary(Path::new(spawn::OWN_BINARY))?;
         attempt.waits_for("its mount and its sockets");

@@ -10,7 +10,8 @@
 //! is reached through `control`; `bond` ties a log to its home and memory; `observe` looks into a
 //! region from outside for `report`. `pulse` and `standstill` tell what lives and moves. `found`
 //! tells what the memory is, `probe` whether a restart spares it; `bounded` asks what may not
-//! answer. `terms` has whose turn it is to serve. `demo` and `slowdisk` are for showing and measuring. `vm` knows QEMU.
+//! answer. `terms` has whose turn it is to serve. `demo` and `slowdisk` are for showing and
+//! measuring. `vm` knows QEMU.
 
 mod bond;
 mod bounded;

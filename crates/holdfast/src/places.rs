@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 type Id = (u64, u64);
 
 /// A place in a file system, whatever it is mounted at: device, and path from its root.
-type Within = (String, PathBuf);
+pub(crate) type Within = (String, PathBuf);
 
 /// Where a path is.
 #[derive(Debug)]
@@ -105,7 +105,7 @@ fn id(path: &Path) -> Option<Id> {
 }
 
 /// What the mount that a path is on shows there.
-fn within(path: &Path, mounts: &[Mount]) -> Option<Within> {
+pub(crate) fn within(path: &Path, mounts: &[Mount]) -> Option<Within> {
     let around = mounts.iter().filter(|mount| path.starts_with(&mount.point));
     // Of several at one point the last is seen.
     let nearest = around.max_by_key(|mount| mount.point.components().count())?;

@@ -36,10 +36,7 @@ impl Spill {
     /// An empty one.
     pub(crate) fn create(room: OwnRoom<'_>, number: u64) -> io::Result<Spill> {
         let file = room.spend(Cost::NODE, |home| {
-            match home.make_dir(&to_path(ORPHANS_NAME.to_vec()), 0o700) {
-                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-                _ => {}
-            }
+            crate::own::make(home)?;
             let how = OpenHow { write: true, create_mode: Some(0o600), ..OpenHow::default() };
             home.open(&path(number), how)
         })?;

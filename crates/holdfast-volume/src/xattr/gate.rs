@@ -113,7 +113,8 @@ pub(crate) fn clear<'n>(
 
 /// Whether an inode of the volume's own takes all of these.
 pub(crate) fn is_taken<V: AsRef<[u8]>>(home: &dyn Files, wanted: &[(&[u8], V)]) -> io::Result<()> {
-    let scratch = to_path(ORPHANS_NAME.to_vec()).join("scratch");
+    let own = to_path(ORPHANS_NAME.to_vec());
+    let [.., scratch] = crate::own::SCRATCH.map(|name| own.join(name));
     crate::own::make(home)?;
     make_unless_there(home, &scratch)?;
     let outcome = place(home, &scratch, wanted);

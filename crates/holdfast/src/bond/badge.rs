@@ -13,7 +13,7 @@ use holdfast_io::real::{RealFiles, RootMode, SHADOWED};
 use rustix::fs::{FileType, Mode, XattrFlags, fchmod, fgetxattr, fsetxattr, fstat, fsync};
 use rustix::io::Errno;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -48,13 +48,17 @@ pub(crate) struct Badge {
     pub alone_since_ns: i64,
     /// Changes up to this were seen and accepted.
     pub accepted_ns: i64,
+    /// Position that the log's device had got to when the home was last attached, or given back
+    /// complete: a log that ends below it is an older copy. 0 where nobody knows.
+    pub log_end: u64,
 }
 
 impl Badge {
     /// That of a home that a log with this identity has just got.
     pub(crate) fn new(identity: [u8; 16], generation: u64) -> Badge {
-        let (barrier, alone_since_ns, accepted_ns) = (Barrier::Open, 0, 0);
-        Badge { identity: hex(identity), generation, barrier, alone_since_ns, accepted_ns }
+        let (barrier, alone_since_ns, accepted_ns, log_end) = (Barrier::Open, 0, 0, 0);
+        let identity = hex(identity);
+        Badge { identity, generation, barrier, alone_since_ns, accepted_ns, log_end }
     }
 
     fn text(&self) -> String {
@@ -63,18 +67,25 @@ impl Badge {
             Barrier::Moving(mode) => format!("moving:{mode:o}"),
             Barrier::Closed(mode) => format!("closed:{mode:o}"),
         };
-        let Badge { identity, generation, alone_since_ns, accepted_ns, .. } = self;
-        format!("1 {identity} {generation} {barrier} {alone_since_ns} {accepted_ns}")
+        let Badge { identity, generation, alone_since_ns, accepted_ns, log_end, .. } = self;
+        format!("2 {identity} {generation} {barrier} {alone_since_ns} {accepted_ns} {log_end}")
     }
 
     fn parse(text: &str) -> Option<Badge> {
-        let mut words = text.strip_prefix("1 ")?.split(' ');
+        let (version, words) = text.split_once(' ')?;
+        let mut words = words.split(' ');
         let identity = words.next().filter(|word| word.len() == 32)?.to_owned();
         let generation = words.next()?.parse().ok()?;
         let barrier = parse_barrier(words.next()?)?;
         let (alone_since_ns, accepted_ns) =
             (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
-        Some(Badge { identity, generation, barrier, alone_since_ns, accepted_ns })
+        let log_end = match version {
+            // Nobody noted it.
+            "1" => 0,
+            "2" => words.next()?.parse().ok()?,
+            _ => return None,
+        };
+        Some(Badge { identity, generation, barrier, alone_since_ns, accepted_ns, log_end })
     }
 }
 
@@ -144,9 +155,22 @@ impl Wearer {
         self.wear(badge).map(drop)
     }
 
-    /// What was asked of the home's changes is answered.
-    pub(crate) fn looked_at(&self) -> io::Result<()> {
-        self.change(|badge| badge.alone_since_ns = 0)
+    /// What was asked of the home's changes is answered, and the log reaches that far.
+    pub(crate) fn looked_at(&self, log_end: u64) -> io::Result<()> {
+        self.change(|badge| {
+            badge.alone_since_ns = 0;
+            badge.log_end = log_end;
+        })
+    }
+
+    /// The home has all of a log that ends there: lowers the barrier, durably.
+    pub(crate) fn complete(&self, log_end: u64) -> io::Result<()> {
+        if self.badge().is_none() {
+            return Ok(());
+        }
+        self.change(|badge| badge.log_end = log_end)?;
+        self.open()?;
+        Ok(fsync(&self.home)?)
     }
 
     /// Raises the barrier, durably. A home without a badge, or that is no directory, has none.
@@ -193,6 +217,12 @@ impl Wearer {
 
     fn lock(&self) -> MutexGuard<'_, Option<Badge>> {
         self.badge.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl AsFd for Wearer {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.home.as_fd()
     }
 }
 

@@ -11,7 +11,7 @@ use crate::exit::Exit;
 use crate::problem::{Outcome, Problem};
 use crate::sizes::rounded;
 use holdfast_io::Files;
-use holdfast_log::Log;
+use holdfast_log::{CheckVerdict, Log};
 use rustix::fs::{FileType, Stat, fstat, fstatfs, major, minor};
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -113,6 +113,10 @@ pub(crate) enum Fault {
     OtherLog(String),
     /// It is a copy from when the two had been brought together less often.
     OlderCopy(u64),
+    /// The log is: the home was brought together with it this often.
+    OlderLog(u64),
+    /// The log ends here, and its home has been where it went on to there.
+    ShorterLog { end: u64, was: u64 },
     /// It has no badge, and is not what it was.
     OtherPlace,
     /// The barrier was taken away by hand.
@@ -144,6 +148,10 @@ pub(crate) fn judge(
 }
 
 fn judge_badge(badge: &Badge, note: Option<&HomeNote>, mode: u32) -> Result<(), Fault> {
+    // The note is written first, so no badge is ever of a later attachment.
+    if note.is_some_and(|note| badge.generation > note.generation) {
+        return Err(Fault::OlderLog(badge.generation));
+    }
     if let Some(note) = note.filter(|note| !note.is_complete) {
         let oldest = note.generation - u64::from(note.is_begun);
         if badge.generation < oldest {
@@ -203,7 +211,30 @@ impl<'a> Bond<'a> {
     }
 
     fn judge(&self) -> Result<(), Fault> {
-        judge(&hex(self.identity), &self.note, &self.found, &self.boot.id)
+        judge(&hex(self.identity), &self.note, &self.found, &self.boot.id)?;
+        let read = self.is_doubtful().then(|| Log::verify(self.log, &mut |_| {}).ok()).flatten();
+        let end = read.filter(|log| !matches!(log.verdict, CheckVerdict::Corrupt { .. }));
+        end.map_or(Ok(()), |log| self.judge_end(log.end.get()))
+    }
+
+    /// The home says that it is complete, and the log does not: one of them may be an older copy.
+    fn is_doubtful(&self) -> bool {
+        let is_open = |badge: &Badge| badge.log_end > 0 && badge.barrier == Barrier::Open;
+        self.wearer.is_directory()
+            && self.found.badge.as_ref().is_some_and(is_open)
+            && self.note.found().is_some_and(|note| !note.is_complete)
+    }
+
+    fn judge_end(&self, end: u64) -> Result<(), Fault> {
+        let of_this = |badge: &&Badge| badge.identity == hex(self.identity);
+        let was = self.found.badge.as_ref().filter(of_this).map_or(0, |badge| badge.log_end);
+        if end < was { Err(Fault::ShorterLog { end, was }) } else { Ok(()) }
+    }
+
+    /// Refuses a log that ends before the place that it had got to with this home. That place is
+    /// known where the log is open, or has been read.
+    pub(crate) fn check_end(&self, end: u64) -> Outcome<()> {
+        self.judge_end(end).map_err(|fault| self.refusal(&fault))
     }
 
     /// Since when only others can have changed the home, as far as it tells itself, and up to when
@@ -241,6 +272,7 @@ impl<'a> Bond<'a> {
         let badge = self.found.badge.clone().map(|badge| Badge {
             barrier: self.kept_barrier(),
             alone_since_ns: 0,
+            log_end: 0,
             accepted_ns: soon_ns(),
             ..badge
         });
@@ -364,6 +396,21 @@ impl<'a> Bond<'a> {
                     note.map_or(0, |note| note.generation)
                 ),
                 format!("put the newest one back; {right}"),
+            ),
+            Fault::OlderLog(generation) => (
+                format!(
+                    "{home} is newer than this log: the two were brought together {generation} \
+                     times, and this is a copy of the log from attachment {}; {unapplied}",
+                    note.map_or(0, |note| note.generation)
+                ),
+                format!("put the newest log back; {}", choose(name)),
+            ),
+            Fault::ShorterLog { end, was } => (
+                format!(
+                    "{home} is newer than this log, which ends at LSN {end}: with this home it \
+                     had got to LSN {was}; {unapplied}"
+                ),
+                format!("put the newest log back; {}", choose(name)),
             ),
             Fault::Entered(mode) => (
                 format!(

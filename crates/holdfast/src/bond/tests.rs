@@ -55,6 +55,15 @@ fn only_the_home_that_a_log_knows_is_taken() {
 }
 
 #[test]
+fn a_log_of_an_earlier_attachment_is_older_than_its_home() {
+    for is_complete in [false, true] {
+        let note = Note::Found(HomeNote { is_complete, ..home_note() });
+        let newer = found(Some(Badge::new(LOG, 6)));
+        assert_eq!(judge_home(&note, &newer), Err(Fault::OlderLog(6)));
+    }
+}
+
+#[test]
 fn a_death_while_the_two_are_brought_together_refuses_nothing() {
     let begun = Note::Found(HomeNote { is_begun: true, ..home_note() });
     let of = |generation| found(Some(Badge::new(LOG, generation)));

@@ -10,6 +10,7 @@ use crate::bond::{Bond, RegionNote, choose, note_complete};
 use crate::claims::{Class, PowerSource, Verdict};
 use crate::config::VolumeConfig;
 use crate::exit::Exit;
+use crate::keeper::homes::refuse_strange;
 use crate::keeper::lock::{take_directory, take_home};
 use crate::observe::{observe, region_problem};
 use crate::orders::Server;
@@ -93,6 +94,7 @@ impl Parts {
     /// Opens and locks the directories of a volume that no keeper has, whatever its way.
     pub(super) fn take(name: &str, volume: &VolumeConfig) -> Outcome<Parts> {
         let home = take_home(&volume.home)?;
+        refuse_strange(&format!("opening volume {name}"), (&volume.home, &home))?;
         let log = RealFiles::from_fd(take_directory("log", &volume.log)?);
         let bond = Bond::look(name, (&volume.home, &home), &log)?;
         bond.map_or(Ok(()), |bond| bond.bind())?;
@@ -207,6 +209,8 @@ impl Parts {
             Problem::new(Exit::Failed, self.what("looking at the home of"), error, remedy)
         };
         if let Some(badge) = wearer.badge() {
+            let end = log.marks().durable.get();
+            self.check_end(end)?;
             let since = (badge.alone_since_ns, badge.accepted_ns);
             let changed = changed_by_others(&*self.home.files(), log, since);
             let changed = changed.map_err(|error| self.volume_problem(error))?;
@@ -214,9 +218,25 @@ impl Parts {
                 let what = self.what("opening");
                 return Err(changed_home(&what, &self.name, &self.volume, &changed, SHOWN_MAX));
             }
-            wearer.looked_at().map_err(failed)?;
+            wearer.looked_at(end).map_err(failed)?;
         }
         wearer.close().map_err(failed)
+    }
+
+    /// Refuses a log that is older than the home.
+    fn check_end(&self, end: u64) -> Outcome<()> {
+        let log = match &self.log {
+            Place::Here(log) => log.clone(),
+            Place::Server(_) => {
+                let files = RealFiles::open(&self.volume.log);
+                Arc::new(files.map_err(|error| {
+                    let what = self.what("looking at the log of");
+                    Problem::new(Exit::Failed, what, error, "mend the log's disk, then try again")
+                })?)
+            }
+        };
+        let bond = Bond::look(&self.name, (&self.volume.home, self.home.wearer()), &*log)?;
+        bond.map_or(Ok(()), |bond| bond.check_end(end))
     }
 
     fn home_through_queue(&self, log: &LogClient) -> Outcome<HomeInUse> {
@@ -254,7 +274,7 @@ impl Parts {
         };
         opened.volume.detach().map_err(failed)?;
         opened.home.close();
-        self.open_home()?;
+        self.open_home(opened.volume.log_end())?;
         if let Some(log) = &opened.log {
             log.close().map_err(|error| failed(CleanError::Log(error)))?;
             self.note_drained();
@@ -275,9 +295,9 @@ impl Parts {
         })
     }
 
-    /// The home is complete: whoever may enters it, and the log knows.
-    fn open_home(&self) -> Outcome<()> {
-        self.home.wearer().open().map_err(|error| {
+    /// The home is complete: whoever may enters it, and the log, which ends there, knows.
+    fn open_home(&self, log_end: u64) -> Outcome<()> {
+        self.home.wearer().complete(log_end).map_err(|error| {
             let remedy = "nothing is lost; mend the home's disk, then mount and unmount it again";
             Problem::new(Exit::Failed, self.what("opening the home of"), error, remedy)
         })?;

@@ -16,6 +16,7 @@ use crate::config::{Config, VolumeConfig};
 use crate::exit::Exit;
 use crate::found::verdict;
 use crate::keeper::attach::check_ways;
+use crate::keeper::homes::refuse_strange;
 use crate::keeper::lock::{take_directory, take_home};
 use crate::observe::region_problem;
 use crate::output::{Output, Progress};
@@ -64,6 +65,7 @@ pub(super) fn check(config: &Config, name: &str, output: Output) -> Outcome<()> 
     refuse_mounted(format!("checking volume {name}"), volume, remedy)?;
     // Held to the end: nobody takes the volume into use while it is read.
     let home = take_home(&volume.home)?;
+    refuse_strange(&format!("checking volume {name}"), (&volume.home, &home))?;
     let files = RealFiles::from_fd(take_directory("log", &volume.log)?);
     let check = Check { name, volume, files };
     check_ways(name, volume, &home, &format!("checking volume {name}"))?;
@@ -73,6 +75,7 @@ pub(super) fn check(config: &Config, name: &str, output: Output) -> Outcome<()> 
     let say = || progress.say(&format!("{name}: reading every frame of the log"));
     let (log, memory) = aloud(say, || check.look())?;
     drop(progress);
+    check.end(&home, log.end.get())?;
     let loss = check.loss(memory.as_ref())?;
     let lost = loss.as_ref().map_or(String::new(), |loss| format!("\n  before  {}", loss.text()));
     let text = format!(
@@ -113,6 +116,12 @@ impl Check<'_> {
             true => Ok(()),
             false => Err(changed_home(&self.what(), self.name, self.volume, &changed, LISTED_MAX)),
         }
+    }
+
+    /// Whether the log reaches what the home has had of it.
+    fn end(&self, home: &OwnedFd, end: u64) -> Outcome<()> {
+        let bond = Bond::look(self.name, (&self.volume.home, home), &self.files)?;
+        bond.map_or(Ok(()), |bond| bond.check_end(end))
     }
 
     /// What an attachment would find changed. A log or memory that cannot be read is looked at

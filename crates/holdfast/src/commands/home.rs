@@ -133,6 +133,14 @@ impl Volume {
         noted.map_err(|errno| io::Error::from_raw_os_error(errno.0))
     }
 
+    /// Where the log ends that has given the home all it has, as far as its device has it.
+    pub(super) fn log_end(&self) -> u64 {
+        match self {
+            Volume::Directory(volume) => volume.log_end().get(),
+            Volume::Block(volume) => volume.log_end().get(),
+        }
+    }
+
     pub(super) fn run_cleaner(&self, stop: &AtomicBool) {
         match self {
             Volume::Directory(volume) => volume.run_cleaner(stop),

@@ -14,6 +14,7 @@ use crate::control::is_there;
 use crate::exit::Exit;
 use crate::found::{memory_of, verdict};
 use crate::keeper;
+use crate::keeper::homes::{refuse_nested, refuse_strange};
 use crate::keeper::lock::{CATALOGUES, take_directory, take_home};
 use crate::keeper::mounts::our_mount_of;
 use crate::keeper::users::refuse_in_use;
@@ -52,6 +53,7 @@ pub(crate) fn volume(config: &Path, command: VolumeCommand, output: Output) -> O
 fn make(config: &Config, name: &str, output: Output) -> Outcome<()> {
     let volume = config.volume(name)?;
     let verdict = verdict(name, volume, config.keeper.power)?;
+    refuse_nested(&format!("making volume {name}"), name, config)?;
     refuse_barred(name, volume)?;
     let mut progress = Progress::new();
     make_log(name, volume, &mut |text| progress.say(text))?;
@@ -112,7 +114,9 @@ pub(super) fn make_log(
         Problem::new(Exit::Failed, what, error, "see whether descriptors ran out")
     })?;
     cached::prepare(name, volume, &Home::taken(&volume.home, of_cache)?)?;
-    refuse_in_use(&format!("making volume {name}"), (&volume.home, &home))?;
+    let what = format!("making volume {name}");
+    refuse_in_use(&what, (&volume.home, &home))?;
+    refuse_strange(&what, (&volume.home, &home))?;
     make_log_in(&format!("volume {name}"), &volume.log, &volume.log_config(), say)?;
     bind_new(name, volume, &home)
 }

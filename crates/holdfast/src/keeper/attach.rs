@@ -5,6 +5,7 @@
 //! Never: touches what is in home, log or region.
 
 use super::handover::Handover;
+use super::homes::{refuse_nested, refuse_strange};
 use super::kept::Kept;
 use super::listeners::{Listeners, refuse_connected};
 use super::lock::{take_directory, take_home};
@@ -16,7 +17,7 @@ use super::users::refuse_in_use;
 use super::whose::refuse_kept_by_another;
 use crate::bond::Bond;
 use crate::claims::PowerSource;
-use crate::config::{Address, Protocol, VolumeConfig, Way};
+use crate::config::{Address, Config, Protocol, VolumeConfig, Way};
 use crate::exit::Exit;
 use crate::observe::observe;
 use crate::orders::{Orders, Server, Task};
@@ -31,13 +32,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Opens and locks what the volume is made of; nothing is mounted yet.
-pub(crate) fn take(name: &str, volume: &VolumeConfig) -> Outcome<Held> {
-    let what = format!("attaching volume {name}");
+pub(crate) fn take(name: &str, config: &Config) -> Outcome<Held> {
+    let (what, volume) = (format!("attaching volume {name}"), config.volume(name)?);
     clear_mount_point(name, volume, &what)?;
     check_home_is_bare(&volume.home, &what)?;
+    refuse_nested(&what, name, config)?;
     let home = take_home(&volume.home)?;
     check_ways(name, volume, &home, &what)?;
     refuse_in_use(&what, (&volume.home, &home))?;
+    refuse_strange(&what, (&volume.home, &home))?;
     let log = match volume.way {
         Way::Direct => Some(take_directory("log", &volume.log)?),
         Way::Queue => None,

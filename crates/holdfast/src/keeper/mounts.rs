@@ -78,6 +78,11 @@ pub(crate) fn all_mounts() -> Vec<Mount> {
     parse(&std::fs::read("/proc/self/mountinfo").unwrap_or_default())
 }
 
+/// Everything that is mounted where a process sees it.
+pub(crate) fn mounts_of(pid: u32) -> Vec<Mount> {
+    parse(&std::fs::read(format!("/proc/{pid}/mountinfo")).unwrap_or_default())
+}
+
 /// What Holdfast mounted where a volume is to be seen.
 pub(crate) fn our_mount_of(volume: &VolumeConfig) -> Option<Mount> {
     volume.mount.as_deref().and_then(mounted_at).filter(Mount::is_ours)

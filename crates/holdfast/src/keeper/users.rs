@@ -1,11 +1,13 @@
 //! Who uses a home beside its volume.
 //!
 //! Promise: a home that a program has open, stands in, or has mapped, or that a database's own file
-//! says is running, is refused with the names of who it is.
+//! says is running, is refused with the names of who it is; so is one of which a part is mounted
+//! elsewhere.
 //! Never: waits for a file system that somebody else has open; counts Holdfast's own processes, or
 //! a shell that only stands where this was typed.
 
 use crate::exit::Exit;
+use crate::keeper::homes::refuse_mounted_parts;
 use crate::keeper::mounts::leads_to;
 use crate::keeper::unasked;
 use crate::problem::{Outcome, Problem};
@@ -25,6 +27,7 @@ const SHOWN_MAX: usize = 5;
 /// Refuses a home that somebody else uses.
 pub(crate) fn refuse_in_use(what: &str, (path, home): (&Path, &OwnedFd)) -> Outcome<()> {
     let failed = |error| Problem::new(Exit::Failed, what, error, "try again");
+    refuse_mounted_parts(what, (path, home))?;
     let users = users_of(path, &fstat(home).map_err(failed)?);
     if users.is_empty() {
         return Ok(());

@@ -13,6 +13,7 @@ mod block;
 mod block_cache;
 mod borders;
 mod borders_drawn;
+mod borders_of_homes;
 mod btrfs;
 #[path = "../../../holdfast-front/tests/nbd/certificates.rs"]
 mod certificates;

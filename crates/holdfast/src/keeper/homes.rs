@@ -1,0 +1,130 @@
+//! What is in a home, or around it, that keeps it from being a volume's.
+//!
+//! Promise: something that no volume made at the name that volumes use, a directory of the home
+//! that is mounted elsewhere, in whatever namespace a process has, and a home inside another one
+//! are refused by name.
+//! Never: changes anything.
+
+use super::mounts::{Mount, all_mounts, leads_to, mounts_of};
+use crate::bond::Wearer;
+use crate::config::Config;
+use crate::exit::Exit;
+use crate::places::{Place, Within, within};
+use crate::problem::{Outcome, Problem};
+use holdfast_io::real::RealFiles;
+use holdfast_io::{Files, Kind, process};
+use holdfast_volume::own;
+use rustix::io::Errno;
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+/// Refuses a home in which something that no volume made has the name that volumes use.
+pub(crate) fn refuse_strange(what: &str, (path, home): (&Path, &OwnedFd)) -> Outcome<()> {
+    let fault = directory(home).and_then(|files| files.map_or(Ok(None), |it| own::fault(&it)));
+    let name = path.join(own::NAME);
+    let fault = fault.map_err(|error| {
+        let why = format!("{} cannot be looked at: {error}", name.display());
+        Problem::new(Exit::Failed, what, why, "mend the disk of the home")
+    })?;
+    let Some(fault) = fault else { return Ok(()) };
+    let why = format!("{} is not what a volume made there: {fault}", name.display());
+    let remedy = "volumes keep what is their own by that name; move it away, then try again";
+    Err(Problem::new(Exit::Usage, what, why, remedy))
+}
+
+/// The files below a home, if it is a directory.
+fn directory(home: &OwnedFd) -> io::Result<Option<RealFiles>> {
+    let files = RealFiles::from_fd(home.try_clone()?);
+    let kind = files.metadata(Path::new(""))?.kind;
+    Ok((kind == Kind::Directory).then_some(files))
+}
+
+/// Refuses a home of which a part is mounted elsewhere: nothing bars who comes by that way.
+pub(crate) fn refuse_mounted_parts(what: &str, (path, home): (&Path, &OwnedFd)) -> Outcome<()> {
+    let mounts = all_mounts();
+    let Some(place) = within(&leads_to(path), &mounts) else { return Ok(()) };
+    let Ok(Some(files)) = directory(home) else { return Ok(()) };
+    let here = mounts.iter().find_map(|mount| part_at(mount, &place, &files));
+    let found = here.map(|part| (part, None)).or_else(|| elsewhere(&place, &files));
+    let Some(((part, point), pid)) = found else { return Ok(()) };
+    let whose = pid.map_or(String::new(), |pid| format!(" of {}", process::named(pid)));
+    let home = path.display();
+    let why = format!("home {home} is in use: {part:?} in it is mounted at {point:?}{whose}");
+    Err(Problem::new(Exit::InUse, what, why, "unmount it there, or stop who has it; try again"))
+}
+
+/// A part of the home, and where it is mounted.
+type Part = (PathBuf, PathBuf);
+
+fn part_at(mount: &Mount, place: &Within, files: &RealFiles) -> Option<Part> {
+    let part = mount.root.strip_prefix(&place.1).ok().filter(|_| mount.device == place.0)?;
+    // What is mounted at the home itself is barred as the home is.
+    let is_below = !part.as_os_str().is_empty() && is_of(files, part);
+    is_below.then(|| (part.to_owned(), mount.point.clone()))
+}
+
+/// What was removed, and a subvolume, are no part of the home.
+fn is_of(files: &RealFiles, part: &Path) -> bool {
+    match files.metadata(part) {
+        Ok(_) => true,
+        Err(error) => {
+            error.kind() != io::ErrorKind::NotFound
+                && Errno::from_io_error(&error) != Some(Errno::XDEV)
+        }
+    }
+}
+
+/// A part that is mounted where some other process sees it. Processes that see the same are asked
+/// once.
+fn elsewhere(place: &Within, files: &RealFiles) -> Option<(Part, Option<u32>)> {
+    let view = |pid: u32| {
+        let link = |name: &str| fs::read_link(format!("/proc/{pid}/{name}")).ok();
+        Some((link("ns/mnt")?, link("root")?))
+    };
+    let mut seen: BTreeSet<_> = view(std::process::id()).into_iter().collect();
+    process::all().into_iter().filter(|pid| view(*pid).is_some_and(|it| seen.insert(it))).find_map(
+        |pid| {
+            let part = mounts_of(pid).iter().find_map(|mount| part_at(mount, place, files))?;
+            Some((part, Some(pid)))
+        },
+    )
+}
+
+/// Refuses a home that lies inside the home of another volume, or around one.
+pub(crate) fn refuse_nested(what: &str, name: &str, config: &Config) -> Outcome<()> {
+    let home = &config.volume(name)?.home;
+    let mounts = all_mounts();
+    let place = Place::of(home, &mounts);
+    for (other, volume) in config.volumes.iter().filter(|(other, _)| *other != name) {
+        let others = Place::of(&volume.home, &mounts);
+        let nested = match (place.is_in(&others), others.is_in(&place)) {
+            (true, _) => Some((home, (other.as_str(), &volume.home))),
+            (_, true) => Some((&volume.home, (name, home))),
+            _ => None,
+        };
+        let Some((inner, (whose, outer))) = nested else { continue };
+        let (inner, outer) = (inner.display(), outer.display());
+        let why = format!("{inner} lies inside {outer}, which is the home of volume {whose}");
+        let remedy = "name homes that share nothing, or make one volume of both";
+        return Err(Problem::new(Exit::Usage, what, why, remedy));
+    }
+    refuse_around(what, home)
+}
+
+/// Refuses a home inside one that is attached, by whatever keeper.
+fn refuse_around(what: &str, home: &Path) -> Outcome<()> {
+    let is_attached = |above: &&Path| {
+        let wearer = File::open(above).and_then(Wearer::of);
+        wearer.is_ok_and(|wearer| wearer.barred_for().is_some())
+    };
+    let inner = leads_to(home);
+    let outer = inner.ancestors().skip(1).find(is_attached);
+    outer.map_or(Ok(()), |outer| {
+        let (inner, outer) = (inner.display(), outer.display());
+        let why = format!("{inner} lies inside {outer}, which is the home of a volume in use");
+        Err(Problem::new(Exit::InUse, what, why, "unmount that volume, or name another home"))
+    })
+}

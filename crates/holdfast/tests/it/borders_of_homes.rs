@@ -1,0 +1,286 @@
+//! What is in a home that is not its volume's, who else may change it, and which of a home and a
+//! log is the newer one.
+
+use crate::fixture::{Fixture, NAME, wait_until};
+use rustix::mount::{UnmountFlags, mount_bind, unmount};
+use std::fs;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt, chown, symlink};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+fn write_synced(path: &Path, text: &str) {
+    fs::write(path, text).unwrap();
+    fs::File::open(path).unwrap().sync_all().unwrap();
+}
+
+/// All that is below a path, and what it is.
+fn seen(path: &Path) -> Vec<String> {
+    let found = Command::new("find").arg(path).args(["-printf", "%p %y %m %U %s %l\n"]).output();
+    let text = String::from_utf8(found.unwrap().stdout).unwrap();
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    lines.sort();
+    lines
+}
+
+fn closed_directory(path: &Path) {
+    fs::DirBuilder::new().mode(0o700).create(path).unwrap();
+}
+
+/// Puts something in the place of a volume's own directory.
+type Puts = fn(&Path);
+
+/// What a volume never made there.
+const STRANGE: [(&str, Puts); 8] = [
+    ("a file in it", |own| {
+        closed_directory(own);
+        fs::write(own.join("f"), "precious").unwrap();
+    }),
+    ("a link", |own| symlink("/etc", own).unwrap()),
+    ("a file", |own| fs::write(own, "precious").unwrap()),
+    ("a directory in it", |own| {
+        closed_directory(own);
+        fs::create_dir(own.join("d")).unwrap();
+    }),
+    ("a directory by the name of an orphan", |own| {
+        closed_directory(own);
+        fs::create_dir_all(own.join("17-4096/d")).unwrap();
+    }),
+    ("an open directory", |own| {
+        closed_directory(own);
+        fs::set_permissions(own, fs::Permissions::from_mode(0o750)).unwrap();
+    }),
+    ("another user's directory", |own| {
+        closed_directory(own);
+        fs::write(own.join("17-4096"), "precious").unwrap();
+        chown(own, Some(65534), None).unwrap();
+    }),
+    ("a roster that is a link", |own| {
+        closed_directory(own);
+        symlink("/etc/passwd", own.join("roster-1")).unwrap();
+    }),
+];
+
+#[test]
+fn what_no_volume_made_at_the_name_that_volumes_use_is_refused_and_left_alone() {
+    for (what, put) in STRANGE {
+        println!("{what}");
+        let mut fixture = Fixture::new();
+        let own = fixture.home().join(".holdfast");
+        put(&own);
+        let before = seen(&own);
+        let words = [".holdfast", "move it away"];
+        fixture.holdfast(&["volume", "make", NAME]).expect(2, &words);
+        let away = fixture.path("away");
+        fs::rename(&own, &away).unwrap();
+        fixture.holdfast(&["volume", "make", NAME]).succeeded();
+        fs::rename(&away, &own).unwrap();
+        fixture.holdfast(&["volume", "check", NAME]).expect(2, &words);
+        fixture.try_to_serve().expect("it is refused").expect(2, &words);
+        fixture.holdfast(&["umount", NAME]).expect(2, &words);
+        assert_eq!(seen(&own), before, "{what}");
+        fs::rename(&own, &away).unwrap();
+        fixture.serve();
+        write_synced(&fixture.mount().join("f"), "kept");
+        assert_eq!(fixture.stop(), Some(0));
+        assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"kept");
+    }
+}
+
+#[test]
+fn what_an_earlier_volume_made_there_goes_without_a_question() {
+    let mut fixture = Fixture::new();
+    let own = fixture.home().join(".holdfast");
+    closed_directory(&own);
+    fs::write(own.join("17-4096"), "an orphan").unwrap();
+    fs::write(own.join("roster-2"), "numbers").unwrap();
+    symlink("77", own.join("exchange-4096")).unwrap();
+    closed_directory(&own.join("scratch"));
+    fixture.holdfast(&["volume", "make", NAME]).succeeded();
+    fixture.serve();
+    wait_until(|| !own.exists(), || format!("{:?}", seen(&own)));
+    assert_eq!(fixture.stop(), Some(0));
+}
+
+fn copy(from: &Path, to: &Path) {
+    let copied = Command::new("cp").arg("-a").args([from, to]).status().unwrap();
+    assert!(copied.success());
+}
+
+/// A home that is complete with "newer" in `f`, and beside it the log as it was before that. The
+/// log was copied in an earlier attachment of the two, or in the same one.
+fn newer_home(in_same_attachment: bool) -> Fixture {
+    let mut fixture = Fixture::made();
+    fixture.reconfigure("[\"process\"]", "[\"process\", \"os\", \"power\"]");
+    fixture.serve();
+    write_synced(&fixture.mount().join("f"), "older");
+    let old = fixture.path("log.old");
+    if in_same_attachment {
+        copy(&fixture.log(), &old);
+    } else {
+        fixture.kill_all();
+        copy(&fixture.log(), &old);
+        fixture.serve();
+    }
+    write_synced(&fixture.mount().join("f"), "newer");
+    assert_eq!(fixture.stop(), Some(0));
+    assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"newer");
+    fs::remove_dir_all(fixture.log()).unwrap();
+    fs::rename(&old, fixture.log()).unwrap();
+    fixture
+}
+
+#[test]
+fn an_older_log_is_not_applied_to_a_newer_home() {
+    for in_same_attachment in [false, true] {
+        println!("copied in the same attachment: {in_same_attachment}");
+        let mut fixture = newer_home(in_same_attachment);
+        let words = ["is newer than this log", "accept v --keep log", "--keep home"];
+        fixture.holdfast(&["volume", "check", NAME]).expect(6, &words);
+        fixture.holdfast(&["umount", NAME]).expect(6, &words);
+        fixture.try_to_serve().expect("it is refused").expect(6, &words);
+        let _ = fixture.holdfast(&["volume", "accept", NAME, "--memory-lost"]);
+        fixture.holdfast(&["umount", NAME]).expect(6, &words);
+        fixture.holdfast(&["volume", "check", NAME]).expect(6, &words);
+        assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"newer");
+    }
+}
+
+#[test]
+fn of_an_older_log_and_a_newer_home_either_can_be_kept() {
+    for in_same_attachment in [false, true] {
+        for (side, is_in_it) in [("log", "older"), ("home", "newer")] {
+            println!("{side} is kept, copied in the same attachment: {in_same_attachment}");
+            let mut fixture = newer_home(in_same_attachment);
+            // Its memory was given up with the log that had it.
+            let _ = fixture.holdfast(&["volume", "accept", NAME, "--memory-lost"]);
+            fixture.holdfast(&["volume", "accept", NAME, "--keep", side]).succeeded();
+            fixture.holdfast(&["volume", "check", NAME]).succeeded();
+            fixture.serve();
+            assert_eq!(fs::read(fixture.mount().join("f")).unwrap(), is_in_it.as_bytes());
+            write_synced(&fixture.mount().join("f"), "newest");
+            assert_eq!(fixture.stop(), Some(0));
+            fixture.holdfast(&["volume", "check", NAME]).succeeded();
+            assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"newest");
+        }
+    }
+}
+
+#[test]
+fn a_home_and_its_log_may_go_back_together() {
+    let mut fixture = Fixture::made();
+    fixture.serve();
+    write_synced(&fixture.mount().join("f"), "older");
+    assert_eq!(fixture.stop(), Some(0));
+    for name in ["log", "home"] {
+        copy(&fixture.path(name), &fixture.path(&format!("{name}.old")));
+    }
+    fixture.serve();
+    write_synced(&fixture.mount().join("f"), "newer");
+    assert_eq!(fixture.stop(), Some(0));
+    for name in ["log", "home"] {
+        fs::remove_dir_all(fixture.path(name)).unwrap();
+        fs::rename(fixture.path(&format!("{name}.old")), fixture.path(name)).unwrap();
+    }
+    fixture.holdfast(&["volume", "check", NAME]).succeeded();
+    fixture.serve();
+    assert_eq!(fs::read(fixture.mount().join("f")).unwrap(), b"older");
+    assert_eq!(fixture.stop(), Some(0));
+}
+
+/// A second volume `w` with its home there.
+fn second(fixture: &Fixture, home: &Path) {
+    let text = fixture.config_text()
+        + &format!(
+            "\n[volume.w]\nhome = {home:?}\nmount = {:?}\nlog = {:?}\n\
+             memory = {{ medium = \"shm\", size = \"8MiB\", path = {:?} }}\n\
+             must_survive = [\"process\"]\n",
+            fixture.path("mount-w"),
+            fixture.path("log-w"),
+            format!("{}-w", fixture.region.display()),
+        );
+    fixture.configure(&text);
+    fs::create_dir_all(fixture.path("mount-w")).unwrap();
+}
+
+#[test]
+fn a_home_inside_the_home_of_another_volume_is_refused_by_both() {
+    let mut fixture = Fixture::new();
+    let inner = fixture.home().join("sub");
+    fs::create_dir(&inner).unwrap();
+    symlink(&inner, fixture.path("way")).unwrap();
+    for home in [inner, fixture.path("way")] {
+        second(&fixture, &home);
+        let words = ["home of volume", "lies inside"];
+        fixture.holdfast(&["volume", "make", NAME]).expect(2, &words);
+        fixture.holdfast(&["volume", "make", "w"]).expect(2, &words);
+    }
+    // Each was made while the other was not configured.
+    fixture.configure(&fixture.config_text());
+    fixture.holdfast(&["volume", "make", NAME]).succeeded();
+    second(&fixture, &fixture.home().join("sub"));
+    let ended = fixture.try_to_serve().expect("it is refused");
+    ended.expect(2, &["home of volume", "lies inside"]);
+}
+
+#[test]
+fn a_home_inside_one_that_another_keeper_serves_is_refused() {
+    let mut fixture = Fixture::made();
+    fs::create_dir(fixture.home().join("sub")).unwrap();
+    fixture.serve();
+    let other = Fixture::new();
+    let home = format!("{:?}", other.home());
+    other.reconfigure(&home, &format!("{:?}", fixture.home().join("sub")));
+    other
+        .holdfast(&["volume", "make", NAME])
+        .expect(5, &["lies inside", "is the home of a volume"]);
+    assert_eq!(fixture.stop(), Some(0));
+}
+
+/// Removes a mount at the end of a test.
+struct Mounted<'a>(&'a Path);
+
+impl Drop for Mounted<'_> {
+    fn drop(&mut self) {
+        let _ = unmount(self.0, UnmountFlags::DETACH);
+    }
+}
+
+#[test]
+fn a_directory_of_the_home_that_is_mounted_elsewhere_is_refused() {
+    let mut fixture = Fixture::made();
+    let (data, elsewhere) = (fixture.home().join("data"), fixture.path("elsewhere"));
+    fs::create_dir(&data).unwrap();
+    fs::create_dir(&elsewhere).unwrap();
+    mount_bind(&data, &elsewhere).unwrap();
+    let mounted = Mounted(&elsewhere);
+    let place = elsewhere.display().to_string();
+    fixture.try_to_serve().expect("refused").expect(5, &["is in use", "\"data\"", &place]);
+    drop(mounted);
+    fixture.serve();
+    assert_eq!(fixture.stop(), Some(0));
+}
+
+#[test]
+fn a_directory_of_the_home_that_is_mounted_in_another_namespace_is_refused_with_who_has_it() {
+    let mut fixture = Fixture::made();
+    let (data, elsewhere) = (fixture.home().join("data"), fixture.path("elsewhere"));
+    fs::create_dir(&data).unwrap();
+    fs::create_dir(&elsewhere).unwrap();
+    let script = format!(
+        "mount --bind {} {} && cd / && echo bound && exec sleep 1000",
+        data.display(),
+        elsewhere.display()
+    );
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--propagation", "private", "sh", "-c", &script]);
+    let mut user = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut said = [0; 6];
+    std::io::Read::read_exact(user.stdout.as_mut().unwrap(), &mut said).unwrap();
+    let who = format!("(pid {})", user.id());
+    let ended = fixture.try_to_serve();
+    user.kill().unwrap();
+    user.wait().unwrap();
+    ended.expect("refused").expect(5, &["is in use", "\"data\"", "sleep", &who]);
+    fixture.serve();
+    assert_eq!(fixture.stop(), Some(0));
+}
