@@ -99,7 +99,9 @@ fn fault(command: &str) -> Option<String> {
 
 /// True if [`fault`] knows the command that a line of a shell example starts with.
 fn is_checkable(line: &str) -> bool {
-    ["holdfast ", "make ", "cargo xtask ", "scripts/"].iter().any(|word| line.starts_with(word))
+    let checked = ["holdfast ", "make ", "cargo xtask ", "scripts/"];
+    let of_every_system = ["mkdir -p /", "truncate -s "];
+    checked.iter().chain(&of_every_system).any(|word| line.starts_with(word))
 }
 
 /// Whether it is a configuration of volumes, logs or disks, or a file of the planner's.

@@ -163,9 +163,10 @@ impl Wearer {
         })
     }
 
-    /// The home has all of a log that ends there: lowers the barrier, durably.
+    /// The home has all of a log that ends there: lowers the barrier, durably. A home that is a
+    /// file has none, and keeps the times by which a cache knows it.
     pub(crate) fn complete(&self, log_end: u64) -> io::Result<()> {
-        if self.badge().is_none() {
+        if self.badge().is_none() || !self.is_directory() {
             return Ok(());
         }
         self.change(|badge| badge.log_end = log_end)?;

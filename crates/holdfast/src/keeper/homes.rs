@@ -12,8 +12,9 @@ use crate::exit::Exit;
 use crate::places::{Place, Within, within};
 use crate::problem::{Outcome, Problem};
 use holdfast_io::real::RealFiles;
-use holdfast_io::{Files, Kind, process};
+use holdfast_io::{Files, process};
 use holdfast_volume::own;
+use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -37,9 +38,8 @@ pub(crate) fn refuse_strange(what: &str, (path, home): (&Path, &OwnedFd)) -> Out
 
 /// The files below a home, if it is a directory.
 fn directory(home: &OwnedFd) -> io::Result<Option<RealFiles>> {
-    let files = RealFiles::from_fd(home.try_clone()?);
-    let kind = files.metadata(Path::new(""))?.kind;
-    Ok((kind == Kind::Directory).then_some(files))
+    let is_one = FileType::from_raw_mode(fstat(home)?.st_mode) == FileType::Directory;
+    is_one.then(|| Ok(RealFiles::from_fd(home.try_clone()?))).transpose()
 }
 
 /// Refuses a home of which a part is mounted elsewhere: nothing bars who comes by that way.

@@ -250,7 +250,7 @@ fn a_store_is_made_again_as_it_was() {
     place.store("backup", &[backup, "--forward"]).succeeded();
     restore(backup, &[]).succeeded();
     assert_eq!(value(to), "4\n");
-    restore("/no/such/directory", &[]).expect(1, &["No such file"]);
+    restore("/no/such/directory", &[]).expect(2, &["No such file"]);
 }
 
 #[test]
@@ -295,7 +295,7 @@ fn a_backup_that_is_damaged_or_cannot_be_had_has_the_exit_code_for_that() {
         std::fs::write(backup.join(name), whole).unwrap();
     }
     place.fixture.holdfast(&restore).succeeded();
-    place.store("backup", &["/no/such/directory/backup"]).expect(1, &["No such file"]);
+    place.store("backup", &["/no/such/directory/backup"]).expect(2, &["No such file"]);
 }
 
 #[test]

@@ -67,8 +67,10 @@ fn a_damaged_log_is_named_by_file() {
 #[test]
 fn a_catalogue_that_is_lost_is_to_be_restored_and_no_new_one_is_advised() {
     let fixture = Fixture::left_in_memory();
-    let (catalogue, away) = (fixture.log().join("catalogue"), fixture.path("away"));
+    let [catalogue, copy] = ["catalogue", "catalogue.copy"].map(|name| fixture.log().join(name));
+    let (away, copy_away) = (fixture.path("away"), fixture.path("copy-away"));
     fs::rename(&catalogue, &away).unwrap();
+    fs::rename(&copy, &copy_away).unwrap();
     let lost = ["catalogue is missing", "restore `catalogue`", "memory still has", "--keep home"];
     let commands = [&["umount", NAME][..], &["volume", "check", NAME]];
     for command in commands {
@@ -82,7 +84,7 @@ fn a_catalogue_that_is_lost_is_to_be_restored_and_no_new_one_is_advised() {
         fixture.holdfast(command).expect(6, &of_directory);
     }
     fs::remove_dir(&catalogue).unwrap();
-    fs::rename(&away, &catalogue).unwrap();
+    fs::rename(&copy_away, &copy).unwrap();
     fixture.holdfast(&["umount", NAME]).succeeded();
     assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"x");
 }
@@ -217,9 +219,9 @@ fn what_a_front_end_left_that_never_comes_up_is_drained_to_the_disk() {
     assert!(Command::new("prlimit").args(low).status().unwrap().success());
     kill(front_end, Signal::KILL);
     fixture.wait_for_state("given up");
-    let drained = || fixture.status()["problem"].to_string().contains("was drained");
-    wait_until(drained, || fixture.status().to_string());
-    assert_eq!(fixture.status()["dirty_bytes"], 0);
+    // The drainer may have been done with it before.
+    wait_until(|| fixture.status()["dirty_bytes"] == 0, || fixture.status().to_string());
+    assert!(fixture.status()["problem"].to_string().contains("memory and log are kept"));
     fixture.kill_keeper();
     // A server whose keeper is gone ends by itself, but not at once.
     let unmounted = || fixture.holdfast(&["umount", NAME, "--force"]).code == Some(0);
