@@ -501,12 +501,14 @@ pub(crate) fn is_of_step(below: u32, last: u64) -> Result<(), OpenError> {
 }
 
 impl Log {
-    /// Makes sure that the catalogue bounds this generation.
+    /// Makes sure that the catalogue bounds this generation. The region says the one before until
+    /// that is done and for a moment longer, in which a process may die: so the step of the new
+    /// bound begins with that one.
     fn take_generation(&self, below: u32) -> Result<(), OpenError> {
         if self.generation < below {
             return Ok(());
         }
-        let below = below.saturating_add(GENERATION_STEP);
+        let below = (self.generation - 1).saturating_add(GENERATION_STEP);
         self.segments.record(|| self.needs(), below).map_err(OpenError::Io)
     }
 }

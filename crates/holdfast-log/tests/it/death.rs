@@ -162,3 +162,35 @@ fn a_death_while_the_ring_is_filled_again_starts_over_from_the_segments() {
     assert_eq!(recovery.source, Source::Segments);
     model.check(&log, true).expect("all of it");
 }
+
+/// As many openings as bounds of generations are moved a few times in, some of them cut short. How
+/// many those were.
+fn openings(seed: u64) -> u64 {
+    let mut random = Random::new(seed);
+    let (mut files, mut ring, log) = new_log(seed);
+    let mut model = Model::default();
+    model.put(&log, 3000).expect("there is room");
+    drop(log);
+    let mut died = 0;
+    for _ in 0..300 {
+        ring = reattached(ring);
+        files.cut_power_at(files.operations() + 1 + random.below(8));
+        match open_shared(&files, &ring) {
+            Ok((log, _)) => model.check(&log, true).expect("the region is alive"),
+            Err(error) => {
+                let why = Failure::Open(error);
+                assert!(why.is_power_cut(), "{why:?}; {}", replay("a_death_in_an_opening", seed));
+                died += 1;
+            }
+        }
+        files = files.after_power_cut_in(Mood::KeepAll, random.any());
+    }
+    died
+}
+
+#[test]
+fn a_death_in_an_opening_keeps_nobody_from_the_next() {
+    let died: u64 = seeds(8).into_iter().map(openings).sum();
+    assert!(died > 0, "no opening was cut short");
+    println!("{died} openings were cut short");
+}
