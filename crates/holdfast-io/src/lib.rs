@@ -4,7 +4,8 @@
 //! one of the traits here, so that it can be done for real ([`real`]) or against a machine that
 //! tears, reorders, loses, corrupts and fails, all from one seed (`fake`).
 //! Paths from outside, which lie above what those traits see, go through [`private`]; what goes on
-//! of other processes, [`process`] knows. What strangers named is printed through [`Shown`].
+//! of other processes, [`process`] knows. What strangers named is printed through [`Shown`], and
+//! what fails says its name through [`Named`].
 //! Never: knows what the bytes mean.
 
 pub mod acl;
@@ -15,6 +16,7 @@ mod entropy;
 #[cfg(feature = "fake")]
 pub mod fake;
 mod files;
+mod named;
 mod one_file;
 mod path;
 pub mod private;
@@ -29,5 +31,6 @@ pub use files::{
     Change, DirEntry, Files, Kind, Limits, Metadata, OpenFile, OpenHow, Seek, Space,
     XATTR_NAME_BYTES_MAX, XATTR_VALUE_BYTES_MAX,
 };
+pub use named::{Named, errno, named, unnamed};
 pub use one_file::OneFile;
 pub use shown::Shown;

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use holdfast_core::Lsn;
 use holdfast_core::drain::{Drain, Flight};
 use holdfast_core::frame::BLOCK_BYTES;
+use holdfast_io::errno;
 
 use crate::config::Retention;
 use crate::error::{AppendError, CommitError};
@@ -419,7 +420,7 @@ impl Log {
 
     fn poison_with(&self, progress: &mut Progress, error: io::Error) -> Arc<io::Error> {
         progress.drain.fail();
-        let word = 1 + u64::from(error.raw_os_error().unwrap_or(0).unsigned_abs());
+        let word = 1 + u64::from(errno(&error).unwrap_or(0).unsigned_abs());
         let kept = progress.poison.get_or_insert_with(|| Arc::new(error));
         if self.region.is_current() {
             self.word(words::POISON).store(word, Ordering::Relaxed);
@@ -499,7 +500,7 @@ impl Log {
         };
         let written = from.advance(taken as u64).align_down(BLOCK_BYTES);
         if written == from {
-            return Err(io::ErrorKind::WriteZero.into());
+            return Err(segment.error("writing", io::ErrorKind::WriteZero));
         }
         Ok(written)
     }
@@ -514,8 +515,8 @@ impl Log {
 
     /// What came of a preparation, which whoever looks at the region sees too.
     pub(crate) fn prepared<T>(&self, outcome: io::Result<T>) -> Result<T, CommitError> {
-        let errno = |error: &io::Error| error.raw_os_error().unwrap_or(0).unsigned_abs();
-        let word = outcome.as_ref().err().map_or(0, |error| 1 + u64::from(errno(error)));
+        let number = |error: &io::Error| errno(error).unwrap_or(0).unsigned_abs();
+        let word = outcome.as_ref().err().map_or(0, |error| 1 + u64::from(number(error)));
         self.word(words::UNPREPARED).store(word, Ordering::Relaxed);
         outcome.map_err(|error| CommitError::Unprepared(Arc::new(error)))
     }

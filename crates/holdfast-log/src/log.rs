@@ -11,7 +11,7 @@ use std::{fmt, io};
 use holdfast_core::Lsn;
 use holdfast_core::frame::{Kind, NUMBER_BYTES, Sealer};
 use holdfast_core::ring::Geometry;
-use holdfast_io::{Clock, Files};
+use holdfast_io::{Clock, Files, Named};
 use holdfast_memory::{Observed, Region};
 
 use crate::back::BackCursor;
@@ -190,7 +190,7 @@ impl Log {
         identity: [u8; 16],
         config: &LogConfig,
     ) -> Result<(), CreateError> {
-        create::create(files, identity, config, &[])
+        create::create(&Named::new(files), identity, config, &[])
     }
 
     /// [`Log::create`], with a label: a few bytes of whoever knows what the records mean. Every
@@ -207,7 +207,7 @@ impl Log {
         config: &LogConfig,
         label: &[u8],
     ) -> Result<(), CreateError> {
-        create::create(files, identity, config, label)
+        create::create(&Named::new(files), identity, config, label)
     }
 
     /// The label of the log in the root of `files`, as any of its segments has it; empty if there
@@ -217,7 +217,7 @@ impl Log {
     /// # Errors
     /// The file cannot be read.
     pub fn label_of(files: &dyn Files) -> io::Result<Vec<u8>> {
-        create::label_of(files)
+        create::label_of(&Named::new(files))
     }
 
     /// The identity of the log in the root of `files`.
@@ -225,7 +225,7 @@ impl Log {
     /// # Errors
     /// See [`OpenError`].
     pub fn identity_of(files: &dyn Files) -> Result<[u8; 16], OpenError> {
-        Catalogue::load(files).map(|catalogue| catalogue.identity)
+        Catalogue::load(&Named::new(files)).map(|catalogue| catalogue.identity)
     }
 
     /// Bytes that the smallest ring has that the log in the root of `files` can be opened with.
@@ -234,7 +234,7 @@ impl Log {
     /// # Errors
     /// See [`OpenError`].
     pub fn ring_bytes_min(files: &dyn Files) -> Result<u64, OpenError> {
-        Catalogue::load(files).map(|catalogue| 2 * catalogue.segment_bytes)
+        Catalogue::load(&Named::new(files)).map(|catalogue| 2 * catalogue.segment_bytes)
     }
 
     /// Reads every frame in the segment files that is still needed, also behind damage, and all
@@ -248,7 +248,7 @@ impl Log {
         files: &dyn Files,
         progress: &mut dyn FnMut(Walked),
     ) -> Result<Verified, OpenError> {
-        verify::verify(files, progress)
+        verify::verify(&Named::new(files), progress)
     }
 
     /// Bytes of the log in the root of `files` that its reader has not got yet, as far as segment
@@ -258,7 +258,7 @@ impl Log {
     /// # Errors
     /// See [`OpenError`].
     pub fn left(files: &dyn Files) -> Result<u64, OpenError> {
-        left::left(files)
+        left::left(&Named::new(files))
     }
 
     /// Makes a new log in the root of `to` from what can be read of the one in `from`, or only says
@@ -273,7 +273,9 @@ impl Log {
         to: Option<&dyn Files>,
         watch: &mut dyn FnMut(RepairEvent<'_>),
     ) -> Result<Repaired, RepairError> {
-        repair::repair(from, to, watch)
+        let to = to.map(Named::new);
+        let to = to.as_ref().map(|to| to as &dyn Files);
+        repair::repair(&Named::new(from), to, watch)
     }
 
     /// Reads every frame in a region's ring that is still needed, without claiming the region.
@@ -285,7 +287,7 @@ impl Log {
         files: &dyn Files,
         region: &Observed,
     ) -> Result<Option<CheckedRing>, OpenError> {
-        check::check_ring(files, region)
+        check::check_ring(&Named::new(files), region)
     }
 
     /// Shows every frame that an open would hand to the log's reader, and says from where on they
@@ -300,7 +302,7 @@ impl Log {
         region: Option<&Observed>,
         each: &mut dyn FnMut(&Frame<'_>),
     ) -> Result<Lsn, OpenError> {
-        unapplied::unapplied(files, region, each)
+        unapplied::unapplied(&Named::new(files), region, each)
     }
 
     /// Opens the log in the root of `files`, with `region` as its ring. A region that was the ring
@@ -315,7 +317,7 @@ impl Log {
         clock: Arc<dyn Clock>,
         config: LogConfig,
     ) -> Result<(Log, Recovery), OpenError> {
-        open::open(files, region, clock, &config)
+        open::open(Arc::new(Named::new(files)), region, clock, &config)
     }
 
     /// Makes a log whose device failed usable again, once the device has been seen to: what the
@@ -331,7 +333,7 @@ impl Log {
         clock: Arc<dyn Clock>,
         config: LogConfig,
     ) -> Result<Mended, OpenError> {
-        open::mend(files, region, clock, &config)
+        open::mend(Arc::new(Named::new(files)), region, clock, &config)
     }
 
     /// Appends one frame that holds `parts`, one after the other. It is stable (durability class

@@ -17,7 +17,7 @@ use std::time::Instant;
 use holdfast_core::Lsn;
 use holdfast_core::frame::{BLOCK_BYTES, FRAME_ALIGN, FRAME_MAGIC};
 use holdfast_io::checksum::crc32c;
-use holdfast_io::{Files, OpenFile, OpenHow};
+use holdfast_io::{Files, OpenFile, OpenHow, named};
 
 use crate::buffer::Buffer;
 use crate::catalogue::{array_at, u32_at, u64_at};
@@ -60,6 +60,8 @@ pub(crate) struct Shape {
 pub(crate) struct Segment {
     /// None if nothing is left of it.
     file: Option<Arc<dyn OpenFile>>,
+    /// Number in its name.
+    number: u32,
     shape: Shape,
     /// Whether zeros take the place of what is not there.
     remains: bool,
@@ -138,7 +140,7 @@ impl Segment {
     ) -> io::Result<Segment> {
         let create_mode = Some(0o600);
         let how = OpenHow { write: true, create_mode, direct: true, ..OpenHow::default() };
-        let segment = Segment::whole(files.open(&path(file), how)?, shape);
+        let segment = Segment::whole(files.open(&path(file), how)?, file, shape);
         match segment.fill(pace) {
             Err(error) if error.kind() == io::ErrorKind::StorageFull => {
                 // What it has of the room is wanted by others. The error is told in any case.
@@ -149,8 +151,13 @@ impl Segment {
         }
     }
 
-    fn whole(file: Arc<dyn OpenFile>, shape: Shape) -> Segment {
-        Segment { file: Some(file), shape, remains: false }
+    fn whole(file: Arc<dyn OpenFile>, number: u32, shape: Shape) -> Segment {
+        Segment { file: Some(file), number, shape, remains: false }
+    }
+
+    /// What this crate itself calls an error of the file.
+    pub(crate) fn error(&self, doing: &'static str, kind: io::ErrorKind) -> io::Error {
+        named(doing, &path(self.number), kind.into())
     }
 
     fn file(&self) -> &dyn OpenFile {
@@ -172,12 +179,12 @@ impl Segment {
     ) -> Result<Segment, OpenError> {
         let write = access == Access::Write;
         let how = OpenHow { write, direct: true, ..OpenHow::default() };
-        let name = segment_name(file);
+        let (number, name) = (file, segment_name(file));
         let file = files.open(&path(file), how).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => OpenError::MissingSegment { name: name.clone() },
-            kind => OpenError::Io(io::Error::new(kind, format!("{name}: {error}"))),
+            _ => OpenError::Io(error),
         })?;
-        let segment = Segment::whole(file, shape);
+        let segment = Segment::whole(file, number, shape);
         let found = segment.file().metadata().map_err(OpenError::Io)?.size_bytes;
         if found != segment.file_bytes() {
             return Err(OpenError::File { name, fault: FileFault::Length { found } });
@@ -186,13 +193,17 @@ impl Segment {
     }
 
     /// What is left of a file, to be read: zeros take the place of what is not there.
-    pub(crate) fn what_is_left(files: &dyn Files, file: u32, shape: Shape) -> io::Result<Segment> {
+    pub(crate) fn what_is_left(
+        files: &dyn Files,
+        number: u32,
+        shape: Shape,
+    ) -> io::Result<Segment> {
         // Not around the cache: the rest of it may be no whole block.
-        let left = match files.open(&path(file), OpenHow::default()) {
+        let left = match files.open(&path(number), OpenHow::default()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             file => Some(file?),
         };
-        Ok(Segment { file: left, shape, remains: true })
+        Ok(Segment { file: left, number, shape, remains: true })
     }
 
     /// How long a file is; 0 if it is not there.
@@ -226,7 +237,7 @@ impl Segment {
     fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<()> {
         let got = self.file.as_ref().map_or(Ok(0), |file| file.read_full_at(into, offset))?;
         if got < into.len() && !self.remains {
-            return Err(io::ErrorKind::UnexpectedEof.into());
+            return Err(self.error("reading", io::ErrorKind::UnexpectedEof));
         }
         into[got..].fill(0);
         Ok(())
@@ -248,7 +259,7 @@ impl Segment {
         let (mut done, offset) = (0, self.group_offset(stripe));
         while done < groups.len() {
             match self.file().write_through_at(&groups[done..], offset + done as u64) {
-                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(0) => return Err(self.error("writing", io::ErrorKind::WriteZero)),
                 Ok(bytes) => done += bytes,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),

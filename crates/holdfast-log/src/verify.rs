@@ -12,8 +12,8 @@ use holdfast_core::Lsn;
 use holdfast_core::frame::{BLOCK_BYTES, Sealer};
 use holdfast_core::recovery::Verdict as End;
 use holdfast_core::ring::Geometry;
-use holdfast_io::Files;
 use holdfast_io::checksum::crc32c;
+use holdfast_io::{Files, unnamed};
 
 use crate::catalogue::Catalogue;
 use crate::error::OpenError;
@@ -300,9 +300,10 @@ fn place_of(table: &Table, lsn: Lsn) -> Option<FilePlace> {
     Some(FilePlace { file: segment_name(entry.file), offset })
 }
 
-/// An error of reading, with the place at which it struck.
+/// An error of reading, with the very place at which it struck: reads are longer.
 fn named(table: &Table, at: Lsn, error: &io::Error) -> io::Error {
     let place = place_of(table, at).expect("only listed segments are read");
     let FilePlace { file, offset } = place;
+    let error = unnamed(error);
     io::Error::new(error.kind(), format!("reading {file} from byte {offset}: {error}"))
 }

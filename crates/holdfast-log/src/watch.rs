@@ -16,7 +16,7 @@ use holdfast_core::Lsn;
 use holdfast_core::frame::{BLOCK_BYTES, HEADER_BYTES, Sealer};
 use holdfast_core::recovery::{Scan, Step};
 use holdfast_io::checksum::crc32c;
-use holdfast_io::{Clock, Files};
+use holdfast_io::{Clock, Files, Named};
 use holdfast_memory::Region;
 
 use crate::ahead::Piece;
@@ -52,6 +52,7 @@ impl Watch {
         region: Arc<Region>,
         clock: Arc<dyn Clock>,
     ) -> Result<Watch, OpenError> {
+        let files: Arc<dyn Files> = Arc::new(Named::new(files));
         let table = settled(&*files)?;
         if table.cut.is_some() {
             let why = "the end of the log is being cut off, or its owner died while it was";

@@ -8,6 +8,7 @@ use std::io;
 use std::sync::Arc;
 
 use holdfast_client::protocol::{Operation, Status};
+use holdfast_io::errno;
 use holdfast_memory::queue::{Request, Response, SlotIndex, Taken};
 
 use crate::responder::Departure;
@@ -111,5 +112,5 @@ pub(crate) fn done(value: [u64; 2]) -> Response {
 
 /// A system's error as the value of an answer.
 pub(crate) fn errno_of(error: &io::Error) -> u64 {
-    u64::from(error.raw_os_error().unwrap_or(0).unsigned_abs())
+    u64::from(errno(error).unwrap_or(0).unsigned_abs())
 }

@@ -5,7 +5,7 @@
 
 use std::io;
 
-use holdfast_io::BlocksError;
+use holdfast_io::{BlocksError, errno};
 
 use crate::tree::Errno;
 
@@ -58,7 +58,7 @@ impl Errno {
 
 impl From<io::Error> for Errno {
     fn from(error: io::Error) -> Errno {
-        Errno(error.raw_os_error().unwrap_or(Errno::IO.0))
+        Errno(errno(&error).unwrap_or(Errno::IO.0))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Where a log lies, and what tells it the time.
 //!
-//! Promise: a log touches the machine through this alone, so a test can put another in its place.
+//! Promise: a log touches the machine through this alone, so a test can put another in its place;
+//! what fails on the machine names the file by its whole path.
 //! Never: opens a log.
 
 use std::fmt;
@@ -9,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use holdfast_io::real::{DirectoryLock, RealClock, RealEntropy, RealFiles, make_directory};
-use holdfast_io::{Clock, Entropy, Files};
+use holdfast_io::{Clock, Entropy, Files, Named, named};
 
 /// Why a directory cannot be had.
 pub(crate) enum PlaceError {
@@ -39,23 +40,27 @@ impl Place {
 
     /// A directory of this machine, locked against everybody else.
     pub(crate) fn directory(path: &Path) -> Result<Place, PlaceError> {
-        let lock = DirectoryLock::take(path).map_err(PlaceError::Io)?.ok_or(PlaceError::InUse)?;
-        let files = Arc::new(RealFiles::open(path).map_err(PlaceError::Io)?);
-        let lock = Some(Arc::new(lock));
-        Ok(Place { files, clock: Arc::new(RealClock), entropy: Arc::new(RealEntropy), lock })
+        let lock = DirectoryLock::take(path);
+        let lock = named_at("locking", path, lock)?.ok_or(PlaceError::InUse)?;
+        Ok(Place { lock: Some(Arc::new(lock)), ..Place::unlocked(path)? })
     }
 
     /// A directory that may be somebody else's: to look at.
     pub(crate) fn unlocked(path: &Path) -> Result<Place, PlaceError> {
-        let files = Arc::new(RealFiles::open(path).map_err(PlaceError::Io)?);
+        let files: Arc<dyn Files> = Arc::new(named_at("opening", path, RealFiles::open(path))?);
+        let files = Arc::new(Named::below(files, path));
         Ok(Place::modelled(files, Arc::new(RealClock), Arc::new(RealEntropy)))
     }
 
     /// [`Place::directory`], which is made unless it is there; then its name is durable, too.
     pub(crate) fn new_directory(path: &Path) -> Result<Place, PlaceError> {
-        make_directory(path).map_err(PlaceError::Io)?;
+        named_at("making", path, make_directory(path))?;
         Place::directory(path)
     }
+}
+
+fn named_at<T>(doing: &'static str, path: &Path, done: io::Result<T>) -> Result<T, PlaceError> {
+    done.map_err(|error| PlaceError::Io(named(doing, path, error)))
 }
 
 impl fmt::Debug for Place {

@@ -15,7 +15,7 @@ use super::faults::{Fault, Operation};
 use super::machine::{Machine, Outcome, ROOT, Turn};
 use super::open_file::FakeFile;
 use super::{FakeLimits, Mood, Random, Sectors};
-use crate::{Change, DirEntry, Files, Kind, Limits, Metadata, OpenFile, OpenHow, Space};
+use crate::{Change, DirEntry, Files, Kind, Limits, Metadata, OpenFile, OpenHow, Space, unnamed};
 
 /// A fake disk. A clone is another handle to the same machine: dropping all handles of a program
 /// and opening the files again by another clone is what a killed process leaves behind.
@@ -48,7 +48,7 @@ impl std::error::Error for PowerCut {}
 /// Whether a call failed because of [`FakeFiles::cut_power_at`].
 #[must_use]
 pub fn is_power_cut(error: &io::Error) -> bool {
-    error.get_ref().is_some_and(|inner| inner.is::<PowerCut>())
+    unnamed(error).get_ref().is_some_and(|inner| inner.is::<PowerCut>())
 }
 
 impl FakeFiles {

@@ -15,6 +15,31 @@ const OPERATIONS: [Operation; 8] = [
     Operation::SyncDir,
 ];
 
+/// What it says of a file: what was done to it, and its name.
+const DOING: [&str; 8] = [
+    "opening",
+    "looking at",
+    "listing",
+    "reading",
+    "writing",
+    "writing through",
+    "syncing",
+    "resizing",
+];
+const NAMES: [&str; 5] = ["segment-", "catalogue", "again", "cut", ".: "];
+
+/// Whether an error says what was tried, with which file.
+fn is_named(told: &str) -> bool {
+    let of = |doing: &&str| NAMES.iter().any(|name| told.contains(&format!("{doing} {name}")));
+    DOING.iter().any(of)
+}
+
+#[test]
+fn an_error_without_a_file_would_be_noticed() {
+    assert!(is_named("the log failed: writing segment-00000001 at byte 4096: no space"));
+    assert!(!is_named("the log failed: No space left on device (os error 28)"));
+}
+
 /// Every call of this kind fails in turn. Whatever the program was told then, all that it waited
 /// for is there afterwards.
 fn strike_everywhere(operation: Operation, effect: Effect) -> u64 {
@@ -27,6 +52,9 @@ fn strike_everywhere(operation: Operation, effect: Effect) -> u64 {
             outcome.unwrap();
             assert!(skip > 0, "{operation:?} was never struck");
             return skip;
+        }
+        if let Err(error) = &outcome {
+            assert!(is_named(&error.to_string()), "{operation:?} {skip}: {error}");
         }
         let transfer = matches!(operation, Operation::Read | Operation::Write);
         let whole = transfer && matches!(effect, Effect::Short | Effect::Errno(EINTR));
@@ -41,7 +69,7 @@ fn strike_everywhere(operation: Operation, effect: Effect) -> u64 {
 }
 
 #[test]
-fn nothing_that_was_waited_for_is_lost_whichever_call_fails() {
+fn nothing_that_was_waited_for_is_lost_whichever_call_fails_and_the_file_is_named() {
     let mut struck = 0;
     for operation in OPERATIONS {
         for effect in [Effect::Errno(EIO), Effect::Errno(ENOSPC), Effect::Errno(EINTR)] {
