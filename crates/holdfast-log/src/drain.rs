@@ -22,10 +22,10 @@ use holdfast_io::errno;
 use crate::config::Retention;
 use crate::error::{AppendError, CommitError};
 use crate::log::{Drained, Log};
+use crate::needs::{Needs, see_marked};
 use crate::parity::{Complete, Stripes};
 use crate::rate::Rate;
 use crate::segment::Segment;
-use crate::segments::Needs;
 use crate::waiters::{Waiter, Waiters};
 use crate::words;
 
@@ -323,12 +323,9 @@ impl Log {
         self.marks().durable > lsn
     }
 
-    /// What a preparation has to know. What was released was durable before: so it is asked for
-    /// first, or a commit and a mark between two looks would make more released than durable.
+    /// What a preparation has to know.
     pub(crate) fn needs(&self) -> Needs {
-        // EDGE marked: whoever sees the mark sees the durable mark that allowed it.
-        let marked = Lsn(self.word(words::MARKED).load(Ordering::Acquire));
-        let marks = self.marks();
+        let (marked, marks) = see_marked(self.word(words::MARKED), || self.marks());
         let released = match self.retention {
             Retention::InRing => marks.released,
             Retention::OnDevice => marked,

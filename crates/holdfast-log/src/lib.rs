@@ -14,11 +14,15 @@
 //! in memory, `ahead` their threads). `truncate` cuts off the end (`cut` is on the device, `cuts`
 //! tells readers). `notes` is what its users keep beside it. `prepare` works ahead, at a `pace`
 //! that leaves the device to others; `owner` is for the threads that drain and prepare. `segment`,
-//! `segments` and `catalogue` are the files, `words` what outlives the process in the region.
+//! `segments` and `catalogue` are the files, `needs` how far the log is as they have to say it,
+//! `words` what outlives the process in the region.
 //! `mend` and `again` are for a device that failed; `stripe` and `parity` are for one that damaged
 //! what it had, with `rebuild` to give it back and `policy` to say what an open does. `verify` and
 //! `check` look without opening, `watch` reads what others write, and `repair` makes a new log of a
 //! damaged one, of which `salvage` finds the segments.
+
+// The models in tests/ include the modules they check by path.
+#![cfg(not(model))]
 
 mod again;
 mod ahead;
@@ -39,9 +43,11 @@ mod frames;
 mod left;
 mod log;
 mod mend;
+mod needs;
 mod notes;
 mod older;
 mod open;
+mod orderings;
 mod owner;
 mod pace;
 mod pads;
@@ -58,6 +64,7 @@ mod segment;
 mod segments;
 mod spans;
 mod stripe;
+mod sync;
 mod truncate;
 mod unapplied;
 mod verify;

@@ -21,10 +21,14 @@ use holdfast_io::Files;
 
 use crate::again::Again;
 use crate::catalogue::copies::Copies;
-use crate::catalogue::{Catalogue, Entry};
+use crate::catalogue::{Catalogue, ENTRIES_MAX, Entry};
 use crate::cut::Cut;
+use crate::needs::{InTurn, Needs};
 use crate::pace::Pace;
 use crate::segment::{Segment, SegmentHeader};
+
+/// Why no further segment is made: no open would take the catalogue.
+const TOO_MANY: &str = "the log has as many segments as it can have; make a checkpoint";
 
 /// One file, and whether a drain may use it.
 #[derive(Clone)]
@@ -49,28 +53,20 @@ pub(crate) struct Table {
     pub(crate) again: Option<Again>,
 }
 
-/// The marks that decide what can be recycled. They are read while nobody else prepares: with those
-/// from before, a catalogue could say that less is durable than is no longer needed.
-#[derive(Clone, Copy)]
-pub(crate) struct Needs {
-    pub(crate) released: Lsn,
-    pub(crate) durable: Lsn,
-    pub(crate) generation: u32,
-}
-
 /// All segments of a log.
 pub(crate) struct Segments {
     files: Arc<dyn Files>,
     table: Mutex<Table>,
-    /// Held through a whole preparation: there is one at a time, and drains look up beside it.
-    preparing: Mutex<Copies>,
+    /// How the catalogue is replaced, in turn: there is one preparation at a time, and drains look
+    /// up beside it.
+    preparing: InTurn<Copies>,
     /// Whether somebody waits for a preparation that is under way.
     hurry: AtomicBool,
 }
 
 impl Segments {
     pub(crate) fn new(files: Arc<dyn Files>, table: Table) -> Segments {
-        let (preparing, table) = (Mutex::new(table.copies), Mutex::new(table));
+        let (preparing, table) = (InTurn::new(table.copies), Mutex::new(table));
         Segments { files, table, preparing, hurry: AtomicBool::new(false) }
     }
 
@@ -98,20 +94,22 @@ impl Segments {
     /// longer needed, or, if `grow`, makes a new one, leaving the device to others meanwhile.
     /// Returns whether there was one to be had.
     pub(crate) fn prepare_one(&self, needs: impl Fn() -> Needs, grow: bool) -> io::Result<bool> {
-        let mut copies = self.alone();
-        self.prepare(&mut copies, needs(), grow, Pace::Beside(&self.hurry))
+        self.preparing.write(needs, |copies, needs| {
+            self.prepare(copies, needs, grow, Pace::Beside(&self.hurry))
+        })
     }
 
     /// [`Segments::prepare_one`] for somebody who waits for the segment of this number. What was
     /// under way for it is only hurried, not done twice.
     pub(crate) fn prepare_now(&self, needs: impl Fn() -> Needs, number: u64) -> io::Result<()> {
         self.hurry.store(true, Ordering::Relaxed);
-        let mut copies = self.alone();
-        self.hurry.store(false, Ordering::Relaxed);
-        match self.ready(number) {
-            Some(_) => Ok(()),
-            None => self.prepare(&mut copies, needs(), true, Pace::Full).map(|_| ()),
-        }
+        self.preparing.write(needs, |copies, needs| {
+            self.hurry.store(false, Ordering::Relaxed);
+            match self.ready(number) {
+                Some(_) => Ok(()),
+                None => self.prepare(copies, needs, true, Pace::Full).map(|_| ()),
+            }
+        })
     }
 
     fn prepare(
@@ -132,31 +130,27 @@ impl Segments {
 
     /// Writes the marks and the bound of generations to the catalogue.
     pub(crate) fn record(&self, needs: impl Fn() -> Needs, below: u32) -> io::Result<()> {
-        let mut copies = self.alone();
-        let mut catalogue = self.marked(needs());
-        catalogue.generations_below = below;
-        copies.replace(&*self.files, &catalogue)?;
-        self.table().catalogue = catalogue;
-        Ok(())
+        self.preparing.write(needs, |copies, needs| {
+            let catalogue = Catalogue { generations_below: below, ..self.marked(needs) };
+            self.replace(copies, catalogue)
+        })
     }
 
     /// Writes the marks to the catalogue, of which `released` lies in the segment of this number.
     /// That is listed first, should it not be: a position needs a file that it lies in.
     pub(crate) fn record_released(&self, needs: impl Fn() -> Needs, number: u64) -> io::Result<()> {
-        let mut copies = self.alone();
-        while self.find(number).is_none() {
-            // Not with the new position, under which the file of its own segment could be taken.
-            self.prepare(&mut copies, self.known(&needs), true, Pace::Full)?;
-        }
-        let catalogue = self.marked(needs());
-        copies.replace(&*self.files, &catalogue)?;
-        self.table().catalogue = catalogue;
-        Ok(())
+        self.preparing.write(needs, |copies, needs| {
+            while self.find(number).is_none() {
+                // Not with the new position, for which the file of its own segment could be taken.
+                self.prepare(copies, self.known(needs), true, Pace::Full)?;
+            }
+            self.replace(copies, self.marked(needs))
+        })
     }
 
     /// The needs, with nothing released but what the catalogue knows of.
-    fn known(&self, needs: &impl Fn() -> Needs) -> Needs {
-        Needs { released: self.table().catalogue.first, ..needs() }
+    fn known(&self, needs: Needs) -> Needs {
+        Needs { released: self.table().catalogue.first, ..needs }
     }
 
     /// Makes a cut. Nothing is recycled meanwhile. The marks go into the catalogue first, because
@@ -168,13 +162,18 @@ impl Segments {
         sealer: &Sealer,
         geometry: Geometry,
     ) -> io::Result<()> {
-        let mut copies = self.alone();
-        let catalogue = self.marked(needs());
+        self.preparing.write(needs, |copies, needs| {
+            self.replace(copies, self.marked(needs))?;
+            cut.record(&*self.files)?;
+            cut.carry_out(sealer, geometry, |number| self.find(number))?;
+            Cut::clear(&*self.files)
+        })
+    }
+
+    fn replace(&self, copies: &mut Copies, catalogue: Catalogue) -> io::Result<()> {
         copies.replace(&*self.files, &catalogue)?;
         self.table().catalogue = catalogue;
-        cut.record(&*self.files)?;
-        cut.carry_out(sealer, geometry, |number| self.find(number))?;
-        Cut::clear(&*self.files)
+        Ok(())
     }
 
     /// Takes another look at the files for the truth: they are somebody else's.
@@ -247,6 +246,9 @@ impl Segments {
     /// Makes a file and lists it under the next number.
     fn list_new(&self, copies: &mut Copies, needs: Needs, pace: Pace<'_>) -> io::Result<bool> {
         let mut catalogue = self.marked(needs);
+        if catalogue.entries.len() >= ENTRIES_MAX {
+            return Err(io::Error::other(TOO_MANY));
+        }
         let file = catalogue.entries.iter().map(|entry| entry.file + 1).max().unwrap_or(0);
         let segment = Segment::make(&*self.files, file, catalogue.shape(), pace)?;
         self.files.sync_dir(Path::new(""))?;
@@ -266,9 +268,8 @@ impl Segments {
         let mut catalogue = self.table().catalogue.clone();
         catalogue.durable = needs.durable;
         let number = needs.released.get() / catalogue.segment_bytes;
-        if catalogue.entries.iter().any(|entry| entry.number == number) {
-            catalogue.first = catalogue.first.max(needs.released);
-        }
+        let is_listed = catalogue.entries.iter().any(|entry| entry.number == number);
+        catalogue.first = needs.begin(catalogue.first, is_listed);
         let first = catalogue.first;
         catalogue.holes.retain(|hole| hole.to > first);
         catalogue
@@ -284,12 +285,10 @@ impl Segments {
         SegmentHeader { identity, generation, number, segment_bytes }
     }
 
-    /// The right to prepare, and how the catalogue is replaced.
-    fn alone(&self) -> MutexGuard<'_, Copies> {
-        self.preparing.lock().expect("no preparation panics")
-    }
-
     fn table(&self) -> MutexGuard<'_, Table> {
         self.table.lock().expect("nothing panics with the table")
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -18,7 +18,7 @@ use holdfast_memory::Guard;
 use crate::config::Retention;
 use crate::error::{AppendError, CommitError};
 use crate::log::{Appended, Contents, Log, Marks};
-use crate::segments::Needs;
+use crate::needs::{Needs, tell_marked};
 use crate::words;
 
 /// What goes into a frame besides its payload.
@@ -85,8 +85,7 @@ impl Log {
         match self.geometry.place_mark(&at, gives_bytes) {
             Ok(place) => {
                 let appended = self.put_mark(&mut guard, &at, place, released);
-                // EDGE marked: the durable mark was looked at before.
-                self.word(words::MARKED).fetch_max(released.get(), Ordering::Release);
+                tell_marked(self.word(words::MARKED), released);
                 self.word(words::NEWEST_END).store(appended.end.get(), Ordering::Relaxed);
                 drop(guard);
             }
@@ -106,8 +105,7 @@ impl Log {
         let number = self.geometry.segment_of(released);
         let recorded = self.segments.record_released(needs, number);
         recorded.map_err(|error| AppendError::Unmarked(Arc::new(error)))?;
-        // EDGE marked: as above.
-        self.word(words::MARKED).fetch_max(released.get(), Ordering::Release);
+        tell_marked(self.word(words::MARKED), released);
         Ok(())
     }
 

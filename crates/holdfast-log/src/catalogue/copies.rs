@@ -166,6 +166,7 @@ fn write(files: &dyn Files, name: &str, mut bytes: Vec<u8>) -> io::Result<()> {
         let with_room = bytes.len() + BLOCK_BYTES as usize;
         bytes.resize(with_room.next_multiple_of(BLOCK_BYTES as usize), 0);
     }
+    assert!(bytes.len() <= BYTES_MAX, "what no open takes is not written");
     file.write_all_at(&bytes, 0)?;
     file.sync_data()
 }
