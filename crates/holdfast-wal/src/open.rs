@@ -9,14 +9,14 @@ use std::sync::Arc;
 use holdfast_log::{CommitError, Log, Lsn, Stretch, Verdict, Watch};
 use holdfast_memory::{Medium, Region, RegionSpec};
 
-use crate::error::{CreateError, OpenError};
+use crate::error::{CreateError, OpenError, ReplayError};
 use crate::label::Label;
 use crate::options::Options;
 use crate::place::Place;
 use crate::sealing::Seal;
 use crate::shared::Shared;
 use crate::survey::Outline;
-use crate::wrapping::Wrapping;
+use crate::wrapping::{Opener, Wrapping};
 
 /// The smallest roster: an embedded log has no notes.
 const ROSTER_BYTES: u64 = 64;
@@ -69,6 +69,8 @@ pub(crate) fn open(
     // What is not proved to be on the device is written once more. From here on it counts, and
     // readers see it.
     log.commit(found.tail)?;
+    let log = Arc::new(log);
+    check_key(&log, &wrapping)?;
     begin_generation(&log)?;
     let recovery = Recovery {
         checkpoint: found.released,
@@ -81,7 +83,20 @@ pub(crate) fn open(
         mended: found.mended,
         lost: found.lost,
     };
-    Ok((Shared::new(Arc::new(log), region, wrapping, place.clock, place.lock), recovery))
+    Ok((Shared::new(log, region, wrapping, place.clock, place.lock), recovery))
+}
+
+/// The key of the newest set is the one that sealed it, if it is here. The label knows only the key
+/// that the log was made with, and with a wrong one under a later id the log would take sets that
+/// nobody opens again. What else is wrong with that set, its reader is told.
+fn check_key(log: &Arc<Log>, wrapping: &Wrapping) -> Result<(), OpenError> {
+    let Some(made_with) = wrapping.made_with() else { return Ok(()) };
+    let mut newest = log.back_cursor(log.marks().durable);
+    let Ok(Some(frame)) = newest.next_frame() else { return Ok(()) };
+    match Opener::new(wrapping).open(log, &frame) {
+        Err(ReplayError::WrongKey { id, .. }) if id != made_with => Err(OpenError::WrongKey { id }),
+        _ => Ok(()),
+    }
 }
 
 /// Makes it durable that another generation has begun: whatever an earlier one left behind the end,

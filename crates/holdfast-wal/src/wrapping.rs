@@ -20,6 +20,7 @@ pub(crate) use opener::Opener;
 pub(crate) struct Wrapping {
     compression: Compression,
     seal: Option<Seal>,
+    made_with: Option<u32>,
 }
 
 impl Wrapping {
@@ -30,7 +31,13 @@ impl Wrapping {
         identity: [u8; 16],
     ) -> Result<Wrapping, OpenError> {
         let seal = Seal::of(options, mark, identity)?;
-        Ok(Wrapping { compression: options.compression, seal })
+        let made_with = mark.map(|mark| mark.id);
+        Ok(Wrapping { compression: options.compression, seal, made_with })
+    }
+
+    /// The id of the key that the label knows again, if the log is sealed.
+    pub(crate) fn made_with(&self) -> Option<u32> {
+        self.made_with
     }
 
     /// The longest set of a log.

@@ -65,7 +65,9 @@ impl Display for OpenError {
             Self::PaddingWithoutKeys => {
                 write!(out, "the log is not sealed, so nothing is filled up; leave out the padding")
             }
-            Self::WrongKey { id } => write!(out, "the log was made with another key {id}"),
+            Self::WrongKey { id } => {
+                write!(out, "the log is sealed with another key {id}; give that one")
+            }
             Self::Label(fault) => write!(out, "the file `label` must be restored: {fault}"),
             Self::File { name, fault } => write!(out, "`{name}` must be restored: {fault}"),
             Self::ForeignFile { name } => {

@@ -188,6 +188,22 @@ fn another_key_under_an_id_is_told_where_it_is_needed() {
 }
 
 #[test]
+fn another_key_under_the_id_of_the_newest_set_is_refused_when_the_log_is_opened() {
+    let (files, _) = rotated();
+    let ring = |id: u32| Keys::new((3, &key(id)), &[(1, &key(1)), (2, &key(2))]).unwrap();
+    for _ in 0..2 {
+        let refused = open(&files, &SMALL.with_keys(ring(7))).map(drop);
+        assert!(matches!(refused, Err(OpenError::WrongKey { id: 3 })), "{refused:?}");
+    }
+    let log = open(&files, &SMALL.with_keys(ring(3))).unwrap();
+    assert_eq!(records(&log).unwrap(), works(10..40));
+    log.checkpoint(log.stat().end).unwrap();
+    log.close().unwrap();
+    drop(log);
+    open(&files, &SMALL.with_keys(ring(7))).expect("no set is left that it sealed");
+}
+
+#[test]
 fn a_key_is_needed_until_a_checkpoint_has_passed_what_it_sealed() {
     let (files, end) = rotated();
     let log = open(&files, &sealed(&[3])).unwrap();
