@@ -8,6 +8,7 @@
 mod basics;
 mod checkpoints;
 mod checkpoints_under_cuts;
+mod clocks;
 mod compressed;
 mod corruption;
 mod damaged_directories;
@@ -21,8 +22,10 @@ mod formats;
 mod full_disk;
 mod fuzzed;
 mod kills;
+mod look_ahead;
 mod lost_files;
 mod pitfalls;
+mod positions;
 mod power;
 mod refusals;
 mod sealed;
