@@ -8,6 +8,12 @@
 //! what fails says its name through [`Named`].
 //! Never: knows what the bytes mean.
 
+#[cfg(not(target_os = "linux"))]
+compile_error!(
+    "Holdfast runs on Linux alone: what it promises of disks and memory rests on calls that other \
+     systems do not have (openat2, pwritev2 with RWF_DSYNC, futexes, sealed memfds)"
+);
+
 pub mod acl;
 mod blocks;
 pub mod checksum;

@@ -5,6 +5,64 @@
 //! there as a whole or not at all; of two programs, one has the log.
 //! Never: starts a thread it was not asked for; takes damage for the end; guesses a record.
 //!
+//! It is for a program that keeps its state in memory, or in files of its own, and wants to get it
+//! back after a crash: what happens is appended, and replayed when the program starts; what is safe
+//! elsewhere is given up by a checkpoint. It is not for looking records up by a key (that is
+//! `holdfast-store`), nor for several programs that write one log (that is the server).
+//!
+//! ```
+//! use holdfast_wal::{Log, Options, Record, format::MessagePack};
+//!
+//! #[derive(serde::Serialize, serde::Deserialize)]
+//! enum Event { Came(String), Left(String) }
+//!
+//! impl Record for Event {
+//!     const NAME: &'static str = "door.event"; // a log of something else is refused by name
+//! }
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let place = tempfile::tempdir()?;
+//! # let directory = place.path().join("log");
+//! let open = || Log::<Event, MessagePack>::open_or_create(&directory, &Options::default());
+//! let (log, _) = open()?;
+//! log.append(&Event::Came("Ada".into()))?; // in memory, at once
+//! let both = [Event::Came("Grace".into()), Event::Left("Ada".into())];
+//! log.append_all(&both)?.wait()?; // both or neither; on the disk now, as all before them
+//! drop(log); // as well as a crash
+//!
+//! let (log, _) = open()?;
+//! let (mut inside, mut applied) = (std::collections::BTreeSet::new(), None);
+//! for entry in log.iter() {
+//!     let entry = entry?; // or where the device damaged it
+//!     applied = Some(entry.end);
+//!     match entry.record {
+//!         Event::Came(name) => inside.insert(name),
+//!         Event::Left(name) => inside.remove(&name),
+//!     };
+//! }
+//! assert_eq!(inside.into_iter().collect::<Vec<_>>(), ["Grace"]);
+//! // Had this been written elsewhere, and synced, the log would not be needed up to here.
+//! log.checkpoint(applied.expect("there are records"))?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | what | how much |
+//! |---|---|
+//! | bytes of a set, encoded | half a segment, and at most 4 MiB: [`Stat::set_bytes_max`] |
+//! | records in a set | 65,535 |
+//! | bytes of a segment file | a power of two, 64 KiB to 1 GiB; 16 MiB unless said otherwise |
+//! | segment files | 65,536: with 16 MiB each, 1 TiB between checkpoint and end |
+//! | positions ([`Lsn`]), in bytes | 2^62, never used twice |
+//! | openings | some two thousand million |
+//! | memory | the ring (32 MiB, or two segments if they are larger), and 8 MiB a reader |
+//! | disk | what lies behind the checkpoint, three segments more, and 120 KiB |
+//! | openers of a directory | one; readers through [`Watch`] besides |
+//!
+//! A log without threads of its own ([`Background::None`], the default) does all work in the calls
+//! that need it. It runs on Linux alone, on any file system whose `fsync` keeps its promise; where
+//! that can bypass the page cache, it does. Errors name the file and what was tried with it.
+//!
 //! The design is the operation replay log of "Design and Reliability of a User Space Write-Ahead
 //! Log in Rust" (section IV): `write` and an iterator over any serde type, in JSON or MessagePack.
 //! What it adds: sets, group commit, tickets, checkpoints, followers, and an end of the log that

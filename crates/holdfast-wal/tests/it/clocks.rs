@@ -47,7 +47,7 @@ fn step(log: &WorkLog, random: &mut Random, positions: &mut Vec<Lsn>) {
         0..=4 => ticket.wait().unwrap(),
         5 => log.checkpoint(positions[positions.len() / 2]).unwrap(),
         6 => log.checkpoint(ticket.end()).unwrap(),
-        7 if positions.len() % 5 == 0 => log.truncate_after(ticket.end()).unwrap(),
+        7 if positions.len().is_multiple_of(5) => log.truncate_after(ticket.end()).unwrap(),
         _ => {}
     }
 }

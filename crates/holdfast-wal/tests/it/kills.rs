@@ -92,11 +92,12 @@ fn a_child_checkpoints_until_it_is_killed() {
 
 fn checkpoint_for_ever(log: &Log<Work, MessagePack>, thread: u32) {
     let mut random = Random::new(u64::from(std::process::id() ^ (thread << 24)));
+    let mut out = std::io::stdout();
     loop {
         let ticket = log.append(&work(thread)).unwrap();
         if random.chance(40) {
             log.checkpoint(ticket.end()).unwrap();
-            writeln!(std::io::stdout(), "checkpoint {}", ticket.end()).unwrap();
+            writeln!(out, "checkpoint {}", ticket.end()).unwrap();
         }
     }
 }
