@@ -19,7 +19,7 @@ use crate::header::Header;
 
 /// Which opening is the newest; replaced before that opening puts anything.
 const OPENED: &str = "opened";
-/// Until it is complete.
+/// Until it is complete, and between openings, so that there is room for it.
 const OPENED_BEGUN: &str = "opened-new";
 /// Which opening was closed, and where the archive ended then; gone while a store is open.
 const CLOSED: &str = "closed";
@@ -59,8 +59,7 @@ impl Note {
         // Another one than before, wherever the numbers come from.
         let opening = before.wrapping_add(u64::from_le_bytes(drawn) | 1);
         let note = Note { header, opening, end: None, log_end };
-        note.write(files, OPENED_BEGUN)?;
-        files.rename(Path::new(OPENED_BEGUN), Path::new(OPENED))?;
+        note.replace(files)?;
         match files.remove_file(Path::new(CLOSED)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => files.sync_dir(Path::new("")).map(|()| note),
@@ -86,6 +85,19 @@ impl Note {
         let (Some(opened), Some(closed)) = (opened, closed) else { return Ok(None) };
         let is_its_close = closed.header == header && Note { end: None, ..closed } == opened;
         Ok(closed.end.filter(|_| is_its_close))
+    }
+
+    /// Makes this the note of the newest opening. The one before keeps its room, for the next:
+    /// there may be none left on the device by then.
+    fn replace(&self, files: &dyn Files) -> io::Result<()> {
+        let (begun, opened) = (Path::new(OPENED_BEGUN), Path::new(OPENED));
+        self.write(files, OPENED_BEGUN)?;
+        // Not where the file system knows no such thing, or there was none before.
+        if files.exchange(begun, opened).is_ok() {
+            return Ok(());
+        }
+        files.rename(begun, opened)?;
+        self.write(files, OPENED_BEGUN)
     }
 
     fn write(&self, files: &dyn Files, name: &str) -> io::Result<()> {

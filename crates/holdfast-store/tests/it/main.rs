@@ -13,6 +13,7 @@ mod damage;
 mod examples;
 mod faults;
 mod four_ways;
+mod full_disk;
 mod histories;
 mod kills;
 mod large_values;
