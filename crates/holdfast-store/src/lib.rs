@@ -120,7 +120,7 @@ pub use rollback::{Savepoint, UNDO_BYTES_MAX};
 pub use services::Service;
 pub use stat::Stat;
 pub use store::{Recovery, Store};
-pub use transaction::{Committed, Direction, KeyValue, Scan, Transaction, Tree};
+pub use transaction::{Committed, Direction, KeyValue, Scan, Transaction, Tree, TwoEnded};
 pub use transaction_error::{CommitError, TransactionError};
 pub use trees::CheckedTrees;
 pub use verify::{Verified, VerifyFault};

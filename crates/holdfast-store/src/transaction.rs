@@ -22,7 +22,7 @@ mod remains;
 mod scan;
 mod write;
 
-pub use scan::{Direction, KeyValue, Scan};
+pub use scan::{Direction, KeyValue, Scan, TwoEnded};
 
 /// A tree of a store, by its name: see [`crate::Store::tree`]. It is the same whenever that store
 /// is opened again, and no other store takes it.
@@ -47,6 +47,8 @@ pub struct Transaction<'s> {
     leaves_remains: bool,
     /// Of changes since records were last flushed on its behalf.
     unflushed_bytes: usize,
+    /// Memory for a value that is only looked at.
+    looked_at: Vec<u8>,
     standing: Standing,
 }
 
@@ -79,6 +81,7 @@ impl<'s> Transaction<'s> {
             has_written: false,
             leaves_remains: false,
             unflushed_bytes: 0,
+            looked_at: Vec::new(),
             standing: Standing::Running,
         }
     }
@@ -95,6 +98,39 @@ impl<'s> Transaction<'s> {
     /// See [`TransactionError`].
     pub fn get(&mut self, tree: &Tree, key: &[u8]) -> Result<Option<Vec<u8>>, TransactionError> {
         self.get_locked(tree, key, Mode::READ)
+    }
+
+    /// What `look` makes of the value of a key, if there is one. No memory is taken for a value
+    /// that lies beside its key, but once in a transaction. `look` runs while nobody waits for it,
+    /// and may do what it likes.
+    ///
+    /// # Errors
+    /// See [`TransactionError`].
+    pub fn get_with<T>(
+        &mut self,
+        tree: &Tree,
+        key: &[u8],
+        look: impl FnOnce(&[u8]) -> T,
+    ) -> Result<Option<T>, TransactionError> {
+        self.check_tree(tree)?;
+        self.lock(Name::of(tree.root, key), Mode::READ)?;
+        if let Some(kept) = self.private.as_ref().and_then(|private| private.get(tree, key)) {
+            return Ok(kept.as_deref().map(look));
+        }
+        let stored = &mut self.looked_at;
+        let pages = self.engine.trees().tree(tree.root);
+        let is_there = pages.get(key, |found| {
+            let Found::Value(value) = found else { return false };
+            value.clone_into(stored);
+            true
+        })?;
+        if !is_there {
+            return Ok(None);
+        }
+        match Stored::of(stored) {
+            Ok(Stored::Plain(value)) => Ok(Some(look(value))),
+            _ => Ok(Some(look(&pages.load(stored)?))),
+        }
     }
 
     /// The values of several keys, in the order in which they are named. They are read in the order

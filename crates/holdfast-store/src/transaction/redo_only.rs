@@ -30,7 +30,7 @@ pub(super) struct Private(BTreeMap<PageNumber, BTreeMap<Vec<u8>, Kept>>);
 
 impl Private {
     /// What the transaction has made of a key, if it has changed it.
-    fn get(&self, tree: &Tree, key: &[u8]) -> Option<&Kept> {
+    pub(super) fn get(&self, tree: &Tree, key: &[u8]) -> Option<&Kept> {
         self.0.get(&tree.root)?.get(key)
     }
 

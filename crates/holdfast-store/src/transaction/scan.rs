@@ -15,6 +15,10 @@ use crate::names::Name;
 use crate::transaction_error::TransactionError;
 use crate::tree::{LeafEnd, Seek, Seen};
 
+mod two_ended;
+
+pub use two_ended::TwoEnded;
+
 /// Keys that a scan looks for at first. Each time that it goes on it looks for twice as many, so
 /// that whoever wants the first one locks few, and whoever wants all visits each leaf about once.
 const FOUND_AT_FIRST: usize = 8;
@@ -70,6 +74,15 @@ enum Place {
     End,
 }
 
+/// What is known of the value of a key that was found.
+#[derive(Debug)]
+enum Unread {
+    /// What its leaf says of it.
+    Stored(Vec<u8>),
+    /// It is this.
+    Value(Vec<u8>),
+}
+
 /// What came of a visit of a leaf.
 enum Visited {
     /// The scan goes on here.
@@ -114,6 +127,14 @@ impl<'s> Transaction<'s> {
 }
 
 impl Transaction<'_> {
+    /// The value of a key that was found, which is locked.
+    fn read(&self, tree: &Tree, unread: Unread) -> Result<Vec<u8>, TransactionError> {
+        match unread {
+            Unread::Stored(stored) => self.value_of(tree, stored),
+            Unread::Value(value) => Ok(value),
+        }
+    }
+
     /// Deletes every key of a range, and returns how many there were. Until the transaction ends
     /// nobody else puts one there.
     ///
@@ -161,20 +182,26 @@ impl Iterator for Scan<'_, '_> {
     type Item = Result<KeyValue, TransactionError>;
 
     fn next(&mut self) -> Option<Result<KeyValue, TransactionError>> {
-        loop {
-            if let Err(error) = self.find() {
-                return Some(Err(error));
-            }
-            let Some((key, kept)) = self.take_private() else { return self.show() };
-            self.passed = Some(key.clone());
-            if let Some(value) = kept {
-                return Some(Ok((key, value)));
-            }
-        }
+        let found = self.next_unread()?;
+        Some(found.and_then(|(key, unread)| Ok((key, self.read(unread)?))))
     }
 }
 
 impl Scan<'_, '_> {
+    /// The next key.
+    fn next_unread(&mut self) -> Option<Result<(Vec<u8>, Unread), TransactionError>> {
+        loop {
+            if let Err(error) = self.find() {
+                return Some(Err(error));
+            }
+            let Some((key, kept)) = self.take_private() else { return self.show().map(Ok) };
+            self.passed = Some(key.clone());
+            if let Some(value) = kept {
+                return Some(Ok((key, Unread::Value(value))));
+            }
+        }
+    }
+
     /// Visits leaves until something is found, or there are no more.
     fn find(&mut self) -> Result<(), TransactionError> {
         while self.found.is_empty() && self.next.is_some() {
@@ -188,16 +215,16 @@ impl Scan<'_, '_> {
     }
 
     /// Shows the first of what was found.
-    fn show(&mut self) -> Option<Result<KeyValue, TransactionError>> {
+    fn show(&mut self) -> Option<(Vec<u8>, Unread)> {
         let (key, stored) = self.found.pop_front()?;
         if self.has_private {
             self.passed = Some(key.clone());
         }
-        if self.is_of_keys {
-            return Some(Ok((key, Vec::new())));
-        }
-        let value = self.transaction.value_of(&self.tree, stored);
-        Some(value.map(|value| (key, value)))
+        Some((key, Unread::Stored(stored)))
+    }
+
+    fn read(&self, unread: Unread) -> Result<Vec<u8>, TransactionError> {
+        if self.is_of_keys { Ok(Vec::new()) } else { self.transaction.read(&self.tree, unread) }
     }
 
     /// What the transaction alone has of the next key, if that comes before what was found in

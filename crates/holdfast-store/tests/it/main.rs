@@ -21,6 +21,7 @@ mod life;
 mod looks;
 mod model;
 mod power;
+mod ranges;
 mod reclaim;
 mod redo_only;
 mod refusals;
