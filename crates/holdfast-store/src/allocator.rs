@@ -39,6 +39,8 @@ struct Numbers {
     merged: u64,
     /// Roots of trees that are to go or are gone, which somebody may have kept.
     dropped: BTreeSet<PageNumber>,
+    /// Roots of trees that have no name yet, since they are being made.
+    loading: BTreeSet<PageNumber>,
 }
 
 /// Pages of a large value that nobody reaches, and that could not be freed.
@@ -54,8 +56,8 @@ impl Allocator {
     /// Gives the free ones, from the last to the first, then `next` and those behind it.
     #[must_use]
     pub(crate) fn new(next: PageNumber, free: Vec<PageNumber>) -> Allocator {
-        let (put_off, dropped) = (VecDeque::new(), BTreeSet::new());
-        let numbers = Numbers { next, free, put_off, merged: 0, dropped };
+        let (put_off, dropped, loading) = (VecDeque::new(), BTreeSet::new(), BTreeSet::new());
+        let numbers = Numbers { next, free, put_off, merged: 0, dropped, loading };
         Allocator(Mutex::new(numbers), Mutex::default(), AtomicBool::new(false))
     }
 
@@ -95,6 +97,21 @@ impl Allocator {
     pub(crate) fn is_dropped(&self, root: PageNumber) -> bool {
         // EDGE tree-dropped: the root was noted before.
         self.2.load(Ordering::Acquire) && self.lock().dropped.contains(&root)
+    }
+
+    /// Remembers that the tree with this root is being made.
+    pub(crate) fn begin_loading(&self, root: PageNumber) {
+        self.lock().loading.insert(root);
+    }
+
+    /// Forgets that again.
+    pub(crate) fn end_loading(&self, root: PageNumber) {
+        self.lock().loading.remove(&root);
+    }
+
+    /// Whether the tree with this root is being made.
+    pub(crate) fn is_loading(&self, root: PageNumber) -> bool {
+        self.lock().loading.contains(&root)
     }
 
     /// The next number that was never given, and those that were and are free.

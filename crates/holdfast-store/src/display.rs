@@ -7,8 +7,8 @@ use std::error::Error;
 use std::fmt::{Display, Formatter, Result};
 
 use crate::error::{
-    BackUpError, CloseError, DropTreeError, OpenError, OpenTreeError, ReclaimError, RestoreError,
-    ServiceError,
+    BackUpError, CloseError, DropTreeError, LoadTreeError, OpenError, OpenTreeError, ReclaimError,
+    RestoreError, ServiceError,
 };
 use crate::large::LARGE_VALUE_BYTES_MAX;
 use crate::node::KEY_BYTES_MAX;
@@ -161,6 +161,19 @@ impl Display for DropTreeError {
     }
 }
 
+impl Display for LoadTreeError {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Exists => write!(out, "there is a tree of that name; drop it, or name another"),
+            Self::NotSorted { key } => {
+                write!(out, "the key {} is not above the one before", key.escape_ascii())
+            }
+            Self::Transaction(error) => write!(out, "there is no such tree: {error}"),
+            Self::Commit(error) => write!(out, "{error}"),
+        }
+    }
+}
+
 impl Display for ServiceError {
     fn fmt(&self, out: &mut Formatter<'_>) -> Result {
         match self {
@@ -203,6 +216,8 @@ impl Error for OpenTreeError {}
 impl Error for ReclaimError {}
 
 impl Error for DropTreeError {}
+
+impl Error for LoadTreeError {}
 
 impl Error for ServiceError {}
 

@@ -89,12 +89,18 @@ impl Engine {
         // Its locks tell of a drop that is not committed.
         let mut one = Transaction::begin(self, Patience::NeverWaits);
         let names = self.names();
-        let found = one.scan(&names, &[DROPPED][..].., Direction::Up).next();
+        // Before: whoever notes that there is one may do so at once.
+        self.has_dropped.store(false, Ordering::Relaxed);
+        let is_made = |value: &[u8]| root_in(value).is_ok_and(|root| self.numbers.is_loading(root));
+        let found = one.scan(&names, &[DROPPED][..].., Direction::Up).find(
+            // What is being made has such a name, too.
+            |found| !found.as_ref().is_ok_and(|(_, value)| is_made(value)),
+        );
+        if found.is_some() {
+            self.has_dropped.store(true, Ordering::Relaxed);
+        }
         let (name, value) = match found {
-            None => {
-                self.has_dropped.store(false, Ordering::Relaxed);
-                return Ok(false);
-            }
+            None => return Ok(false),
             Some(Err(TransactionError::Busy)) => return Ok(false),
             Some(found) => found?,
         };

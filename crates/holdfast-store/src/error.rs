@@ -151,6 +151,36 @@ impl From<CommitError> for OpenTreeError {
     }
 }
 
+/// Why a tree was not made of keys in order. There is none of that name then, but for what a commit
+/// says.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum LoadTreeError {
+    /// There is a tree of that name. Drop it first, or load another one.
+    Exists,
+    /// A key is not above the one before. Sort them, and leave out what comes twice.
+    NotSorted {
+        /// The key.
+        key: Vec<u8>,
+    },
+    /// A page was not made, or the name not read or written. See to the reason, then call again.
+    Transaction(TransactionError),
+    /// It says what has become of the tree.
+    Commit(CommitError),
+}
+
+impl From<TransactionError> for LoadTreeError {
+    fn from(error: TransactionError) -> LoadTreeError {
+        LoadTreeError::Transaction(error)
+    }
+}
+
+impl From<CommitError> for LoadTreeError {
+    fn from(error: CommitError) -> LoadTreeError {
+        LoadTreeError::Commit(error)
+    }
+}
+
 /// Why pages that no tree leads to were not freed, or not all of them. Nothing else has changed.
 #[derive(Debug)]
 #[non_exhaustive]

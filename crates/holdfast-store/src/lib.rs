@@ -75,6 +75,7 @@ mod frames;
 mod header;
 mod large;
 mod latches;
+mod loading;
 mod locks;
 mod log;
 mod losers;
@@ -104,8 +105,8 @@ pub use backup::{restore, restore_at};
 pub use config::{Checkpoints, Cleaner, Config, LogPlace, Restart, Services};
 pub use engine::Durability;
 pub use error::{
-    BackUpError, CloseError, DropTreeError, OpenError, OpenTreeError, ReclaimError, RestoreError,
-    ServiceError,
+    BackUpError, CloseError, DropTreeError, LoadTreeError, OpenError, OpenTreeError, ReclaimError,
+    RestoreError, ServiceError,
 };
 pub use holdfast_client::ConnectError;
 pub use holdfast_memory::Medium;

@@ -19,6 +19,7 @@ mod change;
 mod check;
 mod distrust;
 mod large;
+mod load;
 mod merge;
 mod purge;
 pub(crate) mod put;
@@ -28,6 +29,7 @@ mod split;
 mod together;
 
 pub(crate) use change::Changed;
+pub(crate) use load::Loaded;
 pub(crate) use put::By;
 pub(crate) use scan::{LeafEnd, Seen};
 pub(crate) use seek::Seek;

@@ -18,6 +18,7 @@ mod histories;
 mod kills;
 mod large_values;
 mod life;
+mod loads;
 mod looks;
 mod model;
 mod power;
