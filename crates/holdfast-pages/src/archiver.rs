@@ -22,6 +22,7 @@ use crate::record::What;
 use crate::reread::Rereader;
 use crate::rsn::{PageNumber, Rsn};
 use crate::run::RunWriter;
+use crate::run_block::Compression;
 use crate::run_format::{RunSpan, page_of};
 use crate::run_reader::Run;
 use crate::stream::Stream;
@@ -42,6 +43,7 @@ pub struct Archiver {
     rereader: Option<Arc<Rereader>>,
     views: Arc<Views>,
     window_bytes: u64,
+    compression: Compression,
     archiving: Mutex<Archiving>,
 }
 
@@ -64,6 +66,7 @@ struct Entry {
 impl Archiver {
     /// Goes on with the archive in the directory that `files` has, whose records come to `state`. A
     /// window ends where the log's position is a multiple of `window_bytes`, with the next frame.
+    /// Its records are compressed so.
     ///
     /// # Panics
     /// If the state is not that of the archive's end.
@@ -74,12 +77,22 @@ impl Archiver {
         (stream, follower, rereader): (Arc<Stream>, Arc<Follower>, Option<Arc<Rereader>>),
         views: Arc<Views>,
         (state, bases): (State, Bases),
-        window_bytes: u64,
+        (window_bytes, compression): (u64, Compression),
     ) -> Archiver {
         assert!(state.at() == views.archived(), "the state is that of the archive's end");
         let archiving = Archiving { state, bases, entries: Vec::new(), head: Vec::new() };
         let archiving = Mutex::new(archiving);
-        Archiver { files, tag, stream, follower, rereader, views, window_bytes, archiving }
+        Archiver {
+            files,
+            tag,
+            stream,
+            follower,
+            rereader,
+            views,
+            window_bytes,
+            compression,
+            archiving,
+        }
     }
 
     /// Archives a window, if one is over; writes a base when it is time, and gives the log back
@@ -204,6 +217,7 @@ impl Archiver {
     ) -> io::Result<()> {
         let Archiving { state, entries, head, .. } = archiving;
         let mut run = RunWriter::begin(&*self.files, self.tag, span)?;
+        run.compress(self.compression);
         for Entry { page, rsn, bytes } in entries {
             run.push(*page, *rsn, fresh.bytes_of(*rsn, *bytes as usize))?;
         }

@@ -16,6 +16,7 @@ use crate::error::{MergeError, RunFault, RunPart};
 use crate::places::FramePlace;
 use crate::rsn::{PageNumber, Rsn};
 use crate::run::{RunFrames, RunWriter};
+use crate::run_block::Compression;
 use crate::run_format::RunSpan;
 use crate::run_reader::{Run, RunScan};
 use crate::tag::Tag;
@@ -75,6 +76,7 @@ pub(crate) struct Merger {
     views: Arc<Views>,
     clock: Arc<dyn Clock>,
     keep: Keep,
+    compression: Compression,
     merging: Mutex<Option<Merging>>,
     /// Runs that did not say what is in them.
     damaged: Mutex<BTreeSet<(Rsn, Rsn)>>,
@@ -102,7 +104,7 @@ impl Merger {
         tag: Tag,
         views: Arc<Views>,
         clock: Arc<dyn Clock>,
-        keep: Keep,
+        (keep, compression): (Keep, Compression),
     ) -> Merger {
         Merger {
             files,
@@ -110,6 +112,7 @@ impl Merger {
             views,
             clock,
             keep,
+            compression,
             merging: Mutex::default(),
             damaged: Mutex::default(),
         }
@@ -206,7 +209,8 @@ impl Merger {
         let level = inputs.iter().map(|run| run.span().level).max().map_or(0, |level| level + 1);
         let span = RunSpan { level, begin: first.begin, end: last.end };
         let writer = RunWriter::begin(Arc::clone(&self.files), self.tag, span);
-        let writer = Box::new(writer.map_err(MergeError::Write)?);
+        let mut writer = Box::new(writer.map_err(MergeError::Write)?);
+        writer.compress(self.compression);
         let trim_below = self.keep.from(archive, cleaned, self.clock.utc_ns());
         let stage = Stage::Writing(writer, Trimmed::new(inputs, trim_below)?);
         Ok(Merging { inputs: inputs.to_vec(), span, trim_below, stage })

@@ -40,6 +40,7 @@ use crate::reread::Rereader;
 use crate::restore::Progress;
 use crate::restoring::Restoring;
 use crate::rsn::{PageNumber, Rsn, Slot};
+use crate::run_block::Compression;
 use crate::run_format::RunSpan;
 use crate::stale::Stale;
 use crate::stream::Stream;
@@ -74,6 +75,8 @@ pub struct PagesConfig {
     pub clean_every_bytes: u64,
     /// How much of the past is kept.
     pub keep: Keep,
+    /// How what is archived is compressed.
+    pub compression: Compression,
     /// How it is known what a checkpoint has to say.
     pub checkpoints: Checkpoints,
 }
@@ -172,7 +175,7 @@ impl Pages {
             (Arc::clone(&stream), Arc::clone(&follower), rereader.clone()),
             Arc::clone(&views),
             (archived, bases),
-            config.window_bytes,
+            (config.window_bytes, config.compression),
         ));
         make_room_by_archiving(&stream, &archiver);
         let fetch = Fetch {
@@ -193,7 +196,7 @@ impl Pages {
             tag,
             Arc::clone(&fetch.views),
             Arc::clone(&clock),
-            config.keep,
+            (config.keep, config.compression),
         );
         let cleaner = cleaner(&fetch, (store, clock), config.clean_every_bytes, cleaned);
         Ok((Pages { tag, archiver, cleaner, merger, rereader, fetch }, found))

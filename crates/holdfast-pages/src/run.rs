@@ -16,9 +16,10 @@ use holdfast_io::{Files, OpenFile, OpenHow};
 use crate::bloom::Bloom;
 use crate::places::FramePlace;
 use crate::rsn::{PageNumber, Rsn};
+use crate::run_block::{COMPRESSED, Compression, HEAD_BYTES, Packer};
 use crate::run_format::{
-    BLOOM, BlockPlace, CHECK_BYTES, FRAMES, Footer, HEAD, INDEX, PARTS, RunSpan, check_of,
-    put_entry, zigzag,
+    BLOOM, BlockPlace, CHECK_BYTES, FRAMES, Footer, HEAD, INDEX, PARTS, RunSpan, UNCOMPRESSED,
+    check_of, put_entry, zigzag,
 };
 use crate::tag::Tag;
 use crate::varint;
@@ -47,6 +48,7 @@ pub struct RunWriter<F> {
     pages: Vec<PageNumber>,
     last: (PageNumber, Rsn),
     is_trimmed: bool,
+    packer: Option<Packer>,
 }
 
 impl<F: Deref<Target: Files>> RunWriter<F> {
@@ -76,7 +78,17 @@ impl<F: Deref<Target: Files>> RunWriter<F> {
             pages,
             last,
             is_trimmed,
+            packer: None,
         })
+    }
+
+    /// Compresses its records, so that only programs read the run that know of that.
+    ///
+    /// # Panics
+    /// If it has some already.
+    pub fn compress(&mut self, how: Compression) {
+        assert!(self.index.is_empty(), "all blocks of a run are of one form");
+        self.packer = (how == Compression::Lz4).then(Packer::default);
     }
 
     /// Adds the record that stands at `rsn` and has these bytes there; `page` is
@@ -135,6 +147,7 @@ impl<F: Deref<Target: Files>> RunWriter<F> {
         self.end_block()?;
         let (first, last) = frames.ends(self.span);
         let mut footer = Footer {
+            version: if self.packer.is_some() { COMPRESSED } else { UNCOMPRESSED },
             span: self.span,
             blocks: u32::try_from(self.index.len()).expect("a run has less than 2^32 blocks"),
             begin_lsn: first.lsn,
@@ -175,12 +188,18 @@ impl<F: Deref<Target: Files>> RunWriter<F> {
     fn begin_block(&mut self, page: PageNumber, rsn: Rsn) {
         self.index.push(BlockPlace { page, rsn, offset: self.end() });
         self.block = self.out.len();
-        self.out.extend_from_slice(&[0; CHECK_BYTES]);
+        let head = if self.packer.is_some() { HEAD_BYTES } else { CHECK_BYTES };
+        self.out.extend_from_slice(&[0; HEAD_BYTES][..head]);
     }
 
-    /// Puts the check of the block in front of it, if there is one.
+    /// Compresses the block, if there is one and it is to be, and puts its check in front of it.
     fn end_block(&mut self) -> io::Result<()> {
         let Some(place) = self.index.last() else { return Ok(()) };
+        if let Some(packer) = &mut self.packer {
+            let head = self.block + CHECK_BYTES..self.block + HEAD_BYTES;
+            let whole = packer.pack(&mut self.out, head.end);
+            self.out[head].copy_from_slice(&whole.to_le_bytes());
+        }
         let entries = &self.out[self.block + CHECK_BYTES..];
         let check = check_of(self.tag, self.span.begin, place.offset, entries);
         self.out[self.block..self.block + CHECK_BYTES].copy_from_slice(&check.to_le_bytes());

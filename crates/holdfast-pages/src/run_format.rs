@@ -18,8 +18,10 @@ use crate::varint;
 /// Where records stand in a run that are about no page.
 pub const NO_PAGE: PageNumber = PageNumber(u64::MAX);
 
-/// The version of runs that this program reads and writes.
-pub(crate) const VERSION: u16 = 1;
+/// The newest version of runs that this program reads and writes.
+pub(crate) const VERSION: u16 = 2;
+/// The version of a run whose blocks are as they were put.
+pub(crate) const UNCOMPRESSED: u16 = 1;
 pub(crate) const CHECK_BYTES: usize = 4;
 pub(crate) const FOOTER_BYTES: usize = 120;
 pub(crate) const INDEX_ENTRY_BYTES: usize = 24;
@@ -73,6 +75,7 @@ impl RunSpan {
 /// The end of a run, which says where everything is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Footer {
+    pub(crate) version: u16,
     pub(crate) span: RunSpan,
     pub(crate) blocks: u32,
     pub(crate) begin_lsn: Lsn,
@@ -104,7 +107,7 @@ impl Footer {
     pub(crate) fn bytes(&self, tag: Tag) -> [u8; FOOTER_BYTES] {
         let mut out = Vec::with_capacity(FOOTER_BYTES);
         out.extend_from_slice(&MAGIC);
-        out.extend_from_slice(&VERSION.to_le_bytes());
+        out.extend_from_slice(&self.version.to_le_bytes());
         out.extend_from_slice(&self.span.level.to_le_bytes());
         out.extend_from_slice(&self.blocks.to_le_bytes());
         let rsns = [self.span.begin.get(), self.span.end.get()];
@@ -128,13 +131,14 @@ impl Footer {
         if check != crc32c(tag.get(), told).to_le_bytes() || told[..8] != MAGIC {
             return Err(FooterFault::Damaged);
         }
-        match u16_at(bytes, 8) {
-            VERSION => {}
-            found => return Err(FooterFault::OtherVersion(found)),
+        let version = u16_at(bytes, 8);
+        if !(UNCOMPRESSED..=VERSION).contains(&version) {
+            return Err(FooterFault::OtherVersion(version));
         }
         let number = |which: usize| u64_at(bytes, 16 + 8 * which);
         let (begin, end) = (Rsn(number(0)), Rsn(number(1)));
         let footer = Footer {
+            version,
             span: RunSpan { level: u16_at(bytes, 10), begin, end },
             blocks: u32_at(bytes, 12),
             begin_lsn: Lsn(number(2)),

@@ -18,6 +18,7 @@ use crate::gathered::Gathered;
 use crate::places::FramePlace;
 use crate::record::Record;
 use crate::rsn::{PageNumber, Rsn};
+use crate::run_block::Block;
 use crate::run_format::{
     BLOOM, BlockPlace, CHECK_BYTES, FOOTER_BYTES, FRAMES, Footer, FooterFault, HEAD, INDEX,
     INDEX_ENTRY_BYTES, PARTS, RunSpan, VERSION, check_of, page_of, take_entry, unzigzag,
@@ -172,10 +173,10 @@ impl Run {
         }
         let blocks =
             directory.index.partition_point(|place| (place.page, place.rsn) <= (page, upto));
-        let mut block = Vec::new();
+        let mut block = Block::default();
         for number in (0..blocks).rev() {
             self.read_block(number, &mut block)?;
-            let mut entries = &block[CHECK_BYTES..];
+            let mut entries = block.records();
             while let Some((record, _)) = self.next_entry(&mut entries)? {
                 let at = (page_of(&record), record.rsn);
                 if at > (page, upto) {
@@ -211,8 +212,8 @@ impl Run {
     pub(crate) fn scan_before(self: &Arc<Run>, from: PageNumber) -> Result<RunScan, RunFault> {
         let index = &self.directory()?.index;
         let block = index.partition_point(|place| place.page < from).saturating_sub(1);
-        let bytes = Vec::new();
-        Ok(RunScan { run: Arc::clone(self), block, bytes, at: 0, current: None })
+        let read = Block::default();
+        Ok(RunScan { run: Arc::clone(self), block, read, at: 0, current: None })
     }
 
     /// Whether all of it reads as it was written.
@@ -225,16 +226,16 @@ impl Run {
         Ok(())
     }
 
-    /// Reads and checks a block, its check in front.
-    fn read_block(&self, number: usize, into: &mut Vec<u8>) -> Result<(), RunFault> {
+    /// Reads and checks a block. After a fault there is nothing in it.
+    fn read_block(&self, number: usize, into: &mut Block) -> Result<(), RunFault> {
         let (whole, index) = (self.whole()?, &self.directory()?.index);
         let from = index[number].offset;
         let end = index.get(number + 1).map_or(whole.footer.parts[HEAD], |place| place.offset);
-        into.resize((end - from) as usize, 0);
-        read_whole(&*whole.file, into, from, RunPart::Block(from))?;
-        let (check, entries) = into.split_at(CHECK_BYTES);
-        let sound = check == check_of(self.tag, self.span().begin, from, entries).to_le_bytes();
-        if sound { Ok(()) } else { Err(RunFault::Damaged(RunPart::Block(from))) }
+        let room = into.room((end - from) as usize);
+        read_whole(&*whole.file, room, from, RunPart::Block(from))?;
+        let check = |bytes: &[u8]| check_of(self.tag, self.span().begin, from, bytes);
+        let opened = into.open(whole.footer.version, check);
+        opened.ok_or(RunFault::Damaged(RunPart::Block(from)))
     }
 
     /// Takes an entry off the front of a block; none if there are no more.
@@ -297,8 +298,8 @@ pub struct RunScan {
     run: Arc<Run>,
     /// The block after the one that is read.
     block: usize,
-    bytes: Vec<u8>,
-    /// Where in the block the next entry begins.
+    read: Block,
+    /// Where in the block's records the next entry begins.
     at: usize,
     /// The entry that the walk has got to, and how many bytes before `at` its record begins.
     current: Option<(PageNumber, Rsn, usize)>,
@@ -309,7 +310,7 @@ impl RunScan {
     #[must_use]
     pub fn current(&self) -> Option<RunEntry<'_>> {
         let (page, rsn, bytes) = self.current?;
-        Some(RunEntry { page, rsn, bytes: &self.bytes[self.at - bytes..self.at] })
+        Some(RunEntry { page, rsn, bytes: &self.read.records()[self.at - bytes..self.at] })
     }
 
     /// Where the run ends.
@@ -323,19 +324,18 @@ impl RunScan {
     /// See [`RunFault`]; the next call goes on behind the block that is damaged.
     pub fn advance(&mut self) -> Result<(), RunFault> {
         self.current = None;
-        if self.at >= self.bytes.len() {
+        if self.at >= self.read.records().len() {
             if self.block == self.run.directory()?.index.len() {
                 return Ok(());
             }
-            let read = self.run.read_block(self.block, &mut self.bytes);
-            (self.block, self.at) = (self.block + 1, self.bytes.len());
+            let read = self.run.read_block(self.block, &mut self.read);
+            (self.block, self.at) = (self.block + 1, 0);
             read?;
-            self.at = CHECK_BYTES;
         }
-        let (mut rest, end) = (&self.bytes[self.at..], self.bytes.len());
+        let (mut rest, end) = (&self.read.records()[self.at..], self.read.records().len());
         let entry = self.run.next_entry(&mut rest).inspect_err(|_| self.at = end)?;
         self.current = entry.map(|(record, bytes)| (page_of(&record), record.rsn, bytes.len()));
-        self.at = self.bytes.len() - rest.len();
+        self.at = end - rest.len();
         Ok(())
     }
 }

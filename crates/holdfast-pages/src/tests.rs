@@ -192,6 +192,7 @@ fn a_block_of_versions_is_what_its_table_says() {
 fn the_footer_of_a_run_is_what_its_table_says() {
     let number = |which: u64| 0x0101_0101_0101_0101 * which;
     let footer = Footer {
+        version: 2,
         span: RunSpan { level: 0x0202, begin: Rsn(number(3)), end: Rsn(number(4)) },
         blocks: 0x0505_0505,
         begin_lsn: Lsn(number(6)),
@@ -214,7 +215,7 @@ fn the_footer_of_a_run_is_what_its_table_says() {
         at = place.end;
         match name {
             "magic" => assert_eq!(&bytes[place], b"hold-run"),
-            "version" => assert_eq!(bytes[place], [1, 0]),
+            "version" => assert_eq!(bytes[place], [2, 0]),
             _ => assert!(bytes[place].iter().all(|byte| *byte == which), "{name}"),
         }
     }

@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use holdfast_memory::Medium;
-use holdfast_pages::{Keep, PAGE_BYTES, PagesConfig};
+use holdfast_pages::{Compression, Keep, PAGE_BYTES, PagesConfig};
 
 use crate::page_table::PAGES_MAX;
 
@@ -32,6 +32,9 @@ pub struct Config {
     /// How much of the past is kept in the archive: all of it, unless it is told otherwise. What is
     /// not is left out when runs are merged, and by [`crate::Store::trim`] at once.
     pub keep: Keep,
+    /// How the archive is compressed from now on: what it has is read as it was written. It is not,
+    /// unless it is told otherwise.
+    pub compression: Compression,
     /// Who does what has to be done beside transactions.
     pub services: Services,
     /// How the store notes how far it is.
@@ -120,6 +123,7 @@ impl Default for Config {
             segment_pages: 64,
             clean_every_bytes: 32 << 20,
             keep: Keep::All,
+            compression: Compression::None,
             services: Services::Threads,
             checkpoints: Checkpoints::Decoupled,
             cleaner: Cleaner::Decoupled,
@@ -138,14 +142,19 @@ impl Config {
 
     /// With windows of the log's.
     pub(crate) fn pages(&self, window_bytes: u64) -> PagesConfig {
-        let (segment_pages, clean_every_bytes) =
-            (self.segment_pages.max(1), self.clean_every_bytes);
         let checkpoints = match self.checkpoints {
             Checkpoints::Reread => holdfast_pages::Checkpoints::Reread,
             Checkpoints::Decoupled | Checkpoints::Classical => {
                 holdfast_pages::Checkpoints::Followed
             }
         };
-        PagesConfig { window_bytes, segment_pages, clean_every_bytes, keep: self.keep, checkpoints }
+        PagesConfig {
+            window_bytes,
+            segment_pages: self.segment_pages.max(1),
+            clean_every_bytes: self.clean_every_bytes,
+            keep: self.keep,
+            compression: self.compression,
+            checkpoints,
+        }
     }
 }

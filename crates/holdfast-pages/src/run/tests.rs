@@ -54,7 +54,12 @@ impl Sample {
     }
 
     fn write(&self, files: &FakeFiles) -> io::Result<()> {
+        self.write_as(files, Compression::None)
+    }
+
+    fn write_as(&self, files: &FakeFiles, how: Compression) -> io::Result<()> {
         let mut run = RunWriter::begin(files, tag(), self.span)?;
+        run.compress(how);
         for ((page, rsn), bytes) in &self.records {
             run.push(*page, *rsn, bytes)?;
         }
@@ -113,9 +118,29 @@ fn a_run_has_its_records_in_order_and_says_what_came_before_and_in_which_frames(
 }
 
 #[test]
+fn a_compressed_run_has_the_same_records_and_is_shorter_where_they_repeat_themselves() {
+    for (seed, count, pages, body_bytes) in [(1, 1, 1, 9), (2, 3000, 40, 200), (3, 40, 9, 9000)] {
+        let sample = Sample::new(seed, count, pages, body_bytes);
+        let bytes = [Compression::None, Compression::Lz4].map(|how| {
+            let files = FakeFiles::new(seed);
+            sample.write_as(&files, how).expect("there is room");
+            read_all(&files, &sample).expect("it is whole");
+            open(&files, sample.span).expect("it is whole").bytes()
+        });
+        assert!(count == 1 || 2 * bytes[1] < bytes[0], "{bytes:?}");
+    }
+}
+
+#[test]
 fn a_pages_records_are_found_between_any_two_places() {
+    for how in [Compression::None, Compression::Lz4] {
+        find_between_any_two_places(how);
+    }
+}
+
+fn find_between_any_two_places(how: Compression) {
     let (files, sample) = (FakeFiles::new(1), Sample::new(4, 3000, 40, 200));
-    sample.write(&files).expect("there is room");
+    sample.write_as(&files, how).expect("there is room");
     let (run, mut random) = (open(&files, sample.span).expect("it is whole"), Random::new(5));
     for page in (0..42).map(PageNumber).chain([NO_PAGE]) {
         for _ in 0..20 {
@@ -144,8 +169,14 @@ fn a_scan_begins_with_any_page() {
 
 #[test]
 fn every_byte_that_changed_is_noticed() {
+    for how in [Compression::None, Compression::Lz4] {
+        change_every_byte(how);
+    }
+}
+
+fn change_every_byte(how: Compression) {
     let (files, sample) = (FakeFiles::new(1), Sample::new(7, 500, 30, 60));
-    sample.write(&files).expect("there is room");
+    sample.write_as(&files, how).expect("there is room");
     let path = sample.span.path();
     let bytes = files.metadata(&path).expect("it is there").size_bytes;
     for byte in 0..bytes {
@@ -192,7 +223,7 @@ fn a_run_of_another_store_span_or_version_is_not_taken() {
     footer[FOOTER_BYTES - 4..].copy_from_slice(&check.to_le_bytes());
     file.write_all_at(&footer, at).expect("there is room");
     let newer = open(&files, other);
-    assert!(matches!(newer, Err(RunFault::OtherVersion { found: 2, known: 1 })), "{newer:?}");
+    assert!(matches!(newer, Err(RunFault::OtherVersion { found: 3, known: 2 })), "{newer:?}");
     assert!(matches!(open(&files, sample.span), Err(RunFault::Io(_))));
 }
 
