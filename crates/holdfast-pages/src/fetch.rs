@@ -4,6 +4,7 @@
 //! gave; a page that the device has not, or not rightly, is rebuilt from its records and counted.
 //! Never: writes, flushes, or waits for a latch; hands over a page that is older than it should be.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::apply::Contents;
@@ -15,7 +16,7 @@ use crate::images::{Images, Known, OtherVersion};
 use crate::page::{Page, PageFault};
 use crate::page_file::PageFile;
 use crate::repairs::{FaultKind, Repairs};
-use crate::replay::{Upto, replay};
+use crate::replay::{Upto, replay, replay_fresh};
 use crate::restoring::Restoring;
 use crate::rsn::{PageNumber, Rsn};
 use crate::stale::{Expected, Imaged, PAGES_MAX, Stale};
@@ -35,6 +36,8 @@ pub struct Fetch {
     pub(crate) contents: Arc<dyn Contents>,
     /// Memory that is used again.
     pub(crate) scratch: Mutex<Vec<Gathered>>,
+    /// How many pages were had without a look at the device.
+    pub(crate) elided: AtomicU64,
 }
 
 /// How a page was had.
@@ -56,6 +59,10 @@ impl Fetch {
         if number == PageNumber::NONE || number.get() >= PAGES_MAX {
             return Err(FetchError::NoSuchPage(number));
         }
+        if self.load_fresh(number, into)? {
+            self.elided.fetch_add(1, Ordering::Relaxed);
+            return Ok(Fetched { replayed: true, repaired: None });
+        }
         let (known, read) = self.look(number, into)?;
         let fault = self.fault_of(number, read, into.rsn(), known.imaged)?;
         let mut gathered = self.take_scratch();
@@ -64,6 +71,21 @@ impl Fetch {
         let fetched = fetched?;
         self.note(number, known.expected, fetched.repaired, into.rsn());
         Ok(fetched)
+    }
+
+    /// The page of what is in memory alone, if its newest image is there: whatever the device has
+    /// of it is older, and is not read. False if it is not.
+    fn load_fresh(&self, number: PageNumber, into: &mut Page) -> Result<bool, FetchError> {
+        let expected = self.stale.expected(number);
+        let Expected::At(wanted) = expected else { return Ok(false) };
+        if wanted < self.views.archived() {
+            return Ok(false);
+        }
+        self.upto(number, expected)?;
+        let (view, mut gathered) = (self.views.view(), self.take_scratch());
+        let is_whole = replay_fresh(into, number, wanted, &view, &*self.contents, &mut gathered);
+        self.put_scratch(gathered);
+        Ok(is_whole)
     }
 
     /// What is known of a page, and what was read of it.

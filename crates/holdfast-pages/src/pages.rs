@@ -189,6 +189,7 @@ impl Pages {
             restoring: files.restoring,
             contents,
             scratch: Mutex::default(),
+            elided: AtomicU64::new(0),
         };
         let store = Arc::clone(&directories.store);
         let merger = Merger::new(
@@ -388,6 +389,13 @@ impl Pages {
     ) -> Result<Manifest, BackupError> {
         self.archive_all()?;
         forward(&self.fetch, self.fetch.views.archive(), backup, self.tag, tell)
+    }
+
+    /// How many pages were loaded without a look at the device, since they were opened: their
+    /// newest image was in memory.
+    #[must_use]
+    pub fn elided(&self) -> u64 {
+        self.fetch.elided.load(Ordering::Relaxed)
     }
 
     /// How many pages cleaning has found to be other than their records say, and rebuilt.

@@ -52,6 +52,28 @@ pub fn replay(
     }
 }
 
+/// Makes `page`, which is nothing, what its records come to up to this one, if its newest image is
+/// one of those that are not archived. False if that is not so, and the page is nothing still.
+pub(crate) fn replay_fresh(
+    page: &mut Page,
+    number: PageNumber,
+    wanted: Rsn,
+    view: &View,
+    contents: &dyn Contents,
+    gathered: &mut Gathered,
+) -> bool {
+    gathered.clear();
+    let fresh = gather_fresh(number, Rsn::NONE, Upto::Record(wanted), view, gathered);
+    let is_whole = fresh.is_ok()
+        && gathered.has_image()
+        && gathered.in_order().all(|record| apply(page, &record, contents).is_ok())
+        && page.rsn() >= wanted;
+    if !is_whole {
+        page.clear();
+    }
+    is_whole
+}
+
 /// Gathers records of a page that are not archived, from its newest one back.
 fn gather_fresh(
     number: PageNumber,

@@ -188,3 +188,42 @@ fn a_lookup_after_the_read_is_noticed() {
     let _off = switch_off(Invariant::LookupBeforeRead);
     assert_eq!(raced(1), Ok(Some(FaultKind::LostWrite)));
 }
+
+/// What the disk was asked for since, while a page was loaded.
+fn reads(store: &Store, number: PageNumber) -> u64 {
+    let before = store.files.calls(Operation::Read);
+    store.check_page(number).expect("it is the page");
+    store.files.calls(Operation::Read) - before
+}
+
+#[test]
+fn a_page_whose_newest_image_is_not_archived_is_had_without_a_look_at_the_disk() {
+    let (mut store, mut random) = (Store::new(31), Random::new(31));
+    let (number, other) = (PageNumber(1), PageNumber(2));
+    // A page that begins is an image; what follows are changes.
+    for of in [number, other] {
+        store.put(of, &mut random).expect("it fits");
+        store.put_update(of, &mut random).expect("it fits");
+    }
+    store.pages.stream().flush().expect("the log has room");
+    assert_eq!((reads(&store, number), store.pages.elided()), (0, 1));
+    // Once it is archived its image has to be looked for.
+    store.pages.archive_all().expect("the disk is sound");
+    assert!(reads(&store, number) > 0);
+    assert_eq!(store.pages.elided(), 1);
+    clean(&store);
+    store.put_update(number, &mut random).expect("it fits");
+    store.pages.stream().flush().expect("the log has room");
+    assert!(reads(&store, number) > 0, "what its changes follow is on the disk");
+    assert_eq!(store.pages.elided(), 1);
+}
+
+#[test]
+fn what_the_disk_has_of_a_page_does_not_matter_while_its_image_is_in_memory() {
+    let (mut store, mut random) = (Store::new(32), Random::new(32));
+    store.put(PageNumber(1), &mut random).expect("it fits");
+    store.pages.stream().flush().expect("the log has room");
+    store.pages.follow().expect("the log is sound");
+    put_bytes(&store.files, PageNumber(1), &[7; PAGE_BYTES]);
+    assert_eq!(fetched(&store, PageNumber(1)), Ok(Fetched { replayed: true, repaired: None }));
+}
