@@ -31,6 +31,9 @@ pub enum Invariant {
     /// Half a page is only left out of a write if it was synced with what is there; else if it is
     /// there.
     LeftOutHalvesAreSynced,
+    /// A page that is not written yet bounds how far all of them are said to be clean; else it does
+    /// not.
+    WhatWaitsIsNotClean,
 }
 
 /// Where another thread could come between, at the worst moment.

@@ -9,7 +9,7 @@
 
 pub(crate) mod framed;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,9 +18,11 @@ use std::sync::{Arc, Mutex};
 use holdfast_io::{Clock, Files};
 
 use crate::apply::Contents;
+use crate::archive::Archive;
 use crate::canary::{Invariant, holds};
 use crate::error::{CleanError, WritePagesError};
 use crate::images::{Images, OtherVersion};
+use crate::order::{CleaningOrder, Ground, Plan};
 use crate::page::Page;
 use crate::page_file::PageFile;
 use crate::record::What;
@@ -42,6 +44,7 @@ pub(crate) struct Cleaner {
     /// An RSN: every page in the page file has all records before it.
     cleaned: AtomicU64,
     cleaning: Mutex<Cleaning>,
+    written: AtomicU64,
     rebuilt: AtomicU64,
     lost: AtomicU64,
 }
@@ -70,6 +73,8 @@ pub(crate) struct CleanerOn {
     pub(crate) clock: Arc<dyn Clock>,
     /// As soon as so much is archived and not clean, cleaning begins.
     pub(crate) every_bytes: u64,
+    /// Which pages are written then.
+    pub(crate) order: CleaningOrder,
 }
 
 #[derive(Default)]
@@ -77,6 +82,8 @@ struct Cleaning {
     pass: Option<Pass>,
     /// Since when there is something to clean, if that has not begun.
     waits_since_ns: Option<u64>,
+    /// What some pages have durably got to although all others have not.
+    ahead: HashMap<PageNumber, Rsn>,
 }
 
 /// Once through the page file.
@@ -105,6 +112,15 @@ impl Pass {
     }
 }
 
+impl Cleaning {
+    /// Remembers which pages have got further than all of them, now that a pass is through.
+    fn keep_ahead(&mut self, pass: &Pass) {
+        let clean_to = pass.sweep.plan().clean_to();
+        self.ahead.extend(pass.written.iter().copied());
+        self.ahead.retain(|_, rsn| *rsn >= clean_to);
+    }
+}
+
 impl Cleaner {
     /// Who goes on where cleaning has got to.
     pub(crate) fn new(on: CleanerOn, cleaned: Rsn) -> Cleaner {
@@ -112,6 +128,7 @@ impl Cleaner {
             on,
             cleaned: AtomicU64::new(cleaned.get()),
             cleaning: Mutex::default(),
+            written: AtomicU64::new(0),
             rebuilt: AtomicU64::new(0),
             lost: AtomicU64::new(0),
         }
@@ -120,6 +137,11 @@ impl Cleaner {
     /// Every page in the page file has all records before this place.
     pub(crate) fn cleaned(&self) -> Rsn {
         Rsn(self.cleaned.load(Ordering::Relaxed))
+    }
+
+    /// How many pages were written, each as often as it was.
+    pub(crate) fn written(&self) -> u64 {
+        self.written.load(Ordering::Relaxed)
     }
 
     /// How many pages were not what their records follow, and could be rebuilt.
@@ -153,7 +175,8 @@ impl Cleaner {
             Ok(is_through) => is_through,
         };
         if is_through {
-            cleaning.waits_since_ns = None
+            cleaning.waits_since_ns = None;
+            cleaning.keep_ahead(&pass);
         } else {
             cleaning.pass = Some(pass)
         }
@@ -170,6 +193,7 @@ impl Cleaner {
         if let Some(pass) = cleaning.pass.take() {
             self.on.repairs.put_back(pass.told);
         }
+        cleaning.ahead.clear();
         self.replace(path).map_err(CleanError::Reopen)
     }
 
@@ -201,12 +225,28 @@ impl Cleaner {
             Some(_) => upto,
             None => cleaned,
         };
-        let contents = Arc::clone(&self.on.contents);
-        let sweep = Sweep::readable(archive, PageNumber(1), from, contents);
+        let is_framed = framed.is_some();
+        let plan = match restores || is_framed {
+            true => Plan::whole(upto),
+            false => self.plan(&archive, (from, upto), &cleaning.ahead, &told),
+        };
+        let sweep = Sweep::readable(archive, from, Arc::clone(&self.on.contents), plan);
         let (mut left, written, halved) = (told.clone(), Vec::new(), Vec::new());
         left.extend(framed.into_iter().flat_map(Framed::dirty));
-        let is_framed = framed.is_some();
         Ok(Some(Pass { sweep, from, upto, restores, is_framed, told, left, written, halved }))
+    }
+
+    /// What a pass is to write between these places.
+    fn plan(
+        &self,
+        archive: &Archive,
+        (from, upto): (Rsn, Rsn),
+        ahead: &HashMap<PageNumber, Rsn>,
+        told: &BTreeSet<PageNumber>,
+    ) -> Plan {
+        let segment_pages = self.on.pages.segment_pages();
+        let ground = Ground { from, upto, segment_pages, ahead, told };
+        Plan::of(self.on.order, archive, &ground)
     }
 
     /// Whether so many bytes of records have waited long enough, or something that was told has.
@@ -245,6 +285,7 @@ impl Cleaner {
             brought.extend(self.bring(pass, number)?);
         }
         pages.write_changed(&mut brought, &pass.halved)?;
+        self.written.fetch_add(brought.len() as u64, Ordering::Relaxed);
         if pass.restores {
             self.on.restoring.pass(pages.first_of(pages.segment_of(first) + 1));
         }
@@ -337,7 +378,8 @@ impl Cleaner {
         pass.written.sort_unstable();
         let is_written = |page| pass.written.binary_search_by_key(&page, |(page, _)| *page).is_ok();
         let pages = (1..self.on.stale.end().get()).map(PageNumber);
-        let unwritten = pages.filter(|page| !is_written(*page));
+        let waits = |page| pass.sweep.plan().leaves_out(page);
+        let unwritten = pages.filter(|page| !is_written(*page) && !waits(*page));
         let lost = unwritten.filter(|page| self.noted(pass, *page) != Rsn::NONE);
         let lost: Vec<_> = lost.collect();
         lost.into_iter().try_for_each(|page| self.lose(pass, page, Rsn::NONE))?;
@@ -358,8 +400,9 @@ impl Cleaner {
         if holds(Invariant::SyncedBeforeCleaned) {
             self.sync(pass)?;
         }
-        if pass.upto > self.cleaned() {
-            let what = What::Cleaned(pass.upto);
+        let clean_to = pass.sweep.plan().clean_to();
+        if clean_to > self.cleaned() {
+            let what = What::Cleaned(clean_to);
             self.on.stream.append(&mut |group| {
                 group.put(&what);
             })?;
@@ -368,7 +411,7 @@ impl Cleaner {
             // What comes from a frame may have got further than the archive had.
             self.on.stale.prune(*page, *rsn, pass.upto.max(rsn.advance(1)));
         }
-        self.cleaned.store(pass.upto.get(), Ordering::Relaxed);
+        self.cleaned.store(clean_to.get(), Ordering::Relaxed);
         if !holds(Invariant::SyncedBeforeCleaned) {
             self.sync(pass)?;
         }
@@ -386,7 +429,7 @@ impl Cleaner {
             pages.reopen(&**files).map_err(CleanError::Reopen)?;
         }
         synced?;
-        let cleaned = pass.upto.max(self.cleaned());
+        let cleaned = pass.sweep.plan().clean_to().max(self.cleaned());
         images.write(&pass.written, cleaned, pass.sweep.archive(), pages, &**files)
     }
 }

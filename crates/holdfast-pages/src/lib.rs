@@ -16,14 +16,15 @@
 //! files with them. `follower` keeps it up to date, `reread` does so from the log, and `analysis`
 //! finds it again. `page_file` is where pages are kept, and `versions` which record each of them
 //! had got to then. `run` writes records sorted by page and `run_reader` finds them again;
-//! `run_format` is what the two agree on, `bloom` what saves most reads. `archive` is which runs
-//! count, `view` all records as one, `gathered` those of one page, and `replay` the one way to
-//! rebuild it. `archiver` makes runs and gives the log its frames back. `images` is what the device
-//! tells of its pages, `fetch` a page as of now, and `repairs` what was wrong with it. `merged` is
-//! the records of several runs in one order, `sweep` brings pages forward by them, and `cleaner`
-//! writes those to their device; `restoring` knows which are missing there after it was lost.
-//! `merger` makes wide runs of narrow ones, of what `trimmed` leaves, and `compare` looks whether a
-//! page is what it should be. `pages` is all of this, opened. `moment` finds a place in the past,
+//! `run_format` is what the two agree on, `run_block` how records lie in a block, and `bloom` what
+//! saves most reads. `archive` is which runs count, `view` all records as one, `gathered` those of
+//! one page, and `replay` the one way to rebuild it. `archiver` makes runs and gives the log its
+//! frames back. `images` is what the device tells of its pages, `fetch` a page as of now, and
+//! `repairs` what was wrong with it. `merged` is the records of several runs in one order, `sweep`
+//! brings pages forward by them, and `cleaner` writes those to their device, those first that
+//! `order` says; `restoring` knows which are missing there after it was lost. `merger` makes wide
+//! runs of narrow ones, of what `trimmed` leaves, and `compare` looks whether a page is what it
+//! should be. `pages` is all of this, opened. `moment` finds a place in the past,
 //! `restore` makes the pages as they were there, and `backup` copies them meanwhile; `condensed` is
 //! a run of what a backup has. `varint` is how numbers are written, here and in what users put into
 //! records; `canary` lets tests weaken what must hold.
@@ -52,6 +53,7 @@ mod images;
 mod merged;
 mod merger;
 mod moment;
+mod order;
 mod page;
 mod page_file;
 mod pages;
@@ -102,6 +104,7 @@ pub use gathered::Gathered;
 pub use images::Images;
 pub use merger::Keep;
 pub use moment::{At, Moment};
+pub use order::CleaningOrder;
 pub use page::{PAGE_BYTES, PAGE_HEAD_BYTES, Page, PageFault, PageKind};
 pub use page_file::PageFile;
 pub use pages::{Checkpoints, Directories, Found, Pages, PagesConfig};

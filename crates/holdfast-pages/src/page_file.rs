@@ -76,6 +76,12 @@ impl PageFile {
         Ok(())
     }
 
+    /// How many pages a segment has.
+    #[must_use]
+    pub fn segment_pages(&self) -> u64 {
+        self.segment_pages
+    }
+
     /// The segment that a page is in.
     #[must_use]
     pub fn segment_of(&self, page: PageNumber) -> u64 {

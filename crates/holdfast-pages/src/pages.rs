@@ -33,6 +33,7 @@ use crate::fold::State;
 use crate::follower::Follower;
 use crate::images::Images;
 use crate::merger::{Keep, Merger};
+use crate::order::CleaningOrder;
 use crate::page::Page;
 use crate::page_file::PageFile;
 use crate::repairs::Repairs;
@@ -73,6 +74,8 @@ pub struct PagesConfig {
     /// How many bytes of records may wait until pages are cleaned; a few wait for some seconds at
     /// most.
     pub clean_every_bytes: u64,
+    /// Which pages are cleaned then, and which wait.
+    pub cleaning: CleaningOrder,
     /// How much of the past is kept.
     pub keep: Keep,
     /// How what is archived is compressed.
@@ -199,7 +202,7 @@ impl Pages {
             Arc::clone(&clock),
             (config.keep, config.compression),
         );
-        let cleaner = cleaner(&fetch, (store, clock), config.clean_every_bytes, cleaned);
+        let cleaner = cleaner(&fetch, (store, clock), config, cleaned);
         Ok((Pages { tag, archiver, cleaner, merger, rereader, fetch }, found))
     }
 
@@ -398,6 +401,12 @@ impl Pages {
         self.fetch.elided.load(Ordering::Relaxed)
     }
 
+    /// How many pages cleaning has written since they were opened, each as often as it did.
+    #[must_use]
+    pub fn written(&self) -> u64 {
+        self.cleaner.written()
+    }
+
     /// How many pages cleaning has found to be other than their records say, and rebuilt.
     #[must_use]
     pub fn rebuilt(&self) -> u64 {
@@ -449,7 +458,7 @@ fn rereader(
 fn cleaner(
     fetch: &Fetch,
     (files, clock): (Arc<dyn Files>, Arc<dyn Clock>),
-    every_bytes: u64,
+    config: &PagesConfig,
     cleaned: Rsn,
 ) -> Cleaner {
     let on = CleanerOn {
@@ -463,7 +472,8 @@ fn cleaner(
         stream: Arc::clone(&fetch.stream),
         contents: Arc::clone(&fetch.contents),
         clock,
-        every_bytes,
+        every_bytes: config.clean_every_bytes,
+        order: config.cleaning,
     };
     Cleaner::new(on, cleaned)
 }

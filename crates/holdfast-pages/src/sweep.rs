@@ -14,6 +14,7 @@ use crate::error::RunFault;
 use crate::fresh::Fresh;
 use crate::gathered::Gathered;
 use crate::merged::Merged;
+use crate::order::Plan;
 use crate::page::Page;
 use crate::record::parse;
 use crate::replay::{Upto, replay};
@@ -27,6 +28,7 @@ pub(crate) struct Sweep {
     records: Merged,
     contents: Arc<dyn Contents>,
     gathered: Gathered,
+    plan: Plan,
 }
 
 /// What became of a page.
@@ -51,24 +53,41 @@ impl Sweep {
         contents: Arc<dyn Contents>,
     ) -> Result<Sweep, RunFault> {
         let records = Merged::new(archive.runs(), page, from)?;
-        Ok(Sweep::of(archive, records, contents))
+        let plan = Plan::whole(archive.end().unwrap_or(Rsn::FIRST));
+        Ok(Sweep::of(archive, records, contents, plan))
     }
 
-    /// The same, as far as they can be read.
+    /// A walk through all pages, as far as their records can be read, but for those that the plan
+    /// leaves out.
     pub(crate) fn readable(
         archive: Archive,
-        page: PageNumber,
         from: Rsn,
         contents: Arc<dyn Contents>,
+        plan: Plan,
     ) -> Sweep {
-        let records = Merged::readable(archive.runs(), page, from);
-        Sweep::of(archive, records, contents)
+        let records = Merged::readable(archive.runs(), PageNumber(1), from);
+        let mut sweep = Sweep::of(archive, records, contents, plan);
+        sweep.leave_out().expect("what cannot be read is passed");
+        sweep
     }
 
-    fn of(archive: Archive, records: Merged, contents: Arc<dyn Contents>) -> Sweep {
+    fn of(archive: Archive, records: Merged, contents: Arc<dyn Contents>, plan: Plan) -> Sweep {
         let end = archive.end().unwrap_or(Rsn::FIRST);
         let view = View::new(archive, Fresh::new(end));
-        Sweep { view, records, contents, gathered: Gathered::default() }
+        Sweep { view, records, contents, gathered: Gathered::default(), plan }
+    }
+
+    /// What is left out, and why.
+    pub(crate) fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Goes on to a page that is not left out.
+    fn leave_out(&mut self) -> Result<(), RunFault> {
+        while self.records.current().is_some_and(|entry| self.plan.leaves_out(entry.page)) {
+            self.records.advance()?;
+        }
+        Ok(())
     }
 
     /// Whether parts of runs were passed so far, which may have records of any page.
@@ -108,6 +127,7 @@ impl Sweep {
             follows = follows && apply(page, &record, &*self.contents).is_ok();
             self.records.advance()?;
         }
+        self.leave_out()?;
         if follows && page.rsn() != Rsn::NONE {
             return Ok(Brought::Forward(newest));
         }

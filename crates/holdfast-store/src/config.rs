@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use holdfast_memory::Medium;
-use holdfast_pages::{Compression, Keep, PAGE_BYTES, PagesConfig};
+use holdfast_pages::{CleaningOrder, Compression, Keep, PAGE_BYTES, PagesConfig};
 
 use crate::page_table::PAGES_MAX;
 
@@ -29,6 +29,8 @@ pub struct Config {
     /// How many bytes of records may wait until the page file has them; a few wait for some
     /// seconds at most.
     pub clean_every_bytes: u64,
+    /// Which pages are brought up to date then, and which wait.
+    pub cleaning: CleaningOrder,
     /// How much of the past is kept in the archive: all of it, unless it is told otherwise. What is
     /// not is left out when runs are merged, and by [`crate::Store::trim`] at once.
     pub keep: Keep,
@@ -122,6 +124,7 @@ impl Default for Config {
             checkpoint_ms: Some(100),
             segment_pages: 64,
             clean_every_bytes: 32 << 20,
+            cleaning: CleaningOrder::EveryPage,
             keep: Keep::All,
             compression: Compression::None,
             services: Services::Threads,
@@ -152,6 +155,7 @@ impl Config {
             window_bytes,
             segment_pages: self.segment_pages.max(1),
             clean_every_bytes: self.clean_every_bytes,
+            cleaning: self.cleaning,
             keep: self.keep,
             compression: self.compression,
             checkpoints,

@@ -111,8 +111,8 @@ pub use error::{
 pub use holdfast_client::ConnectError;
 pub use holdfast_memory::Medium;
 pub use holdfast_pages::{
-    At, CheckpointError, CleanError, Compression, FaultKind, FlushError, Keep, Manifest, Moment,
-    PageNumber, Progress, Rsn, SyncError,
+    At, CheckpointError, CleanError, CleaningOrder, Compression, FaultKind, FlushError, Keep,
+    Manifest, Moment, PageNumber, Progress, Rsn, SyncError,
 };
 pub use large::LARGE_VALUE_BYTES_MAX;
 pub use node::{KEY_BYTES_MAX, VALUE_BYTES_MAX};

@@ -5,6 +5,7 @@
 //! Never: happens, unless somebody asks for it; has a latch while anything is written.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
 
 use super::{Cleaner, Pass};
 use crate::archiver::Archiver;
@@ -76,6 +77,8 @@ impl Cleaner {
         let newest = pages.iter().map(Page::rsn).max().unwrap_or(Rsn::NONE);
         framed.archive(newest)?;
         pass.written.extend(pages.iter().map(|page| (page.number(), page.rsn())));
-        Ok(self.on.pages.write_all(&mut pages)?)
+        self.on.pages.write_all(&mut pages)?;
+        self.written.fetch_add(pages.len() as u64, Ordering::Relaxed);
+        Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! Whenever the power fails, every page is what its durable records make of it.
 
 use holdfast_io::fake::{FakeFiles, Mood, Random, Sectors};
-use holdfast_pages::{Checkpoints, PagesConfig, Rsn};
+use holdfast_pages::{Checkpoints, CleaningOrder, Compression, PagesConfig, Rsn};
 
 use crate::support::{replay, seeds};
 use crate::toy::{CONFIG_OF_PAGES, Model, Store, is_cut, new_disk};
@@ -11,6 +11,8 @@ pub(crate) struct End {
     model: Model,
     durable: Rsn,
     checkpoints: Checkpoints,
+    cleaning: CleaningOrder,
+    compression: Compression,
 }
 
 /// A life of so many steps, or until the power fails.
@@ -28,12 +30,14 @@ pub(crate) fn live(store: &mut Store, random: &mut Random, steps: u64) -> Result
         }
     }
     let durable = store.pages.stream().durable();
-    Ok(End { model: store.model.clone(), durable, checkpoints: Checkpoints::default() })
+    let (checkpoints, cleaning, compression) = Default::default();
+    Ok(End { model: store.model.clone(), durable, checkpoints, cleaning, compression })
 }
 
 /// The store that is found after a power cut has everything that was durable.
 fn found(disk: &FakeFiles, end: End) -> Result<Store, String> {
-    let config = PagesConfig { checkpoints: end.checkpoints, ..CONFIG_OF_PAGES };
+    let End { checkpoints, cleaning, compression, .. } = end;
+    let config = PagesConfig { checkpoints, cleaning, compression, ..CONFIG_OF_PAGES };
     let store = Store::open_with(disk, end.model, &config)?;
     if store.found.next < end.durable {
         return Err(format!("{} was durable, {} is there", end.durable, store.found.next));
@@ -58,13 +62,18 @@ fn restarted(mut disk: FakeFiles, random: &mut Random) -> FakeFiles {
 pub(crate) fn lives(seed: u64) -> Result<(), String> {
     let mut random = Random::new(seed);
     let checkpoints = [Checkpoints::Followed, Checkpoints::Reread][seed as usize % 2];
+    let cleaning = CleaningOrder::ALL[seed as usize % CleaningOrder::ALL.len()];
     let mut disk = new_disk(seed);
-    let mut end = End { model: Model::default(), durable: Rsn::FIRST, checkpoints };
+    let (model, durable) = (Model::default(), Rsn::FIRST);
+    let mut end = End { model, durable, checkpoints, cleaning, compression: Compression::None };
     for life in 0..4 {
         disk = restarted(disk, &mut random);
         let mut store = found(&disk, end)?;
         store.files.cut_power_at(store.files.operations() + 1 + random.below(150));
-        end = End { checkpoints, ..live(&mut store, &mut random, 2000)? };
+        // Each life reads what the one before wrote in another form.
+        let compression = [Compression::Lz4, Compression::None][life as usize % 2];
+        let lived = live(&mut store, &mut random, 2000)?;
+        end = End { checkpoints, cleaning, compression, ..lived };
         store.files.set_sectors(SECTORS[life as usize % SECTORS.len()]);
         disk = store.files.after_power_cut(seed + life);
     }

@@ -13,6 +13,7 @@ mod faults;
 mod fetch;
 mod lives;
 mod merging;
+mod orders;
 mod past;
 mod restoring;
 mod stream;

@@ -8,9 +8,9 @@ use holdfast_io::fake::{FakeClock, FakeFiles, Random};
 use holdfast_log::{CommitLog, Log};
 use holdfast_memory::{Medium, Region, RegionSpec};
 use holdfast_pages::{
-    Checkpoints, Compression, Contents, Directories, Found, IMAGE_EVERY_BYTES, Keep, Page,
-    PageKind, PageLink, PageNumber, Pages, PagesConfig, Rsn, Slot, StageError, Unfit, What, apply,
-    parse,
+    Checkpoints, CleaningOrder, Compression, Contents, Directories, Found, IMAGE_EVERY_BYTES, Keep,
+    Page, PageKind, PageLink, PageNumber, Pages, PagesConfig, Rsn, Slot, StageError, Unfit, What,
+    apply, parse,
 };
 
 use crate::support::{CONFIG, IDENTITY, RING_BYTES, tag};
@@ -21,6 +21,7 @@ pub(crate) const CONFIG_OF_PAGES: PagesConfig = PagesConfig {
     window_bytes: 32 << 10,
     segment_pages: 4,
     clean_every_bytes: 8 << 10,
+    cleaning: CleaningOrder::EveryPage,
     keep: Keep::All,
     compression: Compression::None,
     checkpoints: Checkpoints::Followed,
