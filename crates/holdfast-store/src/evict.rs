@@ -57,5 +57,6 @@ impl<B: Below> Pool<B> {
         }
         held.number = PageNumber::NONE;
         held.page_mut().clear();
+        self.evicted.fetch_add(1, Ordering::Relaxed);
     }
 }

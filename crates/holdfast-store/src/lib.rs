@@ -42,7 +42,8 @@
 //! that it is one, `closing` whether it is closed, `log` is its log, `embedded` here or `served`
 //! elsewhere. `transaction` is what its users do, on an `engine` that all of them share; `slots`
 //! are their numbers, `transaction_error` is what they are told. What has to be done beside them is
-//! in `services`, how all that goes in `stat`, and whether pages are right in `verify`; `reclaim`
+//! in `services`, how all that goes in `stat` and `statistics`, and whether pages are right in
+//! `verify`; `tally` counts what happens often; `loading` makes a tree of keys in order; `reclaim`
 //! frees those that nobody reaches; `backup` makes copies, and stores from copies.
 //!
 //! Of trees: `node` is a page of a tree as it is read, `node_change` as it is changed, and
@@ -93,7 +94,9 @@ mod served;
 mod services;
 mod slots;
 mod stat;
+mod statistics;
 mod store;
+mod tally;
 mod transaction;
 mod transaction_error;
 mod tree;
@@ -120,6 +123,7 @@ pub use place::{Directories, Place};
 pub use rollback::{Savepoint, UNDO_BYTES_MAX};
 pub use services::Service;
 pub use stat::Stat;
+pub use statistics::{LockStatistics, PoolStatistics, Statistics};
 pub use store::{Recovery, Store};
 pub use transaction::{Committed, Direction, KeyValue, Scan, Transaction, Tree, TwoEnded};
 pub use transaction_error::{CommitError, TransactionError};

@@ -7,6 +7,7 @@
 //! wait without); knows a key or a tree.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
 use holdfast_pages::Slot;
@@ -14,6 +15,7 @@ use holdfast_pages::Slot;
 use crate::latches;
 use crate::modes::Mode;
 use crate::names::{ByName, Name};
+use crate::statistics::LockStatistics;
 use crate::waits::Waits;
 use entry::{Answer, Entry, Outcome};
 
@@ -28,6 +30,8 @@ type Shard = HashMap<Name, Entry, ByName>;
 pub(crate) struct Locks {
     shards: Box<[Mutex<Shard>]>,
     waits: Waits,
+    waited: AtomicU64,
+    deadlocks: AtomicU64,
 }
 
 /// A transaction as the locks know it: its number, and the names it has locks on. It is for one
@@ -67,7 +71,8 @@ impl Holder {
 impl Default for Locks {
     fn default() -> Locks {
         let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
-        Locks { shards, waits: Waits::default() }
+        let (waited, deadlocks) = (AtomicU64::new(0), AtomicU64::new(0));
+        Locks { shards, waits: Waits::default(), waited, deadlocks }
     }
 }
 
@@ -140,6 +145,18 @@ impl Locks {
         !self.shard(name).contains_key(&name)
     }
 
+    /// What became of locks.
+    pub(crate) fn statistics(&self) -> LockStatistics {
+        let names = |shard: &Mutex<Shard>| {
+            shard.lock().expect("nothing panics with a part of the locks").len() as u64
+        };
+        LockStatistics {
+            held: self.shards.iter().map(names).sum(),
+            waits: self.waited.load(Ordering::Relaxed),
+            deadlocks: self.deadlocks.load(Ordering::Relaxed),
+        }
+    }
+
     /// Shows every key that somebody may change, in no order.
     pub(crate) fn survey(&self, mut each: impl FnMut(Slot, Name)) {
         for shard in &self.shards {
@@ -182,8 +199,10 @@ impl Locks {
 
     fn wait(&self, slot: Slot, name: Name, bell: &entry::Bell) -> Result<(), LockError> {
         latches::may_wait();
+        self.waited.fetch_add(1, Ordering::Relaxed);
         let may_wait = self.waits.begin(slot, name, |slot, name| self.blockers(slot, name));
         if !may_wait && self.update(name, |entry| entry.give_up(slot)) == Some(true) {
+            self.deadlocks.fetch_add(1, Ordering::Relaxed);
             return Err(LockError::Deadlock);
         }
         let outcome = bell.wait();

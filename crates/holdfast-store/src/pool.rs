@@ -17,6 +17,8 @@ use holdfast_pages::{Page, PageNumber, Rsn};
 use crate::frames::{Frame, Frames, Held};
 use crate::latches::Counted;
 use crate::page_table::{PAGES_MAX, PageTable};
+use crate::statistics::PoolStatistics;
+use crate::tally::Tally;
 
 /// Loads of different pages that may happen at once, about.
 const STRIPES: usize = 64;
@@ -65,6 +67,10 @@ pub(crate) struct Pool<B> {
     pub(crate) table: PageTable,
     /// Pages that were not what their records say.
     pub(crate) thrown_away: AtomicU64,
+    /// Looks for pages, and those that were brought because of that, or have left for others.
+    looks: Tally,
+    brought: AtomicU64,
+    pub(crate) evicted: AtomicU64,
     /// Held while a page is brought, so that one brings it.
     bringing: [Mutex<()>; STRIPES],
     /// The frame that is looked at next when one is to be given away.
@@ -90,6 +96,9 @@ impl<B: Below> Pool<B> {
             frames: Frames::new(frames),
             table: PageTable::new(),
             thrown_away: AtomicU64::new(0),
+            looks: Tally::default(),
+            brought: AtomicU64::new(0),
+            evicted: AtomicU64::new(0),
             bringing: [const { Mutex::new(()) }; STRIPES],
             hand: AtomicUsize::new(0),
         }
@@ -100,6 +109,7 @@ impl<B: Below> Pool<B> {
     /// # Errors
     /// See [`FixError`].
     pub(crate) fn read(&self, number: PageNumber) -> Result<ReadLatch<'_>, FixError<B::Error>> {
+        self.looks.add();
         loop {
             let frame = self.frame(number)?;
             let held = frame.held.read().expect("nothing panics with a latch");
@@ -115,6 +125,7 @@ impl<B: Below> Pool<B> {
     /// # Errors
     /// See [`FixError`].
     pub(crate) fn write(&self, number: PageNumber) -> Result<WriteLatch<'_>, FixError<B::Error>> {
+        self.looks.add();
         loop {
             let frame = self.frame(number)?;
             let held = frame.held.write().expect("nothing panics with a latch");
@@ -215,7 +226,20 @@ impl<B: Below> Pool<B> {
             return Err(FixError::Below(error));
         }
         self.give(at, &mut held, number);
+        self.brought.fetch_add(1, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// What became of looks for pages.
+    pub(crate) fn statistics(&self) -> PoolStatistics {
+        let misses = self.brought.load(Ordering::Relaxed);
+        let looks = self.looks.sum();
+        PoolStatistics {
+            frames: self.frames.len() as u64,
+            hits: looks.saturating_sub(misses),
+            misses,
+            evictions: self.evicted.load(Ordering::Relaxed),
+        }
     }
 
     fn give(&self, at: usize, held: &mut Held, number: PageNumber) {

@@ -31,5 +31,6 @@ mod scans;
 mod served;
 mod served_disks;
 mod space;
+mod statistics;
 mod support;
 mod threads;

@@ -8,7 +8,7 @@ use crate::cli::store::StoreArgs;
 use crate::output::Output;
 use crate::problem::Outcome;
 use crate::sizes::rounded;
-use holdfast_store::{LogPlace, Rsn, Stat};
+use holdfast_store::{LogPlace, Rsn, Stat, Statistics};
 use serde_json::{Value, json};
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -27,6 +27,7 @@ struct Files {
 struct Shown {
     trees: Vec<String>,
     stat: Stat,
+    statistics: Statistics,
     losers: usize,
     files: Files,
     /// The log's name, if it is in the server, which has its files.
@@ -39,6 +40,7 @@ pub(super) fn stat(store: &StoreArgs, output: Output) -> Outcome<()> {
     let shown = Shown {
         trees: opened.store.tree_names().map_err(|error| opened.refused(&error))?,
         stat: opened.store.stat(),
+        statistics: opened.store.statistics(),
         losers: opened.recovery.losers,
         files: files(&store.directory).map_err(|error| opened.failed(&error))?,
         served_log: match &store.log {
@@ -72,7 +74,7 @@ fn weight(directory: &Path) -> io::Result<(u64, u64)> {
     Ok((files, bytes))
 }
 
-fn text(Shown { trees, stat, losers, files, served_log }: &Shown) -> String {
+fn text(Shown { trees, stat, statistics, losers, files, served_log }: &Shown) -> String {
     let log = match served_log {
         Some(name) => format!("{name}, in the server"),
         None => rounded(files.log_bytes),
@@ -86,16 +88,20 @@ fn text(Shown { trees, stat, losers, files, served_log }: &Shown) -> String {
          records   up to {next}; archived up to {archived}, in pages up to {cleaned}\n\
          unended   {losers} transactions, when it was opened\nlog       {log}\n\
          archive   {archive} in {} runs, with every moment from {} on\n\
-         pages     {}, {} of them free; {pages} on the disk{lost}",
+         pages     {}, {} of them free; {pages} on the disk\n\
+         put off   {} not archived, {} of records not in pages, {} not merged{lost}",
         trees.join(", "),
         files.runs,
         stat.kept_from,
         stat.pages,
         stat.free_pages,
+        rounded(statistics.unarchived_log_bytes),
+        rounded(statistics.uncleaned_bytes),
+        rounded(statistics.merge_debt_bytes),
     )
 }
 
-fn json(Shown { trees, stat, losers, files, served_log }: &Shown) -> Value {
+fn json(Shown { trees, stat, statistics, losers, files, served_log }: &Shown) -> Value {
     let lost = stat.lost_records.iter().map(|(begin, end)| json!([begin.get(), end.get()]));
     let lost: Vec<_> = lost.collect();
     json!({
@@ -114,5 +120,8 @@ fn json(Shown { trees, stat, losers, files, served_log }: &Shown) -> Value {
         "archive_runs": files.runs,
         "archive_file_bytes": files.archive_bytes,
         "page_file_bytes": files.page_bytes,
+        "unarchived_log_bytes": statistics.unarchived_log_bytes,
+        "uncleaned_bytes": statistics.uncleaned_bytes,
+        "merge_debt_bytes": statistics.merge_debt_bytes,
     })
 }
