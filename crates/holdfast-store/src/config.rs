@@ -43,6 +43,8 @@ pub struct Config {
     pub checkpoints: Checkpoints,
     /// Where whoever brings the page file up to date takes pages from.
     pub cleaner: Cleaner,
+    /// Which page leaves memory when another one needs its room.
+    pub eviction: Eviction,
     /// What an open does before it returns.
     pub restart: Restart,
 }
@@ -65,6 +67,16 @@ pub enum Cleaner {
     Decoupled,
     /// From their frames, each with its latch. For comparison only.
     Classical,
+}
+
+/// Which page leaves memory when another one needs its room. None is written for that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Eviction {
+    /// The first that was not used of late.
+    Unused,
+    /// Of some that were not used of late, one whose image in the page file has all its records, so
+    /// that it need not get them if it comes back. For comparison only.
+    CleanFirst,
 }
 
 /// What an open of a store does before it returns.
@@ -130,6 +142,7 @@ impl Default for Config {
             services: Services::Threads,
             checkpoints: Checkpoints::Decoupled,
             cleaner: Cleaner::Decoupled,
+            eviction: Eviction::Unused,
             restart: Restart::Instant,
         }
     }

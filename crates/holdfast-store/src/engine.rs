@@ -77,6 +77,10 @@ impl Below for Arc<Pages> {
         Pages::load(self, number, into).map(drop)
     }
 
+    fn cleaned(&self) -> Rsn {
+        Pages::cleaned(self)
+    }
+
     fn stable(&self) -> Rsn {
         self.stream().stable()
     }

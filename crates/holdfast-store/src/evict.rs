@@ -13,19 +13,31 @@ use std::sync::atomic::Ordering;
 use holdfast_pages::canary::{Invariant, Point, at as pass, holds};
 use holdfast_pages::{PageNumber, Rsn};
 
+use crate::config::Eviction;
 use crate::frames::Held;
 use crate::pool::{Below, Pool};
 
 /// How often the hand goes round before it gives up: once to see what is used, once to take.
 const ROUNDS: usize = 2;
+/// How many pages are looked at for a clean one, if those come first.
+const LOOKS: usize = 32;
 
 impl<B: Below> Pool<B> {
     /// A frame whose page has left, latched; none if no page can leave now.
     pub(crate) fn evict(&self) -> Option<(usize, RwLockWriteGuard<'_, Held>)> {
         let stable = self.below.stable();
+        let mut looks = match self.eviction {
+            Eviction::Unused => 0,
+            Eviction::CleanFirst => LOOKS.min(self.frames.len() / 2),
+        };
+        let cleaned = self.below.cleaned();
         (0..ROUNDS * self.frames.len()).find_map(|_| {
             let at = self.hand.fetch_add(1, Ordering::Relaxed) % self.frames.len();
             let mut held = self.victim(at, stable)?;
+            if looks > 0 && held.page().rsn() >= cleaned {
+                looks -= 1;
+                return None;
+            }
             self.leave(&mut held);
             Some((at, held))
         })

@@ -105,7 +105,7 @@ mod verify;
 mod waits;
 
 pub use backup::{restore, restore_at};
-pub use config::{Checkpoints, Cleaner, Config, LogPlace, Restart, Services};
+pub use config::{Checkpoints, Cleaner, Config, Eviction, LogPlace, Restart, Services};
 pub use engine::Durability;
 pub use error::{
     BackUpError, CloseError, DropTreeError, LoadTreeError, OpenError, OpenTreeError, ReclaimError,

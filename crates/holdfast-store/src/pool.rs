@@ -14,6 +14,7 @@ use std::sync::{Mutex, MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 
 use holdfast_pages::{Page, PageNumber, Rsn};
 
+use crate::config::Eviction;
 use crate::frames::{Frame, Frames, Held};
 use crate::latches::Counted;
 use crate::page_table::{PAGES_MAX, PageTable};
@@ -33,6 +34,9 @@ pub(crate) trait Below: Send + Sync {
     /// # Errors
     /// It cannot be had; `into` may be anything then.
     fn load(&self, number: PageNumber, into: &mut Page) -> Result<(), Self::Error>;
+
+    /// Every image on the device has all records before this one.
+    fn cleaned(&self) -> Rsn;
 
     /// Records before this one are where [`Below::load`] finds them.
     fn stable(&self) -> Rsn;
@@ -63,6 +67,7 @@ pub(crate) enum FixError<E> {
 /// So many frames, and what pages are in them.
 pub(crate) struct Pool<B> {
     pub(crate) below: B,
+    pub(crate) eviction: Eviction,
     pub(crate) frames: Frames,
     pub(crate) table: PageTable,
     /// Pages that were not what their records say.
@@ -89,10 +94,11 @@ impl<B: Below> Pool<B> {
     /// # Panics
     /// If there are none.
     #[must_use]
-    pub(crate) fn new(frames: usize, below: B) -> Pool<B> {
+    pub(crate) fn new(frames: usize, below: B, eviction: Eviction) -> Pool<B> {
         assert!(frames > 0, "a pool has frames");
         Pool {
             below,
+            eviction,
             frames: Frames::new(frames),
             table: PageTable::new(),
             thrown_away: AtomicU64::new(0),

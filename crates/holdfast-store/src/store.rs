@@ -382,7 +382,7 @@ fn engine(
     let slots = Slots::without(&losers.slots());
     Ok(Engine {
         header,
-        pool: Pool::new(config.frames(), Arc::clone(&pages)),
+        pool: Pool::new(config.frames(), Arc::clone(&pages), config.eviction),
         pages,
         numbers: Allocator::new(found.next_page, found.free),
         locks,

@@ -22,6 +22,7 @@ struct Journal {
     records: Mutex<Records>,
     noted: Mutex<BTreeMap<PageNumber, Rsn>>,
     stable: AtomicU64,
+    cleaned: AtomicU64,
 }
 
 struct Records {
@@ -40,6 +41,7 @@ impl Journal {
             records: Mutex::new(records),
             noted: Mutex::default(),
             stable: AtomicU64::new(u64::MAX),
+            cleaned: AtomicU64::new(0),
         })
     }
 
@@ -82,6 +84,10 @@ impl Below for Arc<Journal> {
             }
         }
         Ok(())
+    }
+
+    fn cleaned(&self) -> Rsn {
+        Rsn(self.cleaned.load(Ordering::Relaxed))
     }
 
     fn stable(&self) -> Rsn {
@@ -129,7 +135,11 @@ fn add(pool: &Pool<Arc<Journal>>, page: &mut Page) {
 
 /// A pool of so many frames, and so many pages with counters, from 1 on.
 fn pool(frames: usize, pages: u64) -> Pool<Arc<Journal>> {
-    let pool = Pool::new(frames, Journal::new());
+    pool_by(Eviction::Unused, frames, pages)
+}
+
+fn pool_by(eviction: Eviction, frames: usize, pages: u64) -> Pool<Arc<Journal>> {
+    let pool = Pool::new(frames, Journal::new(), eviction);
     (1..=pages).for_each(|number| begin(&pool, number));
     pool
 }
@@ -188,6 +198,36 @@ fn a_page_whose_records_are_not_stable_stays() {
     assert_eq!((read(&pool, 2), read(&pool, 3)), (Ok(0), Ok(0)));
     pool.below.stable.store(u64::MAX, Ordering::Relaxed);
     assert_eq!((read(&pool, 1), read(&pool, 3), read(&pool, 2)), (Ok(0), Ok(0), Ok(0)));
+}
+
+/// Which of four pages is sent away, the first of which alone is not clean.
+fn sent_away(eviction: Eviction, cleaned: impl FnOnce(Rsn) -> Rsn) -> Vec<u64> {
+    let pool = pool_by(eviction, 4, 4);
+    let next = || pool.below.records.lock().expect("no test panics here").next;
+    pool.below.cleaned.store(cleaned(next()).get(), Ordering::Relaxed);
+    add(&pool, &mut pool.write(PageNumber(1)).expect("it is there"));
+    // The hand has seen that all were used, and that none was since.
+    pool.frames.used().for_each(|at| pool.frames[at].used.store(false, Ordering::Relaxed));
+    begin(&pool, 5);
+    (1..=4).filter(|number| pool.copy(PageNumber(*number)).is_none()).collect()
+}
+
+#[test]
+fn a_clean_page_goes_before_one_that_is_not_if_that_is_asked_for() {
+    assert_eq!(sent_away(Eviction::Unused, |next| next), [1]);
+    assert_eq!(sent_away(Eviction::CleanFirst, |next| next), [2]);
+    let none_is_clean = |_| Rsn::NONE;
+    assert_eq!(sent_away(Eviction::CleanFirst, none_is_clean).len(), 1);
+}
+
+#[test]
+fn pages_that_were_found_brought_and_sent_away_are_counted() {
+    let pool = pool(2, 3);
+    let before = pool.statistics();
+    assert_eq!((before.frames, before.misses, before.evictions), (2, 0, 1));
+    assert_eq!((read(&pool, 3), read(&pool, 3), read(&pool, 1)), (Ok(0), Ok(0), Ok(0)));
+    let now = pool.statistics();
+    assert_eq!((now.hits, now.misses, now.evictions), (before.hits + 2, 1, 2));
 }
 
 #[test]

@@ -15,6 +15,7 @@ use holdfast_pages::{
 
 use super::super::{Seek, Tree};
 use crate::allocator::Allocator;
+use crate::config::Eviction;
 use crate::contents::NodeContents;
 use crate::node::Node;
 use crate::pool::{Below, Pool};
@@ -57,8 +58,10 @@ impl World {
         let (records, noted) = (Mutex::default(), Mutex::default());
         let damage = Mutex::default();
         let kept = Kept { stream: Arc::clone(&stream), records, noted, damage };
-        let (pool, numbers) =
-            (Pool::new(frames, Arc::new(kept)), Allocator::new(PageNumber(1), vec![]));
+        let (pool, numbers) = (
+            Pool::new(frames, Arc::new(kept), Eviction::Unused),
+            Allocator::new(PageNumber(1), vec![]),
+        );
         let root = Tree::create(&pool, &stream, &numbers).expect("there is room");
         World { files, pool, stream, numbers, root }
     }
@@ -162,6 +165,10 @@ impl Below for Arc<Kept> {
             damage(into.contents_mut());
         }
         Ok(())
+    }
+
+    fn cleaned(&self) -> Rsn {
+        Rsn::FIRST
     }
 
     fn stable(&self) -> Rsn {
