@@ -131,14 +131,16 @@ bench-log:
 	$(if $(QUICK)$(ONLY)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
 
 # Transactions of other stores in one run with the device; ONLY=NAME,NAME for some of the stores and
-# of the parts durable, nondurable, flat, restart, repair and media. Measures the disk that the
-# build is on, and memory. Needs nothing else running, and 20 GB free.
+# of the parts durable, nondurable, flat, restart, repair, media, space, orders, eviction and compression.
+# LONG=1 ONLY=flat,holdfast takes checkpoints of each kind and interval for a quarter of an hour, which
+# is nine hours. Measures the disk that the build is on, and memory. Needs nothing else running, and
+# 20 GB free.
 bench-store:
 	scripts/setup
 	bench/store/setup
-	cd bench/store && ../../$(CARGO) run --release -- --out $(abspath $(OUT)) \
+	cd bench/store && ../../$(CARGO) run --release -- $(if $(LONG),--long) --out $(abspath $(OUT)) \
 	    $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
-	$(if $(QUICK)$(ONLY)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
+	$(if $(QUICK)$(LONG)$(ONLY)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
 
 # Ten minutes each: bytes that no log ever wrote, for whatever reads a log; bytes that no client should
 # send, for the NBD front end and for tables; and messages and memory that no guest should have, for

@@ -19,10 +19,13 @@ pub(crate) enum Part {
     Repair,
     Media,
     Space,
+    Orders,
+    Eviction,
+    Compression,
 }
 
 impl Part {
-    const ALL: [Part; 7] = [
+    const ALL: [Part; 10] = [
         Part::Durable,
         Part::Nondurable,
         Part::Flat,
@@ -30,6 +33,9 @@ impl Part {
         Part::Repair,
         Part::Media,
         Part::Space,
+        Part::Orders,
+        Part::Eviction,
+        Part::Compression,
     ];
 
     fn name(self) -> &'static str {
@@ -41,12 +47,16 @@ impl Part {
             Part::Repair => "repair",
             Part::Media => "media",
             Part::Space => "space",
+            Part::Orders => "orders",
+            Part::Eviction => "eviction",
+            Part::Compression => "compression",
         }
     }
 }
 
 /// Parts that are measured of ours alone.
-const OF_OURS: [Part; 3] = [Part::Flat, Part::Repair, Part::Media];
+const OF_OURS: [Part; 6] =
+    [Part::Flat, Part::Repair, Part::Media, Part::Orders, Part::Eviction, Part::Compression];
 
 /// What is measured.
 pub(crate) struct Choice {

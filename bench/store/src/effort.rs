@@ -76,6 +76,12 @@ impl Effort {
         }
     }
 
+    /// As much of checkpoints as in the paper: a quarter of an hour of each kind and interval, and
+    /// as much of cleaners. With the log in both places that takes nine hours.
+    pub(crate) fn long() -> Effort {
+        Effort { flat_turns: 540, flat_rounds: 45, ..Effort::whole() }
+    }
+
     pub(crate) fn quick() -> Effort {
         Effort {
             repetitions: 1,

@@ -24,6 +24,7 @@ mod rounds;
 mod space;
 mod subject;
 mod tpcb;
+mod updates;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -49,7 +50,8 @@ fn main() -> ExitCode {
             ["--restart", name, mb, ms, per_s, done, folder] => {
                 again(name, [mb, ms], [per_s, done], folder)
             }
-            _ => Task::parse("bench-store", &words).and_then(|task| measure(&task)),
+            ["--long", ref rest @ ..] => run(rest, Effort::long),
+            _ => run(&words, Effort::whole),
         },
     )
 }
@@ -64,9 +66,14 @@ fn again(name: &str, work: [&str; 2], before: [&str; 2], folder: &str) -> Result
     restart::restart(peers::known(name)?, Work::parse(work)?, before, Path::new(folder))
 }
 
-fn measure(task: &Task) -> Result<(), Failure> {
+/// A run, which does so much if it is not a quick one.
+fn run(words: &[&str], whole: fn() -> Effort) -> Result<(), Failure> {
+    measure(&Task::parse("bench-store [--long]", words)?, whole())
+}
+
+fn measure(task: &Task, whole_effort: Effort) -> Result<(), Failure> {
     let choice = Choice::of(task.only.as_deref())?;
-    let effort = task.effort(Effort::whole(), Effort::quick());
+    let effort = task.effort(whole_effort, Effort::quick());
     let whole = Place::whole("bench-store-data")?;
     let device = Device::below(whole.path())?;
     let disk = flushes::told(device.as_ref(), "COMMITS");

@@ -7,12 +7,14 @@ use holdfast_bench_common::colours::{LIMIT, OTHER, OWN};
 use holdfast_figures::{Bar, Figures, Panel, Scale};
 use holdfast_store::Cleaner;
 
+use crate::choice::Part;
 use crate::cleaning;
 use crate::effort::THREADS;
 use crate::flat;
 use crate::peers::{self, OURS};
 use crate::postgres;
-use crate::rounds::{clean_id, flat_id};
+use crate::rounds::{clean_id, flat_id, update_id};
+use crate::updates::{GROUPS, Group};
 
 /// Every panel.
 pub(crate) fn all(figures: &Figures) -> Vec<Panel> {
@@ -26,6 +28,7 @@ pub(crate) fn all(figures: &Figures) -> Vec<Panel> {
     all.extend(["disk", "memory"].map(|log| cleaners(log, "tx_per_s", "transactions/s")));
     all.extend(["disk", "memory"].map(|log| cleaners(log, "p99_us", "99th percentile, us")));
     all.push(losses());
+    all.extend(GROUPS.iter().flat_map(updates));
     for panel in &mut all {
         panel.bars.retain(|bar| figures.get(&bar.id).is_some());
     }
@@ -59,6 +62,31 @@ fn cleaners(log: &str, what: &str, label: &str) -> Panel {
     });
     let title = format!("TPC-B by where cleaned pages come from, log in {log}, {label}");
     Panel { title, scale: Scale::Linear, bars: bars.collect() }
+}
+
+/// All ways of a group, by what they are compared for.
+fn updates(group: &'static Group) -> impl Iterator<Item = Panel> {
+    let wanted: &[(&str, &str)] = match group.part {
+        Part::Compression => &[
+            ("tx_per_s", "transactions/s"),
+            ("archive_bytes_per_tx", "what the archive gets of a transaction, bytes"),
+        ],
+        _ => &[
+            ("tx_per_s", "transactions/s"),
+            ("pages_written_per_tx", "pages that are written for a transaction"),
+            ("behind_mib", "records that the page file lacks, MiB"),
+        ],
+    };
+    let panels = group.loads.iter().flat_map(move |load| wanted.iter().map(move |it| (load, it)));
+    panels.map(move |((load, _), (what, label))| {
+        let bars = group.ways.iter().enumerate().map(|(at, way)| {
+            let colour = if at == 0 { OWN } else { OTHER };
+            let id = format!("{}.{what}", update_id(group, load, way));
+            Bar { label: way.name.into(), colour, id }
+        });
+        let title = format!("{load} updates by {}, {label}", group.name);
+        Panel { title, scale: Scale::Linear, bars: bars.collect() }
+    })
 }
 
 /// What is lost under load.

@@ -23,6 +23,7 @@ use crate::rates::{self, Loaded, Outcome, Terrain};
 use crate::repair;
 use crate::restart::{Left, Work, slope};
 use crate::space;
+use crate::updates::{self, GROUPS, Group, Way};
 
 /// What every part of a run needs.
 struct Run<'a> {
@@ -66,6 +67,9 @@ pub(crate) fn measure(
     if let (true, Some(ours)) = (choice.has(Part::Flat), ours) {
         run.flat(ours, &memory)?;
     }
+    if let Some(ours) = ours {
+        run.updates(ours)?;
+    }
     for repetition in 0..effort.repetitions {
         output::progress(&format!("repetition {} of {}", repetition + 1, effort.repetitions));
         if choice.has(Part::Durable) {
@@ -99,6 +103,11 @@ pub(crate) fn flat_id(log: &str, kind: usize, interval: usize) -> String {
 /// The ids of slices with the log there, cleaned in a way.
 pub(crate) fn clean_id(log: &str, way: usize) -> String {
     format!("store.clean.{log}.{}", cleaning::WAYS[way].0)
+}
+
+/// The ids of slices of updates under a load, in a way of a group.
+pub(crate) fn update_id(group: &Group, load: &str, way: &Way) -> String {
+    format!("store.{}.{load}.{}", group.name, way.name)
 }
 
 /// Says in which store, and doing what, something failed.
@@ -238,6 +247,36 @@ impl Run<'_> {
             self.note_cleaning(log, named("clean", ours.kind, run)?);
         }
         Ok(())
+    }
+
+    /// What ways to clean, to evict and to archive make of updates. It repeats by itself.
+    fn updates(&mut self, ours: &Loaded) -> Result<(), Failure> {
+        let chosen = GROUPS.iter().filter(|group| self.choice.has(group.part));
+        for (group, load) in chosen.flat_map(|it| it.loads.iter().map(move |load| (it, *load))) {
+            let part = format!("store.{}.{}", group.name, load.0);
+            output::progress(&part);
+            let run = updates::measure((ours, self.whole), self.effort, group.ways, load);
+            let run = named(&part, ours.kind, run)?;
+            self.note_updates(&run, |way| update_id(group, load.0, &group.ways[way]));
+        }
+        Ok(())
+    }
+
+    fn note_updates(&mut self, run: &updates::Outcome, id: impl Fn(usize) -> String) {
+        for slice in &run.slices {
+            let id = |what| format!("{}.{what}", id(slice.way));
+            self.ledger.higher(id("tx_per_s"), "tx/s", slice.per_s);
+            let mut lower = |what, unit, value| self.ledger.lower(id(what), unit, value);
+            lower("cpu_us_per_tx", "us", slice.cpu_us);
+            lower("pages_written_per_tx", "pages", slice.written);
+            lower("pages_read_per_tx", "pages", slice.brought);
+            lower("behind_mib", "MiB", slice.behind_mib);
+            lower("restart_mib", "MiB", slice.restart_mib);
+        }
+        for (way, bytes) in run.archived.iter().enumerate() {
+            let id = format!("{}.archive_bytes_per_tx", id(way));
+            self.ledger.lower(id, "bytes", *bytes);
+        }
     }
 
     /// What cleaners cost.
