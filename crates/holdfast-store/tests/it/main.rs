@@ -5,6 +5,7 @@
 // Seeds that failed, and how much was tried.
 #![allow(clippy::print_stdout)]
 
+mod archives;
 mod backups;
 mod basics;
 mod busy_backups;
