@@ -268,14 +268,14 @@ impl Run<'_> {
             self.ledger.higher(id("tx_per_s"), "tx/s", slice.per_s);
             let mut lower = |what, unit, value| self.ledger.lower(id(what), unit, value);
             lower("cpu_us_per_tx", "us", slice.cpu_us);
-            lower("pages_written_per_tx", "pages", slice.written);
             lower("pages_read_per_tx", "pages", slice.brought);
             lower("behind_mib", "MiB", slice.behind_mib);
             lower("restart_mib", "MiB", slice.restart_mib);
         }
-        for (way, bytes) in run.archived.iter().enumerate() {
-            let id = format!("{}.archive_bytes_per_tx", id(way));
-            self.ledger.lower(id, "bytes", *bytes);
+        for (way, whole) in run.wholes.iter().enumerate() {
+            let id = |what| format!("{}.{what}", id(way));
+            self.ledger.lower(id("pages_written_per_tx"), "pages", whole.written);
+            self.ledger.lower(id("archive_bytes_per_tx"), "bytes", whole.archived_bytes);
         }
     }
 

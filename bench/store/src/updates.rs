@@ -86,8 +86,6 @@ pub(crate) struct Slice {
     pub(crate) way: usize,
     pub(crate) per_s: f64,
     pub(crate) cpu_us: f64,
-    /// Pages that were written to the page file, a transaction.
-    pub(crate) written: f64,
     /// Pages that were brought into the pool, a transaction.
     pub(crate) brought: f64,
     /// Records that the page file lacks at the end.
@@ -99,8 +97,15 @@ pub(crate) struct Slice {
 /// What all slices came to.
 pub(crate) struct Outcome {
     pub(crate) slices: Vec<Slice>,
-    /// Bytes of the archive for each transaction, by way.
-    pub(crate) archived: Vec<f64>,
+    /// What all slices of each way came to together.
+    pub(crate) wholes: Vec<Whole>,
+}
+
+/// What a transaction came to, with what was done for it between slices.
+pub(crate) struct Whole {
+    /// Pages that were written to the page file.
+    pub(crate) written: f64,
+    pub(crate) archived_bytes: f64,
 }
 
 /// A store that is configured in a way.
@@ -109,9 +114,7 @@ struct Subject {
     place: Place,
     /// Transactions that were done.
     done: u64,
-    began_with_bytes: u64,
-    /// What it had done at the end of the slice before: what it does between two is the next one's.
-    before: Statistics,
+    began_with: Statistics,
 }
 
 /// Measures these ways under a load.
@@ -133,9 +136,9 @@ pub(crate) fn measure(
             slices.extend((round > 0).then_some(slice));
         }
     }
-    let archived = subjects.iter().map(Subject::archived).collect();
+    let wholes = subjects.iter().map(Subject::whole).collect();
     subjects.into_iter().try_for_each(Subject::end)?;
-    Ok(Outcome { slices, archived })
+    Ok(Outcome { slices, wholes })
 }
 
 impl Subject {
@@ -147,8 +150,8 @@ impl Subject {
         config.clean_every_bytes = CLEAN_EVERY_BYTES;
         (way.change)(&mut config);
         let bank = Bank::open(place.path(), &config, Durability::Kernel)?;
-        let before = bank.store.statistics();
-        Ok(Subject { bank, place, done: 0, began_with_bytes: before.archive_bytes, before })
+        let began_with = bank.store.statistics();
+        Ok(Subject { bank, place, done: 0, began_with })
     }
 
     fn slice(
@@ -158,20 +161,16 @@ impl Subject {
         power: f64,
         time: Duration,
     ) -> Result<Slice, Failure> {
-        let clock = Clock::start();
+        let (before, clock) = (self.bank.store.statistics(), Clock::start());
         let count = self.run(accounts, power, time)?;
         let (wall_s, cpu_us) = (clock.wall_s(), clock.process_us());
         let after = self.bank.store.statistics();
-        let before = std::mem::replace(&mut self.before, after);
-        let each = |number: fn(&Statistics) -> u64| {
-            (number(&after) - number(&before)) as f64 / count as f64
-        };
+        let brought = after.pool.misses - before.pool.misses;
         Ok(Slice {
             way,
             per_s: count as f64 / wall_s,
             cpu_us: cpu_us / count as f64,
-            written: each(|it| it.written_pages),
-            brought: each(|it| it.pool.misses),
+            brought: brought as f64 / count as f64,
             behind_mib: after.uncleaned_bytes as f64 / MIB,
             restart_mib: after.unarchived_log_bytes as f64 / MIB,
         })
@@ -203,10 +202,14 @@ impl Subject {
         Ok(count)
     }
 
-    /// Bytes that the archive has got, a transaction.
-    fn archived(&self) -> f64 {
-        let bytes = self.bank.store.statistics().archive_bytes;
-        bytes.saturating_sub(self.began_with_bytes) as f64 / self.done as f64
+    /// What a transaction came to so far.
+    fn whole(&self) -> Whole {
+        let (now, began) = (self.bank.store.statistics(), &self.began_with);
+        let each = |now: u64, began: u64| now.saturating_sub(began) as f64 / self.done as f64;
+        Whole {
+            written: each(now.written_pages, began.written_pages),
+            archived_bytes: each(now.archive_bytes, began.archive_bytes),
+        }
     }
 
     fn end(self) -> Result<(), Failure> {
