@@ -28,9 +28,9 @@ impl Transaction<'_> {
         if self.leaves_remains { self.keys(|body| matches!(body, Body::Ghost(_))) } else { vec![] }
     }
 
-    /// The keys that it has added, which are ghosts when that is undone.
+    /// The keys that it has added, which are ghosts when that is undone, or ghosts again.
     pub(super) fn added(&self) -> Vec<KeyOfTree> {
-        let which = |body: &Body<'_>| matches!(body, Body::Insert { .. });
+        let which = |body: &Body<'_>| matches!(body, Body::Insert { .. } | Body::Revive { .. });
         if self.has_written { self.keys(which) } else { vec![] }
     }
 

@@ -163,7 +163,7 @@ impl<B: Below> Tree<'_, B> {
             };
             Ok(instead(node, place, bytes, &undo, body))
         })?;
-        if matches!(done, Body::Insert { .. }) {
+        if matches!(done, Body::Insert { .. } | Body::Revive { .. }) {
             self.numbers.note_untidy(self.root, key);
         }
         if let Some(large) = done.comes().and_then(Stored::large_of) {

@@ -1,5 +1,7 @@
 //! Space comes back: what a store takes follows what is in it, however long it is used.
 
+use std::ops::Bound;
+
 use holdfast_io::fake::FakeFiles;
 use holdfast_store::Durability::{Disk, Memory};
 use holdfast_store::{Config, Direction, Keep, Service, Store, TransactionError, Tree};
@@ -287,4 +289,24 @@ fn what_is_kept_by_bytes_is_about_that() {
     assert!((100 << 10..300 << 10).contains(&bytes), "{bytes} bytes");
     let (none, left) = trimmed_after(Keep::Bytes(0), 20_000);
     assert!(left < bytes && none.stat().kept_from > store.stat().kept_from);
+}
+
+#[test]
+fn a_deleted_key_that_was_to_come_back_and_did_not_goes_all_the_same() {
+    let (store, _) = open(&machine(9));
+    let tree = store.tree("keys").expect("a tree");
+    put_all(&store, &tree, 0..3);
+    // Its entry stays, as somebody has read that nothing is behind it.
+    let mut reading = store.begin();
+    let behind = (Bound::Excluded(key(1)), Bound::Excluded(key(2)));
+    assert!(reading.scan(&tree, behind, Direction::Up).next().is_none());
+    delete_all(&store, &tree, 1..2);
+    let mut reviving = store.begin();
+    assert!(reviving.insert(&tree, &key(1), b"again").expect("room"));
+    settle(&store);
+    reviving.abort().expect("room");
+    assert_eq!(sound(&store).ghosts, 1);
+    drop(reading);
+    settle(&store);
+    assert_eq!(sound(&store).ghosts, 0);
 }
