@@ -34,6 +34,16 @@ pub enum Invariant {
     /// A page that is not written yet bounds how far all of them are said to be clean; else it does
     /// not.
     WhatWaitsIsNotClean,
+    /// What a key was before it changed is kept for the snapshots that are older; else it is not.
+    FormersAreNoted,
+    /// The entry of a key that is deleted stays as long as a snapshot shows it; else as long as
+    /// somebody has a lock on it.
+    ShownKeysStay,
+    /// A snapshot shows nothing that had not been committed where it stands; else whatever there
+    /// was.
+    SnapshotsUndoWhatRuns,
+    /// The pages of a large value are not freed as long as a snapshot shows it; else at once.
+    ShownValuesStay,
 }
 
 /// Where another thread could come between, at the worst moment.

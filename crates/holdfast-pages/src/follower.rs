@@ -10,9 +10,13 @@ use crate::error::{CheckpointError, FollowError, StageError};
 use crate::fold::State;
 use crate::fresh::Fresh;
 use crate::record::{Records, What};
-use crate::rsn::{PageNumber, Rsn};
+use crate::rsn::{PageNumber, Rsn, Slot};
 use crate::stale::Stale;
 use crate::stream::{Feed, Stream};
+
+/// Transactions that have changed something and not ended, each with the bodies of what it has not
+/// undone, oldest first.
+pub type Running = Vec<(Slot, Vec<Vec<u8>>)>;
 
 /// Who follows the stream of one store. All calls may come from any thread.
 pub struct Follower {
@@ -96,6 +100,18 @@ impl Follower {
         let mut following = self.following();
         self.take(&mut following)?;
         Ok(self.put_difference(&mut following)?)
+    }
+
+    /// Takes what has become stable, and returns where that ends and which transactions run there.
+    ///
+    /// # Errors
+    /// See [`FollowError`].
+    pub fn running(&self) -> Result<(Rsn, Running), FollowError> {
+        let mut following = self.following();
+        self.take(&mut following)?;
+        let state = &following.state;
+        let running = state.running().map(|(slot, bodies)| (slot, bodies.map(Vec::from).collect()));
+        Ok((state.at(), running.collect()))
     }
 
     fn take(&self, following: &mut Following) -> Result<bool, FollowError> {

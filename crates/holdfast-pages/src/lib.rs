@@ -97,7 +97,7 @@ pub use error::{
 };
 pub use fetch::{Fetch, Fetched};
 pub use fold::{FoldFault, State};
-pub use follower::Follower;
+pub use follower::{Follower, Running};
 pub use frame::{FRAME_HEAD_BYTES, Framed};
 pub use fresh::{BrokenChain, Fresh, History};
 pub use gathered::Gathered;

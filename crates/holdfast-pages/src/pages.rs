@@ -30,7 +30,7 @@ use crate::error::{
 };
 use crate::fetch::{Fetch, Fetched};
 use crate::fold::State;
-use crate::follower::Follower;
+use crate::follower::{Follower, Running};
 use crate::images::Images;
 use crate::merger::{Keep, Merger};
 use crate::order::CleaningOrder;
@@ -268,6 +268,14 @@ impl Pages {
     /// See [`FollowError`].
     pub fn follow(&self) -> Result<bool, FollowError> {
         self.fetch.follower.step()
+    }
+
+    /// Where what is stable ends, and which transactions run there: see [`Follower::running`].
+    ///
+    /// # Errors
+    /// See [`FollowError`].
+    pub fn running(&self) -> Result<(Rsn, Running), FollowError> {
+        self.fetch.follower.running()
     }
 
     /// A checkpoint, without a sync: see [`Follower::checkpoint`]. True if there was something to

@@ -37,6 +37,10 @@ pub struct Config {
     /// How the archive is compressed from now on: what it has is read as it was written. It is not,
     /// unless it is told otherwise.
     pub compression: Compression,
+    /// Most bytes of what keys were that are kept for snapshots, large values in pages of their own
+    /// included. Beyond that the oldest snapshot ends: it is told
+    /// [`crate::TransactionError::SnapshotTooOld`].
+    pub snapshot_bytes: u64,
     /// Who does what has to be done beside transactions.
     pub services: Services,
     /// How the store notes how far it is.
@@ -139,6 +143,7 @@ impl Default for Config {
             cleaning: CleaningOrder::EveryPage,
             keep: Keep::All,
             compression: Compression::None,
+            snapshot_bytes: 256 << 20,
             services: Services::Threads,
             checkpoints: Checkpoints::Decoupled,
             cleaner: Cleaner::Decoupled,

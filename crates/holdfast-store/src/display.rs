@@ -21,6 +21,11 @@ impl Display for TransactionError {
             Self::Deadlock => write!(out, "transactions wait for one another; begin again"),
             Self::Busy => write!(out, "another transaction has the lock; try again later"),
             Self::Doomed => write!(out, "the transaction can only be aborted; begin again"),
+            Self::SnapshotTooOld => write!(
+                out,
+                "more has changed since the snapshot than is kept; take a new one, or enlarge \
+                 snapshot_bytes"
+            ),
             Self::DroppedTree => write!(out, "the tree was dropped; ask for it by its name again"),
             Self::TooLarge => {
                 write!(

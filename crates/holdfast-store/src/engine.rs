@@ -13,6 +13,7 @@ use holdfast_pages::{
 
 use crate::allocator::Allocator;
 use crate::config::{Checkpoints, Cleaner};
+use crate::formers::Formers;
 use crate::header::Header;
 use crate::latches;
 use crate::locks::{Holder, LockError, Locks};
@@ -52,6 +53,8 @@ pub(crate) struct Engine {
     pub(crate) pages: Arc<Pages>,
     pub(crate) pool: Pool<Arc<Pages>>,
     pub(crate) numbers: Allocator,
+    /// What keys were, for snapshots.
+    pub(crate) formers: Formers,
     pub(crate) locks: Locks,
     pub(crate) losers: Losers,
     pub(crate) slots: Slots,
@@ -100,7 +103,7 @@ impl Engine {
     }
 
     pub(crate) fn trees(&self) -> Trees<'_, Arc<Pages>> {
-        Trees::new(&self.pool, self.stream(), &self.numbers)
+        Trees::new(&self.pool, self.stream(), &self.numbers, &self.formers)
     }
 
     /// The tree with the names of all others.

@@ -54,6 +54,9 @@
 //! memory, in its `frames`, `page_table` says in which, and `evict` which of them leave; `latches`
 //! sees to it that nobody waits who has one.
 //!
+//! Of snapshots: `snapshot` is what reads without locks, `formers` what keys were for it, by
+//! layers, and `former` one such key.
+//!
 //! Of transactions: `names` is what a lock is on, `modes` what it permits, `locks` who has it, and
 //! `waits` who would wait for ever. `rollback` is what a running transaction would undo, `losers`
 //! are those that nobody runs any more.
@@ -72,6 +75,8 @@ mod engine;
 mod error;
 mod evict;
 mod fields;
+mod former;
+mod formers;
 mod frames;
 mod header;
 mod large;
@@ -93,6 +98,7 @@ mod rollback;
 mod served;
 mod services;
 mod slots;
+mod snapshot;
 mod stat;
 mod statistics;
 mod store;
@@ -122,6 +128,7 @@ pub use node::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 pub use place::{Directories, Place};
 pub use rollback::{Savepoint, UNDO_BYTES_MAX};
 pub use services::Service;
+pub use snapshot::{Snapshot, SnapshotScan};
 pub use stat::Stat;
 pub use statistics::{LockStatistics, PoolStatistics, Statistics};
 pub use store::{Recovery, Store};

@@ -39,6 +39,10 @@ pub struct Stat {
     pub kept_from: Rsn,
     /// Transactions that are not rolled back yet, and that nobody runs any more.
     pub losers: usize,
+    /// Snapshots that are not over.
+    pub snapshots: usize,
+    /// Bytes of what keys were that are kept for them, in memory and in pages.
+    pub snapshot_bytes: u64,
     /// What was wrong with pages when they were read, how often. Each was rebuilt.
     pub faults: Vec<(FaultKind, u64)>,
     /// Pages that whoever cleans found to be damaged, and rebuilt.
@@ -76,6 +80,8 @@ impl Stat {
             archive_runs: runs.len() as u64,
             kept_from: trimmed.or(archive.begin()).unwrap_or(Rsn::FIRST),
             losers: engine.losers.slots().len(),
+            snapshots: engine.formers.snapshots(),
+            snapshot_bytes: engine.formers.bytes(),
             faults: FaultKind::ALL.map(count).to_vec(),
             rebuilt_pages: pages.rebuilt(),
             lost_pages: pages.lost(),

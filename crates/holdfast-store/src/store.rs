@@ -19,6 +19,7 @@ use crate::config::{Config, Restart, Services};
 use crate::contents::NodeContents;
 use crate::engine::{Durability, Engine, Patience};
 use crate::error::{CloseError, OpenError, OpenTreeError, ReclaimError, ServiceError};
+use crate::formers::Formers;
 use crate::header::{Header, NoHeader, STORE};
 use crate::locks::Locks;
 use crate::log::{self, StoreLog};
@@ -301,6 +302,8 @@ impl Store {
     /// See [`CloseError`].
     pub fn close(mut self) -> Result<(), CloseError> {
         self.threads = None;
+        // What cannot be freed now is freed by whoever reclaims.
+        while matches!(self.work.engine.trees().free_put_off(), Ok(true)) {}
         self.sync().map_err(CloseError::Sync)?;
         let Work { engine, log } = &self.work;
         engine.pages.archive_all().map_err(CloseError::Archive)?;
@@ -385,6 +388,7 @@ fn engine(
         pool: Pool::new(config.frames(), Arc::clone(&pages), config.eviction),
         pages,
         numbers: Allocator::new(found.next_page, found.free),
+        formers: Formers::new(config.snapshot_bytes),
         locks,
         losers,
         slots,

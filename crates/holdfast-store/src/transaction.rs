@@ -23,6 +23,7 @@ mod scan;
 mod write;
 
 pub use scan::{Direction, KeyValue, Scan, TwoEnded};
+pub(crate) use scan::{Place, Range};
 
 /// A tree of a store, by its name: see [`crate::Store::tree`]. It is the same whenever that store
 /// is opened again, and no other store takes it.

@@ -26,6 +26,9 @@ pub enum TransactionError {
     /// Its changes would have more bytes than [`crate::UNDO_BYTES_MAX`], or more than the log takes
     /// at once. Commit, or roll back.
     TooLarge,
+    /// So much has changed since the snapshot was taken that what it would show is not kept any
+    /// more: see [`crate::Config::snapshot_bytes`]. Take a new one, or allow more.
+    SnapshotTooOld,
     /// The tree was dropped, or emptied at once. Ask for it by its name again.
     DroppedTree,
     /// It was rolled back to a savepoint before this one, or this one is another transaction's.

@@ -10,6 +10,7 @@ use holdfast_pages::{FlushError, Page, PageNumber, Rsn, StageError, Stream, Unfi
 
 use crate::allocator::Allocator;
 use crate::contents::put_image;
+use crate::formers::Formers;
 use crate::latches;
 use crate::node::{Node, Shape};
 use crate::pool::{Below, FixError, Pool, ReadLatch, WriteLatch};
@@ -20,6 +21,7 @@ mod check;
 mod distrust;
 mod large;
 mod load;
+mod look;
 mod merge;
 mod purge;
 pub(crate) mod put;
@@ -46,6 +48,7 @@ pub(crate) struct Tree<'a, B> {
     pool: &'a Pool<B>,
     stream: &'a Stream,
     numbers: &'a Allocator,
+    formers: &'a Formers,
     root: PageNumber,
 }
 
@@ -116,9 +119,10 @@ impl<'a, B: Below> Tree<'a, B> {
         pool: &'a Pool<B>,
         stream: &'a Stream,
         numbers: &'a Allocator,
+        formers: &'a Formers,
         root: PageNumber,
     ) -> Tree<'a, B> {
-        Tree { pool, stream, numbers, root }
+        Tree { pool, stream, numbers, formers, root }
     }
 
     /// Makes a tree with nothing in it, and returns its root.
@@ -129,9 +133,10 @@ impl<'a, B: Below> Tree<'a, B> {
         pool: &'a Pool<B>,
         stream: &'a Stream,
         numbers: &'a Allocator,
+        formers: &'a Formers,
     ) -> Result<PageNumber, TreeError<B::Error>> {
         let root = numbers.take_root();
-        let tree = Tree::new(pool, stream, numbers, root);
+        let tree = Tree::new(pool, stream, numbers, formers, root);
         let mut image = Vec::new();
         let shape = Shape { level: 0, low: b"", high: None, foster: None };
         put_image(root, &shape, std::iter::empty(), &mut image);

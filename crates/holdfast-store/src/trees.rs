@@ -11,6 +11,7 @@ use holdfast_pages::{PageNumber, Slot, Stream, Unfit, What, varint};
 use crate::allocator::{Allocator, PutOff};
 use crate::body::Body;
 use crate::fields::page;
+use crate::formers::Formers;
 use crate::large::Stored;
 use crate::pool::{Below, Pool};
 use crate::rollback::Undoer;
@@ -37,6 +38,7 @@ pub(crate) struct Trees<'a, B> {
     pub(crate) pool: &'a Pool<B>,
     pub(crate) stream: &'a Stream,
     pub(crate) numbers: &'a Allocator,
+    pub(crate) formers: &'a Formers,
 }
 
 /// The value of a tree's name: where its root is.
@@ -64,14 +66,15 @@ impl<'a, B: Below> Trees<'a, B> {
         pool: &'a Pool<B>,
         stream: &'a Stream,
         numbers: &'a Allocator,
+        formers: &'a Formers,
     ) -> Trees<'a, B> {
-        Trees { pool, stream, numbers }
+        Trees { pool, stream, numbers, formers }
     }
 
     /// The tree with this root.
     #[must_use]
     pub(crate) fn tree(&self, root: PageNumber) -> Tree<'a, B> {
-        Tree::new(self.pool, self.stream, self.numbers, root)
+        Tree::new(self.pool, self.stream, self.numbers, self.formers, root)
     }
 
     /// Makes a tree with nothing in it, and returns its root. The first of a store is the tree of
@@ -81,7 +84,7 @@ impl<'a, B: Below> Trees<'a, B> {
     /// # Errors
     /// See [`TreeError`].
     pub(crate) fn create(&self) -> Result<PageNumber, TreeError<B::Error>> {
-        Tree::create(self.pool, self.stream, self.numbers)
+        Tree::create(self.pool, self.stream, self.numbers, self.formers)
     }
 }
 
@@ -104,7 +107,8 @@ impl<B: Below> Trees<'_, B> {
     /// # Errors
     /// See [`TreeError`]. For want of room it is put off again.
     pub(crate) fn free_put_off(&self) -> Result<bool, TreeError<B::Error>> {
-        let Some(PutOff { tree, first }) = self.numbers.take_put_off() else { return Ok(false) };
+        let put_off = self.numbers.take_put_off().or_else(|| self.formers.take_left());
+        let Some(PutOff { tree, first }) = put_off else { return Ok(false) };
         self.tree(tree).free_from(first)?;
         Ok(true)
     }

@@ -61,14 +61,14 @@ pub struct Scan<'t, 's> {
 
 /// Keys from `low` on, and below `end`.
 #[derive(Debug)]
-struct Range {
-    low: Vec<u8>,
-    end: Option<Vec<u8>>,
+pub(crate) struct Range {
+    pub(crate) low: Vec<u8>,
+    pub(crate) end: Option<Vec<u8>>,
 }
 
 /// A [`Seek`] that has its key.
 #[derive(Debug)]
-enum Place {
+pub(crate) enum Place {
     At(Vec<u8>),
     Below(Vec<u8>),
     End,
@@ -103,12 +103,7 @@ impl<'s> Transaction<'s> {
         direction: Direction,
     ) -> Scan<'t, 's> {
         let range = Range::of(&range);
-        let next = match (direction, &range.end) {
-            _ if range.is_empty() => None,
-            (Direction::Up, _) => Some(Place::At(range.low.clone())),
-            (Direction::Down, None) => Some(Place::End),
-            (Direction::Down, Some(end)) => Some(Place::Below(end.clone())),
-        };
+        let next = range.begin(direction);
         let has_private = self.private.is_some() && !range.is_empty();
         Scan {
             transaction: self,
@@ -305,15 +300,8 @@ impl Scan<'_, '_> {
             self.wanted = FOUND_AT_ONCE_MAX.min(2 * self.wanted);
             return Ok(self.place_behind_found().map_or(Visited::Through, Visited::Next));
         }
-        Ok(match (end, self.direction) {
-            (LeafEnd::Next(key), Direction::Up) if !self.range.ends_before(&key) => {
-                Visited::Next(Place::At(key))
-            }
-            (LeafEnd::Next(key), Direction::Down) if key > self.range.low => {
-                Visited::Next(Place::Below(key))
-            }
-            _ => Visited::Through,
-        })
+        let next = self.range.behind(end, self.direction);
+        Ok(next.map_or(Visited::Through, Visited::Next))
     }
 }
 
@@ -367,7 +355,7 @@ impl Visit<'_> {
 }
 
 impl Range {
-    fn of<K: AsRef<[u8]>>(range: &impl RangeBounds<K>) -> Range {
+    pub(crate) fn of<K: AsRef<[u8]>>(range: &impl RangeBounds<K>) -> Range {
         let low = match range.start_bound() {
             Bound::Included(key) => key.as_ref().to_vec(),
             Bound::Excluded(key) => successor(key.as_ref()),
@@ -381,18 +369,42 @@ impl Range {
         Range { low, end }
     }
 
+    /// The keys that begin so.
+    pub(crate) fn of_prefix(prefix: &[u8]) -> Range {
+        Range { low: prefix.to_vec(), end: end_of_prefix(prefix) }
+    }
+
+    /// Where a scan of it begins, unless it is empty.
+    pub(crate) fn begin(&self, direction: Direction) -> Option<Place> {
+        match (direction, &self.end) {
+            _ if self.is_empty() => None,
+            (Direction::Up, _) => Some(Place::At(self.low.clone())),
+            (Direction::Down, None) => Some(Place::End),
+            (Direction::Down, Some(end)) => Some(Place::Below(end.clone())),
+        }
+    }
+
+    /// Where a scan of it goes on that has come to the end of a leaf, unless it is through.
+    pub(crate) fn behind(&self, end: LeafEnd, direction: Direction) -> Option<Place> {
+        match (end, direction) {
+            (LeafEnd::Next(key), Direction::Up) if !self.ends_before(&key) => Some(Place::At(key)),
+            (LeafEnd::Next(key), Direction::Down) if key > self.low => Some(Place::Below(key)),
+            _ => None,
+        }
+    }
+
     fn is_empty(&self) -> bool {
         self.ends_before(&self.low)
     }
 
     /// Whether the key is behind all of it.
-    fn ends_before(&self, key: &[u8]) -> bool {
+    pub(crate) fn ends_before(&self, key: &[u8]) -> bool {
         self.end.as_ref().is_some_and(|end| key >= &end[..])
     }
 }
 
 impl Place {
-    fn seek(&self) -> Seek<'_> {
+    pub(crate) fn seek(&self) -> Seek<'_> {
         match self {
             Place::At(key) => Seek::At(key),
             Place::Below(key) => Seek::Below(key),

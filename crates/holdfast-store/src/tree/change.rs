@@ -7,7 +7,7 @@
 use holdfast_pages::{Slot, Unfit};
 
 use super::merge::is_thinner;
-use super::put::{By, Change, Said, put};
+use super::put::{By, Change, Said, put_keys};
 use super::{Seek, Stop, Tree, TreeError, before, corrupt};
 use crate::body::{Body, Spot};
 use crate::large::Stored;
@@ -182,6 +182,7 @@ impl<B: Below> Tree<'_, B> {
     ) -> Result<Changed, TreeError<B::Error>> {
         loop {
             let visit = self.again(|| self.visit(key, by, &mut wish))?;
+            self.formers.bound();
             if let Some(level) = visit.passed {
                 self.again(|| self.adopt(key, level))?;
             }
@@ -211,7 +212,8 @@ impl<B: Below> Tree<'_, B> {
             Wish::Put => {
                 let (number, room) = (leaf.number(), node.room());
                 let said = Said::Body(by, &body);
-                put(self.stream, &mut [Change { page: &mut leaf, number, said: &[said] }])?;
+                let changes = &mut [Change { page: &mut leaf, number, said: &[said] }];
+                put_keys(self.stream, self.formers, changes)?;
                 if number != self.root && is_thinner(room, self.node(&leaf)?) {
                     self.numbers.note_untidy(self.root, key);
                 }

@@ -57,11 +57,17 @@ impl<B: Below> Tree<'_, B> {
         }
     }
 
-    /// Frees the pages of a value that no leaf tells of any more.
+    /// Frees the pages of a value that no leaf tells of any more, or has them freed when no
+    /// snapshot shows it any more.
     ///
     /// # Errors
     /// See [`TreeError`]; the pages that are left are nobody's. For want of room they are put off.
     pub(crate) fn free(&self, large: Large) -> Result<(), TreeError<B::Error>> {
+        let pages = PutOff { tree: self.root, first: large.first };
+        if self.formers.keep(pages, large.bytes as u64, || self.stream.next()) {
+            self.formers.bound();
+            return Ok(());
+        }
         self.free_from(large.first)
     }
 

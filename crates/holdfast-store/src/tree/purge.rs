@@ -1,8 +1,8 @@
 //! Ghosts go, and leaves that are thin then are drawn together.
 //!
 //! Promise: a ghost goes only when nobody has a lock on its key or on the gap behind it, so nobody
-//! can want it back, or rely on the gap ending there. What could have gone but for a lock is told
-//! to whoever tries again.
+//! can want it back, or rely on the gap ending there; and when no snapshot shows the key. What
+//! could have gone but for that is told to whoever tries again.
 //! Never: knows locks: the caller says under the latch which keys are free.
 
 use holdfast_pages::varint;
@@ -92,7 +92,8 @@ impl<B: Below> Tree<'_, B> {
     ) -> Result<Purged, Stop<B::Error>> {
         let mut leaf = self.descend(Seek::At(key), 0, true)?.0.exclusive();
         let node = self.node(&leaf)?;
-        let (free, room) = (free_ghosts(node, is_free), node.room());
+        let mut may_go = |key: &[u8]| is_free(key) && !self.formers.shows(self.root, key);
+        let (free, room) = (free_ghosts(node, &mut may_go), node.room());
         let large = free.iter().filter_map(|place| Stored::large_of(node.entry(*place).value));
         let mut purged = Purged { count: free.len(), large: large.collect(), ..Purged::default() };
         if !free.is_empty() {

@@ -10,7 +10,10 @@ use holdfast_pages::{
     StageError, Stream, What, apply,
 };
 
+use crate::body::Body;
 use crate::contents::NodeContents;
+use crate::former::Former;
+use crate::formers::Formers;
 
 /// On whose behalf a page changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,8 +47,37 @@ pub(crate) enum Said<'a> {
 }
 
 /// Changes these pages, and returns where the records of that end. After an error none has changed.
+/// No key changes by that.
 pub(crate) fn put(stream: &Stream, changes: &mut [Change<'_>]) -> Result<Rsn, StageError> {
-    let end = put_group(stream, changes)?;
+    put_with(stream, changes, &|_, _| ())
+}
+
+/// [`put`], of keys that change: what they were is kept for snapshots. A page that begins has keys
+/// that the one before it had.
+pub(crate) fn put_keys(
+    stream: &Stream,
+    formers: &Formers,
+    changes: &mut [Change<'_>],
+) -> Result<Rsn, StageError> {
+    put_with(stream, changes, &|changes, places| {
+        if formers.are_wanted() {
+            note(formers, changes, places);
+        }
+    })
+}
+
+/// Where each record stands, and where it ends.
+type Places = [(Rsn, Rsn)];
+
+/// What is done when records have their places, and pages have not changed.
+type Before<'b> = &'b dyn Fn(&[Change<'_>], &Places);
+
+fn put_with(
+    stream: &Stream,
+    changes: &mut [Change<'_>],
+    before: Before<'_>,
+) -> Result<Rsn, StageError> {
+    let end = put_group(stream, changes, before)?;
     for change in changes {
         let is_free = change.page.kind() == Some(PageKind::Free);
         if !is_free && change.page.since_image_bytes() > IMAGE_EVERY_BYTES {
@@ -54,13 +86,18 @@ pub(crate) fn put(stream: &Stream, changes: &mut [Change<'_>]) -> Result<Rsn, St
             let said = &[Said::Image(&image)];
             // The change is made. Without an image the page takes longer to rebuild, no more;
             // whoever changes it next tries again, and is told if the stream has failed.
-            let _ = put_group(stream, &mut [Change { page: change.page, number, said }]);
+            let image = &mut [Change { page: change.page, number, said }];
+            let _ = put_group(stream, image, &|_, _| ());
         }
     }
     Ok(end)
 }
 
-fn put_group(stream: &Stream, changes: &mut [Change<'_>]) -> Result<Rsn, StageError> {
+fn put_group(
+    stream: &Stream,
+    changes: &mut [Change<'_>],
+    before: Before<'_>,
+) -> Result<Rsn, StageError> {
     let mut places = Vec::with_capacity(changes.len());
     let end = stream.append(&mut |group| {
         for change in &*changes {
@@ -73,6 +110,7 @@ fn put_group(stream: &Stream, changes: &mut [Change<'_>]) -> Result<Rsn, StageEr
             }
         }
     })?;
+    before(changes, &places);
     let mut places = places.into_iter();
     for change in changes {
         for (said, (rsn, end)) in change.said.iter().zip(places.by_ref()) {
@@ -82,6 +120,25 @@ fn put_group(stream: &Stream, changes: &mut [Change<'_>]) -> Result<Rsn, StageEr
         }
     }
     Ok(end)
+}
+
+/// Keeps what the keys are that are about to change.
+fn note(formers: &Formers, changes: &[Change<'_>], places: &Places) {
+    let (mut places, mut has_keys) = (places.iter(), None);
+    for Change { page, said, .. } in changes {
+        if !matches!(said.first(), Some(Said::Begin(_))) {
+            has_keys = Some(&**page);
+        }
+        for (said, (rsn, _)) in said.iter().zip(places.by_ref()) {
+            let Said::Body(_, body) = said else { continue };
+            let spot = Body::parse(body).ok().and_then(|body| body.spot());
+            if let (Some(spot), Some(page)) = (spot, has_keys) {
+                let former = Former::in_page(page, spot.key);
+                let former = former.expect("who changes a page has looked at it");
+                formers.note(spot.tree, spot.key, *rsn, former);
+            }
+        }
+    }
 }
 
 impl<'a> Said<'a> {

@@ -5,6 +5,8 @@
 //! who gets a lock on it there knows that it is what was shown.
 //! Never: waits for a lock, or keeps a latch from one leaf to the next.
 
+use holdfast_pages::Page;
+
 use super::{Seek, Tree, TreeError, before};
 use crate::node::Node;
 use crate::pool::Below;
@@ -49,6 +51,19 @@ impl<B: Below> Tree<'_, B> {
     pub(crate) fn leaf(
         &self,
         from: Seek<'_>,
+        each: impl FnMut(Seen<'_>) -> bool,
+    ) -> Result<LeafEnd, TreeError<B::Error>> {
+        self.leaf_from(from, |_| (), each)
+    }
+
+    /// The same. `look` sees the leaf first.
+    ///
+    /// # Errors
+    /// See [`TreeError`].
+    pub(super) fn leaf_from(
+        &self,
+        from: Seek<'_>,
+        mut look: impl FnMut(&Page),
         mut each: impl FnMut(Seen<'_>) -> bool,
     ) -> Result<LeafEnd, TreeError<B::Error>> {
         if from == Seek::Below(b"") {
@@ -57,6 +72,7 @@ impl<B: Below> Tree<'_, B> {
         self.again(|| {
             let (leaf, _) = self.descend(from, 0, false)?;
             let node = self.node(&leaf)?;
+            look(&leaf);
             let shown = match from {
                 Seek::At(key) => upwards(node, key, &mut each),
                 Seek::Below(_) | Seek::End => downwards(node, from, &mut each),

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use holdfast_pages::{Contents, Page, PageNumber, Rsn, Unfit};
 
 use super::change::told;
-use super::put::{By, Change, Said, put};
+use super::put::{By, Change, Said, put_keys};
 use super::split::{halves, split_place};
 use super::{Seek, Stop, TRIES_MAX, Tree, TreeError, before, corrupt};
 use crate::body::{Body, Spot};
@@ -114,6 +114,7 @@ impl<'a, B: Below> Trees<'a, B> {
             let attempt = || self.attempt(wanted, &mut has_gap, &mut busy, &mut parted);
             match any.again(attempt)? {
                 Attempt::Over(together) => {
+                    self.formers.bound();
                     self.adopt(&parted);
                     return Ok(together);
                 }
@@ -306,7 +307,7 @@ impl<'a, B: Below> Plan<'_, 'a, B> {
         let changes =
             parts.iter_mut().map(|(page, number, said)| Change { page, number: *number, said });
         let mut changes: Vec<_> = changes.collect();
-        Ok(put(self.trees.stream, &mut changes)?)
+        Ok(put_keys(self.trees.stream, self.trees.formers, &mut changes)?)
     }
 
     /// Leaves that have a new one behind them.

@@ -1,12 +1,16 @@
-//! Transactions of several threads happened one after the other.
+//! Transactions of several threads happened one after the other, and each snapshot between two of
+//! them.
 //!
 //! Promise: a history is accepted only if every reading in it is what the transactions before it
-//! come to, in the order in which the store says that they happened.
+//! come to, in the order in which the store says that they happened; every reading by a snapshot
+//! what those come to that happened up to its place; and no snapshot stands before a commit that
+//! had returned when it was asked for.
 //! Never: looks for an order: strict two-phase locks make that of the commits the one.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Barrier;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use holdfast_io::fake::Random;
 use holdfast_pages::Rsn;
@@ -36,6 +40,30 @@ enum Event {
 struct Happened {
     at: Rsn,
     events: Vec<Event>,
+}
+
+/// What was read by a snapshot.
+#[derive(Clone, Debug)]
+struct Looked {
+    at: Rsn,
+    /// Up to where commits had returned before it was asked for.
+    returned: Rsn,
+    events: Vec<Event>,
+}
+
+/// What the threads of a store did.
+#[derive(Clone, Debug, Default)]
+struct History {
+    happened: Vec<Happened>,
+    looked: Vec<Looked>,
+}
+
+/// What went wrong first.
+#[derive(Clone, Debug)]
+#[allow(dead_code)]
+enum Wrong {
+    Happened(Vec<Happened>),
+    Looked(Looked),
 }
 
 fn name(key: u64) -> Vec<u8> {
@@ -116,34 +144,93 @@ fn run(store: &Store, tree: &Tree, random: &mut Random) -> Option<Happened> {
     Some(Happened { at, events })
 }
 
+/// Looks at a snapshot now and then.
+fn look(store: &Store, tree: &Tree, random: &mut Random, returned: &AtomicU64) -> Looked {
+    let returned = Rsn(returned.load(Ordering::Acquire));
+    let snapshot = store.snapshot().unwrap();
+    let mut events = Vec::new();
+    for _ in 0..1 + random.below(12) {
+        let key = random.below(KEYS);
+        if random.chance(50) {
+            let found = snapshot.get(tree, &name(key)).unwrap();
+            events.push(Event::Read { key, found: found.as_deref().map(short) });
+        } else {
+            let keys = key..key + random.below(12);
+            let direction = if random.chance(50) { Direction::Up } else { Direction::Down };
+            let scan = snapshot.scan(tree, name(keys.start)..name(keys.end), direction);
+            let found = scan.map(|entry| entry.map(|(key, value)| (number(&key), short(&value))));
+            let mut found = found.collect::<Result<Vec<_>, _>>().unwrap();
+            found.sort_unstable();
+            events.push(Event::Scanned { keys, found });
+        }
+        if random.chance(40) {
+            std::thread::yield_now();
+        }
+    }
+    Looked { at: snapshot.at(), returned, events }
+}
+
 /// What the threads did with a new store.
-fn history(seed: u64, transactions: u64) -> Vec<Happened> {
+fn history(seed: u64, transactions: u64) -> History {
     let files = machine(seed);
     let config = Config { services: Services::Threads, checkpoint_ms: Some(1), ..config() };
     let (store, _) = Store::open_at(place(&files), &config).unwrap();
-    let (tree, begin) = (store.tree("history").unwrap(), Barrier::new(THREADS as usize));
-    let thread = |number: u64| {
+    let (tree, begin) = (store.tree("history").unwrap(), Barrier::new(THREADS as usize + 1));
+    let (returned, running) = (AtomicU64::new(0), AtomicU64::new(THREADS));
+    let (store, tree, begin, returned, running) = (&store, &tree, &begin, &returned, &running);
+    let thread = move |number: u64| {
         let mut random = Random::new(seed ^ (number << 32));
         begin.wait();
-        (0..transactions).filter_map(|_| run(&store, &tree, &mut random)).collect::<Vec<_>>()
+        let run = |_| {
+            let happened = run(store, tree, &mut random)?;
+            returned.fetch_max(happened.at.get(), Ordering::AcqRel);
+            Some(happened)
+        };
+        let happened = (0..transactions).filter_map(run).collect::<Vec<_>>();
+        running.fetch_sub(1, Ordering::Relaxed);
+        happened
+    };
+    let looks = move || {
+        let mut random = Random::new(seed ^ (THREADS << 32));
+        begin.wait();
+        let mut looked = vec![look(store, tree, &mut random, returned)];
+        while running.load(Ordering::Relaxed) > 0 {
+            looked.push(look(store, tree, &mut random, returned));
+        }
+        looked
     };
     std::thread::scope(|scope| {
         let threads = [0, 1, 2, 3].map(|number| scope.spawn(move || thread(number)));
-        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+        let looked = looks();
+        let happened = threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
+        History { happened, looked }
     })
 }
 
-/// The first transactions that did not see what those before them came to.
-fn first_wrong(mut history: Vec<Happened>) -> Option<Vec<Happened>> {
-    history.sort_by_key(|happened| happened.at);
-    let mut held = BTreeMap::new();
-    for same_place in history.chunk_by(|one, other| one.at == other.at) {
+/// The first transactions that did not see what those before them came to, or the first snapshot.
+fn first_wrong(history: History) -> Option<Wrong> {
+    let History { mut happened, mut looked } = history;
+    happened.sort_by_key(|happened| happened.at);
+    looked.sort_by_key(|looked| looked.at);
+    let (mut held, mut looked) = (BTreeMap::new(), looked.into_iter().peekable());
+    for same_place in happened.chunk_by(|one, other| one.at == other.at) {
+        while let Some(looked) = looked.next_if(|looked| looked.at < same_place[0].at) {
+            if !shows(&held, &looked) {
+                return Some(Wrong::Looked(looked));
+            }
+        }
         match after_all(&held, same_place) {
             Some(after) => held = after,
-            None => return Some(same_place.to_vec()),
+            None => return Some(Wrong::Happened(same_place.to_vec())),
         }
     }
-    None
+    looked.find(|looked| !shows(&held, looked)).map(Wrong::Looked)
+}
+
+/// Whether a snapshot showed what there was at its place, and stands late enough.
+fn shows(held: &BTreeMap<u64, u64>, looked: &Looked) -> bool {
+    let mut held = held.clone();
+    looked.at >= looked.returned && looked.events.iter().all(|event| fits(&mut held, event))
 }
 
 /// What there is after transactions that happened at the same place: one of them first, and after
@@ -181,19 +268,24 @@ fn fits(held: &mut BTreeMap<u64, u64>, event: &Event) -> bool {
 
 #[test]
 fn transactions_of_threads_happen_one_after_the_other() {
+    let (mut committed, mut looked) = (0, 0);
     for seed in 1..=60 * factor() {
         let history = history(seed, 250);
-        assert!(history.len() > 500, "seed {seed}: only {} were committed", history.len());
+        let count = history.happened.len();
+        assert!(count > 500, "seed {seed}: only {count} were committed");
+        assert!(!history.looked.is_empty(), "seed {seed}: nobody looked");
+        (committed, looked) = (committed + count, looked + history.looked.len());
         let wrong = first_wrong(history);
         assert!(wrong.is_none(), "seed {seed} (and the machine's mood): {wrong:?}");
     }
+    println!("{committed} transactions committed, {looked} snapshots looked at");
 }
 
 #[test]
 fn a_reading_of_what_was_not_there_would_be_noticed() {
     let mut history = history(1, 100);
     assert!(first_wrong(history.clone()).is_none());
-    let last = history.iter_mut().max_by_key(|happened| happened.at).unwrap();
+    let last = history.happened.iter_mut().max_by_key(|happened| happened.at).unwrap();
     last.events.push(Event::Read { key: KEYS, found: Some(1) });
     assert!(first_wrong(history).is_some());
 }
@@ -202,9 +294,45 @@ fn a_reading_of_what_was_not_there_would_be_noticed() {
 fn a_phantom_would_be_noticed() {
     let happened = |at, events| Happened { at: Rsn(at), events };
     let scan = |found| Event::Scanned { keys: 1..9, found };
-    let history = vec![
+    let happened = vec![
         happened(10, vec![Event::Put { key: 5, value: 1 }]),
         happened(20, vec![scan(vec![]), scan(vec![])]),
     ];
-    assert!(first_wrong(history).is_some());
+    assert!(first_wrong(History { happened, looked: vec![] }).is_some());
+}
+
+#[test]
+fn a_snapshot_of_another_moment_would_be_noticed() {
+    let happened = |at, value| Happened { at: Rsn(at), events: vec![Event::Put { key: 5, value }] };
+    let happened = vec![happened(10, 1), happened(20, 2), happened(30, 3)];
+    let wrong = |at, returned, found| {
+        let events = vec![Event::Read { key: 5, found }];
+        let looked = vec![Looked { at: Rsn(at), returned: Rsn(returned), events }];
+        first_wrong(History { happened: happened.clone(), looked }).is_some()
+    };
+    // What it should be, what was not there yet, what was there before, and one that came too late.
+    assert!(!wrong(20, 20, Some(2)) && !wrong(29, 20, Some(2)) && !wrong(9, 0, None));
+    assert!(wrong(20, 20, Some(3)) && wrong(20, 20, Some(1)) && wrong(20, 30, Some(2)));
+    assert!(wrong(30, 0, Some(2)) && wrong(9, 0, Some(1)));
+}
+
+#[test]
+fn a_reading_by_a_snapshot_that_is_tampered_with_would_be_noticed() {
+    let history = history(2, 100);
+    assert!(first_wrong(history.clone()).is_none());
+    let (mut tampered, mut noticed) = (0, 0);
+    for (at, looked) in history.looked.iter().enumerate() {
+        for (event, read) in looked.events.iter().enumerate() {
+            let Event::Read { key, found } = *read else { continue };
+            let mut history = history.clone();
+            let found = Some(found.unwrap_or(0) ^ 1);
+            history.looked[at].events[event] = Event::Read { key, found };
+            tampered += 1;
+            noticed += usize::from(first_wrong(history).is_some());
+        }
+        if tampered > 20 {
+            break;
+        }
+    }
+    assert!(tampered > 0 && noticed == tampered, "{noticed} of {tampered}");
 }

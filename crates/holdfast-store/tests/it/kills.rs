@@ -17,6 +17,9 @@ const DIRECTORY: &str = "HOLDFAST_STORE_KILLED_IN";
 /// Keys whose value is how many transactions there were.
 const COUNTERS: u64 = 40;
 
+/// What a child says whose snapshots are wrong.
+const SNAPSHOT_WRONG: &str = "a snapshot is wrong:";
+
 /// Where a server listens, if the log of the store in a directory is to be in one.
 pub(crate) const SOCKET: &str = "socket";
 
@@ -68,14 +71,40 @@ fn a_child_counts_until_it_is_killed() {
     let Some(directory) = std::env::var_os(DIRECTORY) else { return };
     let (store, counters, history) = opened(directory.as_ref());
     let (next, mut out) = (count(&store, &counters, &history), std::io::stdout());
+    std::thread::scope(|threads| {
+        threads.spawn(|| look_until_killed(&store, &counters, &history));
+        count_on(&store, &counters, &history, next, &mut out);
+    });
+}
+
+/// Compares all trees as snapshots show them, and says so if they do not agree.
+fn look_until_killed(store: &Store, counters: &Tree, history: &Tree) {
+    let mut before = 0;
+    loop {
+        let snapshot = store.snapshot().expect("a log");
+        let all = |tree| snapshot.scan::<&[u8]>(tree, .., Direction::Up).collect::<Vec<_>>();
+        let of = |bytes: &[u8]| u64::from_be_bytes(bytes[..8].try_into().expect("a number"));
+        let of_counters = all(counters);
+        let transactions = all(history).len() as u64;
+        let agrees = of_counters
+            .iter()
+            .all(|found| found.as_ref().is_ok_and(|(_, value)| of(value) == transactions));
+        if !agrees || transactions < before {
+            println!("{SNAPSHOT_WRONG} {before} {transactions} {of_counters:?}");
+        }
+        before = transactions;
+    }
+}
+
+fn count_on(store: &Store, counters: &Tree, history: &Tree, next: u64, out: &mut impl Write) {
     for number in next.. {
         let mut one = store.begin();
         for counter in 0..COUNTERS {
             let mut value = vec![7; 500];
             value[..8].copy_from_slice(&(number + 1).to_be_bytes());
-            one.put(&counters, &counter.to_be_bytes(), &value).expect("room");
+            one.put(counters, &counter.to_be_bytes(), &value).expect("room");
         }
-        assert!(one.insert(&history, &number.to_be_bytes(), b"").expect("room"));
+        assert!(one.insert(history, &number.to_be_bytes(), b"").expect("room"));
         let durability = if number % 4 == 0 { Durability::Disk } else { Durability::Memory };
         one.commit(durability).expect("a log");
         writeln!(out, "committed {}", number + 1).expect("somebody listens");
@@ -96,6 +125,7 @@ pub(crate) fn child(directory: &Path) -> Child {
 pub(crate) fn last_said(child: &mut Child) -> u64 {
     let said = BufReader::new(child.stdout.take().expect("it is piped")).lines();
     let numbers = said.map_while(Result::ok).filter_map(|line| {
+        assert!(!line.contains(SNAPSHOT_WRONG), "{line}");
         line.rsplit_once("committed ").and_then(|(_, number)| number.parse().ok())
     });
     numbers.last().unwrap_or(0)

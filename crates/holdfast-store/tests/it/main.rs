@@ -31,6 +31,8 @@ mod restarts;
 mod scans;
 mod served;
 mod served_disks;
+mod snapshot_lives;
+mod snapshots;
 mod space;
 mod statistics;
 mod support;

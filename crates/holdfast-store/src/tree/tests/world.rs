@@ -17,6 +17,7 @@ use super::super::{Seek, Tree};
 use crate::allocator::Allocator;
 use crate::config::Eviction;
 use crate::contents::NodeContents;
+use crate::formers::Formers;
 use crate::node::Node;
 use crate::pool::{Below, Pool};
 use crate::trees::Trees;
@@ -32,6 +33,7 @@ pub(crate) struct World {
     pub(crate) pool: Pool<Arc<Kept>>,
     pub(crate) stream: Arc<Stream>,
     pub(crate) numbers: Allocator,
+    pub(crate) formers: Formers,
     pub(crate) root: PageNumber,
 }
 
@@ -62,12 +64,13 @@ impl World {
             Pool::new(frames, Arc::new(kept), Eviction::Unused),
             Allocator::new(PageNumber(1), vec![]),
         );
-        let root = Tree::create(&pool, &stream, &numbers).expect("there is room");
-        World { files, pool, stream, numbers, root }
+        let formers = Formers::new(1 << 20);
+        let root = Tree::create(&pool, &stream, &numbers, &formers).expect("there is room");
+        World { files, pool, stream, numbers, formers, root }
     }
 
     pub(crate) fn trees(&self) -> Trees<'_, Arc<Kept>> {
-        Trees::new(&self.pool, &self.stream, &self.numbers)
+        Trees::new(&self.pool, &self.stream, &self.numbers, &self.formers)
     }
 
     /// Damages a page in its frame.
