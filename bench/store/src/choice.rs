@@ -15,6 +15,7 @@ pub(crate) enum Part {
     Durable,
     Nondurable,
     Flat,
+    Scanning,
     Restart,
     Repair,
     Media,
@@ -25,10 +26,11 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    const ALL: [Part; 10] = [
+    const ALL: [Part; 11] = [
         Part::Durable,
         Part::Nondurable,
         Part::Flat,
+        Part::Scanning,
         Part::Restart,
         Part::Repair,
         Part::Media,
@@ -43,6 +45,7 @@ impl Part {
             Part::Durable => "durable",
             Part::Nondurable => "nondurable",
             Part::Flat => "flat",
+            Part::Scanning => "scanning",
             Part::Restart => "restart",
             Part::Repair => "repair",
             Part::Media => "media",
@@ -55,8 +58,15 @@ impl Part {
 }
 
 /// Parts that are measured of ours alone.
-const OF_OURS: [Part; 6] =
-    [Part::Flat, Part::Repair, Part::Media, Part::Orders, Part::Eviction, Part::Compression];
+const OF_OURS: [Part; 7] = [
+    Part::Flat,
+    Part::Scanning,
+    Part::Repair,
+    Part::Media,
+    Part::Orders,
+    Part::Eviction,
+    Part::Compression,
+];
 
 /// What is measured.
 pub(crate) struct Choice {

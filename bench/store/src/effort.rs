@@ -38,6 +38,9 @@ pub(crate) struct Effort {
     pub(crate) flat_rounds: usize,
     /// How long pages are cleaned in one way before they are in another; as often as that.
     pub(crate) cleaning_slice: Duration,
+    /// How long writers run with or without somebody who reads beside them, and how often.
+    pub(crate) scan_slice: Duration,
+    pub(crate) scan_rounds: usize,
     /// Pages that are damaged.
     pub(crate) faults: u64,
     /// Megabytes of rows that a killed process leaves in its log, in order. Others than ours are
@@ -66,6 +69,8 @@ impl Effort {
             flat_turns: 18,
             flat_rounds: 15,
             cleaning_slice: Duration::from_millis(700),
+            scan_slice: Duration::from_secs(3),
+            scan_rounds: 7,
             faults: 1000,
             left_mb: &[10, 30, 100, 300, 1000],
             restarts: 3,
@@ -93,6 +98,8 @@ impl Effort {
             flat_turns: 2,
             flat_rounds: 1,
             cleaning_slice: Duration::from_millis(50),
+            scan_slice: Duration::from_millis(300),
+            scan_rounds: 3,
             faults: 50,
             left_mb: &[1, 3, 10],
             restarts: 1,

@@ -14,10 +14,11 @@ use crate::peers::{Kind, OURS};
 use crate::rounds::flat_id;
 
 /// Figures of ours that stand for themselves under a shorter name, and their goals.
-const SHORT: [(&str, &str, Option<f64>); 10] = [
+const SHORT: [(&str, &str, Option<f64>); 11] = [
     ("store.space.queue_over_live", "store.space.holdfast.queue_over_live", Some(3.0)),
     ("store.space.churn_over_live", "store.space.holdfast.churn_over_live", Some(3.0)),
     ("store.scan.head_us", "store.scan.holdfast.head_us", Some(50.0)),
+    ("store.snapshot_scan.writer_loss", "store.snapshot_scan.disk.snapshots.loss", Some(0.1)),
     ("store.log_bytes_per_tx", "store.nondurable.holdfast.log_bytes_per_tx", Some(450.0)),
     ("store.device_bytes_per_tx", "store.durable.t2.holdfast.device_bytes_per_tx", Some(6000.0)),
     ("store.restart.first_tx_ms", "store.restart.holdfast.first_tx_ms", Some(50.0)),
@@ -75,6 +76,8 @@ impl Judge<'_> {
             ["store", "durable" | "restart" | "repair" | "media_loss" | "space", ..] => {
                 figure.acknowledged_by("Disk")
             }
+            ["store", "snapshot_scan", "memory", ..] => figure.acknowledged_by("Memory"),
+            ["store", "snapshot_scan", ..] => figure.acknowledged_by("Disk"),
             ["store", "nondurable", name, ..] if loses(name) => figure.acknowledged_by("nothing"),
             ["store", "nondurable", ..] => figure.acknowledged_by("Memory"),
             _ => figure,

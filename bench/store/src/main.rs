@@ -21,6 +21,7 @@ mod rates;
 mod repair;
 mod restart;
 mod rounds;
+mod scanning;
 mod space;
 mod subject;
 mod tpcb;

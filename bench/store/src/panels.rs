@@ -13,7 +13,8 @@ use crate::effort::THREADS;
 use crate::flat;
 use crate::peers::{self, OURS};
 use crate::postgres;
-use crate::rounds::{clean_id, flat_id, update_id};
+use crate::rounds::{clean_id, flat_id, scanning_id, update_id};
+use crate::scanning::{self, Beside};
 use crate::updates::{GROUPS, Group};
 
 /// Every panel.
@@ -27,6 +28,7 @@ pub(crate) fn all(figures: &Figures) -> Vec<Panel> {
     all.extend(["disk", "memory"].map(checkpoints));
     all.extend(["disk", "memory"].map(|log| cleaners(log, "tx_per_s", "transactions/s")));
     all.extend(["disk", "memory"].map(|log| cleaners(log, "p99_us", "99th percentile, us")));
+    all.extend(["disk", "memory"].map(readers));
     all.push(losses());
     all.extend(GROUPS.iter().flat_map(updates));
     for panel in &mut all {
@@ -87,6 +89,22 @@ fn updates(group: &'static Group) -> impl Iterator<Item = Panel> {
         let title = format!("{load} updates by {}, {label}", group.name);
         Panel { title, scale: Scale::Linear, bars: bars.collect() }
     })
+}
+
+/// Writers beside those who read all.
+fn readers(log: &str) -> Panel {
+    let bars = scanning::WAYS.iter().enumerate().map(|(way, (_, beside))| {
+        let (name, colour) = match beside {
+            Beside::Nobody => ("alone", OTHER),
+            Beside::Spinner => ("beside a busy processor", OTHER),
+            Beside::Snapshots => ("beside scans by snapshots", OWN),
+            Beside::Locks => ("beside scans that lock", LIMIT),
+        };
+        let id = format!("{}.tx_per_s", scanning_id(log, way));
+        Bar { label: name.into(), colour, id }
+    });
+    let title = format!("TPC-B, 2 clients beside whole scans, log in {log}, transactions/s");
+    Panel { title, scale: Scale::Linear, bars: bars.collect() }
 }
 
 /// What is lost under load.

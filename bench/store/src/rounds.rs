@@ -22,6 +22,7 @@ use crate::postgres;
 use crate::rates::{self, Loaded, Outcome, Terrain};
 use crate::repair;
 use crate::restart::{Left, Work, slope};
+use crate::scanning;
 use crate::space;
 use crate::updates::{self, GROUPS, Group, Way};
 
@@ -70,6 +71,9 @@ pub(crate) fn measure(
     if let Some(ours) = ours {
         run.updates(ours)?;
     }
+    if let (true, Some(ours)) = (choice.has(Part::Scanning), ours) {
+        run.scanning(ours, &memory)?;
+    }
     for repetition in 0..effort.repetitions {
         output::progress(&format!("repetition {} of {}", repetition + 1, effort.repetitions));
         if choice.has(Part::Durable) {
@@ -108,6 +112,11 @@ pub(crate) fn clean_id(log: &str, way: usize) -> String {
 /// The ids of slices of updates under a load, in a way of a group.
 pub(crate) fn update_id(group: &Group, load: &str, way: &Way) -> String {
     format!("store.{}.{load}.{}", group.name, way.name)
+}
+
+/// The ids of writers with the log there, with somebody beside them.
+pub(crate) fn scanning_id(log: &str, way: usize) -> String {
+    format!("store.snapshot_scan.{log}.{}", scanning::WAYS[way].0)
 }
 
 /// Says in which store, and doing what, something failed.
@@ -262,6 +271,21 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// What writers lose beside somebody who reads all. It repeats by itself, as the store stays
+    /// open.
+    fn scanning(&mut self, ours: &Loaded, memory: &Place) -> Result<(), Failure> {
+        let logs =
+            [("disk", self.whole, Durability::Synced), ("memory", memory, Durability::Kernel)];
+        for (log, whole, durability) in logs {
+            output::progress(&format!("store.snapshot_scan.{log}"));
+            let run = scanning::measure(ours, self.effort, whole, durability);
+            for round in named("scanning", ours.kind, run)? {
+                self.note_scanning(log, &round);
+            }
+        }
+        Ok(())
+    }
+
     fn note_updates(&mut self, run: &updates::Outcome, id: impl Fn(usize) -> String) {
         for slice in &run.slices {
             let id = |what| format!("{}.{what}", id(slice.way));
@@ -276,6 +300,22 @@ impl Run<'_> {
             let id = |what| format!("{}.{what}", id(way));
             self.ledger.lower(id("pages_written_per_tx"), "pages", whole.written);
             self.ledger.lower(id("archive_bytes_per_tx"), "bytes", whole.archived_bytes);
+        }
+    }
+
+    /// A round of all ways: what each came to, and its loss beside the first one.
+    fn note_scanning(&mut self, log: &str, round: &[scanning::Slice]) {
+        let alone = round.iter().find(|slice| slice.way == 0).map(|slice| slice.rate.per_s);
+        for slice in round {
+            let id = |what| format!("{}.{what}", scanning_id(log, slice.way));
+            self.ledger.higher(id("tx_per_s"), "tx/s", slice.rate.per_s);
+            self.ledger.lower(id("p99_us"), "us", slice.rate.p99_us);
+            if let Some(alone) = alone.filter(|_| slice.way > 0) {
+                self.ledger.lower(id("loss"), "ratio", 1.0 - slice.rate.per_s / alone);
+            }
+            if slice.scans_per_s > 0.0 {
+                self.ledger.higher(id("scans_per_s"), "scans/s", slice.scans_per_s);
+            }
         }
     }
 

@@ -28,6 +28,8 @@ fn only_banks_that_are_used_are_loaded() {
     let ours = Choice::of(Some("flat")).unwrap();
     assert!(ours.needs(FLAT_BRANCHES, known("holdfast")));
     assert!(!ours.needs(FLAT_BRANCHES, known("fjall")));
+    let scanning = Choice::of(Some("scanning")).unwrap();
+    assert!(scanning.needs(FLAT_BRANCHES, known("holdfast")));
     let unsynced = Choice::of(Some("nondurable")).unwrap();
     assert!(unsynced.needs(THREADS[0], known("fjall")));
     assert!(!unsynced.needs(THREADS[1], known("fjall")));

@@ -50,6 +50,17 @@ fn what_is_asked_of_ours_alone_has_a_name_and_a_goal_of_its_own() {
 }
 
 #[test]
+fn what_writers_lose_to_scans_by_snapshots_is_asked_with_the_log_on_disk() {
+    let rates = [
+        ("snapshot_scan.disk.snapshots.loss", [0.05, 0.07]),
+        ("snapshot_scan.memory.snapshots.loss", [0.5, 0.7]),
+    ];
+    let found = figure(&rates, "store.snapshot_scan.writer_loss").unwrap();
+    assert!((found.value - 0.06).abs() < 1e-9 && found.goal == Some(0.1));
+    assert_eq!(found.class.as_deref(), Some("Disk"));
+}
+
+#[test]
 fn a_slow_round_says_nothing_about_an_interval() {
     let of = |rates: [f64; 6]| {
         let intervals = ["1ms", "10ms", "100ms", "1000ms", "10000ms", "none"];

@@ -99,6 +99,11 @@ impl Bank {
         Ok(())
     }
 
+    /// The tree of a table.
+    pub(crate) fn table(&self, table: Table) -> Tree {
+        self.tables[table as usize]
+    }
+
     /// How often a page was found damaged.
     pub(crate) fn faults(&self) -> u64 {
         let stat = self.store.stat();
