@@ -39,7 +39,7 @@ impl Bank {
                 // Dropped, a transaction has never been.
                 Ok(false) => return Ok(false),
                 // Another one goes first; this one begins again.
-                Err(TransactionError::Deadlock) => {}
+                Err(TransactionError::Deadlock(_)) => {}
                 Err(error) => return Err(error.into()),
             }
         }

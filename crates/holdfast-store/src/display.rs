@@ -18,8 +18,12 @@ use crate::transaction_error::{CommitError, TransactionError};
 impl Display for TransactionError {
     fn fmt(&self, out: &mut Formatter<'_>) -> Result {
         match self {
-            Self::Deadlock => write!(out, "transactions wait for one another; begin again"),
-            Self::Busy => write!(out, "another transaction has the lock; try again later"),
+            Self::Deadlock(blocked) => {
+                write!(out, "transactions wait for one another: {blocked}; begin again")
+            }
+            Self::Busy(blocked) => {
+                write!(out, "another transaction has the lock: {blocked}; try again later")
+            }
             Self::Doomed => write!(out, "the transaction can only be aborted; begin again"),
             Self::SnapshotTooOld => write!(
                 out,

@@ -45,7 +45,7 @@ impl Store {
             // It is nobody's, now or when it is freed.
             let _ = self.work.engine.trees().tree(root).free_page(root);
         }
-        Ok(was_there?.then(|| self.work.engine.tree_of(root)))
+        Ok(was_there?.then(|| self.work.engine.tree_named(name, root)))
     }
 
     /// Has a name lead to another root or to none, and notes that the old tree is to go.
@@ -101,7 +101,7 @@ impl Engine {
         }
         let (name, value) = match found {
             None => return Ok(false),
-            Some(Err(TransactionError::Busy)) => return Ok(false),
+            Some(Err(TransactionError::Busy(_))) => return Ok(false),
             Some(found) => found?,
         };
         let root =
@@ -110,7 +110,7 @@ impl Engine {
             return Ok(true);
         }
         match one.delete(&names, &name) {
-            Err(TransactionError::Busy) => return Ok(false),
+            Err(TransactionError::Busy(_)) => return Ok(false),
             deleted => drop(deleted?),
         }
         match one.commit(Durability::Memory) {

@@ -4,14 +4,17 @@
 //! what he has only read; a loser stands in nobody's way longer than it takes to roll it back.
 //! Never: runs a transaction; opens or closes anything.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use holdfast_pages::{
     FetchError, Page, PageNumber, Pages, Rsn, StageError, Stream, SyncError, What,
 };
 
 use crate::allocator::Allocator;
+use crate::blocked::Blocked;
 use crate::config::{Checkpoints, Cleaner};
 use crate::formers::Formers;
 use crate::header::Header;
@@ -43,6 +46,8 @@ pub enum Durability {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Patience {
     Waits,
+    /// For so long at one lock.
+    WaitsFor(Duration),
     NeverWaits,
 }
 
@@ -58,6 +63,8 @@ pub(crate) struct Engine {
     pub(crate) locks: Locks,
     pub(crate) losers: Losers,
     pub(crate) slots: Slots,
+    /// The names of trees that were asked for by them, by their roots.
+    pub(crate) named: Mutex<BTreeMap<PageNumber, Arc<str>>>,
     pub(crate) checkpoints: Checkpoints,
     /// How many latches checkpoints have taken.
     pub(crate) surveyed: AtomicU64,
@@ -121,23 +128,52 @@ impl Engine {
         if self.numbers.is_dropped(root) { Err(TransactionError::DroppedTree) } else { Ok(()) }
     }
 
-    /// Adds `mode` to what the holder has on `name`. Rolls back losers that are in the way.
+    /// The handle of the tree of this name, whose root is this. The name is known from then on.
+    pub(crate) fn tree_named(&self, name: &str, root: PageNumber) -> Tree {
+        let mut named = self.named.lock().expect("nothing panics with names");
+        if named.get(&root).is_none_or(|known| **known != *name) {
+            named.insert(root, name.into());
+        }
+        self.tree_of(root)
+    }
+
+    /// Where the holder could not have a lock.
+    fn blocked(
+        &self,
+        holder: &Holder,
+        (root, key): (PageNumber, &[u8]),
+        mode: Mode,
+    ) -> Box<Blocked> {
+        let tree = self.named.lock().expect("nothing panics with names").get(&root).cloned();
+        let by = self.locks.in_the_way(holder, Name::of(root, key), mode);
+        Box::new(Blocked { tree, root, key: key.to_vec(), by })
+    }
+
+    /// Adds `mode` to what the holder has on a key of the tree with this root. Rolls back losers
+    /// that are in the way.
     pub(crate) fn lock(
         &self,
         holder: &mut Holder,
-        name: Name,
+        (root, key): (PageNumber, &[u8]),
         mode: Mode,
         patience: Patience,
     ) -> Result<(), TransactionError> {
+        let name = Name::of(root, key);
         loop {
             let locked = match patience {
                 Patience::Waits => self.locks.lock(holder, name, mode),
+                Patience::WaitsFor(time) => self.locks.lock_within(holder, name, mode, time),
                 Patience::NeverWaits => self.locks.lock_now(holder, name, mode),
             };
             match locked {
                 Ok(()) => return Ok(()),
-                Err(LockError::Deadlock) => return Err(TransactionError::Deadlock),
-                Err(LockError::Busy) => return Err(TransactionError::Busy),
+                Err(LockError::Deadlock) => {
+                    let blocked = self.blocked(holder, (root, key), mode);
+                    return Err(TransactionError::Deadlock(blocked));
+                }
+                Err(LockError::Busy) => {
+                    return Err(TransactionError::Busy(self.blocked(holder, (root, key), mode)));
+                }
                 Err(LockError::Loser(slot)) => {
                     latches::may_wait();
                     self.losers.roll_back(slot, &self.locks, &self.trees())?;

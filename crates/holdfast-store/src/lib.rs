@@ -58,11 +58,12 @@
 //! layers, and `former` one such key.
 //!
 //! Of transactions: `names` is what a lock is on, `modes` what it permits, `locks` who has it, and
-//! `waits` who would wait for ever. `rollback` is what a running transaction would undo, `losers`
-//! are those that nobody runs any more.
+//! `waits` who would wait for ever; `blocked` is what one is told who is refused one. `rollback` is
+//! what a running transaction would undo, `losers` are those that nobody runs any more.
 
 mod allocator;
 mod backup;
+mod blocked;
 mod body;
 mod classical;
 mod closing;
@@ -111,6 +112,7 @@ mod verify;
 mod waits;
 
 pub use backup::{restore, restore_at};
+pub use blocked::Blocked;
 pub use config::{Checkpoints, Cleaner, Config, Eviction, LogPlace, Restart, Services};
 pub use engine::Durability;
 pub use error::{

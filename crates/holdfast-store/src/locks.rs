@@ -9,6 +9,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
 
 use holdfast_pages::Slot;
 
@@ -50,7 +51,7 @@ pub(crate) enum LockError {
     Deadlock,
     /// A transaction has it that nobody runs any more. Roll that one back, then ask again.
     Loser(Slot),
-    /// Others have it, and whoever asked did not want to wait.
+    /// Others have it, and whoever asked did not want to wait, or has waited long enough.
     Busy,
 }
 
@@ -100,11 +101,35 @@ impl Locks {
         name: Name,
         mode: Mode,
     ) -> Result<(), LockError> {
+        self.lock_until(holder, name, mode, None)
+    }
+
+    /// Like [`Locks::lock`], but waits for so long at most.
+    ///
+    /// # Errors
+    /// See [`LockError`]; the holder has what it had.
+    pub(crate) fn lock_within(
+        &self,
+        holder: &mut Holder,
+        name: Name,
+        mode: Mode,
+        time: Duration,
+    ) -> Result<(), LockError> {
+        self.lock_until(holder, name, mode, Some(time))
+    }
+
+    fn lock_until(
+        &self,
+        holder: &mut Holder,
+        name: Name,
+        mode: Mode,
+        time: Option<Duration>,
+    ) -> Result<(), LockError> {
         let (answer, is_new) = self.ask(holder.slot, name, mode);
         match answer {
             Answer::Granted => {}
             Answer::Loser(slot) => return Err(LockError::Loser(slot)),
-            Answer::Queued(bell) => self.wait(holder.slot, name, &bell)?,
+            Answer::Queued(bell) => self.wait(holder.slot, name, &bell, time)?,
         }
         if is_new {
             holder.names.push(name);
@@ -137,6 +162,15 @@ impl Locks {
     #[must_use]
     pub(crate) fn mode_of(&self, holder: &Holder, name: Name) -> Mode {
         self.shard(name).get(&name).map_or(Mode::NONE, |entry| entry.mode_of(holder.slot))
+    }
+
+    /// Who has a lock on `name`, or asked for one before, that does not bear this one.
+    pub(crate) fn in_the_way(&self, holder: &Holder, name: Name, mode: Mode) -> Vec<Slot> {
+        let in_the_way = |entry: &Entry| entry.in_the_way(holder.slot, mode).collect();
+        let mut found: Vec<Slot> = self.shard(name).get(&name).map_or(Vec::new(), in_the_way);
+        found.sort_unstable();
+        found.dedup();
+        found
     }
 
     /// Whether nobody has a lock on `name`, and nobody waits for one.
@@ -197,7 +231,13 @@ impl Locks {
         (entry.ask(slot, mode), is_new)
     }
 
-    fn wait(&self, slot: Slot, name: Name, bell: &entry::Bell) -> Result<(), LockError> {
+    fn wait(
+        &self,
+        slot: Slot,
+        name: Name,
+        bell: &entry::Bell,
+        time: Option<Duration>,
+    ) -> Result<(), LockError> {
         latches::may_wait();
         self.waited.fetch_add(1, Ordering::Relaxed);
         let may_wait = self.waits.begin(slot, name, |slot, name| self.blockers(slot, name));
@@ -205,8 +245,13 @@ impl Locks {
             self.deadlocks.fetch_add(1, Ordering::Relaxed);
             return Err(LockError::Deadlock);
         }
-        let outcome = bell.wait();
+        let rung = time.map_or_else(|| Some(bell.wait()), |time| bell.wait_for(time));
+        let is_over =
+            rung.is_none() && self.update(name, |entry| entry.give_up(slot)) == Some(true);
+        // Who is not queued any more was granted it, or told, a moment ago.
+        let outcome = if is_over { None } else { rung.or_else(|| Some(bell.wait())) };
         self.waits.end(slot);
+        let Some(outcome) = outcome else { return Err(LockError::Busy) };
         match outcome {
             Outcome::Granted => Ok(()),
             Outcome::Loser(loser) => Err(LockError::Loser(loser)),

@@ -101,7 +101,7 @@ impl<'s> Snapshot<'s> {
     /// See [`TransactionError`].
     pub fn find_tree(&self, name: &str) -> Result<Option<Tree>, TransactionError> {
         let found = self.get(&self.engine.names(), name.as_bytes())?;
-        found.map(|value| Ok(self.engine.tree_of(root_of(&value)?))).transpose()
+        found.map(|value| Ok(self.engine.tree_named(name, root_of(&value)?))).transpose()
     }
 
     /// The names of all trees that there were, in order.

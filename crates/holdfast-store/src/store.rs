@@ -144,7 +144,7 @@ impl Store {
     /// See [`TransactionError`].
     pub fn find_tree(&self, name: &str) -> Result<Option<Tree>, TransactionError> {
         let found = self.begin().get(&self.work.engine.names(), name.as_bytes())?;
-        found.map(|value| Ok(self.work.engine.tree_of(root_of(&value)?))).transpose()
+        found.map(|value| Ok(self.work.engine.tree_named(name, root_of(&value)?))).transpose()
     }
 
     /// The names of all trees, in order.
@@ -317,7 +317,7 @@ impl Store {
         let mut making = self.begin();
         // Somebody else may have made it meanwhile.
         if let Some(value) = making.get_for_update(&self.work.engine.names(), name.as_bytes())? {
-            return Ok(self.work.engine.tree_of(root_of(&value)?));
+            return Ok(self.work.engine.tree_named(name, root_of(&value)?));
         }
         let root = self
             .work
@@ -327,7 +327,7 @@ impl Store {
             .map_err(|error| OpenTreeError::Transaction(error.into()))?;
         making.insert(&self.work.engine.names(), name.as_bytes(), &root_value(root))?;
         making.commit(Durability::Memory)?;
-        Ok(self.work.engine.tree_of(root))
+        Ok(self.work.engine.tree_named(name, root))
     }
 }
 
@@ -392,6 +392,7 @@ fn engine(
         locks,
         losers,
         slots,
+        named: Mutex::default(),
         checkpoints: config.checkpoints,
         surveyed: AtomicU64::new(0),
         cleaner: config.cleaner,

@@ -4,6 +4,8 @@
 //! it is left; its locks are there until it is as safe as was asked for.
 //! Never: waits while it has a latch; is on two threads at once.
 
+use std::time::Duration;
+
 use holdfast_pages::{PageNumber, Rsn, Slot, What};
 
 use crate::engine::{Durability, Engine, Patience};
@@ -11,7 +13,6 @@ use crate::header::Header;
 use crate::large::Stored;
 use crate::locks::Holder;
 use crate::modes::Mode;
-use crate::names::Name;
 use crate::rollback::{Changes, Savepoint};
 use crate::transaction_error::{CommitError, TransactionError};
 use crate::tree::Found;
@@ -93,6 +94,18 @@ impl<'s> Transaction<'s> {
         transaction
     }
 
+    /// The number by which errors name it: see [`Blocked::by`](crate::Blocked::by). No other
+    /// transaction has it as long as this one runs.
+    #[must_use]
+    pub fn number(&self) -> u16 {
+        self.holder.slot().0
+    }
+
+    /// Has it be told to be [`TransactionError::Busy`] when it has waited so long for one lock.
+    pub fn wait_at_most(&mut self, time: Duration) {
+        self.patience = Patience::WaitsFor(time);
+    }
+
     /// The value of a key.
     ///
     /// # Errors
@@ -114,7 +127,7 @@ impl<'s> Transaction<'s> {
         look: impl FnOnce(&[u8]) -> T,
     ) -> Result<Option<T>, TransactionError> {
         self.check_tree(tree)?;
-        self.lock(Name::of(tree.root, key), Mode::READ)?;
+        self.lock(tree.root, key, Mode::READ)?;
         if let Some(kept) = self.private.as_ref().and_then(|private| private.get(tree, key)) {
             return Ok(kept.as_deref().map(look));
         }
@@ -236,7 +249,7 @@ impl<'s> Transaction<'s> {
         mode: Mode,
     ) -> Result<Option<Vec<u8>>, TransactionError> {
         self.check_tree(tree)?;
-        self.lock(Name::of(tree.root, key), mode)?;
+        self.lock(tree.root, key, mode)?;
         self.kept(tree, key).map_or_else(|| self.load(tree, key), Ok)
     }
 
@@ -263,9 +276,9 @@ impl<'s> Transaction<'s> {
         }
     }
 
-    fn lock(&mut self, name: Name, mode: Mode) -> Result<(), TransactionError> {
-        let locked = self.engine.lock(&mut self.holder, name, mode, self.patience);
-        if matches!(locked, Err(TransactionError::Deadlock)) {
+    fn lock(&mut self, root: PageNumber, key: &[u8], mode: Mode) -> Result<(), TransactionError> {
+        let locked = self.engine.lock(&mut self.holder, (root, key), mode, self.patience);
+        if matches!(locked, Err(TransactionError::Deadlock(_))) {
             self.standing = Standing::Doomed;
         }
         locked

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use holdfast_pages::{FetchError, FlushError, PageNumber, Poisoned, StageError, SyncError, Unfit};
 
+use crate::blocked::Blocked;
 use crate::rollback::{Gone, TooLarge};
 use crate::tree::TreeError;
 
@@ -18,9 +19,10 @@ use crate::tree::TreeError;
 pub enum TransactionError {
     /// Others wait for this transaction who have what it asked for. It can only be aborted now; try
     /// again from its beginning.
-    Deadlock,
-    /// Others have what it asked for, and it is one that never waits. Try again later, or abort.
-    Busy,
+    Deadlock(Box<Blocked>),
+    /// Others have what it asked for, and it is one that never waits, or has waited as long as it
+    /// may. Try again later, or abort.
+    Busy(Box<Blocked>),
     /// It was told of a deadlock before. Abort it, and try again from its beginning.
     Doomed,
     /// Its changes would have more bytes than [`crate::UNDO_BYTES_MAX`], or more than the log takes

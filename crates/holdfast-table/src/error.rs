@@ -65,7 +65,7 @@ impl From<TransactionError> for Stop {
 impl Stop {
     /// Whether it is only that others were in the way.
     pub(crate) fn is_deadlock(&self) -> bool {
-        matches!(self, Stop::Store(TransactionError::Deadlock | TransactionError::Doomed))
+        matches!(self, Stop::Store(TransactionError::Deadlock(_) | TransactionError::Doomed))
     }
 }
 

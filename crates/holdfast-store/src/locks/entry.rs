@@ -5,6 +5,7 @@
 //! Never: waits, or looks at another name.
 
 use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
 
 use holdfast_pages::Slot;
 
@@ -71,6 +72,13 @@ impl Bell {
     fn ring(&self, outcome: Outcome) {
         *self.rung.lock().expect("nothing panics with a bell") = Some(outcome);
         self.told.notify_one();
+    }
+
+    /// Returns when it has rung, or after so long.
+    pub(super) fn wait_for(&self, time: Duration) -> Option<Outcome> {
+        let rung = self.rung.lock().expect("nothing panics with a bell");
+        let rung = self.told.wait_timeout_while(rung, time, |rung| rung.is_none());
+        *rung.expect("nothing panics with a bell").0
     }
 
     /// Returns when it has rung.
@@ -191,6 +199,11 @@ impl Entry {
             let waiting = &self.queue[at];
             self.blockers(slot, waiting.mode, at)
         })
+    }
+
+    /// Who stands against a request of this transaction.
+    pub(super) fn in_the_way(&self, slot: Slot, mode: Mode) -> impl Iterator<Item = Slot> {
+        self.blockers(slot, self.mode_of(slot).join(mode), self.queue.len())
     }
 
     /// Where in the queue the transaction belongs: at its end, unless it has something here; then

@@ -164,7 +164,7 @@ impl Transaction<'_> {
             match together {
                 Together::Done { end, gone } => return Ok((end, gone)),
                 Together::Wait { tree, gap, key } => {
-                    self.lock_gap(Name::of(tree, &gap), Name::of(tree, &key))?;
+                    self.lock_gap(tree, &gap, &key)?;
                 }
             }
         }

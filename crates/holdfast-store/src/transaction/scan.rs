@@ -46,7 +46,7 @@ pub struct Scan<'t, 's> {
     /// Where it goes on; none if it is through.
     next: Option<Place>,
     /// What it needs to go on there.
-    lacks: Option<(Name, Mode)>,
+    lacks: Option<(Vec<u8>, Mode)>,
     /// What was found and not shown: keys, and what their leaf says of their values.
     found: VecDeque<KeyValue>,
     /// How many it looks for next.
@@ -90,7 +90,7 @@ enum Visited {
     /// It is through.
     Through,
     /// It lacks this lock.
-    Lacks(Name, Mode),
+    Lacks(Vec<u8>, Mode),
 }
 
 impl<'s> Transaction<'s> {
@@ -201,7 +201,7 @@ impl Scan<'_, '_> {
     fn find(&mut self) -> Result<(), TransactionError> {
         while self.found.is_empty() && self.next.is_some() {
             let went = self.go_on();
-            if went.as_ref().is_err_and(|error| !matches!(error, TransactionError::Busy)) {
+            if went.as_ref().is_err_and(|error| !matches!(error, TransactionError::Busy(_))) {
                 (self.next, self.has_private) = (None, false);
             }
             went?;
@@ -254,17 +254,17 @@ impl Scan<'_, '_> {
     /// Visits one leaf.
     fn go_on(&mut self) -> Result<(), TransactionError> {
         self.transaction.check_tree(&self.tree)?;
-        if let Some((name, mode)) = self.lacks {
-            self.transaction.lock(name, mode)?;
+        if let Some((key, mode)) = &self.lacks {
+            self.transaction.lock(self.tree.root, key, *mode)?;
             self.lacks = None;
         }
         let Some(place) = self.next.take() else { return Ok(()) };
         match self.visit(&place)? {
             Visited::Through => {}
             Visited::Next(next) => self.next = Some(next),
-            Visited::Lacks(name, mode) => {
+            Visited::Lacks(key, mode) => {
                 self.next = Some(self.place_behind_found().unwrap_or(place));
-                self.lacks = Some((name, mode));
+                self.lacks = Some((key, mode));
             }
         }
         Ok(())
@@ -293,8 +293,8 @@ impl Scan<'_, '_> {
         };
         let tree = engine.trees().tree(self.tree.root);
         let end = tree.leaf(place.seek(), |seen| visit.see(seen))?;
-        if let Some((name, mode)) = visit.lacks {
-            return Ok(Visited::Lacks(name, mode));
+        if let Some((key, mode)) = visit.lacks {
+            return Ok(Visited::Lacks(key, mode));
         }
         if visit.is_full {
             self.wanted = FOUND_AT_ONCE_MAX.min(2 * self.wanted);
@@ -315,7 +315,7 @@ struct Visit<'v> {
     wanted: usize,
     /// Whether so many are found, and there is another one.
     is_full: bool,
-    lacks: Option<(Name, Mode)>,
+    lacks: Option<(Vec<u8>, Mode)>,
 }
 
 impl Visit<'_> {
@@ -348,7 +348,7 @@ impl Visit<'_> {
         let name = Name::of(self.tree.root, key);
         let locked = self.locks.try_lock(self.holder, name, mode);
         if !locked {
-            self.lacks = Some((name, mode));
+            self.lacks = Some((key.to_vec(), mode));
         }
         locked
     }

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
-use holdfast_pages::Pages;
+use holdfast_pages::{PageNumber, Pages};
 
 use super::{Transaction, Tree};
 use crate::body::{BODY_BYTES_MAX, Body};
@@ -171,7 +171,7 @@ impl<'s> Transaction<'s> {
             let changed = pages
                 .insert(key, stored, by, |gap| self.try_lock_gap(Name::of(tree.root, gap), name))?;
             let Changed::Wait(gap) = changed else { return Ok(changed) };
-            self.lock_gap(Name::of(tree.root, &gap), name)?;
+            self.lock_gap(tree.root, &gap, key)?;
         }
     }
 
@@ -183,9 +183,15 @@ impl<'s> Transaction<'s> {
     }
 
     /// [`Transaction::try_lock_gap`], but waits.
-    pub(super) fn lock_gap(&mut self, gap: Name, key: Name) -> Result<(), TransactionError> {
-        self.lock(gap, Mode::INSERT)?;
-        if self.has_read(gap) { self.lock(key, Mode::READ_GAP) } else { Ok(()) }
+    pub(super) fn lock_gap(
+        &mut self,
+        root: PageNumber,
+        gap: &[u8],
+        key: &[u8],
+    ) -> Result<(), TransactionError> {
+        self.lock(root, gap, Mode::INSERT)?;
+        let has_read = self.has_read(Name::of(root, gap));
+        if has_read { self.lock(root, key, Mode::READ_GAP) } else { Ok(()) }
     }
 
     fn has_read(&self, gap: Name) -> bool {
@@ -201,7 +207,7 @@ impl<'s> Transaction<'s> {
             self.engine.stream().flush()?;
             self.unflushed_bytes = 0;
         }
-        self.lock(Name::of(tree.root, key), Mode::CHANGE)
+        self.lock(tree.root, key, Mode::CHANGE)
     }
 
     /// Remembers what has changed. False if nothing has.

@@ -76,9 +76,9 @@ fn others_keep_off_what_a_transaction_has_read_or_changed() {
     let (mut one, mut other) = (store.begin(), store.begin_impatient());
     one.put(&tree, b"a", b"1").expect("room");
     assert_eq!(one.get(&tree, b"b").expect("a page"), None);
-    assert!(matches!(other.get(&tree, b"a"), Err(TransactionError::Busy)));
+    assert!(matches!(other.get(&tree, b"a"), Err(TransactionError::Busy(_))));
     assert_eq!(other.get(&tree, b"b").expect("a page"), None);
-    assert!(matches!(other.put(&tree, b"b", b"2"), Err(TransactionError::Busy)));
+    assert!(matches!(other.put(&tree, b"b", b"2"), Err(TransactionError::Busy(_))));
     one.commit(Memory).expect("a log");
     assert_eq!(other.get(&tree, b"a").expect("a page"), Some(b"1".to_vec()));
     other.put(&tree, b"b", b"2").expect("room");
@@ -100,7 +100,7 @@ fn one_of_two_that_wait_for_one_another_is_told_and_the_other_goes_on() {
         });
         has_b.recv().expect("he has it");
         let mine = one.put(tree, b"b", b"1");
-        let doomed = matches!(mine, Err(TransactionError::Deadlock));
+        let doomed = matches!(mine, Err(TransactionError::Deadlock(_)));
         if doomed {
             assert!(matches!(one.get(tree, b"a"), Err(TransactionError::Doomed)));
             assert!(matches!(one.commit(Memory), Err(CommitError::Doomed)));
@@ -109,7 +109,7 @@ fn one_of_two_that_wait_for_one_another_is_told_and_the_other_goes_on() {
             one.commit(Memory).expect("a log");
         }
         let others = other.join().expect("no panic");
-        assert_ne!(doomed, matches!(others, Err(TransactionError::Deadlock)));
+        assert_ne!(doomed, matches!(others, Err(TransactionError::Deadlock(_))));
     });
     let values = [b"a", b"b"].map(|key| get(&store, &tree, key).expect("one committed"));
     assert_eq!(values[0], values[1]);

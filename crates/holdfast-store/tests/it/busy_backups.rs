@@ -152,7 +152,7 @@ fn write_on(
                 booked.lock().expect("nobody panics with it").push(Booked { number, at });
                 next += 1;
             }
-            Err(TransactionError::Deadlock) => {}
+            Err(TransactionError::Deadlock(_)) => {}
             Err(error) => panic!("{error}"),
         }
     }

@@ -137,7 +137,7 @@ impl<'s> Program<'s> {
 
     /// Keys of those that were not undone yet are busy.
     fn hear_of(&mut self, error: TransactionError) {
-        if !matches!(error, TransactionError::Busy) {
+        if !matches!(error, TransactionError::Busy(_)) {
             self.hear(&error);
         }
     }
@@ -196,7 +196,7 @@ fn look(files: &FakeFiles, model: &Model, what: &str) -> Option<Contents> {
             Some(found)
         }
         Err(error) => {
-            let is_told = matches!(error, TransactionError::Busy) || says_full(&error);
+            let is_told = matches!(error, TransactionError::Busy(_)) || says_full(&error);
             assert!(is_told && recovery.losers > 0, "{what}: {error:?}");
             None
         }

@@ -128,7 +128,7 @@ fn run(store: &Store, tree: &Tree, random: &mut Random) -> Option<Happened> {
     for _ in 0..1 + random.below(5) {
         match any_event(&mut transaction, tree, random) {
             Ok(event) => events.push(event),
-            Err(TransactionError::Deadlock) => return None,
+            Err(TransactionError::Deadlock(_)) => return None,
             Err(error) => panic!("{error}"),
         }
     }
@@ -138,7 +138,7 @@ fn run(store: &Store, tree: &Tree, random: &mut Random) -> Option<Happened> {
     }
     let durability = if random.chance(20) { Durability::Disk } else { Durability::Memory };
     let at = match transaction.commit(durability) {
-        Err(CommitError::NotDone(TransactionError::Deadlock)) if is_redo_only => return None,
+        Err(CommitError::NotDone(TransactionError::Deadlock(_))) if is_redo_only => return None,
         committed => committed.unwrap().at,
     };
     Some(Happened { at, events })

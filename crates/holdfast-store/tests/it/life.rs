@@ -84,7 +84,7 @@ impl Program<'_, '_> {
         match transaction.commit(durability) {
             // All that a redo-only one has changed goes to the log and into the pool at once.
             Err(
-                CommitError::NotDone(TransactionError::Busy | TransactionError::PoolTooSmall)
+                CommitError::NotDone(TransactionError::Busy(_) | TransactionError::PoolTooSmall)
                 | CommitError::TooLarge,
             ) => {
                 self.model.take_back();
@@ -106,7 +106,7 @@ impl Program<'_, '_> {
         let mut seen = self.model.now();
         apply(&mut seen, &self.running[at].writes);
         match self.running[at].operate(&self.tree, &seen, &mut self.random, self.is_ebb) {
-            Ok(()) | Err(TransactionError::Busy) => Ok(()),
+            Ok(()) | Err(TransactionError::Busy(_)) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }

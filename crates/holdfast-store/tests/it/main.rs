@@ -8,6 +8,7 @@
 mod archives;
 mod backups;
 mod basics;
+mod blocked;
 mod busy_backups;
 mod classical;
 mod damage;

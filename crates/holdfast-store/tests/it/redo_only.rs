@@ -41,7 +41,7 @@ fn it_sees_what_it_has_changed_and_nobody_else_does() {
     assert_eq!(keys(&mut one, &tree, Direction::Up), ["a", "b", "e", "f", "g"]);
     assert_eq!(keys(&mut one, &tree, Direction::Down), ["g", "f", "e", "b", "a"]);
     let busy = store.begin_impatient().get(&tree, b"a");
-    assert!(matches!(busy, Err(TransactionError::Busy)), "{busy:?}");
+    assert!(matches!(busy, Err(TransactionError::Busy(_))), "{busy:?}");
     one.commit(Memory).expect("a log");
     assert_eq!(keys(&mut store.begin(), &tree, Direction::Up), ["a", "b", "e", "f", "g"]);
 }
@@ -130,7 +130,7 @@ fn a_reader_of_the_gap_keeps_it_from_committing() {
     one.put(&tree, b"d", b"1").expect("room");
     assert_eq!(keys(&mut reader, &tree, Direction::Up), ["b", "f"]);
     let told = one.commit(Memory);
-    let is_busy = matches!(told, Err(CommitError::NotDone(TransactionError::Busy)));
+    let is_busy = matches!(told, Err(CommitError::NotDone(TransactionError::Busy(_))));
     assert!(is_busy, "{told:?}");
     assert_eq!(keys(&mut reader, &tree, Direction::Up), ["b", "f"]);
 }

@@ -95,7 +95,7 @@ fn nothing_comes_or_goes_where_a_scan_has_been() {
         for key in ["e", "f", "g", "i", "j", "jj"] {
             let mut other = store.begin_impatient();
             let put = other.put(&tree, key.as_bytes(), b"");
-            assert!(matches!(put, Err(TransactionError::Busy)), "{key}: {put:?}");
+            assert!(matches!(put, Err(TransactionError::Busy(_))), "{key}: {put:?}");
         }
         for key in ["a", "b", "c", "m", "n", "o", "p", "q"] {
             let mut other = store.begin_impatient();
@@ -114,7 +114,7 @@ fn who_scans_puts_keys_there_and_others_still_do_not() {
     for key in ["l", "n"] {
         let mut other = store.begin_impatient();
         let put = other.put(&tree, key.as_bytes(), b"");
-        assert!(matches!(put, Err(TransactionError::Busy)), "{key}: {put:?}");
+        assert!(matches!(put, Err(TransactionError::Busy(_))), "{key}: {put:?}");
     }
     assert!(one.insert(&tree, b"l", b"").expect("room"));
     assert!(one.insert(&tree, b"n", b"").expect("room"));
@@ -126,8 +126,8 @@ fn a_scan_does_not_pass_what_another_transaction_put() {
     let (mut one, mut other) = (store.begin(), store.begin_impatient());
     assert!(one.insert(&tree, b"m", b"").expect("room"));
     let mut scan = other.scan(&tree, b"b".to_vec().., Direction::Up);
-    assert!(matches!(scan.next(), Some(Err(TransactionError::Busy))));
-    assert!(matches!(scan.next(), Some(Err(TransactionError::Busy))));
+    assert!(matches!(scan.next(), Some(Err(TransactionError::Busy(_)))));
+    assert!(matches!(scan.next(), Some(Err(TransactionError::Busy(_)))));
     one.commit(Memory).expect("a log");
     let found: Vec<_> = scan.map(|found| found.expect("nobody is at it").0).collect();
     assert_eq!(found, [b"b", b"m", b"x"]);

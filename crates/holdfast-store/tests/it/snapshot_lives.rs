@@ -130,7 +130,7 @@ impl<'s> Life<'s> {
         };
         match changed {
             Ok(changes) => writes.push((which, changes)),
-            Err(TransactionError::Busy) => {}
+            Err(TransactionError::Busy(_)) => {}
             Err(error) => return Err(error.to_string()),
         }
         Ok(())

@@ -56,7 +56,7 @@ fn locks_that_are_had_waited_for_and_refused_are_counted() {
         let refused = other.get_for_update(tree, &key(1)).map(drop);
         let refused = refused.err().map(|_| drop(other));
         let went = waiting.join().expect("it ends");
-        let is_deadlock = |error: &TransactionError| matches!(error, TransactionError::Deadlock);
+        let is_deadlock = |error: &TransactionError| matches!(error, TransactionError::Deadlock(_));
         assert!(refused.is_some() || went.is_err_and(|error| is_deadlock(&error)));
     });
     let after = store.statistics().locks;

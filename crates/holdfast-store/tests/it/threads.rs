@@ -89,7 +89,7 @@ fn worker(seed: u64, store: &Store, tree: &Tree) -> u64 {
     for _ in 0..TRANSFERS {
         match one_transaction(&mut random, store, tree) {
             Ok(()) => {}
-            Err(TransactionError::Deadlock) => deadlocks += 1,
+            Err(TransactionError::Deadlock(_)) => deadlocks += 1,
             Err(error) => panic!("{error}"),
         }
     }

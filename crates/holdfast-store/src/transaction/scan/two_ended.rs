@@ -152,7 +152,7 @@ impl TwoEnded<'_, '_> {
 
     /// After an error other than that somebody else is at it nothing more is shown.
     fn end(&mut self, error: &TransactionError) {
-        if !matches!(error, TransactionError::Busy) {
+        if !matches!(error, TransactionError::Busy(_)) {
             self.is_through = true;
             self.front.clear();
             self.back.clear();
