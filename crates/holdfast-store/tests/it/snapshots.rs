@@ -1,13 +1,20 @@
 //! Snapshots, one property at a time.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use holdfast_io::fake::{EIO, Effect, FakeEntropy, Fault, Operation};
+use holdfast_io::fake::{EIO, Effect, FakeEntropy, Fault, Operation, Random};
 use holdfast_store::Durability::{Disk, Memory};
-use holdfast_store::{At, Config, Direction, Snapshot, Store, TransactionError, Tree, restore_at};
+use holdfast_store::{
+    At, CommitError, Config, Direction, Services, Snapshot, Store, TransactionError, Tree,
+    restore_at,
+};
 
 use crate::model::Contents;
-use crate::support::{config, cut, machine, open, place, place_with, settle, sound};
+use crate::support::{config, cut, factor, machine, open, place, place_with, settle, sound};
+
+/// Values whose sum stays.
+const ACCOUNTS: u64 = 40;
 
 fn key(at: u64) -> [u8; 8] {
     at.to_be_bytes()
@@ -260,4 +267,91 @@ fn trees_that_were_dropped_before_and_those_of_others_are_refused() {
     put_all(&store, &new, 0..300, 2, 300);
     assert_eq!(snapshot.tree_names().expect("pages"), Vec::<String>::new());
     assert_eq!(shown(&snapshot, &new), Contents::new());
+}
+
+/// Moves something between values of which some have pages of their own, so that their sum stays.
+fn moved(store: &Store, tree: &Tree, random: &mut Random) -> Result<(), TransactionError> {
+    let [from, to] = [random.below(ACCOUNTS), random.below(ACCOUNTS)];
+    let mut one = if random.chance(50) { store.begin() } else { store.begin_redo_only() };
+    for (at, by) in [(from, 1), (to, -1_i64)] {
+        let value = one.get_for_update(tree, &key(at))?.expect("nobody deletes it");
+        let mut value = value.clone();
+        let sum = i64::from_le_bytes(value[..8].try_into().expect("a number")) + by;
+        value[..8].copy_from_slice(&sum.to_le_bytes());
+        one.put(tree, &key(at), &value)?;
+    }
+    match one.commit(Memory) {
+        Err(CommitError::NotDone(error)) => Err(error),
+        committed => committed.map(drop).map_err(|error| panic!("{error}")),
+    }
+}
+
+fn sum(snapshot: &Snapshot<'_>, tree: &Tree) -> Result<(u64, i64), TransactionError> {
+    let (mut count, mut sum) = (0, 0);
+    for found in snapshot.scan::<&[u8]>(tree, .., Direction::Up) {
+        let value = found?.1;
+        assert!(value.len() == bytes_of(count) && value[8..].iter().all(|byte| *byte == 7));
+        count += 1;
+        sum += i64::from_le_bytes(value[..8].try_into().expect("a number"));
+    }
+    Ok((count, sum))
+}
+
+fn bytes_of(account: u64) -> usize {
+    if account.is_multiple_of(4) { 6000 } else { 500 }
+}
+
+#[test]
+fn who_reads_while_his_snapshot_ends_reads_what_is_right_or_is_told() {
+    let services = Services::Threads;
+    let config = Config { snapshot_bytes: 40 << 10, services, pool_bytes: 64 * 8192, ..config() };
+    let files = machine(13);
+    let (store, _) = Store::open_at(place(&files), &config).expect("the store opens");
+    let tree = store.tree("accounts").expect("a tree");
+    let mut one = store.begin();
+    for account in 0..ACCOUNTS {
+        let value = [&0_i64.to_le_bytes()[..], &vec![7; bytes_of(account) - 8]].concat();
+        one.put(&tree, &key(account), &value).expect("room");
+    }
+    one.commit(Memory).expect("a log");
+    let (writing, [right, told]) = (AtomicU64::new(2), [AtomicU64::new(0), AtomicU64::new(0)]);
+    let read = || {
+        while writing.load(Ordering::Relaxed) > 0 {
+            let snapshot = store.snapshot().expect("a log");
+            for _ in 0..3 {
+                match sum(&snapshot, &tree) {
+                    Ok(found) => {
+                        assert_eq!(found, (ACCOUNTS, 0));
+                        right.fetch_add(1, Ordering::Relaxed);
+                    }
+                    Err(TransactionError::SnapshotTooOld) => {
+                        told.fetch_add(1, Ordering::Relaxed);
+                    }
+                    Err(error) => panic!("{error}"),
+                }
+            }
+        }
+    };
+    let write = |seed| {
+        let mut random = Random::new(seed);
+        for _ in 0..400 * factor() {
+            match moved(&store, &tree, &mut random) {
+                Ok(()) | Err(TransactionError::Deadlock(_)) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+        writing.fetch_sub(1, Ordering::Relaxed);
+    };
+    std::thread::scope(|threads| {
+        for seed in [1, 2] {
+            let write = &write;
+            threads.spawn(move || write(seed));
+            threads.spawn(read);
+        }
+    });
+    println!("{right:?} sums were right, {told:?} were told that the snapshot is over");
+    let stat = store.stat();
+    assert_eq!((stat.snapshots, stat.snapshot_bytes), (0, 0));
+    store.close().expect("a device");
+    assert_eq!(sound(&open(&files).0).unreached, vec![]);
 }
