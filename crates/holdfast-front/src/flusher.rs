@@ -12,6 +12,7 @@ use std::thread::{Builder, Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use holdfast_io::{Blocks, BlocksError};
+use holdfast_peers::in_hand::{Doing, InHand};
 
 use crate::abort::AbortOnPanic;
 use crate::wake::WakeUp;
@@ -156,6 +157,7 @@ fn work(queue: &Queue, blocks: &dyn Blocks, last_ns: &AtomicU64) {
 }
 
 fn timed_flush(blocks: &dyn Blocks, last_ns: &AtomicU64) -> Result<(), BlocksError> {
+    let _in_hand = InHand::take(Doing::Sync);
     let began = Instant::now();
     let result = blocks.flush();
     let took_ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);

@@ -26,12 +26,15 @@ mod wire;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use holdfast_peers::in_hand::{Doing, InHand};
 use holdfast_volume::Tree;
 
 pub use disk::DiskTree;
 pub use listen::{Answer, ListenConfig, ListenError, Session};
 pub use mount::{MountError, MountOptions, Unmount, mount, mount_on, unmount};
 pub use serve::{Cache, Server};
+
+use parse::Operation;
 
 /// How to serve a tree.
 #[derive(Clone, Copy, Debug)]
@@ -54,13 +57,47 @@ pub fn serve(session: &Session, tree: &dyn Tree, config: &FuseConfig) -> Result<
 /// Parse, serve, encode. Returns the bytes of `answer` to send; 0 sends nothing.
 fn answer_one(server: &Server<'_>, message: &[u8], answer: &mut [u8]) -> usize {
     let (unique, reply) = match parse::parse(message) {
-        Ok(request) => (request.unique, server.serve(&request, &mut answer[reply::HEADER_BYTES..])),
+        Ok(request) => {
+            let _in_hand = InHand::take(doing(&request.operation));
+            (request.unique, server.serve(&request, &mut answer[reply::HEADER_BYTES..]))
+        }
         Err(fault) => match fault.unique() {
             Some(unique) => (unique, reply::Reply::Failed(wire::EIO)),
             None => return 0,
         },
     };
     reply::encode(&reply, unique, answer)
+}
+
+/// What a request has done, for whoever watches.
+fn doing(operation: &Operation<'_>) -> Doing {
+    match operation {
+        Operation::Read { .. } | Operation::Seek { .. } | Operation::ReadLink => Doing::Read,
+        Operation::Write(_) | Operation::Allocate { .. } => Doing::Write,
+        Operation::Sync | Operation::SyncDirectory | Operation::SyncFileSystem => Doing::Sync,
+        Operation::Lookup { .. } => Doing::Lookup,
+        Operation::Open(_)
+        | Operation::OpenDirectory
+        | Operation::Release
+        | Operation::ReleaseDirectory => Doing::Open,
+        Operation::Symlink { .. }
+        | Operation::MakeNode { .. }
+        | Operation::MakeDirectory { .. }
+        | Operation::Create { .. }
+        | Operation::CreateUnnamed { .. }
+        | Operation::Link { .. } => Doing::Make,
+        Operation::Unlink { .. } | Operation::RemoveDirectory { .. } => Doing::Remove,
+        Operation::Rename { .. } => Doing::Rename,
+        Operation::GetAttributes
+        | Operation::SetAttributes(_)
+        | Operation::StatFs
+        | Operation::GetXattr { .. }
+        | Operation::ListXattr { .. }
+        | Operation::SetXattr(_)
+        | Operation::RemoveXattr { .. } => Doing::Attributes,
+        Operation::ReadDirectory { .. } | Operation::ReadDirectoryPlus { .. } => Doing::List,
+        _ => Doing::Other,
+    }
 }
 
 fn utc_now_ns() -> i64 {

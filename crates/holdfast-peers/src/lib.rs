@@ -7,9 +7,11 @@
 //! caller's.
 //!
 //! Where to look: `peer` says who somebody is, `places` what he may hold, `lobby` how long and in
-//! whose company he may hesitate, `complaints` how much of him the log hears.
+//! whose company he may hesitate, `complaints` how much of him the log hears, `in_hand` what was
+//! taken from anybody and is not answered yet.
 
 mod complaints;
+pub mod in_hand;
 mod lobby;
 mod peer;
 mod places;

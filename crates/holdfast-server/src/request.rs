@@ -10,6 +10,7 @@ use std::sync::Arc;
 use holdfast_client::protocol::{Operation, Status};
 use holdfast_io::errno;
 use holdfast_memory::queue::{Request, Response, SlotIndex, Taken};
+use holdfast_peers::in_hand::{Doing, InHand};
 
 use crate::responder::Departure;
 use crate::service::Service;
@@ -71,6 +72,7 @@ impl Exchange<'_> {
 impl Session {
     /// Does what is asked. None if it is answered later.
     pub(crate) fn carry_out(&mut self, taken: &Taken) -> Option<Response> {
+        let _in_hand = InHand::take(Doing::Service);
         let request = &taken.request;
         let handled = self.check(request).and_then(|operation| {
             let mut exchange = Exchange {

@@ -11,6 +11,7 @@ use std::thread::Scope;
 use std::time::{Duration, Instant};
 
 use holdfast_io::{Blocks, Receiving, SendError};
+use holdfast_peers::in_hand::{Doing, InHand};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::sockopt::{self, Timeout};
@@ -330,7 +331,9 @@ impl<'scope, 'env> Connection<'scope, 'env> {
             return Ok(());
         }
         self.received.be_sparing();
+        let in_hand = InHand::take(Doing::Write);
         let step = self.exchange.received(bytes, room.commit(), &mut self.replies);
+        drop(in_hand);
         self.take(step)
     }
 

@@ -6,6 +6,7 @@
 //! Never: knows a socket, waits for a flush, or holds more of a long request than one piece.
 
 use holdfast_io::{Blocks, BlocksError, Receiving, SendError, Sending};
+use holdfast_peers::in_hand::{Doing, InHand};
 
 use super::buffers::Replies;
 use super::exchange::{Over, Step};
@@ -157,6 +158,7 @@ impl<'e> Transmission<'e> {
         out: &mut Replies,
         complaints: &mut Complaints,
     ) -> Step {
+        let _in_hand = InHand::take(Doing::Other);
         if self.go_on_reading(out, complaints) {
             return Step::Used(0);
         }
@@ -219,7 +221,9 @@ impl<'e> Transmission<'e> {
         reply::data_end(out, read.cookie);
         let (head, tail) = out.unsent().split_at(head_bytes);
         let (offset, bytes) = (read.offset, read.left_bytes as usize);
+        let in_hand = InHand::take(Doing::Read);
         let sent = send(self.export.blocks, &Sending { head, offset, bytes, tail });
+        drop(in_hand);
         let sent_bytes = *sent.as_ref().unwrap_or(&0);
         let of_read = sent_bytes.saturating_sub(head_bytes).min(bytes);
         read.offset += of_read as u64;

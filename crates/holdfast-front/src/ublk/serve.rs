@@ -9,6 +9,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 
 use holdfast_io::{Blocks, BlocksError};
+use holdfast_peers::in_hand::{Doing, InHand};
 
 use super::parse::{Description, Extent, Refusal, Request, parse};
 use super::wire::DATA_BYTES_MAX;
@@ -102,6 +103,7 @@ impl<'e> Performer<'e> {
         asked: &Description,
         data: Data<'_>,
     ) -> Result<Answer, Failure> {
+        let _in_hand = InHand::take(Doing::Other);
         let (request, is_durable) = parse(asked, self.size_bytes)?;
         let bytes = match request {
             Request::Read(extent) => self.read(extent, data)?,

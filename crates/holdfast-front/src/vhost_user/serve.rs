@@ -9,6 +9,7 @@ use super::memory::{Guest, Lost};
 use super::parse::{Extent, Refusal, Request, parse, parse_range};
 use super::wire::{HEADER_BYTES, ID_BYTES, RANGE_BYTES, RANGES_MAX, status};
 use holdfast_io::{Blocks, BlocksError};
+use holdfast_peers::in_hand::{Doing, InHand};
 
 /// Data goes through a buffer of this size, from the guest to the disk and back.
 const BUFFER_BYTES: usize = 1 << 20;
@@ -90,6 +91,7 @@ impl<'e> Performer<'e> {
         chain: &Chain,
         write_through: bool,
     ) -> Result<Answer, Failure> {
+        let _in_hand = InHand::take(Doing::Other);
         let size_bytes = self.disk.size_bytes;
         let mut header = [0; HEADER_BYTES];
         let room = chain.to_guest.bytes().checked_sub(1).ok_or(Failure::Memory)?;

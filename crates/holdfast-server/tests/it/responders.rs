@@ -6,6 +6,7 @@ use crate::support::{NAME, Numbers, Place, Serving, disk_spec, seed};
 use holdfast_client::protocol::{PAYLOAD_BYTES_MAX, Status};
 use holdfast_client::{ConnectError, RequestError, ResponderClient};
 use holdfast_memory::queue::Request;
+use holdfast_peers::in_hand::{Doing, Looks};
 use holdfast_server::{Departure, RespondError, Responder, ServiceKind, ServiceSpec, words};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -221,4 +222,22 @@ fn an_honest_client_of_a_responder_is_served_right_whatever_hostile_ones_do() {
     assert!(rounds > 0 && sessions > 0);
     assert!(place.word("hostile-counters", words::REFUSED) > 0, "the attack asks for something");
     assert_eq!(place.word("counters", words::REFUSED) + place.word("counters", words::DAMAGE), 0);
+}
+
+#[test]
+fn a_request_that_its_service_does_not_answer_is_in_hand_until_it_does() {
+    let (place, sum) = (Place::new(), Arc::new(Sum::default()));
+    let _server = serve(&place, &sum);
+    let client = client(&place);
+    let held = sum.0.lock().unwrap();
+    let asker = std::thread::spawn(move || add(&client, 5));
+    let (looks, count) = (Mutex::new(Looks::new()), AtomicU64::new(0));
+    // Requests of tests beside this one come and go.
+    wait_until(|| {
+        let now = count.fetch_add(1, Ordering::Relaxed);
+        let oldest = looks.lock().unwrap().look(now);
+        oldest.is_some_and(|it| it.doing == Doing::Service && it.since_ns + 100 < now)
+    });
+    drop(held);
+    assert_eq!(asker.join().unwrap(), 5);
 }

@@ -9,21 +9,23 @@ use super::Progress;
 use super::lock::take_directory;
 use super::restart::{Death, Deaths, Decision};
 use super::spawn::{OWN_BINARY, start_server};
-use super::supervisor::{State, new_pulse, silence};
+use super::supervisor::{State, new_pulse, silence, unanswered};
 use super::upgrade::{END_PATIENCE, Request, Upgrade, open_binary};
 use crate::claims::PowerSource;
 use crate::config::{Config, ServedLogConfig};
 use crate::exit::Exit;
 use crate::found::memory_of;
+use crate::observe::look;
 use crate::orders;
 use crate::orders::{DiskOrders, LogOrders, ServerOrders, ServerReady, ServerReport};
 use crate::problem::{Outcome, Problem};
 use crate::pulse::Pulse;
 use crate::signals::is_from_outside;
-use crate::standstill::Standstill;
-use holdfast_client::protocol::{DISK_PREFIX, VOLUME_PREFIX};
+use crate::standstill::{Look, Marks, Standstill};
+use holdfast_client::protocol::{DISK_PREFIX, LOG_PREFIX, VOLUME_PREFIX};
 use holdfast_io::private::{self, SocketName};
 use rustix::process::{Pid, Signal, kill_process};
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, PipeReader};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixListener;
@@ -65,6 +67,8 @@ pub(crate) struct ServerSnapshot {
     pub longest_stall: Duration,
     /// That it stands still, and why.
     pub standstills: Vec<Standstill>,
+    /// What of each log that it serves to programs stands still.
+    pub logs: BTreeMap<String, Vec<Standstill>>,
 }
 
 #[derive(Debug)]
@@ -133,8 +137,10 @@ struct Supervisor {
     upgrade: Option<Upgrade>,
     stalled: Option<Instant>,
     is_stopping: bool,
-    /// It gave no sign of life at the last look.
-    is_silent: bool,
+    /// It stood still at the last look.
+    stands_still: bool,
+    /// What earlier looks saw of the logs that it serves to programs.
+    marks: BTreeMap<String, Marks>,
 }
 
 /// The directory of a log that may be served.
@@ -215,7 +221,8 @@ impl ServerLife {
             upgrade: None,
             stalled: None,
             is_stopping: false,
-            is_silent: false,
+            stands_still: false,
+            marks: BTreeMap::new(),
         };
         let thread = Mutex::new(Some(std::thread::spawn(move || supervisor.run())));
         Ok(ServerLife { socket, name, shared, events: sender, thread })
@@ -224,7 +231,9 @@ impl ServerLife {
     /// What is known now.
     pub(crate) fn snapshot(&self) -> ServerSnapshot {
         let mut snapshot = self.shared.lock().clone();
-        snapshot.standstills.extend(silence(&self.shared.pulse, snapshot.pid, "the server"));
+        let (pulse, pid) = (&self.shared.pulse, snapshot.pid);
+        snapshot.standstills.extend(silence(pulse, pid, "the server"));
+        snapshot.standstills.extend(unanswered(pulse, pid, "the server"));
         snapshot
     }
 
@@ -307,6 +316,7 @@ impl Shared {
             upgrades: 0,
             longest_stall: Duration::ZERO,
             standstills: Vec::new(),
+            logs: BTreeMap::new(),
         };
         Shared { snapshot: Mutex::new(snapshot), changed: Condvar::new(), pulse }
     }
@@ -357,17 +367,36 @@ impl Supervisor {
         }
     }
 
-    /// Looks whether the server lives, and says so once if it does not.
+    /// Looks whether the server lives, answers and drains, and says so once if it does not.
     fn look(&mut self) {
-        let pid = self.shared.lock().pid;
-        let silence = silence(&self.shared.pulse, pid, "the server");
-        match (&silence, std::mem::replace(&mut self.is_silent, silence.is_some())) {
-            (Some(silence), false) => tracing::warn!("{silence}"),
-            (None, true) => tracing::info!("the server goes on"),
+        let (pulse, pid) = (&self.shared.pulse, self.shared.lock().pid);
+        let silence = silence(pulse, pid, "the server");
+        let unanswered = unanswered(pulse, pid, "the server");
+        let logs = self.look_at_logs();
+        let standing = silence.iter().chain(&unanswered).chain(logs.values().flatten());
+        let text: Vec<String> = standing.map(ToString::to_string).collect();
+        match (text.is_empty(), std::mem::replace(&mut self.stands_still, !text.is_empty())) {
+            (false, false) => tracing::warn!("{}", text.join("; ")),
+            (true, true) => tracing::info!("the server goes on"),
             _ => {}
         }
         let stall = silence.map_or(Duration::ZERO, |it| Duration::from_millis(it.for_ms));
-        self.shared.change(|s| s.longest_stall = s.longest_stall.max(stall));
+        self.shared.change(|s| {
+            s.longest_stall = s.longest_stall.max(stall);
+            s.logs = logs;
+        });
+    }
+
+    /// What does not move of the logs that programs use. A volume's is looked at with the volume.
+    fn look_at_logs(&mut self) -> BTreeMap<String, Vec<Standstill>> {
+        let now = Instant::now();
+        let logs = self.held.orders.logs.iter().filter(|it| it.service.starts_with(LOG_PREFIX));
+        let one = |orders: &LogOrders| {
+            let seen = look(&orders.log.memory.medium())?;
+            let marks = self.marks.entry(orders.service.clone()).or_default();
+            Some((orders.service.clone(), marks.look(of_device(seen), now)))
+        };
+        logs.filter_map(one).collect()
     }
 
     fn heard(&mut self, event: Event) {
@@ -535,6 +564,12 @@ impl Supervisor {
         self.deaths = Deaths::default();
         self.begin();
     }
+}
+
+/// What of a log is its device's. How far its reader is, and the words that readers have, are those
+/// of its clients; why its disk takes no more is told where the log is.
+fn of_device(seen: Look) -> Look {
+    Look { released: seen.durable, log_errno: None, home_errno: None, ..seen }
 }
 
 /// A volume that came to the queue after the server was started.

@@ -31,7 +31,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use watch::{LOOK_EVERY, Watch};
-pub(super) use watch::{new_pulse, silence};
+pub(super) use watch::{new_pulse, silence, unanswered};
 
 /// Where a volume is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -234,8 +234,9 @@ impl Supervised {
     pub(crate) fn snapshot(&self) -> Snapshot {
         let mut snapshot = self.shared.lock().clone();
         snapshot.mortal_connections = self.shared.pulse.mortal_connections();
-        let silence = silence(&self.shared.pulse, snapshot.front_end_pid, "its front end");
-        snapshot.standstills.splice(0..0, silence);
+        let (pulse, pid, who) = (&self.shared.pulse, snapshot.front_end_pid, "its front end");
+        let standing = silence(pulse, pid, who).into_iter().chain(unanswered(pulse, pid, who));
+        snapshot.standstills.splice(0..0, standing);
         snapshot
     }
 

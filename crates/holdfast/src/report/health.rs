@@ -42,7 +42,7 @@ impl StatusReport {
     pub(crate) fn judged(mut self) -> Self {
         let volumes = self.volumes.iter().flat_map(of_volume);
         let server = self.server.iter().flat_map(of_server);
-        let logs = self.logs.iter().filter_map(of_log);
+        let logs = self.logs.iter().flat_map(of_log);
         let disks = self.disks.iter().flat_map(of_disk);
         let tables = self.tables.iter().map(|it| service("table", &it.name, &it.state));
         let snapshots = self.snapshots.iter().map(|it| service("snapshots", &it.name, &it.state));
@@ -83,8 +83,10 @@ fn of_server(server: &ServerStatus) -> Vec<String> {
     state.into_iter().chain(standing("the server", &server.standstills)).collect()
 }
 
-fn of_log(log: &LogStatus) -> Option<String> {
-    log.last_error.as_ref().map(|error| format!("log {}: {error}", log.name))
+fn of_log(log: &LogStatus) -> Vec<String> {
+    let whose = format!("log {}", log.name);
+    let error = log.last_error.iter().map(|error| format!("{whose}: {error}"));
+    error.chain(standing(&whose, &log.standstills)).collect()
 }
 
 fn of_disk(disk: &DiskStatus) -> Vec<String> {

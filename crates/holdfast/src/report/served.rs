@@ -82,6 +82,9 @@ pub(crate) struct LogStatus {
     /// What memory that was gone since the system started may have cost.
     #[serde(default)]
     pub loss: Option<String>,
+    /// What stands still, why, and for how long.
+    #[serde(default)]
+    pub standstills: Vec<Standstill>,
 }
 
 impl ServerStatus {
@@ -135,7 +138,9 @@ impl LogStatus {
                 || log.verdict_on(&service, memory_of(&log.memory), config.keeper.power).ok();
             let unserved = ready.unserved.iter().find(|(of, _)| *of == service);
             let unserved = unserved.map(|(_, problem)| problem.to_string());
-            LogStatus::new(name, log, told.or_else(judged), unserved)
+            let standing = server.and_then(|server| server.logs.get(&service).cloned());
+            let standstills = standing.unwrap_or_default();
+            LogStatus { standstills, ..LogStatus::new(name, log, told.or_else(judged), unserved) }
         };
         config.logs.iter().map(one).collect()
     }
@@ -176,6 +181,7 @@ impl LogStatus {
                 .or(seen.and_then(|seen| seen.log_error_text(&log.log)))
                 .or(damaged),
             loss,
+            standstills: Vec::new(),
         }
     }
 
@@ -197,6 +203,7 @@ impl LogStatus {
         line("appended", &format!("{appended}, of which repeated and recognised {replayed}"));
         let (refused, damage) = (self.refused, self.damage);
         line("refused", &format!("{refused} requests; {damage} queues were damaged and rebuilt"));
+        self.standstills.iter().for_each(|it| line("stands still", &it.to_string()));
         line("last error", self.last_error.as_deref().unwrap_or("none"));
         self.loss.iter().for_each(|loss| line("loss", loss));
         text + "\n"

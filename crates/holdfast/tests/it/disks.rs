@@ -161,15 +161,15 @@ fn a_read_only_log_disk_is_named() {
     assert!(!fixture.is_mounted());
 }
 
-/// A modelled disk that can be torn out.
-struct SlowDisk {
+/// A modelled disk that can be torn out, and that can stop answering.
+pub(crate) struct SlowDisk {
     mount: PathBuf,
     backing: PathBuf,
     process: Child,
 }
 
 impl SlowDisk {
-    fn start(backing: PathBuf, mount: PathBuf) -> SlowDisk {
+    pub(crate) fn start(backing: PathBuf, mount: PathBuf) -> SlowDisk {
         fs::create_dir_all(&backing).unwrap();
         fs::create_dir_all(&mount).unwrap();
         let mut disk = SlowDisk { process: SlowDisk::spawn(&backing, &mount), mount, backing };
@@ -187,6 +187,15 @@ impl SlowDisk {
         let mount = self.mount.to_str().unwrap();
         let table = || fs::read_to_string("/proc/self/mountinfo").unwrap();
         wait_until(|| table().contains(mount), || "the slow disk never came up".into());
+    }
+
+    /// From here on nothing below the mount is answered, until [`Self::go_on`].
+    pub(crate) fn stop(&self) {
+        kill(self.process.id().cast_signed(), Signal::STOP);
+    }
+
+    pub(crate) fn go_on(&self) {
+        kill(self.process.id().cast_signed(), Signal::CONT);
     }
 
     /// From here on everything below the mount fails.

@@ -1,8 +1,10 @@
 //! What does not answer: status says so, within its bound, and why.
 
+use crate::disks::SlowDisk;
 use crate::fixture::{Ended, Fixture, NAME, kill, wait_until, way};
 use rustix::process::Signal;
 use std::fs;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 impl Fixture {
@@ -160,4 +162,38 @@ fn a_volume_that_was_given_back_has_nothing_left_in_its_log() {
     let status = fixture.status();
     assert_eq!((&status["state"], &status["unapplied_bytes"]), (&"detached".into(), &0.into()));
     assert!(way() == "queue" || !fixture.region.exists());
+}
+
+/// Programs wait, and so does the process that serves them, in a call of the home's file system.
+#[test]
+fn a_home_that_never_answers_is_told_with_what_waits_for_it_until_it_does() {
+    let mut fixture = Fixture::new();
+    let below = SlowDisk::start(fixture.path("backing"), fixture.path("slow"));
+    let home = fixture.path("slow/home");
+    fs::create_dir(&home).unwrap();
+    // The kernel knows nothing of what was made behind the slow disk.
+    for name in ["known", "unknown"] {
+        fs::write(fixture.path("backing/home").join(name), name).unwrap();
+    }
+    fixture.reconfigure(&format!("{:?}", fixture.home()), &format!("{home:?}"));
+    fixture.holdfast(&["volume", "make", NAME]).succeeded();
+    fixture.serve();
+    fixture.wait_for_word(0, &["serving"]);
+    fs::metadata(fixture.mount().join("known")).unwrap();
+    let who = format!("its front end (process {}) has not answered", fixture.front_end());
+    for name in ["known", "unknown"] {
+        below.stop();
+        // A process of its own: others inherit what a thread has open, and wait to close it.
+        let mut reader = Command::new("cat");
+        let reader = reader.arg(fixture.mount().join(name)).stdout(Stdio::piped()).spawn().unwrap();
+        fixture.wait_for_word(7, &[&who, "the disks below it answer"]);
+        let told = fixture.status()["standstills"].to_string();
+        assert!(told.contains(&who), "{told}");
+        let is_logged = || fixture.keeper_log().contains(&who);
+        wait_until(is_logged, || fixture.keeper_log());
+        below.go_on();
+        assert_eq!(reader.wait_with_output().unwrap().stdout, name.as_bytes());
+        fixture.wait_for_word(0, &["serving"]);
+    }
+    assert_eq!(fixture.stop(), Some(0));
 }

@@ -1,14 +1,15 @@
 //! Looking at what a front end does, and whether it lives.
 //!
-//! Promise: a front end that gives no sign of life, a drain and a cleaner that do not move, are in
-//! the snapshot within [`LOOK_EVERY`] of their bound, and in the keeper's log once.
+//! Promise: a front end that gives no sign of life, a request that it took and does not answer, a
+//! drain and a cleaner that do not move, are in the snapshot within [`LOOK_EVERY`] of their bound,
+//! and in the keeper's log once.
 //! Never: ends what stands still: it has lost nothing, and goes on when its reason is gone.
 
 use super::{Snapshot, State, Supervisor};
 use crate::exit::Exit;
 use crate::observe::look;
 use crate::problem::{Outcome, Problem};
-use crate::pulse::{Pulse, why_silent};
+use crate::pulse::{Pulse, what_it_does, why_silent};
 use crate::standstill::{Marks, Standstill};
 use std::time::{Duration, Instant};
 
@@ -38,6 +39,23 @@ pub(in crate::keeper) fn silence(pulse: &Pulse, pid: Option<u32>, who: &str) -> 
     Some(Standstill::new(what, silence))
 }
 
+/// That a process has taken a request and does not answer it, if it does not. One that gives no
+/// sign of life says nothing of its requests.
+pub(in crate::keeper) fn unanswered(
+    pulse: &Pulse,
+    pid: Option<u32>,
+    who: &str,
+) -> Option<Standstill> {
+    let pid = pid.filter(|_| pulse.silence().is_none())?;
+    let (time, thread, doing) = pulse.unanswered()?;
+    let does = what_it_does(pid, thread);
+    let what = format!(
+        "{who} (process {pid}) has not answered {doing}: {does}; see whether the disks below it \
+         answer"
+    );
+    Some(Standstill::new(what, time))
+}
+
 impl Supervisor {
     /// Looks once more.
     pub(super) fn look(&mut self) {
@@ -46,7 +64,8 @@ impl Supervisor {
         let moved = seen.map(|seen| marks.look(seen, Instant::now())).unwrap_or_default();
         let pid = self.shared.lock().front_end_pid;
         let silence = silence(&self.shared.pulse, pid, "its front end");
-        self.tell(silence.iter().chain(&moved));
+        let unanswered = unanswered(&self.shared.pulse, pid, "its front end");
+        self.tell(silence.iter().chain(&unanswered).chain(&moved));
         let stall = silence.map_or(0, |silence| silence.for_ms);
         self.shared.change(|s| {
             s.standstills = moved;
