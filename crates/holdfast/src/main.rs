@@ -13,6 +13,7 @@
 //! answer. `terms` has whose turn it is to serve. `demo` and `slowdisk` are for showing and
 //! measuring. `vm` knows QEMU.
 
+mod advice;
 mod bond;
 mod bounded;
 mod claims;

@@ -3,6 +3,7 @@
 //! Promise: numbers for status whoever serves the region, or nobody; changes nothing.
 //! Never: waits for a front end, or trusts what it reads for more than a report.
 
+use crate::advice::cure;
 use crate::exit::Exit;
 use crate::keeper::mounts::leads_to;
 use crate::problem::{Outcome, Problem};
@@ -94,8 +95,8 @@ impl Observation {
         let error = io::Error::from_raw_os_error(self.unprepared?);
         Some(format!(
             "the log's disk takes no more ({error}): what is not on it yet waits, and nothing is \
-             lost; make room for {} on its file system, and it goes on by itself",
-            log.display()
+             lost; {}, and it goes on by itself",
+            cure(&error, &format!("the file system of {}", log.display()))
         ))
     }
 
@@ -110,7 +111,8 @@ impl Observation {
             ));
         }
         let of_home = |errno| {
-            format!("the home failed ({}): it is tried again; mend it or make space", text(errno))
+            let remedy = cure(&io::Error::from_raw_os_error(errno), "the home's disk");
+            format!("the home failed ({}): it is tried again; {remedy}", text(errno))
         };
         self.unprepared_text(log).or_else(|| self.home_errno.map(of_home))
     }

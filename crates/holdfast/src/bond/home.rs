@@ -7,6 +7,7 @@
 use super::badge::{BADGE, Badge, Barrier, Wearer};
 use super::boot::Boot;
 use super::{FORMAT, Note, get, hex, put};
+use crate::advice::cure;
 use crate::exit::Exit;
 use crate::problem::{Outcome, Problem};
 use crate::sizes::rounded;
@@ -332,7 +333,8 @@ impl<'a> Bond<'a> {
     fn put(&self, note: &HomeNote) -> Outcome<()> {
         put(self.log, NAME, note).map_err(|error| {
             let what = format!("opening the log of volume {}: noting its home", self.name);
-            Problem::new(Exit::Failed, what, error, "nothing is lost; mend the log's disk")
+            let remedy = format!("nothing is lost; {}", cure(&error, "the log's disk"));
+            Problem::new(Exit::Failed, what, error, remedy)
         })
     }
 

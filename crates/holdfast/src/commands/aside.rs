@@ -5,6 +5,8 @@
 //! changes nothing.
 //! Never: applies anything itself.
 
+use super::logs::THE_DISK;
+use crate::advice::cure;
 use crate::config::{Config, VolumeConfig};
 use crate::exit::Exit;
 use crate::observe::observe;
@@ -38,7 +40,8 @@ pub(super) fn skip(config: &Config, name: &str, output: Output) -> Outcome<()> {
     let volume = config.volume(name)?;
     let what = || format!("putting aside what volume {name} is stuck at");
     let failed = |error: io::Error| {
-        Problem::new(Exit::Failed, what(), error, "mend the log's disk, or make space on it")
+        let remedy = cure(&error, THE_DISK);
+        Problem::new(Exit::Failed, what(), error, remedy)
     };
     let files = RealFiles::open(&volume.log).map_err(failed)?;
     let Some(told) = order_to_put_aside(&files).map_err(failed)? else {
@@ -72,7 +75,8 @@ pub(super) fn aside(config: &Config, name: &str, output: Output) -> Outcome<()> 
     let volume = config.volume(name)?;
     let failed = |error: io::Error| {
         let what = format!("reading what volume {name} has put aside");
-        Problem::new(Exit::Failed, what, error, "mend the log's disk; nothing was changed")
+        let remedy = format!("nothing was changed; {}", cure(&error, THE_DISK));
+        Problem::new(Exit::Failed, what, error, remedy)
     };
     let files = RealFiles::open(&volume.log).map_err(failed)?;
     let aside = put_aside(&files).map_err(failed)?;

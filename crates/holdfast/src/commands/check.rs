@@ -9,8 +9,9 @@
 use super::attached::{changed_home, paths_text};
 use super::cached::check_home;
 use super::home::Home;
-use super::logs::{catalogue_problem, refuse_too_small};
+use super::logs::{THE_DISK, catalogue_problem, refuse_too_small};
 use super::volume::{aloud, refuse_mounted};
+use crate::advice::cure;
 use crate::bond::{Bond, Loss, RegionNote};
 use crate::config::{Config, VolumeConfig};
 use crate::exit::Exit;
@@ -218,7 +219,9 @@ impl Check<'_> {
             OpenError::NoLog => {
                 (Exit::Usage, format!("make it with `holdfast volume make {}`", self.name))
             }
-            OpenError::Io(_) => (Exit::Failed, "mend the log's disk, then check again".to_owned()),
+            OpenError::Io(error) => {
+                (Exit::Failed, format!("{}, then check again", cure(error, THE_DISK)))
+            }
             OpenError::OtherVersion { .. } => {
                 (Exit::Damaged, "use the version that made it".to_owned())
             }
@@ -260,7 +263,9 @@ impl Check<'_> {
                 (Exit::Damaged, "correct memory.path or log".to_owned())
             }
             OpenError::InUse => (Exit::InUse, "check it when nobody serves it".to_owned()),
-            OpenError::Io(_) => (Exit::Failed, "mend the log's disk, then check again".to_owned()),
+            OpenError::Io(error) => {
+                (Exit::Failed, format!("{}, then check again", cure(error, THE_DISK)))
+            }
             _ => (Exit::Damaged, self.without_memory()),
         };
         Problem::new(exit, what, error, remedy)

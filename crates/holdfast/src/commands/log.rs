@@ -16,7 +16,9 @@ mod tail;
 mod truncate;
 mod verify;
 
+use crate::advice::cure;
 use crate::cli::log::{Existing, LogCommand};
+use crate::commands::logs::THE_DISK;
 use crate::commands::{accept, volume};
 use crate::exit::Exit;
 use crate::output::{Output, Progress};
@@ -83,8 +85,11 @@ fn open_problem(doing: &str, directory: &Path, error: &OpenError) -> Problem {
             format!("name a log's directory, or make it: holdfast log create {shown}"),
         ),
         OpenError::InUse => (Exit::InUse, "end the program that has it open first".to_owned()),
-        OpenError::Io(_) | OpenError::Memory { .. } => {
-            (Exit::Failed, "nothing is lost; see to the cause, then do it again".to_owned())
+        OpenError::Io(error) => {
+            (Exit::Failed, format!("nothing is lost; {}, then do it again", cure(error, THE_DISK)))
+        }
+        OpenError::Memory { .. } => {
+            (Exit::Failed, "nothing is lost; see what takes the machine's memory".to_owned())
         }
         OpenError::Sealed => (Exit::Usage, "name the file with them: --key-file FILE".to_owned()),
         OpenError::NotSealed => (Exit::Usage, "leave out --key-file".to_owned()),

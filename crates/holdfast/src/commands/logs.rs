@@ -5,6 +5,7 @@
 //! and says what to do.
 //! Never: opens a log.
 
+use crate::advice::cure;
 use crate::bond::{Loss, RegionNote, accept_memory_lost};
 use crate::claims::{Memory, Verdict};
 use crate::config::MemoryConfig;
@@ -25,6 +26,9 @@ use std::time::{Duration, Instant};
 /// The roster holds a name a record, about 60 bytes; an eighth of the ring is room for most trees.
 const ROSTER_BYTES_MIN: u64 = 4 << 20;
 const ROSTER_BYTES_MAX: u64 = 64 << 20;
+
+/// What has a log's files, for people.
+pub(super) const THE_DISK: &str = "the log's disk";
 
 /// How the name of a segment begins.
 const SEGMENT: &[u8] = b"segment-";
@@ -172,7 +176,8 @@ pub(super) fn note_region(
 ) -> Outcome<()> {
     RegionNote::begin(files, held, loss).map_err(|error| {
         let what = format!("noting the memory of {}", whose(service));
-        Problem::new(Exit::Failed, what, error, "nothing is lost; mend the log's disk")
+        let remedy = format!("nothing is lost; {}", cure(&error, THE_DISK));
+        Problem::new(Exit::Failed, what, error, remedy)
     })
 }
 
@@ -256,8 +261,8 @@ pub(super) fn open_problem(service: &str, error: &OpenError) -> Problem {
         OpenError::NoLog => (Exit::Usage, format!("make it with `holdfast {kind} make {name}`")),
         OpenError::InUse => (Exit::InUse, "stop what uses it".to_owned()),
         OpenError::RingTooSmall { .. } => (Exit::Usage, "enlarge memory.size".to_owned()),
-        OpenError::Io(_) => {
-            (Exit::Failed, "nothing is lost; mend the log's disk, then try again".to_owned())
+        OpenError::Io(error) => {
+            (Exit::Failed, format!("nothing is lost; {}, then try again", cure(error, THE_DISK)))
         }
         OpenError::ForeignRegion { .. }
         | OpenError::StaleRegion { .. }

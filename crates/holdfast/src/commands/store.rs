@@ -165,7 +165,7 @@ fn open_problem(doing: &str, directory: &Path, error: &OpenError) -> Problem {
 }
 
 /// What a store that cannot be opened says to scripts, and to people.
-fn advice(error: &OpenError) -> (Exit, &'static str) {
+pub(super) fn advice(error: &OpenError) -> (Exit, &'static str) {
     match error {
         OpenError::InUse => (Exit::InUse, "end the program that has it open first"),
         OpenError::NotAStore => (Exit::Usage, "name a store's directory, or an empty one"),

@@ -8,6 +8,7 @@ mod read;
 mod values;
 
 use super::logs::until_let_go;
+use super::store::advice;
 use crate::claims::PowerSource;
 use crate::cli::table::TableCommand;
 use crate::config::{Config, TableConfig, durability_of};
@@ -197,8 +198,9 @@ fn open(name: &str, table: &TableConfig, power: PowerSource) -> Outcome<Tables> 
     // The process before may be about to end.
     let opened = until_let_go(|| Store::open(&table.store, &config), is_in_use);
     let (store, _) = opened.map_err(|error| {
-        let exit = if is_in_use(&error) { Exit::InUse } else { Exit::Failed };
-        Problem::new(exit, what(name), error, "see the store's directory, and memory.path")
+        let in_use = (Exit::InUse, "see the store's directory, and memory.path");
+        let (exit, remedy) = if is_in_use(&error) { in_use } else { advice(&error) };
+        Problem::new(exit, what(name), error, remedy)
     })?;
     Tables::open(store, durability).map_err(|error| failed(name, error))
 }

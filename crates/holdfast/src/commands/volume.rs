@@ -6,7 +6,9 @@
 //! Never: works on a volume that is served.
 
 use super::home::Home;
+use super::logs::THE_DISK;
 use super::{accept, aside, cached, check, front};
+use crate::advice::cure;
 use crate::bond::{Bond, Wearer, note_complete};
 use crate::cli::VolumeCommand;
 use crate::config::{Config, VolumeConfig, Way};
@@ -129,7 +131,8 @@ fn bind_new(name: &str, volume: &VolumeConfig, home: &OwnedFd) -> Outcome<()> {
     bond.open_home()?;
     note_complete(&log).map_err(|error| {
         let what = format!("noting the home of volume {name}");
-        Problem::new(Exit::Failed, what, error, "mend the log's disk, then make it again")
+        let remedy = format!("{}, then make it again", cure(&error, THE_DISK));
+        Problem::new(Exit::Failed, what, error, remedy)
     })
 }
 
@@ -182,7 +185,10 @@ pub(super) fn make_log_in(
                 "nothing was changed; restore `catalogue` from a copy, or name another log";
             Problem::new(Exit::Damaged, what.clone(), error, remedy)
         }
-        error => failed(&error, "make space or mend the disk, then make it again"),
+        CreateError::Io(error) => {
+            failed(&error, &format!("{}, then make it again", cure(&error, THE_DISK)))
+        }
+        error => failed(&error, "correct the cause, then make it again"),
     });
     let close = || private::close_to_others(&private::directory_there(directory)?);
     made.and_then(|()| close().map(drop).map_err(|error| failed(&error, "run as its owner")))

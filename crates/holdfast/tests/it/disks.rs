@@ -150,14 +150,14 @@ fn a_read_only_log_disk_is_named() {
     let fixture = Fixture::new();
     let disk = Disk::mount(fixture.log(), "64m");
     disk.set_read_only(true);
-    let words = ["making the log", "Read-only", "mend the disk"];
+    let words = ["making the log", "Read-only", "mount it for writing again"];
     fixture.holdfast(&["volume", "make", NAME]).expect(1, &words);
     disk.set_read_only(false);
     fixture.holdfast(&["volume", "make", NAME]).succeeded();
     disk.set_read_only(true);
     fixture
         .holdfast(&["serve"])
-        .expect(1, &["opening the log", "Read-only", "mend the log's disk"]);
+        .expect(1, &["opening the log", "Read-only", "mount it for writing again"]);
     assert!(!fixture.is_mounted());
 }
 

@@ -4,7 +4,9 @@
 //! Never: overwrites anything.
 
 use super::{AnyLog, keys};
+use crate::advice::cure;
 use crate::cli::log::CreateArgs;
+use crate::commands::logs::THE_DISK;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::{Outcome, Problem};
@@ -27,16 +29,20 @@ pub(super) fn create(args: &CreateArgs, output: Output) -> Outcome<()> {
     let options = Options::new().with_segment_bytes(*segment).with_parity(parity);
     let options = keys::with(options, key_file.as_deref())?;
     AnyLog::create_any(directory, &records, &options).map_err(|error| {
-        let (exit, remedy) = match error {
-            CreateError::Options(_) => (Exit::Usage, "correct --segment"),
+        let (exit, remedy) = match &error {
+            CreateError::Options(_) => (Exit::Usage, "correct --segment".to_owned()),
             CreateError::Exists | CreateError::NotEmpty { .. } => {
-                (Exit::Usage, "nothing was changed; name an empty directory")
+                (Exit::Usage, "nothing was changed; name an empty directory".to_owned())
             }
             CreateError::Used { .. } => {
-                (Exit::Damaged, "nothing was changed; `holdfast log repair` saves what is there")
+                let remedy = "nothing was changed; `holdfast log repair` saves what is there";
+                (Exit::Damaged, remedy.to_owned())
             }
-            CreateError::InUse => (Exit::InUse, "name another directory"),
-            _ => (Exit::Failed, "make space, or mend the disk, then make it again"),
+            CreateError::InUse => (Exit::InUse, "name another directory".to_owned()),
+            CreateError::Io(error) => {
+                (Exit::Failed, format!("{}, then make it again", cure(error, THE_DISK)))
+            }
+            _ => (Exit::Failed, "correct the cause, then make it again".to_owned()),
         };
         Problem::new(exit, what, error, remedy)
     })?;
