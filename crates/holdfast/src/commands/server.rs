@@ -7,7 +7,10 @@
 
 use super::disk;
 use super::front::{be_deaf_to_no_orders, end_on_any_panic, end_with_keeper, give_signs_of_life};
-use super::logs::{end_when_stale, note_region, open_problem, real_memory, recovery_text, region};
+use super::logs::{
+    catalogue_problem, end_when_stale, note_region, open_problem, real_memory, recovery_text,
+    region,
+};
 use super::snapshot;
 use super::table;
 use crate::bond::RegionNote;
@@ -237,6 +240,10 @@ fn open(orders: &LogOrders, power: PowerSource, term: Option<u64>) -> Outcome<Op
     let directory = inherited(orders.directory_fd).map_err(|error| failed(&what, error))?;
     let files = directory.try_clone().map_err(|error| failed(&what, error))?;
     let files = Arc::new(RealFiles::from_fd(files));
+    // Asked while this process still sees the whole directory, and before anything is made.
+    if let Some(problem) = catalogue_problem((&what, service), &*files, &config.memory.medium()) {
+        return Err(problem);
+    }
     let (region, loss) = region(service, &config.memory, &*files, term)?;
     let verdict = config.verdict_on(service, real_memory(&config.memory, &region), power)?;
     let held = (&config.memory, &verdict, region.ring_bytes());

@@ -1,5 +1,6 @@
 //! Logs that are served: the keeper, its server, upgrades, and clients that notice nothing.
 
+use crate::disks::SlowDisk;
 use crate::fixture::{kill, pid_that_comes, wait_until};
 use holdfast_client::LogClient;
 use holdfast_log::{AppendError, CommitLog};
@@ -307,11 +308,62 @@ fn what_was_acknowledged_is_there_after_keeper_and_server_ended() {
 #[test]
 fn a_log_that_was_never_made_is_said_and_nothing_is_started() {
     let served = Served::new();
-    for name in ["log/catalogue", "log/catalogue.copy"] {
-        fs::remove_file(served.path(name)).unwrap();
-    }
+    fs::remove_dir_all(served.path("log")).unwrap();
+    fs::create_dir(served.path("log")).unwrap();
     let ended = served.holdfast(&["serve"]);
     assert_ne!(ended.status.code(), Some(0), "{ended:?}");
     let told = String::from_utf8_lossy(&ended.stderr).into_owned();
     assert!(told.contains("holdfast log make ledger"), "{told}");
+}
+
+#[test]
+fn a_log_whose_catalogue_is_lost_is_to_be_restored_by_whoever_serves_it_and_no_new_one_is_advised()
+{
+    let mut served = Served::new();
+    served.serve();
+    served.client().append(1, &[b"kept"]).unwrap();
+    served.stop();
+    // The keeper takes the directory; whether it is a log is found out by the server.
+    for name in ["log/catalogue", "log/catalogue.copy"] {
+        fs::remove_file(served.path(name)).unwrap();
+    }
+    let ended = served.holdfast(&["serve"]);
+    assert_eq!(ended.status.code(), Some(6), "{ended:?}");
+    let told = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert!(
+        told.contains("catalogue is missing") && told.contains("restore `catalogue`"),
+        "{told}"
+    );
+    assert!(!told.contains("holdfast log make"), "{told}");
+}
+
+#[test]
+fn a_log_whose_disk_never_answers_is_told_while_its_clients_wait() {
+    let mut served = Served::with("");
+    let below = SlowDisk::start(served.path("backing"), served.path("slow"));
+    let path = served.path("holdfast.toml");
+    let text = fs::read_to_string(&path).unwrap();
+    let (log, slow) = (format!("{:?}", served.path("log")), served.path("slow/log"));
+    fs::write(&path, text.replace(&log, &format!("{slow:?}"))).unwrap();
+    let _ = fs::remove_file(&served.region);
+    served.make_log();
+    served.serve();
+    let client = served.client();
+    client.append(1, &[b"before"]).unwrap();
+    client.commit(client.marks().tail).unwrap();
+    let told = || {
+        let ended = served.holdfast(&["status"]);
+        (ended.status.code(), String::from_utf8_lossy(&ended.stdout).into_owned())
+    };
+    wait_until(|| told().0 == Some(0), || told().1);
+    below.stop();
+    let appended = client.append(2, &[b"waits"]).unwrap();
+    let waiter = std::thread::spawn(move || client.commit(appended.end).unwrap());
+    let stands = "not well: log ledger: nothing reaches the log's disk";
+    let is_told = || matches!(told(), (Some(7), text) if text.contains(stands));
+    wait_until(is_told, || told().1);
+    below.go_on();
+    waiter.join().unwrap();
+    wait_until(|| told().0 == Some(0), || told().1);
+    served.stop();
 }
