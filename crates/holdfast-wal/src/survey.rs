@@ -31,6 +31,9 @@ pub struct Repaired {
     pub lost: Vec<Stretch>,
     /// The sets among the lost whose beginning is whole, in order.
     pub broken: Vec<BrokenSet>,
+    /// Whether files were missing, short or older than others, so that what is said of them was
+    /// found out from the segments. What lay behind the last set that is left is not known then.
+    pub rebuilt: bool,
 }
 
 /// A set that is lost because some of it is.
@@ -123,8 +126,8 @@ pub fn repair_at(
         }
         _ => {}
     })?;
-    let holdfast_log::Repaired { frames, first, end, mended, lost, .. } = done;
-    Ok(Repaired { frames, first, end, mended, lost, broken })
+    let holdfast_log::Repaired { frames, first, end, mended, lost, rebuilt, .. } = done;
+    Ok(Repaired { frames, first, end, mended, lost, broken, rebuilt })
 }
 
 /// Which records of a set are whole, as far as it can be followed from one to the next. A record

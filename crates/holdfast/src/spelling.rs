@@ -1,4 +1,4 @@
-//! Bytes as people read and write them.
+//! Bytes and positions as people read and write them.
 //!
 //! Promise: `parse(&text(bytes)) == Ok(bytes)` for all bytes; no text has a control character, so
 //! a tab or the end of a line can stand behind it.
@@ -39,6 +39,20 @@ pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
         let _infallible = write!(digits, "{byte:02x}");
         digits
     })
+}
+
+/// A position in a log, as it is printed: `LSN`, or `LSN.INDEX` of the first record of a set. The
+/// error is a sentence.
+pub(crate) fn position(text: &str) -> Result<u64, String> {
+    let (lsn, index) = text.split_once('.').unwrap_or((text, "0"));
+    let refused = || format!("`{text}` is no position such as 4096, or 4096.0 of a record");
+    let number = |digits: &str| digits.parse::<u64>().map_err(|_| refused());
+    match (number(lsn)?, number(index)?) {
+        (lsn, 0) => Ok(lsn),
+        (lsn, _) => Err(format!(
+            "`{text}` is in the middle of a set, which goes or stays as a whole: it begins at {lsn}"
+        )),
+    }
 }
 
 fn byte(pair: &[u8]) -> Option<u8> {

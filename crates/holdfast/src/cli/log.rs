@@ -3,6 +3,7 @@
 //! Promise: every flag says what it does, and what is asked of the log meanwhile.
 //! Never: acts; `commands::log` does.
 
+use crate::spelling::position;
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -46,8 +47,8 @@ pub(crate) enum LogCommand {
     Dump {
         #[command(flatten)]
         log: Existing,
-        /// Begin at this position: the start of a set.
-        #[arg(long, value_name = "LSN")]
+        /// Begin at this position: the start of a set, as it is printed.
+        #[arg(long, value_name = "LSN", value_parser = position)]
         from: Option<u64>,
         /// Print so many records at most.
         #[arg(long, value_name = "N")]
@@ -138,10 +139,10 @@ pub(crate) struct Existing {
 pub(crate) struct TruncateArgs {
     /// The first position that is still needed: the start of a set, or the end of the log. Later
     /// replays begin there, and the space before is used again: a checkpoint.
-    #[arg(long, value_name = "LSN")]
+    #[arg(long, value_name = "LSN", value_parser = position)]
     pub before: Option<u64>,
     /// The first position that goes, for good, with all behind it: the start or the end of a set.
-    #[arg(long, value_name = "LSN")]
+    #[arg(long, value_name = "LSN", value_parser = position)]
     pub after: Option<u64>,
 }
 

@@ -1,6 +1,6 @@
 //! Bytes as text and back.
 
-use super::{parse, text};
+use super::{parse, position, text};
 
 #[test]
 fn all_bytes_come_back_and_none_breaks_a_line() {
@@ -30,4 +30,13 @@ fn digits_that_are_none_are_refused() {
     }
     assert_eq!(parse("0X41").as_deref(), Ok(&b"0X41"[..]));
     assert_eq!(parse("0xAb").as_deref(), Ok(&[0xab][..]));
+}
+
+#[test]
+fn a_position_is_that_of_a_set() {
+    assert_eq!((position("4096"), position("4096.0")), (Ok(4096), Ok(4096)));
+    assert!(position("4096.2").unwrap_err().contains("it begins at 4096"));
+    for wrong in ["", ".", "4096.", ".0", "-1", "4096.0.0", "4096 ", "18446744073709551616"] {
+        assert!(position(wrong).unwrap_err().contains("no position"), "{wrong}");
+    }
 }

@@ -149,6 +149,60 @@ fn what_a_checkpoint_took_away_is_not_printed_and_a_wrong_position_is_refused() 
 }
 
 #[test]
+fn positions_are_taken_as_they_are_printed() {
+    let place = Place::with(&["1", "2", "3", "4"]);
+    let printed = place.log("dump", &[]).succeeded().out;
+    let at: Vec<&str> = printed.lines().map(|line| line.split(' ').next().unwrap()).collect();
+    let from = place.log("dump", &["--from", at[1]]).succeeded().out;
+    assert_eq!(from.lines().next(), printed.lines().nth(1));
+    place.log("truncate", &["--before", at[1]]).succeeded();
+    place.log("truncate", &["--after", at[3]]).succeeded();
+    let left: Vec<String> = printed.lines().map(str::to_owned).collect();
+    assert_eq!(place.log("dump", &[]).succeeded().out, format!("{}\n{}\n", left[1], left[2]));
+    let amid = at[2].replace(".0", ".1");
+    place.log("truncate", &["--before", &amid]).expect(2, &["as a whole", "it begins at"]);
+    place.log("truncate", &["--before", "first"]).expect(2, &["no position such as"]);
+}
+
+#[test]
+fn a_repair_of_a_log_that_lost_its_catalogues_says_that_an_end_may_be_missing() {
+    let place = Place::with(&["1", "2"]);
+    let new = place.fixture.path("mended");
+    let whole = &place.json("repair", &["--dry-run"])[0];
+    assert_eq!(whole["rebuilt"], false, "{whole}");
+    for name in ["catalogue", "catalogue.copy"] {
+        std::fs::remove_file(place.path().join(name)).unwrap();
+    }
+    assert_eq!(place.json("repair", &["--dry-run"])[0]["rebuilt"], true);
+    let said = place.log("repair", &[new.to_str().unwrap()]).succeeded().out;
+    assert!(said.contains("nothing is known of what may have been behind LSN"), "{said}");
+}
+
+#[test]
+fn a_log_that_may_not_be_written_is_told_why_and_not_to_make_space() {
+    let place = Place::with(&["1"]);
+    let catalogues = ["catalogue", "catalogue.copy"].map(|name| place.path().join(name));
+    let attribute = |flag: &str| {
+        let changed = std::process::Command::new("chattr").arg(flag).args(&catalogues).status();
+        changed.is_ok_and(|status| status.success())
+    };
+    if !attribute("+i") {
+        println!("no immutable files here: skipped");
+        return;
+    }
+    let ended = place.log("truncate", &["--before", "0"]);
+    let opened = place.log("append", &["2"]);
+    assert!(attribute("-i"));
+    for ended in [ended, opened] {
+        if ended.code != Some(0) {
+            ended.expect(1, &["not permitted", "chattr -i"]);
+            assert!(!ended.err.contains("space"), "{ended:?}");
+        }
+    }
+    place.log("append", &["3"]).succeeded();
+}
+
+#[test]
 fn damage_is_named_by_position_with_its_own_exit_code() {
     let place = Place::with(&["1", "2", "3"]);
     let named = format!("damaged from LSN {}", place.json("dump", &[])[0]["lsn"]);

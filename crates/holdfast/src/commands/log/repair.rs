@@ -1,7 +1,8 @@
 //! `holdfast log repair`.
 //!
 //! Promise: a new log with everything that can be read, at its old positions; every stretch that is
-//! lost or was given back by parity is named; the old log stays as it is.
+//! lost or was given back by parity is named, and that an end may be missing of which nothing is
+//! known; the old log stays as it is.
 //! Never: writes anything if it is only asked what it would do.
 
 use super::{open_problem, what};
@@ -14,6 +15,11 @@ use std::path::Path;
 
 /// What it does, for messages.
 const DOING: &str = "repairing";
+
+/// What has to be known of a log whose files were not all there, or not of one moment.
+const REBUILT: &str = "its files were missing, short or of different moments: where it began and \
+                       ended was found out from its segments, and nothing is known of what may \
+                       have been behind";
 
 /// Saves what is left.
 pub(super) fn repair(from: &Path, to: Option<&Path>, output: Output) -> Outcome<()> {
@@ -45,6 +51,9 @@ fn text(done: &Repaired, to: Option<&Path>) -> String {
     };
     tell("given back by parity", &done.mended);
     tell("lost", &done.lost);
+    if done.rebuilt {
+        text += &format!("{REBUILT} LSN {}\n", done.end.get());
+    }
     for broken in &done.broken {
         let BrokenSet { lsn, records, readable, .. } = broken;
         let (lsn, whole) = (lsn.get(), readable.len());
@@ -67,6 +76,7 @@ fn json(done: &Repaired, is_dry: bool) -> Value {
         "end_lsn": done.end.get(),
         "mended": stretches(&done.mended),
         "lost": stretches(&done.lost),
+        "rebuilt": done.rebuilt,
         "broken": done.broken.iter().map(broken).collect::<Vec<_>>(),
     })
 }
