@@ -17,15 +17,19 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
 
-use holdfast_front::fuse::{
-    self, Cache, FuseConfig, ListenConfig, ListenError, MountError, MountOptions, Session, Unmount,
-};
+use crate::keeper::mounts::point::MountPoint;
+use crate::keeper::mounts::{detach, our_mount_at};
+use crate::problem::Problem;
+use holdfast_front::fuse::{self, Cache, FuseConfig, ListenConfig, ListenError, Session};
 use holdfast_io::real::{RealClock, RealFiles};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 
 use passthrough::Passthrough;
 use platter::Platter;
+
+/// What is mounted, as the system shows it.
+const SOURCE: &str = "slowdisk";
 
 /// Enough for the clients of a benchmark: a thread sleeps while its platter turns.
 const THREADS: usize = 16;
@@ -63,7 +67,9 @@ pub(crate) enum SlowDiskError {
     /// The backing directory cannot be opened.
     Backing(PathBuf, io::Error),
     /// It cannot be mounted.
-    Mount(MountError),
+    Mount(Problem),
+    /// It was mounted, and is not where it was by now.
+    Moved,
     /// It cannot be served.
     Listen(ListenError),
     /// Signals cannot be received.
@@ -75,7 +81,8 @@ impl fmt::Display for SlowDiskError {
         match self {
             Self::Speed => write!(f, "a disk turns and transfers: give numbers of at least 1"),
             Self::Backing(path, error) => write!(f, "cannot open {}: {error}", path.display()),
-            Self::Mount(error) => write!(f, "{error}"),
+            Self::Mount(problem) => write!(f, "{problem}"),
+            Self::Moved => write!(f, "somebody moved it while it was mounted"),
             Self::Listen(error) => write!(f, "{error}"),
             Self::Signals(error) => write!(f, "cannot receive signals: {error}"),
         }
@@ -96,8 +103,10 @@ pub(crate) fn run(disk: &SlowDisk) -> Result<Counts, SlowDiskError> {
         .map_err(|error| SlowDiskError::Backing(disk.backing.clone(), error))?;
     let mut signals =
         Signals::new([SIGTERM, SIGINT, SIGHUP, SIGUSR1]).map_err(SlowDiskError::Signals)?;
-    let options = MountOptions { name: "slowdisk".into() };
-    let device = fuse::mount(&disk.mountpoint, &options).map_err(SlowDiskError::Mount)?;
+    let point = MountPoint::find("modelling a disk", &disk.mountpoint, None);
+    let device = point.and_then(|point| point.mount("a modelled disk", SOURCE));
+    let device = device.map_err(SlowDiskError::Mount)?;
+    let mount = our_mount_at(&disk.mountpoint, SOURCE).ok_or(SlowDiskError::Moved)?;
     let handle = signals.handle();
     let served = thread::scope(|scope| {
         scope.spawn(|| {
@@ -106,7 +115,7 @@ pub(crate) fn run(disk: &SlowDisk) -> Result<Counts, SlowDiskError> {
                     cut_power(&tree, disk.power_cut_seed);
                 }
                 // It fails if somebody else unmounted first, which is as good.
-                let _ = fuse::unmount(&disk.mountpoint, Unmount::Detach);
+                let _ = detach(&mount);
             }
         });
         let listen = ListenConfig { threads: THREADS };

@@ -20,6 +20,7 @@ pub(crate) fn slowdisk(args: SlowDiskArgs, output: Output) -> Outcome<()> {
     };
     let Counts { flushes, flushed_bytes } = run(&disk).map_err(|error| {
         let exit = match error {
+            SlowDiskError::Mount(problem) => return problem,
             SlowDiskError::Speed => Exit::Usage,
             _ => Exit::Failed,
         };

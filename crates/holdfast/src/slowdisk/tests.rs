@@ -11,6 +11,7 @@ use std::thread::{self, JoinHandle};
 use holdfast_io::{Files, OpenHow};
 
 use super::*;
+use holdfast_front::fuse::Unmount;
 
 fn platter(turns_per_minute: u32) -> Platter {
     Platter::new(turns_per_minute, 100, Arc::new(RealClock)).unwrap()

@@ -37,6 +37,11 @@ pub(crate) fn unmount(mount: &Mount, force: bool) -> Outcome<()> {
     at(mount, UnmountFlags::DETACH).map_err(failed)
 }
 
+/// Takes it out of sight at once; it ends when the last program has let go.
+pub(crate) fn detach(mount: &Mount) -> Result<(), Errno> {
+    at(mount, UnmountFlags::DETACH)
+}
+
 /// Unmounts it where it is. One that is nowhere any more is unmounted.
 fn at(mount: &Mount, flags: UnmountFlags) -> Result<(), Errno> {
     for _ in 0..LOOKS {
