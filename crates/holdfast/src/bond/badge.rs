@@ -48,8 +48,9 @@ pub(crate) struct Badge {
     pub alone_since_ns: i64,
     /// Changes up to this were seen and accepted.
     pub accepted_ns: i64,
-    /// Position that the log's device had got to when the home was last attached, or given back
-    /// complete: a log that ends below it is an older copy. 0 where nobody knows.
+    /// Position that the log's device had got to when the home was last attached, a moment ago
+    /// while it is, or when it was given back complete: a log that ends below it is an older copy.
+    /// 0 where nobody knows.
     pub log_end: u64,
 }
 
@@ -135,6 +136,10 @@ impl Wearer {
 
     /// Gives the home this badge; false if its file system keeps none.
     pub(crate) fn wear(&self, badge: Badge) -> io::Result<bool> {
+        self.put(&mut self.lock(), badge)
+    }
+
+    fn put(&self, worn: &mut Option<Badge>, badge: Badge) -> io::Result<bool> {
         if self.kind == FileType::BlockDevice {
             return Ok(false);
         }
@@ -143,16 +148,27 @@ impl Wearer {
             Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::PERM | Errno::INVAL) => return Ok(false),
             Err(error) => return Err(error.into()),
         }
-        *self.lock() = Some(badge);
+        *worn = Some(badge);
         may_die_here();
         Ok(true)
     }
 
-    /// [`Self::wear`] with something changed, if there is a badge.
+    /// [`Self::wear`] with something changed, if there is a badge. One change at a time: each keeps
+    /// what the one before it has said.
     fn change(&self, with: impl FnOnce(&mut Badge)) -> io::Result<()> {
-        let Some(mut badge) = self.badge() else { return Ok(()) };
+        let mut worn = self.lock();
+        let Some(mut badge) = worn.clone() else { return Ok(()) };
         with(&mut badge);
-        self.wear(badge).map(drop)
+        self.put(&mut worn, badge).map(drop)
+    }
+
+    /// The log's device has confirmed that much. The home's file system makes it durable when it
+    /// likes: until then a log that is older by as little is taken for the newest.
+    pub(crate) fn has_reached(&self, log_end: u64) -> io::Result<()> {
+        match self.is_directory() {
+            true => self.change(|badge| badge.log_end = badge.log_end.max(log_end)),
+            false => Ok(()),
+        }
     }
 
     /// What was asked of the home's changes is answered, and the log reaches that far.

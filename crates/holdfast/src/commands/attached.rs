@@ -5,8 +5,11 @@
 
 use super::cached::HomeInUse;
 use super::home::{Home, Volume};
-use super::logs::{self, catalogue_problem, end_when_stale, open_problem, recovery_text, region};
-use crate::bond::{Bond, RegionNote, choose, note_complete};
+use super::logs::{
+    self, THE_DISK, catalogue_problem, end_when_stale, open_problem, recovery_text, region,
+};
+use crate::advice::cure;
+use crate::bond::{Bond, RegionNote, Wearer, choose, note_complete};
 use crate::claims::{Class, PowerSource, Verdict};
 use crate::config::VolumeConfig;
 use crate::exit::Exit;
@@ -29,6 +32,10 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// How often the home is told how far its log has got.
+const NOTED_EVERY: Duration = Duration::from_millis(250);
 
 /// How many changed paths are named.
 const SHOWN_MAX: usize = 5;
@@ -68,6 +75,8 @@ pub(super) struct Opened {
     log: Option<Arc<Log>>,
     /// Its region, if another host may take that over.
     followed: Vec<Arc<Region>>,
+    /// What the home wears.
+    wearer: Arc<Wearer>,
     pub(super) verdict: Verdict,
     pub(super) recovery: String,
 }
@@ -78,6 +87,7 @@ impl Opened {
         let stop = AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| self.volume.run_cleaner(&stop));
+            let noter = scope.spawn(|| self.note_log_end(&stop));
             if let Some(log) = &self.log {
                 scope.spawn(|| log.run_drainer(&stop));
                 scope.spawn(|| log.run_preparer(&stop));
@@ -85,8 +95,22 @@ impl Opened {
             }
             let served = serve();
             stop.store(true, Ordering::Relaxed);
+            noter.thread().unpark();
             served
         })
+    }
+
+    /// Has the home say how far its log has got: an older copy of the log is told from it then.
+    fn note_log_end(&self, stop: &AtomicBool) {
+        let mut noted = 0;
+        while !stop.load(Ordering::Relaxed) {
+            let end = self.volume.log_end();
+            // A home that fails says so where it matters, and is asked again.
+            if end > noted && self.wearer.has_reached(end).is_ok() {
+                noted = end;
+            }
+            std::thread::park_timeout(NOTED_EVERY);
+        }
     }
 }
 
@@ -181,7 +205,8 @@ impl Parts {
         let recovery = recovery_text(&recovery, Some(attached.bytes_applied));
         let lost = loss.map_or(String::new(), |loss| format!("; {}", loss.text()));
         let recovery = recovery + &lost;
-        Ok(Opened { volume, home, log: Some(log), followed, verdict, recovery })
+        let wearer = self.home.wearer().clone();
+        Ok(Opened { volume, home, log: Some(log), followed, wearer, verdict, recovery })
     }
 
     fn open_through_queue(&self, server: &Server, kernel: Kernel) -> Outcome<Opened> {
@@ -198,7 +223,8 @@ impl Parts {
             (0, applied) => format!("{} applied to the home", rounded(applied)),
             (replayed, _) => format!("{replayed} changes found in the server's memory"),
         };
-        Ok(Opened { volume, home, log: None, followed: Vec::new(), verdict, recovery })
+        let (followed, wearer) = (Vec::new(), self.home.wearer().clone());
+        Ok(Opened { volume, home, log: None, followed, wearer, verdict, recovery })
     }
 
     /// Refuses a home that somebody changed while the log has what it lacks; then bars it.
@@ -363,10 +389,11 @@ impl Parts {
                      {name}` and `holdfast mount {name}`"
                 ),
             ),
-            _ => (
+            CommitError::Unprepared(error) => (
                 Exit::Failed,
-                "the memory is kept; make space on the log's disk, then mount again".to_owned(),
+                format!("the memory is kept; {}, then mount again", cure(error, THE_DISK)),
             ),
+            _ => (Exit::Failed, "the memory is kept; mount again".to_owned()),
         };
         Problem::new(exit, self.what(doing), error, remedy)
     }

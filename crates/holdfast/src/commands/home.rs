@@ -61,7 +61,7 @@ impl Home {
     }
 
     /// The badge that it wears, and the barrier before it.
-    pub(super) fn wearer(&self) -> &Wearer {
+    pub(super) fn wearer(&self) -> &Arc<Wearer> {
         &self.wearer
     }
 
