@@ -217,7 +217,7 @@ impl Fixture {
         self.take_mounts_away();
     }
 
-    fn take_mounts_away(&self) {
+    pub(crate) fn take_mounts_away(&self) {
         for point in [self.mount(), self.home()] {
             while unmount(&point, UnmountFlags::DETACH).is_ok() {}
         }
@@ -356,7 +356,7 @@ impl Fixture {
 
     /// Until nobody has the region: before that somebody may write to it.
     #[track_caller]
-    fn wait_until_let_go(&self) {
+    pub(crate) fn wait_until_let_go(&self) {
         // It may be elsewhere.
         let Ok(region) = fs::File::open(&self.region) else { return };
         wait_until(|| region.try_lock().is_ok(), || format!("kept: {}", self.status()));

@@ -40,6 +40,7 @@ mod nbd;
 mod nbd_tls;
 mod operators;
 mod plan_commands;
+mod operators_drawn;
 mod random_signals;
 mod refusals;
 mod remedies;

@@ -52,7 +52,7 @@ fn watch(config: &Path, patience: Duration, dropped: &Receiver<()>, told: &Mutex
 }
 
 /// The processes that have the configuration in their environment, the oldest first as a rule.
-fn processes_of(config: &Path) -> Vec<i32> {
+pub(crate) fn processes_of(config: &Path) -> Vec<i32> {
     let mut wanted = b"HOLDFAST_CONFIG=".to_vec();
     wanted.extend_from_slice(config.as_os_str().as_bytes());
     let is_ours = |pid: &i32| {
