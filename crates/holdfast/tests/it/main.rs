@@ -24,6 +24,7 @@ mod disk_ways;
 mod disks;
 mod elsewhere;
 mod fixture;
+mod full_disks;
 #[path = "../../../holdfast-front/tests/vhost_user/guest.rs"]
 #[expect(dead_code, reason = "one driver of guests for two crates, which use different parts")]
 mod guest;
@@ -39,8 +40,8 @@ mod names;
 mod nbd;
 mod nbd_tls;
 mod operators;
-mod plan_commands;
 mod operators_drawn;
+mod plan_commands;
 mod random_signals;
 mod refusals;
 mod remedies;
