@@ -227,6 +227,8 @@ fn meet(seed: u64, scarce: Scarce) -> Option<u64> {
         let model = program.model.clone();
         let closed = store.close();
         assert!(closed.is_ok() || failed || says_full(&closed), "{what}: {closed:?}");
+        // Who opens is not to meet a call that nobody met so far: he may be told, and tries again.
+        files.forget_faults();
         look(&files, &model, &format!("{what}, closed"));
         Scarce::end(&files);
         model
