@@ -138,6 +138,7 @@ impl Engine {
     }
 
     /// Where the holder could not have a lock.
+    #[cold]
     fn blocked(
         &self,
         holder: &Holder,

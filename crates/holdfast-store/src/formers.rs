@@ -3,7 +3,8 @@
 //! Promise: whoever reads by a snapshot, under the latch of a key's leaf, is told what the leaf had
 //! of the key where the snapshot stands, or that the snapshot is over. What is kept has a bound;
 //! beyond it the oldest snapshot is over. What a snapshot held goes with it.
-//! Never: waits for a lock, a latch or the log; costs more than a load while there is no snapshot.
+//! Never: waits for a lock, a latch or the log; costs more than two loads while there is no
+//! snapshot.
 //!
 //! Each snapshot has a layer: what keys were before they first changed behind its place, up to the
 //! place of the next snapshot. So a key that changes a million times is kept once a snapshot, and
@@ -33,7 +34,9 @@ mod running;
 /// Parts of what is kept that are locked apart.
 const SHARDS: usize = 64;
 
-/// What keys of a store were.
+/// What keys of a store were. Whoever changes one looks here: what others change all the time lies
+/// elsewhere.
+#[repr(align(128))]
 pub(crate) struct Formers {
     /// Snapshots that there are or that are announced.
     wanted: AtomicUsize,
@@ -119,13 +122,21 @@ impl Formers {
         self.wanted.load(Ordering::Acquire) > 0
     }
 
-    /// Remembers what a key was before the change that stands at `rsn`. Its leaf is latched.
-    pub(crate) fn note(&self, tree: PageNumber, key: &[u8], rsn: Rsn, former: Former) {
-        if !holds(Invariant::FormersAreNoted) {
+    /// Remembers what a key was before the change that stands at `rsn`, unless that is known. Its
+    /// leaf is latched.
+    pub(crate) fn note(
+        &self,
+        tree: PageNumber,
+        key: &[u8],
+        rsn: Rsn,
+        former: impl FnOnce() -> Former,
+    ) {
+        let mut layers = self.shard(tree, key);
+        // Most keys that change have changed a moment ago.
+        if layers.knows(tree, key, rsn) || !holds(Invariant::FormersAreNoted) {
             return;
         }
-        let mut layers = self.shard(tree, key);
-        let added = layers.note(Entry { tree, key: key.to_vec(), former }, rsn);
+        let added = layers.note(Entry { tree, key: key.to_vec(), former: former() }, rsn);
         // Before anybody can take it away again.
         self.bytes.fetch_add(added, Ordering::Relaxed);
     }
@@ -192,6 +203,13 @@ impl Formers {
     /// Ends the oldest snapshots as long as more is kept than may be. No latch is held.
     #[inline]
     pub(crate) fn bound(&self) {
+        if self.bytes() > self.bytes_max {
+            self.end_oldest();
+        }
+    }
+
+    #[cold]
+    fn end_oldest(&self) {
         while self.bytes() > self.bytes_max {
             let oldest = self.readers().live.first().cloned();
             let Some(oldest) = oldest.filter(|oldest| oldest.place.get().is_some()) else { return };

@@ -87,6 +87,14 @@ impl Layers {
         self.0.push(layer);
     }
 
+    /// Whether the layer that is concerned by a change at `rsn` knows what the key was before it
+    /// first changed there.
+    pub(super) fn knows(&self, tree: PageNumber, key: &[u8], rsn: Rsn) -> bool {
+        let newest = self.0.last();
+        let newest = newest.filter(|newest| newest.at.is_some_and(|at| at <= rsn));
+        newest.is_some_and(|newest| newest.find(tree, key, Rsn::NONE).is_some())
+    }
+
     /// Keeps what a key was before the change that stands at `rsn`, in the layer that is concerned,
     /// if there is one and it has nothing of the key. How many bytes that is.
     pub(super) fn note(&mut self, entry: Entry, rsn: Rsn) -> u64 {

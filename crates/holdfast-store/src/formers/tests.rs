@@ -26,12 +26,12 @@ fn a_key_is_kept_once_a_snapshot() {
     let formers = Formers::new(u64::MAX);
     let old = taken(&formers, 10);
     for at in 10..20 {
-        formers.note(TREE, b"k", Rsn(at), value(at));
+        formers.note(TREE, b"k", Rsn(at), || value(at));
     }
     let one = formers.bytes();
     let new = taken(&formers, 20);
     for at in 20..30 {
-        formers.note(TREE, b"k", Rsn(at), value(at));
+        formers.note(TREE, b"k", Rsn(at), || value(at));
     }
     assert_eq!(formers.bytes(), 2 * one);
     assert_eq!(seen(&formers, &old, b'k', value(99)), value(10));
@@ -48,11 +48,11 @@ fn what_came_while_a_snapshot_was_taken_is_that_of_the_one_before_or_of_it() {
     let formers = Formers::new(u64::MAX);
     let old = taken(&formers, 10);
     let new = formers.take(|| {
-        formers.note(TREE, b"a", Rsn(15), value(15));
-        formers.note(TREE, b"a", Rsn(25), value(25));
-        formers.note(TREE, b"b", Rsn(26), value(26));
+        formers.note(TREE, b"a", Rsn(15), || value(15));
+        formers.note(TREE, b"a", Rsn(25), || value(25));
+        formers.note(TREE, b"b", Rsn(26), || value(26));
         // Of somebody who was held up since before the older one was taken.
-        formers.note(TREE, b"c", Rsn(5), value(5));
+        formers.note(TREE, b"c", Rsn(5), || value(5));
         assert_eq!(seen(&formers, &old, b'a', value(99)), value(15));
         assert_eq!(seen(&formers, &old, b'c', value(99)), value(99));
         assert!(formers.shows(TREE, b"whatever it is"));
@@ -71,7 +71,7 @@ fn a_snapshot_that_could_not_be_taken_leaves_what_older_ones_need() {
     let formers = Formers::new(u64::MAX);
     let old = taken(&formers, 10);
     let failed = formers.take(|| {
-        formers.note(TREE, b"a", Rsn(15), value(15));
+        formers.note(TREE, b"a", Rsn(15), || value(15));
         Err::<(Rsn, Running), _>("no room")
     });
     assert_eq!(failed.err(), Some("no room"));
@@ -84,13 +84,13 @@ fn the_oldest_snapshot_ends_when_there_is_too_much() {
     let formers = Formers::new(1000);
     let (old, new) = (taken(&formers, 10), taken(&formers, 20));
     for key in 0..50 {
-        formers.note(TREE, &[key], Rsn(15), value(1));
+        formers.note(TREE, &[key], Rsn(15), || value(1));
         formers.bound();
     }
     assert!(old.is_over() && !new.is_over());
     assert!(formers.bytes() <= 1000);
     for key in 0..50 {
-        formers.note(TREE, &[key], Rsn(25), value(1));
+        formers.note(TREE, &[key], Rsn(25), || value(1));
         formers.bound();
     }
     assert!(new.is_over());
@@ -144,7 +144,7 @@ fn layers_show_what_all_changes_in_one_list_show() {
                     let key = random.below(8) as u8;
                     let before = std::mem::replace(&mut kept.keys[key as usize], now);
                     kept.changes.push((key, now, before));
-                    formers.note(TREE, &[key], Rsn(now), value(before));
+                    formers.note(TREE, &[key], Rsn(now), || value(before));
                 }
             }
             for reader in &readers {

@@ -49,7 +49,7 @@ pub(crate) enum Said<'a> {
 /// Changes these pages, and returns where the records of that end. After an error none has changed.
 /// No key changes by that.
 pub(crate) fn put(stream: &Stream, changes: &mut [Change<'_>]) -> Result<Rsn, StageError> {
-    put_with(stream, changes, &|_, _| ())
+    put_with(stream, changes, |_, _| ())
 }
 
 /// [`put`], of keys that change: what they were is kept for snapshots. A page that begins has keys
@@ -59,7 +59,7 @@ pub(crate) fn put_keys(
     formers: &Formers,
     changes: &mut [Change<'_>],
 ) -> Result<Rsn, StageError> {
-    put_with(stream, changes, &|changes, places| {
+    put_with(stream, changes, |changes, places| {
         if formers.are_wanted() {
             note(formers, changes, places);
         }
@@ -69,13 +69,12 @@ pub(crate) fn put_keys(
 /// Where each record stands, and where it ends.
 type Places = [(Rsn, Rsn)];
 
-/// What is done when records have their places, and pages have not changed.
-type Before<'b> = &'b dyn Fn(&[Change<'_>], &Places);
-
+/// [`put`]. `before` is called when the records have their places, and no page has changed.
+#[inline]
 fn put_with(
     stream: &Stream,
     changes: &mut [Change<'_>],
-    before: Before<'_>,
+    before: impl Fn(&[Change<'_>], &Places),
 ) -> Result<Rsn, StageError> {
     let end = put_group(stream, changes, before)?;
     for change in changes {
@@ -87,7 +86,7 @@ fn put_with(
             // The change is made. Without an image the page takes longer to rebuild, no more;
             // whoever changes it next tries again, and is told if the stream has failed.
             let image = &mut [Change { page: change.page, number, said }];
-            let _ = put_group(stream, image, &|_, _| ());
+            let _ = put_group(stream, image, |_, _| ());
         }
     }
     Ok(end)
@@ -96,7 +95,7 @@ fn put_with(
 fn put_group(
     stream: &Stream,
     changes: &mut [Change<'_>],
-    before: Before<'_>,
+    before: impl Fn(&[Change<'_>], &Places),
 ) -> Result<Rsn, StageError> {
     let mut places = Vec::with_capacity(changes.len());
     let end = stream.append(&mut |group| {
@@ -123,6 +122,7 @@ fn put_group(
 }
 
 /// Keeps what the keys are that are about to change.
+#[cold]
 fn note(formers: &Formers, changes: &[Change<'_>], places: &Places) {
     let (mut places, mut has_keys) = (places.iter(), None);
     for Change { page, said, .. } in changes {
@@ -133,9 +133,10 @@ fn note(formers: &Formers, changes: &[Change<'_>], places: &Places) {
             let Said::Body(_, body) = said else { continue };
             let spot = Body::parse(body).ok().and_then(|body| body.spot());
             if let (Some(spot), Some(page)) = (spot, has_keys) {
-                let former = Former::in_page(page, spot.key);
-                let former = former.expect("who changes a page has looked at it");
-                formers.note(spot.tree, spot.key, *rsn, former);
+                formers.note(spot.tree, spot.key, *rsn, || {
+                    let former = Former::in_page(page, spot.key);
+                    former.expect("who changes a page has looked at it")
+                });
             }
         }
     }
