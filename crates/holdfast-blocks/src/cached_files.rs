@@ -8,7 +8,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use holdfast_io::{Change, DirEntry, Files, Kind, Limits, Metadata, OpenFile, OpenHow, Space};
+use holdfast_io::{
+    Change, DirEntry, Files, Held, InodeNumbers, Kind, Limits, Metadata, OpenFile, OpenHow, Space,
+};
 
 use crate::block_cache::BlockCache;
 use crate::cache::Home;
@@ -78,6 +80,14 @@ impl Files for CachedFiles {
         Ok(Arc::new(CachedFile::new(file, Arc::clone(&self.cache))))
     }
 
+    fn hold(&self, path: &Path) -> io::Result<Box<dyn Held>> {
+        let held = self.files.hold(path)?;
+        if path != self.path {
+            return Ok(held);
+        }
+        Ok(Box::new(CachedHeld { held, cache: Arc::clone(&self.cache) }))
+    }
+
     fn metadata(&self, path: &Path) -> io::Result<Metadata> {
         self.files.metadata(path)
     }
@@ -90,16 +100,12 @@ impl Files for CachedFiles {
         self.files.read_link(path)
     }
 
-    fn make_dir(&self, path: &Path, mode: u32) -> io::Result<()> {
-        self.files.make_dir(path, mode)
+    fn make(&self, path: &Path, kind: Kind, mode: u32, rdev: u64) -> io::Result<Box<dyn Held>> {
+        self.files.make(path, kind, mode, rdev)
     }
 
     fn make_symlink(&self, path: &Path, target: &[u8]) -> io::Result<()> {
         self.files.make_symlink(path, target)
-    }
-
-    fn make_node(&self, path: &Path, kind: Kind, mode: u32, rdev: u64) -> io::Result<()> {
-        self.files.make_node(path, kind, mode, rdev)
     }
 
     fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -142,5 +148,29 @@ impl Files for CachedFiles {
 
     fn limits(&self) -> io::Result<Limits> {
         self.files.limits()
+    }
+
+    fn inode_numbers(&self) -> InodeNumbers {
+        self.files.inode_numbers()
+    }
+}
+
+/// The file behind the cache.
+struct CachedHeld {
+    held: Box<dyn Held>,
+    cache: Arc<BlockCache>,
+}
+
+impl Held for CachedHeld {
+    fn metadata(&self) -> io::Result<Metadata> {
+        self.held.metadata()
+    }
+
+    fn open(&self, write: bool) -> io::Result<Arc<dyn OpenFile>> {
+        Ok(Arc::new(CachedFile::new(self.held.open(write)?, Arc::clone(&self.cache))))
+    }
+
+    fn change(&self, change: &Change) -> io::Result<()> {
+        self.held.change(change)
     }
 }

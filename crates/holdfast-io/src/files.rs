@@ -107,6 +107,18 @@ pub struct Limits {
     pub links_max: u32,
 }
 
+/// What the number of an inode is good for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InodeNumbers {
+    /// An inode keeps its number for as long as there is one. This is the file system's own, and a
+    /// copy of it has it too.
+    Kept(u64),
+    /// What is no directory keeps it until it is changed for the first time.
+    KeptUntilChanged,
+    /// One inode may have several in turn.
+    NotKept,
+}
+
 /// What to look for in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seek {
@@ -149,18 +161,27 @@ pub struct Change {
 pub trait Files: Send + Sync {
     /// Opens an ordinary file.
     fn open(&self, path: &Path, how: OpenHow) -> io::Result<Arc<dyn OpenFile>>;
+    /// Takes hold of what the name itself refers to, without opening it.
+    fn hold(&self, path: &Path) -> io::Result<Box<dyn Held>>;
     /// Describes what the name itself refers to (`lstat`).
     fn metadata(&self, path: &Path) -> io::Result<Metadata>;
     /// Lists a directory, in no particular order, without `.` and `..`.
     fn read_dir(&self, path: &Path) -> io::Result<Vec<DirEntry>>;
     /// The target of a symbolic link.
     fn read_link(&self, path: &Path) -> io::Result<Vec<u8>>;
-    /// Makes a directory with exactly these permission bits (no umask).
-    fn make_dir(&self, path: &Path, mode: u32) -> io::Result<()>;
+    /// Makes a directory, pipe, socket, device or empty file with exactly these permission bits (no
+    /// umask), and takes hold of it: of nothing else that the name has come to lead to.
+    fn make(&self, path: &Path, kind: Kind, mode: u32, rdev: u64) -> io::Result<Box<dyn Held>>;
+    /// [`Files::make`] of a directory.
+    fn make_dir(&self, path: &Path, mode: u32) -> io::Result<()> {
+        self.make(path, Kind::Directory, mode, 0).map(drop)
+    }
+    /// [`Files::make`] for who does not go on with it.
+    fn make_node(&self, path: &Path, kind: Kind, mode: u32, rdev: u64) -> io::Result<()> {
+        self.make(path, kind, mode, rdev).map(drop)
+    }
     /// Makes a symbolic link at `path`.
     fn make_symlink(&self, path: &Path, target: &[u8]) -> io::Result<()>;
-    /// Makes a pipe, socket, device or empty file with exactly these permission bits.
-    fn make_node(&self, path: &Path, kind: Kind, mode: u32, rdev: u64) -> io::Result<()>;
     /// Gives `from` a second name.
     fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Renames, replacing `to` if it exists.
@@ -207,6 +228,50 @@ pub trait Files: Send + Sync {
     /// systems, those of FUSE among them, for no such thing, and says that it is done.
     fn has_sync_all(&self) -> bool {
         true
+    }
+    /// What the numbers in [`Metadata`] are good for.
+    fn inode_numbers(&self) -> InodeNumbers {
+        InodeNumbers::Kept(0)
+    }
+}
+
+/// What a name referred to when somebody took hold of it, whatever stands under the name by now.
+///
+/// The methods with a body do what is right for an ordinary file without extended attributes.
+pub trait Held: Send + Sync {
+    /// Describes it.
+    fn metadata(&self) -> io::Result<Metadata>;
+    /// Opens it, if it is an ordinary file.
+    fn open(&self, write: bool) -> io::Result<Arc<dyn OpenFile>>;
+    /// Changes its metadata.
+    fn change(&self, change: &Change) -> io::Result<()>;
+    /// Lists it, if it is a directory, in no particular order, without `.` and `..`.
+    fn read_dir(&self) -> io::Result<Vec<DirEntry>> {
+        Err(Errno::NOTDIR.into())
+    }
+    /// Its target, if it is a symbolic link.
+    fn read_link(&self) -> io::Result<Vec<u8>> {
+        Err(Errno::INVAL.into())
+    }
+    /// Makes the names in it durable, if it is a directory.
+    fn sync_dir(&self) -> io::Result<()> {
+        Err(Errno::NOTDIR.into())
+    }
+    /// An extended attribute, if it has one of that name.
+    fn xattr(&self, _name: &[u8]) -> io::Result<Option<Vec<u8>>> {
+        Err(Errno::OPNOTSUPP.into())
+    }
+    /// The names of all extended attributes.
+    fn xattr_names(&self) -> io::Result<Vec<Vec<u8>>> {
+        Err(Errno::OPNOTSUPP.into())
+    }
+    /// Gives it an extended attribute, or another value for it.
+    fn set_xattr(&self, _name: &[u8], _value: &[u8]) -> io::Result<()> {
+        Err(Errno::OPNOTSUPP.into())
+    }
+    /// Takes an extended attribute away, if it has it.
+    fn remove_xattr(&self, _name: &[u8]) -> io::Result<()> {
+        Err(Errno::OPNOTSUPP.into())
     }
 }
 

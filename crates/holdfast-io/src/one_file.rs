@@ -11,7 +11,9 @@ use std::sync::Arc;
 use rustix::io::Errno;
 
 use crate::path::{check, check_both};
-use crate::{Change, DirEntry, Files, Kind, Limits, Metadata, OpenFile, OpenHow, Space};
+use crate::{
+    Change, DirEntry, Files, Held, InodeNumbers, Kind, Limits, Metadata, OpenFile, OpenHow, Space,
+};
 
 /// The number of the root's inode. It is no file system's, so the file below has another.
 const ROOT_INODE: u64 = u64::MAX;
@@ -22,6 +24,7 @@ pub struct OneFile {
 }
 
 /// What a path below the root names.
+#[derive(Clone, Copy)]
 enum Named {
     Root,
     File,
@@ -91,29 +94,16 @@ impl Files for OneFile {
         }
     }
 
-    /// The root belongs to whom the file belongs to.
+    fn hold(&self, path: &Path) -> io::Result<Box<dyn Held>> {
+        Ok(Box::new(OneHeld { file: self.file.clone(), named: OneFile::find(path)? }))
+    }
+
     fn metadata(&self, path: &Path) -> io::Result<Metadata> {
-        let found = OneFile::find(path)?;
-        let file = self.file.metadata()?;
-        Ok(match found {
-            Named::File => file,
-            Named::Root => Metadata {
-                kind: Kind::Directory,
-                mode: 0o755,
-                size_bytes: 0,
-                allocated_bytes: 0,
-                links: 2,
-                inode: ROOT_INODE,
-                rdev: 0,
-                ..file
-            },
-        })
+        self.hold(path)?.metadata()
     }
 
     fn read_dir(&self, path: &Path) -> io::Result<Vec<DirEntry>> {
-        OneFile::find_root(path)?;
-        let Metadata { kind, inode, .. } = self.file.metadata()?;
-        Ok(vec![DirEntry { name: OneFile::NAME.into(), kind, inode }])
+        self.hold(path)?.read_dir()
     }
 
     fn read_link(&self, path: &Path) -> io::Result<Vec<u8>> {
@@ -121,15 +111,12 @@ impl Files for OneFile {
         Err(Errno::INVAL.into())
     }
 
-    fn make_dir(&self, path: &Path, _mode: u32) -> io::Result<()> {
-        refuse(path)
+    fn make(&self, path: &Path, _: Kind, _mode: u32, _rdev: u64) -> io::Result<Box<dyn Held>> {
+        check(path)?;
+        Err(Errno::PERM.into())
     }
 
     fn make_symlink(&self, path: &Path, _target: &[u8]) -> io::Result<()> {
-        refuse(path)
-    }
-
-    fn make_node(&self, path: &Path, _kind: Kind, _mode: u32, _rdev: u64) -> io::Result<()> {
         refuse(path)
     }
 
@@ -153,12 +140,8 @@ impl Files for OneFile {
         refuse(path)
     }
 
-    /// Of the file; the root is what the file makes it.
     fn change(&self, path: &Path, change: &Change) -> io::Result<()> {
-        match OneFile::find(path)? {
-            Named::File => self.file.change(change),
-            Named::Root => Err(Errno::PERM.into()),
-        }
+        self.hold(path)?.change(change)
     }
 
     /// The names are as durable as can be: they never change.
@@ -170,8 +153,64 @@ impl Files for OneFile {
         self.file.space()
     }
 
+    /// There is one file, and nothing to take it for.
+    fn inode_numbers(&self) -> InodeNumbers {
+        InodeNumbers::NotKept
+    }
+
     /// The one file is as large as it is, and whoever resizes it hears at once what is too much.
     fn limits(&self) -> io::Result<Limits> {
         Ok(Limits { file_bytes_max: i64::MAX as u64, links_max: 1 })
+    }
+}
+
+/// The root, or the file.
+struct OneHeld {
+    file: Arc<dyn OpenFile>,
+    named: Named,
+}
+
+impl Held for OneHeld {
+    /// The root belongs to whom the file belongs to.
+    fn metadata(&self) -> io::Result<Metadata> {
+        let file = self.file.metadata()?;
+        Ok(match self.named {
+            Named::File => file,
+            Named::Root => Metadata {
+                kind: Kind::Directory,
+                mode: 0o755,
+                size_bytes: 0,
+                allocated_bytes: 0,
+                links: 2,
+                inode: ROOT_INODE,
+                rdev: 0,
+                ..file
+            },
+        })
+    }
+
+    fn open(&self, _write: bool) -> io::Result<Arc<dyn OpenFile>> {
+        match self.named {
+            Named::File => Ok(self.file.clone()),
+            Named::Root => Err(Errno::ISDIR.into()),
+        }
+    }
+
+    /// Of the file; the root is what the file makes it.
+    fn change(&self, change: &Change) -> io::Result<()> {
+        match self.named {
+            Named::File => self.file.change(change),
+            Named::Root => Err(Errno::PERM.into()),
+        }
+    }
+
+    fn read_dir(&self) -> io::Result<Vec<DirEntry>> {
+        match self.named {
+            Named::Root => {
+                let Metadata { kind, inode, .. } = self.file.metadata()?;
+                Ok(vec![DirEntry { name: OneFile::NAME.into(), kind, inode }])
+            }
+            Named::File => Err(Errno::NOTDIR.into()),
+        }
     }
 }

@@ -7,6 +7,7 @@ mod clock;
 mod device;
 mod entropy;
 mod files;
+mod held;
 mod limits;
 mod lock;
 mod open_file;

@@ -22,7 +22,7 @@ use crate::clean::{CleanError, Cleaned};
 use crate::node::{Body, Node};
 use crate::read::read_home;
 use crate::recent::Recent;
-use crate::record::HEAD_BYTES;
+use crate::record::{AtHome, HEAD_BYTES};
 use crate::tree::{Allocate, Errno, ROOT, SetAttributes, Tree};
 use crate::volume::{Class, DirectoryVolume, Stop, VolumeError};
 use crate::write::{SIZE_BYTES_MAX, Spot};
@@ -130,7 +130,7 @@ impl BlockVolume {
         attempt: impl Fn(Spot<'_>, &mut Body) -> Result<T, Stop>,
     ) -> Result<T, Errno> {
         let path = OneFile::NAME.as_bytes();
-        let spot = Spot { node: self.node.id, parent: ROOT, path };
+        let spot = Spot { node: self.node.id, parent: ROOT, path, at_home: AtHome::default() };
         self.volume.with_room(|| attempt(spot, &mut self.node.body_mut()))
     }
 

@@ -11,7 +11,7 @@ use holdfast_io::acl::{Acl, DEFAULT};
 use crate::allocated::BLOCK_BYTES;
 use crate::names::{Names, ORPHANS, Place};
 use crate::node::Node;
-use crate::record::{Op, Record};
+use crate::record::{AtHome, Op, Record};
 use crate::remove::orphan_place;
 use crate::roster::Entry as RosterEntry;
 use crate::space::Cost;
@@ -87,10 +87,12 @@ impl DirectoryVolume {
         let NewNode { kind, uid, rdev, target, .. } = *new;
         let op = Op::Make { kind, mode, uid, gid, rdev, target };
         let mut payload = Vec::new();
-        Record { node: id, parent, path: &path, at_ns, op }.encode(&mut payload);
+        Record { node: id, parent, path: &path, at_home: AtHome::default(), at_ns, op }
+            .encode(&mut payload);
         for (name, value) in &lists {
             let op = op_of(name, Some(value));
-            Record { node: id, parent, path: &path, at_ns, op }.encode(&mut payload);
+            Record { node: id, parent, path: &path, at_home: AtHome::default(), at_ns, op }
+                .encode(&mut payload);
         }
         let appended = self.log_frame(1 + lists.len() as u16, &payload, &[])?;
         charge.placed(appended.lsn);
@@ -153,7 +155,8 @@ impl DirectoryVolume {
                 Some(_) => Op::Rename { to: &to, replaced: NodeId(0) },
                 None => Op::Link { to: &to },
             };
-            Record { node: id, parent, path: &from, at_ns, op }.encode(&mut payload);
+            Record { node: id, parent, path: &from, at_home: AtHome::default(), at_ns, op }
+                .encode(&mut payload);
             let appended = self.log_frame(1, &payload, &[])?;
             charge.placed(appended.lsn);
             if let Some(orphan) = &orphan {

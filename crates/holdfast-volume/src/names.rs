@@ -9,6 +9,7 @@
 //! Never: logs, or changes the home.
 
 mod children;
+mod homes;
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsStr;
@@ -16,13 +17,16 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
-use holdfast_io::{Files, Kind, Metadata};
+use holdfast_io::{Files, Held, Kind, Metadata};
 use holdfast_log::Lsn;
 
 pub(crate) use children::{Child, Children};
+pub(crate) use homes::{is_other_inode, other_inode};
 
 use crate::node::{Node, attributes_of};
+use crate::record::AtHome;
 use crate::roster::{Entry as RosterEntry, Exchanges, Known, Remembered};
 use crate::tree::{Attributes, Errno, NodeId, ROOT};
 
@@ -70,7 +74,15 @@ pub(crate) struct Names {
     mentioned: HashMap<Vec<u8>, NodeId>,
     /// What the roster knows and nobody has asked for yet.
     known: Known,
-    /// The same, by name.
+    /// Which inodes of the home nodes are that are not at hand, as the log says.
+    told: HashMap<NodeId, AtHome>,
+    /// Tells this home from others; 0 if its numbers mean nothing.
+    home_mark: u16,
+    /// The roster tells of every node that it knows which inode it is.
+    roster_tells: bool,
+    /// There is no room to tell that of further ones.
+    omits_inodes: AtomicBool,
+    /// What it knows, by name.
     known_by_place: HashMap<Place, NodeId>,
     next: u64,
     /// Which requests, of an earlier process too, have let two nodes change places.
@@ -91,6 +103,10 @@ impl Names {
             by_home_inode: HashMap::new(),
             mentioned: HashMap::new(),
             known,
+            told: HashMap::new(),
+            home_mark: 0,
+            roster_tells: false,
+            omits_inodes: AtomicBool::new(false),
             known_by_place,
             next: next_free.max(highest).max(FIRST_FREE),
             exchanges: Exchanges::default(),
@@ -209,9 +225,10 @@ impl Names {
         if entry.children.is_some() {
             return Ok(());
         }
-        let listing = match self.home_path(directory) {
-            Some(path) => read_dir_or_nothing(home, &path)?,
-            None => Vec::new(),
+        let listing = match self.hold(home, directory) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            // One that the home does not have yet has no names there.
+            held => held?.map_or(Ok(Vec::new()), |held| held.read_dir())?,
         };
         let mut children = Children::default();
         for item in listing {
@@ -318,8 +335,7 @@ impl Names {
         if self.known.contains_key(&id) {
             return self.revive(home, id);
         }
-        let path = self.home_path_of(&place).ok_or(Errno::STALE)?;
-        let (node, inode) = read_node(home, id, &path)?;
+        let (node, inode) = read_node(&*self.hold_place(home, &place)?, id)?;
         if let Some(twin) = self.twin(home, &node, inode) {
             self.bind(directory, name, kind, twin);
             return self.open_child(home, directory, name);
@@ -345,15 +361,16 @@ impl Names {
 
     /// A node that an earlier process told of, read from the home.
     pub(crate) fn revive(&mut self, home: &dyn Files, id: NodeId) -> Result<Arc<Node>, Errno> {
-        let Remembered { places, count } = self.known.get(&id).cloned().ok_or(Errno::STALE)?;
+        let Remembered { places, count, at_home: noted } =
+            self.known.get(&id).cloned().ok_or(Errno::STALE)?;
         for place in &places {
             if self.entry(place.parent).is_none() && self.is_known(place.parent) {
                 self.revive(home, place.parent)?;
             }
         }
         let found = places.iter().find_map(|place| {
-            let path = self.home_path_of(place)?;
-            read_node(home, id, &path).ok().map(|found| (found, place.clone()))
+            let found = read_node(&*self.hold_place(home, place).ok()?, id).ok()?;
+            self.is_as_noted(noted, found.1).then(|| (found, place.clone()))
         });
         let ((node, inode), place) = found.ok_or(Errno::STALE)?;
         node.inherit(count);
@@ -401,14 +418,6 @@ impl Names {
             unlike.map(|entry| (entry.node.id, entry.places.clone())).collect();
         for (id, places) in unlike {
             places.iter().for_each(|place| self.note_at_home(home, id, place));
-        }
-    }
-
-    /// The node was read from this inode of the home.
-    pub(crate) fn note_inode(&mut self, inode: HomeInode, id: NodeId) {
-        self.by_home_inode.insert(inode, id);
-        if let Some(entry) = self.entries.get_mut(&id) {
-            entry.home_inode = Some(inode);
         }
     }
 
@@ -555,22 +564,19 @@ impl Names {
         let live = live.filter(|entry| entry.node.id != ORPHANS);
         let live = live.flat_map(|entry| {
             let (places, count) = (entry.places.clone(), entry.node.remembered());
-            Remembered { places, count }.entries(entry.node.id)
+            let at_home = self.noted_home(entry.node.id);
+            Remembered { places, count, at_home }.entries(entry.node.id)
         });
         let known = self.known.iter().flat_map(|(node, known)| known.entries(*node));
         live.chain(known).chain(self.exchanges.entries()).collect()
     }
 }
 
-/// Reads a node from the home, and the number of its inode there.
-pub(crate) fn read_node(
-    home: &dyn Files,
-    id: NodeId,
-    path: &Path,
-) -> Result<(Node, HomeInode), Errno> {
-    let metadata = home.metadata(path)?;
+/// Reads a node from what the home has of it, and the number of its inode there.
+pub(crate) fn read_node(held: &dyn Held, id: NodeId) -> Result<(Node, HomeInode), Errno> {
+    let metadata = held.metadata()?;
     let target = match metadata.kind {
-        Kind::Symlink => home.read_link(path)?,
+        Kind::Symlink => held.read_link()?,
         _ => Vec::new(),
     };
     Ok((Node::from_home(id, &metadata, target), inode_of(&metadata)))
@@ -578,14 +584,6 @@ pub(crate) fn read_node(
 
 fn inode_of(metadata: &Metadata) -> HomeInode {
     (metadata.device, metadata.inode)
-}
-
-/// A directory that the home does not have yet has no names there.
-fn read_dir_or_nothing(home: &dyn Files, path: &Path) -> Result<Vec<holdfast_io::DirEntry>, Errno> {
-    match home.read_dir(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        listing => Ok(listing?),
-    }
 }
 
 /// Makes a directory of the volume's own. One that is there was left behind by a process that died.

@@ -5,15 +5,17 @@
 
 use std::sync::{Arc, RwLockReadGuard};
 
-use holdfast_io::{Kind, OpenFile, OpenHow, Seek, Space};
+use holdfast_io::{Kind, OpenFile, Seek, Space};
 
 use crate::allocated::Allocated;
 use crate::extents::Source;
 use crate::names::{Names, ORPHANS, ORPHANS_NAME, Place};
 use crate::node::{Body, Node};
+use crate::record::AtHome;
 use crate::roster::Entry as RosterEntry;
 use crate::tree::{Attributes, Errno, Listed, NodeId, ROOT};
 use crate::volume::DirectoryVolume;
+use crate::words;
 
 /// A file on the home, if the home has it, and what the log says of it.
 type FileAndBody<'a> = (Option<Arc<dyn OpenFile>>, RwLockReadGuard<'a, Body>);
@@ -75,9 +77,24 @@ impl DirectoryVolume {
         let place = Place { parent, name: name.into() };
         let is_new = !node.is_remembered();
         self.tell(names, node, place.clone())?;
+        if !is_new {
+            return Ok(());
+        }
+        self.note_home(names, node.id);
         let places = names.entry(node.id).map_or(&[][..], |entry| &entry.places);
-        let mut others = places.iter().filter(|other| is_new && **other != place);
+        let mut others = places.iter().filter(|other| **other != place);
         others.try_for_each(|other| self.note(names, &RosterEntry::Bind(node.id, other.clone())))
+    }
+
+    /// Notes which inode of the home a node is that a front end was told of. Without room for that
+    /// the next front end has to believe what it finds.
+    pub(crate) fn note_home(&self, names: &Names, node: NodeId) {
+        let at_home = names.at_home(node);
+        let is_known = at_home != AtHome::default();
+        if is_known && self.note(names, &RosterEntry::Home(node, at_home)).is_err() {
+            names.omit_inodes();
+            let _ = self.log.set_word(words::INODES_TOLD, 0);
+        }
     }
 
     /// A front end gives back `count` findings; with the last one goes what nobody can reach.
@@ -192,8 +209,8 @@ impl DirectoryVolume {
             return Ok(Some(file.clone()));
         }
         let names = self.names();
-        let Some(path) = names.home_path(node.id) else { return Ok(None) };
-        let file = self.home.open(&path, OpenHow::default())?;
+        let Some(held) = names.hold(&*self.home, node.id)? else { return Ok(None) };
+        let file = held.open(false)?;
         *kept = Some(file.clone());
         drop((kept, names));
         self.kept_files.keep(node);

@@ -23,8 +23,36 @@ pub(crate) struct Record<'a> {
     /// The directory of the name that the record makes, or else of `path`.
     pub(crate) parent: NodeId,
     pub(crate) path: &'a [u8],
+    /// Which inode the node is, if the change is no name's.
+    pub(crate) at_home: AtHome,
     pub(crate) at_ns: i64,
     pub(crate) op: Op<'a>,
+}
+
+/// Which inode of a home a node is; all zeros if that is not known, or there is none yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct AtHome {
+    /// Its number there.
+    pub(crate) inode: u64,
+    /// Tells this home from others, copies of it above all, where the number means another.
+    pub(crate) home: u16,
+}
+
+/// Bytes of the two.
+const AT_HOME_BYTES: usize = 10;
+
+impl AtHome {
+    pub(crate) fn encode(self) -> [u8; AT_HOME_BYTES] {
+        let mut bytes = [0; AT_HOME_BYTES];
+        bytes[..8].copy_from_slice(&self.inode.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.home.to_le_bytes());
+        bytes
+    }
+
+    pub(crate) fn decode(mut bytes: &[u8]) -> Option<AtHome> {
+        let (inode, home) = (take_u64(&mut bytes)?, take_u16(&mut bytes)?);
+        bytes.is_empty().then_some(AtHome { inode, home })
+    }
 }
 
 /// What is done to the node.
@@ -118,7 +146,15 @@ impl Record<'_> {
 
     /// Appends the record, without the data of a `Write`, to `out`.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
-        let (head, other) = self.op.head();
+        let (mut head, mut other) = self.op.head();
+        let at_home = self.at_home.encode();
+        match inode_field(head.op) {
+            Some(InodeField::Other) if self.at_home.inode != 0 => other = &at_home,
+            Some(InodeField::Head) => {
+                (head.second, head.mask) = (self.at_home.inode, self.at_home.home);
+            }
+            _ => {}
+        }
         out.reserve(HEAD_BYTES + self.path.len() + other.len());
         out.extend_from_slice(&[head.op, head.detail]);
         out.extend_from_slice(&length_u16(self.path));
@@ -136,6 +172,32 @@ impl Record<'_> {
             Op::SetXattr { value, .. } => out.extend_from_slice(value),
             _ => {}
         }
+    }
+}
+
+/// Where a record says which inode the node is.
+enum InodeField {
+    /// In the place of another path.
+    Other,
+    /// In the second field, and the mask.
+    Head,
+}
+
+/// Records of names have no field for it.
+fn inode_field(op: u8) -> Option<InodeField> {
+    match op {
+        OP_WRITE | OP_ZERO | OP_SET_SIZE | OP_RESERVE | OP_CHANGE => Some(InodeField::Other),
+        OP_SET_XATTR | OP_REMOVE_XATTR => Some(InodeField::Head),
+        _ => None,
+    }
+}
+
+/// An older version says nothing.
+fn at_home_of(head: &Head, other: &[u8]) -> AtHome {
+    match inode_field(head.op) {
+        Some(InodeField::Other) => AtHome::decode(other).unwrap_or_default(),
+        Some(InodeField::Head) => AtHome { inode: head.second, home: head.mask },
+        None => AtHome::default(),
     }
 }
 
@@ -293,13 +355,14 @@ fn decode_one<'a>(rest: &mut &'a [u8], total: usize) -> Result<Decoded<'a>, Reco
     let path = take(rest, path_bytes).ok_or(short)?;
     let other = take(rest, other_bytes).ok_or(short)?;
     let head = Head { op, detail, mask, first, second };
+    let at_home = at_home_of(&head, other);
     let op = decode_op(&head, other, rest)?;
     let data_at = total - rest.len();
     if let Op::Write { bytes, .. } = op {
         let bytes = usize::try_from(bytes).map_err(|_| short)?;
         take(rest, bytes).ok_or(short)?;
     }
-    Ok((Record { node, parent, path, at_ns, op }, data_at))
+    Ok((Record { node, parent, path, at_home, at_ns, op }, data_at))
 }
 
 fn decode_op<'a>(head: &Head, other: &'a [u8], rest: &mut &'a [u8]) -> Result<Op<'a>, RecordFault> {

@@ -11,7 +11,7 @@ use holdfast_log::Lsn;
 
 use crate::names::{Names, ORPHANS, Place};
 use crate::node::Node;
-use crate::record::{Op, Record};
+use crate::record::{AtHome, Op, Record};
 use crate::roster::Entry as RosterEntry;
 use crate::space::Cost;
 use crate::tree::{Errno, NodeId};
@@ -114,7 +114,8 @@ impl DirectoryVolume {
             None => Op::Remove { survivor, last: *links <= 1 },
         };
         let parent = orphan.as_ref().map_or(place.parent, |orphan| orphan.parent);
-        Record { node: node.id, parent, path, at_ns, op }.encode(payload);
+        Record { node: node.id, parent, path, at_home: AtHome::default(), at_ns, op }
+            .encode(payload);
         Ok(1)
     }
 
@@ -146,7 +147,15 @@ impl DirectoryVolume {
             };
             let op = Op::Remove { survivor: &survivor, last };
             let mut payload = Vec::new();
-            Record { node: id, parent: ORPHANS, path: &path, at_ns, op }.encode(&mut payload);
+            Record {
+                node: id,
+                parent: ORPHANS,
+                path: &path,
+                at_home: AtHome::default(),
+                at_ns,
+                op,
+            }
+            .encode(&mut payload);
             let appended = self.log_frame(1, &payload, &[])?;
             entry.node.body_mut().last = appended.lsn;
             names.unbind(ORPHANS, name);
@@ -168,7 +177,8 @@ impl DirectoryVolume {
             let at_ns = self.clock.utc_ns();
             let mut payload = Vec::new();
             let op = Op::RemoveDir;
-            Record { node: node.id, parent, path: &path, at_ns, op }.encode(&mut payload);
+            Record { node: node.id, parent, path: &path, at_home: AtHome::default(), at_ns, op }
+                .encode(&mut payload);
             let appended = self.log_frame(1, &payload, &[])?;
             names.touch_directory(parent, at_ns, -1);
             self.log.add_to_word(words::CHANGES, 1);

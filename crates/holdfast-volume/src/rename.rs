@@ -11,7 +11,7 @@ use holdfast_log::Lsn;
 
 use crate::names::{Child, Names, ORPHANS_NAME, Place, make_unless_there, to_path};
 use crate::node::Node;
-use crate::record::{Op, Record};
+use crate::record::{AtHome, Op, Record};
 use crate::remove::{Leaving, leave};
 use crate::roster::{Entry as RosterEntry, Exchange};
 use crate::space::Cost;
@@ -78,7 +78,8 @@ impl DirectoryVolume {
         let at_ns = self.clock.utc_ns();
         let op = Op::Exchange { to: &to_path, other: other.id, from_parent: from.0 };
         let mut payload = Vec::new();
-        Record { node: node.id, parent: to.0, path: &path, at_ns, op }.encode(&mut payload);
+        Record { node: node.id, parent: to.0, path: &path, at_home: AtHome::default(), at_ns, op }
+            .encode(&mut payload);
         let appended = self.log_frame(1, &payload, &[])?;
         self.log.add_to_word(words::CHANGES, 1);
         exchanged(names, (&place(from), &node), (&place(to), &other), at_ns, appended.lsn);
@@ -141,7 +142,8 @@ impl DirectoryVolume {
         }
         let replaced_id = target.as_ref().map_or(NodeId(0), |target| target.node);
         let op = Op::Rename { to: &to_path, replaced: replaced_id };
-        Record { node: node.id, parent: to.0, path: &path, at_ns, op }.encode(&mut payload);
+        Record { node: node.id, parent: to.0, path: &path, at_home: AtHome::default(), at_ns, op }
+            .encode(&mut payload);
         let appended = self.log_frame(records, &payload, &[])?;
         charge.placed(appended.lsn);
         let moved = i64::from(kind == Kind::Directory);

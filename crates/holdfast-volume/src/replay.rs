@@ -12,16 +12,16 @@ mod home_paths;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use holdfast_io::{Change, Files, Kind, OpenHow};
+use holdfast_io::{Change, Files, Kind};
 use holdfast_log::{CommitLog, Frame, Lsn};
 
 use crate::allocated::Allocated;
 use crate::clean::{self, CleanError};
 use crate::extents::{Piece, Source};
 use crate::make::made;
-use crate::names::{Names, ORPHANS, Place, read_node};
+use crate::names::{Names, ORPHANS, Place, is_other_inode, read_node};
 use crate::node::Node;
-use crate::record::{Op, Record};
+use crate::record::{AtHome, Op, Record};
 use crate::rename::exchanged;
 use crate::replay::home_paths::HomePaths;
 use crate::space::{Cost, SpaceGate};
@@ -48,14 +48,23 @@ pub(crate) fn for_each(
     outcome
 }
 
-/// A node number above all that the log names.
-pub(crate) fn next_free(log: &dyn CommitLog) -> Result<u64, VolumeError> {
-    let mut next = 0;
+/// A node number above all that the log names, and which inodes of the home it says that nodes are.
+pub(crate) fn look_ahead(
+    log: &dyn CommitLog,
+) -> Result<(u64, HashMap<NodeId, AtHome>), VolumeError> {
+    let (mut next, mut told) = (0, HashMap::new());
     for_each(log, |_, record, _| {
-        next = next.max(record.node.0 + 1);
+        let other = match record.op {
+            Op::Rename { replaced: other, .. } | Op::Exchange { other, .. } => other,
+            _ => record.node,
+        };
+        next = next.max(record.node.0 + 1).max(record.parent.0 + 1).max(other.0 + 1);
+        if record.at_home != AtHome::default() {
+            told.insert(record.node, record.at_home);
+        }
         Ok(())
     })?;
-    Ok(next)
+    Ok((next, told))
 }
 
 /// Replays every record in the ring. Returns how many there were.
@@ -82,9 +91,14 @@ pub(crate) fn replay(volume: &DirectoryVolume) -> Result<u64, VolumeError> {
             return Ok(());
         }
         records += 1;
-        replay.record(lsn, record, data).map_err(VolumeError::Home)
+        match replay.record(lsn, record, data) {
+            // Somebody else took it from the home. The cleaner says so, by name.
+            Err(Errno::NOENT) => Ok(()),
+            done => done.map_err(VolumeError::Home),
+        }
     })?;
     names.mention(HashMap::new());
+    names.end_told();
     names.revive_parents(&*volume.home);
     names.note_all_at_home(&*volume.home);
     Ok(records)
@@ -146,8 +160,7 @@ impl Replay<'_> {
             self.names.note_at_home(self.home, id, place);
             return Ok(node);
         }
-        let path = self.names.home_path_of(place).ok_or(Errno::STALE)?;
-        let (node, inode) = read_node(self.home, id, &path)?;
+        let (node, inode) = read_node(&*self.names.hold_place(self.home, place)?, id)?;
         if place.parent == ORPHANS {
             node.body_mut().attributes.links -= 1;
             self.nameless.insert(id);
@@ -158,10 +171,11 @@ impl Replay<'_> {
         }
         let kind = node.body().attributes.kind;
         let mut places = vec![place.clone()];
+        let noted = known.as_ref().map(|known| known.at_home);
         let others = known.into_iter().flat_map(|known| known.places);
         places.extend(others.filter(|other| other != place));
         let node = self.names.adopt(Arc::new(node), kind, places, Some(place.clone()));
-        self.names.note_inode(inode, id);
+        self.names.note_read(id, inode, noted);
         self.names.bind(place.parent, &place.name, kind, id);
         Ok(node)
     }
@@ -278,14 +292,20 @@ impl Replay<'_> {
         Ok(())
     }
 
-    /// The home still has the file as it was before its first record.
+    /// The home still has the file as it was before its first record. If another stands there, that
+    /// is said to who asks for its bytes.
     fn know_allocated(&self, node: &Node) -> Result<(), Errno> {
         if node.body().allocated.is_some() {
             return Ok(());
         }
-        let path = self.names.home_path(node.id).ok_or(Errno::STALE)?;
-        let file = self.home.open(&path, OpenHow::default())?;
-        node.body_mut().allocated = Some(Allocated::of(&*file, &file.metadata()?)?);
+        let allocated = match self.names.hold(self.home, node.id) {
+            Err(error) if is_other_inode(&error) => Allocated::default(),
+            held => {
+                let file = held?.ok_or(Errno::STALE)?.open(false)?;
+                Allocated::of(&*file, &file.metadata()?)?
+            }
+        };
+        node.body_mut().allocated = Some(allocated);
         Ok(())
     }
 

@@ -25,7 +25,7 @@ use holdfast_io::Files;
 use holdfast_log::{CommitLog, NoteError};
 
 use crate::names::Place;
-use crate::record::{take, take_u64};
+use crate::record::{AtHome, take, take_u64};
 use crate::roster::spill::Spill;
 use crate::space::OwnRoom;
 use crate::tree::{Errno, NodeId};
@@ -38,6 +38,7 @@ const TOLD: u8 = 4;
 const COUNT: u8 = 5;
 const EXCHANGE: u8 = 6;
 const SPILLED: u8 = 7;
+const HOME: u8 = 8;
 
 /// Exchanges that are remembered: more than a front end can have under way.
 const EXCHANGES_MAX: usize = 64;
@@ -90,6 +91,8 @@ pub(crate) enum Entry {
     Exchange(Exchange),
     /// Front ends have been told of the node this often more than they have forgotten it.
     Count(NodeId, u64),
+    /// The node is the inode of this number on the home.
+    Home(NodeId, AtHome),
     /// What came before is in the file of this number, so many bytes of it.
     Spilled { number: u64, bytes: u64 },
 }
@@ -104,6 +107,7 @@ impl Entry {
             Entry::Told(node, _) => (TOLD, node.0),
             Entry::Count(node, _) => (COUNT, node.0),
             Entry::Exchange(exchange) => (EXCHANGE, exchange.one.0),
+            Entry::Home(node, _) => (HOME, node.0),
             Entry::Spilled { number, .. } => (SPILLED, *number),
         };
         let mut bytes = vec![op];
@@ -116,6 +120,7 @@ impl Entry {
             Entry::Count(_, second) | Entry::Spilled { bytes: second, .. } => {
                 bytes.extend_from_slice(&second.to_le_bytes());
             }
+            Entry::Home(_, at_home) => bytes.extend_from_slice(&at_home.encode()),
             Entry::Exchange(exchange) => {
                 bytes.extend_from_slice(&exchange.other.0.to_le_bytes());
                 bytes.extend_from_slice(&exchange.request.to_le_bytes());
@@ -131,6 +136,9 @@ impl Entry {
         let node = NodeId(take_u64(&mut bytes)?);
         if op == DROP {
             return Some(Entry::Drop(node));
+        }
+        if op == HOME {
+            return AtHome::decode(bytes).map(|at_home| Entry::Home(node, at_home));
         }
         let second = take_u64(&mut bytes)?;
         if op == EXCHANGE {
@@ -156,6 +164,8 @@ pub(crate) struct Remembered {
     pub(crate) places: Vec<Place>,
     /// How often, at the most, the kernel was told of it and has not forgotten it.
     pub(crate) count: u64,
+    /// Which inode of the home it is.
+    pub(crate) at_home: AtHome,
 }
 
 impl Remembered {
@@ -167,7 +177,9 @@ impl Remembered {
         };
         let count = (self.count != 1 && !self.places.is_empty()).then_some(self.count);
         let count = count.map(|count| Entry::Count(node, count));
-        self.places.iter().map(place).chain(count).collect()
+        let is_told = self.at_home != AtHome::default() && !self.places.is_empty();
+        let home = is_told.then_some(Entry::Home(node, self.at_home));
+        self.places.iter().map(place).chain(count).chain(home).collect()
     }
 }
 
@@ -455,6 +467,7 @@ fn fold(known: &mut Known, entry: Entry) {
             bind(node, place);
         }
         Entry::Count(node, count) => known.entry(node).or_default().count = count,
+        Entry::Home(node, at_home) => known.entry(node).or_default().at_home = at_home,
         Entry::Exchange(_) | Entry::Spilled { .. } => {}
         Entry::Unbind(node, place) => {
             if let Some(node) = known.get_mut(&node) {

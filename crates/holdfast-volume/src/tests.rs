@@ -4,7 +4,7 @@ use holdfast_format_docs::{Tables, changed, constants};
 use holdfast_io::{Change, Kind};
 
 use crate::names::Place;
-use crate::record::{HEAD_BYTES, Op, Record, kind_number};
+use crate::record::{AtHome, HEAD_BYTES, Op, Record, kind_number};
 use crate::roster::{Entry, Exchange};
 use crate::tree::NodeId;
 
@@ -14,6 +14,7 @@ const BASE: Record<'_> = Record {
     node: NodeId(1),
     parent: NodeId(1),
     path: b"p",
+    at_home: AtHome { inode: 0, home: 0 },
     at_ns: 1,
     op: Op::Write { offset: 1, bytes: 1 },
 };
@@ -103,9 +104,10 @@ fn the_table_of_a_roster_entry_is_what_is_encoded() {
         .into_iter()
         .chain([Entry::Told(NodeId(1), place(1)), Entry::Count(NodeId(1), 1)])
         .chain([Entry::Exchange(Exchange { request: 1, one: NodeId(1), other: NodeId(2) })])
-        .chain([Entry::Spilled { number: 1, bytes: 1 }]);
+        .chain([Entry::Spilled { number: 1, bytes: 1 }])
+        .chain([Entry::Home(NodeId(1), AtHome { inode: 1, home: 1 })]);
     let steps: Vec<u8> = steps.map(|entry| entry.encode()[0]).collect();
-    assert_eq!((bind[0], steps), (1, vec![2, 3, 4, 5, 6, 7]), "FORMAT.md tells them by number");
+    assert_eq!((bind[0], steps), (1, vec![2, 3, 4, 5, 6, 7, 8]), "FORMAT.md tells them by number");
     let pairs = [
         ("step", Entry::Unbind(NodeId(1), place(1))),
         ("node", Entry::Bind(NodeId(!1), place(1))),

@@ -25,7 +25,7 @@ use crate::roster::{Entry as RosterEntry, Roster};
 use crate::space::{Charge, Cost, OwnRoom, SpaceGate};
 use crate::tree::{Errno, NodeId};
 use crate::xattr::Gate;
-use crate::{replay, words};
+use crate::{own, replay, words};
 
 /// Values of [`words::MOUNT_PAGES`].
 const NO_PAGES_KEPT: u64 = 1;
@@ -168,7 +168,7 @@ impl DirectoryVolume {
             true => roster.known(&*home, &*log)?,
             false => Default::default(),
         };
-        let next_free = replay::next_free(&*log)?;
+        let (next_free, told) = replay::look_ahead(&*log)?;
         let root = home.metadata("".as_ref()).map_err(|error| VolumeError::Home(error.into()))?;
         let space = home.space().map_err(|error| VolumeError::Home(error.into()))?;
         let volume = DirectoryVolume {
@@ -188,6 +188,10 @@ impl DirectoryVolume {
             class,
         };
         volume.names_mut().exchanges = exchanges;
+        volume.names_mut().mark_home(&*volume.home, &root);
+        volume.names_mut().tell_homes(told);
+        let tells = volume.log.word(words::INODES_TOLD).map_err(CleanError::Word)? != 0;
+        volume.names_mut().rely_on_roster(process_died && tells);
         // A home that cannot tell now is asked again where it matters.
         let _ = volume.space.limits(&*volume.home);
         let attached = match process_died {
@@ -222,12 +226,14 @@ impl DirectoryVolume {
     fn begin(&self) -> Result<Attached, VolumeError> {
         self.log.commit(self.log.marks().tail).map_err(CleanError::Log)?;
         let bytes_applied = self.apply_all()?;
+        self.names_mut().end_told();
         self.cleaner().close_aside()?;
         // No kernel knows the files without a name that programs had open.
         crate::clean::remove_orphans(&*self.home, None)?;
         self.reread_root()?;
         let nothing = self.roster.rewrite(self.own_room(), &*self.log, Vec::new());
         nothing.map_err(VolumeError::Home)?;
+        self.log.set_word(words::INODES_TOLD, 1).map_err(CleanError::Word)?;
         self.log.set_word(words::OPENED, 1).map_err(CleanError::Word)?;
         Ok(Attached { records_replayed: 0, bytes_applied })
     }
@@ -235,7 +241,10 @@ impl DirectoryVolume {
     /// The root's attributes once the home is where the log says it is.
     fn reread_root(&self) -> Result<(), VolumeError> {
         let root = self.home.metadata("".as_ref());
-        let root = root.map_err(|error| VolumeError::Home(error.into()))?;
+        let mut root = root.map_err(|error| VolumeError::Home(error.into()))?;
+        // Nobody sees the volume's own directory. One link means that they are not counted.
+        let own = self.home.metadata(own::NAME.as_ref());
+        root.links -= u32::from(root.links > 1 && own.is_ok());
         self.names_mut().reread_root(&root);
         Ok(())
     }

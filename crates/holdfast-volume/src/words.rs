@@ -1,8 +1,8 @@
 //! Which of the log reader's words means what to a volume.
 //!
-//! Promise: `holdfast status` reads them while the front end lives, and after it died. Five of
-//! them, [`WINDOW_END`], [`OPENED`], [`PLEDGE`], [`HOME_TOUCHED_NS`] and [`MOUNT_PAGES`], tell the
-//! next process what the last one was at.
+//! Promise: `holdfast status` reads them while the front end lives, and after it died. Six of
+//! them, [`WINDOW_END`], [`OPENED`], [`PLEDGE`], [`HOME_TOUCHED_NS`], [`MOUNT_PAGES`] and
+//! [`INODES_TOLD`], tell the next process what the last one was at.
 //! Never: counts anything twice.
 
 /// How often a change had to wait for room.
@@ -27,6 +27,9 @@ pub const FRONT_END_PID: usize = 48;
 /// What the block cache of the home goes by while the home is used through it alone; 0 while it is
 /// used without one. Set by whoever opens the home for the volume, before the volume is opened.
 pub const PLEDGE: usize = 49;
+/// 1 while the roster tells of every node which inode of the home it is, if the home has it; 0 if
+/// an older version wrote some of it, or there was no room for a note.
+pub const INODES_TOLD: usize = 53;
 /// When the volume had touched the home last, nanoseconds since 1970; never falls. Says nothing
 /// while a window is being applied.
 pub const HOME_TOUCHED_NS: usize = 54;

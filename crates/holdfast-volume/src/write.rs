@@ -10,7 +10,7 @@ use holdfast_io::{Change, Kind};
 use crate::extents::{Piece, Source};
 use crate::names::Names;
 use crate::node::Body;
-use crate::record::{Op, Record};
+use crate::record::{AtHome, Op, Record};
 use crate::space::{Charge, Cost};
 use crate::tree::{Allocate, Attributes, Errno, NodeId, SetAttributes};
 use crate::volume::{DirectoryVolume, Stop};
@@ -31,6 +31,8 @@ pub(crate) struct Spot<'a> {
     pub(crate) node: NodeId,
     pub(crate) parent: NodeId,
     pub(crate) path: &'a [u8],
+    /// Which inode of the home it is.
+    pub(crate) at_home: AtHome,
 }
 
 /// The records of one frame, being put together.
@@ -48,8 +50,8 @@ impl<'a> Frame<'a> {
 
     /// Appends a record about the frame's node.
     pub(crate) fn add(&mut self, op: Op<'_>) {
-        let Frame { spot: Spot { node, parent, path }, at_ns, .. } = *self;
-        Record { node, parent, path, at_ns, op }.encode(&mut self.payload);
+        let Frame { spot: Spot { node, parent, path, at_home }, at_ns, .. } = *self;
+        Record { node, parent, path, at_home, at_ns, op }.encode(&mut self.payload);
         self.records += 1;
     }
 
@@ -86,7 +88,8 @@ impl DirectoryVolume {
             let mut body = node.body_mut();
             body.require_loose()?;
             self.know_xattrs(&names, id, &mut body)?;
-            attempt(&names, Spot { node: id, parent, path: &path }, &mut body)
+            let spot = Spot { node: id, parent, path: &path, at_home: names.at_home(id) };
+            attempt(&names, spot, &mut body)
         })
     }
 
@@ -316,7 +319,9 @@ impl DirectoryVolume {
             frame.add(Op::Reserve { offset, bytes: end - offset });
         }
         if frame.records == 0 {
-            return Ok(());
+            // A hole behind the end changes the times, as everywhere.
+            let modified_ns = Some(at_ns.into());
+            frame.add(Op::Change { change: Change { modified_ns, ..Change::default() } });
         }
         let distrusted = frame.distrust(body);
         let appended = self.log_frame(frame.records, &frame.payload, &[])?;
@@ -329,7 +334,7 @@ impl DirectoryVolume {
             true => body.punch(offset, end),
             false => body.allocate(|allocated| allocated.insert(offset, end - offset)),
         }
-        if zeroes {
+        if zeroes && zeros > 0 {
             let source = if hole { Source::Hole } else { Source::Zeros };
             body.extents.insert(Piece { offset, bytes: zeros, at: appended.lsn, source });
             body.recent.forget();

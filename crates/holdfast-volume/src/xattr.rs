@@ -77,13 +77,13 @@ impl DirectoryVolume {
             return Ok(());
         }
         let mut known = BTreeMap::new();
-        if let Some(path) = names.home_path(id) {
-            let listed = match self.home.xattr_names(&path).map_err(Errno::from) {
+        if let Some(held) = names.hold(&*self.home, id)? {
+            let listed = match held.xattr_names().map_err(Errno::from) {
                 Err(Errno::NOTSUP) => Vec::new(),
                 listed => listed?,
             };
             for name in listed.into_iter().filter(|name| !is_own(id, name)) {
-                let list = if is_acl(&name) { self.home.xattr(&path, &name)? } else { None };
+                let list = if is_acl(&name) { held.xattr(&name)? } else { None };
                 known.insert(name.into(), list.map(Value::from));
             }
         }
@@ -117,8 +117,8 @@ impl DirectoryVolume {
             Found::Here(value) => Ok(Some(value)),
             Found::Nowhere => Ok(None),
             Found::AtHome => {
-                let path = names.home_path(id).ok_or(Errno::STALE)?;
-                Ok(self.home.xattr(&path, name)?.map(Value::from))
+                let held = names.hold(&*self.home, id)?.ok_or(Errno::STALE)?;
+                Ok(held.xattr(name)?.map(Value::from))
             }
         }
     }

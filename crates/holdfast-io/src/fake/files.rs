@@ -15,7 +15,9 @@ use super::faults::{Fault, Operation};
 use super::machine::{Machine, Outcome, ROOT, Turn};
 use super::open_file::FakeFile;
 use super::{FakeLimits, Mood, Random, Sectors};
-use crate::{Change, DirEntry, Files, Kind, Limits, Metadata, OpenFile, OpenHow, Space, unnamed};
+use crate::{
+    Change, DirEntry, Files, Held, Kind, Limits, Metadata, OpenFile, OpenHow, Space, unnamed,
+};
 
 /// A fake disk. A clone is another handle to the same machine: dropping all handles of a program
 /// and opening the files again by another clone is what a killed process leaves behind.
@@ -246,6 +248,11 @@ impl Files for FakeFiles {
         Ok(Arc::new(FakeFile::new(self.clone(), number, how)))
     }
 
+    fn hold(&self, path: &Path) -> io::Result<Box<dyn Held>> {
+        let root = self.here().lookup(path)?;
+        Ok(Box::new(FakeHeld(FakeFiles { machine: Arc::clone(&self.machine), root })))
+    }
+
     fn metadata(&self, path: &Path) -> io::Result<Metadata> {
         self.call(Operation::Metadata, |machine, _| Ok(machine.metadata(machine.lookup(path)?)))
     }
@@ -277,21 +284,21 @@ impl Files for FakeFiles {
         })
     }
 
-    fn make_dir(&self, path: &Path, mode: u32) -> io::Result<()> {
-        self.call(Operation::MakeDir, |machine, turn| {
-            machine.make(turn.number, path, Kind::Directory, mode).map(|_| ())
-        })
+    fn make(&self, path: &Path, kind: Kind, mode: u32, rdev: u64) -> io::Result<Box<dyn Held>> {
+        match kind {
+            Kind::Directory => self.call(Operation::MakeDir, |machine, turn| {
+                machine.make(turn.number, path, Kind::Directory, mode).map(|_| ())
+            }),
+            kind => self.call(Operation::MakeNode, |machine, turn| {
+                machine.make_node(turn.number, path, kind, mode, rdev)
+            }),
+        }?;
+        self.hold(path)
     }
 
     fn make_symlink(&self, path: &Path, target: &[u8]) -> io::Result<()> {
         self.call(Operation::MakeSymlink, |machine, turn| {
             machine.make_symlink(turn.number, path, target)
-        })
-    }
-
-    fn make_node(&self, path: &Path, kind: Kind, mode: u32, rdev: u64) -> io::Result<()> {
-        self.call(Operation::MakeNode, |machine, turn| {
-            machine.make_node(turn.number, path, kind, mode, rdev)
         })
     }
 
@@ -373,5 +380,50 @@ impl Files for FakeFiles {
 
     fn limits(&self) -> io::Result<Limits> {
         self.call(Operation::Limits, |machine, _| Ok(machine.limits.limits))
+    }
+}
+
+/// The inode that a handle's empty path names; it may be any.
+struct FakeHeld(FakeFiles);
+
+impl Held for FakeHeld {
+    fn metadata(&self) -> io::Result<Metadata> {
+        self.0.metadata(Path::new(""))
+    }
+
+    fn open(&self, write: bool) -> io::Result<Arc<dyn OpenFile>> {
+        self.0.open(Path::new(""), OpenHow { write, ..OpenHow::default() })
+    }
+
+    fn change(&self, change: &Change) -> io::Result<()> {
+        self.0.change(Path::new(""), change)
+    }
+
+    fn read_dir(&self) -> io::Result<Vec<DirEntry>> {
+        self.0.read_dir(Path::new(""))
+    }
+
+    fn read_link(&self) -> io::Result<Vec<u8>> {
+        self.0.read_link(Path::new(""))
+    }
+
+    fn sync_dir(&self) -> io::Result<()> {
+        self.0.sync_dir(Path::new(""))
+    }
+
+    fn xattr(&self, name: &[u8]) -> io::Result<Option<Vec<u8>>> {
+        self.0.xattr(Path::new(""), name)
+    }
+
+    fn xattr_names(&self) -> io::Result<Vec<Vec<u8>>> {
+        self.0.xattr_names(Path::new(""))
+    }
+
+    fn set_xattr(&self, name: &[u8], value: &[u8]) -> io::Result<()> {
+        self.0.set_xattr(Path::new(""), name, value)
+    }
+
+    fn remove_xattr(&self, name: &[u8]) -> io::Result<()> {
+        self.0.remove_xattr(Path::new(""), name)
     }
 }

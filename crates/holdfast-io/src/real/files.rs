@@ -8,28 +8,28 @@
 
 use std::ffi::OsStr;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use rustix::fs::{
-    AtFlags, CWD, FileType, Gid, Mode, OFlags, RawDir, RawDirEntry, RenameFlags, ResolveFlags,
-    StatVfs, StatVfsMountFlags, Statx, StatxAttributes, StatxFlags, StatxTimestamp, Timespec,
-    Timestamps, UTIME_OMIT, Uid, chmodat, chownat, fchmod, fstat, fstatvfs, fsync, linkat, makedev,
-    mkdirat, mknodat, open, openat2, readlinkat, renameat, renameat_with, statat, statx, symlinkat,
-    syncfs, unlinkat, utimensat,
+    AtFlags, FileType, Gid, Mode, OFlags, RawDirEntry, RenameFlags, ResolveFlags, StatVfs,
+    StatVfsMountFlags, Statx, StatxAttributes, StatxFlags, StatxTimestamp, Timespec, Timestamps,
+    UTIME_OMIT, Uid, fchmod, fstatvfs, linkat, makedev, mkdirat, mknodat, open, openat2, renameat,
+    renameat_with, statat, statx, symlinkat, syncfs, unlinkat,
 };
 use rustix::io::Errno;
+use rustix::process::geteuid;
 
-use super::limits::{limits_below, syncs_all};
+use super::held::RealHeld;
+use super::limits::{inode_numbers, limits_below, syncs_all};
 use super::open_file::RealFile;
-use super::xattr;
 use crate::path::{check, check_both};
-use crate::{Change, DirEntry, Files, Kind, Limits, Metadata, OpenFile, OpenHow, Space};
+use crate::{
+    Change, DirEntry, Files, Held, InodeNumbers, Kind, Limits, Metadata, OpenFile, OpenHow, Space,
+};
 
-/// Bytes of names asked for in one `getdents64`: about a thousand names.
-const NAMES_BUFFER_BYTES: usize = 64 << 10;
 /// Longest path that one system call takes, without the byte that ends it.
 const CALL_PATH_BYTES_MAX: usize = 4095;
 /// A number that was found in a directory means an inode of that file system alone.
@@ -37,9 +37,6 @@ const RESOLVE: ResolveFlags = ResolveFlags::NO_SYMLINKS.union(ResolveFlags::NO_X
 
 /// An attribute of a root that is this program's own, and is shown to nobody.
 pub const SHADOWED: &str = "trusted.holdfast.volume";
-
-/// The attribute by which a directory's bits are set as well.
-const ACCESS_LIST: &[u8] = b"system.posix_acl_access";
 
 /// Where the permission bits of a root are kept while its directory has others.
 pub trait RootMode: std::fmt::Debug + Send + Sync {
@@ -54,10 +51,31 @@ pub trait RootMode: std::fmt::Debug + Send + Sync {
 /// The files below a directory of this machine.
 #[derive(Debug)]
 pub struct RealFiles {
-    root: OwnedFd,
-    /// The device of the root, once somebody has asked.
+    root: Arc<Root>,
+}
+
+/// The directory that all paths begin at.
+#[derive(Debug)]
+pub(super) struct Root {
+    pub(super) fd: OwnedFd,
+    /// Its device, once somebody has asked.
     device: OnceLock<u64>,
-    root_mode: Option<Arc<dyn RootMode>>,
+    /// And what numbers are good for there.
+    numbers: OnceLock<InodeNumbers>,
+    /// Where its permission bits are kept, if not with it.
+    pub(super) mode: Option<Arc<dyn RootMode>>,
+}
+
+impl Root {
+    pub(super) fn device(&self) -> io::Result<u64> {
+        match self.device.get() {
+            Some(device) => Ok(*device),
+            None => {
+                let device = describe_open(&self.fd)?.device;
+                Ok(*self.device.get_or_init(|| device))
+            }
+        }
+    }
 }
 
 impl RealFiles {
@@ -70,31 +88,18 @@ impl RealFiles {
 
     /// Takes the directory that `root` is open on, such as one opened before a mount covered it.
     pub fn from_fd(root: OwnedFd) -> RealFiles {
-        RealFiles { root, device: OnceLock::new(), root_mode: None }
+        RealFiles::of(root, None)
     }
 
     /// [`Self::from_fd`] with the root's permission bits kept elsewhere.
     pub fn with_root_mode(root: OwnedFd, mode: Arc<dyn RootMode>) -> RealFiles {
-        RealFiles { root_mode: Some(mode), ..RealFiles::from_fd(root) }
+        RealFiles::of(root, Some(mode))
     }
 
-    /// Where the bits of `path` are kept, if not with it.
-    fn kept_mode(&self, path: &Path) -> Option<(&dyn RootMode, u32)> {
-        let kept = self.root_mode.as_deref().filter(|_| path.as_os_str().is_empty())?;
-        kept.shown().map(|mode| (kept, mode))
-    }
-
-    /// An access list of the root, which gives its directory permission bits too.
-    fn set_root_list(
-        &self,
-        kept: &dyn RootMode,
-        set: impl Fn() -> io::Result<()>,
-    ) -> io::Result<()> {
-        kept.lift()?;
-        set()?;
-        let mode = fstat(&self.root)?.st_mode & 0o7777;
-        fchmod(&self.root, permissions(0))?;
-        kept.keep(mode)
+    fn of(fd: OwnedFd, mode: Option<Arc<dyn RootMode>>) -> RealFiles {
+        RealFiles {
+            root: Arc::new(Root { fd, device: OnceLock::new(), numbers: OnceLock::new(), mode }),
+        }
     }
 
     /// Opens what `path` names; a symbolic link anywhere in it is an error (`ELOOP`), and so is a
@@ -102,7 +107,7 @@ impl RealFiles {
     fn open_at(&self, path: &Path, flags: OFlags, mode: Mode) -> io::Result<OwnedFd> {
         check(path)?;
         let (near, rest) = self.near(path)?;
-        let from = near.as_ref().map_or(self.root.as_fd(), AsFd::as_fd);
+        let from = near.as_ref().map_or(self.root.fd.as_fd(), AsFd::as_fd);
         Ok(openat2(from, name_of(rest), flags | OFlags::CLOEXEC, mode, RESOLVE)?)
     }
 
@@ -126,36 +131,16 @@ impl RealFiles {
             let slash = slash.ok_or(Errno::NAMETOOLONG)?;
             let front = Path::new(OsStr::from_bytes(&rest[..slash]));
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-            let from = near.as_ref().map_or(self.root.as_fd(), AsFd::as_fd);
+            let from = near.as_ref().map_or(self.root.fd.as_fd(), AsFd::as_fd);
             near = Some(openat2(from, front, flags, Mode::empty(), RESOLVE)?);
             rest = &rest[slash + 1..];
         }
         Ok((near, Path::new(OsStr::from_bytes(rest))))
     }
 
-    /// Takes hold of what the name itself refers to, without opening it.
-    fn pin(&self, path: &Path) -> io::Result<OwnedFd> {
-        self.open_at(path, OFlags::PATH | OFlags::NOFOLLOW, Mode::empty())
-    }
-
-    /// Describes an open node below the root. A directory of another device is a subvolume, which
-    /// no mount leads into: its inodes are numbered anew.
-    fn described(&self, fd: &OwnedFd) -> io::Result<Metadata> {
-        let metadata = describe_open(fd)?;
-        if metadata.kind == Kind::Directory && metadata.device != self.device()? {
-            return Err(Errno::XDEV.into());
-        }
-        Ok(metadata)
-    }
-
-    fn device(&self) -> io::Result<u64> {
-        match self.device.get() {
-            Some(device) => Ok(*device),
-            None => {
-                let device = describe_open(&self.root)?.device;
-                Ok(*self.device.get_or_init(|| device))
-            }
-        }
+    fn take(&self, path: &Path) -> io::Result<RealHeld> {
+        let fd = self.open_at(path, OFlags::PATH | OFlags::NOFOLLOW, Mode::empty())?;
+        Ok(RealHeld { fd, root: self.root.clone(), is_root: path.as_os_str().is_empty() })
     }
 
     /// Calls `act` with a descriptor of the directory that holds the last name of `path`, and that
@@ -168,7 +153,7 @@ impl RealFiles {
         check(path)?;
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         let (Some(parent), Some(name)) = (parent, path.file_name()) else {
-            return Ok(act(self.root.as_fd(), name_of(path))?);
+            return Ok(act(self.root.fd.as_fd(), name_of(path))?);
         };
         let parent = self.open_at(parent, OFlags::PATH | OFlags::DIRECTORY, Mode::empty())?;
         Ok(act(parent.as_fd(), Path::new(name))?)
@@ -187,12 +172,26 @@ impl RealFiles {
         })?
     }
 
-    /// Sets permission bits of what the name itself refers to.
-    ///
-    /// `fchmodat` knows no "do not follow" before Linux 6.6, so the name is pinned first and then
-    /// changed through its descriptor.
-    fn set_mode(&self, path: &Path, mode: u32) -> io::Result<()> {
-        set_pinned_mode(&self.pin(path)?, mode)
+    /// An empty file that was not there before.
+    fn make_file(&self, path: &Path, mode: u32) -> io::Result<RealHeld> {
+        let new = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
+        let fd = self.open_at(path, new, permissions(mode))?;
+        Ok(RealHeld { fd, root: self.root.clone(), is_root: false })
+    }
+
+    /// Takes hold of what has just been made. No call makes it and opens it at once, so what is
+    /// taken has to look as if nobody had used it, and be this process's.
+    fn take_new(&self, path: &Path, kind: Kind) -> io::Result<RealHeld> {
+        let held = self.take(path)?;
+        let found = held.metadata()?;
+        let is_blank = match kind {
+            Kind::Directory => found.kind == kind && held.read_dir()?.is_empty(),
+            kind => found.kind == kind && found.links == 1,
+        };
+        match is_blank && found.uid == geteuid().as_raw() {
+            true => Ok(held),
+            false => Err(Errno::STALE.into()),
+        }
     }
 
     /// Opens an existing file, or creates it, so that a new one has exactly the mode asked for.
@@ -229,42 +228,41 @@ impl Files for RealFiles {
         Ok(Arc::new(RealFile::new(fd, how.direct)?))
     }
 
+    fn hold(&self, path: &Path) -> io::Result<Box<dyn Held>> {
+        Ok(Box::new(self.take(path)?))
+    }
+
     fn metadata(&self, path: &Path) -> io::Result<Metadata> {
-        let metadata = self.described(&self.pin(path)?)?;
-        let shown = self.kept_mode(path).map(|(_, mode)| mode);
-        Ok(Metadata { mode: shown.unwrap_or(metadata.mode), ..metadata })
+        self.take(path)?.metadata()
     }
 
     fn read_dir(&self, path: &Path) -> io::Result<Vec<DirEntry>> {
-        let dir = self.open_unnoticed(path, OFlags::RDONLY | OFlags::DIRECTORY)?;
-        self.described(&dir)?;
-        let mut buffer = Vec::with_capacity(NAMES_BUFFER_BYTES);
-        let mut names = RawDir::new(&dir, buffer.spare_capacity_mut());
-        let mut entries = Vec::new();
-        while let Some(entry) = names.next() {
-            entries.extend(entry_of(&dir, &entry?)?);
-        }
-        Ok(entries)
+        self.take(path)?.read_dir()
     }
 
     fn read_link(&self, path: &Path) -> io::Result<Vec<u8>> {
-        let target = self.at(path, |dir, name| readlinkat(dir, name, Vec::new()))?;
-        Ok(target.into_bytes())
+        self.take(path)?.read_link()
     }
 
-    fn make_dir(&self, path: &Path, mode: u32) -> io::Result<()> {
-        self.at(path, |dir, name| mkdirat(dir, name, permissions(mode)))?;
-        self.set_mode(path, mode)
+    fn make(&self, path: &Path, kind: Kind, mode: u32, rdev: u64) -> io::Result<Box<dyn Held>> {
+        let held = match kind {
+            Kind::File => self.make_file(path, mode)?,
+            Kind::Directory => {
+                self.at(path, |dir, name| mkdirat(dir, name, permissions(mode)))?;
+                self.take_new(path, kind)?
+            }
+            kind => {
+                let node = node_type(kind)?;
+                self.at(path, |dir, name| mknodat(dir, name, node, permissions(mode), rdev))?;
+                self.take_new(path, kind)?
+            }
+        };
+        held.change(&Change { mode: Some(mode), ..Change::default() })?;
+        Ok(Box::new(held))
     }
 
     fn make_symlink(&self, path: &Path, target: &[u8]) -> io::Result<()> {
         self.at(path, |dir, name| symlinkat(target, dir, name))
-    }
-
-    fn make_node(&self, path: &Path, kind: Kind, mode: u32, rdev: u64) -> io::Result<()> {
-        let node = node_type(kind)?;
-        self.at(path, |dir, name| mknodat(dir, name, node, permissions(mode), rdev))?;
-        self.set_mode(path, mode)
     }
 
     fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -294,72 +292,48 @@ impl Files for RealFiles {
     }
 
     fn change(&self, path: &Path, change: &Change) -> io::Result<()> {
-        let (pinned, itself) = (self.pin(path)?, AtFlags::EMPTY_PATH);
-        // The owner first: changing it clears the set-user-id bits that the mode may set.
-        if let Some((uid, gid)) = owner(change) {
-            chownat(&pinned, "", uid, gid, itself)?;
-        }
-        match (change.mode, self.kept_mode(path)) {
-            (Some(mode), Some((kept, _))) => kept.keep(mode & 0o7777)?,
-            (Some(mode), None) => set_pinned_mode(&pinned, mode)?,
-            (None, _) => {}
-        }
-        if let Some(times) = times(change) {
-            utimensat(&pinned, "", &times, itself)?;
-        }
-        Ok(())
+        self.take(path)?.change(change)
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        let dir = self.open_at(path, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())?;
-        Ok(fsync(&dir)?)
+        self.take(path)?.sync_dir()
     }
 
     fn space(&self) -> io::Result<Space> {
-        Ok(space_of(&fstatvfs(&self.root)?))
+        Ok(space_of(&fstatvfs(&self.root.fd)?))
     }
 
     fn xattr(&self, path: &Path, name: &[u8]) -> io::Result<Option<Vec<u8>>> {
-        self.pin(path)?;
-        self.at(path, |dir, last| xattr::value(&xattr::through(dir, last), name))
+        self.take(path)?.xattr(name)
     }
 
     fn xattr_names(&self, path: &Path) -> io::Result<Vec<Vec<u8>>> {
-        self.pin(path)?;
-        self.at(path, |dir, last| xattr::names(&xattr::through(dir, last)))
+        self.take(path)?.xattr_names()
     }
 
     fn set_xattr(&self, path: &Path, name: &[u8], value: &[u8]) -> io::Result<()> {
-        self.pin(path)?;
-        let set = || self.at(path, |dir, last| xattr::set(&xattr::through(dir, last), name, value));
-        match self.kept_mode(path).filter(|_| name == ACCESS_LIST) {
-            None => set(),
-            Some((kept, _)) => self.set_root_list(kept, set),
-        }
+        self.take(path)?.set_xattr(name, value)
     }
 
     fn remove_xattr(&self, path: &Path, name: &[u8]) -> io::Result<()> {
-        self.pin(path)?;
-        self.at(path, |dir, last| xattr::remove(&xattr::through(dir, last), name))
+        self.take(path)?.remove_xattr(name)
     }
 
     fn sync_all(&self) -> io::Result<()> {
-        Ok(syncfs(&self.root)?)
+        Ok(syncfs(&self.root.fd)?)
     }
 
     fn has_sync_all(&self) -> bool {
-        syncs_all(self.root.as_fd())
+        syncs_all(self.root.fd.as_fd())
     }
 
     fn limits(&self) -> io::Result<Limits> {
-        limits_below(self.root.as_fd())
+        limits_below(self.root.fd.as_fd())
     }
-}
 
-/// Sets permission bits through a descriptor of any kind.
-fn set_pinned_mode(pinned: &OwnedFd, mode: u32) -> io::Result<()> {
-    let through = format!("/proc/self/fd/{}", pinned.as_raw_fd());
-    Ok(chmodat(CWD, through, permissions(mode), AtFlags::empty())?)
+    fn inode_numbers(&self) -> InodeNumbers {
+        *self.root.numbers.get_or_init(|| inode_numbers(self.root.fd.as_fd()))
+    }
 }
 
 /// Puts what the kernel says of a file system into our own words.
@@ -381,13 +355,13 @@ fn name_of(path: &Path) -> &Path {
     if path.as_os_str().is_empty() { Path::new(".") } else { path }
 }
 
-fn permissions(mode: u32) -> Mode {
+pub(super) fn permissions(mode: u32) -> Mode {
     Mode::from_raw_mode(mode & 0o7777)
 }
 
 /// One name, unless it is `.` or `..`. Only a file system that does not say the kind of an entry
 /// costs a system call for each.
-fn entry_of(dir: &OwnedFd, entry: &RawDirEntry<'_>) -> io::Result<Option<DirEntry>> {
+pub(super) fn entry_of(dir: &OwnedFd, entry: &RawDirEntry<'_>) -> io::Result<Option<DirEntry>> {
     let name = entry.file_name();
     if matches!(name.to_bytes(), b"." | b"..") {
         return Ok(None);

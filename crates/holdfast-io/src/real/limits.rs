@@ -6,11 +6,11 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{AtFlags, Mode, OFlags, fstatfs, ftruncate, openat, unlinkat};
+use rustix::fs::{AtFlags, Mode, OFlags, fstatfs, fstatvfs, ftruncate, openat, unlinkat};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
-use crate::Limits;
+use crate::{InodeNumbers, Limits};
 
 /// Where the file system has no files without a name, this one is made, and removed at once.
 const NAME: &str = ".holdfast-limits";
@@ -35,6 +35,32 @@ const SYNC_ALL: [u64; 5] = [
     0xF2F5_2010, // F2FS
 ];
 
+/// File systems that keep the number of an inode where the inode is. What makes numbers up as
+/// inodes come into memory, as FAT does and many a server of files, is not among them.
+const KEEP_NUMBERS: [u64; 9] = [
+    0xEF53,      // ext4
+    0x5846_5342, // XFS
+    0x9123_683E, // Btrfs
+    0x0102_1994, // tmpfs
+    0xF2F5_2010, // F2FS
+    0x2FC1_2FC1, // ZFS
+    0xCA45_1A4E, // Bcachefs
+    0x3153_464A, // JFS
+    0x3434,      // NILFS
+];
+/// An inode of the lower layer gets the number, and the device, of the one that it is copied to.
+const OVERLAYFS: u64 = 0x794C_7630;
+
+/// What the numbers of inodes are good for on the file system that `root` is on.
+pub(super) fn inode_numbers(root: BorrowedFd<'_>) -> InodeNumbers {
+    let kind = fstatfs(root).map_or(0, |found| found.f_type as u64);
+    match fstatvfs(root) {
+        _ if kind == OVERLAYFS => InodeNumbers::KeptUntilChanged,
+        Ok(found) if KEEP_NUMBERS.contains(&kind) => InodeNumbers::Kept(found.f_fsid),
+        _ => InodeNumbers::NotKept,
+    }
+}
+
 /// Whether a sync of the file system that `root` is on makes everything durable.
 pub(super) fn syncs_all(root: BorrowedFd<'_>) -> bool {
     fstatfs(root).is_ok_and(|found| SYNC_ALL.contains(&(found.f_type as u64)))
@@ -53,8 +79,10 @@ fn scratch(root: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     let (mode, flags) = (Mode::RUSR | Mode::WUSR, OFlags::RDWR | OFlags::CLOEXEC);
     match openat(root, ".", flags | OFlags::TMPFILE, mode) {
         Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => {
-            let file = openat(root, NAME, flags | OFlags::CREATE | OFlags::NOFOLLOW, mode)?;
-            unlinkat(root, NAME, AtFlags::empty())?;
+            let name = format!("{NAME}-{}", std::process::id());
+            // What is there by that name is somebody else's.
+            let file = openat(root, &name, flags | OFlags::CREATE | OFlags::EXCL, mode)?;
+            unlinkat(root, &name, AtFlags::empty())?;
             Ok(file)
         }
         opened => Ok(opened?),

@@ -1,24 +1,26 @@
 //! Applying a window to the home.
 //!
 //! Promise: when [`Applier::run`] returns, the home has everything in the window, durably. Running
-//! it again, after any part of it, changes nothing.
+//! it again, after any part of it, changes nothing. What is read or changed of a node is the inode
+//! that it is known by ([`crate::names`]).
 //! Never: applies a byte that the device's log does not have.
+
+mod make;
 
 use std::collections::{BTreeSet, HashMap};
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use holdfast_io::acl::{ACCESS, DEFAULT};
-use holdfast_io::{Change, Files, Kind, OpenFile, OpenHow};
+use holdfast_io::acl::DEFAULT;
+use holdfast_io::{Change, Files, Held, InodeNumbers, Kind, Metadata, OpenFile};
 use holdfast_log::{Lsn, ReadError};
 
-use crate::clean::plan::{Contents, Make, Step, Window, is_orphan};
+use crate::clean::plan::{Contents, Step, Window, is_orphan};
 use crate::clean::{Act, CleanError};
 use crate::extents::{Piece, Source};
-use crate::names::{Names, ORPHANS_NAME, Place, to_path};
+use crate::names::{Names, ORPHANS_NAME, Place, other_inode, to_path};
 use crate::record::{Op, Record};
-use crate::tree::{Errno, NodeId};
+use crate::tree::NodeId;
 use crate::volume::DirectoryVolume;
 use crate::xattr::{clear, is_taken, place};
 
@@ -112,6 +114,8 @@ pub(crate) struct Applier<'a> {
     hands_down: HashMap<NodeId, bool>,
     /// Nodes whose lists to hand down this window sets or takes away, behind all changes of names.
     relisted: BTreeSet<NodeId>,
+    /// The home's file system gives an inode another number when it is first changed.
+    renumbers: bool,
     /// Extended attributes changed, which only a sync of everything makes durable.
     labelled: bool,
     /// The home's file system syncs everything when it is asked to.
@@ -133,6 +137,7 @@ impl<'a> Applier<'a> {
             bytes: 0,
             hands_down: HashMap::new(),
             relisted: BTreeSet::new(),
+            renumbers: home.inode_numbers() == InodeNumbers::KeptUntilChanged,
             labelled: false,
             syncs_all: false,
             together: false,
@@ -148,13 +153,13 @@ impl<'a> Applier<'a> {
             contents.iter().filter(|(_, it)| listed(it)).map(|(node, _)| *node).collect();
         for step in &window.steps {
             self.blame = step.node().map(|node| Blame { node, what: What::Name });
-            self.step(step, window.repeats)?;
+            self.step(step, window)?;
         }
         self.syncs_all = self.home.has_sync_all();
         self.together = self.syncs_all && window.contents.len() >= TOGETHER_MIN;
         for (node, contents) in &window.contents {
             self.blame = Some(Blame { node: *node, what: What::Contents });
-            self.fill(contents)?;
+            self.fill(*node, contents)?;
         }
         self.blame = None;
         for (path, at_ns) in &window.directory_times {
@@ -171,212 +176,186 @@ impl<'a> Applier<'a> {
     }
 
     /// Changes names under the tree's lock, so that nobody looks for a file in between.
-    fn step(&mut self, step: &Step, repeats: bool) -> Result<(), CleanError> {
+    fn step(&mut self, step: &Step, window: &Window) -> Result<(), CleanError> {
         if *step == Step::Barrier {
             return self.sync_directories();
         }
         if *step == Step::Nothing {
             return Ok(());
         }
-        if let Step::Exchange { from, at, .. } = step {
-            self.mark_exchange(from, *at)?;
+        if let Step::Exchange { nodes, from, at, .. } = step {
+            self.mark_exchange(nodes, from, *at)?;
         }
         let mut names = self.volume.names_mut();
+        let names = &mut *names;
         match step {
             Step::Make { node, parent, path, make, over } => {
-                if let Some(old) = over.filter(|_| !is_at_home(&names, *node, *parent, path)) {
-                    self.remove(path, false)?;
+                if let Some(old) = over.filter(|_| !is_at_home(names, *node, *parent, path)) {
+                    self.remove(names, old, path, window, false)?;
                     names.left_home(self.home, old, path);
                 }
-                self.make(*parent, path, make, repeats)?;
+                self.make(names, (*node, *parent), path, make, window)?;
                 names.came_home(*node, *parent, path);
+                self.tell_home(names, *node);
             }
             Step::Link { node, parent, from, to } => {
-                self.link(from, to)?;
+                self.link(names, *node, from, to)?;
                 names.came_home(*node, *parent, to);
             }
             Step::Remove { node, path } => {
-                self.remove(path, false)?;
+                self.remove(names, *node, path, window, false)?;
                 names.left_home(self.home, *node, path);
             }
             Step::RemoveDir { node, path } => {
-                self.remove(path, true)?;
+                self.remove(names, *node, path, window, true)?;
                 names.left_home(self.home, *node, path);
             }
             Step::Rename { node, replaced, parent, from, to } => {
-                self.rename(from, to)?;
+                self.rename(names, (*node, *replaced), from, to)?;
                 names.left_home(self.home, *replaced, to);
-                names.left_home(self.home, *node, from);
-                names.came_home(*node, *parent, to);
+                names.moved_home(self.home, *node, from, (*parent, to));
             }
             Step::Move { node, parent, from, via, to } => {
-                self.move_to(via, from, to)?;
-                names.left_home(self.home, *node, from);
-                names.came_home(*node, *parent, to);
+                self.move_to(names, *node, via, from, to)?;
+                names.moved_home(self.home, *node, from, (*parent, to));
             }
             Step::Exchange { nodes: [one, other], parents, from, to, at } => {
-                self.exchange(from, to, *at)?;
-                names.left_home(self.home, *one, from);
-                names.left_home(self.home, *other, to);
-                names.came_home(*one, parents[1], to);
-                names.came_home(*other, parents[0], from);
+                self.exchange(names, &[*one, *other], from, to, *at)?;
+                names.moved_home(self.home, *one, from, (parents[1], to));
+                names.moved_home(self.home, *other, to, (parents[0], from));
             }
             Step::Barrier | Step::Nothing => {}
         }
         Ok(())
     }
 
-    /// A node that is there already was made by this very step, before a crash; owner and mode may
-    /// still be missing then, so they are set either way.
-    fn make(
-        &mut self,
-        parent: NodeId,
-        path: &[u8],
-        make: &Make,
-        repeats: bool,
-    ) -> Result<(), CleanError> {
-        if is_orphan(path) {
-            self.make_orphans()?;
-        }
-        let path = self.changed(path);
-        let fail = |act, error| CleanError::home(act, &path, error);
-        let made = match make.kind {
-            Kind::Directory => self.make_dir(parent, &path, make.mode),
-            Kind::Symlink => self.home.make_symlink(&path, &make.target),
-            kind => self.home.make_node(&path, kind, make.mode, make.rdev),
-        };
-        unless(made, io::ErrorKind::AlreadyExists).map_err(|error| fail(Act::Make, error))?;
-        if make.kind != Kind::Symlink && (repeats || self.hands_down(parent, &path)?) {
-            self.disinherit(&path, make.kind)?;
-        }
-        // A change of owner clears the set-id bits, so the mode comes last.
-        let owner = Change { uid: Some(make.uid), gid: Some(make.gid), ..Change::default() };
-        self.home.change(&path, &owner).map_err(|error| fail(Act::Change, error))?;
-        if make.kind != Kind::Symlink {
-            let mode = Change { mode: Some(make.mode), ..Change::default() };
-            self.home.change(&path, &mode).map_err(|error| fail(Act::Change, error))?;
-        }
-        Ok(())
-    }
-
-    /// Makes a directory. A list that the home still hands down, and no longer will when this
-    /// window is applied, may be longer than what a new directory can have: then it goes first.
-    fn make_dir(&mut self, parent: NodeId, path: &Path, mode: u32) -> io::Result<()> {
-        match self.home.make_dir(path, mode) {
-            Err(error)
-                if error.kind() == io::ErrorKind::StorageFull
-                    && self.relisted.contains(&parent) =>
-            {
-                let above = path.parent().unwrap_or(Path::new(""));
-                self.home.remove_xattr(above, DEFAULT)?;
-                self.hands_down.insert(parent, false);
-                self.home.make_dir(path, mode)
-            }
-            made => made,
+    /// Notes for the next front end which inode a node has become that programs have open.
+    fn tell_home(&self, names: &Names, node: NodeId) {
+        let is_told = names.entry(node).is_some_and(|entry| entry.node.is_remembered());
+        if is_told {
+            self.volume.note_home(names, node);
         }
     }
 
-    /// Whether the home gives what is made here lists. Names come before attributes in a window, so
-    /// that stays as it is while names are made.
-    fn hands_down(&mut self, directory: NodeId, path: &Path) -> Result<bool, CleanError> {
-        if let Some(known) = self.hands_down.get(&directory) {
-            return Ok(*known);
-        }
-        let above = path.parent().unwrap_or(Path::new(""));
-        let list = match self.home.xattr(above, DEFAULT) {
-            Err(error) if is_without_lists(&error) => None,
-            list => list.map_err(|error| CleanError::home(Act::Make, path, error))?,
-        };
-        self.hands_down.insert(directory, list.is_some());
-        Ok(list.is_some())
+    /// Takes hold of what the home has of a node under this name.
+    fn hold(&self, names: &Names, node: NodeId, path: &Path) -> io::Result<Box<dyn Held>> {
+        names.hold_at(self.home, node, path)
     }
 
-    /// Takes away what the home handed down: which lists a node has is the log's to say.
-    fn disinherit(&self, path: &Path, kind: Kind) -> Result<(), CleanError> {
-        let lists = if kind == Kind::Directory { &[ACCESS, DEFAULT][..] } else { &[ACCESS] };
-        for list in lists {
-            match self.home.remove_xattr(path, list) {
-                Err(error) if is_without_lists(&error) => {}
-                removed => removed.map_err(|error| CleanError::home(Act::Make, path, error))?,
-            }
+    /// The same; none if nothing stands there.
+    fn hold_if_there(
+        &self,
+        names: &Names,
+        node: NodeId,
+        path: &Path,
+    ) -> io::Result<Option<Box<dyn Held>>> {
+        match self.hold(names, node, path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            held => held.map(Some),
+        }
+    }
+
+    /// An error unless it is one of these nodes, or may be.
+    fn recognize_one_of(
+        &self,
+        names: &Names,
+        nodes: [NodeId; 2],
+        held: &dyn Held,
+    ) -> io::Result<()> {
+        let found = held.metadata()?;
+        let mut nodes = nodes.iter().filter(|node| **node != NodeId(0));
+        let is_one = nodes.any(|node| names.may_be(self.home, *node, &found));
+        if is_one { Ok(()) } else { Err(other_inode()) }
+    }
+
+    /// The node has been changed.
+    fn changed_inode(&self, names: &mut Names, node: NodeId, held: &dyn Held) -> io::Result<()> {
+        if self.renumbers {
+            names.learn(node, &held.metadata()?);
         }
         Ok(())
     }
 
     /// Gives a node its extended attributes.
-    fn label(&mut self, path: &Path, contents: &Contents) -> Result<(), CleanError> {
+    fn label(&mut self, held: &dyn Held, contents: &Contents) -> Result<(), CleanError> {
         if contents.xattrs.is_empty() {
             return Ok(());
         }
         self.labelled = true;
+        let path = to_path(contents.path.clone());
         let gone = contents.xattrs.iter().filter(|(_, value)| value.is_none());
         let given =
             contents.xattrs.iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
         let given: Vec<_> = given.map(|(name, value)| (name.as_slice(), value)).collect();
-        let mut one_by_one =
-            given.iter().map(|(name, value)| self.home.set_xattr(path, name, value));
-        let done = clear(self.home, path, gone.map(|(name, _)| name.as_slice()))
+        let mut one_by_one = given.iter().map(|(name, value)| held.set_xattr(name, value));
+        let done = clear(held, gone.map(|(name, _)| name.as_slice()))
             .and_then(|()| one_by_one.try_for_each(|set| set));
         let done = match done {
-            Err(error) if error.kind() == io::ErrorKind::StorageFull => self.place(path, &given),
+            Err(error) if error.kind() == io::ErrorKind::StorageFull => self.place(held, &given),
             done => done,
         };
-        done.map_err(|error| CleanError::home(Act::Change, path, error))?;
-        let synced = if self.syncs_all { Ok(()) } else { self.sync_labels(path) };
-        synced.map_err(|error| CleanError::home(Act::Sync, path, error))
+        done.map_err(|error| CleanError::home(Act::Change, &path, error))?;
+        let synced = if self.syncs_all { Ok(()) } else { sync_labels(held) };
+        synced.map_err(|error| CleanError::home(Act::Sync, &path, error))
     }
 
     /// Whether all of them fit depends on what they come after, so the way goes over none of them.
     /// If the home takes them not even then, the node has what it had.
-    fn place(&self, path: &Path, given: &[(&[u8], &Vec<u8>)]) -> io::Result<()> {
+    fn place(&self, held: &dyn Held, given: &[(&[u8], &Vec<u8>)]) -> io::Result<()> {
         is_taken(self.home, given)?;
         let mut before = Vec::new();
         for (name, _) in given {
-            before.extend(self.home.xattr(path, name)?.map(|value| (*name, value)));
+            before.extend(held.xattr(name)?.map(|value| (*name, value)));
         }
         let names = || given.iter().map(|(name, _)| *name);
-        clear(self.home, path, names())?;
-        let placed = place(self.home, path, given);
+        clear(held, names())?;
+        let placed = place(held, given);
         if placed.is_err() {
-            clear(self.home, path, names())?;
-            place(self.home, path, &before)?;
+            clear(held, names())?;
+            place(held, &before)?;
         }
         placed
     }
 
-    /// Makes extended attributes durable by themselves. What is neither file nor directory has no
-    /// sync, and is left to a sync of all.
-    fn sync_labels(&self, path: &Path) -> io::Result<()> {
-        match self.home.metadata(path)?.kind {
-            Kind::Directory => self.home.sync_dir(path),
-            Kind::File => self.home.open(path, OpenHow::default())?.sync(),
-            _ => Ok(()),
-        }
-    }
-
     /// A name that is there already was made by this very step: a window touches no name twice.
-    fn link(&mut self, from: &[u8], to: &[u8]) -> Result<(), CleanError> {
+    fn link(
+        &mut self,
+        names: &mut Names,
+        node: NodeId,
+        from: &[u8],
+        to: &[u8],
+    ) -> Result<(), CleanError> {
         let (from, to) = (to_path(from.to_vec()), self.changed(to));
-        unless(self.home.link(&from, &to), io::ErrorKind::AlreadyExists)
-            .map_err(|error| CleanError::home(Act::Link, &to, error))
-    }
-
-    /// A name that is missing was removed by this very step.
-    fn remove(&mut self, path: &[u8], directory: bool) -> Result<(), CleanError> {
-        let path = self.changed(path);
-        let removed = match directory {
-            true => self.home.remove_dir(&path),
-            false => self.home.remove_file(&path),
-        };
-        unless(removed, io::ErrorKind::NotFound)
-            .map_err(|error| CleanError::home(Act::Remove, &path, error))
+        let linked = self.hold(names, node, &from).and_then(|held| {
+            unless(self.home.link(&from, &to), io::ErrorKind::AlreadyExists)?;
+            self.changed_inode(names, node, &*held)
+        });
+        linked.map_err(|error| CleanError::home(Act::Link, &to, error))
     }
 
     /// A source that is missing was moved by this very step.
-    fn rename(&mut self, from: &[u8], to: &[u8]) -> Result<(), CleanError> {
+    fn rename(
+        &mut self,
+        names: &mut Names,
+        (node, replaced): (NodeId, NodeId),
+        from: &[u8],
+        to: &[u8],
+    ) -> Result<(), CleanError> {
         let (source, target) = (self.changed(from), self.changed(to));
-        unless(self.home.rename(&source, &target), io::ErrorKind::NotFound)
-            .map_err(|error| CleanError::home(Act::Rename, &target, error))
+        let renamed = self.hold_if_there(names, node, &source).and_then(|held| {
+            let Some(held) = held else { return Ok(()) };
+            let there = match from != to {
+                true => self.home.hold(&target),
+                false => Err(io::ErrorKind::NotFound.into()),
+            };
+            match there {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                there => self.recognize_one_of(names, [node, replaced], &*there?)?,
+            }
+            unless(self.home.rename(&source, &target), io::ErrorKind::NotFound)?;
+            self.changed_inode(names, node, &*held)
+        });
+        renamed.map_err(|error| CleanError::home(Act::Rename, &target, error))
     }
 
     /// If something is under the new name, it is what was to come there, because nothing else
@@ -384,26 +363,34 @@ impl<'a> Applier<'a> {
     /// told by its source.
     fn move_to(
         &mut self,
+        names: &mut Names,
+        node: NodeId,
         via: &BTreeSet<Vec<u8>>,
         from: &[u8],
         to: &[u8],
     ) -> Result<(), CleanError> {
         if via.len() == 2 && from != to && !is_orphan(to) {
-            return self.rename(from, to);
+            return self.rename(names, (node, NodeId(0)), from, to);
         }
         if is_orphan(to) {
             self.make_orphans()?;
         }
         let target = self.changed(to);
         let fail = |error| CleanError::home(Act::Rename, &target, error);
-        if exists(self.home, &target).map_err(fail)? {
+        if self.hold_if_there(names, node, &target).map_err(fail)?.is_some() {
             return Ok(());
         }
         for from in via.iter().filter(|from| *from != to) {
             let source = self.changed(from);
+            let Some(held) = self.hold_if_there(names, node, &source).map_err(fail)? else {
+                continue;
+            };
             match self.home.rename(&source, &target) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                result => return result.map_err(fail),
+                result => {
+                    let changed = result.and_then(|()| self.changed_inode(names, node, &*held));
+                    return changed.map_err(fail);
+                }
             }
         }
         Ok(())
@@ -411,15 +398,23 @@ impl<'a> Applier<'a> {
 
     /// Before two names change places, which inode stands under the first is written down, durably,
     /// in the target of a symbolic link: so a repetition can tell whether they have.
-    fn mark_exchange(&mut self, from: &[u8], at: Lsn) -> Result<(), CleanError> {
+    fn mark_exchange(
+        &mut self,
+        nodes: &[NodeId; 2],
+        from: &[u8],
+        at: Lsn,
+    ) -> Result<(), CleanError> {
         let marker = exchange_marker(at);
         let fail = |error| CleanError::home(Act::Rename, &marker, error);
         if exists(self.home, &marker).map_err(fail)? {
             return Ok(());
         }
-        let inode = self.inode_of(from)?;
+        let found = self.found(from)?;
+        if !self.volume.names().may_be(self.home, nodes[0], &found) {
+            return Err(CleanError::home(Act::Rename, &to_path(from.to_vec()), other_inode()));
+        }
         self.make_orphans()?;
-        self.home.make_symlink(&marker, inode.to_string().as_bytes()).map_err(fail)?;
+        self.home.make_symlink(&marker, found.inode.to_string().as_bytes()).map_err(fail)?;
         for directory in [ORPHANS_NAME, b""] {
             self.home.sync_dir(&to_path(directory.to_vec())).map_err(fail)?;
         }
@@ -427,23 +422,34 @@ impl<'a> Applier<'a> {
     }
 
     /// If the first name stands for the inode that it stood for before.
-    fn exchange(&mut self, from: &[u8], to: &[u8], at: Lsn) -> Result<(), CleanError> {
+    fn exchange(
+        &mut self,
+        names: &mut Names,
+        nodes: &[NodeId; 2],
+        from: &[u8],
+        to: &[u8],
+        at: Lsn,
+    ) -> Result<(), CleanError> {
         let marker = exchange_marker(at);
         let before = self.home.read_link(&marker);
         let before = before.map_err(|error| CleanError::home(Act::Rename, &marker, error))?;
-        let inode = self.inode_of(from)?;
+        let inode = self.found(from)?.inode;
         let (one, other) = (self.changed(from), self.changed(to));
         if before != inode.to_string().as_bytes() {
             return Ok(());
         }
-        let exchanged = self.home.exchange(&one, &other);
+        let exchanged = self.hold(names, nodes[0], &one).and_then(|first| {
+            let second = self.hold(names, nodes[1], &other)?;
+            self.home.exchange(&one, &other)?;
+            self.changed_inode(names, nodes[0], &*first)?;
+            self.changed_inode(names, nodes[1], &*second)
+        });
         exchanged.map_err(|error| CleanError::home(Act::Rename, &other, error))
     }
 
-    fn inode_of(&self, path: &[u8]) -> Result<u64, CleanError> {
+    fn found(&self, path: &[u8]) -> Result<Metadata, CleanError> {
         let path = to_path(path.to_vec());
-        let metadata = self.home.metadata(&path);
-        Ok(metadata.map_err(|error| CleanError::home(Act::Rename, &path, error))?.inode)
+        self.home.metadata(&path).map_err(|error| CleanError::home(Act::Rename, &path, error))
     }
 
     /// The orphans' directory is made when it is first needed; detaching removes it.
@@ -463,25 +469,37 @@ impl<'a> Applier<'a> {
     fn sync_directories(&mut self) -> Result<(), CleanError> {
         self.blame = None;
         for directory in std::mem::take(&mut self.directories) {
+            let held = self.volume.names().hold_directory(self.home, &directory);
             // A directory that a later step removed or moved has nothing left to sync here.
-            unless(self.home.sync_dir(&directory), io::ErrorKind::NotFound)
+            unless(held.and_then(|held| held.sync_dir()), io::ErrorKind::NotFound)
                 .map_err(|error| CleanError::home(Act::Sync, &directory, error))?;
         }
         Ok(())
     }
 
     /// Gives a node its bytes and attributes, durably unless all are synced together.
-    fn fill(&mut self, contents: &Contents) -> Result<(), CleanError> {
+    fn fill(&mut self, node: NodeId, contents: &Contents) -> Result<(), CleanError> {
         let path = to_path(contents.path.clone());
-        if !has_bytes(contents) {
-            self.does(What::Attributes);
-            self.change(&path, contents)?;
-            self.does(What::Labels);
-            return self.label(&path, contents);
+        let fail = |error| CleanError::home(Act::Open, &path, error);
+        let held = self.hold(&self.volume.names(), node, &path).map_err(fail)?;
+        match has_bytes(contents) {
+            true => self.fill_bytes(&*held, contents)?,
+            false => {
+                self.does(What::Attributes);
+                self.change(&*held, contents)?;
+            }
         }
-        let how = OpenHow { write: true, ..OpenHow::default() };
-        let file = self.home.open(&path, how);
-        let file = file.map_err(|error| CleanError::home(Act::Open, &path, error))?;
+        self.does(What::Labels);
+        self.label(&*held, contents)?;
+        match self.renumbers {
+            true => self.changed_inode(&mut self.volume.names_mut(), node, &*held).map_err(fail),
+            false => Ok(()),
+        }
+    }
+
+    fn fill_bytes(&mut self, held: &dyn Held, contents: &Contents) -> Result<(), CleanError> {
+        let path = to_path(contents.path.clone());
+        let file = held.open(true).map_err(|error| CleanError::home(Act::Open, &path, error))?;
         self.fill_file(&*file, contents).map_err(|failed| match failed {
             Failed::Home(error) => CleanError::home(Act::Write, &path, error),
             Failed::Log(error) => CleanError::Read(error),
@@ -491,8 +509,7 @@ impl<'a> Applier<'a> {
             file.sync_data().map_err(|error| CleanError::home(Act::Sync, &path, error))?;
             self.blame = blame;
         }
-        self.does(What::Labels);
-        self.label(&path, contents)
+        Ok(())
     }
 
     /// What is under way for the node whose turn it is.
@@ -501,26 +518,23 @@ impl<'a> Applier<'a> {
     }
 
     /// Attributes of a node without new bytes.
-    fn change(&mut self, path: &Path, contents: &Contents) -> Result<(), CleanError> {
+    fn change(&mut self, held: &dyn Held, contents: &Contents) -> Result<(), CleanError> {
         if contents.change == Change::default() {
             return Ok(());
         }
-        self.home
-            .change(path, &contents.change)
-            .map_err(|error| CleanError::home(Act::Change, path, error))?;
         // The directory above is what a file system without open file syncs anyway; a directory's
         // own attributes are its own.
-        self.changed(path.as_os_str().as_bytes());
-        let kind = self.home.metadata(path).map(|metadata| metadata.kind);
-        match kind.map_err(|error| CleanError::home(Act::Change, path, error))? {
+        let path = self.changed(&contents.path);
+        let fail = |error| CleanError::home(Act::Change, &path, error);
+        held.change(&contents.change).map_err(fail)?;
+        match held.metadata().map_err(fail)?.kind {
             Kind::Directory => {
-                self.directories.insert(path.to_path_buf());
+                self.directories.insert(path);
                 Ok(())
             }
             Kind::File if !self.together && !contents.made => {
-                let file = self.home.open(path, OpenHow::default());
-                file.and_then(|file| file.sync_data())
-                    .map_err(|error| CleanError::home(Act::Sync, path, error))
+                let synced = held.open(false).and_then(|file| file.sync_data());
+                synced.map_err(|error| CleanError::home(Act::Sync, &path, error))
             }
             _ => Ok(()),
         }
@@ -530,7 +544,8 @@ impl<'a> Applier<'a> {
     fn set_directory_time(&mut self, path: &[u8], at_ns: i64) -> Result<(), CleanError> {
         let path = to_path(path.to_vec());
         let change = Change { modified_ns: Some(at_ns.into()), ..Change::default() };
-        unless(self.home.change(&path, &change), io::ErrorKind::NotFound)
+        let held = self.volume.names().hold_directory(self.home, &path);
+        unless(held.and_then(|held| held.change(&change)), io::ErrorKind::NotFound)
             .map_err(|error| CleanError::home(Act::Change, &path, error))?;
         self.directories.insert(path);
         Ok(())
@@ -640,6 +655,16 @@ fn punch(file: &dyn OpenFile, piece: &Piece) -> io::Result<()> {
     }
 }
 
+/// Makes extended attributes durable by themselves. What is neither file nor directory has no sync,
+/// and is left to a sync of all.
+fn sync_labels(held: &dyn Held) -> io::Result<()> {
+    match held.metadata()?.kind {
+        Kind::Directory => held.sync_dir(),
+        Kind::File => held.open(false)?.sync(),
+        _ => Ok(()),
+    }
+}
+
 /// True if the file itself, and not only its attributes, has to be opened.
 fn has_bytes(contents: &Contents) -> bool {
     !contents.extents.is_empty() || contents.size_bytes.is_some() || !contents.reserved.is_empty()
@@ -655,11 +680,6 @@ fn is_at_home(names: &Names, node: NodeId, parent: NodeId, path: &[u8]) -> bool 
 /// Where it is written down how an exchange found the home.
 pub(crate) fn exchange_marker(at: Lsn) -> PathBuf {
     to_path(ORPHANS_NAME.to_vec()).join(format!("exchange-{at}"))
-}
-
-/// A home whose file system has no lists hands none down.
-fn is_without_lists(error: &io::Error) -> bool {
-    error.raw_os_error() == Some(Errno::NOTSUP.0)
 }
 
 fn exists(home: &dyn Files, path: &Path) -> io::Result<bool> {

@@ -27,7 +27,8 @@ fn encoded() -> Vec<u8> {
     for (number, op) in samples().into_iter().enumerate() {
         let node = NodeId(number as u64);
         let parent = NodeId(9);
-        Record { node, parent, path: b"a/name", at_ns: -3, op }.encode(&mut payload);
+        Record { node, parent, path: b"a/name", at_home: AtHome::default(), at_ns: -3, op }
+            .encode(&mut payload);
     }
     payload.extend_from_slice(b"12345");
     payload
@@ -64,11 +65,33 @@ fn a_time_of_any_year_comes_back_and_takes_no_more_than_it_must() {
         let change =
             Change { accessed_ns: Some(time_ns), modified_ns: Some(5), ..Change::default() };
         let op = Op::Change { change };
-        let record = Record { node: NodeId(5), parent: NodeId(1), path: b"a", at_ns: 5, op };
+        let record = Record {
+            node: NodeId(5),
+            parent: NodeId(1),
+            path: b"a",
+            at_home: AtHome::default(),
+            at_ns: 5,
+            op,
+        };
         let mut payload = Vec::new();
         record.encode(&mut payload);
         assert_eq!(decode(&payload).next().unwrap().unwrap().0, record);
         bytes.push(payload.len() - HEAD_BYTES - 1);
     }
     assert_eq!(bytes, [16, 16, 32, 32]);
+}
+
+#[test]
+fn which_inode_the_node_is_comes_back_from_every_change_that_is_no_names() {
+    let at_home = AtHome { inode: 1 << 40, home: 7 };
+    for op in samples() {
+        let mut payload = Vec::new();
+        let path: &[u8] = b"a/name";
+        let record = Record { node: NodeId(5), parent: NodeId(9), path, at_home, at_ns: -3, op };
+        record.encode(&mut payload);
+        payload.extend_from_slice(b"12345");
+        let (decoded, _) = decode(&payload).next().expect("a record").expect("own bytes");
+        let told = if record.changes_names() { AtHome::default() } else { at_home };
+        assert_eq!(decoded, Record { at_home: told, ..record });
+    }
 }

@@ -22,8 +22,9 @@ fn the_fold_knows_the_last_names_of_every_node_still_remembered() {
         assert_eq!(decoded, step);
         fold(&mut known, decoded);
     }
-    let seven = Remembered { places: vec![place("d"), place("e")], count: 10 };
-    let five = Remembered { places: vec![place("c")], count: 2 };
+    let seven =
+        Remembered { places: vec![place("d"), place("e")], count: 10, at_home: AtHome::default() };
+    let five = Remembered { places: vec![place("c")], count: 2, at_home: AtHome::default() };
     assert_eq!(known, Known::from([(NodeId(5), five), (NodeId(7), seven)]));
 }
 
@@ -32,7 +33,7 @@ fn what_is_written_anew_folds_to_the_same() {
     let place = |name: &str| Place { parent: NodeId(1), name: name.as_bytes().into() };
     for (names, count) in [(&["a"][..], 1), (&["a"], 4), (&["a", "b"], 1), (&["a", "b"], 3)] {
         let places = names.iter().map(|name| place(name)).collect();
-        let node = Remembered { places, count };
+        let node = Remembered { places, count, at_home: AtHome { inode: count, home: 7 } };
         let mut known = Known::new();
         node.entries(NodeId(5)).into_iter().for_each(|entry| fold(&mut known, entry));
         assert_eq!(known, Known::from([(NodeId(5), node)]));

@@ -11,10 +11,9 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use holdfast_io::Files;
+use holdfast_io::{Files, Held};
 
 use crate::names::{ORPHANS_NAME, make_unless_there, to_path};
 use crate::tree::Errno;
@@ -74,11 +73,7 @@ pub(crate) fn are_bound(wanted: &[Named]) -> bool {
 }
 
 /// Gives an inode that has none of them all of these, in the first order in which it takes them.
-pub(crate) fn place<V: AsRef<[u8]>>(
-    home: &dyn Files,
-    path: &Path,
-    wanted: &[(&[u8], V)],
-) -> io::Result<()> {
+pub(crate) fn place<V: AsRef<[u8]>>(held: &dyn Held, wanted: &[(&[u8], V)]) -> io::Result<()> {
     let mut longest_first: Vec<_> =
         wanted.iter().map(|(name, value)| (*name, value.as_ref())).collect();
     longest_first.sort_by_key(|(name, value)| (std::cmp::Reverse(name.len() + value.len()), *name));
@@ -92,23 +87,22 @@ pub(crate) fn place<V: AsRef<[u8]>>(
         let (first, rest): (Vec<_>, Vec<_>) =
             longest_first.iter().enumerate().partition(|(index, _)| is_first(*index));
         let mut order = first.into_iter().chain(rest).map(|(_, attribute)| attribute);
-        outcome = order.try_for_each(|(name, value)| home.set_xattr(path, name, value));
+        outcome = order.try_for_each(|(name, value)| held.set_xattr(name, value));
         match &outcome {
             Err(error) if error.kind() == io::ErrorKind::StorageFull => {}
             _ => break,
         }
-        clear(home, path, wanted.iter().map(|(name, _)| *name))?;
+        clear(held, wanted.iter().map(|(name, _)| *name))?;
     }
     outcome
 }
 
 /// Takes attributes away. One that is not there is taken.
 pub(crate) fn clear<'n>(
-    home: &dyn Files,
-    path: &Path,
+    held: &dyn Held,
     mut names: impl Iterator<Item = &'n [u8]>,
 ) -> io::Result<()> {
-    names.try_for_each(|name| home.remove_xattr(path, name))
+    names.try_for_each(|name| held.remove_xattr(name))
 }
 
 /// Whether an inode of the volume's own takes all of these.
@@ -117,7 +111,7 @@ pub(crate) fn is_taken<V: AsRef<[u8]>>(home: &dyn Files, wanted: &[(&[u8], V)]) 
     let [.., scratch] = crate::own::SCRATCH.map(|name| own.join(name));
     crate::own::make(home)?;
     make_unless_there(home, &scratch)?;
-    let outcome = place(home, &scratch, wanted);
+    let outcome = place(&*home.hold(&scratch)?, wanted);
     home.remove_dir(&scratch)?;
     outcome
 }

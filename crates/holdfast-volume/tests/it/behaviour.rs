@@ -321,3 +321,35 @@ fn the_names_the_volume_keeps_for_itself_are_refused() {
     let long = [b'x'; 256];
     assert_eq!(volume.make(ROOT, &long, &new).map(|_| ()), Err(Errno::NAMETOOLONG));
 }
+
+#[test]
+fn a_hole_behind_the_end_changes_the_times_as_on_the_machines_own_file_systems() {
+    let world = World::new(1);
+    let (volume, _) = world.open().expect("a new volume");
+    let node = file(&volume, "f");
+    volume.write(node, b"short", 0, false).expect("room");
+    let set = SetAttributes { modified_ns: Some(5), ..SetAttributes::default() };
+    volume.set_attributes(node, &set).expect("room");
+    volume.allocate(node, Allocate::PunchHole, 100_000, 4096).expect("room");
+    let told = volume.attributes(node).expect("known");
+    assert!(told.modified_ns > 5, "the time stays");
+    assert_eq!((told.size_bytes, read(&volume, node)), (5, b"short".to_vec()));
+    volume.detach().expect("a sound disk");
+    let found = world.home().metadata("f".as_ref()).expect("it came home");
+    assert_eq!(found.modified_ns, told.modified_ns);
+}
+
+#[test]
+fn the_volumes_own_directory_is_no_link_of_the_root() {
+    let world = World::new(1);
+    let (volume, _) = world.open().expect("a new volume");
+    let node = file(&volume, "f");
+    volume.make(ROOT, b"d", &new_node(Kind::Directory, 0o700)).expect("a free name");
+    let links = volume.attributes(ROOT).expect("it is there").links;
+    volume.remove_file(ROOT, b"f").expect("a name");
+    settle(&volume);
+    assert!(world.home().metadata(".holdfast".as_ref()).is_ok(), "{node:?} is nowhere");
+    drop(volume);
+    let (volume, _) = world.open().expect("the region has everything");
+    assert_eq!(volume.attributes(ROOT).expect("it is there").links, links);
+}

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use holdfast_io::fake::FakeFiles;
 use holdfast_io::real::RealFiles;
 use holdfast_log::Log;
-use holdfast_volume::{DirectVolume, Errno, Kind, NewNode, ROOT, Tree, changed_by_others};
+use holdfast_volume::{
+    DirectVolume, Errno, Kind, NewNode, ROOT, RenameHow, Tree, changed_by_others,
+};
 
 use crate::world::{Below, IDENTITY, config, new_node, new_region};
 
@@ -128,4 +130,48 @@ fn what_stands_where_the_log_makes_a_directory_is_nobody_elses_change() {
     assert_eq!(changed, [PathBuf::from("file"), PathBuf::from("link")]);
     direct.detach().expect("a sound home");
     assert!(home.join("file/inside").exists() && home.join("link/inside").exists());
+}
+
+/// There a file gets another number, and another device, when it is first changed.
+#[test]
+fn files_of_the_lower_layer_of_an_overlay_are_read_changed_and_moved() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name);
+    for name in ["lower", "upper", "work", "merged"] {
+        fs::create_dir(at(name)).expect("a free name");
+    }
+    let Some(_lower) = Mounted::on(&at("lower")) else {
+        println!("nothing can be mounted here");
+        return;
+    };
+    fs::write(at("lower/f"), "below").expect("room");
+    let layers = ["lower", "upper", "work"].map(|name| at(name).display().to_string());
+    let options = format!("lowerdir={},upperdir={},workdir={}", layers[0], layers[1], layers[2]);
+    let mut mount = Command::new("mount");
+    mount.args(["-t", "overlay", "holdfast-test", "-o", &options]).arg(at("merged"));
+    if !mount.output().is_ok_and(|done| done.status.success()) {
+        println!("there are no overlays here");
+        return;
+    }
+    let _merged = Mounted(at("merged"));
+    let opened = open(&at("merged"), &new_log(3));
+    let volume = &opened.volume;
+    let settle = || {
+        opened.log.commit(opened.log.marks().tail).expect("a sound log");
+        while !volume.clean_step().expect("a sound home").is_idle() {}
+    };
+    let node = volume.lookup(ROOT, b"f").expect("it is there").node;
+    let mut bytes = [0; 5];
+    assert_eq!(volume.read(node, &mut bytes, 0), Ok(5));
+    for step in *b"bmnBMN" {
+        volume.write(node, &[step], 0, false).expect("room");
+        settle();
+        assert_eq!((volume.read(node, &mut bytes, 0), bytes[0]), (Ok(5), step));
+    }
+    volume.rename((ROOT, b"f"), (ROOT, b"g"), RenameHow::Replace).expect("it is free");
+    settle();
+    volume.write(node, b"w", 4, false).expect("room");
+    settle();
+    opened.detach().expect("a sound home");
+    assert_eq!(fs::read_to_string(at("merged/g")).expect("it is there"), "Nelow");
 }

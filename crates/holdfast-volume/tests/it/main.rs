@@ -25,6 +25,7 @@ mod power;
 mod progress;
 mod roster;
 mod seeds;
+mod swapped;
 mod threads;
 mod wal;
 mod world;

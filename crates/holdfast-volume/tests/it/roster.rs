@@ -131,16 +131,20 @@ fn settle(volume: &DirectoryVolume, log: &Counting) {
     while !volume.clean_step().expect("a sound home").is_idle() {}
 }
 
-/// Makes names until the roster refuses one. Returns the nodes.
+/// Makes names until the roster refuses one for good: the first time it gives room by telling less
+/// of each. Returns the nodes.
 fn fill(volume: &DirectoryVolume, log: &Counting) -> Vec<NodeId> {
-    let mut nodes = Vec::new();
+    let (mut nodes, mut refusals) = (Vec::new(), 0);
     for name in 0..NAMES {
         match make(volume, name) {
             Ok(node) => nodes.push(node),
             Err(errno) => {
                 assert_eq!(errno, Errno::NOSPC);
                 settle(volume, log);
-                return nodes;
+                refusals += 1;
+                if refusals > 1000 {
+                    return nodes;
+                }
             }
         }
         if name % 256 == 0 {

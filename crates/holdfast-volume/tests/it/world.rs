@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use holdfast_io::fake::{FakeClock, FakeFiles};
-use holdfast_io::{Change, DirEntry, Files, Kind, Limits, Metadata, OpenFile, OpenHow, Space};
+use holdfast_io::{
+    Change, DirEntry, Files, Held, Kind, Limits, Metadata, OpenFile, OpenHow, Space,
+};
 use holdfast_log::{CommitError, Log, LogConfig, OpenError};
 use holdfast_memory::{Medium, Region, RegionSpec};
 use holdfast_volume::{
@@ -56,14 +58,14 @@ impl Files for Below {
     fn read_link(&self, path: &Path) -> io::Result<Vec<u8>> {
         self.files.read_link(&self.at(path))
     }
-    fn make_dir(&self, path: &Path, mode: u32) -> io::Result<()> {
-        self.files.make_dir(&self.at(path), mode)
+    fn hold(&self, path: &Path) -> io::Result<Box<dyn Held>> {
+        self.files.hold(&self.at(path))
+    }
+    fn make(&self, path: &Path, kind: Kind, mode: u32, rdev: u64) -> io::Result<Box<dyn Held>> {
+        self.files.make(&self.at(path), kind, mode, rdev)
     }
     fn make_symlink(&self, path: &Path, target: &[u8]) -> io::Result<()> {
         self.files.make_symlink(&self.at(path), target)
-    }
-    fn make_node(&self, path: &Path, kind: Kind, mode: u32, rdev: u64) -> io::Result<()> {
-        self.files.make_node(&self.at(path), kind, mode, rdev)
     }
     fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.files.link(&self.at(from), &self.at(to))

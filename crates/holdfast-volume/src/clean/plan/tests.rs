@@ -1,11 +1,19 @@
 //! A window amounts to what its frames say, and ends before it could not be repeated.
 
 use super::*;
+use crate::record::AtHome;
 
 const NODE: NodeId = NodeId(40);
 
 fn record<'a>(node: NodeId, path: &'a str, op: Op<'a>) -> Record<'a> {
-    Record { node, parent: NodeId(1), path: path.as_bytes(), at_ns: 5, op }
+    Record {
+        node,
+        parent: NodeId(1),
+        path: path.as_bytes(),
+        at_home: AtHome::default(),
+        at_ns: 5,
+        op,
+    }
 }
 
 fn make() -> Op<'static> {

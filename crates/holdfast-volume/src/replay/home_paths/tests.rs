@@ -1,11 +1,12 @@
 //! Paths of the moment lead to where the home has what they mean.
 
 use super::*;
+use crate::record::AtHome;
 use crate::tree::ROOT;
 
 fn record<'a>(node: u64, parent: u64, path: &'a str, op: Op<'a>) -> Record<'a> {
     let (node, parent) = (NodeId(node), NodeId(parent));
-    Record { node, parent, path: path.as_bytes(), at_ns: 5, op }
+    Record { node, parent, path: path.as_bytes(), at_home: AtHome::default(), at_ns: 5, op }
 }
 
 fn told(records: &[Record<'_>]) -> Vec<(String, u64)> {

@@ -1,0 +1,162 @@
+//! One inode below a root, by a descriptor that only stands for it.
+//!
+//! Promise: whatever is done is done to that inode, whichever names lead to it by now.
+//! Never: opens it before somebody asks, so that one which is not the right one is left alone.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Arc;
+
+use rustix::fs::{
+    AtFlags, CWD, FileType, Mode, OFlags, RawDir, chmodat, chownat, fchmod, fstat, fsync, open,
+    openat, readlinkat, utimensat,
+};
+use rustix::io::Errno;
+
+use super::files::{Root, describe_open, entry_of, owner, permissions, times};
+use super::open_file::RealFile;
+use super::xattr;
+use crate::{Change, DirEntry, Held, Kind, Metadata, OpenFile};
+
+/// Bytes of names asked for in one `getdents64`: about a thousand names.
+const NAMES_BUFFER_BYTES: usize = 64 << 10;
+
+/// The attribute by which a directory's bits are set as well.
+const ACCESS_LIST: &[u8] = b"system.posix_acl_access";
+
+/// What a descriptor, opened with `O_PATH`, stands for.
+pub(super) struct RealHeld {
+    pub(super) fd: OwnedFd,
+    pub(super) root: Arc<Root>,
+    pub(super) is_root: bool,
+}
+
+impl RealHeld {
+    /// The bits of it that users see, where they are not with it.
+    fn kept_mode(&self) -> Option<u32> {
+        self.root.mode.as_deref().filter(|_| self.is_root)?.shown()
+    }
+
+    /// Opens the directory that it is for reading.
+    fn directory(&self, flags: OFlags) -> io::Result<OwnedFd> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | flags;
+        Ok(openat(&self.fd, ".", flags, Mode::empty())?)
+    }
+
+    /// An access list of the root, which gives its directory permission bits too.
+    fn set_root_list(&self, set: impl Fn() -> io::Result<()>) -> io::Result<()> {
+        let Some(kept) = self.root.mode.as_deref() else { return set() };
+        kept.lift()?;
+        set()?;
+        let mode = fstat(&self.root.fd)?.st_mode & 0o7777;
+        fchmod(&self.root.fd, permissions(0))?;
+        kept.keep(mode)
+    }
+
+    /// `fchmod` takes no such descriptor, and `fchmodat` no empty name.
+    fn set_mode(&self, mode: u32) -> io::Result<()> {
+        if self.kept_mode().is_some()
+            && let Some(kept) = self.root.mode.as_deref()
+        {
+            return kept.keep(mode & 0o7777);
+        }
+        Ok(chmodat(CWD, self.through(), permissions(mode), AtFlags::empty())?)
+    }
+
+    /// A path that leads to it, and nowhere else, for as long as the descriptor is open.
+    fn through(&self) -> String {
+        format!("/proc/self/fd/{}", self.fd.as_raw_fd())
+    }
+}
+
+impl Held for RealHeld {
+    /// A directory of another device is a subvolume, which no mount leads into: its inodes are
+    /// numbered anew.
+    fn metadata(&self) -> io::Result<Metadata> {
+        let metadata = describe_open(&self.fd)?;
+        if metadata.kind == Kind::Directory && metadata.device != self.root.device()? {
+            return Err(Errno::XDEV.into());
+        }
+        Ok(Metadata { mode: self.kept_mode().unwrap_or(metadata.mode), ..metadata })
+    }
+
+    fn open(&self, write: bool) -> io::Result<Arc<dyn OpenFile>> {
+        // To open anything else may do something.
+        match FileType::from_raw_mode(fstat(&self.fd)?.st_mode) {
+            FileType::RegularFile => {}
+            FileType::Directory => return Err(Errno::ISDIR.into()),
+            _ => return Err(Errno::INVAL.into()),
+        }
+        let access = if write { OFlags::RDWR } else { OFlags::RDONLY } | OFlags::CLOEXEC;
+        // Only who owns a file, or may do as its owner, can leave the time of access alone.
+        let opened = match open(self.through(), access | OFlags::NOATIME, Mode::empty()) {
+            Err(Errno::PERM) => open(self.through(), access, Mode::empty()),
+            opened => opened,
+        };
+        Ok(Arc::new(RealFile::new(opened?, false)?))
+    }
+
+    fn change(&self, change: &Change) -> io::Result<()> {
+        let itself = AtFlags::EMPTY_PATH;
+        // The owner first: changing it clears the set-user-id bits that the mode may set.
+        if let Some((uid, gid)) = owner(change) {
+            chownat(&self.fd, "", uid, gid, itself)?;
+        }
+        if let Some(mode) = change.mode {
+            self.set_mode(mode)?;
+        }
+        if let Some(times) = times(change) {
+            utimensat(&self.fd, "", &times, itself)?;
+        }
+        Ok(())
+    }
+
+    fn read_dir(&self) -> io::Result<Vec<DirEntry>> {
+        self.metadata()?;
+        let dir = match self.directory(OFlags::NOATIME) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                self.directory(OFlags::empty())?
+            }
+            opened => opened?,
+        };
+        let mut buffer = Vec::with_capacity(NAMES_BUFFER_BYTES);
+        let mut names = RawDir::new(&dir, buffer.spare_capacity_mut());
+        let mut entries = Vec::new();
+        while let Some(entry) = names.next() {
+            entries.extend(entry_of(&dir, &entry?)?);
+        }
+        Ok(entries)
+    }
+
+    fn read_link(&self) -> io::Result<Vec<u8>> {
+        match readlinkat(&self.fd, "", Vec::new()) {
+            // What is no link has no target under the empty name.
+            Err(Errno::NOENT) => Err(Errno::INVAL.into()),
+            target => Ok(target?.into_bytes()),
+        }
+    }
+
+    fn sync_dir(&self) -> io::Result<()> {
+        Ok(fsync(&self.directory(OFlags::empty())?)?)
+    }
+
+    fn xattr(&self, name: &[u8]) -> io::Result<Option<Vec<u8>>> {
+        Ok(xattr::value(&self.through(), name)?)
+    }
+
+    fn xattr_names(&self) -> io::Result<Vec<Vec<u8>>> {
+        Ok(xattr::names(&self.through())?)
+    }
+
+    fn set_xattr(&self, name: &[u8], value: &[u8]) -> io::Result<()> {
+        let set = || Ok(xattr::set(&self.through(), name, value)?);
+        match name == ACCESS_LIST && self.kept_mode().is_some() {
+            true => self.set_root_list(set),
+            false => set(),
+        }
+    }
+
+    fn remove_xattr(&self, name: &[u8]) -> io::Result<()> {
+        Ok(xattr::remove(&self.through(), name)?)
+    }
+}
