@@ -40,7 +40,11 @@ impl RealHeld {
     /// Opens the directory that it is for reading.
     fn directory(&self, flags: OFlags) -> io::Result<OwnedFd> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | flags;
-        Ok(openat(&self.fd, ".", flags, Mode::empty())?)
+        let is_link = |mode| FileType::from_raw_mode(mode) == FileType::Symlink;
+        match openat(&self.fd, ".", flags, Mode::empty()) {
+            Err(Errno::NOTDIR) if is_link(fstat(&self.fd)?.st_mode) => Err(Errno::LOOP.into()),
+            opened => Ok(opened?),
+        }
     }
 
     /// An access list of the root, which gives its directory permission bits too.
