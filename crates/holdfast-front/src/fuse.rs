@@ -13,6 +13,7 @@
 //! - `copy_file_range`, `FIEMAP`: the kernel's generic answers;
 //! - device files are kept, but cannot be opened through the mount; set-user-id has no effect.
 
+mod callers;
 mod disk;
 mod listen;
 mod mount;

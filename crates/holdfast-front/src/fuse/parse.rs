@@ -39,6 +39,8 @@ pub struct Request<'a> {
     pub uid: u32,
     /// The group of who asks.
     pub gid: u32,
+    /// The process that asks, as this one sees it; 0 if it cannot.
+    pub pid: u32,
     /// What is asked.
     pub operation: Operation<'a>,
 }
@@ -272,6 +274,7 @@ pub fn parse(message: &[u8]) -> Result<Request<'_>, ParseFault> {
         node: wide(16),
         uid: field(24),
         gid: field(28),
+        pid: field(32),
         operation,
     })
 }

@@ -22,6 +22,7 @@ use holdfast_volume::{
     SetAttributes as Change, SetXattr, Tree,
 };
 
+use super::callers;
 use super::negotiate::{can_do_without_opens, negotiate};
 use super::parse::{self, Init, Open, Operation, Request, SetAttributes, When, Write};
 use super::reply::{self, Entry, Listing, Opened, Reply, Space};
@@ -86,13 +87,13 @@ impl<'t> Server<'t> {
     fn answer(&self, request: &Request<'_>, data: &mut [u8]) -> Result<Reply, Errno> {
         let node = NodeId(request.node);
         match request.operation {
-            Operation::Write(write) => self.write(node, &write),
+            Operation::Write(write) => self.write(request, &write),
             Operation::Read { offset, bytes } => self.read(node, offset, bytes, data),
             Operation::Sync | Operation::SyncDirectory => self.sync(node),
             Operation::SyncFileSystem => self.sync(ROOT),
             Operation::Lookup { name } => self.lookup(node, name),
             Operation::GetAttributes => self.tree.attributes(node).map(|found| self.told(&found)),
-            Operation::SetAttributes(set) => self.set_attributes(node, &set, request.uid),
+            Operation::SetAttributes(set) => self.set_attributes(request, &set),
             Operation::ReadLink => put_data(&self.tree.read_link(node)?, data),
             Operation::Symlink { .. }
             | Operation::MakeNode { .. }
@@ -111,7 +112,7 @@ impl<'t> Server<'t> {
             }
             Operation::Rename { .. } => self.rename(request),
             Operation::Link { node: linked, name } => self.link(request, NodeId(linked), name),
-            Operation::Open(open) => self.open(node, open),
+            Operation::Open(open) => self.open(request, open),
             Operation::Release => {
                 self.tree.closed(node);
                 Ok(Reply::Done)
@@ -127,7 +128,7 @@ impl<'t> Server<'t> {
             Operation::StatFs => self.space(),
             Operation::Allocate { offset, bytes, mode } => {
                 let how = allocate_how(mode)?;
-                self.drop_privileges(node, request.uid)?;
+                self.drop_privileges(request)?;
                 self.tree.allocate(node, how, offset, bytes).map(|()| Reply::Done)
             }
             Operation::Seek { offset, whence } => {
@@ -173,7 +174,11 @@ impl<'t> Server<'t> {
 
     /// With pages in between, the kernel asks for a sync of its own after a synchronous write.
     /// Without them it does not: the write itself has to be one.
-    fn write(&self, node: NodeId, write: &Write<'_>) -> Result<Reply, Errno> {
+    fn write(&self, request: &Request<'_>, write: &Write<'_>) -> Result<Reply, Errno> {
+        let node = NodeId(request.node);
+        if write.kill_privileges {
+            self.drop_group_id(request)?;
+        }
         self.tree.write(node, write.data, write.offset, write.kill_privileges)?;
         let sync = write.synchronous && self.cache() == Cache::Direct;
         if sync && self.tree.sync_is_needed() {
@@ -203,7 +208,14 @@ impl<'t> Server<'t> {
         }
     }
 
-    fn set_attributes(&self, node: NodeId, set: &SetAttributes, uid: u32) -> Result<Reply, Errno> {
+    fn set_attributes(&self, request: &Request<'_>, set: &SetAttributes) -> Result<Reply, Errno> {
+        let node = NodeId(request.node);
+        if asks_for_nothing(set) {
+            let found = self.tree.attributes(node)?;
+            if request.uid != 0 && request.uid != found.uid {
+                return Ok(self.told(&found));
+            }
+        }
         let time = |when| match when {
             When::Now => (self.utc_ns)().into(),
             When::At(time_ns) => time_ns,
@@ -211,7 +223,7 @@ impl<'t> Server<'t> {
         let change = Change {
             mode: match set.mode {
                 Some(mode) => Some(mode & 0o7777),
-                None => self.mode_without_privileges(node, set)?,
+                None => self.mode_without_privileges(request, set)?,
             },
             uid: set.uid,
             gid: set.gid,
@@ -219,18 +231,17 @@ impl<'t> Server<'t> {
             accessed_ns: set.accessed.map(time),
             modified_ns: set.modified.map(time),
         };
-        if asks_for_nothing(set) {
-            self.require_writer(node, uid)?;
-        }
         self.tree.set_attributes(node, &change).map(|changed| self.told(&changed))
     }
 
     /// A new owner, or a truncation by somebody without the right, takes set-user-id away, and
-    /// set-group-id where the group may execute. The kernel leaves this to the server, and asks for
-    /// nothing when a program gives a file to the owner and group that it has.
+    /// set-group-id with it. The kernel leaves this to the server, and asks for nothing when a
+    /// program gives a file to the owner and group that it has, and before a write that takes bits
+    /// away. If somebody asks who may not change the mode, it is a write, whose own request says
+    /// that it does, or it is in vain: so nothing is done then.
     fn mode_without_privileges(
         &self,
-        node: NodeId,
+        request: &Request<'_>,
         set: &SetAttributes,
     ) -> Result<Option<u32>, Errno> {
         let owner = set.uid.is_some() || set.gid.is_some();
@@ -238,34 +249,33 @@ impl<'t> Server<'t> {
         if !owner && !truncated && !asks_for_nothing(set) {
             return Ok(None);
         }
-        let old = self.tree.attributes(node)?;
-        let new = without_privileges(old.mode);
+        let old = self.tree.attributes(NodeId(request.node))?;
+        let new = without_privileges(&old, request);
         Ok((old.kind != Kind::Directory && new != old.mode).then_some(new))
-    }
-
-    /// Who asks for what, the kernel has looked at, unless it is nothing: that comes before
-    /// somebody's write too. A file with such bits must be one's own then, or one that others may
-    /// write.
-    fn require_writer(&self, node: NodeId, uid: u32) -> Result<(), Errno> {
-        const OTHERS_WRITE: u32 = 0o022;
-        let found = self.tree.attributes(node)?;
-        let has_bits = found.mode & (wire::S_ISUID | wire::S_ISGID) != 0;
-        let is_bound = has_bits && found.kind != Kind::Directory;
-        if is_bound && uid != 0 && uid != found.uid && found.mode & OTHERS_WRITE == 0 {
-            return Err(Errno(wire::EPERM));
-        }
-        Ok(())
     }
 
     /// Whoever is not root takes set-user-id and set-group-id away by changing what a file holds.
     /// The kernel leaves that to the server, and does not say whether the caller may keep them.
-    fn drop_privileges(&self, node: NodeId, uid: u32) -> Result<(), Errno> {
+    fn drop_privileges(&self, request: &Request<'_>) -> Result<(), Errno> {
+        let node = NodeId(request.node);
         let old = self.tree.attributes(node)?;
-        let new = without_privileges(old.mode);
-        if uid == 0 || old.kind != Kind::File || new == old.mode {
+        let new = without_privileges(&old, request);
+        if request.uid == 0 || old.kind != Kind::File || new == old.mode {
             return Ok(());
         }
         let change = Change { mode: Some(new), ..Change::default() };
+        self.tree.set_attributes(node, &change).map(drop)
+    }
+
+    /// A write that takes bits away takes set-group-id with it too where the group may not execute,
+    /// unless its caller is of that group. The tree takes the others with the write.
+    fn drop_group_id(&self, request: &Request<'_>) -> Result<(), Errno> {
+        let node = NodeId(request.node);
+        let old = self.tree.attributes(node)?;
+        if old.kind != Kind::File || !loses_group_id(&old, request) {
+            return Ok(());
+        }
+        let change = Change { mode: Some(old.mode & !wire::S_ISGID), ..Change::default() };
         self.tree.set_attributes(node, &change).map(drop)
     }
 
@@ -324,7 +334,8 @@ impl<'t> Server<'t> {
         let found = match self.tree.make(parent, name, &new) {
             Err(Errno(wire::EEXIST)) if !open.exclusive || request.resent => {
                 let found = self.tree.lookup(parent, name)?;
-                self.truncate_on_open(found.node, open)?.unwrap_or(found)
+                let found_again = Request { node: found.node.0, ..*request };
+                self.truncate_on_open(&found_again, open)?.unwrap_or(found)
             }
             made => made?,
         };
@@ -346,22 +357,26 @@ impl<'t> Server<'t> {
         Ok(Reply::Opened(Opened::default()))
     }
 
-    fn open(&self, node: NodeId, open: Open) -> Result<Reply, Errno> {
+    fn open(&self, request: &Request<'_>, open: Open) -> Result<Reply, Errno> {
         self.unless_without_opens()?;
-        self.truncate_on_open(node, open)?;
-        self.tree.opened(node)?;
+        self.truncate_on_open(request, open)?;
+        self.tree.opened(NodeId(request.node))?;
         Ok(Reply::Opened(self.opened_file()))
     }
 
-    fn truncate_on_open(&self, node: NodeId, open: Open) -> Result<Option<Attributes>, Errno> {
+    fn truncate_on_open(
+        &self,
+        request: &Request<'_>,
+        open: Open,
+    ) -> Result<Option<Attributes>, Errno> {
         if !open.truncate {
             return Ok(None);
         }
         let kill_privileges = open.kill_privileges;
         let set = SetAttributes { size_bytes: Some(0), kill_privileges, ..Default::default() };
-        let mode = self.mode_without_privileges(node, &set)?;
+        let mode = self.mode_without_privileges(request, &set)?;
         let change = Change { mode, size_bytes: Some(0), ..Change::default() };
-        self.tree.set_attributes(node, &change).map(Some)
+        self.tree.set_attributes(NodeId(request.node), &change).map(Some)
     }
 
     fn opened_file(&self) -> Opened {
@@ -592,9 +607,20 @@ fn asks_for_nothing(set: &SetAttributes) -> bool {
     *set == SetAttributes { kill_privileges: set.kill_privileges, ..SetAttributes::default() }
 }
 
-fn without_privileges(mode: u32) -> u32 {
-    let group = if mode & wire::S_IXGRP != 0 { wire::S_ISGID } else { 0 };
-    mode & !(wire::S_ISUID | group)
+/// The mode that a file has left once this caller has changed what it holds, or whose it is.
+fn without_privileges(found: &Attributes, caller: &Request<'_>) -> u32 {
+    let runs = found.mode & wire::S_IXGRP != 0;
+    let group = if runs || loses_group_id(found, caller) { wire::S_ISGID } else { 0 };
+    found.mode & !(wire::S_ISUID | group)
+}
+
+/// Set-group-id where the group may not execute stays if the caller is of the group, as on the
+/// kernel's own file systems.
+fn loses_group_id(found: &Attributes, caller: &Request<'_>) -> bool {
+    found.mode & (wire::S_ISGID | wire::S_IXGRP) == wire::S_ISGID
+        && caller.uid != 0
+        && caller.gid != found.gid
+        && !callers::is_in_group(caller.pid, found.gid)
 }
 
 fn attributes(found: &Attributes) -> reply::Attributes {

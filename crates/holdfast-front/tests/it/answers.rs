@@ -18,7 +18,7 @@ impl Asker {
     }
 
     fn ask_as(&self, resent: bool, node: u64, operation: Operation<'_>) -> Reply {
-        let request = Request { unique: 2, resent, node, uid: 1, gid: 1, operation };
+        let request = Request { unique: 2, resent, node, uid: 1, gid: 1, pid: 0, operation };
         let server = Server::new(&self.tree, Cache::Direct, || 0);
         server.serve(&request, &mut [0; 4096])
     }
@@ -195,7 +195,8 @@ fn opens_are_declined_where_they_count_for_nothing_and_by_who_agreed_to_that_onl
         let tree = MemoryTree::new(true).that_says_of_opens(counts_opens);
         let server = Server::new(&tree, cache, || 0);
         let ask = |node, operation| {
-            let request = Request { unique: 2, resent: false, node, uid: 1, gid: 1, operation };
+            let request =
+                Request { unique: 2, resent: false, node, uid: 1, gid: 1, pid: 0, operation };
             server.serve(&request, &mut [0; 4096])
         };
         let node = node_of(ask(1, make_file(b"file")));
@@ -227,7 +228,8 @@ fn a_mount_keeps_pages_or_does_not_for_as_long_as_it_is_there() {
         let tree = MemoryTree::new(true);
         let flags = |server: &Server<'_>| {
             let ask = |node, operation| {
-                let request = Request { unique: 2, resent: false, node, uid: 1, gid: 1, operation };
+                let request =
+                    Request { unique: 2, resent: false, node, uid: 1, gid: 1, pid: 0, operation };
                 server.serve(&request, &mut [0; 4096])
             };
             let node = node_of(ask(1, Operation::Lookup { name: b"file" }));
@@ -236,7 +238,8 @@ fn a_mount_keeps_pages_or_does_not_for_as_long_as_it_is_there() {
         };
         let first = Server::new(&tree, began, || 0);
         let ask = |operation| {
-            let request = Request { unique: 2, resent: false, node: 1, uid: 1, gid: 1, operation };
+            let request =
+                Request { unique: 2, resent: false, node: 1, uid: 1, gid: 1, pid: 0, operation };
             first.serve(&request, &mut [0; 4096])
         };
         assert!(matches!(ask(Operation::Init(offer)), Reply::Started(_)));

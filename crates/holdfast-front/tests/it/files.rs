@@ -381,6 +381,46 @@ fn set_user_id_does_not_survive_a_write_or_a_new_owner() {
     });
 }
 
+/// What becomes of a file that a program of another user, in these groups, has open for writing.
+fn mode_after(path: &Path, mode: u32, (gid, groups): (u32, u32), command: &str) -> (bool, u32) {
+    fs::write(path, "#!/bin/sh\n").unwrap();
+    chown(path, Some(0), Some(1234)).unwrap();
+    fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    let open = File::options().append(true).open(path).unwrap();
+    let mut program = Command::new("setpriv");
+    program.args(["--reuid=65534", &format!("--regid={gid}"), &format!("--groups={groups}")]);
+    program.args(["sh", "-c", command]).stdout(open);
+    let done = program.output().unwrap().status.success();
+    (done, fs::metadata(path).unwrap().mode() & 0o7777)
+}
+
+/// `chown` of a file to whom it belongs is the one that is asked of a server as a write is: who may
+/// not do it is told that it is done, and it is not.
+#[test]
+fn who_has_a_file_open_takes_its_privileges_away_by_writing_as_beside() {
+    let beside = tempfile::tempdir().unwrap();
+    fs::set_permissions(beside.path(), Permissions::from_mode(0o755)).unwrap();
+    in_both_modes(|mounted| {
+        for bits in [0o4000, 0o2000, 0o6000] {
+            for access in [0o644, 0o755, 0o777] {
+                for groups in [(65534, 65534), (1234, 65534), (65534, 1234)] {
+                    for command in [
+                        "echo x",
+                        "fallocate --length 100 /dev/stdout",
+                        "truncate --size 3 /dev/stdout",
+                    ] {
+                        let mode = bits | access;
+                        let told = format!("{command:?} of {mode:o} by a user of {groups:?}");
+                        let there = mode_after(&beside.path().join("file"), mode, groups, command);
+                        let here = mode_after(&mounted.join("file"), mode, groups, command);
+                        assert_eq!(here, there, "{told}");
+                    }
+                }
+            }
+        }
+    });
+}
+
 #[test]
 fn direct_and_synchronous_descriptors_work() {
     for cache in CACHES {

@@ -324,7 +324,10 @@ impl Tree for MemoryTree {
         node.data[start..end].copy_from_slice(from);
         node.touch();
         if clear_privileges {
-            node.attributes.mode &= 0o1777;
+            // Set-group-id without group-execute is the front end's to take away.
+            let mode = node.attributes.mode;
+            let group = if mode & 0o010 != 0 { 0o2000 } else { 0 };
+            node.attributes.mode = mode & !(0o4000 | group);
         }
         Ok(())
     }
