@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::{
-    Change, DirEntry, Files, Kind, Limits, Metadata, OpenFile, OpenHow, Seek, Shown, Space,
+    Change, DirEntry, Files, Held, InodeNumbers, Kind, Limits, Metadata, OpenFile, OpenHow, Seek,
+    Shown, Space,
 };
 
 /// An error, and what it happened to.
@@ -112,16 +113,18 @@ where
         self.tell("reading", path, self.files.read_link(path))
     }
 
-    fn make_dir(&self, path: &Path, mode: u32) -> io::Result<()> {
-        self.tell("making", path, self.files.make_dir(path, mode))
+    fn hold(&self, path: &Path) -> io::Result<Box<dyn Held>> {
+        let held = self.tell("taking hold of", path, self.files.hold(path))?;
+        Ok(Box::new(NamedHeld { held, path: self.path(path) }))
+    }
+
+    fn make(&self, path: &Path, kind: Kind, mode: u32, rdev: u64) -> io::Result<Box<dyn Held>> {
+        let held = self.tell("making", path, self.files.make(path, kind, mode, rdev))?;
+        Ok(Box::new(NamedHeld { held, path: self.path(path) }))
     }
 
     fn make_symlink(&self, path: &Path, target: &[u8]) -> io::Result<()> {
         self.tell("making", path, self.files.make_symlink(path, target))
-    }
-
-    fn make_node(&self, path: &Path, kind: Kind, mode: u32, rdev: u64) -> io::Result<()> {
-        self.tell("making", path, self.files.make_node(path, kind, mode, rdev))
     }
 
     fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -182,6 +185,65 @@ where
 
     fn has_sync_all(&self) -> bool {
         self.files.has_sync_all()
+    }
+
+    fn inode_numbers(&self) -> InodeNumbers {
+        self.files.inode_numbers()
+    }
+}
+
+/// What somebody has hold of, with errors that name what it was called then.
+struct NamedHeld {
+    held: Box<dyn Held>,
+    path: PathBuf,
+}
+
+impl NamedHeld {
+    fn tell<T>(&self, doing: &'static str, done: io::Result<T>) -> io::Result<T> {
+        done.map_err(|error| told(doing, &self.path, None, error))
+    }
+}
+
+impl Held for NamedHeld {
+    fn metadata(&self) -> io::Result<Metadata> {
+        self.tell("looking at", self.held.metadata())
+    }
+
+    fn open(&self, write: bool) -> io::Result<Arc<dyn OpenFile>> {
+        let file = self.tell("opening", self.held.open(write))?;
+        Ok(Arc::new(NamedFile { file, path: self.path.clone() }))
+    }
+
+    fn change(&self, change: &Change) -> io::Result<()> {
+        self.tell("changing", self.held.change(change))
+    }
+
+    fn read_dir(&self) -> io::Result<Vec<DirEntry>> {
+        self.tell("listing", self.held.read_dir())
+    }
+
+    fn read_link(&self) -> io::Result<Vec<u8>> {
+        self.tell("reading", self.held.read_link())
+    }
+
+    fn sync_dir(&self) -> io::Result<()> {
+        self.tell("syncing", self.held.sync_dir())
+    }
+
+    fn xattr(&self, name: &[u8]) -> io::Result<Option<Vec<u8>>> {
+        self.tell("looking at", self.held.xattr(name))
+    }
+
+    fn xattr_names(&self) -> io::Result<Vec<Vec<u8>>> {
+        self.tell("looking at", self.held.xattr_names())
+    }
+
+    fn set_xattr(&self, name: &[u8], value: &[u8]) -> io::Result<()> {
+        self.tell("changing", self.held.set_xattr(name, value))
+    }
+
+    fn remove_xattr(&self, name: &[u8]) -> io::Result<()> {
+        self.tell("changing", self.held.remove_xattr(name))
     }
 }
 

@@ -113,6 +113,7 @@ impl Mine {
         let thread = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
         let is_free = |place: &&Place| {
             let (to, order) = (thread, Ordering::Relaxed);
+            // EDGE in-hand-place: whoever had the place before is through with it.
             place.thread.compare_exchange(0, to, Ordering::Acquire, order).is_ok()
         };
         Mine(PLACES.iter().find(is_free))
@@ -121,6 +122,7 @@ impl Mine {
 
 impl Drop for Mine {
     fn drop(&mut self) {
+        // EDGE in-hand-place: nothing is written to the place behind this.
         self.0.iter().for_each(|place| place.thread.store(0, Ordering::Release));
     }
 }
