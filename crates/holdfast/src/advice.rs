@@ -4,9 +4,11 @@
 //! nobody is told to make space on a disk that has some.
 //! Never: looks at a disk.
 
-use rustix::io::Errno;
 use std::io;
 use std::sync::Arc;
+
+use holdfast_io::unnamed;
+use rustix::io::Errno;
 
 /// What to do, as an order: "make space on the log's disk". `disk` is how people call it here.
 pub(crate) fn cure(error: &io::Error, disk: &str) -> String {
@@ -31,6 +33,7 @@ pub(crate) fn cure(error: &io::Error, disk: &str) -> String {
 
 /// The number of the error that the system gave. Where only its kind is left, one of that kind.
 fn errno_of(error: &io::Error) -> Option<Errno> {
+    let error = unnamed(error);
     if let Some(number) = Errno::from_io_error(error) {
         return Some(number);
     }

@@ -145,6 +145,37 @@ fn an_older_log_is_not_applied_to_a_newer_home() {
     }
 }
 
+/// What a home says of its log.
+fn badge(home: &Path) -> Vec<u8> {
+    let mut bytes = vec![0; 4096];
+    let length = rustix::fs::getxattr(home, "trusted.holdfast.volume", &mut bytes[..]).unwrap();
+    bytes.truncate(length);
+    bytes
+}
+
+#[test]
+fn an_older_log_is_not_taken_for_the_newest_after_kills_in_one_attachment() {
+    let mut fixture = Fixture::made();
+    fixture.reconfigure("[\"process\"]", "[\"process\", \"os\", \"power\"]");
+    fixture.serve();
+    write_synced(&fixture.mount().join("f"), "older");
+    let old = fixture.path("log.old");
+    copy(&fixture.log(), &old);
+    // The first may still be told of what was copied.
+    for _ in 0..3 {
+        write_synced(&fixture.mount().join("f"), "newer");
+        let was = badge(&fixture.home());
+        write_synced(&fixture.mount().join("f"), "newer still");
+        wait_until(|| badge(&fixture.home()) != was, || "the home was told nothing".into());
+    }
+    fixture.kill_all();
+    fs::remove_file(&fixture.region).unwrap();
+    fs::remove_dir_all(fixture.log()).unwrap();
+    fs::rename(&old, fixture.log()).unwrap();
+    let _ = fixture.holdfast(&["volume", "accept", NAME, "--memory-lost"]);
+    fixture.try_to_serve().expect("it is refused").expect(6, &["is newer than this log"]);
+}
+
 #[test]
 fn of_an_older_log_and_a_newer_home_either_can_be_kept() {
     for in_same_attachment in [false, true] {

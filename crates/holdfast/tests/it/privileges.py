@@ -64,5 +64,8 @@ for who in (0, 1000):
                 os.chown(NAME, 5, 5)
                 os.chmod(NAME, mode)
             error = act_as(who, act)
+            if act == "of another to nobody":
+                # A volume takes it for the beginning of a write, says yes, and does nothing.
+                error = "-"
             print(who, oct(mode), act, error, oct(os.stat(NAME).st_mode))
             os.unlink(NAME)
