@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use holdfast_io::Files;
+use holdfast_io::{Files, errno};
 use holdfast_io::fake::{EIO, Effect, Fault, Mood, Operation, Random};
 use holdfast_pages::{FlushError, Poisoned, ReleaseError, StageError, SyncError};
 
@@ -32,7 +32,7 @@ fn a_failed_write_is_final() {
     }
     let failed = world.stream.sync(end);
     let Err(SyncError::Poisoned(Poisoned(error))) = failed else { panic!("{failed:?}") };
-    assert_eq!(error.raw_os_error(), Some(EIO));
+    assert_eq!(errno(&error), Some(EIO));
     world.files.forget_faults();
     assert_poisoned(&world);
     assert_eq!((world.stream.durable(), world.stream.stable()), (first, end));
