@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use holdfast_io::acl::{ACCESS, Acl, DEFAULT};
-use holdfast_io::{Change, Kind, XATTR_NAME_BYTES_MAX, XATTR_VALUE_BYTES_MAX};
+use holdfast_io::{Change, Held, Kind, XATTR_NAME_BYTES_MAX, XATTR_VALUE_BYTES_MAX};
 
 pub(crate) use gate::{Gate, Named, clear, is_taken, place};
 pub(crate) use overlay::{CAPABILITY, Found, Value, Xattrs, is_acl};
@@ -118,7 +118,7 @@ impl DirectoryVolume {
             Found::Nowhere => Ok(None),
             Found::AtHome => {
                 let held = names.hold(&*self.home, id)?.ok_or(Errno::STALE)?;
-                Ok(held.xattr(name)?.map(Value::from))
+                value_at_home(&*held, name)
             }
         }
     }
@@ -217,12 +217,7 @@ impl DirectoryVolume {
     ) -> Result<Vec<Named>, Errno> {
         let (name, value) = added;
         let mut wanted = vec![(name.into(), value.into())];
-        let mut others = body.xattrs.names();
-        others.retain(|other| **other != *name && space_of(other).is_ok());
-        for other in others {
-            let value = self.value_of(names, id, body, &other)?;
-            wanted.extend(value.map(|value| (other, value)));
-        }
+        self.add_others(names, id, body, &mut wanted)?;
         let (probe, sure) = (probe_name(space), gate::sure_value());
         let probe = if space == LISTS { (ACCESS, value) } else { (&probe[..], &sure[..]) };
         self.xattrs.admit(&*self.home, space, probe, &wanted)?;
@@ -230,6 +225,32 @@ impl DirectoryVolume {
             wanted.truncate(1);
         }
         Ok(wanted)
+    }
+
+    /// Adds what the node has besides the one that is there. The home's inode is held once for all.
+    fn add_others(
+        &self,
+        names: &Names,
+        id: NodeId,
+        body: &Body,
+        wanted: &mut Vec<Named>,
+    ) -> Result<(), Errno> {
+        let mut others = body.xattrs.names();
+        others.retain(|other| *other != wanted[0].0 && space_of(other).is_ok());
+        let mut at_home: Option<Box<dyn Held>> = None;
+        for other in others {
+            let value = match (body.xattrs.find(&other), &mut at_home) {
+                (Found::Here(value), _) => Some(value),
+                (Found::Nowhere, _) => None,
+                (Found::AtHome, Some(held)) => value_at_home(&**held, &other)?,
+                (Found::AtHome, none) => {
+                    let held = names.hold(&*self.home, id)?.ok_or(Errno::STALE)?;
+                    value_at_home(&**none.insert(held), &other)?
+                }
+            };
+            wanted.extend(value.map(|value| (other, value)));
+        }
+        Ok(())
     }
 
     /// Asks the home whether it takes these lists of a node that is to be made, all on one inode.
@@ -267,6 +288,10 @@ impl DirectoryVolume {
         self.log.add_to_word(words::CHANGES, 1);
         Ok(())
     }
+}
+
+fn value_at_home(held: &dyn Held, name: &[u8]) -> Result<Option<Value>, Errno> {
+    Ok(held.xattr(name)?.map(Value::from))
 }
 
 /// Each has its value.

@@ -9,7 +9,9 @@
 //! inode that has no others. That holds when some of them are taken away again, too.
 //! Never: touches what a program can see.
 
-use std::collections::BTreeMap;
+mod taken;
+
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
@@ -18,6 +20,7 @@ use holdfast_io::{Files, Held};
 use crate::names::{ORPHANS_NAME, make_unless_there, to_path};
 use crate::tree::Errno;
 use crate::xattr::overlay::Value;
+use taken::Taken;
 
 /// So much was tried when a namespace was first used, and is not tried again.
 const SURE_BYTES: usize = 1024;
@@ -25,6 +28,8 @@ const SURE_BYTES: usize = 1024;
 const WHOLE_BYTES_MAX: usize = 64 << 10;
 /// So many of the shortest may come first, in any choice: the inode itself has room for few.
 const CHOSEN_MAX: usize = 5;
+/// So much of what the home took is remembered.
+const TAKEN_MAX: usize = 8;
 /// What an attribute takes besides its name and value.
 const ENTRY_BYTES: usize = 32;
 
@@ -34,8 +39,17 @@ pub(crate) type Named = (Box<[u8]>, Value);
 /// What is known of the home.
 #[derive(Default)]
 pub(crate) struct Gate {
-    /// By namespace: whether it has attributes of that kind. Held while the home is asked.
-    spaces: Mutex<BTreeMap<&'static [u8], Result<(), Errno>>>,
+    /// Held while the home is asked.
+    told: Mutex<Told>,
+}
+
+/// What the home told.
+#[derive(Default)]
+struct Told {
+    /// By namespace: whether it has attributes of that kind.
+    spaces: BTreeMap<&'static [u8], Result<(), Errno>>,
+    /// The newest last.
+    taken: VecDeque<Taken>,
 }
 
 impl Gate {
@@ -48,17 +62,22 @@ impl Gate {
         probe: (&[u8], &[u8]),
         wanted: &[Named],
     ) -> Result<(), Errno> {
-        let mut spaces = self.spaces.lock().unwrap_or_else(PoisonError::into_inner);
-        if !spaces.contains_key(space) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if !told.spaces.contains_key(space) {
             let (name, value) = probe;
-            let outcome = try_on_home(home, &[(name.into(), value.into())])?;
-            spaces.insert(space, outcome);
+            let outcome = try_on_home(home, &[(name.into(), value.into())], |_| ())?;
+            told.spaces.insert(space, outcome);
         }
-        spaces[space]?;
-        if bytes(wanted) <= SURE_BYTES {
+        told.spaces[space]?;
+        if bytes(wanted) <= SURE_BYTES || told.taken.iter().any(|taken| taken.tells_of(wanted)) {
             return Ok(());
         }
-        try_on_home(home, wanted)?
+        let taken = try_on_home(home, wanted, |held| Taken::learn(held, wanted))??;
+        told.taken.push_back(taken);
+        if told.taken.len() > TAKEN_MAX {
+            told.taken.pop_front();
+        }
+        Ok(())
     }
 }
 
@@ -107,11 +126,19 @@ pub(crate) fn clear<'n>(
 
 /// Whether an inode of the volume's own takes all of these.
 pub(crate) fn is_taken<V: AsRef<[u8]>>(home: &dyn Files, wanted: &[(&[u8], V)]) -> io::Result<()> {
+    on_scratch(home, |held| place(held, wanted))
+}
+
+/// Tries something on an inode of the volume's own.
+fn on_scratch<T>(
+    home: &dyn Files,
+    tried: impl FnOnce(&dyn Held) -> io::Result<T>,
+) -> io::Result<T> {
     let own = to_path(ORPHANS_NAME.to_vec());
     let [.., scratch] = crate::own::SCRATCH.map(|name| own.join(name));
     crate::own::make(home)?;
     make_unless_there(home, &scratch)?;
-    let outcome = place(&*home.hold(&scratch)?, wanted);
+    let outcome = tried(&*home.hold(&scratch)?);
     home.remove_dir(&scratch)?;
     outcome
 }
@@ -120,10 +147,15 @@ fn bytes(wanted: &[Named]) -> usize {
     wanted.iter().map(|(name, value)| ENTRY_BYTES + name.len() + value.len()).sum()
 }
 
-/// Gives a directory of the volume's own all of these. The outer error says nothing of them.
-fn try_on_home(home: &dyn Files, wanted: &[Named]) -> Result<Result<(), Errno>, Errno> {
-    let wanted: Vec<_> = wanted.iter().map(|(name, value)| (&**name, value)).collect();
-    let outcome = is_taken(home, &wanted);
+/// Gives a directory of the volume's own all of these, and learns from it. The outer error says
+/// nothing of them.
+fn try_on_home<T>(
+    home: &dyn Files,
+    wanted: &[Named],
+    learn: impl FnOnce(&dyn Held) -> T,
+) -> Result<Result<T, Errno>, Errno> {
+    let given: Vec<_> = wanted.iter().map(|(name, value)| (&**name, value)).collect();
+    let outcome = on_scratch(home, |held| place(held, &given).map(|()| learn(held)));
     match outcome {
         Err(error) if is_about_attributes(&error) => Ok(Err(error.into())),
         outcome => Ok(Ok(outcome?)),
@@ -135,3 +167,6 @@ fn is_about_attributes(error: &io::Error) -> bool {
     let refusals = [Errno::NOTSUP, Errno::NOSPC, Errno::TOOBIG, Errno::RANGE, Errno::PERM];
     error.raw_os_error().is_some_and(|number| refusals.contains(&Errno(number)))
 }
+
+#[cfg(test)]
+mod tests;

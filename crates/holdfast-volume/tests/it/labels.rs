@@ -1,4 +1,5 @@
 //! Extended attributes near what an inode takes: what fits depends on the order in which they came.
+//! And many of them: what one more costs the home does not depend on how many there are.
 
 use holdfast_io::fake::{Effect, Fault, Operation, Random};
 use holdfast_io::{Files, Kind};
@@ -153,4 +154,54 @@ fn a_home_that_fails_while_all_attributes_are_set_anew_has_the_old_ones() {
     assert_eq!((at_home(&world, "user.a"), at_home(&world, "user.c")), (Some(10), Some(3000)));
     bring_home(&volume, "once it is sound");
     assert_eq!((at_home(&world, "user.a"), at_home(&world, "user.c")), (Some(200), Some(3000)));
+}
+
+/// How often the home was asked anything that has to do with attributes.
+fn asked(world: &World) -> u64 {
+    let kinds = [Operation::MakeDir, Operation::RemoveDir, Operation::Xattr];
+    let changes = [Operation::SetXattr, Operation::RemoveXattr];
+    kinds.into_iter().chain(changes).map(|kind| world.files.calls(kind)).sum()
+}
+
+/// Sets attributes of a file, `names` in turn, and now and then brings them home. Returns how often
+/// the home was asked for that, bringing home not counted.
+fn set_in_turn(world: &World, volume: &Opened, node: NodeId, names: u64, sets: u64) -> u64 {
+    let mut sum = 0;
+    for number in 0..sets {
+        let before = asked(world);
+        let name = format!("user.key{}", number % names);
+        set(volume, node, &name, 8).expect("there is room");
+        sum += asked(world) - before;
+        if number % 100 == 99 {
+            bring_home(volume, &format!("set {number}"));
+        }
+    }
+    sum
+}
+
+#[test]
+fn to_set_one_attribute_of_a_hundred_asks_the_home_a_few_times_at_most() {
+    let world = World::new(4);
+    let volume = world.open().expect("a new log").0;
+    let node = file(&volume);
+    let filled = set_in_turn(&world, &volume, node, 100, 100);
+    assert!(filled < 4 * 100, "{filled} for a hundred new ones");
+    let asked = set_in_turn(&world, &volume, node, 100, 1000);
+    assert!(asked < 4 * 1000, "{asked} for a thousand others");
+}
+
+#[test]
+fn files_with_attributes_of_the_same_names_ask_the_home_once() {
+    let world = World::new(5);
+    let volume = world.open().expect("a new log").0;
+    let mut sums = Vec::new();
+    for number in 0..20 {
+        let name = format!("file{number}");
+        let made = volume.make(ROOT, name.as_bytes(), &new_node(Kind::File, 0o600));
+        let node = made.expect("a free name").node;
+        sums.push(set_in_turn(&world, &volume, node, 60, 60));
+        bring_home(&volume, &name);
+    }
+    assert!(sums[0] < 4 * 60, "the first of them: {}", sums[0]);
+    assert!(sums[1..].iter().all(|asked| *asked < 10), "{sums:?}");
 }
