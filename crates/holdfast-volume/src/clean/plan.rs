@@ -14,6 +14,10 @@
 //! * A file made in the window can be made once more, because the window has all that is in it. So
 //!   it may be made where another file went, and what stands there goes first; and one that is
 //!   renamed is made under its last name.
+//! * A directory made in the window that goes again, with all that was made below it, leaves
+//!   nothing, and its name is free for another directory. A repetition takes one that it finds
+//!   there for the next, because it may be full of what came to be in that, or removes it if none
+//!   comes.
 //! * A node that is moved and moved again, over nothing, is at one of its names and nothing else is
 //!   at the others. So it is moved from wherever it is to its last name, which may be its first.
 //! * A file that loses its last name moves among the orphans, for whoever may have it open, and
@@ -127,17 +131,32 @@ pub(crate) struct Window {
     /// Names made and removed again. A repetition makes and removes them for a while, so nothing
     /// but another new file may come to stand there in this window.
     passing: BTreeSet<Vec<u8>>,
+    /// The same of directories: nothing but another new directory may come to stand there.
+    passing_directories: BTreeMap<Vec<u8>, Passed>,
+    /// Who has been the owner of a directory that the window makes, or of another under its name.
+    owners: BTreeMap<Vec<u8>, BTreeSet<u32>>,
     /// Names that nodes from before the window stood under which have gone, and which. They are
     /// free for what is made in the window, and for nothing else.
     gone: BTreeMap<Vec<u8>, NodeId>,
     /// Which step makes a node that has one name and is no directory's.
     makes: HashMap<NodeId, usize>,
+    /// Which step makes a directory.
+    makes_directories: HashMap<NodeId, usize>,
     /// Which step moves a node from before the window that was moved over nothing.
     moves: HashMap<NodeId, usize>,
     /// Whose contents a path stands for.
     by_path: BTreeMap<Vec<u8>, NodeId>,
     /// Repeats what an earlier process may have begun: what passed is removed, should it be there.
     pub(crate) repeats: bool,
+}
+
+/// Directories of one name that were made and removed again.
+#[derive(Debug, Default)]
+struct Passed {
+    /// Which step of a repetition removes what an earlier process may have made there.
+    removal: Option<usize>,
+    /// Extended attributes that they had, or lost.
+    labels: BTreeSet<Vec<u8>>,
 }
 
 impl Window {
@@ -159,6 +178,7 @@ impl Window {
                 // something under: what was moved or made so far must not be any later.
                 self.moves.clear();
                 self.makes.clear();
+                self.makes_directories.clear();
             }
             self.add(frame, record, *data);
             self.nodes.insert(record.node);
@@ -180,17 +200,20 @@ impl Window {
     /// True if repeating the window could not tell whether the record's names have been changed.
     fn conflicts(&self, record: &Record<'_>) -> bool {
         let touched = |path: &[u8]| self.is_touched(path);
-        let used = |path: &[u8]| touched(path) || self.passing.contains(path);
+        let used = |path: &[u8]| touched(path) || self.has_passed(path);
         let path = record.path;
         match record.op {
             // What passed here is removed by a repetition, as a file.
-            Op::Make { kind: Kind::Directory, .. } => used(path),
-            Op::Make { .. } => touched(path) && !self.gone.contains_key(path),
-            Op::RemoveDir => touched(path) || is_below(&self.passing, path),
-            // One file may get any number of names, from the same one too.
-            Op::Link { to } => {
-                used(to) || self.touched.contains(path) || self.passing.contains(path)
+            Op::Make { kind: Kind::Directory, .. } => touched(path) || self.passing.contains(path),
+            Op::Make { .. } => {
+                let is_free = !touched(path) || self.gone.contains_key(path);
+                !is_free || self.passing_directories.contains_key(path)
             }
+            Op::RemoveDir => {
+                !self.is_unmade(record) && (touched(path) || self.has_passed_below(path))
+            }
+            // One file may get any number of names, from the same one too.
+            Op::Link { to } => used(to) || self.touched.contains(path) || self.has_passed(path),
             Op::Remove { survivor, last } => {
                 let lost = !last && survivor.is_empty() && self.contents.contains_key(&record.node);
                 let passes = self.is_pointless(record) || self.is_left(record);
@@ -219,14 +242,25 @@ impl Window {
         self.touched.contains(path) || self.sources.contains(path)
     }
 
+    /// True if the name was made and removed again in this window.
+    fn has_passed(&self, path: &[u8]) -> bool {
+        self.passing.contains(path) || self.passing_directories.contains_key(path)
+    }
+
+    /// True if a name below the path was.
+    fn has_passed_below(&self, path: &[u8]) -> bool {
+        is_below(&self.passing, path) || is_key_below(&self.passing_directories, path)
+    }
+
     /// True if names or contents below the path are in the window.
     fn knows_below(&self, path: &[u8]) -> bool {
-        let below = [path, b"/"].concat();
-        let names = [&self.touched, &self.passing, &self.sources];
-        names.iter().any(|names| is_below(names, path)) || {
-            let next = self.by_path.range(below.clone()..).next();
-            next.is_some_and(|(other, _)| other.starts_with(&below))
-        }
+        self.holds_below(path) || self.has_passed_below(path)
+    }
+
+    /// True if names below the path are changed in this window, and more than made and removed.
+    fn holds_below(&self, path: &[u8]) -> bool {
+        [&self.touched, &self.sources].iter().any(|names| is_below(names, path))
+            || is_key_below(&self.by_path, path)
     }
 
     /// True if the record renames a file that was made in this window to where it might as well
@@ -240,7 +274,10 @@ impl Window {
         let free = match self.by_path.get(to) {
             Some(other) => *other == replaced && is_made(replaced, to),
             None if self.gone.contains_key(to) => replaced == NodeId(0),
-            None => !self.is_touched(to) && !self.knows_below(to),
+            None => {
+                let has_passed = self.passing_directories.contains_key(to);
+                !self.is_touched(to) && !has_passed && !self.knows_below(to)
+            }
         };
         free && record.path != to && is_made(record.node, record.path)
     }
@@ -271,7 +308,7 @@ impl Window {
     fn is_moved_on(&self, record: &Record<'_>, to: &[u8], replaced: NodeId) -> bool {
         let step = self.moves.get(&record.node).map(|step| &self.steps[*step]);
         let Some(Step::Move { via, to: last, .. }) = step else { return false };
-        let is_new = !self.is_touched(to) && !self.passing.contains(to);
+        let is_new = !self.is_touched(to) && !self.has_passed(to);
         (is_new || via.contains(to))
             && last == record.path
             && replaced == NodeId(0)
@@ -288,12 +325,24 @@ impl Window {
             && self.makes.contains_key(&record.node)
     }
 
+    /// True if the record removes a directory that was made in this window, and nothing came to be
+    /// in it but what was made and removed there.
+    fn is_unmade(&self, record: &Record<'_>) -> bool {
+        self.makes_directories.contains_key(&record.node) && !self.holds_below(record.path)
+    }
+
+    /// Whether a directory with this owner may be what the window makes under the path.
+    pub(crate) fn may_be_owned(&self, path: &[u8], uid: u32) -> bool {
+        self.owners.get(path).is_some_and(|owners| owners.contains(&uid))
+    }
+
     fn add(&mut self, frame: Lsn, record: &Record<'_>, data: Lsn) {
         self.time_directories(record);
         match record.op {
             Op::Make { .. } => self.make(record),
             Op::Link { to } => self.link(record, to),
             Op::Remove { survivor, last } => self.remove(record, survivor, last),
+            Op::RemoveDir if self.is_unmade(record) => self.unmake_directory(record),
             Op::RemoveDir => {
                 self.touch(record.path);
                 self.forget(record.node);
@@ -358,11 +407,16 @@ impl Window {
         let make = Make { kind, mode, uid, gid, rdev, target: target.to_vec() };
         let path = record.path.to_vec();
         let (node, parent) = (record.node, record.parent);
-        if kind != Kind::Directory {
-            self.makes.insert(node, self.steps.len());
+        match kind {
+            Kind::Directory => drop(self.makes_directories.insert(node, self.steps.len())),
+            _ => drop(self.makes.insert(node, self.steps.len())),
         }
         let over = self.gone.get(&path).copied().filter(|_| kind != Kind::Directory);
         self.steps.push(Step::Make { node, parent, path, make, over });
+        let labels = match kind {
+            Kind::Directory => self.take_over(record.path, uid),
+            _ => BTreeSet::new(),
+        };
         let is_repeated = self.repeats && kind == Kind::File;
         let contents = self.contents_of(record);
         contents.made = true;
@@ -374,6 +428,34 @@ impl Window {
         }
         contents.change.accessed_ns = Some(record.at_ns.into());
         contents.change.modified_ns = Some(record.at_ns.into());
+        contents.xattrs.extend(labels.into_iter().map(|label| (label, None)));
+    }
+
+    /// A directory is made, perhaps where another was. Returns which extended attributes a
+    /// repetition may find there, because that had them.
+    fn take_over(&mut self, path: &[u8], uid: u32) -> BTreeSet<Vec<u8>> {
+        self.owners.entry(path.to_vec()).or_default().insert(uid);
+        let Some(passed) = self.passing_directories.get_mut(path) else { return BTreeSet::new() };
+        let Some(removal) = passed.removal.take() else { return BTreeSet::new() };
+        self.steps[removal] = Step::Nothing;
+        passed.labels.clone()
+    }
+
+    /// Takes back that the directory was made. A repetition removes it once it has removed all that
+    /// an earlier process may have made in it.
+    fn unmake_directory(&mut self, record: &Record<'_>) {
+        let Some(made) = self.makes_directories.remove(&record.node) else { return };
+        self.steps[made] = Step::Nothing;
+        self.touched.remove(record.path);
+        let labels = self.contents.get(&record.node).map(|contents| contents.xattrs.keys());
+        let passed = self.passing_directories.entry(record.path.to_vec()).or_default();
+        passed.labels.extend(labels.into_iter().flatten().cloned());
+        if self.repeats {
+            passed.removal = Some(self.steps.len());
+            let (node, path) = (record.node, record.path.to_vec());
+            self.steps.push(Step::RemoveDir { node, path });
+        }
+        self.forget(record.node);
     }
 
     fn link(&mut self, record: &Record<'_>, to: &[u8]) {
@@ -598,7 +680,14 @@ impl Window {
                 contents.reserved.push((offset, bytes));
                 contents.change.modified_ns = Some(at_ns.into());
             }
-            Op::Change { change } => merge(&mut contents.change, &change),
+            Op::Change { change } => {
+                merge(&mut contents.change, &change);
+                if let Some(uid) = change.uid.filter(|_| contents.made)
+                    && let Some(owners) = self.owners.get_mut(record.path)
+                {
+                    owners.insert(uid);
+                }
+            }
             Op::SetXattr { name, value } => {
                 contents.xattrs.insert(name.to_vec(), Some(value.to_vec()));
             }
@@ -631,6 +720,13 @@ fn is_below(paths: &BTreeSet<Vec<u8>>, path: &[u8]) -> bool {
     let below = [path, b"/"].concat();
     let next = paths.range(below.clone()..).next();
     next.is_some_and(|other| other.starts_with(&below))
+}
+
+/// The same of the paths that something is known of.
+fn is_key_below<T>(paths: &BTreeMap<Vec<u8>, T>, path: &[u8]) -> bool {
+    let below = [path, b"/"].concat();
+    let next = paths.range(below.clone()..).next();
+    next.is_some_and(|(other, _)| other.starts_with(&below))
 }
 
 /// Later attributes win.

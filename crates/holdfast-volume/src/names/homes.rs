@@ -142,6 +142,14 @@ impl Names {
         }
     }
 
+    /// True if another node than this has come home at the path, and is what was found there.
+    pub(crate) fn is_taken_home(&self, node: NodeId, path: &Path, found: &Metadata) -> bool {
+        let other = self.by_home_inode.get(&inode_of(found)).filter(|other| **other != node);
+        let stands_there = |place| self.home_path_of(place).is_some_and(|at| at == path);
+        let other = other.and_then(|other| self.entry(*other));
+        other.is_some_and(|other| other.home.iter().any(stands_there))
+    }
+
     /// True if it is known which inode the node is.
     pub(crate) fn knows_inode(&self, node: NodeId) -> bool {
         self.at_home(node) != AtHome::default() || self.told_inode(node).is_some()

@@ -2,8 +2,10 @@
 //! that they fill, with processes and machines that die.
 
 use holdfast_io::Kind;
-use holdfast_io::fake::Random;
-use holdfast_volume::{DirectoryVolume, Errno, ROOT, RenameHow, Tree};
+use holdfast_io::fake::{Operation, Random};
+use holdfast_volume::{
+    DirectoryVolume, Errno, NewNode, NodeId, ROOT, RenameHow, SetAttributes, SetXattr, Tree,
+};
 
 use crate::death::half_apply;
 use crate::model::{image_of, image_through, timeless};
@@ -23,6 +25,12 @@ fn steps_max(volume: &Opened) -> u64 {
 
 /// Names that everything happens to.
 const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
+
+/// Kinds of change that a life draws from.
+const HABITS: u64 = 10;
+/// Directories that come and go, and what comes and goes beside and below them.
+const DIRECTORIES: [&str; 3] = ["d", "d/s", "e"];
+const BELOW: [&str; 5] = ["a", "d/x", "d/s/x", "d/s", "e"];
 
 /// Somebody who changes a volume, and what is done after each of his changes.
 struct Hand<'a> {
@@ -62,6 +70,84 @@ impl Hand<'_> {
         written
     }
 
+    /// Does something to a name in a directory, which may be below the root.
+    fn at<T>(
+        &mut self,
+        path: &str,
+        act: impl FnOnce(&DirectoryVolume, NodeId, &[u8]) -> Result<T, Errno>,
+    ) -> Result<T, Errno> {
+        let mut names: Vec<_> = path.split('/').collect();
+        let name = names.pop().expect("a path has a name");
+        let mut met = vec![ROOT];
+        let mut found = Ok(());
+        for name in names {
+            match self.volume.lookup(met[met.len() - 1], name.as_bytes()) {
+                Ok(known) => met.push(known.node),
+                Err(error) => found = Err(error),
+            }
+        }
+        let done = found.and_then(|()| act(self.volume, met[met.len() - 1], name.as_bytes()));
+        (self.after)();
+        met[1..].iter().for_each(|node| self.volume.forget(*node, 1));
+        done
+    }
+
+    fn make_at(&mut self, path: &str, new: &NewNode<'_>) -> Result<(), Errno> {
+        let node =
+            self.at(path, |volume, parent, name| Ok(volume.make(parent, name, new)?.node))?;
+        self.volume.forget(node, 1);
+        Ok(())
+    }
+
+    fn remove_at(&mut self, path: &str) -> Result<(), Errno> {
+        let removed = self.at(path, |volume, parent, name| volume.remove_dir(parent, name));
+        removed.or_else(|_| self.at(path, |volume, parent, name| volume.remove_file(parent, name)))
+    }
+
+    fn rename_at(&mut self, from: &str, to: &str) -> Result<(), Errno> {
+        let after = &mut || {};
+        self.at(to, |volume, parent, name| {
+            let rename = |volume: &DirectoryVolume, old_parent, old: &[u8]| {
+                volume.rename((old_parent, old), (parent, name), RenameHow::Replace)
+            };
+            Hand { volume, after }.at(from, rename)
+        })
+    }
+
+    /// Gives a directory another owner and an extended attribute.
+    fn dress(&mut self, path: &str, number: u64) -> Result<(), Errno> {
+        let owner = SetAttributes { uid: Some((number % 3) as u32), ..SetAttributes::default() };
+        let node = self.at(path, |volume, parent, name| Ok(volume.lookup(parent, name)?.node))?;
+        let dressed = self.volume.set_attributes(node, &owner).map(drop);
+        (self.after)();
+        let name = format!("user.{}", number % 2);
+        let labelled = self.volume.set_xattr(
+            node,
+            name.as_bytes(),
+            &number.to_le_bytes(),
+            &SetXattr::default(),
+        );
+        (self.after)();
+        self.volume.forget(node, 1);
+        dressed.and(labelled)
+    }
+
+    /// Directories and what is in them come and go.
+    fn change_below(&mut self, number: u64, random: &mut Random) -> Result<(), Errno> {
+        let directory = DIRECTORIES[random.below(3) as usize];
+        let [one, other] = [(); 2].map(|()| BELOW[random.below(5) as usize]);
+        let link = NewNode { target: b"there", ..new_node(Kind::Symlink, 0o777) };
+        match random.below(16) {
+            0..4 => self.make_at(directory, &new_node(Kind::Directory, 0o700)),
+            4..8 => self.remove_at(directory),
+            8 | 9 => self.make_at(one, &new_node(Kind::File, 0o600)),
+            10 => self.make_at(one, &link),
+            11 | 12 => self.remove_at(one),
+            13 => self.rename_at(one, other),
+            _ => self.dress(directory, number),
+        }
+    }
+
     /// One small change of a kind that programs repeat without end; it may be refused.
     fn change(&mut self, habit: u64, number: u64, random: &mut Random) {
         let name = NAMES[random.below(5) as usize];
@@ -80,6 +166,9 @@ impl Hand<'_> {
             4 => self.remove(name).and_then(|()| self.make(name)),
             5 => self.write(name, number),
             6 => self.make(name),
+            8 if number.is_multiple_of(2) => self.make_at("d", &new_node(Kind::Directory, 0o700)),
+            8 => self.remove_at("d"),
+            9 => self.change_below(number, random),
             _ => self.remove(name),
         };
     }
@@ -125,7 +214,7 @@ fn live(seed: u64, changes: u64) {
     let mut world = World::new(seed);
     let (mut volume, _) = world.open().expect("a new volume");
     begin(&volume);
-    let mut habit = seed % 8;
+    let mut habit = seed % HABITS;
     for number in 0..changes {
         let told = format!("seed {seed}, change {number}, habit {habit}");
         if !volume.log().has_room(ROOM_BYTES) {
@@ -133,7 +222,7 @@ fn live(seed: u64, changes: u64) {
         }
         Hand { volume: &volume, after: &mut || {} }.change(habit, number, &mut random);
         match random.below(2000) {
-            0 => habit = random.below(8),
+            0 => habit = random.below(HABITS),
             1 => drop(volume.drain_step()),
             2 => drop(volume.clean_step()),
             3 => {
@@ -168,7 +257,7 @@ fn small_changes_without_end_always_go_on() {
 /// A short life of small changes, until operation `cut_at` of the disk.
 fn run(seed: u64, cut_at: u64) -> Run {
     let mut random = Random::new(seed);
-    let (mut habit, mut number) = (seed % 8, 0);
+    let (mut habit, mut number) = (seed % HABITS, 0);
     run_steps(seed, Some(cut_at), |world, volume, note| {
         let mut hand = Hand { volume, after: note };
         match number {
@@ -185,7 +274,7 @@ fn run(seed: u64, cut_at: u64) -> Run {
                 false
             }
             3 => {
-                habit = random.below(8);
+                habit = random.below(HABITS);
                 false
             }
             _ => false,
@@ -199,4 +288,70 @@ fn a_power_cut_among_small_changes_leaves_a_prefix_of_them() {
         let cuts = (1 + seed % 4..).step_by(4);
         check_cuts(&format!("seed {seed}"), cuts, |cut_at| run(seed, cut_at));
     });
+}
+
+/// Things to do again and again to the same names, in pairs or more.
+type Round = fn(&mut Hand<'_>) -> Result<(), Errno>;
+
+const DIRECTORY: NewNode<'_> = new_node(Kind::Directory, 0o700);
+
+const ROUNDS: [(&str, Round); 6] = [
+    ("a directory is made and removed", |hand| {
+        hand.make_at("d", &DIRECTORY)?;
+        hand.remove_at("d")
+    }),
+    ("a directory is made, filled, emptied and removed", |hand| {
+        hand.make_at("d", &DIRECTORY)?;
+        hand.make_at("d/s", &DIRECTORY)?;
+        hand.make_at("d/s/x", &new_node(Kind::File, 0o600))?;
+        hand.remove_at("d/s/x")?;
+        hand.remove_at("d/s")?;
+        hand.remove_at("d")
+    }),
+    ("a link is made and removed", |hand| {
+        hand.make_at("l", &NewNode { target: b"there", ..new_node(Kind::Symlink, 0o777) })?;
+        hand.remove_at("l")
+    }),
+    ("a pipe is made and removed", |hand| {
+        hand.make_at("p", &new_node(Kind::Fifo, 0o600))?;
+        hand.remove_at("p")
+    }),
+    ("a file is put in the place of another", |hand| {
+        hand.make("t")?;
+        hand.rename("t", "a")
+    }),
+    ("a file and a directory are made and removed beside that", |hand| {
+        hand.make("t")?;
+        hand.make_at("d", &DIRECTORY)?;
+        hand.rename("t", "a")?;
+        hand.make("f")?;
+        hand.remove("f")?;
+        hand.remove_at("d")
+    }),
+];
+
+/// Syncs of every kind that the machine has done.
+fn syncs(world: &World) -> u64 {
+    let kinds = [Operation::SyncData, Operation::SyncDir, Operation::SyncAll];
+    kinds.iter().map(|kind| world.files.calls(*kind)).sum()
+}
+
+/// A window is bounded by its bytes, and not by how often names are used.
+#[test]
+fn the_same_names_used_again_and_again_cost_few_syncs() {
+    for (told, round) in ROUNDS {
+        let world = World::new(1);
+        let (volume, _) = world.open().expect("a new volume");
+        begin(&volume);
+        let before = syncs(&world);
+        for _ in 0..10_000 {
+            if !volume.log().has_room(8 * ROOM_BYTES) {
+                make_room(&volume, told);
+            }
+            round(&mut Hand { volume: &volume, after: &mut || {} }).expect("there is room");
+        }
+        empty(&volume, told);
+        let syncs = syncs(&world) - before;
+        assert!(syncs < 1000, "{told}: {syncs} syncs");
+    }
 }

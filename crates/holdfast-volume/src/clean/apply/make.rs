@@ -30,14 +30,16 @@ impl Applier<'_> {
         if is_orphan(path) {
             self.make_orphans()?;
         }
-        let path = self.changed(path);
+        let name = path;
+        let path = self.changed(name);
         let fail = |act, error| CleanError::home(act, &path, error);
         let lists =
             self.hands_down(names, parent, &path).map_err(|error| fail(Act::Make, error))?;
         let uid = window.contents.get(&node).and_then(|contents| contents.change.uid);
+        let owns = |found: u32| Some(found) == uid || window.may_be_owned(name, found);
         let made = match self.make_new(names, parent, &path, make) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                self.made_before(names, node, &path, make, uid)
+                self.made_before(names, node, &path, make, &owns)
             }
             made => made,
         };
@@ -73,17 +75,17 @@ impl Applier<'_> {
     }
 
     /// What an earlier time of this step made. If no inode is known, it looks as it must: it has
-    /// the owner that it gets, or nothing was done with it yet.
+    /// an owner that it gets, or nothing was done with it yet.
     fn made_before(
         &self,
         names: &Names,
         node: NodeId,
         path: &Path,
         make: &Make,
-        uid: Option<u32>,
+        owns: &dyn Fn(u32) -> bool,
     ) -> io::Result<Box<dyn Held>> {
         let held = self.hold(names, node, path)?;
-        let is_it = names.knows_inode(node) || is_made(&*held, make, uid)?;
+        let is_it = names.knows_inode(node) || is_made(&*held, make, owns)?;
         if is_it { Ok(held) } else { Err(other_inode()) }
     }
 
@@ -100,6 +102,11 @@ impl Applier<'_> {
     ) -> Result<(), CleanError> {
         let name = self.changed(path);
         let removed = self.home.hold(&name).and_then(|held| {
+            // This process has done it before, and has gone on: whoever has the other one open goes
+            // on reading that inode.
+            if names.is_taken_home(node, &name, &held.metadata()?) {
+                return Ok(());
+            }
             let is_new = window.contents.get(&node).is_some_and(|contents| contents.made);
             let is_known = names.knows_inode(node) || !is_new;
             let is_it = is_known && names.may_be(self.home, node, &held.metadata()?);
@@ -156,12 +163,12 @@ impl Applier<'_> {
 
 /// Whether what is found may be what an earlier time made. Nobody else has files in the home that
 /// are like it: what programs make there comes home by such steps.
-fn is_made(held: &dyn Held, make: &Make, uid: Option<u32>) -> io::Result<bool> {
+fn is_made(held: &dyn Held, make: &Make, owns: &dyn Fn(u32) -> bool) -> io::Result<bool> {
     let found = held.metadata()?;
     if found.kind != make.kind {
         return Ok(false);
     }
-    let is_owned = found.uid == make.uid || Some(found.uid) == uid;
+    let is_owned = found.uid == make.uid || owns(found.uid);
     Ok(match make.kind {
         Kind::Symlink => is_link_to(held, &make.target)?,
         Kind::Directory => is_owned || held.read_dir()?.is_empty(),
@@ -176,7 +183,7 @@ fn is_made_in(window: &Window, gone: NodeId, name: &[u8], held: &dyn Held) -> io
         _ => None,
     });
     for make in makes {
-        if is_made(held, make, None)? {
+        if is_made(held, make, &|_| false)? {
             return Ok(true);
         }
     }

@@ -51,6 +51,98 @@ fn a_file_made_and_removed_in_one_window_costs_nothing_however_often() {
     assert!(window.contents.is_empty());
 }
 
+fn make_directory() -> Op<'static> {
+    Op::Make { kind: Kind::Directory, mode: 0o700, uid: 0, gid: 0, rdev: 0, target: b"" }
+}
+
+/// A directory that is made, with a file and a directory that are made in it, and all removed.
+fn life_of_a_directory(first: u64) -> [Record<'static>; 6] {
+    let [directory, file, below] = [0, 1, 2].map(|more| NodeId(first + more));
+    [
+        record(directory, "d", make_directory()),
+        record(file, "d/x", make()),
+        record(below, "d/s", make_directory()),
+        record(file, "d/x", REMOVE),
+        record(below, "d/s", Op::RemoveDir),
+        record(directory, "d", Op::RemoveDir),
+    ]
+}
+
+#[test]
+fn a_directory_made_and_removed_in_one_window_costs_nothing_however_often() {
+    let mut window = Window::new(false);
+    for number in 0..5 {
+        assert_eq!(take(&mut window, &life_of_a_directory(100 + 10 * number)), 6);
+    }
+    assert!(window.steps.iter().all(|step| *step == Step::Nothing));
+    assert!(window.contents.is_empty());
+}
+
+#[test]
+fn a_repetition_removes_once_what_may_be_there_of_directories_that_passed() {
+    let mut window = Window::new(true);
+    for number in 0..5 {
+        assert_eq!(take(&mut window, &life_of_a_directory(100 + 10 * number)), 6);
+    }
+    let directories = |path: &str| {
+        let path = path.as_bytes();
+        let is_it = |step: &&Step| matches!(step, Step::RemoveDir { path: at, .. } if at == path);
+        window.steps.iter().filter(is_it).count()
+    };
+    assert_eq!((directories("d"), directories("d/s")), (1, 1));
+    assert!(matches!(window.steps.last(), Some(Step::RemoveDir { path, .. }) if path == b"d"));
+}
+
+#[test]
+fn a_repetition_takes_a_directory_that_passed_for_the_next_without_its_attributes() {
+    let label = Op::SetXattr { name: b"user.l", value: b"v" };
+    let owner = Change { uid: Some(5), ..Change::default() };
+    let mut window = Window::new(true);
+    let frames = [
+        record(NODE, "d", make_directory()),
+        record(NODE, "d", label),
+        record(NODE, "d", Op::Change { change: owner }),
+        record(NODE, "d", Op::RemoveDir),
+        record(NodeId(41), "d", make_directory()),
+        record(NodeId(42), "d/x", make()),
+    ];
+    assert_eq!(take(&mut window, &frames), 6);
+    assert!(!window.steps.iter().any(|step| matches!(step, Step::RemoveDir { .. })));
+    assert_eq!(made_at(&window, b"d"), Some((NodeId(41), None)));
+    assert_eq!(window.contents[&NodeId(41)].xattrs, BTreeMap::from([(b"user.l".to_vec(), None)]));
+    assert!(window.may_be_owned(b"d", 0) && window.may_be_owned(b"d", 5));
+}
+
+#[test]
+fn nothing_but_a_directory_comes_to_stand_where_a_passing_directory_stood() {
+    let passing = [record(NODE, "d", make_directory()), record(NODE, "d", Op::RemoveDir)];
+    let (new, old) = (NodeId(100), NodeId(20));
+    for life in [
+        vec![record(new, "d", make())],
+        vec![record(new, "t", make()), record(new, "t", rename("d"))],
+        vec![record(old, "a", rename("d"))],
+        vec![record(old, "a", rename("b")), record(old, "b", rename("d"))],
+        vec![record(old, "a", Op::Link { to: b"d" })],
+    ] {
+        let mut window = Window::new(false);
+        assert_eq!(take(&mut window, &passing), 2);
+        assert_eq!(take(&mut window, &life), life.len() - 1, "{life:?}");
+    }
+}
+
+#[test]
+fn a_directory_that_something_old_came_into_goes_in_a_window_of_its_own() {
+    let mut window = Window::new(false);
+    let old = NodeId(20);
+    let frames = [
+        record(NODE, "d", make_directory()),
+        record(old, "a", rename("d/a")),
+        record(old, "d/a", rename("a")),
+        record(NODE, "d", Op::RemoveDir),
+    ];
+    assert_eq!(take(&mut window, &frames), 3);
+}
+
 #[test]
 fn a_repetition_ends_where_the_first_time_ended_and_removes_what_passed() {
     let write = Op::Write { offset: 0, bytes: 8 };
