@@ -4,8 +4,8 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use holdfast_io::{Files, errno};
 use holdfast_io::fake::{EIO, Effect, Fault, Mood, Operation, Random};
+use holdfast_io::{Files, errno};
 use holdfast_pages::{FlushError, Poisoned, ReleaseError, StageError, SyncError};
 
 use crate::support::{World, frames, groups, new_world, open, put, replay, seeds};

@@ -32,8 +32,8 @@ pub(super) struct Taken {
 }
 
 impl Taken {
-    /// `held` has all of `wanted`. It is given others besides, in vain or not: at most as many bytes
-    /// again. They are as long as the first, of which more are likely to come.
+    /// `held` has all of `wanted`. It is given others besides, in vain or not: at most as many
+    /// bytes again. They are as long as the first, of which more are likely to come.
     pub(super) fn learn(held: &dyn Held, wanted: &[Named]) -> Taken {
         let lengths = wanted.iter().map(|(name, value)| (name.clone(), value.len())).collect();
         let mut taken = Taken { lengths, longest_bytes: 0, spares: 0, spare_bytes: 0 };
