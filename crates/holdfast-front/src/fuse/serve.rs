@@ -16,6 +16,7 @@
 //! names, which a second time would undo the first, tells the tree its number.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use holdfast_volume::{
     Allocate, Attributes, Errno, Kind, Listed, NewNode, NodeId, ROOT, RenameHow, Seek,
@@ -60,6 +61,8 @@ pub struct Server<'t> {
     /// The kernel was told in INIT that opens count for nothing. Whoever has not seen INIT does not
     /// know, and answers an open as ever.
     without_opens: AtomicBool,
+    /// Whose thread last took a capability away, as root, and of which node.
+    took_capability: Mutex<Option<(u32, u64)>>,
 }
 
 impl<'t> Server<'t> {
@@ -69,7 +72,8 @@ impl<'t> Server<'t> {
     pub fn new(tree: &'t dyn Tree, cache: Cache, utc_ns: fn() -> i64) -> Self {
         let keeps_pages = tree.mount_keeps_pages().unwrap_or(cache == Cache::WriteThrough);
         let (keeps_pages, without_opens) = (keeps_pages.into(), AtomicBool::new(false));
-        Self { tree, cache, keeps_pages, utc_ns, without_opens }
+        let took_capability = Mutex::default();
+        Self { tree, cache, keeps_pages, utc_ns, without_opens, took_capability }
     }
 
     fn cache(&self) -> Cache {
@@ -212,7 +216,8 @@ impl<'t> Server<'t> {
         let node = NodeId(request.node);
         if asks_for_nothing(set) {
             let found = self.tree.attributes(node)?;
-            if request.uid != 0 && request.uid != found.uid {
+            let may_not = request.uid != 0 && request.uid != found.uid;
+            if may_not || self.has_taken_a_capability(request) {
                 return Ok(self.told(&found));
             }
         }
@@ -473,10 +478,29 @@ impl<'t> Server<'t> {
             Operation::SetXattr(set) => self.set_xattr(request, node, &set),
             Operation::RemoveXattr { name } => match self.tree.remove_xattr(node, name) {
                 Err(Errno(wire::ENODATA)) if request.resent => Ok(Reply::Done),
-                removed => removed.map(|()| Reply::Done),
+                removed => {
+                    removed?;
+                    self.note_removal(request, name);
+                    Ok(Reply::Done)
+                }
             },
             _ => Err(Errno(wire::EINVAL)),
         }
+    }
+
+    fn note_removal(&self, request: &Request<'_>, name: &[u8]) {
+        if request.uid == 0 && name == b"security.capability" {
+            *self.took_capability.lock().unwrap_or_else(PoisonError::into_inner) =
+                Some((request.pid, request.node));
+        }
+    }
+
+    /// Before root writes to a file with a capability, the kernel takes that away and then asks for
+    /// nothing: other bits stay, as root may keep them. Of a `chown` to the owner that a file has,
+    /// which takes them away, it differs by the capability.
+    fn has_taken_a_capability(&self, request: &Request<'_>) -> bool {
+        let mut took = self.took_capability.lock().unwrap_or_else(PoisonError::into_inner);
+        took.take_if(|took| *took == (request.pid, request.node)).is_some()
     }
 
     /// Each with a NUL behind it. Trusted ones are shown to root alone.

@@ -3,6 +3,7 @@
 Run in two directories, it must print the same: `privileges.py DIRECTORY`, as root.
 """
 import os
+import struct
 import sys
 
 MODES = (0o6755, 0o6745, 0o2745, 0o2644, 0o4644, 0o6777)
@@ -27,6 +28,7 @@ def acts(who):
         "to another group": lambda: os.chown(NAME, -1, 1001 if who else 7),
         "to a user alone": lambda: os.chown(NAME, who, -1),
         "write": write,
+        "write over a capability": write,
         "truncate": lambda: os.truncate(NAME, 1),
         "reserve": reserve,
     }
@@ -63,9 +65,12 @@ for who in (0, 1000):
             if act == "of another to nobody":
                 os.chown(NAME, 5, 5)
                 os.chmod(NAME, mode)
+            if act == "write over a capability":
+                capability = struct.pack("<5I", 0x02000001, 1, 0, 0, 0)
+                os.setxattr(NAME, "security.capability", capability)
             error = act_as(who, act)
             if act == "of another to nobody":
                 # A volume takes it for the beginning of a write, says yes, and does nothing.
                 error = "-"
-            print(who, oct(mode), act, error, oct(os.stat(NAME).st_mode))
+            print(who, oct(mode), act, error, oct(os.stat(NAME).st_mode), os.listxattr(NAME))
             os.unlink(NAME)
