@@ -63,6 +63,40 @@ pub enum Operation {
 }
 
 impl Operation {
+    /// All of them.
+    pub const ALL: [Operation; 27] = {
+        use Operation::*;
+        [
+            Open,
+            Metadata,
+            ReadDir,
+            ReadLink,
+            MakeDir,
+            MakeSymlink,
+            MakeNode,
+            Link,
+            Rename,
+            Exchange,
+            RemoveFile,
+            RemoveDir,
+            Change,
+            SyncDir,
+            Xattr,
+            SetXattr,
+            RemoveXattr,
+            SyncAll,
+            Space,
+            Limits,
+            Seek,
+            Read,
+            Write,
+            SyncData,
+            SetLen,
+            Reserve,
+            Punch,
+        ]
+    };
+
     /// Whether a power cut can be told to happen at it. Creating by `open` is one more.
     pub(super) fn changes_state(self) -> bool {
         use Operation::{Limits, Metadata, Open, Read, ReadDir, ReadLink, Seek, Space, Xattr};

@@ -45,36 +45,7 @@ fn every_kind_of_call_can_be_made_to_fail() {
     let files = FakeFiles::new(1);
     let (f, g) = (Path::new("f"), Path::new("g"));
     let file = create(&files, "f");
-    let every = [
-        Open,
-        Metadata,
-        ReadDir,
-        ReadLink,
-        MakeDir,
-        MakeSymlink,
-        MakeNode,
-        Link,
-        Rename,
-        Exchange,
-        RemoveFile,
-        RemoveDir,
-        Change,
-        SyncDir,
-        Space,
-        Limits,
-        Seek,
-        Read,
-        Write,
-        SyncData,
-        SetLen,
-        Reserve,
-        Punch,
-        Xattr,
-        SetXattr,
-        RemoveXattr,
-        SyncAll,
-    ];
-    for operation in every {
+    for operation in Operation::ALL {
         fail(&files, operation, 0, Effect::Errno(EIO));
         let change = holdfast_io::Change::default();
         let failed = match operation {
@@ -108,7 +79,7 @@ fn every_kind_of_call_can_be_made_to_fail() {
         };
         assert_eq!(failed.unwrap_err().raw_os_error(), Some(EIO), "{operation:?}");
     }
-    all_fired(&files, every.len() as u64);
+    all_fired(&files, Operation::ALL.len() as u64);
     assert_eq!(files.read_dir(Path::new("")).unwrap().len(), 1);
     assert_eq!(contents(&files, "f").unwrap(), b"");
 }

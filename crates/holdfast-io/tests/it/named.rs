@@ -51,42 +51,9 @@ fn try_it(files: &dyn Files, operation: Operation) -> io::Result<()> {
     }
 }
 
-const ALL: [Operation; 27] = {
-    use Operation::*;
-    [
-        Open,
-        Metadata,
-        ReadDir,
-        ReadLink,
-        MakeDir,
-        MakeSymlink,
-        MakeNode,
-        Link,
-        Rename,
-        Exchange,
-        RemoveFile,
-        RemoveDir,
-        Change,
-        SyncDir,
-        Xattr,
-        SetXattr,
-        RemoveXattr,
-        SyncAll,
-        Space,
-        Limits,
-        Seek,
-        Read,
-        Write,
-        SyncData,
-        SetLen,
-        Reserve,
-        Punch,
-    ]
-};
-
 #[test]
 fn every_operation_that_fails_is_named_with_its_file_and_keeps_its_number() {
-    for operation in ALL {
+    for operation in Operation::ALL {
         for number in [EIO, ENOSPC] {
             let (files, named) = named_files();
             files.fail(Fault { operation, skip: 0, effect: Effect::Errno(number) });
@@ -128,4 +95,17 @@ fn a_power_cut_is_known_below_its_name() {
     files.cut_power_at(files.operations() + 1);
     let error = try_it(&named, Operation::Write).unwrap_err();
     assert!(is_power_cut(&error), "{error}");
+}
+
+#[test]
+fn what_somebody_has_hold_of_is_named_by_what_it_was_called_then() {
+    let (files, named) = named_files();
+    let held = named.make(Path::new("one"), Kind::File, 0o600, 0).expect("a new disk");
+    files.rename(Path::new("one"), Path::new("two")).expect("a new disk");
+    files.fail(Fault { operation: Operation::Change, skip: 0, effect: Effect::Errno(EIO) });
+    let failed = held.change(&Change { mode: Some(0o640), ..Change::default() }).expect_err("told");
+    assert_eq!(errno(&failed), Some(EIO));
+    assert!(failed.to_string().starts_with("changing /srv/log/one: "), "{failed}");
+    let missing = named.hold(Path::new("one")).err().expect("it has another name");
+    assert!(missing.to_string().starts_with("taking hold of /srv/log/one: "), "{missing}");
 }
