@@ -101,14 +101,34 @@ def may(path, uid, gid):
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def tell(path):
+def tell(directory, path):
     found = os.lstat(path)
     names = sorted(os.listxattr(path, follow_symlinks=False))
     values = {name: os.getxattr(path, name, follow_symlinks=False).hex() for name in names}
     rights = [may(path, *who) for who in ((1000, 9), (1001, 2000), (5000, 2000), (5000, 9))]
-    size = 0 if stat.S_ISDIR(found.st_mode) else found.st_size
-    links = 0 if stat.S_ISDIR(found.st_mode) else found.st_nlink
-    print(path, oct(found.st_mode), found.st_uid, found.st_gid, size, links, rights, values)
+    way = f"{directory}/{path}"
+    if stat.S_ISDIR(found.st_mode):
+        print(way, oct(found.st_mode), found.st_uid, found.st_gid, rights, values)
+        return True
+    links, size = found.st_nlink, found.st_size
+    print(way, oct(found.st_mode), found.st_uid, found.st_gid, size, links, rights, values)
+    return False
+
+
+def tell_all():
+    """Goes down step by step: after many changes a way can be longer than a path may be."""
+    ways, names = ["."], [sorted(os.listdir(), reverse=True)]
+    while names:
+        if not names[-1]:
+            ways.pop()
+            names.pop()
+            os.chdir("..")
+            continue
+        name = names[-1].pop()
+        if tell(ways[-1], name):
+            os.chdir(name)
+            ways.append(f"{ways[-1]}/{name}")
+            names.append(sorted(os.listdir(), reverse=True))
 
 
 os.chdir(sys.argv[1])
@@ -116,7 +136,4 @@ if len(sys.argv) > 2:
     dice = random.Random(int(sys.argv[2]))
     for number in range(int(sys.argv[3])):
         print(number, *step(dice))
-for directory, directories, files in os.walk("."):
-    directories.sort()
-    for name in sorted(directories + files):
-        tell(os.path.join(directory, name))
+tell_all()
