@@ -27,7 +27,8 @@
 //! Memory knows `names`, a `node` behind each, its `extents` in the log, `cuts` of its home file,
 //! its `allocated` blocks and its `recent` bytes. `clean` brings frames home: `plan` says what they
 //! amount to, `apply` does it. After a death `others` looks whether somebody changed the home,
-//! `replay` gives memory back, and `roster` the numbers that the kernel knows.
+//! `replay` gives memory back, `roster` the numbers that the kernel knows, and `requests` what it
+//! may ask for once more.
 
 mod allocated;
 mod block;
@@ -49,6 +50,7 @@ mod record;
 mod remove;
 mod rename;
 mod replay;
+mod requests;
 mod roster;
 mod serve;
 mod space;

@@ -27,7 +27,8 @@ pub(crate) use homes::{is_other_inode, other_inode};
 
 use crate::node::{Node, attributes_of};
 use crate::record::AtHome;
-use crate::roster::{Entry as RosterEntry, Exchanges, Known, Remembered};
+use crate::requests::Requests;
+use crate::roster::{Entry as RosterEntry, Known, Remembered};
 use crate::tree::{Attributes, Errno, NodeId, ROOT};
 
 /// Where the home keeps files that have no name but are still open.
@@ -85,8 +86,8 @@ pub(crate) struct Names {
     /// What it knows, by name.
     known_by_place: HashMap<Place, NodeId>,
     next: u64,
-    /// Which requests, of an earlier process too, have let two nodes change places.
-    pub(crate) exchanges: Exchanges,
+    /// What must not be done twice.
+    pub(crate) requests: Requests,
 }
 
 impl Names {
@@ -109,7 +110,7 @@ impl Names {
             omits_inodes: AtomicBool::new(false),
             known_by_place,
             next: next_free.max(highest).max(FIRST_FREE),
-            exchanges: Exchanges::default(),
+            requests: Requests::default(),
         };
         let root_node = Node::from_home(ROOT, root, Vec::new());
         root_node.remember();
@@ -568,7 +569,9 @@ impl Names {
             Remembered { places, count, at_home }.entries(entry.node.id)
         });
         let known = self.known.iter().flat_map(|(node, known)| known.entries(*node));
-        live.chain(known).chain(self.exchanges.entries()).collect()
+        let asked = self.requests.all().into_iter();
+        let asked = asked.map(|(lane, noted)| RosterEntry::Asked(lane, noted));
+        live.chain(known).chain(asked).collect()
     }
 }
 

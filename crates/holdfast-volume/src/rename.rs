@@ -13,9 +13,10 @@ use crate::names::{Child, Names, ORPHANS_NAME, Place, make_unless_there, to_path
 use crate::node::Node;
 use crate::record::{AtHome, Op, Record};
 use crate::remove::{Leaving, leave};
-use crate::roster::{Entry as RosterEntry, Exchange};
+use crate::requests::Noted;
+use crate::roster::Entry as RosterEntry;
 use crate::space::Cost;
-use crate::tree::{Errno, NodeId, RenameHow};
+use crate::tree::{Asked, Errno, NodeId, RenameHow};
 use crate::volume::{DirectoryVolume, Stop};
 use crate::words;
 
@@ -44,9 +45,7 @@ impl DirectoryVolume {
             names.load(&*self.home, from.0)?;
             names.load(&*self.home, to.0)?;
             match how {
-                RenameHow::Exchange { request, again } => {
-                    self.exchange_once(&mut names, from, to, (request, again))
-                }
+                RenameHow::Exchange(asked) => self.exchange_once(&mut names, from, to, asked),
                 how => self.rename_once(&mut names, from, to, how),
             }
         })
@@ -58,22 +57,21 @@ impl DirectoryVolume {
         names: &mut Names,
         from: (NodeId, &[u8]),
         to: (NodeId, &[u8]),
-        (request, again): (u64, bool),
+        asked: Asked,
     ) -> Result<(), Stop> {
         let node = names.open_child(&*self.home, from.0, from.1)?;
         let other = names.open_child(&*self.home, to.0, to.1)?;
         // Done before, each stands where the other was.
-        let before = Exchange { request, one: other.id, other: node.id };
-        if node.id == other.id || again && names.exchanges.contains(&before) {
+        let request = asked.request;
+        let before = Noted::Exchange { request, one: other.id, other: node.id };
+        if node.id == other.id || asked.again && names.requests.contains(&before) {
             return Ok(());
         }
         if names.is_within(to.0, node.id) || names.is_within(from.0, other.id) {
             return Err(Errno::INVAL.into());
         }
         self.admit_exchange()?;
-        let exchange = Exchange { request, one: node.id, other: other.id };
-        self.note(names, &RosterEntry::Exchange(exchange))?;
-        names.exchanges.push(exchange);
+        self.note_asked(names, Noted::Exchange { request, one: node.id, other: other.id })?;
         let (path, to_path) = (names.path_in(from.0, from.1)?, names.path_in(to.0, to.1)?);
         let at_ns = self.clock.utc_ns();
         let op = Op::Exchange { to: &to_path, other: other.id, from_parent: from.0 };

@@ -17,7 +17,7 @@
 
 mod spill;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -25,7 +25,8 @@ use holdfast_io::Files;
 use holdfast_log::{CommitLog, NoteError};
 
 use crate::names::Place;
-use crate::record::{AtHome, take, take_u64};
+use crate::record::{AtHome, take, take_u16, take_u64};
+use crate::requests::{EARLIER, Noted, Requests};
 use crate::roster::spill::Spill;
 use crate::space::OwnRoom;
 use crate::tree::{Errno, NodeId};
@@ -39,42 +40,7 @@ const COUNT: u8 = 5;
 const EXCHANGE: u8 = 6;
 const SPILLED: u8 = 7;
 const HOME: u8 = 8;
-
-/// Exchanges that are remembered: more than a front end can have under way.
-const EXCHANGES_MAX: usize = 64;
-
-/// A request that lets two nodes change places. Noted before that is logged: where the two are then
-/// tells whether it was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Exchange {
-    /// The front end's number for it.
-    pub(crate) request: u64,
-    /// Stands under the first name before.
-    pub(crate) one: NodeId,
-    /// Stands under the first name afterwards.
-    pub(crate) other: NodeId,
-}
-
-/// The newest exchanges.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Exchanges(VecDeque<Exchange>);
-
-impl Exchanges {
-    pub(crate) fn push(&mut self, exchange: Exchange) {
-        self.0.push_back(exchange);
-        if self.0.len() > EXCHANGES_MAX {
-            self.0.pop_front();
-        }
-    }
-
-    pub(crate) fn contains(&self, exchange: &Exchange) -> bool {
-        self.0.contains(exchange)
-    }
-
-    pub(crate) fn entries(&self) -> impl Iterator<Item = Entry> {
-        self.0.iter().map(|exchange| Entry::Exchange(*exchange))
-    }
-}
+const ATTRIBUTE: u8 = 9;
 
 /// One step in the life of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,8 +53,8 @@ pub(crate) enum Entry {
     Drop(NodeId),
     /// The node has this name, by which a front end is about to be told of it once more.
     Told(NodeId, Place),
-    /// Two nodes are about to change places.
-    Exchange(Exchange),
+    /// What is about to be done for a request, and the lane of the thread that was asked.
+    Asked(u16, Noted),
     /// Front ends have been told of the node this often more than they have forgotten it.
     Count(NodeId, u64),
     /// The node is the inode of this number on the home.
@@ -106,7 +72,8 @@ impl Entry {
             Entry::Drop(node) => (DROP, node.0),
             Entry::Told(node, _) => (TOLD, node.0),
             Entry::Count(node, _) => (COUNT, node.0),
-            Entry::Exchange(exchange) => (EXCHANGE, exchange.one.0),
+            Entry::Asked(_, Noted::Exchange { one, .. }) => (EXCHANGE, one.0),
+            Entry::Asked(_, Noted::Attribute { node, .. }) => (ATTRIBUTE, node.0),
             Entry::Home(node, _) => (HOME, node.0),
             Entry::Spilled { number, .. } => (SPILLED, *number),
         };
@@ -121,9 +88,13 @@ impl Entry {
                 bytes.extend_from_slice(&second.to_le_bytes());
             }
             Entry::Home(_, at_home) => bytes.extend_from_slice(&at_home.encode()),
-            Entry::Exchange(exchange) => {
-                bytes.extend_from_slice(&exchange.other.0.to_le_bytes());
-                bytes.extend_from_slice(&exchange.request.to_le_bytes());
+            Entry::Asked(lane, noted) => {
+                if let Noted::Exchange { other, .. } = noted {
+                    bytes.extend_from_slice(&other.0.to_le_bytes());
+                }
+                let (Noted::Exchange { request, .. } | Noted::Attribute { request, .. }) = noted;
+                bytes.extend_from_slice(&request.to_le_bytes());
+                bytes.extend_from_slice(&lane.to_le_bytes());
             }
             Entry::Drop(_) => {}
         }
@@ -141,9 +112,17 @@ impl Entry {
             return AtHome::decode(bytes).map(|at_home| Entry::Home(node, at_home));
         }
         let second = take_u64(&mut bytes)?;
-        if op == EXCHANGE {
-            let (one, other, request) = (node, NodeId(second), take_u64(&mut bytes)?);
-            return Some(Entry::Exchange(Exchange { request, one, other }));
+        let noted = match op {
+            EXCHANGE => {
+                let (other, request) = (NodeId(second), take_u64(&mut bytes)?);
+                Some(Noted::Exchange { request, one: node, other })
+            }
+            ATTRIBUTE => Some(Noted::Attribute { request: second, node }),
+            _ => None,
+        };
+        if let Some(noted) = noted {
+            // An older version counts no lanes.
+            return Some(Entry::Asked(take_u16(&mut bytes).unwrap_or(EARLIER), noted));
         }
         let place = Place { parent: NodeId(second), name: bytes.into() };
         match op {
@@ -283,10 +262,10 @@ impl Roster {
         &self,
         home: &dyn Files,
         log: &dyn CommitLog,
-    ) -> Result<(Known, Exchanges), VolumeError> {
-        let (mut known, mut exchanges) = (Known::new(), Exchanges::default());
+    ) -> Result<(Known, Requests), VolumeError> {
+        let (mut known, mut requests) = (Known::new(), Vec::new());
         let mut take = |entry| match entry {
-            Entry::Exchange(exchange) => exchanges.push(exchange),
+            Entry::Asked(lane, noted) => requests.push((lane, noted)),
             entry => fold(&mut known, entry),
         };
         let mut state = self.state();
@@ -302,7 +281,7 @@ impl Roster {
             }
         }
         known.retain(|_, node| !node.places.is_empty() && node.count > 0);
-        Ok((known, exchanges))
+        Ok((known, Requests::of_earlier(requests)))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -331,7 +310,7 @@ impl State {
     /// any room that there is.
     fn is_worth_trying(&self, entry: &Entry) -> bool {
         let Counts { kept, asked, noted } = self.counts;
-        let renames = matches!(entry, Entry::Bind(..) | Entry::Unbind(..) | Entry::Exchange(_));
+        let renames = matches!(entry, Entry::Bind(..) | Entry::Unbind(..) | Entry::Asked(..));
         !self.has_no_room || asked >= kept / WORTH_REWRITING || renames && noted > 0
     }
 
@@ -468,7 +447,7 @@ fn fold(known: &mut Known, entry: Entry) {
         }
         Entry::Count(node, count) => known.entry(node).or_default().count = count,
         Entry::Home(node, at_home) => known.entry(node).or_default().at_home = at_home,
-        Entry::Exchange(_) | Entry::Spilled { .. } => {}
+        Entry::Asked(..) | Entry::Spilled { .. } => {}
         Entry::Unbind(node, place) => {
             if let Some(node) = known.get_mut(&node) {
                 node.places.retain(|other| *other != place);
@@ -490,6 +469,8 @@ fn corrections(known: Known, entries: &[Entry]) -> Vec<Entry> {
         corrections.push(Entry::Drop(*node));
         corrections.extend(wanted.entries(*node));
     }
+    let is_asked = |entry: &&Entry| matches!(entry, Entry::Asked(..));
+    corrections.extend(entries.iter().filter(is_asked).cloned());
     corrections
 }
 

@@ -6,8 +6,8 @@
 use std::time::Duration;
 
 use crate::tree::{
-    Allocate, Attributes, Errno, Listed, NewNode, NodeId, RenameHow, Seek, SetAttributes, SetXattr,
-    Space, Tree,
+    Allocate, Asked, Attributes, Errno, Listed, NewNode, NodeId, RenameHow, Seek, SetAttributes,
+    SetXattr, Space, Tree,
 };
 use crate::volume::{Class, DirectoryVolume};
 
@@ -137,8 +137,8 @@ impl Tree for DirectoryVolume {
         self.set_xattr_of(node, name, value, how)
     }
 
-    fn remove_xattr(&self, node: NodeId, name: &[u8]) -> Result<(), Errno> {
-        self.remove_xattr_of(node, name)
+    fn remove_xattr(&self, node: NodeId, name: &[u8], asked: Asked) -> Result<(), Errno> {
+        self.remove_xattr_of(node, name, asked)
     }
 
     fn space(&self) -> Result<Space, Errno> {

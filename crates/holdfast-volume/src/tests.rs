@@ -5,7 +5,8 @@ use holdfast_io::{Change, Kind};
 
 use crate::names::Place;
 use crate::record::{AtHome, HEAD_BYTES, Op, Record, kind_number};
-use crate::roster::{Entry, Exchange};
+use crate::requests::Noted;
+use crate::roster::Entry;
 use crate::tree::NodeId;
 
 const FORMAT: Tables = Tables::of(include_str!("../FORMAT.md"));
@@ -100,14 +101,21 @@ fn the_table_of_a_roster_entry_is_what_is_encoded() {
     assert_eq!(bind.len(), 18, "the name follows");
     assert_eq!(Entry::Drop(NodeId(1)).encode().len(), 9, "a dropped node has no name");
     assert_eq!(Entry::Count(NodeId(1), 1).encode().len(), 17, "nor has a counted one");
+    let exchange = Noted::Exchange { request: 1, one: NodeId(1), other: NodeId(2) };
+    let exchange = Entry::Asked(0, exchange);
     let steps = [Entry::Unbind(NodeId(1), place(1)), Entry::Drop(NodeId(1))]
         .into_iter()
         .chain([Entry::Told(NodeId(1), place(1)), Entry::Count(NodeId(1), 1)])
-        .chain([Entry::Exchange(Exchange { request: 1, one: NodeId(1), other: NodeId(2) })])
+        .chain([exchange])
         .chain([Entry::Spilled { number: 1, bytes: 1 }])
-        .chain([Entry::Home(NodeId(1), AtHome { inode: 1, home: 1 })]);
+        .chain([Entry::Home(NodeId(1), AtHome { inode: 1, home: 1 })])
+        .chain([Entry::Asked(0, Noted::Attribute { request: 1, node: NodeId(1) })]);
     let steps: Vec<u8> = steps.map(|entry| entry.encode()[0]).collect();
-    assert_eq!((bind[0], steps), (1, vec![2, 3, 4, 5, 6, 7, 8]), "FORMAT.md tells them by number");
+    assert_eq!(
+        (bind[0], steps),
+        (1, vec![2, 3, 4, 5, 6, 7, 8, 9]),
+        "FORMAT.md tells them by number"
+    );
     let pairs = [
         ("step", Entry::Unbind(NodeId(1), place(1))),
         ("node", Entry::Bind(NodeId(!1), place(1))),

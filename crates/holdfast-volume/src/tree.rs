@@ -91,21 +91,26 @@ pub enum RenameHow {
     Replace,
     /// Fails with `EEXIST`.
     KeepTarget,
-    /// Swaps the two. One that is asked `again` under the number of an earlier `request` is done
-    /// only if that was not.
-    Exchange {
-        /// The number.
-        request: u64,
-        /// The same request was sent before.
-        again: bool,
-    },
+    /// Swaps the two, once for each request.
+    Exchange(Asked),
+}
+
+/// A request for something that must not be done twice, and whose answer does not follow from what
+/// the tree is like then. A front end sends it again if its answer was lost with a process; until
+/// then it lets nobody else change what it is about, and asks for nothing else by the same thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// The front end's number for it, the same each time.
+    pub request: u64,
+    /// It was sent before, and may have been done.
+    pub again: bool,
 }
 
 /// How an extended attribute is set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SetXattr {
-    /// Fails with `EEXIST` if the node has it.
-    pub create: bool,
+    /// Fails with `EEXIST` if the node has it, unless from this very request.
+    pub create: Option<Asked>,
     /// Fails with `ENODATA` unless the node has it.
     pub replace: bool,
     /// A list of access takes the set-group-id bit away: its owner is not of the group.
@@ -262,8 +267,9 @@ pub trait Tree: Send + Sync {
     ) -> Result<(), Errno> {
         Err(Errno::NOSYS)
     }
-    /// Takes an extended attribute away; `ENODATA` if there is none.
-    fn remove_xattr(&self, _node: NodeId, _name: &[u8]) -> Result<(), Errno> {
+    /// Takes an extended attribute away; `ENODATA` if there is none, unless this very request took
+    /// it.
+    fn remove_xattr(&self, _node: NodeId, _name: &[u8], _asked: Asked) -> Result<(), Errno> {
         Err(Errno::NOSYS)
     }
     /// Free and total space.

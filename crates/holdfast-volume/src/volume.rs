@@ -21,6 +21,7 @@ use crate::clean::{CleanError, Cleaned, Cleaner};
 use crate::kept::KeptFiles;
 use crate::names::Names;
 use crate::node::Node;
+use crate::requests::Noted;
 use crate::roster::{Entry as RosterEntry, Roster};
 use crate::space::{Charge, Cost, OwnRoom, SpaceGate};
 use crate::tree::{Errno, NodeId};
@@ -164,7 +165,7 @@ impl DirectoryVolume {
         let aside = Aside::load(log_files).map_err(CleanError::Aside)?;
         let process_died = log.word(words::OPENED).map_err(CleanError::Word)? != 0;
         let roster = Roster::default();
-        let (known, exchanges) = match process_died {
+        let (known, requests) = match process_died {
             true => roster.known(&*home, &*log)?,
             false => Default::default(),
         };
@@ -187,7 +188,7 @@ impl DirectoryVolume {
             clock,
             class,
         };
-        volume.names_mut().exchanges = exchanges;
+        volume.names_mut().requests = requests;
         volume.names_mut().mark_home(&*volume.home, &root);
         volume.names_mut().tell_homes(told);
         let tells = volume.log.word(words::INODES_TOLD).map_err(CleanError::Word)? != 0;
@@ -399,6 +400,14 @@ impl DirectoryVolume {
     /// Notes a name for the next front end.
     pub(crate) fn note(&self, names: &Names, entry: &RosterEntry) -> Result<(), Errno> {
         self.roster.note(self.own_room(), &*self.log, entry, || names.roster())
+    }
+
+    /// Notes what is about to be done for a request, for whoever is asked again.
+    pub(crate) fn note_asked(&self, names: &Names, noted: Noted) -> Result<(), Errno> {
+        let lane = names.requests.lane();
+        self.note(names, &RosterEntry::Asked(lane, noted))?;
+        names.requests.remember(lane, noted);
+        Ok(())
     }
 
     /// Applies what the device has to the home, one window.

@@ -19,8 +19,9 @@ pub(crate) use overlay::{CAPABILITY, Found, Value, Xattrs, is_acl};
 use crate::names::Names;
 use crate::node::Body;
 use crate::record::Op;
+use crate::requests::Noted;
 use crate::space::Cost;
-use crate::tree::{Errno, NodeId, ROOT, SetXattr};
+use crate::tree::{Asked, Errno, NodeId, ROOT, SetXattr};
 use crate::volume::{DirectoryVolume, Stop};
 use crate::words;
 use crate::write::{Frame, Spot};
@@ -146,9 +147,11 @@ impl DirectoryVolume {
         }
         self.change_named(id, |names, spot, body| {
             let space = check(id, body.attributes.kind, name)?;
-            match (body.xattrs.has(name), how.create, how.replace) {
-                (true, true, _) => return Err(Errno::EXIST.into()),
-                (false, _, true) => return Err(Errno::NODATA.into()),
+            match (body.xattrs.has(name), how.create) {
+                (true, Some(asked)) if was_done(names, id, asked) => return Ok(()),
+                (true, Some(_)) => return Err(Errno::EXIST.into()),
+                (false, _) if how.replace => return Err(Errno::NODATA.into()),
+                (false, Some(asked)) => self.note_asked(names, noted(id, asked))?,
                 _ => {}
             }
             if space == LISTS {
@@ -190,15 +193,23 @@ impl DirectoryVolume {
     }
 
     /// Takes an attribute away. A list that is not there counts as taken, as on any file system.
-    pub(crate) fn remove_xattr_of(&self, id: NodeId, name: &[u8]) -> Result<(), Errno> {
-        self.change_named(id, |_, spot, body| {
+    pub(crate) fn remove_xattr_of(
+        &self,
+        id: NodeId,
+        name: &[u8],
+        asked: Asked,
+    ) -> Result<(), Errno> {
+        self.change_named(id, |names, spot, body| {
             let space = space_of(name)?;
             if is_own(id, name) {
                 return Err(Errno::PERM.into());
             }
             match body.xattrs.has(name) {
-                true => self.log_xattrs(spot, body, &Change::default(), &[(name, None)]),
-                false if space == LISTS => Ok(()),
+                true => {
+                    self.note_asked(names, noted(id, asked))?;
+                    self.log_xattrs(spot, body, &Change::default(), &[(name, None)])
+                }
+                false if space == LISTS || was_done(names, id, asked) => Ok(()),
                 false => Err(Errno::NODATA.into()),
             }
         })
@@ -288,6 +299,16 @@ impl DirectoryVolume {
         self.log.add_to_word(words::CHANGES, 1);
         Ok(())
     }
+}
+
+/// What is noted of a request before it gives a node an attribute, or takes one away.
+fn noted(node: NodeId, asked: Asked) -> Noted {
+    Noted::Attribute { request: asked.request, node }
+}
+
+/// Whether what is not as the request needs it is so because the request was carried out before.
+fn was_done(names: &Names, node: NodeId, asked: Asked) -> bool {
+    asked.again && names.requests.contains(&noted(node, asked))
 }
 
 fn value_at_home(held: &dyn Held, name: &[u8]) -> Result<Option<Value>, Errno> {

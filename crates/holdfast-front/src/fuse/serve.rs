@@ -13,13 +13,14 @@
 //! The kernel holds the directory's lock from before its own lookup until the answer, and nobody
 //! else changes the tree, so the name was missing (or there) when the request was first sent; the
 //! error of a repeated request is then its success, and is reported as such. The exchange of two
-//! names, which a second time would undo the first, tells the tree its number.
+//! names, which a second time would undo the first, tells the tree its number. So do removing an
+//! attribute and making a new one: for those the kernel looks nothing up before.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use holdfast_volume::{
-    Allocate, Attributes, Errno, Kind, Listed, NewNode, NodeId, ROOT, RenameHow, Seek,
+    Allocate, Asked, Attributes, Errno, Kind, Listed, NewNode, NodeId, ROOT, RenameHow, Seek,
     SetAttributes as Change, SetXattr, Tree,
 };
 
@@ -410,14 +411,11 @@ impl<'t> Server<'t> {
         let how = match flags {
             0 => RenameHow::Replace,
             wire::RENAME_NOREPLACE => RenameHow::KeepTarget,
-            wire::RENAME_EXCHANGE => {
-                let number = request.unique & !wire::UNIQUE_RESENT;
-                RenameHow::Exchange { request: number, again: request.resent }
-            }
+            wire::RENAME_EXCHANGE => RenameHow::Exchange(asked(request)),
             _ => return Err(Errno(wire::EINVAL)),
         };
         let (from, to) = ((NodeId(request.node), name), (NodeId(new_parent), new_name));
-        if let RenameHow::Exchange { .. } = how {
+        if let RenameHow::Exchange(_) = how {
             return self.tree.rename(from, to, how).map(|()| Reply::Done);
         }
         done_before(request, self.tree.rename(from, to, how))
@@ -463,9 +461,7 @@ impl<'t> Server<'t> {
         Ok(Reply::Data { bytes: listing.used_bytes() })
     }
 
-    /// Extended attributes. Setting one again is setting it once, unless it must be new: then what
-    /// it is tells whether this very request made it. One that a repeated request does not find
-    /// any more is one that it took away itself.
+    /// Extended attributes. Setting one again is setting it once, unless it must be new.
     fn xattr(&self, request: &Request<'_>, data: &mut [u8]) -> Result<Reply, Errno> {
         let node = NodeId(request.node);
         match request.operation {
@@ -476,14 +472,11 @@ impl<'t> Server<'t> {
                 put_measured(&self.xattr_names(node, request.uid)?, bytes, data)
             }
             Operation::SetXattr(set) => self.set_xattr(request, node, &set),
-            Operation::RemoveXattr { name } => match self.tree.remove_xattr(node, name) {
-                Err(Errno(wire::ENODATA)) if request.resent => Ok(Reply::Done),
-                removed => {
-                    removed?;
-                    self.note_removal(request, name);
-                    Ok(Reply::Done)
-                }
-            },
+            Operation::RemoveXattr { name } => {
+                self.tree.remove_xattr(node, name, asked(request))?;
+                self.note_removal(request, name);
+                Ok(Reply::Done)
+            }
             _ => Err(Errno(wire::EINVAL)),
         }
     }
@@ -522,18 +515,11 @@ impl<'t> Server<'t> {
             return Err(Errno(wire::EOPNOTSUPP));
         }
         let how = SetXattr {
-            create: set.flags & wire::XATTR_CREATE != 0,
+            create: (set.flags & wire::XATTR_CREATE != 0).then(|| asked(request)),
             replace: set.flags & wire::XATTR_REPLACE != 0,
             clear_group_id: set.more.unwrap_or(0) & wire::SETXATTR_ACL_KILL_SGID != 0,
         };
-        match self.tree.set_xattr(node, set.name, set.value, &how) {
-            Err(Errno(wire::EEXIST))
-                if request.resent && self.tree.xattr(node, set.name)? == set.value =>
-            {
-                Ok(Reply::Done)
-            }
-            done => done.map(|()| Reply::Done),
-        }
+        self.tree.set_xattr(node, set.name, set.value, &how).map(|()| Reply::Done)
     }
 
     fn space(&self) -> Result<Reply, Errno> {
@@ -580,6 +566,10 @@ fn put_measured(from: &[u8], bytes: u32, data: &mut [u8]) -> Result<Reply, Errno
         room if room < from.len() => Err(Errno(wire::ERANGE)),
         _ => put_data(from, data),
     }
+}
+
+fn asked(request: &Request<'_>) -> Asked {
+    Asked { request: request.unique & !wire::UNIQUE_RESENT, again: request.resent }
 }
 
 /// A name that a repeated request does not find any more is one that it took away itself.

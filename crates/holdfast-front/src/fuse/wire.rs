@@ -133,7 +133,6 @@ pub(crate) const EEXIST: i32 = 17;
 pub(crate) const EINVAL: i32 = 22;
 pub(crate) const ERANGE: i32 = 34;
 pub(crate) const ENOSYS: i32 = 38;
-pub(crate) const ENODATA: i32 = 61;
 pub(crate) const EPROTO: i32 = 71;
 pub(crate) const EOPNOTSUPP: i32 = 95;
 

@@ -256,7 +256,7 @@ impl Tree for MemoryTree {
         let target = state.child(to.0, to.1).ok();
         match (how, target) {
             (RenameHow::KeepTarget, Some(_)) => return Err(EEXIST),
-            (RenameHow::Exchange { .. }, None) => return Err(ENOENT),
+            (RenameHow::Exchange(_), None) => return Err(ENOENT),
             (RenameHow::Replace, Some(target)) if target == node => return Ok(()),
             (RenameHow::Replace, Some(target)) if !state.node(target)?.names.is_empty() => {
                 return Err(ENOTEMPTY);
@@ -267,7 +267,7 @@ impl Tree for MemoryTree {
         if let Some(target) = target {
             state.take(to.0, to.1)?;
             match how {
-                RenameHow::Exchange { .. } => state.put(from.0, from.1, target)?,
+                RenameHow::Exchange(_) => state.put(from.0, from.1, target)?,
                 _ => state.unlink(target)?,
             }
         }

@@ -2,7 +2,8 @@
 
 use holdfast_io::{Files, Kind, OpenHow};
 use holdfast_volume::{
-    Allocate, DirectoryVolume, Errno, NewNode, NodeId, ROOT, RenameHow, Seek, SetAttributes, Tree,
+    Allocate, Asked, DirectoryVolume, Errno, NewNode, NodeId, ROOT, RenameHow, Seek, SetAttributes,
+    Tree,
 };
 
 use crate::model::{Item, image_of, image_through};
@@ -213,7 +214,7 @@ fn an_exchange_that_is_asked_again_after_a_death_is_done_once() {
     let (volume, _) = world.open().expect("a new volume");
     let (a, b) = (file(&volume, "a"), file(&volume, "b"));
     let ask = |volume: &DirectoryVolume, request, again| {
-        let how = RenameHow::Exchange { request, again };
+        let how = RenameHow::Exchange(Asked { request, again });
         volume.rename((ROOT, b"a"), (ROOT, b"b"), how).expect("both are there");
         volume.lookup(ROOT, b"a").expect("it is there").node
     };
@@ -234,8 +235,9 @@ fn names_that_cannot_change_places_are_refused_as_everywhere() {
     let new = new_node(Kind::Directory, 0o755);
     let outer = volume.make(ROOT, b"d", &new).expect("a free name").node;
     let inner = volume.make(outer, b"e", &new).expect("a free name").node;
-    let swap =
-        |one, other| volume.rename(one, other, RenameHow::Exchange { request: 2, again: false });
+    let swap = |one, other| {
+        volume.rename(one, other, RenameHow::Exchange(Asked { request: 2, again: false }))
+    };
     file(&volume, "f");
     assert_eq!(swap((ROOT, b"d"), (outer, b"e")), Err(Errno::INVAL));
     assert_eq!(swap((outer, b"e"), (ROOT, b"d")), Err(Errno::INVAL));

@@ -9,7 +9,7 @@ use std::path::Path;
 use crate::death::half_apply_all;
 use crate::model::{image_of, image_through};
 use crate::seeds::for_each_seed;
-use crate::world::{Below, Opened, World, new_node};
+use crate::world::{Below, ONCE, Opened, World, new_node};
 
 const STEPS: u64 = 120;
 const NAMES: [&str; 4] = ["user.a", "user.b", "user.c", "user.d"];
@@ -66,7 +66,7 @@ fn live(seed: u64) {
         let node = volume.lookup(ROOT, b"file").expect("it is never removed").node;
         let name = NAMES[random.below(4) as usize];
         let _ = match random.below(6) {
-            0 => volume.remove_xattr(node, name.as_bytes()),
+            0 => volume.remove_xattr(node, name.as_bytes(), ONCE),
             _ => set(&volume, node, name, any_bytes(&mut random)),
         };
         match random.below(6) {

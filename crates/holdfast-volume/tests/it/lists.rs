@@ -10,7 +10,7 @@ use holdfast_volume::{
 use crate::death::half_apply;
 use crate::model::{image_of, image_through};
 use crate::seeds::for_each_seed;
-use crate::world::{Opened, World};
+use crate::world::{ONCE, Opened, World};
 
 const ACCESS: &[u8] = b"system.posix_acl_access";
 const DEFAULT: &[u8] = b"system.posix_acl_default";
@@ -55,7 +55,7 @@ fn step(tree: &DirectoryVolume, random: &mut Random) -> Result<(), Errno> {
     let kind = [Kind::Directory, Kind::File, Kind::Symlink][random.below(3) as usize];
     match random.below(9) {
         0 | 1 => set(tree, directory, DEFAULT, &any_list(random)),
-        2 => tree.remove_xattr(directory, DEFAULT),
+        2 => tree.remove_xattr(directory, DEFAULT, ONCE),
         3..6 => tree.make(directory, &name, &new(kind)).map(drop),
         6 => {
             let made = tree.make_unnamed(directory, &new(Kind::File))?.node;

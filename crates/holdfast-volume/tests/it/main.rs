@@ -23,6 +23,7 @@ mod moved;
 mod names;
 mod power;
 mod progress;
+mod repeated;
 mod roster;
 mod seeds;
 mod swapped;

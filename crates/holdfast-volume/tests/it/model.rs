@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
+use crate::world::ONCE;
 use holdfast_io::fake::Random;
 use holdfast_io::{Files, Kind, Metadata, OpenHow};
 use holdfast_volume::{
@@ -506,11 +507,13 @@ pub(crate) fn apply(tree: &DirectoryVolume, doing: &Doing) -> Result<(), Errno> 
         }
         Doing::Exchange { from, to } => {
             let (from, to) = (split(tree, from)?, split(tree, to)?);
-            tree.rename(from, to, RenameHow::Exchange { request: 1, again: false })
+            tree.rename(from, to, RenameHow::Exchange(ONCE))
         }
         Doing::SetXattr { path, name, value } => {
             tree.set_xattr(walk(tree, path)?, name.as_bytes(), value, &SetXattr::default())
         }
-        Doing::RemoveXattr { path, name } => tree.remove_xattr(walk(tree, path)?, name.as_bytes()),
+        Doing::RemoveXattr { path, name } => {
+            tree.remove_xattr(walk(tree, path)?, name.as_bytes(), ONCE)
+        }
     }
 }

@@ -19,7 +19,7 @@ use holdfast_volume::{
 };
 
 use crate::seeds::for_each_seed;
-use crate::world::{Below, IDENTITY, Opened, World, config, new_node, new_region};
+use crate::world::{Below, IDENTITY, ONCE, Opened, World, config, new_node, new_region};
 
 /// Who swaps, and works on the volume.
 const USER: u32 = 1000;
@@ -118,9 +118,7 @@ impl User {
                     Err(Errno::NOENT) => {}
                     found => drop(found?),
                 }
-                let exchange =
-                    RenameHow::Exchange { request: self.random.below(u64::MAX), again: false };
-                let how = if how == 2 { RenameHow::Replace } else { exchange };
+                let how = if how == 2 { RenameHow::Replace } else { RenameHow::Exchange(ONCE) };
                 volume.rename((ROOT, from.as_bytes()), (ROOT, to.as_bytes()), how)
             }
         }
@@ -140,7 +138,7 @@ impl User {
                 volume.set_attributes(node, &set).map(drop)
             }
             2 => volume.set_xattr(node, b"user.mark", b"of another", &SetXattr::default()),
-            3 => volume.remove_xattr(node, b"user.mark"),
+            3 => volume.remove_xattr(node, b"user.mark", ONCE),
             _ => volume.write(node, &vec![b'x'; bytes], offset, false),
         }
     }

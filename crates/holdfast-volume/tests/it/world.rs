@@ -12,7 +12,8 @@ use holdfast_io::{
 use holdfast_log::{CommitError, Log, LogConfig, OpenError};
 use holdfast_memory::{Medium, Region, RegionSpec};
 use holdfast_volume::{
-    Attached, Class, CleanError, DirectVolume, DirectoryVolume, NewNode, VolumeConfig, VolumeError,
+    Asked, Attached, Class, CleanError, DirectVolume, DirectoryVolume, NewNode, VolumeConfig,
+    VolumeError,
 };
 
 pub(crate) const IDENTITY: [u8; 16] = [7; 16];
@@ -129,6 +130,9 @@ fn region_with_roster(roster_bytes: u64) -> Arc<Region> {
     let spec = RegionSpec { ring_bytes: RING_BYTES, roster_bytes, identity: IDENTITY };
     Arc::new(Region::create(&Medium::Private, &spec).expect("a private region"))
 }
+
+/// For who never asks again.
+pub(crate) const ONCE: Asked = Asked { request: 1, again: false };
 
 pub(crate) fn config() -> VolumeConfig {
     VolumeConfig { class: Class::Memory, log: LogConfig::in_ring(RING_BYTES, 1 << 16, 4) }

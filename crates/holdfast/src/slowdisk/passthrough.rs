@@ -195,7 +195,7 @@ impl Tree for Passthrough {
         let (moved, target) = (self.files.metadata(&old)?, self.files.metadata(&new));
         match (how, &target) {
             (RenameHow::KeepTarget, Ok(_)) => return Err(Errno::EXIST),
-            (RenameHow::Exchange { .. }, _) => self.files.exchange(&old, &new)?,
+            (RenameHow::Exchange(_), _) => self.files.exchange(&old, &new)?,
             // Two names of one file: the system call does nothing.
             (_, Ok(target)) if target.inode == moved.inode => return Ok(()),
             _ => self.files.rename(&old, &new)?,
@@ -204,7 +204,7 @@ impl Tree for Passthrough {
             let gone =
                 how == RenameHow::Replace && (target.links == 1 || target.kind == Kind::Directory);
             table.unname(to.0, to.1, target.inode, gone);
-            if matches!(how, RenameHow::Exchange { .. }) {
+            if matches!(how, RenameHow::Exchange(_)) {
                 table.name(from.0, from.1, target.inode);
             }
         }
