@@ -267,6 +267,7 @@ impl Cleaner {
         }
         let finishing = begun.filter(|end| *end > upto);
         set_word(volume, words::WINDOW_END, finishing.unwrap_or(upto).0)?;
+        volume.names_mut().never_come_home(&window.unmade);
         let mut applier = Applier::new(volume);
         let bytes = applier.run(&window).map_err(|error| match (error, applier.blame) {
             (error @ CleanError::Home { .. }, Some(blame)) => Stopped::Refused(error, blame, upto),

@@ -81,6 +81,10 @@ pub(crate) struct Names {
     home_mark: u16,
     /// The roster tells of every node that it knows which inode it is.
     roster_tells: bool,
+    /// Every node at hand that has come home is known to be an inode.
+    is_complete: bool,
+    /// Nodes whose making has been put aside.
+    unmade: BTreeSet<NodeId>,
     /// There is no room to tell that of further ones.
     omits_inodes: AtomicBool,
     /// What it knows, by name.
@@ -107,6 +111,8 @@ impl Names {
             told: HashMap::new(),
             home_mark: 0,
             roster_tells: false,
+            is_complete: false,
+            unmade: BTreeSet::new(),
             omits_inodes: AtomicBool::new(false),
             known_by_place,
             next: next_free.max(highest).max(FIRST_FREE),
@@ -490,17 +496,7 @@ impl Names {
             entry.home.remove(index);
             let places = if entry.home.is_empty() { entry.places.clone() } else { Vec::new() };
             places.iter().for_each(|place| self.note_at_home(home, node, place));
-            self.forget_inode(node);
-        }
-    }
-
-    /// What has no name on the home any more may leave its inode to another file.
-    fn forget_inode(&mut self, node: NodeId) {
-        let Some(entry) = self.entries.get_mut(&node) else { return };
-        if entry.home.is_empty()
-            && let Some(inode) = entry.home_inode.take()
-        {
-            self.by_home_inode.remove(&inode);
+            self.leave_inode(node);
         }
     }
 

@@ -217,6 +217,7 @@ impl DirectoryVolume {
         let bytes_applied = crate::clean::finish_begun(self)?;
         self.reread_root()?;
         let records_replayed = replay::replay(self)?;
+        self.names_mut().complete();
         let roster = self.names_mut().roster();
         self.roster.take_over(self.own_room(), &*self.log, roster)?;
         Ok(Attached { records_replayed, bytes_applied })
@@ -228,6 +229,7 @@ impl DirectoryVolume {
         self.log.commit(self.log.marks().tail).map_err(CleanError::Log)?;
         let bytes_applied = self.apply_all()?;
         self.names_mut().end_told();
+        self.names_mut().complete();
         self.cleaner().close_aside()?;
         // No kernel knows the files without a name that programs had open.
         crate::clean::remove_orphans(&*self.home, None)?;

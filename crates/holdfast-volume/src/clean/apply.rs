@@ -54,6 +54,8 @@ impl From<ReadError> for Failed {
 enum What {
     /// A change of its names.
     Name,
+    /// Another node comes to stand under its name.
+    Replaced,
     /// Everything else that there is for it.
     Contents,
     /// The bytes at this position of the log.
@@ -76,6 +78,14 @@ impl Blame {
     /// Whether this record is among them. `data` is where its data lies, `frame` where its frame.
     pub(crate) fn falls_on(&self, record: &Record<'_>, frame: Lsn, data: Lsn) -> bool {
         let is_name = record.changes_names();
+        if self.what == What::Replaced {
+            return match record.op {
+                Op::Rename { replaced: other, .. } | Op::Exchange { other, .. } => {
+                    other == self.node
+                }
+                _ => false,
+            };
+        }
         self.node == record.node
             && match (self.what, record.op) {
                 (What::Name, _) => is_name,
@@ -94,10 +104,15 @@ impl Blame {
             }
     }
 
-    /// All records about the node that change no name, where none is to blame alone.
+    /// Who is to blame where nobody is so alone: all records about the node that change no name, or
+    /// for a name those that put another node in its place.
     pub(crate) fn widened(self) -> Option<Blame> {
-        let narrow = !matches!(self.what, What::Name | What::Contents);
-        narrow.then_some(Blame { what: What::Contents, ..self })
+        let what = match self.what {
+            What::Contents | What::Replaced => return None,
+            What::Name => What::Replaced,
+            _ => What::Contents,
+        };
+        Some(Blame { what, ..self })
     }
 }
 

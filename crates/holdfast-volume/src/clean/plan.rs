@@ -124,6 +124,8 @@ pub(crate) struct Window {
     pub(crate) records: u64,
     /// Some of them have been put aside, so that the contents are not all there is of their nodes.
     pub(crate) passes_over: bool,
+    /// Nodes whose making has been put aside.
+    pub(crate) unmade: BTreeSet<NodeId>,
     /// Names changed, whole paths.
     touched: BTreeSet<Vec<u8>>,
     /// Names that other names were given from: a repetition must find them where they were.
@@ -194,6 +196,9 @@ impl Window {
     pub(crate) fn pass_over(&mut self, record: &Record<'_>) {
         self.nodes.insert(record.node);
         self.passes_over = true;
+        if let Op::Make { .. } = record.op {
+            self.unmade.insert(record.node);
+        }
         self.records += 1;
     }
 

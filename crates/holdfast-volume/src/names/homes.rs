@@ -12,7 +12,7 @@
 //! file system gives numbers that mean nothing, it is what the name leads to.
 //! Never: changes the home.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::io;
 use std::path::Path;
@@ -21,9 +21,9 @@ use std::sync::atomic::Ordering;
 use holdfast_io::checksum::crc32c;
 use holdfast_io::{Files, Held, InodeNumbers, Kind, Metadata};
 
-use super::{HomeInode, Names, Place, inode_of};
+use super::{HomeInode, Names, ORPHANS, Place, inode_of};
 use crate::record::AtHome;
-use crate::tree::{Errno, NodeId};
+use crate::tree::{Errno, NodeId, ROOT};
 
 /// Stands for an inode that is not there any more.
 const GONE: HomeInode = (u64::MAX, u64::MAX);
@@ -124,7 +124,7 @@ impl Names {
         if is_other { Err(other_inode()) } else { Ok(held) }
     }
 
-    /// False if it is known that the node is another inode.
+    /// False if it is known that the node is another inode, or that it is not there at all.
     pub(crate) fn may_be(&self, home: &dyn Files, node: NodeId, found: &Metadata) -> bool {
         let entry = self.entry(node);
         if entry.is_some_and(|entry| entry.kind != found.kind) {
@@ -133,10 +133,10 @@ impl Names {
         let known = entry.and_then(|entry| entry.home_inode);
         let is_known = known.is_none_or(|known| known == inode_of(found));
         match home.inode_numbers() {
-            InodeNumbers::Kept(_) => {
-                let told = self.told_inode(node).filter(|_| known.is_none());
-                is_known && told.is_none_or(|inode| inode == found.inode)
-            }
+            InodeNumbers::Kept(_) => match self.told_inode(node).filter(|_| known.is_none()) {
+                Some(inode) => inode == found.inode,
+                None => is_known && (known.is_some() || !self.has_never_come_home(node)),
+            },
             InodeNumbers::KeptUntilChanged => is_known || found.kind == Kind::Directory,
             InodeNumbers::NotKept => true,
         }
@@ -152,7 +152,42 @@ impl Names {
 
     /// True if it is known which inode the node is.
     pub(crate) fn knows_inode(&self, node: NodeId) -> bool {
-        self.at_home(node) != AtHome::default() || self.told_inode(node).is_some()
+        let known = self.entry(node).and_then(|entry| entry.home_inode);
+        let is_at_hand = self.home_mark != 0 && known.is_some_and(|known| known != GONE);
+        is_at_hand || self.told_inode(node).is_some()
+    }
+
+    /// The log has been followed to its end: what is at hand and has not come home by then is made
+    /// by a record that is still to be applied.
+    pub(crate) fn complete(&mut self) {
+        self.is_complete = true;
+    }
+
+    /// The home is never to have these nodes.
+    pub(crate) fn never_come_home(&mut self, nodes: &BTreeSet<NodeId>) {
+        self.unmade.extend(nodes);
+    }
+
+    /// True if the home has never had a node of which no inode is known.
+    fn has_never_come_home(&self, node: NodeId) -> bool {
+        let is_noted = |noted: AtHome| self.roster_tells && self.of_this_home(noted).is_none();
+        let is_left_out = self.known.get(&node).is_some_and(|known| is_noted(known.at_home));
+        let is_at_hand = self.is_complete && self.entry(node).is_some();
+        let is_own = node == ROOT || node == ORPHANS;
+        let is_told = is_at_hand || is_left_out || self.unmade.contains(&node);
+        self.home_mark != 0 && !is_own && is_told
+    }
+
+    /// What is known to have no name on the home any more may leave its inode to another file. One
+    /// that programs still know by a name is somewhere there: somebody else has moved it.
+    pub(super) fn leave_inode(&mut self, node: NodeId) {
+        let Some(entry) = self.entries.get_mut(&node) else { return };
+        if entry.home.is_empty()
+            && entry.places.is_empty()
+            && let Some(inode) = entry.home_inode.replace(GONE)
+        {
+            self.by_home_inode.remove(&inode);
+        }
     }
 
     /// The node is this inode of the home: it was made so, or has been changed.
@@ -167,17 +202,24 @@ impl Names {
         }
     }
 
-    /// The node was read from this inode of the home. If it is known to be another, it stays that
-    /// one, and nothing is done to the one that was found.
+    /// The node was read from this inode of the home. If it is known to be another, or never to
+    /// have come home, it stays so, and nothing is done to the one that was found.
     pub(crate) fn note_read(
         &mut self,
         node: NodeId,
         (device, found): HomeInode,
         noted: Option<AtHome>,
     ) {
-        let noted = noted.and_then(|noted| self.of_this_home(noted));
-        let known = noted.or_else(|| self.told_inode(node)).unwrap_or(found);
-        self.note_inode((device, known), node);
+        let inode = noted.and_then(|noted| self.of_this_home(noted));
+        match (inode.or_else(|| self.told_inode(node)), noted) {
+            (Some(known), _) => self.note_inode((device, known), node),
+            (None, Some(noted)) if !self.is_as_noted(noted, (device, found)) => {
+                if let Some(entry) = self.entries.get_mut(&node) {
+                    entry.home_inode = Some(GONE);
+                }
+            }
+            _ => self.note_inode((device, found), node),
+        }
     }
 
     /// The node is this inode. A number that another node was known by has been given anew: what

@@ -84,9 +84,11 @@ impl Applier<'_> {
         make: &Make,
         owns: &dyn Fn(u32) -> bool,
     ) -> io::Result<Box<dyn Held>> {
-        let held = self.hold(names, node, path)?;
-        let is_it = names.knows_inode(node) || is_made(&*held, make, owns)?;
-        if is_it { Ok(held) } else { Err(other_inode()) }
+        if names.knows_inode(node) {
+            return self.hold(names, node, path);
+        }
+        let held = self.home.hold(path)?;
+        if is_made(&*held, make, owns)? { Ok(held) } else { Err(other_inode()) }
     }
 
     /// Takes a node's name away. One that is missing was removed by this very step. Where the
