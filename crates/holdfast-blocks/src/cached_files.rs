@@ -173,4 +173,8 @@ impl Held for CachedHeld {
     fn change(&self, change: &Change) -> io::Result<()> {
         self.held.change(change)
     }
+
+    fn sync_dir(&self) -> io::Result<()> {
+        self.held.sync_dir()
+    }
 }

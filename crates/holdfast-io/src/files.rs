@@ -254,9 +254,7 @@ pub trait Held: Send + Sync {
         Err(Errno::INVAL.into())
     }
     /// Makes the names in it durable, if it is a directory.
-    fn sync_dir(&self) -> io::Result<()> {
-        Err(Errno::NOTDIR.into())
-    }
+    fn sync_dir(&self) -> io::Result<()>;
     /// An extended attribute, if it has one of that name.
     fn xattr(&self, _name: &[u8]) -> io::Result<Option<Vec<u8>>> {
         Err(Errno::OPNOTSUPP.into())

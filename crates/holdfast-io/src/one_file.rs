@@ -57,13 +57,6 @@ impl OneFile {
             Err(_) => Err(Errno::NOENT.into()),
         }
     }
-
-    fn find_root(path: &Path) -> io::Result<()> {
-        match OneFile::find(path)? {
-            Named::Root => Ok(()),
-            Named::File => Err(Errno::NOTDIR.into()),
-        }
-    }
 }
 
 /// No name comes or goes.
@@ -144,9 +137,8 @@ impl Files for OneFile {
         self.hold(path)?.change(change)
     }
 
-    /// The names are as durable as can be: they never change.
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        OneFile::find_root(path)
+        self.hold(path)?.sync_dir()
     }
 
     fn space(&self) -> io::Result<Space> {
@@ -201,6 +193,14 @@ impl Held for OneHeld {
         match self.named {
             Named::File => self.file.change(change),
             Named::Root => Err(Errno::PERM.into()),
+        }
+    }
+
+    /// The names are as durable as can be: they never change.
+    fn sync_dir(&self) -> io::Result<()> {
+        match self.named {
+            Named::Root => Ok(()),
+            Named::File => Err(Errno::NOTDIR.into()),
         }
     }
 

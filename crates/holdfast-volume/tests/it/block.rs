@@ -52,6 +52,7 @@ pub(crate) fn live(world: &DiskWorld, seed: u64) -> u64 {
                 disk = world.open().unwrap_or_else(|error| panic!("{told}: {error}"));
                 assert!(disk.contents() == life.model, "{told}: changed by a death");
             }
+            4 => life.write_the_same(&disk, &told),
             _ => {}
         }
     }

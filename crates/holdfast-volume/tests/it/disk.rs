@@ -249,6 +249,16 @@ impl Life {
         self.last = Some(doing);
     }
 
+    /// Writes what is there already, alone in a window.
+    pub(crate) fn write_the_same(&mut self, disk: &Disk, told: &str) {
+        let clean = || disk.clean().unwrap_or_else(|error| panic!("{told}: {error}"));
+        clean();
+        let (offset, bytes) = self.range(9000);
+        let same = &self.model[offset as usize..][..bytes as usize];
+        Blocks::write(&**disk, same, offset).expect("room");
+        clean();
+    }
+
     /// Reads any range, and compares it.
     pub(crate) fn look(&mut self, disk: &BlockVolume, told: &str) {
         let (offset, bytes) = self.range(30_000);
