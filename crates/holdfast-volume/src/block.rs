@@ -92,6 +92,11 @@ impl BlockVolume {
         self.volume.run_cleaner(stop);
     }
 
+    /// As [`DirectoryVolume::let_go`].
+    pub fn let_go(&self) {
+        self.volume.let_go();
+    }
+
     /// As [`DirectoryVolume::log_end`].
     #[must_use]
     pub fn log_end(&self) -> Lsn {

@@ -122,6 +122,8 @@ pub struct DirectoryVolume {
     counting: Mutex<()>,
     cleaner: Mutex<Cleaner>,
     waiting_for_room: AtomicU64,
+    /// Nobody is there any more who would want to have waited for room.
+    lets_go: AtomicBool,
     pub(crate) space: SpaceGate,
     pub(crate) xattrs: Gate,
     /// The longest name that the home takes.
@@ -180,6 +182,7 @@ impl DirectoryVolume {
             roster,
             kept_files: KeptFiles::default(),
             waiting_for_room: AtomicU64::new(0),
+            lets_go: AtomicBool::new(false),
             cleaner: Mutex::new(Cleaner::new(log.marks().released, aside)),
             names: RwLock::new(Names::new(&root, known, next_free)),
             counting: Mutex::new(()),
@@ -338,6 +341,12 @@ impl DirectoryVolume {
         Ok(self.names())
     }
 
+    /// Whoever asks from now on, or waits already, is told an error where the log has no room.
+    /// Nobody hears it, and giving the volume back must not wait for a home that takes nothing.
+    pub fn let_go(&self) {
+        self.lets_go.store(true, Ordering::Relaxed);
+    }
+
     /// Repeats `attempt` until there is room in the log for it. `attempt` must hold no lock when
     /// it returns, because making room needs the locks.
     pub(crate) fn with_room<T>(
@@ -349,6 +358,9 @@ impl DirectoryVolume {
             match attempt() {
                 Ok(value) => return Ok(value),
                 Err(Stop::Refused(errno)) => return Err(errno),
+                Err(Stop::NoRoom(_)) if self.lets_go.load(Ordering::Relaxed) => {
+                    return Err(Errno::IO);
+                }
                 Err(Stop::NoRoom(bytes)) => {
                     let stall = stall.get_or_insert_with(|| Stall::begin(self));
                     stall.wait_for_room(bytes)?;

@@ -13,6 +13,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::thread;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use super::raw::{self, LockedBuffer};
@@ -80,6 +81,14 @@ impl Session {
     pub fn resend(&self) -> io::Result<()> {
         rustix::io::write(&self.device, &reply::resend_notification())?;
         Ok(())
+    }
+
+    /// True once the file system is unmounted, or its connection cut.
+    pub fn is_over(&self) -> bool {
+        let mut polled = [PollFd::new(&self.device, PollFlags::empty())];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let seen = poll(&mut polled, Some(&now));
+        seen.is_ok() && polled[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)
     }
 
     /// Reads messages on `config.threads` threads, this one included, until the file system is

@@ -80,21 +80,21 @@ pub(super) fn aside(config: &Config, name: &str, output: Output) -> Outcome<()> 
     };
     let files = RealFiles::open(&volume.log).map_err(failed)?;
     let aside = put_aside(&files).map_err(failed)?;
-    let listed: Vec<_> = aside.iter().map(|one| listed(one, volume)).collect();
+    let listed: Vec<_> = aside.iter().map(|one| listed(one, &volume.log)).collect();
     let text = aside.iter().map(|one| line(one, volume)).collect::<String>();
     let text = if text.is_empty() { format!("{name} has put nothing aside") } else { text };
     output.result(&listed, &text);
     Ok(())
 }
 
-fn listed(one: &PutAside, volume: &VolumeConfig) -> serde_json::Value {
+fn listed(one: &PutAside, log: &Path) -> serde_json::Value {
     serde_json::json!({
         "lsn": one.lsn.get(),
         "record": one.index,
-        "path": one.path,
+        "path": Shown::name(&one.path).to_string(),
         "what": one.what,
         "why": why(one),
-        "file": volume.log.join(&one.file),
+        "file": log.join(&one.file),
     })
 }
 
@@ -109,3 +109,6 @@ fn line(one: &PutAside, volume: &VolumeConfig) -> String {
     let (path, file) = (Shown::name(&one.path), volume.log.join(&one.file));
     format!("LSN {}  {path}  {}  {}\n    {}\n", one.lsn, one.what, why(one), file.display())
 }
+
+#[cfg(test)]
+mod tests;

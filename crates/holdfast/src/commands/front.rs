@@ -273,7 +273,9 @@ fn serve(
     }
     let (recovery, verdict) = (opened.recovery.clone(), opened.verdict.clone());
     let ready = || reporter.say(&Report::Ready { recovery, verdict });
-    let seen = Seen { tree: opened.volume.tree(), blocks: opened.volume.blocks() };
+    let let_go = || opened.volume.let_go();
+    let (tree, blocks) = (opened.volume.tree(), opened.volume.blocks());
+    let seen = Seen { tree, blocks, let_go: &let_go };
     let listened = opened.with_background(|| users.serve(&parts.name, &seen, &config, ready));
     listened.map_err(|error| {
         Problem::new(Exit::Failed, parts.what("serving"), error, "the keeper starts another")

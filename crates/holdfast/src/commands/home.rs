@@ -141,6 +141,14 @@ impl Volume {
         }
     }
 
+    /// Nobody uses it any more, so nobody waits for its home.
+    pub(super) fn let_go(&self) {
+        match self {
+            Volume::Directory(volume) => volume.let_go(),
+            Volume::Block(volume) => volume.let_go(),
+        }
+    }
+
     pub(super) fn run_cleaner(&self, stop: &AtomicBool) {
         match self {
             Volume::Directory(volume) => volume.run_cleaner(stop),

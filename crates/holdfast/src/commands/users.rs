@@ -44,7 +44,15 @@ const QUEUES_MAX: u16 = 16;
 pub(super) struct Seen<'a> {
     pub tree: &'a dyn Tree,
     pub blocks: Option<&'a dyn Blocks>,
+    /// Called once nobody is to be served any more, for threads that still wait for a home.
+    pub let_go: &'a (dyn Fn() + Sync),
 }
+
+/// How serving ended.
+type Served = Result<(), Box<dyn Error + Send + Sync>>;
+
+/// How often it is looked whether anybody is to be served.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// The ways to the users of a volume or disk.
 pub(super) struct Users {
@@ -124,20 +132,24 @@ impl Users {
         seen: &Seen<'_>,
         config: &fuse::FuseConfig,
         ready: impl FnOnce() + Send,
-    ) -> Result<(), Box<dyn Error + Send + Sync>> {
-        let Some(blocks) = seen.blocks else {
-            ready();
-            return Ok(self.fuse.map_or(Ok(()), |fuse| fuse::serve(&fuse, seen.tree, config))?);
-        };
+    ) -> Served {
         let Users { fuse, sockets, device, stop, hands_on } = self;
-        let users = DiskUsers { sockets, device: prepare(device, blocks)? };
-        let disk = Disk { name, blocks, stop: &stop, hands_on: &hands_on };
+        let have_ended = AtomicBool::new(false);
+        let end = End { fuse: fuse.as_ref(), stop: &stop, hands_on: &hands_on };
         thread::scope(|scope| {
-            users.serve(disk, scope, ready);
-            let Some(fuse) = fuse else { return Ok(()) };
-            let served = fuse::serve(&fuse, seen.tree, config);
-            stop.store(true, Ordering::Relaxed);
-            Ok(served?)
+            scope.spawn(|| end.watch(&have_ended, seen.let_go));
+            let served = match seen.blocks {
+                Some(blocks) => {
+                    let disk = Disk { name, blocks, stop: &stop, hands_on: &hands_on };
+                    end.serve_disk(disk, (sockets, device), (seen, config), ready)
+                }
+                None => {
+                    ready();
+                    end.serve_mount(seen, config)
+                }
+            };
+            have_ended.store(true, Ordering::Relaxed);
+            served
         })
     }
 }
@@ -191,6 +203,56 @@ impl Sockets {
             leave(sessions, &handover);
             whole(emulate_default_handler(SIGTERM));
         }
+    }
+}
+
+/// What says that nobody is to be served any more.
+#[derive(Clone, Copy)]
+struct End<'a> {
+    fuse: Option<&'a fuse::Session>,
+    stop: &'a AtomicBool,
+    hands_on: &'a AtomicBool,
+}
+
+impl End<'_> {
+    /// Serves a disk to all its users.
+    fn serve_disk(
+        self,
+        disk: Disk<'_>,
+        (sockets, device): (Option<Sockets>, Option<ublk::UblkConfig>),
+        (seen, config): (&Seen<'_>, &fuse::FuseConfig),
+        ready: impl FnOnce() + Send,
+    ) -> Served {
+        let users = DiskUsers { sockets, device: prepare(device, disk.blocks)? };
+        thread::scope(|scope| {
+            users.serve(disk, scope, ready);
+            self.serve_mount(seen, config)
+        })
+    }
+
+    /// Serves the mount, if there is one, to its end, which is that of all.
+    fn serve_mount(self, seen: &Seen<'_>, config: &fuse::FuseConfig) -> Served {
+        let Some(fuse) = self.fuse else { return Ok(()) };
+        let served = fuse::serve(fuse, seen.tree, config);
+        self.stop.store(true, Ordering::Relaxed);
+        Ok(served?)
+    }
+
+    /// Lets go of who still waits then: who waits cannot see it himself. Those whom another process
+    /// will serve go on waiting.
+    fn watch(&self, have_ended: &AtomicBool, let_go: &(dyn Fn() + Sync)) {
+        while !have_ended.load(Ordering::Relaxed) {
+            if self.has_come() {
+                return let_go();
+            }
+            thread::sleep(LOOK);
+        }
+    }
+
+    fn has_come(&self) -> bool {
+        let is_to_stop = self.stop.load(Ordering::Relaxed);
+        let is_unmounted = self.fuse.is_some_and(fuse::Session::is_over);
+        is_unmounted || is_to_stop && !self.hands_on.load(Ordering::Relaxed)
     }
 }
 

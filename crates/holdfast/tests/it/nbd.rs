@@ -1,5 +1,6 @@
 //! Volumes whose disk is a network block device.
 
+use crate::block::run;
 use crate::fixture::{Fixture, NAME, kill, wait_until};
 use rustix::process::Signal;
 use std::fs;
@@ -8,6 +9,7 @@ use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::time::Duration;
 
 const DISK_BYTES: u64 = 32 << 20;
 
@@ -168,6 +170,35 @@ fn a_forced_umount_cuts_clients_off_and_loses_nothing() {
     client.read(1, 0).expect_err("it was cut off");
     served.fixture.assert_given_back();
     assert_eq!(fs::read(served.fixture.home()).unwrap()[8192..12_288], [5; 4096]);
+}
+
+/// Writes until the ring is full and the home takes nothing. Returns what was acknowledged.
+fn fill(client: &mut Client<UnixStream>) -> Vec<u64> {
+    client.0.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    let ends = (1..DISK_BYTES >> 20).map(|number| number << 20);
+    ends.take_while(|at| client.write(&vec![(at >> 20) as u8; 1 << 20], *at).is_ok()).collect()
+}
+
+#[test]
+fn a_forced_umount_ends_though_the_home_takes_nothing_and_a_write_waits_for_room() {
+    let mut served = Served::new();
+    let home = served.fixture.home();
+    let chattr = |flag: &str| run("chattr", &[flag, home.to_str().unwrap()]);
+    served.fixture.serve();
+    let mut client = served.unix();
+    chattr("+i");
+    let acknowledged = fill(&mut client);
+    assert!(acknowledged.len() < 20, "the ring has 8 MiB");
+    let refused = served.fixture.holdfast(&["umount", NAME, "--force"]);
+    chattr("-i");
+    assert_ne!(refused.code, Some(0), "{refused:?}");
+    served.fixture.holdfast(&["mount", NAME]).succeeded();
+    served.fixture.holdfast(&["umount", NAME]).succeeded();
+    served.fixture.assert_given_back();
+    let found = fs::read(&home).unwrap();
+    for at in acknowledged {
+        assert!(found[at as usize..][..1 << 20] == vec![(at >> 20) as u8; 1 << 20], "at {at}");
+    }
 }
 
 #[test]
