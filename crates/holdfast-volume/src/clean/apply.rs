@@ -214,16 +214,15 @@ impl<'a> Applier<'a> {
                 self.tell_home(names, *node);
             }
             Step::Link { node, parent, from, to } => {
-                self.link(names, *node, from, to)?;
+                self.link(names, *node, from, to, window)?;
                 names.came_home(*node, *parent, to);
             }
-            Step::Remove { node, path } => {
-                self.remove(names, *node, path, window, false)?;
-                names.left_home(self.home, *node, path);
-            }
-            Step::RemoveDir { node, path } => {
-                self.remove(names, *node, path, window, true)?;
-                names.left_home(self.home, *node, path);
+            Step::Remove { node, path } | Step::RemoveDir { node, path } => {
+                let is_directory = matches!(step, Step::RemoveDir { .. });
+                if !is_brought(names, *node, path, window) {
+                    self.remove(names, *node, path, window, is_directory)?;
+                    names.left_home(self.home, *node, path);
+                }
             }
             Step::Rename { node, replaced, parent, from, to } => {
                 self.rename(names, (*node, *replaced), from, to)?;
@@ -332,17 +331,31 @@ impl<'a> Applier<'a> {
         placed
     }
 
-    /// A name that is there already was made by this very step: a window touches no name twice.
+    /// A name that is there already was given by this very step, or to what an earlier time made of
+    /// the node.
     fn link(
         &mut self,
         names: &mut Names,
         node: NodeId,
         from: &[u8],
-        to: &[u8],
+        name: &[u8],
+        window: &Window,
     ) -> Result<(), CleanError> {
-        let (from, to) = (to_path(from.to_vec()), self.changed(to));
+        let (from, to) = (to_path(from.to_vec()), self.changed(name));
         let linked = self.hold(names, node, &from).and_then(|held| {
-            unless(self.home.link(&from, &to), io::ErrorKind::AlreadyExists)?;
+            match self.home.link(&from, &to) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    let there = self.home.hold(&to)?;
+                    if !is_same(&*held, &*there)? {
+                        if !self.is_made_in(names, window, (node, name), &*there)? {
+                            return Err(other_inode());
+                        }
+                        self.home.remove_file(&to)?;
+                        self.home.link(&from, &to)?;
+                    }
+                }
+                linked => linked?,
+            }
             self.changed_inode(names, node, &*held)
         });
         linked.map_err(|error| CleanError::home(Act::Link, &to, error))
@@ -685,11 +698,25 @@ fn has_bytes(contents: &Contents) -> bool {
     !contents.extents.is_empty() || contents.size_bytes.is_some() || !contents.reserved.is_empty()
 }
 
+/// True if both are one inode.
+fn is_same(one: &dyn Held, other: &dyn Held) -> io::Result<bool> {
+    let [one, other] = [one.metadata()?, other.metadata()?];
+    Ok((one.device, one.inode) == (other.device, other.inode))
+}
+
 /// True if this process has brought the node home under this name.
 fn is_at_home(names: &Names, node: NodeId, parent: NodeId, path: &[u8]) -> bool {
     let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
     let is_here = |place: &Place| place.parent == parent && *place.name == *name;
     names.entry(node).is_some_and(|entry| entry.home.iter().any(is_here))
+}
+
+/// True if this process has brought the node home under the name that the window makes it under. It
+/// stays the inode that it is: whoever reads the node may have that open.
+fn is_brought(names: &Names, node: NodeId, path: &[u8], window: &Window) -> bool {
+    let makes_it = |contents: &Contents| contents.made && contents.path == path;
+    window.contents.get(&node).is_some_and(makes_it)
+        && names.is_home_at(node, &to_path(path.into()))
 }
 
 /// Where it is written down how an exchange found the home.

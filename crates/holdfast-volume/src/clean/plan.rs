@@ -18,6 +18,8 @@
 //!   nothing, and its name is free for another directory. A repetition takes one that it finds
 //!   there for the next, because it may be full of what came to be in that, or removes it if none
 //!   comes.
+//! * A second name of a file that goes again is not given. A file that is made and loses the name
+//!   that makes it is made under the next.
 //! * A node that is moved and moved again, over nothing, is at one of its names and nothing else is
 //!   at the others. So it is moved from wherever it is to its last name, which may be its first.
 //! * A file that loses its last name moves among the orphans, for whoever may have it open, and
@@ -26,11 +28,14 @@
 //! Promise: a pure function of the frames.
 //! Never: reads the home.
 
+mod linked;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use holdfast_io::{Change, Kind};
 use holdfast_log::Lsn;
 
+use crate::clean::plan::linked::Linked;
 use crate::extents::{Extents, Piece, Source};
 use crate::names::ORPHANS_NAME;
 use crate::record::{Op, Record};
@@ -128,20 +133,23 @@ pub(crate) struct Window {
     pub(crate) unmade: BTreeSet<NodeId>,
     /// Names changed, whole paths.
     touched: BTreeSet<Vec<u8>>,
-    /// Names that other names were given from: a repetition must find them where they were.
-    sources: BTreeSet<Vec<u8>>,
+    /// Names that other names are given from, and how many: a repetition must find them where they
+    /// were.
+    sources: BTreeMap<Vec<u8>, usize>,
     /// Names made and removed again. A repetition makes and removes them for a while, so nothing
     /// but another new file may come to stand there in this window.
     passing: BTreeSet<Vec<u8>>,
     /// The same of directories: nothing but another new directory may come to stand there.
     passing_directories: BTreeMap<Vec<u8>, Passed>,
-    /// Who has been the owner of a directory that the window makes, or of another under its name.
+    /// Who has been the owner of what the window makes, or of another that it made under the name.
     owners: BTreeMap<Vec<u8>, BTreeSet<u32>>,
     /// Names that nodes from before the window stood under which have gone, and which. They are
     /// free for what is made in the window, and for nothing else.
     gone: BTreeMap<Vec<u8>, NodeId>,
     /// Which step makes a node that has one name and is no directory's.
     makes: HashMap<NodeId, usize>,
+    /// The names of files that the window gave a second one.
+    linked: HashMap<NodeId, Linked>,
     /// Which step makes a directory.
     makes_directories: HashMap<NodeId, usize>,
     /// Which step moves a node from before the window that was moved over nothing.
@@ -180,6 +188,7 @@ impl Window {
                 // something under: what was moved or made so far must not be any later.
                 self.moves.clear();
                 self.makes.clear();
+                self.linked.clear();
                 self.makes_directories.clear();
             }
             self.add(frame, record, *data);
@@ -217,11 +226,14 @@ impl Window {
             Op::RemoveDir => {
                 !self.is_unmade(record) && (touched(path) || self.has_passed_below(path))
             }
-            // One file may get any number of names, from the same one too.
-            Op::Link { to } => used(to) || self.touched.contains(path) || self.has_passed(path),
+            Op::Link { to } => self.keeps_link(record, to),
             Op::Remove { survivor, last } => {
-                let lost = !last && survivor.is_empty() && self.contents.contains_key(&record.node);
-                let passes = self.is_pointless(record) || self.is_left(record);
+                let lost = !last
+                    && survivor.is_empty()
+                    && self.contents.contains_key(&record.node)
+                    && !self.is_linked_and_made(record.node);
+                let passes =
+                    self.is_pointless(record) || self.is_left(record) || self.is_unlinked(record);
                 (touched(path) && !passes) || lost
             }
             Op::Rename { to, replaced } => {
@@ -244,7 +256,7 @@ impl Window {
 
     /// True if the name is changed in this window, or must be where it was for another.
     fn is_touched(&self, path: &[u8]) -> bool {
-        self.touched.contains(path) || self.sources.contains(path)
+        self.touched.contains(path) || self.sources.contains_key(path)
     }
 
     /// True if the name was made and removed again in this window.
@@ -264,7 +276,8 @@ impl Window {
 
     /// True if names below the path are changed in this window, and more than made and removed.
     fn holds_below(&self, path: &[u8]) -> bool {
-        [&self.touched, &self.sources].iter().any(|names| is_below(names, path))
+        is_below(&self.touched, path)
+            || is_key_below(&self.sources, path)
             || is_key_below(&self.by_path, path)
     }
 
@@ -336,7 +349,7 @@ impl Window {
         self.makes_directories.contains_key(&record.node) && !self.holds_below(record.path)
     }
 
-    /// Whether a directory with this owner may be what the window makes under the path.
+    /// Whether something with this owner may be what the window made under the path.
     pub(crate) fn may_be_owned(&self, path: &[u8], uid: u32) -> bool {
         self.owners.get(path).is_some_and(|owners| owners.contains(&uid))
     }
@@ -409,6 +422,7 @@ impl Window {
     fn make(&mut self, record: &Record<'_>) {
         let Op::Make { kind, mode, uid, gid, rdev, target } = record.op else { return };
         self.touch(record.path);
+        self.owners.entry(record.path.to_vec()).or_default().insert(uid);
         let make = Make { kind, mode, uid, gid, rdev, target: target.to_vec() };
         let path = record.path.to_vec();
         let (node, parent) = (record.node, record.parent);
@@ -419,7 +433,7 @@ impl Window {
         let over = self.gone.get(&path).copied().filter(|_| kind != Kind::Directory);
         self.steps.push(Step::Make { node, parent, path, make, over });
         let labels = match kind {
-            Kind::Directory => self.take_over(record.path, uid),
+            Kind::Directory => self.take_over(record.path),
             _ => BTreeSet::new(),
         };
         let is_repeated = self.repeats && kind == Kind::File;
@@ -438,8 +452,7 @@ impl Window {
 
     /// A directory is made, perhaps where another was. Returns which extended attributes a
     /// repetition may find there, because that had them.
-    fn take_over(&mut self, path: &[u8], uid: u32) -> BTreeSet<Vec<u8>> {
-        self.owners.entry(path.to_vec()).or_default().insert(uid);
+    fn take_over(&mut self, path: &[u8]) -> BTreeSet<Vec<u8>> {
         let Some(passed) = self.passing_directories.get_mut(path) else { return BTreeSet::new() };
         let Some(removal) = passed.removal.take() else { return BTreeSet::new() };
         self.steps[removal] = Step::Nothing;
@@ -463,23 +476,16 @@ impl Window {
         self.forget(record.node);
     }
 
-    fn link(&mut self, record: &Record<'_>, to: &[u8]) {
-        self.sources.insert(record.path.to_vec());
-        self.touch(to);
-        let (node, parent) = (record.node, record.parent);
-        // With two names it is neither made nor moved by one step.
-        self.makes.remove(&node);
-        self.moves.remove(&node);
-        let (from, to) = (record.path.to_vec(), to.to_vec());
-        self.steps.push(Step::Link { node, parent, from, to });
-    }
-
     /// A file that came to be in this window and goes in it leaves no trace. Otherwise what it
     /// holds matters only if another name leads to it.
     fn remove(&mut self, record: &Record<'_>, survivor: &[u8], last: bool) {
         if self.is_pointless(record) {
             self.unmake(record.node, record.path);
             self.forget(record.node);
+            return;
+        }
+        if self.is_unlinked(record) {
+            self.unlink(record, survivor);
             return;
         }
         if self.is_left(record) {
@@ -509,13 +515,18 @@ impl Window {
     fn unmake(&mut self, node: NodeId, path: &[u8]) {
         let Some(made) = self.makes.remove(&node) else { return };
         let Step::Make { over, .. } = self.steps[made] else { return };
+        self.take_away(made, node, path, over);
+    }
+
+    /// Takes back that a step gave the node this name, in the place of `over`.
+    fn take_away(&mut self, step: usize, node: NodeId, path: &[u8], over: Option<NodeId>) {
         let gone = over.or(self.repeats.then_some(node));
         let path = path.to_vec();
         if !self.gone.contains_key(&path) {
             self.touched.remove(&path);
             self.passing.insert(path.clone());
         }
-        self.steps[made] = match gone {
+        self.steps[step] = match gone {
             Some(node) => Step::Remove { node, path },
             None => Step::Nothing,
         };
@@ -569,10 +580,17 @@ impl Window {
         };
         self.touch(to);
         self.carry(record.path, to);
+        self.inherit_owners(record.path, to);
         self.makes.insert(node, self.steps.len());
         // Here too something may stand that an earlier process made.
         let over = over.or(self.repeats.then_some(node));
         self.steps.push(Step::Make { node, parent, path, make, over });
+    }
+
+    /// What stood under the one name comes to stand under the other, whoever owned it.
+    fn inherit_owners(&mut self, from: &[u8], to: &[u8]) {
+        let owners = self.owners.get(from).cloned().unwrap_or_default();
+        self.owners.entry(to.to_vec()).or_default().extend(owners);
     }
 
     /// Takes back that a file was made whose name another takes. Returns what it stood in for.
@@ -662,6 +680,14 @@ impl Window {
         })
     }
 
+    /// What the window makes has another owner, by whichever name.
+    fn note_owner(&mut self, record: &Record<'_>, uid: u32) {
+        let names = self.names_given(record.node).chain([record.path]);
+        for path in names.map(<[u8]>::to_vec).collect::<Vec<_>>() {
+            self.owners.entry(path).or_default().insert(uid);
+        }
+    }
+
     /// Takes in a record that changes no name. Later bytes win over earlier ones.
     fn fill(&mut self, frame: Lsn, record: &Record<'_>, data: Lsn) {
         let at_ns = record.at_ns;
@@ -687,10 +713,8 @@ impl Window {
             }
             Op::Change { change } => {
                 merge(&mut contents.change, &change);
-                if let Some(uid) = change.uid.filter(|_| contents.made)
-                    && let Some(owners) = self.owners.get_mut(record.path)
-                {
-                    owners.insert(uid);
+                if let Some(uid) = change.uid.filter(|_| contents.made) {
+                    self.note_owner(record, uid);
                 }
             }
             Op::SetXattr { name, value } => {

@@ -4,6 +4,7 @@
 //! by an earlier time of it.
 //! Never: takes a file of somebody else's for one that it made itself.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 
@@ -112,7 +113,7 @@ impl Applier<'_> {
             let is_new = window.contents.get(&node).is_some_and(|contents| contents.made);
             let is_known = names.knows_inode(node) || !is_new;
             let is_it = is_known && names.may_be(self.home, node, &held.metadata()?);
-            match is_it || is_made_in(window, node, path, &*held)? {
+            match is_it || self.is_made_in(names, window, (node, path), &*held)? {
                 true if directory => self.home.remove_dir(&name),
                 true => self.home.remove_file(&name),
                 false => Err(other_inode()),
@@ -120,6 +121,37 @@ impl Applier<'_> {
         });
         unless(removed, io::ErrorKind::NotFound)
             .map_err(|error| CleanError::home(Act::Remove, &name, error))
+    }
+
+    /// Whether it is like what the window makes of the node, or under the name once that is free,
+    /// or like what gets the name then.
+    pub(super) fn is_made_in(
+        &self,
+        names: &Names,
+        window: &Window,
+        (gone, name): (NodeId, &[u8]),
+        held: &dyn Held,
+    ) -> io::Result<bool> {
+        let linked = window.steps.iter().filter_map(|step| match step {
+            Step::Link { node, to, .. } if to == name => Some(*node),
+            _ => None,
+        });
+        let linked: BTreeSet<NodeId> = linked.collect();
+        let found = held.metadata()?;
+        if linked.iter().any(|node| *node != gone && names.may_be(self.home, *node, &found)) {
+            return Ok(true);
+        }
+        let makes = window.steps.iter().filter_map(|step| match step {
+            Step::Make { node, path, make, .. } => Some((node, path, make)),
+            _ => None,
+        });
+        for (node, path, make) in makes {
+            let is_its = path == name || *node == gone || linked.contains(node);
+            if is_its && is_made(held, make, &|uid| window.may_be_owned(name, uid))? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Makes a directory. A list that the home still hands down, and no longer will when this
@@ -176,20 +208,6 @@ fn is_made(held: &dyn Held, make: &Make, owns: &dyn Fn(u32) -> bool) -> io::Resu
         Kind::Directory => is_owned || held.read_dir()?.is_empty(),
         _ => is_owned || (found.links == 1 && found.size_bytes == 0),
     })
-}
-
-/// Whether it is like what the window makes of the node, or under the name once that is free.
-fn is_made_in(window: &Window, gone: NodeId, name: &[u8], held: &dyn Held) -> io::Result<bool> {
-    let makes = window.steps.iter().filter_map(|step| match step {
-        Step::Make { node, path, make, .. } if *path == name || *node == gone => Some(make),
-        _ => None,
-    });
-    for make in makes {
-        if is_made(held, make, &|_| false)? {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }
 
 fn is_link_to(held: &dyn Held, target: &[u8]) -> io::Result<bool> {

@@ -25,6 +25,8 @@ fn rename(to: &str) -> Op<'_> {
 }
 
 const REMOVE: Op<'_> = Op::Remove { survivor: b"", last: true };
+/// Of a name that is not the last.
+const UNLINK: Op<'_> = Op::Remove { survivor: b"a", last: false };
 
 /// Takes one frame per record; returns how many fitted.
 fn take(window: &mut Window, records: &[Record<'_>]) -> usize {
@@ -233,7 +235,9 @@ fn a_node_that_was_moved_and_linked_is_not_moved_on() {
     let mut window = Window::new(false);
     let frames = [record(NodeId(60), "l", make()), record(NodeId(60), "l", Op::Link { to: b"m" })];
     let onto = [record(NodeId(60), "l", rename("n"))];
-    assert_eq!(take(&mut window, &frames), 1, "the name is touched");
+    assert_eq!(take(&mut window, &frames), 2);
+    assert_eq!(take(&mut window, &onto), 0, "it has two names");
+    assert_eq!(take(&mut window, &[record(NodeId(60), "m", UNLINK)]), 1);
     assert_eq!(take(&mut window, &onto), 1, "as long as it has one name it is made elsewhere");
 }
 
@@ -307,16 +311,15 @@ fn a_file_made_again_has_nothing_of_what_somebody_wrote_into_it_meanwhile() {
 
 #[test]
 fn nothing_old_comes_to_stand_where_a_passing_file_stood() {
-    let onto = [rename("j"), Op::Link { to: b"j" }];
     let Op::Make { mode, uid, gid, rdev, target, .. } = make() else { unreachable!("it makes") };
     let directory = Op::Make { kind: Kind::Directory, mode, uid, gid, rdev, target };
-    for op in onto {
-        let mut window = Window::new(false);
-        let (passing, old) = (NodeId(100), NodeId(20));
-        let frames =
-            [record(passing, "j", make()), record(passing, "j", REMOVE), record(old, "x", op)];
-        assert_eq!(take(&mut window, &frames), 2, "{op:?}");
-    }
+    let mut window = Window::new(false);
+    let (passing, old) = (NodeId(100), NodeId(20));
+    let frames =
+        [record(passing, "j", make()), record(passing, "j", REMOVE), record(old, "x", rename("j"))];
+    assert_eq!(take(&mut window, &frames), 2);
+    let linked = record(old, "x", Op::Link { to: b"j" });
+    assert_eq!(take(&mut window, &[linked]), 1, "taken for what passed, it loses a name too many");
     let mut window = Window::new(false);
     let frames = [
         record(NodeId(100), "j", make()),
@@ -452,11 +455,73 @@ fn one_file_gets_any_number_of_names_in_a_window_and_stays_where_they_are_from()
         record(NODE, "a", Op::Remove { survivor: b"b", last: false }),
         record(NODE, "a", rename("f")),
         record(other, "t", onto),
-        record(NODE, "b", Op::Remove { survivor: b"a", last: false }),
-        record(NODE, "b", Op::Link { to: b"f" }),
     ] {
         assert_eq!(take(&mut window, &[change]), 0, "{change:?}");
     }
+    assert_eq!(take(&mut window, &[record(NODE, "b", UNLINK)]), 1, "it is not given");
+    assert_eq!(take(&mut window, &[record(NODE, "c", Op::Link { to: b"f" })]), 1);
     let made = [record(other, "t", make()), record(other, "t", onto)];
     assert_eq!(take(&mut window, &made), 1, "a new file in the place of the old one");
+}
+
+#[test]
+fn a_second_name_that_comes_and_goes_costs_nothing_however_often() {
+    let mut window = Window::new(false);
+    for _ in 0..5 {
+        let frames = [record(NODE, "a", Op::Link { to: b"l" }), record(NODE, "l", UNLINK)];
+        assert_eq!(take(&mut window, &frames), 2);
+    }
+    assert!(window.steps.iter().all(|step| *step == Step::Nothing));
+    assert_eq!(take(&mut window, &[record(NODE, "a", rename("b"))]), 1, "it may go from there");
+}
+
+/// A file with a name of its own gets that of the lock, and loses both.
+fn life_of_a_lock(node: NodeId) -> [Record<'static>; 4] {
+    [
+        record(node, "t", make()),
+        record(node, "t", Op::Link { to: b"l" }),
+        record(node, "t", Op::Remove { survivor: b"l", last: false }),
+        record(node, "l", REMOVE),
+    ]
+}
+
+#[test]
+fn a_lock_that_is_made_by_a_second_name_costs_nothing_however_often() {
+    for repeats in [false, true] {
+        let mut window = Window::new(repeats);
+        for number in 0..5 {
+            assert_eq!(take(&mut window, &life_of_a_lock(NodeId(100 + number))), 4);
+        }
+        let leaves = |step: &Step| matches!(step, Step::Nothing | Step::Remove { .. });
+        assert!(window.steps.iter().all(leaves));
+        assert!(window.contents.is_empty());
+    }
+}
+
+#[test]
+fn a_file_that_keeps_its_second_name_is_made_under_that_with_all_others_from_there() {
+    let mut window = Window::new(false);
+    let frames = [
+        record(NODE, "t", make()),
+        record(NODE, "t", Op::Link { to: b"l" }),
+        record(NODE, "t", Op::Link { to: b"m" }),
+        record(NODE, "t", Op::Write { offset: 0, bytes: 8 }),
+        record(NODE, "t", Op::Remove { survivor: b"l", last: false }),
+    ];
+    assert_eq!(take(&mut window, &frames), 5);
+    assert_eq!(made_at(&window, b"l"), Some((NODE, None)));
+    assert_eq!(window.contents[&NODE].path, b"l");
+    let others: Vec<_> = window.steps[2..].iter().collect();
+    let (from, to) = (b"l".to_vec(), b"m".to_vec());
+    assert_eq!(others, [&Step::Link { node: NODE, parent: NodeId(1), from, to }]);
+}
+
+/// Otherwise a lock that was there when the window began would end each further one too.
+#[test]
+fn a_lock_comes_to_stand_where_an_old_one_went() {
+    let mut window = Window::new(true);
+    assert_eq!(take(&mut window, &[record(NODE, "t", UNLINK), record(NODE, "l", REMOVE)]), 2);
+    for number in 0..5 {
+        assert_eq!(take(&mut window, &life_of_a_lock(NodeId(100 + number))), 4);
+    }
 }

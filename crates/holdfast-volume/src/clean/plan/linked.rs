@@ -1,0 +1,139 @@
+//! Second names that come and go in a window.
+//!
+//! Promise: a name that a file gets in the window and loses again is not given. A file that is made
+//! and loses its first name is made under the next, so what it costs is what is left of it.
+//! Never: takes back a name that it did not give, or the name that others were given from.
+
+use super::{Step, Window};
+use crate::record::{Op, Record};
+use crate::tree::NodeId;
+
+/// The names that a window gives a node with several.
+#[derive(Debug)]
+pub(super) struct Linked {
+    /// Which step makes it; none if it is from before the window.
+    made: Option<usize>,
+    /// Which steps give it further names, in their order, all from the same.
+    links: Vec<usize>,
+}
+
+impl Window {
+    /// True if a second name cannot be given: where it goes something may stand that a repetition
+    /// would take for it, or it is not known what stands where it is from.
+    pub(super) fn keeps_link(&self, record: &Record<'_>, to: &[u8]) -> bool {
+        let path = record.path;
+        let is_free = !self.is_touched(to) || self.gone.contains_key(to);
+        let is_free = is_free && !self.passing_directories.contains_key(to);
+        // One file may get any number of names, from the same one too.
+        let is_from_there = !self.touched.contains(path) && !self.has_passed(path);
+        !is_free || !(is_from_there || self.gives(record.node, path))
+    }
+
+    /// True if the record takes away one of several names, and the window gave that one.
+    pub(super) fn is_unlinked(&self, record: &Record<'_>) -> bool {
+        matches!(record.op, Op::Remove { .. })
+            && self.linked.contains_key(&record.node)
+            && self.gives(record.node, record.path)
+    }
+
+    /// True if the window makes the node, and it has several names.
+    pub(super) fn is_linked_and_made(&self, node: NodeId) -> bool {
+        self.linked.get(&node).is_some_and(|linked| linked.made.is_some())
+    }
+
+    /// True if the node has the name by a step of this window that can be taken back.
+    fn gives(&self, node: NodeId, path: &[u8]) -> bool {
+        self.names_given(node).any(|at| at == path)
+    }
+
+    /// The names that the node has by such steps.
+    pub(super) fn names_given(&self, node: NodeId) -> impl Iterator<Item = &[u8]> {
+        let made = self.makes.get(&node).copied();
+        let linked = self.linked.get(&node);
+        let made = made.or_else(|| linked.and_then(|linked| linked.made));
+        let links = linked.into_iter().flat_map(|linked| linked.links.iter().copied());
+        made.into_iter().chain(links).filter_map(|step| match &self.steps[step] {
+            Step::Make { path, .. } | Step::Link { to: path, .. } => Some(path.as_slice()),
+            _ => None,
+        })
+    }
+
+    pub(super) fn link(&mut self, record: &Record<'_>, to: &[u8]) {
+        self.touch(to);
+        let (node, parent) = (record.node, record.parent);
+        // With two names it is neither made nor moved by one step.
+        let made = self.makes.remove(&node);
+        self.moves.remove(&node);
+        let linked = self.linked.entry(node).or_insert(Linked { made, links: Vec::new() });
+        linked.links.push(self.steps.len());
+        let from = match linked.made.map(|made| &self.steps[made]) {
+            Some(Step::Make { path, .. }) => {
+                let path = path.clone();
+                self.inherit_owners(&path, to);
+                path
+            }
+            _ => {
+                *self.sources.entry(record.path.to_vec()).or_default() += 1;
+                record.path.to_vec()
+            }
+        };
+        self.steps.push(Step::Link { node, parent, from, to: to.to_vec() });
+    }
+
+    /// Takes back that the file got the name.
+    pub(super) fn unlink(&mut self, record: &Record<'_>, survivor: &[u8]) {
+        let (node, path) = (record.node, record.path);
+        let Some(mut linked) = self.linked.remove(&node) else { return };
+        let is_it =
+            |step: &usize| matches!(&self.steps[*step], Step::Link { to, .. } if *to == path);
+        let survivor = match linked.links.iter().position(is_it) {
+            Some(index) => {
+                let step = linked.links.remove(index);
+                self.take_back_link(step, node, path);
+                survivor.to_vec()
+            }
+            None => self.make_under_next(node, &mut linked),
+        };
+        if self.by_path.get(path) == Some(&node) {
+            self.carry(path, &survivor);
+        }
+        match linked.made {
+            Some(made) if linked.links.is_empty() => drop(self.makes.insert(node, made)),
+            None if linked.links.is_empty() => {}
+            _ => drop(self.linked.insert(node, linked)),
+        }
+    }
+
+    fn take_back_link(&mut self, step: usize, node: NodeId, path: &[u8]) {
+        let taken = std::mem::replace(&mut self.steps[step], Step::Nothing);
+        let Step::Link { from, .. } = taken else { return };
+        if let Some(names) = self.sources.get_mut(&from) {
+            *names -= 1;
+            if *names == 0 {
+                self.sources.remove(&from);
+            }
+        }
+        self.take_away(step, node, path, None);
+    }
+
+    /// The file that loses its first name is made where it gets the next one, and has all others
+    /// from there. Returns that name.
+    fn make_under_next(&mut self, node: NodeId, linked: &mut Linked) -> Vec<u8> {
+        let (Some(made), next) = (linked.made, linked.links.remove(0)) else { return Vec::new() };
+        let (first, second) = (self.steps[made].clone(), self.steps[next].clone());
+        let (Step::Make { path, make, over, .. }, Step::Link { parent, to, .. }) = (first, second)
+        else {
+            return Vec::new();
+        };
+        self.take_away(made, node, &path, over);
+        let over = self.gone.get(&to).copied().or(self.repeats.then_some(node));
+        self.steps[next] = Step::Make { node, parent, path: to.clone(), make, over };
+        linked.made = Some(next);
+        for step in &linked.links {
+            if let Step::Link { from, .. } = &mut self.steps[*step] {
+                from.clone_from(&to);
+            }
+        }
+        to
+    }
+}
