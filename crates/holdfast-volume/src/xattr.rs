@@ -13,7 +13,7 @@ use std::sync::Arc;
 use holdfast_io::acl::{ACCESS, Acl, DEFAULT};
 use holdfast_io::{Change, Held, Kind, XATTR_NAME_BYTES_MAX, XATTR_VALUE_BYTES_MAX};
 
-pub(crate) use gate::{Gate, Named, clear, is_taken, place};
+pub(crate) use gate::{Gate, Named, clear, place};
 pub(crate) use overlay::{CAPABILITY, Found, Value, Xattrs, is_acl};
 
 use crate::names::Names;

@@ -22,7 +22,7 @@ use crate::names::{Names, ORPHANS_NAME, Place, other_inode, to_path};
 use crate::record::{Op, Record};
 use crate::tree::NodeId;
 use crate::volume::DirectoryVolume;
-use crate::xattr::{clear, is_taken, place};
+use crate::xattr::{clear, place};
 
 /// Bytes put together for one write of the home.
 const BATCH_BYTES: usize = 1 << 20;
@@ -316,7 +316,7 @@ impl<'a> Applier<'a> {
     /// Whether all of them fit depends on what they come after, so the way goes over none of them.
     /// If the home takes them not even then, the node has what it had.
     fn place(&self, held: &dyn Held, given: &[(&[u8], &Vec<u8>)]) -> io::Result<()> {
-        is_taken(self.home, given)?;
+        self.volume.xattrs.is_taken(self.home, given)?;
         let mut before = Vec::new();
         for (name, _) in given {
             before.extend(held.xattr(name)?.map(|value| (*name, value)));

@@ -13,7 +13,7 @@ mod taken;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use holdfast_io::{Files, Held};
 
@@ -39,7 +39,7 @@ pub(crate) type Named = (Box<[u8]>, Value);
 /// What is known of the home.
 #[derive(Default)]
 pub(crate) struct Gate {
-    /// Held while the home is asked.
+    /// Held while the home is asked: whoever asks does it on the same inode.
     told: Mutex<Told>,
 }
 
@@ -62,22 +62,36 @@ impl Gate {
         probe: (&[u8], &[u8]),
         wanted: &[Named],
     ) -> Result<(), Errno> {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let told = &mut *self.turn();
         if !told.spaces.contains_key(space) {
             let (name, value) = probe;
-            let outcome = try_on_home(home, &[(name.into(), value.into())], |_| ())?;
+            let outcome = try_on_home(told, home, &[(name.into(), value.into())], |_| ())?;
             told.spaces.insert(space, outcome);
         }
         told.spaces[space]?;
         if bytes(wanted) <= SURE_BYTES || told.taken.iter().any(|taken| taken.tells_of(wanted)) {
             return Ok(());
         }
-        let taken = try_on_home(home, wanted, |held| Taken::learn(held, wanted))??;
+        let taken = try_on_home(told, home, wanted, |held| Taken::learn(held, wanted))??;
         told.taken.push_back(taken);
         if told.taken.len() > TAKEN_MAX {
             told.taken.pop_front();
         }
         Ok(())
+    }
+
+    /// Whether an inode of the volume's own takes all of these.
+    pub(crate) fn is_taken<V: AsRef<[u8]>>(
+        &self,
+        home: &dyn Files,
+        wanted: &[(&[u8], V)],
+    ) -> io::Result<()> {
+        on_scratch(&mut self.turn(), home, |held| place(held, wanted))
+    }
+
+    /// Waits for all others who ask.
+    fn turn(&self) -> MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -124,13 +138,9 @@ pub(crate) fn clear<'n>(
     names.try_for_each(|name| held.remove_xattr(name))
 }
 
-/// Whether an inode of the volume's own takes all of these.
-pub(crate) fn is_taken<V: AsRef<[u8]>>(home: &dyn Files, wanted: &[(&[u8], V)]) -> io::Result<()> {
-    on_scratch(home, |held| place(held, wanted))
-}
-
-/// Tries something on an inode of the volume's own.
+/// Tries something on an inode of the volume's own, in one's turn.
 fn on_scratch<T>(
+    _turn: &mut Told,
     home: &dyn Files,
     tried: impl FnOnce(&dyn Held) -> io::Result<T>,
 ) -> io::Result<T> {
@@ -150,12 +160,13 @@ fn bytes(wanted: &[Named]) -> usize {
 /// Gives a directory of the volume's own all of these, and learns from it. The outer error says
 /// nothing of them.
 fn try_on_home<T>(
+    turn: &mut Told,
     home: &dyn Files,
     wanted: &[Named],
     learn: impl FnOnce(&dyn Held) -> T,
 ) -> Result<Result<T, Errno>, Errno> {
     let given: Vec<_> = wanted.iter().map(|(name, value)| (&**name, value)).collect();
-    let outcome = on_scratch(home, |held| place(held, &given).map(|()| learn(held)));
+    let outcome = on_scratch(turn, home, |held| place(held, &given).map(|()| learn(held)));
     match outcome {
         Err(error) if is_about_attributes(&error) => Ok(Err(error.into())),
         outcome => Ok(Ok(outcome?)),

@@ -54,7 +54,7 @@ fn home(bytes_max: u64) -> FakeFiles {
 
 /// What a home answers that remembers nothing.
 fn answer(wanted: &[Named], bytes_max: u64) -> Result<(), Errno> {
-    try_on_home(&home(bytes_max), wanted, |_| ()).expect("a sound home")
+    try_on_home(&mut Told::default(), &home(bytes_max), wanted, |_| ()).expect("a sound home")
 }
 
 /// Sets and removes attributes of a few files. Returns how many were taken without asking, though
@@ -150,4 +150,32 @@ fn a_home_that_took_spare_ones_tells_of_so_many_more() {
     wanted.truncate(20);
     wanted[7].1 = vec![0; 60].into();
     assert!(!taken.tells_of(&wanted), "longer than any");
+}
+
+/// The cleaner asks on the same inode as those who set attributes: each gets the answer that it
+/// would get alone.
+#[test]
+fn who_asks_while_another_does_is_answered_for_its_own_attributes() {
+    const ROUNDS: u64 = 150;
+    let (gate, home) = (Gate::default(), home(1400));
+    let named = |who: &str, number: u64| -> Vec<Named> {
+        let name = |part| format!("user.{who}-{number}-{part}").into_bytes().into();
+        (0..4).map(|part| (name(part), vec![7; 250 + number as usize % 60].into())).collect()
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for number in 0..ROUNDS {
+                let wanted = named("cleaner", number);
+                let given: Vec<_> = wanted.iter().map(|(name, value)| (&**name, value)).collect();
+                gate.is_taken(&home, &given).unwrap_or_else(|error| panic!("{number}: {error}"));
+            }
+        });
+        scope.spawn(|| {
+            let probe = (&b"user.holdfast"[..], &sure_value()[..]);
+            for number in 0..ROUNDS {
+                let wanted = named("program", number);
+                assert_eq!(gate.admit(&home, b"user.", probe, &wanted), Ok(()), "{number}");
+            }
+        });
+    });
 }
