@@ -494,7 +494,8 @@ impl DirectoryVolume {
 /// How long a change waits for room before the home is asked again whether it takes it at all.
 const ROOM_PATIENCE: Duration = Duration::from_secs(1);
 
-/// A change that waits for room in the log, and is counted when it waits no more.
+/// A change that waits for room in the log. It is counted each time that it begins to wait, so that
+/// whoever looks from outside sees that it does.
 struct Stall<'v> {
     volume: &'v DirectoryVolume,
     from_ns: u64,
@@ -509,6 +510,7 @@ impl<'v> Stall<'v> {
     /// Returns when the drain and the cleaner may have made room. It is no use to wait if the home
     /// refuses the change by now, so the caller asks again each time.
     fn wait_for_room(&self, bytes: u64) -> Result<(), Errno> {
+        self.volume.log.add_to_word(words::STALLS, 1);
         match self.volume.log.wait_for_room(bytes, ROOM_PATIENCE) {
             Ok(()) | Err(AppendError::Full) => Ok(()),
             Err(_) => Err(Errno::IO),
@@ -521,7 +523,6 @@ impl Drop for Stall<'_> {
         let Stall { volume, from_ns } = self;
         volume.waiting_for_room.fetch_sub(1, Ordering::Relaxed);
         let waited_ns = volume.clock.monotonic_ns().saturating_sub(*from_ns);
-        volume.log.add_to_word(words::STALLS, 1);
         volume.log.raise_word(words::LONGEST_STALL_NS, waited_ns);
     }
 }

@@ -5,7 +5,7 @@
 //! [`INODES_TOLD`], tell the next process what the last one was at.
 //! Never: counts anything twice.
 
-/// How often a change had to wait for room.
+/// How often a change began to wait for room, a second at the most each time.
 pub const STALLS: usize = 40;
 /// The longest wait for room, nanoseconds.
 pub const LONGEST_STALL_NS: usize = 41;

@@ -125,7 +125,8 @@ pub(crate) fn look(medium: &Medium) -> Option<Look> {
     let home_errno = errno(seen.word(holdfast_volume::words::HOME_ERRNO));
     let (released, durable, tail) = (marks.released, marks.durable, marks.tail);
     let log_errno = failure(seen.word(holdfast_log::words::UNPREPARED));
-    Some(Look { released, durable, tail, log_errno, home_errno })
+    let (stalls, ring_bytes) = (seen.word(holdfast_volume::words::STALLS), seen.ring_bytes());
+    Some(Look { released, durable, tail, log_errno, home_errno, stalls, ring_bytes })
 }
 
 /// The log writes 1 + errno, so that 0 can mean "sound".

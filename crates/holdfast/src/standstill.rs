@@ -12,6 +12,10 @@ use std::time::{Duration, Instant};
 /// Time that a drain or the cleaner may take for anything to move.
 pub(crate) const STANDS_AFTER: Duration = Duration::from_secs(5);
 
+/// A cleaner that brings home less than this part of the ring in [`STANDS_AFTER`], while changes
+/// wait for room all the time, is as good as none.
+const CRAWL_PART: u64 = 16;
+
 /// So many bytes come behind a window without one of them being a change: marks, pads, watermarks.
 const IDLE_BYTES: u64 = 64 << 10;
 
@@ -49,6 +53,17 @@ pub(crate) struct Look {
     pub log_errno: Option<i32>,
     /// What the home's last failure was.
     pub home_errno: Option<i32>,
+    /// How often a change began to wait for room in the ring.
+    pub stalls: u64,
+    /// What the ring has room for.
+    pub ring_bytes: u64,
+}
+
+impl Look {
+    /// Nearly all of the ring waits for the cleaner.
+    fn is_full(&self) -> bool {
+        self.ring_bytes > 0 && self.tail.saturating_sub(self.released) >= self.ring_bytes / 4 * 3
+    }
 }
 
 /// A mark, and since when it has not moved.
@@ -75,6 +90,12 @@ pub(crate) struct Marks {
     log: Option<(i32, Instant)>,
     /// The home's failure, and since when it is that.
     home: Option<(i32, Instant)>,
+    /// How often changes had begun to wait for room at the last look.
+    stalls: Option<u64>,
+    /// Changes wait for room in a full ring: since when, and where the cleaner was then.
+    full: Option<Mark>,
+    /// Since when it crawls meanwhile, and how many bytes a second it brings home.
+    crawls: Option<(Instant, u64)>,
 }
 
 impl Marks {
@@ -92,13 +113,54 @@ impl Marks {
         self.released = Some(released);
         self.log = since(self.log, look.log_errno.filter(|_| is_waited_for), now);
         self.home = since(self.home, look.home_errno, now);
+        self.look_for_room(look, now);
         // What waits for the log waits for nothing else.
         if let Some(log) = self.log_text(look, now) {
             return vec![log];
         }
         let drain = self.durable.and_then(|mark| drain_text(mark, look, now));
         let cleaner = self.home_text(now).or_else(|| cleaner_text(released, look, now));
+        let cleaner = cleaner.map(|it| self.with_those_who_wait(it));
+        let crawl = || self.crawl_text(now).filter(|_| drain.is_none());
+        let cleaner = cleaner.or_else(crawl);
         drain.into_iter().chain(cleaner).collect()
+    }
+
+    /// Whether changes wait for room in a full ring, and how fast the cleaner makes some.
+    fn look_for_room(&mut self, look: Look, now: Instant) {
+        let waits = self.stalls.is_some_and(|before| look.stalls > before) && look.is_full();
+        self.stalls = Some(look.stalls);
+        let here = Mark { at: look.released, since: now, tail: look.tail };
+        self.full = waits.then(|| self.full.unwrap_or(here));
+        let Some(full) = self.full else {
+            self.crawls = None;
+            return;
+        };
+        let (time, moved) = (now - full.since, look.released.saturating_sub(full.at));
+        if time >= STANDS_AFTER {
+            let is_slow = moved < look.ring_bytes / CRAWL_PART;
+            let begun = self.crawls.map_or(full.since, |(begun, _)| begun);
+            self.crawls = is_slow.then_some((begun, moved / time.as_secs().max(1)));
+            self.full = Some(here);
+        }
+    }
+
+    /// Who waits for what stands still.
+    fn with_those_who_wait(&self, standstill: Standstill) -> Standstill {
+        let text = match self.full {
+            Some(_) => format!("{}, the ring is full and changes wait for room", standstill.what),
+            None => standstill.what,
+        };
+        Standstill { what: text, ..standstill }
+    }
+
+    fn crawl_text(&self, now: Instant) -> Option<Standstill> {
+        let (begun, rate) = self.crawls?;
+        let rate = rounded(rate);
+        let what = format!(
+            "the ring is full and changes wait for room: the home takes {rate} of log a second"
+        );
+        Some(Standstill::new(what, now - begun))
     }
 
     fn log_text(&self, look: Look, now: Instant) -> Option<Standstill> {

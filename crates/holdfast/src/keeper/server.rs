@@ -569,7 +569,7 @@ impl Supervisor {
 /// What of a log is its device's. How far its reader is, and the words that readers have, are those
 /// of its clients; why its disk takes no more is told where the log is.
 fn of_device(seen: Look) -> Look {
-    Look { released: seen.durable, log_errno: None, home_errno: None, ..seen }
+    Look { released: seen.durable, log_errno: None, home_errno: None, stalls: 0, ..seen }
 }
 
 /// A volume that came to the queue after the server was started.

@@ -74,3 +74,61 @@ fn a_log_whose_disk_is_full_is_told_at_once_and_nothing_else_is_blamed() {
 fn busy(second: u64) -> Look {
     Look { durable: second, ..Look::default() }
 }
+
+const RING: u64 = 8 << 20;
+
+/// A full ring, of which so much comes home in a second, while somebody waits for room.
+fn full(home_rate: u64) -> impl Fn(u64) -> Look {
+    move |second| {
+        let (released, stalls) = (second * home_rate, second * 20);
+        let tail = released + RING - 4096;
+        Look { released, durable: tail, tail, stalls, ring_bytes: RING, ..Look::default() }
+    }
+}
+
+/// What is told at the last of so many looks.
+fn told(count: u64, at: impl Fn(u64) -> Look) -> Vec<String> {
+    let (begun, mut marks) = (Instant::now(), Marks::default());
+    let one = |second| marks.look(at(second), begun + Duration::from_secs(second));
+    (0..count).map(one).last().into_iter().flatten().map(|it| it.what).collect()
+}
+
+#[test]
+fn a_full_ring_that_changes_wait_for_is_told_while_little_of_it_comes_home() {
+    // The first look knows of nobody who waits.
+    assert_eq!(looks(9, full(20_000)), [0, 0, 0, 0, 0, 0, 1, 1, 1]);
+    let said = told(12, full(20_000));
+    assert!(said[0].contains("ring is full") && said[0].contains("wait for room"), "{said:?}");
+    assert!(looks(40, full(20_000))[6..].iter().all(|count| *count == 1), "without a gap");
+    let ends = |second: u64| Look { stalls: second.min(10), ..full(20_000)(second) };
+    assert_eq!(looks(14, ends)[9..], [1, 1, 0, 0, 0]);
+}
+
+#[test]
+fn a_ring_that_is_full_because_much_is_written_does_not_stand_still() {
+    assert_eq!(looks(40, full(1 << 20)), [0; 40]);
+}
+
+#[test]
+fn changes_that_wait_for_the_drain_do_not_make_the_ring_full() {
+    let waits = |second: u64| {
+        let (released, tail) = (second * 20_000, second * 20_000 + RING / 4);
+        Look { released, durable: released, tail, ..full(20_000)(second) }
+    };
+    assert_eq!(looks(40, waits), [0; 40]);
+}
+
+#[test]
+fn a_cleaner_or_home_that_does_nothing_is_told_with_the_ring_that_it_fills() {
+    let fills = |second: u64| match second {
+        0 => Look { durable: 0, tail: 0, ..full(0)(0) },
+        _ => full(0)(second),
+    };
+    let said = told(12, fills);
+    assert!(said[0].contains("nothing is applied") && said[0].contains("ring is full"), "{said:?}");
+    assert_eq!(said.len(), 1, "{said:?}");
+    let said = told(12, |second| Look { home_errno: Some(28), ..full(0)(second) });
+    assert!(said[0].contains("No space left") && said[0].contains("ring is full"), "{said:?}");
+    let alone = |second| Look { home_errno: Some(28), stalls: 0, ..full(0)(second) };
+    assert!(!told(12, alone)[0].contains("ring"));
+}
