@@ -18,6 +18,8 @@
 //!   nothing, and its name is free for another directory. A repetition takes one that it finds
 //!   there for the next, because it may be full of what came to be in that, or removes it if none
 //!   comes.
+//! * A directory made in the window that is renamed, with nothing below it but what was made there,
+//!   is made under its last name, and so is that.
 //! * A second name of a file that goes again is not given. A file that is made and loses the name
 //!   that makes it is made under the next.
 //! * A node that is moved and moved again, over nothing, is at one of its names and nothing else is
@@ -28,6 +30,7 @@
 //! Promise: a pure function of the frames.
 //! Never: reads the home.
 
+mod carried;
 mod linked;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -146,6 +149,9 @@ pub(crate) struct Window {
     /// Names that nodes from before the window stood under which have gone, and which. They are
     /// free for what is made in the window, and for nothing else.
     gone: BTreeMap<Vec<u8>, NodeId>,
+    /// Names that directories from before the window stood under which have gone, and whether
+    /// another has been made there. They are free for new directories.
+    gone_directories: BTreeMap<Vec<u8>, bool>,
     /// Which step makes a node that has one name and is no directory's.
     makes: HashMap<NodeId, usize>,
     /// The names of files that the window gave a second one.
@@ -218,7 +224,7 @@ impl Window {
         let path = record.path;
         match record.op {
             // What passed here is removed by a repetition, as a file.
-            Op::Make { kind: Kind::Directory, .. } => touched(path) || self.passing.contains(path),
+            Op::Make { kind: Kind::Directory, .. } => !self.is_free_for_directory(path),
             Op::Make { .. } => {
                 let is_free = !touched(path) || self.gone.contains_key(path);
                 !is_free || self.passing_directories.contains_key(path)
@@ -239,6 +245,7 @@ impl Window {
             Op::Rename { to, replaced } => {
                 if self.is_made_elsewhere(record, to, replaced)
                     || self.is_moved_on(record, to, replaced)
+                    || self.is_carried(record, to, replaced)
                 {
                     return false;
                 }
@@ -277,6 +284,15 @@ impl Window {
     /// True if names below the path are changed in this window, and more than made and removed.
     fn holds_below(&self, path: &[u8]) -> bool {
         is_below(&self.touched, path)
+            || is_key_below(&self.sources, path)
+            || is_key_below(&self.by_path, path)
+    }
+
+    /// True if more is known below the path than what came and went, or went.
+    fn holds_live_below(&self, path: &[u8]) -> bool {
+        let below = [path, b"/"].concat();
+        let touched = self.touched.range(below.clone()..);
+        touched.take_while(|at| at.starts_with(&below)).any(|at| !self.has_gone(at))
             || is_key_below(&self.sources, path)
             || is_key_below(&self.by_path, path)
     }
@@ -346,7 +362,12 @@ impl Window {
     /// True if the record removes a directory that was made in this window, and nothing came to be
     /// in it but what was made and removed there.
     fn is_unmade(&self, record: &Record<'_>) -> bool {
-        self.makes_directories.contains_key(&record.node) && !self.holds_below(record.path)
+        self.makes_directories.contains_key(&record.node) && !self.holds_live_below(record.path)
+    }
+
+    /// True if a directory that went from the path came, or may have come, again in this window.
+    pub(crate) fn comes_again(&self, path: &[u8]) -> bool {
+        self.gone_directories.get(path).is_some_and(|comes_again| *comes_again)
     }
 
     /// Whether something with this owner may be what the window made under the path.
@@ -360,9 +381,15 @@ impl Window {
             Op::Make { .. } => self.make(record),
             Op::Link { to } => self.link(record, to),
             Op::Remove { survivor, last } => self.remove(record, survivor, last),
-            Op::RemoveDir if self.is_unmade(record) => self.unmake_directory(record),
+            Op::RemoveDir if self.is_unmade(record) => {
+                if let Some(made) = self.makes_directories.remove(&record.node) {
+                    self.leave_directory(made, record.node, record.path);
+                }
+                self.forget(record.node);
+            }
             Op::RemoveDir => {
                 self.touch(record.path);
+                self.gone_directories.insert(record.path.to_vec(), false);
                 self.forget(record.node);
                 // What was moved out of it has to be out by then.
                 self.moves.clear();
@@ -421,21 +448,7 @@ impl Window {
 
     fn make(&mut self, record: &Record<'_>) {
         let Op::Make { kind, mode, uid, gid, rdev, target } = record.op else { return };
-        self.touch(record.path);
         self.owners.entry(record.path.to_vec()).or_default().insert(uid);
-        let make = Make { kind, mode, uid, gid, rdev, target: target.to_vec() };
-        let path = record.path.to_vec();
-        let (node, parent) = (record.node, record.parent);
-        match kind {
-            Kind::Directory => drop(self.makes_directories.insert(node, self.steps.len())),
-            _ => drop(self.makes.insert(node, self.steps.len())),
-        }
-        let over = self.gone.get(&path).copied().filter(|_| kind != Kind::Directory);
-        self.steps.push(Step::Make { node, parent, path, make, over });
-        let labels = match kind {
-            Kind::Directory => self.take_over(record.path),
-            _ => BTreeSet::new(),
-        };
         let is_repeated = self.repeats && kind == Kind::File;
         let contents = self.contents_of(record);
         contents.made = true;
@@ -447,33 +460,63 @@ impl Window {
         }
         contents.change.accessed_ns = Some(record.at_ns.into());
         contents.change.modified_ns = Some(record.at_ns.into());
-        contents.xattrs.extend(labels.into_iter().map(|label| (label, None)));
+        let over = self.gone.get(record.path).copied();
+        let make = Make { kind, mode, uid, gid, rdev, target: target.to_vec() };
+        self.make_under(record.node, record.parent, record.path.to_vec(), make, over);
+    }
+
+    /// A node whose contents are known is made under the path, now.
+    fn make_under(
+        &mut self,
+        node: NodeId,
+        parent: NodeId,
+        path: Vec<u8>,
+        make: Make,
+        over: Option<NodeId>,
+    ) {
+        self.touch(&path);
+        let over = over.filter(|_| make.kind != Kind::Directory);
+        match make.kind {
+            Kind::Directory => {
+                self.makes_directories.insert(node, self.steps.len());
+                let labels = self.take_over(&path);
+                if let Some(contents) = self.contents.get_mut(&node) {
+                    for label in labels {
+                        contents.xattrs.entry(label).or_insert(None);
+                    }
+                }
+            }
+            _ => drop(self.makes.insert(node, self.steps.len())),
+        }
+        self.steps.push(Step::Make { node, parent, path, make, over });
     }
 
     /// A directory is made, perhaps where another was. Returns which extended attributes a
     /// repetition may find there, because that had them.
     fn take_over(&mut self, path: &[u8]) -> BTreeSet<Vec<u8>> {
+        if let Some(comes_again) = self.gone_directories.get_mut(path) {
+            *comes_again = true;
+        }
         let Some(passed) = self.passing_directories.get_mut(path) else { return BTreeSet::new() };
         let Some(removal) = passed.removal.take() else { return BTreeSet::new() };
         self.steps[removal] = Step::Nothing;
         passed.labels.clone()
     }
 
-    /// Takes back that the directory was made. A repetition removes it once it has removed all that
-    /// an earlier process may have made in it.
-    fn unmake_directory(&mut self, record: &Record<'_>) {
-        let Some(made) = self.makes_directories.remove(&record.node) else { return };
+    /// Takes back that a directory was made under the path. A repetition removes it once it has
+    /// removed all that an earlier process may have made in it.
+    fn leave_directory(&mut self, made: usize, node: NodeId, path: &[u8]) {
         self.steps[made] = Step::Nothing;
-        self.touched.remove(record.path);
-        let labels = self.contents.get(&record.node).map(|contents| contents.xattrs.keys());
-        let passed = self.passing_directories.entry(record.path.to_vec()).or_default();
+        if !self.gone_directories.contains_key(path) {
+            self.touched.remove(path);
+        }
+        let labels = self.contents.get(&node).map(|contents| contents.xattrs.keys());
+        let passed = self.passing_directories.entry(path.to_vec()).or_default();
         passed.labels.extend(labels.into_iter().flatten().cloned());
         if self.repeats {
             passed.removal = Some(self.steps.len());
-            let (node, path) = (record.node, record.path.to_vec());
-            self.steps.push(Step::RemoveDir { node, path });
+            self.steps.push(Step::RemoveDir { node, path: path.to_vec() });
         }
-        self.forget(record.node);
     }
 
     /// A file that came to be in this window and goes in it leaves no trace. Otherwise what it
@@ -621,6 +664,9 @@ impl Window {
         }
         if self.is_moved_on(record, to, replaced) {
             return self.move_on(record, to);
+        }
+        if self.is_carried(record, to, replaced) {
+            return self.carry_directory(record, to);
         }
         let is_first = !self.is_touched(record.path) && !self.is_touched(to);
         self.touch(record.path);

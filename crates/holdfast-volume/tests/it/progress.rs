@@ -340,7 +340,7 @@ type Round = fn(&mut Hand<'_>) -> Result<(), Errno>;
 
 const DIRECTORY: NewNode<'_> = new_node(Kind::Directory, 0o700);
 
-const ROUNDS: [(&str, Round); 11] = [
+const ROUNDS: [(&str, Round); 13] = [
     ("a directory is made and removed", |hand| {
         hand.make_at("d", &DIRECTORY)?;
         hand.remove_at("d")
@@ -395,6 +395,18 @@ const ROUNDS: [(&str, Round); 11] = [
         hand.remove("t")?;
         hand.rename("l", "m")?;
         hand.remove("m")
+    }),
+    ("a new directory is renamed and removed", |hand| {
+        hand.make_at("d", &DIRECTORY)?;
+        hand.rename("d", "e")?;
+        hand.remove_at("e")
+    }),
+    ("a new directory is filled, renamed, emptied and removed", |hand| {
+        hand.make_at("d", &DIRECTORY)?;
+        hand.make_at("d/x", &new_node(Kind::File, 0o600))?;
+        hand.rename("d", "e")?;
+        hand.remove_at("e/x")?;
+        hand.remove_at("e")
     }),
     ("an old directory is renamed to and fro", |hand| {
         let _ = hand.make_at("f", &DIRECTORY);

@@ -114,7 +114,17 @@ impl Applier<'_> {
             let is_known = names.knows_inode(node) || !is_new;
             let is_it = is_known && names.may_be(self.home, node, &held.metadata()?);
             match is_it || self.is_made_in(names, window, (node, path), &*held)? {
-                true if directory => self.home.remove_dir(&name),
+                true if directory => match self.home.remove_dir(&name) {
+                    // It is what came there since, unless it is known to be what went.
+                    Err(error)
+                        if error.kind() == io::ErrorKind::DirectoryNotEmpty
+                            && window.comes_again(path)
+                            && !(is_it && names.knows_inode(node)) =>
+                    {
+                        Ok(())
+                    }
+                    removed => removed,
+                },
                 true => self.home.remove_file(&name),
                 false => Err(other_inode()),
             }

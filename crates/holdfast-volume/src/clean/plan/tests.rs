@@ -525,3 +525,86 @@ fn a_lock_comes_to_stand_where_an_old_one_went() {
         assert_eq!(take(&mut window, &life_of_a_lock(NodeId(100 + number))), 4);
     }
 }
+
+/// A directory that is made, filled, renamed, emptied and removed.
+fn life_of_a_renamed_directory(first: u64) -> [Record<'static>; 7] {
+    let [directory, file, below] = [0, 1, 2].map(|more| NodeId(first + more));
+    [
+        record(directory, "d", make_directory()),
+        record(below, "d/s", make_directory()),
+        record(file, "d/s/x", make()),
+        record(directory, "d", rename("e")),
+        record(file, "e/s/x", REMOVE),
+        record(below, "e/s", Op::RemoveDir),
+        record(directory, "e", Op::RemoveDir),
+    ]
+}
+
+#[test]
+fn a_new_directory_that_is_renamed_is_made_under_its_last_name_with_all_in_it() {
+    let mut window = Window::new(false);
+    let life = life_of_a_renamed_directory(100);
+    assert_eq!(take(&mut window, &life[..4]), 4);
+    let made: Vec<_> = [&b"e"[..], b"e/s", b"e/s/x"].map(|at| made_at(&window, at)).into();
+    assert_eq!(made, [100, 102, 101].map(|node| Some((NodeId(node), None))));
+    let done = window.steps.iter().filter(|step| **step != Step::Nothing).count();
+    assert_eq!((done, &window.contents[&NodeId(101)].path[..]), (3, &b"e/s/x"[..]));
+    assert!(window.directory_times.contains_key(&b"e/s"[..]));
+    assert!(!window.directory_times.contains_key(&b"d/s"[..]));
+}
+
+#[test]
+fn a_directory_that_is_made_renamed_and_removed_costs_nothing_however_often() {
+    let mut window = Window::new(false);
+    for number in 0..5 {
+        assert_eq!(take(&mut window, &life_of_a_renamed_directory(100 + 10 * number)), 7);
+    }
+    assert!(window.steps.iter().all(|step| *step == Step::Nothing));
+    assert!(window.contents.is_empty());
+}
+
+#[test]
+fn a_repetition_removes_what_may_be_in_a_renamed_directory_before_the_directory() {
+    let mut window = Window::new(true);
+    for number in 0..3 {
+        assert_eq!(take(&mut window, &life_of_a_renamed_directory(100 + 10 * number)), 7);
+    }
+    for (inner, outer) in [("d/s/x", "d/s"), ("d/s", "d"), ("e/s/x", "e/s"), ("e/s", "e")] {
+        let last = |at: &str| {
+            window.steps.iter().rposition(|step| match step {
+                Step::Remove { path, .. } | Step::RemoveDir { path, .. } => path == at.as_bytes(),
+                _ => false,
+            })
+        };
+        assert!(last(inner).is_some() && last(inner) < last(outer), "{inner}");
+    }
+}
+
+/// Otherwise one that was there when the window began would end each further one too.
+#[test]
+fn a_new_directory_comes_to_stand_where_an_old_one_went() {
+    let mut window = Window::new(true);
+    let gone = [record(NodeId(30), "e/s/x", REMOVE), record(NodeId(31), "e/s", Op::RemoveDir)];
+    assert_eq!(take(&mut window, &gone), 2);
+    assert_eq!(take(&mut window, &[record(NODE, "e", Op::RemoveDir)]), 1);
+    assert!(!window.comes_again(b"e"));
+    for number in 0..5 {
+        assert_eq!(take(&mut window, &life_of_a_renamed_directory(100 + 10 * number)), 7);
+        assert!(window.comes_again(b"e"));
+    }
+    assert_eq!(take(&mut window, &[record(NodeId(200), "e", make())]), 0, "a file does not");
+}
+
+#[test]
+fn a_new_directory_with_something_old_in_it_is_renamed_in_a_window_of_its_own() {
+    for inside in [
+        record(NodeId(20), "a", rename("d/a")),
+        record(NodeId(20), "a", Op::Link { to: b"d/a" }),
+        record(NodeId(41), "d/x", Op::Link { to: b"y" }),
+    ] {
+        let mut window = Window::new(false);
+        let made = [record(NODE, "d", make_directory()), record(NodeId(41), "d/x", make())];
+        assert_eq!(take(&mut window, &made), 2);
+        assert_eq!(take(&mut window, &[inside, record(NODE, "d", rename("e"))]), 1, "{inside:?}");
+    }
+}
