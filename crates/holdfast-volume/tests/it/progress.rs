@@ -11,7 +11,7 @@ use crate::death::half_apply;
 use crate::model::{image_of, image_through, timeless};
 use crate::power::{Run, check_cuts, run_steps};
 use crate::seeds::for_each_seed;
-use crate::world::{Opened, World, new_node};
+use crate::world::{ONCE, Opened, World, new_node};
 
 /// Small changes in one life.
 const CHANGES: u64 = 20_000;
@@ -64,7 +64,7 @@ impl Hand<'_> {
     }
 
     fn exchange(&mut self, one: &str, other: &str) -> Result<(), Errno> {
-        self.rename_how(one, other, RenameHow::Exchange { request: 1, again: false })
+        self.rename_how(one, other, RenameHow::Exchange(ONCE))
     }
 
     fn remove(&mut self, name: &str) -> Result<(), Errno> {
