@@ -223,8 +223,7 @@ fn put_bodies(stack: &Stack, kept: usize, out: &mut Vec<u8>) {
     let bodies = stack.bodies_above(kept);
     varint::put(bodies.len() as u64, out);
     for body in bodies {
-        varint::put(body.len() as u64, out);
-        out.extend_from_slice(body);
+        crate::bodies::put(body, out);
     }
 }
 
@@ -291,10 +290,7 @@ impl<'a> Parts<'a> {
     fn bodies(&mut self) -> Result<Vec<&'a [u8]>, StateFault> {
         let mut bodies = Vec::new();
         for _ in 0..self.count()? {
-            let length = self.count()?;
-            let (body, rest) = self.0.split_at_checked(length).ok_or(StateFault::Short)?;
-            bodies.push(body);
-            self.0 = rest;
+            bodies.push(crate::bodies::take(&mut self.0).ok_or(StateFault::Short)?);
         }
         Ok(bodies)
     }

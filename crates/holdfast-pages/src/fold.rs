@@ -47,7 +47,7 @@ pub enum FoldFault {
     },
     /// A page changes that never began, or one begins far behind all others, or as a copy.
     Page(PageNumber),
-    /// A transaction undoes what it never did, or ends before it has undone everything.
+    /// A transaction undoes or retells what it never did, or ends before it has undone everything.
     Undo(Slot),
     /// More is clean than there is.
     Cleaned(Rsn),
@@ -156,6 +156,9 @@ impl State {
             What::Compensate { slot, .. } => self.undo.pop(slot),
             What::Aborted(slot) if !self.undo.is_empty(slot) => return Err(FoldFault::Undo(slot)),
             What::Commit(slot) | What::Aborted(slot) => self.undo.end(slot),
+            What::Retold { slot, count, bodies } => {
+                self.retell(slot, count, bodies).ok_or(FoldFault::Undo(slot))?;
+            }
             What::Image { at, .. } if at.before == Rsn::NONE => self.use_page(at.page),
             What::Free { at } => self.free_page(at.page),
             What::Copy { page, .. } => return Err(FoldFault::Page(page)),
@@ -164,6 +167,14 @@ impl State {
             What::System { .. } | What::Image { .. } | What::Checkpoint(_) | What::Opened(_) => {}
         }
         Ok(())
+    }
+
+    /// Puts bodies in the place of the newest `count`. None if those are not there, or these none.
+    fn retell(&mut self, slot: Slot, count: u64, bodies: &[u8]) -> Option<()> {
+        let kept = self.undo.len(slot).checked_sub(usize::try_from(count).ok()?)?;
+        let bodies = crate::bodies::all(bodies).filter(|bodies| !bodies.is_empty())?;
+        self.undo.replace(slot, kept, &bodies);
+        Some(())
     }
 
     fn use_page(&mut self, page: PageNumber) {

@@ -26,8 +26,9 @@
 //! runs of narrow ones, of what `trimmed` leaves, and `compare` looks whether a page is what it
 //! should be. `pages` is all of this, opened. `moment` finds a place in the past,
 //! `restore` makes the pages as they were there, and `backup` copies them meanwhile; `condensed` is
-//! a run of what a backup has. `varint` is how numbers are written, here and in what users put into
-//! records; `canary` lets tests weaken what must hold.
+//! a run of what a backup has. `varint` is how numbers are written, and `bodies` how bodies that
+//! follow one another are, here and in what users put into records; `canary` lets tests weaken what
+//! must hold.
 
 mod analysis;
 mod apply;
@@ -36,6 +37,7 @@ mod archiver;
 mod backup;
 mod bases;
 mod bloom;
+pub mod bodies;
 pub mod canary;
 mod checkpoint;
 mod cleaner;

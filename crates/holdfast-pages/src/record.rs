@@ -20,6 +20,7 @@ const CLEANED: u8 = 8;
 const CHECKPOINT: u8 = 9;
 const OPENED: u8 = 10;
 const COPY: u8 = 11;
+const RETOLD: u8 = 12;
 
 /// Most numbers that a record begins with.
 const NUMBERS_MAX: usize = 3;
@@ -81,6 +82,16 @@ pub enum What<'a> {
     Commit(Slot),
     /// A transaction has undone everything.
     Aborted(Slot),
+    /// The newest changes of a transaction that are not undone are told otherwise from here on:
+    /// in fewer bytes and the rest elsewhere, or whole again.
+    Retold {
+        /// The transaction.
+        slot: Slot,
+        /// How many bodies go, the newest ones.
+        count: u64,
+        /// The bodies that come for them, as [`crate::bodies`].
+        bodies: &'a [u8],
+    },
     /// The page file holds every page as of this place, synced.
     Cleaned(Rsn),
     /// What a restart begins with.
@@ -156,6 +167,7 @@ impl What<'_> {
             What::Copy { page, .. } => Some(PageLink { page, before: Rsn::NONE }),
             What::Commit(_)
             | What::Aborted(_)
+            | What::Retold { .. }
             | What::Cleaned(_)
             | What::Checkpoint(_)
             | What::Opened(_) => None,
@@ -201,6 +213,9 @@ impl<'a> Written<'a> {
             What::Free { at } => Written::new(FREE, [at.page.get(), back(*at)], &[]),
             What::Commit(slot) => Written::new(COMMIT, [slot.0.into()], &[]),
             What::Aborted(slot) => Written::new(ABORTED, [slot.0.into()], &[]),
+            What::Retold { slot, count, bodies } => {
+                Written::new(RETOLD, [slot.0.into(), *count], bodies)
+            }
             What::Cleaned(upto) => Written::new(CLEANED, [upto.get()], &[]),
             What::Checkpoint(bytes) => Written::new(CHECKPOINT, [], bytes),
             What::Opened(opened) => {
@@ -255,6 +270,7 @@ fn what(rsn: Rsn, kind: u8, mut rest: &[u8]) -> Result<What<'_>, RecordFault> {
         FREE => ended(What::Free { at: link(rsn, from)? }, from)?,
         COMMIT => ended(What::Commit(slot(from)?), from)?,
         ABORTED => ended(What::Aborted(slot(from)?), from)?,
+        RETOLD => What::Retold { slot: slot(from)?, count: number(from)?, bodies: from },
         CLEANED => ended(What::Cleaned(Rsn(number(from)?)), from)?,
         CHECKPOINT => What::Checkpoint(from),
         OPENED => What::Opened(opened(from)?),

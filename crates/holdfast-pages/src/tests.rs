@@ -70,6 +70,7 @@ fn each_kind_of_record_is_written_as_its_row_says() {
         What::Checkpoint(body),
         What::Opened(opened),
         What::Copy { page: at.page, bytes: body },
+        What::Retold { slot, count: 2, bodies: body },
     ];
     let rows = FORMAT.rows("Kinds of records");
     assert_eq!(rows.len(), samples.len());
@@ -98,6 +99,7 @@ fn varint_of(name: &str) -> &'static [u8] {
         "`upto`" => &[0xBC, 0x05],
         "`version`" => &[1],
         "`opens`" => &[9],
+        "`count`" => &[2],
         _ => unreachable!("no record has a field {name}"),
     }
 }

@@ -47,6 +47,7 @@ impl Life {
                 self.model.cleaned += self.random.below(rsn.get() - self.model.cleaned + 1);
                 What::Cleaned(Rsn(self.model.cleaned)).put(rsn, &mut bytes);
             }
+            95..98 => self.retell(rsn, slot, &mut bytes),
             _ => What::Checkpoint(b"whatever").put(rsn, &mut bytes),
         }
         self.next = rsn.advance(bytes.len() as u64);
@@ -96,6 +97,22 @@ impl Life {
         self.model.stacks.retain(|_, stack| !stack.is_empty());
         let at = self.page(rsn).expect("something was changed");
         What::Compensate { slot: Slot(slot), at, body }.put(rsn, out);
+    }
+
+    /// Some of the newest changes become others, fewer or more.
+    fn retell(&mut self, rsn: Rsn, slot: u16, out: &mut Vec<u8>) {
+        let Some(stack) = self.model.stacks.get_mut(&slot) else {
+            return What::Commit(Slot(slot)).put(rsn, out);
+        };
+        let count = self.random.below(stack.len() as u64 + 1);
+        stack.truncate(stack.len() - count as usize);
+        let mut bodies = Vec::new();
+        for length in 0..1 + self.random.below(4) {
+            let body = vec![self.random.any() as u8; length as usize];
+            crate::bodies::put(&body, &mut bodies);
+            stack.push(body);
+        }
+        What::Retold { slot: Slot(slot), count, bodies: &bodies }.put(rsn, out);
     }
 
     fn free(&mut self, rsn: Rsn, out: &mut Vec<u8>) {
@@ -179,6 +196,10 @@ fn what_does_not_follow_is_refused_and_changes_nothing() {
     take(&mut state, &What::Update { slot, at, body }).expect("it follows");
     let before = state.at();
     assert_eq!(take(&mut state, &What::Aborted(slot)), Err(FoldFault::Undo(slot)));
+    for (count, bodies) in [(2, &b"\x01x"[..]), (u64::MAX, b"\x01x"), (1, b""), (1, b"\x02x")] {
+        let retold = take(&mut state, &What::Retold { slot, count, bodies });
+        assert_eq!(retold, Err(FoldFault::Undo(slot)), "{count} {bodies:?}");
+    }
     let copy = What::Copy { page: PageNumber(1), bytes: b"" };
     assert_eq!(take(&mut state, &copy), Err(FoldFault::Page(PageNumber(1))));
     let more = Rsn(before.get() + 1);
