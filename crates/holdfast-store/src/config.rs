@@ -41,6 +41,11 @@ pub struct Config {
     /// included. Beyond that the oldest snapshot ends: it is told
     /// [`crate::TransactionError::SnapshotTooOld`].
     pub snapshot_bytes: u64,
+    /// Most bytes that one transaction has in memory of what it would have to undo, and that each
+    /// checkpoint has of it. Beyond that it lies in pages of the store, so a transaction may
+    /// change as much as the disk has room for. Half of what the log takes at once counts if it is
+    /// less.
+    pub undo_bytes: u64,
     /// Who does what has to be done beside transactions.
     pub services: Services,
     /// How the store notes how far it is.
@@ -144,6 +149,7 @@ impl Default for Config {
             keep: Keep::All,
             compression: Compression::None,
             snapshot_bytes: 256 << 20,
+            undo_bytes: 1 << 20,
             services: Services::Threads,
             checkpoints: Checkpoints::Decoupled,
             cleaner: Cleaner::Decoupled,
@@ -159,6 +165,12 @@ impl Config {
         // Pages beyond those that a store can have would never be there.
         let frames = (self.pool_bytes / PAGE_BYTES as u64).clamp(FRAMES_MIN, PAGES_MAX);
         usize::try_from(frames).unwrap_or(usize::MAX)
+    }
+
+    /// Most bytes that one transaction has to undo from memory, if so many are the longest group of
+    /// records: those changes are told in one when they come back there.
+    pub(crate) fn undo_bytes_max(&self, group_bytes_max: u64) -> usize {
+        usize::try_from(self.undo_bytes.min(group_bytes_max / 2)).unwrap_or(usize::MAX)
     }
 
     /// With windows of the log's.

@@ -12,7 +12,7 @@ use crate::error::{
 };
 use crate::large::LARGE_VALUE_BYTES_MAX;
 use crate::node::KEY_BYTES_MAX;
-use crate::rollback::UNDO_BYTES_MAX;
+use crate::rollback::KEPT_BYTES_MAX;
 use crate::transaction_error::{CommitError, TransactionError};
 
 impl Display for TransactionError {
@@ -34,7 +34,8 @@ impl Display for TransactionError {
             Self::TooLarge => {
                 write!(
                     out,
-                    "a transaction changes at most {UNDO_BYTES_MAX} bytes; commit or roll back"
+                    "a redo-only transaction keeps at most {KEPT_BYTES_MAX} bytes, and a group of \
+                     records what the log takes at once; commit or roll back"
                 )
             }
             Self::SavepointGone => {
@@ -95,8 +96,8 @@ impl Display for OpenError {
             ),
             Self::Log(error) => write!(out, "the log cannot be opened: {error}"),
             Self::Pages(error) => write!(out, "{error}"),
-            Self::Loser(unfit) => {
-                write!(out, "nobody can undo what was begun: {}; restore the store", unfit.0)
+            Self::Loser(error) => {
+                write!(out, "nobody can undo what was begun: {error}; restore the store")
             }
             Self::Names(error) => write!(out, "the names of trees cannot be made: {error}"),
             Self::Redo(error) | Self::Undo(error) => {

@@ -68,6 +68,8 @@ pub(crate) struct Engine {
     pub(crate) checkpoints: Checkpoints,
     /// How many latches checkpoints have taken.
     pub(crate) surveyed: AtomicU64,
+    /// Most bytes of what one transaction has to undo that are in memory.
+    pub(crate) undo_bytes_max: usize,
     pub(crate) cleaner: Cleaner,
     /// How many latches cleaning has taken.
     pub(crate) copied: AtomicU64,

@@ -9,7 +9,7 @@ use holdfast_client::ConnectError;
 use holdfast_log::{CommitError as LogError, Lsn};
 use holdfast_pages::{
     ArchiveError, BackupError, CheckpointError, CleanError, FlushError, FollowError, MergeError,
-    OpenError as PagesError, RestoreError as PagesRestoreError, SyncError, Unfit,
+    OpenError as PagesError, RestoreError as PagesRestoreError, SyncError,
 };
 
 use crate::header::{NoHeader, VERSION};
@@ -60,8 +60,9 @@ pub enum OpenError {
     Log(holdfast_log::OpenError),
     /// The pages were not opened.
     Pages(PagesError),
-    /// A transaction has something to undo that is no change. Restore the store from its archive.
-    Loser(Unfit),
+    /// A transaction that had not ended has something to undo that is no change, or that lies in a
+    /// page which cannot be had. Restore the store from its archive.
+    Loser(TransactionError),
     /// The tree of names was not made.
     Names(TransactionError),
     /// A page was not brought up to date, as a classical restart does first. An instant one needs

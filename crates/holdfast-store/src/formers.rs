@@ -180,6 +180,12 @@ impl Formers {
         is_kept
     }
 
+    /// Whether somebody takes a snapshot at this moment who may not see yet what was put before
+    /// this call.
+    pub(crate) fn are_being_taken(&self) -> bool {
+        self.are_wanted() && self.readers().live.iter().any(|reader| reader.place.get().is_none())
+    }
+
     /// Ends a snapshot, unless it is over.
     pub(crate) fn end(&self, reader: &Reader) {
         let mut readers = self.readers();
@@ -226,6 +232,11 @@ impl Formers {
     #[inline]
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Most bytes that may be.
+    pub(crate) fn bytes_max(&self) -> u64 {
+        self.bytes_max
     }
 
     /// Snapshots that are not over.

@@ -32,7 +32,7 @@ pub(crate) const BACKUP: Names = Names { name: "backup", begun: "backup-new" };
 /// "HFST".
 const MAGIC: u32 = 0x5453_4648;
 /// The version of stores that this program makes. It opens those of the ones before, too.
-pub(crate) const VERSION: u16 = 2;
+pub(crate) const VERSION: u16 = 3;
 pub(crate) const HEADER_BYTES: usize = 64;
 const FILE_MODE: u32 = 0o644;
 

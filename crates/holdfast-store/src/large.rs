@@ -13,8 +13,8 @@ use holdfast_pages::{Page, PageKind, PageNumber, Unfit, varint};
 use crate::fields::{number, page as page_in};
 use crate::node::{NODE_BYTES, VALUE_BYTES_MAX};
 
-/// The longest value, in bytes.
-pub const LARGE_VALUE_BYTES_MAX: usize = 1 << 20;
+/// The longest value, in bytes. Who reads or changes one has all of it in memory.
+pub const LARGE_VALUE_BYTES_MAX: usize = 1 << 30;
 /// Bytes of a large value that a page has.
 pub(crate) const LARGE_PAGE_BYTES: usize = NODE_BYTES - HEAD_BYTES;
 

@@ -1,7 +1,8 @@
 //! A store of keys and values in trees of pages that a log keeps.
 //!
 //! Promise: a transaction is there whole or not at all, and as safe as was asked for when its
-//! commit returns; a restart reads no page before somebody wants it. A tree's page changes only as
+//! commit returns; a restart reads no page before somebody wants it, but those that tell what large
+//! transactions would have to undo. A tree's page changes only as
 //! the body of a record says, so doing and redoing give the same bytes; a body that does not fit
 //! its page is told, never obeyed.
 //! Never: reads or writes a page on a device; that is `holdfast-pages`.
@@ -59,9 +60,11 @@
 //!
 //! Of transactions: `names` is what a lock is on, `modes` what it permits, `locks` who has it, and
 //! `waits` who would wait for ever; `blocked` is what one is told who is refused one. `rollback` is
-//! what a running transaction would undo, `losers` are those that nobody runs any more.
+//! what a running transaction would undo, `aside` where most of that lies if it is much, `losers`
+//! are those that nobody runs any more.
 
 mod allocator;
+mod aside;
 mod backup;
 mod blocked;
 mod body;
@@ -128,7 +131,7 @@ pub use holdfast_pages::{
 pub use large::LARGE_VALUE_BYTES_MAX;
 pub use node::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 pub use place::{Directories, Place};
-pub use rollback::{Savepoint, UNDO_BYTES_MAX};
+pub use rollback::{KEPT_BYTES_MAX, Savepoint};
 pub use services::Service;
 pub use snapshot::{Snapshot, SnapshotScan};
 pub use stat::Stat;

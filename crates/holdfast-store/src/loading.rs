@@ -16,11 +16,8 @@ use crate::node::{KEY_BYTES_MAX, NODE_BYTES, SLOT_BYTES, Shape, heap_bytes};
 use crate::store::Store;
 use crate::transaction::Tree;
 use crate::transaction_error::TransactionError;
-use crate::tree::{self, Loaded, TreeError};
+use crate::tree::{self, FLUSH_EVERY_BYTES, Loaded, TreeError};
 use crate::trees::{dropped_name, root_value};
-
-/// How much is put between two looks at what the log has not got yet.
-const FLUSH_EVERY_BYTES: usize = 64 << 10;
 
 impl Store {
     /// Makes a tree of this name with these keys, which come in ascending order, each once. Its

@@ -8,8 +8,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use holdfast_pages::Slot;
 use holdfast_pages::canary::{Invariant, holds};
+use holdfast_pages::{Slot, Unfit};
 
 use crate::locks::{Holder, Locks};
 use crate::names::Name;
@@ -27,18 +27,18 @@ struct Loser {
 
 impl Losers {
     /// Takes over what analysis found, each loser with the bodies of its changes, oldest first, and
-    /// locks all that they changed. `name_of` is [`Name::of_change`]. Nothing else may ask
-    /// for locks before this returns.
+    /// locks all that they changed: `names_of` tells the names of what a body is about. Nothing
+    /// else may ask for locks before this returns.
     ///
     /// # Errors
-    /// Whatever `name_of` says of a body that it does not understand.
-    pub(crate) fn adopt<E>(
+    /// Whatever `names_of` says of a body that it does not understand.
+    pub(crate) fn adopt<E: From<Unfit>>(
         found: &[(Slot, Vec<Vec<u8>>)],
         locks: &Locks,
-        name_of: impl Fn(&[u8]) -> Result<Name, E>,
+        names_of: impl Fn(&[u8], &mut dyn FnMut(Name)) -> Result<(), E>,
     ) -> Result<Losers, E> {
         let adopt = |(slot, bodies): &(Slot, Vec<Vec<u8>>)| {
-            let loser = Loser::adopt(*slot, bodies, locks, &name_of)?;
+            let loser = Loser::adopt(*slot, bodies, locks, &names_of)?;
             Ok((*slot, Arc::new(Mutex::new(loser))))
         };
         Ok(Losers(Mutex::new(found.iter().map(adopt).collect::<Result<_, E>>()?)))
@@ -111,19 +111,20 @@ impl Losers {
 }
 
 impl Loser {
-    fn adopt<E>(
+    fn adopt<E: From<Unfit>>(
         slot: Slot,
         bodies: &[Vec<u8>],
         locks: &Locks,
-        name_of: impl Fn(&[u8]) -> Result<Name, E>,
+        names_of: impl Fn(&[u8], &mut dyn FnMut(Name)) -> Result<(), E>,
     ) -> Result<Loser, E> {
         let (mut held, mut changes) = (Holder::new(slot), Changes::default());
         for body in bodies {
-            let name = name_of(body)?;
-            if holds(Invariant::LosersAreLocked) {
-                locks.adopt(&mut held, name);
-            }
-            changes.push(body);
+            names_of(body, &mut |name| {
+                if holds(Invariant::LosersAreLocked) {
+                    locks.adopt(&mut held, name);
+                }
+            })?;
+            changes.adopt(body)?;
         }
         Ok(Loser { locks: held, changes, is_over: false })
     }

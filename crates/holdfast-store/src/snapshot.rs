@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use holdfast_pages::{FetchError, Rsn, SyncError};
 
+use crate::aside::Aside;
 use crate::engine::{Durability, Engine};
 use crate::former::Former;
 use crate::formers::{Reader, Running};
@@ -18,7 +19,8 @@ use crate::latches;
 use crate::store::{Store, root_of};
 use crate::transaction::{Direction, Range, Tree};
 use crate::transaction_error::TransactionError;
-use crate::trees::{DROPPED, NAMES_ROOT};
+use crate::tree::TreeError;
+use crate::trees::DROPPED;
 
 mod scan;
 
@@ -82,8 +84,8 @@ impl<'s> Snapshot<'s> {
             engine.stream().flush()?;
             let running = engine.pages.running().map_err(FetchError::from);
             let (at, running) = running.map_err(TransactionError::Page)?;
-            let corrupt = |why| TransactionError::Corrupt { page: NAMES_ROOT, why };
-            Ok::<_, TransactionError>((at, Running::of(running).map_err(corrupt)?))
+            let bodies = running.into_iter().flat_map(|(_, bodies)| bodies.into_iter().rev());
+            Ok::<_, TransactionError>((at, running_of(engine, bodies)?))
         })?;
         Ok(Snapshot { engine, reader })
     }
@@ -202,6 +204,27 @@ impl<'s> Snapshot<'s> {
             }
         }
     }
+}
+
+/// What these bodies tell, wherever the changes lie that they stand for. The snapshot is announced,
+/// so the pages of those stay.
+fn running_of(
+    engine: &Engine,
+    bodies: impl Iterator<Item = Vec<u8>>,
+) -> Result<Running, TransactionError> {
+    let mut running = Running::default();
+    let mut add = |body: &[u8]| {
+        running.add(body).map_err(TreeError::from)?;
+        let is_bounded = running.bytes() <= engine.formers.bytes_max();
+        if is_bounded { Ok(()) } else { Err(TransactionError::SnapshotTooOld) }
+    };
+    for body in bodies {
+        match Aside::parse(&body).map_err(TreeError::from)? {
+            Some(aside) => engine.trees().each_aside(aside, &mut add)?,
+            None => add(&body)?,
+        }
+    }
+    Ok(running)
 }
 
 impl Drop for Snapshot<'_> {

@@ -380,28 +380,33 @@ fn engine(
     found: Found,
     config: &Config,
 ) -> Result<Engine, OpenError> {
-    let (pages, locks) = (Arc::new(pages), Locks::default());
-    let losers = Losers::adopt(&found.losers, &locks, Name::of_change).map_err(OpenError::Loser)?;
-    let slots = Slots::without(&losers.slots());
-    Ok(Engine {
+    let pages = Arc::new(pages);
+    let undo_bytes_max = config.undo_bytes_max(pages.stream().group_bytes_max());
+    let mut engine = Engine {
         header,
         pool: Pool::new(config.frames(), Arc::clone(&pages), config.eviction),
         pages,
         numbers: Allocator::new(found.next_page, found.free),
         formers: Formers::new(config.snapshot_bytes),
-        locks,
-        losers,
-        slots,
+        locks: Locks::default(),
+        losers: Losers::default(),
+        slots: Slots::without(&[]),
         named: Mutex::default(),
         checkpoints: config.checkpoints,
         surveyed: AtomicU64::new(0),
+        undo_bytes_max,
         cleaner: config.cleaner,
         copied: AtomicU64::new(0),
         // What was found may not be durable yet.
         shown: AtomicU64::new(found.next.get()),
         freeing: Mutex::default(),
         has_dropped: AtomicBool::new(true),
-    })
+    };
+    let names_of = |body: &[u8], each: &mut dyn FnMut(Name)| engine.trees().names_of(body, each);
+    let losers = Losers::adopt(&found.losers, &engine.locks, names_of);
+    engine.losers = losers.map_err(|error| OpenError::Loser(error.into()))?;
+    engine.slots = Slots::without(&engine.losers.slots());
+    Ok(engine)
 }
 
 /// Makes the tree of names, in a store that has no page.

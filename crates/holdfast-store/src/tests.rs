@@ -5,6 +5,7 @@ use holdfast_io::checksum::crc32c;
 use holdfast_log::Lsn;
 use holdfast_pages::{Contents, Page, PageNumber, Rsn};
 
+use crate::aside::Aside;
 use crate::body::{Body, Spot};
 use crate::closing::{NOTE_BYTES, Note};
 use crate::contents::{NodeContents, put_image};
@@ -61,7 +62,7 @@ fn a_node_is_what_its_tables_say() {
 fn a_header_is_what_its_table_says() {
     let bytes = Header { identity: *b"0123456789abcdef", history: 9 }.encode();
     let field = |name| &bytes[FORMAT.place("Store", name)];
-    assert_eq!((field("magic"), field("version")), (&b"HFST"[..], &[2, 0][..]));
+    assert_eq!((field("magic"), field("version")), (&b"HFST"[..], &[3, 0][..]));
     assert_eq!((field("zero"), field("page_bytes")), (&[0, 0][..], &[0, 32, 0, 0][..]));
     assert_eq!((field("identity"), field("zeros")), (&b"0123456789abcdef"[..], &[0; 24][..]));
     assert_eq!(field("history"), 9_u64.to_le_bytes());
@@ -130,6 +131,18 @@ fn a_value_is_stored_as_its_table_says() {
     assert_eq!(plain(b"\xFEvalue").as_deref(), Some(&b"\xFE\0\xFEvalue"[..]));
     let large = Large { bytes: 300, first: PageNumber(300) };
     assert_eq!(large.stored(), b"\xFE\x01\xAC\x02\xAC\x02");
+}
+
+#[test]
+fn what_stands_for_changes_is_as_its_table_says() {
+    let large = Large { bytes: 300, first: PageNumber(300) };
+    let mut body = Vec::new();
+    Aside { changes: 5, large }.put(&mut body);
+    let rows = FORMAT.rows("Aside");
+    let names: Vec<_> = rows.iter().map(|row| row[2]).collect();
+    assert_eq!(names, ["`op`", "`changes`", "`bytes`", "`first`"]);
+    let op: u8 = rows[0][3].parse().expect("a number");
+    assert_eq!(body, [op, 5, 0xAC, 2, 0xAC, 2]);
 }
 
 #[test]

@@ -209,18 +209,21 @@ impl<'s> Transaction<'s> {
             return Err(CommitError::Doomed);
         }
         let is_private = self.private.is_some() && !self.changes.is_empty();
+        let mut deleted = Vec::new();
         let (at, settled) = if is_private {
             let end = self.publish()?;
+            deleted = self.deleted();
             (end, self.engine.settle(end, durability))
         } else if self.has_written {
             let end = self.engine.put(&What::Commit(self.holder.slot()))?;
             self.free_what_went();
-            (end, self.engine.settle(end, durability))
+            deleted = self.deleted();
+            (end, self.engine.settle(self.free_aside(end), durability))
         } else {
             self.commit_read(durability)
         };
         self.leave();
-        self.purge(&self.deleted());
+        self.purge(&deleted);
         settled.map(|()| Committed { at })
     }
 

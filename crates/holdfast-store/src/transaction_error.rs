@@ -25,11 +25,12 @@ pub enum TransactionError {
     Busy(Box<Blocked>),
     /// It was told of a deadlock before. Abort it, and try again from its beginning.
     Doomed,
-    /// Its changes would have more bytes than [`crate::UNDO_BYTES_MAX`], or more than the log takes
-    /// at once. Commit, or roll back.
+    /// It is redo-only, and its changes would have more bytes than [`crate::KEPT_BYTES_MAX`], or
+    /// what it asks for is more than the log takes at once. Commit, or roll back.
     TooLarge,
     /// So much has changed since the snapshot was taken that what it would show is not kept any
-    /// more: see [`crate::Config::snapshot_bytes`]. Take a new one, or allow more.
+    /// more, or transactions that run have changed so much: see [`crate::Config::snapshot_bytes`].
+    /// Take a new one, or allow more.
     SnapshotTooOld,
     /// The tree was dropped, or emptied at once. Ask for it by its name again.
     DroppedTree,

@@ -77,6 +77,13 @@ pub enum TreeError<E> {
     PoolTooSmall,
 }
 
+/// What a transaction has to undo is no change.
+impl<E> From<Unfit> for TreeError<E> {
+    fn from(why: Unfit) -> TreeError<E> {
+        TreeError::Corrupt { page: PageNumber::NONE, why }
+    }
+}
+
 /// Why a step of an operation stopped.
 pub(crate) enum Stop<E> {
     /// For good.
@@ -88,6 +95,9 @@ pub(crate) enum Stop<E> {
     /// The root is of a lower level than the node that was looked for.
     Low,
 }
+
+/// How much is put between two looks at what the log has not got yet.
+pub(crate) const FLUSH_EVERY_BYTES: usize = 64 << 10;
 
 /// How often an operation begins again for want of a frame.
 const TRIES_MAX: usize = 10_000;

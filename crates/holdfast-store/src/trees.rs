@@ -9,6 +9,7 @@
 use holdfast_pages::{PageNumber, Slot, Stream, Unfit, What, varint};
 
 use crate::allocator::{Allocator, PutOff};
+use crate::aside::Aside;
 use crate::body::Body;
 use crate::fields::page;
 use crate::formers::Formers;
@@ -17,6 +18,7 @@ use crate::pool::{Below, Pool};
 use crate::rollback::Undoer;
 use crate::tree::{Tree, TreeError};
 
+mod asides;
 mod check;
 
 pub use check::CheckedTrees;
@@ -118,10 +120,21 @@ impl<B: Below> Undoer for Trees<'_, B> {
     type Error = TreeError<B::Error>;
 
     fn undo(&self, slot: Slot, body: &[u8]) -> Result<(), TreeError<B::Error>> {
-        let lost = |why| TreeError::Corrupt { page: PageNumber::NONE, why };
-        let spot = Body::parse(body).map_err(lost)?.spot();
-        let tree = spot.ok_or(lost(Unfit("nobody undoes that")))?.tree;
+        let spot = Body::parse(body)?.spot();
+        let tree = spot.ok_or(Unfit("nobody undoes that"))?.tree;
         self.tree(tree).undo(body, slot)
+    }
+
+    fn put_aside(&self, slot: Slot, count: u64, told: &[u8]) -> Result<Aside, TreeError<B::Error>> {
+        self.lay_aside(slot, count, told)
+    }
+
+    fn bring_back(&self, slot: Slot, aside: Aside) -> Result<Vec<u8>, TreeError<B::Error>> {
+        self.fetch_aside(slot, aside)
+    }
+
+    fn unfit(why: Unfit) -> TreeError<B::Error> {
+        why.into()
     }
 
     fn aborted(&self, slot: Slot) -> Result<(), TreeError<B::Error>> {

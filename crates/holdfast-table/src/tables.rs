@@ -7,8 +7,7 @@
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use holdfast_store::{
-    CloseError, Direction, Durability, LARGE_VALUE_BYTES_MAX, Store, Transaction, TransactionError,
-    Tree,
+    CloseError, Direction, Durability, Store, Transaction, TransactionError, Tree,
 };
 
 use crate::answer::{self, Outcome, Refusal, Status};
@@ -20,7 +19,7 @@ use crate::request::{Action, Operation, Request};
 use crate::rows::Rows;
 
 /// The most bytes of an answer.
-pub const ANSWER_BYTES_MAX: usize = LARGE_VALUE_BYTES_MAX - NUMBER_BYTES;
+pub const ANSWER_BYTES_MAX: usize = (1 << 20) - NUMBER_BYTES;
 /// The most bytes of a row, as requests and answers have it.
 pub const ROW_BYTES_MAX: usize = 512 << 10;
 /// Bytes of rows behind which a scan ends, though there may be more.

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use holdfast_pages::{PageNumber, Slot, Unfit};
+use holdfast_pages::{PageNumber, Unfit};
 
 use crate::body::Body;
 
@@ -21,20 +21,17 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// What these transactions had changed, each with its bodies, oldest first.
+    /// Takes one more change; the newest of a transaction come first.
     ///
     /// # Errors
-    /// A body is none of a change that a transaction makes.
-    pub(crate) fn of(transactions: Vec<(Slot, Vec<Vec<u8>>)>) -> Result<Running, Unfit> {
-        let mut running = Running::default();
-        for body in transactions.into_iter().flat_map(|(_, bodies)| bodies.into_iter().rev()) {
-            let spot = Body::parse(&body)?.spot();
-            let spot = spot.ok_or(Unfit("no transaction changes a page so"))?;
-            let (tree, key) = (spot.tree, spot.key.to_vec());
-            running.bytes += (CHANGE_BYTES + key.len() + body.len()) as u64;
-            running.changes.entry(tree).or_default().entry(key).or_default().push(body);
-        }
-        Ok(running)
+    /// The body is none of a change that a transaction makes.
+    pub(crate) fn add(&mut self, body: &[u8]) -> Result<(), Unfit> {
+        let spot = Body::parse(body)?.spot();
+        let spot = spot.ok_or(Unfit("no transaction changes a page so"))?;
+        let (tree, key) = (spot.tree, spot.key.to_vec());
+        self.bytes += (CHANGE_BYTES + key.len() + body.len()) as u64;
+        self.changes.entry(tree).or_default().entry(key).or_default().push(body.to_vec());
+        Ok(())
     }
 
     /// What they had changed of a key.

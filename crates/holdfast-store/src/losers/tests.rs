@@ -3,12 +3,14 @@
 use holdfast_pages::PageNumber;
 
 use super::*;
+use crate::aside::Aside;
 use crate::locks::LockError;
 use crate::modes::Mode;
 use crate::rollback::tests::Model;
 
-fn name_of(body: &[u8]) -> Result<Name, &'static str> {
-    if body.len() == 2 { Ok(Name::of(PageNumber(1), &body[..1])) } else { Err("not a change") }
+fn name_of(body: &[u8], each: &mut dyn FnMut(Name)) -> Result<(), Unfit> {
+    let is_change = body.len() == 2;
+    is_change.then(|| each(Name::of(PageNumber(1), &body[..1]))).ok_or(Unfit("not a change"))
 }
 
 fn name(key: u8) -> Name {
@@ -89,7 +91,7 @@ fn a_transaction_that_could_not_be_rolled_back_is_a_loser_of_this_process() {
 fn a_body_that_is_none_is_told() {
     let found = [(Slot(1), vec![b"too long".to_vec()])];
     let adopted = Losers::adopt(&found, &Locks::default(), name_of);
-    assert_eq!(adopted.err(), Some("not a change"));
+    assert_eq!(adopted.err(), Some(Unfit("not a change")));
 }
 
 #[test]
@@ -122,6 +124,16 @@ impl Undoer for Counts {
         self.0.lock().unwrap().entry(slot).or_default()[0] += 1;
         Ok(())
     }
+
+    fn put_aside(&self, _: Slot, _: u64, _: &[u8]) -> Result<Aside, ()> {
+        Err(())
+    }
+
+    fn bring_back(&self, _: Slot, _: Aside) -> Result<Vec<u8>, ()> {
+        Err(())
+    }
+
+    fn unfit(_: Unfit) {}
 
     fn aborted(&self, slot: Slot) -> Result<(), ()> {
         self.0.lock().unwrap().entry(slot).or_default()[1] += 1;

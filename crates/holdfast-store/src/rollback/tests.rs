@@ -4,8 +4,10 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use holdfast_io::fake::Random;
+use holdfast_pages::PageNumber;
 
 use super::*;
+use crate::large::Large;
 
 /// A tree whose changes are one byte of key and one of what was there before, and the records that
 /// undoing them made.
@@ -15,6 +17,8 @@ pub(crate) struct Model {
     /// Which transaction undid something, and which said that it has undone everything.
     pub(crate) undone: RefCell<Vec<Slot>>,
     pub(crate) aborted: RefCell<Vec<Slot>>,
+    /// What lies elsewhere, the newest last.
+    pub(crate) aside: RefCell<Vec<Vec<u8>>>,
     /// Undoes so many more, then fails once.
     pub(crate) fails_after: RefCell<Option<u32>>,
 }
@@ -51,6 +55,27 @@ impl Undoer for Model {
         Ok(())
     }
 
+    fn put_aside(&self, _: Slot, count: u64, told: &[u8]) -> Result<Aside, &'static str> {
+        self.fail_if_asked()?;
+        let opened = Opened::of(told).map_err(Model::unfit)?;
+        assert_eq!(count, opened.bodies.len() as u64 + u64::from(opened.older.is_some()));
+        let mut lies = self.aside.borrow_mut();
+        lies.push(told.to_vec());
+        let large = Large { bytes: told.len(), first: PageNumber(lies.len() as u64) };
+        Ok(Aside { changes: opened.changes(), large })
+    }
+
+    fn bring_back(&self, _: Slot, aside: Aside) -> Result<Vec<u8>, &'static str> {
+        self.fail_if_asked()?;
+        let mut lies = self.aside.borrow_mut();
+        assert_eq!(aside.large.first, PageNumber(lies.len() as u64), "the newest comes first");
+        Ok(lies.pop().expect("it was put there"))
+    }
+
+    fn unfit(why: Unfit) -> &'static str {
+        why.0
+    }
+
     fn aborted(&self, slot: Slot) -> Result<(), &'static str> {
         self.aborted.borrow_mut().push(slot);
         Ok(())
@@ -68,12 +93,14 @@ fn a_transaction_goes_back_to_any_of_its_savepoints() {
         for _ in 0..200 {
             match random.below(12) {
                 0 => saved.push((changes.savepoint(), model.tree.borrow().clone())),
+                2 if seed % 2 == 0 => changes.put_aside(SLOT, &model).unwrap(),
                 1 => go_back(&mut random, &model, &mut changes, &mut saved, seed),
                 _ => changes.push(&model.put(random.below(20) as u8, random.below(9) as u8)),
             }
         }
         changes.abort(SLOT, &model).unwrap();
         assert!(changes.is_empty() && model.tree.borrow().is_empty(), "seed {seed}");
+        assert!(model.aside.borrow().is_empty(), "seed {seed}");
         assert_eq!(*model.aborted.borrow(), [SLOT]);
         assert_eq!(model.undone.borrow().len() as u64, changes.made);
     }
@@ -123,6 +150,27 @@ fn an_undo_that_failed_is_done_again_and_no_other() {
 }
 
 #[test]
+fn a_savepoint_means_the_same_changes_wherever_they_lie() {
+    let (model, mut changes) = (Model::default(), Changes::new());
+    (1..=3).for_each(|key| changes.push(&model.put(key, key)));
+    let first = changes.savepoint();
+    (4..=6).for_each(|key| changes.push(&model.put(key, key)));
+    let (gone, all) = (changes.savepoint(), model.tree.borrow().clone());
+    changes.put_aside(SLOT, &model).unwrap();
+    assert_eq!((changes.bytes(), changes.check(first), changes.check(gone)), (0, Ok(()), Ok(())));
+    changes.push(&model.put(7, 7));
+    changes.roll_back_to(gone, SLOT, &model).unwrap();
+    assert_eq!(*model.tree.borrow(), all);
+    changes.roll_back_to(first, SLOT, &model).unwrap();
+    changes.push(&model.put(8, 8));
+    changes.put_aside(SLOT, &model).unwrap();
+    (9..=12).for_each(|key| changes.push(&model.put(key, key)));
+    assert_eq!((changes.check(first), changes.check(gone)), (Ok(()), Err(Gone)));
+    changes.roll_back_to(first, SLOT, &model).unwrap();
+    assert!(model.tree.borrow().keys().eq(&[1, 2, 3]));
+}
+
+#[test]
 fn changes_are_found_again_as_they_were_pushed() {
     let mut changes = Changes::default();
     assert_eq!(changes.newest(), None);
@@ -134,8 +182,8 @@ fn changes_are_found_again_as_they_were_pushed() {
 }
 
 #[test]
-fn a_transaction_has_an_end_to_its_changes() {
+fn what_is_kept_in_memory_has_an_end() {
     let mut changes = Changes::default();
-    changes.push(&vec![0; UNDO_BYTES_MAX - 10]);
+    changes.push(&vec![0; KEPT_BYTES_MAX - 10]);
     assert_eq!((changes.check_room(10), changes.check_room(11)), (Ok(()), Err(TooLarge)));
 }

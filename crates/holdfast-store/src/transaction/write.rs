@@ -16,11 +16,8 @@ use crate::large::{Stored, plain};
 use crate::modes::{GapMode, Mode};
 use crate::names::Name;
 use crate::transaction_error::TransactionError;
-use crate::tree::{By, Changed};
+use crate::tree::{By, Changed, FLUSH_EVERY_BYTES};
 use crate::{latches, tree};
-
-/// How much a transaction changes between two looks at what the log has not got yet.
-const FLUSH_EVERY_BYTES: usize = 64 << 10;
 
 impl<'s> Transaction<'s> {
     /// Gives a key a value, whether it is there or not.
@@ -201,13 +198,28 @@ impl<'s> Transaction<'s> {
     /// Sees to everything that a change of a key needs.
     fn prepare(&mut self, tree: &Tree, key: &[u8]) -> Result<(), TransactionError> {
         self.check_tree(tree)?;
-        self.changes.check_room(BODY_BYTES_MAX)?;
+        if self.is_redo_only() {
+            self.changes.check_room(BODY_BYTES_MAX)?;
+        } else {
+            self.put_aside_if_many()?;
+        }
         if self.unflushed_bytes >= FLUSH_EVERY_BYTES {
             latches::may_wait();
             self.engine.stream().flush()?;
             self.unflushed_bytes = 0;
         }
         self.lock(tree.root, key, Mode::CHANGE)
+    }
+
+    /// Has its changes lie elsewhere if another one might be too much for memory.
+    fn put_aside_if_many(&mut self) -> Result<(), TransactionError> {
+        let bytes = self.changes.bytes();
+        if bytes + BODY_BYTES_MAX > self.engine.undo_bytes_max {
+            latches::may_wait();
+            self.changes.put_aside(self.holder.slot(), &self.engine.trees())?;
+            self.unflushed_bytes += bytes;
+        }
+        Ok(())
     }
 
     /// Remembers what has changed. False if nothing has.

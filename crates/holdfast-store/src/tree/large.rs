@@ -10,10 +10,11 @@ use std::borrow::Cow;
 use holdfast_pages::{FlushError, PageKind, PageNumber, Unfit};
 
 use super::put::{Change, Said, put};
-use super::{Stop, Tree, TreeError, corrupt};
+use super::{FLUSH_EVERY_BYTES, Stop, Tree, TreeError, corrupt};
 use crate::allocator::PutOff;
 use crate::contents::put_large_image;
 use crate::large::{LARGE_PAGE_BYTES, LARGE_VALUE_BYTES_MAX, Large, Part, Stored, plain};
+use crate::latches;
 use crate::pool::{Below, WriteLatch};
 
 impl<B: Below> Tree<'_, B> {
@@ -26,19 +27,40 @@ impl<B: Below> Tree<'_, B> {
         if let Some(stored) = plain(value) {
             return Ok(stored);
         }
+        Ok(Cow::Owned(self.store_large(value)?.stored()))
+    }
+
+    /// Gives bytes pages of their own, which are nobody's until somebody says so.
+    ///
+    /// # Errors
+    /// See [`TreeError`].
+    pub(crate) fn store_large(&self, value: &[u8]) -> Result<Large, TreeError<B::Error>> {
         if value.len() > LARGE_VALUE_BYTES_MAX {
             return Err(TreeError::ValueTooLarge);
         }
-        let (mut first, mut rest) = (PageNumber::NONE, value);
+        let (mut first, mut rest, mut unflushed_bytes) = (PageNumber::NONE, value, 0);
         while !rest.is_empty() {
             // From the end, so that each page knows the one behind it.
             let (before, bytes) =
                 rest.split_at((rest.len() - 1) / LARGE_PAGE_BYTES * LARGE_PAGE_BYTES);
             let part = Part { next: first, bytes };
-            first = self.again(|| self.begin_part(part)).inspect_err(|_| self.leave(first))?;
+            unflushed_bytes += bytes.len();
+            let begun = self.flush_if_many(&mut unflushed_bytes);
+            let begun = begun.and_then(|()| self.again(|| self.begin_part(part)));
+            first = begun.inspect_err(|_| self.leave(first))?;
             rest = before;
         }
-        Ok(Cow::Owned(Large { bytes: value.len(), first }.stored()))
+        Ok(Large { bytes: value.len(), first })
+    }
+
+    /// Hands what was put to the log, if that is much: else it would all wait in memory.
+    fn flush_if_many(&self, unflushed_bytes: &mut usize) -> Result<(), TreeError<B::Error>> {
+        if *unflushed_bytes >= FLUSH_EVERY_BYTES {
+            latches::may_wait();
+            self.stream.flush().map_err(TreeError::Flush)?;
+            *unflushed_bytes = 0;
+        }
+        Ok(())
     }
 
     /// The value that a leaf says this of. Its key has been locked since.
@@ -49,12 +71,18 @@ impl<B: Below> Tree<'_, B> {
         let lost = |why| TreeError::Corrupt { page: self.root, why };
         match Stored::of(stored).map_err(lost)? {
             Stored::Plain(value) => Ok(value.to_vec()),
-            Stored::Large(large) => {
-                let mut value = Vec::with_capacity(large.bytes);
-                self.each_part(large, |_, part| value.extend_from_slice(part.bytes))?;
-                Ok(value)
-            }
+            Stored::Large(large) => self.load_large(large),
         }
+    }
+
+    /// The bytes that have these pages.
+    ///
+    /// # Errors
+    /// See [`TreeError`].
+    pub(crate) fn load_large(&self, large: Large) -> Result<Vec<u8>, TreeError<B::Error>> {
+        let mut value = Vec::with_capacity(large.bytes);
+        self.each_part(large, |_, part| value.extend_from_slice(part.bytes))?;
+        Ok(value)
     }
 
     /// Frees the pages of a value that no leaf tells of any more, or has them freed when no

@@ -6,15 +6,16 @@ use std::collections::BTreeSet;
 use holdfast_io::Files;
 use holdfast_io::fake::FakeFiles;
 use holdfast_store::Durability::Memory;
-use holdfast_store::{LARGE_VALUE_BYTES_MAX, Store, Transaction, TransactionError, Tree};
+use holdfast_store::{Store, Transaction, TransactionError, Tree};
 
 use crate::support::{cut, machine, open, settle};
 
 /// Of one transaction: 24 times the ring, and 32 times the pool.
 const VALUES: u32 = 6;
+const VALUE_BYTES: usize = 1 << 20;
 
 fn put_all(one: &mut Transaction<'_>, tree: &Tree, fill: u8) -> Result<(), TransactionError> {
-    let value = vec![fill; LARGE_VALUE_BYTES_MAX];
+    let value = vec![fill; VALUE_BYTES];
     (0..VALUES).try_for_each(|key| one.put(tree, &key.to_be_bytes(), &value))
 }
 
@@ -23,7 +24,7 @@ fn filled_with(store: &Store, tree: &Tree) -> Option<u8> {
     let mut reading = store.begin_impatient();
     let values = (0..VALUES).map(|key| {
         let value = reading.get(tree, &key.to_be_bytes()).expect("nobody is at it")?;
-        assert!(value.len() == LARGE_VALUE_BYTES_MAX && value.iter().all(|byte| *byte == value[0]));
+        assert!(value.len() == VALUE_BYTES && value.iter().all(|byte| *byte == value[0]));
         Some(value[0])
     });
     let mut values: Vec<_> = values.collect();

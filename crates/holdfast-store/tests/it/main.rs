@@ -16,6 +16,7 @@ mod examples;
 mod faults;
 mod four_ways;
 mod full_disk;
+mod great;
 mod histories;
 mod kills;
 mod large_values;

@@ -10,8 +10,7 @@ use holdfast_io::fake::{EIO, Effect, FakeFiles, Fault, Mood, Operation};
 use holdfast_pages::canary::{Invariant, switch_off};
 use holdfast_store::Durability::{Disk, Memory};
 use holdfast_store::{
-    LARGE_VALUE_BYTES_MAX, PageNumber, ReclaimError, Service, Store, Transaction, TransactionError,
-    Tree,
+    PageNumber, ReclaimError, Service, Store, Transaction, TransactionError, Tree,
 };
 
 use crate::support::{cut, machine, open, overwrite, settle, sound};
@@ -57,7 +56,7 @@ fn filled() -> (FakeFiles, Store, Tree) {
 }
 
 fn put_largest(store: &Store, tree: &Tree) -> Result<(), TransactionError> {
-    store.begin().put(tree, b"never", &[2; LARGE_VALUE_BYTES_MAX])
+    store.begin().put(tree, b"never", &[2; 1 << 20])
 }
 
 /// A machine with such a store whose power was cut while a large value was on its way.
@@ -65,7 +64,7 @@ fn left_behind() -> (FakeFiles, Tree) {
     let (files, store, tree) = filled();
     let before = files.operations();
     let mut one = store.begin();
-    one.put(&tree, b"never", &[2; LARGE_VALUE_BYTES_MAX]).expect("there is room");
+    one.put(&tree, b"never", &[2; 1 << 20]).expect("there is room");
     let middle = (before + files.operations()) / 2;
     drop(one);
     let (files, store, tree) = filled();

@@ -83,12 +83,13 @@ fn values_of_all_sizes_come_change_go_and_come_back_and_no_page_is_lost() {
 }
 
 #[test]
-fn the_largest_value_is_kept_and_a_larger_one_is_refused() {
+fn a_value_of_a_thousand_pages_is_kept_and_one_that_is_too_large_is_refused() {
     let world = World::new(8);
-    let value: Vec<u8> = (0..LARGE_VALUE_BYTES_MAX).map(|at| ((at * 31) >> 7) as u8).collect();
+    let value: Vec<u8> = (0..8_u64 << 20).map(|at| ((at * 31) >> 7) as u8).collect();
     put(&world, b"key", &world.tree().store(&value).expect("there is room"));
     assert_eq!(loaded(&world, b"key"), Some(value));
-    let larger = world.tree().store(&[0; LARGE_VALUE_BYTES_MAX + 1]);
+    let too_large = vec![0; LARGE_VALUE_BYTES_MAX + 1];
+    let larger = world.tree().store(&too_large);
     assert!(matches!(larger, Err(TreeError::ValueTooLarge)));
 }
 
@@ -112,7 +113,7 @@ fn who_gets_no_pages_for_all_of_a_value_gives_those_back_that_he_has() {
     let world = World::new(8);
     let (next, _) = world.numbers.unused();
     world.fill_log();
-    let refused = world.tree().store(&[7; LARGE_VALUE_BYTES_MAX]);
+    let refused = world.tree().store(&[7; 1 << 20]);
     assert!(matches!(refused, Err(TreeError::Flush(FlushError::Full(_)))), "{refused:?}");
     let (end, free) = world.numbers.unused();
     assert!(end > next && free.len() as u64 == end.get() - next.get(), "{next} {end} {free:?}");

@@ -11,7 +11,7 @@ use crate::output::{Output, Progress};
 use crate::problem::{Outcome, Problem};
 use crate::sizes::rounded;
 use crate::spelling;
-use holdfast_store::{Durability, Transaction, Tree, UNDO_BYTES_MAX, VALUE_BYTES_MAX};
+use holdfast_store::{Durability, Transaction, Tree};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, stdin};
 use std::path::Path;
@@ -24,13 +24,6 @@ const LINES: u64 = 1000;
 
 /// Bytes of lines a transaction, but for the last one.
 const LINE_BYTES: u64 = 512 << 10;
-
-// With values that are there already, which it keeps to go back to, and that are as long as those
-// beside their keys can be.
-const _: () = assert!(
-    (2 * LINE_BYTES + LINES * (VALUE_BYTES_MAX as u64 + 64)) < UNDO_BYTES_MAX as u64,
-    "a transaction takes the lines"
-);
 
 /// Gives keys their values.
 pub(super) fn load(tree: &InTree, file: Option<&Path>, output: Output) -> Outcome<()> {
