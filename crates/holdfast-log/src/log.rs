@@ -590,6 +590,12 @@ impl Log {
         self.geometry.segment_of(lsn)
     }
 
+    /// The first position of a segment.
+    #[must_use]
+    pub fn segment_start(&self, number: u64) -> Lsn {
+        self.geometry.segment_start(number)
+    }
+
     /// How fast the device takes what is drained, in bytes a second of draining; 0 before the first
     /// drain.
     #[must_use]

@@ -98,8 +98,8 @@ pub enum OpenError {
     NotSealed,
     /// Only sealed sets are filled up, and the log is not sealed: leave out the padding.
     PaddingWithoutKeys,
-    /// The log was made with another key of this id, or its newest set was sealed with one. Give
-    /// that one.
+    /// The log was made with another key of this id, or sets that are still needed were sealed with
+    /// one. Give that one.
     WrongKey {
         /// The key's id.
         id: u32,

@@ -71,8 +71,9 @@
 //! Where to look: [`Log`] is all of it. `open` makes and opens one, `label` says of what;
 //! [`Ticket`] waits (`sleepers` has the tasks, `background` the threads), `replay`, `back` and
 //! `tail` read, `format` turns records into bytes, `payload` puts them into a set and `wrapping`
-//! that into a frame, by way of `compression` and `sealing`. `survey` looks at a log that is not
-//! open, and repairs one; `watch` reads one that somebody else has open. Below lies
+//! that into a frame, by way of `compression` and `sealing`. `opened_keys` finds a key that is
+//! wrong when a log is opened. `survey` looks at a log that is not open, and repairs one; `watch`
+//! reads one that somebody else has open. Below lies
 //! `holdfast-log`, which knows frames, segments and recovery.
 
 #[cfg_attr(not(any(feature = "lz4", feature = "seal")), allow(dead_code))]
@@ -88,6 +89,7 @@ pub mod json_lines;
 mod label;
 mod log;
 mod open;
+mod opened_keys;
 mod options;
 mod payload;
 mod place;

@@ -9,14 +9,15 @@ use std::sync::Arc;
 use holdfast_log::{CommitError, Log, Lsn, Stretch, Verdict, Watch};
 use holdfast_memory::{Medium, Region, RegionSpec};
 
-use crate::error::{CreateError, OpenError, ReplayError};
+use crate::error::{CreateError, OpenError};
 use crate::label::Label;
+use crate::opened_keys;
 use crate::options::Options;
 use crate::place::Place;
 use crate::sealing::Seal;
 use crate::shared::Shared;
 use crate::survey::Outline;
-use crate::wrapping::{Opener, Wrapping};
+use crate::wrapping::Wrapping;
 
 /// The smallest roster: an embedded log has no notes.
 const ROSTER_BYTES: u64 = 64;
@@ -70,7 +71,7 @@ pub(crate) fn open(
     // readers see it.
     log.commit(found.tail)?;
     let log = Arc::new(log);
-    check_key(&log, &wrapping)?;
+    check_keys(&log, &wrapping)?;
     begin_generation(&log)?;
     let recovery = Recovery {
         checkpoint: found.released,
@@ -86,17 +87,11 @@ pub(crate) fn open(
     Ok((Shared::new(log, region, wrapping, place.clock, place.lock), recovery))
 }
 
-/// The key of the newest set is the one that sealed it, if it is here. The label knows only the key
-/// that the log was made with, and with a wrong one under a later id the log would take sets that
-/// nobody opens again. What else is wrong with that set, its reader is told.
-fn check_key(log: &Arc<Log>, wrapping: &Wrapping) -> Result<(), OpenError> {
-    let Some(made_with) = wrapping.made_with() else { return Ok(()) };
-    let mut newest = log.back_cursor(log.marks().durable);
-    let Ok(Some(frame)) = newest.next_frame() else { return Ok(()) };
-    match Opener::new(wrapping).open(log, &frame) {
-        Err(ReplayError::WrongKey { id, .. }) if id != made_with => Err(OpenError::WrongKey { id }),
-        _ => Ok(()),
-    }
+/// Every key that is here is the one that sealed sets under its id, if there are such sets: see
+/// [`crate::opened_keys`].
+fn check_keys(log: &Arc<Log>, wrapping: &Wrapping) -> Result<(), OpenError> {
+    let wrong = opened_keys::wrong(log, wrapping);
+    wrong.map_or(Ok(()), |id| Err(OpenError::WrongKey { id }))
 }
 
 /// Makes it durable that another generation has begun: whatever an earlier one left behind the end,

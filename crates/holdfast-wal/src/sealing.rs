@@ -130,6 +130,11 @@ impl Seal {
         Ciphers::new(Arc::clone(&self.keys), self.identity)
     }
 
+    /// Whether there are keys besides the one with this id.
+    pub(crate) fn has_others(&self, id: u32) -> bool {
+        self.keys.has_others(id)
+    }
+
     /// The longest set, where a frame takes so many bytes.
     pub(crate) fn set_bytes_max(payload_bytes_max: u64) -> u64 {
         payload_bytes_max - EXTRA_BYTES

@@ -37,6 +37,10 @@ impl Seal {
         match *self {}
     }
 
+    pub(crate) fn has_others(&self, _: u32) -> bool {
+        match *self {}
+    }
+
     pub(crate) fn set_bytes_max(payload_bytes_max: u64) -> u64 {
         payload_bytes_max
     }

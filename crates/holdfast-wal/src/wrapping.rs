@@ -35,9 +35,10 @@ impl Wrapping {
         Ok(Wrapping { compression: options.compression, seal, made_with })
     }
 
-    /// The id of the key that the label knows again, if the log is sealed.
-    pub(crate) fn made_with(&self) -> Option<u32> {
-        self.made_with
+    /// The id of the key that the label knows again, if the log is sealed and there are others.
+    pub(crate) fn made_with_one_of_several(&self) -> Option<u32> {
+        let (seal, id) = (self.seal.as_ref()?, self.made_with?);
+        seal.has_others(id).then_some(id)
     }
 
     /// The longest set of a log.

@@ -67,6 +67,11 @@ impl Keys {
         (self.current, key)
     }
 
+    /// Whether there are keys besides the one with this id.
+    pub(crate) fn has_others(&self, id: u32) -> bool {
+        self.ring.keys().any(|other| *other != id)
+    }
+
     /// The key with this id.
     pub(crate) fn get(&self, id: u32) -> Option<&[u8; 32]> {
         self.ring.get(&id).map(|key| &***key)

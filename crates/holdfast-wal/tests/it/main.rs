@@ -28,6 +28,7 @@ mod pitfalls;
 mod positions;
 mod power;
 mod refusals;
+mod rings;
 mod sealed;
 mod support;
 mod survival;

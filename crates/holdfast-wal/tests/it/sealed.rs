@@ -179,12 +179,19 @@ fn a_key_that_is_not_there_is_named_and_the_reader_stays() {
 }
 
 #[test]
-fn another_key_under_an_id_is_told_where_it_is_needed() {
-    let (files, _) = rotated();
-    let ring = Keys::new((3, &key(3)), &[(1, &key(1)), (2, &key(7))]).unwrap();
-    let log = open(&files, &SMALL.with_keys(ring)).unwrap();
-    let wrong = log.iter().nth(10);
-    assert!(matches!(wrong, Some(Err(ReplayError::WrongKey { id: 2, .. }))), "{wrong:?}");
+fn another_key_under_the_id_of_older_sets_is_refused_until_a_checkpoint_has_passed_them() {
+    let (files, end) = rotated();
+    let ring = |id: u32| {
+        let ring = Keys::new((3, &key(3)), &[(1, &key(1)), (2, &key(id))]).unwrap();
+        SMALL.with_keys(ring)
+    };
+    let refused = open(&files, &ring(7)).map(drop);
+    assert!(matches!(refused, Err(OpenError::WrongKey { id: 2 })), "{refused:?}");
+    let log = open(&files, &ring(2)).unwrap();
+    assert_eq!(records(&log).unwrap(), works(10..40));
+    log.checkpoint(end).unwrap();
+    drop(log);
+    open(&files, &ring(7)).expect("no set is left that it sealed");
 }
 
 #[test]
