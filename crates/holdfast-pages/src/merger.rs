@@ -157,11 +157,7 @@ impl Merger {
     pub(crate) fn trim(&self, cleaned: Rsn) -> Result<bool, MergeError> {
         let mut merging = self.merging.lock().expect("nobody panics who merges");
         let archive = self.views.archive();
-        let from = self.keep.from(&archive, cleaned, self.clock.utc_ns());
-        let Some((_, before)) = archive.runs().split_last() else { return Ok(false) };
-        let count = before.partition_point(|run| run.span().end <= from);
-        let first = before[..count].iter().rposition(|run| self.is_damaged(run));
-        let inputs = &before[first.map_or(0, |at| at + 1)..count];
+        let inputs = self.unkept(&archive, cleaned);
         if inputs.is_empty() || (inputs.len() == 1 && inputs[0].is_trimmed()) {
             return Ok(false);
         }
@@ -172,6 +168,31 @@ impl Merger {
             going = self.go_on(now)?;
         }
         Ok(true)
+    }
+
+    /// The runs of what is not kept that stand behind what is damaged, without the archive's last.
+    fn unkept<'a>(&self, archive: &'a Archive, cleaned: Rsn) -> &'a [Arc<Run>] {
+        let from = self.keep.from(archive, cleaned, self.clock.utc_ns());
+        let Some((_, before)) = archive.runs().split_last() else { return &[] };
+        let count = before.partition_point(|run| run.span().end <= from);
+        let damaged = before[..count].iter().rposition(|run| self.is_damaged(run));
+        &before[damaged.map_or(0, |at| at + 1)..count]
+    }
+
+    /// The same, if there is so much of it that what was left of the oldest when something was left
+    /// out is less than what has come since. So what is not kept is never more than about as much
+    /// again as what is needed of it, and each record is written twice for that, whatever comes.
+    fn excess<'a>(&self, archive: &'a Archive, cleaned: Rsn) -> Option<&'a [Arc<Run>]> {
+        if self.keep == Keep::All {
+            return None;
+        }
+        let unkept = self.unkept(archive, cleaned);
+        let (oldest, rest) = unkept.split_first()?;
+        let needed_bytes = if oldest.is_trimmed() { oldest.bytes() } else { 0 };
+        let more_bytes: u64 = rest.iter().map(|run| run.bytes()).sum();
+        // Not for less than what becomes one run all the same.
+        let is_worth_it = rest.len() >= RUNS || rest.iter().any(|run| run.span().level > 0);
+        (is_worth_it && more_bytes > needed_bytes).then_some(unkept)
     }
 
     /// Remembers which of these is at fault.
@@ -188,8 +209,8 @@ impl Merger {
 
     /// The runs that are to become one, if there are enough.
     fn inputs(&self, archive: &Archive, cleaned: Rsn) -> Vec<Arc<Run>> {
-        let runs = inputs(archive.runs(), cleaned, |run| self.is_damaged(run));
-        runs.unwrap_or_default().to_vec()
+        let alike = || inputs(archive.runs(), cleaned, |run| self.is_damaged(run));
+        self.excess(archive, cleaned).or_else(alike).unwrap_or_default().to_vec()
     }
 
     /// Whether records of the run are known to be lost.
@@ -206,8 +227,11 @@ impl Merger {
         cleaned: Rsn,
     ) -> Result<Merging, MergeError> {
         let (first, last) = (inputs[0].span(), inputs[inputs.len() - 1].span());
-        let level = inputs.iter().map(|run| run.span().level).max().map_or(0, |level| level + 1);
-        let span = RunSpan { level, begin: first.begin, end: last.end };
+        let widest = inputs.iter().map(|run| run.span().level).max().unwrap_or(0);
+        // Others of that level may become one with it later.
+        let are_alike = inputs.iter().all(|run| run.span().level == widest);
+        let span =
+            RunSpan { level: widest + u16::from(are_alike), begin: first.begin, end: last.end };
         let writer = RunWriter::begin(Arc::clone(&self.files), self.tag, span);
         let mut writer = Box::new(writer.map_err(MergeError::Write)?);
         writer.compress(self.compression);

@@ -71,6 +71,8 @@ pub(crate) struct Engine {
     /// Most bytes of what one transaction has to undo that are in memory.
     pub(crate) undo_bytes_max: usize,
     pub(crate) cleaner: Cleaner,
+    /// How many bytes of records begin a cleaning.
+    pub(crate) clean_every_bytes: u64,
     /// How many latches cleaning has taken.
     pub(crate) copied: AtomicU64,
     /// Up to where others may have seen transactions that are not durable.

@@ -23,6 +23,9 @@ const TICK: Duration = Duration::from_millis(5);
 const IDLE: Duration = Duration::from_millis(10);
 /// Windows of the archive that may wait to be merged: two merges.
 const UNMERGED_MAX: usize = 32;
+/// How many times what begins a cleaning may wait to be cleaned. What is not clean cannot be left
+/// out of the archive, whatever is to be kept.
+const UNCLEAN_MAX: u64 = 2;
 /// How long a device is left alone that failed.
 const RETRY: Duration = Duration::from_millis(50);
 
@@ -164,6 +167,13 @@ impl Shared {
         }
     }
 
+    /// Whether so much is not clean that more is kept for that than was asked for.
+    fn is_unclean(&self) -> bool {
+        let engine = &self.work.engine;
+        let bytes = engine.pages.archived().since(engine.pages.cleaned());
+        bytes > UNCLEAN_MAX * engine.clean_every_bytes
+    }
+
     /// Whether so many windows are not merged that a page's records are in too many places.
     fn is_behind(&self) -> bool {
         let archive = self.work.engine.pages.runs();
@@ -216,8 +226,13 @@ fn work_on(shared: &Shared) {
             std::thread::park_timeout(IDLE);
         }
         is_idle = !SERVICES.map(|service| shared.step(service)).contains(&true);
-        // While runs are made faster than they are merged, merging comes first: whoever writes then
-        // makes the room in the log that he needs himself.
-        while shared.is_behind() && !shared.is_stopped() && shared.step(Service::Merge) {}
+        // While runs are made faster than they are merged or cleaned, that comes first, and one
+        // does not wait for the other: whoever writes then makes the room in the log that he needs
+        // himself.
+        let mut goes_on = true;
+        while goes_on && !shared.is_stopped() {
+            goes_on = shared.is_behind() && shared.step(Service::Merge);
+            goes_on |= shared.is_unclean() && shared.step(Service::Clean);
+        }
     }
 }

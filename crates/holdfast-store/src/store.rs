@@ -396,6 +396,7 @@ fn engine(
         surveyed: AtomicU64::new(0),
         undo_bytes_max,
         cleaner: config.cleaner,
+        clean_every_bytes: config.clean_every_bytes,
         copied: AtomicU64::new(0),
         // What was found may not be durable yet.
         shown: AtomicU64::new(found.next.get()),

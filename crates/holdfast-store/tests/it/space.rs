@@ -291,6 +291,39 @@ fn what_is_kept_by_bytes_is_about_that() {
     assert!(left < bytes && none.stat().kept_from > store.stat().kept_from);
 }
 
+/// Overwrites 50 values of 64 KiB so often, with a store that keeps so much. Returns what its
+/// archive and its live pages have, at the most that was seen after any round.
+fn overwritten(keep: Keep, rounds: u8) -> (u64, u64) {
+    let config = Config { keep, ..config() };
+    let (store, _) = Store::open_at(place(&machine(10)), &config).expect("the store opens");
+    let tree = store.tree("large").expect("a tree");
+    let (mut archive, mut live) = (0, 0);
+    for round in 0..rounds {
+        for at in 0..50 {
+            let mut one = store.begin();
+            one.put(&tree, &key(at), &vec![round; 64 << 10]).expect("room");
+            one.commit(Memory).expect("a log");
+            if at % 10 == 0 {
+                settle(&store);
+            }
+        }
+        settle(&store);
+        let stat = store.stat();
+        archive = archive.max(stat.archive_bytes);
+        live = live.max((stat.pages - stat.free_pages) * 8192);
+    }
+    (archive, live)
+}
+
+#[test]
+fn large_values_that_are_overwritten_again_and_again_leave_what_was_asked_to_be_kept() {
+    let (archive, live) = overwritten(Keep::Repair, 20);
+    assert!(archive < 4 * live, "{archive} bytes are archived for {live} that live");
+    let kept = 8 << 20;
+    let (archive, live) = overwritten(Keep::Bytes(kept), 20);
+    assert!((kept..kept + 4 * live).contains(&archive), "{archive} for {kept} and {live}");
+}
+
 #[test]
 fn a_deleted_key_that_was_to_come_back_and_did_not_goes_all_the_same() {
     let (store, _) = open(&machine(9));
