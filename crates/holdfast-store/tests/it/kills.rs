@@ -14,8 +14,9 @@ use crate::{served, support};
 
 /// The directory that a child is told to keep a store in.
 const DIRECTORY: &str = "HOLDFAST_STORE_KILLED_IN";
-/// Keys whose value is how many transactions there were.
-const COUNTERS: u64 = 40;
+/// Keys whose value is how many transactions there were. What changes them all has more to undo
+/// than the log's ring has room for.
+const COUNTERS: u64 = 300;
 
 /// What a child says whose snapshots are wrong.
 const SNAPSHOT_WRONG: &str = "a snapshot is wrong:";
