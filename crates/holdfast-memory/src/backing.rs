@@ -34,6 +34,9 @@ pub(crate) const HEAD_BYTES: u64 = PAGE_BYTES + CONTROL_BYTES;
 /// somebody's commit. Zeroing this much takes well under a second.
 pub(crate) const POPULATE_BYTES_MAX: u64 = 512 << 20;
 
+/// Bytes that are copied at a time.
+const COPY_BYTES: usize = 1 << 20;
+
 /// The type number of hugetlbfs in statfs(2).
 const HUGETLBFS_TYPE: u64 = 0x9584_58f6;
 
@@ -163,6 +166,42 @@ fn create_at(medium: &Medium, path: &Path, bytes: u64) -> Result<Backing, Create
             Err(error)
         }
     }
+}
+
+/// Makes a file at `medium` with all that `held` has, whose name is gone and which nobody serves.
+pub(crate) fn put_back(medium: &Medium, held: &File) -> io::Result<()> {
+    let path = medium.path().ok_or(io::ErrorKind::NotFound)?;
+    let busy = || io::Error::new(io::ErrorKind::ResourceBusy, "a process serves the region");
+    flock(held, FlockOperation::NonBlockingLockExclusive).map_err(|_| busy())?;
+    // Whoever else holds it shares nothing with this claim but the file.
+    let _claim = Claim(held.try_clone()?);
+    let (file, made) = open_or_make(path)?;
+    if !made {
+        return Err(io::ErrorKind::AlreadyExists.into());
+    }
+    let claimed = claim(file, path)?.ok_or_else(busy)?;
+    copy(medium, held, &claimed.0).inspect_err(|_| {
+        // The error that matters is the first one; an empty file is no region anyway.
+        let _ = private::remove(path);
+    })
+}
+
+/// Copies a region into an empty file. The head comes last: before it, there is no region.
+fn copy(medium: &Medium, from: &File, to: &File) -> io::Result<()> {
+    let length = from.metadata()?.len();
+    fallocate(to, FallocateFlags::empty(), 0, length)?;
+    let mapping = map_shared(medium, to, length)?;
+    let mut bytes = vec![0; COPY_BYTES];
+    let mut at = length;
+    while at > 0 {
+        let begin = (at - 1) / COPY_BYTES as u64 * COPY_BYTES as u64;
+        let part = &mut bytes[..(at - begin) as usize];
+        from.read_exact_at(part, begin)?;
+        mapping.copy_in(begin, part);
+        mapping.persist(begin, part.len() as u64);
+        at = begin;
+    }
+    Ok(())
 }
 
 /// Sizes and maps a claimed file or device, if it is free to be used.

@@ -5,6 +5,7 @@
 //! Never: repairs damage. It names the field and leaves every byte as it was.
 
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -170,6 +171,17 @@ impl Region {
     /// These, and what the system says.
     pub fn put_aside(medium: &Medium, name: &OsStr) -> io::Result<PathBuf> {
         backing::put_aside(medium, name)
+    }
+
+    /// Gives the memory of a region whose name is gone its name back: makes a file on `medium` with
+    /// all that `held` has, which was opened when it had the name. A region that is served is left
+    /// alone ([`io::ErrorKind::ResourceBusy`]), and so is anything that has the name by now
+    /// ([`io::ErrorKind::AlreadyExists`]).
+    ///
+    /// # Errors
+    /// These, and what the system says.
+    pub fn put_back(medium: &Medium, held: &File) -> io::Result<()> {
+        backing::put_back(medium, held)
     }
 
     /// Whose region it is.

@@ -172,6 +172,18 @@ pub(crate) struct Verdict {
     pub missing: Vec<Gap>,
 }
 
+impl Verdict {
+    /// What is left of it when no other process would find the memory.
+    pub(crate) fn without_memory(self) -> Verdict {
+        match self.class {
+            Class::Disk => self,
+            Class::Memory => {
+                Verdict { survives: Vec::new(), lost_in: Failure::ALL.to_vec(), ..self }
+            }
+        }
+    }
+}
+
 /// What claims are computed from.
 #[derive(Clone, Debug)]
 pub(crate) struct Facts<'a> {

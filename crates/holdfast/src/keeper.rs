@@ -12,6 +12,7 @@ pub(crate) mod homes;
 mod kept;
 pub(crate) mod listeners;
 pub(crate) mod lock;
+mod memory;
 pub(crate) mod mounts;
 mod peers;
 mod restart;
@@ -42,6 +43,7 @@ use crate::service_manager::ServiceManager;
 use crate::sizes;
 use attempt::Attempt;
 use disks::DiskFronts;
+use holdfast_client::protocol::VOLUME_PREFIX;
 use holdfast_memory::Region;
 use mounts::Mount;
 use mounts::elsewhere::{FileSystem, PASSING};
@@ -276,6 +278,8 @@ impl Keeper {
     ) -> Outcome<String> {
         let attached = self.attached(name, "upgrading the front end of")?;
         let binary = self.program_or(binary)?;
+        let server = self.server().filter(|_| attached.volume.way == Way::Queue);
+        server.map_or(Ok(()), |server| server.refuse_astray(&format!("volume {name}")))?;
         attached.supervised.upgrade(&format!("volume {name}"), &binary, say)?;
         let pid = attached.supervised.snapshot().front_end_pid.unwrap_or_default();
         let binary = binary.display();
@@ -556,6 +560,9 @@ impl Keeper {
         names.extend(attached.keys().filter(|name| !config.volumes.contains_key(*name)).cloned());
         let server = self.server().map(|server| (server.socket(), server.snapshot()));
         let behind = server.as_ref().map_or(&[][..], |(_, server)| &server.standstills);
+        let astray = |name: &String| {
+            server.as_ref()?.1.astray.get(&format!("{VOLUME_PREFIX}{name}")).cloned()
+        };
         let coming = |name: &String| match attached.get(name)? {
             Entry::Coming(attempt) => Some(attempt.text()),
             Entry::Here(_) => None,
@@ -565,7 +572,7 @@ impl Keeper {
                 Some(attached.status(name).unconfigured())
             }
             Some(attached) if attached.volume.way == Way::Queue => {
-                Some(attached.status(name).behind(behind))
+                Some(attached.status(name).behind(behind).astray(astray(name)))
             }
             Some(attached) => Some(attached.status(name)),
             None => {

@@ -435,6 +435,19 @@ impl VolumeStatus {
         self.last_error = self.last_error.or(snapshot.last_error);
         self.standstills = snapshot.standstills;
         self.mortal_connections = snapshot.mortal_connections;
+        self.astray(snapshot.astray)
+    }
+
+    /// One whose memory has lost its name: no other process would find it.
+    pub(crate) fn astray(mut self, why: Option<String>) -> VolumeStatus {
+        let Some(why) = why else { return self };
+        let name = &self.name;
+        let remedy = format!(
+            "{why}: the keeper holds it, and with the keeper what is in memory alone would go; \
+             `holdfast umount {name}` brings everything home, then `holdfast mount {name}`"
+        );
+        self.problem = self.problem.or(Some(remedy));
+        self.verdict = self.verdict.map(Verdict::without_memory);
         self
     }
 
@@ -574,6 +587,14 @@ fn gap_text(class: Class, gap: &Gap) -> String {
         (Class::Memory, _) => format!("does not survive {failure}"),
     };
     format!("{lead}: {why}; needs {supply}")
+}
+
+/// That a served log's or disk's memory has lost its name, for people.
+fn astray_text(why: &str) -> String {
+    format!(
+        "{why}: the keeper holds it, and with the keeper what is in memory alone would go; \
+         `holdfast shutdown` brings everything to the disk, then start the keeper again"
+    )
 }
 
 /// What was said of a service.

@@ -7,9 +7,10 @@
 
 use super::Progress;
 use super::lock::take_directory;
+use super::memory::{self, ServedMemory};
 use super::restart::{Death, Deaths, Decision};
 use super::spawn::{OWN_BINARY, start_server};
-use super::supervisor::{State, new_pulse, silence, unanswered};
+use super::supervisor::{State, new_pulse, silence, tell_astray, unanswered};
 use super::upgrade::{END_PATIENCE, Request, Upgrade, open_binary};
 use crate::claims::PowerSource;
 use crate::config::{Config, ServedLogConfig};
@@ -69,6 +70,8 @@ pub(crate) struct ServerSnapshot {
     pub standstills: Vec<Standstill>,
     /// What of each log that it serves to programs stands still.
     pub logs: BTreeMap<String, Vec<Standstill>>,
+    /// The services whose memory has lost its name.
+    pub astray: BTreeMap<String, String>,
 }
 
 #[derive(Debug)]
@@ -77,6 +80,8 @@ struct Shared {
     changed: Condvar,
     /// Signs of life of whichever server there is.
     pulse: Pulse,
+    /// What it serves, by service.
+    memories: Mutex<BTreeMap<String, ServedMemory>>,
 }
 
 /// The server, seen from the keeper.
@@ -141,6 +146,8 @@ struct Supervisor {
     stands_still: bool,
     /// What earlier looks saw of the logs that it serves to programs.
     marks: BTreeMap<String, Marks>,
+    /// The services whose memory had lost its name at the last look.
+    astray: BTreeMap<String, String>,
 }
 
 /// The directory of a log that may be served.
@@ -223,6 +230,7 @@ impl ServerLife {
             is_stopping: false,
             stands_still: false,
             marks: BTreeMap::new(),
+            astray: BTreeMap::new(),
         };
         let thread = Mutex::new(Some(std::thread::spawn(move || supervisor.run())));
         Ok(ServerLife { socket, name, shared, events: sender, thread })
@@ -232,6 +240,7 @@ impl ServerLife {
     pub(crate) fn snapshot(&self) -> ServerSnapshot {
         let mut snapshot = self.shared.lock().clone();
         let (pulse, pid) = (&self.shared.pulse, snapshot.pid);
+        snapshot.astray = self.shared.astray();
         snapshot.standstills.extend(silence(pulse, pid, "the server"));
         snapshot.standstills.extend(unanswered(pulse, pid, "the server"));
         snapshot
@@ -288,10 +297,18 @@ impl ServerLife {
 
     /// Replaces the server; returns when the new one serves, or the old one is started again.
     pub(crate) fn upgrade(&self, binary: &Path, say: Progress<'_>) -> Outcome<String> {
+        self.refuse_astray("the server")?;
         let send = |request| drop(self.events.send(Event::Upgrade(request)));
         Request::make("the server", binary, say, send)?;
         let pid = self.snapshot().pid.unwrap_or_default();
         Ok(format!("the server is replaced: {} serves as process {pid}", binary.display()))
+    }
+
+    /// Refuses to end a process that needs memory which no successor would find.
+    pub(super) fn refuse_astray(&self, whose: &str) -> Outcome<()> {
+        let astray = self.shared.astray().pop_first();
+        astray
+            .map_or(Ok(()), |(of, why)| Err(memory::refuse_upgrade(whose, &format!("{of}: {why}"))))
     }
 
     /// Has the server drain everything and end. True if it did.
@@ -317,12 +334,25 @@ impl Shared {
             longest_stall: Duration::ZERO,
             standstills: Vec::new(),
             logs: BTreeMap::new(),
+            astray: BTreeMap::new(),
         };
-        Shared { snapshot: Mutex::new(snapshot), changed: Condvar::new(), pulse }
+        let (snapshot, memories) = (Mutex::new(snapshot), Mutex::default());
+        Shared { snapshot, changed: Condvar::new(), pulse, memories }
     }
 
     fn lock(&self) -> MutexGuard<'_, ServerSnapshot> {
         self.snapshot.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn memories(&self) -> MutexGuard<'_, BTreeMap<String, ServedMemory>> {
+        self.memories.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The services whose memory has lost its name, and how.
+    fn astray(&self) -> BTreeMap<String, String> {
+        let memories = self.memories();
+        let astray = |(of, it): (&String, &ServedMemory)| Some((of.clone(), it.astray()?));
+        memories.iter().filter_map(astray).collect()
     }
 
     fn change(&self, with: impl FnOnce(&mut ServerSnapshot)) {
@@ -341,6 +371,7 @@ impl Supervisor {
                 Err(RecvTimeoutError::Disconnected) => return,
             }
         }
+        self.shared.memories().clear();
         // The descriptors close here, and with them the locks on the directories.
     }
 
@@ -372,6 +403,7 @@ impl Supervisor {
         let (pulse, pid) = (&self.shared.pulse, self.shared.lock().pid);
         let silence = silence(pulse, pid, "the server");
         let unanswered = unanswered(pulse, pid, "the server");
+        self.look_at_memories();
         let logs = self.look_at_logs();
         let standing = silence.iter().chain(&unanswered).chain(logs.values().flatten());
         let text: Vec<String> = standing.map(ToString::to_string).collect();
@@ -385,6 +417,38 @@ impl Supervisor {
             s.longest_stall = s.longest_stall.max(stall);
             s.logs = logs;
         });
+    }
+
+    /// Says once which memory has lost its name, and once that it has it again.
+    fn look_at_memories(&mut self) {
+        let astray = self.shared.astray();
+        let was = std::mem::replace(&mut self.astray, astray.clone());
+        for service in self.shared.memories().keys() {
+            let why = astray.get(service).map(String::as_str);
+            tell_astray(service, why, was.contains_key(service));
+        }
+    }
+
+    /// Holds what this server has begun to serve.
+    fn hold_memories(&self, pid: u32) {
+        let ServerOrders { logs, disks, .. } = &self.held.orders;
+        let logs = logs.iter().map(|it| (it.service.clone(), it.log.memory.medium()));
+        let disks = disks.iter().map(|it| (format!("{DISK_PREFIX}{}", it.name), it.disk.medium()));
+        let held = logs.chain(disks).map(|(service, medium)| {
+            let mut memory = ServedMemory::new(medium);
+            memory.hold(pid);
+            (service, memory)
+        });
+        *self.shared.memories() = held.collect();
+    }
+
+    /// Gives what a server that has ended served its names back. What cannot have it is refused by
+    /// the next one, and held.
+    fn put_memories_back(&self) {
+        for (service, memory) in self.shared.memories().iter_mut() {
+            let put = memory.put_back(service);
+            put.unwrap_or_else(|problem| tracing::error!("{problem}"));
+        }
     }
 
     /// What does not move of the logs that programs use. A volume's is looked at with the volume.
@@ -416,6 +480,7 @@ impl Supervisor {
 
     fn begin(&mut self) {
         self.held.take_logs();
+        self.put_memories_back();
         let Held { listener, directories, orders, .. } = &self.held;
         let pulse = &self.shared.pulse;
         let started =
@@ -448,9 +513,11 @@ impl Supervisor {
             }
         };
         running.was_ready = true;
+        let pid = running.pid;
         if running.kill_at.is_some() {
             return; // it was told to end before it could say so
         }
+        self.hold_memories(pid);
         self.ready(ready);
     }
 

@@ -9,6 +9,8 @@ mod replace;
 mod watch;
 
 use super::Progress;
+use super::memory;
+use super::memory::ServedMemory;
 use super::restart::{Death, Deaths, Decision};
 use super::spawn::{Held, start_front};
 use super::upgrade::{Request, Upgrade};
@@ -19,6 +21,7 @@ use crate::problem::{Outcome, Problem};
 use crate::pulse::Pulse;
 use crate::signals::is_from_outside;
 use crate::standstill::Standstill;
+use holdfast_memory::Medium;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, PipeReader};
@@ -31,7 +34,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use watch::{LOOK_EVERY, Watch};
-pub(super) use watch::{new_pulse, silence, unanswered};
+pub(super) use watch::{new_pulse, silence, tell_astray, unanswered};
 
 /// Where a volume is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,6 +103,8 @@ pub(crate) struct Snapshot {
     pub is_cut_off: bool,
     /// Connections that end with the front end, whatever takes its place.
     pub mortal_connections: u64,
+    /// That the memory has lost its name, if it has.
+    pub astray: Option<String>,
 }
 
 /// The snapshot, and a bell that rings when it changes.
@@ -109,6 +114,8 @@ struct Shared {
     changed: Condvar,
     /// Signs of life of whichever front end there is.
     pulse: Pulse,
+    /// What a front end serves that has its memory itself.
+    memory: Mutex<ServedMemory>,
 }
 
 /// A volume that was attached, seen from the keeper.
@@ -189,6 +196,7 @@ impl Supervised {
         unmount: fn(&Orders),
     ) -> Outcome<Supervised> {
         let pulse = new_pulse(&orders.whose())?;
+        let medium = if orders.server.is_some() { Medium::Private } else { orders.medium() };
         let shared = Arc::new(Shared {
             snapshot: Mutex::new(Snapshot {
                 state: State::Starting,
@@ -203,9 +211,11 @@ impl Supervised {
                 standstills: Vec::new(),
                 is_cut_off: false,
                 mortal_connections: 0,
+                astray: None,
             }),
             changed: Condvar::new(),
             pulse,
+            memory: Mutex::new(ServedMemory::new(medium)),
         });
         let (sender, events) = channel();
         let supervisor = Supervisor {
@@ -234,6 +244,7 @@ impl Supervised {
     pub(crate) fn snapshot(&self) -> Snapshot {
         let mut snapshot = self.shared.lock().clone();
         snapshot.mortal_connections = self.shared.pulse.mortal_connections();
+        snapshot.astray = self.shared.astray().filter(|_| snapshot.state == State::Serving);
         let (pulse, pid, who) = (&self.shared.pulse, snapshot.front_end_pid, "its front end");
         let standing = silence(pulse, pid, who).into_iter().chain(unanswered(pulse, pid, who));
         snapshot.standstills.splice(0..0, standing);
@@ -277,6 +288,9 @@ impl Supervised {
     /// Replaces the front end; returns when the new one serves, or the old one is started again.
     /// `whose` is what it serves, for people.
     pub(crate) fn upgrade(&self, whose: &str, binary: &Path, say: Progress<'_>) -> Outcome<()> {
+        if let Some(astray) = self.shared.astray() {
+            return Err(memory::refuse_upgrade(&replace::front_end_of(whose), &astray));
+        }
         Request::make(&replace::front_end_of(whose), binary, say, |request| {
             drop(self.events.send(Event::Upgrade(request)));
         })
@@ -305,6 +319,15 @@ impl Shared {
     fn change(&self, with: impl FnOnce(&mut Snapshot)) {
         with(&mut self.lock());
         self.changed.notify_all();
+    }
+
+    fn memory(&self) -> MutexGuard<'_, ServedMemory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// That the memory has lost its name, if it has.
+    fn astray(&self) -> Option<String> {
+        self.memory().astray()
     }
 }
 
@@ -402,6 +425,7 @@ impl Supervisor {
     }
 
     fn try_begin(&mut self, task: Task) -> Outcome<Front> {
+        self.shared.memory().put_back(&self.orders.whose())?;
         let orders = Orders { task, resume: self.has_started, ..self.orders.clone() };
         if self.is_unmounted {
             self.held.close_to_users();
@@ -441,6 +465,8 @@ impl Supervisor {
         self.was_ever_ready = true;
         let stall = self.stalled.take().map_or(Duration::ZERO, |since| since.elapsed());
         tracing::info!(volume = self.orders.name, recovery, ?stall, "front end serves");
+        let pid = self.shared.lock().front_end_pid;
+        pid.into_iter().for_each(|pid| self.shared.memory().hold(pid));
         let upgrade = self.upgrade.take();
         self.shared.change(|s| {
             s.state = State::Serving;
@@ -599,6 +625,7 @@ impl Supervisor {
     fn over(&mut self, state: State, problem: Option<Problem>) -> Phase {
         tracing::info!(volume = self.orders.name, ?state, "volume is no longer attached");
         self.held.close_to_users();
+        self.shared.memory().let_go();
         self.shared.change(|s| {
             s.state = state;
             s.problem = problem;

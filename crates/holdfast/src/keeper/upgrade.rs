@@ -100,7 +100,8 @@ impl Upgrade {
         tracing::error!(why, "the new process of {whose} did not come up; the old one goes on");
         *binary = self.old;
         let why = format!("the new process did not come up ({why})");
-        let remedy = "the old one is started again and nothing is lost; see the keeper's log";
+        let remedy = "the old one is started again, with the memory as it was; see `holdfast \
+                      status` whether it serves, and the keeper's log";
         let problem = Problem::new(Exit::Failed, format!("upgrading {whose}"), why, remedy);
         let _ = self.answer.send(Err(problem));
     }

@@ -109,8 +109,16 @@ impl DiskStatus {
             let judged = || disk.verdict_on(&whose, memory_of_disk(disk), config.keeper.power).ok();
             let unserved = ready.and_then(|ready| of(&service, &ready.unserved));
             let unserved = unserved.map(ToString::to_string);
+            let front = fronts.get(name).and_then(|front| front.as_ref().ok());
+            let astray = server.and_then(|server| server.astray.get(&service).cloned());
+            let astray = astray.or_else(|| front?.astray.clone());
             let verdict = told.or(seen).or_else(judged);
-            DiskStatus::new(name, disk, verdict, unserved).with(fronts.get(name))
+            let verdict = match astray {
+                Some(_) => verdict.map(Verdict::without_memory),
+                None => verdict,
+            };
+            let error = unserved.or(astray.map(|why| super::astray_text(&why)));
+            DiskStatus::new(name, disk, verdict, error).with(fronts.get(name))
         };
         config.disks.iter().map(one).collect()
     }

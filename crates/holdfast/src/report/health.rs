@@ -92,6 +92,7 @@ fn of_log(log: &LogStatus) -> Vec<String> {
 fn of_disk(disk: &DiskStatus) -> Vec<String> {
     let whose = format!("disk {}", disk.name);
     let mut troubles: Vec<String> = service("disk", &disk.name, &disk.state).into_iter().collect();
+    troubles.extend(disk.last_error.iter().map(|error| format!("{whose}: {error}")));
     if let Some(front) = &disk.front_end {
         let of_front = format!("the front end of {whose}");
         troubles.extend(unless(&front.state, State::Serving.word(), &of_front));

@@ -138,9 +138,16 @@ impl LogStatus {
                 || log.verdict_on(&service, memory_of(&log.memory), config.keeper.power).ok();
             let unserved = ready.unserved.iter().find(|(of, _)| *of == service);
             let unserved = unserved.map(|(_, problem)| problem.to_string());
+            let astray = server.and_then(|server| server.astray.get(&service).cloned());
+            let verdict = told.or_else(judged);
+            let verdict = match astray {
+                Some(_) => verdict.map(Verdict::without_memory),
+                None => verdict,
+            };
+            let unserved = unserved.or(astray.map(|why| super::astray_text(&why)));
             let standing = server.and_then(|server| server.logs.get(&service).cloned());
             let standstills = standing.unwrap_or_default();
-            LogStatus { standstills, ..LogStatus::new(name, log, told.or_else(judged), unserved) }
+            LogStatus { standstills, ..LogStatus::new(name, log, verdict, unserved) }
         };
         config.logs.iter().map(one).collect()
     }

@@ -58,6 +58,7 @@ fn what_the_supervisor_knows_is_in_the_report() {
         standstills: vec![Standstill::new("its front end sleeps", Duration::from_secs(9))],
         is_cut_off: false,
         mortal_connections: 3,
+        astray: None,
     };
     let status = status("[\"process\"]").with(snapshot);
     let text = status.text();

@@ -22,6 +22,8 @@ pub(super) struct Watch {
     marks: Marks,
     /// What stood still at the last look.
     told: bool,
+    /// The memory had lost its name at the last look.
+    astray: bool,
 }
 
 /// For signs of life of the processes that serve this.
@@ -66,6 +68,9 @@ impl Supervisor {
         let silence = silence(&self.shared.pulse, pid, "its front end");
         let unanswered = unanswered(&self.shared.pulse, pid, "its front end");
         self.tell(silence.iter().chain(&unanswered).chain(&moved));
+        let astray = self.shared.astray();
+        let was_astray = std::mem::replace(&mut self.watch.astray, astray.is_some());
+        tell_astray(&self.orders.whose(), astray.as_deref(), was_astray);
         let stall = silence.map_or(0, |silence| silence.for_ms);
         self.shared.change(|s| {
             s.standstills = moved;
@@ -81,6 +86,15 @@ impl Supervisor {
             (false, true) => tracing::info!(volume, "goes on"),
             _ => {}
         }
+    }
+}
+
+/// Says once that memory has lost its name, and once that it has it again.
+pub(in crate::keeper) fn tell_astray(whose: &str, astray: Option<&str>, was_astray: bool) {
+    match astray {
+        Some(why) if !was_astray => tracing::error!("{whose}: {why}"),
+        None if was_astray => tracing::info!("{whose}: its memory has its name again"),
+        _ => {}
     }
 }
 

@@ -1,0 +1,180 @@
+//! Memory that loses its name while it is served: the file of a region is removed or moved, or
+//! another file has its place.
+//!
+//! Whatever happens to the name, nothing that was acknowledged is lost as long as either the
+//! process that serves or its keeper lives, and `status` tells of it with what to do.
+
+use crate::fixture::{Fixture, NAME, kill, wait_until};
+use crate::seeds::{Random, for_seeds};
+use rustix::process::Signal;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+
+const SEEDS: u64 = 2;
+const STEPS: u32 = 14;
+
+fn serving() -> Fixture {
+    let mut fixture = Fixture::made();
+    fixture.serve();
+    fixture
+}
+
+fn write(fixture: &Fixture, name: &str, text: &str) {
+    fs::write(fixture.mount().join(name), text).unwrap();
+}
+
+fn moved(fixture: &Fixture) -> PathBuf {
+    let mut moved = fixture.region.clone().into_os_string();
+    moved.push(".moved");
+    moved.into()
+}
+
+/// Whoever has the memory of the volume.
+fn holder(fixture: &Fixture) -> i32 {
+    fixture.server().unwrap_or_else(|| fixture.front_end())
+}
+
+fn says_that_it_is_astray(fixture: &Fixture) -> bool {
+    let status = fixture.status();
+    let survives = status["verdict"]["survives"].as_array().map_or(0, Vec::len);
+    let problem = status["problem"].as_str().unwrap_or_default();
+    problem.contains("the name of its memory")
+        && problem.contains("`holdfast umount v` brings everything home")
+        && survives == 0
+        && fixture.holdfast(&["status"]).code == Some(7)
+}
+
+#[test]
+fn status_tells_that_memory_lost_its_name_and_its_remedy_loses_nothing() {
+    let fixture = serving();
+    write(&fixture, "before", "1");
+    fs::remove_file(&fixture.region).unwrap();
+    assert!(says_that_it_is_astray(&fixture), "{}", fixture.status());
+    write(&fixture, "after", "2");
+    let told = || fixture.keeper_log().contains("the name of its memory is gone");
+    wait_until(told, || fixture.keeper_log());
+    fixture.holdfast(&["umount", NAME]).succeeded();
+    for (name, text) in [("before", "1"), ("after", "2")] {
+        assert_eq!(fs::read_to_string(fixture.home().join(name)).unwrap(), text);
+    }
+}
+
+#[test]
+fn an_upgrade_is_refused_while_a_successor_would_not_find_the_memory() {
+    let mut fixture = serving();
+    write(&fixture, "f", "1");
+    fs::rename(&fixture.region, moved(&fixture)).unwrap();
+    fs::write(&fixture.region, "something else").unwrap();
+    let has_server = fixture.server().is_some();
+    let upgrade = if has_server { vec!["server"] } else { vec!["volume", NAME] };
+    let upgrade: Vec<&str> = ["upgrade"].into_iter().chain(upgrade).collect();
+    let before = holder(&fixture);
+    fixture.holdfast(&upgrade).expect(1, &["leads to another file", "nothing is lost"]);
+    assert_eq!(holder(&fixture), before);
+    fs::rename(moved(&fixture), &fixture.region).unwrap();
+    fixture.holdfast(&upgrade).succeeded();
+    assert_eq!(fixture.holdfast(&["status"]).code, Some(0), "{}", fixture.status());
+    assert_eq!(fixture.stop(), Some(0));
+    assert_eq!(fs::read_to_string(fixture.home().join("f")).unwrap(), "1");
+}
+
+#[test]
+fn memory_whose_name_is_gone_gets_it_back_when_the_process_that_served_it_dies() {
+    let mut fixture = serving();
+    write(&fixture, "f", "1");
+    fs::remove_file(&fixture.region).unwrap();
+    write(&fixture, "g", "2");
+    kill(holder(&fixture), Signal::KILL);
+    wait_until(|| fixture.holdfast(&["status"]).code == Some(0), || fixture.keeper_log());
+    for (name, text) in [("f", "1"), ("g", "2")] {
+        assert_eq!(fs::read_to_string(fixture.mount().join(name)).unwrap(), text);
+    }
+    assert!(fixture.region.exists());
+    assert_eq!(fixture.stop(), Some(0));
+    fixture.assert_given_back();
+}
+
+/// A volume in the hands of fate, and what has to be in it.
+struct World {
+    fixture: Fixture,
+    expected: BTreeMap<String, String>,
+    written: u32,
+}
+
+impl World {
+    fn step(&mut self, random: &mut Random) -> String {
+        let (fixture, region) = (&self.fixture, self.fixture.region.clone());
+        match random.below(8) {
+            0..3 => {
+                self.written += 1;
+                let (name, text) = (format!("f{}", random.below(3)), self.written.to_string());
+                write(fixture, &name, &text);
+                let told = format!("write {name}");
+                self.expected.insert(name, text);
+                told
+            }
+            3 => {
+                let _ = fs::remove_file(region);
+                "remove the region".into()
+            }
+            4 => {
+                let _ = fs::rename(region, moved(fixture));
+                "move the region".into()
+            }
+            5 => {
+                let _ = fs::remove_file(&region);
+                let before = holder(fixture);
+                kill(before, Signal::KILL);
+                let goes_on =
+                    || holder(fixture) != before && fixture.status()["state"] == "serving";
+                wait_until(goes_on, || fixture.keeper_log());
+                wait_until(|| region.exists(), || fixture.keeper_log());
+                "remove the region, kill who has it".into()
+            }
+            6 => {
+                let upgrade = match fixture.server() {
+                    Some(_) => ["upgrade", "server"].to_vec(),
+                    None => ["upgrade", "volume", NAME].to_vec(),
+                };
+                format!("upgrade: {:?}", fixture.holdfast(&upgrade).code)
+            }
+            _ => {
+                fixture.holdfast(&["umount", NAME]).succeeded();
+                self.fixture.let_log_go();
+                let _ = fs::remove_file(moved(&self.fixture));
+                self.compare(&self.fixture.home());
+                self.fixture.take_up();
+                "unmount and mount".into()
+            }
+        }
+    }
+
+    fn compare(&self, place: &std::path::Path) {
+        for (name, text) in &self.expected {
+            assert_eq!(&fs::read_to_string(place.join(name)).unwrap(), text, "{name}");
+        }
+    }
+}
+
+#[test]
+fn whatever_happens_to_its_name_served_memory_loses_nothing_that_was_acknowledged() {
+    for_seeds("whatever_happens_to_its_name", SEEDS, |seed| {
+        let mut random = Random::new(seed);
+        let mut world = World { fixture: serving(), expected: BTreeMap::new(), written: 0 };
+        for step in 1..=STEPS {
+            let told = world.step(&mut random);
+            println!("seed {seed}, step {step}: {told}");
+            let is_there = world.fixture.region.exists();
+            assert!(
+                is_there || says_that_it_is_astray(&world.fixture),
+                "{}",
+                world.fixture.status()
+            );
+            world.compare(&world.fixture.mount());
+        }
+        assert_eq!(world.fixture.stop(), Some(0), "{}", world.fixture.keeper_log());
+        world.compare(&world.fixture.home());
+        let _ = fs::remove_file(moved(&world.fixture));
+    });
+}
