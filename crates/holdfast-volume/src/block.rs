@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use holdfast_io::{Blocks, BlocksError, OneFile, OpenFile};
-use holdfast_log::Lsn;
+use holdfast_log::{Lsn, Marks};
 
 use crate::clean::{CleanError, Cleaned};
 use crate::node::{Body, Node};
@@ -95,6 +95,12 @@ impl BlockVolume {
     /// As [`DirectoryVolume::let_go`].
     pub fn let_go(&self) {
         self.volume.let_go();
+    }
+
+    /// As [`DirectoryVolume::marks`].
+    #[must_use]
+    pub fn marks(&self) -> Marks {
+        self.volume.marks()
     }
 
     /// As [`DirectoryVolume::log_end`].

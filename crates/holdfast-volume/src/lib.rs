@@ -67,7 +67,7 @@ pub use clean::aside::{PutAside, order_to_put_aside, put_aside, stuck_at};
 pub use clean::{Act, CleanError, Cleaned};
 pub use direct::{DirectVolume, VolumeConfig};
 pub use disk_file::DiskFile;
-pub use others::{Left, Unapplied, changed_by_others};
+pub use others::{Left, Told, Unapplied, changed_by_others};
 pub use record::RecordFault;
 pub use tree::*;
 pub use volume::{Attached, Class, DirectoryVolume, VolumeError};

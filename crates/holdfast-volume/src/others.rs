@@ -27,7 +27,7 @@ use crate::{replay, words};
 pub fn changed_by_others(
     home: &dyn Files,
     log: &dyn CommitLog,
-    told_ns: (i64, i64),
+    told: Told,
 ) -> Result<Vec<PathBuf>, VolumeError> {
     let mut unapplied = Unapplied::default();
     replay::for_each(log, |lsn, record, _| {
@@ -37,7 +37,18 @@ pub fn changed_by_others(
     let word = |index| log.word(index).map_err(|error| VolumeError::Clean(CleanError::Word(error)));
     let (touched_ns, window_end) = (word(words::HOME_TOUCHED_NS)?, word(words::WINDOW_END)?);
     let left = Left { released: log.marks().released, touched_ns, window_end };
-    unapplied.changed_by_others(home, left, told_ns)
+    unapplied.changed_by_others(home, left, told)
+}
+
+/// Moments that others know, in nanoseconds since 1970.
+#[derive(Clone, Copy, Debug)]
+pub struct Told {
+    /// Only others can have changed the home behind it; 0 if none is known.
+    pub alone_since_ns: i64,
+    /// Changes up to it do not count.
+    pub accepted_ns: i64,
+    /// The present one.
+    pub now_ns: i64,
 }
 
 /// What a log and its memory know of how far the home is.
@@ -73,9 +84,9 @@ impl Unapplied {
     /// What somebody else changed, of what the log will change: files that are not as the volume
     /// left them, and directories with other names in them.
     ///
-    /// `told_ns` is a moment (nanoseconds since 1970) behind which only others can have changed the
-    /// home, 0 if none is known, and one up to which changes do not count. Where the memory tells
-    /// when the volume touched the home last, that moment counts instead of the first.
+    /// Where the memory tells when the volume touched the home last, that moment counts instead of
+    /// [`Told::alone_since_ns`]. Where anything that was done lies ahead of the present moment, the
+    /// clock has stepped back since, and nothing can be told by it.
     ///
     /// # Errors
     /// See [`VolumeError`].
@@ -83,16 +94,20 @@ impl Unapplied {
         &self,
         home: &dyn Files,
         left: Left,
-        (alone_since_ns, accepted_ns): (i64, i64),
+        told: Told,
     ) -> Result<Vec<PathBuf>, VolumeError> {
-        let Some(since_ns) = left.alone_since(alone_since_ns) else { return Ok(Vec::new()) };
-        let since_ns = since_ns.max(accepted_ns);
+        let since_ns = left.alone_since(told.alone_since_ns).filter(|since| *since <= told.now_ns);
+        let Some(since_ns) = since_ns else { return Ok(Vec::new()) };
+        let since_ns = since_ns.max(told.accepted_ns);
         let mut changed = Vec::new();
         let named = self.paths.iter().filter(|(_, newest)| **newest >= left.released);
         for (path, _) in named.filter(|(path, _)| !is_own(path)) {
-            let is_other = is_changed(home, path, since_ns);
-            if is_other.map_err(|error| VolumeError::Home(error.into()))? {
-                changed.push(path.clone());
+            let touched = touched_ns(home, path);
+            let touched = touched.map_err(|error| VolumeError::Home(error.into()))?;
+            match touched {
+                Some(touched) if touched > i128::from(told.now_ns) => return Ok(Vec::new()),
+                Some(touched) if touched > i128::from(since_ns) => changed.push(path.clone()),
+                _ => {}
             }
         }
         Ok(changed)
@@ -127,19 +142,19 @@ fn is_own(path: &Path) -> bool {
     path.as_os_str().is_empty() || path == to_path(ORPHANS_NAME.to_vec())
 }
 
-/// Whether it was touched behind that moment. What is not there was removed, which its directory
-/// tells; or there is a file, or a link, where the log makes a directory later, which has a path of
-/// its own. Of a directory only its names count.
-fn is_changed(home: &dyn Files, path: &Path, since_ns: i64) -> io::Result<bool> {
+/// When it was touched. What is not there was removed, which its directory tells; or there is a
+/// file, or a link, where the log makes a directory later, which has a path of its own. Of a
+/// directory only its names count.
+fn touched_ns(home: &dyn Files, path: &Path) -> io::Result<Option<i128>> {
     let metadata = match home.metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-        Err(error) if IS_NO_DIRECTORY.contains(&error.raw_os_error()) => return Ok(false),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if IS_NO_DIRECTORY.contains(&error.raw_os_error()) => return Ok(None),
         metadata => metadata?,
     };
     Ok(match metadata.kind {
-        Kind::BlockDevice => false,
-        Kind::Directory => changed_names_ns(&metadata) > i128::from(since_ns),
-        _ => metadata.changed_ns > i128::from(since_ns),
+        Kind::BlockDevice => None,
+        Kind::Directory => Some(changed_names_ns(&metadata)),
+        _ => Some(metadata.changed_ns),
     })
 }
 

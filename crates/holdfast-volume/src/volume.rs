@@ -14,7 +14,7 @@ use std::sync::{
 use std::time::Duration;
 
 use holdfast_io::{Clock, Files};
-use holdfast_log::{AppendError, Appended, CommitLog, Lsn, NoteError, OpenError};
+use holdfast_log::{AppendError, Appended, CommitLog, Lsn, Marks, NoteError, OpenError};
 
 use crate::clean::aside::{Aside, PassedOver};
 use crate::clean::{CleanError, Cleaned, Cleaner};
@@ -463,6 +463,12 @@ impl DirectoryVolume {
                 return;
             }
         }
+    }
+
+    /// How far log and home are.
+    #[must_use]
+    pub fn marks(&self) -> Marks {
+        self.log.marks()
     }
 
     /// Where the log ends, as far as its device has it.

@@ -5,16 +5,20 @@
 //! Never: applies anything, or decides what a log means.
 //!
 //! Where to look: `badge` is what a home wears, `home` compares it with the log's file about it,
-//! `region` does the same for memory, `boot` says which run of the system this is.
+//! `region` does the same for memory, `boot` says which run of the system this is,
+//! `certain` what its clock is worth.
 
 mod badge;
 mod boot;
+mod certain;
 mod home;
 mod region;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use badge::Wearer;
+pub(crate) use badge::{Badge, Wearer};
+pub(crate) use boot::now_ns;
+pub(crate) use certain::UNNOTED_NS;
 pub(crate) use home::{Bond, choose, describe_unapplied, is_complete, note_complete};
 pub(crate) use region::{Loss, RegionNote, accept_memory_lost};
 

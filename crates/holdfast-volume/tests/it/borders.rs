@@ -9,7 +9,7 @@ use holdfast_io::fake::FakeFiles;
 use holdfast_io::real::RealFiles;
 use holdfast_log::Log;
 use holdfast_volume::{
-    DirectVolume, Errno, Kind, NewNode, ROOT, RenameHow, Tree, changed_by_others,
+    DirectVolume, Errno, Kind, NewNode, ROOT, RenameHow, Told, Tree, changed_by_others,
 };
 
 use crate::world::{Below, IDENTITY, config, new_node, new_region};
@@ -126,8 +126,13 @@ fn what_stands_where_the_log_makes_a_directory_is_nobody_elses_change() {
         tree.make(made, b"inside", &NEW).expect("a free name");
     }
     let files = RealFiles::open(home).expect("it is there");
-    let changed = changed_by_others(&files, &*direct.log, (1, 0)).expect("a sound home");
+    let told = Told { alone_since_ns: 1, accepted_ns: 0, now_ns: i64::MAX };
+    let changed = changed_by_others(&files, &*direct.log, told).expect("a sound home");
     assert_eq!(changed, [PathBuf::from("file"), PathBuf::from("link")]);
+    // All of that is ahead of such a clock, which therefore tells nothing.
+    let behind = Told { now_ns: 1_000_000_000, ..told };
+    let changed = changed_by_others(&files, &*direct.log, behind).expect("a sound home");
+    assert!(changed.is_empty(), "{changed:?}");
     direct.detach().expect("a sound home");
     assert!(home.join("file/inside").exists() && home.join("link/inside").exists());
 }

@@ -7,6 +7,7 @@
 //! the barrier leaves a state from which either is done again.
 //! Never: is seen through a mount.
 
+use super::boot::now_ns;
 use super::{hex, may_die_here};
 use holdfast_io::Files;
 use holdfast_io::real::{RealFiles, RootMode, SHADOWED};
@@ -52,14 +53,18 @@ pub(crate) struct Badge {
     /// while it is, or when it was given back complete: a log that ends below it is an older copy.
     /// 0 where nobody knows.
     pub log_end: u64,
+    /// The latest moment, by a clock that may have stepped back since, at which the home may have
+    /// been touched by its volume; noted a moment late. Nanoseconds since 1970, 0 where nobody
+    /// noted it.
+    pub noted_ns: i64,
 }
 
 impl Badge {
     /// That of a home that a log with this identity has just got.
     pub(crate) fn new(identity: [u8; 16], generation: u64) -> Badge {
         let (barrier, alone_since_ns, accepted_ns, log_end) = (Barrier::Open, 0, 0, 0);
-        let identity = hex(identity);
-        Badge { identity, generation, barrier, alone_since_ns, accepted_ns, log_end }
+        let (identity, noted_ns) = (hex(identity), 0);
+        Badge { identity, generation, barrier, alone_since_ns, accepted_ns, log_end, noted_ns }
     }
 
     fn text(&self) -> String {
@@ -69,7 +74,8 @@ impl Badge {
             Barrier::Closed(mode) => format!("closed:{mode:o}"),
         };
         let Badge { identity, generation, alone_since_ns, accepted_ns, log_end, .. } = self;
-        format!("2 {identity} {generation} {barrier} {alone_since_ns} {accepted_ns} {log_end}")
+        let ends = format!("{log_end} {}", self.noted_ns);
+        format!("3 {identity} {generation} {barrier} {alone_since_ns} {accepted_ns} {ends}")
     }
 
     fn parse(text: &str) -> Option<Badge> {
@@ -80,13 +86,22 @@ impl Badge {
         let barrier = parse_barrier(words.next()?)?;
         let (alone_since_ns, accepted_ns) =
             (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
-        let log_end = match version {
-            // Nobody noted it.
-            "1" => 0,
-            "2" => words.next()?.parse().ok()?,
+        let (log_end, noted_ns) = match version {
+            // Nobody noted them.
+            "1" => (0, 0),
+            "2" => (words.next()?.parse().ok()?, 0),
+            "3" => (words.next()?.parse().ok()?, words.next()?.parse().ok()?),
             _ => return None,
         };
-        Some(Badge { identity, generation, barrier, alone_since_ns, accepted_ns, log_end })
+        Some(Badge {
+            identity,
+            generation,
+            barrier,
+            alone_since_ns,
+            accepted_ns,
+            log_end,
+            noted_ns,
+        })
     }
 }
 
@@ -143,6 +158,7 @@ impl Wearer {
         if self.kind == FileType::BlockDevice {
             return Ok(false);
         }
+        let badge = Badge { noted_ns: badge.noted_ns.max(now_ns()), ..badge };
         match fsetxattr(&self.home, BADGE, badge.text().as_bytes(), XattrFlags::empty()) {
             Ok(()) => {}
             Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::PERM | Errno::INVAL) => return Ok(false),
@@ -171,6 +187,11 @@ impl Wearer {
         }
     }
 
+    /// The home may have been touched just now.
+    pub(crate) fn may_be_touched(&self) -> io::Result<()> {
+        self.has_reached(0)
+    }
+
     /// What was asked of the home's changes is answered, and the log reaches that far.
     pub(crate) fn looked_at(&self, log_end: u64) -> io::Result<()> {
         self.change(|badge| {
@@ -185,7 +206,11 @@ impl Wearer {
         if self.badge().is_none() || !self.is_directory() {
             return Ok(());
         }
-        self.change(|badge| badge.log_end = log_end)?;
+        self.change(|badge| {
+            badge.log_end = log_end;
+            // Nothing that the log may still change was touched: an earlier clock's word is over.
+            badge.noted_ns = 0;
+        })?;
         self.open()?;
         Ok(fsync(&self.home)?)
     }

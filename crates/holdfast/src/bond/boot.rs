@@ -6,6 +6,7 @@
 use crate::probe::run_text;
 use holdfast_memory::boot_id;
 use std::io;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A run of the operating system.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +25,12 @@ impl Boot {
         }
         Ok(Boot { id: run_text(boot_id()?), began_ns: began_ns() })
     }
+}
+
+/// The present moment, nanoseconds since 1970.
+pub(crate) fn now_ns() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |it| it.as_nanos());
+    i64::try_from(now).unwrap_or(i64::MAX)
 }
 
 /// What a test says that the run is: `ID NANOSECONDS`. A build for users listens to nobody.

@@ -5,7 +5,8 @@
 //! Never: changes what is in a home.
 
 use super::badge::{BADGE, Badge, Barrier, Wearer};
-use super::boot::Boot;
+use super::boot::{Boot, now_ns};
+use super::certain::Moments;
 use super::{FORMAT, Note, get, hex, put};
 use crate::advice::cure;
 use crate::exit::Exit;
@@ -13,13 +14,13 @@ use crate::problem::{Outcome, Problem};
 use crate::sizes::rounded;
 use holdfast_io::Files;
 use holdfast_log::{CheckVerdict, Log};
+use holdfast_volume::Told;
 use rustix::fs::{FileType, Stat, fstat, fstatfs, major, minor};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Name of the file.
 const NAME: &str = "home";
@@ -240,17 +241,23 @@ impl<'a> Bond<'a> {
 
     /// Since when only others can have changed the home, as far as it tells itself, and up to when
     /// changes were accepted; nothing if it has no badge of this log's.
-    pub(crate) fn told_ns(&self) -> Option<(i64, i64)> {
+    pub(crate) fn told(&self) -> Option<Told> {
         let badge = self.found.badge.as_ref();
         let badge = badge.filter(|badge| badge.identity == hex(self.identity))?;
-        Some((self.alone_since_ns(badge), badge.accepted_ns))
+        let (alone_since_ns, accepted_ns) = (self.alone_since_ns(badge), badge.accepted_ns);
+        Some(Told { alone_since_ns, accepted_ns, now_ns: now_ns() })
     }
 
-    /// A restart ends what the volume did in the run before, if it was not done then.
+    /// A restart ends what the volume did in the run before, if it was not done then. A file's
+    /// times are left alone, so that nobody has noted when it was touched.
     fn alone_since_ns(&self, badge: &Badge) -> i64 {
         let note = self.note.found();
         let restarted = note.is_some_and(|note| note.boot != self.boot.id && !note.is_complete);
-        if restarted { self.boot.began_ns } else { badge.alone_since_ns }
+        if !restarted || !self.wearer.is_directory() {
+            return if restarted { 0 } else { badge.alone_since_ns };
+        }
+        let (began_ns, noted_ns, now_ns) = (self.boot.began_ns, badge.noted_ns, now_ns());
+        Moments { began_ns, noted_ns, now_ns }.alone_since_ns().unwrap_or(0)
     }
 
     /// Brings the two together once more.
@@ -451,8 +458,7 @@ pub(crate) fn describe_unapplied(log: &dyn Files) -> String {
 
 /// A moment by which what this process is at has its time too.
 fn soon_ns() -> i64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |it| it.as_nanos());
-    i64::try_from(now).unwrap_or(0).saturating_add(100_000_000)
+    now_ns().saturating_add(100_000_000)
 }
 
 fn look_at(home: impl AsFd, wearer: &Wearer) -> io::Result<Found> {

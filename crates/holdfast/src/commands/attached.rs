@@ -9,7 +9,7 @@ use super::logs::{
     self, THE_DISK, catalogue_problem, end_when_stale, open_problem, recovery_text, region,
 };
 use crate::advice::cure;
-use crate::bond::{Bond, RegionNote, Wearer, choose, note_complete};
+use crate::bond::{Badge, Bond, RegionNote, UNNOTED_NS, Wearer, choose, note_complete, now_ns};
 use crate::claims::{Class, PowerSource, Verdict};
 use crate::config::VolumeConfig;
 use crate::exit::Exit;
@@ -23,10 +23,12 @@ use holdfast_client::protocol::VOLUME_PREFIX;
 use holdfast_client::{ConnectError, LogClient};
 use holdfast_io::Files;
 use holdfast_io::real::{RealClock, RealFiles};
-use holdfast_log::{CommitError, CommitLog, Log, OpenError, words};
+use holdfast_log::{CommitError, CommitLog, Log, Marks, OpenError, words};
 use holdfast_memory::{AttachError, Region};
 use holdfast_volume::words::PLEDGE;
-use holdfast_volume::{Attached, CleanError, DirectoryVolume, VolumeError, changed_by_others};
+use holdfast_volume::{
+    Attached, CleanError, DirectoryVolume, Told, VolumeError, changed_by_others,
+};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -36,6 +38,11 @@ use std::time::Duration;
 
 /// How often the home is told how far its log has got.
 const NOTED_EVERY: Duration = Duration::from_millis(250);
+
+const _: () = assert!(2 * NOTED_EVERY.as_nanos() < UNNOTED_NS.cast_unsigned() as u128);
+
+/// So little of a log is a cleaner's own marks, and nothing is applied to the home for it.
+const IDLE_BYTES: u64 = 64 << 10;
 
 /// How many changed paths are named.
 const SHOWN_MAX: usize = 5;
@@ -100,14 +107,17 @@ impl Opened {
         })
     }
 
-    /// Has the home say how far its log has got: an older copy of the log is told from it then.
+    /// Has the home say how far its log has got, and when it was touched: an older copy of the log
+    /// is told from it then, and what others do after a restart.
     fn note_log_end(&self, stop: &AtomicBool) {
-        let mut noted = 0;
+        let mut noted = None;
         while !stop.load(Ordering::Relaxed) {
-            let end = self.volume.log_end();
+            let Marks { durable, released, .. } = self.volume.marks();
+            let has_moved = noted != Some((durable, released));
+            let is_applied = durable.since(released) <= IDLE_BYTES;
             // A home that fails says so where it matters, and is asked again.
-            if end > noted && self.wearer.has_reached(end).is_ok() {
-                noted = end;
+            if (has_moved || !is_applied) && self.wearer.has_reached(durable.get()).is_ok() {
+                noted = Some((durable, released));
             }
             std::thread::park_timeout(NOTED_EVERY);
         }
@@ -160,6 +170,8 @@ impl Parts {
             let (home, log, clock) = (home.clone(), log.clone(), Arc::new(RealClock));
             DirectoryVolume::open_beside(home, log, clock, class, beside.clone())
         };
+        let wearer = self.home.wearer().clone();
+        let open = || noting(&wearer, open);
         let opened = match open() {
             Err(VolumeError::Names(error)) if kernel == Kernel::KnowsNothing => {
                 tracing::warn!(volume = self.name, "its notes of names are left out: {error}");
@@ -237,8 +249,9 @@ impl Parts {
         if let Some(badge) = wearer.badge() {
             let end = log.marks().durable.get();
             self.check_end(end)?;
-            let since = (badge.alone_since_ns, badge.accepted_ns);
-            let changed = changed_by_others(&*self.home.files(), log, since);
+            let Badge { alone_since_ns, accepted_ns, .. } = badge;
+            let told = Told { alone_since_ns, accepted_ns, now_ns: now_ns() };
+            let changed = changed_by_others(&*self.home.files(), log, told);
             let changed = changed.map_err(|error| self.volume_problem(error))?;
             if !changed.is_empty() {
                 let what = self.what("opening");
@@ -296,7 +309,7 @@ impl Parts {
                 Problem::new(Exit::Failed, self.what("giving back"), error, remedy)
             }
         };
-        opened.volume.detach().map_err(failed)?;
+        noting(&opened.wearer, || opened.volume.detach()).map_err(failed)?;
         opened.home.close();
         self.open_home(opened.volume.log_end())?;
         if let Some(log) = &opened.log {
@@ -434,6 +447,24 @@ impl Parts {
     pub(super) fn what(&self, doing: &str) -> String {
         format!("{doing} volume {}", self.name)
     }
+}
+
+/// Does work that touches the home, which notes when meanwhile.
+fn noting<T>(wearer: &Wearer, work: impl FnOnce() -> T) -> T {
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let noter = scope.spawn(|| {
+            while !is_done.load(Ordering::Relaxed) {
+                // A home that fails says so where it matters.
+                let _ = wearer.may_be_touched();
+                std::thread::park_timeout(NOTED_EVERY);
+            }
+        });
+        let done = work();
+        is_done.store(true, Ordering::Relaxed);
+        noter.thread().unpark();
+        done
+    })
 }
 
 /// What was drained, if anything was.

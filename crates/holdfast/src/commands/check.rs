@@ -29,7 +29,7 @@ use holdfast_io::real::RealFiles;
 use holdfast_log::{CheckVerdict, CheckedRing, FilePlace, Log, OpenError, Verified};
 use holdfast_memory::{AttachError, Region};
 use holdfast_volume::words::{HOME_TOUCHED_NS, WINDOW_END};
-use holdfast_volume::{Left, Unapplied};
+use holdfast_volume::{Left, Told, Unapplied};
 use std::fmt::Display;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -108,8 +108,8 @@ impl Check<'_> {
     fn home(&self, home: &OwnedFd) -> Outcome<()> {
         let bond = Bond::look(self.name, (&self.volume.home, home), &self.files)?;
         let Some(bond) = bond else { return Ok(()) };
-        let changed = match bond.told_ns() {
-            Some(told_ns) => self.changed_by_others(home, told_ns)?,
+        let changed = match bond.told() {
+            Some(told) => self.changed_by_others(home, told)?,
             None => Vec::new(),
         };
         bond.check_saying(&paths_text(&changed, LISTED_MAX))?;
@@ -127,7 +127,7 @@ impl Check<'_> {
 
     /// What an attachment would find changed. A log or memory that cannot be read is looked at
     /// later.
-    fn changed_by_others(&self, home: &OwnedFd, told_ns: (i64, i64)) -> Outcome<Vec<PathBuf>> {
+    fn changed_by_others(&self, home: &OwnedFd, told: Told) -> Outcome<Vec<PathBuf>> {
         let failed = |error: &dyn Display| {
             let what = format!("looking at home {}", self.volume.home.display());
             Problem::new(Exit::Failed, what, error, "mend its disk, then check again")
@@ -144,7 +144,7 @@ impl Check<'_> {
         let word = |index| seen.as_ref().map_or(0, |seen| seen.word(index));
         let (touched_ns, window_end) = (word(HOME_TOUCHED_NS), word(WINDOW_END));
         let left = Left { released, touched_ns, window_end };
-        let changed = unapplied.changed_by_others(&*taken.files(), left, told_ns);
+        let changed = unapplied.changed_by_others(&*taken.files(), left, told);
         changed.map_err(|error| failed(&error))
     }
 

@@ -8,6 +8,7 @@ use crate::exit::Exit;
 use crate::problem::{Outcome, Problem};
 use holdfast_io::real::{RealFiles, file_from_fd};
 use holdfast_io::{Blocks, Files, OneFile};
+use holdfast_log::Marks;
 use holdfast_volume::{BlockVolume, CleanError, DirectoryVolume, Tree, VolumeError};
 use rustix::fs::{FileType, Stat, fstat, major, minor};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -131,6 +132,14 @@ impl Volume {
         }
         let noted = self.tree().mount_begins(keeps_pages);
         noted.map_err(|errno| io::Error::from_raw_os_error(errno.0))
+    }
+
+    /// How far log and home are.
+    pub(super) fn marks(&self) -> Marks {
+        match self {
+            Volume::Directory(volume) => volume.marks(),
+            Volume::Block(volume) => volume.marks(),
+        }
     }
 
     /// Where the log ends that has given the home all it has, as far as its device has it.

@@ -510,3 +510,27 @@ fn what_was_changed_behind_a_barrier_that_somebody_took_away_is_named_by_a_check
     let attached = fixture.holdfast(&["umount", NAME]);
     attached.expect(6, &["permissions 755", "--keep home"]);
 }
+
+/// The times of all that was touched before lie behind such a restart.
+#[test]
+fn a_clock_that_is_behind_after_a_power_cut_accuses_nobody() {
+    for behind_s in [600, 30, 3] {
+        let mut fixture = Fixture::made();
+        fixture.serve();
+        for round in ["first", "second", "third"] {
+            for file in ["a", "b", "c"] {
+                fs::write(fixture.mount().join(file), format!("{round} of {file}")).unwrap();
+                fs::File::open(fixture.mount().join(file)).unwrap().sync_all().unwrap();
+            }
+            // What is at home by then is touched at home.
+            std::thread::sleep(Duration::from_millis(600));
+        }
+        fixture.kill_all();
+        fixture.restart_behind(Duration::from_secs(behind_s));
+        let refused = fixture.try_to_serve();
+        assert!(refused.is_none(), "{behind_s} s: {refused:?}");
+        let text = fs::read_to_string(fixture.mount().join("a")).unwrap();
+        assert_eq!(text, "third of a", "{behind_s} s");
+        assert_eq!(fixture.stop(), Some(0));
+    }
+}

@@ -225,7 +225,15 @@ impl Fixture {
 
     /// After [`Self::kill_all`]: the system restarts, and memory is gone.
     pub(crate) fn restart(&mut self) {
+        self.restart_behind(Duration::ZERO);
+    }
+
+    /// [`Self::restart`], and the clock is behind by so much from then on.
+    pub(crate) fn restart_behind(&mut self, behind: Duration) {
+        // No system takes less.
+        std::thread::sleep(Duration::from_secs(1));
         let began = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+        let began = began - behind;
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         self.run = Some(format!("run-{number} {}", began.as_nanos()));
         let _ = fs::remove_file(&self.region);
