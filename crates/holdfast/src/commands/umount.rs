@@ -35,7 +35,11 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 pub(crate) fn umount(config: &Path, name: &str, force: bool, output: Output) -> Outcome<()> {
     let config = Config::load(config)?;
     if is_there(&config.keeper.socket) {
-        return by_the_keeper(&config, name, force, output);
+        match by_the_keeper(&config, name, force, output) {
+            // It has ended meanwhile: what it has begun is brought to its end without it.
+            Err(problem) if problem.exit == Exit::NotRunning => {}
+            ended => return ended,
+        }
     }
     let volume = config.volume(name)?;
     let mut progress = Progress::new();

@@ -25,6 +25,9 @@ const REMEDY: &str = "see the keeper's log";
 /// How long a keeper may say nothing before it is looked at.
 const SILENCE: Duration = Duration::from_secs(5);
 
+/// How long a keeper whose connections have ended may take to have ended itself.
+const ENDING: Duration = Duration::from_secs(2);
+
 /// How often is tried again to be heard by a keeper with too many to hear.
 const RETRY_EVERY: Duration = Duration::from_millis(20);
 
@@ -36,8 +39,12 @@ pub(crate) fn ask(
     progress: &mut dyn FnMut(&str),
 ) -> Outcome<Answer> {
     let what = format!("asking the keeper at {}", socket.display());
-    let broken = |error: io::Error| Problem::new(Exit::Failed, what.clone(), error, REMEDY);
     let mut stream = connect(socket).map_err(|error| unreached(&what, &error))?;
+    let process = KeeperProcess::behind(socket, &stream);
+    let broken = |error: io::Error| match is_an_end(&error) && process.has_ended_within(ENDING) {
+        true => ended(&what),
+        false => Problem::new(Exit::Failed, what.clone(), error, REMEDY),
+    };
     let is_bounded = command == Command::Status;
     let keeper = socket_peercred(&stream).ok();
     let keeper = keeper.map(|peer| peer.pid.as_raw_nonzero().get().unsigned_abs());
@@ -60,16 +67,21 @@ pub(crate) fn ask(
             }
             Next::Nothing if is_over(stopped().as_deref()) => return Err(silent(&what, keeper)),
             Next::Nothing => progress(&format!("the keeper works on it, or waits{}", of(keeper))),
-            Next::End => {
-                return Err(Problem::new(
-                    Exit::Failed,
-                    what,
-                    "it ended before it answered",
-                    REMEDY,
-                ));
-            }
+            Next::End => return Err(broken(ErrorKind::UnexpectedEof.into())),
         }
     }
+}
+
+/// Whether a connection that fails so may be that of a keeper that has ended.
+fn is_an_end(error: &io::Error) -> bool {
+    let ends = [ErrorKind::ConnectionReset, ErrorKind::BrokenPipe, ErrorKind::UnexpectedEof];
+    ends.contains(&error.kind())
+}
+
+/// A keeper that has ended is none.
+fn ended(what: &str) -> Problem {
+    let why = "the keeper ended before it answered";
+    Problem::new(Exit::NotRunning, what, why, "start it with `holdfast serve`, and ask again")
 }
 
 /// What comes from the keeper within [`SILENCE`].
@@ -150,7 +162,15 @@ pub(crate) struct KeeperProcess {
 impl KeeperProcess {
     /// Whoever listens there now.
     pub(crate) fn at(socket: &Path) -> KeeperProcess {
-        let peer = connect(socket).ok().and_then(|stream| socket_peercred(&stream).ok());
+        match connect(socket) {
+            Ok(stream) => KeeperProcess::behind(socket, &stream),
+            Err(_) => KeeperProcess { socket: socket.to_owned(), process: None },
+        }
+    }
+
+    /// Whoever has the other end of a connection to that socket.
+    fn behind(socket: &Path, stream: &UnixStream) -> KeeperProcess {
+        let peer = socket_peercred(stream).ok();
         let process = peer.and_then(|peer| pidfd_open(peer.pid, PidfdFlags::empty()).ok());
         KeeperProcess { socket: socket.to_owned(), process }
     }

@@ -1,7 +1,7 @@
 //! Listening for commands.
 //!
 //! Promise: a client that is slow, silent or gone delays nobody else; a line that is not understood
-//! is answered with a failure.
+//! is answered with a failure; what nobody waits for any more is not begun.
 //! Never: outlives its keeper; lets the keeper's process end between an act and its answer.
 
 use super::{Command, Line, PROTOCOL, Request};
@@ -9,6 +9,7 @@ use crate::exit::Exit;
 use crate::keeper::Keeper;
 use crate::problem::{Outcome, Problem};
 use holdfast_io::private::{self, SocketName};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -93,6 +94,7 @@ fn serve(stream: UnixStream, keeper: &Keeper, unanswered: &Unanswered) {
 
 fn answer(mut stream: UnixStream, request: Outcome<Command>, keeper: &Keeper) {
     let answer = match request {
+        Ok(command) if has_hung_up(&stream) => Err(not_begun(&command)),
         Ok(command) => keeper.obey(command, &mut |text| {
             let _ = send(&mut stream, &Line::Progress(text.to_owned()));
         }),
@@ -105,6 +107,21 @@ fn answer(mut stream: UnixStream, request: Outcome<Command>, keeper: &Keeper) {
     if let Err(error) = send(&mut stream, &line) {
         tracing::debug!(%error, "the client did not wait for its answer");
     }
+}
+
+/// Whether whoever asked has gone: ended by somebody, or out of patience with a keeper that stood
+/// still, and then has said that it failed.
+fn has_hung_up(stream: &UnixStream) -> bool {
+    let mut asker = [PollFd::new(stream, PollFlags::empty())];
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    // Who only says no more still listens, and is no end of the connection.
+    poll(&mut asker, Some(&at_once)).is_ok() && asker[0].revents().contains(PollFlags::HUP)
+}
+
+fn not_begun(command: &Command) -> Problem {
+    let why = "whoever asked has gone before it was begun";
+    tracing::warn!(?command, "not done: {why}");
+    Problem::new(Exit::Failed, "doing what was asked", why, "ask again")
 }
 
 fn read_request(stream: &UnixStream) -> Outcome<Command> {
