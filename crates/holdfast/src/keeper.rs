@@ -578,7 +578,8 @@ impl Keeper {
             None => {
                 let volume = config.volumes.get(name)?;
                 let status = VolumeStatus::unattached(name, volume, config.keeper.power);
-                Some(status.refused(self.refusal(name)).attaching(coming(name)))
+                let status = status.refused(self.refusal(name)).mounted_by_another(volume);
+                Some(status.attaching(coming(name)))
             }
         };
         let volumes = names.iter().filter_map(status).collect();
@@ -755,9 +756,11 @@ impl Attached {
 
     fn status(&self, name: &str) -> VolumeStatus {
         let observed = observe(&self.volume.medium());
-        VolumeStatus::new(name, &self.volume, self.verdict(), self.power, observed)
-            .with(self.supervised.snapshot())
-            .with_log(&self.volume, false)
+        let snapshot = self.supervised.snapshot();
+        let is_over = snapshot.is_over();
+        let status = VolumeStatus::new(name, &self.volume, self.verdict(), self.power, observed);
+        let status = status.with(snapshot).with_log(&self.volume, false);
+        if is_over { status.mounted_by_another(&self.volume) } else { status }
     }
 }
 

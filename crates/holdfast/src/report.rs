@@ -27,6 +27,8 @@ use crate::commands::volume::may_be_made;
 use crate::config::{Address, Config, Protocol, VolumeConfig};
 use crate::confinement::Confined;
 use crate::found::verdict;
+use crate::keeper::mounts::our_mount_of;
+use crate::keeper::whose::refuse_kept_by_another;
 use crate::keeper::{ServerSnapshot, Snapshot, State};
 use crate::observe::{Observation, observe};
 use crate::problem::{Outcome, Problem};
@@ -402,6 +404,17 @@ impl VolumeStatus {
         self
     }
 
+    /// Adds that it is mounted, although the keeper that is asked does not have it.
+    pub(crate) fn mounted_by_another(mut self, volume: &VolumeConfig) -> VolumeStatus {
+        let mount = our_mount_of(volume).filter(|mount| mount.source == self.name);
+        if let (Some(mount), None) = (mount, &self.problem) {
+            let kept = refuse_kept_by_another("", self.front_end_pid).err();
+            let by = kept.map_or_else(|| "it is not this keeper's".into(), |problem| problem.why);
+            self.problem = Some(format!("it is mounted at {}: {by}", mount.point.display()));
+        }
+        self
+    }
+
     /// One that is being attached: for how long, and what it waits for.
     pub(crate) fn attaching(mut self, text: Option<String>) -> VolumeStatus {
         if text.is_some() {
@@ -426,8 +439,11 @@ impl VolumeStatus {
         if !(snapshot.state == State::Serving && self.state == "poisoned") {
             self.state = snapshot.state.word().into();
         }
+        // Behind the end of this keeper's, it may be another keeper's.
+        if !snapshot.is_over() {
+            self.front_end_pid = snapshot.front_end_pid;
+        }
         self.problem = snapshot.problem.map(|problem| problem.to_string());
-        self.front_end_pid = snapshot.front_end_pid;
         self.restarts = snapshot.restarts;
         self.upgrades = snapshot.upgrades;
         self.longest_stall_ms = snapshot.longest_stall.as_micros().div_ceil(1000) as u64;

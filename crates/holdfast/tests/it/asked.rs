@@ -1,6 +1,6 @@
 //! Requests to the keeper whose asker does not wait, and askers whose keeper ends.
 
-use crate::fixture::{Ended, Fixture, NAME, kill, wait_until};
+use crate::fixture::{Ended, Fixture, NAME, kill, wait_until, way};
 use rustix::process::{Pid, Signal};
 use std::fs;
 use std::process::{Command, Stdio};
@@ -74,4 +74,28 @@ fn a_keeper_that_ends_with_a_request_in_hand_is_none() {
         }
     }
     assert_eq!(fs::read_to_string(fixture.home().join("f")).unwrap(), "x");
+}
+
+#[test]
+fn a_volume_that_another_keeper_serves_is_said_to_be_mounted() {
+    // There the first keeper's server keeps the log.
+    if way() == "queue" {
+        return;
+    }
+    let mut fixture = Fixture::made();
+    fixture.serve();
+    fixture.holdfast(&["umount", NAME]).succeeded();
+    let other = fixture.path("other.toml");
+    fs::write(&other, fixture.config_text().replace("run/", "other/")).unwrap();
+    let mut keeper = fixture.command();
+    let mut keeper = keeper.env("HOLDFAST_CONFIG", &other).arg("serve").spawn().unwrap();
+    let told = || {
+        let status = fixture.status();
+        let problem = status["problem"].as_str().unwrap_or_default();
+        problem.contains("it is mounted at") && problem.contains("another keeper, process")
+    };
+    wait_until(told, || fixture.status().to_string());
+    assert_eq!(fixture.holdfast(&["status"]).code, Some(7));
+    kill(Pid::from_child(&keeper).as_raw_nonzero().get(), Signal::TERM);
+    assert!(keeper.wait().unwrap().success());
 }
