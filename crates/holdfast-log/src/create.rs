@@ -11,7 +11,7 @@ use holdfast_core::Lsn;
 use holdfast_io::{DirEntry, Files, OpenHow};
 
 use crate::again::{AGAIN, Again};
-use crate::catalogue::copies::{CATALOGUE_NEW, COPY, Copies};
+use crate::catalogue::copies::{CATALOGUE_NEW, COPY, Copies, log_of};
 use crate::catalogue::{CATALOGUE, Catalogue, Entry};
 use crate::config::{LogConfig, Parity};
 use crate::cut::{CUT_NEW, Cut};
@@ -86,7 +86,7 @@ pub(crate) fn keep_room(files: &dyn Files, parity: Parity) -> io::Result<()> {
 
 /// See [`crate::Log::label_of`]. Every segment has it.
 pub(crate) fn label_of(files: &dyn Files) -> io::Result<Vec<u8>> {
-    let identity = Catalogue::load(files).map(|catalogue| catalogue.identity).ok();
+    let identity = log_of(files)?;
     let mut unread = None;
     for name in segment_names(files)? {
         match label_in(files, &name, identity) {

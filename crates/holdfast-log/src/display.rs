@@ -59,6 +59,8 @@ impl fmt::Display for FileFault {
             Self::Contents => out.write_str("it says something that cannot be"),
             Self::Missing => out.write_str("it is missing; a repair can make it anew"),
             Self::Older => out.write_str("it is older than the segment files"),
+            Self::NotAFile => out.write_str("it is no ordinary file"),
+            Self::Unreadable => out.write_str("its device does not give it"),
         }
     }
 }

@@ -72,6 +72,10 @@ pub enum FileFault {
     /// It is older than the segment files, which hold more than it knows of: a copy whose files are
     /// of different moments.
     Older,
+    /// A directory, a link, or a pipe has its name. Move that away.
+    NotAFile,
+    /// Its device does not give it.
+    Unreadable,
 }
 
 /// Why a log was not opened. Nothing that was acknowledged has been changed.

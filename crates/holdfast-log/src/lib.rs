@@ -70,6 +70,7 @@ mod unapplied;
 mod verify;
 mod waiters;
 mod watch;
+mod whose;
 mod window;
 pub mod words;
 mod writer;
@@ -90,7 +91,8 @@ pub use frames::{Frame, Frames, FramesIter};
 pub use holdfast_core::Lsn;
 pub use holdfast_core::frame::{FLAG_COMPRESSED, FLAG_SEALED, FrameHeader, Kind, NUMBER_BYTES};
 pub use log::{
-    Appended, Contents, Drained, Health, Log, Marks, Mended, Recovery, Source, Stretch, Verdict,
+    Appended, Contents, Drained, Health, Log, Marks, Mended, Recovery, Source, Spoilt, Stretch,
+    Verdict,
 };
 pub use notes::Noter;
 pub use repair::{RepairEvent, Repaired};

@@ -21,7 +21,9 @@ use crate::config::{LogConfig, Retention};
 use crate::cursor::Cursor;
 use crate::cuts::Cuts;
 use crate::drain::{Moved, Progress};
-use crate::error::{AppendError, CommitError, CreateError, OpenError, RepairError, TruncateError};
+use crate::error::{
+    AppendError, CommitError, CreateError, FileFault, OpenError, RepairError, TruncateError,
+};
 use crate::frames::{Frame, Frames};
 use crate::pads::PadChecks;
 use crate::rebuild::Mender;
@@ -145,6 +147,17 @@ pub struct Recovery {
     pub mended: Vec<Stretch>,
     /// What has been cut out of the log because it was damaged. The log goes on behind it.
     pub lost: Option<Stretch>,
+    /// Which of the two catalogues was not as it should be, and has been made again.
+    pub remade: Vec<Spoilt>,
+}
+
+/// A catalogue that is not as it should be, while its copy is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spoilt {
+    /// Name in the log's directory.
+    pub name: String,
+    /// What is wrong with it.
+    pub fault: FileFault,
 }
 
 /// What mending a poisoned log took.

@@ -35,7 +35,7 @@ use crate::cut::Cut;
 use crate::cuts::Cuts;
 use crate::drain::{Moved, Progress};
 use crate::error::{AppendError, CommitError, FileFault, OpenError};
-use crate::log::{Log, Mended, Recovery, Source, Stretch, Verdict};
+use crate::log::{Log, Mended, Recovery, Source, Spoilt, Stretch, Verdict};
 use crate::older::refuse_older;
 use crate::pads::PadChecks;
 use crate::parity::Stripes;
@@ -107,6 +107,10 @@ fn look(
 ) -> Result<(Opening<'_>, Table), OpenError> {
     config.check_policy().map_err(OpenError::Config)?;
     let mut table = load_table(&*files, Access::Write)?;
+    let in_the_way = |spoilt: &Spoilt| spoilt.fault == FileFault::NotAFile;
+    if let Some(Spoilt { name, fault }) = table.copies.spoilt().into_iter().find(in_the_way) {
+        return Err(OpenError::File { name, fault });
+    }
     let identity = table.catalogue.identity;
     if region.identity() != identity {
         return Err(OpenError::ForeignRegion { region: region.identity(), log: identity });
@@ -169,7 +173,7 @@ pub(crate) fn load_table(files: &dyn Files, access: Access) -> Result<Table, Ope
         let name = segment_name(entry.file);
         let ready = match segment.header().map_err(OpenError::Io)? {
             Ok((header, _)) if header.identity != catalogue.identity => {
-                return Err(OpenError::File { name, fault: FileFault::Foreign });
+                return Err(foreign(files, &catalogue, name));
             }
             // The catalogue is always told first.
             Ok((header, _)) if header.number > entry.number => return Err(older()),
@@ -185,6 +189,16 @@ pub(crate) fn load_table(files: &dyn Files, access: Access) -> Result<Table, Ope
     let again = Again::load(files, &catalogue)?;
     let label = label_of(files).map_err(OpenError::Io)?;
     Ok(Table { catalogue, copies, slots, label, half_made, cut, again })
+}
+
+/// Which file is of another log, if a segment and a catalogue differ.
+fn foreign(files: &dyn Files, catalogue: &Catalogue, segment: String) -> OpenError {
+    let name = match copies::voted(files) {
+        Ok(log) if log == Some(catalogue.identity) => segment,
+        Ok(_) => CATALOGUE.to_owned(),
+        Err(error) => return OpenError::Io(error),
+    };
+    OpenError::File { name, fault: FileFault::Foreign }
 }
 
 /// The files that are not listed, half made and empty, for who may remove them. One that has a
@@ -219,6 +233,7 @@ impl Opening<'_> {
     /// The region is new: what the device has is the log.
     fn open_segments(self, mut table: Table) -> Result<(Log, Recovery), OpenError> {
         let mut ring = Refill::new(&self.region, self.config.retention);
+        let remade = table.copies.spoilt();
         let Recovered { found, mended, lost } = self.recover(&table, &mut ring)?;
         let (end, verdict) = match found.verdict {
             End::Clean { end } => (end, Verdict::Clean),
@@ -251,6 +266,7 @@ impl Opening<'_> {
             generation,
             mended,
             lost,
+            remade,
         };
         let log = self.assemble(table, generation)?;
         begin_generation(&log)?;
@@ -283,6 +299,7 @@ impl Opening<'_> {
         self.region.release(released.get());
         let generation = last.checked_add(1).expect("a log is opened less than 2^32 times");
         self.clear_half_made(&mut table);
+        let remade = self.make_copies_again(&mut table);
         let log = self.assemble(table, generation)?;
         log.take_generation(below)?;
         begin_generation(&log)?;
@@ -296,6 +313,7 @@ impl Opening<'_> {
             generation,
             mended: Vec::new(),
             lost: None,
+            remade,
         };
         Ok((log, recovery))
     }
@@ -368,6 +386,15 @@ impl Opening<'_> {
             return Err(OpenError::RingTooSmall { ring_bytes, needed_bytes });
         }
         Ok(())
+    }
+
+    /// Makes the catalogue again that was not as it should be, and says which that was. While there
+    /// is no room for it, the other does; the next one to be written is this one.
+    fn make_copies_again(&self, table: &mut Table) -> Vec<Spoilt> {
+        let spoilt = table.copies.spoilt();
+        let catalogue = table.catalogue.clone();
+        let made = spoilt.is_empty() || table.copies.replace(&*self.files, &catalogue).is_ok();
+        if made { spoilt } else { Vec::new() }
     }
 
     /// Gives back the room of files that were never listed. What is not removed does no harm.

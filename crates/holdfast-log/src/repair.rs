@@ -3,7 +3,8 @@
 //! Promise: the old log is only read; the new one holds every frame that is whole, or that parity
 //! gives back, at its own position, and pads where something is lost; it is there when its
 //! catalogue is, and then it is on the device as a whole.
-//! Never: keeps half a frame; brings back what was cut off.
+//! Never: keeps half a frame; brings back what was cut off; makes an empty log of segments that
+//! have frames.
 
 use std::io;
 use std::path::Path;
@@ -19,14 +20,14 @@ use crate::buffer::Buffer;
 use crate::catalogue::copies::Copies;
 use crate::catalogue::{Catalogue, Entry};
 use crate::config::Parity;
-use crate::create::{check_place, keep_room};
-use crate::error::{CreateError, RepairError};
+use crate::create::{check_place, keep_room, used_segment};
+use crate::error::{CreateError, FileFault, OpenError, RepairError};
 use crate::log::Stretch;
 use crate::pace::Pace;
 use crate::parity::Stripes;
 use crate::recovery::{Found, Met, OnDamage, scan};
 use crate::salvage::salvage;
-use crate::segment::{Segment, SegmentHeader};
+use crate::segment::{Segment, SegmentHeader, header_of};
 use crate::segments::Table;
 use crate::spans::SpanReader;
 use crate::stripe::Spec;
@@ -74,6 +75,10 @@ pub(crate) fn repair(
     watch: &mut dyn FnMut(RepairEvent<'_>),
 ) -> Result<Repaired, RepairError> {
     let (table, rebuilt) = salvage(from).map_err(RepairError::Source)?;
+    if rebuilt && to.is_some() {
+        // Nothing is made of a log that nothing can be saved of.
+        repair(from, None, &mut |_| {})?;
+    }
     let geometry = segments_alone(&table.catalogue);
     let copy = to.map(|files| Copy::new(files, &table, geometry)).transpose()?;
     let mut reader = SpanReader::streaming(&table, geometry);
@@ -87,6 +92,9 @@ pub(crate) fn repair(
         return Err(RepairError::Target(CreateError::Io(error)));
     }
     let found = located(&table, &mut reader, found).map_err(RepairError::Source)?;
+    if rebuilt && found.frames == 0 {
+        refuse_used(from, &table)?;
+    }
     // Pads take the place of what is lost: no frame begins inside.
     let hit = lost.iter().find(|lost| lost.from < found.released && found.released < lost.to);
     let first = hit.map_or(found.released, |lost| lost.to);
@@ -97,6 +105,18 @@ pub(crate) fn repair(
     let (End::Clean { end } | End::Torn { end } | End::Corrupt { from: end, .. }) = found.verdict;
     let mended = reader.mended().to_vec();
     Ok(Repaired { frames: found.frames, first, end, mended, lost, rebuilt })
+}
+
+/// Segments with frames of which none is to be had are not this log's, or nothing is left of them.
+fn refuse_used(files: &dyn Files, table: &Table) -> Result<(), RepairError> {
+    let source = |error| RepairError::Source(OpenError::Io(error));
+    let Some(name) = used_segment(files).map_err(source)? else { return Ok(()) };
+    let fault = match header_of(files, &name).map_err(source)? {
+        Ok((header, _)) if header.identity != table.catalogue.identity => FileFault::Foreign,
+        Ok(_) => FileFault::Contents,
+        Err(fault) => fault,
+    };
+    Err(RepairError::Source(OpenError::File { name, fault }))
 }
 
 /// A repair under way.

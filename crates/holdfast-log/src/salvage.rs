@@ -28,6 +28,7 @@ use crate::error::{FileFault, OpenError};
 use crate::open::{Access, load_table};
 use crate::segment::{Segment, SegmentHeader, Shape, file_number, header_of};
 use crate::segments::{Slot, Table};
+use crate::whose::Identity;
 
 /// How far above the highest generation that is to be seen the next one lies: some that left no
 /// frame may have been used.
@@ -51,8 +52,10 @@ pub(crate) fn salvage(files: &dyn Files) -> Result<(Table, bool), OpenError> {
 }
 
 fn rebuild(files: &dyn Files) -> Result<Table, OpenError> {
+    let log = copies::voted(files).map_err(OpenError::Io)?;
     let known = copies::load(files).ok().map(|(catalogue, _)| catalogue);
-    let pieces = pieces(files, known.as_ref()).map_err(OpenError::Io)?;
+    let known = known.filter(|known| Some(known.identity) == log);
+    let pieces = pieces(files, log).map_err(OpenError::Io)?;
     let missing = || OpenError::File { name: CATALOGUE.to_owned(), fault: FileFault::Missing };
     let catalogue = match known {
         Some(known) => extended(known, &pieces),
@@ -74,7 +77,7 @@ fn slot(files: &dyn Files, entry: Entry, shape: Shape) -> io::Result<Slot> {
 }
 
 /// Every segment file of the log, the newest for each number.
-fn pieces(files: &dyn Files, known: Option<&Catalogue>) -> io::Result<BTreeMap<u64, Piece>> {
+fn pieces(files: &dyn Files, log: Option<Identity>) -> io::Result<BTreeMap<u64, Piece>> {
     let mut found: Vec<Piece> = Vec::new();
     for name in segment_names(files)? {
         let Some(file) = file_number(&name) else { continue };
@@ -82,8 +85,7 @@ fn pieces(files: &dyn Files, known: Option<&Catalogue>) -> io::Result<BTreeMap<u
             found.push(Piece { file, header });
         }
     }
-    let identity = known.map(|known| known.identity).or_else(|| commonest(&found));
-    found.retain(|piece| Some(piece.header.identity) == identity);
+    found.retain(|piece| Some(piece.header.identity) == log);
     if let Some(base) = found.first().map(|piece| piece.header) {
         for name in segment_names(files)? {
             let Some(file) = file_number(&name) else { continue };
@@ -102,13 +104,6 @@ fn pieces(files: &dyn Files, known: Option<&Catalogue>) -> io::Result<BTreeMap<u
         }
     }
     Ok(pieces)
-}
-
-/// The identity that most segments have.
-fn commonest(found: &[Piece]) -> Option<[u8; 16]> {
-    let mut counts: BTreeMap<[u8; 16], usize> = BTreeMap::new();
-    found.iter().for_each(|piece| *counts.entry(piece.header.identity).or_default() += 1);
-    counts.into_iter().max_by_key(|(_, count)| *count).map(|(identity, _)| identity)
 }
 
 /// What the first frame says of a file whose header is damaged.

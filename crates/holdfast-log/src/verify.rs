@@ -17,7 +17,7 @@ use holdfast_io::{Files, unnamed};
 
 use crate::catalogue::Catalogue;
 use crate::error::OpenError;
-use crate::log::Stretch;
+use crate::log::{Spoilt, Stretch};
 use crate::open::{Access, load_table};
 use crate::rebuild::{Judged, Mender};
 use crate::recovery::{Found, Met, OnDamage, scan};
@@ -61,6 +61,8 @@ pub struct Verified {
     pub holes: Vec<Stretch>,
     /// How the stripes are, if the log has parity.
     pub parity: Option<VerifiedParity>,
+    /// Which of the two catalogues is not as it should be. The next open makes it again.
+    pub spoilt: Vec<Spoilt>,
 }
 
 /// Acknowledged bytes that the device damaged.
@@ -190,6 +192,7 @@ fn summary(
         damaged,
         holes: table.catalogue.holes.clone(),
         parity,
+        spoilt: table.copies.spoilt(),
     }
 }
 

@@ -116,8 +116,8 @@ pub use error::{
     ReplayError, TruncateError,
 };
 pub use holdfast_log::{
-    CheckVerdict, ConfigFault, Damage, FileFault, FilePlace, Lsn, Parity, Policy, Scanned, Stretch,
-    Verified, VerifiedParity, Walked,
+    CheckVerdict, ConfigFault, Damage, FileFault, FilePlace, Lsn, Parity, Policy, Scanned, Spoilt,
+    Stretch, Verified, VerifiedParity, Walked,
 };
 pub use log::{Log, Stat};
 pub use open::Recovery;

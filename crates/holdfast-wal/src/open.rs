@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use holdfast_log::{CommitError, Log, Lsn, Stretch, Verdict, Watch};
+use holdfast_log::{CommitError, Log, Lsn, Spoilt, Stretch, Verdict, Watch};
 use holdfast_memory::{Medium, Region, RegionSpec};
 
 use crate::error::{CreateError, OpenError};
@@ -43,6 +43,8 @@ pub struct Recovery {
     /// What the log has lost, and what was behind that: it goes on there. None unless
     /// [`Options::policy`] is to cut.
     pub lost: Option<Stretch>,
+    /// Which of the two catalogues was not as it should be, and has been made again.
+    pub remade: Vec<Spoilt>,
 }
 
 /// Makes a log with the label that `label` gives to an identity.
@@ -83,6 +85,7 @@ pub(crate) fn open(
         bytes_scanned: found.bytes_scanned,
         mended: found.mended,
         lost: found.lost,
+        remade: found.remade,
     };
     Ok((Shared::new(log, region, wrapping, place.clock, place.lock), recovery))
 }

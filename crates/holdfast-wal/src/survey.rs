@@ -10,7 +10,8 @@ use std::path::Path;
 use holdfast_log::{FrameHeader, Log, Lsn, RepairEvent, Stretch, Verified, Walked};
 
 use crate::any::RecordType;
-use crate::error::{OpenError, RepairError};
+use crate::error::{LabelFault, OpenError, RepairError};
+use crate::label::Label;
 use crate::open;
 use crate::payload::{is_checked, take};
 use crate::place::Place;
@@ -117,6 +118,7 @@ pub fn repair_at(
     to: Option<&Place>,
     progress: &mut dyn FnMut(Walked),
 ) -> Result<Repaired, RepairError> {
+    check_label(from).map_err(RepairError::Source)?;
     let mut broken = Vec::new();
     let target = to.map(|to| &*to.files);
     let done = Log::repair(&*from.files, target, &mut |event| match event {
@@ -128,6 +130,14 @@ pub fn repair_at(
     })?;
     let holdfast_log::Repaired { frames, first, end, mended, lost, rebuilt, .. } = done;
     Ok(Repaired { frames, first, end, mended, lost, broken, rebuilt })
+}
+
+/// A log with another's label is not made: nothing would open it.
+fn check_label(from: &Place) -> Result<(), OpenError> {
+    match (Label::read(&*from.files), Log::identity_of(&*from.files)) {
+        (Ok(label), Ok(log)) if label.identity != log => Err(OpenError::Label(LabelFault::Foreign)),
+        _ => Ok(()),
+    }
 }
 
 /// Which records of a set are whole, as far as it can be followed from one to the next. A record

@@ -3,7 +3,8 @@
 //! They are written in place, one after the other, so a replacement needs no room on a full disk.
 //! Each writing has a number, and the next one is begun only when the one before is durable: so the
 //! file with the lower number is on the device, and the other is written first the next time. What
-//! the higher number says is the catalogue. It is acted upon only when both say it.
+//! the higher number says is the catalogue, of those that are of this log (`whose`). It is acted
+//! upon only when both say it.
 //!
 //! Promise: whatever happens while it is replaced, an open finds the catalogue that was or the one
 //! that was to be, whole, in one file at least; if nothing happens, in both.
@@ -13,7 +14,7 @@ use std::io;
 use std::path::Path;
 
 use holdfast_core::frame::BLOCK_BYTES;
-use holdfast_io::{Files, OpenHow};
+use holdfast_io::{Files, Kind, OpenHow};
 
 use super::{
     CATALOGUE, Catalogue, ENTRIES_MAX, ENTRY_BYTES, Fault, HEAD_BYTES, HOLE_BYTES, HOLES_MAX,
@@ -21,6 +22,8 @@ use super::{
 };
 use crate::create::used_segment;
 use crate::error::{FileFault, OpenError};
+use crate::log::Spoilt;
+use crate::whose::{Identity, is_backed, majority};
 
 /// Name of the other file.
 pub(crate) const COPY: &str = "catalogue.copy";
@@ -44,12 +47,14 @@ pub(crate) struct Copies {
     named: [bool; 2],
     /// Whether both are known to say the same, durably.
     settled: bool,
+    /// What was wrong with each when they were loaded.
+    spoilt: [Option<FileFault>; 2],
 }
 
 impl Copies {
     /// Those of a log that is being made.
     pub(crate) fn new() -> Copies {
-        Copies { sequence: 0, last: 0, named: [false; 2], settled: false }
+        Copies { sequence: 0, last: 0, named: [false; 2], settled: false, spoilt: [None; 2] }
     }
 
     /// Makes this the catalogue: when it returns, it is, and survives a power cut. If it fails, the
@@ -72,6 +77,14 @@ impl Copies {
         Ok(())
     }
 
+    /// What was wrong with one of them when they were loaded.
+    pub(crate) fn spoilt(&self) -> Vec<Spoilt> {
+        let spoilt = |(name, fault): (&str, Option<FileFault>)| {
+            fault.map(|fault| Spoilt { name: name.to_owned(), fault })
+        };
+        NAMES.into_iter().zip(self.spoilt).filter_map(spoilt).collect()
+    }
+
     /// Whether what was loaded, or written last, can be acted upon.
     pub(crate) fn are_settled(&self) -> bool {
         self.settled
@@ -82,10 +95,15 @@ impl Copies {
 pub(crate) fn load(files: &dyn Files) -> Result<(Catalogue, Copies), OpenError> {
     let mut before = read_both(files);
     loop {
-        match chosen(&before) {
-            Some(found) => return Ok(found),
+        let (believed, foreign) = believed(files, &before).map_err(OpenError::Io)?;
+        match (chosen(files, &before, believed), foreign) {
+            (Some(found), _) => return Ok(found),
+            (None, Some(slot)) => {
+                let (name, fault) = (NAMES[slot].to_owned(), FileFault::Foreign);
+                return Err(OpenError::File { name, fault });
+            }
             // Its owner may have been writing it. What is the same twice is damaged.
-            None => {
+            (None, None) => {
                 let again = read_both(files);
                 if said(&again) == said(&before) {
                     return Err(refusal(files, again));
@@ -96,7 +114,21 @@ pub(crate) fn load(files: &dyn Files) -> Result<(Catalogue, Copies), OpenError> 
     }
 }
 
+/// Which log the directory is, also where no catalogue can be believed.
+pub(crate) fn log_of(files: &dyn Files) -> io::Result<Option<Identity>> {
+    match load(files) {
+        Ok((catalogue, _)) => Ok(Some(catalogue.identity)),
+        Err(_) => voted(files),
+    }
+}
+
+/// Which log most files are of.
+pub(crate) fn voted(files: &dyn Files) -> io::Result<Option<Identity>> {
+    majority(files, &identities(&whole(&read_both(files))))
+}
+
 type Read = [io::Result<Vec<u8>>; 2];
+type Whole = [Option<(Catalogue, u64)>; 2];
 
 fn read_both(files: &dyn Files) -> Read {
     NAMES.map(|name| read(files, name))
@@ -123,17 +155,60 @@ fn decode(bytes: &[u8]) -> Result<(Catalogue, u64), Fault> {
     }
 }
 
-/// The newer one of those that are whole. The other, or one that is not whole, is written first.
-fn chosen(read: &Read) -> Option<(Catalogue, Copies)> {
-    let found = read.each_ref().map(|bytes| bytes.as_ref().ok().and_then(|b| decode(b).ok()));
-    let sequences = found.each_ref().map(|whole| whole.as_ref().map(|(_, sequence)| *sequence));
+fn whole(read: &Read) -> Whole {
+    read.each_ref().map(|bytes| bytes.as_ref().ok().and_then(|bytes| decode(bytes).ok()))
+}
+
+fn identities(whole: &Whole) -> Vec<Identity> {
+    whole.iter().flatten().map(|(catalogue, _)| catalogue.identity).collect()
+}
+
+/// Those that are whole and of this log, and one that is of another.
+fn believed(files: &dyn Files, read: &Read) -> io::Result<(Whole, Option<usize>)> {
+    let mut whole = whole(read);
+    let said = identities(&whole);
+    let backed = || whole.iter().flatten().any(|(catalogue, _)| is_backed(files, catalogue));
+    if said.is_empty() || (said.iter().all(|it| *it == said[0]) && backed()) {
+        return Ok((whole, None));
+    }
+    let (log, mut foreign) = (majority(files, &said)?, None);
+    for (slot, whole) in whole.iter_mut().enumerate() {
+        if whole.as_ref().is_some_and(|(catalogue, _)| Some(catalogue.identity) != log) {
+            (*whole, foreign) = (None, Some(slot));
+        }
+    }
+    Ok((whole, foreign))
+}
+
+/// The newer one of those that are believed. The other, or one that is not whole, is written first.
+fn chosen(files: &dyn Files, read: &Read, believed: Whole) -> Option<(Catalogue, Copies)> {
+    let sequences = believed.each_ref().map(|it| it.as_ref().map(|(_, sequence)| *sequence));
     let newer = usize::from(sequences[1] > sequences[0]);
     let sequence = sequences[newer]?;
     let last = if sequences[1 - newer].is_none() { 1 - newer } else { newer };
-    let copies = Copies { sequence, last, named: [false; 2], settled: false };
-    let [copy, catalogue] = found;
+    let mut spoilt = [None; 2];
+    // An earlier version knew of one file only.
+    if sequences[1 - newer].is_none() && sequence > 0 {
+        spoilt[1 - newer] = Some(fault_of(files, 1 - newer, &read[1 - newer]));
+    }
+    let copies = Copies { sequence, last, named: [false; 2], settled: false, spoilt };
+    let [copy, catalogue] = believed;
     let (catalogue, _) = if newer == 1 { catalogue? } else { copy? };
     Some((catalogue, copies))
+}
+
+/// What is wrong with a file that is not believed.
+fn fault_of(files: &dyn Files, slot: usize, read: &io::Result<Vec<u8>>) -> FileFault {
+    match read.as_deref().map(decode) {
+        Ok(Ok(_)) => FileFault::Foreign,
+        Ok(Err(Fault::File(fault))) => fault,
+        Ok(Err(Fault::Version { .. })) => FileFault::Contents,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => FileFault::Missing,
+        Err(_) => match files.metadata(Path::new(NAMES[slot])) {
+            Ok(found) if found.kind != Kind::File => FileFault::NotAFile,
+            _ => FileFault::Unreadable,
+        },
+    }
 }
 
 /// Why there is no catalogue. A log that was used has segments that say so; one that is being made
@@ -146,7 +221,12 @@ fn refusal(files: &dyn Files, [copy, catalogue]: Read) -> OpenError {
             Err(Fault::File(fault)) => file(fault),
             Ok(_) => file(FileFault::Contents), // It is whole by now: look again.
         },
-        Err(error) if error.kind() != io::ErrorKind::NotFound => OpenError::Io(error),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            match fault_of(files, 1, &Err(error.kind().into())) {
+                FileFault::NotAFile => file(FileFault::NotAFile),
+                _ => OpenError::Io(error),
+            }
+        }
         Err(_) => match (copy, used_segment(files)) {
             (_, Err(error)) => OpenError::Io(error),
             (_, Ok(Some(_))) => file(FileFault::Missing),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use holdfast_io::fake::{FakeFiles, Mood};
 use holdfast_io::{Files, OpenHow};
-use holdfast_log::{Log, Lsn, OpenError, Verdict};
+use holdfast_log::{Log, Lsn, OpenError, Recovery, Verdict};
 use holdfast_memory::{Medium, Region, RegionSpec};
 
 use crate::support::{
@@ -241,5 +241,35 @@ fn a_ring_damaged_where_only_it_has_the_bytes_is_reported() {
     match open_shared(&files, &place.attach()) {
         Err(OpenError::Corrupt { from, .. }) => assert_eq!(from, model.puts[1].lsn),
         other => panic!("{other:?}"),
+    }
+}
+
+/// Opens it with a region that a process before may have used.
+fn open_again(files: &FakeFiles, region: &mut Arc<Region>) -> (Log, Recovery) {
+    Arc::get_mut(region).expect("no log has it").reattach().expect("the marks are in order");
+    open_shared(files, region).expect("one catalogue is enough")
+}
+
+/// From a ring as from segments, and said once.
+#[test]
+fn a_catalogue_that_is_gone_or_damaged_is_made_again_by_the_next_open() {
+    for name in ["catalogue", "catalogue.copy"] {
+        for (from_ring, damage) in [(true, None), (true, Some(200)), (false, None)] {
+            let (files, region, log) = new_log(1);
+            drop(log);
+            match damage {
+                None => files.remove_file(Path::new(name)).expect("it is there"),
+                Some(bit) => drop(files.flip_bit(Path::new(name), bit).expect("it is there")),
+            }
+            let mut region = if from_ring { region } else { Arc::new(self::region()) };
+            let (log, recovery) = open_again(&files, &mut region);
+            let remade: Vec<_> = recovery.remade.iter().map(|spoilt| &*spoilt.name).collect();
+            assert_eq!(remade, [name]);
+            drop(log);
+            let looked = Log::verify(&files, &mut |_| {}).expect("it is sound");
+            assert_eq!(looked.spoilt, []);
+            let (_, recovery) = open_again(&files, &mut region);
+            assert_eq!(recovery.remade, []);
+        }
     }
 }

@@ -91,8 +91,8 @@ fn a_device_that_fails_again_leaves_the_log_poisoned() {
         (files, region, model)
     };
     let region = reattached(region);
-    // The first reads are of the two catalogues, one of which is enough.
-    for (operation, skip) in [(Operation::Write, 0), (Operation::SyncData, 0), (Operation::Read, 2)]
+    // The first reads are of the two catalogues, one of which is enough, and of a header.
+    for (operation, skip) in [(Operation::Write, 0), (Operation::SyncData, 0), (Operation::Read, 3)]
     {
         files.fail(Fault { operation, skip, effect: Effect::Errno(EIO) });
         let told = mend(&files, &region);

@@ -17,6 +17,7 @@ mod examples;
 mod failed_syncs;
 mod faults;
 mod flips;
+mod foreign_files;
 mod forged;
 mod formats;
 mod full_disk;

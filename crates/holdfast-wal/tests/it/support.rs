@@ -40,7 +40,12 @@ pub(crate) fn work(id: u32) -> Work {
 
 /// A modelled disk as the place of a log.
 pub(crate) fn place(files: &FakeFiles) -> Place {
-    let (clock, entropy) = (FakeClock::default(), FakeEntropy::new(1));
+    place_with(files, 1)
+}
+
+/// [`place`], with this chance: it gives logs that are made there their identity.
+fn place_with(files: &FakeFiles, chance: u64) -> Place {
+    let (clock, entropy) = (FakeClock::default(), FakeEntropy::new(chance));
     Place::modelled(Arc::new(files.clone()), Arc::new(clock), Arc::new(entropy))
 }
 
@@ -54,7 +59,12 @@ pub(crate) fn open(files: &FakeFiles) -> Result<(WorkLog, Recovery), OpenError> 
 
 /// A new log of work items on a new disk.
 pub(crate) fn new_log(seed: u64) -> (FakeFiles, Log<Work, MessagePack>) {
-    let files = FakeFiles::new(seed);
+    new_log_with(seed, 1)
+}
+
+/// [`new_log`], with the identity that this chance gives.
+pub(crate) fn new_log_with(seed: u64, chance: u64) -> (FakeFiles, Log<Work, MessagePack>) {
+    let (files, place) = (FakeFiles::new(seed), |files| place_with(files, chance));
     Log::<Work, MessagePack>::create_at(&place(&files), &SMALL).expect("the disk is empty");
     let (log, _) = open(&files).expect("a new log opens");
     (files, log)

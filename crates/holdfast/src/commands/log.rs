@@ -18,13 +18,15 @@ mod verify;
 
 use crate::advice::cure;
 use crate::cli::log::{Existing, LogCommand};
-use crate::commands::logs::THE_DISK;
+use crate::commands::logs::{THE_DISK, in_the_way, remade};
 use crate::commands::{accept, volume};
 use crate::exit::Exit;
 use crate::output::{Output, Progress};
 use crate::problem::{Outcome, Problem};
 use holdfast_wal::format::Raw;
-use holdfast_wal::{Log, OpenError, Options, RecordType, Recovery, ReplayError, Stretch};
+use holdfast_wal::{
+    FileFault, Log, OpenError, Options, RecordType, Recovery, ReplayError, Stretch,
+};
 use std::fmt::Display;
 use std::path::Path;
 
@@ -69,6 +71,7 @@ fn open(doing: &str, log: &Existing) -> Outcome<Opened> {
     let opened = volume::aloud(say, || AnyLog::open_any(directory, &options));
     let (log, recovery, records) =
         opened.map_err(|error| open_problem(doing, directory, &error))?;
+    recovery.remade.iter().for_each(|spoilt| tracing::warn!("{}", remade(spoilt)));
     Ok(Opened { log, recovery, records })
 }
 
@@ -99,6 +102,7 @@ fn open_problem(doing: &str, directory: &Path, error: &OpenError) -> Problem {
         OpenError::OtherVersion { .. } => {
             (Exit::Damaged, "nothing was changed; use the version that made it".to_owned())
         }
+        OpenError::File { name, fault: FileFault::NotAFile } => (Exit::Damaged, in_the_way(name)),
         _ => {
             let look = format!("`holdfast log verify {shown}` shows it, `repair` saves the rest");
             (Exit::Damaged, format!("nothing was changed; restore it from a copy; {look}"))

@@ -16,7 +16,7 @@ use crate::observe::{is_mapped_by, region_problem};
 use crate::problem::{Outcome, Problem};
 use crate::sizes::rounded;
 use holdfast_io::{Files, Kind};
-use holdfast_log::{Log, OpenError, Recovery, Source, words};
+use holdfast_log::{FileFault, Log, OpenError, Recovery, Source, Spoilt, words};
 use holdfast_memory::{AttachError, CreateError, Medium, MediumSurvival, Region, RegionSpec};
 use std::path::Path;
 use std::sync::Arc;
@@ -280,6 +280,7 @@ pub(super) fn open_problem(service: &str, error: &OpenError) -> Problem {
                 "nothing was changed; `holdfast volume check {name}` says where, and what to do"
             ),
         ),
+        OpenError::File { name, fault: FileFault::NotAFile } => (Exit::Damaged, in_the_way(name)),
         _ => (Exit::Damaged, "nothing was changed; restore what is named".to_owned()),
     };
     Problem::new(exit, format!("opening the log of {}", whose(service)), error, remedy)
@@ -293,14 +294,26 @@ fn whose(service: &str) -> String {
 /// What recovery found, for people; with what was applied to a home, if there is one.
 pub(super) fn recovery_text(recovery: &Recovery, applied_bytes: Option<u64>) -> String {
     let kept = rounded(recovery.tail.0.saturating_sub(recovery.released.0));
-    match (recovery.source, applied_bytes) {
+    let found = match (recovery.source, applied_bytes) {
         (Source::Ring, _) => format!("{kept} of log found in memory"),
         (Source::Segments, None) => format!("{kept} of log found on disk"),
         (Source::Segments, Some(applied_bytes)) => {
             let applied = rounded(applied_bytes);
             format!("{kept} of log found on disk, {applied} of it applied to the home")
         }
-    }
+    };
+    recovery.remade.iter().fold(found, |text, spoilt| format!("{text}; {}", remade(spoilt)))
+}
+
+/// A catalogue that was made again, for people.
+pub(super) fn remade(spoilt: &Spoilt) -> String {
+    let Spoilt { name, fault } = spoilt;
+    format!("the log's file {name} has been made again from its copy ({fault})")
+}
+
+/// What to do where something else has a catalogue's name.
+pub(super) fn in_the_way(name: &str) -> String {
+    format!("nothing was changed; move `{name}` away: it is made again from its copy")
 }
 
 #[cfg(test)]

@@ -391,3 +391,53 @@ fn a_file_that_holds_no_keys_or_is_open_to_others_is_refused() {
     let missing = place.fixture.path("keys");
     place.log("dump", &["--key-file", missing.to_str().unwrap()]).expect(1, &["No such file"]);
 }
+
+/// A log whose catalogue is another's that was written more often.
+fn with_a_foreign_catalogue() -> Place {
+    let (place, other) = (Place::with(&["1", "2"]), Place::with(&["3"]));
+    (0..4).for_each(|_| drop(other.log("append", &["4"]).succeeded()));
+    std::fs::copy(other.path().join("catalogue"), place.path().join("catalogue")).unwrap();
+    place
+}
+
+#[test]
+fn a_catalogue_of_another_log_is_named_and_made_again() {
+    let place = with_a_foreign_catalogue();
+    place.log("verify", &[]).expect(6, &["the file catalogue", "another log", "from its copy"]);
+    let to = place.fixture.path("repaired");
+    let repaired = place.log("repair", &[to.to_str().unwrap()]).succeeded();
+    assert!(!repaired.out.contains("lost"), "{repaired:?}");
+    let dumped = place.log("dump", &["--json"]).succeeded();
+    assert_eq!(dumped.out.lines().count(), 2, "{dumped:?}");
+    assert!(dumped.err.contains("catalogue has been made again"), "{dumped:?}");
+    place.log("verify", &[]).succeeded();
+    let dumped = place.log("dump", &["--json"]).succeeded();
+    assert!(!dumped.err.contains("made again"), "it is said once: {dumped:?}");
+}
+
+#[test]
+fn what_has_a_catalogues_name_and_is_no_file_is_named_and_left_alone() {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    for name in ["catalogue", "catalogue.copy"] {
+        let directory = |path: &PathBuf| std::fs::create_dir(path).unwrap();
+        let link = |path: &PathBuf| std::os::unix::fs::symlink("kept", path).unwrap();
+        let pipe = |path: &PathBuf| {
+            mknodat(CWD, path, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+        };
+        for put in [&directory as &dyn Fn(&PathBuf), &link, &pipe] {
+            let place = Place::with(&["1", "2"]);
+            let path = place.path().join(name);
+            std::fs::rename(&path, place.path().join("kept")).unwrap();
+            put(&path);
+            place.log("verify", &[]).expect(6, &[name, "no ordinary file", "move"]);
+            for command in ["dump", "append"] {
+                place.log(command, &[]).expect(6, &[name, "no ordinary file", "move"]);
+            }
+            if std::fs::remove_file(&path).is_err() {
+                std::fs::remove_dir(&path).unwrap();
+            }
+            let dumped = place.log("dump", &["--json"]).succeeded();
+            assert_eq!(dumped.out.lines().count(), 2, "{dumped:?}");
+        }
+    }
+}

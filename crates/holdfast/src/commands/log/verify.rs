@@ -5,11 +5,12 @@
 //! Never: changes anything; looks at a log that somebody has open.
 
 use super::{open_problem, what};
+use crate::commands::logs::in_the_way;
 use crate::exit::Exit;
 use crate::output::{Output, Progress};
 use crate::problem::{Outcome, Problem};
 use crate::sizes::rounded;
-use holdfast_wal::{CheckVerdict, Damage, Verified};
+use holdfast_wal::{CheckVerdict, Damage, FileFault, Spoilt, Verified};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -25,7 +26,7 @@ pub(super) fn verify(directory: &Path, output: Output) -> Outcome<()> {
     drop(progress);
     let found = found.map_err(|error| open_problem(DOING, directory, &error))?;
     output.result(&json(&found), &text(&found));
-    let Some(first) = found.damaged.first() else { return Ok(()) };
+    let Some(first) = found.damaged.first() else { return judge_copies(directory, &found.spoilt) };
     let mended = found.damaged.iter().filter(|damage| damage.mendable).count();
     let why = format!(
         "{} stretches of what was acknowledged are damaged, first {}; parity gives {mended} back",
@@ -37,6 +38,19 @@ pub(super) fn verify(directory: &Path, output: Output) -> Outcome<()> {
          repair {} NEW-DIRECTORY",
         directory.display()
     );
+    Err(Problem::new(Exit::Damaged, what(DOING, directory), why, remedy))
+}
+
+/// The records are whole, and one of the two files that say where they are is not.
+fn judge_copies(directory: &Path, spoilt: &[Spoilt]) -> Outcome<()> {
+    let Some(Spoilt { name, fault }) = spoilt.first() else { return Ok(()) };
+    let why = format!("every record is whole, and the file {name} is not: {fault}");
+    let remedy = match fault {
+        FileFault::NotAFile => in_the_way(name),
+        _ => "nothing was changed; it is made again from its copy when the log is next opened \
+              for writing"
+            .to_owned(),
+    };
     Err(Problem::new(Exit::Damaged, what(DOING, directory), why, remedy))
 }
 
@@ -53,6 +67,9 @@ fn text(found: &Verified) -> String {
     for damage in &found.damaged {
         let mendable = if damage.mendable { ", parity gives it back" } else { "" };
         text += &format!("damaged: {}{mendable}\n", damage_text(damage));
+    }
+    for Spoilt { name, fault } in &found.spoilt {
+        text += &format!("damaged: the file {name}: {fault}; its copy says the same\n");
     }
     for hole in &found.holes {
         text += &format!("cut out before: LSN {} to {}\n", hole.from.get(), hole.to.get());
@@ -91,6 +108,7 @@ fn json(found: &Verified) -> Value {
         "end_lsn": found.end.get(),
         "verdict": verdict,
         "damaged": found.damaged.iter().map(damage).collect::<Vec<_>>(),
+        "spoilt": found.spoilt.iter().map(|it| &it.name).collect::<Vec<_>>(),
         "holes": found.holes.iter().map(super::stretch).collect::<Vec<_>>(),
         "parity": found.parity.as_ref().map(|parity| json!({
             "stripes": parity.stripes,
