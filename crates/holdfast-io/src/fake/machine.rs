@@ -59,7 +59,6 @@ pub(super) struct Machine {
     /// Calls of each kind since the machine was started, whether they succeeded or not.
     pub(super) calls: HashMap<Operation, u64>,
     pub(super) now_ns: i64,
-    next_inode: u64,
 }
 
 impl Machine {
@@ -80,7 +79,6 @@ impl Machine {
             operations: 0,
             calls: HashMap::new(),
             now_ns: START_NS,
-            next_inode: ROOT + 1,
         }
     }
 
@@ -94,7 +92,6 @@ impl Machine {
             xattr_bytes_max: self.xattr_bytes_max,
             limits: self.limits,
             now_ns: self.now_ns,
-            next_inode: self.next_inode,
             ..Machine::new(0)
         }
     }
@@ -266,8 +263,9 @@ impl Machine {
         self.check_name_room(place.dir, &place.name)?;
         let mut inode = Inode::new(kind, mode, self.now_ns);
         inode.attributes = self.inherited(place.dir, kind, inode.attributes)?;
-        let number = self.next_inode;
-        self.next_inode += 1;
+        // A number that is free again is given to the next one, as file systems do.
+        let number = (ROOT + 1..).find(|number| !self.inodes.contains_key(number));
+        let number = number.expect("no machine has that many files");
         inode.durable_attributes = inode.attributes.clone();
         self.inodes.insert(number, inode);
         let change = NameChange {

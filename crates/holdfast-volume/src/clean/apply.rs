@@ -127,6 +127,8 @@ pub(crate) struct Applier<'a> {
     bytes: u64,
     /// Whether a directory of the home hands lists down to what is made there.
     hands_down: HashMap<NodeId, bool>,
+    /// Which inode each node was that this window takes names from, and of which kind.
+    leaving: HashMap<NodeId, (u64, Option<Kind>)>,
     /// Nodes whose lists to hand down this window sets or takes away, behind all changes of names.
     relisted: BTreeSet<NodeId>,
     /// The home's file system gives an inode another number when it is first changed.
@@ -151,6 +153,7 @@ impl<'a> Applier<'a> {
             batch,
             bytes: 0,
             hands_down: HashMap::new(),
+            leaving: HashMap::new(),
             relisted: BTreeSet::new(),
             renumbers: home.inode_numbers() == InodeNumbers::KeptUntilChanged,
             labelled: false,

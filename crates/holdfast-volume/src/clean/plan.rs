@@ -370,9 +370,10 @@ impl Window {
         self.gone_directories.get(path).is_some_and(|comes_again| *comes_again)
     }
 
-    /// Whether something with this owner may be what the window made under the path.
-    pub(crate) fn may_be_owned(&self, path: &[u8], uid: u32) -> bool {
-        self.owners.get(path).is_some_and(|owners| owners.contains(&uid))
+    /// Whether what has this owner may be what the window made of the node, or under the path.
+    pub(crate) fn may_own(&self, node: NodeId, path: &[u8], uid: u32) -> bool {
+        let given = self.contents.get(&node).and_then(|contents| contents.change.uid);
+        given == Some(uid) || self.owners.get(path).is_some_and(|owners| owners.contains(&uid))
     }
 
     fn add(&mut self, frame: Lsn, record: &Record<'_>, data: Lsn) {

@@ -216,13 +216,23 @@ impl Names {
     ) {
         let inode = noted.and_then(|noted| self.of_this_home(noted));
         match (inode.or_else(|| self.told_inode(node)), noted) {
-            (Some(known), _) => self.note_inode((device, known), node),
+            (Some(known), _) if known == found => self.note_inode((device, found), node),
+            (Some(known), _) => self.expect_inode((device, known), node),
             (None, Some(noted)) if !self.is_as_noted(noted, (device, found)) => {
                 if let Some(entry) = self.entries.get_mut(&node) {
                     entry.home_inode = Some(GONE);
                 }
             }
             _ => self.note_inode((device, found), node),
+        }
+    }
+
+    /// The node is this inode, which is not what was found. Another that was found under the number
+    /// has it: a number that comes free is given to the next.
+    fn expect_inode(&mut self, inode: HomeInode, node: NodeId) {
+        self.by_home_inode.entry(inode).or_insert(node);
+        if let Some(entry) = self.entries.get_mut(&node) {
+            entry.home_inode = Some(inode);
         }
     }
 

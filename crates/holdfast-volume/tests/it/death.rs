@@ -5,7 +5,7 @@ use holdfast_io::fake::{Effect, Fault, Operation, Random};
 use holdfast_volume::{DirectoryVolume, NodeId, ROOT, Tree};
 use std::path::Path;
 
-use crate::model::{Image, Life, image_of, image_through, walk};
+use crate::model::{Image, Life, image_of, image_through, timeless, walk};
 use crate::seeds::for_each_seed;
 use crate::world::{Opened, World};
 
@@ -142,6 +142,44 @@ fn a_death_with_open_and_forgotten_files_changes_nothing_either() {
 fn nor_does_a_death_with_extended_attributes() {
     for_each_seed("death::nor_does_a_death_with_extended", &RICH_ONCE_FAILED, 0..120, |seed| {
         live(seed, Life::rich(seed));
+    });
+}
+
+/// Lives a random life in which the memory goes with the process, in the middle of a window or
+/// behind it: the mark that says that it is applied was in that memory.
+fn live_without_memory(seed: u64, mut life: Life) {
+    let mut world = World::new(seed);
+    let (mut volume, _) = world.open().expect("a new volume");
+    for step in 0..120 {
+        world.clock.advance_ns(1_000_003);
+        life.step(&volume);
+        life.step_more(&volume);
+        if life.random().below(8) > 0 {
+            continue;
+        }
+        let told = format!("seed {seed}, step {step}");
+        volume.log().commit(volume.log().marks().tail).expect("a sound disk");
+        match life.random().below(3) {
+            0 => half_apply(&world, &volume, life.random()),
+            1 => drop(volume.clean_step().expect("a sound home")),
+            _ => while volume.clean_step().is_ok_and(|cleaned| !cleaned.is_idle()) {},
+        }
+        let image = timeless(image_through(&volume));
+        drop(volume);
+        world = world.without_memory();
+        (volume, _) = world.open().unwrap_or_else(|error| panic!("{told}: {error}"));
+        assert_eq!(image, timeless(image_through(&volume)), "{told}: changed by a death");
+    }
+    let through = timeless(image_through(&volume));
+    volume.detach().unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    let home = timeless(image_of(&*world.home()));
+    assert_eq!(home, through, "seed {seed}: the home is not what was seen");
+}
+
+#[test]
+fn a_death_that_takes_the_memory_along_finds_its_own_files_in_the_home() {
+    for_each_seed("death::a_death_that_takes", &[878], 0..400, |seed| {
+        live_without_memory(seed, Life::plain(seed));
     });
 }
 

@@ -205,6 +205,11 @@ impl World {
         Ok(Arc::new(opened.0))
     }
 
+    /// The machine after the process has died and its memory has gone: the disk is as it was.
+    pub(crate) fn without_memory(self) -> World {
+        World { region: new_region(), ..self }
+    }
+
     /// The machine after a power cut: what the disk kept, and an empty region.
     pub(crate) fn after_power_cut(&self, seed: u64) -> World {
         let files = self.files.after_power_cut(seed);

@@ -9,7 +9,7 @@ use std::io;
 use std::path::Path;
 
 use holdfast_io::acl::{ACCESS, DEFAULT};
-use holdfast_io::{Change, Held, Kind};
+use holdfast_io::{Change, Held, Kind, Metadata};
 
 use super::{Applier, unless};
 use crate::clean::plan::{Make, Step, Window, is_orphan};
@@ -36,8 +36,7 @@ impl Applier<'_> {
         let fail = |act, error| CleanError::home(act, &path, error);
         let lists =
             self.hands_down(names, parent, &path).map_err(|error| fail(Act::Make, error))?;
-        let uid = window.contents.get(&node).and_then(|contents| contents.change.uid);
-        let owns = |found: u32| Some(found) == uid || window.may_be_owned(name, found);
+        let owns = |found| window.may_own(node, name, found);
         let made = match self.make_new(names, parent, &path, make) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 self.made_before(names, node, &path, make, &owns)
@@ -104,6 +103,10 @@ impl Applier<'_> {
         directory: bool,
     ) -> Result<(), CleanError> {
         let name = self.changed(path);
+        if names.knows_inode(node) {
+            let known = names.entry(node).map(|entry| entry.kind);
+            self.leaving.entry(node).or_insert((names.at_home(node).inode, known));
+        }
         let removed = self.home.hold(&name).and_then(|held| {
             // This process has done it before, and has gone on: whoever has the other one open goes
             // on reading that inode.
@@ -112,8 +115,10 @@ impl Applier<'_> {
             }
             let is_new = window.contents.get(&node).is_some_and(|contents| contents.made);
             let is_known = names.knows_inode(node) || !is_new;
-            let is_it = is_known && names.may_be(self.home, node, &held.metadata()?);
-            match is_it || self.is_made_in(names, window, (node, path), &*held)? {
+            let found = held.metadata()?;
+            let is_it = is_known && names.may_be(self.home, node, &found);
+            let may_go = is_it || self.is_leaving(node, &found);
+            match may_go || self.is_made_in(names, window, (node, path), &*held)? {
                 true if directory => match self.home.remove_dir(&name) {
                     // It is what came there since, unless it is known to be what went.
                     Err(error)
@@ -131,6 +136,12 @@ impl Applier<'_> {
         });
         unless(removed, io::ErrorKind::NotFound)
             .map_err(|error| CleanError::home(Act::Remove, &name, error))
+    }
+
+    /// Whether it is what the node was known by before this window took another of its names away,
+    /// which may have been its last: a repetition looks under all that it has passed.
+    fn is_leaving(&self, node: NodeId, found: &Metadata) -> bool {
+        self.leaving.get(&node).is_some_and(|known| *known == (found.inode, Some(found.kind)))
     }
 
     /// Whether it is like what the window makes of the node, or under the name once that is free,
@@ -152,12 +163,13 @@ impl Applier<'_> {
             return Ok(true);
         }
         let makes = window.steps.iter().filter_map(|step| match step {
-            Step::Make { node, path, make, .. } => Some((node, path, make)),
+            Step::Make { node, path, make, .. } => Some((*node, path, make)),
             _ => None,
         });
         for (node, path, make) in makes {
-            let is_its = path == name || *node == gone || linked.contains(node);
-            if is_its && is_made(held, make, &|uid| window.may_be_owned(name, uid))? {
+            let is_its = path == name || node == gone || linked.contains(&node);
+            let owns = |uid| window.may_own(node, name, uid) || window.may_own(node, path, uid);
+            if is_its && is_made(held, make, &owns)? {
                 return Ok(true);
             }
         }

@@ -112,7 +112,7 @@ fn a_repetition_takes_a_directory_that_passed_for_the_next_without_its_attribute
     assert!(!window.steps.iter().any(|step| matches!(step, Step::RemoveDir { .. })));
     assert_eq!(made_at(&window, b"d"), Some((NodeId(41), None)));
     assert_eq!(window.contents[&NodeId(41)].xattrs, BTreeMap::from([(b"user.l".to_vec(), None)]));
-    assert!(window.may_be_owned(b"d", 0) && window.may_be_owned(b"d", 5));
+    assert!(window.may_own(NodeId(9), b"d", 0) && window.may_own(NodeId(9), b"d", 5));
 }
 
 #[test]
