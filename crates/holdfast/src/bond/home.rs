@@ -7,7 +7,8 @@
 use super::badge::{BADGE, Badge, Barrier, Wearer};
 use super::boot::{Boot, now_ns};
 use super::certain::Moments;
-use super::{FORMAT, Note, get, hex, put};
+use super::note::{get, put};
+use super::{FORMAT, Note, hex};
 use crate::advice::cure;
 use crate::exit::Exit;
 use crate::problem::{Outcome, Problem};

@@ -6,7 +6,8 @@
 //! Never: looks into memory that is there, except to tell whose it is.
 
 use super::boot::Boot;
-use super::{FORMAT, Note, get, hex, put};
+use super::note::{get, put};
+use super::{FORMAT, Note, hex};
 use crate::claims::{Class, Failure, MediumKind, Verdict};
 use crate::config::MemoryConfig;
 use crate::exit::Exit;

@@ -98,6 +98,30 @@ fn a_log_whose_disk_is_full_says_where_to_make_room_and_goes_on_by_itself_when_t
     fixture.let_log_go();
 }
 
+/// Whoever attaches it or gives it back has something to note beside the log.
+#[test]
+fn a_volume_whose_logs_disk_is_full_is_attached_after_a_kill_and_given_back() {
+    let mut fixture = Fixture::new();
+    let small = Small::new(&fixture, 96);
+    let log = small.point.join("log");
+    fixture.reconfigure(&format!("{:?}", fixture.log()), &format!("{log:?}"));
+    fixture.holdfast(&["volume", "make", NAME]).succeeded();
+    fixture.serve();
+    let file = |number: u64| format!("n{number}");
+    (0..20).for_each(|it| fs::write(fixture.mount().join(file(it)), [7; 5000]).unwrap());
+    small.fill();
+    fixture.kill_all();
+    fixture.take_mounts_away();
+    fixture.serve();
+    (0..20).for_each(|it| assert_eq!(fs::read(fixture.mount().join(file(it))).unwrap(), [7; 5000]));
+    fixture.holdfast(&["umount", NAME]).succeeded();
+    (0..20).for_each(|it| assert_eq!(fs::read(fixture.home().join(file(it))).unwrap(), [7; 5000]));
+    fixture.holdfast(&["mount", NAME]).succeeded();
+    fixture.holdfast(&["umount", NAME]).succeeded();
+    small.make_room();
+    fixture.let_log_go();
+}
+
 fn key(number: u32) -> [u8; 4] {
     number.to_be_bytes()
 }
