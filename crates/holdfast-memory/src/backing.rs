@@ -17,7 +17,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-use holdfast_io::private;
+use holdfast_io::{named, private};
 use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock, fstatfs};
 
 use crate::control::CONTROL_BYTES;
@@ -153,7 +153,7 @@ pub(crate) fn remove(medium: &Medium) -> io::Result<()> {
 }
 
 fn create_at(medium: &Medium, path: &Path, bytes: u64) -> Result<Backing, CreateError> {
-    let (file, made) = open_or_make(path).map_err(opening)?;
+    let (file, made) = open_or_make(path).map_err(|error| opening(path, error))?;
     let claimed = claim(file, path).map_err(making("lock the region's file"))?;
     let claim = claimed.ok_or_else(|| CreateError::Exists { path: path.to_owned() })?;
     match fill(medium, path, &claim.0, bytes) {
@@ -264,7 +264,7 @@ fn open_existing(path: &Path, write: bool) -> Result<File, AttachError> {
     private::open(path, write).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => AttachError::Missing,
         _ if private::is_refusal(&error) => AttachError::Exposed { why: error.to_string() },
-        _ => attaching("open the region's file")(error),
+        _ => attaching("open the region's file")(named("opening", path, error)),
     })
 }
 
@@ -323,10 +323,10 @@ fn allocation_unit(medium: &Medium, path: &Path, file: &File) -> Result<u64, Cre
     Ok(system.f_bsize as u64)
 }
 
-fn opening(error: io::Error) -> CreateError {
+fn opening(path: &Path, error: io::Error) -> CreateError {
     match private::is_refusal(&error) {
         true => CreateError::Exposed { why: error.to_string() },
-        false => making("open the region's file")(error),
+        false => making("open the region's file")(named("opening", path, error)),
     }
 }
 

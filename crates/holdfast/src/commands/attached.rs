@@ -3,6 +3,7 @@
 //! Promise: what a way changes is in this file; serving, cleaning and giving back do not know it.
 //! Never: reports to the keeper, or mounts anything.
 
+use super::aside;
 use super::cached::HomeInUse;
 use super::home::{Home, Volume};
 use super::logs::{
@@ -421,12 +422,22 @@ impl Parts {
                 error,
                 "open it with the version that wrote it",
             ),
-            error => Problem::new(
-                Exit::Failed,
-                self.what("opening"),
-                error,
-                "nothing is lost; mend the home's disk, then mount again",
+            error => {
+                let remedy = "nothing is lost; mend the home's disk, then mount again";
+                Problem::new(Exit::Failed, self.what("opening"), error, self.or_skip(remedy))
+            }
+        }
+    }
+
+    /// A remedy, with the one that gives up a change that the home refuses, if it is stuck at one.
+    fn or_skip(&self, remedy: &str) -> String {
+        match aside::state_of(&self.volume.log) {
+            (Some(stuck), _) => format!(
+                "{remedy}; or give up the change that it is stuck at ({stuck}), which is kept \
+                 aside: holdfast volume skip {}",
+                self.name
             ),
+            (None, _) => remedy.to_owned(),
         }
     }
 
