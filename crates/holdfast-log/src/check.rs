@@ -16,8 +16,10 @@ use holdfast_memory::Observed;
 
 use crate::error::OpenError;
 use crate::frames::Frame;
+use crate::lacking::lacking;
 use crate::older::refuse_older;
-use crate::open::{Access, is_of_step, load_table};
+use crate::open::{Access, is_of_step, load_what_is_left};
+use crate::segments::Table;
 use crate::words;
 
 /// What a region's ring holds of a log.
@@ -32,6 +34,22 @@ pub struct CheckedRing {
     /// The first damaged frame below the durable mark: the segments have it, and the next open
     /// takes it from there.
     pub healable: Option<Lsn>,
+    /// The first place below the durable mark that the device does not have as the ring has it: the
+    /// next open writes it again.
+    pub lacking: Option<Lsn>,
+    /// How far the log is released, durable and there, as the next open has it.
+    pub marks: CheckedMarks,
+}
+
+/// How far a log is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CheckedMarks {
+    /// Everything below is in the reader's hands.
+    pub released: Lsn,
+    /// Everything below was on the device.
+    pub durable: Lsn,
+    /// Everything below was acknowledged, or about to be.
+    pub tail: Lsn,
 }
 
 /// What a walk over a ring has come to.
@@ -39,6 +57,8 @@ pub(crate) struct WalkedRing {
     pub(crate) checked: CheckedRing,
     /// The newest of what its reader said it has got.
     pub(crate) marked: Lsn,
+    /// The log's files.
+    pub(crate) table: Table,
 }
 
 /// See [`crate::Log::check_ring`].
@@ -55,7 +75,7 @@ pub(crate) fn walk_ring(
     seen: &Observed,
     each: &mut dyn FnMut(&Frame<'_>),
 ) -> Result<Option<WalkedRing>, OpenError> {
-    let table = load_table(files, Access::Read)?;
+    let table = load_what_is_left(files, Access::Read)?;
     let catalogue = &table.catalogue;
     let (region, log) = (seen.identity(), catalogue.identity);
     if region != log {
@@ -81,9 +101,29 @@ pub(crate) fn walk_ring(
     let mut ring = Ring { seen, sealer, payload: Vec::new(), frames: 0, marked, each };
     let healable = ring.first_damaged(Walk::new(geometry, released, durable))?;
     let lost = ring.first_damaged(Walk::new(geometry, durable, tail))?;
-    let (frames, bytes_scanned) = (ring.frames, tail.since(released));
-    let checked = CheckedRing { frames, bytes_scanned, lost, healable };
-    Ok(Some(WalkedRing { checked, marked: ring.marked }))
+    let (frames, bytes_scanned, marked) = (ring.frames, tail.since(released), ring.marked);
+    let lacking = match healable {
+        Some(_) => None,
+        None => first_lacking(&table, geometry, (released, durable), seen)?,
+    };
+    let marks = CheckedMarks { released, durable, tail };
+    let checked = CheckedRing { frames, bytes_scanned, lost, healable, lacking, marks };
+    Ok(Some(WalkedRing { checked, marked, table }))
+}
+
+fn first_lacking(
+    table: &Table,
+    geometry: Geometry,
+    between: (Lsn, Lsn),
+    seen: &Observed,
+) -> Result<Option<Lsn>, OpenError> {
+    let mut copy = |at: Lsn, into: &mut [u8]| copy_out(seen, at, into);
+    Ok(lacking(table, geometry, between, &mut copy)?.first().map(|stretch| stretch.from))
+}
+
+/// Only a process that serves the region meanwhile can make this fail.
+fn copy_out(seen: &Observed, at: Lsn, into: &mut [u8]) -> Result<(), OpenError> {
+    seen.copy_bytes(at.get(), into).map_err(|_| OpenError::InUse)
 }
 
 /// A ring under inspection, read by copies.
@@ -134,8 +174,7 @@ impl Ring<'_, '_> {
         frame.of_user().iter().for_each(&mut *self.each);
     }
 
-    /// Only a process that serves the region meanwhile can make this fail.
     fn copy(&self, at: Lsn, into: &mut [u8]) -> Result<(), OpenError> {
-        self.seen.copy_bytes(at.get(), into).map_err(|_| OpenError::InUse)
+        copy_out(self.seen, at, into)
     }
 }

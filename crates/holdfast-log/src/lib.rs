@@ -16,9 +16,10 @@
 //! that leaves the device to others; `owner` is for the threads that drain and prepare. `segment`,
 //! `segments` and `catalogue` are the files, `needs` how far the log is as they have to say it,
 //! `words` what outlives the process in the region.
-//! `mend` and `again` are for a device that failed; `stripe` and `parity` are for one that damaged
-//! what it had, with `rebuild` to give it back and `policy` to say what an open does. `verify` and
-//! `check` look without opening, `watch` reads what others write, and `repair` makes a new log of a
+//! `mend` and `again` are for a device that failed, `give` and `lacking` for one that lost what the
+//! ring has; `stripe` and `parity` are for one that damaged what it had, with `rebuild` to give it
+//! back and `policy` to say what an open does. `verify` and `check` look without opening, `foresee`
+//! says what an open would find, `watch` reads what others write, and `repair` makes a new log of a
 //! damaged one, of which `salvage` finds the segments.
 
 // The models in tests/ include the modules they check by path.
@@ -39,7 +40,10 @@ mod cuts;
 mod display;
 mod drain;
 mod error;
+mod foresee;
 mod frames;
+mod give;
+mod lacking;
 mod left;
 mod log;
 mod mend;
@@ -76,7 +80,7 @@ pub mod words;
 mod writer;
 
 pub use back::BackCursor;
-pub use check::CheckedRing;
+pub use check::{CheckedMarks, CheckedRing};
 pub use commit_log::{CommitLog, NoteError, ReadError, WordError};
 pub use config::{
     LogConfig, Parity, Policy, Retention, SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN, SEGMENTS_MAX,
@@ -87,6 +91,7 @@ pub use error::{
     AppendError, CommitError, ConfigFault, CreateError, FileFault, OpenError, RepairError,
     TruncateError,
 };
+pub use foresee::Foreseen;
 pub use frames::{Frame, Frames, FramesIter};
 pub use holdfast_core::Lsn;
 pub use holdfast_core::frame::{FLAG_COMPRESSED, FLAG_SEALED, FrameHeader, Kind, NUMBER_BYTES};

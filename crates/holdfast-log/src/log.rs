@@ -24,6 +24,7 @@ use crate::drain::{Moved, Progress};
 use crate::error::{
     AppendError, CommitError, CreateError, FileFault, OpenError, RepairError, TruncateError,
 };
+use crate::foresee::Foreseen;
 use crate::frames::{Frame, Frames};
 use crate::pads::PadChecks;
 use crate::rebuild::Mender;
@@ -31,7 +32,7 @@ use crate::repair::{RepairEvent, Repaired};
 use crate::segments::Segments;
 use crate::verify::{Verified, Walked};
 use crate::writer::Body;
-use crate::{check, create, left, open, repair, unapplied, verify, words};
+use crate::{check, create, foresee, left, open, repair, unapplied, verify, words};
 
 /// Where a frame went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,6 +148,10 @@ pub struct Recovery {
     pub mended: Vec<Stretch>,
     /// What has been cut out of the log because it was damaged. The log goes on behind it.
     pub lost: Option<Stretch>,
+    /// What the device had lost of what counted as durable, and has been given again from the ring.
+    pub again: Vec<Stretch>,
+    /// The first of that which could not be written: it is in the ring alone.
+    pub lacks: Option<Stretch>,
     /// Which of the two catalogues was not as it should be, and has been made again.
     pub remade: Vec<Spoilt>,
 }
@@ -301,6 +306,20 @@ impl Log {
         region: &Observed,
     ) -> Result<Option<CheckedRing>, OpenError> {
         check::check_ring(&Named::new(files), region)
+    }
+
+    /// What [`Log::open`] would find with this region as ring, or with a new one, and whether it
+    /// would go on: by the same rules, with nothing changed.
+    ///
+    /// # Errors
+    /// Those of [`Log::open`] that come of what files and region hold; [`OpenError::InUse`] if the
+    /// region is served meanwhile.
+    pub fn foresee(
+        files: &dyn Files,
+        region: Option<&Observed>,
+        config: &LogConfig,
+    ) -> Result<Foreseen, OpenError> {
+        foresee::foresee(&Named::new(files), region, config)
     }
 
     /// Shows every frame that an open would hand to the log's reader, and says from where on they

@@ -19,6 +19,7 @@ use holdfast_core::handover::check_marks;
 
 use crate::buffer::Buffer;
 use crate::error::OpenError;
+use crate::give::refuse_lost;
 use crate::log::Mended;
 use crate::older::refuse_older;
 use crate::open::{Opening, is_of_step};
@@ -28,7 +29,7 @@ use crate::words;
 
 impl Opening<'_> {
     /// See [`crate::Log::mend`].
-    pub(crate) fn mend(self, table: &Table) -> Result<Mended, OpenError> {
+    pub(crate) fn mend(self, mut table: Table) -> Result<Mended, OpenError> {
         let poison = self.region.word(words::POISON);
         if poison.load(Ordering::Relaxed) == 0 {
             return Ok(Mended { rewritten_bytes: 0, undrained_bytes: 0 });
@@ -40,13 +41,16 @@ impl Opening<'_> {
         let tail = Lsn(marks.tail);
         check_marks(&self.geometry, released, durable, tail).map_err(OpenError::Marks)?;
         is_of_step(table.catalogue.generations_below, last)?;
-        refuse_older(table, (&self.sealer, self.geometry), durable, tail)?;
+        refuse_older(&table, (&self.sealer, self.geometry), durable, tail)?;
+        refuse_lost(&mut table, self.config.retention, released)?;
         if let Some(from) = self.walk(released, tail).damaged {
             return Err(OpenError::Corrupt { from, to: tail });
         }
-        self.over_spans(released, durable, |from, to| self.rewrite(table, from, to))?;
-        self.over_spans(released, durable, |from, to| self.prove(table, from, to))?;
-        self.record(table, released, durable)?;
+        self.complete(&mut table)?;
+        self.over_spans(released, durable, |from, to| self.rewrite(&table, from, to))?;
+        self.completed(&mut table)?;
+        self.over_spans(released, durable, |from, to| self.prove(&table, from, to))?;
+        self.record(&mut table, released, durable)?;
         poison.store(0, Ordering::Relaxed);
         let (rewritten_bytes, undrained_bytes) = (durable.since(released), tail.since(durable));
         Ok(Mended { rewritten_bytes, undrained_bytes })
@@ -54,15 +58,21 @@ impl Opening<'_> {
 
     /// Writes the catalogue: a scan of the segments begins where the ring does, because what lies
     /// below was not proved.
-    fn record(&self, table: &Table, released: Lsn, durable: Lsn) -> Result<(), OpenError> {
+    pub(crate) fn record(
+        &self,
+        table: &mut Table,
+        released: Lsn,
+        durable: Lsn,
+    ) -> Result<(), OpenError> {
         let mut catalogue = table.catalogue.clone();
         let number = self.geometry.segment_of(released);
         if catalogue.entries.iter().any(|entry| entry.number == number) {
             catalogue.first = catalogue.first.max(released);
         }
         catalogue.durable = durable;
-        let mut copies = table.copies;
-        copies.replace(&*self.files, &catalogue).map_err(OpenError::Io)
+        table.copies.replace(&*self.files, &catalogue).map_err(OpenError::Io)?;
+        table.catalogue = catalogue;
+        Ok(())
     }
 
     /// Does something for each stretch of the ring that lies in one span.
@@ -83,7 +93,7 @@ impl Opening<'_> {
 
     /// Writes a stretch once more. Its first block may begin with bytes that the ring no longer
     /// has; they are the device's own.
-    fn rewrite(&self, table: &Table, from: Lsn, to: Lsn) -> Result<(), OpenError> {
+    pub(crate) fn rewrite(&self, table: &Table, from: Lsn, to: Lsn) -> Result<(), OpenError> {
         let segment = self.headed(table, from)?;
         let start = from.align_down(BLOCK_BYTES);
         let mut blocks = Buffer::zeroed(to.since(start) as usize);

@@ -35,6 +35,7 @@ use crate::cut::Cut;
 use crate::cuts::Cuts;
 use crate::drain::{Moved, Progress};
 use crate::error::{AppendError, CommitError, FileFault, OpenError};
+use crate::foresee::has_all;
 use crate::log::{Log, Mended, Recovery, Source, Spoilt, Stretch, Verdict};
 use crate::older::refuse_older;
 use crate::pads::PadChecks;
@@ -94,7 +95,7 @@ pub(crate) fn mend(
     config: &LogConfig,
 ) -> Result<Mended, OpenError> {
     let (opening, table) = look(files, region, clock, config)?;
-    opening.mend(&table)
+    opening.mend(table)
 }
 
 /// The log's files, once they and the region are known to belong together. Changes nothing, unless
@@ -106,10 +107,13 @@ fn look(
     config: &LogConfig,
 ) -> Result<(Opening<'_>, Table), OpenError> {
     config.check_policy().map_err(OpenError::Config)?;
-    let mut table = load_table(&*files, Access::Write)?;
+    let mut table = load_what_is_left(&*files, Access::Write)?;
     let in_the_way = |spoilt: &Spoilt| spoilt.fault == FileFault::NotAFile;
     if let Some(Spoilt { name, fault }) = table.copies.spoilt().into_iter().find(in_the_way) {
         return Err(OpenError::File { name, fault });
+    }
+    if table.cut.is_some() || table.again.is_some() {
+        refuse_absent(&mut table)?;
     }
     let identity = table.catalogue.identity;
     if region.identity() != identity {
@@ -123,6 +127,11 @@ fn look(
     finish_cut(&*files, &mut table, &sealer, geometry)?;
     finish_again(&*files, &mut table, geometry)?;
     Ok((Opening { files, region, clock, config, sealer, geometry }, table))
+}
+
+/// Fails if a file is missing or short: nothing else has what it had.
+fn refuse_absent(table: &mut Table) -> Result<(), OpenError> {
+    table.absent.take().map_or(Ok(()), Err)
 }
 
 /// Carries out a cut that its process did not live to finish.
@@ -164,12 +173,20 @@ pub(crate) enum Access {
     Write,
 }
 
-/// Reads the catalogue and opens every segment it lists.
+/// Reads the catalogue and opens every segment it lists, all of which have to be there.
 pub(crate) fn load_table(files: &dyn Files, access: Access) -> Result<Table, OpenError> {
+    let mut table = load_what_is_left(files, access)?;
+    table.absent.take().map_or(Ok(table), Err)
+}
+
+/// [`load_table`], for who has a ring that may have what is missing.
+pub(crate) fn load_what_is_left(files: &dyn Files, access: Access) -> Result<Table, OpenError> {
     let (catalogue, copies) = copies::load(files)?;
-    let mut slots = Vec::with_capacity(catalogue.entries.len());
+    let (mut slots, mut absent) = (Vec::with_capacity(catalogue.entries.len()), None);
     for entry in &catalogue.entries {
-        let segment = Segment::open(files, entry.file, catalogue.shape(), access)?;
+        let opened = Segment::open(files, entry.file, catalogue.shape(), access)?;
+        let (segment, fault) = opened;
+        absent = absent.or(fault);
         let name = segment_name(entry.file);
         let ready = match segment.header().map_err(OpenError::Io)? {
             Ok((header, _)) if header.identity != catalogue.identity => {
@@ -188,7 +205,7 @@ pub(crate) fn load_table(files: &dyn Files, access: Access) -> Result<Table, Ope
     let cut = Cut::load(files, &catalogue)?;
     let again = Again::load(files, &catalogue)?;
     let label = label_of(files).map_err(OpenError::Io)?;
-    Ok(Table { catalogue, copies, slots, label, half_made, cut, again })
+    Ok(Table { catalogue, copies, slots, label, half_made, cut, again, absent })
 }
 
 /// Which file is of another log, if a segment and a catalogue differ.
@@ -232,6 +249,7 @@ fn older() -> OpenError {
 impl Opening<'_> {
     /// The region is new: what the device has is the log.
     fn open_segments(self, mut table: Table) -> Result<(Log, Recovery), OpenError> {
+        refuse_absent(&mut table)?;
         let mut ring = Refill::new(&self.region, self.config.retention);
         let remade = table.copies.spoilt();
         let Recovered { found, mended, lost } = self.recover(&table, &mut ring)?;
@@ -266,6 +284,8 @@ impl Opening<'_> {
             generation,
             mended,
             lost,
+            again: Vec::new(),
+            lacks: None,
             remade,
         };
         let log = self.assemble(table, generation)?;
@@ -300,6 +320,7 @@ impl Opening<'_> {
         let generation = last.checked_add(1).expect("a log is opened less than 2^32 times");
         self.clear_half_made(&mut table);
         let remade = self.make_copies_again(&mut table);
+        let given = self.give_again(&mut table, released, durable)?;
         let log = self.assemble(table, generation)?;
         log.take_generation(below)?;
         begin_generation(&log)?;
@@ -313,6 +334,8 @@ impl Opening<'_> {
             generation,
             mended: Vec::new(),
             lost: None,
+            again: given.again,
+            lacks: given.lacks,
             remade,
         };
         Ok((log, recovery))
@@ -321,7 +344,8 @@ impl Opening<'_> {
     /// The ring is damaged where the device has the bytes: drains the rest, which is whole, and
     /// fills the ring anew. A death on the way leaves either the damaged ring, to be healed again,
     /// or one that says it is not the log.
-    fn heal(self, table: Table, last: u32, at: Lsn) -> Result<(Log, Recovery), OpenError> {
+    fn heal(self, mut table: Table, last: u32, at: Lsn) -> Result<(Log, Recovery), OpenError> {
+        refuse_absent(&mut table)?;
         let (files, region) = (Arc::clone(&self.files), Arc::clone(&self.region));
         let (clock, config) = (Arc::clone(&self.clock), self.config);
         let log = self.assemble(table, last)?;
@@ -330,6 +354,7 @@ impl Opening<'_> {
             | CommitError::Unprepared(error)
             | CommitError::Unreachable(error) => OpenError::Io(io::Error::new(error.kind(), error)),
         })?;
+        has_all(&*files, log.marks().tail, config.policy)?;
         drop(log);
         region.word(words::GENERATION).store(0, Ordering::Relaxed);
         let (log, mut recovery) = open(files, region, clock, config)?;

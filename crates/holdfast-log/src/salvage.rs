@@ -68,7 +68,8 @@ fn rebuild(files: &dyn Files) -> Result<Table, OpenError> {
     let cut = Cut::load(files, &catalogue).ok().flatten();
     let again = Again::load(files, &catalogue).ok().flatten();
     let label = label_of(files).map_err(OpenError::Io)?;
-    Ok(Table { catalogue, copies: Copies::new(), slots, label, half_made: Vec::new(), cut, again })
+    let (copies, half_made, absent) = (Copies::new(), Vec::new(), None);
+    Ok(Table { catalogue, copies, slots, label, half_made, cut, again, absent })
 }
 
 /// What is missing of a file counts as zeros: nothing that was written.

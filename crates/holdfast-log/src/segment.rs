@@ -87,7 +87,7 @@ pub(crate) type Headed = (SegmentHeader, Vec<u8>);
 
 /// What a file says of itself that is not listed.
 pub(crate) fn header_of(files: &dyn Files, name: &str) -> io::Result<Result<Headed, FileFault>> {
-    let file = files.open(Path::new(name), OpenHow { direct: true, ..OpenHow::default() })?;
+    let file = open_any(files, name)?;
     read_header(&*file)
 }
 
@@ -105,7 +105,7 @@ pub(crate) fn label_in(
 /// Whether anything that begins as a frame does lies behind the header. What a power cut left of
 /// zeros that were being written is none.
 pub(crate) fn is_used(files: &dyn Files, name: &str) -> io::Result<bool> {
-    let file = files.open(Path::new(name), OpenHow { direct: true, ..OpenHow::default() })?;
+    let file = open_any(files, name)?;
     let mut piece = Buffer::zeroed(Pace::Full.piece_bytes() as usize);
     let magic = FRAME_MAGIC.to_le_bytes();
     let mut at = BLOCK_BYTES;
@@ -120,6 +120,12 @@ pub(crate) fn is_used(files: &dyn Files, name: &str) -> io::Result<bool> {
         }
         at += got as u64;
     }
+}
+
+/// Not around the cache if its end is a part of a block.
+fn open_any(files: &dyn Files, name: &str) -> io::Result<Arc<dyn OpenFile>> {
+    let direct = files.metadata(Path::new(name))?.size_bytes.is_multiple_of(BLOCK_BYTES);
+    files.open(Path::new(name), OpenHow { direct, ..OpenHow::default() })
 }
 
 fn read_header(file: &dyn OpenFile) -> io::Result<Result<Headed, FileFault>> {
@@ -160,36 +166,76 @@ impl Segment {
         named(doing, &path(self.number), kind.into())
     }
 
-    fn file(&self) -> &dyn OpenFile {
-        self.file.as_deref().expect("what is not there is only read")
+    /// What is not there can only be read.
+    fn file(&self) -> io::Result<&dyn OpenFile> {
+        self.file.as_deref().ok_or_else(|| self.error("opening", io::ErrorKind::NotFound))
     }
 
     fn fill(&self, pace: Pace<'_>) -> io::Result<()> {
-        self.file().set_len(self.file_bytes())?;
+        self.file()?.set_len(self.file_bytes())?;
         self.write_zeros(0, self.file_bytes(), pace)?;
-        self.file().sync_data()
+        self.file()?.sync_data()
     }
 
-    /// Opens an existing file and checks its length.
+    /// Opens an existing file. Of one that is missing or short, this is what is left, with what is
+    /// wrong with it.
     pub(crate) fn open(
         files: &dyn Files,
-        file: u32,
+        number: u32,
         shape: Shape,
         access: Access,
-    ) -> Result<Segment, OpenError> {
-        let write = access == Access::Write;
-        let how = OpenHow { write, direct: true, ..OpenHow::default() };
-        let (number, name) = (file, segment_name(file));
-        let file = files.open(&path(file), how).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => OpenError::MissingSegment { name: name.clone() },
-            _ => OpenError::Io(error),
-        })?;
-        let segment = Segment::whole(file, number, shape);
-        let found = segment.file().metadata().map_err(OpenError::Io)?.size_bytes;
-        if found != segment.file_bytes() {
-            return Err(OpenError::File { name, fault: FileFault::Length { found } });
+    ) -> Result<(Segment, Option<OpenError>), OpenError> {
+        let how = OpenHow { write: access == Access::Write, direct: true, ..OpenHow::default() };
+        let (name, whole_bytes) = (segment_name(number), shape.file_bytes());
+        let left = || Segment::what_is_left(files, number, shape).map_err(OpenError::Io);
+        let file = match files.open(&path(number), how) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok((left()?, Some(OpenError::MissingSegment { name })));
+            }
+            file => file.map_err(OpenError::Io)?,
+        };
+        let found = file.metadata().map_err(OpenError::Io)?.size_bytes;
+        let fault = OpenError::File { name, fault: FileFault::Length { found } };
+        match found {
+            _ if found == whole_bytes => Ok((Segment::whole(file, number, shape), None)),
+            _ if found < whole_bytes => Ok((left()?, Some(fault))),
+            _ => Err(fault),
         }
+    }
+
+    /// Whether the file is missing or short.
+    pub(crate) fn is_absent(&self) -> bool {
+        self.remains
+    }
+
+    /// Gives a file that is missing or short everything but its last block: zeros, and what is left
+    /// of it. Until it is [`Segment::completed`], it is short. The directory is the caller's to
+    /// sync.
+    pub(crate) fn complete(&self, files: &dyn Files) -> io::Result<Segment> {
+        let create_mode = Some(0o600);
+        let how = OpenHow { write: true, create_mode, direct: true, ..OpenHow::default() };
+        let file = files.open(&path(self.number), how)?;
+        let (found, short_bytes) = (file.metadata()?.size_bytes, self.file_bytes() - BLOCK_BYTES);
+        let segment = Segment { file: Some(file), ..self.clone() };
+        if found < short_bytes {
+            let from = found.next_multiple_of(BLOCK_BYTES);
+            segment.file()?.set_len(short_bytes)?;
+            segment.write_zeros(from, short_bytes - from, Pace::Full)?;
+        } else if found > short_bytes {
+            // A part of the last block is there. It stays.
+            segment.file()?.set_len(self.file_bytes())?;
+        }
+        segment.sync()?;
         Ok(segment)
+    }
+
+    /// The file with its last block, which is zeros unless somebody has written it meanwhile.
+    pub(crate) fn completed(self) -> io::Result<Segment> {
+        if self.file()?.metadata()?.size_bytes < self.file_bytes() {
+            self.file()?.set_len(self.file_bytes())?;
+            self.sync()?;
+        }
+        Ok(Segment { remains: false, ..self })
     }
 
     /// What is left of a file, to be read: zeros take the place of what is not there.
@@ -216,7 +262,7 @@ impl Segment {
 
     /// Reads and checks the header.
     pub(crate) fn header(&self) -> io::Result<Result<Headed, FileFault>> {
-        read_header(self.file())
+        self.file.as_deref().map_or(Ok(Err(FileFault::Missing)), read_header)
     }
 
     /// Writes header and label, and syncs them. The file must not hold anything that is still
@@ -225,8 +271,8 @@ impl Segment {
         let mut block = Buffer::zeroed(BLOCK_BYTES as usize);
         let bytes = encode(header, label);
         block.bytes_mut()[..bytes.len()].copy_from_slice(&bytes);
-        self.file().write_all_at(block.bytes(), 0)?;
-        self.file().sync_data()
+        self.file()?.write_all_at(block.bytes(), 0)?;
+        self.file()?.sync_data()
     }
 
     /// Reads frames from `lsn` on, which must be at the start of a block, inside this segment.
@@ -245,12 +291,12 @@ impl Segment {
 
     /// Writes whole blocks of frames and makes them durable; returns how many bytes were taken.
     pub(crate) fn write_through(&self, lsn: Lsn, bytes: &[u8]) -> io::Result<usize> {
-        self.file().write_through_at(bytes, self.offset(lsn))
+        self.file()?.write_through_at(bytes, self.offset(lsn))
     }
 
     /// Writes whole blocks of frames, all of them.
     pub(crate) fn write_all(&self, lsn: Lsn, bytes: &[u8]) -> io::Result<()> {
-        self.file().write_all_at(bytes, self.offset(lsn))
+        self.file()?.write_all_at(bytes, self.offset(lsn))
     }
 
     /// Writes the groups of one or several stripes, the first of which starts at `stripe`, through
@@ -258,7 +304,7 @@ impl Segment {
     pub(crate) fn write_groups(&self, stripe: Lsn, groups: &[u8]) -> io::Result<()> {
         let (mut done, offset) = (0, self.group_offset(stripe));
         while done < groups.len() {
-            match self.file().write_through_at(&groups[done..], offset + done as u64) {
+            match self.file()?.write_through_at(&groups[done..], offset + done as u64) {
                 Ok(0) => return Err(self.error("writing", io::ErrorKind::WriteZero)),
                 Ok(bytes) => done += bytes,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -305,7 +351,7 @@ impl Segment {
 
     /// Makes everything written durable.
     pub(crate) fn sync(&self) -> io::Result<()> {
-        self.file().sync_data()
+        self.file()?.sync_data()
     }
 
     fn write_zeros(&self, offset: u64, bytes: u64, pace: Pace<'_>) -> io::Result<()> {
@@ -313,7 +359,7 @@ impl Segment {
         let mut done = 0;
         while done < bytes {
             let (began, piece_bytes) = (Instant::now(), (bytes - done).min(pace.piece_bytes()));
-            self.file().write_all_at(&zeros.bytes()[..piece_bytes as usize], offset + done)?;
+            self.file()?.write_all_at(&zeros.bytes()[..piece_bytes as usize], offset + done)?;
             pace.pause(began);
             done += piece_bytes;
         }

@@ -23,6 +23,7 @@ use crate::again::Again;
 use crate::catalogue::copies::Copies;
 use crate::catalogue::{Catalogue, ENTRIES_MAX, Entry};
 use crate::cut::Cut;
+use crate::error::OpenError;
 use crate::needs::{InTurn, Needs};
 use crate::pace::Pace;
 use crate::segment::{Segment, SegmentHeader};
@@ -51,6 +52,9 @@ pub(crate) struct Table {
     pub(crate) cut: Option<Cut>,
     /// Blocks that were being written once more. What is read has them.
     pub(crate) again: Option<Again>,
+    /// What is wrong with the first file that is missing or short. Zeros take the place of what is
+    /// not there.
+    pub(crate) absent: Option<OpenError>,
 }
 
 /// All segments of a log.

@@ -51,6 +51,8 @@ pub struct Verified {
     pub first: Lsn,
     /// Where the log ends.
     pub end: Lsn,
+    /// Up to here an open takes it for durable.
+    pub durable: Lsn,
     /// Whether all of it is there.
     pub verdict: CheckVerdict,
     /// The file that holds the first damage or else `end`, unless the last segment is full.
@@ -187,6 +189,7 @@ fn summary(
         bytes_scanned: found.bytes_scanned,
         first: table.catalogue.first,
         end,
+        durable: found.sealed,
         verdict: first_damage.map_or(verdict, corrupt),
         place: place_of(table, first_damage.map_or(end, |stretch| stretch.from)),
         damaged,

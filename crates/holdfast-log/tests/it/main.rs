@@ -16,6 +16,7 @@ mod faults;
 mod filled;
 mod forged;
 mod hosts;
+mod lacking;
 mod mend;
 mod older;
 mod on_device;

@@ -1,0 +1,164 @@
+//! Segment files that are not as they were when their log is opened again: damaged, full of zeros,
+//! older, short or gone, while the ring has what its reader lacks.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use holdfast_io::fake::{FakeFiles, Mood, Random};
+use holdfast_io::{Files, OpenHow};
+use holdfast_log::{Foreseen, Log, OpenError, Recovery};
+use holdfast_memory::{Medium, Region, RegionSpec};
+
+use crate::support::{
+    CONFIG, IDENTITY, Model, RING_BYTES, open_shared, open_with, region, replay, seeds, step,
+};
+
+/// What happens to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Damage {
+    Nothing,
+    Flips,
+    Zeros,
+    ZerosFrom,
+    Older,
+    Short,
+    Missing,
+}
+
+const ALL: [Damage; 7] = [
+    Damage::Nothing,
+    Damage::Flips,
+    Damage::Zeros,
+    Damage::ZerosFrom,
+    Damage::Older,
+    Damage::Short,
+    Damage::Missing,
+];
+
+fn image(files: &FakeFiles) -> FakeFiles {
+    files.after_power_cut_in(Mood::KeepAll, 0)
+}
+
+fn contents_of(files: &FakeFiles, name: &str) -> Vec<u8> {
+    let file = files.open(Path::new(name), OpenHow::default()).expect("it is there");
+    let mut bytes = vec![0; file.metadata().expect("it is open").size_bytes as usize];
+    file.read_full_at(&mut bytes, 0).expect("the disk is sound");
+    bytes
+}
+
+fn segments_of(files: &FakeFiles) -> Vec<String> {
+    let entries = files.read_dir(Path::new("")).expect("a directory");
+    let names = entries.into_iter().map(|it| String::from_utf8(it.name).expect("a name of ours"));
+    let mut names: Vec<_> = names.filter(|name| name.starts_with("segment-")).collect();
+    names.sort();
+    names
+}
+
+/// Does it to one of the segment files.
+fn damage(what: Damage, files: &FakeFiles, before: &FakeFiles, random: &mut Random) {
+    let names = segments_of(files);
+    let name = &names[random.below(names.len() as u64) as usize];
+    let mut bytes = contents_of(files, name);
+    let at = random.below(bytes.len() as u64) as usize;
+    match what {
+        Damage::Nothing => return,
+        Damage::Missing => {
+            files.remove_file(Path::new(name)).expect("it is there");
+            return files.sync_dir(Path::new("")).expect("the disk is sound");
+        }
+        Damage::Flips => (0..3).for_each(|_| {
+            let at = random.below(bytes.len() as u64) as usize;
+            bytes[at] ^= 1 << random.below(8);
+        }),
+        Damage::Zeros => bytes.fill(0),
+        Damage::ZerosFrom => bytes[at..].fill(0),
+        Damage::Older if segments_of(before).contains(name) => bytes = contents_of(before, name),
+        Damage::Older => return,
+        Damage::Short => bytes.truncate(at),
+    }
+    let how = OpenHow { write: true, ..OpenHow::default() };
+    let file = files.open(Path::new(name), how).expect("it is there");
+    file.set_len(bytes.len() as u64).expect("the disk is sound");
+    file.write_all_at(&bytes, 0).expect("the disk is sound");
+    file.sync_data().expect("the disk is sound");
+}
+
+/// What was foreseen is what an open comes to.
+fn agree(
+    foreseen: &Result<Foreseen, OpenError>,
+    opened: &Result<(Log, Recovery), OpenError>,
+) -> Result<(), String> {
+    let same = match (foreseen, opened) {
+        (Ok(foreseen), Ok((_, found))) => {
+            (foreseen.durable, foreseen.tail) == (found.durable, found.tail)
+                && foreseen.released <= found.released
+        }
+        (Err(foreseen), Err(found)) => foreseen.to_string() == found.to_string(),
+        _ => false,
+    };
+    let found = opened.as_ref().map(|(_, found)| found);
+    if same { Ok(()) } else { Err(format!("foreseen {foreseen:?}, opened {found:?}")) }
+}
+
+/// A log that was killed, of which a file is damaged then. Whether the device lacked anything.
+fn lived_through(what: Damage, seed: u64) -> Result<bool, String> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let medium = Medium::File { path: folder.path().join("region") };
+    let mut random = Random::new(seed);
+    let (files, mut model) = (FakeFiles::new(seed), Model::default());
+    Log::create(&files, IDENTITY, &CONFIG).expect("an empty disk takes a log");
+    let spec = RegionSpec { ring_bytes: RING_BYTES, roster_bytes: 4096, identity: IDENTITY };
+    let ring = Arc::new(Region::create(&medium, &spec).expect("there is room"));
+    let (log, _) = open_shared(&files, &ring).expect("a new log opens");
+    let mut before = image(&files);
+    for _ in 0..random.below(60) {
+        step(&mut model, &log, &mut random).expect("the disk is sound");
+        if random.below(12) == 0 {
+            before = image(&files);
+        }
+    }
+    drop((log, ring));
+    let files = image(&files);
+    damage(what, &files, &before, &mut random);
+    // Without the ring.
+    let alone = Log::foresee(&files, None, &CONFIG);
+    agree(&alone, &open_with(&image(&files), region()))?;
+    // With it.
+    let seen = Region::observe(&medium).expect("it is a region");
+    let foreseen = Log::foresee(&files, Some(&seen), &CONFIG);
+    drop(seen);
+    let ring = Arc::new(Region::attach(&medium).expect("it is a region"));
+    let opened = open_shared(&files, &ring);
+    agree(&foreseen, &opened)?;
+    let (log, found) = opened.map_err(|error| format!("memory has all of it: {error}"))?;
+    model.check(&log, true)?;
+    let lacked = foreseen.is_ok_and(|it| it.ring.is_some_and(|ring| ring.lacking.is_some()));
+    if lacked == found.again.is_empty() || found.lacks.is_some() {
+        return Err(format!("lacked {lacked}, and {found:?}"));
+    }
+    drop((log, ring));
+    // Then the power goes, and the ring with it.
+    let files = files.after_power_cut_in(Mood::LoseAll, 0);
+    let alone = open_with(&files, region());
+    if lacked || what == Damage::Missing || what == Damage::Short || what == Damage::Nothing {
+        let (log, _) = alone.map_err(|error| format!("without the ring: {error}"))?;
+        model.check(&log, false)?;
+    }
+    Ok(lacked)
+}
+
+#[test]
+fn what_a_segment_lost_is_written_again_from_the_ring_and_what_an_open_does_is_foreseen() {
+    let mut lacked = 0;
+    for seed in seeds(210) {
+        let what = ALL[(seed % ALL.len() as u64) as usize];
+        match lived_through(what, seed) {
+            Ok(it) => lacked += u32::from(it),
+            Err(error) => panic!(
+                "{what:?}: {error}; {}",
+                replay("what_a_segment_lost_is_written_again", seed)
+            ),
+        }
+    }
+    assert!(lacked > 10, "the damages hit nothing: {lacked}");
+}
