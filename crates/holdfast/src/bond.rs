@@ -20,7 +20,7 @@ mod tests;
 pub(crate) use badge::{Badge, Wearer};
 pub(crate) use boot::now_ns;
 pub(crate) use certain::UNNOTED_NS;
-pub(crate) use home::{Bond, choose, describe_unapplied, is_complete, note_complete};
+pub(crate) use home::{Bond, choose, is_complete, note_complete};
 pub(crate) use region::{Loss, RegionNote, accept_memory_lost};
 
 use rustix::process::{Signal, getpid, kill_process};

@@ -11,6 +11,7 @@ mod check;
 mod disk;
 mod disk_front;
 mod folder;
+mod foreseen;
 mod front;
 mod home;
 mod log;

@@ -4,6 +4,7 @@
 //! Never: waits for a front end, or trusts what it reads for more than a report.
 
 use crate::advice::cure;
+use crate::bond::accept_memory_lost;
 use crate::exit::Exit;
 use crate::keeper::mounts::leads_to;
 use crate::problem::{Outcome, Problem};
@@ -142,7 +143,7 @@ fn errno(word: u64) -> Option<i32> {
 pub(crate) fn observe(medium: &Medium) -> Outcome<Observation> {
     match Region::observe(medium) {
         Ok(seen) => Ok(read(&seen, medium)),
-        Err(error) => Err(region_problem("looking at", medium, &error)),
+        Err(error) => Err(region_problem("looking at", ("", medium), &error)),
     }
 }
 
@@ -205,8 +206,35 @@ pub(crate) fn is_mapped_by(medium: &Medium, pid: u32) -> bool {
     maps.lines().any(maps_it)
 }
 
-/// A region's error as a problem of the user's.
-pub(crate) fn region_problem(doing: &str, medium: &Medium, error: &AttachError) -> Problem {
+/// The way on without memory that is damaged.
+fn without(service: &str) -> String {
+    match service.split_once('/') {
+        Some((kind @ ("volume" | "log"), name)) => format!(
+            "{} puts this memory aside, whole, and goes on with what the log's disk has",
+            accept_memory_lost(kind, name)
+        ),
+        _ => "keep it: nothing else has what is in it".to_owned(),
+    }
+}
+
+/// Refuses a volume that would answer EIO to everything that changes it.
+pub(crate) fn refuse_poisoned(what: &str, name: &str, medium: &Medium) -> Outcome<()> {
+    let seen = Region::observe(medium).ok();
+    let errno = seen.and_then(|seen| failure(seen.word(holdfast_log::words::POISON)));
+    errno.map_or(Ok(()), |errno| {
+        let error = io::Error::from_raw_os_error(errno);
+        let why = format!("the log's disk failed ({error}), and the memory is kept");
+        let remedy = format!("see to the log's disk, then `holdfast volume mend {name}`");
+        Err(Problem::new(Exit::Damaged, what, why, remedy))
+    })
+}
+
+/// A region's error as a problem of the user's; `service` is what it is the memory of.
+pub(crate) fn region_problem(
+    doing: &str,
+    (service, medium): (&str, &Medium),
+    error: &AttachError,
+) -> Problem {
     let place = medium.path().unwrap_or(Path::new("private memory")).display();
     let what = format!("{doing} the region {place}");
     let kept = "nothing was changed";
@@ -226,12 +254,7 @@ pub(crate) fn region_problem(doing: &str, medium: &Medium, error: &AttachError) 
         AttachError::Exposed { .. } => {
             (Exit::Failed, format!("{kept}; see whose it is: `stat {place}`"))
         }
-        AttachError::Damaged { .. } => (
-            Exit::Damaged,
-            format!(
-                "{kept}; keep a copy of {place}, then remove it: what the disk has is recovered"
-            ),
-        ),
+        AttachError::Damaged { .. } => (Exit::Damaged, format!("{kept}; {}", without(service))),
         _ => (Exit::Failed, format!("{kept}; see whether {place} can be reached")),
     };
     Problem::new(exit, what, error, remedy)

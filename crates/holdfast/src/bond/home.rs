@@ -10,11 +10,13 @@ use super::certain::Moments;
 use super::note::{get, put};
 use super::{FORMAT, Note, hex};
 use crate::advice::cure;
+use crate::config::VolumeConfig;
 use crate::exit::Exit;
 use crate::problem::{Outcome, Problem};
 use crate::sizes::rounded;
 use holdfast_io::Files;
-use holdfast_log::{CheckVerdict, Log};
+use holdfast_log::{Foreseen, Log, OpenError};
+use holdfast_memory::Region;
 use holdfast_volume::Told;
 use rustix::fs::{FileType, Stat, fstat, fstatfs, major, minor};
 use serde::{Deserialize, Serialize};
@@ -170,6 +172,7 @@ fn judge_badge(badge: &Badge, note: Option<&HomeNote>, mode: u32) -> Result<(), 
 /// A log and the home that was opened for it.
 pub(crate) struct Bond<'a> {
     name: &'a str,
+    volume: &'a VolumeConfig,
     home: &'a Path,
     log: &'a dyn Files,
     wearer: Arc<Wearer>,
@@ -183,9 +186,10 @@ impl<'a> Bond<'a> {
     /// Looks at both. Nothing if there is no log that can be read: who opens it says why.
     pub(crate) fn look(
         name: &'a str,
-        (path, home): (&'a Path, impl AsFd),
+        (volume, home): (&'a VolumeConfig, impl AsFd),
         log: &'a dyn Files,
     ) -> Outcome<Option<Bond<'a>>> {
+        let path = volume.home.as_path();
         let Ok(identity) = Log::identity_of(log) else { return Ok(None) };
         let failed = |error: io::Error| {
             let what = format!("looking at home {} of volume {name}", path.display());
@@ -194,7 +198,7 @@ impl<'a> Bond<'a> {
         let wearer = Arc::new(Wearer::of(&home).map_err(failed)?);
         let found = look_at(&home, &wearer).map_err(failed)?;
         let (note, boot) = (get(log, NAME).map_err(failed)?, Boot::current().map_err(failed)?);
-        Ok(Some(Bond { name, home: path, log, wearer, found, identity, note, boot }))
+        Ok(Some(Bond { name, volume, home: path, log, wearer, found, identity, note, boot }))
     }
 
     /// Refuses a home that is not the log's, as it was left.
@@ -215,9 +219,26 @@ impl<'a> Bond<'a> {
 
     fn judge(&self) -> Result<(), Fault> {
         judge(&hex(self.identity), &self.note, &self.found, &self.boot.id)?;
-        let read = self.is_doubtful().then(|| Log::verify(self.log, &mut |_| {}).ok()).flatten();
-        let end = read.filter(|log| !matches!(log.verdict, CheckVerdict::Corrupt { .. }));
-        end.map_or(Ok(()), |log| self.judge_end(log.end.get()))
+        // Who opens a log that cannot be opened says why.
+        let foreseen = self.is_doubtful().then(|| self.foresee().ok()).flatten();
+        foreseen.map_or(Ok(()), |log| self.judge_end(log.durable.get()))
+    }
+
+    /// What an attachment would find of the log and its memory.
+    pub(crate) fn foresee(&self) -> Result<Foreseen, OpenError> {
+        let seen = Region::observe(&self.volume.medium()).ok();
+        Log::foresee(self.log, seen.as_ref(), &self.volume.log_config())
+    }
+
+    /// How much of the log its home does not have, for people.
+    pub(crate) fn describe_unapplied(&self) -> String {
+        match self.foresee() {
+            Ok(log) => {
+                let bytes = rounded(log.tail.get().saturating_sub(log.released.get()));
+                format!("up to {bytes} of the log are still to be applied")
+            }
+            Err(error) => format!("what of the log is still to be applied cannot be told: {error}"),
+        }
     }
 
     /// The home says that it is complete, and the log does not: one of them may be an older copy.
@@ -382,7 +403,7 @@ impl<'a> Bond<'a> {
         let (name, home) = (self.name, self.home.display());
         let what = format!("bringing volume {name} and its home together");
         let right = format!("if this is the right home, `holdfast volume accept {name} --home`");
-        let unapplied = describe_unapplied(self.log);
+        let unapplied = self.describe_unapplied();
         let empty = if self.wearer.is_empty() { "an empty directory" } else { "another one" };
         let note = self.note.found();
         let before = note.map_or(String::new(), |note| format!(", last {}", note.path.display()));
@@ -444,17 +465,6 @@ pub(crate) fn choose(name: &str) -> String {
         "nothing was applied; `holdfast volume accept {name} --keep log` applies the log over it, \
          and `--keep home` puts the log aside"
     )
-}
-
-/// How much of a log its home does not have, for people.
-pub(crate) fn describe_unapplied(log: &dyn Files) -> String {
-    match Log::verify(log, &mut |_| {}) {
-        Ok(log) => {
-            let bytes = rounded(log.end.get().saturating_sub(log.first.get()));
-            format!("up to {bytes} of the log are still to be applied")
-        }
-        Err(error) => format!("what of the log is still to be applied cannot be told: {error}"),
-    }
 }
 
 /// A moment by which what this process is at has its time too.

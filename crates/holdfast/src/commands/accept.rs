@@ -5,17 +5,22 @@
 //! Never: applies anything, or works on a volume that is served.
 
 use super::attached::Parts;
+use super::foreseen;
+use super::logs::open_problem;
 use super::volume::{is_made, make_log, refuse_kept, refuse_mounted};
-use crate::bond::{Bond, RegionNote, describe_unapplied, is_complete};
+use crate::bond::{Bond, RegionNote, is_complete};
 use crate::cli::{Accepted, Side};
 use crate::config::{Config, MemoryConfig, VolumeConfig};
 use crate::exit::Exit;
 use crate::keeper::lock::{take_directory, take_home};
+use crate::observe::region_problem;
 use crate::output::{Output, Progress};
 use crate::problem::{Outcome, Problem};
+use holdfast_client::protocol::{LOG_PREFIX, VOLUME_PREFIX};
+use holdfast_io::Files;
 use holdfast_io::real::RealFiles;
-use holdfast_log::Log;
-use holdfast_memory::{Medium, Region};
+use holdfast_log::{Log, LogConfig, Lsn, OpenError};
+use holdfast_memory::{AttachError, Medium, Region};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -31,15 +36,18 @@ pub(super) fn accept(config: &Config, name: &str, what: Accepted, output: Output
     let done = match what.keep {
         Some(Side::Home) => keep_home(name, volume)?,
         Some(Side::Log) => with_bond(name, volume, |bond, log| {
-            let left = left_text(log);
+            let left = left_text(bond, log);
+            refuse_what_is_not_served(name, volume, log)?;
             bond.accept_changes()?;
             Ok(format!("{name} goes on with its log: {left}"))
         })?,
         None if what.memory_lost => {
-            accept_memory(&format!("volume {name}"), &volume.log, &volume.memory)?
+            let log = (&*volume.log, &volume.log_config());
+            accept_memory(&format!("{VOLUME_PREFIX}{name}"), log, &volume.memory)?
         }
         None => with_bond(name, volume, |bond, log| {
-            let left = left_text(log);
+            let left = left_text(bond, log);
+            refuse_what_is_not_served(name, volume, log)?;
             bond.accept()?;
             let home = volume.home.display();
             let bits = match bond.has_lost_bits() {
@@ -58,16 +66,23 @@ pub(super) fn memory_of_log(config: &Path, name: &str, output: Output) -> Outcom
     let config = Config::load(config)?;
     let log = config.log(name)?;
     refuse_kept(&config, format!("accepting that the memory of log {name} is lost"))?;
-    output.done(&accept_memory(&format!("log {name}"), &log.log, &log.memory)?);
+    let of = (&*log.log, &log.log_config());
+    output.done(&accept_memory(&format!("{LOG_PREFIX}{name}"), of, &log.memory)?);
     Ok(())
 }
 
 /// What the home lacks, for people; of a log that knows that it is nothing, without reading it.
-fn left_text(log: &RealFiles) -> String {
+fn left_text(bond: &Bond<'_>, log: &RealFiles) -> String {
     match is_complete(log) {
         true => "nothing of the log is still to be applied".to_owned(),
-        false => describe_unapplied(log),
+        false => bond.describe_unapplied(),
     }
+}
+
+/// Nothing is accepted that would be refused all the same, for its log or its memory.
+fn refuse_what_is_not_served(name: &str, volume: &VolumeConfig, log: &RealFiles) -> Outcome<()> {
+    let log = (log as &dyn Files, &volume.log_config());
+    foreseen::refuse(&format!("{VOLUME_PREFIX}{name}"), &volume.memory, log)
 }
 
 fn with_bond(
@@ -77,7 +92,7 @@ fn with_bond(
 ) -> Outcome<String> {
     let home = take_home(&volume.home)?;
     let log = RealFiles::from_fd(take_directory("log", &volume.log)?);
-    match Bond::look(name, (&volume.home, &home), &log)? {
+    match Bond::look(name, (volume, &home), &log)? {
         Some(bond) => work(&bond, &log),
         None => {
             let what = format!("accepting what became of volume {name}");
@@ -87,29 +102,47 @@ fn with_bond(
     }
 }
 
-fn accept_memory(whose: &str, log: &Path, memory: &MemoryConfig) -> Outcome<String> {
+fn accept_memory(
+    service: &str,
+    (log, config): (&Path, &LogConfig),
+    memory: &MemoryConfig,
+) -> Outcome<String> {
+    let whose = service.replacen('/', " ", 1);
     let files = RealFiles::from_fd(take_directory("log", log)?);
     let what = || format!("accepting that the memory of {whose} is lost");
-    let left = leave_memory(&files, &memory.medium(), &what)?;
+    let medium = memory.medium();
+    refuse_to_lose(&files, (&medium, config), &what)?;
+    Log::foresee(&files, None, config).map_err(|error| open_problem(service, &error))?;
+    let left = leave_memory(&medium, &what)?;
     let loss = RegionNote::accept_loss(&files, memory).map_err(|error| {
         Problem::new(Exit::Failed, what(), error, "mend the log's disk, then try again")
     })?;
     Ok(format!("{whose} goes on with what its log's disk has{left}; {}", loss.text()))
 }
 
+/// Memory that the log goes on from is not lost.
+fn refuse_to_lose(
+    files: &RealFiles,
+    (medium, config): (&Medium, &LogConfig),
+    what: &dyn Fn() -> String,
+) -> Outcome<()> {
+    let Ok(seen) = Region::observe(medium) else { return Ok(()) };
+    let foreseen = Log::foresee(files, Some(&seen), config);
+    match foreseen.is_ok_and(|log| log.ring.is_some()) {
+        false => Ok(()),
+        true => {
+            let place = medium.path().unwrap_or("private memory".as_ref()).display();
+            let why = format!("{place} has all of it");
+            Err(Problem::new(Exit::Usage, what(), why, "serve it: nothing of it is lost"))
+        }
+    }
+}
+
 /// Puts memory aside that is in the place of what was lost: from another moment, of another log, or
-/// damaged. Memory that has all of the log is not lost.
-fn leave_memory(files: &RealFiles, medium: &Medium, what: &dyn Fn() -> String) -> Outcome<String> {
+/// damaged.
+fn leave_memory(medium: &Medium, what: &dyn Fn() -> String) -> Outcome<String> {
     let Some(path) = medium.path().filter(|path| path.exists()) else { return Ok(String::new()) };
     let place = path.display();
-    let is_whole = Region::observe(medium).is_ok_and(|seen| {
-        let ring = Log::check_ring(files, &seen);
-        ring.is_ok_and(|ring| ring.is_some_and(|ring| ring.lost.is_none()))
-    });
-    if is_whole {
-        let why = format!("{place} has all of it");
-        return Err(Problem::new(Exit::Usage, what(), why, "serve it: nothing of it is lost"));
-    }
     let name = aside(path);
     match Region::put_aside(medium, name.file_name().expect("it has the name of a file")) {
         Ok(aside) => Ok(format!(", and {place} is whole in {}", aside.display())),
@@ -133,27 +166,77 @@ fn keep_home(name: &str, volume: &VolumeConfig) -> Outcome<String> {
     let mut progress = Progress::new();
     make_log(name, volume, &mut |text| progress.say(text))?;
     drop(progress);
-    let asides: Vec<_> = asides(&volume.log).iter().map(|it| it.display().to_string()).collect();
-    let aside = match asides.is_empty() {
+    let asides = |of: &Path| asides(of).iter().map(|it| it.display().to_string()).collect();
+    let logs: Vec<String> = asides(&volume.log);
+    let regions: Vec<String> = volume.medium().path().map(asides).unwrap_or_default();
+    let memory = match regions.is_empty() {
+        true => String::new(),
+        false => format!(
+            ", and its memory, which had what the log's disk did not have, in {}: keep a copy \
+             before the system restarts; both back in their places, it is as it was",
+            regions.join(", ")
+        ),
+    };
+    let aside = match logs.is_empty() {
         true => "no log of before was there".to_owned(),
-        false => format!("what was put aside is whole in {}", asides.join(", ")),
+        false => format!("what was put aside is whole in {}{memory}", logs.join(", ")),
     };
     Ok(format!("{name} goes on with {} as it is; {aside}", volume.home.display()))
 }
 
-/// What waits in memory is brought to the log first, so that what is put aside is all there is.
+/// Puts all there is aside: what waits in memory is brought to the log first; where the log's disk
+/// does not have everything then, memory is put aside, too.
 fn put_aside(name: &str, volume: &VolumeConfig) -> Outcome<()> {
+    let what = || format!("putting the log {} aside", volume.log.display());
     let parts = Parts::take_unbound(name, volume)?;
-    parts.drain()?;
-    // A log whose memory is gone behind this has lost nothing with it.
-    parts.note_drained();
-    // The memory says what the log that is put aside has by now.
-    let _ = Region::remove(&volume.medium());
+    match disk_has_all(&parts, volume) {
+        Ok(()) => {
+            // A log whose memory is gone behind this has lost nothing with it.
+            parts.note_drained();
+            let _ = Region::remove(&volume.medium());
+        }
+        Err(lacking) => put_memory_aside(&volume.medium(), &what, lacking)?,
+    }
     drop(parts);
     std::fs::rename(&volume.log, aside(&volume.log)).map_err(|error| {
-        let what = format!("putting the log {} aside", volume.log.display());
-        Problem::new(Exit::Failed, what, error, "name a log that is no mount point, then try again")
+        Problem::new(
+            Exit::Failed,
+            what(),
+            error,
+            "name a log that is no mount point, then try again",
+        )
     })
+}
+
+/// Brings what waits in memory to the log's disk, and reads that it is there.
+fn disk_has_all(parts: &Parts, volume: &VolumeConfig) -> Outcome<()> {
+    let medium = volume.medium();
+    let tail = match Region::observe(&medium) {
+        Ok(seen) => Lsn(seen.marks().tail),
+        Err(AttachError::Missing | AttachError::OtherBoot) => return Ok(()),
+        Err(error) => return Err(region_problem("draining", (&parts.service(), &medium), &error)),
+    };
+    parts.drain()?;
+    let files = RealFiles::open(&volume.log);
+    let files = files.map_err(|error| parts.log_problem(&OpenError::Io(error)))?;
+    let alone = Log::foresee(&files, None, &volume.log_config());
+    let alone = alone.map_err(|error| parts.log_problem(&error))?;
+    match alone.tail < tail {
+        true => Err(parts.log_problem(&OpenError::Corrupt { from: alone.tail, to: tail })),
+        false => Ok(()),
+    }
+}
+
+/// Memory that has what nothing else has stays whole. `lacking` is why the log's disk lacks that.
+fn put_memory_aside(medium: &Medium, what: &dyn Fn() -> String, lacking: Problem) -> Outcome<()> {
+    let Some(path) = medium.path() else { return Ok(()) };
+    let name = aside(path);
+    match Region::put_aside(medium, name.file_name().expect("it has the name of a file")) {
+        Ok(_) => Ok(()),
+        // A device has one place, and what is there has to reach the log first.
+        Err(error) if error.kind() == ErrorKind::Unsupported => Err(lacking),
+        Err(error) => Err(unmoved(what(), error)),
+    }
 }
 
 /// `/a/log` -> `/a/log.aside-SECONDS`, the first that is free.

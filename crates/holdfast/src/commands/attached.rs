@@ -8,6 +8,7 @@ use super::cached::HomeInUse;
 use super::home::{Home, Volume};
 use super::logs::{
     self, THE_DISK, catalogue_problem, end_when_stale, open_problem, recovery_text, region,
+    told_lacking,
 };
 use crate::advice::cure;
 use crate::bond::{Badge, Bond, RegionNote, UNNOTED_NS, Wearer, choose, note_complete, now_ns};
@@ -131,7 +132,7 @@ impl Parts {
         let home = take_home(&volume.home)?;
         refuse_strange(&format!("opening volume {name}"), (&volume.home, &home))?;
         let log = RealFiles::from_fd(take_directory("log", &volume.log)?);
-        let bond = Bond::look(name, (&volume.home, &home), &log)?;
+        let bond = Bond::look(name, (volume, &home), &log)?;
         bond.map_or(Ok(()), |bond| bond.bind())?;
         Parts::of(name, volume, (home, log))
     }
@@ -215,6 +216,7 @@ impl Parts {
         let (volume, attached) =
             self.open_volume((home.files(), log.clone()), class, beside, kernel)?;
         let volume = self.home.served(volume).map_err(|error| self.volume_problem(error))?;
+        told_lacking(&self.name, &recovery);
         let recovery = recovery_text(&recovery, Some(attached.bytes_applied));
         let lost = loss.map_or(String::new(), |loss| format!("; {}", loss.text()));
         let recovery = recovery + &lost;
@@ -273,7 +275,7 @@ impl Parts {
                 Err(_) => return Ok(()),
             },
         };
-        let bond = Bond::look(&self.name, (&self.volume.home, self.home.wearer()), &*log)?;
+        let bond = Bond::look(&self.name, (&self.volume, self.home.wearer()), &*log)?;
         bond.map_or(Ok(()), |bond| bond.check_end(end))
     }
 
@@ -381,7 +383,9 @@ impl Parts {
             Err(AttachError::Missing | AttachError::OtherBoot) => {
                 return Ok(RegionNote::held_elsewhere(&**log, &self.volume.memory));
             }
-            Err(error) => return Err(region_problem("draining", &medium, &error)),
+            Err(error) => {
+                return Err(region_problem("draining", (&self.service(), &medium), &error));
+            }
         };
         let config = self.volume.log_config();
         let marks = region.marks();
@@ -451,7 +455,7 @@ impl Parts {
         about.unwrap_or_else(|| open_problem(&service, error))
     }
 
-    fn service(&self) -> String {
+    pub(super) fn service(&self) -> String {
         format!("{VOLUME_PREFIX}{}", self.name)
     }
 

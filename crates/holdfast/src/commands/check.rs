@@ -8,8 +8,9 @@
 
 use super::attached::{changed_home, paths_text};
 use super::cached::check_home;
+use super::foreseen::{Seen, foresee};
 use super::home::Home;
-use super::logs::{THE_DISK, catalogue_problem, refuse_too_small};
+use super::logs::{THE_DISK, catalogue_problem};
 use super::volume::{aloud, refuse_mounted};
 use crate::advice::cure;
 use crate::bond::{Bond, Loss, RegionNote};
@@ -19,15 +20,16 @@ use crate::found::verdict;
 use crate::keeper::attach::check_ways;
 use crate::keeper::homes::refuse_strange;
 use crate::keeper::lock::{take_directory, take_home};
-use crate::observe::region_problem;
+use crate::observe::refuse_poisoned;
 use crate::output::{Output, Progress};
 use crate::problem::{Outcome, Problem};
 use crate::report::verdict_text;
 use crate::sizes::rounded;
 use holdfast_client::protocol::VOLUME_PREFIX;
+use holdfast_io::Files;
 use holdfast_io::real::RealFiles;
 use holdfast_log::{CheckVerdict, CheckedRing, FilePlace, Log, OpenError, Verified};
-use holdfast_memory::{AttachError, Region};
+use holdfast_memory::{Observed, Region};
 use holdfast_volume::words::{HOME_TOUCHED_NS, WINDOW_END};
 use holdfast_volume::{Left, Told, Unapplied};
 use std::fmt::Display;
@@ -52,10 +54,17 @@ struct Memory {
 }
 
 impl Memory {
-    /// Whether a mount needs nothing of what the log's disk has.
-    fn has_all(&self) -> bool {
-        self.ring.is_some_and(|ring| ring.healable.is_none())
+    fn of(region: &Observed, ring: Option<CheckedRing>) -> Memory {
+        let marks = region.marks();
+        let dirty_bytes = marks.tail.saturating_sub(marks.durable);
+        let unapplied_bytes = marks.tail.saturating_sub(marks.released);
+        Memory { ring, dirty_bytes, unapplied_bytes }
     }
+}
+
+/// Whether a mount needs nothing of what the log's disk has.
+fn memory_has_all(seen: &Seen) -> bool {
+    seen.log.ring.is_some_and(|ring| ring.healable.is_none())
 }
 
 /// Checks a volume that is not mounted.
@@ -74,10 +83,11 @@ pub(super) fn check(config: &Config, name: &str, output: Output) -> Outcome<()> 
     check.home(&home)?;
     let mut progress = Progress::new();
     let say = || progress.say(&format!("{name}: reading every frame of the log"));
-    let (log, memory) = aloud(say, || check.look())?;
+    let (log, seen) = aloud(say, || check.look())?;
     drop(progress);
-    check.end(&home, log.end.get())?;
-    let loss = check.loss(memory.as_ref())?;
+    check.end(&home, seen.log.durable.get())?;
+    let memory = seen.region.as_ref().map(|region| Memory::of(region, seen.log.ring));
+    let loss = check.loss(seen.loss);
     let lost = loss.as_ref().map_or(String::new(), |loss| format!("\n  before  {}", loss.text()));
     let text = format!(
         "{name}: paths, home, log and memory are sound\n  log     {}\n  memory  {}{lost}\n{}",
@@ -106,7 +116,7 @@ impl Check<'_> {
 
     /// Whose it is, and whether anybody changed what the log is about to change.
     fn home(&self, home: &OwnedFd) -> Outcome<()> {
-        let bond = Bond::look(self.name, (&self.volume.home, home), &self.files)?;
+        let bond = Bond::look(self.name, (self.volume, home), &self.files)?;
         let Some(bond) = bond else { return Ok(()) };
         let changed = match bond.told() {
             Some(told) => self.changed_by_others(home, told)?,
@@ -121,7 +131,7 @@ impl Check<'_> {
 
     /// Whether the log reaches what the home has had of it.
     fn end(&self, home: &OwnedFd, end: u64) -> Outcome<()> {
-        let bond = Bond::look(self.name, (&self.volume.home, home), &self.files)?;
+        let bond = Bond::look(self.name, (self.volume, home), &self.files)?;
         bond.map_or(Ok(()), |bond| bond.check_end(end))
     }
 
@@ -148,61 +158,39 @@ impl Check<'_> {
         changed.map_err(|error| failed(&error))
     }
 
-    /// The log first: it says what the ring should be.
-    fn look(&self) -> Outcome<(Verified, Option<Memory>)> {
-        let log =
-            Log::verify(&self.files, &mut |_| {}).map_err(|error| self.log_problem(&error))?;
-        let memory = self.memory();
+    /// What an attachment would find, and whether the log's disk has what it should have. One that
+    /// lacks something is named even where memory has it: it does not outlive that.
+    fn look(&self) -> Outcome<(Verified, Seen)> {
+        let what = format!("checking volume {}", self.name);
+        refuse_poisoned(&what, self.name, &self.volume.medium())?;
+        let seen = self.foresee();
+        let has_all = seen.as_ref().is_ok_and(memory_has_all);
+        let log = match Log::verify(&self.files, &mut |_| {}) {
+            Err(error) if has_all => return Err(self.lacking(&error.to_string())),
+            log => log.map_err(|error| self.log_problem(&error))?,
+        };
         if let CheckVerdict::Corrupt { from, to } = log.verdict {
-            let has_all = memory.is_ok_and(|memory| memory.is_some_and(|m| m.has_all()));
             return Err(self.corrupt(&OpenError::Corrupt { from, to }, &log, has_all));
         }
-        Ok((log, memory?))
+        let seen = seen?;
+        match seen.log.ring.and_then(|ring| ring.lacking) {
+            Some(at) => Err(self.lacking(&format!(
+                "the log's disk does not have what it had confirmed from LSN {at} on"
+            ))),
+            None => Ok((log, seen)),
+        }
     }
 
-    /// The region, if there is one, must be whole and belong to the log. One that is missing and
-    /// should not be is refused, as every open does.
-    fn memory(&self) -> Outcome<Option<Memory>> {
-        let medium = self.volume.medium();
-        let seen = match Region::observe(&medium) {
-            Ok(seen) => seen,
-            Err(AttachError::Missing) => {
-                let service = format!("{VOLUME_PREFIX}{}", self.name);
-                RegionNote::without(&service, &self.volume.memory, &self.files)?;
-                self.refuse_too_small()?;
-                return Ok(None);
-            }
-            Err(error) => return Err(region_problem("looking at", &medium, &error)),
-        };
-        let ring = Log::check_ring(&self.files, &seen).map_err(|e| self.region_problem(&e))?;
-        if ring.is_none() {
-            self.refuse_too_small()?;
-        }
-        if let Some(at) = ring.and_then(|ring| ring.lost) {
-            return Err(self.lost(at.get(), seen.marks().tail));
-        }
-        let marks = seen.marks();
-        let (dirty_bytes, unapplied_bytes) =
-            (marks.tail.saturating_sub(marks.durable), marks.tail.saturating_sub(marks.released));
-        Ok(Some(Memory { ring, dirty_bytes, unapplied_bytes }))
-    }
-
-    /// Memory that is made at the next attachment has to be large enough.
-    fn refuse_too_small(&self) -> Outcome<()> {
+    fn foresee(&self) -> Outcome<Seen> {
         let service = format!("{VOLUME_PREFIX}{}", self.name);
-        refuse_too_small(&service, &self.volume.memory, &self.files)
+        let log = (&self.files as &dyn Files, &self.volume.log_config());
+        foresee(&service, &self.volume.memory, log, &|error| self.region_problem(error))
     }
 
-    /// What memory that is gone may have cost, now or the last time. An attachment that would be
-    /// refused without it is refused here.
-    fn loss(&self, memory: Option<&Memory>) -> Outcome<Option<Loss>> {
+    /// What memory that is gone may have cost, now or the last time.
+    fn loss(&self, now: Option<Loss>) -> Option<Loss> {
         let before = || RegionNote::of(&self.files).ok().and_then(|it| it.found()?.loss.clone());
-        let service = format!("{VOLUME_PREFIX}{}", self.name);
-        let now = match memory {
-            Some(_) => None,
-            None => RegionNote::without(&service, &self.volume.memory, &self.files)?,
-        };
-        Ok(now.or_else(before))
+        now.or_else(before)
     }
 
     fn what(&self) -> String {
@@ -225,6 +213,14 @@ impl Check<'_> {
             OpenError::OtherVersion { .. } => {
                 (Exit::Damaged, "use the version that made it".to_owned())
             }
+            OpenError::MissingSegment { .. } | OpenError::File { .. } => (
+                Exit::Damaged,
+                format!(
+                    "nothing was changed; restore that file; or, to go on with the home as it is, \
+                     `holdfast volume accept {} --keep home` puts the log aside",
+                    self.name
+                ),
+            ),
             _ => (Exit::Damaged, "nothing was changed; restore that file".to_owned()),
         };
         Problem::new(exit, self.what(), error, remedy)
@@ -232,28 +228,26 @@ impl Check<'_> {
 
     fn corrupt(&self, fault: &OpenError, log: &Verified, memory_has_all: bool) -> Problem {
         let place = log.place.as_ref().map_or_else(String::new, place_text);
-        let (name, directory) = (self.name, self.volume.log.display());
-        let remedy = match memory_has_all {
-            true => format!(
-                "nothing was changed, and memory has all that the home lacks: `holdfast umount \
-                 {name}` brings it home; then move {directory} away and `holdfast volume make \
-                 {name}`"
-            ),
-            false => format!(
-                "nothing was changed; restore that file from a copy, or, to go on with the home \
-                 as it is, move {directory} away and `holdfast volume accept {name} --keep home`"
-            ),
-        };
-        Problem::new(Exit::Damaged, self.what(), format!("{fault}{place}"), remedy)
+        let why = format!("{fault}{place}");
+        if memory_has_all {
+            return self.lacking(&why);
+        }
+        let remedy = format!(
+            "nothing was changed; restore that file from a copy, or, to go on with the home as it \
+             is, `holdfast volume accept {} --keep home` puts the log aside",
+            self.name
+        );
+        Problem::new(Exit::Damaged, self.what(), why, remedy)
     }
 
-    fn lost(&self, at: u64, tail: u64) -> Problem {
-        let medium = self.volume.medium();
-        let region = medium.path().unwrap_or("private memory".as_ref()).display();
-        let what = format!("checking the region {region} of volume {}", self.name);
-        let why = format!("acknowledged bytes from LSN {at} to LSN {tail} are damaged in memory");
-        let remedy = self.without_memory();
-        Problem::new(Exit::Damaged, what, why, remedy)
+    /// The log's disk is damaged, and nobody needs what it had.
+    fn lacking(&self, why: &str) -> Problem {
+        let remedy = format!(
+            "nothing was changed, and memory has all that the home lacks: `holdfast umount {}` \
+             brings it home, and `holdfast serve` writes it to the log again; see to that disk",
+            self.name
+        );
+        Problem::new(Exit::Damaged, self.what(), why, remedy)
     }
 
     fn region_problem(&self, error: &OpenError) -> Problem {

@@ -152,8 +152,18 @@ fn attach_problem(of: Use<'_>, disk: &DiskConfig, error: &AttachVdiskError) -> P
             (Exit::Usage, format!("make it: {}, then {then}", of.command("make")))
         }
         AttachVdiskError::Region(AttachError::OtherBoot) => (Exit::Damaged, make_anew()),
+        AttachVdiskError::Region(AttachError::Damaged { .. }) => {
+            let place = disk.medium().path().unwrap_or("private memory".as_ref()).to_owned();
+            let place = place.display();
+            let remedy = format!(
+                "nothing was changed, and nothing else has what was on it: put {place} back from a \
+                 copy, or {}",
+                make_anew()
+            );
+            (Exit::Damaged, remedy)
+        }
         AttachVdiskError::Region(error) => {
-            return region_problem("taking up", &disk.medium(), error);
+            return region_problem("taking up", ("", &disk.medium()), error);
         }
         AttachVdiskError::OtherSize { found, .. } => {
             let found = crate::sizes::text(*found);

@@ -238,7 +238,7 @@ pub(super) fn mend(name: &str, volume: &VolumeConfig) -> Outcome<Mended> {
             let remedy = format!("mount it with `holdfast mount {name}`");
             Problem::new(Exit::Usage, parts.what("mending"), why, remedy)
         }
-        error => region_problem("mending", &medium, &error),
+        error => region_problem("mending", (&parts.service(), &medium), &error),
     })?;
     let Place::Here(log) = &parts.log else { unreachable!("the directory was taken") };
     let config = volume.log_config();

@@ -105,7 +105,7 @@ pub(super) fn region(
             tracing::warn!(service, "the system has restarted: memory is filled from the log anew");
             remove(service, &medium)?;
         }
-        Err(error) => return Err(region_problem("attaching", &medium, &error)),
+        Err(error) => return Err(region_problem("attaching", (service, &medium), &error)),
     }
     let region = create(service, memory, files)?;
     term.map(|term| region.note_term(term));
@@ -281,6 +281,13 @@ pub(super) fn open_problem(service: &str, error: &OpenError) -> Problem {
             ),
         ),
         OpenError::File { name, fault: FileFault::NotAFile } => (Exit::Damaged, in_the_way(name)),
+        OpenError::MissingSegment { .. } | OpenError::File { .. } if kind == "volume" => (
+            Exit::Damaged,
+            format!(
+                "nothing was changed; restore what is named; or, to go on with the home as it is, \
+                 `holdfast volume accept {name} --keep home` puts the log aside"
+            ),
+        ),
         _ => (Exit::Damaged, "nothing was changed; restore what is named".to_owned()),
     };
     Problem::new(exit, format!("opening the log of {}", whose(service)), error, remedy)
@@ -291,8 +298,38 @@ fn whose(service: &str) -> String {
     service.replacen('/', " ", 1)
 }
 
+/// Says in the process's own log what the log's disk had lost.
+pub(super) fn told_lacking(name: &str, recovery: &Recovery) {
+    let text = lacking_text(recovery);
+    if !text.is_empty() {
+        tracing::warn!(name, "the log's disk lost what it had confirmed{text}");
+    }
+}
+
+/// What the log's disk had lost, and what became of that, for people.
+fn lacking_text(recovery: &Recovery) -> String {
+    let bytes = recovery.again.iter().map(|it| it.to.0 - it.from.0).sum::<u64>();
+    let again = match recovery.again.first() {
+        Some(first) => format!(
+            "; {}, first at LSN {}, were damaged or missing on the log's disk, and were written \
+             again from memory",
+            rounded(bytes),
+            first.from
+        ),
+        None => String::new(),
+    };
+    let lacks = recovery.lacks.map_or(String::new(), |lacks| {
+        format!("; the log's disk does not take again what it lost at LSN {}", lacks.from)
+    });
+    again + &lacks
+}
+
 /// What recovery found, for people; with what was applied to a home, if there is one.
 pub(super) fn recovery_text(recovery: &Recovery, applied_bytes: Option<u64>) -> String {
+    found_text(recovery, applied_bytes) + &lacking_text(recovery)
+}
+
+fn found_text(recovery: &Recovery, applied_bytes: Option<u64>) -> String {
     let kept = rounded(recovery.tail.0.saturating_sub(recovery.released.0));
     let found = match (recovery.source, applied_bytes) {
         (Source::Ring, _) => format!("{kept} of log found in memory"),

@@ -84,7 +84,7 @@ impl Probe {
             }
             Err(AttachError::Missing) => self.write(bytes),
             Err(error @ AttachError::Damaged { .. }) => Err(self.lost(&error)),
-            Err(error) => Err(region_problem("probing", &self.medium, &error)),
+            Err(error) => Err(region_problem("probing", ("", &self.medium), &error)),
         }
     }
 

@@ -126,7 +126,7 @@ pub(super) fn make_log(
 /// The home is the new log's, whosever it was.
 fn bind_new(name: &str, volume: &VolumeConfig, home: &OwnedFd) -> Outcome<()> {
     let log = RealFiles::from_fd(take_directory("log", &volume.log)?);
-    let bond = Bond::look(name, (&volume.home, home), &log)?.expect("the log was made");
+    let bond = Bond::look(name, (volume, home), &log)?.expect("the log was made");
     bond.accept()?;
     bond.open_home()?;
     note_complete(&log).map_err(|error| {

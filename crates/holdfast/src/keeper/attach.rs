@@ -19,7 +19,7 @@ use crate::bond::Bond;
 use crate::claims::PowerSource;
 use crate::config::{Address, Config, Protocol, VolumeConfig, Way};
 use crate::exit::Exit;
-use crate::observe::observe;
+use crate::observe::{observe, refuse_poisoned};
 use crate::orders::{Orders, Server, Task};
 use crate::problem::{Outcome, Problem};
 use crate::service_manager::ServiceManager;
@@ -45,6 +45,7 @@ pub(crate) fn take(name: &str, config: &Config) -> Outcome<Held> {
         Way::Direct => Some(take_directory("log", &volume.log)?),
         Way::Queue => None,
     };
+    refuse_poisoned(&what, name, &volume.medium())?;
     bind(name, volume, &home)?;
     let (listeners, was_served) = (Listeners::default(), false);
     let home = Some(home);
@@ -72,7 +73,7 @@ pub(crate) fn check_ways(
 fn bind(name: &str, volume: &VolumeConfig, home: &OwnedFd) -> Outcome<()> {
     let Ok(log) = private::directory_there(&volume.log) else { return Ok(()) };
     let log = RealFiles::from_fd(log);
-    let bond = Bond::look(name, (&volume.home, home), &log)?;
+    let bond = Bond::look(name, (volume, home), &log)?;
     bond.map_or(Ok(()), |bond| bond.bind())
 }
 

@@ -330,6 +330,11 @@ fn a_log_disk_that_fails_under_load_loses_nothing_and_the_volume_can_be_mended()
     // As long as the disk is gone, mending fails and changes nothing.
     assert_ne!(fixture.holdfast(&["volume", "mend", NAME]).code, Some(0));
     disk.bring_back();
+    // Nobody is told that it is sound, or takes it up, before it is mended.
+    fixture.holdfast(&["volume", "check", NAME]).expect(6, &["disk failed", "volume mend v"]);
+    if way() != "queue" {
+        fixture.holdfast(&["mount", NAME]).expect(6, &["disk failed", "volume mend v"]);
+    }
     let mended = fixture.holdfast(&["volume", "mend", NAME]).succeeded().out;
     assert!(mended.contains("is mended") && mended.contains("holdfast mount v"), "{mended}");
     fixture.take_up();

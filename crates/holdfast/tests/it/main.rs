@@ -21,6 +21,7 @@ mod btrfs;
 mod certificates;
 mod coherent;
 mod configuration;
+mod damaged_logs;
 mod disk_users;
 mod disk_ways;
 mod disks;
