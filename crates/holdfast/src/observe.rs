@@ -210,7 +210,7 @@ pub(crate) fn is_mapped_by(medium: &Medium, pid: u32) -> bool {
 fn without(service: &str) -> String {
     match service.split_once('/') {
         Some((kind @ ("volume" | "log"), name)) => format!(
-            "{} puts this memory aside, whole, and goes on with what the log's disk has",
+            "go on without it: {}; it is put aside whole, and what the log's disk has is recovered",
             accept_memory_lost(kind, name)
         ),
         _ => "keep it: nothing else has what is in it".to_owned(),
