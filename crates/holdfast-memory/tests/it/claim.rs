@@ -1,6 +1,7 @@
 //! Making, attaching, observing, removing.
 
 use std::fs::OpenOptions;
+use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering;
 
@@ -224,4 +225,25 @@ fn a_private_region_is_reattached_by_its_next_user() {
     assert!(append(&region, 64), "the lock that was left behind is taken over");
     region.set_durable(128);
     region.release(128);
+}
+
+#[test]
+fn memory_whose_name_is_gone_gets_it_back_whole_and_nothing_else_is_touched() {
+    let (_folder, medium) = shm();
+    let region = create(&medium);
+    assert!(append(&region, 300));
+    let (path, held) = (path_of(&medium), OpenOptions::new().read(true).open(path_of(&medium)));
+    let held = held.unwrap();
+    let put_back = || Region::put_back(&medium, &held).map_err(|error| error.kind());
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(put_back(), Err(ErrorKind::ResourceBusy), "it is served");
+    drop(region);
+    std::fs::write(&path, "another").unwrap();
+    assert_eq!(put_back(), Err(ErrorKind::AlreadyExists));
+    assert_eq!(std::fs::read(&path).unwrap(), b"another");
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(put_back(), Ok(()));
+    let region = Region::attach(&medium).unwrap();
+    assert_eq!((region.identity(), region.marks().tail), (IDENTITY, 300));
+    assert_eq!(region.pin(0).bytes(0, 300), pattern(0, 300));
 }

@@ -275,11 +275,12 @@ impl<'a> Bond<'a> {
     fn alone_since_ns(&self, badge: &Badge) -> i64 {
         let note = self.note.found();
         let restarted = note.is_some_and(|note| note.boot != self.boot.id && !note.is_complete);
-        if !restarted || !self.wearer.is_directory() {
-            return if restarted { 0 } else { badge.alone_since_ns };
-        }
         let (began_ns, noted_ns, now_ns) = (self.boot.began_ns, badge.noted_ns, now_ns());
-        Moments { began_ns, noted_ns, now_ns }.alone_since_ns().unwrap_or(0)
+        match (restarted, self.wearer.is_directory()) {
+            (false, _) => badge.alone_since_ns,
+            (true, false) => 0,
+            (true, true) => Moments { began_ns, noted_ns, now_ns }.alone_since_ns().unwrap_or(0),
+        }
     }
 
     /// Brings the two together once more.

@@ -109,7 +109,7 @@ fn leads(path: &Path, file: &File) -> Leads {
 /// Refuses to end a process whose successor would not find the memory.
 pub(super) fn refuse_upgrade(whose: &str, astray: &str) -> Problem {
     let what = format!("upgrading {whose}");
-    let remedy = "it goes on, and nothing is lost; `holdfast umount NAME`, or for logs and disks \
-                  `holdfast shutdown`, brings everything to the disk: then start it again";
+    let remedy = "it goes on, and nothing is lost: `holdfast status` says what brings everything \
+                  to the disk";
     Problem::new(Exit::Failed, what, astray, remedy)
 }
