@@ -27,5 +27,6 @@ pub use crash::{Mood, Sectors};
 pub use entropy::FakeEntropy;
 pub use faults::{EINTR, EIO, ENOSPC, Effect, Fault, Operation};
 pub use files::{FakeFiles, is_power_cut};
+pub use inode::Hindrance;
 pub use limits::FakeLimits;
 pub use random::Random;

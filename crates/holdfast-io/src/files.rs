@@ -241,7 +241,8 @@ pub trait Files: Send + Sync {
 pub trait Held: Send + Sync {
     /// Describes it.
     fn metadata(&self) -> io::Result<Metadata>;
-    /// Opens it, if it is an ordinary file.
+    /// Opens it, if it is an ordinary file. Waits for nobody: where somebody has a lease, that is
+    /// `WouldBlock`.
     fn open(&self, write: bool) -> io::Result<Arc<dyn OpenFile>>;
     /// Changes its metadata.
     fn change(&self, change: &Change) -> io::Result<()>;

@@ -466,6 +466,7 @@ fn settle(volume: &DirectoryVolume, window: &Window, upto: Lsn) {
             Some(contents) => settle_pieces(&node, contents, upto),
             None => node.body_mut().applied(upto),
         }
+        node.body_mut().let_go(upto);
         if !node.is_remembered() {
             volume.names_mut().drop_if_clean(*id, upto);
         }

@@ -60,6 +60,7 @@ mod tree;
 mod volume;
 pub mod words;
 mod write;
+mod writing;
 mod xattr;
 
 pub use block::{BlockVolume, ResizeError};

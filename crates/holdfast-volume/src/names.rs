@@ -164,6 +164,11 @@ impl Names {
         body.require_loose()?;
         Ok(body.attributes)
     }
+    /// All nodes at hand.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = &Arc<Node>> {
+        self.entries.values().map(|entry| &entry.node)
+    }
+
 
     /// True if an earlier process told of a node that has not been asked for yet.
     pub(crate) fn is_known(&self, node: NodeId) -> bool {

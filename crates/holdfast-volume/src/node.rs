@@ -15,6 +15,7 @@ use crate::cuts::Cuts;
 use crate::extents::{Extents, Piece};
 use crate::recent::Recent;
 use crate::tree::{Attributes, Errno, NodeId};
+use crate::writing::WritingFile;
 use crate::xattr::Xattrs;
 
 /// An inode.
@@ -48,6 +49,8 @@ pub(crate) struct Body {
     /// The home takes no change of it: it is immutable there, or only appended to.
     pub(crate) is_fixed: bool,
     /// How often extents and cuts were let go because the home has them.
+    /// The home's file, while the log has something for it.
+    pub(crate) writing: Option<WritingFile>,
     pub(crate) settled: u64,
 }
 
@@ -126,6 +129,13 @@ impl Body {
     }
 
     /// True if the home, which has everything below `upto`, has all of this node.
+    /// The home has everything below `upto`, and its file can be closed if that is all.
+    pub(crate) fn let_go(&mut self, upto: Lsn) {
+        if self.is_applied(upto) {
+            self.writing = None;
+        }
+    }
+
     pub(crate) fn is_applied(&self, upto: Lsn) -> bool {
         self.last < upto && self.extents.is_empty() && self.xattrs.is_applied()
     }
@@ -170,6 +180,7 @@ impl Node {
                 is_fixed: false,
                 settled: 0,
             }),
+                writing: None,
         }
     }
 

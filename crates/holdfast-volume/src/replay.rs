@@ -10,9 +10,12 @@
 mod home_paths;
 
 use std::collections::{HashMap, HashSet};
+use std::io;
 use std::sync::Arc;
+use std::thread::sleep;
+use std::time::Duration;
 
-use holdfast_io::{Change, Files, Kind};
+use holdfast_io::{Change, Files, Held, Kind, OpenFile};
 use holdfast_log::{CommitLog, Frame, Lsn};
 
 use crate::allocated::Allocated;
@@ -27,6 +30,11 @@ use crate::replay::home_paths::HomePaths;
 use crate::space::{Cost, SpaceGate};
 use crate::tree::{Errno, NodeId, ROOT};
 use crate::volume::{DirectoryVolume, VolumeError};
+
+/// How often a file that somebody has a lease on is looked at again, and how many times: longer
+/// than the kernel lets a lease be in the way, if nobody has told it otherwise.
+const LEASE_LOOK: Duration = Duration::from_millis(50);
+const LEASE_LOOKS: u32 = 1_000;
 
 /// Calls `each` for every record that is in the ring.
 pub(crate) fn for_each(
@@ -301,7 +309,7 @@ impl Replay<'_> {
         let allocated = match self.names.hold(self.home, node.id) {
             Err(error) if is_other_inode(&error) => Allocated::default(),
             held => {
-                let file = held?.ok_or(Errno::STALE)?.open(false)?;
+                let file = open_patiently(&*held?.ok_or(Errno::STALE)?)?;
                 Allocated::of(&*file, &file.metadata()?)?
             }
         };
@@ -364,4 +372,15 @@ impl Replay<'_> {
         }
         Ok(())
     }
+}
+
+/// Opens a file that somebody may have a lease on. He gives it up, or the kernel takes it.
+fn open_patiently(held: &dyn Held) -> Result<Arc<dyn OpenFile>, Errno> {
+    for _ in 0..LEASE_LOOKS {
+        match held.open(false) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => sleep(LEASE_LOOK),
+            opened => return Ok(opened?),
+        }
+    }
+    Ok(held.open(false)?)
 }

@@ -25,6 +25,7 @@ use crate::requests::Noted;
 use crate::roster::{Entry as RosterEntry, Roster};
 use crate::space::{Charge, Cost, OwnRoom, SpaceGate};
 use crate::tree::{Errno, NodeId};
+use crate::writing::WritingFiles;
 use crate::xattr::Gate;
 use crate::{own, replay, words};
 
@@ -103,6 +104,8 @@ pub(crate) enum Stop {
     NoRoom(u64),
     /// The home may have no room, which it cannot tell before it has what waits for it.
     NoSpace,
+    /// As many files of the home are open for writing as may be.
+    NoFiles,
 }
 
 impl From<Errno> for Stop {
@@ -132,6 +135,7 @@ pub struct DirectoryVolume {
     pub(crate) can_exchange: OnceLock<bool>,
     roster: Roster,
     pub(crate) kept_files: KeptFiles,
+    pub(crate) writing: WritingFiles,
 }
 
 impl DirectoryVolume {
@@ -181,6 +185,7 @@ impl DirectoryVolume {
             can_exchange: OnceLock::new(),
             roster,
             kept_files: KeptFiles::default(),
+            writing: WritingFiles::default(),
             waiting_for_room: AtomicU64::new(0),
             lets_go: AtomicBool::new(false),
             cleaner: Mutex::new(Cleaner::new(log.marks().released, aside)),
@@ -221,6 +226,7 @@ impl DirectoryVolume {
         self.reread_root()?;
         let records_replayed = replay::replay(self)?;
         self.names_mut().complete();
+        self.open_again_for_writing();
         let roster = self.names_mut().roster();
         self.roster.take_over(self.own_room(), &*self.log, roster)?;
         Ok(Attached { records_replayed, bytes_applied })
@@ -367,6 +373,7 @@ impl DirectoryVolume {
                 }
                 Err(Stop::NoSpace) if settled => return Err(Errno::NOSPC),
                 Err(Stop::NoSpace) => settled = self.settle(),
+                Err(Stop::NoFiles) => self.let_files_go(),
             }
         }
     }
@@ -381,6 +388,14 @@ impl DirectoryVolume {
             {}
         }
         true
+    }
+
+    /// Brings home what waits, so that its files can be closed. A home that fails is tried again.
+    fn let_files_go(&self) {
+        self.settle();
+        if self.writing.are_full() {
+            std::thread::sleep(CLEAN_LOOK);
+        }
     }
 
     /// Lets a change pass that costs the home so much, or says why not.

@@ -93,6 +93,19 @@ impl DirectoryVolume {
         })
     }
 
+    /// The same for a change of what the node holds.
+    fn change_contents<T>(
+        &self,
+        id: NodeId,
+        mut attempt: impl FnMut(Spot<'_>, &mut Body) -> Result<T, Stop>,
+    ) -> Result<T, Errno> {
+        self.know_allocated(&self.node(id)?)?;
+        self.change_named(id, |names, spot, body| {
+            self.open_for_writing(names, id, body)?;
+            attempt(spot, body)
+        })
+    }
+
     /// Writes `data` at `offset`, growing the file if need be. One frame, whatever its size.
     pub(crate) fn write_bytes(
         &self,
@@ -105,8 +118,9 @@ impl DirectoryVolume {
         if end > SIZE_BYTES_MAX {
             return Err(Errno::FBIG);
         }
-        self.know_allocated(&self.node(id)?)?;
-        self.change(id, |spot, body| self.write_once(spot, body, data, offset, clear_privileges))
+        self.change_contents(id, |spot, body| {
+            self.write_once(spot, body, data, offset, clear_privileges)
+        })
     }
 
     /// One attempt, under the locks that order it. Nothing has changed if the log has no room.
@@ -184,15 +198,17 @@ impl DirectoryVolume {
         if set.size_bytes.is_some_and(|bytes| bytes > SIZE_BYTES_MAX) {
             return Err(Errno::FBIG);
         }
-        if set.size_bytes.is_some() {
-            self.know_allocated(&self.node(id)?)?;
-        } else if let Some(attributes) = self.set_nameless(id, set)? {
-            return Ok(attributes);
-        }
-        self.change(id, |spot, body| {
+        let attempt = |spot: Spot<'_>, body: &mut Body| {
             self.set_once(spot, body, set)?;
             Ok(body.attributes)
-        })
+        };
+        if set.size_bytes.is_some() {
+            return self.change_contents(id, attempt);
+        }
+        match self.set_nameless(id, set)? {
+            Some(attributes) => Ok(attributes),
+            None => self.change(id, attempt),
+        }
     }
 
     /// Changes attributes of a node that has no name any more. Only those see it who have it open;
@@ -281,8 +297,7 @@ impl DirectoryVolume {
         if bytes == 0 {
             return Err(Errno::INVAL);
         }
-        self.know_allocated(&self.node(id)?)?;
-        self.change(id, |spot, body| self.allocate_once(spot, body, how, offset, end))
+        self.change_contents(id, |spot, body| self.allocate_once(spot, body, how, offset, end))
     }
 
     /// One attempt, as [`Self::write_once`].

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use super::faults::{Fault, Operation};
 use super::machine::{Machine, Outcome, ROOT, Turn};
 use super::open_file::FakeFile;
-use super::{FakeLimits, Mood, Random, Sectors};
+use super::{FakeLimits, Hindrance, Mood, Random, Sectors};
 use crate::{
     Change, DirEntry, Files, Held, Kind, Limits, Metadata, OpenFile, OpenHow, Space, unnamed,
 };
@@ -160,6 +160,20 @@ impl FakeFiles {
         Ok(())
     }
 
+    /// A program runs a file, or has a lease on it, or ends that. As the kernel, it refuses the one
+    /// while anybody may write, the other while anybody has it open.
+    pub fn hinder(&self, path: &Path, hindrance: Option<Hindrance>) -> io::Result<()> {
+        let mut machine = self.here();
+        let number = machine.lookup(path)?;
+        let inode = machine.inode_mut(number);
+        match hindrance {
+            Some(Hindrance::Runs) if inode.writers > 0 => return Err(Errno::TXTBSY.into()),
+            Some(Hindrance::Leases) if inode.opens > 0 => return Err(Errno::AGAIN.into()),
+            _ => inode.hindered = hindrance,
+        }
+        Ok(())
+    }
+
     /// Refuses all changes with `EROFS`, as a file system does that has found itself damaged.
     pub fn set_read_only(&self, read_only: bool) {
         self.lock().read_only = read_only;
@@ -235,7 +249,13 @@ fn open_or_create(machine: &mut Machine, turn: Turn, path: &Path, how: OpenHow) 
     if how.write && (inode.immutable || inode.append_only) {
         return Err(Errno::PERM);
     }
+    match inode.hindered {
+        Some(Hindrance::Runs) if how.write => return Err(Errno::TXTBSY),
+        Some(Hindrance::Leases) => return Err(Errno::AGAIN),
+        _ => {}
+    }
     inode.opens += 1;
+    inode.writers += u32::from(how.write);
     Ok(number)
 }
 

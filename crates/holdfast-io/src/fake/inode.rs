@@ -10,6 +10,15 @@ use super::names::Attributes;
 use super::xattr::Xattrs;
 use crate::{Change, Kind};
 
+/// What a program does with a file that keeps others from opening it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hindrance {
+    /// It runs it: nobody can open it for writing (`ETXTBSY`).
+    Runs,
+    /// It has a lease on it: nobody can open it without waiting (`EAGAIN`).
+    Leases,
+}
+
 /// A file, directory or other node.
 #[derive(Clone, Debug)]
 pub(super) struct Inode {
@@ -17,6 +26,8 @@ pub(super) struct Inode {
     pub(super) rdev: u64,
     pub(super) immutable: bool,
     pub(super) append_only: bool,
+    /// Who has it by another name than the home's keeps others from opening it.
+    pub(super) hindered: Option<Hindrance>,
     /// Of a symbolic link.
     pub(super) target: Vec<u8>,
     pub(super) attributes: Attributes,
@@ -27,6 +38,8 @@ pub(super) struct Inode {
     pub(super) parents: Vec<u64>,
     /// Handles to it.
     pub(super) opens: u32,
+    /// Those of them that may write.
+    pub(super) writers: u32,
     pub(super) history: History,
     pub(super) durable_attributes: Attributes,
     pub(super) durable_names: BTreeMap<Vec<u8>, u64>,
@@ -49,12 +62,14 @@ impl Inode {
             rdev: 0,
             immutable: false,
             append_only: false,
+            hindered: None,
             target: Vec::new(),
             attributes: attributes.clone(),
             changed_ns: now_ns.into(),
             names: BTreeMap::new(),
             parents: Vec::new(),
             opens: 0,
+            writers: 0,
             history: History::default(),
             durable_attributes: attributes,
             durable_names: BTreeMap::new(),
@@ -77,6 +92,8 @@ impl Inode {
             parents: Vec::new(),
             durable_links: 0,
             opens: 0,
+            writers: 0,
+            hindered: None,
             history,
             target: self.target.clone(),
             ..*self

@@ -58,7 +58,9 @@ impl FakeFile {
 impl Drop for FakeFile {
     fn drop(&mut self) {
         let mut machine = self.files.lock();
-        machine.inode_mut(self.inode).opens -= 1;
+        let inode = machine.inode_mut(self.inode);
+        inode.opens -= 1;
+        inode.writers -= u32::from(self.how.write);
         machine.forget_if_gone(self.inode);
     }
 }

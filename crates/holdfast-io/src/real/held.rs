@@ -91,7 +91,9 @@ impl Held for RealHeld {
             FileType::Directory => return Err(Errno::ISDIR.into()),
             _ => return Err(Errno::INVAL.into()),
         }
-        let access = if write { OFlags::RDWR } else { OFlags::RDONLY } | OFlags::CLOEXEC;
+        // Who has a lease on it would keep this waiting for as long as `lease-break-time`.
+        let access = if write { OFlags::RDWR } else { OFlags::RDONLY };
+        let access = access | OFlags::CLOEXEC | OFlags::NONBLOCK;
         // Only who owns a file, or may do as its owner, can leave the time of access alone.
         let opened = match open(self.through(), access | OFlags::NOATIME, Mode::empty()) {
             Err(Errno::PERM) => open(self.through(), access, Mode::empty()),

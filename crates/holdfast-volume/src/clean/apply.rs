@@ -10,6 +10,7 @@ mod make;
 use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use holdfast_io::acl::DEFAULT;
 use holdfast_io::{Change, Files, Held, InodeNumbers, Kind, Metadata, OpenFile};
@@ -133,8 +134,9 @@ pub(crate) struct Applier<'a> {
     relisted: BTreeSet<NodeId>,
     /// The home's file system gives an inode another number when it is first changed.
     renumbers: bool,
-    /// Extended attributes changed, which only a sync of everything makes durable.
-    labelled: bool,
+    /// Extended attributes changed, or a file that cannot be opened: only a sync of everything
+    /// makes that durable.
+    unsynced: bool,
     /// The home's file system syncs everything when it is asked to.
     syncs_all: bool,
     /// Files and directories are not synced each, but all of them at the end.
@@ -156,7 +158,7 @@ impl<'a> Applier<'a> {
             leaving: HashMap::new(),
             relisted: BTreeSet::new(),
             renumbers: home.inode_numbers() == InodeNumbers::KeptUntilChanged,
-            labelled: false,
+            unsynced: false,
             syncs_all: false,
             together: false,
             blame: None,
@@ -183,7 +185,7 @@ impl<'a> Applier<'a> {
         for (path, at_ns) in &window.directory_times {
             self.set_directory_time(path, *at_ns)?;
         }
-        if self.labelled || self.together {
+        if self.unsynced || self.together {
             let fail = |error| CleanError::home(Act::Sync, Path::new(""), error);
             self.home.sync_all().map_err(fail)?;
         }
@@ -298,7 +300,7 @@ impl<'a> Applier<'a> {
         if contents.xattrs.is_empty() {
             return Ok(());
         }
-        self.labelled = true;
+        self.unsynced = true;
         let path = to_path(contents.path.clone());
         let gone = contents.xattrs.iter().filter(|(_, value)| value.is_none());
         let given =
@@ -514,7 +516,7 @@ impl<'a> Applier<'a> {
         let fail = |error| CleanError::home(Act::Open, &path, error);
         let held = self.hold(&self.volume.names(), node, &path).map_err(fail)?;
         match has_bytes(contents) {
-            true => self.fill_bytes(&*held, contents)?,
+            true => self.fill_bytes(node, &*held, contents)?,
             false => {
                 self.does(What::Attributes);
                 self.change(&*held, contents)?;
@@ -528,9 +530,17 @@ impl<'a> Applier<'a> {
         }
     }
 
-    fn fill_bytes(&mut self, held: &dyn Held, contents: &Contents) -> Result<(), CleanError> {
+    fn fill_bytes(
+        &mut self,
+        node: NodeId,
+        held: &dyn Held,
+        contents: &Contents,
+    ) -> Result<(), CleanError> {
         let path = to_path(contents.path.clone());
-        let file = held.open(true).map_err(|error| CleanError::home(Act::Open, &path, error))?;
+        let file = match self.writing_file(node) {
+            Some(file) => file,
+            None => held.open(true).map_err(|error| CleanError::home(Act::Open, &path, error))?,
+        };
         self.fill_file(&*file, contents).map_err(|failed| match failed {
             Failed::Home(error) => CleanError::home(Act::Write, &path, error),
             Failed::Log(error) => CleanError::Read(error),
@@ -541,6 +551,13 @@ impl<'a> Applier<'a> {
             self.blame = blame;
         }
         Ok(())
+    }
+
+    /// The node's file, if it is open because the log has something for it.
+    fn writing_file(&self, node: NodeId) -> Option<Arc<dyn OpenFile>> {
+        let names = self.volume.names();
+        let body = names.entry(node)?.node.body();
+        body.writing.as_ref().map(|writing| writing.file().clone())
     }
 
     /// What is under way for the node whose turn it is.
@@ -564,10 +581,25 @@ impl<'a> Applier<'a> {
                 Ok(())
             }
             Kind::File if !self.together && !contents.made => {
-                let synced = held.open(false).and_then(|file| file.sync_data());
+                let synced = self.sync_file(held, |file| file.sync_data());
                 synced.map_err(|error| CleanError::home(Act::Sync, &path, error))
             }
             _ => Ok(()),
+        }
+    }
+
+    /// Makes a file durable by itself, unless somebody has a lease on it: then with everything.
+    fn sync_file(
+        &mut self,
+        held: &dyn Held,
+        sync: impl Fn(&dyn OpenFile) -> io::Result<()>,
+    ) -> io::Result<()> {
+        match held.open(false) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock && self.syncs_all => {
+                self.unsynced = true;
+                Ok(())
+            }
+            file => sync(&*file?),
         }
     }
 

@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use holdfast_io::fake::{FakeClock, FakeFiles, FakeLimits, Random};
+use holdfast_io::fake::{FakeClock, FakeFiles, FakeLimits, Hindrance, Random};
 use holdfast_io::{Files, Kind, Limits, OpenHow};
 use holdfast_memory::Region;
 use holdfast_volume::{
@@ -152,6 +152,24 @@ fn be_read_only(world: &Limited, direct: &DirectVolume, random: &mut Random, tol
     world.clock.advance_ns(1_000_000_000);
 }
 
+/// Who has a file by another name than the home's runs it, or has a lease on it, or ends that. He
+/// is refused while somebody writes it.
+fn hinder(home: &FakeFiles, random: &mut Random) {
+    let hindrance = match random.below(4) {
+        0 => Some(Hindrance::Runs),
+        1 => Some(Hindrance::Leases),
+        _ => None,
+    };
+    let _ = home.hinder(any_name(random).as_ref(), hindrance);
+}
+
+fn leave_alone(home: &FakeFiles) {
+    for entry in home.read_dir("".as_ref()).expect("a sound home") {
+        let name = std::str::from_utf8(&entry.name).expect("made here");
+        home.hinder(name.as_ref(), None).expect("it is there");
+    }
+}
+
 fn live(seed: u64) {
     let world = limited(seed);
     let mut random = Random::new(seed);
@@ -161,6 +179,7 @@ fn live(seed: u64) {
         let told = format!("seed {seed}, step {number}");
         changed += u64::from(step(&direct.volume, &mut random).is_ok());
         world.clock.advance_ns(random.below(40_000_000));
+        hinder(&world.home, &mut random);
         let marks = direct.log.marks();
         match random.below(60) {
             0 => be_read_only(&world, &direct, &mut random, &told),
@@ -175,6 +194,7 @@ fn live(seed: u64) {
     }
     assert!(changed > STEPS / 20, "seed {seed}: nearly everything is refused");
     bring_home(&direct, &format!("seed {seed}, at the end"));
+    leave_alone(&world.home);
     let seen = image_through(&direct.volume);
     direct.detach().expect("a sound home");
     assert_eq!(image_of(&world.home), seen, "seed {seed}");
