@@ -391,6 +391,7 @@ impl<'t> Server<'t> {
 
     fn link(&self, request: &Request<'_>, node: NodeId, name: &[u8]) -> Result<Reply, Errno> {
         let parent = NodeId(request.node);
+        self.protect_from_links(request, node)?;
         let linked = match self.tree.link(node, parent, name) {
             Err(Errno(wire::EEXIST)) if request.resent => {
                 let found = self.tree.lookup(parent, name)?;
@@ -402,6 +403,19 @@ impl<'t> Server<'t> {
             linked => linked?,
         };
         Ok(Reply::Entry(self.entry(&linked)))
+    }
+
+    /// The kernel keeps strangers from linking what runs as somebody else, by the mode that it was
+    /// told last. A list of access changes the mode, and it asks for nothing before a link.
+    fn protect_from_links(&self, request: &Request<'_>, node: NodeId) -> Result<(), Errno> {
+        let found = self.tree.attributes(node)?;
+        let both = wire::S_ISGID | wire::S_IXGRP;
+        let runs = found.mode & wire::S_ISUID != 0 || found.mode & both == both;
+        let is_own = request.uid == 0 || request.uid == found.uid;
+        match runs && !is_own && callers::links_are_protected_from(request.pid) {
+            true => Err(Errno(wire::EPERM)),
+            false => Ok(()),
+        }
     }
 
     fn rename(&self, request: &Request<'_>) -> Result<Reply, Errno> {
@@ -473,12 +487,27 @@ impl<'t> Server<'t> {
             }
             Operation::SetXattr(set) => self.set_xattr(request, node, &set),
             Operation::RemoveXattr { name } => {
-                self.tree.remove_xattr(node, name, asked(request))?;
-                self.note_removal(request, name);
+                if !self.is_for_a_write(request, name)? {
+                    self.tree.remove_xattr(node, name, asked(request))?;
+                    self.note_removal(request, name);
+                }
                 Ok(Reply::Done)
             }
             _ => Err(Errno(wire::EINVAL)),
         }
+    }
+
+    /// Before a write that takes bits away from a file with a capability, and before a `chown` that
+    /// would, the kernel has the capability taken away by its caller, whoever he is. Who may not
+    /// change the mode may not take it away either: if a write follows, that does.
+    fn is_for_a_write(&self, request: &Request<'_>, name: &[u8]) -> Result<bool, Errno> {
+        if request.uid == 0 || name != b"security.capability" {
+            return Ok(false);
+        }
+        let found = self.tree.attributes(NodeId(request.node))?;
+        let takes_bits = without_privileges(&found, request) != found.mode;
+        let may = request.uid == found.uid || callers::may_set_capabilities(request.pid);
+        Ok(takes_bits && !may)
     }
 
     fn note_removal(&self, request: &Request<'_>, name: &[u8]) {

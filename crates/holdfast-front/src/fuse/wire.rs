@@ -127,6 +127,7 @@ pub(crate) const FALLOCATE_ZERO_RANGE: u32 = 16;
 pub(crate) const SEEK_DATA: u32 = 3;
 pub(crate) const SEEK_HOLE: u32 = 4;
 
+pub(crate) const EPERM: i32 = 1;
 pub(crate) const ENOENT: i32 = 2;
 pub(crate) const EIO: i32 = 5;
 pub(crate) const EEXIST: i32 = 17;
