@@ -54,6 +54,8 @@ pub struct Metadata {
     pub device: u64,
     /// Nothing about it may be changed, whoever asks.
     pub immutable: bool,
+    /// Contents and names are encrypted, and cannot be changed once its owner takes the key away.
+    pub encrypted: bool,
     /// Nothing may be done to it but to append.
     pub append_only: bool,
     /// Device number, for device files.
@@ -117,6 +119,19 @@ pub enum InodeNumbers {
     KeptUntilChanged,
     /// One inode may have several in turn.
     NotKept,
+}
+
+/// What an inode hands down to what is made in it, besides its permissions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traits {
+    /// Whose quota it counts for.
+    pub project: u32,
+    /// What is made in it is of that project, and nothing of another is let in.
+    pub hands_project_down: bool,
+    /// No symbolic links are made in it.
+    pub no_symlinks: bool,
+    /// Names in it that differ in case alone are one.
+    pub folds_case: bool,
 }
 
 /// What to look for in a file.
@@ -246,6 +261,14 @@ pub trait Held: Send + Sync {
     fn open(&self, write: bool) -> io::Result<Arc<dyn OpenFile>>;
     /// Changes its metadata.
     fn change(&self, change: &Change) -> io::Result<()>;
+    /// What it hands down. `None` if it cannot be asked, as what is neither file nor directory.
+    fn traits(&self) -> io::Result<Option<Traits>> {
+        Ok(Some(Traits::default()))
+    }
+    /// Lets it hand no project down, if it is a directory.
+    fn hand_no_project_down(&self) -> io::Result<()> {
+        Ok(())
+    }
     /// Lists it, if it is a directory, in no particular order, without `.` and `..`.
     fn read_dir(&self) -> io::Result<Vec<DirEntry>> {
         Err(Errno::NOTDIR.into())

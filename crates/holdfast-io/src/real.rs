@@ -11,6 +11,8 @@ mod held;
 mod limits;
 mod lock;
 mod open_file;
+#[allow(unsafe_code)]
+mod raw;
 mod xattr;
 
 pub use clock::RealClock;

@@ -24,6 +24,8 @@ impl Errno {
     pub const ACCESS: Errno = Errno(13);
     /// The name is taken.
     pub const EXIST: Errno = Errno(17);
+    /// Not from there to here.
+    pub const XDEV: Errno = Errno(18);
     /// Not a directory.
     pub const NOTDIR: Errno = Errno(20);
     /// A directory.

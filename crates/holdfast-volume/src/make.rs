@@ -74,6 +74,7 @@ impl DirectoryVolume {
         let parent = *parent;
         let path = names.path_in(parent, name)?;
         let above = names.loose(directory)?;
+        names.admit_made(&*self.home, directory, new.kind)?;
         let inherits = above.mode & SET_GROUP_ID != 0;
         let gid = if inherits { above.gid } else { new.gid };
         let keeps = inherits && new.kind == Kind::Directory;
@@ -142,6 +143,8 @@ impl DirectoryVolume {
                 return Err(Errno::PERM.into());
             }
             names.loose(parent)?;
+            let now_in = names.parent(id);
+            names.admit_moved(&*self.home, id, now_in, parent)?;
             if names.loose(id)?.links >= self.space.limits(&*self.home)?.links_max {
                 return Err(Errno::MLINK.into());
             }

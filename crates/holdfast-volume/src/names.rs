@@ -10,6 +10,7 @@
 
 mod children;
 mod homes;
+mod rules;
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsStr;
@@ -24,6 +25,8 @@ use holdfast_log::Lsn;
 
 pub(crate) use children::{Child, Children};
 pub(crate) use homes::{is_other_inode, other_inode};
+
+use rules::Rules;
 
 use crate::node::{Node, attributes_of};
 use crate::record::AtHome;
@@ -63,6 +66,8 @@ pub(crate) struct Entry {
     home_inode: Option<HomeInode>,
     /// The names in it, once read.
     pub(crate) children: Option<Children>,
+    /// What it asks of names in it, once it was asked and is at home.
+    rules: Option<Rules>,
 }
 
 /// All names known to this process.
@@ -139,7 +144,8 @@ impl Names {
         home: Option<Place>,
     ) {
         let (places, home) = (place.into_iter().collect(), home.into_iter().collect());
-        let entry = Entry { node, kind, places, home, home_inode: None, children: None };
+        let entry =
+            Entry { node, kind, places, home, home_inode: None, children: None, rules: None };
         self.entries.insert(entry.node.id, entry);
     }
 
@@ -158,17 +164,17 @@ impl Names {
         self.entries.get(&node)
     }
 
+    /// All nodes at hand.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = &Arc<Node>> {
+        self.entries.values().map(|entry| &entry.node)
+    }
+
     /// What a node is that the home lets be changed.
     pub(crate) fn loose(&self, node: NodeId) -> Result<Attributes, Errno> {
         let body = self.entry(node).ok_or(Errno::STALE)?.node.body();
         body.require_loose()?;
         Ok(body.attributes)
     }
-    /// All nodes at hand.
-    pub(crate) fn nodes(&self) -> impl Iterator<Item = &Arc<Node>> {
-        self.entries.values().map(|entry| &entry.node)
-    }
-
 
     /// True if an earlier process told of a node that has not been asked for yet.
     pub(crate) fn is_known(&self, node: NodeId) -> bool {
@@ -444,7 +450,15 @@ impl Names {
         self.known.remove(&node.id);
         let home = home.into_iter().collect();
         let home_inode = None;
-        let entry = Entry { node: node.clone(), kind, places, home, home_inode, children: None };
+        let entry = Entry {
+            node: node.clone(),
+            kind,
+            places,
+            home,
+            home_inode,
+            children: None,
+            rules: None,
+        };
         self.entries.insert(node.id, entry);
         node
     }

@@ -46,11 +46,12 @@ pub(crate) struct Body {
     /// Its blocks that have room, of an ordinary file; `None` while nothing has changed what the
     /// home has of it, and nobody has asked.
     pub(crate) allocated: Option<Allocated>,
-    /// The home takes no change of it: it is immutable there, or only appended to.
+    /// The home takes no change of it: it is immutable there, or only appended to. Or its owner can
+    /// keep the home from it by taking a key away.
     pub(crate) is_fixed: bool,
-    /// How often extents and cuts were let go because the home has them.
     /// The home's file, while the log has something for it.
     pub(crate) writing: Option<WritingFile>,
+    /// How often extents and cuts were let go because the home has them.
     pub(crate) settled: u64,
 }
 
@@ -128,7 +129,6 @@ impl Body {
         self.settled += 1;
     }
 
-    /// True if the home, which has everything below `upto`, has all of this node.
     /// The home has everything below `upto`, and its file can be closed if that is all.
     pub(crate) fn let_go(&mut self, upto: Lsn) {
         if self.is_applied(upto) {
@@ -136,6 +136,7 @@ impl Body {
         }
     }
 
+    /// True if the home, which has everything below `upto`, has all of this node.
     pub(crate) fn is_applied(&self, upto: Lsn) -> bool {
         self.last < upto && self.extents.is_empty() && self.xattrs.is_applied()
     }
@@ -146,7 +147,8 @@ impl Node {
     pub(crate) fn from_home(id: NodeId, metadata: &Metadata, target: Vec<u8>) -> Node {
         let (cuts, xattrs) = (Cuts::default(), Xattrs::default());
         let node = Node::new(attributes_of(id, metadata), target, cuts, xattrs);
-        node.body_mut().is_fixed = metadata.immutable || metadata.append_only;
+        let Metadata { immutable, encrypted, append_only, .. } = *metadata;
+        node.body_mut().is_fixed = immutable || encrypted || append_only;
         node
     }
 
@@ -178,9 +180,9 @@ impl Node {
                 recent: Recent::default(),
                 allocated: None,
                 is_fixed: false,
+                writing: None,
                 settled: 0,
             }),
-                writing: None,
         }
     }
 

@@ -31,7 +31,10 @@ pub(crate) fn make(home: &dyn Files) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             directory_fault(home)?.map_or(Ok(()), |fault| Err(refused(fault)))
         }
-        made => made.and_then(|()| take_list(home)).and_then(|()| set_root_time(home, before_ns)),
+        made => made
+            .and_then(|()| take_list(home))
+            .and_then(|()| home.hold(&to_path(ORPHANS_NAME.to_vec()))?.hand_no_project_down())
+            .and_then(|()| set_root_time(home, before_ns)),
     }
 }
 

@@ -70,6 +70,11 @@ impl DirectoryVolume {
         if names.is_within(to.0, node.id) || names.is_within(from.0, other.id) {
             return Err(Errno::INVAL.into());
         }
+        for id in [node.id, other.id, from.0, to.0] {
+            names.loose(id)?;
+        }
+        names.admit_moved(&*self.home, node.id, from.0, to.0)?;
+        names.admit_moved(&*self.home, other.id, to.0, from.0)?;
         self.admit_exchange()?;
         self.note_asked(names, Noted::Exchange { request, one: node.id, other: other.id })?;
         let (path, to_path) = (names.path_in(from.0, from.1)?, names.path_in(to.0, to.1)?);
@@ -124,6 +129,7 @@ impl DirectoryVolume {
         for id in [node.id, from.0, to.0] {
             names.loose(id)?;
         }
+        names.admit_moved(&*self.home, node.id, from.0, to.0)?;
         let charge = self.admit(Cost::NAME)?;
         let (path, to_path) = (names.path_in(from.0, from.1)?, names.path_in(to.0, to.1)?);
         let at_ns = self.clock.utc_ns();

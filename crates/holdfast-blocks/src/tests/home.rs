@@ -21,6 +21,7 @@ pub(super) fn described(rdev: u64) -> Metadata {
         inode: 3,
         device: 1,
         immutable: false,
+        encrypted: false,
         append_only: false,
         rdev,
         accessed_ns: 0,

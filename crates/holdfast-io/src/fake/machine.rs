@@ -535,6 +535,7 @@ impl Machine {
             inode: number,
             device: 1,
             immutable: inode.immutable,
+            encrypted: false,
             append_only: inode.append_only,
             rdev: inode.rdev,
             accessed_ns: inode.attributes.accessed_ns,

@@ -60,6 +60,8 @@ pub(super) struct Root {
     pub(super) fd: OwnedFd,
     /// Its device, once somebody has asked.
     device: OnceLock<u64>,
+    /// Whether it is encrypted.
+    encrypted: OnceLock<bool>,
     /// And what numbers are good for there.
     numbers: OnceLock<InodeNumbers>,
     /// Where its permission bits are kept, if not with it.
@@ -67,6 +69,16 @@ pub(super) struct Root {
 }
 
 impl Root {
+    pub(super) fn is_encrypted(&self) -> io::Result<bool> {
+        match self.encrypted.get() {
+            Some(encrypted) => Ok(*encrypted),
+            None => {
+                let encrypted = describe_open(&self.fd)?.encrypted;
+                Ok(*self.encrypted.get_or_init(|| encrypted))
+            }
+        }
+    }
+
     pub(super) fn device(&self) -> io::Result<u64> {
         match self.device.get() {
             Some(device) => Ok(*device),
@@ -98,7 +110,13 @@ impl RealFiles {
 
     fn of(fd: OwnedFd, mode: Option<Arc<dyn RootMode>>) -> RealFiles {
         RealFiles {
-            root: Arc::new(Root { fd, device: OnceLock::new(), numbers: OnceLock::new(), mode }),
+            root: Arc::new(Root {
+                fd,
+                device: OnceLock::new(),
+                encrypted: OnceLock::new(),
+                numbers: OnceLock::new(),
+                mode,
+            }),
         }
     }
 
@@ -422,6 +440,7 @@ fn describe(stat: &Statx) -> io::Result<Metadata> {
         inode: stat.stx_ino,
         device: makedev(stat.stx_dev_major, stat.stx_dev_minor),
         immutable: has(StatxAttributes::IMMUTABLE),
+        encrypted: has(StatxAttributes::ENCRYPTED),
         append_only: has(StatxAttributes::APPEND),
         rdev: makedev(stat.stx_rdev_major, stat.stx_rdev_minor),
         accessed_ns: instant_ns(&stat.stx_atime),

@@ -8,21 +8,24 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 
 use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, RawDir, chmodat, chownat, fchmod, fstat, fsync, open,
-    openat, readlinkat, utimensat,
+    AtFlags, CWD, FileType, Mode, OFlags, RawDir, chmodat, chownat, fchmod, fstat, fsync,
+    ioctl_getflags, open, openat, readlinkat, utimensat,
 };
 use rustix::io::Errno;
 
 use super::files::{Root, describe_open, entry_of, owner, permissions, times};
 use super::open_file::RealFile;
-use super::xattr;
-use crate::{Change, DirEntry, Held, Kind, Metadata, OpenFile};
+use super::{raw, xattr};
+use crate::{Change, DirEntry, Held, Kind, Metadata, OpenFile, Traits};
 
 /// Bytes of names asked for in one `getdents64`: about a thousand names.
 const NAMES_BUFFER_BYTES: usize = 64 << 10;
 
 /// The attribute by which a directory's bits are set as well.
 const ACCESS_LIST: &[u8] = b"system.posix_acl_access";
+
+/// `FS_CASEFOLD_FL`
+const FOLDS_CASE: u32 = 0x4000_0000;
 
 /// What a descriptor, opened with `O_PATH`, stands for.
 pub(super) struct RealHeld {
@@ -44,6 +47,16 @@ impl RealHeld {
         match openat(&self.fd, ".", flags, Mode::empty()) {
             Err(Errno::NOTDIR) if is_link(fstat(&self.fd)?.st_mode) => Err(Errno::LOOP.into()),
             opened => Ok(opened?),
+        }
+    }
+
+    /// Opens it to be asked about itself, if it is a file or a directory.
+    fn asked(&self) -> io::Result<Option<OwnedFd>> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        match FileType::from_raw_mode(fstat(&self.fd)?.st_mode) {
+            FileType::Directory => Ok(Some(self.directory(OFlags::empty())?)),
+            FileType::RegularFile => Ok(Some(open(self.through(), flags, Mode::empty())?)),
+            _ => Ok(None),
         }
     }
 
@@ -81,7 +94,10 @@ impl Held for RealHeld {
         if metadata.kind == Kind::Directory && metadata.device != self.root.device()? {
             return Err(Errno::XDEV.into());
         }
-        Ok(Metadata { mode: self.kept_mode().unwrap_or(metadata.mode), ..metadata })
+        // The key of all of a home is the business of who has the home.
+        let encrypted = metadata.encrypted && !self.root.is_encrypted()?;
+        let mode = self.kept_mode().unwrap_or(metadata.mode);
+        Ok(Metadata { mode, encrypted, ..metadata })
     }
 
     fn open(&self, write: bool) -> io::Result<Arc<dyn OpenFile>> {
@@ -115,6 +131,28 @@ impl Held for RealHeld {
             utimensat(&self.fd, "", &times, itself)?;
         }
         Ok(())
+    }
+
+    fn traits(&self) -> io::Result<Option<Traits>> {
+        let Some(fd) = self.asked()? else { return Ok(None) };
+        let found = told(raw::get(&fd))?;
+        let folds_case = told(ioctl_getflags(&fd).map(|flags| flags.bits()))? & FOLDS_CASE != 0;
+        Ok(Some(Traits {
+            project: found.project,
+            hands_project_down: found.flags & raw::HANDS_PROJECT_DOWN != 0,
+            no_symlinks: found.flags & raw::NO_SYMLINKS != 0,
+            folds_case,
+        }))
+    }
+
+    fn hand_no_project_down(&self) -> io::Result<()> {
+        let fd = self.directory(OFlags::empty())?;
+        let mut now = told(raw::get(&fd))?;
+        if now.flags & raw::HANDS_PROJECT_DOWN == 0 {
+            return Ok(());
+        }
+        now.flags &= !raw::HANDS_PROJECT_DOWN;
+        Ok(raw::set(&fd, now)?)
     }
 
     fn read_dir(&self) -> io::Result<Vec<DirEntry>> {
@@ -164,5 +202,13 @@ impl Held for RealHeld {
 
     fn remove_xattr(&self, name: &[u8]) -> io::Result<()> {
         Ok(xattr::remove(&self.through(), name)?)
+    }
+}
+
+/// A file system that has no such thing says nothing of it.
+fn told<T: Default>(told: rustix::io::Result<T>) -> io::Result<T> {
+    match told {
+        Err(Errno::NOTTY | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Ok(T::default()),
+        told => Ok(told?),
     }
 }

@@ -18,7 +18,7 @@ const XDEV: Errno = Errno(18);
 
 /// A tmpfs, which numbers its inodes anew, mounted for as long as this lives. `None` where mounting
 /// is not allowed.
-struct Mounted(PathBuf);
+pub(crate) struct Mounted(pub(crate) PathBuf);
 
 impl Mounted {
     fn on(path: &Path) -> Option<Mounted> {
@@ -34,7 +34,7 @@ impl Drop for Mounted {
     }
 }
 
-fn open(home: &Path, log: &FakeFiles) -> DirectVolume {
+pub(crate) fn open(home: &Path, log: &FakeFiles) -> DirectVolume {
     let files = Arc::new(RealFiles::open(home).expect("a directory made here"));
     let clock = Arc::new(holdfast_io::fake::FakeClock::default());
     let log = Below::new(log, "log");

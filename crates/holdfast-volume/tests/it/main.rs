@@ -25,6 +25,7 @@ mod power;
 mod progress;
 mod repeated;
 mod roster;
+mod rules;
 mod seeds;
 mod swapped;
 mod threads;
