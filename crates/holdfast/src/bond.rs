@@ -5,13 +5,14 @@
 //! Never: applies anything, or decides what a log means.
 //!
 //! Where to look: `badge` is what a home wears, `home` compares it with the log's file about it,
-//! `region` does the same for memory, `note` keeps both files, `boot` says which run of the system
-//! this is, `certain` what its clock is worth.
+//! `region` does the same for memory, `lent` has what a home wore before a run, `note` keeps these
+//! files, `boot` says which run of the system this is, `certain` what its clock is worth.
 
 mod badge;
 mod boot;
 mod certain;
 mod home;
+pub(crate) mod lent;
 mod note;
 mod region;
 #[cfg(test)]
@@ -20,7 +21,7 @@ mod tests;
 pub(crate) use badge::{Badge, Wearer};
 pub(crate) use boot::now_ns;
 pub(crate) use certain::UNNOTED_NS;
-pub(crate) use home::{Bond, choose, is_complete, note_complete};
+pub(crate) use home::{Bond, choose, has_note, has_nothing_more, is_complete, note_complete};
 pub(crate) use region::{Loss, RegionNote, accept_memory_lost};
 
 use rustix::process::{Signal, getpid, kill_process};

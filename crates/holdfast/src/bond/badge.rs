@@ -11,7 +11,9 @@ use super::boot::now_ns;
 use super::{hex, may_die_here};
 use holdfast_io::Files;
 use holdfast_io::real::{RealFiles, RootMode, SHADOWED};
-use rustix::fs::{FileType, Mode, XattrFlags, fchmod, fgetxattr, fsetxattr, fstat, fsync};
+use rustix::fs::{
+    FileType, Mode, XattrFlags, fchmod, fgetxattr, fremovexattr, fsetxattr, fstat, fsync,
+};
 use rustix::io::Errno;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -67,7 +69,7 @@ impl Badge {
         Badge { identity, generation, barrier, alone_since_ns, accepted_ns, log_end, noted_ns }
     }
 
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         let barrier = match self.barrier {
             Barrier::Open => "open".to_owned(),
             Barrier::Moving(mode) => format!("moving:{mode:o}"),
@@ -78,7 +80,7 @@ impl Badge {
         format!("3 {identity} {generation} {barrier} {alone_since_ns} {accepted_ns} {ends}")
     }
 
-    fn parse(text: &str) -> Option<Badge> {
+    pub(super) fn parse(text: &str) -> Option<Badge> {
         let (version, words) = text.split_once(' ')?;
         let mut words = words.split(' ');
         let identity = words.next().filter(|word| word.len() == 32)?.to_owned();
@@ -167,6 +169,20 @@ impl Wearer {
         *worn = Some(badge);
         may_die_here();
         Ok(true)
+    }
+
+    /// Has the home wear, durably, what it wore before a log had it that has nothing more of it.
+    pub(super) fn wear_again(&self, before: Option<Badge>) -> io::Result<()> {
+        assert!(self.barred_for().is_none(), "a home that is barred lacks something");
+        let mut worn = self.lock();
+        match before {
+            Some(badge) => drop(self.put(&mut worn, badge)?),
+            None => match fremovexattr(&self.home, BADGE) {
+                Ok(()) | Err(Errno::NODATA | Errno::OPNOTSUPP) => *worn = None,
+                Err(error) => return Err(error.into()),
+            },
+        }
+        Ok(fsync(&self.home)?)
     }
 
     /// [`Self::wear`] with something changed, if there is a badge. One change at a time: each keeps

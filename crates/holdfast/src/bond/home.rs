@@ -484,6 +484,23 @@ pub(crate) fn is_complete(log: &dyn Files) -> bool {
     matches!(get::<HomeNote>(log, NAME), Ok(Note::Found(note)) if note.is_complete)
 }
 
+/// Whether the log knows of a home.
+pub(crate) fn has_note(log: &dyn Files) -> bool {
+    !matches!(get::<HomeNote>(log, NAME), Ok(Note::Missing))
+}
+
+/// Whether nothing of the log can be missing in its home: everything is there, or the two were
+/// never brought together and there is nothing in the log.
+pub(crate) fn has_nothing_more(log: &dyn Files) -> bool {
+    let is_empty = || Log::verify(log, &mut |_| {}).is_ok_and(|log| log.end <= log.first);
+    match get::<HomeNote>(log, NAME) {
+        Ok(Note::Missing) => is_empty(),
+        Ok(Note::Found(note)) if note.is_begun && note.generation == 1 => is_empty(),
+        Ok(Note::Found(note)) => note.is_complete,
+        Ok(Note::Unreadable) | Err(_) => false,
+    }
+}
+
 /// Says that the home has everything that the log has.
 pub(crate) fn note_complete(log: &dyn Files) -> io::Result<()> {
     match get::<HomeNote>(log, NAME)? {

@@ -4,7 +4,7 @@ use super::badge::{Badge, Barrier};
 use super::home::{self, Fault, Found, HomeNote, Place};
 use super::note::{get, put};
 use super::region::{self, Gone, RegionNote};
-use super::{FORMAT, Note};
+use super::{FORMAT, Note, lent};
 use crate::claims::{Class, MediumKind};
 use holdfast_format_docs::Tables;
 use holdfast_io::real::RealFiles;
@@ -156,6 +156,8 @@ fn the_fields_are_those_that_the_format_names() {
     };
     assert_eq!(named("Home"), keys(serde_json::to_value(home_note()).unwrap()));
     assert_eq!(named("Region"), keys(serde_json::to_value(region_note()).unwrap()));
+    let lent = lent::LentNote { format: FORMAT, badge: None };
+    assert_eq!(named("Lent"), keys(serde_json::to_value(lent).unwrap()));
 }
 
 #[test]

@@ -7,7 +7,7 @@
 use super::attached::Parts;
 use super::foreseen;
 use super::logs::open_problem;
-use super::volume::{is_made, make_log, refuse_kept, refuse_mounted};
+use super::volume::{Made, is_made, make_log, refuse_kept, refuse_mounted};
 use crate::bond::{Bond, RegionNote, is_complete};
 use crate::cli::{Accepted, Side};
 use crate::config::{Config, MemoryConfig, VolumeConfig};
@@ -34,7 +34,7 @@ pub(super) fn accept(config: &Config, name: &str, what: Accepted, output: Output
     let remedy = format!("`holdfast umount {name}` first");
     refuse_mounted(format!("accepting what became of volume {name}"), volume, remedy)?;
     let done = match what.keep {
-        Some(Side::Home) => keep_home(name, volume)?,
+        Some(Side::Home) => keep_home(name, config)?,
         Some(Side::Log) => with_bond(name, volume, |bond, log| {
             let left = left_text(bond, log);
             refuse_what_is_not_served(name, volume, log)?;
@@ -159,12 +159,13 @@ fn unmoved(what: String, error: std::io::Error) -> Problem {
 }
 
 /// The home counts. Each step can be done again: where there is no log, it was put aside before.
-fn keep_home(name: &str, volume: &VolumeConfig) -> Outcome<String> {
+fn keep_home(name: &str, config: &Config) -> Outcome<String> {
+    let volume = config.volume(name)?;
     if is_made(&volume.log) {
         put_aside(name, volume)?;
     }
     let mut progress = Progress::new();
-    make_log(name, volume, &mut |text| progress.say(text))?;
+    make_log(name, config, Made::OfHome, &mut |text| progress.say(text))?;
     drop(progress);
     let asides = |of: &Path| asides(of).iter().map(|it| it.display().to_string()).collect();
     let logs: Vec<String> = asides(&volume.log);

@@ -1,26 +1,35 @@
 //! `holdfast run`: a keeper and a volume around one command.
 //!
 //! Promise: the command runs on a mounted volume and its exit code is ours; afterwards the home is
-//! complete and nothing of the volume is left. A run that is killed leaves log and region where the
-//! next run with the same home finds and recovers them.
+//! complete, wears what it wore before, and nothing of the volume is left. What refuses a run
+//! leaves everything as it was. A run that is killed leaves log and region where the next run with
+//! the same home finds and recovers them.
 //! Never: reads or needs a configuration file.
 
 use super::serve::stop_on_signals;
-use super::volume::{is_made, make_log};
+use super::volume::{Made, is_made, make_log_of};
+use crate::bond::lent;
 use crate::claims::{MediumKind, PowerSource};
 use crate::cli::RunArgs;
 use crate::config::{Config, MemoryConfig, VolumeConfig, Way, region_of};
 use crate::exit::Exit;
 use crate::found::verdict;
-use crate::keeper::{Keeper, Source};
+use crate::keeper::attach::take_home_to_serve;
+use crate::keeper::lock::{take_directory, take_home};
+use crate::keeper::mounts::served::connections_of;
+use crate::keeper::mounts::{all_mounts, users_text};
+use crate::keeper::whose::refuse_kept_by_another;
+use crate::keeper::{self, Keeper, Source};
 use crate::observe::observe;
 use crate::output::Progress;
 use crate::problem::{Outcome, Problem};
 use crate::service_manager::ServiceManager;
 use crate::sizes::Size;
+use holdfast_io::real::RealFiles;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::collections::BTreeMap;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -33,16 +42,11 @@ const NAME: &str = "run";
 /// Runs the command; ends with its exit code.
 pub(crate) fn run(args: RunArgs) -> Outcome<ExitCode> {
     let log_was_named = args.log.is_some();
-    let (command, volume) = prepare(args).map_err(unstarted)?;
-    let made = !is_made(&volume.log);
+    let (command, config) = prepare(args).map_err(unstarted)?;
+    let volume = config.volume(NAME)?.clone();
+    let told = |problem| unstarted(known_to(&volume, problem));
     let mut progress = Progress::new();
-    if made {
-        let made = make_log(NAME, &volume, &mut |text| progress.say(text));
-        made.map_err(|problem| unstarted(known_to(&volume, problem)))?;
-    }
-    let log = volume.log.clone();
-    let volumes = BTreeMap::from([(NAME.to_owned(), volume.clone())]);
-    let config = Config { volumes, ..Config::default() };
+    let made = make_ready(&config, &mut |text| progress.say(text)).map_err(told)?;
     let keeper = Arc::new(Keeper::new(
         Source::Fixed(Box::new(config)),
         PathBuf::new(),
@@ -50,21 +54,98 @@ pub(crate) fn run(args: RunArgs) -> Outcome<ExitCode> {
     ));
     // From here on a signal is the command's to obey; when it has ended, a further one cuts off
     // whoever still uses the mount.
-    stop_on_signals(&keeper).map_err(unstarted)?;
-    let mounted = keeper.mount(NAME, &mut |text| progress.say(text));
-    let mounted = mounted.map_err(|problem| unstarted(known_to(&volume, problem)))?;
+    let mounted = stop_on_signals(&keeper).and_then(|()| {
+        keeper.mount(NAME, &mut |text| progress.say(text)).inspect_err(|_| {
+            if made {
+                undo(&keeper, &volume);
+            }
+        })
+    });
+    let mounted = mounted.map_err(told)?;
     drop(progress);
     tracing::info!("{mounted}");
     let status = run_command(&keeper, &command);
     keeper.shut_down().map_err(|problem| known_to(&volume, problem))?;
-    if made || !log_was_named {
-        remove_log(&log)?;
-    }
+    end(&volume, !log_was_named)?;
     status.map(code)
 }
 
-/// The volume that the arguments describe.
-fn prepare(args: RunArgs) -> Outcome<(Vec<std::ffi::OsString>, VolumeConfig)> {
+/// Makes the log, unless that of a run that was killed goes on; true if it did. Whatever refuses
+/// the home or the mount does so before anything is changed.
+fn make_ready(config: &Config, say: keeper::Progress<'_>) -> Outcome<bool> {
+    let volume = config.volume(NAME)?;
+    let what = format!("running on {}", volume.home.display());
+    refuse_running(&what, volume)?;
+    let home = take_home_to_serve(&what, NAME, config)?;
+    if is_over(volume, &home)? {
+        remove_log(&volume.log)?;
+    }
+    if is_made(&volume.log) {
+        return Ok(false);
+    }
+    make_log_of(&home, (NAME, volume), Made::Run, say)?;
+    Ok(true)
+}
+
+/// Refuses what another run serves, or its front end alone.
+fn refuse_running(what: &str, volume: &VolumeConfig) -> Outcome<()> {
+    let seen = observe(&volume.medium()).ok();
+    let Some(pid) = seen.and_then(|seen| seen.front_end_pid) else { return Ok(()) };
+    refuse_kept_by_another(what, Some(pid))?;
+    let devices = connections_of(pid);
+    let mount = all_mounts().into_iter().find(|mount| devices.contains(&mount.device));
+    let point = mount.map(|mount| mount.point).or_else(|| volume.mount.clone()).unwrap_or_default();
+    let (users, point) = (users_text(&point), point.display());
+    let why = format!("front end {pid} goes on serving it at {point}, and its keeper is gone");
+    let remedy = format!(
+        "nothing is lost; when its users ({users}) can pause, `umount {point}`, and run it again"
+    );
+    Err(Problem::new(Exit::InUse, what, why, remedy))
+}
+
+/// Whether the log is what a run that has ended left: it died before the log was gone.
+fn is_over(volume: &VolumeConfig, home: &OwnedFd) -> Outcome<bool> {
+    // Memory that is there is taken up by its log.
+    if !is_made(&volume.log) || observe(&volume.medium()).is_ok() {
+        return Ok(false);
+    }
+    let log = RealFiles::from_fd(take_directory("log", &volume.log)?);
+    lent::is_over(&log, home).map_err(|error| {
+        let what = format!("looking at home {}", volume.home.display());
+        Problem::new(Exit::Failed, what, error, "mend its disk, or the log's")
+    })
+}
+
+/// The log was made for a command that never began: everything is as it was again, unless a front
+/// end may have left something.
+fn undo(keeper: &Keeper, volume: &VolumeConfig) {
+    if let Err(problem) = keeper.shut_down().and_then(|()| end(volume, true)) {
+        tracing::warn!("the log of this run stays, and the next run takes it up: {problem}");
+    }
+}
+
+/// Gives the home back as it was and removes the log, if that goes with the run. In this order: a
+/// log whose home is given back is known for what it is.
+fn end(volume: &VolumeConfig, is_ours: bool) -> Outcome<()> {
+    let log = RealFiles::from_fd(take_directory("log", &volume.log)?);
+    if !lent::is_lent(&log) {
+        return if is_ours { remove_log(&volume.log) } else { Ok(()) };
+    }
+    let home = take_home(&volume.home)?;
+    // Without memory nothing was ever acknowledged, or all of it is home.
+    let given_back = match observe(&volume.medium()) {
+        Ok(_) => Err(io::Error::other("its memory is still there")),
+        Err(_) => lent::give_back(&log, &home),
+    };
+    given_back.map_err(|error| {
+        let what = format!("giving home {} back as it was", volume.home.display());
+        Problem::new(Exit::Failed, what, error, "run it again: log and memory are kept")
+    })?;
+    remove_log(&volume.log)
+}
+
+/// The command, and the volume that the arguments describe.
+fn prepare(args: RunArgs) -> Outcome<(Vec<std::ffi::OsString>, Config)> {
     let home = absolute("--home", &args.home)?;
     let mount = absolute("--mount", &args.mount)?;
     let log = match &args.log {
@@ -96,7 +177,8 @@ fn prepare(args: RunArgs) -> Outcome<(Vec<std::ffi::OsString>, VolumeConfig)> {
         Problem::new(Exit::Run, "preparing the volume", why, "correct the command line")
     })?;
     verdict(NAME, &volume, PowerSource::None)?;
-    Ok((args.command, volume))
+    let volumes = BTreeMap::from([(NAME.to_owned(), volume)]);
+    Ok((args.command, Config { volumes, ..Config::default() }))
 }
 
 fn absolute(flag: &str, path: &Path) -> Outcome<PathBuf> {
@@ -123,17 +205,14 @@ fn unstarted(problem: Problem) -> Problem {
 /// A remedy that works for the volume of a run: other commands know volumes by a configuration,
 /// and this one is in none.
 fn known_to(volume: &VolumeConfig, problem: Problem) -> Problem {
-    let has_outlived = observe(&volume.medium()).is_ok_and(|seen| seen.front_end_pid.is_some());
-    let remedy = match volume.mount.as_deref().filter(|_| has_outlived) {
-        Some(mount) => {
-            let mount = mount.display();
-            format!("nothing is lost; when its users can pause, `umount {mount}`, and run it again")
-        }
-        None if problem.remedy.contains("`holdfast ") => {
+    // What is in use is another volume's business.
+    let is_its_own = problem.exit != Exit::InUse && is_made(&volume.log);
+    let remedy = match is_its_own && problem.remedy.contains("`holdfast ") {
+        true => {
             let (remedy, line) = (&problem.remedy, in_configuration(volume));
             format!("{remedy}; with `--config` and a file of this line: {line}")
         }
-        None => return problem,
+        false => return problem,
     };
     Problem { remedy, ..problem }
 }

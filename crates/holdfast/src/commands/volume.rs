@@ -9,17 +9,16 @@ use super::home::Home;
 use super::logs::THE_DISK;
 use super::{accept, aside, cached, check, front};
 use crate::advice::cure;
-use crate::bond::{Bond, Wearer, note_complete};
+use crate::bond::{Bond, Wearer, hex, lent, note_complete};
 use crate::cli::VolumeCommand;
 use crate::config::{Config, VolumeConfig, Way};
 use crate::control::is_there;
 use crate::exit::Exit;
 use crate::found::{memory_of, verdict};
 use crate::keeper;
-use crate::keeper::homes::{refuse_nested, refuse_strange};
-use crate::keeper::lock::{CATALOGUES, take_directory, take_home};
+use crate::keeper::attach::take_free_home;
+use crate::keeper::lock::{CATALOGUES, take_directory};
 use crate::keeper::mounts::our_mount_of;
-use crate::keeper::users::refuse_in_use;
 use crate::observe::observe;
 use crate::output::{Output, Progress};
 use crate::problem::{Outcome, Problem};
@@ -30,7 +29,7 @@ use holdfast_io::Entropy;
 use holdfast_io::private;
 use holdfast_io::real::{RealEntropy, RealFiles};
 use holdfast_log::{CreateError, Log, LogConfig};
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -55,34 +54,23 @@ pub(crate) fn volume(config: &Path, command: VolumeCommand, output: Output) -> O
 fn make(config: &Config, name: &str, output: Output) -> Outcome<()> {
     let volume = config.volume(name)?;
     let verdict = verdict(name, volume, config.keeper.power)?;
-    refuse_nested(&format!("making volume {name}"), name, config)?;
-    refuse_barred(name, volume)?;
     let mut progress = Progress::new();
-    make_log(name, volume, &mut |text| progress.say(text))?;
+    make_log(name, config, Made::Volume, &mut |text| progress.say(text))?;
     drop(progress);
     let log = volume.log.display();
     output.done(&format!("{name} is made: its log is in {log}\n{}", verdict_text(&verdict)));
     Ok(())
 }
 
-/// Refuses a home that another log may have changes of: one whose file system is not mounted, for
-/// example, and in whose place a new log would be made.
-fn refuse_barred(name: &str, volume: &VolumeConfig) -> Outcome<()> {
-    let (what, home) = (format!("making volume {name}"), volume.home.display());
-    if is_made(&volume.log) {
-        return Ok(());
-    }
-    let wearer = Wearer::of(&take_home(&volume.home)?);
-    let wearer = wearer.map_err(|error| {
-        Problem::new(Exit::Failed, &*what, error, format!("see to home {home}, then try again"))
-    })?;
-    let Some(log) = wearer.barred_for() else { return Ok(()) };
-    let why = format!("{home} is the home of another log, {log}, which may have what it lacks");
-    let remedy = format!(
-        "mount the file system of that log, or correct log; to go on with the home as it is, \
-         `holdfast volume accept {name} --keep home`"
-    );
-    Err(Problem::new(Exit::Damaged, what, why, remedy))
+/// Who gets a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Made {
+    /// A volume whose home no other log may have changes of.
+    Volume,
+    /// One of a `holdfast run`, which goes with it: the home wears afterwards what it wore before.
+    Run,
+    /// A volume whose home counts as it is, as somebody said.
+    OfHome,
 }
 
 /// True if the directory holds the log of a volume, whatever its state.
@@ -106,34 +94,92 @@ pub(crate) fn may_be_made(log: &Path) -> Option<bool> {
 /// Makes the log of a volume, and its directory if that is missing. The home gets its badge.
 pub(super) fn make_log(
     name: &str,
-    volume: &VolumeConfig,
+    config: &Config,
+    made: Made,
     say: keeper::Progress<'_>,
 ) -> Outcome<()> {
+    let volume = config.volume(name)?;
     crate::places::check(name, volume)?;
-    let home = take_home(&volume.home)?;
+    let home = take_free_home(&format!("making volume {name}"), name, config)?;
+    make_log_of(&home, (name, volume), made, say)
+}
+
+/// [`make_log`] for a home that was taken. What refuses it is asked before anything is changed.
+pub(super) fn make_log_of(
+    home: &OwnedFd,
+    (name, volume): (&str, &VolumeConfig),
+    made: Made,
+    say: keeper::Progress<'_>,
+) -> Outcome<()> {
+    // One that is made already is told by whoever is asked to make it.
+    if made != Made::OfHome && !is_made(&volume.log) {
+        refuse_barred((name, volume), home, made)?;
+        refuse_region(name, volume)?;
+    }
     let of_cache = home.try_clone().map_err(|error| {
         let what = format!("taking home {}", volume.home.display());
         Problem::new(Exit::Failed, what, error, "see whether descriptors ran out")
     })?;
     cached::prepare(name, volume, &Home::taken(&volume.home, of_cache)?)?;
-    let what = format!("making volume {name}");
-    refuse_in_use(&what, (&volume.home, &home))?;
-    refuse_strange(&what, (&volume.home, &home))?;
     make_log_in(&format!("volume {name}"), &volume.log, &volume.log_config(), say)?;
-    bind_new(name, volume, &home)
+    bind_new((name, volume), home, made)
+}
+
+/// Refuses a home that another log may have changes of: one whose file system is not mounted, for
+/// example, and in whose place a new log would be made.
+fn refuse_barred((name, volume): (&str, &VolumeConfig), home: &OwnedFd, made: Made) -> Outcome<()> {
+    let (what, place) = (format!("making volume {name}"), volume.home.display());
+    let wearer = Wearer::of(home).map_err(|error| {
+        Problem::new(Exit::Failed, &*what, error, format!("see to home {place}, then try again"))
+    })?;
+    let Some(log) = wearer.barred_for() else { return Ok(()) };
+    let why = format!("{place} is the home of another log, {log}, which may have what it lacks");
+    let remedy = match made {
+        Made::Run => {
+            "nothing was changed; give the volume of that log back first: `holdfast umount` \
+                      with its configuration, or the `holdfast run` that was killed once more; or \
+                      name another home"
+                .to_owned()
+        }
+        _ => format!(
+            "mount the file system of that log, or correct log; to go on with the home as it is, \
+             `holdfast volume accept {name} --keep home`"
+        ),
+    };
+    Err(Problem::new(Exit::Damaged, what, why, remedy))
+}
+
+/// Refuses memory that a log has already: a new one could never attach it.
+fn refuse_region(name: &str, volume: &VolumeConfig) -> Outcome<()> {
+    let medium = volume.medium();
+    let (Ok(seen), Some(place)) = (observe(&medium), medium.path()) else { return Ok(()) };
+    let (place, log, left) = (place.display(), hex(seen.identity), rounded(seen.unapplied_bytes()));
+    let what = format!("making volume {name}");
+    let why = format!("{place} is the memory of another log, {log}, and holds {left} of it");
+    let remedy = format!(
+        "nothing was changed; give the volume of that log back first; if its log is gone for good, \
+         keep a copy of {place}, and remove it"
+    );
+    Err(Problem::new(Exit::Damaged, what, why, remedy))
 }
 
 /// The home is the new log's, whosever it was.
-fn bind_new(name: &str, volume: &VolumeConfig, home: &OwnedFd) -> Outcome<()> {
+fn bind_new((name, volume): (&str, &VolumeConfig), home: &OwnedFd, made: Made) -> Outcome<()> {
     let log = RealFiles::from_fd(take_directory("log", &volume.log)?);
+    let noted = |noted: io::Result<()>| {
+        noted.map_err(|error| {
+            let what = format!("noting the home of volume {name}");
+            let remedy = format!("{}, then make it again", cure(&error, THE_DISK));
+            Problem::new(Exit::Failed, what, error, remedy)
+        })
+    };
+    if made == Made::Run {
+        noted(lent::note(&log, home))?;
+    }
     let bond = Bond::look(name, (volume, home), &log)?.expect("the log was made");
     bond.accept()?;
     bond.open_home()?;
-    note_complete(&log).map_err(|error| {
-        let what = format!("noting the home of volume {name}");
-        let remedy = format!("{}, then make it again", cure(&error, THE_DISK));
-        Problem::new(Exit::Failed, what, error, remedy)
-    })
+    noted(note_complete(&log))
 }
 
 /// Makes a log that the server serves.

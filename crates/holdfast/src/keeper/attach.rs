@@ -34,13 +34,7 @@ use std::sync::Arc;
 /// Opens and locks what the volume is made of; nothing is mounted yet.
 pub(crate) fn take(name: &str, config: &Config) -> Outcome<Held> {
     let (what, volume) = (format!("attaching volume {name}"), config.volume(name)?);
-    clear_mount_point(name, volume, &what)?;
-    check_home_is_bare(&volume.home, &what)?;
-    refuse_nested(&what, name, config)?;
-    let home = take_home(&volume.home)?;
-    check_ways(name, volume, &home, &what)?;
-    refuse_in_use(&what, (&volume.home, &home))?;
-    refuse_strange(&what, (&volume.home, &home))?;
+    let home = take_home_to_serve(&what, name, config)?;
     let log = match volume.way {
         Way::Direct => Some(take_directory("log", &volume.log)?),
         Way::Queue => None,
@@ -50,6 +44,27 @@ pub(crate) fn take(name: &str, config: &Config) -> Outcome<Held> {
     let (listeners, was_served) = (Listeners::default(), false);
     let home = Some(home);
     Ok(Held { home, log, fuse: None, listeners, handover: None, kept: None, was_served })
+}
+
+/// Takes a home that nobody else has, uses, or keeps a part of: for whoever attaches it, or gives
+/// it a log.
+pub(crate) fn take_free_home(what: &str, name: &str, config: &Config) -> Outcome<OwnedFd> {
+    let volume = config.volume(name)?;
+    check_home_is_bare(&volume.home, what)?;
+    refuse_nested(what, name, config)?;
+    let home = take_home(&volume.home)?;
+    refuse_in_use(what, (&volume.home, &home))?;
+    refuse_strange(what, (&volume.home, &home))?;
+    Ok(home)
+}
+
+/// [`take_free_home`], where the volume can be opened to its users too.
+pub(crate) fn take_home_to_serve(what: &str, name: &str, config: &Config) -> Outcome<OwnedFd> {
+    let volume = config.volume(name)?;
+    clear_mount_point(name, volume, what)?;
+    let home = take_free_home(what, name, config)?;
+    check_ways(name, volume, &home, what)?;
+    Ok(home)
 }
 
 /// What is refused for the ways to the volume, whatever is in it.

@@ -14,13 +14,23 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct KeeperOf {
     pid: u32,
-    socket: PathBuf,
+    /// None for a `holdfast run`.
+    socket: Option<PathBuf>,
 }
 
 /// Refuses to do with a front end what only its keeper may, if it has one, and that is another.
 pub(crate) fn refuse_kept_by_another(what: &str, front_end: Option<u32>) -> Outcome<()> {
     let Some(keeper) = front_end.and_then(keeper_of) else { return Ok(()) };
-    let (pid, socket) = (keeper.pid, Shown::name(&keeper.socket));
+    let pid = keeper.pid;
+    let Some(socket) = &keeper.socket else {
+        let why = format!("a `holdfast run`, process {pid}, serves it");
+        let remedy = format!(
+            "nothing was changed; wait for its end, or have it end its command and give everything \
+             back: `kill -TERM {pid}`"
+        );
+        return Err(Problem::new(Exit::InUse, what, why, remedy));
+    };
+    let socket = Shown::name(socket);
     let why = format!("another keeper, process {pid}, serves it at socket {socket}");
     let remedy = format!(
         "nothing was changed; set keeper.socket to that and ask it, or have it give everything \
@@ -32,8 +42,8 @@ pub(crate) fn refuse_kept_by_another(what: &str, front_end: Option<u32>) -> Outc
 /// The keeper that started this process and goes on, if it is not this process.
 fn keeper_of(front_end: u32) -> Option<KeeperOf> {
     let pid = parent_of(front_end).filter(|pid| *pid != std::process::id())?;
-    let socket = socket_of(pid).filter(|_| process::lives(pid))?;
-    Some(KeeperOf { pid, socket })
+    let is_keeper = process::name(pid).is_some_and(|name| name.as_encoded_bytes() == b"holdfast");
+    (is_keeper && process::lives(pid)).then(|| KeeperOf { pid, socket: socket_of(pid) })
 }
 
 fn parent_of(pid: u32) -> Option<u32> {
@@ -43,8 +53,7 @@ fn parent_of(pid: u32) -> Option<u32> {
 
 /// The socket of the keeper with this number: its lock lies beside it.
 fn socket_of(pid: u32) -> Option<PathBuf> {
-    let is_ours = process::name(pid).is_some_and(|name| name.as_encoded_bytes() == b"holdfast");
-    let open = fs::read_dir(format!("/proc/{pid}/fd")).ok().filter(|_| is_ours)?;
+    let open = fs::read_dir(format!("/proc/{pid}/fd")).ok()?;
     let open = open.flatten().filter_map(|entry| fs::read_link(entry.path()).ok());
     open.into_iter().find_map(|path| socket_beside(&path))
 }
