@@ -1,9 +1,12 @@
 //! Who may have what.
 //!
-//! Promise: one keeper a socket, one volume a home and a log directory. The locks are the kernel's,
+//! Promise: one keeper a socket, one volume a home and a log directory, and none of them inside
+//! one that is taken too. The locks are the kernel's,
 //! so they are gone exactly when the last process that holds them is; nothing is left to clean up.
 //! Never: writes into a home or a log directory; lets other users take, or see into, what is the
 //! keeper's alone.
+
+mod nested;
 
 use crate::exit::Exit;
 use crate::problem::{Outcome, Problem};
@@ -115,25 +118,28 @@ fn take(key: &str, path: &Path, open: impl Fn() -> io::Result<OwnedFd>) -> Outco
     let opened = patiently(open);
     let descriptor = opened.map_err(|error| not_opened(key, path, &error))?;
     match patiently(|| Ok(flock(&descriptor, FlockOperation::NonBlockingLockExclusive)?)) {
-        Ok(()) => Ok(descriptor),
+        Ok(()) => nested::refuse_nested(key, path, &descriptor).map(|()| descriptor),
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
             Err(match stranger_with(&descriptor) {
                 Some(stranger) => {
                     let why = format!("{stranger} has locked it");
                     Problem::new(Exit::InUse, what(), why, "end that process, then try again")
                 }
-                None => in_use(what()),
+                None => in_use(what(), nested::holders(&descriptor)),
             })
         }
         Err(error) => Err(Problem::new(Exit::Failed, what(), error, "it must support flock")),
     }
 }
 
-fn in_use(what: String) -> Problem {
+fn in_use(what: String, holders: Option<String>) -> Problem {
+    let who = holders.map_or(String::new(), |who| format!(": {who}"));
+    let why = "it is mounted, or another volume, or a front end whose keeper is gone, is attached \
+               to it";
     Problem::new(
         Exit::InUse,
         what,
-        "it is mounted, or another volume, or a front end whose keeper is gone, is attached to it",
+        format!("{why}{who}"),
         "see `holdfast status`; `holdfast umount` gives it back",
     )
 }
@@ -141,7 +147,7 @@ fn in_use(what: String) -> Problem {
 fn not_opened(key: &str, path: &Path, error: &io::Error) -> Problem {
     let what = format!("taking {key} {}", path.display());
     match error.kind() {
-        io::ErrorKind::ResourceBusy => in_use(what),
+        io::ErrorKind::ResourceBusy => in_use(what, None),
         io::ErrorKind::NotADirectory => Problem::new(
             Exit::Usage,
             what,

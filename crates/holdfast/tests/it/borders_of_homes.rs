@@ -267,6 +267,75 @@ fn a_home_inside_one_that_another_keeper_serves_is_refused() {
     assert_eq!(fixture.stop(), Some(0));
 }
 
+/// Two configurations: of the first one the home, or the log, lies in the home of the second one.
+fn nested(key: &str) -> (Fixture, Fixture) {
+    let (inner, outer) = (Fixture::new(), Fixture::new());
+    let around = inner.path("around");
+    let within = around.join("in").join("it");
+    fs::create_dir_all(&within).unwrap();
+    let of_inner = inner.path(key);
+    inner.reconfigure(&format!("{key} = {of_inner:?}"), &format!("{key} = {within:?}"));
+    outer.reconfigure(&format!("home = {:?}", outer.home()), &format!("home = {around:?}"));
+    (inner, outer)
+}
+
+#[test]
+fn a_home_around_what_another_keeper_has_is_refused_however_it_is_attached() {
+    for key in ["home", "log"] {
+        println!("{key}");
+        let (mut inner, mut outer) = nested(key);
+        let around = inner.path("around");
+        outer.holdfast(&["volume", "make", NAME]).succeeded();
+        inner.holdfast(&["volume", "make", NAME]).succeeded();
+        inner.serve();
+        write_synced(&inner.mount().join("f"), "inner");
+        let pid = inner.front_end().to_string();
+        let words = ["lies inside", around.to_str().unwrap(), "give that volume back"];
+        let refused = |outer: &mut Fixture| {
+            outer.try_to_serve().expect("it is refused").expect(5, &words);
+            outer.holdfast(&["volume", "accept", NAME, "--keep", "home"]).expect(5, &words);
+            let (home, mount) = (around.to_str().unwrap(), outer.mount());
+            let mount = mount.to_str().unwrap();
+            let run = ["run", "--home", home, "--mount", mount, "--", "true"];
+            outer.holdfast(&run).expect(125, &words);
+        };
+        refused(&mut outer);
+        // By another path, too.
+        let elsewhere = outer.path("elsewhere");
+        fs::create_dir(&elsewhere).unwrap();
+        mount_bind(&around, &elsewhere).unwrap();
+        let mounted = Mounted(&elsewhere);
+        let before = fs::read_to_string(outer.config()).unwrap();
+        outer.configure(&before.replace(around.to_str().unwrap(), elsewhere.to_str().unwrap()));
+        let ended = outer.try_to_serve().expect("it is refused");
+        ended.expect(5, &["lies inside", "give that volume back"]);
+        drop(mounted);
+        outer.configure(&before);
+        // A front end whose keeper is gone has what it serves.
+        inner.kill_keeper();
+        refused(&mut outer);
+        assert_eq!(inner.front_end().to_string(), pid);
+        inner.holdfast(&["umount", NAME]).succeeded();
+        outer.serve();
+        assert_eq!(outer.stop(), Some(0));
+    }
+}
+
+#[test]
+fn what_lies_in_a_home_that_another_keeper_has_is_refused() {
+    for key in ["home", "log"] {
+        println!("{key}");
+        let (mut inner, mut outer) = nested(key);
+        inner.holdfast(&["volume", "make", NAME]).succeeded();
+        outer.holdfast(&["volume", "make", NAME]).succeeded();
+        outer.serve();
+        inner.try_to_serve().expect("it is refused").expect(5, &["lies inside"]);
+        assert_eq!(outer.stop(), Some(0));
+        inner.serve();
+        assert_eq!(inner.stop(), Some(0));
+    }
+}
+
 /// Removes a mount at the end of a test.
 struct Mounted<'a>(&'a Path);
 

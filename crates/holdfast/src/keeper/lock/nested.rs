@@ -1,0 +1,125 @@
+//! What processes of Holdfast have taken, and which of it lies in which.
+//!
+//! Promise: of two homes or logs of which one lies in the other, only one is taken at a time, by
+//! whatever keeper, run or command, and by whatever path, mount or mount namespace each was
+//! reached. The kernel is asked who has which lock, so nothing is left behind by a death.
+//! Never: reads a directory: a home of a million files costs what an empty one does. Sees what
+//! runs in a PID namespace that this process does not see.
+
+use crate::exit::Exit;
+use crate::keeper::mounts::{Mount, all_mounts, mounts_of};
+use crate::places::Within;
+use crate::problem::{Outcome, Problem};
+use holdfast_io::{private, process};
+use std::fs;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// How many processes are named.
+const SHOWN_MAX: usize = 5;
+
+/// Something that a process has locked for itself.
+#[derive(Debug)]
+struct Taken {
+    path: PathBuf,
+    within: Within,
+}
+
+/// Refuses what was just taken if something in it is taken too, or something around it. Who takes
+/// the other at the same moment looks behind its own lock as well, so one of the two is refused.
+pub(super) fn refuse_nested(key: &str, path: &Path, taken: &OwnedFd) -> Outcome<()> {
+    let mounts = all_mounts();
+    let number = taken.as_raw_fd().to_string();
+    let Some(own) = taken_as(std::process::id(), &number, &mounts) else { return Ok(()) };
+    let nested = |pid: u32| {
+        let found = taken_by(pid, &mounts).into_iter().find(|it| own.is_in(it) || it.is_in(&own));
+        found.map(|other| (pid, other))
+    };
+    let Some((pid, other)) = our_processes().find_map(nested) else { return Ok(()) };
+    let (inner, outer) = if own.is_in(&other) { (&own, &other) } else { (&other, &own) };
+    let why = format!(
+        "{} lies inside {}, and {} has {}",
+        inner.path.display(),
+        outer.path.display(),
+        process::named(pid),
+        other.path.display()
+    );
+    let what = format!("taking {key} {}", path.display());
+    let remedy = format!("give that volume back first, or name another {key}");
+    Err(Problem::new(Exit::InUse, what, why, remedy))
+}
+
+/// The processes of ours that have this locked, for people.
+pub(super) fn holders(locked: &OwnedFd) -> Option<String> {
+    let id = id_of(locked)?;
+    let has_it = |pid: &u32| locks_of(*pid).iter().any(|(_, told)| lock_id(told) == Some(&*id));
+    let pids: Vec<u32> = our_processes().filter(has_it).collect();
+    (!pids.is_empty()).then(|| process::all_named(&pids, SHOWN_MAX))
+}
+
+/// Those that call themselves so and belong to somebody who decides here.
+fn our_processes() -> impl Iterator<Item = u32> {
+    let owner = |pid: u32| Some(fs::metadata(format!("/proc/{pid}")).ok()?.uid());
+    let is_ours = move |pid: &u32| {
+        process::name(*pid).is_some_and(|name| name.as_encoded_bytes().starts_with(b"holdfast"))
+            && owner(*pid).is_some_and(private::is_trusted)
+    };
+    process::all().into_iter().filter(is_ours)
+}
+
+fn taken_by(pid: u32, mounts: &[Mount]) -> Vec<Taken> {
+    let of_its_own = mounts_of(pid);
+    let all: Vec<Mount> = mounts.iter().chain(&of_its_own).cloned().collect();
+    locks_of(pid).iter().filter_map(|(number, _)| taken_as(pid, number, &all)).collect()
+}
+
+/// The descriptors of a process on which there is a lock, and what the kernel tells of them.
+fn locks_of(pid: u32) -> Vec<(String, String)> {
+    let open = fs::read_dir(format!("/proc/{pid}/fdinfo")).into_iter().flatten().flatten();
+    let told = |entry: fs::DirEntry| {
+        let text = fs::read_to_string(entry.path()).ok()?;
+        lock_id(&text).is_some().then_some((entry.file_name().into_string().ok()?, text))
+    };
+    open.filter_map(told).collect()
+}
+
+fn taken_as(pid: u32, number: &str, mounts: &[Mount]) -> Option<Taken> {
+    let told = fs::read_to_string(format!("/proc/{pid}/fdinfo/{number}")).ok()?;
+    let path = fs::read_link(format!("/proc/{pid}/fd/{number}")).ok()?;
+    // That of a keeper, which is no part of a volume.
+    if path.extension().is_some_and(|extension| extension == "lock") {
+        return None;
+    }
+    let number_of = |line: &str| line.strip_prefix("mnt_id:")?.trim().parse::<u64>().ok();
+    let of = told.lines().find_map(number_of)?;
+    let mount = mounts.iter().find(|mount| mount.number == of)?;
+    let within = (mount.device.clone(), mount.root.join(path.strip_prefix(&mount.point).ok()?));
+    Some(Taken { path, within })
+}
+
+/// `lock: 1: FLOCK ADVISORY WRITE 123 fd:01:456 0 EOF`
+fn lock_id(told: &str) -> Option<&str> {
+    told.lines().filter_map(|line| line.strip_prefix("lock:")).find_map(lock_place)
+}
+
+fn lock_place(line: &str) -> Option<&str> {
+    let mut fields = line.split_ascii_whitespace().skip(1);
+    let is_flock = fields.next() == Some("FLOCK") && fields.nth(1) == Some("WRITE");
+    fields.nth(1).filter(|_| is_flock)
+}
+
+fn id_of(file: &OwnedFd) -> Option<String> {
+    let found = rustix::fs::fstat(file).ok()?;
+    let (major, minor) = (rustix::fs::major(found.st_dev), rustix::fs::minor(found.st_dev));
+    Some(format!("{major:02x}:{minor:02x}:{}", found.st_ino))
+}
+
+impl Taken {
+    /// Whether it lies below the other, and is not the same.
+    fn is_in(&self, other: &Taken) -> bool {
+        self.within.0 == other.within.0
+            && self.within.1 != other.within.1
+            && self.within.1.starts_with(&other.within.1)
+    }
+}
