@@ -69,6 +69,9 @@ const OOM_SCORE: &str = "-900";
 /// Why nothing can be done with a volume that this keeper does not have.
 pub(crate) const NOT_ATTACHED: &str = "it is not mounted";
 
+/// What to do with a volume that is mounted.
+const USE_IT: &str = "use it there";
+
 /// Asks the kernel to end other processes first when memory runs out: every program on a volume
 /// waits for this one. Without the right to ask, the process is as likely to go as any.
 pub(crate) fn stay_when_memory_is_short() {
@@ -350,8 +353,9 @@ impl Keeper {
                 State::Starting => return Ok(Turn::Starts(attached.clone())),
                 State::Detached | State::Failed => {}
                 _ => {
-                    let why = format!("it is {}", attached.volume.found_at());
-                    return Err(Problem::new(Exit::InUse, what(), why, "use it there"));
+                    let found = || (format!("it is {}", attached.volume.found_at()), USE_IT.into());
+                    let (why, remedy) = attached.out_of_place(name).unwrap_or_else(found);
+                    return Err(Problem::new(Exit::InUse, what(), why, remedy));
                 }
             },
             None => {}
@@ -726,6 +730,11 @@ impl Attached {
         self.file_system.as_ref().and_then(FileSystem::mount)
     }
 
+    /// Why programs do not find it where they look for it, if they do not, and what to do.
+    fn out_of_place(&self, name: &str) -> Option<(String, String)> {
+        self.file_system.as_ref()?.out_of_place(name, self.volume.mount.as_deref()?)
+    }
+
     /// Who keeps its file system, for people.
     fn kept_by(&self) -> Option<String> {
         self.file_system.as_ref().and_then(FileSystem::kept_by)
@@ -759,7 +768,8 @@ impl Attached {
         let snapshot = self.supervised.snapshot();
         let is_over = snapshot.is_over();
         let status = VolumeStatus::new(name, &self.volume, self.verdict(), self.power, observed);
-        let status = status.with(snapshot).with_log(&self.volume, false);
+        let status = status.with(snapshot).out_of_place(|| self.out_of_place(name));
+        let status = status.with_log(&self.volume, false);
         if is_over { status.mounted_by_another(&self.volume) } else { status }
     }
 }

@@ -111,7 +111,8 @@ pub(crate) struct VolumeStatus {
     /// Its name.
     pub name: String,
     /// `starting`, `serving`, `restarting`, `given up`, `detaching`, `detached`, `failed`;
-    /// `poisoned` when the log failed; `served without a keeper`; `left in memory`; `left in its
+    /// `out of place`, served and not seen at its mount; `poisoned` when the log failed;
+    /// `served without a keeper`; `left in memory`; `left in its
     /// log`, without a region; `not made`, without a log.
     pub state: String,
     /// Why, when something went wrong with the volume as a whole.
@@ -467,6 +468,19 @@ impl VolumeStatus {
         self
     }
 
+    /// A volume that is served, and that programs do not find at its mount.
+    pub(crate) fn out_of_place(
+        mut self,
+        look: impl FnOnce() -> Option<(String, String)>,
+    ) -> VolumeStatus {
+        let is_served = self.state == State::Serving.word();
+        if let Some((why, remedy)) = is_served.then(look).flatten() {
+            self.state = OUT_OF_PLACE.into();
+            self.problem = Some(format!("{why}; {remedy}"));
+        }
+        self
+    }
+
     /// A volume that the configuration no longer has.
     pub(crate) fn unconfigured(mut self) -> VolumeStatus {
         let name = &self.name;
@@ -548,6 +562,9 @@ pub(crate) const NOT_MADE: &str = "not made";
 
 /// A volume that is about to be served, if nothing is in the way.
 pub(crate) const ATTACHING: &str = "attaching";
+
+/// A volume that is served, and that programs do not find at its mount.
+const OUT_OF_PLACE: &str = "out of place";
 
 /// A volume whose region is gone, and whose home lacks what its log has.
 const LEFT_IN_LOG: &str = "left in its log";

@@ -9,7 +9,7 @@ pub(crate) mod point;
 pub(crate) mod served;
 mod unmount;
 
-pub(crate) use unmount::{detach, unmount};
+pub(crate) use unmount::{covered_by, covered_text, detach, unmount};
 
 use crate::config::VolumeConfig;
 use holdfast_client::protocol::DISK_PREFIX;

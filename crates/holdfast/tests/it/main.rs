@@ -45,6 +45,7 @@ mod nbd;
 mod nbd_tls;
 mod operators;
 mod operators_drawn;
+mod out_of_place;
 mod plan_commands;
 mod random_signals;
 mod refusals;

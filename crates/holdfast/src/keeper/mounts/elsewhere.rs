@@ -5,12 +5,12 @@
 //! Never: asks whoever serves the file system, so that one who hangs cannot hang the answer.
 
 use super::served::{has_ended, is_connected};
-use super::{Mount, SHOWN_MAX, all_mounts, parse};
+use super::{Mount, SHOWN_MAX, all_mounts, covered_by, covered_text, leads_to, parse};
 use crate::keeper::unasked;
 use holdfast_io::{Shown, process};
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -44,6 +44,30 @@ impl FileSystem {
         let mount = all_mounts().into_iter().find(is_it)?;
         // One that was cut off is still in the way.
         (self.is_connected() || mount.is_ours() && has_ended(&mount.point)).then_some(mount)
+    }
+
+    /// Why it is not seen where programs look for it, and how it is again, if it is served and not
+    /// seen there.
+    pub(crate) fn out_of_place(&self, name: &str, point: &Path) -> Option<(String, String)> {
+        if !self.is_connected() {
+            // Whoever serves it learns that.
+            return None;
+        }
+        let shown = point.display();
+        let again = format!("`holdfast umount {name}`, then `holdfast mount {name}`");
+        match self.mount() {
+            None => {
+                let who = self.kept_by().unwrap_or_else(|| "somebody keeps it".to_owned());
+                let why = format!("it is unmounted at {shown}, and goes on being served: {who}");
+                Some((why, again))
+            }
+            Some(mount) if mount.point != leads_to(point) => {
+                Some((format!("it is mounted at {}, not at {shown}", at(&mount)), again))
+            }
+            Some(mount) => covered_by(&mount).map(|over| {
+                (covered_text(&over), format!("unmount that: `umount {}`", over.point.display()))
+            }),
+        }
     }
 
     /// Who keeps it, for people; nothing if nobody is seen to.

@@ -7,12 +7,13 @@
 use super::{Mount, all_mounts, users_text};
 use crate::exit::Exit;
 use crate::problem::{Outcome, Problem};
+use holdfast_io::Shown;
 use rustix::fs::{Mode, OFlags, open, openat};
 use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
 use std::ffi::OsString;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// How often a place is looked for that moves while it is.
 const LOOKS: usize = 64;
@@ -21,10 +22,16 @@ const LOOKS: usize = 64;
 /// name is free at once. What they were told is stable stays stable either way.
 pub(crate) fn unmount(mount: &Mount, force: bool) -> Outcome<()> {
     let what = || format!("unmounting {}", mount.point.display());
-    let failed = |error: Errno| Problem::new(Exit::Failed, what(), error, "unmounting needs root");
+    let failed = |error: Errno| match covered_by(mount) {
+        None => Problem::new(Exit::Failed, what(), error, "unmounting needs root"),
+        Some(over) => {
+            let remedy = format!("unmount that first: `umount {}`", over.point.display());
+            Problem::new(Exit::InUse, what(), covered_text(&over), remedy)
+        }
+    };
     if !force {
         return at(mount, UnmountFlags::empty()).map_err(|error| match error {
-            Errno::BUSY => {
+            Errno::BUSY if covered_by(mount).is_none() => {
                 let why = format!("it is in use by {}", users_text(&mount.point));
                 Problem::new(Exit::InUse, what(), why, "stop them and try again, or use --force")
             }
@@ -35,6 +42,21 @@ pub(crate) fn unmount(mount: &Mount, force: bool) -> Outcome<()> {
     // the name away; a refusal of the first is no reason to leave the name.
     let _ = at(mount, UnmountFlags::FORCE);
     at(mount, UnmountFlags::DETACH).map_err(failed)
+}
+
+/// What is mounted over this one, or over a folder on the way to it, so that nobody gets to it.
+pub(crate) fn covered_by(mount: &Mount) -> Option<Mount> {
+    let mounts = all_mounts();
+    let now = mounts.iter().find(|it| it.number == mount.number)?;
+    let there = Spot::root_of(now).ok()?.1;
+    let number = number_of(&there).filter(|number| *number != mount.number)?;
+    mounts.iter().find(|it| it.number == number && it.point != Path::new("/")).cloned()
+}
+
+/// For people.
+pub(crate) fn covered_text(over: &Mount) -> String {
+    let (kind, point) = (Shown::name(&over.kind), over.point.display());
+    format!("a file system of type {kind} is mounted over it, at {point}")
 }
 
 /// Takes it out of sight at once; it ends when the last program has let go.
@@ -67,6 +89,12 @@ struct Spot {
 impl Spot {
     /// Where it is; `None` if something else is there, or over it.
     fn of(mount: &Mount) -> Result<Option<Spot>, Errno> {
+        let (spot, root) = Spot::root_of(mount)?;
+        Ok((number_of(&root) == Some(mount.number)).then_some(spot))
+    }
+
+    /// Where it should be, and what is seen there.
+    fn root_of(mount: &Mount) -> Result<(Spot, OwnedFd), Errno> {
         let (Some(folder), Some(name)) = (mount.point.parent(), mount.point.file_name()) else {
             return Err(Errno::INVAL);
         };
@@ -74,8 +102,7 @@ impl Spot {
         let folder = open(folder, flags | OFlags::DIRECTORY, Mode::empty())?;
         // This asks no server: one that hangs or is gone has its mount taken away as well.
         let root = openat(&folder, name, flags | OFlags::NOFOLLOW, Mode::empty())?;
-        let is_it = number_of(&root) == Some(mount.number);
-        Ok(is_it.then(|| Spot { folder, name: name.to_owned() }))
+        Ok((Spot { folder, name: name.to_owned() }, root))
     }
 
     /// A way to it that goes through the open folder.

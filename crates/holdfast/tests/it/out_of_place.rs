@@ -1,0 +1,98 @@
+//! A mount that is not where programs look for it, although its volume is served.
+
+use crate::fixture::{Fixture, NAME, wait_until};
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, mount_move, unmount,
+};
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+/// A volume that is served, and a program that has its file `f` open.
+fn used() -> (Fixture, Child) {
+    let mut fixture = Fixture::made();
+    fixture.serve();
+    fs::write(fixture.mount().join("f"), "x").unwrap();
+    let file = fs::File::open(fixture.mount().join("f")).unwrap();
+    let mut command = Command::new("sleep");
+    let user = command.arg("1000").stdin(Stdio::from(file)).spawn().unwrap();
+    (fixture, user)
+}
+
+/// Everybody who asks hears these words, and has an exit code that says so.
+#[track_caller]
+fn tells(fixture: &Fixture, words: &[&str]) {
+    assert_eq!(fixture.status()["state"], "out of place");
+    let status = fixture.holdfast(&["status"]);
+    assert_ne!(status.code, Some(0));
+    for word in words {
+        assert!(status.out.contains(word), "no {word:?} in {status:?}");
+    }
+    fixture.holdfast(&["wait", NAME]).expect(5, words);
+    fixture.holdfast(&["mount", NAME]).expect(5, words);
+}
+
+#[track_caller]
+fn is_well(fixture: &Fixture, point: &Path) {
+    fixture.holdfast(&["status"]).succeeded();
+    fixture.holdfast(&["wait", NAME]).succeeded();
+    assert_eq!(fs::read(point.join("f")).unwrap(), b"x");
+}
+
+#[test]
+fn a_mount_that_somebody_unmounted_while_it_was_used_is_told_and_comes_back() {
+    let (mut fixture, mut user) = used();
+    unmount(fixture.mount(), UnmountFlags::DETACH).unwrap();
+    let who = format!("sleep (pid {})", user.id());
+    let again = format!("`holdfast umount {NAME}`, then `holdfast mount {NAME}`");
+    tells(&fixture, &["is unmounted at", &who, &again]);
+    fixture.holdfast(&["umount", NAME]).expect(5, &[&who, "stop them", "--force"]);
+    user.kill().unwrap();
+    user.wait().unwrap();
+    fixture.holdfast(&["umount", NAME]).succeeded();
+    fixture.holdfast(&["mount", NAME]).succeeded();
+    is_well(&fixture, &fixture.mount());
+    assert_eq!(fixture.stop(), Some(0));
+}
+
+#[test]
+fn a_mount_that_was_moved_is_told_with_its_place_and_comes_back() {
+    let mut fixture = Fixture::made();
+    // What is mounted in something shared cannot be moved.
+    let place = fixture.path("private");
+    let (point, moved) = (place.join("mount"), place.join("moved"));
+    fs::create_dir(&place).unwrap();
+    mount("none", &place, "tmpfs", MountFlags::empty(), None).unwrap();
+    mount_change(&place, MountPropagationFlags::PRIVATE).unwrap();
+    fs::create_dir(&point).unwrap();
+    fs::create_dir(&moved).unwrap();
+    fixture.reconfigure(&format!("mount = {:?}", fixture.mount()), &format!("mount = {point:?}"));
+    fixture.serve();
+    fs::write(point.join("f"), "x").unwrap();
+    mount_move(&point, &moved).unwrap();
+    tells(&fixture, &[moved.to_str().unwrap(), point.to_str().unwrap(), "holdfast umount"]);
+    fixture.holdfast(&["umount", NAME]).succeeded();
+    fixture.holdfast(&["mount", NAME]).succeeded();
+    is_well(&fixture, &point);
+    assert_eq!(fixture.stop(), Some(0));
+    unmount(&place, UnmountFlags::DETACH).unwrap();
+}
+
+#[test]
+fn what_is_mounted_over_a_mount_is_named_by_everybody() {
+    let mut fixture = Fixture::made();
+    fixture.serve();
+    let point = fixture.mount();
+    fs::write(point.join("f"), "x").unwrap();
+    mount("none", &point, "tmpfs", MountFlags::empty(), None).unwrap();
+    let remedy = format!("`umount {}`", point.display());
+    let words = ["type tmpfs is mounted over it", &remedy];
+    tells(&fixture, &words);
+    for arguments in [&["umount", NAME][..], &["umount", NAME, "--force"]] {
+        fixture.holdfast(arguments).expect(5, &words);
+    }
+    unmount(&point, UnmountFlags::empty()).unwrap();
+    wait_until(|| fixture.status()["state"] == "serving", || fixture.status().to_string());
+    is_well(&fixture, &point);
+    assert_eq!(fixture.stop(), Some(0));
+}
