@@ -259,7 +259,7 @@ fn a_catalogue_that_is_gone_or_damaged_is_made_again_by_the_next_open() {
             drop(log);
             match damage {
                 None => files.remove_file(Path::new(name)).expect("it is there"),
-                Some(bit) => drop(files.flip_bit(Path::new(name), bit).expect("it is there")),
+                Some(bit) => files.flip_bit(Path::new(name), bit).expect("it is there"),
             }
             let mut region = if from_ring { region } else { Arc::new(self::region()) };
             let (log, recovery) = open_again(&files, &mut region);
