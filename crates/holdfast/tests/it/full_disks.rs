@@ -4,8 +4,9 @@
 use crate::block::Loop;
 use crate::fixture::{Ended, Fixture, NAME, wait_until};
 use holdfast_store::{CommitError, Config, Durability, Store};
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io::{ErrorKind, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -77,7 +78,7 @@ fn a_log_whose_disk_is_full_says_where_to_make_room_and_goes_on_by_itself_when_t
     wait_until(|| fs::read(home.join("d/f")).is_ok_and(|bytes| bytes == b"old"), told);
     wait_until(|| fixture.status()["unapplied_bytes"].as_u64() < Some(65536), told);
     fs::rename(home.join("d"), home.join("away")).unwrap();
-    fs::write(mount.join("d/f"), "new").unwrap();
+    fs::set_permissions(mount.join("d/f"), Permissions::from_mode(0o600)).unwrap();
     wait_until(|| fixture.status()["stuck"].is_string(), told);
     small.fill();
     let file = |number: u64| format!("n{number}");
@@ -93,7 +94,8 @@ fn a_log_whose_disk_is_full_says_where_to_make_room_and_goes_on_by_itself_when_t
     wait_until(|| !says(&fixture.status()["last_error"].to_string()), told);
     fs::rename(home.join("away"), home.join("d")).unwrap();
     fixture.holdfast(&["umount", NAME]).succeeded();
-    assert_eq!(fs::read(home.join("d/f")).unwrap(), b"new");
+    let found = fs::metadata(home.join("d/f")).unwrap().permissions().mode();
+    assert_eq!(found & 0o777, 0o600);
     (0..24).for_each(|number| assert!(fs::read(home.join(file(number))).unwrap() == noise(number)));
     fixture.let_log_go();
 }

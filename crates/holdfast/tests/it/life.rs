@@ -1,11 +1,9 @@
 //! A volume from mount to umount, and front ends that die in between.
 
-use crate::block::run;
 use crate::fixture::{Fixture, NAME, kill, wait_until};
 use rustix::process::Signal;
 use std::fs;
 use std::os::unix::fs::FileExt;
-use std::process::Command;
 
 #[test]
 fn what_is_written_to_the_mount_is_in_the_home_after_umount() {
@@ -83,7 +81,8 @@ fn a_volume_that_must_survive_power_writes_through_and_says_why() {
     fs::File::open(fixture.mount().join("f")).unwrap().sync_all().unwrap();
     let status = fixture.status();
     assert_eq!(status["verdict"]["class"], "disk", "{status}");
-    assert_eq!(status["dirty_bytes"], 0, "{status}");
+    // The cleaner has marks of its own.
+    wait_until(|| fixture.status()["dirty_bytes"] == 0, || fixture.status().to_string());
     let text = fixture.holdfast(&["status"]).succeeded().out;
     assert!(text.contains("writes through because of power"), "{text}");
 }
@@ -97,30 +96,6 @@ fn a_plain_file_that_is_called_persistent_memory_is_not_believed() {
     fixture.configure(&asked.replace("[\"process\"]", "[\"process\", \"os\"]"));
     fixture.serve();
     assert_eq!(fixture.status()["verdict"]["class"], "disk", "{}", fixture.status());
-}
-
-#[test]
-fn a_forced_umount_ends_though_the_home_takes_nothing_and_a_program_waits_for_room() {
-    let mut fixture = Fixture::made();
-    fixture.serve();
-    let file = fixture.mount().join("file");
-    fs::write(&file, "first").unwrap();
-    let at_home = fixture.home().join("file");
-    wait_until(|| at_home.exists(), || "it comes home by itself".into());
-    run("chattr", &["+i", at_home.to_str().unwrap()]);
-    let fill = format!("head -c 50000000 /dev/zero | tr '\\0' x >{}", file.display());
-    let mut writer = Command::new("bash").args(["-c", &fill]).spawn().unwrap();
-    wait_until(
-        || fixture.status()["unapplied_bytes"].as_u64().is_some_and(|bytes| bytes > 4 << 20),
-        || fixture.status().to_string(),
-    );
-    let forced = fixture.holdfast(&["umount", NAME, "--force"]);
-    run("chattr", &["-i", at_home.to_str().unwrap()]);
-    assert!(!writer.wait().unwrap().success(), "it was cut off");
-    assert_ne!(forced.code, Some(0), "{forced:?}");
-    fixture.holdfast(&["mount", NAME]).succeeded();
-    fixture.holdfast(&["umount", NAME]).succeeded();
-    fixture.assert_given_back();
 }
 
 #[test]

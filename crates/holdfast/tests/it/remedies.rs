@@ -41,6 +41,7 @@ const REMEDIES: &[(&str, Known)] = &[
     ("holdfast plan curve --help", By("help_that_a_message_names_is_there")),
     ("holdfast region probe --path DIR", Not("the machine has to be restarted in between")),
     ("holdfast region probe --path {}", Not("the machine has to be restarted in between")),
+    ("holdfast run", By("a_run_leaves_the_home_of_a_volume_that_was_given_back_to_that_volume")),
     ("holdfast serve", By("what_outlived_its_keeper_is_unmounted_and_served_as_the_message_says")),
     ("holdfast shutdown", By("shutdown_gives_every_volume_back")),
     ("holdfast snapshot list SERVICE", By("snapshots_are_told_of_and_are_not_made_by_the_server")),

@@ -2,8 +2,8 @@
 
 use crate::fixture::{Fixture, NAME, kill, limit_stack, wait_until};
 use rustix::process::Signal;
-use std::fs;
-use std::os::unix::fs::FileExt;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -284,7 +284,7 @@ fn what_the_home_can_never_take_is_put_aside_by_the_command_that_status_names() 
     wait_until(|| fixture.status()["unapplied_bytes"].as_u64() < Some(65536), told);
     fixture.holdfast(&["volume", "skip", NAME]).expect(2, &["stuck at nothing"]);
     fs::rename(home.join("d"), home.join("away")).unwrap();
-    fs::write(mount.join("d/f"), "new").unwrap();
+    fs::set_permissions(mount.join("d/f"), Permissions::from_mode(0o600)).unwrap();
     fs::write(mount.join("other"), "later").unwrap();
     wait_until(|| fixture.status()["stuck"].is_string(), told);
     let text = fixture.holdfast(&["status"]).out;
