@@ -172,6 +172,20 @@ impl Names {
         self.unmade.extend(nodes);
     }
 
+    /// Another may be found under the number of a node that has no name on the home, as far as that
+    /// is known. What the node was stays known of it: it may have a name there that memory has let
+    /// go of, or that somebody else gave it.
+    pub(super) fn leave_inode(&mut self, node: NodeId) {
+        let Some(entry) = self.entries.get(&node).filter(|entry| entry.home.is_empty()) else {
+            return;
+        };
+        if let Some(inode) = entry.home_inode
+            && self.by_home_inode.get(&inode) == Some(&node)
+        {
+            self.by_home_inode.remove(&inode);
+        }
+    }
+
     /// True if the home has never had a node of which no inode is known.
     fn has_never_come_home(&self, node: NodeId) -> bool {
         let is_noted = |noted: AtHome| self.roster_tells && self.of_this_home(noted).is_none();
@@ -180,18 +194,6 @@ impl Names {
         let is_own = node == ROOT || node == ORPHANS;
         let is_told = is_at_hand || is_left_out || self.unmade.contains(&node);
         self.home_mark != 0 && !is_own && is_told
-    }
-
-    /// What is known to have no name on the home any more may leave its inode to another file. One
-    /// that programs still know by a name is somewhere there: somebody else has moved it.
-    pub(super) fn leave_inode(&mut self, node: NodeId) {
-        let Some(entry) = self.entries.get_mut(&node) else { return };
-        if entry.home.is_empty()
-            && entry.places.is_empty()
-            && let Some(inode) = entry.home_inode.replace(GONE)
-        {
-            self.by_home_inode.remove(&inode);
-        }
     }
 
     /// The node is this inode of the home: it was made so, or has been changed.
