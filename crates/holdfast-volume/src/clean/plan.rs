@@ -338,12 +338,14 @@ impl Window {
     }
 
     /// True if the record moves a node on that was moved over nothing in this window: over nothing
-    /// again, to a new name or back to one of its own.
+    /// again, to a new name or back to one of its own. What went to the orphans stays there: its
+    /// name is free for another file, which is made before.
     fn is_moved_on(&self, record: &Record<'_>, to: &[u8], replaced: NodeId) -> bool {
         let step = self.moves.get(&record.node).map(|step| &self.steps[*step]);
-        let Some(Step::Move { via, to: last, .. }) = step else { return false };
+        let Some(Step::Move { from, via, to: last, .. }) = step else { return false };
         let is_new = !self.is_touched(to) && !self.has_passed(to);
         (is_new || via.contains(to))
+            && self.gone.get(from) != Some(&record.node)
             && last == record.path
             && replaced == NodeId(0)
             && !self.by_path.contains_key(to)

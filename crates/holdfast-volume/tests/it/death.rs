@@ -15,7 +15,7 @@ const ONCE_FAILED: [u64; 9] = [10, 36, 136, 239, 355, 462, 464, 2188, 4428];
 const FULL_ONCE_FAILED: [u64; 5] = [27, 251, 278, 1299, 1441];
 
 /// The same of the rich life.
-const RICH_ONCE_FAILED: [u64; 3] = [0, 24, 433];
+const RICH_ONCE_FAILED: [u64; 4] = [0, 24, 433, 1107];
 
 /// What may fail in the middle of a window.
 const STEPS: [Operation; 7] = [
@@ -178,7 +178,7 @@ fn live_without_memory(seed: u64, mut life: Life) {
 
 #[test]
 fn a_death_that_takes_the_memory_along_finds_its_own_files_in_the_home() {
-    for_each_seed("death::a_death_that_takes", &[878], 0..400, |seed| {
+    for_each_seed("death::a_death_that_takes", &[878, 1519], 0..400, |seed| {
         live_without_memory(seed, Life::plain(seed));
     });
 }
