@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use holdfast_io::fake::{FakeFiles, Mood, Random};
-use holdfast_wal::{CheckpointError, Lsn};
+use holdfast_wal::{CheckpointError, Lsn, ReplayError};
 
 use crate::support::{WorkLog, factor, new_log, open, records, work, works};
 
@@ -30,6 +30,8 @@ fn life(log: &WorkLog, seed: u64, steps: u64) -> (Lsn, u64) {
                             made.fetch_add(1, Ordering::SeqCst);
                         }
                         Err(CheckpointError::NotDurable(_)) => return,
+                        // The power went while it looked at what the ring had let go of.
+                        Err(CheckpointError::Unreadable(ReplayError::Io(_))) => return,
                         Err(error) => panic!("seed {seed}: {error:?}"),
                     }
                 }
