@@ -281,6 +281,7 @@ impl Cleaner {
         note_applied(volume, upto)?;
         settle(volume, &window, upto);
         volume.log.release(upto);
+        volume.names_mut().end_making();
         for at in window.exchanges() {
             // One that stays means nothing, and goes when the volume is detached.
             let _ = volume.home.remove_file(&exchange_marker(at));

@@ -3,6 +3,7 @@
 //! Promise: the numbers of Linux, by name, and the number behind an I/O error.
 //! Never: interprets one.
 
+use std::fmt;
 use std::io;
 
 use holdfast_io::{BlocksError, errno};
@@ -54,14 +55,43 @@ impl Errno {
     pub const NODATA: Errno = Errno(61);
     /// The home does not have such.
     pub const NOTSUP: Errno = Errno(95);
+    /// The home has another file there than the volume left.
+    pub const UCLEAN: Errno = Errno(117);
     /// The node is unknown.
     pub const STALE: Errno = Errno(116);
 }
 
+/// An error that the system did not give has a number, too.
 impl From<io::Error> for Errno {
     fn from(error: io::Error) -> Errno {
-        Errno(errno(&error).unwrap_or(Errno::IO.0))
+        match (errno(&error), error.kind()) {
+            (Some(number), _) => Errno(number),
+            _ if is_other_inode(&error) => Errno::UCLEAN,
+            (None, io::ErrorKind::NotFound) => Errno::NOENT,
+            (None, io::ErrorKind::StorageFull) => Errno::NOSPC,
+            (None, _) => Errno::IO,
+        }
     }
+}
+
+/// Another inode stands under a name than the volume left there.
+#[derive(Debug)]
+struct OtherInode;
+
+impl fmt::Display for OtherInode {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("somebody has put another file there; put the right one back")
+    }
+}
+
+impl std::error::Error for OtherInode {}
+
+pub(crate) fn other_inode() -> io::Error {
+    io::Error::other(OtherInode)
+}
+
+pub(crate) fn is_other_inode(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|inner| inner.is::<OtherInode>())
 }
 
 /// What is behind a disk's end is what a device has no room for.

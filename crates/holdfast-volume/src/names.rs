@@ -24,7 +24,6 @@ use holdfast_io::{Files, Held, Kind, Metadata};
 use holdfast_log::Lsn;
 
 pub(crate) use children::{Child, Children};
-pub(crate) use homes::{is_other_inode, other_inode};
 
 use rules::Rules;
 
@@ -90,6 +89,8 @@ pub(crate) struct Names {
     is_complete: bool,
     /// Nodes whose making has been put aside.
     unmade: BTreeSet<NodeId>,
+    /// Nodes that the window under way has made: a repetition may make them other inodes.
+    just_made: BTreeSet<NodeId>,
     /// There is no room to tell that of further ones.
     omits_inodes: AtomicBool,
     /// What it knows, by name.
@@ -118,6 +119,7 @@ impl Names {
             roster_tells: false,
             is_complete: false,
             unmade: BTreeSet::new(),
+            just_made: BTreeSet::new(),
             omits_inodes: AtomicBool::new(false),
             known_by_place,
             next: next_free.max(highest).max(FIRST_FREE),

@@ -20,9 +20,10 @@ use holdfast_log::{CommitLog, Frame, Lsn};
 
 use crate::allocated::Allocated;
 use crate::clean::{self, CleanError};
+use crate::errno::is_other_inode;
 use crate::extents::{Piece, Source};
 use crate::make::made;
-use crate::names::{Names, ORPHANS, Place, is_other_inode, read_node};
+use crate::names::{Names, ORPHANS, Place, read_node};
 use crate::node::Node;
 use crate::record::{AtHome, Op, Record};
 use crate::rename::exchanged;
@@ -100,8 +101,8 @@ pub(crate) fn replay(volume: &DirectoryVolume) -> Result<u64, VolumeError> {
         }
         records += 1;
         match replay.record(lsn, record, data) {
-            // Somebody else took it from the home. The cleaner says so, by name.
-            Err(Errno::NOENT) => Ok(()),
+            // Somebody else took it from the home, or put another there. The cleaner says so.
+            Err(Errno::NOENT | Errno::UCLEAN) => Ok(()),
             done => done.map_err(VolumeError::Home),
         }
     })?;

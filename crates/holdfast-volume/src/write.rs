@@ -88,7 +88,7 @@ impl DirectoryVolume {
             let mut body = node.body_mut();
             body.require_loose()?;
             self.know_xattrs(&names, id, &mut body)?;
-            let spot = Spot { node: id, parent, path: &path, at_home: names.at_home(id) };
+            let spot = Spot { node: id, parent, path: &path, at_home: names.lasting_home(id) };
             attempt(&names, spot, &mut body)
         })
     }

@@ -18,8 +18,9 @@ use holdfast_log::{Lsn, ReadError};
 
 use crate::clean::plan::{Contents, Step, Window, is_orphan};
 use crate::clean::{Act, CleanError};
+use crate::errno::other_inode;
 use crate::extents::{Piece, Source};
-use crate::names::{Names, ORPHANS_NAME, Place, other_inode, to_path};
+use crate::names::{Names, ORPHANS_NAME, Place, to_path};
 use crate::record::{Op, Record};
 use crate::tree::NodeId;
 use crate::volume::DirectoryVolume;
@@ -248,9 +249,14 @@ impl<'a> Applier<'a> {
         Ok(())
     }
 
-    /// Notes for the next front end which inode a node has become that programs have open.
+    /// Notes for the next front end which inode a node has become that the kernel knows: before the
+    /// window counts as applied, because whoever repeats it finds that out alone. A front end that
+    /// takes over has no such node at hand yet.
     fn tell_home(&self, names: &Names, node: NodeId) {
-        let is_told = names.entry(node).is_some_and(|entry| entry.node.is_remembered());
+        let is_told = match names.entry(node) {
+            Some(entry) => entry.node.is_remembered(),
+            None => names.known(node).is_some(),
+        };
         if is_told {
             self.volume.note_home(names, node);
         }

@@ -13,7 +13,6 @@
 //! Never: changes the home.
 
 use std::collections::{BTreeSet, HashMap};
-use std::fmt;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -22,6 +21,7 @@ use holdfast_io::checksum::crc32c;
 use holdfast_io::{Files, Held, InodeNumbers, Kind, Metadata};
 
 use super::{HomeInode, Names, ORPHANS, Place, inode_of};
+use crate::errno::other_inode;
 use crate::record::AtHome;
 use crate::tree::{Errno, NodeId, ROOT};
 
@@ -62,6 +62,22 @@ impl Names {
         let known = self.entry(node).and_then(|entry| entry.home_inode);
         let known = known.filter(|_| self.home_mark != 0);
         known.map_or(AtHome::default(), |(_, inode)| AtHome { inode, home: self.home_mark })
+    }
+
+    /// The same for who writes it into the log, where nobody takes it back.
+    pub(crate) fn lasting_home(&self, node: NodeId) -> AtHome {
+        match self.just_made.contains(&node) {
+            true => AtHome::default(),
+            false => self.at_home(node),
+        }
+    }
+
+    /// The same of a node that may be known to the roster alone.
+    pub(crate) fn at_home_or_noted(&self, node: NodeId) -> AtHome {
+        match self.known.get(&node) {
+            Some(known) if self.entry(node).is_none() => known.at_home,
+            _ => self.at_home(node),
+        }
     }
 
     /// There is no room to tell in the roster which inode each node is.
@@ -196,6 +212,17 @@ impl Names {
         self.home_mark != 0 && !is_own && is_told
     }
 
+    /// A window has made the node, and it is this inode until the window is repeated.
+    pub(crate) fn learn_made(&mut self, node: NodeId, found: &Metadata) {
+        self.just_made.insert(node);
+        self.learn(node, found);
+    }
+
+    /// Nobody repeats the window any more that made nodes.
+    pub(crate) fn end_making(&mut self) {
+        self.just_made.clear();
+    }
+
     /// The node is this inode of the home: it was made so, or has been changed.
     pub(crate) fn learn(&mut self, node: NodeId, found: &Metadata) {
         if self.entries.contains_key(&node) {
@@ -283,24 +310,4 @@ impl Names {
         let path = self.home_path_of(place).ok_or(Errno::STALE)?;
         Ok(home.hold(&path)?)
     }
-}
-
-/// Another inode stands under a name than the volume left there.
-#[derive(Debug)]
-struct OtherInode;
-
-impl fmt::Display for OtherInode {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("somebody has put another file there; put the right one back")
-    }
-}
-
-impl std::error::Error for OtherInode {}
-
-pub(crate) fn other_inode() -> io::Error {
-    io::Error::other(OtherInode)
-}
-
-pub(crate) fn is_other_inode(error: &io::Error) -> bool {
-    error.get_ref().is_some_and(|inner| inner.is::<OtherInode>())
 }

@@ -10,6 +10,7 @@ use holdfast_io::real::RealFiles;
 use holdfast_io::{Change, Files, Kind, OpenHow, Seek};
 use holdfast_volume::{DirectoryVolume, Errno, ROOT, Tree};
 
+use crate::death::die_while_opening;
 use crate::model::{Doing, any_doing, apply};
 use crate::seeds::for_each_seed;
 use crate::world::{Opened, World};
@@ -182,6 +183,7 @@ fn live(seed: u64) {
             0 | 1 => bring_home(&volume),
             2 => {
                 drop(volume);
+                die_while_opening(&world, &mut random);
                 volume = world.open().expect("the region has everything").0;
             }
             _ => {}

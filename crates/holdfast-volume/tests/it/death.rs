@@ -62,6 +62,32 @@ fn half_apply_among(steps: &[Operation], world: &World, volume: &Opened, random:
     }
 }
 
+/// What an opening may be at when its process dies.
+const OPENING_STEPS: [Operation; 4] =
+    [Operation::Metadata, Operation::ReadDir, Operation::ReadLink, Operation::SyncDir];
+
+/// Opens as processes do that die in the middle of it, or right behind it: what one of them has
+/// done to the home, the next has to know again.
+pub(crate) fn die_while_opening(world: &World, random: &mut Random) {
+    let steps = [&STEPS[..], &RICH_STEPS, &OPENING_STEPS].concat();
+    for _ in 0..random.below(3) {
+        let operation = steps[random.below(steps.len() as u64) as usize];
+        let fault = Fault { operation, skip: random.below(8), effect: Effect::Errno(5) };
+        world.files.fail(fault);
+        drop(world.open());
+        world.files.forget_faults();
+    }
+}
+
+/// Some changes more, which know of the home what a window that failed has made of it.
+fn live_on(life: &mut Life, volume: &DirectoryVolume) {
+    for _ in 0..life.random().below(6) {
+        life.step(volume);
+        life.step_more(volume);
+        life.step_rich(volume);
+    }
+}
+
 /// What must be the same before and after a death.
 struct Seen {
     image: Image,
@@ -102,11 +128,13 @@ fn live(seed: u64, mut life: Life) -> u64 {
             1 => drop(volume.clean_step().expect("a sound home")),
             2 => {
                 half_apply_for(&mut life, &world, &volume);
+                live_on(&mut life, &volume);
                 let told = format!("seed {seed}, step {step}");
                 let seen = see(&volume, &life);
                 let dirty = volume.log().marks().tail > volume.log().marks().durable;
                 deaths += u64::from(dirty);
                 drop(volume);
+                die_while_opening(&world, life.random());
                 (volume, _) = world.open().unwrap_or_else(|error| panic!("{told}: {error}"));
                 check(&volume, &life, &seen, &told);
             }
@@ -160,13 +188,18 @@ fn live_without_memory(seed: u64, mut life: Life) {
         let told = format!("seed {seed}, step {step}");
         volume.log().commit(volume.log().marks().tail).expect("a sound disk");
         match life.random().below(3) {
-            0 => half_apply(&world, &volume, life.random()),
+            0 => {
+                half_apply(&world, &volume, life.random());
+                live_on(&mut life, &volume);
+                volume.log().commit(volume.log().marks().tail).expect("a sound disk");
+            }
             1 => drop(volume.clean_step().expect("a sound home")),
             _ => while volume.clean_step().is_ok_and(|cleaned| !cleaned.is_idle()) {},
         }
         let image = timeless(image_through(&volume));
         drop(volume);
         world = world.without_memory();
+        die_while_opening(&world, life.random());
         (volume, _) = world.open().unwrap_or_else(|error| panic!("{told}: {error}"));
         assert_eq!(image, timeless(image_through(&volume)), "{told}: changed by a death");
     }

@@ -6,7 +6,7 @@ use holdfast_io::{Files, Kind};
 use holdfast_volume::{Errno, NodeId, ROOT, SetXattr, Tree};
 use std::path::Path;
 
-use crate::death::half_apply_all;
+use crate::death::{die_while_opening, half_apply_all};
 use crate::model::{image_of, image_through};
 use crate::seeds::for_each_seed;
 use crate::world::{Below, ONCE, Opened, World, new_node};
@@ -74,6 +74,7 @@ fn live(seed: u64) {
             3 => {
                 half_apply_all(&world, &volume, &mut random);
                 drop(volume);
+                die_while_opening(&world, &mut random);
                 volume = world.open().unwrap_or_else(|error| panic!("{told}: {error}")).0;
             }
             _ => {}

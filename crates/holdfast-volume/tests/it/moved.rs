@@ -7,7 +7,7 @@ use holdfast_io::Kind;
 use holdfast_io::fake::Random;
 use holdfast_volume::{DirectoryVolume, Errno, NodeId};
 
-use crate::death::half_apply_all;
+use crate::death::{die_while_opening, half_apply_all};
 use crate::model::{Doing, Image, apply, image_of, image_through, walk};
 use crate::power::{Run, check_cuts, run_steps};
 use crate::seeds::for_each_seed;
@@ -58,6 +58,7 @@ fn live(seed: u64) {
                 let seen = see(&volume);
                 half_apply_all(&world, &volume, &mut random);
                 drop(volume);
+                die_while_opening(&world, &mut random);
                 (volume, _) = world.open().unwrap_or_else(|error| panic!("{told}: {error}"));
                 assert_eq!(see(&volume), seen, "{told}: changed by a death");
             }

@@ -7,7 +7,7 @@ use holdfast_volume::{
     DirectoryVolume, Errno, NewNode, NodeId, ROOT, RenameHow, SetAttributes, SetXattr, Tree,
 };
 
-use crate::death::half_apply;
+use crate::death::{die_while_opening, half_apply};
 use crate::model::{image_of, image_through, timeless};
 use crate::power::{Run, check_cuts, run_steps};
 use crate::seeds::for_each_seed;
@@ -271,6 +271,7 @@ fn live(seed: u64, changes: u64) {
             2 => drop(volume.clean_step()),
             3 => {
                 drop(volume);
+                die_while_opening(&world, &mut random);
                 volume = world.open().unwrap_or_else(|error| panic!("{told}: {error}")).0;
             }
             4 => {
@@ -278,6 +279,7 @@ fn live(seed: u64, changes: u64) {
                 let seen = timeless(image_through(&volume));
                 drop(volume);
                 world = world.after_power_cut(number);
+                die_while_opening(&world, &mut random);
                 volume = world.open().unwrap_or_else(|error| panic!("{told}: {error}")).0;
                 assert_eq!(timeless(image_through(&volume)), seen, "{told}: lost");
             }

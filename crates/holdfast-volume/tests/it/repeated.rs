@@ -6,6 +6,7 @@ use holdfast_io::Kind;
 use holdfast_io::fake::Random;
 use holdfast_volume::{Asked, Errno, NodeId, ROOT, RenameHow, SetXattr, Tree};
 
+use crate::death::die_while_opening;
 use crate::seeds::for_each_seed;
 use crate::world::{Opened, World, new_node};
 
@@ -114,6 +115,7 @@ fn live(seed: u64) {
                 asker.request = request;
             }
             drop(volume);
+            die_while_opening(&world, &mut random);
             volume = world.open().unwrap_or_else(|error| panic!("{told}: {error}")).0;
             again = true;
         }

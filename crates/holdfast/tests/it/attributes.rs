@@ -142,6 +142,12 @@ fn told_under_kills(fixture: &Fixture, seed: u64, steps: &str) -> (String, u32) 
         std::thread::sleep(Duration::from_millis(random.below(100)));
         kill(fixture.front_end(), Signal::KILL);
         kills += 1;
+        // Now and then the next one dies, too, while it takes over.
+        if random.below(3) == 0 {
+            std::thread::sleep(Duration::from_millis(random.below(30)));
+            let next = fixture.status()["front_end_pid"].as_i64();
+            next.into_iter().for_each(|pid| kill(pid as i32, Signal::KILL));
+        }
     }
     assert!(python.wait().unwrap().success());
     (fs::read_to_string(said).unwrap(), kills)

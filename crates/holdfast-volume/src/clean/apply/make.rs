@@ -14,7 +14,8 @@ use holdfast_io::{Change, Held, Kind, Metadata};
 use super::{Applier, unless};
 use crate::clean::plan::{Make, Step, Window, is_orphan};
 use crate::clean::{Act, CleanError};
-use crate::names::{Names, other_inode};
+use crate::errno::other_inode;
+use crate::names::Names;
 use crate::tree::{Errno, NodeId};
 
 impl Applier<'_> {
@@ -52,7 +53,7 @@ impl Applier<'_> {
         let change = Change { uid: Some(make.uid), gid: Some(make.gid), mode, ..Change::default() };
         held.change(&change).map_err(|error| fail(Act::Change, error))?;
         let found = held.metadata().map_err(|error| fail(Act::Make, error))?;
-        names.learn(node, &found);
+        names.learn_made(node, &found);
         Ok(())
     }
 
