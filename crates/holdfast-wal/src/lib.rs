@@ -136,5 +136,5 @@ pub use watch::Watch;
 mod tests;
 
 #[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;
+#[doc = include_str!("../../../docs/choose.md")]
+struct Choose;

@@ -1,7 +1,8 @@
 //! The figures of every benchmark, for people.
 //!
-//! Promise: `bench/results/index.html` shows each `NAME.json` there as a table, with its plot; the
-//! README shows those that have a goal and the rates behind them, and `tidy` compares.
+//! Promise: `bench/results/index.html` shows each `NAME.json` there as a table, with its plot;
+//! `docs/figures.md` shows those that have a goal and the rates behind them, the README a few with
+//! what they mean, and `tidy` compares both.
 //! Never: measures, or changes a figure.
 
 use std::fmt::Write;
@@ -13,7 +14,6 @@ use serde_json::Value;
 
 use crate::source::ends;
 
-const README: &str = "README.md";
 const RESULTS: &str = "bench/results";
 
 const HEAD: &str = "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
@@ -21,11 +21,68 @@ const HEAD: &str = "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf
     margin:2rem auto}td,th{padding:.2rem .8rem;text-align:left}</style></head><body>\n\
     <h1>Holdfast: figures</h1>\n";
 
-/// Where the README's table stands: between these two lines.
-const BEGIN: &str = "<!-- begin of figures: cargo xtask figures -->\n";
-const END: &str = "<!-- end of figures -->\n";
+/// A document of which a part is made from the results.
+struct Shown {
+    path: &'static str,
+    /// The lines before and behind that part.
+    between: [&'static str; 2],
+    of: fn(&[Value]) -> String,
+}
 
-/// Writes the page and the README's table. True, as there is nothing to find wrong.
+/// All of them.
+const SHOWN: [Shown; 2] = [
+    Shown {
+        path: "docs/figures.md",
+        between: ["<!-- begin of figures: cargo xtask figures -->\n", "<!-- end of figures -->\n"],
+        of: tables,
+    },
+    Shown {
+        path: "README.md",
+        between: [
+            "<!-- begin of headlines: cargo xtask figures -->\n",
+            "<!-- end of headlines -->\n",
+        ],
+        of: headlines,
+    },
+];
+
+/// What the README says of a figure, where `{}` stands for its value.
+const HEADLINES: [(&str, &str); 8] = [
+    (
+        "postgres.c8.holdfast_over_sync",
+        "PostgreSQL, 8 clients, TPC-B on a modelled disk of 10,000 turns a minute, `pg_wal` on a \
+         volume that survives kills: {} times the transactions",
+    ),
+    (
+        "postgres.c8.holdfast_over_async",
+        "the same beside `synchronous_commit = off`, which loses transactions at a kill: {}",
+    ),
+    ("postgres.kills.lost", "transactions lost over the kills of that run: {}"),
+    (
+        "mariadb.t8.holdfast_over_sync",
+        "MariaDB, 8 threads of `oltp_write_only` there, its redo log on a volume: {} times",
+    ),
+    (
+        "sqlite.wal.holdfast_over_sync",
+        "SQLite, one insert a commit there, the whole database on a volume: {} times",
+    ),
+    (
+        "files.create.over_ext4",
+        "what a volume costs: making 5,000 small files takes {} times as long as on the file \
+         system below",
+    ),
+    (
+        "files.pg_tpcb.over_ext4",
+        "and TPC-B wholly on a volume whose commits wait for the same fast disk comes to {} of it",
+    ),
+    (
+        "store.durable.over_best_peer",
+        "the embedded store, two threads, durable commits: {} times the best of RocksDB, fjall, \
+         redb, LMDB and SQLite",
+    ),
+];
+
+/// Writes the page and what documents show. True, as there is nothing to find wrong.
 pub(crate) fn write(root: &Path) -> io::Result<bool> {
     let results = root.join(RESULTS);
     let mut page = HEAD.to_owned();
@@ -35,36 +92,61 @@ pub(crate) fn write(root: &Path) -> io::Result<bool> {
     }
     page.push_str("</body></html>\n");
     fs::write(results.join("index.html"), page)?;
-    let (readme, wanted) = readme(root)?;
-    if readme != wanted {
-        fs::write(root.join(README), wanted)?;
+    for shown in &SHOWN {
+        let (is, wanted) = shown.compare(root)?;
+        if is != wanted {
+            fs::write(root.join(shown.path), wanted)?;
+        }
     }
     Ok(true)
 }
 
-/// True if the README shows the figures that are there.
-pub(crate) fn are_shown(root: &Path) -> io::Result<bool> {
-    let (readme, wanted) = readme(root)?;
-    Ok(readme == wanted)
+/// The documents that do not show the figures that are there.
+pub(crate) fn outdated(root: &Path) -> io::Result<Vec<&'static str>> {
+    let mut outdated = Vec::new();
+    for shown in &SHOWN {
+        let (is, wanted) = shown.compare(root)?;
+        outdated.extend((is != wanted).then_some(shown.path));
+    }
+    Ok(outdated)
 }
 
-/// The README as it is, and as it should be.
-fn readme(root: &Path) -> io::Result<(String, String)> {
-    let text = fs::read_to_string(root.join(README))?;
-    let tables: Vec<String> =
-        read(&root.join(RESULTS))?.iter().map(|(_, result)| table(result)).collect();
+impl Shown {
+    /// The document as it is, and as it should be.
+    fn compare(&self, root: &Path) -> io::Result<(String, String)> {
+        let text = fs::read_to_string(root.join(self.path))?;
+        let results: Vec<Value> =
+            read(&root.join(RESULTS))?.into_iter().map(|(_, result)| result).collect();
+        let wanted = self.filled(&text, &(self.of)(&results));
+        let wanted = wanted.ok_or_else(|| {
+            io::Error::other(format!("{} has no lines {}", self.path, self.between.concat()))
+        })?;
+        Ok((text, wanted))
+    }
+
+    /// The text with `part` between the two lines; `None` if they are missing.
+    fn filled(&self, text: &str, part: &str) -> Option<String> {
+        let [begin, end] = self.between;
+        let (before, rest) = text.split_once(begin)?;
+        let (_, after) = rest.split_once(end)?;
+        let part = if part.is_empty() { "No results are committed.\n" } else { part };
+        Some(format!("{before}{begin}{part}{end}{after}"))
+    }
+}
+
+/// Every benchmark's table.
+fn tables(results: &[Value]) -> String {
     // Without a line between them the next one's first sentence would be a row of this one.
-    let wanted = between(&text, &tables.join("\n"))
-        .ok_or_else(|| io::Error::other(format!("{README} has no lines {BEGIN}{END}")))?;
-    Ok((text, wanted))
+    results.iter().map(table).collect::<Vec<_>>().join("\n")
 }
 
-/// The text with `tables` between the two lines; `None` if they are missing.
-fn between(text: &str, tables: &str) -> Option<String> {
-    let (before, rest) = text.split_once(BEGIN)?;
-    let (_, after) = rest.split_once(END)?;
-    let tables = if tables.is_empty() { "No results are committed.\n" } else { tables };
-    Some(format!("{before}{BEGIN}{tables}{END}{after}"))
+/// What people are told first; a figure that was not measured is left out.
+fn headlines(results: &[Value]) -> String {
+    let told = |(id, said): &(&str, &str)| {
+        let figure = results.iter().flat_map(figures).find(|figure| figure["id"] == *id)?;
+        Some(format!("- {} (`{id}`)\n", said.replace("{}", &plain(&figure["value"]))))
+    };
+    HEADLINES.iter().filter_map(told).collect()
 }
 
 /// Path and content of each result, by name.
@@ -78,7 +160,7 @@ fn read(results: &Path) -> io::Result<Vec<(PathBuf, Value)>> {
         .collect()
 }
 
-/// One benchmark in the README: figures with a goal, and rates.
+/// One benchmark: figures with a goal, and rates.
 fn table(result: &Value) -> String {
     let (machine, of) = (&result["machine"], |key: &str| plain(&result[key]));
     let classes = figures(result).any(|figure| figure.get("class").is_some());

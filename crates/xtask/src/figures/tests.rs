@@ -39,10 +39,21 @@ fn what_an_acknowledgement_meant_stands_beside_each_figure_where_it_differs() {
 }
 
 #[test]
-fn a_readme_that_shows_other_figures_is_noticed() {
-    let readme = |body: &str| format!("before\n{BEGIN}{body}{END}after\n");
-    let shown = readme("| a |\n");
-    assert_eq!(between(&shown, "| a |\n"), Some(shown.clone()));
-    assert_ne!(between(&shown, "| b |\n"), Some(shown));
-    assert_eq!(between("no lines", ""), None);
+fn a_document_that_shows_other_figures_is_noticed() {
+    for shown in &SHOWN {
+        let [begin, end] = shown.between;
+        let text = format!("before\n{begin}| a |\n{end}after\n");
+        assert_eq!(shown.filled(&text, "| a |\n"), Some(text.clone()));
+        assert_ne!(shown.filled(&text, "| b |\n"), Some(text));
+        assert_eq!(shown.filled("no lines", ""), None);
+    }
+}
+
+#[test]
+fn a_headline_has_its_figure_s_value_and_is_left_out_without_one() {
+    let (id, _) = HEADLINES[0];
+    let result = serde_json::json!({"figures": [{"id": id, "value": 15.26}]});
+    let said = headlines(&[result]);
+    assert!(said.contains(": 15.3 times the transactions"), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
 }

@@ -1,18 +1,19 @@
-//! Rules about documents: every link leads somewhere, every decision is linked.
+//! Rules about documents: every link leads somewhere, and every page is two links from the README.
 //!
 //! Promise: checks relative links; leaves the network alone.
 //! Never: judges prose.
 
+use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
 use super::Fault;
 use crate::source::{File, Tree, ends};
 
-const DECISIONS: &str = "docs/decisions";
+const README: &str = "README.md";
+const PAGES: &str = "docs";
 
 pub(super) fn check(tree: &Tree) -> Vec<Fault> {
     let documents = || tree.files.iter().filter(|file| ends(&file.path, "md"));
-    let mut linked = Vec::new();
     let mut faults = Vec::new();
     for file in documents() {
         for (line, target) in links(file) {
@@ -20,15 +21,26 @@ pub(super) fn check(tree: &Tree) -> Vec<Fault> {
                 let fix = format!("link to {}, which does not exist; mend it", target.display());
                 faults.push(Fault::new(&file.path, line, fix));
             }
-            linked.push(target);
         }
     }
-    let decisions = documents().filter(|file| file.path.starts_with(DECISIONS));
-    for file in decisions.filter(|file| !linked.contains(&file.path)) {
-        let fix = "no document links this decision; link it where it matters";
+    let reached = reached(tree);
+    let pages = documents().filter(|file| file.path.starts_with(PAGES));
+    for file in pages.filter(|file| !reached.contains(&file.path)) {
+        let fix = "nobody comes here from the README in two links; link it where it matters";
         faults.push(Fault::new(&file.path, 1, fix));
     }
     faults
+}
+
+/// What the README links, and what that links.
+fn reached(tree: &Tree) -> BTreeSet<PathBuf> {
+    let linked_by = |path: &PathBuf| {
+        let file = tree.get(&path.to_string_lossy()).filter(|file| ends(&file.path, "md"));
+        file.map_or(Vec::new(), links).into_iter().map(|(_, target)| target)
+    };
+    let first: BTreeSet<PathBuf> = linked_by(&README.into()).collect();
+    let second: BTreeSet<PathBuf> = first.iter().flat_map(linked_by).collect();
+    &first | &second
 }
 
 /// Line and target, from the root, of each relative link outside code blocks.

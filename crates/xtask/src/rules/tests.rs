@@ -146,15 +146,19 @@ fn a_dependency_of_the_core_is_refused() {
 }
 
 #[test]
-fn a_dead_link_and_an_unlinked_decision_are_refused() {
+fn a_dead_link_and_a_page_that_nobody_comes_to_are_refused() {
     let note = ("docs/decisions/0001-one.md", "# One\n");
-    let said = |text: &str| {
-        let faults = links::check(&tree(&[("docs/index.md", text), note]));
+    let said = |readme: &str, text: &str| {
+        let files = [("README.md", readme), ("docs/index.md", text), note];
+        let faults = links::check(&tree(&files));
         faults.iter().map(ToString::to_string).collect::<String>()
     };
-    assert_eq!(said("[one](decisions/0001-one.md)"), "");
-    assert!(said("[two](decisions/0002-two.md)").contains("does not exist"));
-    assert!(said("nothing").contains("no document links"));
+    let to_index = "[index](docs/index.md)";
+    assert_eq!(said(to_index, "[one](decisions/0001-one.md)"), "");
+    assert!(said(to_index, "[two](decisions/0002-two.md)").contains("does not exist"));
+    assert!(said(to_index, "nothing").contains("docs/decisions/0001-one.md:1"));
+    let neither = said("", "[one](decisions/0001-one.md)");
+    assert_eq!(neither.matches("in two links").count(), 2, "{neither}");
 }
 
 #[test]
