@@ -23,10 +23,11 @@ pub(crate) enum Part {
     Orders,
     Eviction,
     Compression,
+    Soak,
 }
 
 impl Part {
-    const ALL: [Part; 11] = [
+    const ALL: [Part; 12] = [
         Part::Durable,
         Part::Nondurable,
         Part::Flat,
@@ -38,6 +39,7 @@ impl Part {
         Part::Orders,
         Part::Eviction,
         Part::Compression,
+        Part::Soak,
     ];
 
     fn name(self) -> &'static str {
@@ -53,6 +55,7 @@ impl Part {
             Part::Orders => "orders",
             Part::Eviction => "eviction",
             Part::Compression => "compression",
+            Part::Soak => "soak",
         }
     }
 }

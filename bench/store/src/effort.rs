@@ -55,6 +55,9 @@ pub(crate) struct Effort {
     pub(crate) churns: u64,
     /// How long transactions run before a process is killed, and after the next has begun.
     pub(crate) around_kill: Duration,
+    /// How long a store is used in the loads that go on and on, and how often it is looked at.
+    pub(crate) soak: Duration,
+    pub(crate) soak_sample: Duration,
 }
 
 impl Effort {
@@ -78,13 +81,17 @@ impl Effort {
             churned_rows: 100_000,
             churns: 6,
             around_kill: Duration::from_secs(2),
+            soak: Duration::from_mins(5),
+            soak_sample: Duration::from_secs(10),
         }
     }
 
     /// As much of checkpoints as in the paper: a quarter of an hour of each kind and interval, and
-    /// as much of cleaners. With the log in both places that takes nine hours.
+    /// as much of cleaners. With the log in both places that takes nine hours. The loads that go on
+    /// and on take half an hour of each store.
     pub(crate) fn long() -> Effort {
-        Effort { flat_turns: 540, flat_rounds: 45, ..Effort::whole() }
+        let soak = Duration::from_mins(30);
+        Effort { flat_turns: 540, flat_rounds: 45, soak, ..Effort::whole() }
     }
 
     pub(crate) fn quick() -> Effort {
@@ -107,6 +114,8 @@ impl Effort {
             churned_rows: 10_000,
             churns: 3,
             around_kill: Duration::from_millis(200),
+            soak: Duration::from_secs(6),
+            soak_sample: Duration::from_millis(500),
         }
     }
 

@@ -1,8 +1,9 @@
 //! `bench-store`: what this transactional store and others do, beside the device.
 //!
 //! Promise: every store gets the same transactions with the same durability, in turns within one
-//! run, and its sums agree after each; writes `store.json` and `store.svg` into a folder. A store
-//! that acknowledged more than the device made durable ends the run.
+//! run, and its sums agree after each; writes `store.json` and `store.svg` into a folder, and
+//! `store-soak.json` and `store-soak.svg`, in which a store that is not measured this time stays as
+//! it was. A store that acknowledged more than the device made durable ends the run.
 //! Never: leaves a process or a store behind.
 
 mod choice;
@@ -22,6 +23,7 @@ mod repair;
 mod restart;
 mod rounds;
 mod scanning;
+mod soak;
 mod space;
 mod subject;
 mod tpcb;
@@ -37,7 +39,7 @@ use holdfast_bench_common::place::Place;
 use holdfast_bench_common::task::Task;
 use holdfast_figures::Figures;
 
-use crate::choice::Choice;
+use crate::choice::{Choice, Part};
 use crate::effort::Effort;
 use crate::restart::Work;
 
@@ -51,6 +53,7 @@ fn main() -> ExitCode {
             ["--restart", name, mb, ms, per_s, done, folder] => {
                 again(name, [mb, ms], [per_s, done], folder)
             }
+            ["--soak", name, time, every, folder] => soak_one(name, [time, every], folder),
             ["--long", ref rest @ ..] => run(rest, Effort::long),
             _ => run(&words, Effort::whole),
         },
@@ -65,6 +68,11 @@ fn leave(name: &str, work: [&str; 2], folder: &str) -> Result<(), Failure> {
 /// The process after it.
 fn again(name: &str, work: [&str; 2], before: [&str; 2], folder: &str) -> Result<(), Failure> {
     restart::restart(peers::known(name)?, Work::parse(work)?, before, Path::new(folder))
+}
+
+/// The process of a kind of store that is used for a long time.
+fn soak_one(name: &str, times: [&str; 2], folder: &str) -> Result<(), Failure> {
+    soak::soak(peers::known(name)?, times, Path::new(folder))
 }
 
 /// A run, which does so much if it is not a quick one.
@@ -85,7 +93,13 @@ fn measure(task: &Task, whole_effort: Effort) -> Result<(), Failure> {
     let name = format!("store{}", part.unwrap_or_default());
     let mut figures = Figures::here(&name, &disk, class);
     figures.figures = rounds::measure(&effort, &choice, &whole, device.as_ref())?;
-    figures.write(&task.out, &panels::all(&figures))?;
-    output::table(&figures);
-    Ok(())
+    if !figures.figures.is_empty() {
+        figures.write(&task.out, &panels::all(&figures))?;
+        output::table(&figures);
+    }
+    let soaks = choice.kinds().iter().filter(|kind| choice.has(Part::Soak) && kind.has_entries);
+    soaks.into_iter().try_for_each(|kind| {
+        let soaked = soak::measure(kind, &effort, &whole)?;
+        soak::summary::keep(&soaked, &task.out, &disk)
+    })
 }

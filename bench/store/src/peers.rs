@@ -72,6 +72,11 @@ pub(crate) trait Peer: Sync {
     /// Adds up a table.
     fn total(&self, table: Table) -> Result<Total, Failure>;
 
+    /// What it keeps under keys and values of any length, if it is asked to here.
+    fn entries(&self) -> Option<&dyn Entries> {
+        None
+    }
+
     /// Bytes that it has given to its log, if it says.
     fn log_bytes(&self) -> Option<u64> {
         None
@@ -87,6 +92,29 @@ pub(crate) trait Worker {
     fn transaction(&mut self, it: &Move) -> Result<(), Failure>;
 }
 
+/// A table whose keys and values are of any length.
+pub(crate) trait Entries: Sync {
+    /// Makes these changes in one transaction, in order.
+    fn change(&self, changes: Vec<Change>) -> Result<(), Failure>;
+
+    /// Shows every entry.
+    fn each(&self, look: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), Failure>;
+}
+
+/// One of the changes of a transaction.
+pub(crate) enum Change {
+    /// An entry is there, in the place of another with its key.
+    Put(Vec<u8>, Vec<u8>),
+    /// The entry of a key that is there goes.
+    Delete(Vec<u8>),
+    /// All entries go from the first of these keys to the last, which are these: as a range, if the
+    /// store's transactions have a call for that, and each by itself if not.
+    DeleteAll(Vec<Vec<u8>>),
+}
+
+/// The table that entries are in.
+pub(crate) const ENTRIES: Table = Table::Accounts;
+
 /// Makes a store in a folder, or opens the one that is there.
 type Open = fn(&Path, &Terms) -> Result<Box<dyn Peer>, Failure>;
 
@@ -98,6 +126,8 @@ pub(crate) struct Kind {
     pub(crate) has_log: bool,
     /// Whether the end of the process loses what was committed with [`Durability::Kernel`].
     pub(crate) kills_lose: bool,
+    /// Whether its tables have keys and values of any length.
+    pub(crate) has_entries: bool,
 }
 
 /// All of them.

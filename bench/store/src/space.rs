@@ -7,6 +7,7 @@
 //! Never: counts what a folder would take if it were copied: what is allocated counts.
 
 use std::fs;
+use std::io;
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -125,12 +126,15 @@ fn churn(peer: &dyn Peer, rows: u64, rounds: u64) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Bytes that the file system has given to all files of a folder.
-fn allocated(folder: &Path) -> Result<u64, Failure> {
+/// Bytes that the file system has given to all files of a folder, without those that go meanwhile.
+pub(crate) fn allocated(folder: &Path) -> Result<u64, Failure> {
     let mut bytes = 0;
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
-        let metadata = entry.metadata()?;
+        let metadata = match entry.metadata() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            found => found?,
+        };
         bytes += match metadata.is_dir() {
             true => allocated(&entry.path())?,
             false => metadata.blocks() * BLOCK_BYTES,

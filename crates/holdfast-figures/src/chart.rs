@@ -1,6 +1,6 @@
 //! The other plot: lines over two axes, as SVG.
 //!
-//! Promise: a point is two figures of the JSON, one for each axis; both axes begin at 0 and are
+//! Promise: a point is two figures of the JSON, or a run of each of two, one for each axis; both axes begin at 0 and are
 //! linear; dashed lines show single figures.
 //! Never: draws between points anything but a straight line.
 
@@ -43,8 +43,17 @@ pub struct Line {
     pub label: String,
     /// Its colour.
     pub colour: &'static str,
-    /// Ids of the figures to the right and up, point by point.
-    pub points: Vec<[String; 2]>,
+    /// Where it goes.
+    pub points: Points,
+}
+
+/// The points of a line, each with what goes to the right and what goes up.
+#[derive(Clone, Debug)]
+pub enum Points {
+    /// Ids of two figures, point by point.
+    Figures(Vec<[String; 2]>),
+    /// Ids of two figures whose runs are the points, in order.
+    Runs([String; 2]),
 }
 
 /// A figure that is a line along one axis.
@@ -93,6 +102,22 @@ impl Chart {
     }
 }
 
+impl Points {
+    /// Those whose figures are there.
+    fn places(&self, figures: &Figures) -> Vec<[f64; 2]> {
+        let value = |id: &String| figures.get(id).map(|figure| figure.value);
+        match self {
+            Points::Figures(ids) => {
+                ids.iter().filter_map(|[across, up]| Some([value(across)?, value(up)?])).collect()
+            }
+            Points::Runs([across, up]) => {
+                let runs = |id| figures.get(id).map_or(&[][..], |figure| &figure.runs);
+                runs(across).iter().zip(runs(up)).map(|(across, up)| [*across, *up]).collect()
+            }
+        }
+    }
+}
+
 impl Axis {
     /// An axis that reaches the value, with marks at 1, 2 or 5 times a power of ten.
     fn to(value: f64) -> Axis {
@@ -118,8 +143,8 @@ impl<'a> Area<'a> {
     fn new(chart: &'a Chart, figures: &'a Figures, top: f64) -> Area<'a> {
         let value = |id: &String| figures.get(id).map_or(0.0, |figure| figure.value);
         let largest = |which: usize| {
-            let points = chart.lines.iter().flat_map(|line| &line.points);
-            let points = points.map(|point| value(&point[which]));
+            let points = chart.lines.iter().flat_map(|line| line.points.places(figures));
+            let points = points.map(|point| point[which]);
             let levels = chart.levels.iter().filter(|level| usize::from(level.is_up) == which);
             points.chain(levels.map(|level| value(&level.id))).fold(0.0, f64::max)
         };
@@ -167,15 +192,11 @@ impl<'a> Area<'a> {
     }
 
     fn line(&self, line: &Line) -> String {
-        let place = |[across, up]: &[String; 2]| {
-            Some((self.x(self.value(across)?), self.y(self.value(up)?)))
-        };
-        let places: Vec<(f64, f64)> = line.points.iter().filter_map(place).collect();
         let mut path = String::new();
         let mut dots = String::new();
-        for (x, y) in places {
+        for [across, up] in line.points.places(self.figures) {
+            let (x, y, colour) = (self.x(across), self.y(up), line.colour);
             let _infallible = write!(path, "{x:.1},{y:.1} ");
-            let colour = line.colour;
             let _infallible =
                 writeln!(dots, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"2.5\" fill=\"{colour}\"/>");
         }

@@ -9,7 +9,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::chart::Chart;
 use crate::machine::{Machine, commit, utc_now};
@@ -17,7 +17,7 @@ use crate::plot::{Panel, with_charts};
 use crate::values::median;
 
 /// The result of one benchmark.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Figures {
     /// Name of the benchmark, also of its files.
     pub name: String,
@@ -34,7 +34,7 @@ pub struct Figures {
 }
 
 /// Which way is better.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
     /// More is better.
@@ -44,7 +44,7 @@ pub enum Better {
 }
 
 /// One number.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Figure {
     /// Stable name, such as `postgres.c8.holdfast_over_sync`.
     pub id: String,
@@ -142,6 +142,13 @@ impl Figures {
             class: class.into(),
             figures: Vec::new(),
         }
+    }
+
+    /// What was written into a folder under this name, if it is there and has this shape.
+    #[must_use]
+    pub fn read(folder: &Path, name: &str) -> Option<Figures> {
+        let text = fs::read_to_string(folder.join(format!("{name}.json"))).ok()?;
+        serde_json::from_str(&text).ok()
     }
 
     /// The figure with this id.

@@ -10,7 +10,7 @@ mod machine;
 mod plot;
 mod values;
 
-pub use chart::{Chart, Level, Line};
+pub use chart::{Chart, Level, Line, Points};
 pub use figures::{Better, Figure, Figures, WriteError};
 pub use machine::{Machine, utc};
 pub use plot::{Bar, Panel, Scale, escape, svg};

@@ -3,7 +3,7 @@
 //! Promise: every point of a chart is a figure; the paper's numbers stand beside ours.
 //! Never: simulates, or writes a file.
 
-use holdfast_figures::{Better, Chart, Figure, Level, Line};
+use holdfast_figures::{Better, Chart, Figure, Level, Line, Points};
 
 use crate::advice::Advice;
 use crate::curve::{Curve, Point};
@@ -92,6 +92,7 @@ pub fn advice(title: &str, advice: &Advice) -> Drawing {
         drawing.figures.push(one(&id("interval"), "requests", best.interval));
         points.push([id("pages"), id("request_cycles")]);
     }
+    let points = Points::Figures(points);
     let line = Line { label: "the best within the limit".into(), colour: WITH, points };
     drawing.charts.push(Chart {
         title: title.into(),
@@ -126,7 +127,7 @@ impl Drawing {
             self.figures.push(one(&id("recovery_megacycles"), "megacycles", recovery));
             points.push([id("request_cycles"), id("recovery_megacycles")]);
         }
-        Line { label: label.into(), colour, points }
+        Line { label: label.into(), colour, points: Points::Figures(points) }
     }
 }
 

@@ -13,11 +13,12 @@ use fjall::{
     PersistMode, Readable,
 };
 
-use super::{Durability, Kind, Peer, Terms, Worker};
+use super::{Change, Durability, ENTRIES, Entries, Kind, Peer, Terms, Worker};
 use crate::Failure;
 use crate::tpcb::{self, Move, Row, Rows, Table, Total};
 
-pub(super) const KIND: Kind = Kind { name: "fjall", open, has_log: true, kills_lose: false };
+pub(super) const KIND: Kind =
+    Kind { name: "fjall", open, has_log: true, kills_lose: false, has_entries: true };
 
 /// More than any run writes, where nothing is to leave the journal.
 const PUT_OFF_BYTES: u64 = 4 << 30;
@@ -80,6 +81,10 @@ impl Peer for Store {
         Ok(Box::new(self))
     }
 
+    fn entries(&self) -> Option<&dyn Entries> {
+        Some(self)
+    }
+
     fn total(&self, table: Table) -> Result<Total, Failure> {
         let mut total = Total::default();
         for row in self.database.read_tx().iter(&self.tables[table as usize]) {
@@ -89,6 +94,31 @@ impl Peer for Store {
     }
 
     fn close(self: Box<Self>) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+impl Entries for Store {
+    fn change(&self, changes: Vec<Change>) -> Result<(), Failure> {
+        let (mut open, table) = (self.begin()?, &self.tables[ENTRIES as usize]);
+        for change in changes {
+            match change {
+                Change::Put(key, value) => open.insert(table, key, value),
+                Change::Delete(key) => open.remove(table, key),
+                // It has no ranges.
+                Change::DeleteAll(keys) => {
+                    keys.into_iter().for_each(|key| open.remove(table, key));
+                }
+            }
+        }
+        Ok(open.commit()??)
+    }
+
+    fn each(&self, look: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), Failure> {
+        for entry in self.database.read_tx().iter(&self.tables[ENTRIES as usize]) {
+            let (key, value) = entry.into_inner()?;
+            look(&key, &value);
+        }
         Ok(())
     }
 }

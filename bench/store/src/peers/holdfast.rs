@@ -13,11 +13,12 @@ use holdfast_store::{
     Transaction, Tree,
 };
 
-use super::{Durability, Kind, Peer, Terms, Worker};
+use super::{Change, Durability, ENTRIES, Entries, Kind, Peer, Terms, Worker};
 use crate::Failure;
 use crate::tpcb::{self, Move, ROW_BYTES, Row, Rows, Table, Total};
 
-pub(super) const KIND: Kind = Kind { name: super::OURS, open, has_log: true, kills_lose: false };
+pub(super) const KIND: Kind =
+    Kind { name: super::OURS, open, has_log: true, kills_lose: false, has_entries: true };
 
 /// Bytes of the ring.
 const RING_BYTES: u64 = 32 << 20;
@@ -146,6 +147,10 @@ impl Peer for Bank {
         Ok(Box::new(self))
     }
 
+    fn entries(&self) -> Option<&dyn Entries> {
+        Some(self)
+    }
+
     fn total(&self, table: Table) -> Result<Total, Failure> {
         let (mut total, mut after) = (Total::default(), Bound::Unbounded);
         loop {
@@ -174,6 +179,32 @@ impl Peer for Bank {
         let (store, _) = Store::open(&self.folder, &config)?;
         while store.step(Service::Clean)? {}
         Ok(store.close()?)
+    }
+}
+
+impl Entries for Bank {
+    fn change(&self, changes: Vec<Change>) -> Result<(), Failure> {
+        let (mut open, tree) = (self.store.begin(), &self.tables[ENTRIES as usize]);
+        for change in changes {
+            match change {
+                Change::Put(key, value) => open.put(tree, &key, &value)?,
+                Change::Delete(key) => drop(open.delete(tree, &key)?),
+                Change::DeleteAll(keys) => {
+                    open.delete_range::<&Vec<u8>>(tree, &keys[0]..=&keys[keys.len() - 1])?;
+                }
+            }
+        }
+        open.commit(self.awaited)?;
+        Ok(())
+    }
+
+    fn each(&self, look: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), Failure> {
+        let snapshot = self.store.snapshot()?;
+        for entry in snapshot.scan::<&[u8]>(&self.tables[ENTRIES as usize], .., Direction::Up) {
+            let (key, value) = entry?;
+            look(&key, &value);
+        }
+        Ok(())
     }
 }
 

@@ -7,17 +7,18 @@
 #[allow(unsafe_code)]
 mod raw;
 
-use std::ops::Range;
+use std::ops::{Bound, Range};
 use std::path::Path;
 
 use heed::types::Bytes;
 use heed::{CommitOrAbort, Database, Env, RwTxn};
 
-use super::{Kind, Peer, Terms, Worker};
+use super::{Change, ENTRIES, Entries, Kind, Peer, Terms, Worker};
 use crate::Failure;
 use crate::tpcb::{self, Move, Row, Rows, Table, Total};
 
-pub(super) const KIND: Kind = Kind { name: "lmdb", open, has_log: false, kills_lose: false };
+pub(super) const KIND: Kind =
+    Kind { name: "lmdb", open, has_log: false, kills_lose: false, has_entries: true };
 
 type Tables = [Database<'static, Bytes, Bytes>; 4];
 
@@ -65,6 +66,10 @@ impl Peer for Store {
         Ok(Box::new(self))
     }
 
+    fn entries(&self) -> Option<&dyn Entries> {
+        Some(self)
+    }
+
     fn total(&self, table: Table) -> Result<Total, Failure> {
         let mut total = Total::default();
         let read = self.environment.read_txn()?;
@@ -77,6 +82,33 @@ impl Peer for Store {
     fn close(self: Box<Self>) -> Result<(), Failure> {
         // It is found open by the next one in this process if it is not waited for.
         self.environment.prepare_for_closing().wait();
+        Ok(())
+    }
+}
+
+impl Entries for Store {
+    fn change(&self, changes: Vec<Change>) -> Result<(), Failure> {
+        let (mut open, table) = (self.environment.write_txn()?, &self.tables[ENTRIES as usize]);
+        for change in changes {
+            match change {
+                Change::Put(key, value) => table.put(&mut open, &key, &value)?,
+                Change::Delete(key) => drop(table.delete(&mut open, &key)?),
+                Change::DeleteAll(keys) => {
+                    let (first, last) = (&keys[0][..], &keys[keys.len() - 1][..]);
+                    let range = (Bound::Included(first), Bound::Included(last));
+                    table.delete_range(&mut open, &range)?;
+                }
+            }
+        }
+        Ok(open.commit()?)
+    }
+
+    fn each(&self, look: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), Failure> {
+        let read = self.environment.read_txn()?;
+        for entry in self.tables[ENTRIES as usize].iter(&read)? {
+            let (key, value) = entry?;
+            look(key, value);
+        }
         Ok(())
     }
 }

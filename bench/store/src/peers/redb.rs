@@ -8,11 +8,12 @@ use std::path::Path;
 
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction};
 
-use super::{Durability, Kind, Peer, Terms, Worker};
+use super::{Change, Durability, ENTRIES, Entries, Kind, Peer, Terms, Worker};
 use crate::Failure;
 use crate::tpcb::{self, Move, Row, Rows, Table, Total};
 
-pub(super) const KIND: Kind = Kind { name: "redb", open, has_log: false, kills_lose: true };
+pub(super) const KIND: Kind =
+    Kind { name: "redb", open, has_log: false, kills_lose: true, has_entries: true };
 
 type Definition = TableDefinition<'static, &'static [u8], &'static [u8]>;
 type OpenTable<'a> = redb::Table<'a, &'static [u8], &'static [u8]>;
@@ -78,6 +79,10 @@ impl Peer for Store {
         Ok(Box::new(self))
     }
 
+    fn entries(&self) -> Option<&dyn Entries> {
+        Some(self)
+    }
+
     fn total(&self, table: Table) -> Result<Total, Failure> {
         let mut total = Total::default();
         let rows = match self.database.begin_read()?.open_table(definition(table)) {
@@ -92,6 +97,35 @@ impl Peer for Store {
     }
 
     fn close(self: Box<Self>) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+impl Entries for Store {
+    fn change(&self, changes: Vec<Change>) -> Result<(), Failure> {
+        let open = self.begin()?;
+        {
+            let mut rows = open.open_table(definition(ENTRIES))?;
+            for change in changes {
+                match change {
+                    Change::Put(key, value) => drop(rows.insert(&key[..], &value[..])?),
+                    Change::Delete(key) => drop(rows.remove(&key[..])?),
+                    Change::DeleteAll(keys) => {
+                        let range = &keys[0][..]..=&keys[keys.len() - 1][..];
+                        rows.retain_in(range, |_, _| false)?;
+                    }
+                }
+            }
+        }
+        Ok(open.commit()?)
+    }
+
+    fn each(&self, look: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), Failure> {
+        let rows = self.database.begin_read()?.open_table(definition(ENTRIES))?;
+        for entry in rows.iter()? {
+            let (key, value) = entry?;
+            look(key.value(), value.value());
+        }
         Ok(())
     }
 }

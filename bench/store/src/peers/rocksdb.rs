@@ -13,11 +13,12 @@ use rocksdb::{
     TransactionDBOptions, TransactionOptions, WriteBatchWithTransaction, WriteOptions,
 };
 
-use super::{Durability, Kind, Peer, Terms, Worker};
+use super::{Change, Durability, ENTRIES, Entries, Kind, Peer, Terms, Worker};
 use crate::Failure;
 use crate::tpcb::{self, Move, Row, Rows, Table, Total};
 
-pub(super) const KIND: Kind = Kind { name: "rocksdb", open, has_log: true, kills_lose: false };
+pub(super) const KIND: Kind =
+    Kind { name: "rocksdb", open, has_log: true, kills_lose: false, has_entries: true };
 
 /// More than any run writes, where nothing is to leave the log.
 const PUT_OFF_BYTES: usize = 4 << 30;
@@ -88,6 +89,10 @@ impl Peer for Store {
         Ok(Box::new(self))
     }
 
+    fn entries(&self) -> Option<&dyn Entries> {
+        Some(self)
+    }
+
     fn total(&self, table: Table) -> Result<Total, Failure> {
         let mut total = Total::default();
         let mut rows = self.database.raw_iterator();
@@ -102,6 +107,38 @@ impl Peer for Store {
 
     fn close(self: Box<Self>) -> Result<(), Failure> {
         Ok(())
+    }
+}
+
+/// A key of any length with the table of entries before it.
+fn entry(key: &[u8]) -> Vec<u8> {
+    [&[ENTRIES as u8], key].concat()
+}
+
+impl Entries for Store {
+    fn change(&self, changes: Vec<Change>) -> Result<(), Failure> {
+        let open = self.database.transaction_opt(&self.write, &self.transaction);
+        for change in changes {
+            match change {
+                Change::Put(key, value) => open.put(entry(&key), value)?,
+                Change::Delete(key) => open.delete(entry(&key))?,
+                // Its ranges are for who has no transaction.
+                Change::DeleteAll(keys) => {
+                    keys.iter().try_for_each(|key| open.delete(entry(key)))?;
+                }
+            }
+        }
+        Ok(open.commit()?)
+    }
+
+    fn each(&self, look: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), Failure> {
+        let mut rows = self.database.raw_iterator();
+        rows.seek([ENTRIES as u8]);
+        while let Some((key, value)) = rows.item().filter(|(key, _)| key[0] == ENTRIES as u8) {
+            look(&key[1..], value);
+            rows.next();
+        }
+        Ok(rows.status()?)
     }
 }
 

@@ -14,7 +14,8 @@ use super::{Durability, Kind, Peer, Terms, Worker};
 use crate::Failure;
 use crate::tpcb::{self, BALANCE_BYTES, Move, Table, Total};
 
-pub(super) const KIND: Kind = Kind { name: "sqlite", open, has_log: true, kills_lose: false };
+pub(super) const KIND: Kind =
+    Kind { name: "sqlite", open, has_log: true, kills_lose: false, has_entries: false };
 
 /// Statements that are kept prepared.
 const STATEMENTS: usize = 16;

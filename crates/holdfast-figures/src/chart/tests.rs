@@ -28,7 +28,7 @@ fn chart(points: &[[&str; 2]], levels: &[(&str, bool)]) -> Chart {
         lines: vec![Line {
             label: "both".into(),
             colour: "#654321",
-            points: points.iter().map(|ids| ids.map(str::to_owned)).collect(),
+            points: Points::Figures(points.iter().map(|ids| ids.map(str::to_owned)).collect()),
         }],
         levels: levels.iter().map(level).collect(),
     }
