@@ -131,9 +131,11 @@ bench-log:
 	$(if $(QUICK)$(ONLY)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
 
 # Transactions of other stores in one run with the device; ONLY=NAME,NAME for some of the stores and
-# of the parts durable, nondurable, flat, restart, repair, media, space, orders, eviction and compression.
-# LONG=1 ONLY=flat,holdfast takes checkpoints of each kind and interval for a quarter of an hour, which
-# is nine hours. Measures the disk that the build is on, and memory. Needs nothing else running, and
+# of the parts durable, nondurable, flat, scanning, restart, repair, media, space, orders, eviction,
+# compression and soak. LONG=1 ONLY=flat,holdfast takes checkpoints of each kind and interval for a
+# quarter of an hour, which is nine hours. ONLY=soak has four loads go on and on, five minutes a store
+# and half an hour with LONG=1; it is in files of its own, in which stores that are not measured stay
+# as they were. Measures the disk that the build is on, and memory. Needs nothing else running, and
 # 20 GB free.
 bench-store:
 	scripts/setup

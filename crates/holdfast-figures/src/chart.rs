@@ -103,6 +103,15 @@ impl Chart {
 }
 
 impl Points {
+    /// The ids of all figures that it is drawn from.
+    pub fn ids(&self) -> impl Iterator<Item = &String> {
+        let pairs = match self {
+            Points::Figures(ids) => &ids[..],
+            Points::Runs(ids) => std::slice::from_ref(ids),
+        };
+        pairs.iter().flatten()
+    }
+
     /// Those whose figures are there.
     fn places(&self, figures: &Figures) -> Vec<[f64; 2]> {
         let value = |id: &String| figures.get(id).map(|figure| figure.value);

@@ -144,11 +144,16 @@ impl Figures {
         }
     }
 
-    /// What was written into a folder under this name, if it is there and has this shape.
-    #[must_use]
-    pub fn read(folder: &Path, name: &str) -> Option<Figures> {
-        let text = fs::read_to_string(folder.join(format!("{name}.json"))).ok()?;
-        serde_json::from_str(&text).ok()
+    /// What was written into a folder under this name; nothing if there is no such file.
+    ///
+    /// # Errors
+    /// If it cannot be read, or was written in another shape: look at it before it is replaced.
+    pub fn read(folder: &Path, name: &str) -> io::Result<Option<Figures>> {
+        match fs::read_to_string(folder.join(format!("{name}.json"))) {
+            Ok(text) => Ok(Some(serde_json::from_str(&text)?)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// The figure with this id.

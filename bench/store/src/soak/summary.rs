@@ -85,7 +85,7 @@ pub(crate) fn keep(soaked: &Soaked, folder: &Path, disk: &str) -> Result<(), Fai
     let class = "every commit survives process, os and power";
     let mut all = Figures::here(NAME, disk, class);
     let of_it = format!("store.soak.{}.", soaked.kind.name);
-    let before = Figures::read(folder, NAME).map_or(Vec::new(), |before| before.figures);
+    let before = Figures::read(folder, NAME)?.map_or(Vec::new(), |before| before.figures);
     all.figures.extend(before.into_iter().filter(|figure| !figure.id.starts_with(&of_it)));
     all.figures.extend(figures(soaked));
     all.figures.sort_by_key(|figure| figure.goal.is_none());

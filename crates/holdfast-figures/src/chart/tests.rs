@@ -56,6 +56,21 @@ fn a_point_without_a_figure_is_left_out() {
 }
 
 #[test]
+fn runs_of_two_figures_are_points_in_their_order() {
+    let mut figures = figures(&[]);
+    for (id, runs) in [("minutes", vec![0.0, 50.0, 100.0]), ("rate", vec![0.0, 0.0, 10.0])] {
+        figures.figures.push(Figure::of(id, "any", Better::Higher, runs));
+    }
+    let mut chart = chart(&[], &[]);
+    chart.lines[0].points = Points::Runs(["minutes", "rate"].map(str::to_owned));
+    let drawn = chart.draw(&figures, 0.0);
+    let (right, bottom) = (WIDTH - RIGHT, HEAD + AREA_HEIGHT);
+    let middle = f64::midpoint(LEFT, right);
+    let line = format!("{LEFT:.1},{bottom:.1} {middle:.1},{bottom:.1} {right:.1},{HEAD:.1}\"");
+    assert!(drawn.contains(&line) && drawn.matches("<circle").count() == 3, "{drawn}");
+}
+
+#[test]
 fn a_level_goes_across_if_its_value_goes_up_and_widens_the_axis() {
     let figures = figures(&[("a", 1.0), ("b", 2.0), ("high", 80.0)]);
     let chart = chart(&[["a", "b"]], &[("high", true)]);

@@ -13,7 +13,7 @@ const LITTLE: Effort = Effort { pages_max: 512, settling: 1, measured: 1, step: 
 fn missing(drawing: &Drawing) -> Vec<String> {
     let is_there = |id: &String| drawing.figures.iter().any(|figure| figure.id == *id);
     let lines = drawing.charts.iter().flat_map(|chart| &chart.lines);
-    let points = lines.flat_map(|line| line.points.iter().flatten());
+    let points = lines.flat_map(|line| line.points.ids());
     let levels = drawing.charts.iter().flat_map(|chart| &chart.levels);
     let ids = points.chain(levels.map(|level| &level.id));
     ids.filter(|id| !is_there(id)).cloned().collect()

@@ -3,15 +3,20 @@
 use holdfast_bench_common::place::Place;
 
 use super::Load;
-use crate::peers::{self, Change, Kind};
+use crate::peers::{self, Change, Durability, Kind, Terms};
 use crate::soak;
 
 /// Transactions: enough for a window that has been cut twice.
 const STEPS: usize = 560;
 
+/// Without syncs, which would take most of the time and change nothing of what is there.
+fn terms() -> Terms {
+    Terms { durability: Durability::Kernel, ..soak::terms() }
+}
+
 fn kept(kind: &Kind, load: Load, whole: &Place) {
     let place = whole.folder(&format!("{}-{}", kind.name, load.name())).unwrap();
-    let peer = (kind.open)(place.path(), &soak::terms()).unwrap();
+    let peer = (kind.open)(place.path(), &terms()).unwrap();
     let mut model = load.model();
     model.fill(&*peer).unwrap();
     let steps = if load == Load::Series { STEPS } else { STEPS / 10 };
@@ -19,7 +24,7 @@ fn kept(kind: &Kind, load: Load, whole: &Place) {
     model.check(&*peer).unwrap();
     peer.close().unwrap();
 
-    let peer = (kind.open)(place.path(), &soak::terms()).unwrap();
+    let peer = (kind.open)(place.path(), &terms()).unwrap();
     model.check(&*peer).unwrap();
     let mut another = load.model();
     another.next = 1;
