@@ -1,7 +1,7 @@
 //! The other plot: lines over two axes, as SVG.
 //!
-//! Promise: a point is two figures of the JSON, or a run of each of two, one for each axis; both axes begin at 0 and are
-//! linear; dashed lines show single figures.
+//! Promise: a point is two figures of the JSON, or a run of each of two, one for each axis; both
+//! axes begin at 0 and are linear; dashed lines show single figures.
 //! Never: draws between points anything but a straight line.
 
 use std::fmt::Write;
