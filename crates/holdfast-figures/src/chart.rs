@@ -91,6 +91,12 @@ impl Chart {
         HEAD + AREA_HEIGHT + AXIS_HEIGHT + legend + FOOT
     }
 
+    /// Whether no point is the median of several runs.
+    pub(crate) fn shows_each_run(&self) -> bool {
+        let is_of_runs = |line: &Line| matches!(line.points, Points::Runs(_));
+        self.levels.is_empty() && self.lines.iter().all(is_of_runs)
+    }
+
     pub(crate) fn draw(&self, figures: &Figures, top: f64) -> String {
         let area = Area::new(self, figures, top + HEAD);
         let mut text = label(16.0, top + 28.0, "#111111", &escape(&self.title));

@@ -73,7 +73,9 @@ pub(crate) fn with_charts(figures: &Figures, panels: &[Panel], charts: &[Chart])
         top += panel.height();
     }
     let disk = escape(&figures.machine.disk);
-    let note = format!("disk {disk}; medians; {}", escape(&figures.date));
+    let is_each_run = panels.is_empty() && charts.iter().all(Chart::shows_each_run);
+    let shown = if is_each_run { "each run" } else { "medians" };
+    let note = format!("disk {disk}; {shown}; {}", escape(&figures.date));
     text.push_str(&label(16.0, top + 14.0, "#666666", &note));
     text.push_str("</svg>\n");
     text

@@ -68,6 +68,7 @@ fn runs_of_two_figures_are_points_in_their_order() {
     let middle = f64::midpoint(LEFT, right);
     let line = format!("{LEFT:.1},{bottom:.1} {middle:.1},{bottom:.1} {right:.1},{HEAD:.1}\"");
     assert!(drawn.contains(&line) && drawn.matches("<circle").count() == 3, "{drawn}");
+    assert!(chart.shows_each_run());
 }
 
 #[test]
