@@ -89,7 +89,7 @@ impl DirectoryVolume {
     /// Notes which inode of the home a node is that a front end was told of. Without room for that
     /// the next front end has to believe what it finds.
     pub(crate) fn note_home(&self, names: &Names, node: NodeId) {
-        let at_home = names.at_home_or_noted(node);
+        let at_home = names.at_home(node);
         let is_known = at_home != AtHome::default();
         if is_known && self.note(names, &RosterEntry::Home(node, at_home)).is_err() {
             names.omit_inodes();

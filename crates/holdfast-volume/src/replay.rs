@@ -19,11 +19,11 @@ use holdfast_io::{Change, Files, Held, Kind, OpenFile};
 use holdfast_log::{CommitLog, Frame, Lsn};
 
 use crate::allocated::Allocated;
-use crate::clean::{self, CleanError};
-use crate::errno::is_other_inode;
+use crate::clean::{self, Act, CleanError};
+use crate::errno::{is_other_inode, other_inode};
 use crate::extents::{Piece, Source};
 use crate::make::made;
-use crate::names::{Names, ORPHANS, Place, read_node};
+use crate::names::{Names, ORPHANS, Place, read_node, to_path};
 use crate::node::Node;
 use crate::record::{AtHome, Op, Record};
 use crate::rename::exchanged;
@@ -101,8 +101,14 @@ pub(crate) fn replay(volume: &DirectoryVolume) -> Result<u64, VolumeError> {
         }
         records += 1;
         match replay.record(lsn, record, data) {
-            // Somebody else took it from the home, or put another there. The cleaner says so.
-            Err(Errno::NOENT | Errno::UCLEAN) => Ok(()),
+            // Somebody else took it from the home. The cleaner says so, by name.
+            Err(Errno::NOENT) => Ok(()),
+            // What is below another directory than ours is not in memory then, and must not be
+            // taken for all there is when the right one is back.
+            Err(Errno::UCLEAN) => {
+                let path = to_path(record.path.to_vec());
+                Err(CleanError::home(Act::Open, &path, other_inode()).into())
+            }
             done => done.map_err(VolumeError::Home),
         }
     })?;

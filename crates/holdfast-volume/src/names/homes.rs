@@ -57,10 +57,12 @@ impl Names {
         }
     }
 
-    /// Which inode a node is, for who writes that down.
+    /// Which inode a node is, for who writes that down; what the roster says of one not at hand.
     pub(crate) fn at_home(&self, node: NodeId) -> AtHome {
-        let known = self.entry(node).and_then(|entry| entry.home_inode);
-        let known = known.filter(|_| self.home_mark != 0);
+        let Some(entry) = self.entry(node) else {
+            return self.known.get(&node).map_or(AtHome::default(), |known| known.at_home);
+        };
+        let known = entry.home_inode.filter(|_| self.home_mark != 0);
         known.map_or(AtHome::default(), |(_, inode)| AtHome { inode, home: self.home_mark })
     }
 
@@ -69,14 +71,6 @@ impl Names {
         match self.just_made.contains(&node) {
             true => AtHome::default(),
             false => self.at_home(node),
-        }
-    }
-
-    /// The same of a node that may be known to the roster alone.
-    pub(crate) fn at_home_or_noted(&self, node: NodeId) -> AtHome {
-        match self.known.get(&node) {
-            Some(known) if self.entry(node).is_none() => known.at_home,
-            _ => self.at_home(node),
         }
     }
 

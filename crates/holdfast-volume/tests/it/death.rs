@@ -15,7 +15,7 @@ const ONCE_FAILED: [u64; 9] = [10, 36, 136, 239, 355, 462, 464, 2188, 4428];
 const FULL_ONCE_FAILED: [u64; 5] = [27, 251, 278, 1299, 1441];
 
 /// The same of the rich life.
-const RICH_ONCE_FAILED: [u64; 4] = [0, 24, 433, 1107];
+const RICH_ONCE_FAILED: [u64; 5] = [0, 24, 433, 736, 1107];
 
 /// What may fail in the middle of a window.
 const STEPS: [Operation; 7] = [

@@ -264,6 +264,31 @@ fn without_a_swap_what_the_user_changes_comes_home() {
     assert!(bytes.map(|found| found.size_bytes).sum::<u64>() > 0, "nothing came home");
 }
 
+/// Memory has nothing of what is below it then, which must not be taken for all that there is.
+#[test]
+fn another_directory_in_the_place_of_a_volumes_is_refused_by_name_until_that_is_back() {
+    let world = World::new(1);
+    let mut volume = reopen(&world, "the first time");
+    let directory = volume.make(ROOT, b"d", &new_node(Kind::Directory, 0o755)).expect("room").node;
+    let file = volume.make(directory, b"f", &new_node(Kind::File, 0o644)).expect("room").node;
+    volume.log().commit(volume.log().marks().tail).expect("a sound disk");
+    while volume.clean_step().is_ok_and(|cleaned| !cleaned.is_idle()) {}
+    volume.write(file, b"acknowledged", 0, false).expect("room");
+    drop(volume);
+    let (home, [ours, aside]) = (world.home(), ["d", "aside"].map(Path::new));
+    home.rename(ours, aside).expect("both are free to be named");
+    home.make_node(ours, Kind::Directory, 0o755, 0).expect("a free name");
+    let refused = world.open().err().expect("another directory is there").to_string();
+    assert!(refused.contains("d/f") && refused.contains("put the right one back"), "{refused}");
+    home.remove_dir(ours).expect("it is empty");
+    home.rename(aside, ours).expect("a free name");
+    volume = reopen(&world, "the right one is back");
+    let mut bytes = [0; 12];
+    assert_eq!(volume.read(file, &mut bytes, 0), Ok(12), "it is known by its number");
+    assert_eq!(&bytes, b"acknowledged");
+    volume.detach().expect("a sound home");
+}
+
 /// A home and a log on this machine.
 struct Machine {
     folder: tempfile::TempDir,
