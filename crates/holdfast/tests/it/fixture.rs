@@ -204,14 +204,17 @@ impl Fixture {
         command
     }
 
-    /// Keeper, front end and server die, and what they mounted is taken away.
+    /// Keeper, front end and server die, and what they mounted is taken away. The keeper is stopped
+    /// until the others are dead: it is to start none of them anew, and a server that outlives it
+    /// without a client would bring its logs to their devices first.
     pub(crate) fn kill_all(&mut self) {
         let status = self.holdfast(&["status", "--json"]).out;
         let status: Value = serde_json::from_str(&status).unwrap_or_default();
         let pids = [&status["server"]["pid"], &status["volumes"][0]["front_end_pid"]];
         let pids: Vec<i64> = pids.into_iter().filter_map(Value::as_i64).collect();
-        self.kill_keeper();
+        kill(self.keeper_pid(), Signal::STOP);
         pids.into_iter().for_each(|pid| kill(pid as i32, Signal::KILL));
+        self.kill_keeper();
         self.wait_for_state("left in memory");
         self.wait_until_let_go();
         self.take_mounts_away();
