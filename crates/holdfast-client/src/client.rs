@@ -71,6 +71,13 @@ impl LogClient {
         }
     }
 
+    /// How many clients the log takes at a time, this one among them, as the server had it when
+    /// this client came.
+    #[must_use]
+    pub fn clients_max(&self) -> u32 {
+        self.reply().clients_max
+    }
+
     fn reply(&self) -> &Reply {
         self.session.reply()
     }

@@ -80,6 +80,8 @@ pub struct Reply {
     pub buffers: u32,
     /// How many bytes each has.
     pub buffer_bytes: u32,
+    /// How many clients the service takes at a time, this one among them.
+    pub clients_max: u32,
     /// The longest payload of one request.
     pub payload_bytes_max: u64,
     /// The highest sequence number that the server knows of this client; 0 for none.
@@ -355,6 +357,7 @@ impl Reply {
             check: 0,
             buffers: 0,
             buffer_bytes: 0,
+            clients_max: 0,
             payload_bytes_max: 0,
             last_sequence: 0,
             facts: [0; 3],
@@ -366,7 +369,7 @@ impl Reply {
     pub fn encode(&self) -> [u8; REPLY_BYTES] {
         let mut bytes = [0; REPLY_BYTES];
         let small = [MAGIC, self.version, self.status as u32, self.handle, self.check];
-        let small = small.into_iter().chain([self.buffers, self.buffer_bytes, 0]);
+        let small = small.into_iter().chain([self.buffers, self.buffer_bytes, self.clients_max]);
         for (at, value) in small.enumerate() {
             put(&mut bytes, at * 4, &value.to_le_bytes());
         }
@@ -393,6 +396,7 @@ impl Reply {
             check: u32_at(bytes, 16),
             buffers: u32_at(bytes, 20),
             buffer_bytes: u32_at(bytes, 24),
+            clients_max: u32_at(bytes, 28),
             payload_bytes_max: u64_at(bytes, 32),
             last_sequence: u64_at(bytes, 40),
             facts: [u64_at(bytes, 48), u64_at(bytes, 56), u64_at(bytes, 64)],

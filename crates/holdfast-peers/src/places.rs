@@ -48,6 +48,12 @@ impl Places {
         Places(Arc::new(Shared { most, expected, held: Mutex::default() }))
     }
 
+    /// How many there are.
+    #[must_use]
+    pub fn most(&self) -> u32 {
+        self.0.most
+    }
+
     /// A place, if the peer may have one more.
     pub fn take(&self, peer: Peer) -> Option<Place> {
         let mut held = self.lock();

@@ -84,6 +84,7 @@ fn make(
         check: service.check,
         buffers: BUFFERS,
         buffer_bytes,
+        clients_max: service.clients.most(),
         payload_bytes_max: service.payload_bytes_max(),
         last_sequence: beginning.last_sequence,
         facts: beginning.facts,

@@ -120,22 +120,11 @@ pub(crate) fn open(
     Ok(log)
 }
 
-/// A connection to a log that has no other, now and while this one lives.
+/// A connection to a log that has no other as long as this one lives. A user who finds no second
+/// place is no proof: the log may keep one for another user.
 fn connect_alone(socket: &Path, name: &str) -> Result<LogClient, OpenError> {
     let log = connect(socket, name).map_err(OpenError::Server)?;
-    loop {
-        match LogClient::connect(socket, name) {
-            Err(ConnectError::Refused(Status::TooManyClients)) => return Ok(log),
-            // The server is being replaced. It serves the log again when a call has returned.
-            Err(error) if passes(&error) => log.word(OWNER_WORDS[0]).map_err(of_log)?,
-            Err(error) => return Err(OpenError::Server(error)),
-            Ok(_second) => {
-                // It may have the place of the first one, which is refused then.
-                log.word(OWNER_WORDS[0]).map_err(of_log)?;
-                return Err(OpenError::SharedLog);
-            }
-        };
-    }
+    if log.clients_max() == 1 { Ok(log) } else { Err(OpenError::SharedLog) }
 }
 
 /// Waits until the server has seen that the process before is gone.

@@ -15,6 +15,7 @@ fn reply() -> Reply {
         check: 0xfeed,
         buffers: 16,
         buffer_bytes: 8192,
+        clients_max: 5,
         payload_bytes_max: 4096,
         last_sequence: 41,
         facts: [8, 16, 24],

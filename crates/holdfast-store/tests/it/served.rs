@@ -7,6 +7,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -34,13 +35,23 @@ pub(crate) const CONFIG: LogConfig = LogConfig::in_ring(RING_BYTES, RING_BYTES /
 /// Tells a child where its logs are.
 const DIRECTORY: &str = "HOLDFAST_STORE_SERVED_IN";
 
+/// Who may use the logs.
+#[derive(Clone, Copy)]
+struct Seats {
+    clients_max: u32,
+    /// Users, this one among them.
+    users: u32,
+}
+
+const ONE_SEAT: Seats = Seats { clients_max: 1, users: 1 };
+
 /// Two logs in a directory, and a socket that listens.
 pub(crate) struct Machine {
     root: TempDir,
     /// Memory, with the rings.
     memory: TempDir,
     listener: UnixListener,
-    clients_max: u32,
+    seats: Seats,
 }
 
 /// A server in a thread, stopped in order when this is dropped.
@@ -63,7 +74,7 @@ impl Machine {
     fn under(root: TempDir) -> Machine {
         let memory = tempfile::tempdir_in("/dev/shm").unwrap();
         let listener = UnixListener::bind(root.path().join(kills::SOCKET)).unwrap();
-        let machine = Machine { root, memory, listener, clients_max: 1 };
+        let machine = Machine { root, memory, listener, seats: ONE_SEAT };
         machine.make_log(NAME, [1; 16]);
         machine.make_log(OTHER, [2; 16]);
         machine
@@ -90,13 +101,13 @@ impl Machine {
     }
 
     fn serve(&self) -> Serving {
-        self.serve_from(server(self.root.path(), self.memory.path(), self.clients_max))
+        self.serve_from(server(self.root.path(), self.memory.path(), self.seats))
     }
 
     /// A server of one log, whose segments are on this disk.
     pub(crate) fn serve_on(&self, disk: &FakeFiles) -> Serving {
         let logs = vec![(NAME, Arc::new(disk.clone()) as _)];
-        self.serve_from(server_of(logs, self.memory.path(), self.clients_max))
+        self.serve_from(server_of(logs, self.memory.path(), self.seats))
     }
 
     fn serve_from(&self, server: Server) -> Serving {
@@ -166,14 +177,15 @@ impl Drop for Serving {
 }
 
 /// A server of the logs in `root`, with their rings in `memory`.
-fn server(root: &Path, memory: &Path, clients_max: u32) -> Server {
+fn server(root: &Path, memory: &Path, seats: Seats) -> Server {
     let files = |name| Arc::new(RealFiles::open(&root.join(name)).unwrap());
     let logs = [NAME, OTHER].map(|name| (name, files(name) as _));
-    server_of(logs.into(), memory, clients_max)
+    server_of(logs.into(), memory, seats)
 }
 
 /// A server of these logs, with their rings in `memory`.
-fn server_of(logs: Vec<(&str, Arc<dyn Files>)>, memory: &Path, clients_max: u32) -> Server {
+fn server_of(logs: Vec<(&str, Arc<dyn Files>)>, memory: &Path, seats: Seats) -> Server {
+    let user = fs::metadata(memory).unwrap().uid();
     let spec = |(name, files): (&str, Arc<dyn Files>)| {
         let (medium, identity) =
             (Medium::Shm { path: memory.join(name) }, Log::identity_of(&*files).unwrap());
@@ -191,8 +203,8 @@ fn server_of(logs: Vec<(&str, Arc<dyn Files>)>, memory: &Path, clients_max: u32)
             clock: Arc::new(RealClock),
             config: CONFIG,
             is_written_through: false,
-            allow_uids: vec![fs::metadata(memory).unwrap().uid()],
-            clients_max,
+            allow_uids: (0..seats.users).map(|other| user + other).collect(),
+            clients_max: seats.clients_max,
         }
     };
     let logs = logs.into_iter().map(spec).collect();
@@ -207,7 +219,7 @@ fn a_server_serves_until_it_is_killed() {
     let Ok(directories) = std::env::var(DIRECTORY) else { return };
     let (root, memory) = directories.split_once(':').unwrap();
     let listener: OwnedFd = std::io::stdin().as_fd().try_clone_to_owned().unwrap();
-    let server = server(root.as_ref(), memory.as_ref(), 1);
+    let server = server(root.as_ref(), memory.as_ref(), ONE_SEAT);
     let (_stop, told) = UnixStream::pair().unwrap();
     server.serve(&UnixListener::from(listener), &told, &told, &told).unwrap();
 }
@@ -311,13 +323,37 @@ fn a_log_is_one_stores_and_a_store_has_one_log() {
 
 #[test]
 fn a_log_that_others_could_use_too_is_refused() {
-    let machine = Machine { clients_max: 2, ..Machine::new() };
-    let server = machine.serve();
-    assert!(matches!(machine.refusal("store", NAME), OpenError::SharedLog));
-    drop(server);
-    let machine = Machine { clients_max: 1, ..machine };
+    let mut machine = Machine::new();
+    // Of two users each has a place of the two: nobody finds a second one, and nobody is alone.
+    for users in [1, 2] {
+        machine.seats = Seats { clients_max: 2, users };
+        let _server = machine.serve();
+        assert!(matches!(machine.refusal("store", NAME), OpenError::SharedLog), "{users} users");
+    }
+    machine.seats = ONE_SEAT;
     let _server = machine.serve();
     put(&machine.open(), 1, b"1", Disk);
+}
+
+#[test]
+fn a_log_of_one_client_is_never_taken_for_a_shared_one_while_its_server_is_replaced() {
+    const LIVES: u64 = 300;
+    let machine = Machine::without_disk();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut random = Random::new(1);
+            while !is_over.load(Ordering::Relaxed) {
+                let _server = machine.serve();
+                std::thread::sleep(Duration::from_micros(random.below(5000)));
+            }
+        });
+        let mut opened =
+            (0..LIVES).map(|_| Store::open(&machine.at("store"), &machine.config(NAME)).map(drop));
+        let refused = opened.position(|it| matches!(it, Err(OpenError::SharedLog)));
+        is_over.store(true, Ordering::Relaxed);
+        assert_eq!(refused, None, "the life that was refused");
+    });
 }
 
 #[test]
