@@ -101,13 +101,19 @@ impl Acl {
         }
     }
 
+    /// The list where the mode has become this one.
+    #[must_use]
+    pub fn with_mode(&self, mode: u32) -> Acl {
+        let mut acl = self.clone();
+        acl.set_mode(mode);
+        acl
+    }
+
     /// What a node made with `mode` gets below a directory that hands this list down, and its mode.
     #[must_use]
     pub fn handed_down(&self, mode: u32) -> (Acl, u32) {
-        let mut acl = self.clone();
         let allowed = mode & self.mode();
-        acl.set_mode(allowed);
-        (acl, mode & !0o777 | allowed)
+        (self.with_mode(allowed), mode & !0o777 | allowed)
     }
 
     /// The entry that the group bits of a mode stand for.

@@ -42,8 +42,6 @@ pub const SHADOWED: &str = "trusted.holdfast.volume";
 pub trait RootMode: std::fmt::Debug + Send + Sync {
     /// Those that users see; `None` if the directory has its own.
     fn shown(&self) -> Option<u32>;
-    /// Says that the directory may have bits of its own before it is told which ones to keep.
-    fn lift(&self) -> io::Result<()>;
     /// Keeps other bits for users. They are durable once the directory is synced.
     fn keep(&self, mode: u32) -> io::Result<()>;
 }

@@ -8,21 +8,19 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 
 use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, RawDir, chmodat, chownat, fchmod, fstat, fsync,
-    ioctl_getflags, open, openat, readlinkat, utimensat,
+    AtFlags, CWD, FileType, Mode, OFlags, RawDir, chmodat, chownat, fstat, fsync, ioctl_getflags,
+    open, openat, readlinkat, utimensat,
 };
 use rustix::io::Errno;
 
-use super::files::{Root, describe_open, entry_of, owner, permissions, times};
+use super::files::{Root, RootMode, describe_open, entry_of, owner, permissions, times};
 use super::open_file::RealFile;
 use super::{raw, xattr};
+use crate::acl::{self, Acl};
 use crate::{Change, DirEntry, Held, Kind, Metadata, OpenFile, Traits};
 
 /// Bytes of names asked for in one `getdents64`: about a thousand names.
 const NAMES_BUFFER_BYTES: usize = 64 << 10;
-
-/// The attribute by which a directory's bits are set as well.
-const ACCESS_LIST: &[u8] = b"system.posix_acl_access";
 
 /// `FS_CASEFOLD_FL`
 const FOLDS_CASE: u32 = 0x4000_0000;
@@ -35,9 +33,15 @@ pub(super) struct RealHeld {
 }
 
 impl RealHeld {
+    /// What keeps the bits of it that users see, and these, where they are not with it.
+    fn kept(&self) -> Option<(&dyn RootMode, u32)> {
+        let kept = self.root.mode.as_deref().filter(|_| self.is_root)?;
+        Some((kept, kept.shown()?))
+    }
+
     /// The bits of it that users see, where they are not with it.
     fn kept_mode(&self) -> Option<u32> {
-        self.root.mode.as_deref().filter(|_| self.is_root)?.shown()
+        self.kept().map(|(_, shown)| shown)
     }
 
     /// Opens the directory that it is for reading.
@@ -60,21 +64,17 @@ impl RealHeld {
         }
     }
 
-    /// An access list of the root, which gives its directory permission bits too.
-    fn set_root_list(&self, set: impl Fn() -> io::Result<()>) -> io::Result<()> {
-        let Some(kept) = self.root.mode.as_deref() else { return set() };
-        kept.lift()?;
-        set()?;
-        let mode = fstat(&self.root.fd)?.st_mode & 0o7777;
-        fchmod(&self.root.fd, permissions(0))?;
-        kept.keep(mode)
+    /// An access list of the root: the directory gets it without the bits that users are to see,
+    /// and these are kept with its mode.
+    fn set_root_list(&self, (kept, shown): (&dyn RootMode, u32), value: &[u8]) -> io::Result<()> {
+        let Some(list) = Acl::decode(value) else { return Err(Errno::INVAL.into()) };
+        xattr::set(&self.through(), acl::ACCESS, &list.with_mode(0).encode())?;
+        kept.keep(shown & !0o777 | list.mode())
     }
 
     /// `fchmod` takes no such descriptor, and `fchmodat` no empty name.
     fn set_mode(&self, mode: u32) -> io::Result<()> {
-        if self.kept_mode().is_some()
-            && let Some(kept) = self.root.mode.as_deref()
-        {
+        if let Some((kept, _)) = self.kept() {
             return kept.keep(mode & 0o7777);
         }
         Ok(chmodat(CWD, self.through(), permissions(mode), AtFlags::empty())?)
@@ -185,7 +185,10 @@ impl Held for RealHeld {
     }
 
     fn xattr(&self, name: &[u8]) -> io::Result<Option<Vec<u8>>> {
-        Ok(xattr::value(&self.through(), name)?)
+        let value = xattr::value(&self.through(), name)?;
+        let shown = self.kept_mode().filter(|_| name == acl::ACCESS);
+        let list = shown.zip(value.as_deref().and_then(Acl::decode));
+        Ok(list.map(|(shown, list)| list.with_mode(shown).encode()).or(value))
     }
 
     fn xattr_names(&self) -> io::Result<Vec<Vec<u8>>> {
@@ -193,10 +196,9 @@ impl Held for RealHeld {
     }
 
     fn set_xattr(&self, name: &[u8], value: &[u8]) -> io::Result<()> {
-        let set = || Ok(xattr::set(&self.through(), name, value)?);
-        match name == ACCESS_LIST && self.kept_mode().is_some() {
-            true => self.set_root_list(set),
-            false => set(),
+        match self.kept().filter(|_| name == acl::ACCESS) {
+            Some(kept) => self.set_root_list(kept, value),
+            None => Ok(xattr::set(&self.through(), name, value)?),
         }
     }
 

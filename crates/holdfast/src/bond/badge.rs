@@ -293,11 +293,6 @@ impl RootMode for Wearer {
         }
     }
 
-    fn lift(&self) -> io::Result<()> {
-        let shown = self.shown().unwrap_or_default();
-        self.change(|badge| badge.barrier = Barrier::Moving(shown))
-    }
-
     fn keep(&self, mode: u32) -> io::Result<()> {
         self.change(|badge| badge.barrier = Barrier::Closed(mode))
     }

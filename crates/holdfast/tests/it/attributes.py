@@ -12,7 +12,9 @@ import struct
 import sys
 
 libc = ctypes.CDLL(None, use_errno=True)
-NAMES = ["a", "b", "c", "d", "d/a", "d/b", "d/e", "d/e/a"]
+# The directory itself is a name like others: what a volume keeps users from its home by changes
+# the permissions and the list of that one.
+NAMES = [".", "a", "b", "c", "d", "d/a", "d/b", "d/e", "d/e/a"]
 ATTRIBUTES = ["user.a", "user.b", "trusted.c", "security.capability"]
 LISTS = ["system.posix_acl_access", "system.posix_acl_default"]
 EXCHANGE = 2
@@ -81,6 +83,8 @@ def step(dice):
         lambda: os.rename(name, other),
     ]
     act = dice.randrange(len(acts))
+    if name == ".":
+        act %= 7
     if not os.path.lexists(name):
         act = 7 if name in ("d", "d/e") else dice.choice([8, 8, 12, 13])
     try:
@@ -104,6 +108,7 @@ def may(path, uid, gid):
 def tell(directory, path):
     found = os.lstat(path)
     names = sorted(os.listxattr(path, follow_symlinks=False))
+    names = [name for name in names if not name.startswith("trusted.holdfast")]
     values = {name: os.getxattr(path, name, follow_symlinks=False).hex() for name in names}
     rights = [may(path, *who) for who in ((1000, 9), (1001, 2000), (5000, 2000), (5000, 9))]
     way = f"{directory}/{path}"
@@ -117,6 +122,7 @@ def tell(directory, path):
 
 def tell_all():
     """Goes down step by step: after many changes a way can be longer than a path may be."""
+    tell("", ".")
     ways, names = ["."], [sorted(os.listdir(), reverse=True)]
     while names:
         if not names[-1]:

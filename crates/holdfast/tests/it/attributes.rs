@@ -47,10 +47,15 @@ fn programs_are_told_of_attributes_and_lists_what_the_home_would_tell_them() {
         fixture.serve();
         let replay = format!("seed {seed}: attributes.py MOUNT {seed} {STEPS}");
         assert_eq!(told(&fixture.mount(), Some(seed)), told(&bare, Some(seed)), "{replay}");
-        kill(fixture.front_end(), Signal::KILL);
-        assert_eq!(told(&fixture.mount(), None), told(&bare, None), "after a kill, {replay}");
-        fixture.holdfast(&["umount", NAME]).succeeded();
-        assert_eq!(told(&fixture.home(), None), told(&bare, None), "given back, {replay}");
+        for life in 1..=2 {
+            let replay = format!("life {life}, {replay}");
+            assert_eq!(told(&fixture.mount(), None), told(&bare, None), "{replay}");
+            kill(fixture.front_end(), Signal::KILL);
+            assert_eq!(told(&fixture.mount(), None), told(&bare, None), "after a kill, {replay}");
+            fixture.holdfast(&["umount", NAME]).succeeded();
+            assert_eq!(told(&fixture.home(), None), told(&bare, None), "given back, {replay}");
+            fixture.holdfast(&["mount", NAME]).succeeded();
+        }
     }
 }
 
