@@ -1,6 +1,6 @@
 //! Reading durable frames from the device, as far back as the log goes.
 //!
-//! Long runs are read ahead by a thread of the cursor's own.
+//! Long runs are read ahead by threads of the cursor's own.
 //!
 //! Promise: every frame with records between the first that is needed and the durable mark, in
 //! order, each checked; damage is reported by position and never taken for the end; at the end the
@@ -19,7 +19,7 @@ use crate::ahead::Piece;
 use crate::frames::Frame;
 use crate::log::Log;
 use crate::recovery::is_whole;
-use crate::window::Window;
+use crate::window::{PIECE_BYTES, Window};
 
 /// Why a cursor does not go on. It stays where it is.
 #[derive(Debug)]
@@ -285,8 +285,8 @@ impl Cursor {
         let segment = self.log.segments.find(self.log.geometry.segment_of(from));
         let segment = segment.ok_or_else(|| self.truncated())?;
         let (log, durable) = (&self.log, self.durable);
-        let next = |lsn| whole_span(log, lsn, durable);
-        let read = self.window.load(&Piece { segment, from, to }, &next);
+        let next = |lsn| whole_piece(log, lsn, durable);
+        let read = self.window.load(&Piece { segment, from, to }, needed, &next);
         // Looked at afterwards: a file that is written anew meanwhile is no longer needed by then.
         if self.at < self.log.first() {
             return Err(self.truncated());
@@ -310,12 +310,14 @@ fn before_records(header: &FrameHeader) -> Option<u64> {
     }
 }
 
-/// The first span from `lsn` on, if all of it is durable.
-fn whole_span(log: &Log, lsn: Lsn, durable: Lsn) -> Option<Piece> {
-    let from = lsn.align_up(log.geometry.span_bytes());
-    let to = log.geometry.span_end(from);
+/// What can be read ahead from the end of a block on, if all of it is durable.
+fn whole_piece(log: &Log, from: Lsn, durable: Lsn) -> Option<Piece> {
+    let to = from.advance(PIECE_BYTES).min(log.geometry.span_end(from));
+    if to > durable {
+        return None;
+    }
     let segment = log.segments.find(log.geometry.segment_of(from))?;
-    (to <= durable).then_some(Piece { segment, from, to })
+    Some(Piece { segment, from, to })
 }
 
 impl fmt::Debug for Cursor {

@@ -178,7 +178,7 @@ impl<'a> SpanReader<'a> {
     ) -> Result<(), OpenError> {
         let piece = Piece { segment: segment_at(self.table, self.geometry, from), from, to };
         (self.bytes_read, self.reading) = (self.bytes_read + to.since(from), from);
-        if let Err(error) = self.window.load(&piece, next) {
+        if let Err(error) = self.window.load(&piece, to, next) {
             if !self.salvages {
                 return Err(OpenError::Io(error));
             }

@@ -145,7 +145,7 @@ impl Watch {
         let wanted = from.get().saturating_add(self.window.appetite());
         let wanted = geometry.span_end(at).min(Lsn(wanted).align_down(BLOCK_BYTES));
         let to = wanted.max(to.align_up(BLOCK_BYTES));
-        self.window.load(&Piece { segment, from, to }, &|_| None)?;
+        self.window.load(&Piece { segment, from, to }, to, &|_| None)?;
         Ok(true)
     }
 }
