@@ -132,6 +132,7 @@ impl Log {
 
     /// The right to append, unless nothing is accepted. A region that is another host's by now is
     /// looked at only: its lock is that host's too.
+    #[inline]
     fn lock(&self) -> Result<Guard<'_>, AppendError> {
         self.fail_if_stale().map_err(AppendError::Poisoned)?;
         let guard = self.region.lock();
@@ -245,15 +246,18 @@ impl Log {
         guard.publish(bytes);
     }
 
-    /// Puts a body into the room of the frame at `lsn`, and returns its length and check.
+    /// Puts a body into the room of the frame at `lsn`, and returns its length and check. The check
+    /// is that of what comes, not of the copy: memory that was stored a moment ago in other pieces
+    /// is slow to load, and a copy that went wrong does not match.
+    #[inline]
     fn lay(&self, body: Body<'_>, lsn: Lsn, room: &mut [u8]) -> (usize, u32) {
         let mut check = self.sealer.payload_seed();
         let mut used = 0;
         match body {
             Body::Parts(parts) => {
                 for part in parts {
+                    check = self.sealer.more(check, part);
                     room[used..used + part.len()].copy_from_slice(part);
-                    check = self.sealer.more(check, &room[used..used + part.len()]);
                     used += part.len();
                 }
             }
