@@ -145,7 +145,8 @@ impl Geometry {
     ///
     /// # Errors
     /// See [`Refusal`].
-    #[inline]
+    // Called, it hands its outcome over in memory, and its caller waits to load that.
+    #[inline(always)]
     pub const fn place(&self, at: &Occupancy, payload_bytes: u64) -> Result<Place, Refusal> {
         let place = match self.next(at.tail, payload_bytes) {
             Ok(place) => place,

@@ -132,7 +132,8 @@ impl Log {
 
     /// The right to append, unless nothing is accepted. A region that is another host's by now is
     /// looked at only: its lock is that host's too.
-    #[inline]
+    // Called, it hands its outcome over in memory, and its caller waits to load that.
+    #[inline(always)]
     fn lock(&self) -> Result<Guard<'_>, AppendError> {
         self.fail_if_stale().map_err(AppendError::Poisoned)?;
         let guard = self.region.lock();
@@ -256,8 +257,8 @@ impl Log {
         match body {
             Body::Parts(parts) => {
                 for part in parts {
-                    check = self.sealer.more(check, part);
                     room[used..used + part.len()].copy_from_slice(part);
+                    check = self.sealer.more(check, part);
                     used += part.len();
                 }
             }

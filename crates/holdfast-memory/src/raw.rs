@@ -134,6 +134,22 @@ impl Mapping {
     #[cfg(not(target_arch = "x86_64"))]
     fn write_back(&self, _offset: u64, _bytes: u64) {}
 
+    /// Has the processor fetch these bytes, which will be written soon. A hint: they need not even
+    /// be in the mapping.
+    #[cfg(target_arch = "x86_64")]
+    #[inline]
+    pub(crate) fn fetch_to_write(&self, offset: u64, bytes: u64) {
+        use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
+        let first = self.base.as_ptr().wrapping_add(offset as usize);
+        for line in (0..bytes as usize).step_by(CACHE_LINE_BYTES) {
+            // SAFETY: the instruction neither reads nor writes, whatever the address is.
+            unsafe { _mm_prefetch::<_MM_HINT_ET0>(first.wrapping_add(line).cast()) };
+        }
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    pub(crate) fn fetch_to_write(&self, _offset: u64, _bytes: u64) {}
+
     /// Asks for the pages of these bytes now rather than on first touch. A hint: it may do nothing.
     pub(crate) fn populate(&self, offset: u64, bytes: u64) {
         let first = self.address(offset, bytes).as_ptr().cast();
