@@ -53,10 +53,12 @@ pub struct Cursor {
     /// Below this everything is durable; more may be by now.
     durable: Lsn,
     window: Window,
-    /// The frame that was given out last, and where its records begin.
-    current: Option<(FrameHeader, Lsn)>,
-    /// Where they lie in the window.
-    payload: (usize, usize),
+    /// The header of the frame that was loaded last. It stays here: handed from function to function
+    /// it would be stored in small pieces and loaded in large ones, and each load would wait.
+    header: FrameHeader,
+    /// Where the records of the frame that was given out last begin, and where they lie in the
+    /// window. That frame is the one that was loaded last.
+    given: Option<(Lsn, usize, usize)>,
     /// Which cuts it knows of.
     seen: u64,
 }
@@ -64,7 +66,8 @@ pub struct Cursor {
 impl Cursor {
     pub(crate) fn new(log: Arc<Log>, from: Lsn) -> Cursor {
         let (window, seen) = (Window::new(), log.cuts.seen());
-        Cursor { log, at: from, durable: from, window, current: None, payload: (0, 0), seen }
+        let header = no_frame(from);
+        Cursor { log, at: from, durable: from, window, header, given: None, seen }
     }
 
     /// Where the next frame starts, once there is one.
@@ -80,15 +83,15 @@ impl Cursor {
     /// See [`CursorError`].
     #[inline]
     pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, CursorError> {
-        self.current = None;
+        self.given = None;
         while self.is_below_durable()? {
-            let header = self.load_frame()?;
-            self.at = header.end();
-            if let Some(skipped) = before_records(&header) {
-                let payload_lsn = header.payload_lsn().advance(skipped);
+            self.load_frame()?;
+            self.at = self.header.end();
+            if let Some(skipped) = before_records(&self.header) {
+                let payload_lsn = self.header.payload_lsn().advance(skipped);
                 let start = self.window.offset(payload_lsn);
-                let end = start + (u64::from(header.payload_bytes) - skipped) as usize;
-                (self.current, self.payload) = (Some((header, payload_lsn)), (start, end));
+                let end = start + (u64::from(self.header.payload_bytes) - skipped) as usize;
+                self.given = Some((payload_lsn, start, end));
                 break;
             }
         }
@@ -99,16 +102,17 @@ impl Cursor {
     #[must_use]
     #[inline]
     pub fn current(&self) -> Option<Frame<'_>> {
-        let (header, payload_lsn) = self.current?;
-        Some(Frame { header, payload: self.payload(), payload_lsn })
+        let (payload_lsn, start, end) = self.given?;
+        let payload = &self.window.bytes()[start..end];
+        Some(Frame { header: self.header, payload, payload_lsn })
     }
 
     /// The payload of that frame alone; nothing if there is none.
     #[must_use]
     #[inline]
     pub fn payload(&self) -> &[u8] {
-        match self.current {
-            Some(_) => &self.window.bytes()[self.payload.0..self.payload.1],
+        match self.given {
+            Some((_, start, end)) => &self.window.bytes()[start..end],
             None => &[],
         }
     }
@@ -175,9 +179,9 @@ impl Cursor {
         self.load(below.since(start))?;
         while self.at < below {
             let at = self.at;
-            let header = self.load_frame()?;
-            self.at = header.end();
-            if before_records(&header).is_some() {
+            self.load_frame()?;
+            self.at = self.header.end();
+            if before_records(&self.header).is_some() {
                 places.push(at);
             }
         }
@@ -189,7 +193,7 @@ impl Cursor {
 
     /// Brings the frame at the cursor's position into the window, mended if need be, and checks it.
     #[inline]
-    fn load_frame(&mut self) -> Result<FrameHeader, CursorError> {
+    fn load_frame(&mut self) -> Result<(), CursorError> {
         match self.try_load_frame() {
             Err(CursorError::Damaged { at }) => self.load_damaged(at),
             outcome => outcome,
@@ -198,7 +202,7 @@ impl Cursor {
 
     /// While a cut is being made, stripe and parity may not agree: then looks again afterwards.
     #[cold]
-    fn load_damaged(&mut self, at: Lsn) -> Result<FrameHeader, CursorError> {
+    fn load_damaged(&mut self, at: Lsn) -> Result<(), CursorError> {
         loop {
             let outcome = self.load_mended(at);
             if self.log.cuts.are_seen(self.seen) {
@@ -213,7 +217,7 @@ impl Cursor {
     }
 
     /// Mends what is in the window, as often as it takes to find out how long the frame is.
-    fn load_mended(&mut self, at: Lsn) -> Result<FrameHeader, CursorError> {
+    fn load_mended(&mut self, at: Lsn) -> Result<(), CursorError> {
         let mut mended = None;
         while mended != Some(self.window.extent()) && self.rebuild() {
             mended = Some(self.window.extent());
@@ -231,22 +235,23 @@ impl Cursor {
     }
 
     #[inline]
-    fn try_load_frame(&mut self) -> Result<FrameHeader, CursorError> {
+    fn try_load_frame(&mut self) -> Result<(), CursorError> {
         let damaged = CursorError::Damaged { at: self.at };
         self.load(HEADER_BYTES)?;
-        let Some(header) = self.header() else { return Err(damaged) };
+        let Some(header) = self.decoded() else { return Err(damaged) };
         if header.lsn != self.at || !self.log.geometry.holds(header.lsn, header.payload_bytes) {
             return Err(damaged);
         }
         self.load(header.end().since(self.at))?;
         match is_whole(&self.log.sealer, &header, self.window.from(self.at)) {
-            true => Ok(header),
-            false => Err(damaged),
+            true => self.header = header,
+            false => return Err(damaged),
         }
+        Ok(())
     }
 
     #[inline]
-    fn header(&self) -> Option<FrameHeader> {
+    fn decoded(&self) -> Option<FrameHeader> {
         let bytes = self.window.from(self.at).first_chunk()?;
         decode(&self.log.sealer, bytes).ok()
     }
@@ -296,6 +301,21 @@ impl Cursor {
 
     fn truncated(&self) -> CursorError {
         CursorError::Truncated { first: self.log.first() }
+    }
+}
+
+/// What stands for a header while none was loaded.
+fn no_frame(lsn: Lsn) -> FrameHeader {
+    FrameHeader {
+        lsn,
+        durable: lsn,
+        payload_bytes: 0,
+        payload_check: 0,
+        generation: 0,
+        kind: Kind::Pad,
+        flags: 0,
+        records: 0,
+        utc_ns: 0,
     }
 }
 
