@@ -6,6 +6,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::sync::Arc;
 
 use holdfast_log::{Cursor, Lsn};
@@ -54,20 +55,20 @@ impl<R, F: Format<R>> Replay<R, F> {
     where
         F: ViewFormat<R>,
     {
-        match self.step() {
-            None => Ok(None),
-            Some(place) => self.reader.with(&place?, F::view).map(Some),
+        match self.step()? {
+            false => Ok(None),
+            true => self.reader.with(F::view).map(Some),
         }
     }
 
-    /// The place of the next record. An error is the last that it returns.
+    /// Goes on to the next record, if there is one. An error is the last that it returns.
     #[inline]
-    fn step(&mut self) -> Option<Result<Place, ReplayError>> {
+    fn step(&mut self) -> Result<bool, ReplayError> {
         if self.ended {
-            return None;
+            return Ok(false);
         }
-        let next = self.reader.next(self.until).transpose();
-        self.ended = !matches!(next, Some(Ok(_)));
+        let next = self.reader.next(self.until);
+        self.ended = !matches!(next, Ok(true));
         next
     }
 }
@@ -76,23 +77,17 @@ impl<R, F: Format<R>> Iterator for Replay<R, F> {
     type Item = Result<Entry<R>, ReplayError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let place = self.step()?;
-        let entry = place.and_then(|place| self.reader.with(&place, F::decode));
+        let entry = match self.step() {
+            Ok(false) => return None,
+            Ok(true) => self.reader.with(F::decode),
+            Err(error) => Err(error),
+        };
         self.ended |= entry.is_err();
         Some(entry)
     }
 }
 
-/// Where a record lies in the set that was read last.
-pub(crate) struct Place {
-    lsn: Lsn,
-    index: u16,
-    end: Lsn,
-    bytes: std::ops::Range<usize>,
-}
-
 /// The set that was read last, and how far its records have been taken.
-#[derive(Clone, Copy)]
 struct Set {
     lsn: Lsn,
     end: Lsn,
@@ -100,6 +95,8 @@ struct Set {
     /// The record that comes next, and where.
     index: u16,
     offset: usize,
+    /// Where the one before lies.
+    record: Range<usize>,
     state: State,
 }
 
@@ -127,26 +124,29 @@ impl Reader {
         let cursor = shared.log.cursor(from);
         let opener = Opener::new(&shared.wrapping);
         let state = State::Plain;
-        let set = Set { lsn: from, end: from, records: 0, index: 0, offset: 0, state };
+        let set =
+            Set { lsn: from, end: from, records: 0, index: 0, offset: 0, record: 0..0, state };
         Reader { shared: Arc::clone(shared), cursor, opener, set }
     }
 
-    /// The place of the next record, if its set begins below `until`.
+    /// Goes on to the next record, if its set begins below `until`. Where it lies is not handed
+    /// over, but stays here: see [`Cursor`].
     #[inline]
-    pub(crate) fn next(&mut self, until: Lsn) -> Result<Option<Place>, ReplayError> {
+    pub(crate) fn next(&mut self, until: Lsn) -> Result<bool, ReplayError> {
         while self.set.index == self.set.records {
             if self.cursor.position() >= until || !self.next_set()? {
-                return Ok(None);
+                return Ok(false);
             }
         }
         if self.set.state == State::Closed {
             self.open()?;
         }
-        let Set { lsn, end, records, index, offset, .. } = self.set;
-        let taken = take(self.payload(), records, offset);
-        let (bytes, next) = taken.ok_or(ReplayError::DamagedRecord { lsn, index })?;
-        (self.set.index, self.set.offset) = (index + 1, next);
-        Ok(Some(Place { lsn, index, end, bytes }))
+        let Some((record, next)) = take(self.payload(), self.set.records, self.set.offset) else {
+            let Set { lsn, index, .. } = self.set;
+            return Err(ReplayError::DamagedRecord { lsn, index });
+        };
+        (self.set.index, self.set.offset, self.set.record) = (self.set.index + 1, next, record);
+        Ok(true)
     }
 
     /// Goes on to the next set, if there is one.
@@ -155,7 +155,7 @@ impl Reader {
         let Some(frame) = self.cursor.next_frame()? else { return Ok(false) };
         let (lsn, end, records) = (frame.header.lsn, frame.end(), frame.header.records);
         let state = if self.opener.is_plain(&frame) { State::Plain } else { State::Closed };
-        self.set = Set { lsn, end, records, index: 0, offset: 0, state };
+        self.set = Set { lsn, end, records, index: 0, offset: 0, record: 0..0, state };
         Ok(true)
     }
 
@@ -177,17 +177,18 @@ impl Reader {
         }
     }
 
-    /// What `read` makes of the record that lies there.
+    /// What `read` makes of the record that [`Reader::next`] went on to.
     #[inline]
     pub(crate) fn with<'a, T>(
         &'a self,
-        place: &Place,
         read: impl FnOnce(&'a [u8]) -> Result<T, crate::format::FormatError>,
     ) -> Result<Entry<T>, ReplayError> {
-        let Place { lsn, index, end, .. } = *place;
-        let record = read(&self.payload()[place.bytes.clone()]);
-        let record = record.map_err(|reason| ReplayError::Undecodable { lsn, index, reason })?;
-        Ok(Entry { lsn, index, end, record })
+        let read = read(&self.payload()[self.set.record.clone()]);
+        let (lsn, index, end) = (self.set.lsn, self.set.index - 1, self.set.end);
+        match read {
+            Ok(record) => Ok(Entry { lsn, index, end, record }),
+            Err(reason) => Err(ReplayError::Undecodable { lsn, index, reason }),
+        }
     }
 }
 

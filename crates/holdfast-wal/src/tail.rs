@@ -38,8 +38,8 @@ impl<R, F: Format<R>> Tail<R, F> {
         // The clock is asked only by who has to wait: it takes a tenth of the time of a record.
         let mut end_ns = None;
         loop {
-            if let Some(place) = self.reader.next(Lsn(u64::MAX))? {
-                return self.reader.with(&place, F::decode).map(Some);
+            if self.reader.next(Lsn(u64::MAX))? {
+                return self.reader.with(F::decode).map(Some);
             }
             let now_ns = self.reader.shared.clock.monotonic_ns();
             let end_ns = *end_ns.get_or_insert(now_ns.saturating_add(timeout_ns));
@@ -72,10 +72,8 @@ impl<R, F: Format<R>> Tail<R, F> {
     ) -> Poll<Option<Result<Entry<R>, ReplayError>>> {
         loop {
             match self.reader.next(Lsn(u64::MAX)) {
-                Ok(Some(place)) => {
-                    return Poll::Ready(Some(self.reader.with(&place, F::decode)));
-                }
-                Ok(None) => {}
+                Ok(true) => return Poll::Ready(Some(self.reader.with(F::decode))),
+                Ok(false) => {}
                 Err(error) => return Poll::Ready(Some(Err(error))),
             }
             match self.reader.shared.poll_beyond(self.reader.cursor.position(), context) {

@@ -77,8 +77,8 @@ impl<R: Record, F: Format<R>> Watch<R, F> {
         let timeout_ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
         let end_ns = self.shared.clock.monotonic_ns().saturating_add(timeout_ns);
         loop {
-            if let Some(place) = self.reader.next(Lsn(u64::MAX)).or_else(|e| self.again(e))? {
-                return self.reader.with(&place, F::decode).map(Some);
+            if self.reader.next(Lsn(u64::MAX)).or_else(|e| self.again(e))? {
+                return self.reader.with(F::decode).map(Some);
             }
             if self.look()? {
                 continue;
@@ -105,7 +105,7 @@ impl<R: Record, F: Format<R>> Watch<R, F> {
     }
 
     /// What is found where a file was used again looks like damage until the log is looked at.
-    fn again(&mut self, error: ReplayError) -> Result<Option<crate::replay::Place>, ReplayError> {
+    fn again(&mut self, error: ReplayError) -> Result<bool, ReplayError> {
         match error {
             ReplayError::Damaged { .. } => {
                 self.look()?;
