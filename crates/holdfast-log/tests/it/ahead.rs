@@ -1,11 +1,13 @@
 //! Long logs are read ahead, and nobody can tell by what is read.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use holdfast_io::fake::Random;
 use holdfast_log::{CheckVerdict, CursorError, Log, LogConfig, Lsn, OpenError, Scanned};
 
-use crate::device::{ON_DEVICE, new_log, one, open, rest};
-use crate::support::Put;
+use crate::device::{ON_DEVICE, new_log, one, open, read, rest};
+use crate::support::{Put, payload, replay, seeds};
 
 /// More than is read before a thread is started, in many spans.
 const LONG_BYTES: u64 = 7 << 20;
@@ -67,6 +69,48 @@ fn damage_in_what_was_read_ahead_is_reported_where_it_is() {
         matches!(opened, Err(OpenError::Corrupt { from, .. }) if from == hit.lsn),
         "{opened:?}"
     );
+}
+
+/// Large enough for frames of which a piece that is read ahead holds a part.
+const LARGE: LogConfig =
+    LogConfig { segment_bytes: 4 << 20, dirty_bytes_max: 4 << 20, ..ON_DEVICE };
+
+/// One of any length: most are short, some longer than all that is read at once.
+fn any_length(random: &mut Random) -> u64 {
+    let most = match random.below(64) {
+        0 => 2 << 20,
+        1..4 => 700_000,
+        4..16 => 80_000,
+        _ => 5_000,
+    };
+    random.below(most - 48)
+}
+
+#[test]
+fn frames_of_any_length_come_back_over_the_borders_of_what_is_read_ahead() {
+    for seed in seeds(6) {
+        let replay = replay("frames_of_any_length", seed);
+        let random = &mut Random::new(seed);
+        let (files, log) = new_log(seed, LARGE);
+        let mut puts: Vec<Put> = Vec::new();
+        while log.marks().tail.0 < 12 << 20 {
+            let payload = payload(puts.len() as u64, any_length(random) as usize);
+            log.wait_for_room(payload.len() as u64, Duration::MAX).unwrap();
+            let at = log.append(1, &[&payload]).unwrap();
+            puts.push(Put { lsn: at.lsn, end: at.end, payload });
+        }
+        log.commit(log.marks().tail).unwrap();
+        assert!(rest(&mut log.cursor(log.first())) == puts, "{replay}");
+        let first = random.below(puts.len() as u64) as usize;
+        assert!(rest(&mut log.cursor(puts[first].lsn)) == puts[first..], "{replay}");
+        let hit = random.below(puts.len() as u64) as usize;
+        let (file, offset) = (puts[hit].lsn.0 >> 22, puts[hit].lsn.0 & 0x3f_ffff);
+        files.flip_bit(format!("segment-{file:08}").as_ref(), (4096 + offset + 30) * 8).unwrap();
+        let (found, error) = read(&log);
+        let at = puts[hit].lsn;
+        assert!(matches!(error, Some(CursorError::Damaged { at: told }) if told == at), "{replay}");
+        assert!(found == puts[..hit], "{replay}");
+    }
 }
 
 #[test]
