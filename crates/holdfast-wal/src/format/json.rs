@@ -20,6 +20,7 @@ impl<R: Serialize + DeserializeOwned> Format<R> for Json {
     }
 
     fn decode(bytes: &[u8]) -> Result<R, FormatError> {
-        Ok(serde_json::from_slice(bytes)?)
+        // Once for all: of a slice the decoder looks at every string and name by itself.
+        Ok(serde_json::from_str(std::str::from_utf8(bytes)?)?)
     }
 }
