@@ -53,8 +53,9 @@ pub struct Cursor {
     /// Below this everything is durable; more may be by now.
     durable: Lsn,
     window: Window,
-    /// The header of the frame that was loaded last. It stays here: handed from function to function
-    /// it would be stored in small pieces and loaded in large ones, and each load would wait.
+    /// The header of the frame that was loaded last. It stays here: handed from function to
+    /// function it would be stored in small pieces and loaded in large ones, and each load would
+    /// wait.
     header: FrameHeader,
     /// Where the records of the frame that was given out last begin, and where they lie in the
     /// window. That frame is the one that was loaded last.

@@ -4,7 +4,7 @@
 //! does (the device has it); after any crash the log is a prefix of what was appended, never
 //! shorter than what was durable, never with a hole; damage to durable bytes is reported by
 //! position and never cut off as if it were the end.
-//! Never: starts a thread, but for one that reads ahead of a long reader and ends with it; knows
+//! Never: starts a thread, but for a few that read ahead of a long reader and end with it; knows
 //! what a record means; retries a failed write or sync.
 //!
 //! Where to look: `create` makes a log; `open` takes one into use, from the ring or, by `recovery`,
