@@ -89,7 +89,8 @@ pub(crate) fn read(log: &Arc<Log>) -> (Vec<Put>, Option<CursorError>) {
     read_on(&mut log.cursor(log.first()))
 }
 
-fn read_on(cursor: &mut Cursor) -> (Vec<Put>, Option<CursorError>) {
+/// Everything that is durable from where the cursor is, up to the first error.
+pub(crate) fn read_on(cursor: &mut Cursor) -> (Vec<Put>, Option<CursorError>) {
     let mut found = Vec::new();
     loop {
         match cursor.next_frame() {
