@@ -172,7 +172,49 @@ pub(crate) struct Verdict {
     pub missing: Vec<Gap>,
 }
 
+/// What a log is kept on, and what it is applied to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Storage {
+    /// A disk, as far as the kernel tells. It is assumed to obey flush.
+    Disk,
+    /// RAM that goes with the system, whatever it is called: what of it, and where.
+    Ram(String),
+}
+
+impl Storage {
+    /// RAM if either is.
+    pub(crate) fn or(self, other: impl FnOnce() -> Storage) -> Storage {
+        if self == Storage::Disk { other() } else { self }
+    }
+
+    /// None if what it keeps survives the failure; else why not.
+    fn gap(&self, failure: Failure) -> Option<String> {
+        match (failure, self) {
+            (Failure::Machine, _) => {
+                Some("which needs a copy on another machine; this version keeps none".into())
+            }
+            (Failure::Os | Failure::Power, Storage::Ram(what)) => {
+                Some(format!("and {what}, which is RAM and gone then"))
+            }
+            _ => None,
+        }
+    }
+}
+
 impl Verdict {
+    /// The verdict where log and home are kept on this, or why that cannot keep what is asked.
+    pub(crate) fn stored_on(
+        self,
+        storage: &Storage,
+        must_survive: &[Failure],
+    ) -> Result<Verdict, String> {
+        refuse_gaps(storage, must_survive)?;
+        let is_kept = |failure: &Failure| storage.gap(*failure).is_none();
+        let survives: Vec<_> = self.survives.into_iter().filter(is_kept).collect();
+        let lost_in = Failure::ALL.into_iter().filter(|it| !survives.contains(it)).collect();
+        Ok(Verdict { survives, lost_in, ..self })
+    }
+
     /// What is left of it when no other process would find the memory.
     pub(crate) fn without_memory(self) -> Verdict {
         match self.class {
@@ -204,14 +246,7 @@ pub(crate) fn judge(facts: &Facts<'_>) -> Result<Verdict, String> {
                     nothing; name at least \"process\""
             .into());
     }
-    if let Some(failure) = facts.must_survive.iter().find(|f| !disk_survives(**f)) {
-        return Err(format!(
-            "must_survive names \"{}\" ({}), which needs a copy on another machine; this version \
-             keeps none",
-            failure.word(),
-            failure.meaning()
-        ));
-    }
+    refuse_gaps(&Storage::Disk, facts.must_survive)?;
     let missing = gaps(facts);
     let class = match facts.write_through || missing.iter().any(|gap| gap.asked) {
         true => Class::Disk,
@@ -225,6 +260,15 @@ pub(crate) fn judge(facts: &Facts<'_>) -> Result<Verdict, String> {
     Ok(Verdict { class, survives, lost_in, missing })
 }
 
+/// Refuses what no class of acknowledgement can keep on this storage.
+fn refuse_gaps(storage: &Storage, must_survive: &[Failure]) -> Result<(), String> {
+    let gap = must_survive.iter().find_map(|it| Some((*it, storage.gap(*it)?)));
+    gap.map_or(Ok(()), |(failure, why)| {
+        let (word, meaning) = (failure.word(), failure.meaning());
+        Err(format!("must_survive names \"{word}\" ({meaning}), {why}"))
+    })
+}
+
 /// What the memory lacks. The loss of the machine is beyond any memory and is left out.
 fn gaps(facts: &Facts<'_>) -> Vec<Gap> {
     let gap = |failure| {
@@ -235,9 +279,9 @@ fn gaps(facts: &Facts<'_>) -> Vec<Gap> {
     Failure::DEFAULT.into_iter().filter_map(gap).collect()
 }
 
-/// Whether an acknowledgement from the log's device survives. It assumes a disk that obeys flush.
+/// Whether an acknowledgement from the log's device survives.
 fn disk_survives(failure: Failure) -> bool {
-    failure != Failure::Machine
+    Storage::Disk.gap(failure).is_none()
 }
 
 /// None if this memory survives the failure; else why not, and what would supply it.

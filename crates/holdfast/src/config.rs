@@ -562,10 +562,13 @@ impl VolumeConfig {
 
 /// What acknowledgements mean, or why the claims refuse the configuration.
 fn verdict_of(whose: &str, facts: &Facts<'_>) -> Outcome<Verdict> {
-    judge(facts).map_err(|why| {
-        let what = format!("judging what {whose} survives");
-        Problem::new(Exit::Claims, what, why, "change must_survive in the configuration")
-    })
+    let remedy = "change must_survive in the configuration";
+    judge(facts).map_err(|why| claims_problem(whose, why, remedy))
+}
+
+/// Claims that cannot be kept.
+pub(crate) fn claims_problem(whose: &str, why: String, remedy: &str) -> Problem {
+    Problem::new(Exit::Claims, format!("judging what {whose} survives"), why, remedy)
 }
 
 impl MemoryConfig {

@@ -5,14 +5,20 @@
 //! Never: maps anything, so it cannot tell whether stores reach the memory itself: whoever maps it
 //! finds that out.
 
-use crate::claims::{MediumKind, Memory, PowerSource, Verdict};
-use crate::config::{DiskConfig, MemoryConfig, VolumeConfig};
+mod storage;
+
+use crate::claims::{Failure, MediumKind, Memory, PowerSource, Storage, Verdict};
+use crate::config::{
+    DiskConfig, MemoryConfig, ServedLogConfig, TableConfig, VolumeConfig, claims_problem,
+};
 use crate::probe::{Proof, firmware};
 use crate::problem::Outcome;
 use rustix::fs::{major, minor};
 use std::fs;
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use storage::{storage, storage_behind};
 
 /// Where the kernel tells of devices.
 const DEVICES: &str = "/sys";
@@ -20,7 +26,62 @@ const DEVICES: &str = "/sys";
 /// What acknowledgements of a volume mean on this machine, if its memory can be mapped as what it
 /// is.
 pub(crate) fn verdict(name: &str, volume: &VolumeConfig, power: PowerSource) -> Outcome<Verdict> {
-    volume.verdict_on(name, memory_of(&volume.memory), power)
+    let verdict = volume.verdict_on(name, memory_of(&volume.memory), power)?;
+    on_storage_of(name, volume, verdict, &storage_of(volume))
+}
+
+/// What the log and the home of a volume are on, while nothing is mounted over them.
+fn storage_of(volume: &VolumeConfig) -> Storage {
+    storage("its log", &volume.log).or(|| storage("its home", &volume.home))
+}
+
+/// The same for whoever has the home open, and may have a mount over it.
+pub(crate) fn storage_below(volume: &VolumeConfig, home: BorrowedFd<'_>) -> Storage {
+    let name = format!("its home {}", volume.home.display());
+    let through = PathBuf::from(format!("/proc/self/fd/{}", home.as_raw_fd()));
+    storage("its log", &volume.log).or(|| storage_behind(&name, &through))
+}
+
+/// The verdict on a volume's memory where its log and its home are on this.
+pub(crate) fn on_storage_of(
+    name: &str,
+    volume: &VolumeConfig,
+    verdict: Verdict,
+    storage: &Storage,
+) -> Outcome<Verdict> {
+    on_storage(&format!("volume {name}"), (verdict, &volume.must_survive), storage)
+}
+
+/// What acknowledgements of a served log mean on the memory that was found.
+pub(crate) fn verdict_of_log(
+    whose: &str,
+    log: &ServedLogConfig,
+    memory: Memory,
+    power: PowerSource,
+) -> Outcome<Verdict> {
+    let verdict = log.verdict_on(whose, memory, power)?;
+    on_storage(whose, (verdict, &log.must_survive), &storage("the log", &log.log))
+}
+
+/// What acknowledgements of a table mean.
+pub(crate) fn verdict_of_table(
+    name: &str,
+    table: &TableConfig,
+    power: PowerSource,
+) -> Outcome<Verdict> {
+    let verdict = table.verdict(name, power)?;
+    let storage = storage("its store", &table.store);
+    on_storage(&format!("table {name}"), (verdict, &table.must_survive), &storage)
+}
+
+fn on_storage(
+    whose: &str,
+    (verdict, must_survive): (Verdict, &[Failure]),
+    storage: &Storage,
+) -> Outcome<Verdict> {
+    let remedy = "move it to a disk, or change must_survive in the configuration";
+    let stored = verdict.stored_on(storage, must_survive);
+    stored.map_err(|why| claims_problem(whose, why, remedy))
 }
 
 /// What the memory is, if it can be mapped as that.

@@ -117,3 +117,28 @@ fn the_matrix_has_a_row_for_each_memory_and_one_for_the_disk() {
     assert!(matrix.contains(proved));
     assert!(matrix.contains("any medium | survives | survives | survives | **lost** |"));
 }
+
+#[test]
+fn ram_that_is_called_a_disk_is_refused_or_claimed_for_what_it_survives() {
+    let ram = Storage::Ram("its log /run/log is on a tmpfs".into());
+    for memory in Memory::ALL {
+        for asked in subsets().filter(|s| !s.is_empty() && !s.contains(&Failure::Machine)) {
+            for write_through in [false, true] {
+                let verdict = verdict(memory, &asked, write_through);
+                let on_disk = verdict.clone().stored_on(&Storage::Disk, &asked);
+                assert_eq!(on_disk, Ok(verdict.clone()));
+                match verdict.stored_on(&ram, &asked) {
+                    Ok(stored) => {
+                        assert_eq!(asked, [Failure::Process], "{memory:?}");
+                        assert_eq!(stored.survives, [Failure::Process]);
+                        assert_eq!(stored.lost_in, [Failure::Os, Failure::Power, Failure::Machine]);
+                    }
+                    Err(why) => {
+                        assert!(asked.iter().any(|it| *it != Failure::Process), "{memory:?}");
+                        assert!(why.contains("its log /run/log is on a tmpfs"), "{why}");
+                    }
+                }
+            }
+        }
+    }
+}

@@ -12,9 +12,10 @@ use super::logs::{
 };
 use crate::advice::cure;
 use crate::bond::{Badge, Bond, RegionNote, UNNOTED_NS, Wearer, choose, note_complete, now_ns};
-use crate::claims::{Class, PowerSource, Verdict};
+use crate::claims::{Class, PowerSource, Storage, Verdict};
 use crate::config::VolumeConfig;
 use crate::exit::Exit;
+use crate::found::on_storage_of;
 use crate::keeper::homes::refuse_strange;
 use crate::keeper::lock::{take_directory, take_home};
 use crate::observe::{observe, region_problem};
@@ -72,6 +73,8 @@ pub(super) struct Parts {
     pub(super) volume: VolumeConfig,
     pub(super) home: Home,
     pub(super) log: Place,
+    /// What home and log are on. Nobody is refused for it who only gives back what is there.
+    pub(super) storage: Storage,
     /// The keeper's term, if other hosts stand by.
     pub(super) term: Option<u64>,
 }
@@ -147,8 +150,12 @@ impl Parts {
     fn of(name: &str, volume: &VolumeConfig, taken: (OwnedFd, RealFiles)) -> Outcome<Parts> {
         let (home, log) = taken;
         let home = Home::taken(&volume.home, home)?;
-        let (name, volume) = (name.to_owned(), volume.clone());
-        Ok(Parts { name, volume, home, log: Place::Here(Arc::new(log)), term: None })
+        let (name, volume, storage) = (name.to_owned(), volume.clone(), Storage::Disk);
+        Ok(Parts { name, volume, home, log: Place::Here(Arc::new(log)), storage, term: None })
+    }
+
+    fn on_storage(&self, verdict: Verdict) -> Outcome<Verdict> {
+        on_storage_of(&self.name, &self.volume, verdict, &self.storage)
     }
 
     /// Opens the volume and recovers it.
@@ -194,6 +201,7 @@ impl Parts {
         let region = Arc::new(region);
         let memory = logs::real_memory(&self.volume.memory, &region);
         let verdict = self.volume.verdict_on(&self.name, memory, power)?;
+        let verdict = self.on_storage(verdict)?;
         let held = (&self.volume.memory, &verdict, region.ring_bytes());
         logs::note_region(&self.service(), &**log, held, loss.clone())?;
         let class = class_of(&verdict);
@@ -225,7 +233,7 @@ impl Parts {
     }
 
     fn open_through_queue(&self, server: &Server, kernel: Kernel) -> Outcome<Opened> {
-        let verdict = server.verdict.clone();
+        let verdict = self.on_storage(server.verdict.clone())?;
         let log = Arc::new(self.connect(server)?);
         let home = self.home_through_queue(&log)?;
         self.close_home(&*log)?;

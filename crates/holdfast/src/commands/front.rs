@@ -9,11 +9,12 @@ use super::disk_front;
 use super::home::Home;
 use super::logs;
 use super::users::{Seen, Users, tls_of};
-use crate::claims::PowerSource;
+use crate::claims::{PowerSource, Storage};
 use crate::cli::FrontArgs;
 use crate::config::{Cache, VolumeConfig};
 use crate::confinement::confine_front;
 use crate::exit::Exit;
+use crate::found::storage_below;
 use crate::keeper::{self, mounts::mounted_at, stay_when_memory_is_short};
 use crate::observe::{FRONT_END_NAME, is_mapped_by, observe, region_problem};
 use crate::orders::{Orders, Report, Task};
@@ -31,6 +32,7 @@ use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, setrlimit};
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -166,7 +168,12 @@ fn obey(args: &FrontArgs, reporter: &mut Reporter) -> Outcome<()> {
     let (Some(volume), Some(home)) = (orders.volume.clone(), args.home_fd) else {
         return disk_front::obey(&orders, args.fuse_fd, reporter);
     };
-    let home = inherited(home).and_then(Home::of).map_err(started)?;
+    let home = inherited(home).map_err(started)?;
+    let storage = match orders.task {
+        Task::Serve => storage_below(&volume, home.as_fd()),
+        Task::Detach | Task::Drain => Storage::Disk,
+    };
+    let home = Home::of(home).map_err(started)?;
     let log = match (args.log_fd, &orders.server) {
         (_, Some(server)) => Place::Server(server.clone()),
         (Some(log), None) => {
@@ -174,7 +181,7 @@ fn obey(args: &FrontArgs, reporter: &mut Reporter) -> Outcome<()> {
         }
         (None, None) => return Err(started(io::ErrorKind::InvalidInput.into())),
     };
-    let parts = Parts { name: orders.name.clone(), volume, home, log, term: orders.term };
+    let parts = Parts { name: orders.name.clone(), volume, home, log, storage, term: orders.term };
     match orders.task {
         Task::Serve => {
             let (fuse, tls) = (args.fuse_fd.map(inherited).transpose(), tls_of(&orders)?);

@@ -17,6 +17,7 @@ use crate::bond::RegionNote;
 use crate::claims::{Class, PowerSource, Verdict};
 use crate::cli::ServerArgs;
 use crate::exit::Exit;
+use crate::found::verdict_of_log;
 use crate::keeper::stay_when_memory_is_short;
 use crate::orders::{DiskOrders, LogOrders, ServerOrders, ServerReady, ServerReport};
 use crate::problem::{Outcome, Problem};
@@ -245,7 +246,8 @@ fn open(orders: &LogOrders, power: PowerSource, term: Option<u64>) -> Outcome<Op
         return Err(problem);
     }
     let (region, loss) = region(service, &config.memory, &*files, term)?;
-    let verdict = config.verdict_on(service, real_memory(&config.memory, &region), power)?;
+    let memory = real_memory(&config.memory, &region);
+    let verdict = verdict_of_log(service, config, memory, power)?;
     let held = (&config.memory, &verdict, region.ring_bytes());
     note_region(service, &*files, held, loss)?;
     // A volume's front end commits by itself what a program wants to be durable.

@@ -13,6 +13,7 @@ use crate::claims::PowerSource;
 use crate::cli::table::TableCommand;
 use crate::config::{Config, TableConfig, durability_of};
 use crate::exit::Exit;
+use crate::found::verdict_of_table;
 use crate::orders::{ServerOrders, ServerReady};
 use crate::output::Output;
 use crate::problem::{Outcome, Problem};
@@ -50,7 +51,7 @@ pub(crate) fn table(config: &Path, command: TableCommand, output: Output) -> Out
 
 fn make(config: &Config, name: &str, output: Output) -> Outcome<()> {
     let table = config.table(name)?;
-    let verdict = table.verdict(name, config.keeper.power)?;
+    let verdict = verdict_of_table(name, table, config.keeper.power)?;
     private::directory(&table.store).map_err(|error| {
         let what = format!("making table {name} in {}", table.store.display());
         Problem::new(Exit::Failed, what, error, "make the directory, or correct store")
@@ -94,7 +95,7 @@ pub(super) fn take_up(orders: &ServerOrders, ready: &mut ServerReady) -> TakenUp
         let service = format!("{TABLE_PREFIX}{name}");
         match take_up_one(name, table, orders.power) {
             Ok((tables, directory)) => {
-                let verdict = table.verdict(name, orders.power);
+                let verdict = verdict_of_table(name, table, orders.power);
                 ready.verdicts.extend(verdict.map(|verdict| (service.clone(), verdict)));
                 let tables = Arc::new(tables);
                 taken.services.push(spec(service, table, &tables));
@@ -193,7 +194,7 @@ fn is_made(name: &str, table: &TableConfig) -> Outcome<()> {
 }
 
 fn open(name: &str, table: &TableConfig, power: PowerSource) -> Outcome<Tables> {
-    let durability = durability_of(&table.verdict(name, power)?);
+    let durability = durability_of(&verdict_of_table(name, table, power)?);
     let config = table.store_config();
     // The process before may be about to end.
     let opened = until_let_go(|| Store::open(&table.store, &config), is_in_use);

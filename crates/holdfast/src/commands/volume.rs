@@ -14,7 +14,7 @@ use crate::cli::VolumeCommand;
 use crate::config::{Config, VolumeConfig, Way};
 use crate::control::is_there;
 use crate::exit::Exit;
-use crate::found::{memory_of, verdict};
+use crate::found::{memory_of, verdict, verdict_of_log};
 use crate::keeper;
 use crate::keeper::attach::take_free_home;
 use crate::keeper::lock::{CATALOGUES, take_directory};
@@ -186,11 +186,11 @@ fn bind_new((name, volume): (&str, &VolumeConfig), home: &OwnedFd, made: Made) -
 pub(super) fn make_served(config: &Path, name: &str, output: Output) -> Outcome<()> {
     let config = Config::load(config)?;
     let log = config.log(name)?;
-    let verdict =
-        log.verdict_on(&format!("log {name}"), memory_of(&log.memory), config.keeper.power)?;
+    let whose = format!("log {name}");
+    let verdict = verdict_of_log(&whose, log, memory_of(&log.memory), config.keeper.power)?;
     let mut progress = Progress::new();
     let say = &mut |text: &str| progress.say(text);
-    make_log_in(&format!("log {name}"), &log.log, &log.log_config(), say)?;
+    make_log_in(&whose, &log.log, &log.log_config(), say)?;
     drop(progress);
     let place = log.log.display();
     output.done(&format!("{name} is made, in {place}\n{}", verdict_text(&verdict)));

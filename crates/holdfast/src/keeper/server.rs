@@ -15,7 +15,7 @@ use super::upgrade::{END_PATIENCE, Request, Upgrade, open_binary};
 use crate::claims::PowerSource;
 use crate::config::{Config, ServedLogConfig};
 use crate::exit::Exit;
-use crate::found::memory_of;
+use crate::found::{memory_of, verdict_of_log};
 use crate::observe::look;
 use crate::orders;
 use crate::orders::{DiskOrders, LogOrders, ServerOrders, ServerReady, ServerReport};
@@ -152,7 +152,7 @@ struct Supervisor {
 
 /// The directory of a log that may be served.
 fn take_log(service: &str, log: &ServedLogConfig, power: PowerSource) -> Outcome<OwnedFd> {
-    log.verdict_on(service, memory_of(&log.memory), power)?;
+    verdict_of_log(service, log, memory_of(&log.memory), power)?;
     take_directory("log", &log.log)
 }
 

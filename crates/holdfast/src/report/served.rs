@@ -8,7 +8,7 @@ use crate::bond::Loss;
 use crate::bounded;
 use crate::claims::{Failure, Verdict};
 use crate::config::{Config, ServedLogConfig};
-use crate::found::memory_of;
+use crate::found::{memory_of, verdict_of_log};
 use crate::keeper::ServerSnapshot;
 use crate::observe::observe;
 use crate::sizes::rounded;
@@ -135,7 +135,7 @@ impl LogStatus {
             let told = ready.verdicts.iter().find(|(of, _)| *of == service);
             let told = told.map(|(_, verdict)| verdict.clone());
             let judged =
-                || log.verdict_on(&service, memory_of(&log.memory), config.keeper.power).ok();
+                || verdict_of_log(&service, log, memory_of(&log.memory), config.keeper.power).ok();
             let unserved = ready.unserved.iter().find(|(of, _)| *of == service);
             let unserved = unserved.map(|(_, problem)| problem.to_string());
             let astray = server.and_then(|server| server.astray.get(&service).cloned());

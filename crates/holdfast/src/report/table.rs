@@ -6,6 +6,7 @@
 use super::verdict_lines;
 use crate::claims::Verdict;
 use crate::config::Config;
+use crate::found::verdict_of_table;
 use crate::keeper::ServerSnapshot;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
@@ -40,7 +41,7 @@ impl TableStatus {
                 name: name.clone(),
                 state: state.to_owned(),
                 store: table.store.clone(),
-                verdict: told.or_else(|| table.verdict(name, config.keeper.power).ok()),
+                verdict: told.or_else(|| verdict_of_table(name, table, config.keeper.power).ok()),
                 last_error: unserved.map(ToString::to_string),
             }
         };

@@ -1,6 +1,8 @@
 //! Command line, configuration and claims: what is refused, in which words, with which code.
 
 use crate::fixture::{Fixture, NAME};
+use std::fs;
+use std::path::PathBuf;
 
 #[test]
 fn a_wrong_key_is_refused_with_file_and_key() {
@@ -32,6 +34,33 @@ fn an_unknown_flag_is_a_wrong_command_line() {
 fn the_help_tells_the_exit_codes_and_the_first_steps() {
     let help = Fixture::new().holdfast(&["--help"]).succeeded().out;
     assert!(help.contains("Exit codes:") && help.contains("holdfast volume make NAME"), "{help}");
+}
+
+#[test]
+fn a_log_or_a_home_in_ram_is_refused_by_the_claims_or_claimed_for_what_it_survives() {
+    let ram = tempfile::tempdir_in("/dev/shm").unwrap();
+    for (key, is) in [("home", Fixture::home as fn(&Fixture) -> PathBuf), ("log", Fixture::log)] {
+        let mut fixture = Fixture::new();
+        let at = ram.path().join(key);
+        if key == "home" {
+            fs::create_dir(&at).unwrap();
+        }
+        let text = fixture
+            .config_text()
+            .replace(&format!("\n{key} = {:?}", is(&fixture)), &format!("\n{key} = {at:?}"));
+        fixture.configure(&text.replace("must_survive = [\"process\"]\n", ""));
+        let words = [key, "is on a tmpfs, which is RAM", "move it to a disk", "must_survive"];
+        fixture.holdfast(&["volume", "make", NAME]).expect(3, &words);
+        fixture.configure(&text);
+        let made = fixture.holdfast(&["volume", "make", NAME]).succeeded().out;
+        assert!(made.contains("os, power, machine"), "{made}");
+        fixture.serve();
+        let lost = |fixture: &Fixture| fixture.status()["verdict"]["lost_in"].clone();
+        assert_eq!(lost(&fixture), serde_json::json!(["os", "power", "machine"]));
+        // What is in force where it was served before is still given back.
+        fixture.configure(&text.replace("must_survive = [\"process\"]\n", ""));
+        assert_eq!(fixture.stop(), Some(0));
+    }
 }
 
 #[test]

@@ -21,7 +21,7 @@ pub(super) struct Asked<'a> {
 }
 
 enum By {
-    Server(ResponderClient),
+    Server(Box<ResponderClient>),
     /// Nobody else has them.
     Opening(Box<Tables>),
 }
@@ -32,7 +32,7 @@ impl<'a> Asked<'a> {
         let table = config.table(name)?;
         let service = format!("{TABLE_PREFIX}{name}");
         let by = match ResponderClient::connect(&config.server.socket, &service) {
-            Ok(client) => By::Server(client),
+            Ok(client) => By::Server(Box::new(client)),
             Err(ConnectError::Unreachable(_) | ConnectError::Refused(HelloStatus::NoService)) => {
                 is_made(name, table)?;
                 By::Opening(Box::new(open(name, table, config.keeper.power)?))
