@@ -7,12 +7,11 @@
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
 use holdfast_client::protocol::{Hello, Reply, Status, VERSION};
 use holdfast_memory::SessionMemory;
-use holdfast_peers::Peer;
+use holdfast_peers::{Connection, Peer};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
 use crate::request::Copies;
@@ -25,18 +24,18 @@ use crate::waiting::Address;
 const BUFFERS: u32 = 8;
 
 /// Says no. A peer that does not listen is not waited for.
-pub(crate) fn refuse(stream: &UnixStream, status: Status) {
+pub(crate) fn refuse(stream: &Connection, status: Status) {
     let _ = send(stream, &Reply::refusal(status), None);
 }
 
 /// Makes the session that a hello asks for, with the memory that it needs.
 pub(crate) fn admit(
-    stream: UnixStream,
+    stream: Connection,
     peer: Peer,
     hello: &Hello,
     service: &Arc<Service>,
     seat: Seat,
-) -> Result<Session, (UnixStream, Status)> {
+) -> Result<Session, (Connection, Status)> {
     match make(&stream, peer, hello, service, seat) {
         Ok(made) => Ok(made.into_session(stream, peer, service)),
         Err(status) => Err((stream, status)),
@@ -51,7 +50,7 @@ struct Made {
 }
 
 impl Made {
-    fn into_session(self, stream: UnixStream, peer: Peer, service: &Arc<Service>) -> Session {
+    fn into_session(self, stream: Connection, peer: Peer, service: &Arc<Service>) -> Session {
         Session {
             stream,
             peer,
@@ -67,7 +66,7 @@ impl Made {
 
 /// Makes the memory, and sends it.
 fn make(
-    stream: &UnixStream,
+    stream: &Connection,
     peer: Peer,
     hello: &Hello,
     service: &Arc<Service>,
@@ -94,7 +93,7 @@ fn make(
     Ok(Made { address: Address::new(memory, seat), beginning, buffer_bytes })
 }
 
-fn send(stream: &UnixStream, reply: &Reply, descriptor: Option<OwnedFd>) -> io::Result<()> {
+fn send(stream: &Connection, reply: &Reply, descriptor: Option<OwnedFd>) -> io::Result<()> {
     let bytes = reply.encode();
     let descriptors: Vec<_> = descriptor.iter().map(AsFd::as_fd).collect();
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];

@@ -44,6 +44,7 @@ const CALLS: &[i64] = &[
     libc::SYS_openat,
     libc::SYS_openat2,
     libc::SYS_close,
+    libc::SYS_close_range,
     libc::SYS_fstat,
     libc::SYS_newfstatat,
     libc::SYS_statx,

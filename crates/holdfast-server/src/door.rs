@@ -3,18 +3,17 @@
 //! Promise: a peer that has not said its hello costs a socket and nothing else, has one moment for
 //! all of it, and makes room for others of its user before it makes room for others; it never costs
 //! a client that has said it anything.
-//! Never: waits for a peer, or has a thread for one that is no client yet.
+//! Never: waits for a peer, or for what it has sent, or has a thread for one that is no client yet.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixListener;
 use std::time::{Duration, Instant};
 
 use holdfast_client::protocol::{HELLO_BYTES, Hello, HelloFault, Status};
-use holdfast_peers::{Complaints, Lobby, LobbyLimits, Peer, Ticket};
+use holdfast_peers::{Complaints, Connection, Lobby, LobbyLimits, Peer, Ticket};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, recv};
 
 use crate::admission::refuse;
 use crate::registry::Registry;
@@ -27,14 +26,14 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 
 /// A client that has said what it wants.
 pub(crate) struct Arrival {
-    pub(crate) stream: UnixStream,
+    pub(crate) stream: Connection,
     pub(crate) peer: Peer,
     pub(crate) hello: Hello,
 }
 
 /// A peer that has not said all of its hello.
 struct Knock {
-    stream: UnixStream,
+    stream: Connection,
     bytes: [u8; HELLO_BYTES],
     heard: usize,
 }
@@ -115,7 +114,7 @@ impl<'a> Door<'a> {
                 return None;
             }
         };
-        let peer = Peer::of(&stream);
+        let (peer, stream) = (Peer::of(&stream), Connection::new(stream));
         if !self.registry.all().any(|service| service.allows(peer)) {
             self.turn_away(&stream, peer, Status::NotAllowed, "no service allows this user");
             return None;
@@ -142,7 +141,7 @@ impl<'a> Door<'a> {
         }
     }
 
-    fn turn_away(&self, stream: &UnixStream, peer: Peer, status: Status, why: &str) {
+    fn turn_away(&self, stream: &Connection, peer: Peer, status: Status, why: &str) {
         let what = format_args!("a connection was refused: {why}");
         self.complaints.say(peer, Instant::now(), what);
         refuse(stream, status);
@@ -154,12 +153,11 @@ impl Knock {
     fn hear(&mut self) -> Option<Result<Hello, Status>> {
         while self.heard < HELLO_BYTES {
             let room = &mut self.bytes[self.heard..];
-            match recv(&self.stream, room, RecvFlags::DONTWAIT) {
-                Ok((_, 0)) => return Some(Err(Status::BadHello)),
-                Ok((_, bytes)) => self.heard += bytes,
+            match self.stream.hear(room) {
+                Ok(bytes @ 1..) => self.heard += bytes,
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return None,
-                Err(_) => return Some(Err(Status::BadHello)),
+                Ok(0) | Err(_) => return Some(Err(Status::BadHello)),
             }
         }
         Some(Hello::parse(&self.bytes).map_err(|fault| match fault {

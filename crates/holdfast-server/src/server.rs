@@ -7,7 +7,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Builder, Scope};
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use holdfast_client::protocol::{Hello, Status};
 use holdfast_log::{CommitError, Recovery};
-use holdfast_peers::{Complaints, Peer, Places};
+use holdfast_peers::{Complaints, Connection, Peer, Places};
 use rustix::event::PollFlags;
 
 use crate::admission::{admit, refuse};
@@ -148,15 +148,9 @@ impl Server {
             Ok(seated) => seated,
             Err(status) => return self.refuse(&stream, (peer, &hello), status),
         };
-        let serve = move || {
-            // An accepted socket does not inherit this from the listening one, but says so itself.
-            if stream.set_nonblocking(false).is_err() {
-                return;
-            }
-            match admit(stream, peer, &hello, service, seat) {
-                Ok(session) => session.run(stopping),
-                Err((stream, status)) => self.refuse(&stream, (peer, &hello), status),
-            }
+        let serve = move || match admit(stream, peer, &hello, service, seat) {
+            Ok(session) => session.run(stopping),
+            Err((stream, status)) => self.refuse(&stream, (peer, &hello), status),
         };
         if let Err(error) = Builder::new().name("session".into()).spawn_scoped(scope, serve) {
             let what = format_args!("no thread for a client: {error}");
@@ -174,7 +168,7 @@ impl Server {
         Ok((service, seat))
     }
 
-    fn refuse(&self, stream: &UnixStream, (peer, hello): (Peer, &Hello), status: Status) {
+    fn refuse(&self, stream: &Connection, (peer, hello): (Peer, &Hello), status: Status) {
         // What concerns no service is counted by the lines that the log has of it, or left out.
         if let Some(service) = self.registry.find(&hello.service) {
             service.count(words::REFUSED);

@@ -6,17 +6,15 @@
 //! Never: knows what is asked; the handler of its service does.
 
 use std::fmt::Display;
-use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use holdfast_client::protocol::{LEAVING, Status};
 use holdfast_memory::queue::{Damage, SLOTS, SPINS, Taken};
-use holdfast_peers::Peer;
+use holdfast_peers::{Connection, Peer};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, recv};
 
 use crate::request::{Copies, Handler};
 use crate::responder::Departure;
@@ -32,7 +30,7 @@ const BUSY_ROUNDS: u32 = 256;
 
 /// A session.
 pub(crate) struct Session {
-    pub(crate) stream: UnixStream,
+    pub(crate) stream: Connection,
     pub(crate) peer: Peer,
     pub(crate) service: Arc<Service>,
     pub(crate) handler: Box<dyn Handler>,
@@ -107,8 +105,8 @@ impl Session {
     /// How the client ended; None if it has not.
     fn departure(&self) -> Option<Departure> {
         let mut byte = [0];
-        match recv(&self.stream, &mut byte, RecvFlags::DONTWAIT) {
-            Ok((_, 1)) if byte == [LEAVING] => Some(Departure::InOrder),
+        match self.stream.hear(&mut byte) {
+            Ok(1) if byte == [LEAVING] => Some(Departure::InOrder),
             Err(Errno::AGAIN | Errno::INTR) => None,
             _ => Some(Departure::Vanished),
         }

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod basics;
+mod burdens;
 mod damaged_notes;
 mod disks;
 mod disks_killed;

@@ -20,12 +20,12 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-const OTHER: &str = "other";
+pub(crate) const OTHER: &str = "other";
 const PLACE: &str = "HOLDFAST_TEST_STRANGERS";
 
 /// Users of the log `other`; the tests' own user is the one of the first.
-const USERS: [u32; 3] = [40_001, 40_002, 40_003];
-const NOBODY: u32 = 40_404;
+pub(crate) const USERS: [u32; 3] = [40_001, 40_002, 40_003];
+pub(crate) const NOBODY: u32 = 40_404;
 
 const CLIENTS_MAX: u32 = 12;
 /// As many as may hesitate: see the server's `door`.
@@ -53,9 +53,9 @@ fn a_server_of_strangers() {
 }
 
 /// A server process, and what it has cost so far.
-struct Guarded {
-    place: Place,
-    process: Child,
+pub(crate) struct Guarded {
+    pub(crate) place: Place,
+    pub(crate) process: Child,
     lines: File,
     began: Instant,
     descriptors: usize,
@@ -63,7 +63,7 @@ struct Guarded {
 }
 
 impl Guarded {
-    fn start() -> Guarded {
+    pub(crate) fn start() -> Guarded {
         let place = Place::with_logs(&[NAME, OTHER]);
         let folder = place.socket().parent().unwrap().to_owned();
         set_permissions(folder, Permissions::from_mode(0o755)).unwrap();
@@ -108,7 +108,7 @@ impl Guarded {
 
     /// A client that keeps to the protocol is served at its first attempt.
     #[track_caller]
-    fn serve_good_client(&self) {
+    pub(crate) fn serve_good_client(&self) {
         let client = LogClient::connect(&self.place.socket(), NAME).expect("a good client");
         let tail = client.append(1, &[b"good"]).unwrap().end;
         client.commit(tail).unwrap();
@@ -117,7 +117,7 @@ impl Guarded {
     }
 
     /// The server sees by itself that clients have gone; this only waits for it.
-    fn wait_for_clients(&self, of_first: u64, of_other: u64) {
+    pub(crate) fn wait_for_clients(&self, of_first: u64, of_other: u64) {
         let held = || [NAME, OTHER].map(|name| self.place.word(name, words::CLIENTS));
         while held() != [of_first, of_other] {
             std::thread::sleep(Duration::from_millis(2));
@@ -125,7 +125,7 @@ impl Guarded {
     }
 
     #[track_caller]
-    fn check(&self, about: &str) {
+    pub(crate) fn check(&self, about: &str) {
         let descriptors = self.count("fd");
         let bound = self.descriptors + HESITANT_MAX + CLIENTS_MAX as usize + PASSING_MAX;
         assert!(descriptors <= bound, "{about}: {descriptors} descriptors, of {bound}");
@@ -144,7 +144,7 @@ impl Drop for Guarded {
 }
 
 /// Does something as another user. Only this thread becomes that user.
-fn as_user<T: Send>(uid: u32, act: impl FnOnce() -> T + Send) -> T {
+pub(crate) fn as_user<T: Send>(uid: u32, act: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
             set_thread_res_uid(None, Some(Uid::from_raw(uid)), None).unwrap();
@@ -158,7 +158,7 @@ fn knock(place: &Place, uid: u32) -> UnixStream {
     as_user(uid, || UnixStream::connect(place.socket()).unwrap())
 }
 
-fn session(place: &Place, uid: u32, client: u64) -> Option<Raw> {
+pub(crate) fn session(place: &Place, uid: u32, client: u64) -> Option<Raw> {
     let mut id = [7; 16];
     id[..8].copy_from_slice(&client.to_le_bytes());
     as_user(uid, || connect(place, id, &format!("log/{OTHER}")))
