@@ -9,6 +9,7 @@ use crate::exit::Exit;
 use crate::keeper::Keeper;
 use crate::problem::{Outcome, Problem};
 use holdfast_io::private::{self, SocketName};
+use holdfast_peers::refuse_descriptors;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -67,6 +68,7 @@ impl Server {
             Problem::new(Exit::Failed, what, error, "run as root, or set keeper.socket")
         };
         let listener = private::bind(path, SOCKET_MODE).map_err(failed)?;
+        refuse_descriptors(&listener);
         let name = SocketName::of(path).map_err(failed)?;
         let unanswered = Arc::new(Unanswered::default());
         let counted = unanswered.clone();

@@ -13,6 +13,7 @@ use crate::problem::{Outcome, Problem};
 use crate::service_manager::ServiceManager;
 use holdfast_front::ublk;
 use holdfast_io::private::{self, SocketName};
+use holdfast_peers::refuse_descriptors;
 use rustix::net::{SocketAddrUnix, sockopt};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
@@ -63,6 +64,10 @@ impl Listeners {
                     (bound.map_err(|error| refused(whose, protocol, &address, &error))?, true)
                 }
             };
+            // A frontend of vhost-user hands over a guest's memory.
+            if protocol != Protocol::VhostUser {
+                refuse_descriptors(&descriptor);
+            }
             listeners.sockets.push(Socket { protocol, descriptor, is_own });
             let own_path = address.path().filter(|_| is_own);
             listeners.names.extend(own_path.and_then(|path| SocketName::of(path).ok()));

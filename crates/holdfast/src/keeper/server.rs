@@ -25,6 +25,7 @@ use crate::signals::is_from_outside;
 use crate::standstill::{Look, Marks, Standstill};
 use holdfast_client::protocol::{DISK_PREFIX, LOG_PREFIX, VOLUME_PREFIX};
 use holdfast_io::private::{self, SocketName};
+use holdfast_peers::refuse_descriptors;
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, PipeReader};
@@ -651,7 +652,9 @@ pub(super) fn not_served() -> Problem {
 fn listen(socket: &Path) -> Outcome<(UnixListener, SocketName)> {
     let bind = || {
         private::public_directory(socket.parent().unwrap_or(Path::new("/")))?;
-        Ok((private::bind(socket, EVERYBODY)?, SocketName::of(socket)?))
+        let listener = private::bind(socket, EVERYBODY)?;
+        refuse_descriptors(&listener);
+        Ok((listener, SocketName::of(socket)?))
     };
     bind().map_err(|error: std::io::Error| {
         let what = format!("listening at {}", socket.display());
