@@ -12,7 +12,7 @@ mod owner;
 mod socket;
 
 pub use folder::{Folder, Reach};
-pub use owner::{Refusal, is_refusal, is_trusted};
+pub use owner::{Refusal, has_access_list, is_refusal, is_trusted};
 pub use socket::{SocketName, bind, remove_socket};
 
 use owner::{check_file, refused};

@@ -1,7 +1,7 @@
-//! Reading from a file system that may never answer.
+//! Reading from a file system, or of a process, that may never answer.
 //!
-//! Promise: whoever asks goes on after [`PATIENCE`], knowing that there is no answer; a file system
-//! that owes one for longer than that is not asked again before it has given it.
+//! Promise: whoever asks goes on after [`PATIENCE`], knowing that there is no answer; what owes
+//! one for longer than that is not asked again before it has given it.
 //! Never: ends who waits for it: nothing could.
 
 use crate::keeper::mounts::all_mounts;
@@ -11,10 +11,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
-/// How long a file system may take. Less than whoever asks for the status waits.
+/// How long an answer may take. Less than whoever asks for the status waits.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Since when somebody waits for the file systems at these places.
+/// Since when somebody waits for what is at these places: file systems, and processes below
+/// `/proc`.
 static ASKED: Mutex<BTreeMap<PathBuf, Vec<Instant>>> = Mutex::new(BTreeMap::new());
 
 /// Reads from what is at this path. `Err` says for how long there is no answer.
@@ -22,17 +23,33 @@ pub(crate) fn read<T: Send + 'static>(
     path: &Path,
     read: impl FnOnce(&Path) -> T + Send + 'static,
 ) -> Result<T, Duration> {
-    let place = file_system_of(path);
+    let (place, path) = (file_system_of(path), path.to_owned());
+    ask(place, move || read(&path))
+}
+
+/// Looks at a process: what the kernel tells of its memory waits for whoever changes that, and a
+/// program can do so for as long as it likes. `Err` as [`read`].
+pub(crate) fn look_at<T: Send + 'static>(
+    pid: u32,
+    look: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Duration> {
+    ask(PathBuf::from(format!("/proc/{pid}")), look)
+}
+
+fn ask<T: Send + 'static>(
+    place: PathBuf,
+    ask: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Duration> {
     if let Some(since) = owes_since(&place) {
         return Err(since.elapsed());
     }
-    let (asked, path) = (Instant::now(), path.to_owned());
+    let asked = Instant::now();
     lock().entry(place.clone()).or_default().push(asked);
     let (answers, answer) = mpsc::channel();
     std::thread::spawn(move || {
-        let read = read(&path);
+        let told = ask();
         answered(&place, asked);
-        let _nobody_waits = answers.send(read);
+        let _nobody_waits = answers.send(told);
     });
     answer.recv_timeout(PATIENCE).map_err(|_| asked.elapsed())
 }

@@ -5,6 +5,7 @@
 
 use crate::advice::cure;
 use crate::bond::accept_memory_lost;
+use crate::bounded;
 use crate::exit::Exit;
 use crate::keeper::mounts::leads_to;
 use crate::problem::{Outcome, Problem};
@@ -197,13 +198,22 @@ pub(crate) fn signal(pid: u32, signal: Signal, still: impl FnOnce() -> bool) -> 
     held.is_some_and(|held| still() && pidfd_send_signal(held, signal).is_ok())
 }
 
-/// Whether a process maps the region: its number alone may belong to another by now.
+/// Whether a process maps the region: its number alone may belong to another by now. Another user's
+/// does not, and is not asked; one that could and does not tell is taken for one that does.
 pub(crate) fn is_mapped_by(medium: &Medium, pid: u32) -> bool {
     let Some(path) = medium.path() else { return false };
+    let owner = |path: &Path| path.metadata().ok().map(|found| found.uid());
+    let of_process = owner(Path::new(&format!("/proc/{pid}")));
+    if !of_process.is_some_and(|of| is_trusted(of) || owner(path) == Some(of)) {
+        return false;
+    }
     let path = leads_to(path);
-    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
-    let maps_it = |line: &str| line.find('/').is_some_and(|at| Path::new(&line[at..]) == path);
-    maps.lines().any(maps_it)
+    let maps_it = move || {
+        let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+        let is_it = |line: &str| line.find('/').is_some_and(|at| Path::new(&line[at..]) == path);
+        maps.lines().any(is_it)
+    };
+    bounded::look_at(pid, maps_it).unwrap_or(true)
 }
 
 /// The way on without memory that is damaged.

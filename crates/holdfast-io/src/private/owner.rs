@@ -60,12 +60,13 @@ pub fn is_trusted(uid: u32) -> bool {
 pub(super) fn others_write(fd: BorrowedFd<'_>, found: &Stat) -> bool {
     let group_may = found.st_mode & 0o020 != 0;
     let is_own_group = found.st_gid == 0 || found.st_gid == getegid().as_raw();
-    found.st_mode & 0o002 != 0 || group_may && (!is_own_group || has_access_list(fd))
+    let has_list = || has_access_list(format!("/proc/self/fd/{}", fd.as_raw_fd()).as_ref());
+    found.st_mode & 0o002 != 0 || group_may && (!is_own_group || has_list())
 }
 
 /// The bits of the group are those of all whom an access list names, where there is one.
-fn has_access_list(fd: BorrowedFd<'_>) -> bool {
-    let path = format!("/proc/self/fd/{}", fd.as_raw_fd());
+#[must_use]
+pub fn has_access_list(path: &Path) -> bool {
     rustix::fs::getxattr_query(path, ACCESS_LIST).is_ok_and(|bytes| bytes > 0)
 }
 

@@ -2,58 +2,129 @@
 //!
 //! Promise: a home that a program has open, stands in, or has mapped, or that a database's own file
 //! says is running, is refused with the names of who it is; so is one of which a part is mounted
-//! elsewhere.
-//! Never: waits for a file system that somebody else has open; counts Holdfast's own processes, or
+//! elsewhere, and one that a process does not tell of that could have got at it.
+//! Never: waits for a file system that somebody else has open, or for a process longer than for a
+//! moment; lets who could not have got at the home keep it from being taken; counts Holdfast's own processes, or
 //! a shell that only stands where this was typed.
 
+use crate::bounded;
 use crate::exit::Exit;
 use crate::keeper::homes::refuse_mounted_parts;
 use crate::keeper::mounts::leads_to;
 use crate::keeper::unasked;
 use crate::problem::{Outcome, Problem};
 use holdfast_io::process;
-use rustix::fs::{FileType, Stat, fstat, makedev};
-use std::fs;
+use reach::Reach;
+use rustix::fs::{FileType, Mode, OFlags, Stat, fstat, makedev, open};
+use std::fs::{self, File};
+use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+mod reach;
 
 /// The file by which a PostgreSQL says that it runs; its first line is a process.
 const PID_FILE: &str = "postmaster.pid";
 
+/// As much of it as is read.
+const PID_BYTES_MAX: u64 = 64;
+
 /// How many are named.
 const SHOWN_MAX: usize = 5;
+
+/// How long a process that could have got at a home may take to tell what it has of it.
+const SILENCE: Duration = Duration::from_secs(20);
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// How many that could not have got at a home, and do not tell what they have, are waited for.
+const SILENT_STRANGERS_MAX: usize = 4;
 
 /// Refuses a home that somebody else uses.
 pub(crate) fn refuse_in_use(what: &str, (path, home): (&Path, &OwnedFd)) -> Outcome<()> {
     let failed = |error| Problem::new(Exit::Failed, what, error, "try again");
     refuse_mounted_parts(what, (path, home))?;
-    let users = users_of(path, &fstat(home).map_err(failed)?);
-    if users.is_empty() {
+    let Found { users, silent } = users_of(path, &fstat(home).map_err(failed)?);
+    let home = path.display();
+    let (why, remedy) = if !users.is_empty() {
+        let named = process::all_named(&users, SHOWN_MAX);
+        (format!("home {home} is in use by {named}"), "stop them, then try again")
+    } else if let Some(pid) = silent {
+        let who = process::named(pid);
+        let why = format!("home {home} may be in use: {who} does not tell what it has mapped");
+        (why, "its memory is held up; end that process, then try again")
+    } else {
         return Ok(());
-    }
-    let named = process::all_named(&users, SHOWN_MAX);
-    let why = format!("home {} is in use by {named}", path.display());
-    Err(Problem::new(Exit::InUse, what, why, "stop them, then try again"))
+    };
+    Err(Problem::new(Exit::InUse, what, why, remedy))
 }
 
-/// Processes that use it, by number.
-fn users_of(path: &Path, home: &Stat) -> Vec<u32> {
-    let place = Place {
-        path: leads_to(path),
-        is_directory: FileType::from_raw_mode(home.st_mode) == FileType::Directory,
-        home: *home,
-    };
-    let ancestors = ancestors();
-    let uses = |pid: &u32| place.is_used_by(*pid, ancestors.contains(pid));
-    let mut users: Vec<u32> = process::all()
-        .into_iter()
-        .filter(|pid| *pid != std::process::id())
-        .filter(uses)
-        .filter(|pid| is_no_holdfast(*pid))
-        .collect();
-    users.extend(place.postgres().filter(|pid| !users.contains(pid)));
-    users
+/// Who uses a home.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Found {
+    /// Processes, by number.
+    users: Vec<u32>,
+    /// One that may, and does not tell.
+    silent: Option<u32>,
+}
+
+/// Looks at all processes.
+fn users_of(path: &Path, home: &Stat) -> Found {
+    let path = leads_to(path);
+    let reach = Reach::of(&path, home);
+    let is_directory = FileType::from_raw_mode(home.st_mode) == FileType::Directory;
+    let place = Arc::new(Place { path, is_directory, home: *home });
+    let (ancestors, own) = (ancestors(), std::process::id());
+    let (mut found, mut silent_strangers) = (Found::default(), 0);
+    for pid in process::all().into_iter().filter(|pid| *pid != own && is_no_holdfast(*pid)) {
+        let (may_map, is_ancestor) = (reach.is_open_to_process(pid), ancestors.contains(&pid));
+        if !may_map && silent_strangers >= SILENT_STRANGERS_MAX {
+            continue;
+        }
+        let asked = place.clone();
+        let look = move || asked.is_used_by(pid, is_ancestor) || may_map && asked.is_mapped_by(pid);
+        let told = match may_map {
+            true => told_in_time(pid, look),
+            false => bounded::look_at(pid, look).ok(),
+        };
+        match told {
+            Some(true) => found.users.push(pid),
+            Some(false) => {}
+            // One is reason enough.
+            None if may_map => {
+                found.silent = Some(pid);
+                break;
+            }
+            None => silent_strangers += 1,
+        }
+    }
+    let running = place.postgres().filter(|pid| !found.users.contains(pid));
+    found.users.extend(running);
+    found
+}
+
+/// What a process tells that is given time: a large one that ends, or a busy machine, takes some.
+fn told_in_time(pid: u32, look: impl Fn() -> bool + Clone + Send + 'static) -> Option<bool> {
+    let begun = Instant::now();
+    loop {
+        match bounded::look_at(pid, look.clone()) {
+            Ok(told) => return Some(told),
+            Err(_) if begun.elapsed() >= SILENCE => return None,
+            Err(_) => std::thread::sleep(LOOK_EVERY),
+        }
+    }
+}
+
+/// The beginning of a file, if it is one: anybody may put something else there that waits for
+/// somebody.
+fn read_plain(path: &Path) -> Option<String> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = File::from(open(path, flags | OFlags::NOFOLLOW, Mode::empty()).ok()?);
+    let (is_file, mut bytes) = (file.metadata().ok()?.is_file(), Vec::new());
+    file.take(PID_BYTES_MAX).read_to_end(&mut bytes).ok().filter(|_| is_file)?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn is_no_holdfast(pid: u32) -> bool {
@@ -84,7 +155,6 @@ impl Place {
         open.map(|entry| entry.path()).any(|link| self.has(&link))
             || (!is_ancestor && self.has(&of("cwd")))
             || self.has(&of("root"))
-            || self.is_mapped_by(pid)
     }
 
     /// Whether the link leads into the home itself, and not into what is mounted on it.
@@ -113,7 +183,7 @@ impl Place {
     fn postgres(&self) -> Option<u32> {
         let places = [Some(&*self.path), self.path.parent()];
         let running = |place: &Path| {
-            let text = fs::read_to_string(place.join(PID_FILE)).ok()?;
+            let text = read_plain(&place.join(PID_FILE))?;
             let pid: u32 = text.lines().next()?.trim().parse().ok()?;
             let stands_in = fs::read_link(format!("/proc/{pid}/cwd")).ok()?;
             (stands_in == place).then_some(pid)

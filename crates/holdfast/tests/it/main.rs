@@ -31,6 +31,7 @@ mod full_disks;
 #[path = "../../../holdfast-front/tests/vhost_user/guest.rs"]
 #[expect(dead_code, reason = "one driver of guests for two crates, which use different parts")]
 mod guest;
+mod held_up;
 mod hindered;
 mod keeper_lost;
 mod life;
