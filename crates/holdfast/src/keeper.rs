@@ -6,6 +6,8 @@
 
 pub(crate) mod attach;
 mod attempt;
+mod configured;
+mod copies;
 mod disks;
 mod handover;
 pub(crate) mod homes;
@@ -46,7 +48,7 @@ use disks::DiskFronts;
 use holdfast_client::protocol::VOLUME_PREFIX;
 use holdfast_memory::Region;
 use mounts::Mount;
-use mounts::elsewhere::{FileSystem, PASSING};
+use mounts::elsewhere::{FileSystem, PASSING, copies_text};
 use mounts::served::mount_of;
 use server::ServerLife;
 use std::collections::BTreeMap;
@@ -71,6 +73,10 @@ pub(crate) const NOT_ATTACHED: &str = "it is not mounted";
 
 /// What to do with a volume that is mounted.
 const USE_IT: &str = "use it there";
+
+/// Of a file system that is kept.
+const UNSEEN: &str = "nobody is seen who keeps it, as by a mount namespace that no process is in, \
+                      or a descriptor on its way through a socket";
 
 /// Asks the kernel to end other processes first when memory runs out: every program on a volume
 /// waits for this one. Without the right to ask, the process is as likely to go as any.
@@ -302,6 +308,9 @@ impl Keeper {
     /// Attaches and mounts a volume, or starts again what was given up. Whoever wants one that is
     /// being attached waits for how that ends. Returns when it serves.
     pub(crate) fn mount(&self, name: &str, say: Progress<'_>) -> Outcome<String> {
+        if self.attached(name, "mounting").is_err() {
+            self.refuse_other_name(&format!("mounting volume {name}"), name, &self.config()?)?;
+        }
         let attached = match self.turn(name)? {
             Turn::Ours(attempt) => self.carry_out(name, &attempt)?,
             Turn::Theirs(attempt) => {
@@ -352,6 +361,16 @@ impl Keeper {
                 }
                 State::Starting => return Ok(Turn::Starts(attached.clone())),
                 State::Detached | State::Failed => {}
+                State::Detaching if !attached.is_connected() => {
+                    let remedy =
+                        format!("`holdfast umount {name}` waits for that: then mount it again");
+                    return Err(Problem::new(
+                        Exit::InUse,
+                        what(),
+                        "it is being given back",
+                        remedy,
+                    ));
+                }
                 _ => {
                     let found = || (format!("it is {}", attached.volume.found_at()), USE_IT.into());
                     let (why, remedy) = attached.out_of_place(name).unwrap_or_else(found);
@@ -472,15 +491,25 @@ impl Keeper {
 
     /// Unmounts a volume and waits until its home is complete.
     pub(crate) fn umount(&self, name: &str, force: bool, say: Progress<'_>) -> Outcome<String> {
-        let attached = self.attached(name, "unmounting")?;
+        let attached = match self.attached(name, "unmounting") {
+            Ok(attached) => attached,
+            Err(problem) => {
+                if let Some(text) = self.forget(name) {
+                    return Ok(text);
+                }
+                self.refuse_other_name(&problem.what, name, &self.config()?)?;
+                return Err(problem);
+            }
+        };
         let was_mounted = attached.is_mounted();
         // Whoever asks a second time waits for the end of the first.
         if attached.supervised.snapshot().state != State::Detaching {
             self.end_use(name, &attached, force, say)?;
             attached.supervised.unmounted();
+            watch_copies(name, &attached);
         }
         if force {
-            attached.supervised.cut_off(!was_mounted && attached.kept_by().is_some());
+            attached.supervised.cut_off(!was_mounted && attached.is_connected());
         }
         self.wait_until_detached(name, &attached, say)
     }
@@ -531,7 +560,11 @@ impl Keeper {
             match (snapshot.state, snapshot.problem) {
                 (State::Detached, _) => {
                     let home = attached.volume.home.display();
-                    return Ok(format!("{name} is given back: {home} is complete"));
+                    let copies = match snapshot.copies_cut_off {
+                        0 => String::new(),
+                        processes => format!("; {}", copies_text(processes)),
+                    };
+                    return Ok(format!("{name} is given back: {home} is complete{copies}"));
                 }
                 (State::Failed, Some(problem)) => return Err(problem),
                 _ => match self.lacks_its_server(name, &attached.volume) {
@@ -559,6 +592,7 @@ impl Keeper {
     /// What is known of every volume, configured or attached.
     pub(crate) fn status(&self) -> Outcome<StatusReport> {
         let config = self.config()?;
+        self.forget_given_back(&config);
         let mut names: Vec<String> = config.volumes.keys().cloned().collect();
         let attached = self.lock().clone();
         names.extend(attached.keys().filter(|name| !config.volumes.contains_key(*name)).cloned());
@@ -572,16 +606,21 @@ impl Keeper {
             Entry::Here(_) => None,
         };
         let status = |name: &String| match attached.get(name).cloned().and_then(Entry::here) {
-            Some(attached) if !config.volumes.contains_key(name) => {
-                Some(attached.status(name).unconfigured())
+            Some(attached) => {
+                let status = attached.status(name);
+                let status = match attached.volume.way {
+                    Way::Queue => status.behind(behind).astray(astray(name)),
+                    Way::Direct => status,
+                };
+                Some(status.changed(attached.changed(&config, name)))
             }
-            Some(attached) if attached.volume.way == Way::Queue => {
-                Some(attached.status(name).behind(behind).astray(astray(name)))
-            }
-            Some(attached) => Some(attached.status(name)),
             None => {
                 let volume = config.volumes.get(name)?;
                 let status = VolumeStatus::unattached(name, volume, config.keeper.power);
+                if let Some(other) = self.other_name(name, volume) {
+                    let (why, remedy) = configured::other_name_text(name, &other);
+                    return Some(status.not_its_own(format!("{why}: {remedy}")));
+                }
                 let status = status.refused(self.refusal(name)).mounted_by_another(volume);
                 Some(status.attaching(coming(name)))
             }
@@ -703,8 +742,8 @@ impl Keeper {
             };
             let Problem { what, why, .. } = &problem;
             let text = format!(
-                "{what} waits: {why}; stop them, or a second signal or `holdfast shutdown` cuts \
-                 them off"
+                "{what} waits: {why}; it goes on waiting until they are stopped, or a second \
+                 signal or `holdfast shutdown` cuts them off"
             );
             if spoken.is_none_or(|at| at.elapsed() > 5 * PROGRESS_EVERY) {
                 tracing::warn!("{text}");
@@ -735,16 +774,27 @@ impl Attached {
         self.file_system.as_ref()?.out_of_place(name, self.volume.mount.as_deref()?)
     }
 
-    /// Who keeps its file system, for people.
-    fn kept_by(&self) -> Option<String> {
-        self.file_system.as_ref().and_then(FileSystem::kept_by)
+    /// Whether anybody may still reach its file system.
+    fn is_connected(&self) -> bool {
+        self.file_system.as_ref().is_some_and(FileSystem::is_connected)
+    }
+
+    /// Who uses its file system, for people, or that nobody is seen who keeps it.
+    fn kept_by(&self, snapshot: &Snapshot) -> Option<String> {
+        let file_system = self.file_system.as_ref()?;
+        match file_system.kept() {
+            Some(kept) => kept.in_use(),
+            // A front end that stands still has not heard of it yet.
+            None => (file_system.is_connected() && snapshot.standstills.is_empty())
+                .then(|| UNSEEN.to_owned()),
+        }
     }
 
     /// Refuses to wait for those who keep what is unmounted here: they may for ever.
     fn refuse_kept(&self, name: &str, snapshot: &Snapshot) -> Outcome<()> {
         // Until it is, nobody keeps it for longer.
         let is_unmounted = !snapshot.is_cut_off && !self.is_mounted();
-        let who = is_unmounted.then(|| self.kept_by()).flatten();
+        let who = is_unmounted.then(|| self.kept_by(snapshot)).flatten();
         who.map_or(Ok(()), |who| Err(kept_elsewhere(name, &who)))
     }
 
@@ -772,6 +822,15 @@ impl Attached {
         let status = status.with_log(&self.volume, false);
         if is_over { status.mounted_by_another(&self.volume) } else { status }
     }
+}
+
+/// Has those who keep copies of its mount alone be cut off, whether somebody waits for that or not.
+fn watch_copies(name: &str, attached: &Arc<Attached>) {
+    let (whose, attached) = (format!("volume {name}"), attached.clone());
+    std::thread::spawn(move || {
+        let file_system = attached.file_system.as_ref();
+        file_system.inspect(|it| copies::watch(&whose, it, &attached.supervised));
+    });
 }
 
 /// A volume that is not given back because somebody keeps its file system.

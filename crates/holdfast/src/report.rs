@@ -481,11 +481,26 @@ impl VolumeStatus {
         self
     }
 
-    /// A volume that the configuration no longer has.
-    pub(crate) fn unconfigured(mut self) -> VolumeStatus {
-        let name = &self.name;
-        let remedy = format!("the configuration no longer has it: `holdfast umount {name}`");
-        self.problem = self.problem.or(Some(remedy));
+    /// A volume that the configuration does not have like this any more.
+    pub(crate) fn changed(mut self, how: Option<String>) -> VolumeStatus {
+        self.problem = match (self.problem, how) {
+            (Some(problem), Some(how)) => Some(format!("{problem}; {how}")),
+            (problem, how) => problem.or(how),
+        };
+        self
+    }
+
+    /// A volume that is not attached, while somebody has what it is made of: the numbers and the
+    /// process are of that.
+    pub(crate) fn not_its_own(mut self, why: String) -> VolumeStatus {
+        self.state = State::Detached.word().into();
+        self.problem = Some(why);
+        self.front_end_pid = None;
+        self.last_error = None;
+        self.standstills.clear();
+        (self.dirty_bytes, self.unapplied_bytes, self.unapplied_ratio) = (0, 0, 0.0);
+        (self.drain_rate_bytes_per_s, self.drained_bytes) = (0, 0);
+        (self.syncs, self.changes, self.longest_wait_ms) = (0, 0, 0);
         self
     }
 

@@ -11,9 +11,9 @@ use crate::config::{Config, VolumeConfig};
 use crate::control::{Command, ask, is_there};
 use crate::exit::Exit;
 use crate::keeper::listeners::refuse_connected;
-use crate::keeper::mounts::elsewhere::{PASSING, kept_by};
+use crate::keeper::mounts::elsewhere::{KeptBy, PASSING, copies_text, kept};
 use crate::keeper::mounts::served::{connections_of, refuse_served};
-use crate::keeper::mounts::{Mount, all_mounts, our_mount_of, unmount};
+use crate::keeper::mounts::{Mount, all_mounts, leads_to, our_mount_of, unmount};
 use crate::keeper::whose::refuse_kept_by_another;
 use crate::keeper::{NOT_ATTACHED, kept_elsewhere};
 use crate::observe::{is_mapped_by, observe, signal};
@@ -26,7 +26,8 @@ use holdfast_io::real::RealFiles;
 use holdfast_memory::{Medium, Region};
 use holdfast_server::words;
 use rustix::process::Signal;
-use std::path::Path;
+use std::cell::Cell;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -49,7 +50,12 @@ pub(crate) fn umount(config: &Path, name: &str, force: bool, output: Output) -> 
     give_back(name, volume, config.keeper.power, &mut |text| progress.say(text))?;
     drop(progress);
     let home = volume.home.display();
-    output.done(&format!("{name} is given back: {home} is complete (no keeper was running)"));
+    let copies = match left.copies.get() {
+        0 => String::new(),
+        processes => format!("; {}", copies_text(processes)),
+    };
+    let given_back = format!("{name} is given back: {home} is complete (no keeper was running)");
+    output.done(&(given_back + &copies));
     Ok(())
 }
 
@@ -130,6 +136,10 @@ struct Left<'a> {
     mount: Option<Mount>,
     /// The device of its file system, which may be mounted elsewhere only.
     device: Option<String>,
+    /// Where it is mounted, or was.
+    point: Option<PathBuf>,
+    /// So many processes had nothing but a copy of its mount, and were cut off.
+    copies: Cell<usize>,
 }
 
 impl Left<'_> {
@@ -146,7 +156,9 @@ impl Left<'_> {
             refuse_served(&format!("unmounting volume {name}"), mount, front_end)?;
         }
         let device = mount.as_ref().map(|mount| mount.device.clone()).or(served);
-        Ok(Left { name, volume, mount, device })
+        let at = mount.as_ref().map(|mount| mount.point.clone());
+        let point = at.or_else(|| volume.mount.as_deref().map(leads_to));
+        Ok(Left { name, volume, mount, device, point, copies: Cell::new(0) })
     }
 
     /// Takes the volume away from its users. Where nothing was mounted the front end has to be
@@ -177,7 +189,7 @@ impl Left<'_> {
         while let Some(pid) = front_end_of(self.volume) {
             let held = held_text(pid);
             progress.say(&format!("{}: its front end brings it home{held}", self.name));
-            self.refuse_kept(begun, force)?;
+            self.refuse_kept(begun, force, progress)?;
             std::thread::sleep(LOOK_EVERY);
         }
         Ok(())
@@ -199,7 +211,7 @@ impl Left<'_> {
                 let (left, held) = (rounded(seen.unapplied_bytes()), held_text(pid));
                 let who = format!("{}: process {pid}", self.name);
                 progress.say(&format!("{who} has {left} to apply to the home{held}"));
-                self.refuse_kept(begun, force)?;
+                self.refuse_kept(begun, force, progress)?;
                 self.refuse_shared(config, pid)?;
             }
             std::thread::sleep(LOOK_EVERY);
@@ -230,8 +242,9 @@ impl Left<'_> {
         ))
     }
 
-    /// Refuses to wait any longer for those who keep what is unmounted here.
-    fn refuse_kept(&self, begun: Instant, force: bool) -> Outcome<()> {
+    /// Refuses to wait any longer for those who use what is unmounted here. Those who have nothing
+    /// but a copy of the mount are cut off.
+    fn refuse_kept(&self, begun: Instant, force: bool, progress: &mut Progress) -> Outcome<()> {
         // Until its connection has ended, no other file system has the number.
         let lasts = |device: &&str| {
             front_end_of(self.volume)
@@ -239,7 +252,16 @@ impl Left<'_> {
         };
         let waited = !force && begun.elapsed() >= PASSING;
         let device = self.device.as_deref().filter(|_| waited).filter(lasts);
-        let who = device.and_then(kept_by);
-        who.map_or(Ok(()), |who| Err(kept_elsewhere(self.name, &who)))
+        let point = self.point.as_deref();
+        match device.zip(point).and_then(|(device, point)| kept(device, point)) {
+            Some(KeptBy::InUse(who)) => Err(kept_elsewhere(self.name, &who)),
+            Some(KeptBy::Copied(processes)) => {
+                self.copies.set(processes);
+                progress.say(&format!("{}: {}", self.name, copies_text(processes)));
+                self.signal_front_end(Signal::KILL);
+                Ok(())
+            }
+            None => Ok(()),
+        }
     }
 }

@@ -4,8 +4,9 @@
 //! runs, or there is a reason why not; what was acknowledged is in the disk's region.
 //! Never: changes a disk's region.
 
+use super::copies::cut_off;
 use super::kept::{Kept, take_back_mount};
-use super::mounts::elsewhere::{FileSystem, PASSING};
+use super::mounts::elsewhere::{FileSystem, KeptBy, PASSING};
 use super::mounts::served::{mount_of, refuse_served};
 use super::mounts::{Mount, disk_source, mounted_at, our_mount_at, unmount, users_text};
 use super::spawn::{Held, OWN_BINARY};
@@ -131,8 +132,9 @@ impl DiskFront {
                 return;
             }
             let is_awaited = !seen.is_cut_off && begun.elapsed() >= PASSING;
-            let kept = self.file_system.as_ref().filter(|_| is_awaited);
-            let Some(who) = kept.and_then(FileSystem::kept_by) else { continue };
+            let Some(kept) = self.file_system.as_ref().filter(|_| is_awaited) else { continue };
+            cut_off(&format!("disk {name}"), kept, &self.supervised);
+            let Some(who) = kept.kept().and_then(KeptBy::in_use) else { continue };
             if is_forced() {
                 self.supervised.cut_off(true);
             } else if !std::mem::replace(&mut spoken, true) {

@@ -71,7 +71,7 @@ impl State {
     }
 
     /// True when nothing more happens unless somebody asks for it.
-    fn is_over(self) -> bool {
+    pub(super) fn is_over(self) -> bool {
         matches!(self, State::Detached | State::Failed)
     }
 }
@@ -101,6 +101,8 @@ pub(crate) struct Snapshot {
     pub standstills: Vec<Standstill>,
     /// Nobody reaches it any more, wherever else it is mounted.
     pub is_cut_off: bool,
+    /// So many processes had nothing but a copy of the mount when it was cut off.
+    pub copies_cut_off: usize,
     /// Connections that end with the front end, whatever takes its place.
     pub mortal_connections: u64,
     /// That the memory has lost its name, if it has.
@@ -210,6 +212,7 @@ impl Supervised {
                 longest_stall: Duration::ZERO,
                 standstills: Vec::new(),
                 is_cut_off: false,
+                copies_cut_off: 0,
                 mortal_connections: 0,
                 astray: None,
             }),
@@ -270,6 +273,12 @@ impl Supervised {
         if by_its_end {
             let _ = self.events.send(Event::CutOff);
         }
+    }
+
+    /// [`Self::cut_off`] of processes that have nothing but a copy of the mount.
+    pub(crate) fn cut_off_copies(&self, processes: usize) {
+        self.shared.change(|s| s.copies_cut_off = processes);
+        self.cut_off(true);
     }
 
     /// After giving up: counts anew and starts another front end.

@@ -4,6 +4,7 @@
 //! configuration names.
 //! Never: takes one that is ending, or has ended, for one that lives.
 
+use crate::control::is_there;
 use crate::exit::Exit;
 use crate::problem::{Outcome, Problem};
 use holdfast_io::{Shown, process};
@@ -30,8 +31,16 @@ pub(crate) fn refuse_kept_by_another(what: &str, front_end: Option<u32>) -> Outc
         );
         return Err(Problem::new(Exit::InUse, what, why, remedy));
     };
-    let socket = Shown::name(socket);
-    let why = format!("another keeper, process {pid}, serves it at socket {socket}");
+    let shown = Shown::name(socket);
+    if !is_there(socket) {
+        let why = format!("keeper {pid} serves it, and does not answer at its socket {shown}");
+        let remedy = format!(
+            "nothing was changed; have it give everything back and end: `kill -TERM {pid}`, and \
+             start it again"
+        );
+        return Err(Problem::new(Exit::InUse, what, why, remedy));
+    }
+    let why = format!("another keeper, process {pid}, serves it at socket {shown}");
     let remedy = format!(
         "nothing was changed; set keeper.socket to that and ask it, or have it give everything \
          back and end: `kill -TERM {pid}`"

@@ -57,6 +57,7 @@ fn what_the_supervisor_knows_is_in_the_report() {
         longest_stall: Duration::from_micros(30_001),
         standstills: vec![Standstill::new("its front end sleeps", Duration::from_secs(9))],
         is_cut_off: false,
+        copies_cut_off: 0,
         mortal_connections: 3,
         astray: None,
     };

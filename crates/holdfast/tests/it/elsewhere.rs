@@ -48,14 +48,22 @@ impl Drop for Other {
     }
 }
 
+/// Of somebody who has a copy of the table of mounts, and nothing open.
 const STAYS: &str = "echo up; read word";
+
+/// Of somebody who stands in the volume.
+fn stays_in(fixture: &Fixture) -> String {
+    format!("cd {}; {STAYS}", fixture.mount().display())
+}
+
+const COPY: &str = "1 process had a copy of the mount and nothing open: it sees an error there";
 
 #[test]
 fn what_another_mount_namespace_keeps_is_named_and_comes_home_when_it_is_let_go() {
     let mut fixture = Fixture::made();
     fixture.serve();
     fs::write(fixture.mount().join("f"), "x").unwrap();
-    let mut other = Other::keeping(&fixture, STAYS);
+    let mut other = Other::keeping(&fixture, &stays_in(&fixture));
     let point = fixture.mount();
     let words = ["unmounted here", &other.pid(), point.to_str().unwrap(), "umount v --force"];
     // Whoever asks a second time hears the same.
@@ -102,7 +110,7 @@ fn without_a_keeper_who_keeps_it_elsewhere_is_named_and_cut_off_too() {
     let mut fixture = Fixture::made();
     fixture.serve();
     fs::write(fixture.mount().join("f"), "x").unwrap();
-    let other = Other::keeping(&fixture, STAYS);
+    let other = Other::keeping(&fixture, &stays_in(&fixture));
     fixture.kill_keeper();
     let words = ["unmounted here", &other.pid(), "`holdfast umount v --force`"];
     fixture.holdfast(&["umount", NAME]).expect(5, &words);
@@ -135,13 +143,93 @@ fn a_keeper_that_ends_names_who_keeps_a_mount_elsewhere_and_a_second_signal_cuts
     let mut fixture = Fixture::made();
     fixture.serve();
     fs::write(fixture.mount().join("f"), "x").unwrap();
-    let other = Other::keeping(&fixture, STAYS);
+    let other = Other::keeping(&fixture, &stays_in(&fixture));
     kill(fixture.keeper_pid(), Signal::TERM);
     let is_named = || fixture.keeper_log().contains(&other.pid());
     wait_until(is_named, || fixture.keeper_log());
     assert_eq!(fixture.stop(), Some(0), "{}", fixture.keeper_log());
     fixture.assert_given_back();
     assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"x");
+}
+
+/// What a stranger can do who may not even enter the volume.
+fn stranger_with_a_copy() -> Other {
+    let arguments = ["--reuid=65534", "--regid=65534", "--clear-groups", "unshare", "-Urm"];
+    Other::begin("setpriv", &arguments, STAYS)
+}
+
+#[test]
+fn a_strangers_copy_of_the_mount_keeps_no_volume_from_being_given_back_and_mounted_again() {
+    let mut fixture = Fixture::made();
+    fixture.serve();
+    fs::write(fixture.mount().join("f"), "x").unwrap();
+    let _stranger = stranger_with_a_copy();
+    let given_back = fixture.holdfast(&["umount", NAME]).succeeded();
+    assert!(given_back.out.contains("a copy of the mount and nothing open"), "{given_back:?}");
+    fixture.assert_given_back();
+    fixture.holdfast(&["mount", NAME]).succeeded();
+    assert_eq!(fs::read(fixture.mount().join("f")).unwrap(), b"x");
+    // Unmounted behind the keeper's back.
+    let _second = stranger_with_a_copy();
+    unmount(fixture.mount(), UnmountFlags::empty()).unwrap();
+    fixture.holdfast(&["mount", NAME]).expect(5, &["`holdfast umount v`, then `holdfast mount v`"]);
+    fixture.holdfast(&["umount", NAME]).succeeded();
+    fixture.holdfast(&["mount", NAME]).succeeded();
+    let _third = stranger_with_a_copy();
+    assert_eq!(fixture.stop(), Some(0), "{}", fixture.keeper_log());
+    fixture.assert_given_back();
+    assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"x");
+}
+
+#[test]
+fn without_a_keeper_a_copy_of_the_mount_keeps_nothing_either() {
+    let mut fixture = Fixture::made();
+    fixture.serve();
+    fs::write(fixture.mount().join("f"), "x").unwrap();
+    let _other = Other::keeping(&fixture, STAYS);
+    fixture.kill_keeper();
+    let given_back = fixture.holdfast(&["umount", NAME]).succeeded();
+    assert!(given_back.out.contains(COPY), "{given_back:?}");
+    fixture.assert_given_back();
+    assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"x");
+}
+
+#[test]
+fn who_uses_it_elsewhere_is_named_with_remedies_that_work_in_their_order() {
+    let mut fixture = Fixture::made();
+    fixture.serve();
+    let point = fixture.mount().display().to_string();
+    let mapped = format!(
+        "python3 -c 'import mmap,os,sys; f = os.open(\"{point}/m\", 66); os.truncate(f, 4096); \
+         m = mmap.mmap(f, 4096); os.close(f); print(\"up\", flush=True); sys.stdin.read()'"
+    );
+    let ways = [
+        stays_in(&fixture),
+        format!("exec 3> {point}/f; {STAYS}"),
+        format!("mount --bind {point} /mnt; {STAYS}"),
+        mapped,
+    ];
+    for way in ways {
+        let mut other = Other::keeping(&fixture, &way);
+        fixture.holdfast(&["umount", NAME]).expect(5, &["(pid ", "`holdfast umount v --force`"]);
+        let advice =
+            ["stop them, and then `holdfast umount v`, then `holdfast mount v`", "--force"];
+        fixture.holdfast(&["mount", NAME]).expect(5, &advice);
+        other.let_go();
+        fixture.wait_for_state("detached");
+        fixture.holdfast(&["mount", NAME]).succeeded();
+    }
+    // Cut off instead, as is said, too.
+    let _other = Other::keeping(&fixture, &stays_in(&fixture));
+    fixture.holdfast(&["umount", NAME]).expect(5, &[]);
+    fixture.holdfast(&["umount", NAME, "--force"]).succeeded();
+    fixture.holdfast(&["mount", NAME]).succeeded();
+    // Who lets go of all but the copy gives it back, although nobody asks again.
+    let script = format!("cd {point}; echo up; sleep 5; cd /; read word");
+    let _third = Other::keeping(&fixture, &script);
+    fixture.holdfast(&["umount", NAME]).expect(5, &["unmounted here"]);
+    fixture.wait_for_state("detached");
+    fixture.assert_given_back();
 }
 
 /// A configuration with everything of its own but the name and the mount point.
@@ -213,7 +301,7 @@ fn names_of_processes_are_shown_and_not_obeyed_by_a_terminal() {
     ended.expect(5, &[&format!("{SHOWN} {}", other.pid())]);
     assert!(!ended.err.contains(['\x1b', '\x07']), "{ended:?}");
     other.let_go();
-    let mut other = Other::keeping(&fixture, &script(Path::new("/")));
+    let mut other = Other::keeping(&fixture, &script(&fixture.mount()));
     let ended = fixture.holdfast(&["umount", NAME]);
     ended.expect(5, &[SHOWN]);
     assert!(!ended.err.contains(['\x1b', '\x07']), "{ended:?}");

@@ -54,6 +54,7 @@ mod remedies;
 mod rename_loop;
 mod reserved;
 mod run;
+mod sections_drawn;
 #[path = "../../../holdfast-front/tests/vhost_user/seeds.rs"]
 mod seeds;
 mod served;

@@ -4,9 +4,10 @@
 //! where it is mounted here too, is named; where there is none, the processes that have it open.
 //! Never: asks whoever serves the file system, so that one who hangs cannot hang the answer.
 
+mod open;
+
 use super::served::{has_ended, is_connected};
 use super::{Mount, SHOWN_MAX, all_mounts, covered_by, covered_text, leads_to, parse};
-use crate::keeper::unasked;
 use holdfast_io::{Shown, process};
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
@@ -24,6 +25,8 @@ pub(crate) struct FileSystem {
     device: String,
     /// Of the mount that the keeper made.
     number: u64,
+    /// Where that is, or was before somebody unmounted it.
+    point: PathBuf,
     /// Until it has ended, no other file system gets the number of the device.
     connection: Weak<OwnedFd>,
 }
@@ -34,8 +37,8 @@ impl FileSystem {
         mount: Option<Mount>,
         connection: Option<&Arc<OwnedFd>>,
     ) -> Option<FileSystem> {
-        let Mount { device, number, .. } = mount?;
-        Some(FileSystem { device, number, connection: Arc::downgrade(connection?) })
+        let Mount { device, number, point, .. } = mount?;
+        Some(FileSystem { device, number, point, connection: Arc::downgrade(connection?) })
     }
 
     /// The mount that the keeper made, wherever it is by now, if it is there.
@@ -55,12 +58,18 @@ impl FileSystem {
         }
         let shown = point.display();
         let again = format!("`holdfast umount {name}`, then `holdfast mount {name}`");
+        let unmounted = format!("it is unmounted at {shown}, and goes on being served");
         match self.mount() {
-            None => {
-                let who = self.kept_by().unwrap_or_else(|| "somebody keeps it".to_owned());
-                let why = format!("it is unmounted at {shown}, and goes on being served: {who}");
-                Some((why, again))
-            }
+            None => Some(match self.kept() {
+                Some(KeptBy::InUse(who)) => (
+                    format!("{unmounted}: {who}"),
+                    format!(
+                        "stop them, and then {again}; or cut them off: `holdfast umount {name} \
+                         --force`, then `holdfast mount {name}`"
+                    ),
+                ),
+                _ => (unmounted, again),
+            }),
             Some(mount) if mount.point != leads_to(point) => {
                 Some((format!("it is mounted at {}, not at {shown}", at(&mount)), again))
             }
@@ -70,26 +79,66 @@ impl FileSystem {
         }
     }
 
-    /// Who keeps it, for people; nothing if nobody is seen to.
-    pub(crate) fn kept_by(&self) -> Option<String> {
-        kept_by(&self.device).filter(|_| self.is_connected())
+    /// Who keeps it; nothing if nobody is seen to.
+    pub(crate) fn kept(&self) -> Option<KeptBy> {
+        kept(&self.device, &self.point).filter(|_| self.is_connected())
     }
 
-    fn is_connected(&self) -> bool {
+    pub(crate) fn is_connected(&self) -> bool {
         self.connection.upgrade().is_some_and(|connection| is_connected(&connection))
     }
 }
 
-/// Who keeps the file system that has this device now, for people; nothing if nobody is seen to.
-pub(crate) fn kept_by(device: &str) -> Option<String> {
-    let tables = tables();
-    let kept: Vec<String> = tables.iter().filter_map(|table| table.text(device)).collect();
-    if !kept.is_empty() {
-        return Some(kept.join("; "));
+/// What goes on being served although it is unmounted here, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum KeptBy {
+    /// Somebody has something of it; who, for people.
+    InUse(String),
+    /// So many processes see a copy of the mount, and nobody has anything of it open.
+    Copied(usize),
+}
+
+impl KeptBy {
+    /// Who keeps it, for people, if somebody has more than a copy of the mount.
+    pub(crate) fn in_use(self) -> Option<String> {
+        match self {
+            KeptBy::InUse(who) => Some(who),
+            KeptBy::Copied(_) => None,
+        }
     }
-    let has_it = |pid: &u32| is_open(*pid, device);
-    let users: Vec<u32> = process::all().into_iter().filter(has_it).collect();
-    (!users.is_empty()).then(|| format!("{} has it open", process::all_named(&users, SHOWN_MAX)))
+}
+
+/// Of copies that nobody used, for people.
+pub(crate) fn copies_text(processes: usize) -> String {
+    match processes {
+        1 => "1 process had a copy of the mount and nothing open: it sees an error there from now \
+              on"
+        .to_owned(),
+        _ => format!(
+            "{processes} processes had a copy of the mount and nothing open: they see an error \
+             there from now on"
+        ),
+    }
+}
+
+/// Who keeps the file system that has this device now, and was mounted at this place; nothing if
+/// nobody is seen to.
+pub(crate) fn kept(device: &str, point: &Path) -> Option<KeptBy> {
+    let tables: Vec<Table> = tables().into_iter().filter(|it| it.has(device)).collect();
+    let text = |of: &Table| of.text(device);
+    if !tables.iter().all(|table| table.has_copies_alone(device, point)) {
+        let who: Vec<String> = tables.iter().filter_map(text).collect();
+        return Some(KeptBy::InUse(who.join("; ")));
+    }
+    let copied: Vec<u32> = tables.iter().flat_map(|table| table.pids.clone()).collect();
+    let users = open::users(device, &copied);
+    if users.is_empty() {
+        return (!copied.is_empty()).then_some(KeptBy::Copied(copied.len()));
+    }
+    let is_used = |table: &&Table| table.pids.iter().any(|it| users.contains(it));
+    let mut who: Vec<String> = tables.iter().filter(is_used).filter_map(text).collect();
+    who.push(format!("{} has it open", process::all_named(&users, SHOWN_MAX)));
+    Some(KeptBy::InUse(who.join("; ")))
 }
 
 /// What the processes of one mount namespace see.
@@ -100,10 +149,25 @@ struct Table {
 }
 
 impl Table {
+    fn mounts_of<'a>(&'a self, device: &'a str) -> impl Iterator<Item = &'a Mount> {
+        let is_it = move |it: &&Mount| it.device == device && it.kind.starts_with("fuse");
+        self.mounts.iter().filter(is_it)
+    }
+
+    fn has(&self, device: &str) -> bool {
+        self.mounts_of(device).next().is_some()
+    }
+
+    /// Whether what they have of it is what every copy of the table of mounts has: all of it, at
+    /// its place.
+    fn has_copies_alone(&self, device: &str, point: &Path) -> bool {
+        let is_copy = |it: &Mount| it.root == Path::new("/") && it.point == point;
+        !self.is_ours && self.mounts_of(device).all(is_copy)
+    }
+
     /// What they have of this file system.
     fn text(&self, device: &str) -> Option<String> {
-        let is_it = |mount: &&Mount| mount.device == device && mount.kind.starts_with("fuse");
-        let points: Vec<String> = self.mounts.iter().filter(is_it).map(at).collect();
+        let points: Vec<String> = self.mounts_of(device).map(at).collect();
         let (points, pids) = (points.join(" and "), process::all_named(&self.pids, SHOWN_MAX));
         match (points.is_empty(), self.is_ours) {
             (true, _) => None,
@@ -138,18 +202,6 @@ fn tables() -> Vec<Table> {
 
 fn namespace(process: &str) -> Option<PathBuf> {
     std::fs::read_link(format!("/proc/{process}/ns/mnt")).ok()
-}
-
-/// Whether a process has a file of the file system, or stands in it, whatever its path is by now.
-fn is_open(pid: u32, device: &str) -> bool {
-    let of = |name: &str| PathBuf::from(format!("/proc/{pid}/{name}"));
-    let open = std::fs::read_dir(of("fd")).into_iter().flatten().flatten();
-    let open = open.map(|entry| entry.path()).chain([of("cwd"), of("root")]);
-    let device_behind = |link: PathBuf| {
-        let seen = unasked::behind(&link)?;
-        Some(format!("{}:{}", seen.stx_dev_major, seen.stx_dev_minor))
-    };
-    open.into_iter().filter_map(device_behind).any(|it| it == device)
 }
 
 #[cfg(test)]
