@@ -506,7 +506,7 @@ impl Keeper {
         if attached.supervised.snapshot().state != State::Detaching {
             self.end_use(name, &attached, force, say)?;
             attached.supervised.unmounted();
-            watch_copies(name, &attached);
+            copies::watch_volume(name, &attached);
         }
         if force {
             attached.supervised.cut_off(!was_mounted && attached.is_connected());
@@ -822,15 +822,6 @@ impl Attached {
         let status = status.with_log(&self.volume, false);
         if is_over { status.mounted_by_another(&self.volume) } else { status }
     }
-}
-
-/// Has those who keep copies of its mount alone be cut off, whether somebody waits for that or not.
-fn watch_copies(name: &str, attached: &Arc<Attached>) {
-    let (whose, attached) = (format!("volume {name}"), attached.clone());
-    std::thread::spawn(move || {
-        let file_system = attached.file_system.as_ref();
-        file_system.inspect(|it| copies::watch(&whose, it, &attached.supervised));
-    });
 }
 
 /// A volume that is not given back because somebody keeps its file system.

@@ -1,8 +1,8 @@
 //! What the keeper has, beside what the configuration says by now.
 //!
-//! Promise: a volume that the configuration has no more, or at other places, or under another name,
-//! is told as what it is, with commands that end that in the order in which they are named; one that
-//! was given back, and that the configuration does not have like this, is forgotten.
+//! Promise: a volume that the configuration has no more, or at other places, or under another
+//! name, is told as what it is, with commands that end that in the order in which they are named;
+//! one that was given back, and that the configuration does not have like this, is forgotten.
 //! Never: gives a volume back because the configuration does not have it.
 
 use super::{Attached, Entry, Keeper, State};
@@ -60,9 +60,8 @@ impl Keeper {
             State::Detached => format!("{name} was given back already: {home} is complete"),
             _ => format!(
                 "{name} is forgotten, as the configuration does not have it like this any more; \
-                 its log {log} and its memory stay as they are: with a volume in the \
-                 configuration that has this home and this log, `holdfast volume check` and \
-                 `holdfast mount` take them up"
+                 its log {log} and its memory stay as they are: a volume in the configuration \
+                 with this home and this log takes them up"
             ),
         })
     }

@@ -6,15 +6,26 @@
 //! Never: cuts off somebody who is seen to have a file, a directory or a mapping of it, or to have
 //! mounted something of it.
 
+use super::Attached;
 use super::mounts::elsewhere::{FileSystem, KeptBy, PASSING, copies_text};
 use super::supervisor::{Snapshot, Supervised};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How often is looked.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
+/// Has those who keep copies of its mount alone be cut off, whether somebody waits for that or not.
+pub(super) fn watch_volume(name: &str, attached: &Arc<Attached>) {
+    let (whose, attached) = (format!("volume {name}"), attached.clone());
+    std::thread::spawn(move || {
+        let file_system = attached.file_system.as_ref();
+        file_system.inspect(|it| watch(&whose, it, &attached.supervised));
+    });
+}
+
 /// Looks until what is unmounted is over, or cut off.
-pub(super) fn watch(whose: &str, file_system: &FileSystem, supervised: &Supervised) {
+fn watch(whose: &str, file_system: &FileSystem, supervised: &Supervised) {
     let begun = Instant::now();
     loop {
         let seen = supervised.wait(LOOK_EVERY, Snapshot::is_over);

@@ -3,8 +3,8 @@
 //! Promise: a process with a file, a working directory, a root or a mapping of it is found, by the
 //! device and whatever its path is by now; one that may not be looked at, or does not answer in
 //! time, counts as having something.
-//! Never: asks whoever serves the file system; waits for longer than [`PATIENCE`] for a process that
-//! waits for it.
+//! Never: asks whoever serves the file system; waits for longer than [`PATIENCE`] for a table of
+//! mappings.
 
 use crate::keeper::unasked;
 use holdfast_io::process;
