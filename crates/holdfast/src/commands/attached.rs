@@ -18,6 +18,7 @@ use crate::exit::Exit;
 use crate::found::on_storage_of;
 use crate::keeper::homes::refuse_strange;
 use crate::keeper::lock::{take_directory, take_home};
+use crate::keeper::users::refuse_used;
 use crate::observe::{observe, region_problem};
 use crate::orders::Server;
 use crate::problem::{Outcome, Problem};
@@ -25,7 +26,7 @@ use crate::sizes::rounded;
 use holdfast_client::protocol::VOLUME_PREFIX;
 use holdfast_client::{ConnectError, LogClient};
 use holdfast_io::Files;
-use holdfast_io::real::{RealClock, RealFiles};
+use holdfast_io::real::{RealClock, RealFiles, RootMode};
 use holdfast_log::{CommitError, CommitLog, Log, Marks, OpenError, words};
 use holdfast_memory::{AttachError, Region};
 use holdfast_volume::words::PLEDGE;
@@ -33,7 +34,7 @@ use holdfast_volume::{
     Attached, CleanError, DirectoryVolume, Told, VolumeError, changed_by_others,
 };
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -152,6 +153,13 @@ impl Parts {
         let home = Home::taken(&volume.home, home)?;
         let (name, volume, storage) = (name.to_owned(), volume.clone(), Storage::Disk);
         Ok(Parts { name, volume, home, log: Place::Here(Arc::new(log)), storage, term: None })
+    }
+
+    /// Refuses a home that a program came to use after the keeper had looked. By now it is barred,
+    /// and whatever is mounted over it is there, so nobody comes any more.
+    pub(super) fn refuse_used(&self) -> Outcome<()> {
+        let home = self.home.wearer();
+        refuse_used(&self.what("attaching"), (&self.volume.home, home.as_fd()), home.shown())
     }
 
     fn on_storage(&self, verdict: Verdict) -> Outcome<Verdict> {

@@ -261,6 +261,10 @@ fn serve(
 ) -> Outcome<()> {
     let kernel = if resume { Kernel::GoesOn } else { Kernel::KnowsNothing };
     let opened = parts.open(power, kernel)?;
+    if !resume && let Err(problem) = parts.refuse_used() {
+        parts.give_back(opened)?;
+        return Err(problem);
+    }
     opened.volume.served_by(std::process::id());
     let volume = &parts.volume;
     let config = fuse::FuseConfig {

@@ -10,9 +10,12 @@ use crate::output::{Output, Progress};
 use crate::problem::Outcome;
 use crate::report::ATTACHING;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// How long a keeper that was started just now may take until it answers.
+const KEEPER_COMES: Duration = Duration::from_secs(5);
 
 /// How a volume is, as far as waiting goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,9 +29,13 @@ enum Seen {
 pub(crate) fn wait(config: &Path, name: &str, output: Output) -> Outcome<()> {
     let config = Config::load(config)?;
     config.volume(name)?;
-    let mut progress = Progress::new();
+    let (begun, mut progress) = (Instant::now(), Progress::new());
     loop {
-        match look(&config, name)? {
+        let seen = look(&config, name).or_else(|problem| {
+            let may_come = problem.exit == Exit::NotRunning && begun.elapsed() < KEEPER_COMES;
+            if may_come { Ok(Seen::Coming) } else { Err(problem) }
+        });
+        match seen? {
             Seen::Served => break,
             Seen::Coming => std::thread::sleep(LOOK_EVERY),
             Seen::Not => mount(&config, name, &mut progress)?,

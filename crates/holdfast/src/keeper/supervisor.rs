@@ -177,6 +177,8 @@ struct Supervisor {
     stalled: Option<Instant>,
     /// A front end was started on the mount and may have read requests from it.
     has_started: bool,
+    /// By a front end of an earlier keeper.
+    was_served: bool,
     was_ever_ready: bool,
     is_unmounted: bool,
     /// What was given up is to be tried again as soon as the drain after it has ended.
@@ -224,6 +226,7 @@ impl Supervised {
         let supervisor = Supervisor {
             orders,
             has_started: held.was_served,
+            was_served: held.was_served,
             held,
             binary,
             upgrade: None,
@@ -525,7 +528,9 @@ impl Supervisor {
         if let Some(upgrade) = self.upgrade.take() {
             return self.hand_back(upgrade, &problem);
         }
-        let decision = match problem.exit.stays() {
+        // Whoever uses a home that is not served yet is named to who wants it to be.
+        let is_in_use = problem.exit == Exit::InUse && !self.was_served && !self.was_ever_ready;
+        let decision = match problem.exit.stays() || is_in_use {
             true => Decision::GiveUp,
             false => self.deaths.another(death),
         };

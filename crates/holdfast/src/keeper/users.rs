@@ -4,8 +4,8 @@
 //! says is running, is refused with the names of who it is; so is one of which a part is mounted
 //! elsewhere, and one that a process does not tell of that could have got at it.
 //! Never: waits for a file system that somebody else has open, or for a process longer than for a
-//! moment; lets who could not have got at the home keep it from being taken; counts Holdfast's own processes, or
-//! a shell that only stands where this was typed.
+//! moment; lets who could not have got at the home keep it from being taken; counts Holdfast's own
+//! processes, or a shell that only stands where this was typed.
 
 use crate::bounded;
 use crate::exit::Exit;
@@ -13,12 +13,13 @@ use crate::keeper::homes::refuse_mounted_parts;
 use crate::keeper::mounts::leads_to;
 use crate::keeper::unasked;
 use crate::problem::{Outcome, Problem};
+use holdfast_io::private::has_access_list;
 use holdfast_io::process;
 use reach::Reach;
 use rustix::fs::{FileType, Mode, OFlags, Stat, fstat, makedev, open};
 use std::fs::{self, File};
-use std::io::Read;
-use std::os::fd::OwnedFd;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -46,19 +47,42 @@ const SILENT_STRANGERS_MAX: usize = 4;
 pub(crate) fn refuse_in_use(what: &str, (path, home): (&Path, &OwnedFd)) -> Outcome<()> {
     let failed = |error| Problem::new(Exit::Failed, what, error, "try again");
     refuse_mounted_parts(what, (path, home))?;
-    let Found { users, silent } = users_of(path, &fstat(home).map_err(failed)?);
-    let home = path.display();
-    let (why, remedy) = if !users.is_empty() {
-        let named = process::all_named(&users, SHOWN_MAX);
-        (format!("home {home} is in use by {named}"), "stop them, then try again")
-    } else if let Some(pid) = silent {
-        let who = process::named(pid);
-        let why = format!("home {home} may be in use: {who} does not tell what it has mapped");
-        (why, "its memory is held up; end that process, then try again")
-    } else {
-        return Ok(());
-    };
-    Err(Problem::new(Exit::InUse, what, why, remedy))
+    let place = Place::of(path, home.as_fd()).map_err(failed)?;
+    let mut found = place.users();
+    let running = place.postgres().filter(|pid| !found.users.contains(pid));
+    found.users.extend(running);
+    found.refuse(what, path)
+}
+
+/// The same once it is barred, and something may be mounted over it: what is found is what came in
+/// between. `mode` is the one that it had before.
+pub(crate) fn refuse_used(
+    what: &str,
+    (path, home): (&Path, BorrowedFd<'_>),
+    mode: Option<u32>,
+) -> Outcome<()> {
+    let failed = |error| Problem::new(Exit::Failed, what, error, "try again");
+    let mut place = Place::of(path, home).map_err(failed)?;
+    place.home.st_mode |= mode.unwrap_or_default();
+    place.users().refuse(what, path)
+}
+
+impl Found {
+    fn refuse(self, what: &str, path: &Path) -> Outcome<()> {
+        let Found { users, silent } = self;
+        let home = path.display();
+        let (why, remedy) = if !users.is_empty() {
+            let named = process::all_named(&users, SHOWN_MAX);
+            (format!("home {home} is in use by {named}"), "stop them, then try again")
+        } else if let Some(pid) = silent {
+            let who = process::named(pid);
+            let why = format!("home {home} may be in use: {who} does not tell what it has mapped");
+            (why, "its memory is held up; end that process, then try again")
+        } else {
+            return Ok(());
+        };
+        Err(Problem::new(Exit::InUse, what, why, remedy))
+    }
 }
 
 /// Who uses a home.
@@ -68,41 +92,6 @@ struct Found {
     users: Vec<u32>,
     /// One that may, and does not tell.
     silent: Option<u32>,
-}
-
-/// Looks at all processes.
-fn users_of(path: &Path, home: &Stat) -> Found {
-    let path = leads_to(path);
-    let reach = Reach::of(&path, home);
-    let is_directory = FileType::from_raw_mode(home.st_mode) == FileType::Directory;
-    let place = Arc::new(Place { path, is_directory, home: *home });
-    let (ancestors, own) = (ancestors(), std::process::id());
-    let (mut found, mut silent_strangers) = (Found::default(), 0);
-    for pid in process::all().into_iter().filter(|pid| *pid != own && is_no_holdfast(*pid)) {
-        let (may_map, is_ancestor) = (reach.is_open_to_process(pid), ancestors.contains(&pid));
-        if !may_map && silent_strangers >= SILENT_STRANGERS_MAX {
-            continue;
-        }
-        let asked = place.clone();
-        let look = move || asked.is_used_by(pid, is_ancestor) || may_map && asked.is_mapped_by(pid);
-        let told = match may_map {
-            true => told_in_time(pid, look),
-            false => bounded::look_at(pid, look).ok(),
-        };
-        match told {
-            Some(true) => found.users.push(pid),
-            Some(false) => {}
-            // One is reason enough.
-            None if may_map => {
-                found.silent = Some(pid);
-                break;
-            }
-            None => silent_strangers += 1,
-        }
-    }
-    let running = place.postgres().filter(|pid| !found.users.contains(pid));
-    found.users.extend(running);
-    found
 }
 
 /// What a process tells that is given time: a large one that ends, or a busy machine, takes some.
@@ -142,13 +131,63 @@ fn ancestors() -> Vec<u32> {
 }
 
 /// A home as programs may have it open.
+#[derive(Clone)]
 struct Place {
     path: PathBuf,
     is_directory: bool,
     home: Stat,
+    has_list: bool,
 }
 
 impl Place {
+    /// What is at this path now.
+    #[cfg(test)]
+    fn at(path: &Path) -> Place {
+        let how = OFlags::PATH | OFlags::CLOEXEC;
+        Place::of(path, open(path, how, Mode::empty()).expect("it is there").as_fd())
+            .expect("it is one")
+    }
+
+    fn of(path: &Path, home: BorrowedFd<'_>) -> io::Result<Place> {
+        let (path, stat) = (leads_to(path), fstat(home)?);
+        let is_directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+        let has_list =
+            has_access_list(&PathBuf::from(format!("/proc/self/fd/{}", home.as_raw_fd())));
+        Ok(Place { path, is_directory, home: stat, has_list })
+    }
+
+    /// Looks at all processes.
+    fn users(&self) -> Found {
+        let reach = Reach::of(self);
+        let place = Arc::new(self.clone());
+        let (ancestors, own) = (ancestors(), std::process::id());
+        let (mut found, mut silent_strangers) = (Found::default(), 0);
+        for pid in process::all().into_iter().filter(|pid| *pid != own && is_no_holdfast(*pid)) {
+            let (may_map, is_ancestor) = (reach.is_open_to_process(pid), ancestors.contains(&pid));
+            if !may_map && silent_strangers >= SILENT_STRANGERS_MAX {
+                continue;
+            }
+            let asked = place.clone();
+            let look =
+                move || asked.is_used_by(pid, is_ancestor) || may_map && asked.is_mapped_by(pid);
+            let told = match may_map {
+                true => told_in_time(pid, look),
+                false => bounded::look_at(pid, look).ok(),
+            };
+            match told {
+                Some(true) => found.users.push(pid),
+                Some(false) => {}
+                // One is reason enough.
+                None if may_map => {
+                    found.silent = Some(pid);
+                    break;
+                }
+                None => silent_strangers += 1,
+            }
+        }
+        found
+    }
+
     fn is_used_by(&self, pid: u32, is_ancestor: bool) -> bool {
         let of = |name: &str| PathBuf::from(format!("/proc/{pid}/{name}"));
         let open = fs::read_dir(of("fd")).into_iter().flatten().flatten();

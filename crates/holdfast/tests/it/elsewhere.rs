@@ -16,7 +16,8 @@ impl Other {
         let mut command = Command::new(program);
         command.args(arguments).args(["sh", "-c", script]);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        child.stdout.take().unwrap().read_exact(&mut [0; 2]).unwrap();
+        // The pipe stays: Python writes the end of the line after the word.
+        child.stdout.as_mut().unwrap().read_exact(&mut [0; 2]).unwrap();
         Other(child)
     }
 

@@ -39,6 +39,7 @@ mod life;
 mod load;
 mod log_commands;
 mod log_follow;
+mod meanwhile;
 mod memory_told;
 mod mounted_disks;
 mod names;

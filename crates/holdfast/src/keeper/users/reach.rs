@@ -5,10 +5,10 @@
 //! Never: asks the process anything that it could keep back. Knows what was open to it once: a
 //! directory that was closed since, or rights that it has given up.
 
+use super::Place;
 use holdfast_io::private::has_access_list;
 use rustix::fs::{Stat, stat};
 use std::fs;
-use std::path::Path;
 
 /// To pass by a directory, as every class of users has it.
 const PASS: u32 = 0o111;
@@ -39,11 +39,12 @@ pub(super) struct Who {
 }
 
 impl Reach {
-    /// Of a home at this path, which has no links in it.
-    pub(super) fn of(path: &Path, home: &Stat) -> Reach {
-        let above = path.ancestors().skip(1).filter_map(|at| Some((at, stat(at).ok()?, PASS)));
-        let all = [(path, *home, ANY)].into_iter().chain(above);
-        Reach(all.map(|(at, found, bits)| Step::of(at, &found, bits)).collect())
+    /// Of a home. Nothing is asked through its own path, over which something may be mounted.
+    pub(super) fn of(place: &Place) -> Reach {
+        let above = place.path.ancestors().skip(1);
+        let above = above.filter_map(|at| Some((stat(at).ok()?, PASS, has_access_list(at))));
+        let all = [(place.home, ANY, place.has_list)].into_iter().chain(above);
+        Reach(all.map(|(found, bits, has_list)| Step::of(&found, bits, has_list)).collect())
     }
 
     /// Whether this process could have opened something in it. One that is gone could not.
@@ -58,9 +59,9 @@ impl Reach {
 }
 
 impl Step {
-    fn of(at: &Path, found: &Stat, bits: u32) -> Step {
+    fn of(found: &Stat, bits: u32, has_list: bool) -> Step {
         let (owner, group, mode) = (found.st_uid, found.st_gid, found.st_mode & bits);
-        Step { owner, group, mode, has_list: has_access_list(at) }
+        Step { owner, group, mode, has_list }
     }
 
     /// Whoever owns a directory can open it to himself. A list of access names users and groups of

@@ -23,7 +23,7 @@ fn end(mut child: Child) {
 #[test]
 fn who_has_the_home_open_is_found_and_nobody_else() {
     let (home, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let users = || users_of(home.path(), &rustix::fs::stat(home.path()).unwrap()).users;
+    let users = || Place::at(home.path()).users().users;
     let elsewhere = who_has(File::open(other.path()).unwrap());
     assert!(users().is_empty());
     let here = who_has(File::open(home.path()).unwrap());
@@ -50,7 +50,7 @@ fn found_in_time(home: &Path) -> Option<Found> {
     let (told, heard) = mpsc::channel();
     let place = home.to_path_buf();
     std::thread::spawn(move || {
-        let found = users_of(&place, &rustix::fs::stat(&place).unwrap());
+        let found = Place::at(&place).users();
         told.send(found).unwrap();
     });
     heard.recv_timeout(Duration::from_secs(60)).ok()

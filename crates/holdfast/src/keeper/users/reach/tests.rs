@@ -4,6 +4,7 @@ use super::*;
 use rustix::fs::{Mode, OFlags, chmod, chown, open};
 use rustix::process::{Gid, Uid};
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
+use std::path::Path;
 
 /// Users and groups that directories belong to, and processes have.
 const IDS: [u32; 3] = [40_001, 40_002, 40_003];
@@ -63,7 +64,7 @@ fn whom_the_kernel_lets_into_a_home_could_have_got_at_it() {
         let (users, groups) = (vec![numbers.id()], vec![numbers.id(), numbers.id()]);
         let who = Who { users, groups, passes_everywhere: false };
         let lets = kernel_lets(&who, &home);
-        let reach = Reach::of(&home, &stat(&home).unwrap());
+        let reach = Reach::of(&Place::at(&home));
         let replay = format!("HOLDFAST_SEED={seed} cargo test -p holdfast --bin holdfast reach");
         assert!(!lets || reach.is_open_to(&who), "{who:?} {reach:?}; {replay}");
         let_in += u32::from(lets);
