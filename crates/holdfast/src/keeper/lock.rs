@@ -125,29 +125,30 @@ fn take(key: &str, path: &Path, open: impl Fn() -> io::Result<OwnedFd>) -> Outco
                     let why = format!("{stranger} has locked it");
                     Problem::new(Exit::InUse, what(), why, "end that process, then try again")
                 }
-                None => in_use(what(), nested::holders(&descriptor)),
+                None => in_use(key, what(), nested::holders(&descriptor)),
             })
         }
         Err(error) => Err(Problem::new(Exit::Failed, what(), error, "it must support flock")),
     }
 }
 
-fn in_use(what: String, holders: Option<String>) -> Problem {
+fn in_use(key: &str, what: String, holders: Option<String>) -> Problem {
     let who = holders.map_or(String::new(), |who| format!(": {who}"));
     let why = "it is mounted, or another volume, or a front end whose keeper is gone, is attached \
                to it";
-    Problem::new(
-        Exit::InUse,
-        what,
-        format!("{why}{who}"),
-        "see `holdfast status`; `holdfast umount` gives it back",
-    )
+    let remedy = "see `holdfast status`; `holdfast umount` gives it back";
+    // A server keeps the logs of its volumes, mounted or not.
+    let (or, also) = match key {
+        "log" => (", or a keeper's server has it", ", and `holdfast shutdown` what a server has"),
+        _ => ("", ""),
+    };
+    Problem::new(Exit::InUse, what, format!("{why}{or}{who}"), format!("{remedy}{also}"))
 }
 
 fn not_opened(key: &str, path: &Path, error: &io::Error) -> Problem {
     let what = format!("taking {key} {}", path.display());
     match error.kind() {
-        io::ErrorKind::ResourceBusy => in_use(what, None),
+        io::ErrorKind::ResourceBusy => in_use(key, what, None),
         io::ErrorKind::NotADirectory => Problem::new(
             Exit::Usage,
             what,

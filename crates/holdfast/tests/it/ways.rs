@@ -184,3 +184,17 @@ fn a_volume_whose_server_was_given_up_is_let_go_with_its_memory_kept() {
     fixture.assert_given_back();
     assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"x");
 }
+
+#[test]
+fn a_log_that_the_server_keeps_after_an_unmount_is_checked_once_the_keeper_has_ended() {
+    let mut fixture = Fixture::made();
+    take_way(&fixture, "queue");
+    fixture.serve();
+    fs::write(fixture.mount().join("f"), "x").unwrap();
+    fixture.holdfast(&["umount", NAME]).succeeded();
+    let words = ["a keeper's server has it", "holdfast-server", "`holdfast shutdown`"];
+    fixture.holdfast(&["volume", "check", NAME]).expect(5, &words);
+    fixture.holdfast(&["shutdown"]).succeeded();
+    fixture.holdfast(&["volume", "check", NAME]).succeeded();
+    assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"x");
+}
