@@ -8,6 +8,8 @@
 
 mod nested;
 
+pub(super) use nested::lock_id;
+
 use crate::exit::Exit;
 use crate::problem::{Outcome, Problem};
 use holdfast_io::private::{self, Folder};

@@ -10,6 +10,7 @@
 use crate::bounded;
 use crate::exit::Exit;
 use crate::keeper::homes::refuse_mounted_parts;
+use crate::keeper::lock::lock_id;
 use crate::keeper::mounts::leads_to;
 use crate::keeper::unasked;
 use crate::problem::{Outcome, Problem};
@@ -191,9 +192,19 @@ impl Place {
     fn is_used_by(&self, pid: u32, is_ancestor: bool) -> bool {
         let of = |name: &str| PathBuf::from(format!("/proc/{pid}/{name}"));
         let open = fs::read_dir(of("fd")).into_iter().flatten().flatten();
-        open.map(|entry| entry.path()).any(|link| self.has(&link))
+        open.map(|entry| entry.path()).any(|link| self.has(&link) && !self.is_kept_by(&link))
             || (!is_ancestor && self.has(&of("cwd")))
             || self.has(&of("root"))
+    }
+
+    /// Whether the descriptor is the one with the lock on the home: whoever takes it may be called
+    /// as he likes, and has a service manager keep it.
+    fn is_kept_by(&self, link: &Path) -> bool {
+        let number = link.file_name().unwrap_or_default();
+        let told = link.ancestors().nth(2).map(|process| process.join("fdinfo").join(number));
+        let told = told.and_then(|at| fs::read_to_string(at).ok()).unwrap_or_default();
+        let inode = format!(":{}", self.home.st_ino);
+        lock_id(&told).is_some_and(|id| id.ends_with(&inode))
     }
 
     /// Whether the link leads into the home itself, and not into what is mounted on it.

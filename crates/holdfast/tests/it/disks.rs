@@ -263,8 +263,8 @@ fn a_log_disk_without_room_goes_on_with_the_files_it_has_and_the_home_is_not_bla
     let disk = Disk::mount(fixture.path("small"), "24m");
     let (plain, log) = (format!("{:?}", fixture.log()), disk.0.join("log"));
     let text = fixture.config_text().replace(&plain, &format!("{log:?}"));
-    // Memory alone is not trusted: everything waits for the log's disk.
-    fixture.configure(&text.replace("must_survive = [\"process\"]\n", ""));
+    // Everything waits for what stands for the log's disk.
+    fixture.configure(&(text + "write_through = true\n"));
     fixture.holdfast(&["volume", "make", NAME]).succeeded();
     fixture.serve();
     let filler = disk.0.join("filler");

@@ -99,7 +99,7 @@ fn taken_as(pid: u32, number: &str, mounts: &[Mount]) -> Option<Taken> {
 }
 
 /// `lock: 1: FLOCK ADVISORY WRITE 123 fd:01:456 0 EOF`
-fn lock_id(told: &str) -> Option<&str> {
+pub(in crate::keeper) fn lock_id(told: &str) -> Option<&str> {
     told.lines().filter_map(|line| line.strip_prefix("lock:")).find_map(lock_place)
 }
 

@@ -125,20 +125,20 @@ pub(crate) fn copies_text(processes: usize) -> String {
 /// nobody is seen to.
 pub(crate) fn kept(device: &str, point: &Path) -> Option<KeptBy> {
     let tables: Vec<Table> = tables().into_iter().filter(|it| it.has(device)).collect();
-    let text = |of: &Table| of.text(device);
-    if !tables.iter().all(|table| table.has_copies_alone(device, point)) {
-        let who: Vec<String> = tables.iter().filter_map(text).collect();
-        return Some(KeptBy::InUse(who.join("; ")));
-    }
     let copied: Vec<u32> = tables.iter().flat_map(|table| table.pids.clone()).collect();
     let users = open::users(device, &copied);
-    if users.is_empty() {
-        return (!copied.is_empty()).then_some(KeptBy::Copied(copied.len()));
+    let uses = |table: &&Table| {
+        !table.has_copies_alone(device, point) || table.pids.iter().any(|it| users.contains(it))
+    };
+    let mut who: Vec<String> =
+        tables.iter().filter(uses).filter_map(|table| table.text(device)).collect();
+    if !users.is_empty() {
+        who.push(format!("{} has it open", process::all_named(&users, SHOWN_MAX)));
     }
-    let is_used = |table: &&Table| table.pids.iter().any(|it| users.contains(it));
-    let mut who: Vec<String> = tables.iter().filter(is_used).filter_map(text).collect();
-    who.push(format!("{} has it open", process::all_named(&users, SHOWN_MAX)));
-    Some(KeptBy::InUse(who.join("; ")))
+    match who.is_empty() {
+        true => (!copied.is_empty()).then_some(KeptBy::Copied(copied.len())),
+        false => Some(KeptBy::InUse(who.join("; "))),
+    }
 }
 
 /// What the processes of one mount namespace see.
