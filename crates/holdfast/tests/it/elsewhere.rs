@@ -153,10 +153,11 @@ fn a_keeper_that_ends_names_who_keeps_a_mount_elsewhere_and_a_second_signal_cuts
     assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"x");
 }
 
-/// What a stranger can do who may not even enter the volume.
-fn stranger_with_a_copy() -> Other {
-    let arguments = ["--reuid=65534", "--regid=65534", "--clear-groups", "unshare", "-Urm"];
-    Other::begin("setpriv", &arguments, STAYS)
+/// What a stranger can do who may not even enter the volume. He copies nothing of the tests beside
+/// this one: he could not unmount it again.
+fn stranger_with_a_copy(fixture: &Fixture) -> Other {
+    let stranger = "exec setpriv --reuid=65534 --regid=65534 --clear-groups unshare -Urm sh -c";
+    Other::keeping(fixture, &format!("{stranger} '{STAYS}'"))
 }
 
 #[test]
@@ -164,19 +165,19 @@ fn a_strangers_copy_of_the_mount_keeps_no_volume_from_being_given_back_and_mount
     let mut fixture = Fixture::made();
     fixture.serve();
     fs::write(fixture.mount().join("f"), "x").unwrap();
-    let _stranger = stranger_with_a_copy();
+    let _stranger = stranger_with_a_copy(&fixture);
     let given_back = fixture.holdfast(&["umount", NAME]).succeeded();
     assert!(given_back.out.contains("a copy of the mount and nothing open"), "{given_back:?}");
     fixture.assert_given_back();
     fixture.holdfast(&["mount", NAME]).succeeded();
     assert_eq!(fs::read(fixture.mount().join("f")).unwrap(), b"x");
     // Unmounted behind the keeper's back.
-    let _second = stranger_with_a_copy();
+    let _second = stranger_with_a_copy(&fixture);
     unmount(fixture.mount(), UnmountFlags::empty()).unwrap();
     fixture.holdfast(&["mount", NAME]).expect(5, &["`holdfast umount v`, then `holdfast mount v`"]);
     fixture.holdfast(&["umount", NAME]).succeeded();
     fixture.holdfast(&["mount", NAME]).succeeded();
-    let _third = stranger_with_a_copy();
+    let _third = stranger_with_a_copy(&fixture);
     assert_eq!(fixture.stop(), Some(0), "{}", fixture.keeper_log());
     fixture.assert_given_back();
     assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"x");
