@@ -89,6 +89,11 @@ pub trait CommitLog: Send + Sync {
     /// If `upto` is above the newest mark, or below what was released, or being read.
     fn release(&self, upto: Lsn);
 
+    /// How long the ring is, if that is known here.
+    fn ring_bytes(&self) -> Option<u64> {
+        None
+    }
+
     /// The longest payload that one frame can have.
     fn payload_bytes_max(&self) -> u64;
 
@@ -239,6 +244,10 @@ impl CommitLog for Log {
 
     fn release(&self, upto: Lsn) {
         Log::release(self, upto);
+    }
+
+    fn ring_bytes(&self) -> Option<u64> {
+        Some(self.geometry.ring_bytes())
     }
 
     fn payload_bytes_max(&self) -> u64 {

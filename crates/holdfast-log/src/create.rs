@@ -48,6 +48,7 @@ pub(crate) fn create(
         parity,
         entries: entries.collect(),
         holes: Vec::new(),
+        cuts: Vec::new(),
     };
     if let Err(error) = make_files(files, &catalogue, label) {
         remove_half_made(files);

@@ -16,8 +16,9 @@ use holdfast_core::Lsn;
 use holdfast_core::frame::{BLOCK_BYTES, FrameHeader, HEADER_BYTES, Kind, NUMBER_BYTES, decode};
 
 use crate::ahead::Piece;
+use crate::catalogue::behind_gap;
 use crate::frames::Frame;
-use crate::log::Log;
+use crate::log::{Log, Stretch};
 use crate::recovery::is_whole;
 use crate::window::{PIECE_BYTES, Window};
 
@@ -62,13 +63,15 @@ pub struct Cursor {
     given: Option<(Lsn, usize, usize)>,
     /// Which cuts it knows of.
     seen: u64,
+    /// Where there is nothing of the log.
+    gaps: Vec<Stretch>,
 }
 
 impl Cursor {
     pub(crate) fn new(log: Arc<Log>, from: Lsn) -> Cursor {
         let (window, seen) = (Window::new(), log.cuts.seen());
-        let header = no_frame(from);
-        Cursor { log, at: from, durable: from, window, header, given: None, seen }
+        let (header, gaps) = (no_frame(from), log.segments.gaps());
+        Cursor { log, at: from, durable: from, window, header, given: None, seen, gaps }
     }
 
     /// Where the next frame starts, once there is one.
@@ -129,10 +132,12 @@ impl Cursor {
     /// is used up.
     #[inline]
     fn is_below_durable(&mut self) -> Result<bool, CursorError> {
-        self.at = self.log.behind_hole(self.at).unwrap_or(self.at);
+        self.at = behind_gap(&self.gaps, self.at).unwrap_or(self.at);
         if self.at >= self.durable {
             self.look_for_cuts()?;
             self.durable = self.log.marks().durable;
+            self.gaps = self.log.segments.gaps();
+            self.at = behind_gap(&self.gaps, self.at).unwrap_or(self.at);
         }
         Ok(self.at < self.durable)
     }
@@ -147,7 +152,7 @@ impl Cursor {
             return Err(CursorError::Cut { from });
         }
         self.window.clear();
-        self.seen = seen;
+        (self.seen, self.gaps) = (seen, self.log.segments.gaps());
         Ok(())
     }
 
@@ -170,7 +175,8 @@ impl Cursor {
     ) -> Result<Lsn, CursorError> {
         self.seek(below);
         self.look_for_cuts()?;
-        let (first, below) = (self.first(), self.log.before_hole(below));
+        let gap = self.gaps.iter().find(|gap| gap.from < below && below <= gap.to);
+        let (first, below) = (self.first(), gap.map_or(below, |gap| gap.from));
         if below <= first {
             return Ok(first);
         }
@@ -179,6 +185,10 @@ impl Cursor {
         self.seek(start);
         self.load(below.since(start))?;
         while self.at < below {
+            if let Some(to) = behind_gap(&self.gaps, self.at) {
+                self.seek(to);
+                continue;
+            }
             let at = self.at;
             self.load_frame()?;
             self.at = self.header.end();

@@ -27,6 +27,7 @@ use crate::buffer::Buffer;
 use crate::catalogue::{Catalogue, array_at, u32_at, u64_at};
 use crate::config::Parity;
 use crate::error::{FileFault, OpenError};
+use crate::log::Stretch;
 use crate::segment::Segment;
 use crate::stripe::GROUP_BYTES;
 
@@ -109,6 +110,11 @@ impl Cut {
         let file = files.open(Path::new(CUT_NEW), how)?;
         file.write_all_at(&vec![0; CUT_BYTES + group], 0)?;
         file.sync_data()
+    }
+
+    /// What is cut off.
+    pub(crate) fn stretch(&self) -> Stretch {
+        Stretch { from: self.from, to: self.to }
     }
 
     /// Writes over what is cut off, and syncs. What lies in segments that are no longer there is

@@ -15,7 +15,7 @@ use holdfast_io::{Clock, Files, Named};
 use holdfast_memory::{Observed, Region};
 
 use crate::back::BackCursor;
-use crate::catalogue::{Catalogue, behind_hole};
+use crate::catalogue::Catalogue;
 use crate::check::CheckedRing;
 use crate::config::{LogConfig, Retention};
 use crate::cursor::Cursor;
@@ -191,8 +191,6 @@ pub struct Log {
     /// Gives readers back what the device damaged, if the log has parity.
     pub(crate) mender: Option<Mender>,
     pub(crate) mended_blocks: AtomicU64,
-    /// What has been cut out of the log. It may list more than the catalogue still does.
-    pub(crate) holes: Vec<Stretch>,
     /// The tail at the last call of `prepare`.
     pub(crate) idle_tail: AtomicU64,
     pub(crate) cuts: Cuts,
@@ -575,17 +573,6 @@ impl Log {
         let mended = mender.mend(&segment, from, bytes, self.marks().durable).len();
         self.mended_blocks.fetch_add(mended as u64, Ordering::Relaxed);
         mended > 0
-    }
-
-    /// Where a reader goes on that comes from above and has come to a hole.
-    pub(crate) fn before_hole(&self, lsn: Lsn) -> Lsn {
-        let hole = self.holes.iter().find(|hole| hole.from < lsn && lsn <= hole.to);
-        hole.map_or(lsn, |hole| hole.from)
-    }
-
-    /// Where a reader goes on that has come to a hole.
-    pub(crate) fn behind_hole(&self, lsn: Lsn) -> Option<Lsn> {
-        behind_hole(&self.holes, lsn)
     }
 
     /// Nothing below is needed any more: where a reader begins that has applied nothing itself.

@@ -47,6 +47,7 @@ impl Opening<'_> {
             return Err(OpenError::Corrupt { from, to: tail });
         }
         self.complete(&mut table)?;
+        self.list_up_to(&mut table, released, durable.max(released.advance(1)))?;
         self.over_spans(released, durable, |from, to| self.rewrite(&table, from, to))?;
         self.completed(&mut table)?;
         self.over_spans(released, durable, |from, to| self.prove(&table, from, to))?;

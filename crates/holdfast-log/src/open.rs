@@ -36,18 +36,20 @@ use crate::cuts::Cuts;
 use crate::drain::{Moved, Progress};
 use crate::error::{AppendError, CommitError, FileFault, OpenError};
 use crate::foresee::has_all;
+use crate::give::refuse_lost;
 use crate::log::{Log, Mended, Recovery, Source, Spoilt, Stretch, Verdict};
 use crate::older::refuse_older;
 use crate::pads::PadChecks;
 use crate::parity::Stripes;
 use crate::policy::Recovered;
 use crate::rebuild::Mender;
-use crate::recovery::{Found, tail_start};
+use crate::recovery::{Found, OnDamage, scan, tail_start};
 use crate::refill::Refill;
 use crate::segment::{Segment, header_of, is_used, segment_name};
 use crate::segments::{Segments, Slot, Table};
 use crate::spans::SpanReader;
 use crate::stripe::Spec;
+use crate::verify::segments_alone;
 use crate::words;
 
 /// How many opens share one write of the catalogue.
@@ -144,8 +146,9 @@ fn finish_cut(
     let Some(cut) = table.cut.take() else { return Ok(()) };
     let slot = |number| table.slots.iter().find(|slot| slot.entry.number == number);
     cut.carry_out(sealer, geometry, |number| slot(number).map(|slot| slot.segment.clone()))
-        .and_then(|()| Cut::clear(files))
-        .map_err(OpenError::Io)
+        .map_err(OpenError::Io)?;
+    let told = table.copies.replace(files, &table.catalogue);
+    told.and_then(|()| Cut::clear(files)).map_err(OpenError::Io)
 }
 
 /// Writes once more what its process did not live to write once more.
@@ -176,12 +179,41 @@ pub(crate) enum Access {
 /// Reads the catalogue and opens every segment it lists, all of which have to be there.
 pub(crate) fn load_table(files: &dyn Files, access: Access) -> Result<Table, OpenError> {
     let mut table = load_what_is_left(files, access)?;
-    table.absent.take().map_or(Ok(table), Err)
+    refuse_needed(&mut table)?;
+    Ok(table)
+}
+
+/// Fails if a file is short, or if one is missing that may have had something. A file is used
+/// when the one
+/// before is full: where the log ends before that, there was nothing, and who wants to use the file
+/// makes it again.
+fn refuse_needed(table: &mut Table) -> Result<(), OpenError> {
+    let absent = table.slots.iter().find(|slot| slot.segment.is_absent());
+    let Some(number) = absent.map(|slot| slot.entry.number) else { return refuse_absent(table) };
+    let mut absent = table.slots.iter().filter(|slot| slot.segment.is_absent());
+    let are_missing = absent.all(|slot| slot.segment.is_missing());
+    if are_missing && table.cut.is_none() && table.again.is_none() && ends_before(table, number)? {
+        table.absent = None;
+    }
+    refuse_absent(table)
+}
+
+/// Whether the log ends before the end of the segment in front of this one.
+fn ends_before(table: &Table, number: u64) -> Result<bool, OpenError> {
+    let geometry = segments_alone(&table.catalogue);
+    let mut reader = SpanReader::salvaging(table, geometry);
+    let sealer = Sealer::new(&table.catalogue.identity, checksum::chosen());
+    let start = tail_start(&table.catalogue, geometry);
+    let found = scan(&mut reader, &sealer, start, OnDamage::Stop, &mut |_| Ok(()))?;
+    match found.verdict {
+        End::Clean { end } | End::Torn { end } => Ok(end < geometry.segment_start(number)),
+        End::Corrupt { .. } => Ok(false),
+    }
 }
 
 /// [`load_table`], for who has a ring that may have what is missing.
 pub(crate) fn load_what_is_left(files: &dyn Files, access: Access) -> Result<Table, OpenError> {
-    let (catalogue, copies) = copies::load(files)?;
+    let (mut catalogue, copies) = copies::load(files)?;
     let (mut slots, mut absent) = (Vec::with_capacity(catalogue.entries.len()), None);
     for entry in &catalogue.entries {
         let opened = Segment::open(files, entry.file, catalogue.shape(), access)?;
@@ -194,7 +226,7 @@ pub(crate) fn load_what_is_left(files: &dyn Files, access: Access) -> Result<Tab
             }
             // The catalogue is always told first.
             Ok((header, _)) if header.number > entry.number => return Err(older()),
-            Ok((header, _)) => header.number == entry.number,
+            Ok((header, _)) => header.number == entry.number && !segment.is_absent(),
             // Torn while it was recycled, or damaged: its frames speak for themselves, and the
             // header is written again before a drain uses the file.
             Err(_) => false,
@@ -203,6 +235,7 @@ pub(crate) fn load_what_is_left(files: &dyn Files, access: Access) -> Result<Tab
     }
     let half_made = unlisted(files, &catalogue, access)?;
     let cut = Cut::load(files, &catalogue)?;
+    catalogue = catalogue.with(cut.as_ref());
     let again = Again::load(files, &catalogue)?;
     let label = label_of(files).map_err(OpenError::Io)?;
     Ok(Table { catalogue, copies, slots, label, half_made, cut, again, absent })
@@ -249,7 +282,7 @@ fn older() -> OpenError {
 impl Opening<'_> {
     /// The region is new: what the device has is the log.
     fn open_segments(self, mut table: Table) -> Result<(Log, Recovery), OpenError> {
-        refuse_absent(&mut table)?;
+        refuse_needed(&mut table)?;
         let mut ring = Refill::new(&self.region, self.config.retention);
         let remade = table.copies.spoilt();
         let Recovered { found, mended, lost } = self.recover(&table, &mut ring)?;
@@ -269,10 +302,10 @@ impl Opening<'_> {
             Retention::OnDevice => found.sealed,
         };
         self.check_fits(ring_start, end)?;
-        self.clear_half_made(&mut table);
         self.clear_torn_end(&table, &found, end)?;
         self.write_again(&table, found.kept, found.sealed)?;
         let generation = self.begin_step(&mut table, &found, lost)?;
+        self.clear_half_made(&mut table);
         self.refill(ring, &table, &found, (ring_start, end))?;
         let recovery = Recovery {
             source: Source::Segments,
@@ -316,10 +349,15 @@ impl Opening<'_> {
         }
         // The reader may have died between its mark and all that follows; the mark counts.
         let released = marked.max(old.marked).max(new.marked);
+        refuse_lost(&mut table, self.config.retention, released)?;
+        // Marks only tell of durable frames, unless they, or the memory's own, were forged.
+        if released > durable {
+            return Err(OpenError::Corrupt { from: durable, to: released });
+        }
         self.region.release(released.get());
         let generation = last.checked_add(1).expect("a log is opened less than 2^32 times");
-        self.clear_half_made(&mut table);
         let remade = self.make_copies_again(&mut table);
+        self.clear_half_made(&mut table);
         let given = self.give_again(&mut table, released, durable)?;
         let log = self.assemble(table, generation)?;
         log.take_generation(below)?;
@@ -346,6 +384,7 @@ impl Opening<'_> {
     /// or one that says it is not the log.
     fn heal(self, mut table: Table, last: u32, at: Lsn) -> Result<(Log, Recovery), OpenError> {
         refuse_absent(&mut table)?;
+        has_all(&*self.files, Lsn(self.region.marks().durable), self.config.policy)?;
         let (files, region) = (Arc::clone(&self.files), Arc::clone(&self.region));
         let (clock, config) = (Arc::clone(&self.clock), self.config);
         let log = self.assemble(table, last)?;
@@ -422,11 +461,21 @@ impl Opening<'_> {
         if made { spoilt } else { Vec::new() }
     }
 
-    /// Gives back the room of files that were never listed. What is not removed does no harm.
+    /// Gives back the room of files that neither copy of the catalogue lists. What is not removed
+    /// does no harm.
     fn clear_half_made(&self, table: &mut Table) {
+        if table.half_made.is_empty() || !self.settle(table) {
+            return;
+        }
         for name in table.half_made.drain(..) {
             let _ = self.files.remove_file(Path::new(&name));
         }
+    }
+
+    /// Whether both copies of the catalogue say the same: one may list what the other does not.
+    fn settle(&self, table: &mut Table) -> bool {
+        let catalogue = table.catalogue.clone();
+        table.copies.are_settled() || table.copies.replace(&*self.files, &catalogue).is_ok()
     }
 
     /// Zeroes what lies behind a torn end, up to the end of its span (nothing can lie further on:
@@ -507,7 +556,6 @@ impl Opening<'_> {
         Log {
             mender: Mender::of(&table, self.geometry),
             mended_blocks: AtomicU64::new(0),
-            holes: table.catalogue.holes.clone(),
             segments: Segments::new(self.files, table),
             region: self.region,
             clock: self.clock,

@@ -17,7 +17,7 @@ use holdfast_core::frame::{
 use holdfast_core::recovery::{Scan, Seen, Step, Verdict};
 use holdfast_core::ring::Geometry;
 
-use crate::catalogue::{Catalogue, GENERATION_MAX};
+use crate::catalogue::{Catalogue, GENERATION_MAX, behind_gap};
 use crate::error::OpenError;
 use crate::log::Stretch;
 use crate::spans::SpanReader;
@@ -41,6 +41,8 @@ pub(crate) enum Met<'a> {
     Lost(Stretch, Option<(FrameHeader, &'a [u8])>),
     /// A hole that an open has cut.
     Hole(Stretch),
+    /// What was truncated.
+    Cut(Stretch),
 }
 
 /// Who is shown what a scan meets. An error of theirs ends it.
@@ -179,10 +181,14 @@ impl Walk<'_> {
         at: Lsn,
         visit: &mut Visit<'_>,
     ) -> Result<(), OpenError> {
-        if let Some(to) = reader.table().catalogue.behind_hole(at) {
+        let Catalogue { holes, cuts, .. } = &reader.table().catalogue;
+        let hole = behind_gap(holes, at);
+        if let Some(to) = hole.or_else(|| behind_gap(cuts, at)) {
             self.scan.skip(to);
             self.kept.goes_on(to);
-            return visit(Met::Hole(Stretch { from: at, to })).map_err(OpenError::Io);
+            let stretch = Stretch { from: at, to };
+            let met = if hole.is_some() { Met::Hole(stretch) } else { Met::Cut(stretch) };
+            return visit(met).map_err(OpenError::Io);
         }
         reader.passed(at);
         let bytes = reader.from(at)?;

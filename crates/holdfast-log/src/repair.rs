@@ -17,7 +17,7 @@ use holdfast_io::Files;
 use holdfast_io::checksum::crc32c;
 
 use crate::buffer::Buffer;
-use crate::catalogue::copies::Copies;
+use crate::catalogue::copies::{self, Copies};
 use crate::catalogue::{Catalogue, Entry};
 use crate::config::Parity;
 use crate::create::{check_place, keep_room, used_segment};
@@ -27,7 +27,7 @@ use crate::pace::Pace;
 use crate::parity::Stripes;
 use crate::recovery::{Found, Met, OnDamage, scan};
 use crate::salvage::salvage;
-use crate::segment::{Segment, SegmentHeader, header_of};
+use crate::segment::{Segment, SegmentHeader, header_of, segment_name};
 use crate::segments::Table;
 use crate::spans::SpanReader;
 use crate::stripe::Spec;
@@ -111,12 +111,30 @@ pub(crate) fn repair(
 fn refuse_used(files: &dyn Files, table: &Table) -> Result<(), RepairError> {
     let source = |error| RepairError::Source(OpenError::Io(error));
     let Some(name) = used_segment(files).map_err(source)? else { return Ok(()) };
+    if let Some(name) = missing_segment(files, table).map_err(source)? {
+        return Err(RepairError::Source(OpenError::MissingSegment { name }));
+    }
     let fault = match header_of(files, &name).map_err(source)? {
         Ok((header, _)) if header.identity != table.catalogue.identity => FileFault::Foreign,
         Ok(_) => FileFault::Contents,
         Err(fault) => fault,
     };
     Err(RepairError::Source(OpenError::File { name, fault }))
+}
+
+/// The first file that the log's own catalogue lists and that is not there: what the log had is in
+/// such files, and not in one that it is done with.
+fn missing_segment(files: &dyn Files, table: &Table) -> io::Result<Option<String>> {
+    let listed = copies::load(files).ok().map(|(catalogue, _)| catalogue);
+    let own = listed.filter(|listed| listed.identity == table.catalogue.identity);
+    for entry in own.iter().flat_map(|own| &own.entries) {
+        let name = segment_name(entry.file);
+        match files.metadata(Path::new(&name)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Some(name)),
+            found => found.map(drop)?,
+        }
+    }
+    Ok(None)
 }
 
 /// A repair under way.
@@ -201,9 +219,9 @@ impl<'a> Copy<'a> {
                 self.generation = header.generation;
                 self.put(header.lsn, bytes)
             }
-            Met::Lost(Stretch { from, to }, _) | Met::Hole(Stretch { from, to }) => {
-                self.pad(*from, *to)
-            }
+            Met::Lost(Stretch { from, to }, _)
+            | Met::Hole(Stretch { from, to })
+            | Met::Cut(Stretch { from, to }) => self.pad(*from, *to),
         }
     }
 

@@ -66,6 +66,7 @@ fn rebuild(files: &dyn Files) -> Result<Table, OpenError> {
     let slots = slots.collect::<io::Result<Vec<_>>>().map_err(OpenError::Io)?;
     // A cut that cannot be read was not told to be made.
     let cut = Cut::load(files, &catalogue).ok().flatten();
+    let catalogue = catalogue.with(cut.as_ref());
     let again = Again::load(files, &catalogue).ok().flatten();
     let label = label_of(files).map_err(OpenError::Io)?;
     let (copies, half_made, absent) = (Copies::new(), Vec::new(), None);
@@ -162,6 +163,7 @@ fn made_of(files: &dyn Files, pieces: &BTreeMap<u64, Piece>) -> io::Result<Optio
         parity,
         entries,
         holes: Vec::new(),
+        cuts: Vec::new(),
     }))
 }
 

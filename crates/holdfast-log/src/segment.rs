@@ -157,6 +157,18 @@ impl Segment {
         }
     }
 
+    /// Makes a file beside those of these numbers, so that it is there after a power cut.
+    pub(crate) fn make_another(
+        files: &dyn Files,
+        others: impl Iterator<Item = u32>,
+        shape: Shape,
+        pace: Pace<'_>,
+    ) -> io::Result<(u32, Segment)> {
+        let file = others.map(|other| other + 1).max().unwrap_or(0);
+        let segment = Segment::make(files, file, shape, pace)?;
+        files.sync_dir(Path::new("")).map(|()| (file, segment))
+    }
+
     fn whole(file: Arc<dyn OpenFile>, number: u32, shape: Shape) -> Segment {
         Segment { file: Some(file), number, shape, remains: false }
     }
@@ -208,6 +220,11 @@ impl Segment {
         self.remains
     }
 
+    /// Whether there is no such file.
+    pub(crate) fn is_missing(&self) -> bool {
+        self.file.is_none()
+    }
+
     /// Gives a file that is missing or short everything but its last block: zeros, and what is left
     /// of it. Until it is [`Segment::completed`], it is short. The directory is the caller's to
     /// sync.
@@ -236,6 +253,16 @@ impl Segment {
             self.sync()?;
         }
         Ok(Segment { remains: false, ..self })
+    }
+
+    /// The file, which had nothing, made again if it is missing.
+    pub(crate) fn made_again(&self, files: &dyn Files) -> io::Result<Segment> {
+        if !self.remains {
+            return Ok(self.clone());
+        }
+        let segment = self.complete(files)?;
+        files.sync_dir(Path::new(""))?;
+        segment.completed()
     }
 
     /// What is left of a file, to be read: zeros take the place of what is not there.

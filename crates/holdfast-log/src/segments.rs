@@ -10,7 +10,6 @@
 //! Never: is on the way of a commit unless nothing was prepared in time.
 
 use std::io;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -24,6 +23,7 @@ use crate::catalogue::copies::Copies;
 use crate::catalogue::{Catalogue, ENTRIES_MAX, Entry};
 use crate::cut::Cut;
 use crate::error::OpenError;
+use crate::log::Stretch;
 use crate::needs::{InTurn, Needs};
 use crate::pace::Pace;
 use crate::segment::{Segment, SegmentHeader};
@@ -170,6 +170,8 @@ impl Segments {
             self.replace(copies, self.marked(needs))?;
             cut.record(&*self.files)?;
             cut.carry_out(sealer, geometry, |number| self.find(number))?;
+            let marked = self.marked(needs);
+            self.replace(copies, marked.without(cut.stretch()))?;
             Cut::clear(&*self.files)
         })
     }
@@ -195,6 +197,11 @@ impl Segments {
         self.table().catalogue.durable
     }
 
+    /// Where there is nothing of the log.
+    pub(crate) fn gaps(&self) -> Vec<Stretch> {
+        self.table().catalogue.gaps()
+    }
+
     /// Where the log begins, as the catalogue says.
     pub(crate) fn first(&self) -> Lsn {
         self.table().catalogue.first
@@ -217,10 +224,12 @@ impl Segments {
             copies.replace(&*self.files, &catalogue)?;
         }
         let label = self.table().label.clone();
-        slot.segment.write_header(&self.header(slot.entry.number, needs.generation), &label)?;
+        let segment = slot.segment.made_again(&*self.files)?;
+        segment.write_header(&self.header(slot.entry.number, needs.generation), &label)?;
         let mut table = self.table();
         let listed = table.slots.iter_mut().find(|known| known.entry == slot.entry);
-        listed.expect("only a preparation changes the list").ready = true;
+        let listed = listed.expect("only a preparation changes the list");
+        (listed.segment, listed.ready) = (segment, true);
         Ok(true)
     }
 
@@ -238,7 +247,7 @@ impl Segments {
         let segment_start = Lsn(catalogue.entries[0].number * catalogue.segment_bytes);
         catalogue.first = catalogue.first.max(needs.released).max(segment_start);
         let first = catalogue.first;
-        catalogue.holes.retain(|hole| hole.to > first);
+        catalogue.forget_below(first);
         copies.replace(&*self.files, &catalogue)?;
         let mut table = self.table();
         let segment = table.slots.remove(0).segment;
@@ -253,9 +262,14 @@ impl Segments {
         if catalogue.entries.len() >= ENTRIES_MAX {
             return Err(io::Error::other(TOO_MANY));
         }
-        let file = catalogue.entries.iter().map(|entry| entry.file + 1).max().unwrap_or(0);
-        let segment = Segment::make(&*self.files, file, catalogue.shape(), pace)?;
-        self.files.sync_dir(Path::new(""))?;
+        if !copies.are_settled() {
+            // A copy may name the file of an attempt that failed: it takes that back first, and
+            // only then may this attempt fail and remove the file.
+            let known = self.table().catalogue.clone();
+            copies.replace(&*self.files, &known)?;
+        }
+        let others = catalogue.entries.iter().map(|entry| entry.file);
+        let (file, segment) = Segment::make_another(&*self.files, others, catalogue.shape(), pace)?;
         let entry = Entry { file, number: self.next_number() };
         catalogue.entries.push(entry);
         copies.replace(&*self.files, &catalogue)?;
@@ -275,7 +289,7 @@ impl Segments {
         let is_listed = catalogue.entries.iter().any(|entry| entry.number == number);
         catalogue.first = needs.begin(catalogue.first, is_listed);
         let first = catalogue.first;
-        catalogue.holes.retain(|hole| hole.to > first);
+        catalogue.forget_below(first);
         catalogue
     }
 

@@ -90,6 +90,7 @@ fn the_table_of_the_catalogue_is_what_is_encoded() {
         parity: Parity::None,
         entries: vec![Entry { file: 7, number: 9 }],
         holes: Vec::new(),
+        cuts: Vec::new(),
     };
     let changes = [
         ("identity", Catalogue { identity: [2; 16], ..base.clone() }),

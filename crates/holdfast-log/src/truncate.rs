@@ -58,6 +58,9 @@ impl Log {
         if lsn == span_start || lsn == self.first() {
             return Ok(());
         }
+        if self.segments.gaps().iter().any(|gap| gap.from < lsn && lsn < gap.to) {
+            return Err(TruncateError::NoBoundary { lsn });
+        }
         let walked = Cursor::new(Arc::clone(self), lsn).walk_span_below(lsn, &mut Vec::new());
         match walked {
             Ok(_) => Ok(()),

@@ -15,7 +15,7 @@ use holdfast_core::ring::Geometry;
 use holdfast_io::checksum::crc32c;
 use holdfast_io::{Files, unnamed};
 
-use crate::catalogue::Catalogue;
+use crate::catalogue::{Catalogue, behind_gap};
 use crate::error::OpenError;
 use crate::log::{Spoilt, Stretch};
 use crate::open::{Access, load_table};
@@ -220,13 +220,15 @@ fn judge(
     mut walked: impl FnMut(Lsn),
 ) -> VerifiedParity {
     let Catalogue { first, segment_bytes, .. } = table.catalogue;
-    let mut parity = VerifiedParity::default();
+    let (mut parity, gaps) = (VerifiedParity::default(), table.catalogue.gaps());
     let mut stripe = first.align_down(mender.stripe_bytes());
     while stripe < found.sealed {
         let next = stripe.advance(mender.stripe_bytes());
         let number = stripe.get() / segment_bytes;
         let slot = table.slots.iter().find(|slot| slot.entry.number == number);
-        if let Some(slot) = slot.filter(|_| table.catalogue.behind_hole(stripe).is_none()) {
+        let needed = next.min(found.sealed);
+        let is_needed = behind_gap(&gaps, stripe).is_none_or(|to| to < needed);
+        if let Some(slot) = slot.filter(|_| is_needed) {
             parity.count(mender.judge(&slot.segment, stripe));
         }
         walked(next);
@@ -267,7 +269,7 @@ impl Steps {
     pub(crate) fn at(&mut self, met: &Met<'_>) -> Option<Walked> {
         let at = match met {
             Met::Frame(header, _) => header.lsn,
-            Met::Lost(stretch, _) | Met::Hole(stretch) => stretch.to,
+            Met::Lost(stretch, _) | Met::Hole(stretch) | Met::Cut(stretch) => stretch.to,
         };
         if at < self.geometry.span_end(self.told) {
             return None;

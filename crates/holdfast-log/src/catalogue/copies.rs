@@ -17,8 +17,8 @@ use holdfast_core::frame::BLOCK_BYTES;
 use holdfast_io::{Files, Kind, OpenHow};
 
 use super::{
-    CATALOGUE, Catalogue, ENTRIES_MAX, ENTRY_BYTES, Fault, HEAD_BYTES, HOLE_BYTES, HOLES_MAX,
-    VERSION,
+    CATALOGUE, CUTS_MAX, Catalogue, ENTRIES_MAX, ENTRY_BYTES, Fault, HEAD_BYTES, HOLE_BYTES,
+    HOLES_MAX, VERSION,
 };
 use crate::create::used_segment;
 use crate::error::{FileFault, OpenError};
@@ -33,8 +33,10 @@ pub(crate) const CATALOGUE_NEW: &str = "catalogue.new";
 /// The files by number; of a new log, the first is written first.
 const NAMES: [&str; 2] = [COPY, CATALOGUE];
 /// Longest file, with what is kept free in it.
-const BYTES_MAX: usize =
-    HEAD_BYTES + ENTRIES_MAX * ENTRY_BYTES + HOLES_MAX * HOLE_BYTES + 2 * BLOCK_BYTES as usize;
+const BYTES_MAX: usize = HEAD_BYTES
+    + ENTRIES_MAX * ENTRY_BYTES
+    + (HOLES_MAX + CUTS_MAX + 1) * HOLE_BYTES
+    + 2 * BLOCK_BYTES as usize;
 
 /// How the files are to be written.
 #[derive(Clone, Copy, Debug)]
@@ -238,11 +240,12 @@ fn refusal(files: &dyn Files, [copy, catalogue]: Read) -> OpenError {
     }
 }
 
-/// Writes a file over, and syncs it. One that grows gets room for more, which it keeps.
+/// Writes a file over, and syncs it. One that grows gets room for more, which it keeps. There is
+/// always room for the next cut: it is recorded when it cannot be taken back.
 fn write(files: &dyn Files, name: &str, mut bytes: Vec<u8>) -> io::Result<()> {
     let how = OpenHow { write: true, create_mode: Some(0o600), ..OpenHow::default() };
     let file = files.open(Path::new(name), how)?;
-    if file.metadata()?.size_bytes < bytes.len() as u64 {
+    if file.metadata()?.size_bytes < (bytes.len() + 2 * HOLE_BYTES) as u64 {
         let with_room = bytes.len() + BLOCK_BYTES as usize;
         bytes.resize(with_room.next_multiple_of(BLOCK_BYTES as usize), 0);
     }

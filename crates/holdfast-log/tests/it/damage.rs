@@ -198,11 +198,18 @@ impl FileRegion {
 
     /// Turns over a bit in the only copy of these bytes.
     fn damage(&self, needle: &[u8]) {
-        let bytes = fs::read(&self.path).expect("the region is a file");
-        let at = bytes.windows(needle.len()).position(|window| window == needle);
-        let at = at.expect("the bytes are in the ring");
+        let mut bytes = needle.to_vec();
+        bytes[0] ^= 1;
+        self.replace(needle, &bytes);
+    }
+
+    /// Puts bytes in the place of these, where they are first.
+    fn replace(&self, needle: &[u8], bytes: &[u8]) {
+        let found = fs::read(&self.path).expect("the region is a file");
+        let at = found.windows(needle.len()).position(|window| window == needle);
+        let at = at.expect("the bytes are in the region");
         let file = fs::File::options().write(true).open(&self.path).expect("the region is a file");
-        file.write_all_at(&[bytes[at] ^ 1], at as u64).expect("one byte can be written");
+        file.write_all_at(bytes, at as u64).expect("bytes can be written");
     }
 }
 
@@ -240,6 +247,28 @@ fn a_ring_damaged_where_only_it_has_the_bytes_is_reported() {
     place.damage(&payload(1, 1000)[100..200]);
     match open_shared(&files, &place.attach()) {
         Err(OpenError::Corrupt { from, .. }) => assert_eq!(from, model.puts[1].lsn),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_ring_whose_marks_tell_of_more_than_is_durable_is_reported() {
+    let files = FakeFiles::new(1);
+    Log::create(&files, IDENTITY, &crate::support::CONFIG).expect("an empty disk takes a log");
+    let (place, region) = FileRegion::new("marked");
+    let (log, recovery) = open_shared(&files, &region).expect("a new log opens");
+    log.commit(log.marks().tail).expect("the disk is sound");
+    let before = log.marks().durable;
+    // So many blocks as no size in the region's header.
+    Model::default().put(&log, 18_000).expect("there is room");
+    log.commit(log.marks().tail).expect("the disk is sound");
+    let marked = log.marks().durable;
+    log.mark(marked).expect("there is room");
+    assert!(recovery.released < before && before < marked);
+    drop((log, region));
+    place.replace(&marked.get().to_le_bytes(), &before.get().to_le_bytes());
+    match open_shared(&files, &place.attach()) {
+        Err(OpenError::Corrupt { from, to }) => assert_eq!((from, to), (before, marked)),
         other => panic!("{other:?}"),
     }
 }

@@ -94,6 +94,66 @@ fn a_call_that_fails_anywhere_loses_nothing_acknowledged() {
     }
 }
 
+/// A log grows, and its process ends when that was refused so often.
+fn grow(files: &FakeFiles, model: &mut Model, refusals: u64, seed: u64) -> Result<(), Failure> {
+    let (log, recovery) = open_with(files, region()).map_err(Failure::Open)?;
+    model.check(&log, false).map_err(Failure::Wrong)?;
+    model.adopt(&log, &recovery);
+    let applied = model.apply(&log);
+    let (mut random, mut refused) = (Random::new(seed), u64::from(applied.is_err()));
+    for _ in 0..36 {
+        let bytes = random.below(6_000) as usize;
+        let put = model.put_surely_unread(&log, bytes);
+        let done = put.and_then(|()| match random.chance(30) {
+            true => log.prepare().map(drop).map_err(Failure::Commit),
+            false => log.commit(log.marks().tail).map_err(Failure::Commit),
+        });
+        model.note(&log);
+        refused += u64::from(done.is_err());
+        match done {
+            Err(Failure::Commit(CommitError::Unprepared(_))) if refused < refusals => {}
+            done => done?,
+        }
+    }
+    model.apply(&log)
+}
+
+/// A device that refuses so many writes in a row, from any one on, and takes all of them later: the
+/// file system is kept, with whatever reached it.
+fn refused_for_a_while(seed: u64, in_a_row: u64) -> u64 {
+    for skip in 0.. {
+        let files = FakeFiles::new(seed);
+        let mut model = Model::default();
+        Log::create(&files, IDENTITY, &CONFIG).expect("an empty disk takes a log");
+        let fault = Fault { operation: Operation::Write, skip, effect: Effect::Errno(ENOSPC) };
+        (0..in_a_row).for_each(|_| files.fail(fault));
+        let _ = grow(&files, &mut model, in_a_row, seed);
+        if files.faults_fired() == 0 {
+            return skip;
+        }
+        files.forget_faults();
+        let image = files.after_power_cut_in(Mood::KeepAll, 0);
+        let told = format!(
+            "{in_a_row} writes from {skip} on; {}",
+            replay("a_device_that_refuses_writes_for_a_while", seed)
+        );
+        let looked = Log::verify(&image, &mut |_| {});
+        assert!(looked.is_ok(), "{looked:?}; {told}");
+        let outcome = grow(&image, &mut model, 1, seed + 1);
+        assert!(outcome.is_ok(), "{outcome:?}; {told}");
+    }
+    unreachable!("it ends")
+}
+
+#[test]
+fn a_device_that_refuses_writes_for_a_while_takes_no_file_that_a_catalogue_names() {
+    let mut struck = 0;
+    for seed in seeds(2) {
+        struck += (2..=3).map(|in_a_row| refused_for_a_while(seed, in_a_row)).sum::<u64>();
+    }
+    println!("{struck} places");
+}
+
 #[test]
 fn pitfall_03_short_transfers_are_continued() {
     for operation in [Operation::Read, Operation::Write] {

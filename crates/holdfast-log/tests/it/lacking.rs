@@ -23,9 +23,11 @@ enum Damage {
     Older,
     Short,
     Missing,
+    /// The whole directory.
+    AllOlder,
 }
 
-const ALL: [Damage; 7] = [
+const ALL: [Damage; 8] = [
     Damage::Nothing,
     Damage::Flips,
     Damage::Zeros,
@@ -33,20 +35,21 @@ const ALL: [Damage; 7] = [
     Damage::Older,
     Damage::Short,
     Damage::Missing,
+    Damage::AllOlder,
 ];
 
-fn image(files: &FakeFiles) -> FakeFiles {
+pub(crate) fn image(files: &FakeFiles) -> FakeFiles {
     files.after_power_cut_in(Mood::KeepAll, 0)
 }
 
-fn contents_of(files: &FakeFiles, name: &str) -> Vec<u8> {
+pub(crate) fn contents_of(files: &FakeFiles, name: &str) -> Vec<u8> {
     let file = files.open(Path::new(name), OpenHow::default()).expect("it is there");
     let mut bytes = vec![0; file.metadata().expect("it is open").size_bytes as usize];
     file.read_full_at(&mut bytes, 0).expect("the disk is sound");
     bytes
 }
 
-fn segments_of(files: &FakeFiles) -> Vec<String> {
+pub(crate) fn segments_of(files: &FakeFiles) -> Vec<String> {
     let entries = files.read_dir(Path::new("")).expect("a directory");
     let names = entries.into_iter().map(|it| String::from_utf8(it.name).expect("a name of ours"));
     let mut names: Vec<_> = names.filter(|name| name.starts_with("segment-")).collect();
@@ -61,7 +64,7 @@ fn damage(what: Damage, files: &FakeFiles, before: &FakeFiles, random: &mut Rand
     let mut bytes = contents_of(files, name);
     let at = random.below(bytes.len() as u64) as usize;
     match what {
-        Damage::Nothing => return,
+        Damage::Nothing | Damage::AllOlder => return,
         Damage::Missing => {
             files.remove_file(Path::new(name)).expect("it is there");
             return files.sync_dir(Path::new("")).expect("the disk is sound");
@@ -83,11 +86,26 @@ fn damage(what: Damage, files: &FakeFiles, before: &FakeFiles, random: &mut Rand
     file.sync_data().expect("the disk is sound");
 }
 
-/// What was foreseen is what an open comes to.
+/// Every file.
+fn all_of(files: &FakeFiles) -> Vec<(String, Vec<u8>)> {
+    let entries = files.read_dir(Path::new("")).expect("a directory");
+    let names = entries.into_iter().map(|it| String::from_utf8(it.name).expect("a name of ours"));
+    let mut all: Vec<_> = names.map(|name| (name.clone(), contents_of(files, &name))).collect();
+    all.sort();
+    all
+}
+
+/// What was foreseen is what an open comes to; and what it refuses is as it was.
 fn agree(
     foreseen: &Result<Foreseen, OpenError>,
     opened: &Result<(Log, Recovery), OpenError>,
+    (before, after): (&FakeFiles, &FakeFiles),
 ) -> Result<(), String> {
+    if let Err(error) = opened
+        && all_of(before) != all_of(after)
+    {
+        return Err(format!("it was refused, and is not as it was: {error}"));
+    }
     let same = match (foreseen, opened) {
         (Ok(foreseen), Ok((_, found))) => {
             (foreseen.durable, foreseen.tail) == (found.durable, found.tail)
@@ -111,25 +129,28 @@ fn lived_through(what: Damage, seed: u64) -> Result<bool, String> {
     let ring = Arc::new(Region::create(&medium, &spec).expect("there is room"));
     let (log, _) = open_shared(&files, &ring).expect("a new log opens");
     let mut before = image(&files);
-    for _ in 0..random.below(60) {
+    let (steps, copied_every) = if what == Damage::AllOlder { (400, 200) } else { (60, 12) };
+    for _ in 0..random.below(steps) {
         step(&mut model, &log, &mut random).expect("the disk is sound");
-        if random.below(12) == 0 {
+        if random.below(copied_every) == 0 {
             before = image(&files);
         }
     }
     drop((log, ring));
-    let files = image(&files);
+    let files = image(if what == Damage::AllOlder { &before } else { &files });
     damage(what, &files, &before, &mut random);
     // Without the ring.
     let alone = Log::foresee(&files, None, &CONFIG);
-    agree(&alone, &open_with(&image(&files), region()))?;
+    let other = image(&files);
+    agree(&alone, &open_with(&other, region()), (&files, &other))?;
     // With it.
     let seen = Region::observe(&medium).expect("it is a region");
     let foreseen = Log::foresee(&files, Some(&seen), &CONFIG);
     drop(seen);
     let ring = Arc::new(Region::attach(&medium).expect("it is a region"));
+    let before = image(&files);
     let opened = open_shared(&files, &ring);
-    agree(&foreseen, &opened)?;
+    agree(&foreseen, &opened, (&before, &files))?;
     let (log, found) = opened.map_err(|error| format!("memory has all of it: {error}"))?;
     model.check(&log, true)?;
     let lacked = foreseen.is_ok_and(|it| it.ring.is_some_and(|ring| ring.lacking.is_some()));

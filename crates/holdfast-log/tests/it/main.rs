@@ -27,6 +27,7 @@ mod reader;
 mod real;
 mod refusals;
 mod repair;
+mod returned;
 mod support;
 mod survivor;
 mod threads;
