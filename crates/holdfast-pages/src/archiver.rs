@@ -176,9 +176,13 @@ impl Archiver {
         Ok(is_behind)
     }
 
-    /// Where the window ends that is to be archived next, if it is over.
+    /// Where the window ends that is to be archived next, if it is over. One that the archive had
+    /// and has lost is: who cleans waits for it.
     fn window_end(&self, fresh: &Fresh) -> Option<Rsn> {
         let archived = self.views.archived();
+        if self.views.is_behind() {
+            return Some(fresh.end()).filter(|end| archived < *end);
+        }
         let first = fresh.frames(archived, fresh.end()).next()?;
         let border = Lsn((first.lsn.get() / self.window_bytes + 1) * self.window_bytes);
         if fresh.newest_frame()?.lsn < border {

@@ -2,8 +2,9 @@
 //!
 //! Promise: what is said to be clean is in the page file, synced, and so are its versions; a page
 //! that its records do not follow is rebuilt; one whose records are lost hinders no other, and
-//! stays expected with them; after any failure the pass begins anew, and writes again whatever it
-//! had written.
+//! stays expected with them; while an archive that lost its last runs ends before what is clean,
+//! nothing is written; after any failure the pass begins anew, and writes again whatever it had
+//! written.
 //! Never: reads the buffered pages, or a record that is not durable; takes a latch. `framed` does,
 //! for comparison.
 
@@ -212,9 +213,11 @@ impl Cleaner {
         framed: Option<&Framed<'_>>,
     ) -> Result<Option<Pass>, CleanError> {
         let (cleaned, archive) = (self.cleaned(), self.on.views.archive());
-        let upto = archive.end().unwrap_or(cleaned);
+        let upto = archive.end().unwrap_or(Rsn::FIRST);
+        // Pages at the archive's end would lack records that they are said to have.
+        let Some(bytes) = upto.checked_since(cleaned) else { return Ok(None) };
         let (restores, told) = (self.on.restoring.is_on(), self.on.repairs.take());
-        if !restores && !self.is_time(cleaning, upto.since(cleaned), !told.is_empty()) {
+        if !restores && !self.is_time(cleaning, bytes, !told.is_empty()) {
             self.on.repairs.put_back(told);
             return Ok(None);
         }

@@ -119,8 +119,7 @@ impl Fetch {
         };
         Ok(match read {
             Ok(()) if rsn < image => Some(FaultKind::LostWrite),
-            // Only what is archived is written.
-            Ok(()) if rsn >= self.views.archived() => Some(FaultKind::Astray),
+            Ok(()) if rsn >= self.views.written_below() => Some(FaultKind::Astray),
             Ok(()) => None,
             Err(ReadPageError::Fault(fault)) => match fault {
                 PageFault::Zeroed => was_written.then_some(FaultKind::Zeroed),

@@ -1,6 +1,7 @@
 //! Which record the image of each page has got to, asked of the device when it is first needed.
 //!
-//! Promise: what is told was written with the image, or it is said that nobody knows.
+//! Promise: what is told was written with the image, or it is said that nobody knows; a record
+//! that is nowhere is none of them, whatever a file says that is newer than the records.
 //! Never: looks at an image; writes what is not in the page file.
 
 mod writing;
@@ -12,11 +13,15 @@ use crate::rsn::{PageNumber, Rsn};
 use crate::stale::{Expected, Imaged, PAGES_MAX, Stale};
 use crate::versions::{UNTOLD, VERSIONS_PAGES, Versions};
 
+const _: () = assert!(UNTOLD.get() == u64::MAX, "no record is told where none is known");
+
 /// The images of one page file. All calls may come from any thread.
 #[derive(Debug)]
 pub struct Images {
     stale: Arc<Stale>,
     versions: Arc<Versions>,
+    /// Where all records ended when the file was opened, which tells only of those.
+    end: Rsn,
     /// Held while a block is read or written.
     block: Mutex<[Rsn; VERSIONS_PAGES]>,
 }
@@ -34,10 +39,10 @@ pub(crate) struct Known {
 pub(crate) struct OtherVersion(pub(crate) u16);
 
 impl Images {
-    /// Asks this file, and keeps the answers in this table.
+    /// Asks this file, and keeps the answers in this table. All records end at `end`.
     #[must_use]
-    pub fn new(stale: Arc<Stale>, versions: Arc<Versions>) -> Images {
-        Images { stale, versions, block: Mutex::new([Rsn::NONE; VERSIONS_PAGES]) }
+    pub fn new(stale: Arc<Stale>, versions: Arc<Versions>, end: Rsn) -> Images {
+        Images { stale, versions, end, block: Mutex::new([Rsn::NONE; VERSIONS_PAGES]) }
     }
 
     /// What is known of a page.
@@ -74,7 +79,7 @@ impl Images {
         let first = block * VERSIONS_PAGES as u64;
         let pages = (first..PAGES_MAX).map(PageNumber).zip(rsns.iter());
         for (page, rsn) in pages.filter(|(page, _)| *page != PageNumber::NONE) {
-            self.stale.found(page, Some(*rsn).filter(|rsn| *rsn != UNTOLD));
+            self.stale.found(page, Some(*rsn).filter(|rsn| *rsn < self.end));
         }
         Ok(true)
     }

@@ -163,7 +163,7 @@ impl Pages {
         let files = OpenFiles::open(&directories.store, tag, config)?;
 
         let Analysis { state, archived, fresh, frames, .. } = analysis;
-        let cleaned = state.cleaned();
+        let (cleaned, end) = (state.cleaned(), state.at());
         files.versions.distrust_before(cleaned);
         let archived = archived.expect("a base behind the archive's end does not serve");
         let stream = Arc::new(Stream::new(log, Arc::clone(&clock), tag, state.at(), frames));
@@ -171,7 +171,7 @@ impl Pages {
         let stale = Arc::new(Stale::new());
         let follower = Follower::new(Arc::clone(&stream), Arc::clone(&stale), state, fresh);
         let follower = Arc::new(follower);
-        let views = Arc::new(Views::new(Arc::clone(&follower), archive));
+        let views = Arc::new(Views::new(Arc::clone(&follower), archive, cleaned));
         let archiver = Arc::new(Archiver::new(
             Arc::clone(&directories.archive),
             tag,
@@ -185,7 +185,7 @@ impl Pages {
             stream,
             follower,
             views,
-            images: Arc::new(Images::new(Arc::clone(&stale), files.versions)),
+            images: Arc::new(Images::new(Arc::clone(&stale), files.versions, end)),
             stale,
             pages: files.pages,
             repairs: Arc::new(Repairs::new()),

@@ -30,12 +30,20 @@ impl Rsn {
         Rsn(self.0.checked_add(bytes).expect("a stream is shorter than 2^64 bytes"))
     }
 
-    /// Bytes from `earlier` to this place; `earlier` must not lie above it.
+    /// Bytes from `earlier` to this place; `earlier` must not lie above it. Only for places that
+    /// come from one source: see [`Rsn::checked_since`].
     #[must_use]
     #[inline]
     pub const fn since(self, earlier: Rsn) -> u64 {
-        assert!(earlier.0 <= self.0);
-        self.0 - earlier.0
+        self.checked_since(earlier).expect("places of one source are in order")
+    }
+
+    /// Bytes from `earlier` to this place; none if `earlier` lies above it. Places that two files
+    /// tell, or two looks at a store in use, may lie in any order.
+    #[must_use]
+    #[inline]
+    pub const fn checked_since(self, earlier: Rsn) -> Option<u64> {
+        self.0.checked_sub(earlier.0)
     }
 }
 

@@ -49,13 +49,16 @@ impl View {
 pub struct Views {
     follower: Arc<Follower>,
     archive: Mutex<Archive>,
+    /// Up to where pages were clean when the store was opened, which the archive had reached once.
+    cleaned: Rsn,
 }
 
 impl Views {
-    /// What follows this archive is what `follower` has.
+    /// What follows this archive is what `follower` has; pages are clean up to `cleaned`, which is
+    /// behind the archive's end if its last runs were lost.
     #[must_use]
-    pub fn new(follower: Arc<Follower>, archive: Archive) -> Views {
-        Views { follower, archive: Mutex::new(archive) }
+    pub fn new(follower: Arc<Follower>, archive: Archive, cleaned: Rsn) -> Views {
+        Views { follower, archive: Mutex::new(archive), cleaned }
     }
 
     /// All records that the follower has taken.
@@ -76,6 +79,18 @@ impl Views {
     #[must_use]
     pub fn archived(&self) -> Rsn {
         self.lock().end().unwrap_or(Rsn::FIRST)
+    }
+
+    /// Whether the page file has records that the archive has lost, and has not got again.
+    #[must_use]
+    pub fn is_behind(&self) -> bool {
+        self.archived() < self.cleaned
+    }
+
+    /// No page in the page file has a record here or behind it: only what is archived is written.
+    #[must_use]
+    pub fn written_below(&self) -> Rsn {
+        self.archived().max(self.cleaned)
     }
 
     /// From now on everybody sees this run: behind the others, or in the place of those that it was

@@ -50,7 +50,7 @@ impl Store {
         self.header.begin(&*to.store, &BACKUP).map_err(io)?;
         let pages = &self.work.engine.pages;
         let manifest = pages.back_up(&to.of_pages(), tell).map_err(BackUpError::Pages)?;
-        Header::finish(&*to.store, &BACKUP).map_err(io)?;
+        self.header.finish(&*to.store, &BACKUP).map_err(io)?;
         Ok(manifest)
     }
 
@@ -141,7 +141,7 @@ pub fn restore_at(
     let tag = Tag::of(&header.identity);
     let moment = holdfast_pages::restore(&from.of_pages(), at, tag, &to.of_pages(), tell)
         .map_err(RestoreError::Pages)?;
-    Header::finish(&*to.store, &RESTORED).map_err(io)?;
+    header.finish(&*to.store, &RESTORED).map_err(io)?;
     Ok(moment)
 }
 

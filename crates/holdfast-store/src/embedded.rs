@@ -8,7 +8,7 @@ use std::io;
 use std::sync::Arc;
 
 use holdfast_io::Files;
-use holdfast_log::{CreateError, Log, LogConfig, Recovery};
+use holdfast_log::{CreateError, Log, LogConfig, Lsn, Recovery};
 use holdfast_memory::{AttachError, Medium, Region, RegionSpec};
 
 use crate::error::OpenError;
@@ -39,16 +39,36 @@ pub(crate) fn create(
     Log::create(files, identity, &config(sizes))
 }
 
-/// Opens the log of a store.
+/// Opens the log of a store, which ends at `least` or behind it.
 pub(crate) fn open(
     place: &Place,
     identity: [u8; 16],
     sizes: Sizes<'_>,
+    least: Lsn,
 ) -> Result<(Arc<Log>, Recovery), OpenError> {
+    look(&*place.log, sizes, least)?;
     let region = Arc::new(region(identity, sizes)?);
     let (files, clock) = (Arc::clone(&place.log), Arc::clone(&place.clock));
     let (log, recovery) = Log::open(files, region, clock, config(sizes)).map_err(OpenError::Log)?;
+    refuse_older(recovery.tail, least)?;
     Ok((Arc::new(log), recovery))
+}
+
+/// Refuses what does not belong together, or is damaged, while log and memory are as they were
+/// left: to take memory changes it. That of this process goes with it.
+fn look(files: &dyn Files, sizes: Sizes<'_>, least: Lsn) -> Result<(), OpenError> {
+    let seen = match Region::observe_to_attach(sizes.memory) {
+        _ if *sizes.memory == Medium::Private => return Ok(()),
+        Ok(seen) => Some(seen),
+        Err(AttachError::Missing) => None,
+        Err(error) => return Err(OpenError::Memory(io::Error::other(error))),
+    };
+    let log = Log::foresee(files, seen.as_ref(), &config(sizes)).map_err(OpenError::Log)?;
+    refuse_older(log.tail, least)
+}
+
+fn refuse_older(end: Lsn, least: Lsn) -> Result<(), OpenError> {
+    if end < least { Err(OpenError::OlderLog { end, least }) } else { Ok(()) }
 }
 
 fn config(sizes: Sizes<'_>) -> LogConfig {

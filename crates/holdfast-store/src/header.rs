@@ -3,7 +3,8 @@
 //! Byte table: FORMAT.md, "Store".
 //!
 //! Promise: it is there when everything else of a new one is, and never changes but to a newer
-//! version; a directory with something else in it is told from one that is free.
+//! version; it is kept in two files, and one of them that is missing or damaged costs nothing; a
+//! directory with something else in it is told from one that is free.
 //! Never: makes anything but these.
 
 use std::io;
@@ -18,16 +19,24 @@ use crate::place::DIRECTORIES;
 /// What the file is called.
 pub(crate) struct Names {
     pub(crate) name: &'static str,
+    /// The second file that says the same.
+    copy: &'static str,
+    /// Until one of the two takes the place of an older one, or of none. Not as while a store is
+    /// made: that would be made anew over all there is, were the other lost.
+    next: &'static str,
     /// Until everything else is there.
     begun: &'static str,
 }
 
 /// Of a store.
-pub(crate) const STORE: Names = Names { name: "store", begun: "store-new" };
+pub(crate) const STORE: Names =
+    Names { name: "store", copy: "store.copy", next: "store-next", begun: "store-new" };
 /// Of one that is made from a backup or an archive: cut short, it must not become an empty one.
-pub(crate) const RESTORED: Names = Names { name: "store", begun: "restored-new" };
+pub(crate) const RESTORED: Names =
+    Names { name: "store", copy: "store.copy", next: "store-next", begun: "restored-new" };
 /// Of a backup.
-pub(crate) const BACKUP: Names = Names { name: "backup", begun: "backup-new" };
+pub(crate) const BACKUP: Names =
+    Names { name: "backup", copy: "backup.copy", next: "backup-next", begun: "backup-new" };
 
 /// "HFST".
 const MAGIC: u32 = 0x5453_4648;
@@ -60,12 +69,26 @@ pub(crate) enum NoHeader {
 }
 
 impl Header {
+    /// From the first of the two files; from the second, where that is missing or damaged.
     pub(crate) fn read(files: &dyn Files, names: &Names) -> Result<Header, NoHeader> {
+        let fault = match Header::read_in(files, names.name) {
+            Some(Err(NoHeader::Damaged)) => NoHeader::Damaged,
+            Some(read) => return read,
+            None => without(files, names),
+        };
+        match Header::read_in(files, names.copy) {
+            Some(Ok(header)) => Ok(header),
+            _ => Err(fault),
+        }
+    }
+
+    /// Nothing, if there is no such file.
+    fn read_in(files: &dyn Files, name: &str) -> Option<Result<Header, NoHeader>> {
         let mut bytes = [0; HEADER_BYTES];
-        match read(files, names.name, &mut bytes) {
-            Ok(()) => Header::parse(&bytes),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(without(files, names)),
-            Err(error) => Err(NoHeader::Io(error)),
+        match read(files, name, &mut bytes) {
+            Ok(()) => Some(Header::parse(&bytes)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => Some(Err(NoHeader::Io(error))),
         }
     }
 
@@ -96,28 +119,51 @@ impl Header {
 
     /// Says, on a free directory, that something is being made there.
     pub(crate) fn begin(&self, files: &dyn Files, names: &Names) -> io::Result<()> {
+        self.write(files, names.begun)
+    }
+
+    fn write(&self, files: &dyn Files, name: &str) -> io::Result<()> {
         let how = OpenHow { write: true, create_mode: Some(FILE_MODE), ..OpenHow::default() };
-        let file = files.open(Path::new(names.begun), how)?;
+        let file = files.open(Path::new(name), how)?;
         file.write_all_at(&self.encode(), 0)?;
         file.sync_data()?;
         files.sync_dir(Path::new(""))
     }
 
     /// Says, of one of an older version, that it is of this one: before anything is put that older
-    /// programs do not know. It survives a power cut when this returns.
+    /// programs do not know. It survives a power cut when this returns. The second file waits for
+    /// the next time where there is no room for it.
     pub(crate) fn renew(&self, files: &dyn Files, names: &Names) -> io::Result<()> {
-        let mut bytes = [0; HEADER_BYTES];
-        read(files, names.name, &mut bytes)?;
-        if bytes == self.encode() {
-            return Ok(());
+        if !self.is_in(files, names.name) {
+            self.replace(files, names, names.name)?;
         }
-        self.begin(files, names)?;
-        Header::finish(files, names)
+        match self.is_in(files, names.copy) {
+            true => Ok(()),
+            false => self.replace(files, names, names.copy).or_else(|error| match error.kind() {
+                io::ErrorKind::StorageFull => Ok(()),
+                _ => Err(error),
+            }),
+        }
+    }
+
+    fn is_in(&self, files: &dyn Files, name: &str) -> bool {
+        let mut bytes = [0; HEADER_BYTES];
+        read(files, name, &mut bytes).is_ok() && bytes == self.encode()
     }
 
     /// Says that it is there. It survives a power cut when this returns.
-    pub(crate) fn finish(files: &dyn Files, names: &Names) -> io::Result<()> {
-        files.rename(Path::new(names.begun), Path::new(names.name))?;
+    pub(crate) fn finish(&self, files: &dyn Files, names: &Names) -> io::Result<()> {
+        Header::take_place(files, names.begun, names.name)?;
+        self.replace(files, names, names.copy)
+    }
+
+    fn replace(&self, files: &dyn Files, names: &Names, name: &str) -> io::Result<()> {
+        self.write(files, names.next)?;
+        Header::take_place(files, names.next, name)
+    }
+
+    fn take_place(files: &dyn Files, begun: &str, name: &str) -> io::Result<()> {
+        files.rename(Path::new(begun), Path::new(name))?;
         files.sync_dir(Path::new(""))
     }
 }

@@ -123,6 +123,7 @@ pub use error::{
     RestoreError, ServiceError,
 };
 pub use holdfast_client::ConnectError;
+pub use holdfast_log::Spoilt;
 pub use holdfast_memory::Medium;
 pub use holdfast_pages::{
     At, CheckpointError, CleanError, CleaningOrder, Compression, FaultKind, FlushError, Keep,

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use holdfast_client::LogClient;
-use holdfast_log::{CommitError, CommitLog, Log, Lsn, Marks};
+use holdfast_log::{CommitError, CommitLog, Log, Lsn, Marks, Spoilt};
 
 use crate::config::LogPlace;
 use crate::embedded::{self, Sizes};
@@ -54,26 +54,24 @@ pub(crate) fn create(place: &Place, identity: [u8; 16], log: &LogPlace) -> Resul
 }
 
 /// Opens the log of a store, which ends at `least` or behind it if it is the store's own and no
-/// older copy.
+/// older copy. With what has been made again of an own one.
 pub(crate) fn open(
     place: &Place,
     identity: [u8; 16],
     log: &LogPlace,
     least: Lsn,
-) -> Result<StoreLog, OpenError> {
+) -> Result<(StoreLog, Vec<Spoilt>), OpenError> {
     match log {
         LogPlace::Embedded { memory, ring_bytes, segment_bytes } => {
             refuse_served(place)?;
             let sizes = Sizes { memory, ring_bytes: *ring_bytes, segment_bytes: *segment_bytes };
-            let (log, recovery) = embedded::open(place, identity, sizes)?;
-            if recovery.tail < least {
-                return Err(OpenError::OlderLog { end: recovery.tail, least });
-            }
-            Ok(StoreLog::Embedded(log, (ring_bytes / WINDOWS_PER_RING).max(1)))
+            let (log, recovery) = embedded::open(place, identity, sizes, least)?;
+            let log = StoreLog::Embedded(log, (ring_bytes / WINDOWS_PER_RING).max(1));
+            Ok((log, recovery.remade))
         }
         LogPlace::Served { socket, name } => {
             let log = served::open(&*place.log, identity, socket, name)?;
-            Ok(StoreLog::Served(Arc::new(log)))
+            Ok((StoreLog::Served(Arc::new(log)), Vec::new()))
         }
     }
 }

@@ -170,8 +170,9 @@ impl Shared {
     /// Whether so much is not clean that more is kept for that than was asked for.
     fn is_unclean(&self) -> bool {
         let engine = &self.work.engine;
-        let bytes = engine.pages.archived().since(engine.pages.cleaned());
-        bytes > UNCLEAN_MAX * engine.clean_every_bytes
+        // Others archive and clean between the two looks, and an archive may have lost its end.
+        let bytes = engine.pages.archived().checked_since(engine.pages.cleaned());
+        bytes.is_some_and(|bytes| bytes > UNCLEAN_MAX * engine.clean_every_bytes)
     }
 
     /// Whether so many windows are not merged that a page's records are in too many places.

@@ -71,11 +71,13 @@ impl Statistics {
             let runs = archive.runs().iter().filter(|run| is_wanted(run.span().level));
             runs.map(|run| run.bytes()).sum()
         };
+        // Others put, archive and clean between the two looks.
+        let (cleaned, next) = (engine.pages.cleaned(), engine.stream().next());
         Statistics {
             pool: engine.pool.statistics(),
             locks: engine.locks.statistics(),
             unarchived_log_bytes: marks.tail.get().saturating_sub(marks.released.get()),
-            uncleaned_bytes: engine.stream().next().since(engine.pages.cleaned()),
+            uncleaned_bytes: next.checked_since(cleaned).unwrap_or(0),
             elided_reads: engine.pages.elided(),
             written_pages: engine.pages.written(),
             archive_bytes: bytes(|_| true),

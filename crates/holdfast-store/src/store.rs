@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use holdfast_log::Spoilt;
 use holdfast_pages::{
     CheckpointError, CleanError, FlushError, Found, PageNumber, Pages, Rsn, SyncError, Tag,
 };
@@ -49,7 +50,7 @@ pub struct Store {
 }
 
 /// What was found when a store was opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recovery {
     /// Whether the store was made by this call.
     pub is_new: bool,
@@ -66,6 +67,9 @@ pub struct Recovery {
     pub read_bytes: u64,
     /// How many records were looked at one by one.
     pub records_folded: u64,
+    /// Which of the two catalogues of its own log was not as it should be, and has been made again
+    /// from the other one, which says all that it said.
+    pub remade: Vec<Spoilt>,
 }
 
 impl Store {
@@ -86,7 +90,7 @@ impl Store {
         let (header, is_new) = header(&place, config)?;
         let identity = header.identity;
         let least = Note::least_log_end(&*place.store, header).map_err(OpenError::Io)?;
-        let log = log::open(&place, identity, &config.log, least)?;
+        let (log, remade) = log::open(&place, identity, &config.log, least)?;
         let (pages, found) = open_pages(&place, identity, &log, config)?;
         header.renew(&*place.store, &STORE).map_err(OpenError::Io)?;
         // Before there is anything that the archive has not.
@@ -100,6 +104,7 @@ impl Store {
             fell_back: found.fell_back,
             read_bytes: found.read_bytes,
             records_folded: found.records_folded,
+            remade,
         };
         let next_page = found.next_page;
         let has_names = next_page > NAMES_ROOT;
@@ -357,7 +362,7 @@ fn create(place: &Place, config: &Config) -> Result<Header, OpenError> {
     header.begin(&*place.store, &STORE).map_err(OpenError::Io)?;
     log::create(place, identity, &config.log)?;
     Pages::create(&place.of_pages(), Tag::of(&identity)).map_err(OpenError::Io)?;
-    Header::finish(&*place.store, &STORE).map_err(OpenError::Io)?;
+    header.finish(&*place.store, &STORE).map_err(OpenError::Io)?;
     Ok(header)
 }
 

@@ -16,7 +16,7 @@ fn made() -> FakeFiles {
     let files = FakeFiles::new(1);
     HEADER.begin(&files, &STORE).expect("a free directory");
     assert!(matches!(Header::read(&files, &STORE), Err(NoHeader::Free)));
-    Header::finish(&files, &STORE).expect("it has begun");
+    HEADER.finish(&files, &STORE).expect("it has begun");
     files
 }
 
@@ -74,11 +74,38 @@ fn a_header_of_an_older_version_is_taken_and_becomes_one_of_this() {
 }
 
 #[test]
+fn one_of_the_two_files_is_enough_and_makes_the_other_again() {
+    for name in [STORE.name, STORE.copy] {
+        for is_missing in [true, false] {
+            let files = made();
+            match is_missing {
+                true => files.remove_file(Path::new(name)).expect("it is there"),
+                false => put(&files, name, b"damaged"),
+            }
+            assert!(Header::read(&files, &STORE).is_ok_and(|header| header == HEADER), "{name}");
+            HEADER.renew(&files, &STORE).expect("the machine is well");
+            let after = files.after_power_cut(1);
+            assert!([STORE.name, STORE.copy].iter().all(|name| HEADER.is_in(&after, name)));
+        }
+    }
+}
+
+#[test]
+fn without_both_files_nothing_is_begun_over_what_is_left() {
+    let files = made();
+    put(&files, "pages", b"");
+    for name in [STORE.name, STORE.copy] {
+        files.remove_file(Path::new(name)).expect("it is there");
+    }
+    assert!(matches!(Header::read(&files, &STORE), Err(NoHeader::Taken)));
+}
+
+#[test]
 fn a_store_whose_restore_was_cut_short_is_not_taken_for_one_that_is_being_made() {
     let files = FakeFiles::new(1);
     HEADER.begin(&files, &RESTORED).expect("a free directory");
     assert!(matches!(Header::read(&files, &STORE), Err(NoHeader::Taken)));
     assert!(matches!(Header::read(&files, &RESTORED), Err(NoHeader::Free)));
-    Header::finish(&files, &RESTORED).expect("it has begun");
+    HEADER.finish(&files, &RESTORED).expect("it has begun");
     assert!(Header::read(&files, &STORE).is_ok());
 }

@@ -1,11 +1,11 @@
 //! Files of a store are missing, older, cut short, exchanged or have a bit turned over: one or two
-//! at a time, or many that are older together. What the store answers then is right, or it says by
-//! name what it cannot answer.
+//! at a time, or many that are older or missing together. What the store answers then is right, or
+//! it says by name what it cannot answer.
 //!
 //! A segment of a log is older where the store was closed: what was put last in an opening is in
 //! its log and nowhere else until then, so nothing tells it from what was never put.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
@@ -26,6 +26,18 @@ const STEPS: u32 = 400;
 /// Rounds of all services after which a store has nothing left to do.
 const ROUNDS: u32 = 400;
 const PAIRS: u64 = 60;
+/// How often parts of the archive are taken away, with or without other files.
+const LOSSES: u64 = 24;
+/// What a store's own threads do in the background. They write no base, so that pages may be clean
+/// far behind it.
+const BACKGROUND: [Service; 6] = [
+    Service::Follow,
+    Service::Archive,
+    Service::Prepare,
+    Service::Clean,
+    Service::Merge,
+    Service::Undo,
+];
 
 /// What every file holds.
 type Image = BTreeMap<PathBuf, Vec<u8>>;
@@ -104,11 +116,11 @@ fn image(files: &FakeFiles) -> Image {
     image
 }
 
-/// One step of every service, whatever comes of it. What was refused, if anything was.
-fn serve(store: &Store) -> (bool, Vec<String>) {
+/// One step of these services, whatever comes of it. What was refused, if anything was.
+fn serve(store: &Store, services: &[Service]) -> (bool, Vec<String>) {
     let (mut did, mut refused) = (false, Vec::new());
-    for service in Service::ALL {
-        match store.step(service) {
+    for service in services {
+        match store.step(*service) {
             Ok(more) => did |= more,
             Err(error) => refused.push(format!("{service:?}: {error:?}")),
         }
@@ -116,10 +128,10 @@ fn serve(store: &Store) -> (bool, Vec<String>) {
     (did, refused)
 }
 
-/// Steps all services until none has anything to do. What was refused in the last round.
-fn settle(store: &Store) -> Vec<String> {
+/// Steps these services until none has anything to do. What was refused in the last round.
+fn settle(store: &Store, services: &[Service]) -> Vec<String> {
     for _ in 0..ROUNDS {
-        let (did, refused) = serve(store);
+        let (did, refused) = serve(store, services);
         if !did {
             return refused;
         }
@@ -127,17 +139,29 @@ fn settle(store: &Store) -> Vec<String> {
     vec!["there is no end to it".to_owned()]
 }
 
+/// What is done for a store before a life of it ends: nothing, all there is to do, what its threads
+/// would do, or a trim.
+fn tend(store: &Store, random: &mut Random) {
+    match random.below(4) {
+        0 => {}
+        1 => drop(settle(store, &Service::ALL)),
+        2 => drop(settle(store, &BACKGROUND)),
+        _ => drop(store.trim().expect("a device")),
+    }
+}
+
 impl Ground {
     /// A store after some lives, the last of which ended in order if `seed` is even.
     fn of(seed: u64) -> Ground {
         let (mut files, mut model, mut older) = (machine(seed), Model::default(), Vec::new());
+        let mut random = Random::new(seed);
         for life in 0..LIVES {
             let (store, _) = Store::open_at(place(&files), &config_of(seed)).expect("a store");
             let tree = store.tree("accounts").expect("a tree");
-            drop(work(&store, &tree, &mut model, seed * LIVES + life, STEPS).expect("a device"));
-            if (seed + life).is_multiple_of(3) {
-                settle(&store);
-            }
+            // In some nothing is put.
+            let steps = if random.chance(20) { 0 } else { STEPS };
+            drop(work(&store, &tree, &mut model, seed * LIVES + life, steps).expect("a device"));
+            tend(&store, &mut random);
             older.push(image(&files));
             store.sync().expect("a device");
             model.is_durable();
@@ -287,11 +311,11 @@ fn is_through(stat: &Stat, end: Rsn) -> bool {
 /// Uses a damaged store, closes it, and uses it again.
 fn examine(
     files: &FakeFiles,
-    ground: &Ground,
+    truth: &Contents,
     seed: u64,
     random: &mut Random,
 ) -> Result<Outcome, String> {
-    let mut truth = ground.truth.clone();
+    let mut truth = truth.clone();
     let store = match Store::open_at(place(files), &config_of(seed)) {
         Ok((store, _)) => store,
         Err(_) => return Ok(Outcome::Refused),
@@ -304,7 +328,7 @@ fn examine(
     change(&store, &mut truth, random)?;
     whole &= ask(&store, &truth, "changed")?;
     let end = store.stat().stable;
-    let mut refused = settle(&store);
+    let mut refused = settle(&store, &Service::ALL);
     // A transaction that had not ended may have changed a page that cannot be had any more.
     refused.retain(|why| whole || !why.starts_with("Undo: Undo(Page("));
     if !refused.is_empty() {
@@ -315,7 +339,7 @@ fn examine(
     let again = Store::open_at(place(files), &config_of(seed));
     let (store, _) = again.map_err(|error| format!("the next open: {error:?}"))?;
     whole &= ask(&store, &truth, "opened again")?;
-    settle(&store);
+    settle(&store, &Service::ALL);
     if !is_through(&store.stat(), end) {
         return Err(format!("it is not archived and clean: {:?}", store.stat()));
     }
@@ -345,15 +369,24 @@ fn class_of((path, kind): &Damage) -> String {
 fn strike(ground: &Ground, damage: &[Damage], seed: u64) -> Option<Result<Outcome, String>> {
     let mut random = Random::new(seed);
     let files = ground.damaged(damage, &mut random)?;
-    let examined = catch_unwind(AssertUnwindSafe(|| examine(&files, ground, seed, &mut random)));
-    Some(match examined {
-        Err(_) => Err("it panics".to_owned()),
-        Ok(Ok(Outcome::Refused)) if !may_close(damage) => {
+    Some(match try_to(&files, &ground.truth, seed, &mut random) {
+        Ok(Outcome::Refused) if !may_close(damage) => {
             let error = Store::open_at(place(&files), &config_of(seed)).err();
             Err(format!("it does not open: {error:?}"))
         }
-        Ok(examined) => examined,
+        examined => examined,
     })
+}
+
+/// Examines a store. A panic is wrong, too.
+fn try_to(
+    files: &FakeFiles,
+    truth: &Contents,
+    seed: u64,
+    random: &mut Random,
+) -> Result<Outcome, String> {
+    let examined = catch_unwind(AssertUnwindSafe(|| examine(files, truth, seed, random)));
+    examined.unwrap_or_else(|_| Err("it panics".to_owned()))
 }
 
 fn report(counts: &Counts, wrong: &[String]) {
@@ -369,7 +402,8 @@ fn strike_with(ground: &Ground, all: &[Vec<Damage>], seed: u64) -> u64 {
     for (at, damage) in all.iter().enumerate() {
         let Some(outcome) = strike(ground, damage, seed ^ (at as u64) << 32) else { continue };
         done += 1;
-        let class = damage.iter().map(class_of).collect::<Vec<_>>().join(" and ");
+        let classes: BTreeSet<_> = damage.iter().map(class_of).collect();
+        let class = classes.into_iter().collect::<Vec<_>>().join(" and ");
         match outcome {
             Ok(outcome) => *counts.entry((class, outcome)).or_default() += 1,
             Err(why) => wrong.push(format!("{at}: {damage:?}: {why}")),
@@ -394,6 +428,38 @@ fn two_at_a_time(seed: u64) -> u64 {
     strike_with(&ground, &all, seed)
 }
 
+/// Files that go with parts of the archive, if any do.
+const WITH_RUNS: [&str; 8] =
+    ["", "", "pages", "versions", "base-0", "base-1", "closed", "log/catalogue.copy"];
+
+/// Runs of the archive that are missing together: all, the newest, the oldest, or any.
+fn some_runs(ground: &Ground, random: &mut Random) -> Vec<PathBuf> {
+    let mut runs: Vec<_> = ground.now.keys().filter(|path| path.starts_with("archive")).collect();
+    runs.sort_by_key(|path| path.to_string_lossy().rsplit('-').next().map(str::to_owned));
+    let from = random.below(runs.len().max(1) as u64) as usize;
+    let how = random.below(4);
+    let mut is_gone = |at: usize| match how {
+        0 => true,
+        1 => at >= from,
+        2 => at <= from,
+        _ => random.chance(50),
+    };
+    let gone = runs.into_iter().enumerate().filter(|(at, _)| is_gone(*at));
+    gone.map(|(_, path)| path.clone()).collect()
+}
+
+fn runs_missing(seed: u64) -> u64 {
+    let (ground, mut random) = (Ground::of(seed), Random::new(seed));
+    let mut any = || {
+        let mut gone = some_runs(&ground, &mut random);
+        let with = Path::new(pick(&WITH_RUNS, &mut random).expect("there are some"));
+        gone.extend(ground.now.keys().find(|path| *path == with).cloned());
+        gone.into_iter().map(|path| (path, Kinds::Missing)).collect()
+    };
+    let all: Vec<_> = (0..LOSSES).map(|_| any()).collect();
+    strike_with(&ground, &all, seed)
+}
+
 /// Files that are older together.
 const PARTS: [&[&str]; 9] = [
     &["pages", "versions"],
@@ -407,33 +473,49 @@ const PARTS: [&[&str]; 9] = [
     &["pages", "versions", "archive/"],
 ];
 
-/// The machine with these files as they were in an earlier life.
-fn with_older(ground: &Ground, old: &Image, part: &[&str]) -> FakeFiles {
+/// Files that are as they are now while all others are older: what they tell of is nowhere else.
+const NEWER: [&[&str]; 5] =
+    [&["versions"], &["base-"], &["archive/"], &["base-", "versions"], &["archive/", "versions"]];
+
+fn is_of(part: &[&str], path: &Path) -> bool {
+    part.iter().any(|prefix| path.to_string_lossy().starts_with(prefix))
+}
+
+/// The machine with some of its files as they were in an earlier life.
+fn with_older(ground: &Ground, old: &Image, is_meant: &dyn Fn(&Path) -> bool) -> FakeFiles {
     let files = copy(&ground.files);
-    let is_meant = |path: &&PathBuf| {
-        let path = path.to_string_lossy();
-        part.iter().any(|prefix| path.starts_with(prefix) && !path.contains(".lost"))
-    };
+    let is_meant = |path: &&PathBuf| is_meant(path) && !path.to_string_lossy().contains(".lost");
     ground.now.keys().filter(is_meant).for_each(|path| files.remove_file(path).expect("it is"));
     old.keys().filter(is_meant).for_each(|path| put(&files, path, &old[path]));
     files
 }
 
+/// What the store had in an earlier life, if it was one by then that can be opened.
+fn truth_of(ground: &Ground, old: &Image, seed: u64) -> Option<Contents> {
+    let files = with_older(ground, old, &|_| true);
+    let (store, _) = Store::open_at(place(&files), &config_of(seed)).ok()?;
+    contents(&store, &store.find_tree("accounts").ok()??).ok()
+}
+
 fn older_together(seed: u64) -> u64 {
     let ground = Ground::of(seed);
     let (mut counts, mut wrong, mut done) = (Counts::new(), Vec::new(), 0);
+    let mut strike = |what: String, life: usize, files: &FakeFiles, truth: &Contents| {
+        done += 1;
+        match try_to(files, truth, seed, &mut Random::new(seed)) {
+            Ok(outcome) => *counts.entry((what, outcome)).or_default() += 1,
+            Err(why) => wrong.push(format!("{what} of life {life}: {why}")),
+        }
+    };
     for (life, old) in ground.older[..LIVES as usize - 1].iter().enumerate() {
         for part in PARTS {
-            let (files, mut random) = (with_older(&ground, old, part), Random::new(seed));
-            let examine = || examine(&files, &ground, seed, &mut random);
-            let examined = catch_unwind(AssertUnwindSafe(examine));
-            match examined.unwrap_or_else(|_| Err("it panics".to_owned())) {
-                Ok(outcome) => {
-                    *counts.entry((format!("older {part:?}"), outcome)).or_default() += 1;
-                }
-                Err(why) => wrong.push(format!("{part:?} of life {life}: {why}")),
-            }
-            done += 1;
+            let files = with_older(&ground, old, &|path| is_of(part, path));
+            strike(format!("older {part:?}"), life, &files, &ground.truth);
+        }
+        let Some(truth) = truth_of(&ground, old, seed) else { continue };
+        for part in NEWER {
+            let files = with_older(&ground, old, &|path| !is_of(part, path));
+            strike(format!("newer {part:?}"), life, &files, &truth);
         }
     }
     report(&counts, &wrong);
@@ -444,6 +526,38 @@ fn older_together(seed: u64) -> u64 {
 #[test]
 fn files_that_are_older_together_are_noticed() {
     with_seeds(1..5, "damage::files_that", older_together);
+}
+
+#[test]
+fn runs_that_are_missing_together_cost_what_they_had() {
+    with_seeds(1..5, "damage::runs_that", runs_missing);
+}
+
+#[test]
+fn pages_that_are_clean_are_there_without_any_archive() {
+    let (files, mut truth) = (machine(1), Contents::new());
+    for round in 0..2 {
+        let (store, _) = Store::open_at(place(&files), &config_of(1)).expect("a store");
+        let tree = store.tree("accounts").expect("a tree");
+        for key in 0..90 {
+            let (key, value) = (format!("{key:02}").into_bytes(), vec![round; 300]);
+            let mut one = store.begin();
+            one.put(&tree, &key, &value).expect("room");
+            one.commit(Durability::Disk).expect("a device");
+            truth.insert(key, value);
+        }
+        store.trim().expect("a device");
+        store.close().expect("a device");
+    }
+    let runs: Vec<_> = image(&files).into_keys().filter(|it| it.starts_with("archive")).collect();
+    runs.iter().for_each(|run| files.remove_file(run).expect("it is there"));
+    let (store, _) = Store::open_at(place(&files), &config_of(1)).expect("a store");
+    let end = store.stat().stable;
+    assert!(store.stat().archived < store.stat().cleaned && !store.stat().lost_records.is_empty());
+    assert_eq!(ask(&store, &truth, "at first"), Ok(true));
+    assert_eq!(settle(&store, &BACKGROUND), [""; 0]);
+    assert_eq!(ask(&store, &truth, "settled"), Ok(true));
+    assert!(is_through(&store.stat(), end), "{:?}", store.stat());
 }
 
 #[test]

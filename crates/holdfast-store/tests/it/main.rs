@@ -23,6 +23,7 @@ mod large_values;
 mod life;
 mod loads;
 mod looks;
+mod missing;
 mod model;
 mod power;
 mod ranges;

@@ -1,5 +1,6 @@
 //! What a store says to what it cannot do, and that nothing is lost by that.
 
+use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,17 +9,20 @@ use holdfast_io::checksum::crc32c;
 use holdfast_io::fake::{EIO, ENOSPC, Effect, FakeEntropy, FakeFiles, Fault, Operation};
 use holdfast_io::{Files, OpenHow};
 use holdfast_log::OpenError as LogError;
+use holdfast_memory::Medium;
 use holdfast_pages::{
     AnalysisError, LoadError, OpenArchiveError, OpenError as PagesError,
     RestoreError as MomentError, Tag,
 };
 use holdfast_store::Durability::{Disk, Memory};
 use holdfast_store::{
-    At, BackUpError, CommitError, Config, Direction, OpenError, RestoreError, Rsn, Service,
-    ServiceError, Store, TransactionError, Tree, VerifyFault, restore_at,
+    At, BackUpError, CommitError, Config, Direction, LogPlace, OpenError, RestoreError, Rsn,
+    Service, ServiceError, Store, TransactionError, Tree, VerifyFault, restore_at,
 };
 
-use crate::support::{config, cut, machine, open, overwrite, place, place_with, settle};
+use crate::support::{
+    config, cut, machine, open, overwrite, place, place_with, read, settle, write,
+};
 
 const KEYS: u32 = 200;
 const FOOTER_BYTES: usize = 120;
@@ -60,20 +64,6 @@ fn after_cut() -> FakeFiles {
 
 fn refused(files: &FakeFiles) -> OpenError {
     Store::open_at(place(files), &config()).map(drop).expect_err("it is refused")
-}
-
-fn read(files: &FakeFiles, name: &Path) -> Vec<u8> {
-    let file = files.open(name, OpenHow::default()).expect("the file is there");
-    let mut bytes = vec![0; file.metadata().expect("the machine is well").size_bytes as usize];
-    file.read_full_at(&mut bytes, 0).expect("the machine is well");
-    bytes
-}
-
-fn write(files: &FakeFiles, name: &Path, bytes: &[u8]) {
-    let how = OpenHow { write: true, create_mode: Some(0o644), ..OpenHow::default() };
-    let file = files.open(name, how).expect("a file");
-    file.set_len(bytes.len() as u64).expect("room");
-    file.write_all_at(bytes, 0).expect("room");
 }
 
 fn runs(files: &FakeFiles) -> Vec<PathBuf> {
@@ -486,23 +476,70 @@ fn put_log(files: &FakeFiles, log: &[(PathBuf, Vec<u8>)]) {
     log.iter().for_each(|(path, bytes)| write(files, path, bytes));
 }
 
+/// All that there is in the store's directory of its log.
+fn log_of(files: &FakeFiles) -> Vec<(PathBuf, Vec<u8>)> {
+    let entries = files.read_dir(Path::new("log")).expect("a directory");
+    let paths = entries.iter().map(|entry| String::from_utf8_lossy(&entry.name).into_owned());
+    let paths = paths.map(|name| Path::new("log").join(name));
+    let mut all: Vec<_> = paths.map(|path| (path.clone(), read(files, &path))).collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn memory_that_is_refused_is_left_as_it_was_with_the_log_and_none_is_made_for_a_damaged_one() {
+    let (files, folder) = (machine(1), tempfile::tempdir().expect("a folder"));
+    let path = folder.path().join("region");
+    let (memory, (ring_bytes, segment_bytes)) =
+        (Medium::File { path: path.clone() }, (256 << 10, 64 << 10));
+    let log = LogPlace::Embedded { memory, ring_bytes, segment_bytes };
+    let config = Config { log, ..config() };
+    let open = || Store::open_at(place(&files), &config);
+    let region = || fs::read(&path).ok();
+    let (store, _) = open().expect("a new store");
+    fill(&store, 1);
+    drop(store);
+    let older = region().expect("memory outlives a store that is not closed");
+    let (store, _) = open().expect("it goes on from memory");
+    fill(&store, 2);
+    store.close().expect("a device");
+    let (newer, before) = (region(), log_of(&files));
+    let segment = |segment: &(PathBuf, Vec<u8>)| {
+        let name = segment.0.to_string_lossy().into_owned();
+        name.contains("segment-") && segment.1.iter().any(|byte| *byte != 0)
+    };
+    for round in 0..2 {
+        match round {
+            0 => fs::write(&path, &older).expect("room"),
+            _ => {
+                let _there_may_be_none = fs::remove_file(&path);
+                let damaged = before.iter().filter(|file| segment(file));
+                damaged.for_each(|(name, bytes)| write(&files, name, &vec![0; bytes.len()]));
+            }
+        }
+        let (memory, log) = (region(), log_of(&files));
+        open().map(drop).expect_err("it is refused");
+        assert!(region() == memory, "memory was changed, round {round}");
+        let changed = log_of(&files).into_iter().zip(log).filter(|(is, was)| is != was);
+        let changed: Vec<PathBuf> = changed.map(|(is, _)| is.0).collect();
+        assert_eq!(changed, Vec::<PathBuf>::new(), "the log was changed, round {round}");
+        put_log(&files, &before);
+    }
+    newer.iter().for_each(|newer| fs::write(&path, newer).expect("room"));
+    assert!(has_all(&open().expect("it is as it was").0, 2));
+}
+
 #[test]
 fn an_older_log_under_a_newer_store_is_told_and_with_the_newer_one_it_is_as_it_was() {
     let files = machine(1);
     let (store, _) = open(&files);
     fill(&store, 1);
     store.close().expect("a device");
-    let log = |files: &FakeFiles| {
-        let entries = files.read_dir(Path::new("log")).expect("a directory");
-        let paths = entries.iter().map(|entry| String::from_utf8_lossy(&entry.name).into_owned());
-        let paths = paths.map(|name| Path::new("log").join(name));
-        paths.map(|path| (path.clone(), read(files, &path))).collect::<Vec<_>>()
-    };
-    let older = log(&files);
+    let older = log_of(&files);
     let (store, _) = open(&files);
     fill(&store, 2);
     store.close().expect("a device");
-    let newer = log(&files);
+    let newer = log_of(&files);
     put_log(&files, &older);
     let error = refused(&files);
     assert!(matches!(error, OpenError::OlderLog { end, least } if end < least), "{error:?}");

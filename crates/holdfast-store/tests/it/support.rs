@@ -87,6 +87,22 @@ pub(crate) fn overwrite(files: &FakeFiles, name: &str, bytes: &[u8]) {
     file.sync_data().expect("the machine is well");
 }
 
+/// A whole file.
+pub(crate) fn read(files: &FakeFiles, name: &Path) -> Vec<u8> {
+    let file = files.open(name, OpenHow::default()).expect("the file is there");
+    let mut bytes = vec![0; file.metadata().expect("the machine is well").size_bytes as usize];
+    file.read_full_at(&mut bytes, 0).expect("the machine is well");
+    bytes
+}
+
+/// Makes a file, or makes it anew, with these bytes.
+pub(crate) fn write(files: &FakeFiles, name: &Path, bytes: &[u8]) {
+    let how = OpenHow { write: true, create_mode: Some(0o644), ..OpenHow::default() };
+    let file = files.open(name, how).expect("a file");
+    file.set_len(bytes.len() as u64).expect("room");
+    file.write_all_at(bytes, 0).expect("room");
+}
+
 /// How many times longer than usual a test with chance in it runs.
 pub(crate) fn factor() -> u64 {
     let factor = std::env::var("HOLDFAST_SEEDS_FACTOR").ok();
