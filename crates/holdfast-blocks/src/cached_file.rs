@@ -148,6 +148,11 @@ impl OpenFile for CachedFile {
         self.home.punch(offset, bytes)
     }
 
+    fn zero(&self, offset: u64, bytes: u64) -> io::Result<()> {
+        let _change = self.cache.blocks().change(touched(offset, bytes));
+        self.home.zero(offset, bytes)
+    }
+
     fn seek(&self, offset: u64, what: Seek) -> io::Result<Option<u64>> {
         self.home.seek(offset, what)
     }

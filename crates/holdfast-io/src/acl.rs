@@ -45,8 +45,9 @@ impl Acl {
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Option<Acl> {
         let (head, entries) = bytes.split_at_checked(HEAD_BYTES)?;
-        let is_whole = head == VERSION.to_le_bytes() && entries.len() % ENTRY_BYTES == 0;
-        let entries = entries.chunks_exact(ENTRY_BYTES).map(decode_entry).collect::<Option<_>>()?;
+        let (entries, rest) = entries.as_chunks::<ENTRY_BYTES>();
+        let is_whole = head == VERSION.to_le_bytes() && rest.is_empty();
+        let entries = entries.iter().map(decode_entry).collect::<Option<_>>()?;
         let acl = Acl { entries };
         (is_whole && acl.makes_sense()).then_some(acl)
     }
@@ -129,7 +130,7 @@ impl Acl {
 }
 
 /// 0 tag, 2 permissions, 4 user or group; little endian.
-fn decode_entry(bytes: &[u8]) -> Option<Entry> {
+fn decode_entry(bytes: &[u8; ENTRY_BYTES]) -> Option<Entry> {
     let (tag, rest) = bytes.split_first_chunk()?;
     let (permissions, rest) = rest.split_first_chunk()?;
     let tag = u16::from_le_bytes(*tag);

@@ -327,6 +327,12 @@ pub trait OpenFile: Send + Sync {
     fn reserve(&self, offset: u64, bytes: u64) -> io::Result<()>;
     /// Makes a range read as zeros without changing the size.
     fn punch(&self, offset: u64, bytes: u64) -> io::Result<()>;
+    /// Makes a range read as zeros and have room, without writing them and without changing the
+    /// size. Room that it has is kept where the system has a call for that.
+    fn zero(&self, offset: u64, bytes: u64) -> io::Result<()> {
+        self.punch(offset, bytes)?;
+        self.reserve(offset, bytes)
+    }
     /// Where the next data or hole begins, at `offset` or behind it; `None` if there is no more
     /// data, or the file ends before `offset`.
     fn seek(&self, offset: u64, what: Seek) -> io::Result<Option<u64>>;

@@ -296,6 +296,10 @@ impl OpenFile for NamedFile {
         self.tell_at("emptying", offset, self.file.punch(offset, bytes))
     }
 
+    fn zero(&self, offset: u64, bytes: u64) -> io::Result<()> {
+        self.tell_at("zeroing", offset, self.file.zero(offset, bytes))
+    }
+
     fn seek(&self, offset: u64, what: Seek) -> io::Result<Option<u64>> {
         self.tell_at("looking at", offset, self.file.seek(offset, what))
     }

@@ -115,6 +115,15 @@ pub(crate) fn observe(medium: &Medium) -> Result<Mapping, AttachError> {
     Mapping::read_only(file.as_fd(), length as usize).map_err(attaching("map the region"))
 }
 
+/// Whether the memory at `medium` outlives the system, as whoever serves it would find.
+pub(crate) fn outlives_os(medium: &Medium) -> Result<bool, AttachError> {
+    let Some(path) = medium.path().filter(|_| medium.survives().os) else { return Ok(false) };
+    let file = open_existing(path, true)?;
+    let length = region_length(&file)?;
+    let mapping = map_shared(medium, &file, length).map_err(attaching("map the region"))?;
+    Ok(mapping.persists())
+}
+
 /// Gives the file of the region at `medium` another name beside it; a device has none to give.
 pub(crate) fn put_aside(medium: &Medium, name: &OsStr) -> io::Result<PathBuf> {
     let path = medium.path().ok_or(io::ErrorKind::NotFound)?;

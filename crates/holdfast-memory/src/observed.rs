@@ -76,6 +76,12 @@ impl Observed {
         self.control().notes.0.server_pid.load(Ordering::Relaxed)
     }
 
+    /// The highest term in which it was attached, where hosts have terms.
+    #[must_use]
+    pub fn term(&self) -> u64 {
+        self.control().notes.0.term.load(Ordering::Relaxed)
+    }
+
     /// The value of a shared word.
     ///
     /// # Panics

@@ -157,6 +157,20 @@ impl Region {
         Ok(Observed::new(mapping, superblock))
     }
 
+    /// [`Region::observe`], for who asks what an attachment would come to: memory that an earlier
+    /// run of the system used is [`AttachError::OtherBoot`] here too.
+    pub fn observe_to_attach(medium: &Medium) -> Result<Observed, AttachError> {
+        let mapping = backing::observe(medium)?;
+        let superblock = read_superblock(&mapping)?;
+        let boot =
+            boot_of(medium).map_err(|source| AttachError::Io { doing: READ_BOOT_ID, source })?;
+        let noted = noted_boot(mapping.control());
+        match noted == boot || noted == [0; 2] || backing::outlives_os(medium)? {
+            true => Ok(Observed::new(mapping, superblock)),
+            false => Err(AttachError::OtherBoot),
+        }
+    }
+
     /// Removes the region on `medium` and all that is in it. A region that is served is left
     /// alone ([`io::ErrorKind::ResourceBusy`]).
     pub fn remove(medium: &Medium) -> io::Result<()> {

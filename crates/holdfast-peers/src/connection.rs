@@ -129,3 +129,6 @@ fn close_aside(stream: OwnedFd) {
     drop(given_back.recv());
     drop(closed);
 }
+
+#[cfg(test)]
+mod tests;

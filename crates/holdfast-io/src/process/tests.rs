@@ -1,6 +1,6 @@
 //! Processes in each part of their life.
 
-use super::{goes_on, lives};
+use super::{children, goes_on, lives, owner, parent, threads, user_map};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -13,8 +13,7 @@ fn a_killed_process_does_not_go_on_although_nobody_has_asked_for_its_end() {
     child.kill().unwrap();
     assert!(!lives(child.id()), "from the kill on");
     let end = Instant::now() + PATIENCE;
-    let listed = format!("/proc/{}/stat", child.id());
-    while !std::fs::read_to_string(&listed).unwrap().contains(") Z ") {
+    while super::status(child.id()).and_then(|told| super::state(&told)) != Some('Z') {
         assert!(Instant::now() < end, "it does not end");
     }
     assert!(!lives(child.id()), "listed, and ended");
@@ -24,15 +23,32 @@ fn a_killed_process_does_not_go_on_although_nobody_has_asked_for_its_end() {
 
 #[test]
 fn what_the_kernel_says_of_a_process_is_read_behind_any_name() {
-    let told = |name: &str, state: &str, flags: u64, pending: u64| {
-        let between = "0 ".repeat(21);
-        format!("7 ({name}) {state} 1 7 7 0 -1 {flags} {between}{pending} 0 0 0")
+    let told = |name: &str, state: &str, memory: &str, pending: u64, shared: u64| {
+        format!(
+            "Name:\t{name}\nState:\t{state}\nPPid:\t7\n{memory}SigPnd:\t{pending:016x}\n\
+             ShdPnd:\t{shared:016x}\n"
+        )
     };
-    assert!(goes_on(&told("cat", "S", 0x0040_0000, 0)));
-    assert!(goes_on(&told("a) Z (b", "D", 0, 1 << 14)), "it waits, or was asked to end");
-    assert!(!goes_on(&told("a) S (b", "Z", 0, 0)));
-    assert!(!goes_on(&told("cat", "X", 0, 0)));
-    assert!(!goes_on(&told("cat", "D", 0x0040_0004, 0)), "it lets go of what it has");
-    assert!(!goes_on(&told("cat", "D", 0, 1 << 8)), "it was killed");
+    let memory = "VmSize:\t    5000 kB\n";
+    assert!(goes_on(&told("cat", "S (sleeping)", memory, 0, 0)));
+    assert!(goes_on(&told("State:\\tZ", "D", memory, 1 << 14, 0)), "it waits, or is asked to end");
+    assert!(!goes_on(&told("cat", "Z (zombie)", memory, 0, 0)));
+    assert!(!goes_on(&told("cat", "X (dead)", memory, 0, 0)));
+    assert!(!goes_on(&told("cat", "D", "", 0, 0)), "it lets go of what it has");
+    assert!(!goes_on(&told("cat", "D", memory, 1 << 8, 0)), "it was killed");
+    assert!(!goes_on(&told("cat", "D", memory, 0, 1 << 8)), "all of it was killed");
     assert!(!goes_on(""));
+}
+
+#[test]
+fn who_started_whom_is_told_from_both_sides() {
+    let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+    let own = std::process::id();
+    assert_eq!(parent(child.id()), Some(own));
+    // Only the first thread's are told, and a test is another.
+    assert!(threads(own).len() > 1 && children(child.id()).is_empty());
+    assert_eq!((owner(child.id()), user_map(child.id())), (owner(own), user_map(own)));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!((parent(child.id()), owner(child.id())), (None, None));
 }

@@ -33,10 +33,21 @@ impl RealDevice {
         Ok(RealDevice { file, size_bytes, sector_bytes })
     }
 
-    /// Zeroes whole sectors, by the device itself if it knows how.
-    fn zero_sectors(&self, offset: u64, bytes: u64) -> io::Result<()> {
-        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        match fallocate(&self.file.fd, flags, offset, bytes) {
+    /// Zeroes a range, its whole sectors by the device itself if it knows how.
+    fn make_zeros(&self, how: FallocateFlags, offset: u64, bytes: u64) -> io::Result<()> {
+        let end = offset.checked_add(bytes).ok_or(Errno::INVAL)?.min(self.size_bytes);
+        let first = offset.next_multiple_of(self.sector_bytes);
+        let last = end - end % self.sector_bytes;
+        if first >= last {
+            return self.write_zeros(offset, end.saturating_sub(offset));
+        }
+        self.write_zeros(offset, first - offset)?;
+        self.zero_sectors(how, first, last - first)?;
+        self.write_zeros(last, end - last)
+    }
+
+    fn zero_sectors(&self, how: FallocateFlags, offset: u64, bytes: u64) -> io::Result<()> {
+        match fallocate(&self.file.fd, how | FallocateFlags::KEEP_SIZE, offset, bytes) {
             Err(Errno::OPNOTSUPP | Errno::NOSYS) => self.write_zeros(offset, bytes),
             outcome => Ok(outcome?),
         }
@@ -81,21 +92,17 @@ impl OpenFile for RealDevice {
     }
 
     fn punch(&self, offset: u64, bytes: u64) -> io::Result<()> {
-        let end = offset.checked_add(bytes).ok_or(Errno::INVAL)?.min(self.size_bytes);
-        let first = offset.next_multiple_of(self.sector_bytes);
-        let last = end - end % self.sector_bytes;
-        if first >= last {
-            return self.write_zeros(offset, end.saturating_sub(offset));
-        }
-        self.write_zeros(offset, first - offset)?;
-        self.zero_sectors(first, last - first)?;
-        self.write_zeros(last, end - last)
+        self.make_zeros(FallocateFlags::PUNCH_HOLE, offset, bytes)
+    }
+
+    fn zero(&self, offset: u64, bytes: u64) -> io::Result<()> {
+        self.make_zeros(FallocateFlags::ZERO_RANGE, offset, bytes)
     }
 
     /// A device has no holes.
     fn seek(&self, offset: u64, what: Seek) -> io::Result<Option<u64>> {
         let found = if what == Seek::Data { offset } else { self.size_bytes };
-        Ok(Some(found).filter(|_| offset < self.size_bytes))
+        Ok((offset < self.size_bytes).then_some(found))
     }
 
     fn metadata(&self) -> io::Result<Metadata> {

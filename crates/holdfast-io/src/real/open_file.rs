@@ -103,6 +103,17 @@ impl OpenFile for RealFile {
         Ok(fallocate(&self.fd, flags, offset, bytes)?)
     }
 
+    fn zero(&self, offset: u64, bytes: u64) -> io::Result<()> {
+        let flags = FallocateFlags::ZERO_RANGE | FallocateFlags::KEEP_SIZE;
+        match fallocate(&self.fd, flags, offset, bytes) {
+            Err(Errno::OPNOTSUPP) => {
+                self.punch(offset, bytes)?;
+                self.reserve(offset, bytes)
+            }
+            outcome => Ok(outcome?),
+        }
+    }
+
     fn seek(&self, offset: u64, what: Seek) -> io::Result<Option<u64>> {
         let from = match what {
             Seek::Data => SeekFrom::Data(offset),

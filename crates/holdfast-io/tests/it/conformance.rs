@@ -219,7 +219,7 @@ fn with_open(side: &Side<'_>, random: &mut Random) -> String {
     let file = &side.open[random.below(side.open.len() as u64) as usize];
     let (offset, bytes) = (random.below(12_000), random.below(9_000));
     let mut buffer = vec![0; bytes as usize];
-    let choice = random.below(9);
+    let choice = random.below(10);
     let done = match choice {
         0..3 => {
             random.fill(&mut buffer);
@@ -229,6 +229,7 @@ fn with_open(side: &Side<'_>, random: &mut Random) -> String {
         5 => file.set_len(offset).map(|()| 0),
         6 => file.reserve(offset, bytes).map(|()| 0),
         7 => file.punch(offset, bytes).map(|()| 0),
+        8 => file.zero(offset, bytes).map(|()| 0),
         _ => file.change(&any_change(random, 0o640)).and_then(|()| file.sync_data()).map(|()| 0),
     };
     let metadata = seen(&file.metadata().expect("an open file"), Vec::new());
