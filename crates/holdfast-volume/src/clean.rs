@@ -8,6 +8,7 @@
 mod apply;
 pub(crate) mod aside;
 mod plan;
+pub(crate) mod room;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -26,8 +27,9 @@ use crate::record::{self, Op, Record, RecordFault};
 use crate::volume::DirectoryVolume;
 use crate::words;
 
-/// Bytes of log in one window: enough to be worth its syncs, not so much that a front end that
-/// takes over, and finishes the window first, is long about it.
+/// Bytes of log in one window, and of what the home has to do for it beyond them: enough to be
+/// worth its syncs, not so much that a front end that takes over, and finishes the window first, is
+/// long about it.
 const WINDOW_BYTES_MAX: u64 = 16 << 20;
 
 /// Pieces of an overlay that are let go of at a time: some ten microseconds.
@@ -281,6 +283,7 @@ impl Cleaner {
         note_applied(volume, upto)?;
         settle(volume, &window, upto);
         volume.log.release(upto);
+        volume.shares.came_home(upto);
         volume.names_mut().end_making();
         for at in window.exchanges() {
             // One that stays means nothing, and goes when the volume is detached.
@@ -327,7 +330,8 @@ impl Cleaner {
             let records = decode(lsn, frame.payload, frame.payload_lsn);
             let taken = records.map(|mut records| {
                 pass_over(aside, &mut window, frame, &mut records, &mut dependent);
-                lsn <= limit && window.take(lsn, &records)
+                let is_full = lsn > limit || window.unlogged_bytes >= WINDOW_BYTES_MAX;
+                !is_full && window.take(lsn, &records)
             });
             let goes_on = matches!(taken, Ok(true));
             if !goes_on {

@@ -108,7 +108,10 @@ impl DirectoryVolume {
         names.put_made(node.clone(), kind, parent, name);
         names.touch_directory(parent, at_ns, i64::from(kind == Kind::Directory));
         self.log.add_to_word(words::CHANGES, 1);
-        self.remember(names, &node, parent, name)?;
+        let told = self.remember(names, &node, parent, name);
+        // One without a name that nobody is told of goes again.
+        names.note_if_forgotten(id);
+        told?;
         Ok(attributes)
     }
 

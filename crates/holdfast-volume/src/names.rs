@@ -11,6 +11,7 @@
 mod children;
 mod homes;
 mod rules;
+mod unreachable;
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsStr;
@@ -96,6 +97,8 @@ pub(crate) struct Names {
     /// What it knows, by name.
     known_by_place: HashMap<Place, NodeId>,
     next: u64,
+    /// Files without a name that nobody remembers, until a record has removed them.
+    unreachable: BTreeSet<NodeId>,
     /// What must not be done twice.
     pub(crate) requests: Requests,
 }
@@ -123,6 +126,7 @@ impl Names {
             omits_inodes: AtomicBool::new(false),
             known_by_place,
             next: next_free.max(highest).max(FIRST_FREE),
+            unreachable: BTreeSet::new(),
             requests: Requests::default(),
         };
         let root_node = Node::from_home(ROOT, root, Vec::new());
@@ -537,7 +541,8 @@ impl Names {
         let Some(entry) = self.entries.get(&id) else { return };
         let settled = match entry.places.as_slice() {
             [] => entry.home.is_empty(),
-            [_] => entry.home == entry.places,
+            // What has to be removed stays at hand until it is.
+            [place] => place.parent != ORPHANS && entry.home == entry.places,
             _ => false,
         };
         // The names in a directory are known to memory alone until it is gone from the home too.
@@ -585,7 +590,8 @@ impl Names {
             let at_home = self.noted_home(entry.node.id);
             Remembered { places, count, at_home }.entries(entry.node.id)
         });
-        let known = self.known.iter().flat_map(|(node, known)| known.entries(*node));
+        let known = self.known.iter().filter(|(_, known)| known.count > 0);
+        let known = known.flat_map(|(node, known)| known.entries(*node));
         let asked = self.requests.all().into_iter();
         let asked = asked.map(|(lane, noted)| RosterEntry::Asked(lane, noted));
         live.chain(known).chain(asked).collect()

@@ -3,8 +3,8 @@
 //! The cleaner notes when it touched the home last, in a word that a death leaves behind. Behind
 //! that moment a change of what the log is about to change again is not the volume's own.
 //!
-//! Promise: a change of the volume's own is never taken for one of somebody else's: a window that
-//! a process died in says nothing about the files of the home.
+//! Promise: a change of the volume's own is never taken for one of somebody else's: a death while
+//! the home was touched leaves nothing to tell by ([`crate::touched`]).
 //! Never: changes the home or the log.
 
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use crate::clean::{self, CleanError};
 use crate::names::{ORPHANS_NAME, to_path};
 use crate::record::{Op, Record};
 use crate::volume::VolumeError;
-use crate::{replay, words};
+use crate::{replay, touched, words};
 
 /// [`Unapplied::changed_by_others`] of an open log.
 ///
@@ -130,10 +130,8 @@ impl Left {
     /// Since when nobody but others touched the home, if anybody knows.
     fn alone_since(self, told_ns: i64) -> Option<i64> {
         let is_in_window = self.window_end > self.released.get();
-        match self.touched_ns > 0 && !is_in_window {
-            true => Some(self.touched_ns.cast_signed()),
-            false => (told_ns > 0).then_some(told_ns),
-        }
+        let touched_ns = touched::moment_ns(self.touched_ns).filter(|_| !is_in_window);
+        touched_ns.or_else(|| (told_ns > 0).then_some(told_ns))
     }
 }
 

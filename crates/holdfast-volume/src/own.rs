@@ -113,9 +113,18 @@ fn directory_fault(home: &dyn Files) -> io::Result<Option<String>> {
     })
 }
 
+/// The number of the node that a file without a name was, by the name that it has here.
+pub(crate) fn orphan_number(name: &[u8]) -> Option<u64> {
+    let (node, tail) = std::str::from_utf8(name).ok()?.split_once('-')?;
+    if is_number(tail) { node.parse().ok() } else { None }
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit())
+}
+
 /// Whether a volume makes something of that name and kind.
 fn is_form(entry: &DirEntry) -> bool {
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
     let Ok(name) = std::str::from_utf8(&entry.name) else { return false };
     match name.split_once('-') {
         None => SCRATCH.contains(&name) && entry.kind == Kind::Directory,

@@ -9,7 +9,7 @@ use holdfast_io::{Kind, OpenFile, Seek, Space};
 
 use crate::allocated::Allocated;
 use crate::extents::Source;
-use crate::names::{Names, ORPHANS, ORPHANS_NAME, Place};
+use crate::names::{Names, ORPHANS_NAME, Place};
 use crate::node::{Body, Node};
 use crate::record::AtHome;
 use crate::roster::Entry as RosterEntry;
@@ -95,45 +95,6 @@ impl DirectoryVolume {
             names.omit_inodes();
             let _ = self.log.set_word(words::INODES_TOLD, 0);
         }
-    }
-
-    /// A front end gives back `count` findings; with the last one goes what nobody can reach.
-    pub(crate) fn forget_node(&self, id: NodeId, count: u64) {
-        // One that an earlier process told of is made present first: only so it can be counted.
-        let Ok(node) = self.node(id) else { return };
-        if self.give_back(&node, count) > 0 {
-            return;
-        }
-        let mut names = self.names_mut();
-        // A full roster only means that the next front end knows one node too many.
-        if node.is_remembered() {
-            // Somebody looked the name up meanwhile.
-            let _ = self.note(&names, &RosterEntry::Count(id, node.remembered()));
-            return;
-        }
-        let _ = self.note(&names, &RosterEntry::Drop(id));
-        let orphan = names.entry(id).and_then(|entry| entry.places.first());
-        let orphan = orphan.filter(|place| place.parent == ORPHANS).map(|place| place.name.clone());
-        if let Some(name) = orphan {
-            drop(names);
-            // Nobody can reach the file any more; if the log is full or broken it stays behind
-            // until the volume is detached.
-            let _ = self.remove_orphan(id, &name);
-            names = self.names_mut();
-        }
-        names.drop_if_clean(id, self.log.marks().released);
-    }
-
-    /// Counts findings that were given back. Returns how many are left.
-    fn give_back(&self, node: &Node, count: u64) -> u64 {
-        let names = self.names();
-        let _turn = self.counting();
-        let left = node.forget(count);
-        if left > 0 {
-            // Without the note the next front end keeps the node for longer than it must.
-            let _ = self.note(&names, &RosterEntry::Count(node.id, left));
-        }
-        left
     }
 
     pub(crate) fn attributes_of(&self, id: NodeId) -> Result<Attributes, Errno> {

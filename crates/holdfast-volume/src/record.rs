@@ -87,6 +87,24 @@ pub(crate) enum Op<'a> {
     RemoveXattr { name: &'a [u8] },
 }
 
+/// The most that one record counts as: of more zeros the home makes what it does not write.
+const UNLOGGED_BYTES_MAX: u64 = 1 << 20;
+
+impl Op<'_> {
+    /// Bytes of work for the home that are no bytes of the log.
+    pub(crate) fn unlogged_bytes(&self) -> u64 {
+        match self {
+            Op::Zero { bytes, .. } | Op::Reserve { bytes, .. } => unlogged(*bytes),
+            _ => 0,
+        }
+    }
+}
+
+/// What so many bytes of a file count as that the home zeroes, gives room, or takes it from.
+pub(crate) fn unlogged(bytes: u64) -> u64 {
+    bytes.min(UNLOGGED_BYTES_MAX)
+}
+
 /// Why bytes are not a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordFault {

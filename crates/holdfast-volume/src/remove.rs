@@ -132,38 +132,6 @@ impl DirectoryVolume {
         self.note(names, &RosterEntry::Unbind(node.id, place.clone()))
     }
 
-    /// Nobody has the orphan open any more.
-    pub(crate) fn remove_orphan(&self, id: NodeId, name: &[u8]) -> Result<(), Errno> {
-        self.with_room(|| {
-            let mut names = self.names_mut();
-            let path = names.path_in(ORPHANS, name)?;
-            let at_ns = self.clock.utc_ns();
-            let entry = names.entry(id).ok_or(Errno::STALE)?;
-            let last = entry.node.body().attributes.links == 0;
-            let other = entry.places.iter().find(|place| place.parent != ORPHANS);
-            let survivor = match other {
-                Some(other) => names.path_in(other.parent, &other.name)?,
-                None => Vec::new(),
-            };
-            let op = Op::Remove { survivor: &survivor, last };
-            let mut payload = Vec::new();
-            Record {
-                node: id,
-                parent: ORPHANS,
-                path: &path,
-                at_home: AtHome::default(),
-                at_ns,
-                op,
-            }
-            .encode(&mut payload);
-            let appended = self.log_frame(1, &payload, &[])?;
-            entry.node.body_mut().last = appended.lsn;
-            names.unbind(ORPHANS, name);
-            names.forget_place(id, &Place { parent: ORPHANS, name: name.into() });
-            Ok(())
-        })
-    }
-
     /// Takes an empty directory away.
     pub(crate) fn remove_directory(&self, parent: NodeId, name: &[u8]) -> Result<(), Errno> {
         self.removing(parent, name, |names, kind| {

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use holdfast_io::{Files, Kind};
-use holdfast_log::Lsn;
+use holdfast_log::{Appended, Lsn};
 
 use crate::names::{Child, Names, ORPHANS_NAME, Place, make_unless_there, to_path};
 use crate::node::Node;
@@ -83,7 +83,7 @@ impl DirectoryVolume {
         let mut payload = Vec::new();
         Record { node: node.id, parent: to.0, path: &path, at_home: AtHome::default(), at_ns, op }
             .encode(&mut payload);
-        let appended = self.log_frame(1, &payload, &[])?;
+        let appended = self.log_rename(from.0 == to.0, 1, &payload)?;
         self.log.add_to_word(words::CHANGES, 1);
         exchanged(names, (&place(from), &node), (&place(to), &other), at_ns, appended.lsn);
         let noted = self.note_renamed(names, &node, from, to);
@@ -148,7 +148,7 @@ impl DirectoryVolume {
         let op = Op::Rename { to: &to_path, replaced: replaced_id };
         Record { node: node.id, parent: to.0, path: &path, at_home: AtHome::default(), at_ns, op }
             .encode(&mut payload);
-        let appended = self.log_frame(records, &payload, &[])?;
+        let appended = self.log_rename(from.0 == to.0, records, &payload)?;
         charge.placed(appended.lsn);
         let moved = i64::from(kind == Kind::Directory);
         let fewer = i64::from(matches!(replaced, Replaced::Directory(_)));
@@ -165,6 +165,15 @@ impl DirectoryVolume {
         }
         self.note_renamed(names, &node, from, to)?;
         Ok(noted?)
+    }
+
+    /// Logs one frame. While somebody moves a name to another directory the kernel lets nobody else
+    /// do that in the whole mount.
+    fn log_rename(&self, is_within: bool, records: u16, payload: &[u8]) -> Result<Appended, Stop> {
+        match is_within {
+            true => self.log_frame(records, payload, &[]),
+            false => self.log_soon(records, payload),
+        }
     }
 
     /// Whether the target may be replaced, and what becomes of it.

@@ -145,6 +145,10 @@ impl Tree for DirectoryVolume {
         self.space_left()
     }
 
+    fn wait_until_later(&self, patience: Duration) {
+        DirectoryVolume::wait_until_later(self, patience);
+    }
+
     fn remember_for(&self) -> Duration {
         REMEMBER
     }

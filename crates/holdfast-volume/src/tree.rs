@@ -274,6 +274,9 @@ pub trait Tree: Send + Sync {
     }
     /// Free and total space.
     fn space(&self) -> Result<Space, Errno>;
+    /// Waits until it may be of use to ask again for what was refused with [`Errno::LATER`], but
+    /// not much longer than `patience`. A tree that never says so has nothing to wait for.
+    fn wait_until_later(&self, _patience: Duration) {}
     /// How long attributes and names may be remembered by whoever asked.
     fn remember_for(&self) -> Duration;
 }

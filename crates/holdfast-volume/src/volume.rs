@@ -16,6 +16,7 @@ use std::time::Duration;
 use holdfast_io::{Clock, Files};
 use holdfast_log::{AppendError, Appended, CommitLog, Lsn, Marks, NoteError, OpenError};
 
+use crate::asker::{Waits, asker};
 use crate::clean::aside::{Aside, PassedOver};
 use crate::clean::{CleanError, Cleaned, Cleaner};
 use crate::kept::KeptFiles;
@@ -23,11 +24,17 @@ use crate::names::Names;
 use crate::node::Node;
 use crate::requests::Noted;
 use crate::roster::{Entry as RosterEntry, Roster};
+use crate::shares::{Shares, Wait};
 use crate::space::{Charge, Cost, OwnRoom, SpaceGate};
 use crate::tree::{Errno, NodeId};
+use crate::write::Frame;
 use crate::writing::WritingFiles;
 use crate::xattr::Gate;
-use crate::{own, replay, words};
+use crate::{own, replay, touched, words};
+
+/// Work that may wait for the home and is no bytes of the log, where it is not known how long the
+/// ring is. Otherwise as much as the ring has.
+const WORK_BYTES_MAX: u64 = 64 << 20;
 
 /// Values of [`words::MOUNT_PAGES`].
 const NO_PAGES_KEPT: u64 = 1;
@@ -104,8 +111,12 @@ pub(crate) enum Stop {
     NoRoom(u64),
     /// The home may have no room, which it cannot tell before it has what waits for it.
     NoSpace,
-    /// As many files of the home are open for writing as may be.
+    /// As many files of the home are open for writing as may be, or as the user may have.
     NoFiles,
+    /// The log may have room, but others are to have it before this user.
+    NoTurn,
+    /// As much waits for the home that is no bytes of the log as may, or as the user may have.
+    NoWork,
 }
 
 impl From<Errno> for Stop {
@@ -136,6 +147,7 @@ pub struct DirectoryVolume {
     roster: Roster,
     pub(crate) kept_files: KeptFiles,
     pub(crate) writing: WritingFiles,
+    pub(crate) shares: Arc<Shares>,
 }
 
 impl DirectoryVolume {
@@ -178,6 +190,7 @@ impl DirectoryVolume {
         let (next_free, told) = replay::look_ahead(&*log)?;
         let root = home.metadata("".as_ref()).map_err(|error| VolumeError::Home(error.into()))?;
         let space = home.space().map_err(|error| VolumeError::Home(error.into()))?;
+        let shares = Arc::new(Shares::default());
         let volume = DirectoryVolume {
             name_bytes_max: space.name_bytes_max as usize,
             space: SpaceGate::new(),
@@ -185,7 +198,8 @@ impl DirectoryVolume {
             can_exchange: OnceLock::new(),
             roster,
             kept_files: KeptFiles::default(),
-            writing: WritingFiles::default(),
+            writing: WritingFiles::new(shares.clone()),
+            shares,
             waiting_for_room: AtomicU64::new(0),
             lets_go: AtomicBool::new(false),
             cleaner: Mutex::new(Cleaner::new(log.marks().released, aside)),
@@ -227,6 +241,7 @@ impl DirectoryVolume {
         let records_replayed = replay::replay(self)?;
         self.names_mut().complete();
         self.open_again_for_writing();
+        self.names_mut().find_unreachable(&*self.home);
         let roster = self.names_mut().roster();
         self.roster.take_over(self.own_room(), &*self.log, roster)?;
         Ok(Attached { records_replayed, bytes_applied })
@@ -261,13 +276,9 @@ impl DirectoryVolume {
         Ok(())
     }
 
-    /// Notes that the home has just been touched. The clock may step back; then the time of before
-    /// counts.
+    /// The home has just been touched.
     pub(crate) fn note_touched(&self) -> Result<(), CleanError> {
-        let before = self.log.word(words::HOME_TOUCHED_NS).map_err(CleanError::Word)?;
-        let now = self.clock.utc_ns().max(0).cast_unsigned() + FILE_TIMES_AHEAD_NS;
-        let now = before.max(now);
-        self.log.set_word(words::HOME_TOUCHED_NS, now).map_err(CleanError::Word)
+        touched::note(&*self.log, &*self.clock)
     }
 
     /// Applies everything that is durable in the log.
@@ -360,20 +371,76 @@ impl DirectoryVolume {
         mut attempt: impl FnMut() -> Result<T, Stop>,
     ) -> Result<T, Errno> {
         let (mut settled, mut stall) = (false, None);
+        if asker().waits == Waits::Behind {
+            return Err(Errno::LATER);
+        }
         loop {
-            match attempt() {
+            let stop = match self.attempt_in_turn(&mut attempt) {
                 Ok(value) => return Ok(value),
-                Err(Stop::Refused(errno)) => return Err(errno),
-                Err(Stop::NoRoom(_)) if self.lets_go.load(Ordering::Relaxed) => {
+                Err(stop) => stop,
+            };
+            match stop {
+                Stop::Refused(errno) => return Err(errno),
+                Stop::NoRoom(_) | Stop::NoTurn | Stop::NoWork
+                    if self.lets_go.load(Ordering::Relaxed) =>
+                {
                     return Err(Errno::IO);
                 }
-                Err(Stop::NoRoom(bytes)) => {
-                    let stall = stall.get_or_insert_with(|| Stall::begin(self));
-                    stall.wait_for_room(bytes)?;
+                Stop::NoSpace if settled => return Err(Errno::NOSPC),
+                Stop::NoSpace if asker().waits == Waits::ForTheHome => settled = self.settle(),
+                _ if asker().waits != Waits::InPlace => return Err(Errno::LATER),
+                Stop::NoSpace => settled = self.settle(),
+                Stop::NoRoom(bytes) => {
+                    stall.get_or_insert_with(|| Stall::begin(self)).wait_for_room(bytes)?;
                 }
-                Err(Stop::NoSpace) if settled => return Err(Errno::NOSPC),
-                Err(Stop::NoSpace) => settled = self.settle(),
-                Err(Stop::NoFiles) => self.let_files_go(),
+                Stop::NoTurn | Stop::NoWork => {
+                    stall.get_or_insert_with(|| Stall::begin(self)).wait_for_turn();
+                }
+                Stop::NoFiles => self.let_files_go(),
+            }
+        }
+    }
+
+    /// One attempt. Notes whether the user waits now.
+    fn attempt_in_turn<T>(&self, attempt: &mut impl FnMut() -> Result<T, Stop>) -> Result<T, Stop> {
+        let Some(user) = asker().user else { return attempt() };
+        let attempted = attempt();
+        let kind = match attempted {
+            Ok(_) | Err(Stop::Refused(_)) => {
+                if let Some(since_ns) = self.shares.waits_no_more(user) {
+                    let waited_ns = self.clock.monotonic_ns().saturating_sub(since_ns);
+                    self.log.raise_word(words::LONGEST_STALL_NS, waited_ns);
+                }
+                return attempted;
+            }
+            Err(Stop::NoRoom(bytes)) => Wait::Room(bytes),
+            Err(Stop::NoTurn) => Wait::Turn,
+            Err(_) => Wait::Home,
+        };
+        self.shares.waits(user, kind, self.clock.monotonic_ns());
+        attempted
+    }
+
+    /// Bytes of the ring that nobody has, if it is known how many it has.
+    fn free_bytes(&self) -> Option<u64> {
+        let marks = self.log.marks();
+        let ring_bytes = self.log.ring_bytes()?;
+        Some(ring_bytes.saturating_sub(marks.tail.since(marks.released)))
+    }
+
+    /// Waits, for whoever was told [`Errno::LATER`], until asking again may be of use.
+    pub(crate) fn wait_until_later(&self, patience: Duration) {
+        let stall = Stall::begin(self);
+        match self.shares.wanted_bytes() {
+            // What a drain frees is told by the log alone, and what a cleaner frees may be enough
+            // for somebody else.
+            Some(bytes) => drop(stall.wait_so_long(bytes, patience.min(CLEAN_LOOK))),
+            None => {
+                self.log.add_to_word(words::STALLS, 1);
+                // Only what the device has can come home. If the log fails, whoever asks again is
+                // told.
+                let _ = self.log.commit(self.log.marks().tail);
+                self.shares.wait(patience);
             }
         }
     }
@@ -381,26 +448,46 @@ impl DirectoryVolume {
     /// Brings home what waits, so that the home can tell how much room is left. Always true: a log
     /// or a home that fails cannot say that there is any.
     fn settle(&self) -> bool {
+        let has_to_wait = self.remove_unreachable();
+        self.bring_home();
+        // What found no room in the log before gives some back at home, too.
+        if has_to_wait {
+            self.remove_unreachable();
+            self.bring_home();
+        }
+        true
+    }
+
+    fn bring_home(&self) {
         let upto = self.log.marks().tail;
         if self.log.commit(upto).is_ok() {
             while self.log.marks().released < upto
                 && self.clean_step().is_ok_and(|cleaned| !cleaned.is_idle())
             {}
         }
-        true
     }
 
     /// Brings home what waits, so that its files can be closed. A home that fails is tried again.
     fn let_files_go(&self) {
+        let upto = self.log.marks().tail;
         self.settle();
-        if self.writing.are_full() {
+        if self.log.marks().released < upto {
             std::thread::sleep(CLEAN_LOOK);
         }
     }
 
     /// Lets a change pass that costs the home so much, or says why not.
     pub(crate) fn admit(&self, cost: Cost) -> Result<Charge<'_>, Stop> {
-        self.space.admit(&*self.home, &*self.clock, cost)
+        self.space.admit(&*self.home, &*self.clock, cost).map_err(|stop| match stop {
+            // What waits may give room back of which the home does not know yet.
+            Stop::Refused(Errno::NOSPC) if self.has_unapplied() => Stop::NoSpace,
+            stop => stop,
+        })
+    }
+
+    fn has_unapplied(&self) -> bool {
+        let marks = self.log.marks();
+        marks.released < marks.tail
     }
 
     /// Whether a change waits for room in the log.
@@ -415,11 +502,62 @@ impl DirectoryVolume {
         payload: &[u8],
         data: &[u8],
     ) -> Result<Appended, Stop> {
-        self.log.append(records, &[payload, data]).map_err(|error| match error {
-            AppendError::Full => Stop::NoRoom((payload.len() + data.len()) as u64),
+        let bytes = (payload.len() + data.len()) as u64;
+        if !self.has_turn(bytes) {
+            return Err(Stop::NoTurn);
+        }
+        self.append(records, payload, data, 0)
+    }
+
+    /// The same for a frame about what a file holds, which may be more for the home than it is for
+    /// the log.
+    pub(crate) fn log_contents(&self, frame: &Frame<'_>, data: &[u8]) -> Result<Appended, Stop> {
+        let unlogged_bytes = frame.unlogged_bytes;
+        let work_bytes_max = self.log.ring_bytes().unwrap_or(WORK_BYTES_MAX);
+        let may = |user| self.shares.may_leave_work(user, unlogged_bytes, work_bytes_max);
+        if !asker().user.is_none_or(may) {
+            return Err(Stop::NoWork);
+        }
+        if !self.has_turn((frame.payload.len() + data.len()) as u64) {
+            return Err(Stop::NoTurn);
+        }
+        self.append(frame.records, &frame.payload, data, unlogged_bytes)
+    }
+
+    /// The same for a frame that others wait for who have nothing to do with it, as the kernel has
+    /// locks: soon it is anybody's turn.
+    pub(crate) fn log_soon(&self, records: u16, payload: &[u8]) -> Result<Appended, Stop> {
+        let goes = || self.shares.goes_out_of_turn(self.clock.monotonic_ns());
+        if !self.has_turn(payload.len() as u64) && !goes() {
+            return Err(Stop::NoTurn);
+        }
+        self.append(records, payload, &[], 0)
+    }
+
+    /// Whether it is the turn of whom this thread works for.
+    fn has_turn(&self, bytes: u64) -> bool {
+        let has_turn = |user| self.shares.may_append(user, bytes, self.free_bytes());
+        asker().user.is_none_or(has_turn)
+    }
+
+    fn append(
+        &self,
+        records: u16,
+        payload: &[u8],
+        data: &[u8],
+        unlogged_bytes: u64,
+    ) -> Result<Appended, Stop> {
+        let bytes = (payload.len() + data.len()) as u64;
+        let appended = self.log.append(records, &[payload, data]).map_err(|error| match error {
+            AppendError::Full => Stop::NoRoom(bytes),
             AppendError::TooLarge { .. } => Stop::Refused(Errno::FBIG),
             _ => Stop::Refused(Errno::IO),
-        })
+        })?;
+        if let Some(user) = asker().user {
+            let ring_bytes = appended.end.since(appended.lsn);
+            self.shares.placed(user, appended.lsn, ring_bytes, unlogged_bytes);
+        }
+        Ok(appended)
     }
 
     fn own_room(&self) -> OwnRoom<'_> {
@@ -439,8 +577,10 @@ impl DirectoryVolume {
         Ok(())
     }
 
-    /// Applies what the device has to the home, one window.
+    /// Applies what the device has to the home, one window. What nobody can reach any more is
+    /// removed first, as far as the log has room.
     pub fn clean_step(&self) -> Result<Cleaned, CleanError> {
+        self.remove_unreachable();
         let stepped = self.cleaner().step(self);
         let errno = stepped.as_ref().map_or_else(CleanError::errno, |_| 0);
         self.space.over_quota(errno == Errno::DQUOT.0.unsigned_abs().into());
@@ -531,8 +671,18 @@ impl<'v> Stall<'v> {
     /// Returns when the drain and the cleaner may have made room. It is no use to wait if the home
     /// refuses the change by now, so the caller asks again each time.
     fn wait_for_room(&self, bytes: u64) -> Result<(), Errno> {
+        self.wait_so_long(bytes, ROOM_PATIENCE)
+    }
+
+    /// Returns when somebody may have given back what others are to have, or they have it.
+    fn wait_for_turn(&self) {
         self.volume.log.add_to_word(words::STALLS, 1);
-        match self.volume.log.wait_for_room(bytes, ROOM_PATIENCE) {
+        self.volume.shares.wait(CLEAN_LOOK);
+    }
+
+    fn wait_so_long(&self, bytes: u64, patience: Duration) -> Result<(), Errno> {
+        self.volume.log.add_to_word(words::STALLS, 1);
+        match self.volume.log.wait_for_room(bytes, patience) {
             Ok(()) | Err(AppendError::Full) => Ok(()),
             Err(_) => Err(Errno::IO),
         }
@@ -547,9 +697,6 @@ impl Drop for Stall<'_> {
         volume.log.raise_word(words::LONGEST_STALL_NS, waited_ns);
     }
 }
-
-/// By how much times of files may be ahead of the clock, which counts ticks of the kernel.
-const FILE_TIMES_AHEAD_NS: u64 = 20_000_000;
 
 /// How often the cleaner looks whether it should go on before the changes have gathered.
 const CLEAN_LOOK: Duration = Duration::from_millis(5);

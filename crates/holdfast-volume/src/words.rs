@@ -30,8 +30,8 @@ pub const PLEDGE: usize = 49;
 /// 1 while the roster tells of every node which inode of the home it is, if the home has it; 0 if
 /// an older version wrote some of it, or there was no room for a note.
 pub const INODES_TOLD: usize = 53;
-/// When the volume had touched the home last, nanoseconds since 1970; never falls. Says nothing
-/// while a window is being applied.
+/// When the volume had touched the home last, nanoseconds since 1970; the moment never falls. Says
+/// nothing while a window is being applied, nor with bit 62 set: the home is being touched then.
 pub const HOME_TOUCHED_NS: usize = 54;
 /// Whether the kernel keeps pages of the files of the mount that there is: 1 no, 2 yes, 0 if an
 /// older version answered when it began.

@@ -10,7 +10,7 @@ use holdfast_io::{Change, Kind};
 use crate::extents::{Piece, Source};
 use crate::names::Names;
 use crate::node::Body;
-use crate::record::{AtHome, Op, Record};
+use crate::record::{AtHome, Op, Record, unlogged};
 use crate::space::{Charge, Cost};
 use crate::tree::{Allocate, Attributes, Errno, NodeId, SetAttributes};
 use crate::volume::{DirectoryVolume, Stop};
@@ -41,17 +41,20 @@ pub(crate) struct Frame<'a> {
     at_ns: i64,
     pub(crate) records: u16,
     pub(crate) payload: Vec<u8>,
+    /// Work for the home that is no bytes of the frame.
+    pub(crate) unlogged_bytes: u64,
 }
 
 impl<'a> Frame<'a> {
     pub(crate) fn new(spot: Spot<'a>, at_ns: i64) -> Frame<'a> {
-        Frame { spot, at_ns, records: 0, payload: Vec::new() }
+        Frame { spot, at_ns, records: 0, payload: Vec::new(), unlogged_bytes: 0 }
     }
 
     /// Appends a record about the frame's node.
     pub(crate) fn add(&mut self, op: Op<'_>) {
         let Frame { spot: Spot { node, parent, path, at_home }, at_ns, .. } = *self;
         Record { node, parent, path, at_home, at_ns, op }.encode(&mut self.payload);
+        self.unlogged_bytes += op.unlogged_bytes();
         self.records += 1;
     }
 
@@ -102,7 +105,12 @@ impl DirectoryVolume {
         self.know_allocated(&self.node(id)?)?;
         self.change_named(id, |names, spot, body| {
             self.open_for_writing(names, id, body)?;
-            attempt(spot, body)
+            let changed = attempt(spot, body);
+            if changed.is_err() {
+                // No window closes a file that the log has nothing for.
+                body.let_go(self.log.marks().released);
+            }
+            changed
         })
     }
 
@@ -151,7 +159,7 @@ impl DirectoryVolume {
             frame.add(Op::Zero { offset: zeros_offset, bytes, hole: false });
         }
         frame.add(Op::Write { offset: part_offset, bytes: front.len() as u64 });
-        let appended = self.log_frame(frame.records, &frame.payload, front)?;
+        let appended = self.log_contents(&frame, front)?;
         let at = appended.payload.advance(frame.payload.len() as u64);
         charge.placed(appended.lsn);
         let (lsn, front_bytes, zero_bytes) = (appended.lsn, front.len() as u64, zeros.len() as u64);
@@ -253,6 +261,8 @@ impl DirectoryVolume {
             self.check_size(body, size_bytes)?;
             change.modified_ns = change.modified_ns.or(Some(at_ns.into()));
             frame.add(Op::SetSize { size_bytes });
+            let less_bytes = body.attributes.size_bytes.saturating_sub(size_bytes);
+            frame.unlogged_bytes += unlogged(less_bytes);
         }
         if change != Change::default() {
             frame.add(Op::Change { change });
@@ -268,7 +278,7 @@ impl DirectoryVolume {
         // As everywhere, a directory's new owner changes nothing about its attributes.
         let disowned = owned && body.attributes.kind != Kind::Directory;
         let distrusted = (disowned || set.size_bytes.is_some()) && frame.distrust(body);
-        let appended = self.log_frame(frame.records, &frame.payload, &[])?;
+        let appended = self.log_contents(&frame, &[])?;
         charge.placed(appended.lsn);
         if let Some(size_bytes) = set.size_bytes {
             body.resize(size_bytes, appended.lsn);
@@ -339,7 +349,7 @@ impl DirectoryVolume {
             frame.add(Op::Change { change: Change { modified_ns, ..Change::default() } });
         }
         let distrusted = frame.distrust(body);
-        let appended = self.log_frame(frame.records, &frame.payload, &[])?;
+        let appended = self.log_contents(&frame, &[])?;
         charge.placed(appended.lsn);
         if distrusted {
             body.xattrs.set(CAPABILITY, None, appended.lsn);

@@ -11,28 +11,29 @@
 //! Never: has more than [`FILES_MAX`] open; who needs one more waits until one comes home.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use holdfast_io::{Held, InodeNumbers, Kind, OpenFile};
 
+use crate::asker::asker;
 use crate::names::Names;
 use crate::node::Body;
+use crate::shares::Shares;
 use crate::tree::NodeId;
 use crate::volume::{DirectoryVolume, Stop};
 
 /// With the files that are kept for reading, below the 1,024 that a process may have open.
 const FILES_MAX: usize = 512;
 
-/// How many there are.
-#[derive(Default)]
+/// Who may have how many.
 pub(crate) struct WritingFiles {
-    count: Arc<AtomicUsize>,
+    shares: Arc<Shares>,
 }
 
-/// One of them.
+/// One of them, and whose it is.
 pub(crate) struct WritingFile {
     file: Arc<dyn OpenFile>,
-    count: Arc<AtomicUsize>,
+    user: Option<u32>,
+    shares: Arc<Shares>,
 }
 
 impl WritingFile {
@@ -43,27 +44,26 @@ impl WritingFile {
 
 impl Drop for WritingFile {
     fn drop(&mut self) {
-        self.count.fetch_sub(1, Ordering::Relaxed);
+        self.shares.close_file(self.user);
     }
 }
 
 impl WritingFiles {
-    /// True if nobody may have one more.
-    pub(crate) fn are_full(&self) -> bool {
-        self.count.load(Ordering::Relaxed) >= FILES_MAX
+    pub(crate) fn new(shares: Arc<Shares>) -> WritingFiles {
+        WritingFiles { shares }
     }
 
     fn open(&self, held: &dyn Held) -> Result<WritingFile, Stop> {
-        if self.count.fetch_add(1, Ordering::Relaxed) >= FILES_MAX {
-            self.count.fetch_sub(1, Ordering::Relaxed);
+        let user = asker().user;
+        if !self.shares.open_file(user, FILES_MAX) {
             return Err(Stop::NoFiles);
         }
         let opened = held.open(true);
         if opened.is_err() {
-            self.count.fetch_sub(1, Ordering::Relaxed);
+            self.shares.close_file(user);
         }
         let file = opened.map_err(|error| Stop::Refused(error.into()))?;
-        Ok(WritingFile { file, count: self.count.clone() })
+        Ok(WritingFile { file, user, shares: self.shares.clone() })
     }
 }
 

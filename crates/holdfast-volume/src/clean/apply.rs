@@ -142,6 +142,9 @@ pub(crate) struct Applier<'a> {
     syncs_all: bool,
     /// Files and directories are not synced each, but all of them at the end.
     together: bool,
+    /// What was removed under the tree's lock. The home gives its room back when it is let go of,
+    /// which may take long, so that is done without the lock.
+    gone: Vec<Box<dyn Held>>,
     /// Who is to blame for an error, if it is not the home as a whole.
     pub(crate) blame: Option<Blame>,
 }
@@ -162,6 +165,7 @@ impl<'a> Applier<'a> {
             unsynced: false,
             syncs_all: false,
             together: false,
+            gone: Vec::new(),
             blame: None,
         }
     }
@@ -174,7 +178,9 @@ impl<'a> Applier<'a> {
             contents.iter().filter(|(_, it)| listed(it)).map(|(node, _)| *node).collect();
         for step in &window.steps {
             self.blame = step.node().map(|node| Blame { node, what: What::Name });
-            self.step(step, window)?;
+            let stepped = self.step(step, window);
+            self.gone.clear();
+            stepped?;
         }
         self.syncs_all = self.home.has_sync_all();
         self.together = self.syncs_all && window.contents.len() >= TOGETHER_MIN;
@@ -646,29 +652,81 @@ impl<'a> Applier<'a> {
         Ok(())
     }
 
-    /// Writes neighbouring pieces as one.
+    /// Writes neighbouring pieces as one, unless the home makes them itself.
     fn write_pieces(&mut self, file: &dyn OpenFile, contents: &Contents) -> Result<(), Failed> {
+        let pieces: Vec<Piece> = contents.extents.iter().collect();
         let mut start = 0;
-        for piece in contents.extents.iter() {
-            let next = start + self.batch.len() as u64;
-            let fits = self.batch.len() as u64 + piece.bytes <= BATCH_BYTES as u64;
-            if is_punched(&piece) {
-                self.flush(file, start)?;
-                self.does(What::Bytes(piece.at));
-                punch(file, &piece)?;
-                start = piece.offset + piece.bytes;
+        for run in pieces.chunk_by(is_one_run) {
+            if self.makes_itself(file, run, start)? {
+                let last = run[run.len() - 1];
+                start = last.offset + last.bytes;
                 continue;
             }
-            if piece.offset != next || !fits {
-                self.flush(file, start)?;
-                start = piece.offset;
+            for piece in run {
+                start = self.add_piece(file, piece, start)?;
             }
-            if self.batch.is_empty() {
-                self.does(What::Bytes(piece.at));
-            }
-            start = self.gather(file, &piece, start)?;
         }
         Ok(self.flush(file, start)?)
+    }
+
+    /// Has the home make a run of pieces without bytes, if it can and they are worth it. What it
+    /// refuses of a run is tried piece by piece, so that the record is known that is to blame.
+    fn makes_itself(
+        &mut self,
+        file: &dyn OpenFile,
+        run: &[Piece],
+        start: u64,
+    ) -> Result<bool, Failed> {
+        let (first, bytes) = (run[0], run.iter().map(|piece| piece.bytes).sum::<u64>());
+        if first.source == Source::Log
+            || first.source == Source::Zeros && bytes <= BATCH_BYTES as u64
+        {
+            return Ok(false);
+        }
+        self.flush(file, start)?;
+        self.does(What::Bytes(first.at));
+        let made = match first.source {
+            Source::Hole => file.punch(first.offset, bytes),
+            _ => file.zero(first.offset, bytes),
+        };
+        match made {
+            Ok(()) => Ok(true),
+            Err(error) if is_unknown(&error) && first.source == Source::Zeros => Ok(false),
+            Err(_) if run.len() > 1 => {
+                self.write_one_by_one(file, run)?;
+                Ok(true)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn write_one_by_one(&mut self, file: &dyn OpenFile, run: &[Piece]) -> Result<(), Failed> {
+        for piece in run {
+            if !self.makes_itself(file, std::slice::from_ref(piece), piece.offset)? {
+                let start = self.add_piece(file, piece, piece.offset)?;
+                self.flush(file, start)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a piece to the batch that begins at `start`. Returns where the batch begins now.
+    fn add_piece(
+        &mut self,
+        file: &dyn OpenFile,
+        piece: &Piece,
+        mut start: u64,
+    ) -> Result<u64, Failed> {
+        let next = start + self.batch.len() as u64;
+        let fits = self.batch.len() as u64 + piece.bytes <= BATCH_BYTES as u64;
+        if piece.offset != next || !fits {
+            self.flush(file, start)?;
+            start = piece.offset;
+        }
+        if self.batch.is_empty() {
+            self.does(What::Bytes(piece.at));
+        }
+        self.gather(file, piece, start)
     }
 
     /// Adds a piece to the batch; a piece larger than a batch is written in parts. Returns where
@@ -705,23 +763,15 @@ impl<'a> Applier<'a> {
     }
 }
 
-/// True if the home makes the piece's zeros itself: the room for them is given back or, where they
-/// are so many that writing them would take long, given back and taken again.
-fn is_punched(piece: &Piece) -> bool {
-    match piece.source {
-        Source::Log => false,
-        Source::Zeros => piece.bytes > BATCH_BYTES as u64,
-        Source::Hole => true,
-    }
+/// True if the second piece goes on where the first ends, and neither has bytes.
+fn is_one_run(piece: &Piece, next: &Piece) -> bool {
+    let is_next = piece.offset + piece.bytes == next.offset;
+    is_next && piece.source == next.source && piece.source != Source::Log
 }
 
-/// Lets the home make the zeros.
-fn punch(file: &dyn OpenFile, piece: &Piece) -> io::Result<()> {
-    file.punch(piece.offset, piece.bytes)?;
-    match piece.source {
-        Source::Zeros => file.reserve(piece.offset, piece.bytes),
-        Source::Log | Source::Hole => Ok(()),
-    }
+/// True if the home has no call for what was asked.
+fn is_unknown(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::Unsupported
 }
 
 /// Makes extended attributes durable by themselves. What is neither file nor directory has no sync,

@@ -20,12 +20,11 @@ use holdfast_io::checksum::crc32c;
 use holdfast_io::{Files, OpenFile, OpenHow};
 use holdfast_log::Lsn;
 
+use crate::clean::room::{self, DIRECTORY, keep_room_aside};
 use crate::names::to_path;
 use crate::record::{self, Op, Record};
 use crate::tree::NodeId;
 
-/// The directory, beside the log.
-const DIRECTORY: &str = "aside";
 /// What the cleaner is stuck at, for people.
 const STUCK: &str = "aside/stuck";
 /// The position that somebody ordered to be passed over.
@@ -191,10 +190,9 @@ impl Aside {
         let Some(files) = self.files.clone().filter(|_| !records.is_empty()) else {
             return Ok(());
         };
-        make_directory(&*files)?;
         for whole in records {
             let name = |kind| file_name(whole.id, kind);
-            write(&*files, &name("new"), &encode(whole, errno))?;
+            room::RECORD.fill(&*files, &name("new"), &encode(whole, errno))?;
             files.rename(&name("new"), &name(HELD))?;
         }
         files.sync_dir(Path::new(DIRECTORY))?;
@@ -222,9 +220,8 @@ impl Aside {
         let Some(files) = self.files.as_ref().filter(|_| !self.tells(text)) else {
             return Ok(());
         };
-        make_directory(&**files)?;
         let told = format!("{text}since {}\n", since_ns / 1_000_000_000);
-        write(&**files, Path::new(STUCK), told.as_bytes())?;
+        room::STUCK.fill(&**files, Path::new(STUCK), told.as_bytes())?;
         self.told = Some(told);
         Ok(())
     }
@@ -240,6 +237,7 @@ impl Aside {
         };
         remove(&**files, ORDER)?;
         remove(&**files, STUCK)?;
+        keep_room_aside(&**files);
         self.told = None;
         Ok(())
     }
@@ -296,7 +294,7 @@ pub fn stuck_at(log: &dyn Files) -> io::Result<Option<String>> {
 pub fn order_to_put_aside(log: &dyn Files) -> io::Result<Option<String>> {
     let Some(told) = stuck_at(log)? else { return Ok(None) };
     let lsn = told.lines().find_map(|line| line.strip_prefix("lsn "));
-    write(log, Path::new(ORDER), lsn.unwrap_or_default().as_bytes())?;
+    room::ORDER.fill(log, Path::new(ORDER), lsn.unwrap_or_default().as_bytes())?;
     log.sync_dir(Path::new(DIRECTORY))?;
     Ok(Some(told))
 }
@@ -310,13 +308,6 @@ fn new_names<'a>(record: &Record<'a>) -> impl Iterator<Item = (NodeId, &'a [u8])
         _ => (None, None),
     };
     one.into_iter().chain(other)
-}
-
-fn make_directory(files: &dyn Files) -> io::Result<()> {
-    match files.make_dir(Path::new(DIRECTORY), 0o700) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-        _ => files.sync_dir(Path::new("")),
-    }
 }
 
 fn file_name(id: RecordId, kind: &str) -> PathBuf {
@@ -386,15 +377,6 @@ fn read_text(files: &dyn Files, path: &str) -> io::Result<Option<String>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         file => Ok(Some(String::from_utf8_lossy(&read_all(&*file?)?).into_owned())),
     }
-}
-
-/// Writes a whole file, durably but for its name.
-fn write(files: &dyn Files, path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let how = OpenHow { write: true, create_mode: Some(0o600), ..OpenHow::default() };
-    let file = files.open(path, how)?;
-    file.set_len(bytes.len() as u64)?;
-    file.write_all_at(bytes, 0)?;
-    file.sync_data()
 }
 
 fn remove(files: &dyn Files, path: &str) -> io::Result<()> {

@@ -130,6 +130,8 @@ pub(crate) struct Window {
     pub(crate) directory_times: BTreeMap<Vec<u8>, i64>,
     /// Records taken in.
     pub(crate) records: u64,
+    /// Work of theirs that is no bytes of the log.
+    pub(crate) unlogged_bytes: u64,
     /// Some of them have been put aside, so that the contents are not all there is of their nodes.
     pub(crate) passes_over: bool,
     /// Nodes whose making has been put aside.
@@ -198,6 +200,7 @@ impl Window {
                 self.makes_directories.clear();
             }
             self.add(frame, record, *data);
+            self.unlogged_bytes += record.op.unlogged_bytes();
             self.nodes.insert(record.node);
             if let Op::Rename { replaced: other, .. } | Op::Exchange { other, .. } = record.op {
                 self.nodes.insert(other);

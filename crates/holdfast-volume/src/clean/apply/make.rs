@@ -49,7 +49,7 @@ impl Applier<'_> {
             disinherit(&*held, make.kind).map_err(|error| fail(Act::Make, error))?;
         }
         // A change of owner clears the set-id bits, so the mode comes last.
-        let mode = Some(make.mode).filter(|_| make.kind != Kind::Symlink);
+        let mode = (make.kind != Kind::Symlink).then_some(make.mode);
         let change = Change { uid: Some(make.uid), gid: Some(make.gid), mode, ..Change::default() };
         held.change(&change).map_err(|error| fail(Act::Change, error))?;
         let found = held.metadata().map_err(|error| fail(Act::Make, error))?;
@@ -108,7 +108,9 @@ impl Applier<'_> {
             let known = names.entry(node).map(|entry| entry.kind);
             self.leaving.entry(node).or_insert((names.at_home(node).inode, known));
         }
+        let mut gone = None;
         let removed = self.home.hold(&name).and_then(|held| {
+            let held: &dyn Held = &**gone.insert(held);
             // This process has done it before, and has gone on: whoever has the other one open goes
             // on reading that inode.
             if names.is_taken_home(node, &name, &held.metadata()?) {
@@ -119,7 +121,7 @@ impl Applier<'_> {
             let found = held.metadata()?;
             let is_it = is_known && names.may_be(self.home, node, &found);
             let may_go = is_it || self.is_leaving(node, &found);
-            match may_go || self.is_made_in(names, window, (node, path), &*held)? {
+            match may_go || self.is_made_in(names, window, (node, path), held)? {
                 true if directory => match self.home.remove_dir(&name) {
                     // It is what came there since, unless it is known to be what went.
                     Err(error)
@@ -135,6 +137,7 @@ impl Applier<'_> {
                 false => Err(other_inode()),
             }
         });
+        self.gone.extend(gone);
         unless(removed, io::ErrorKind::NotFound)
             .map_err(|error| CleanError::home(Act::Remove, &name, error))
     }

@@ -1,0 +1,142 @@
+//! One user fills what all share, and the others go on.
+
+use holdfast_io::Kind;
+use holdfast_volume::RenameHow::Replace;
+use holdfast_volume::{Asker, DirectoryVolume, Errno, NodeId, ROOT, Tree, Waits, on_behalf_of};
+
+use crate::world::{World, new_node};
+
+const HEAVY: u32 = 1001;
+const LIGHT: u32 = 1002;
+/// More than may be open for writing.
+const FILES: usize = 600;
+
+fn as_user<T>(user: u32, work: impl FnOnce() -> T) -> T {
+    on_behalf_of(Asker { user: Some(user), waits: Waits::Never }, work)
+}
+
+fn make(volume: &DirectoryVolume, name: &str) -> Result<NodeId, Errno> {
+    volume.make(ROOT, name.as_bytes(), &new_node(Kind::File, 0o600)).map(|made| made.node)
+}
+
+/// Writes until it has to wait.
+fn fill(volume: &DirectoryVolume, node: NodeId) {
+    as_user(HEAVY, || {
+        let written = (0..u64::MAX).map(|at| volume.write(node, &[7; 4096], at * 4096, false));
+        let stopped = written.take(1000).find_map(Result::err);
+        assert_eq!(stopped, Some(Errno::LATER));
+    });
+}
+
+/// What somebody does who asks for little.
+fn goes_about_his_work(volume: &DirectoryVolume, round: u64) {
+    as_user(LIGHT, || {
+        let name = format!("light-{round}");
+        let node = make(volume, &name).expect("a name");
+        volume.write(node, &[9; 512], 0, false).expect("a write");
+        volume.sync(node).expect("a sync");
+        let mut bytes = [0; 512];
+        assert_eq!(volume.read(node, &mut bytes, 0), Ok(512));
+        assert_eq!(bytes, [9; 512]);
+        assert_eq!(volume.lookup(ROOT, b"none"), Err(Errno::NOENT));
+        volume.attributes(node).expect("attributes");
+        volume.remove_file(ROOT, name.as_bytes()).expect("a removal");
+    });
+}
+
+#[test]
+fn while_one_user_fills_the_ring_and_the_home_takes_nothing_another_goes_on() {
+    let (volume, _) = World::new(1).open().expect("a new volume");
+    let node = as_user(HEAVY, || make(&volume, "heavy")).expect("a file");
+    // Nobody drains or cleans.
+    fill(&volume, node);
+    for round in 0..30 {
+        goes_about_his_work(&volume, round);
+        as_user(HEAVY, || {
+            assert_eq!(volume.write(node, &[8; 512], 0, false), Err(Errno::LATER));
+            volume.attributes(node).expect("who waits can look");
+        });
+    }
+}
+
+#[test]
+fn who_was_told_to_wait_goes_on_once_the_home_has_what_he_wrote() {
+    let (volume, _) = World::new(2).open().expect("a new volume");
+    let node = as_user(HEAVY, || make(&volume, "heavy")).expect("a file");
+    for _ in 0..3 {
+        fill(&volume, node);
+        volume.drain_step().expect("a drain");
+        volume.clean_step().expect("a window");
+        volume.wait_until_later(std::time::Duration::ZERO);
+    }
+    as_user(HEAVY, || volume.write(node, b"and more", 0, false)).expect("his turn");
+}
+
+#[test]
+fn while_one_user_has_all_the_files_open_that_he_may_another_writes_to_one() {
+    let (volume, _) = World::new(3).open().expect("a new volume");
+    let make_all = || (0..FILES).map(|index| make(&volume, &format!("f{index}"))).collect();
+    let nodes: Result<Vec<NodeId>, Errno> = as_user(HEAVY, make_all);
+    let nodes = nodes.expect("files");
+    while !bring_home(&volume) {}
+    as_user(HEAVY, || {
+        let stopped = nodes.iter().find_map(|node| volume.write(*node, b"x", 0, false).err());
+        assert_eq!(stopped, Some(Errno::LATER));
+    });
+    let others = *nodes.last().expect("files");
+    as_user(LIGHT, || volume.write(others, b"y", 0, false)).expect("a file of the rest");
+    while !bring_home(&volume) {}
+    as_user(HEAVY, || volume.write(nodes[FILES - 2], b"x", 0, false)).expect("his turn");
+}
+
+fn bring_home(volume: &crate::world::Opened) -> bool {
+    volume.drain_step().expect("a drain");
+    volume.clean_step().expect("a window").is_idle()
+}
+
+#[test]
+fn whose_earlier_changes_wait_does_not_overtake_them_and_who_waits_for_the_home_asks_it() {
+    let (volume, _) = World::new(4).open().expect("a new volume");
+    let behind = Asker { user: Some(HEAVY), waits: Waits::Behind };
+    assert_eq!(on_behalf_of(behind, || make(&volume, "late")), Err(Errno::LATER));
+    assert_eq!(volume.lookup(ROOT, b"late"), Err(Errno::NOENT));
+    as_user(HEAVY, || make(&volume, "late")).expect("a file");
+}
+
+/// What a rename between two directories has waiting behind it in the kernel is every such rename
+/// of the mount, whoever asks for it.
+#[test]
+fn a_rename_between_directories_waits_for_no_turn_and_is_paid_for() {
+    for seed in 0..16 {
+        let world = World::new(seed);
+        let (volume, _) = world.open().expect("a new volume");
+        let make_dir = |name: &[u8]| {
+            volume.make(ROOT, name, &new_node(Kind::Directory, 0o700)).expect("a directory").node
+        };
+        let (node, one, other) = as_user(HEAVY, || {
+            let node = make(&volume, "heavy").expect("a file");
+            (node, make_dir(b"one"), make_dir(b"other"))
+        });
+        as_user(HEAVY, || volume.make(one, b"moved", &new_node(Kind::Directory, 0o700)))
+            .expect("a directory");
+        fill(&volume, node);
+        // To the last byte of his share.
+        while as_user(HEAVY, || volume.write(node, b"x", 0, false)).is_ok() {}
+        let (mut at, mut to, mut moved) = (one, other, 0);
+        for _ in 0..200 {
+            let within = as_user(HEAVY, || volume.rename((at, b"moved"), (at, b"m"), Replace));
+            assert_eq!(within, Err(Errno::LATER), "seed {seed}: within one directory");
+            let renamed = as_user(HEAVY, || volume.rename((at, b"moved"), (to, b"moved"), Replace));
+            match renamed {
+                Ok(()) => (at, to, moved) = (to, at, moved + 1),
+                // One after the other, and no faster, so that they fill no ring.
+                Err(errno) => assert_eq!(errno, Errno::LATER, "seed {seed}"),
+            }
+            world.clock.advance_ns(1_000_000 * (1 + (seed + moved) % 3));
+        }
+        assert!((15..=50).contains(&moved), "seed {seed}: {moved} renames");
+        goes_about_his_work(&volume, seed);
+        while !bring_home(&volume) {}
+        as_user(HEAVY, || volume.write(node, b"and more", 0, false)).expect("his turn");
+    }
+}
