@@ -18,6 +18,7 @@ mod disk;
 mod listen;
 mod mount;
 mod negotiate;
+mod parked;
 pub mod parse;
 #[allow(unsafe_code)]
 mod raw;
@@ -28,10 +29,11 @@ mod wire;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use holdfast_peers::in_hand::{Doing, InHand};
-use holdfast_volume::Tree;
+use holdfast_volume::{Asker, Errno, Tree, on_behalf_of};
+use std::time::Duration;
 
 pub use disk::DiskTree;
-pub use listen::{Answer, ListenConfig, ListenError, Session};
+pub use listen::{Answered, Answers, ListenConfig, ListenError, Session};
 pub use mount::{MountError, MountOptions, Unmount, mount, mount_on, unmount};
 pub use serve::{Cache, Server};
 
@@ -52,11 +54,27 @@ pub struct FuseConfig {
 /// starts another: a file system that answers only some requests is worse than none.
 pub fn serve(session: &Session, tree: &dyn Tree, config: &FuseConfig) -> Result<(), ListenError> {
     let server = Server::new(tree, config.cache, utc_now_ns);
-    session.listen(&config.listen, &|message, answer| answer_one(&server, message, answer))
+    session.listen(&config.listen, &Served { server, tree })
 }
 
-/// Parse, serve, encode. Returns the bytes of `answer` to send; 0 sends nothing.
-fn answer_one(server: &Server<'_>, message: &[u8], answer: &mut [u8]) -> usize {
+/// What answers the requests of a tree.
+struct Served<'t> {
+    server: Server<'t>,
+    tree: &'t dyn Tree,
+}
+
+impl Answers for Served<'_> {
+    fn answer(&self, asker: Asker, message: &[u8], answer: &mut [u8]) -> Answered {
+        on_behalf_of(asker, || answer_one(&self.server, message, answer))
+    }
+
+    fn wait_until_later(&self, patience: Duration) {
+        self.tree.wait_until_later(patience);
+    }
+}
+
+/// Parse, serve, encode.
+fn answer_one(server: &Server<'_>, message: &[u8], answer: &mut [u8]) -> Answered {
     let (unique, reply) = match parse::parse(message) {
         Ok(request) => {
             let _in_hand = InHand::take(doing(&request.operation));
@@ -64,10 +82,13 @@ fn answer_one(server: &Server<'_>, message: &[u8], answer: &mut [u8]) -> usize {
         }
         Err(fault) => match fault.unique() {
             Some(unique) => (unique, reply::Reply::Failed(wire::EIO)),
-            None => return 0,
+            None => return Answered::Nothing,
         },
     };
-    reply::encode(&reply, unique, answer)
+    match reply {
+        reply::Reply::Failed(errno) if errno == Errno::LATER.0 => Answered::Later,
+        reply => Answered::of(reply::encode(&reply, unique, answer)),
+    }
 }
 
 /// What a request has done, for whoever watches.

@@ -9,6 +9,7 @@ use crate::images::Images;
 use crate::machine::{MEMORY_MIB, Machine, QEMU};
 use crate::options::Database;
 use crate::sentence::Sentence;
+use holdfast_io::process;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -210,9 +211,8 @@ impl Drop for Guest {
 
 /// QEMU is the child of the command that started it, where one did.
 fn kill_children(of: &Child) {
-    let list = format!("/proc/{0}/task/{0}/children", of.id());
-    let children = fs::read_to_string(list).unwrap_or_default();
-    for pid in children.split_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)) {
+    let children = process::children(of.id()).into_iter();
+    for pid in children.filter_map(|pid| Pid::from_raw(pid.cast_signed())) {
         let _may_have_ended = kill_process(pid, Signal::KILL);
     }
 }

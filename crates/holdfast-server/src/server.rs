@@ -75,7 +75,8 @@ impl Server {
     /// last client is the end, too, and asks for the same.
     ///
     /// # Errors
-    /// The listening socket cannot be waited for. Everything acknowledged is where it was.
+    /// The listening socket cannot be waited for, or there is no thread for a log. Everything
+    /// acknowledged is where it was.
     pub fn serve(
         &self,
         listener: &UnixListener,
@@ -85,15 +86,25 @@ impl Server {
     ) -> io::Result<bool> {
         let stopping = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            for log in self.registry.logs() {
-                scope.spawn(|| log.run_drainer(&stopping));
-                scope.spawn(|| log.run_preparer(&stopping));
-            }
+            let mut logs = self.registry.logs();
+            let started = logs.try_for_each(|log| Self::start_threads(log, scope, &stopping));
             let ends = [stop.as_fd(), drain.as_fd(), keeper.as_fd()];
-            let outcome = self.accept_until(listener, ends, scope, &stopping);
+            let accept = |()| self.accept_until(listener, ends, scope, &stopping);
+            let outcome = started.and_then(accept);
             stopping.store(true, Ordering::Relaxed);
             outcome
         })
+    }
+
+    fn start_threads<'scope>(
+        log: &'scope ServedLog,
+        scope: &'scope Scope<'scope, '_>,
+        stopping: &'scope AtomicBool,
+    ) -> io::Result<()> {
+        let drain = || log.run_drainer(stopping);
+        Builder::new().name("drainer".into()).spawn_scoped(scope, drain)?;
+        let prepare = || log.run_preparer(stopping);
+        Builder::new().name("preparer".into()).spawn_scoped(scope, prepare).map(drop)
     }
 
     /// Brings everything to the logs' devices, for a machine that is to be switched off. What other

@@ -3,10 +3,12 @@
 //! Promise: a caller that waits for his answer is told right.
 //! Never: keeps anything; a process number is another's once its request has been answered.
 
+use holdfast_io::process;
+
 /// Whether a process has a group among its further ones. One that is not to be seen has none.
 pub(super) fn is_in_group(pid: u32, gid: u32) -> bool {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let groups = status.lines().find_map(|line| line.strip_prefix("Groups:"));
+    let status = process::status(pid).unwrap_or_default();
+    let groups = process::field(&status, "Groups");
     groups.is_some_and(|groups| groups.split_whitespace().any(|group| group == gid.to_string()))
 }
 
@@ -25,8 +27,8 @@ pub(super) fn links_are_protected_from(pid: u32) -> bool {
 }
 
 fn has_capability(pid: u32, number: u32) -> bool {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    let effective = effective.and_then(|text| u64::from_str_radix(text.trim(), 16).ok());
+    let status = process::status(pid).unwrap_or_default();
+    let effective = process::field(&status, "CapEff");
+    let effective = effective.and_then(|text| u64::from_str_radix(text, 16).ok());
     effective.is_some_and(|effective| effective & 1 << number != 0)
 }

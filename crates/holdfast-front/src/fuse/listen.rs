@@ -12,17 +12,25 @@ use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::thread;
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
+use holdfast_volume::{Asker, Waits};
+
+use super::parked::{Lane, Parked};
 use super::raw::{self, LockedBuffer};
-use super::{reply, wire};
+use super::{parse, reply, wire};
 use crate::abort::AbortOnPanic;
 
 /// What the kernel demands room for: the largest write and its two headers.
 const REQUEST_BYTES: usize = PAGE + wire::TRANSFER_BYTES_MAX;
 const REPLY_BYTES: usize = PAGE + wire::TRANSFER_BYTES_MAX;
+/// The answer of a change.
+const AGAIN_BYTES: usize = 16 * PAGE;
+/// How long what is parked waits before it is handed over again all the same.
+const PARKED_PATIENCE: Duration = Duration::from_millis(100);
 const PAGE: usize = 4096;
 /// A request starts so that the payload of a write starts on a page.
 const REQUEST_START: usize = PAGE - wire::IN_HEADER_BYTES - 40;
@@ -43,6 +51,8 @@ pub enum ListenError {
     /// The request buffers could not be had or locked in memory: raise `RLIMIT_MEMLOCK`. Without
     /// the lock a killed front end could fail a program's request.
     Buffers(io::Error),
+    /// The machine has no thread left: try again.
+    Thread(io::Error),
     /// The descriptor cannot be read; it is not one of a mounted `/dev/fuse`.
     Device(io::Error),
 }
@@ -53,15 +63,49 @@ impl fmt::Display for ListenError {
             Self::Buffers(error) => {
                 write!(f, "cannot lock request buffers in memory (RLIMIT_MEMLOCK): {error}")
             }
+            Self::Thread(error) => write!(f, "no thread for requests: {error}"),
             Self::Device(error) => write!(f, "cannot read requests from /dev/fuse: {error}"),
         }
     }
 }
 
-impl std::error::Error for ListenError {}
+impl std::error::Error for ListenError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Thread(error) | Self::Device(error) => Some(error),
+            // What may be locked is a limit, and not what others have just now.
+            Self::Buffers(_) => None,
+        }
+    }
+}
 
-/// Turns a message into its answer, in place; returns the answer's bytes, 0 for none.
-pub type Answer<'a> = dyn Fn(&[u8], &mut [u8]) -> usize + Sync + 'a;
+/// What became of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answered {
+    /// So many bytes of answer are to be sent.
+    Bytes(usize),
+    /// It has no answer.
+    Nothing,
+    /// It has to wait, and is to be handed over again.
+    Later,
+}
+
+impl Answered {
+    /// An answer of so many bytes; 0 for none.
+    pub fn of(bytes: usize) -> Answered {
+        if bytes > 0 { Answered::Bytes(bytes) } else { Answered::Nothing }
+    }
+}
+
+/// Who turns messages into answers.
+pub trait Answers: Sync {
+    /// Turns a message into its answer, in place. [`Answered::Later`] only if `asker` does not
+    /// wait.
+    fn answer(&self, asker: Asker, message: &[u8], reply: &mut [u8]) -> Answered;
+    /// Waits until it may be of use to hand messages over again that are to wait, but not much
+    /// longer than `patience`.
+    fn wait_until_later(&self, _patience: Duration) {}
+}
 
 /// One mounted file system, seen from the process that serves it.
 #[derive(Debug)]
@@ -93,25 +137,47 @@ impl Session {
 
     /// Reads messages on `config.threads` threads, this one included, until the file system is
     /// unmounted.
-    pub fn listen(&self, config: &ListenConfig, answer: &Answer<'_>) -> Result<(), ListenError> {
+    ///
+    /// A request that has to wait keeps none of them: it is kept aside, and one more thread hands
+    /// it over again.
+    pub fn listen(&self, config: &ListenConfig, answers: &dyn Answers) -> Result<(), ListenError> {
         // Memory reclaim must not wait for the process that it may be writing through. Without
         // the right to say so, the front end works like any other process.
         let _ = rustix::process::configure_io_flusher_behavior(true);
         let buffers = (0..config.threads.max(1)).map(|_| Buffers::new()).collect::<Result<_, _>>();
         let mut buffers: Vec<Buffers> = buffers.map_err(ListenError::Buffers)?;
+        let mut again = LockedBuffer::new(AGAIN_BYTES).map_err(ListenError::Buffers)?;
+        let parked = Parked::default();
         thread::scope(|scope| {
+            let waiter = || self.answer_parked(&parked, &mut again, answers);
+            thread::Builder::new()
+                .name("parked".to_owned())
+                .spawn_scoped(scope, waiter)
+                .map_err(ListenError::Thread)?;
             let (own, others) = buffers.split_first_mut().expect("at least one thread");
             let listeners: Vec<_> = others
                 .iter_mut()
-                .map(|buffers| scope.spawn(move || self.listener(buffers, answer)))
+                .filter_map(|buffers| {
+                    let listen = || self.listener(buffers, &parked, answers);
+                    let thread = thread::Builder::new().spawn_scoped(scope, listen);
+                    // Those that there are, and this one, answer everything, if with less haste.
+                    thread.inspect_err(|error| tracing::warn!(%error, "fewer threads listen")).ok()
+                })
                 .collect();
-            let ended = self.listener(own, answer);
+            let ended = self.listener(own, &parked, answers);
             let joined = listeners.into_iter().map(|one| one.join().expect("panics abort"));
-            joined.fold(ended, Result::and)
+            let ended = joined.fold(ended, Result::and);
+            parked.close();
+            ended
         })
     }
 
-    fn listener(&self, buffers: &mut Buffers, answer: &Answer<'_>) -> Result<(), ListenError> {
+    fn listener(
+        &self,
+        buffers: &mut Buffers,
+        parked: &Parked,
+        answers: &dyn Answers,
+    ) -> Result<(), ListenError> {
         let _guard = AbortOnPanic;
         // Every program with a request out waits for this thread, which is short about it. Without
         // the right to go first it takes its turn like any other.
@@ -126,10 +192,31 @@ impl Session {
                 Err(Errno::NODEV) => return Ok(()),
                 Err(error) => return Err(ListenError::Device(error.into())),
             };
-            let answer_bytes = answer(&request[..bytes], reply);
-            if answer_bytes > 0 {
-                self.send(&reply[..answer_bytes]);
+            let message = &request[..bytes];
+            let user = parse::user_of(message);
+            let lane = Lane { user, holds_others: parse::holds_others(message) };
+            let asker = Asker { user, waits: parked.waits_of(lane, bytes) };
+            match answers.answer(asker, message, reply) {
+                Answered::Bytes(bytes) => self.send(&reply[..bytes]),
+                Answered::Nothing => {}
+                Answered::Later => parked.park(lane, message),
             }
+        }
+    }
+
+    /// Hands over again what is parked, until nothing more comes.
+    fn answer_parked(&self, parked: &Parked, reply: &mut [u8], answers: &dyn Answers) {
+        let _guard = AbortOnPanic;
+        while parked.wait_for_some() {
+            answers.wait_until_later(PARKED_PATIENCE);
+            parked.hand_over(&mut |user, message| {
+                match answers.answer(Asker { user, waits: Waits::ForTheHome }, message, reply) {
+                    Answered::Bytes(bytes) => self.send(&reply[..bytes]),
+                    Answered::Nothing => {}
+                    Answered::Later => return false,
+                }
+                true
+            });
         }
     }
 

@@ -33,7 +33,6 @@ const WANTED: u64 = init::ASYNC_READ
     | init::CACHE_SYMLINKS
     | init::HANDLE_KILLPRIV_V2
     | init::INIT_EXT
-    | init::DIRECT_IO_ALLOW_MMAP
     | init::HAS_RESEND;
 
 /// What the kernel must do for access control lists to mean what they say; all of it or nothing.
@@ -60,10 +59,11 @@ pub(crate) fn negotiate(offer: &Init, cache: Cache, opens: bool) -> Result<Start
     let opening = if opens { init::ATOMIC_O_TRUNC } else { 0 };
     // Nobody but the kernel changes a file, so it knows itself which pages are still right.
     let caching = if cache == Cache::WriteThrough { init::EXPLICIT_INVAL_DATA } else { 0 };
+    let mapping = if cache == Cache::Nowhere { 0 } else { init::DIRECT_IO_ALLOW_MMAP };
     Ok(Started {
         minor: offer.minor.min(MINOR),
         max_readahead_bytes: offer.max_readahead_bytes,
-        features: offer.features & (WANTED | opening | caching) | lists,
+        features: offer.features & (WANTED | opening | caching | mapping) | lists,
         max_background: MAX_BACKGROUND,
         max_write_bytes: wire::TRANSFER_BYTES_MAX as u32,
         max_pages: wire::TRANSFER_PAGES_MAX,

@@ -125,6 +125,29 @@ pub enum Operation<'a> {
     Unknown { opcode: u32 },
 }
 
+/// Who asks, of a message that may be anything.
+pub fn user_of(message: &[u8]) -> Option<u32> {
+    message.get(USER_AT..USER_AT + 4).map(|bytes| u32::from_ne_bytes(bytes.try_into().expect("4")))
+}
+
+/// Where a message says who asks.
+const USER_AT: usize = 24;
+
+/// True if the kernel lets nobody in the mount move a name from one directory to another before
+/// this message, which may be anything, is answered: because it does that itself.
+pub fn holds_others(message: &[u8]) -> bool {
+    let opcode = message.get(4..8).map(|bytes| u32::from_ne_bytes(bytes.try_into().expect("4")));
+    let parents = (message.get(NODE_AT..NODE_AT + 8), message.get(wire::IN_HEADER_BYTES..));
+    let (Some(opcode::RENAME | opcode::RENAME2), (Some(from), Some(body))) = (opcode, parents)
+    else {
+        return false;
+    };
+    !body.starts_with(from)
+}
+
+/// Where a message says which node it is about.
+const NODE_AT: usize = 16;
+
 /// What the kernel offers when a mount starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Init {

@@ -36,6 +36,10 @@ use super::wire;
 pub enum Cache {
     /// Nothing: every read and write is a request of its size, writes to one file run side by side.
     Direct,
+    /// Nothing, and no page for a mapping that others see, which the kernel would keep for as long
+    /// as the mapping is there: others than this mount write what the tree has. Such a mapping is
+    /// refused, with `ENODEV`.
+    Nowhere,
     /// Pages: repeated reads cost nothing, nor do opens where the tree does not count them. A write
     /// is copied twice, and goes out as one request if it starts where a page does, lies within
     /// one, or goes past the cache (`O_DIRECT`), and in parts of whole pages otherwise.
@@ -45,7 +49,9 @@ pub enum Cache {
 impl Cache {
     fn open_flags(self) -> u32 {
         match self {
-            Self::Direct => wire::FOPEN_DIRECT_IO | wire::FOPEN_PARALLEL_DIRECT_WRITES,
+            Self::Direct | Self::Nowhere => {
+                wire::FOPEN_DIRECT_IO | wire::FOPEN_PARALLEL_DIRECT_WRITES
+            }
             Self::WriteThrough => wire::FOPEN_KEEP_CACHE,
         }
     }
@@ -341,12 +347,18 @@ impl<'t> Server<'t> {
             Err(Errno(wire::EEXIST)) if !open.exclusive || request.resent => {
                 let found = self.tree.lookup(parent, name)?;
                 let found_again = Request { node: found.node.0, ..*request };
-                self.truncate_on_open(&found_again, open)?.unwrap_or(found)
+                let truncated = self.truncate_on_open(&found_again, open);
+                self.or_untold(found.node, truncated)?.unwrap_or(found)
             }
             made => made?,
         };
-        self.tree.opened(found.node)?;
+        self.or_untold(found.node, self.tree.opened(found.node))?;
         Ok(Reply::Created(self.entry(&found), self.opened_file()))
+    }
+
+    /// Takes the finding of a node back if the kernel is not told of it: it never will.
+    fn or_untold<T>(&self, node: NodeId, done: Result<T, Errno>) -> Result<T, Errno> {
+        done.inspect_err(|_| self.tree.forget(node, 1))
     }
 
     /// Sent again it makes another file, and the first, which nobody knows, stays until the volume
@@ -354,7 +366,7 @@ impl<'t> Server<'t> {
     fn create_unnamed(&self, request: &Request<'_>, mode: (u32, u32)) -> Result<Reply, Errno> {
         let new = self.new_node(request, Kind::File, mode)?;
         let made = self.tree.make_unnamed(NodeId(request.node), &new)?;
-        self.tree.opened(made.node)?;
+        self.or_untold(made.node, self.tree.opened(made.node))?;
         Ok(Reply::Created(self.entry(&made), self.opened_file()))
     }
 
@@ -395,10 +407,9 @@ impl<'t> Server<'t> {
         let linked = match self.tree.link(node, parent, name) {
             Err(Errno(wire::EEXIST)) if request.resent => {
                 let found = self.tree.lookup(parent, name)?;
-                if found.node != node {
-                    return Err(Errno(wire::EEXIST));
-                }
-                found
+                let is_linked = found.node == node;
+                let linked = is_linked.then_some(found).ok_or(Errno(wire::EEXIST));
+                self.or_untold(found.node, linked)?
             }
             linked => linked?,
         };

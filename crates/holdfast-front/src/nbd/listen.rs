@@ -54,7 +54,13 @@ impl fmt::Display for ListenError {
     }
 }
 
-impl std::error::Error for ListenError {}
+impl std::error::Error for ListenError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Descriptors(error) | Self::Listener(error) => Some(error),
+        }
+    }
+}
 
 /// A socket, unix or TCP, to which clients connect.
 #[derive(Debug)]
@@ -162,6 +168,10 @@ impl<'env> Door<'_, 'env> {
             match poll(&mut watched, Some(&LOOK)) {
                 Ok(_) => {}
                 Err(Errno::INTR) => continue,
+                Err(Errno::NOMEM | Errno::AGAIN) => {
+                    thread::sleep(PAUSE);
+                    continue;
+                }
                 Err(error) => return Err(ListenError::Listener(error.into())),
             }
             let gates = listeners.iter().zip(&self.shared.gates);

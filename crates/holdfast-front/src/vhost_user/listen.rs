@@ -12,7 +12,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, Builder};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use holdfast_io::Blocks;
 use holdfast_peers::Peer;
@@ -41,8 +41,6 @@ const PAUSE: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ListenError {
-    /// The machine has no descriptor left for this: raise `RLIMIT_NOFILE`.
-    Descriptors(io::Error),
     /// No frontend can come through the listener: it is none.
     Listener(io::Error),
 }
@@ -50,13 +48,18 @@ pub enum ListenError {
 impl fmt::Display for ListenError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Descriptors(error) => write!(out, "no descriptors (RLIMIT_NOFILE): {error}"),
             Self::Listener(error) => write!(out, "cannot accept connections: {error}"),
         }
     }
 }
 
-impl std::error::Error for ListenError {}
+impl std::error::Error for ListenError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Listener(error) => Some(error),
+        }
+    }
+}
 
 /// Serves `blocks` to one frontend after the other, until `stop` is set: then the queues answer
 /// what they took, and the connection ends. The frontend connects again to whoever listens then,
@@ -75,9 +78,16 @@ pub fn serve(
     listener.set_nonblocking(true).map_err(ListenError::Listener)?;
     let all = Arc::default();
     while !stop.load(Ordering::Relaxed) {
-        look(&listener).map_err(ListenError::Listener)?;
+        look(&listener);
         match listener.accept() {
-            Ok((frontend, _)) => attend(frontend, blocks, (config, &all), stop)?,
+            Ok((frontend, _)) => {
+                let peer = Peer::of(&frontend);
+                if let Err(error) = attend(frontend, blocks, (config, &all), stop) {
+                    let what = format_args!("vhost-user: a frontend is not served: {error}");
+                    all.say(peer, Instant::now(), what);
+                    thread::sleep(PAUSE);
+                }
+            }
             Err(error) => pass_over(error)?,
         }
     }
@@ -98,15 +108,16 @@ fn pass_over(error: io::Error) -> Result<(), ListenError> {
     }
 }
 
-/// Serves one frontend on a thread of its own, to be able to end it.
+/// Serves one frontend on a thread of its own, to be able to end it. What it cannot be served for
+/// ends it alone: it connects again.
 fn attend(
     frontend: UnixStream,
     blocks: &dyn Blocks,
     (config, all): (&VhostUserConfig, &Arc<holdfast_peers::Complaints>),
     stop: &AtomicBool,
-) -> Result<(), ListenError> {
-    let ended = WakeUp::new().map_err(ListenError::Descriptors)?;
-    let ours = frontend.try_clone().map_err(ListenError::Descriptors)?;
+) -> io::Result<()> {
+    let ended = WakeUp::new()?;
+    let ours = frontend.try_clone()?;
     thread::scope(|scope| {
         let work = || {
             let _guard = AbortOnPanic;
@@ -114,9 +125,9 @@ fn attend(
             ended.wake();
         };
         let thread = Builder::new().name("vhost-user".into()).spawn_scoped(scope, work);
-        let thread = thread.map_err(ListenError::Descriptors)?;
+        let thread = thread?;
         while !thread.is_finished() && !stop.load(Ordering::Relaxed) {
-            look(&ended).map_err(ListenError::Descriptors)?;
+            look(&ended);
         }
         // It is over already, or is to be.
         let _ = ours.shutdown(Shutdown::Both);
@@ -124,12 +135,13 @@ fn attend(
     })
 }
 
-/// Waits until something is there, for a moment.
-fn look(at: &impl AsFd) -> io::Result<()> {
+/// Waits until something is there, for a moment; for another one if that cannot be seen for want of
+/// memory.
+fn look(at: &impl AsFd) {
     let mut at = [PollFd::new(at, PollFlags::IN)];
     match poll(&mut at, Some(&LOOK)) {
-        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-        Err(error) => Err(error.into()),
+        Ok(_) | Err(rustix::io::Errno::INTR) => {}
+        Err(_) => thread::sleep(PAUSE),
     }
 }
 

@@ -134,19 +134,27 @@ impl<'scope, 'env> Worker<'scope, 'env> {
             waiting: vec![None; entries],
             worker: self,
         };
-        let mut result = served.serve();
+        // Told before the flushes are waited for: a device that hangs does not hide the reason.
+        let result = served.serve();
+        let mut is_broken = served.worker.tells(result);
         let flushed = served.flusher.finish();
-        result = result.and(served.answer_flushed(flushed));
+        let result = served.answer_flushed(flushed);
+        is_broken |= served.worker.tells(result);
         let worker = served.worker;
-        if let Err(broken) = result {
-            let index = worker.index;
-            worker.shared.complain(format_args!("queue {index} stops: {broken}"));
+        if is_broken {
             ring(&worker.error);
             if worker.ring.memory().check().is_err() {
                 worker.shared.hang_up();
             }
         }
         worker.ring.next_available()
+    }
+
+    /// Whether the queue is broken, of which there is a line then.
+    fn tells(&self, result: Result<(), Broken>) -> bool {
+        let Err(broken) = result else { return false };
+        self.shared.complain(format_args!("queue {} stops: {broken}", self.index));
+        true
     }
 }
 

@@ -1,5 +1,7 @@
 //! Answers without a kernel: what a request gets that is hard to provoke on a mount.
 
+use std::sync::atomic::Ordering;
+
 use holdfast_front::fuse::parse::{Init, Open, Operation, Request};
 use holdfast_front::fuse::reply::Reply;
 use holdfast_front::fuse::{Cache, Server};
@@ -25,6 +27,11 @@ impl Asker {
 
     fn ask(&self, operation: Operation<'_>) -> Reply {
         self.ask_as(false, 1, operation)
+    }
+
+    /// Findings that the tree counts as remembered.
+    fn found(&self) -> u64 {
+        self.tree.found.load(Ordering::Relaxed)
     }
 
     /// Asks twice, the second time marked as sent again, as after a death between the two.
@@ -95,6 +102,7 @@ fn a_link_to_another_file_is_an_error_even_when_repeated() {
     asker.ask(make_file(b"b"));
     let reply = asker.ask_as(true, 1, Operation::Link { node, name: b"b" });
     assert_eq!(reply, Reply::Failed(17));
+    assert_eq!(asker.found(), 2, "what the kernel is not told of it never forgets");
 }
 
 #[test]

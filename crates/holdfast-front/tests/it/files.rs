@@ -485,3 +485,34 @@ fn files_are_copied_and_executed() {
         assert!(Command::new(mounted.join("true")).status().unwrap().success());
     });
 }
+
+#[test]
+fn writes_that_have_to_wait_keep_no_thread_and_nobody_else_waiting() {
+    for cache in CACHES {
+        let tree = Arc::new(MemoryTree::new(true));
+        let mounted = Mounted::new(tree.clone(), cache);
+        *tree.holds_up.lock().unwrap() = Some(b'h');
+        // More of them than threads that listen.
+        let paths: Vec<_> = (0..8).map(|index| mounted.join(&format!("held-{index}"))).collect();
+        let writers: Vec<_> = paths
+            .iter()
+            .cloned()
+            .map(|path| std::thread::spawn(move || fs::write(path, b"held up").unwrap()))
+            .collect();
+        let is_made = |path: &std::path::PathBuf| path.exists();
+        while !paths.iter().all(is_made) {
+            std::thread::yield_now();
+        }
+        for round in 0..50 {
+            let other = mounted.join(&format!("other-{round}"));
+            fs::write(&other, b"goes on").unwrap();
+            assert_eq!(fs::read(&other).unwrap(), b"goes on");
+            fs::remove_file(&other).unwrap();
+            assert!(writers.iter().all(|writer| !writer.is_finished()));
+        }
+        *tree.holds_up.lock().unwrap() = None;
+        writers.into_iter().for_each(|writer| writer.join().unwrap());
+        assert!(paths.iter().all(|path| fs::read(path).unwrap() == b"held up"));
+        mounted.end();
+    }
+}

@@ -12,9 +12,11 @@ use std::time::Duration;
 
 use holdfast_front::fuse::parse::{Operation, parse};
 use holdfast_front::fuse::reply::{HEADER_BYTES, encode};
-use holdfast_front::fuse::{Cache, ListenConfig, Server, Session, Unmount, unmount};
+use holdfast_front::fuse::{
+    Answered, Answers, Cache, ListenConfig, Server, Session, Unmount, unmount,
+};
 use holdfast_volume::{
-    Allocate, Attributes, Errno, Kind, Listed, NodeId, SetAttributes, Space, Tree,
+    Allocate, Asker, Attributes, Errno, Kind, Listed, NodeId, SetAttributes, Space, Tree,
 };
 
 use crate::memory_tree::MemoryTree;
@@ -108,14 +110,24 @@ fn a_server_in_a_process_of_its_own() {
     let session = Session::adopt(std::io::stdin().as_fd().try_clone_to_owned().unwrap());
     session.resend().unwrap();
     let server = Server::new(&tree, Cache::Direct, || 0);
-    let answer = |message: &[u8], answer: &mut [u8]| {
+    session.listen(&ListenConfig { threads: 2 }, &Counting { server, resent }).unwrap();
+}
+
+/// Answers, and writes a byte for each repeated request.
+struct Counting<'t> {
+    server: Server<'t>,
+    resent: File,
+}
+
+impl Answers for Counting<'_> {
+    fn answer(&self, _asker: Asker, message: &[u8], answer: &mut [u8]) -> Answered {
         let request = parse(message).unwrap();
         if request.resent {
-            (&resent).write_all(b".").unwrap();
+            (&self.resent).write_all(b".").unwrap();
         }
-        encode(&server.serve(&request, &mut answer[HEADER_BYTES..]), request.unique, answer)
-    };
-    session.listen(&ListenConfig { threads: 2 }, &answer).unwrap();
+        let reply = self.server.serve(&request, &mut answer[HEADER_BYTES..]);
+        Answered::of(encode(&reply, request.unique, answer))
+    }
 }
 
 /// The part of the keeper: owns the descriptor and the store.

@@ -26,6 +26,10 @@ pub(crate) struct MemoryTree {
     pub(crate) keeps_pages: Mutex<Option<bool>>,
     pub(crate) syncs: AtomicU64,
     pub(crate) writes: AtomicU64,
+    /// Findings that nobody has given back.
+    pub(crate) found: AtomicU64,
+    /// Writes that begin with this have to wait.
+    pub(crate) holds_up: Mutex<Option<u8>>,
 }
 
 struct State {
@@ -62,6 +66,8 @@ impl MemoryTree {
             keeps_pages: None.into(),
             syncs: 0.into(),
             writes: 0.into(),
+            found: 0.into(),
+            holds_up: None.into(),
         }
     }
 
@@ -171,10 +177,13 @@ impl Tree for MemoryTree {
     fn lookup(&self, parent: NodeId, name: &[u8]) -> Result<Attributes, Errno> {
         let mut state = self.state();
         let node = state.child(parent, name)?;
+        self.found.fetch_add(1, Relaxed);
         Ok(state.node(node)?.attributes)
     }
 
-    fn forget(&self, _node: NodeId, _count: u64) {}
+    fn forget(&self, _node: NodeId, count: u64) {
+        self.found.fetch_sub(count, Relaxed);
+    }
 
     fn attributes(&self, node: NodeId) -> Result<Attributes, Errno> {
         Ok(self.state().node(node)?.attributes)
@@ -211,6 +220,7 @@ impl Tree for MemoryTree {
         let made = Node::new(node, new);
         let attributes = made.attributes;
         state.nodes.insert(node, made);
+        self.found.fetch_add(1, Relaxed);
         Ok(attributes)
     }
 
@@ -222,6 +232,7 @@ impl Tree for MemoryTree {
         state.put(parent, name, node)?;
         let linked = state.node(node)?;
         linked.attributes.links += 1;
+        self.found.fetch_add(1, Relaxed);
         Ok(linked.attributes)
     }
 
@@ -314,6 +325,9 @@ impl Tree for MemoryTree {
         offset: u64,
         clear_privileges: bool,
     ) -> Result<(), Errno> {
+        if from.first().is_some_and(|first| *self.holds_up.lock().unwrap() == Some(*first)) {
+            return Err(Errno::LATER);
+        }
         self.writes.fetch_add(1, Relaxed);
         let mut state = self.state();
         let node = state.node(node)?;
@@ -389,6 +403,9 @@ impl Tree for MemoryTree {
         })
     }
 
+    fn wait_until_later(&self, _patience: Duration) {
+        std::thread::yield_now();
+    }
     fn remember_for(&self) -> Duration {
         Duration::from_secs(3600)
     }

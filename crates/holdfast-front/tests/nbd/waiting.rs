@@ -1,5 +1,6 @@
 //! Flushes that wait for a device, and requests that do not.
 
+use std::ops::Deref;
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -75,20 +76,36 @@ impl Blocks for Gated {
     }
 }
 
-/// A server whose disk is known to be slow, with its gate closed, and a client.
-fn gated() -> (Arc<Gated>, Server, Client<std::os::unix::net::UnixStream>) {
+/// A gate that opens when a test ends, however it does: else its server would wait for ever.
+struct Opens(Arc<Gated>);
+
+impl Deref for Opens {
+    type Target = Arc<Gated>;
+    fn deref(&self) -> &Arc<Gated> {
+        &self.0
+    }
+}
+
+impl Drop for Opens {
+    fn drop(&mut self) {
+        self.0.open();
+    }
+}
+
+/// A server whose disk is known to be slow, a client, and the disk with its gate closed.
+fn gated() -> (Server, Client<std::os::unix::net::UnixStream>, Opens) {
     let disk = Gated::new();
     let server = Server::unix(Disk::new(disk.clone()));
     let mut client = server.client(true);
     client.send(&request(FLUSH, 0, 99, 0, 0));
     assert_eq!(client.done(), 99);
     disk.close();
-    (disk, server, client)
+    (server, client, Opens(disk))
 }
 
 #[test]
 fn a_slow_flush_holds_up_nothing_that_follows_it() {
-    let (disk, _server, mut client) = gated();
+    let (_server, mut client, disk) = gated();
     client.send(&request(FLUSH, 0, 1, 0, 0));
     client.send(&write_message(2, 0, 0, b"x"));
     assert_eq!(client.done(), 2);
@@ -99,7 +116,7 @@ fn a_slow_flush_holds_up_nothing_that_follows_it() {
 
 #[test]
 fn a_durable_write_is_seen_at_once_and_acknowledged_behind_its_flush() {
-    let (disk, _server, mut client) = gated();
+    let (_server, mut client, disk) = gated();
     client.send(&write_message(1, FUA, 0, b"x"));
     assert_eq!(client.read(0, 1), b"x");
     // Long reads and the late reply do not get into each other.
@@ -120,7 +137,7 @@ fn a_durable_write_is_seen_at_once_and_acknowledged_behind_its_flush() {
 
 #[test]
 fn requests_that_wait_share_a_flush() {
-    let (disk, _server, mut client) = gated();
+    let (_server, mut client, disk) = gated();
     for cookie in 1..=10 {
         client.send(&write_message(cookie, FUA, cookie, b"x"));
     }
@@ -134,7 +151,7 @@ fn requests_that_wait_share_a_flush() {
 
 #[test]
 fn more_waiting_requests_than_are_remembered_are_answered_as_well() {
-    let (disk, _server, mut client) = gated();
+    let (_server, mut client, disk) = gated();
     let all = 3_000_u64;
     let messages: Vec<u8> = (0..all).flat_map(|cookie| request(FLUSH, 0, cookie, 0, 0)).collect();
     let mut sender = Client::of(client.stream.try_clone().unwrap());
@@ -148,7 +165,7 @@ fn more_waiting_requests_than_are_remembered_are_answered_as_well() {
 
 #[test]
 fn a_client_that_parts_still_gets_what_it_waits_for() {
-    let (disk, _server, mut client) = gated();
+    let (_server, mut client, disk) = gated();
     client.send(&request(FLUSH, 0, 1, 0, 0));
     client.send(&request(DISCONNECT, 0, 2, 0, 0));
     disk.open();
@@ -158,7 +175,7 @@ fn a_client_that_parts_still_gets_what_it_waits_for() {
 
 #[test]
 fn a_server_that_stops_waits_for_its_flushes_and_hands_their_replies_on() {
-    let (disk, server, mut client) = gated();
+    let (server, mut client, disk) = gated();
     client.send(&request(FLUSH, 0, 1, 0, 0));
     assert_eq!(client.read(0, 1), [0], "it has been heard");
     let opener = thread::spawn({
@@ -168,6 +185,6 @@ fn a_server_that_stops_waits_for_its_flushes_and_hands_their_replies_on() {
     let sessions = server.stop();
     opener.join().unwrap();
     assert_eq!(sessions.len(), 1);
-    let _next = Server::start(Vec::new(), sessions, Disk::new(disk), crate::served::CONFIG);
+    let _next = Server::start(Vec::new(), sessions, Disk::new(disk.clone()), crate::served::CONFIG);
     assert_eq!(client.done(), 1);
 }

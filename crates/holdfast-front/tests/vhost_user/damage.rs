@@ -23,22 +23,28 @@ fn breaks(why: &str, damage: impl FnOnce(&mut Guest)) {
     breaks_on(&disk(), why, damage);
 }
 
-fn breaks_on(disk: &FileBlocks, why: &str, damage: impl FnOnce(&mut Guest)) {
+/// The same; what `damage` gives is kept until the queue has found the damage.
+fn breaks_on<T>(disk: &FileBlocks, why: &str, damage: impl FnOnce(&mut Guest) -> T) {
     log::keep();
     let mut guest = Guest::new(2);
     let line = format!("queue 0 stops: {why}");
     let before = log::count(&line);
     with_guest(&mut guest, disk, |guest| {
-        damage(guest);
-        let deadline = Instant::now() + PATIENCE;
-        while guest.queues[0].error.read().is_err() {
-            assert!(Instant::now() < deadline, "the queue does not stop");
-            thread::sleep(Duration::from_millis(1));
-        }
-        assert!(log::count(&line) > before, "no line that says: {line}");
+        let kept = damage(guest);
+        until("a line that says why", || log::count(&line) > before);
+        drop(kept);
+        until("the end of the queue", || guest.queues[0].error.read().is_ok());
         guest.ask(1, WRITE, 0, Data::Given(&[1; 512]));
         assert_eq!(guest.next(1).status, OK);
     });
+}
+
+fn until(what: &str, mut is_there: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_there() {
+        assert!(Instant::now() < deadline, "not there: {what}");
+        thread::sleep(Duration::from_millis(1));
+    }
 }
 
 #[test]
@@ -83,13 +89,12 @@ fn a_head_that_is_given_twice_stops_its_queue() {
     let disk = disk();
     breaks_on(&disk, "a head that waits for its answer already: 3", |guest| {
         take_long(&disk, guest);
-        disk.gate.set_closed(true);
+        let closed = disk.gate.close();
         let first = guest.ask(0, FLUSH, 0, Data::Room(0));
         let second = guest.ask(0, FLUSH, 0, Data::Room(0));
         assert_eq!((first, second), (0, 1));
         guest.queues[0].publish(&guest.memory, 3);
-        thread::sleep(Duration::from_millis(5));
-        disk.gate.set_closed(false);
+        closed
     });
 }
 

@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use holdfast_io::{Blocks, BlocksError};
 
+use crate::guest::PATIENCE;
+
 /// A disk in a file, with a device that can be slow and can fail.
 pub(crate) struct FileBlocks {
     file: File,
@@ -26,18 +28,48 @@ pub(crate) struct FileBlocks {
 /// Lets flushes through, or does not.
 #[derive(Default)]
 pub(crate) struct Gate {
-    is_closed: Mutex<bool>,
-    opened: Condvar,
+    state: Mutex<GateState>,
+    moved: Condvar,
 }
 
+#[derive(Default)]
+struct GateState {
+    is_closed: bool,
+    waiting: usize,
+}
+
+/// A gate that is closed until this is dropped, so that no flush outlives a test that fails.
+pub(crate) struct Closed<'a>(&'a Gate);
+
 impl Gate {
-    pub(crate) fn set_closed(&self, closed: bool) {
-        *self.is_closed.lock().unwrap() = closed;
-        self.opened.notify_all();
+    pub(crate) fn close(&self) -> Closed<'_> {
+        self.state.lock().unwrap().is_closed = true;
+        Closed(self)
     }
 
     fn pass(&self) {
-        drop(self.opened.wait_while(self.is_closed.lock().unwrap(), |closed| *closed).unwrap());
+        let mut state = self.state.lock().unwrap();
+        state.waiting += 1;
+        self.moved.notify_all();
+        let mut state = self.moved.wait_while(state, |state| state.is_closed).unwrap();
+        state.waiting -= 1;
+    }
+}
+
+impl Closed<'_> {
+    /// Until a flush stands before the gate.
+    pub(crate) fn wait_for_one(&self) {
+        let state = self.0.state.lock().unwrap();
+        let nobody = |state: &mut GateState| state.waiting == 0;
+        let waited = self.0.moved.wait_timeout_while(state, PATIENCE, nobody).unwrap();
+        assert!(!waited.1.timed_out(), "no flush came");
+    }
+}
+
+impl Drop for Closed<'_> {
+    fn drop(&mut self) {
+        self.0.state.lock().unwrap().is_closed = false;
+        self.0.moved.notify_all();
     }
 }
 

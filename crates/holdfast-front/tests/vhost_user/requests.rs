@@ -192,12 +192,12 @@ fn requests_go_on_while_a_slow_flush_is_waited_for() {
     let (disk, mut guest) = (disk(), Guest::new(1));
     with_guest(&mut guest, &disk, |guest| {
         take_long(&disk, guest);
-        disk.gate.set_closed(true);
+        let closed = disk.gate.close();
         let flush = guest.ask(0, FLUSH, 0, Data::Room(0));
         for sector in 0..100 {
             assert_eq!(guest.do_one(WRITE, sector, Data::Given(&[1; 512])), OK);
         }
-        disk.gate.set_closed(false);
+        drop(closed);
         assert_eq!(guest.next(0), Answer { slot: flush, status: OK, bytes: 1 });
     });
 }
@@ -237,10 +237,11 @@ fn a_guest_without_notification_by_index_and_one_without_features_are_served() {
 
 /// One flush that takes long, which shows the device that flushes do.
 pub(crate) fn take_long(disk: &FileBlocks, guest: &mut Guest) {
-    disk.gate.set_closed(true);
+    let closed = disk.gate.close();
     guest.ask(0, FLUSH, 0, Data::Room(0));
+    closed.wait_for_one();
     thread::sleep(Duration::from_millis(5));
-    disk.gate.set_closed(false);
+    drop(closed);
     assert_eq!(guest.next(0).status, OK);
 }
 
@@ -276,7 +277,7 @@ fn a_device_that_ends_in_good_order_has_answered_what_it_took() {
     let (disk, mut guest) = (disk(), Guest::new(1));
     with_guest(&mut guest, &disk, |guest| {
         take_long(&disk, guest);
-        disk.gate.set_closed(true);
+        let closed = disk.gate.close();
         guest.ask(0, FLUSH, 0, Data::Room(0));
         guest.ask(0, WRITE, 3, Data::Given(&[3; 512]));
         assert_eq!(guest.next(0).status, OK);
@@ -284,7 +285,7 @@ fn a_device_that_ends_in_good_order_has_answered_what_it_took() {
         thread::scope(|scope| {
             scope.spawn(|| {
                 thread::sleep(Duration::from_millis(10));
-                disk.gate.set_closed(false);
+                drop(closed);
             });
             assert_eq!(guest.frontend().get_vring_base(0).unwrap(), 3);
         });

@@ -54,6 +54,16 @@ fn an_open_truncates_only_where_it_is_told() {
 }
 
 #[test]
+fn shared_mappings_are_for_trees_that_nobody_else_writes() {
+    for (cache, may) in
+        [(Cache::Nowhere, false), (Cache::Direct, true), (Cache::WriteThrough, true)]
+    {
+        let started = negotiate(&offer(45, u64::MAX), cache, true).unwrap();
+        assert_eq!(started.features & init::DIRECT_IO_ALLOW_MMAP != 0, may, "{cache:?}");
+    }
+}
+
+#[test]
 fn a_kernel_that_must_tell_of_opens_may() {
     assert!(can_do_without_opens(&offer(45, u64::MAX), Cache::WriteThrough));
     assert!(!can_do_without_opens(&offer(45, u64::MAX), Cache::Direct));

@@ -68,6 +68,21 @@ fn both_forms_of_rename_are_read() {
 }
 
 #[test]
+fn only_a_rename_between_two_directories_holds_others() {
+    for (opcode, more) in [(opcode::RENAME, vec![]), (opcode::RENAME2, words(&[0, 0]))] {
+        let body = [words(&[1, 0]), more, b"a\0b\0".to_vec()].concat();
+        assert!(holds_others(&message(opcode, 2, 2, &body)));
+        assert!(!holds_others(&message(opcode, 1, 2, &body)), "within one directory");
+        assert!(!holds_others(&message(opcode::LINK, 2, 2, &body)));
+    }
+    let message = message(opcode::RENAME, 2, 2, &words(&[1, 0]));
+    for end in 0..message.len() {
+        // Whatever it says of half a message, which nobody answers.
+        holds_others(&message[..end]);
+    }
+}
+
+#[test]
 fn only_the_attributes_named_valid_are_set() {
     let mut fields = [0_u32; 22];
     fields[0] = setattr::MODE | setattr::MTIME | setattr::ATIME | setattr::ATIME_NOW;
