@@ -1,10 +1,11 @@
-//! Reading from a file system, or of a process, that may never answer.
+//! Reading from a file system that may never answer.
 //!
 //! Promise: whoever asks goes on after [`PATIENCE`], knowing that there is no answer; what owes
 //! one for longer than that is not asked again before it has given it.
 //! Never: ends who waits for it: nothing could.
 
 use crate::keeper::mounts::all_mounts;
+use crate::shortage::beside;
 use crate::standstill::Standstill;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,8 +15,7 @@ use std::time::{Duration, Instant};
 /// How long an answer may take. Less than whoever asks for the status waits.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Since when somebody waits for what is at these places: file systems, and processes below
-/// `/proc`.
+/// Since when somebody waits for file systems, by where they are mounted or by their devices.
 static ASKED: Mutex<BTreeMap<PathBuf, Vec<Instant>>> = Mutex::new(BTreeMap::new());
 
 /// Reads from what is at this path. `Err` says for how long there is no answer.
@@ -27,16 +27,8 @@ pub(crate) fn read<T: Send + 'static>(
     ask(place, move || read(&path))
 }
 
-/// Looks at a process: what the kernel tells of its memory waits for whoever changes that, and a
-/// program can do so for as long as it likes. `Err` as [`read`].
-pub(crate) fn look_at<T: Send + 'static>(
-    pid: u32,
-    look: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, Duration> {
-    ask(PathBuf::from(format!("/proc/{pid}")), look)
-}
-
-fn ask<T: Send + 'static>(
+/// Asks the file system that goes by this name. `Err` as [`read`].
+pub(crate) fn ask<T: Send + 'static>(
     place: PathBuf,
     ask: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Duration> {
@@ -46,7 +38,8 @@ fn ask<T: Send + 'static>(
     let asked = Instant::now();
     lock().entry(place.clone()).or_default().push(asked);
     let (answers, answer) = mpsc::channel();
-    std::thread::spawn(move || {
+    // Where there is no other thread it is this one that waits.
+    beside("looks", move |_| {
         let told = ask();
         answered(&place, asked);
         let _nobody_waits = answers.send(told);

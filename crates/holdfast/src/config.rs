@@ -8,6 +8,7 @@ mod block_cache;
 mod disk;
 mod nbd_tls;
 mod regions;
+mod section;
 mod served;
 mod snapshot;
 mod sockets;
@@ -17,6 +18,7 @@ mod table;
 pub(crate) use disk::{DiskConfig, way_default};
 pub(crate) use nbd_tls::NbdTls;
 pub(crate) use regions::region_of;
+pub(crate) use section::Section;
 pub(crate) use served::{ServedLogConfig, ServerConfig};
 pub(crate) use snapshot::SnapshotConfig;
 pub(crate) use sockets::{Address, Protocol};
@@ -257,49 +259,27 @@ impl Config {
 
     /// The volume of that name.
     pub(crate) fn volume(&self, name: &str) -> Outcome<&VolumeConfig> {
-        self.volumes.get(name).ok_or_else(|| {
-            let known: Vec<&str> = self.volumes.keys().map(String::as_str).collect();
-            let why = format!("the configuration has no [volume.{name}]");
-            let remedy = match known.is_empty() {
-                true => "add it to the configuration".to_owned(),
-                false => format!("add it, or name one of: {}", known.join(", ")),
-            };
-            Problem::new(Exit::Usage, format!("finding volume {name}"), why, remedy)
-        })
+        named("volume", &self.volumes, name)
     }
 
     /// The served log of that name.
     pub(crate) fn log(&self, name: &str) -> Outcome<&ServedLogConfig> {
-        self.logs.get(name).ok_or_else(|| {
-            let why = format!("the configuration has no [log.{name}]");
-            Problem::new(Exit::Usage, format!("finding log {name}"), why, "add it, or correct it")
-        })
+        named("log", &self.logs, name)
     }
 
     /// The disk of that name.
     pub(crate) fn disk(&self, name: &str) -> Outcome<&DiskConfig> {
-        self.disks.get(name).ok_or_else(|| {
-            let why = format!("the configuration has no [disk.{name}]");
-            Problem::new(Exit::Usage, format!("finding disk {name}"), why, "add it, or correct it")
-        })
+        named("disk", &self.disks, name)
     }
 
     /// The tables of that name.
     pub(crate) fn table(&self, name: &str) -> Outcome<&TableConfig> {
-        self.tables.get(name).ok_or_else(|| {
-            let why = format!("the configuration has no [table.{name}]");
-            let what = format!("finding table {name}");
-            Problem::new(Exit::Usage, what, why, "add it, or correct it")
-        })
+        named("table", &self.tables, name)
     }
 
     /// The service of snapshots of that name.
     pub(crate) fn snapshot(&self, name: &str) -> Outcome<&SnapshotConfig> {
-        self.snapshots.get(name).ok_or_else(|| {
-            let why = format!("the configuration has no [snapshot.{name}]");
-            let what = format!("finding the snapshots of {name}");
-            Problem::new(Exit::Usage, what, why, "add it, or correct it")
-        })
+        named("snapshot", &self.snapshots, name)
     }
 
     /// Whether the server has anything for clients of its own.
@@ -397,25 +377,33 @@ impl Config {
             let all = fixed.into_iter().chain(own_mount).chain(region).chain(cache).chain(sockets);
             paths.extend(all.map(|(key, path)| (format!("[volume.{name}] {key}"), path)));
         }
-        for (name, log) in &self.logs {
-            let region = log.memory.path.as_deref().map(|path| ("memory.path", path));
-            let all = [("log", &*log.log)].into_iter().chain(region);
-            paths.extend(all.map(|(key, path)| (format!("[log.{name}] {key}"), path)));
-        }
-        for (name, disk) in &self.disks {
-            let all = disk.paths().map(|(key, path)| (format!("[disk.{name}] {key}"), path));
-            paths.extend(all);
-        }
-        for (name, table) in &self.tables {
-            let all = table.paths().map(|(key, path)| (format!("[table.{name}] {key}"), path));
-            paths.extend(all);
-        }
-        for (name, snapshot) in &self.snapshots {
-            let region = snapshot.memory.path.as_deref();
-            paths.extend(region.map(|path| (format!("[snapshot.{name}] memory.path"), path)));
-        }
+        paths.extend(paths_of(&self.logs));
+        paths.extend(paths_of(&self.disks));
+        paths.extend(paths_of(&self.tables));
+        paths.extend(paths_of(&self.snapshots));
         paths
     }
+}
+
+/// Every path of the sections of a kind, and its place in the file.
+fn paths_of<T: Section>(sections: &BTreeMap<String, T>) -> impl Iterator<Item = (String, &Path)> {
+    sections.iter().flat_map(|(name, section)| {
+        let place = move |key| format!("[{}.{name}] {key}", T::KIND);
+        section.paths().into_iter().map(move |(key, path)| (place(key), path))
+    })
+}
+
+/// The section of that name; otherwise says which there are.
+fn named<'a, T>(kind: &str, sections: &'a BTreeMap<String, T>, name: &str) -> Outcome<&'a T> {
+    sections.get(name).ok_or_else(|| {
+        let known: Vec<&str> = sections.keys().map(String::as_str).collect();
+        let why = format!("the configuration has no [{kind}.{name}]");
+        let remedy = match known.is_empty() {
+            true => "add it to the configuration".to_owned(),
+            false => format!("add it, or name one of: {}", known.join(", ")),
+        };
+        Problem::new(Exit::Usage, format!("finding {kind} {name}"), why, remedy)
+    })
 }
 
 impl VolumeConfig {
@@ -464,7 +452,7 @@ impl VolumeConfig {
     }
 
     /// True if others than the kernel write what programs may read through the mount.
-    fn is_shown_as_disk(&self) -> bool {
+    pub(crate) fn is_shown_as_disk(&self) -> bool {
         !self.sockets().is_empty() || self.ublk.is_some()
     }
 
@@ -508,7 +496,7 @@ impl VolumeConfig {
     }
 
     /// The volume's log as the server has it: for one front end, which runs as the keeper does.
-    fn served(&self) -> ServedLogConfig {
+    pub(crate) fn served(&self) -> ServedLogConfig {
         ServedLogConfig {
             log: self.log.clone(),
             memory: self.memory.clone(),

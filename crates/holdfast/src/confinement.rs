@@ -10,6 +10,7 @@
 //! needs (`holdfast_server::confine`). These name what they do not need: a front end does to a home
 //! whatever a program may do to a file, and a keeper mounts, and starts others.
 
+use holdfast_io::process;
 use rustix::process::Pid;
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
@@ -140,12 +141,10 @@ impl Confined {
             filtered: 0,
             no_new_privileges: 0,
         };
-        for thread in std::fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten() {
-            // A thread that has ended meanwhile is none.
-            if let Ok(status) = std::fs::read_to_string(thread.path().join("status")) {
-                seen.count(&status);
-            }
-        }
+        // A thread that has ended meanwhile is none.
+        let threads = process::threads(pid).into_iter();
+        let all = threads.filter_map(|thread| process::status_of_thread(pid, thread));
+        all.for_each(|status| seen.count(&status));
         (seen.threads > 0).then_some(seen)
     }
 

@@ -10,19 +10,23 @@ mod configured;
 mod copies;
 mod disks;
 mod handover;
+mod heard;
 pub(crate) mod homes;
 mod kept;
 pub(crate) mod listeners;
 pub(crate) mod lock;
 mod memory;
 pub(crate) mod mounts;
+mod pace;
 mod peers;
+mod pursued;
 mod restart;
 mod server;
 mod spawn;
 mod supervisor;
 pub(crate) mod unasked;
 mod upgrade;
+mod upgraded;
 pub(crate) mod users;
 pub(crate) mod whose;
 
@@ -38,20 +42,19 @@ use crate::control::{Answer, Command};
 use crate::exit::Exit;
 use crate::found::verdict;
 use crate::observe::observe;
-use crate::orders;
 use crate::problem::{Outcome, Problem};
 use crate::report::{KeeperStatus, StatusReport, VolumeStatus};
 use crate::service_manager::ServiceManager;
+use crate::shortage::{during, for_each};
 use crate::sizes;
 use attempt::Attempt;
 use disks::DiskFronts;
 use holdfast_client::protocol::VOLUME_PREFIX;
-use holdfast_memory::Region;
 use mounts::Mount;
 use mounts::elsewhere::{FileSystem, PASSING, copies_text};
 use mounts::served::mount_of;
 use server::ServerLife;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -149,10 +152,14 @@ pub(crate) struct Keeper {
     volumes: Mutex<BTreeMap<String, Entry>>,
     /// Why a volume was not attached when that was asked for last.
     refused: Mutex<BTreeMap<String, Problem>>,
+    /// The volumes that the keeper goes on trying to have.
+    pursued: Mutex<BTreeSet<String>>,
     /// The server, or why there is none, if there is something to be served; set once.
     server: OnceLock<Option<Outcome<ServerLife>>>,
     /// The front ends of disks, set once.
     disks: OnceLock<DiskFronts>,
+    /// What server and disks began with; set once.
+    begun: OnceLock<Config>,
     /// Its term, if other hosts stand by; set once.
     term: OnceLock<u64>,
     stopping: Mutex<bool>,
@@ -176,8 +183,10 @@ impl Keeper {
             started: Instant::now(),
             volumes: Mutex::new(BTreeMap::new()),
             refused: Mutex::new(BTreeMap::new()),
+            pursued: Mutex::default(),
             server: OnceLock::new(),
             disks: OnceLock::new(),
+            begun: OnceLock::new(),
             term: OnceLock::new(),
             stopping: Mutex::new(false),
             stop_asked: Condvar::new(),
@@ -206,18 +215,14 @@ impl Keeper {
     pub(crate) fn obey(&self, command: Command, say: Progress<'_>) -> Outcome<Answer> {
         match command {
             Command::Status => self.status().map(|status| Answer::Status(Box::new(status))),
-            Command::Mount { name } => self.mount(&name, say).map(Answer::Text),
+            Command::Mount { name } => self.mount_asked(&name, say).map(Answer::Text),
             Command::Umount { name, force } => self.umount(&name, force, say).map(Answer::Text),
             Command::UpgradeServer { binary } => self.upgrade_server(binary, say).map(Answer::Text),
             Command::UpgradeVolume { name, binary } => {
                 self.upgrade_volume(&name, binary, say).map(Answer::Text)
             }
             Command::UpgradeDisk { name, binary } => {
-                let binary = self.program_or(binary)?;
-                if !self.disks().has(&name) {
-                    self.config()?.disk(&name)?;
-                }
-                self.disks().upgrade(&name, &binary, say).map(Answer::Text)
+                self.upgrade_disk(&name, binary, say).map(Answer::Text)
             }
             Command::Shutdown => {
                 self.ask_to_stop();
@@ -228,6 +233,7 @@ impl Keeper {
 
     /// Starts the server if the configuration has something for it. Returns when it serves.
     pub(crate) fn start_server(&self, config: &Config) -> Outcome<Option<String>> {
+        let _is_first = self.begun.set(config.clone());
         let has_something = !config.services().is_empty() || config.serves_programs();
         let start = || has_something.then(|| ServerLife::start(config, self.term()));
         match self.server.get_or_init(start) {
@@ -239,11 +245,7 @@ impl Keeper {
     /// Starts the front ends of disks. Returns when those that have their disk themselves serve:
     /// true if there is one; the first reason if there should be and is not.
     pub(crate) fn start_disks(&self, config: &Config) -> Outcome<bool> {
-        let server_of = |name: &str| match self.server.get().and_then(Option::as_ref) {
-            Some(started) => started.as_ref().map_err(Clone::clone)?.for_disk(name),
-            None => Err(server::not_served()),
-        };
-        let start = || DiskFronts::start(config, self.term(), &self.manager, server_of);
+        let start = || self.with_means(DiskFronts::start);
         self.disks.get_or_init(start).wait_until_served(config)
     }
 
@@ -256,43 +258,6 @@ impl Keeper {
     /// The server, if one was started.
     fn server(&self) -> Option<&ServerLife> {
         self.server.get()?.as_ref()?.as_ref().ok()
-    }
-
-    /// This program, or else the one that now stands where this one came from.
-    fn program_or(&self, binary: Option<PathBuf>) -> Outcome<PathBuf> {
-        binary.map_or_else(|| self.program.clone(), Ok)
-    }
-
-    /// Replaces the server, by default by the program that now stands where this one came from.
-    fn upgrade_server(&self, binary: Option<PathBuf>, say: Progress<'_>) -> Outcome<String> {
-        let what = "upgrading the server";
-        let none = || {
-            Problem::new(
-                Exit::Usage,
-                what,
-                "nothing is served",
-                "configure [log.NAME] or [disk.NAME]",
-            )
-        };
-        let server = self.server().ok_or_else(none)?;
-        server.upgrade(&self.program_or(binary)?, say)
-    }
-
-    /// Replaces the front end of a volume, by default by that same program.
-    fn upgrade_volume(
-        &self,
-        name: &str,
-        binary: Option<PathBuf>,
-        say: Progress<'_>,
-    ) -> Outcome<String> {
-        let attached = self.attached(name, "upgrading the front end of")?;
-        let binary = self.program_or(binary)?;
-        let server = self.server().filter(|_| attached.volume.way == Way::Queue);
-        server.map_or(Ok(()), |server| server.refuse_astray(&format!("volume {name}")))?;
-        attached.supervised.upgrade(&format!("volume {name}"), &binary, say)?;
-        let pid = attached.supervised.snapshot().front_end_pid.unwrap_or_default();
-        let binary = binary.display();
-        Ok(format!("the front end of {name} is replaced: {binary} serves as process {pid}"))
     }
 
     /// A volume that is not over.
@@ -409,7 +374,12 @@ impl Keeper {
         attempt.waits_for("the disks of its home and its log");
         let verdict = verdict(name, &volume, power)?;
         let back = kept::take_back(&self.manager, name, &volume);
-        let taken = back.map_or_else(|| attach::take(name, &config), Ok)?;
+        let (taken, decided) = match back {
+            // It was noted when it was attached.
+            Some(taken) => (taken, None),
+            None => attach::take(name, &config)?,
+        };
+        // What is wrong with the home says more than what a server then says of its log.
         let server = self.server_of(name, &volume)?;
         let binary = upgrade::open_binary(Path::new(spawn::OWN_BINARY))?;
         attempt.waits_for("its mount and its sockets");
@@ -419,6 +389,8 @@ impl Keeper {
         let file_system = FileSystem::of(mounted, held.fuse.as_ref());
         let mut orders = attach::orders(name, &volume, power, server);
         orders.term = self.term();
+        let noted = decided.map_or(Ok(()), |it| attach::note(name, &volume, &held, &it));
+        noted.inspect_err(|_| attach::unmount_unserved(&orders))?;
         let supervised = Supervised::start(orders, held, binary, attach::unmount_unserved)?;
         Ok(Attached { volume, verdict, power, file_system, supervised })
     }
@@ -432,16 +404,6 @@ impl Keeper {
     fn wait_for_server(&self) {
         if let Some(Ok(server)) = self.server.wait() {
             server.wait_until_begun();
-        }
-    }
-
-    /// Who has the volume's log, if not its front end.
-    fn server_of(&self, name: &str, volume: &VolumeConfig) -> Outcome<Option<orders::Server>> {
-        match (volume.way, self.server.get().and_then(Option::as_ref)) {
-            (Way::Direct, _) => Ok(None),
-            (Way::Queue, Some(Ok(server))) => server.for_volume(name).map(Some),
-            (Way::Queue, Some(Err(problem))) => Err(problem.clone()),
-            (Way::Queue, None) => Err(server::not_served()),
         }
     }
 
@@ -491,6 +453,7 @@ impl Keeper {
 
     /// Unmounts a volume and waits until its home is complete.
     pub(crate) fn umount(&self, name: &str, force: bool, say: Progress<'_>) -> Outcome<String> {
+        self.pursue_no_more(name);
         let attached = match self.attached(name, "unmounting") {
             Ok(attached) => attached,
             Err(problem) => {
@@ -522,18 +485,14 @@ impl Keeper {
         force: bool,
         say: Progress<'_>,
     ) -> Outcome<()> {
-        std::thread::scope(|scope| {
-            let ending =
-                scope.spawn(|| attach::end_use(name, &attached.volume, attached.mount(), force));
-            let mut spoken = Instant::now();
-            while !ending.is_finished() {
-                if spoken.elapsed() >= PROGRESS_EVERY {
-                    spoken = Instant::now();
-                    say(&self.with_reasons(format!("{name}: being unmounted"), attached));
-                }
-                std::thread::sleep(LOOK_EVERY);
+        let end = || attach::end_use(name, &attached.volume, attached.mount(), force);
+        let mut spoken = Instant::now();
+        during(end, || {
+            if spoken.elapsed() >= PROGRESS_EVERY {
+                spoken = Instant::now();
+                say(&self.with_reasons(format!("{name}: being unmounted"), attached));
             }
-            ending.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            std::thread::sleep(LOOK_EVERY);
         })
     }
 
@@ -612,14 +571,13 @@ impl Keeper {
                     Way::Queue => status.behind(behind).astray(astray(name)),
                     Way::Direct => status,
                 };
-                Some(status.changed(attached.changed(&config, name)))
+                Some(status.changed(self.changed(&attached, &config, name)))
             }
             None => {
                 let volume = config.volumes.get(name)?;
                 let status = VolumeStatus::unattached(name, volume, config.keeper.power);
-                if let Some(other) = self.other_name(name, volume) {
-                    let (why, remedy) = configured::other_name_text(name, &other);
-                    return Some(status.not_its_own(format!("{why}: {remedy}")));
+                if let Some(problem) = self.other_than_here(name, volume) {
+                    return Some(status.not_its_own(problem));
                 }
                 let status = status.refused(self.refusal(name)).mounted_by_another(volume);
                 Some(status.attaching(coming(name)))
@@ -627,10 +585,19 @@ impl Keeper {
         };
         let volumes = names.iter().filter_map(status).collect();
         let keeper = KeeperStatus::of_this_process(&self.socket, self.started.elapsed());
-        let keeper =
-            KeeperStatus { is_ending: self.is_ending(), waits_for: self.waits_for(), ..keeper };
+        let keeper = KeeperStatus {
+            is_ending: self.is_ending(),
+            waits_for: self.waits_for(),
+            problem: self.changed_settings(&config),
+            ..keeper
+        };
         let fronts = self.disks().snapshots();
-        let mut report = StatusReport::new(Some(keeper), volumes).with(&config, server, &fronts);
+        let mut report = StatusReport::new(Some(keeper), volumes).with(
+            &config,
+            self.begun.get(),
+            server,
+            &fronts,
+        );
         let look = |(process, pid): (String, u32)| Confined::look(&process, pid);
         report.processes = report.pids().into_iter().filter_map(look).collect();
         Ok(report)
@@ -686,17 +653,12 @@ impl Keeper {
             self.closing.store(true, Ordering::Relaxed);
             volumes.keys().cloned().collect()
         };
-        let ends: Vec<Outcome<()>> = std::thread::scope(|scope| {
-            let threads: Vec<_> =
-                names.iter().map(|name| scope.spawn(|| self.shut_down_aloud(name))).collect();
-            threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
-        });
+        let ends: Vec<Outcome<()>> = for_each(&names, |name| self.shut_down_aloud(name));
         self.disks().stop(&|| self.force.load(Ordering::Relaxed));
         // Volumes bring their homes what the server has, so it ends after them.
-        let drained = self.server().is_some_and(ServerLife::stop);
+        self.server().into_iter().for_each(ServerLife::stop);
         let entries = std::mem::take(&mut *self.lock()).into_values().filter_map(Entry::here);
         for attached in entries {
-            attached.let_memory_go(drained);
             // Somebody may be asking how it is.
             Arc::into_inner(attached).into_iter().for_each(|it| it.supervised.join());
         }
@@ -796,16 +758,6 @@ impl Attached {
         let is_unmounted = !snapshot.is_cut_off && !self.is_mounted();
         let who = is_unmounted.then(|| self.kept_by(snapshot)).flatten();
         who.map_or(Ok(()), |who| Err(kept_elsewhere(name, &who)))
-    }
-
-    /// Removes the region of a volume that was given back and whose log the server has closed. One
-    /// whose log was with its front end is gone already.
-    fn let_memory_go(&self, drained: bool) {
-        let is_given_back = self.supervised.snapshot().state == State::Detached;
-        if drained && is_given_back && self.volume.way == Way::Queue {
-            let removed = Region::remove(&self.volume.medium());
-            removed.unwrap_or_else(|error| tracing::warn!(%error, "the memory stays where it is"));
-        }
     }
 
     /// The verdict of the front end, which has seen the memory, once there is one.

@@ -33,11 +33,13 @@ mod output;
 mod places;
 mod probe;
 mod problem;
+mod processes;
 mod pulse;
 #[allow(unsafe_code)]
 mod raw;
 mod report;
 mod service_manager;
+mod shortage;
 mod signals;
 mod sizes;
 mod slowdisk;

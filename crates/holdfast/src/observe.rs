@@ -5,16 +5,20 @@
 
 use crate::advice::cure;
 use crate::bond::accept_memory_lost;
-use crate::bounded;
 use crate::exit::Exit;
+use crate::keeper::lock::stranger_with;
 use crate::keeper::mounts::leads_to;
 use crate::problem::{Outcome, Problem};
+use crate::processes::{Process, ask, is_trusted_process};
 use crate::standstill::Look;
-use holdfast_io::private::is_trusted;
-use holdfast_io::process::lives;
+use holdfast_io::private::{self, is_trusted};
+use holdfast_io::process;
 use holdfast_memory::{AttachError, Medium, Observed, Region};
+use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use std::fs::File;
 use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -182,12 +186,10 @@ fn read(seen: &Observed, medium: &Medium) -> Observation {
 /// The process of this number, if it is a front end that goes on: the number may belong to another
 /// by now, and who was killed serves nobody.
 fn front_end(pid: u64) -> Option<u32> {
-    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+    let pid = u32::try_from(pid).ok()?;
     // Anybody can call a process so.
-    let owner = std::fs::metadata(format!("/proc/{pid}")).ok()?.uid();
-    (name.trim_end() == FRONT_END_NAME && is_trusted(owner) && lives(u32::try_from(pid).ok()?))
-        .then(|| u32::try_from(pid).ok())
-        .flatten()
+    let is_one = process::name(pid).is_some_and(|name| name == FRONT_END_NAME);
+    (is_one && is_trusted_process(pid) && process::lives(pid)).then_some(pid)
 }
 
 /// Sends a signal to a process that a region tells of, if it still is that one: `still` is asked
@@ -202,18 +204,57 @@ pub(crate) fn signal(pid: u32, signal: Signal, still: impl FnOnce() -> bool) -> 
 /// does not, and is not asked; one that could and does not tell is taken for one that does.
 pub(crate) fn is_mapped_by(medium: &Medium, pid: u32) -> bool {
     let Some(path) = medium.path() else { return false };
-    let owner = |path: &Path| path.metadata().ok().map(|found| found.uid());
-    let of_process = owner(Path::new(&format!("/proc/{pid}")));
-    if !of_process.is_some_and(|of| is_trusted(of) || owner(path) == Some(of)) {
+    let owner = path.metadata().ok().map(|found| found.uid());
+    if !process::owner(pid).is_some_and(|of| is_trusted(of) || owner == Some(of)) {
         return false;
     }
     let path = leads_to(path);
-    let maps_it = move || {
-        let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
-        let is_it = |line: &str| line.find('/').is_some_and(|at| Path::new(&line[at..]) == path);
-        maps.lines().any(is_it)
-    };
-    bounded::look_at(pid, maps_it).unwrap_or(true)
+    let maps_it =
+        move |it: &Process| it.mappings().into_iter().flatten().any(|part| part.path == path);
+    ask(pid, maps_it).unwrap_or(true)
+}
+
+/// Who has something, and what ends that, for people.
+pub(crate) type Holder = (String, String);
+
+/// Who has the region on a medium, if anybody does; what it finds free stays so.
+pub(crate) fn holder(medium: &Medium) -> Option<Holder> {
+    let file = private::open(medium.path()?, false).ok()?;
+    is_locked(&file).then(|| holder_of(medium, &file))
+}
+
+/// Whether somebody has locked a file or directory. The lock is not kept, also by no child that
+/// another thread starts just now.
+pub(crate) fn is_locked(file: impl AsFd) -> bool {
+    let is_free = flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
+    if is_free {
+        let _ours = flock(&file, FlockOperation::Unlock);
+    }
+    !is_free
+}
+
+/// Whoever has locked the file of a region. Its own word for it may be of a process that is gone.
+fn holder_of(medium: &Medium, file: &File) -> Holder {
+    let pid = Region::observe(medium).ok().map(|seen| seen.server_pid());
+    match pid.filter(|pid| is_mapped_by(medium, *pid)) {
+        Some(pid) => (
+            format!("process {pid} serves the region"),
+            format!("end its use, or stop process {pid}"),
+        ),
+        None => locked_by(file, medium.path().unwrap_or(Path::new("its memory"))),
+    }
+}
+
+/// Whoever has locked this, where no process says that it does.
+pub(crate) fn locked_by(file: impl AsFd, path: &Path) -> Holder {
+    let path = path.display();
+    match stranger_with(file) {
+        Some(who) => (format!("{who} has locked {path}"), "end that process".to_owned()),
+        None => (
+            format!("somebody who is not seen has locked {path}"),
+            format!("see who has it open: `fuser {path}`"),
+        ),
+    }
 }
 
 /// The way on without memory that is damaged.
@@ -248,9 +289,13 @@ pub(crate) fn region_problem(
     let place = medium.path().unwrap_or(Path::new("private memory")).display();
     let what = format!("{doing} the region {place}");
     let kept = "nothing was changed";
+    if let AttachError::InUse { .. } = error {
+        let gone = || ("somebody who has let go of it by now had it".into(), "try again".into());
+        let (why, remedy) = holder(medium).unwrap_or_else(gone);
+        return Problem::new(Exit::InUse, what, why, remedy);
+    }
     let (exit, remedy) = match error {
         AttachError::Missing => (Exit::Failed, "it is made when it is served".to_owned()),
-        AttachError::InUse { pid } => (Exit::InUse, format!("end its use, or stop process {pid}")),
         AttachError::NewerTerm { .. } => {
             (Exit::InUse, format!("{kept}; run nothing on it here, it is that host's"))
         }

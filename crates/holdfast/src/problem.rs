@@ -5,7 +5,9 @@
 //! Never: is made for the reader of the source; no debug output, no type names.
 
 use crate::exit::Exit;
+use crate::shortage;
 use serde::{Deserialize, Serialize};
+use std::error::Error;
 use std::fmt;
 
 /// One failure, complete.
@@ -19,6 +21,9 @@ pub(crate) struct Problem {
     pub remedy: String,
     /// The exit code it ends a command with.
     pub exit: Exit,
+    /// It comes of something that the system does not have at the moment, and passes by itself.
+    #[serde(default)]
+    pub passes: bool,
 }
 
 /// The result of most of this program.
@@ -32,7 +37,29 @@ impl Problem {
         why: impl fmt::Display,
         remedy: impl Into<String>,
     ) -> Problem {
-        Problem { what: what.into(), why: why.to_string(), remedy: remedy.into(), exit }
+        Problem {
+            what: what.into(),
+            why: why.to_string(),
+            remedy: remedy.into(),
+            exit,
+            passes: false,
+        }
+    }
+
+    /// [`Self::new`] for an error that may be one that passes.
+    pub(crate) fn caused(
+        exit: Exit,
+        what: impl Into<String>,
+        why: impl Error + 'static,
+        remedy: impl Into<String>,
+    ) -> Problem {
+        let passes = shortage::passes(&why);
+        Problem { passes, ..Problem::new(exit, what, why, remedy) }
+    }
+
+    /// With a second one, met on the way out, which says how things are left by its exit code.
+    pub(crate) fn and(self, second: Problem) -> Problem {
+        Problem { remedy: format!("{}; then {second}", self.remedy), exit: second.exit, ..self }
     }
 }
 
@@ -41,3 +68,6 @@ impl fmt::Display for Problem {
         write!(f, "{} failed: {}; {}", self.what, self.why, self.remedy)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,7 +5,9 @@
 //! writes both; and why, as far as the kernel knows.
 //! Never: waits for the process, or ends it: one that was stopped has lost nothing.
 
+use crate::processes::{Process, ask};
 use crate::standstill::STANDS_AFTER;
+use holdfast_io::process;
 use holdfast_peers::in_hand::{Looks, Unanswered};
 use rustix::fs::MemfdFlags;
 use rustix::time::{ClockId, clock_gettime};
@@ -130,10 +132,10 @@ fn now_ns() -> u64 {
 
 /// Why a process gives no sign of life, for people.
 pub(crate) fn why_silent(pid: u32) -> String {
-    match state_of(&pid.to_string()) {
+    match state_of(process::status(pid)) {
         Some('T') => stopped_text(pid),
         Some('t') => "a debugger holds it".to_owned(),
-        Some('D') => format!("it waits for a device, in {}", waits_in(&pid.to_string())),
+        Some('D') => format!("it waits for a device, in {}", waits_in(pid, pid)),
         None | Some('Z' | 'X') => "it has just ended".to_owned(),
         Some(_) => "it gets no time: the machine is overloaded, or its cgroup is frozen".to_owned(),
     }
@@ -141,7 +143,7 @@ pub(crate) fn why_silent(pid: u32) -> String {
 
 /// Why a process cannot answer, if it is plain that it cannot.
 pub(crate) fn why_stopped(pid: u32) -> Option<String> {
-    (state_of(&pid.to_string()) == Some('T')).then(|| stopped_text(pid))
+    (state_of(process::status(pid)) == Some('T')).then(|| stopped_text(pid))
 }
 
 fn stopped_text(pid: u32) -> String {
@@ -150,25 +152,24 @@ fn stopped_text(pid: u32) -> String {
 
 /// What a thread of a process does that has not answered, as far as the kernel says.
 pub(crate) fn what_it_does(pid: u32, thread: u32) -> String {
-    match state_of(&format!("{pid}/task/{thread}")) {
+    match state_of(process::status_of_thread(pid, thread)) {
         Some('R') => "it works on it".to_owned(),
         Some('T') => stopped_text(pid),
-        Some(_) => format!("it waits, in {}", waits_in(&format!("{pid}/task/{thread}"))),
+        Some(_) => format!("it waits, in {}", waits_in(pid, thread)),
         None => "it has just ended".to_owned(),
     }
 }
 
 /// The letter that the kernel has for what a process or a thread does.
-fn state_of(who: &str) -> Option<char> {
-    let stat = std::fs::read_to_string(format!("/proc/{who}/stat")).ok()?;
-    // The name before it may hold anything.
-    stat.rsplit_once(") ")?.1.chars().next()
+fn state_of(status: Option<String>) -> Option<char> {
+    process::state(&status?)
 }
 
 /// The place in the kernel, where it may be known.
-fn waits_in(who: &str) -> String {
-    let wchan = std::fs::read_to_string(format!("/proc/{who}/wchan"));
-    wchan.ok().filter(|place| place != "0").unwrap_or_else(|| "the kernel".to_owned())
+fn waits_in(pid: u32, thread: u32) -> String {
+    let place = move |it: &Process| it.at(&format!("task/{thread}/wchan"));
+    let wchan = ask(pid, move |it| std::fs::read_to_string(place(it)).ok());
+    wchan.flatten().filter(|place| place != "0").unwrap_or_else(|| "the kernel".to_owned())
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ mod block_cache;
 mod disk;
 mod health;
 mod nbd_tls;
+mod section;
 mod served;
 mod snapshot;
 mod table;
@@ -15,6 +16,7 @@ use block_cache::BlockCacheStatus;
 use disk::DiskStatus;
 pub(crate) use health::Health;
 use nbd_tls::NbdTlsStatus;
+pub(crate) use section::{CAME_LATER, START_AGAIN};
 use served::{LogStatus, ServerStatus};
 use snapshot::SnapshotStatus;
 use table::TableStatus;
@@ -103,6 +105,9 @@ pub(crate) struct KeeperStatus {
     /// What it waits for before it ends.
     #[serde(default)]
     pub waits_for: Vec<String>,
+    /// How the configuration differs from what it started with, and what to do.
+    #[serde(default)]
+    pub problem: Option<String>,
 }
 
 /// One volume.
@@ -215,18 +220,19 @@ impl StatusReport {
     }
 
     /// With the server, if one runs, its socket, what it is configured to serve, and the front ends
-    /// of its disks.
+    /// of its disks. `had` is the configuration with which the keeper has begun, if there is one.
     pub(crate) fn with(
         mut self,
         config: &Config,
+        had: Option<&Config>,
         server: Option<(&Path, ServerSnapshot)>,
         fronts: &BTreeMap<String, Outcome<Snapshot>>,
     ) -> Self {
         let snapshot = server.as_ref().map(|(_, snapshot)| snapshot);
-        self.logs = LogStatus::all(config, snapshot);
-        self.disks = DiskStatus::all(config, snapshot, fronts);
-        self.tables = TableStatus::all(config, snapshot);
-        self.snapshots = SnapshotStatus::all(config, snapshot);
+        self.logs = LogStatus::all(config, had, snapshot);
+        self.disks = DiskStatus::all(config, had, snapshot, fronts);
+        self.tables = TableStatus::all(config, had, snapshot);
+        self.snapshots = SnapshotStatus::all(config, had, snapshot);
         self.server = server.map(|(socket, snapshot)| ServerStatus::new(socket, snapshot));
         self
     }
@@ -285,6 +291,7 @@ impl KeeperStatus {
             up_s: up.as_secs(),
             is_ending: false,
             waits_for: Vec::new(),
+            problem: None,
         }
     }
 }
@@ -579,7 +586,7 @@ pub(crate) const NOT_MADE: &str = "not made";
 pub(crate) const ATTACHING: &str = "attaching";
 
 /// A volume that is served, and that programs do not find at its mount.
-const OUT_OF_PLACE: &str = "out of place";
+pub(crate) const OUT_OF_PLACE: &str = "out of place";
 
 /// A volume whose region is gone, and whose home lacks what its log has.
 const LEFT_IN_LOG: &str = "left in its log";
@@ -635,6 +642,11 @@ fn gap_text(class: Class, gap: &Gap) -> String {
         (Class::Memory, _) => format!("does not survive {failure}"),
     };
     format!("{lead}: {why}; needs {supply}")
+}
+
+/// Whether nobody starts a server any more: what the last one said is no news of today's.
+fn is_given_up(server: Option<&ServerSnapshot>) -> bool {
+    server.is_some_and(|server| server.state == State::GivenUp)
 }
 
 /// That a served log's or disk's memory has lost its name, for people.

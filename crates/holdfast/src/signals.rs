@@ -8,6 +8,7 @@
 use crate::exit::Exit;
 use crate::problem::{Outcome, Problem};
 use crate::raw::ignore_signal;
+use crate::shortage::thread;
 use signal_hook::consts::{
     SIGALRM, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXFSZ,
 };
@@ -36,15 +37,15 @@ pub(crate) fn obey_orders(obey: impl Fn() + Send + 'static) -> Outcome<()> {
     let mut signals = Signals::new(ORDERS.iter().chain(&NO_ORDERS)).map_err(|error| {
         Problem::new(Exit::Failed, "listening for signals", error, "see the system's log")
     })?;
-    std::thread::spawn(move || {
+    let listen = move || {
         for signal in signals.forever() {
             match ORDERS.contains(&signal) {
                 true => obey(),
                 false => tracing::info!(signal, "a signal that orders nothing; it goes on"),
             }
         }
-    });
-    Ok(())
+    };
+    thread("signals", listen).map(drop)
 }
 
 /// True if a process that this signal ended was in order: somebody else ended it.

@@ -13,12 +13,12 @@ mod unsynced;
 
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{self, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
 use crate::keeper::mounts::point::MountPoint;
-use crate::keeper::mounts::{detach, our_mount_at};
+use crate::keeper::mounts::{detach, leads_to, our_mount_at};
 use crate::problem::Problem;
 use holdfast_front::fuse::{self, Cache, FuseConfig, ListenConfig, ListenError, Session};
 use holdfast_io::real::{RealClock, RealFiles};
@@ -103,10 +103,13 @@ pub(crate) fn run(disk: &SlowDisk) -> Result<Counts, SlowDiskError> {
         .map_err(|error| SlowDiskError::Backing(disk.backing.clone(), error))?;
     let mut signals =
         Signals::new([SIGTERM, SIGINT, SIGHUP, SIGUSR1]).map_err(SlowDiskError::Signals)?;
+    let shown_at = path::absolute(&disk.mountpoint)
+        .map(|point| leads_to(&point))
+        .map_err(|error| SlowDiskError::Backing(disk.mountpoint.clone(), error))?;
     let point = MountPoint::find("modelling a disk", &disk.mountpoint, None);
     let device = point.and_then(|point| point.mount("a modelled disk", SOURCE));
     let device = device.map_err(SlowDiskError::Mount)?;
-    let mount = our_mount_at(&disk.mountpoint, SOURCE).ok_or(SlowDiskError::Moved)?;
+    let mount = our_mount_at(&shown_at, SOURCE).ok_or(SlowDiskError::Moved)?;
     let handle = signals.handle();
     let served = thread::scope(|scope| {
         scope.spawn(|| {

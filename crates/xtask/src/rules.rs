@@ -9,6 +9,7 @@ mod doors;
 mod edges;
 mod length;
 mod links;
+mod looks;
 mod text;
 mod words;
 mod workspace;
@@ -42,7 +43,7 @@ impl fmt::Display for Fault {
 /// A rule about the whole repository.
 type Rule = fn(&Tree) -> Vec<Fault>;
 
-const RULES: [Rule; 8] = [
+const RULES: [Rule; 9] = [
     text::check,
     length::check,
     words::check,
@@ -51,6 +52,7 @@ const RULES: [Rule; 8] = [
     critical::check,
     links::check,
     doors::check,
+    looks::check,
 ];
 
 /// Applies every rule.

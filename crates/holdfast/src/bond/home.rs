@@ -126,7 +126,7 @@ pub(crate) enum Fault {
     OtherPlace,
     /// The barrier was taken away by hand.
     Entered(u32),
-    /// The file beside the log is damaged, and no badge says otherwise.
+    /// The file beside the log is gone or damaged, and its copy too.
     Unknown,
 }
 
@@ -141,9 +141,13 @@ pub(crate) fn judge(
         (Some(badge), _) if badge.identity != identity => {
             Err(Fault::OtherLog(badge.identity.clone()))
         }
-        (Some(badge), note) => judge_badge(badge, note.found(), found.mode),
+        // Whoever gave the home its badge had noted it: without the note nobody can tell which of
+        // home and log is the older one.
+        (Some(_), Note::Missing | Note::Unreadable) | (None, Note::Unreadable) => {
+            Err(Fault::Unknown)
+        }
         (None, Note::Missing) => Ok(()),
-        (None, Note::Unreadable) => Err(Fault::Unknown),
+        (Some(badge), Note::Found(note)) => judge_badge(badge, note, found.mode),
         (None, Note::Found(note)) if note.has_badge => Err(Fault::NoBadge),
         (None, Note::Found(note)) => {
             let may_be = found.place.may_be(&note.place, note.boot == boot);
@@ -152,16 +156,14 @@ pub(crate) fn judge(
     }
 }
 
-fn judge_badge(badge: &Badge, note: Option<&HomeNote>, mode: u32) -> Result<(), Fault> {
+fn judge_badge(badge: &Badge, note: &HomeNote, mode: u32) -> Result<(), Fault> {
     // The note is written first, so no badge is ever of a later attachment.
-    if note.is_some_and(|note| badge.generation > note.generation) {
+    if badge.generation > note.generation {
         return Err(Fault::OlderLog(badge.generation));
     }
-    if let Some(note) = note.filter(|note| !note.is_complete) {
-        let oldest = note.generation - u64::from(note.is_begun);
-        if badge.generation < oldest {
-            return Err(Fault::OlderCopy(badge.generation));
-        }
+    let oldest = note.generation - u64::from(note.is_begun);
+    if !note.is_complete && badge.generation < oldest {
+        return Err(Fault::OlderCopy(badge.generation));
     }
     match badge.barrier {
         Barrier::Closed(_) if mode != 0 => Err(Fault::Entered(mode)),
@@ -226,7 +228,7 @@ impl<'a> Bond<'a> {
 
     /// What an attachment would find of the log and its memory.
     pub(crate) fn foresee(&self) -> Result<Foreseen, OpenError> {
-        let seen = Region::observe(&self.volume.medium()).ok();
+        let seen = Region::observe_to_attach(&self.volume.medium()).ok();
         Log::foresee(self.log, seen.as_ref(), &self.volume.log_config())
     }
 
@@ -283,39 +285,43 @@ impl<'a> Bond<'a> {
         }
     }
 
-    /// Brings the two together once more.
-    pub(crate) fn bind(&self) -> Outcome<()> {
+    /// Brings the two together once more. `end` is where whoever looked at log and memory found the
+    /// log's end: what could still refuse them comes before anything is noted.
+    pub(crate) fn bind(&self, end: u64) -> Outcome<()> {
+        self.check()?;
+        self.check_end(end)?;
         if self.note == Note::Missing {
             let (name, home) = (self.name, self.home.display());
             tracing::info!("{home} is noted as the home of volume {name}");
         }
-        self.check()?;
-        self.renew(self.found.badge.clone())
+        self.renew(self.found.badge.clone(), || self.fresh_badge())
     }
 
     /// Takes the home for the log's, whatever it was.
     pub(crate) fn accept(&self) -> Outcome<()> {
-        self.renew(None)
+        self.renew(None, || self.fresh_badge())
     }
 
     /// Says that what somebody changed in the home may be written over.
     pub(crate) fn accept_changes(&self) -> Outcome<()> {
-        let badge = self.found.badge.clone().map(|badge| Badge {
-            barrier: self.kept_barrier(),
-            alone_since_ns: 0,
-            log_end: 0,
-            accepted_ns: soon_ns(),
-            ..badge
-        });
-        self.renew(badge)
+        self.renew(None, || match self.found.badge.clone() {
+            Some(badge) => Badge {
+                barrier: self.kept_barrier(),
+                alone_since_ns: 0,
+                log_end: 0,
+                accepted_ns: soon_ns(),
+                ..badge
+            },
+            None => self.fresh_badge(),
+        })
     }
 
     /// The note first: a badge of a generation that no note knows would be nobody's. A file that
-    /// wears the right one keeps it.
-    fn renew(&self, badge: Option<Badge>) -> Outcome<()> {
+    /// wears the right one keeps it. A badge that is not kept is made when it is worn, however long
+    /// the note took: giving it to a file is a change of that.
+    fn renew(&self, kept: Option<Badge>, made: impl FnOnce() -> Badge) -> Outcome<()> {
         let before = self.note.found();
-        let is_kept = badge.is_some() && badge == self.found.badge;
-        let is_worn = is_kept && !self.wearer.is_directory();
+        let is_worn = kept.is_some() && !self.wearer.is_directory();
         if let (true, Some(note)) = (is_worn, before) {
             let (path, boot) = (self.home.to_owned(), self.boot.id.clone());
             let note = HomeNote { is_complete: false, path, boot, ..note.clone() };
@@ -334,7 +340,7 @@ impl<'a> Bond<'a> {
             boot: self.boot.id.clone(),
         };
         self.put(&note)?;
-        let badge = badge.unwrap_or_else(|| self.fresh_badge());
+        let badge = kept.unwrap_or_else(made);
         let alone_since_ns = self.alone_since_ns(&badge);
         let worn = self.wearer.wear(Badge { generation, alone_since_ns, ..badge });
         let has_badge = worn.map_err(|error| {
@@ -452,8 +458,11 @@ impl<'a> Bond<'a> {
                 choose(name),
             ),
             Fault::Unknown => (
-                format!("the file \"{NAME}\" beside the log is damaged, and {home} has no badge"),
-                right,
+                format!(
+                    "the file \"{NAME}\" beside the log is gone or damaged, and its copy too: \
+                     whether {home} is as this log left it cannot be told; {unapplied}"
+                ),
+                format!("put one of them back; {right}"),
             ),
         };
         Problem::new(Exit::Damaged, what, why, remedy)

@@ -1,6 +1,9 @@
-//! A small file beside a log, in two slots that are written in turn.
+//! A small file beside a log, in two slots that are written in turn, and a copy of it.
 //!
 //! Byte table: FORMAT.md, "Slots".
+//!
+//! What is noted decides whether acknowledged changes are missed, so that one file that is lost,
+//! damaged or an older one costs nothing: the newest note of both counts.
 //!
 //! A full disk keeps nobody from noting something: the file has its room from the beginning and is
 //! written over. Each slot has a number and a check; the newer one that is whole counts, and the
@@ -26,31 +29,74 @@ const SLOT_BYTES_MIN: usize = 4096;
 /// More than both slots of a note ever need; bounds what is read.
 const FILE_BYTES_MAX: u64 = 256 << 10;
 
-/// The file of that name in the root of `files`.
+/// The note of that name in the root of `files`.
 pub(super) fn get<T: DeserializeOwned>(files: &dyn Files, name: &str) -> io::Result<Note<T>> {
-    let Some(mut slots) = read(files, name)? else { return Ok(Note::Missing) };
-    if slots.newest.is_none() {
+    let mut both = read_both(files, name)?;
+    if both.newest().is_none() && !both.is_missing() {
         // Somebody may have been writing it.
-        slots = read(files, name)?.unwrap_or_default();
+        both = read_both(files, name)?;
     }
-    let Some((_, body)) = slots.newest else { return Ok(Note::Unreadable) };
-    let value = serde_json::from_str::<serde_json::Value>(&body).ok();
+    let body = match both.newest() {
+        Some((_, body)) => body,
+        None if both.is_missing() => return Ok(Note::Missing),
+        None => return Ok(Note::Unreadable),
+    };
+    let value = serde_json::from_str::<serde_json::Value>(body).ok();
     let known = value.filter(|value| value["format"] == FORMAT);
     let read = known.and_then(|value| serde_json::from_value(value).ok());
     Ok(read.map_or(Note::Unreadable, Note::Found))
 }
 
-/// Makes this the file of that name: when it returns, it is, and survives a power cut.
+/// Makes this the note of that name: when it returns, it is, in both files, and survives a power
+/// cut. A copy for which there was never room is done without.
 pub(super) fn put<T: Serialize>(files: &dyn Files, name: &str, note: &T) -> io::Result<()> {
     let body = serde_json::to_string(note)?;
-    let slots = read(files, name)?.unwrap_or_default();
-    let number = slots.newest.as_ref().map_or(0, |(number, _)| *number) + 1;
+    let both = read_both(files, name)?;
+    let number = both.newest().map_or(0, |(number, _)| *number) + 1;
     let text = encode(number, &body);
-    may_die_here();
-    match slots.free.filter(|free| text.len() <= free.bytes) {
-        Some(free) => write_over(files, name, &text, free),
-        None => replace(files, name, &text),
+    put_in(files, name, &text, both.first.as_ref())?;
+    match put_in(files, &copy_of(name), &text, both.copy.as_ref()) {
+        Err(error) if both.copy.is_none() && is_full(&error) => Ok(()),
+        written => written,
     }
+}
+
+fn put_in(files: &dyn Files, name: &str, text: &str, slots: Option<&Slots>) -> io::Result<()> {
+    may_die_here();
+    let free = slots.and_then(|slots| slots.free);
+    match free.filter(|free| text.len() <= free.bytes) {
+        Some(free) => write_over(files, name, text, free),
+        None => replace(files, name, text),
+    }
+}
+
+fn copy_of(name: &str) -> String {
+    format!("{name}.copy")
+}
+
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
+/// What the two files of a note say; nothing of one that is missing.
+struct Both {
+    first: Option<Slots>,
+    copy: Option<Slots>,
+}
+
+impl Both {
+    fn is_missing(&self) -> bool {
+        self.first.is_none() && self.copy.is_none()
+    }
+
+    fn newest(&self) -> Option<&(u64, String)> {
+        let whole = [&self.first, &self.copy].into_iter().flatten();
+        whole.filter_map(|slots| slots.newest.as_ref()).max_by_key(|(number, _)| *number)
+    }
+}
+
+fn read_both(files: &dyn Files, name: &str) -> io::Result<Both> {
+    Ok(Both { first: read(files, name)?, copy: read(files, &copy_of(name))? })
 }
 
 /// Where the next note goes, if the file has two slots.

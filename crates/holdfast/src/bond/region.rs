@@ -6,6 +6,7 @@
 //! Never: looks into memory that is there, except to tell whose it is.
 
 use super::boot::Boot;
+use super::home::{has_note, has_nothing_more};
 use super::note::{get, put};
 use super::{FORMAT, Note, hex};
 use crate::claims::{Class, Failure, MediumKind, Verdict};
@@ -82,10 +83,21 @@ impl Loss {
     }
 }
 
-/// The command that gives memory up, and when: a keeper's server has its logs for itself.
+/// Whether a keeper's server has this kind of log for itself: nothing of it can be unmounted.
+fn is_servers(kind: &str) -> bool {
+    ["log", "table"].contains(&kind)
+}
+
+/// The command that gives memory up, and when.
 pub(crate) fn accept_memory_lost(kind: &str, name: &str) -> String {
-    let when = if kind == "log" { ", once `holdfast shutdown` has stopped the keeper" } else { "" };
+    let stopped = ", once `holdfast shutdown` has stopped the keeper";
+    let when = if is_servers(kind) { stopped } else { "" };
     format!("`holdfast {kind} accept {name} --memory-lost`{when}")
+}
+
+/// What ends the use of memory before its place is changed.
+fn end_of_use(kind: &str) -> &'static str {
+    if is_servers(kind) { "stop the keeper with `holdfast shutdown`" } else { "unmount" }
 }
 
 /// Why nothing goes on without memory that is gone.
@@ -97,7 +109,7 @@ pub(crate) enum Gone {
     SameRun,
     /// It was to outlive the restart.
     Outlasted,
-    /// What the log knew of it cannot be read.
+    /// What the log knew of it is gone, or cannot be read.
     Unknown,
 }
 
@@ -145,12 +157,18 @@ impl RegionNote {
         let failed = |error| Problem::new(Exit::Failed, &*what, error, "mend the log's disk");
         let note = RegionNote::of(files).map_err(failed)?;
         let boot = Boot::current().map_err(failed)?;
+        // Where a home is to get changes, the memory was noted before.
+        let note = match note {
+            Note::Missing if may_miss_memory(files) => Note::Unreadable,
+            note => note,
+        };
         let is_there = note.found().is_some_and(|note| note.is_there(memory));
         judge(&note, &boot.id, is_there).map_err(|gone| {
             let (kind, name) = service.split_once('/').unwrap_or(("log", service));
-            let accept = accept_memory_lost(kind, name);
             let at_risk = at_risk(&note, files);
-            let (why, remedy) = gone.told(memory.path.as_deref(), &at_risk, &accept);
+            let (why, remedy) = gone.told(memory.path.as_deref(), &at_risk, (kind, name));
+            let held = RegionNote::held_elsewhere(files, memory);
+            let why = held.map_or(why.clone(), |held| format!("{why}; {held}"));
             Problem::new(Exit::Damaged, what, why, remedy)
         })
     }
@@ -179,6 +197,17 @@ impl RegionNote {
             rounded(seen.unapplied_bytes()),
             rounded(seen.dirty_bytes())
         ))
+    }
+
+    /// Whether the memory that is configured belongs to the log in `files`, which has all of it
+    /// and says so: the next attachment misses nothing.
+    pub(crate) fn has_needless(files: &dyn Files, memory: &MemoryConfig) -> bool {
+        let Ok(Note::Found(note)) = RegionNote::of(files) else { return false };
+        let is_its_own = |seen: &Observation| hex(seen.identity) == note.identity;
+        note.drained
+            && note.path == memory.path
+            && observe(&memory.medium())
+                .is_ok_and(|seen| is_its_own(&seen) && seen.dirty_bytes() == 0)
     }
 
     /// Says that the log's newest bytes may be in this memory from now on.
@@ -241,7 +270,13 @@ impl RegionNote {
 
 impl Gone {
     /// Why, and what to do.
-    fn told(&self, now: Option<&Path>, at_risk: &str, accept: &str) -> (String, String) {
+    fn told(
+        &self,
+        now: Option<&Path>,
+        at_risk: &str,
+        (kind, name): (&str, &str),
+    ) -> (String, String) {
+        let accept = accept_memory_lost(kind, name);
         let now = now.unwrap_or(Path::new("nowhere"));
         // One that was emptied is to be put back as well, and is not missed by its name.
         let is_emptied = now.symlink_metadata().is_ok();
@@ -252,10 +287,10 @@ impl Gone {
         };
         match self {
             Gone::Elsewhere(path) => {
-                let path = path.display();
+                let (path, end) = (path.display(), end_of_use(kind));
                 let why = format!("the log's memory is {path}, and the configuration says {now}");
                 let remedy = format!(
-                    "set memory.path = \"{path}\" and unmount before it is changed; or give it up \
+                    "set memory.path = \"{path}\" and {end} before it is changed; or give it up \
                      with {accept}: {at_risk}"
                 );
                 (why, remedy)
@@ -269,11 +304,20 @@ impl Gone {
                 format!("put it back, or go on without it: {accept}"),
             ),
             Gone::Unknown => (
-                format!("{gone}, and the file \"{NAME}\" beside the log is damaged"),
+                format!(
+                    "{gone}, and the file \"{NAME}\" beside the log is gone or damaged, and its \
+                     copy too"
+                ),
                 format!("put one of them back, or go on without it: {accept}; {at_risk}"),
             ),
         }
     }
+}
+
+/// Whether the log has changes that its home is to get, or had them in memory.
+fn may_miss_memory(files: &dyn Files) -> bool {
+    let is_empty = || Log::verify(files, &mut |_| {}).is_ok_and(|log| log.end <= log.first);
+    has_note(files) && !has_nothing_more(files) && !is_empty()
 }
 
 /// What only the memory had, as far as can be told without it.

@@ -27,16 +27,3 @@ fn what_a_file_system_answers_is_passed_on() {
     assert_eq!(read(folder.path(), |path| path.is_dir()), Ok(true));
     assert_eq!(read(&folder.path().join("none"), |path| path.exists()), Ok(false));
 }
-
-#[test]
-fn a_process_that_does_not_tell_is_asked_once() {
-    let (held, holds) = std::sync::mpsc::channel::<()>();
-    // No process has such a number.
-    let pid = u32::MAX;
-    assert!(look_at(pid, move || holds.recv().is_ok()).unwrap_err() >= PATIENCE);
-    assert!(look_at::<()>(pid, || panic!("asked again")).unwrap_err() >= PATIENCE);
-    drop(held);
-    while look_at(pid, || ()).is_err() {
-        std::thread::yield_now();
-    }
-}

@@ -16,6 +16,18 @@ pub(crate) enum TableCommand {
         /// The tables, as named in the configuration.
         name: String,
     },
+    /// Go on without the memory of tables that is gone, or is of an earlier moment.
+    ///
+    /// The server refuses tables whose newest rows may have been in memory that nothing it knows of
+    /// has taken. This says to go on with what the store's disk has; memory that is there is put
+    /// aside whole.
+    Accept {
+        /// The tables, as named in the configuration.
+        name: String,
+        /// Go on without it.
+        #[arg(long, required = true)]
+        memory_lost: bool,
+    },
     /// Compare all rows with all indexes, while nobody serves them.
     Check {
         /// The tables, as named in the configuration.

@@ -1,4 +1,4 @@
-//! `holdfast volume accept` and `holdfast log accept`.
+//! `holdfast volume accept`, `holdfast log accept` and `holdfast table accept`.
 //!
 //! Promise: says which side counts where a volume was refused, and what that costs; a log that does
 //! not count is put aside whole.
@@ -7,7 +7,9 @@
 use super::attached::Parts;
 use super::foreseen;
 use super::logs::open_problem;
-use super::volume::{Made, is_made, make_log, refuse_kept, refuse_mounted};
+use super::volume::{
+    Made, is_made, make_log, refuse_kept, refuse_mounted, refuse_unmakable, unmount_first,
+};
 use crate::bond::{Bond, RegionNote, is_complete};
 use crate::cli::{Accepted, Side};
 use crate::config::{Config, MemoryConfig, VolumeConfig};
@@ -16,10 +18,10 @@ use crate::keeper::lock::{take_directory, take_home};
 use crate::observe::region_problem;
 use crate::output::{Output, Progress};
 use crate::problem::{Outcome, Problem};
-use holdfast_client::protocol::{LOG_PREFIX, VOLUME_PREFIX};
+use holdfast_client::protocol::{LOG_PREFIX, TABLE_PREFIX, VOLUME_PREFIX};
 use holdfast_io::Files;
 use holdfast_io::real::RealFiles;
-use holdfast_log::{Log, LogConfig, Lsn, OpenError};
+use holdfast_log::{Log, LogConfig, Lsn, OpenError, words};
 use holdfast_memory::{AttachError, Medium, Region};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -31,8 +33,7 @@ const ASIDE: &str = ".aside-";
 /// Goes on as somebody says.
 pub(super) fn accept(config: &Config, name: &str, what: Accepted, output: Output) -> Outcome<()> {
     let volume = config.volume(name)?;
-    let remedy = format!("`holdfast umount {name}` first");
-    refuse_mounted(format!("accepting what became of volume {name}"), volume, remedy)?;
+    refuse_mounted(format!("accepting what became of volume {name}"), volume, unmount_first)?;
     let done = match what.keep {
         Some(Side::Home) => keep_home(name, config)?,
         Some(Side::Log) => with_bond(name, volume, |bond, log| {
@@ -68,6 +69,16 @@ pub(super) fn memory_of_log(config: &Path, name: &str, output: Output) -> Outcom
     refuse_kept(&config, format!("accepting that the memory of log {name} is lost"))?;
     let of = (&*log.log, &log.log_config());
     output.done(&accept_memory(&format!("{LOG_PREFIX}{name}"), of, &log.memory)?);
+    Ok(())
+}
+
+/// Goes on without the memory of tables.
+pub(super) fn memory_of_table(config: &Config, name: &str, output: Output) -> Outcome<()> {
+    let table = config.table(name)?;
+    refuse_kept(config, format!("accepting that the memory of table {name} is lost"))?;
+    let (log, sizes) = (table.log(), table.log_config());
+    let of = (&*log, &sizes);
+    output.done(&accept_memory(&format!("{TABLE_PREFIX}{name}"), of, &table.memory)?);
     Ok(())
 }
 
@@ -158,61 +169,84 @@ fn unmoved(what: String, error: std::io::Error) -> Problem {
     Problem::new(Exit::Failed, what, error, "nothing was changed; stop what uses that memory")
 }
 
-/// The home counts. Each step can be done again: where there is no log, it was put aside before.
+/// The home counts. What refuses it a log is asked first; then each step can be done again: where
+/// there is no log, it was put aside before.
 fn keep_home(name: &str, config: &Config) -> Outcome<String> {
     let volume = config.volume(name)?;
-    if is_made(&volume.log) {
-        put_aside(name, volume)?;
-    }
+    refuse_unmakable(name, config)?;
+    let before = [Some(&*volume.log), volume.medium().path()].map(|of| of.map_or(vec![], asides));
+    let aside = is_made(&volume.log).then(|| put_aside(name, volume)).transpose()?;
     let mut progress = Progress::new();
     make_log(name, config, Made::OfHome, &mut |text| progress.say(text))?;
     drop(progress);
-    let asides = |of: &Path| asides(of).iter().map(|it| it.display().to_string()).collect();
-    let logs: Vec<String> = asides(&volume.log);
-    let regions: Vec<String> = volume.medium().path().map(asides).unwrap_or_default();
-    let memory = match regions.is_empty() {
+    let now = aside.map_or("no log of before was there".to_owned(), |aside| aside.text());
+    let before = before_text(&before.concat());
+    Ok(format!("{name} goes on with {} as it is; {now}{before}", volume.home.display()))
+}
+
+/// What became of a log that does not count.
+struct PutAside {
+    log: PathBuf,
+    /// Its memory, if that had what the log's disk does not have.
+    memory: Option<PathBuf>,
+}
+
+impl PutAside {
+    /// For people.
+    fn text(&self) -> String {
+        let memory = self.memory.as_ref().map_or(String::new(), |memory| {
+            format!(
+                ", and its memory, which had what the log's disk did not have, in {}: keep a copy \
+                 before the system restarts; both back in their places, it is as it was",
+                memory.display()
+            )
+        });
+        format!("what was put aside is whole in {}{memory}", self.log.display())
+    }
+}
+
+/// What lay aside already: an attempt that did not end may have put it there, or one long ago.
+fn before_text(before: &[PathBuf]) -> String {
+    let places: Vec<_> = before.iter().map(|path| path.display().to_string()).collect();
+    match places.is_empty() {
         true => String::new(),
-        false => format!(
-            ", and its memory, which had what the log's disk did not have, in {}: keep a copy \
-             before the system restarts; both back in their places, it is as it was",
-            regions.join(", ")
-        ),
-    };
-    let aside = match logs.is_empty() {
-        true => "no log of before was there".to_owned(),
-        false => format!("what was put aside is whole in {}{memory}", logs.join(", ")),
-    };
-    Ok(format!("{name} goes on with {} as it is; {aside}", volume.home.display()))
+        false => format!("; what was put aside before is in {}", places.join(", ")),
+    }
 }
 
 /// Puts all there is aside: what waits in memory is brought to the log first; where the log's disk
 /// does not have everything then, memory is put aside, too.
-fn put_aside(name: &str, volume: &VolumeConfig) -> Outcome<()> {
+fn put_aside(name: &str, volume: &VolumeConfig) -> Outcome<PutAside> {
     let what = || format!("putting the log {} aside", volume.log.display());
     let parts = Parts::take_unbound(name, volume)?;
-    match disk_has_all(&parts, volume) {
+    let memory = match disk_has_all(&parts, volume) {
         Ok(()) => {
             // A log whose memory is gone behind this has lost nothing with it.
             parts.note_drained();
             let _ = Region::remove(&volume.medium());
+            None
         }
         Err(lacking) => put_memory_aside(&volume.medium(), &what, lacking)?,
-    }
+    };
     drop(parts);
-    std::fs::rename(&volume.log, aside(&volume.log)).map_err(|error| {
+    let log = aside(&volume.log);
+    std::fs::rename(&volume.log, &log).map_err(|error| {
         Problem::new(
             Exit::Failed,
             what(),
             error,
             "name a log that is no mount point, then try again",
         )
-    })
+    })?;
+    Ok(PutAside { log, memory })
 }
 
 /// Brings what waits in memory to the log's disk, and reads that it is there.
 fn disk_has_all(parts: &Parts, volume: &VolumeConfig) -> Outcome<()> {
     let medium = volume.medium();
     let tail = match Region::observe(&medium) {
+        // An attachment that failed may have made it, and no byte of the log came there.
+        Ok(seen) if seen.word(words::GENERATION) == 0 => return Ok(()),
         Ok(seen) => Lsn(seen.marks().tail),
         Err(AttachError::Missing | AttachError::OtherBoot) => return Ok(()),
         Err(error) => return Err(region_problem("draining", (&parts.service(), &medium), &error)),
@@ -229,11 +263,15 @@ fn disk_has_all(parts: &Parts, volume: &VolumeConfig) -> Outcome<()> {
 }
 
 /// Memory that has what nothing else has stays whole. `lacking` is why the log's disk lacks that.
-fn put_memory_aside(medium: &Medium, what: &dyn Fn() -> String, lacking: Problem) -> Outcome<()> {
-    let Some(path) = medium.path() else { return Ok(()) };
+fn put_memory_aside(
+    medium: &Medium,
+    what: &dyn Fn() -> String,
+    lacking: Problem,
+) -> Outcome<Option<PathBuf>> {
+    let Some(path) = medium.path() else { return Ok(None) };
     let name = aside(path);
     match Region::put_aside(medium, name.file_name().expect("it has the name of a file")) {
-        Ok(_) => Ok(()),
+        Ok(aside) => Ok(Some(aside)),
         // A device has one place, and what is there has to reach the log first.
         Err(error) if error.kind() == ErrorKind::Unsupported => Err(lacking),
         Err(error) => Err(unmoved(what(), error)),
@@ -251,7 +289,7 @@ fn aside(log: &Path) -> PathBuf {
     (seconds..).map(named).find(|path| !path.exists()).expect("there are fewer logs than numbers")
 }
 
-/// The logs that were put aside, oldest first.
+/// What was put aside of a log or a region, oldest first.
 fn asides(log: &Path) -> Vec<PathBuf> {
     let mut start = log.file_name().unwrap_or_default().to_owned();
     start.push(ASIDE);

@@ -43,7 +43,7 @@ pub(super) fn skip(config: &Config, name: &str, output: Output) -> Outcome<()> {
         let remedy = cure(&error, THE_DISK);
         Problem::new(Exit::Failed, what(), error, remedy)
     };
-    let files = RealFiles::open(&volume.log).map_err(failed)?;
+    let files = log_of(name, volume, what)?.map_err(failed)?;
     let Some(told) = order_to_put_aside(&files).map_err(failed)? else {
         let remedy = "see `holdfast status`; nothing was ordered";
         return Err(Problem::new(Exit::Usage, what(), "it is stuck at nothing", remedy));
@@ -71,14 +71,28 @@ fn has_gone_on(volume: &VolumeConfig, told: &str) -> bool {
     false
 }
 
+/// The directory of its log, which must have been made.
+fn log_of(
+    name: &str,
+    volume: &VolumeConfig,
+    what: impl Fn() -> String,
+) -> Outcome<io::Result<RealFiles>> {
+    let files = RealFiles::open(&volume.log);
+    if files.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+        let remedy = format!("`holdfast volume make {name}`, or mount the file system it is on");
+        return Err(Problem::new(Exit::Usage, what(), "its log does not exist", remedy));
+    }
+    Ok(files)
+}
+
 pub(super) fn aside(config: &Config, name: &str, output: Output) -> Outcome<()> {
     let volume = config.volume(name)?;
+    let what = || format!("reading what volume {name} has put aside");
     let failed = |error: io::Error| {
-        let what = format!("reading what volume {name} has put aside");
         let remedy = format!("nothing was changed; {}", cure(&error, THE_DISK));
-        Problem::new(Exit::Failed, what, error, remedy)
+        Problem::new(Exit::Failed, what(), error, remedy)
     };
-    let files = RealFiles::open(&volume.log).map_err(failed)?;
+    let files = log_of(name, volume, what)?.map_err(failed)?;
     let aside = put_aside(&files).map_err(failed)?;
     let listed: Vec<_> = aside.iter().map(|one| listed(one, &volume.log)).collect();
     let text = aside.iter().map(|one| line(one, volume)).collect::<String>();

@@ -5,6 +5,7 @@
 
 use super::aside;
 use super::cached::HomeInUse;
+use super::foreseen::Decided;
 use super::home::{Home, Volume};
 use super::logs::{
     self, THE_DISK, catalogue_problem, end_when_stale, open_problem, recovery_text, region,
@@ -13,7 +14,7 @@ use super::logs::{
 use crate::advice::cure;
 use crate::bond::{Badge, Bond, RegionNote, UNNOTED_NS, Wearer, choose, note_complete, now_ns};
 use crate::claims::{Class, PowerSource, Storage, Verdict};
-use crate::config::VolumeConfig;
+use crate::config::{VolumeConfig, Way};
 use crate::exit::Exit;
 use crate::found::on_storage_of;
 use crate::keeper::homes::refuse_strange;
@@ -31,13 +32,15 @@ use holdfast_log::{CommitError, CommitLog, Log, Marks, OpenError, words};
 use holdfast_memory::{AttachError, Region};
 use holdfast_volume::words::PLEDGE;
 use holdfast_volume::{
-    Attached, CleanError, DirectoryVolume, Told, VolumeError, changed_by_others,
+    Attached, CleanError, DirectoryVolume, Told, VolumeError, changed_by_others, keep_room_aside,
+    touching,
 };
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{Builder, Scope, ScopedJoinHandle};
 use std::time::Duration;
 
 /// How often the home is told how far its log has got.
@@ -49,7 +52,7 @@ const _: () = assert!(2 * NOTED_EVERY.as_nanos() < UNNOTED_NS.cast_unsigned() as
 const IDLE_BYTES: u64 = 64 << 10;
 
 /// How many changed paths are named.
-const SHOWN_MAX: usize = 5;
+pub(super) const SHOWN_MAX: usize = 5;
 
 /// Where a volume's log is.
 pub(super) enum Place {
@@ -96,21 +99,32 @@ pub(super) struct Opened {
 
 impl Opened {
     /// Runs `serve` with the threads of the volume, and of its log if that is here, behind it.
-    pub(super) fn with_background<T>(&self, serve: impl FnOnce() -> T) -> T {
+    pub(super) fn with_background<T>(&self, serve: impl FnOnce() -> T) -> io::Result<T> {
         let stop = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            scope.spawn(|| self.volume.run_cleaner(&stop));
-            let noter = scope.spawn(|| self.note_log_end(&stop));
-            if let Some(log) = &self.log {
-                scope.spawn(|| log.run_drainer(&stop));
-                scope.spawn(|| log.run_preparer(&stop));
-                scope.spawn(|| end_when_stale(&self.followed, &stop));
-            }
-            let served = serve();
+            let noter = self.start_threads(scope, &stop);
+            let served = noter.as_ref().ok().map(|_| serve());
             stop.store(true, Ordering::Relaxed);
-            noter.thread().unpark();
-            served
+            noter?.thread().unpark();
+            Ok(served.expect("it serves where there is a noter"))
         })
+    }
+
+    /// Starts the threads behind `serve`, or none that does not end at `stop`; returns the one that
+    /// notes.
+    fn start_threads<'scope>(
+        &'scope self,
+        scope: &'scope Scope<'scope, '_>,
+        stop: &'scope AtomicBool,
+    ) -> io::Result<ScopedJoinHandle<'scope, ()>> {
+        let builder = |name: &str| Builder::new().name(name.to_owned());
+        builder("cleaner").spawn_scoped(scope, || self.volume.run_cleaner(stop))?;
+        if let Some(log) = &self.log {
+            builder("drainer").spawn_scoped(scope, || log.run_drainer(stop))?;
+            builder("preparer").spawn_scoped(scope, || log.run_preparer(stop))?;
+            builder("terms").spawn_scoped(scope, || end_when_stale(&self.followed, stop))?;
+        }
+        builder("noter").spawn_scoped(scope, || self.note_log_end(stop))
     }
 
     /// Has the home say how far its log has got, and when it was touched: an older copy of the log
@@ -136,8 +150,18 @@ impl Parts {
         let home = take_home(&volume.home)?;
         refuse_strange(&format!("opening volume {name}"), (&volume.home, &home))?;
         let log = RealFiles::from_fd(take_directory("log", &volume.log)?);
+        let decided = Decided::look(name, (volume, &home), &log, Way::Direct)?;
+        decided.note(name, (volume, &home), &log)?;
+        Parts::of(name, volume, (home, log))
+    }
+
+    /// [`Self::take`] of a volume whose log alone is to be changed, and whose home is its own.
+    pub(super) fn take_log(name: &str, volume: &VolumeConfig) -> Outcome<Parts> {
+        let home = take_home(&volume.home)?;
+        refuse_strange(&format!("opening volume {name}"), (&volume.home, &home))?;
+        let log = RealFiles::from_fd(take_directory("log", &volume.log)?);
         let bond = Bond::look(name, (volume, &home), &log)?;
-        bond.map_or(Ok(()), |bond| bond.bind())?;
+        bond.map_or(Ok(()), |bond| bond.check())?;
         Parts::of(name, volume, (home, log))
     }
 
@@ -183,6 +207,7 @@ impl Parts {
         beside: Option<Arc<dyn Files>>,
         kernel: Kernel,
     ) -> Outcome<(DirectoryVolume, Attached)> {
+        beside.iter().for_each(|log| keep_room_aside(&**log));
         let open = || {
             let (home, log, clock) = (home.clone(), log.clone(), Arc::new(RealClock));
             DirectoryVolume::open_beside(home, log, clock, class, beside.clone())
@@ -276,7 +301,9 @@ impl Parts {
                 let what = self.what("opening");
                 return Err(changed_home(&what, &self.name, &self.volume, &changed, SHOWN_MAX));
             }
-            wearer.looked_at(end).map_err(failed)?;
+            // The badge of a file is among what changed in it.
+            let looked_at = touching(log, &RealClock, || wearer.looked_at(end));
+            looked_at.map_err(|error| self.volume_problem(error))?.map_err(failed)?;
         }
         wearer.close().map_err(failed)
     }
@@ -392,7 +419,11 @@ impl Parts {
     }
 
     fn drain_here(&self, log: &Arc<dyn Files>) -> Outcome<Option<String>> {
-        let medium = self.volume.medium();
+        let (medium, config) = (self.volume.medium(), self.volume.log_config());
+        if let Ok(seen) = Region::observe_to_attach(&medium) {
+            let foreseen = Log::foresee(&**log, Some(&seen), &config);
+            foreseen.map_err(|error| self.log_problem(&error))?;
+        }
         let region = match logs::attach(&medium, self.term) {
             Ok(region) => Arc::new(region),
             // Nothing waits where there is nothing, or nothing that can be trusted.
@@ -403,7 +434,6 @@ impl Parts {
                 return Err(region_problem("draining", (&self.service(), &medium), &error));
             }
         };
-        let config = self.volume.log_config();
         let marks = region.marks();
         let (log, _) = Log::open(log.clone(), region, Arc::new(RealClock), config)
             .map_err(|error| self.log_problem(&error))?;
@@ -480,20 +510,24 @@ impl Parts {
     }
 }
 
-/// Does work that touches the home, which notes when meanwhile.
+/// Does work that touches the home, which notes when meanwhile; without another thread for that,
+/// before and after.
 fn noting<T>(wearer: &Wearer, work: impl FnOnce() -> T) -> T {
     let is_done = AtomicBool::new(false);
+    // A home that fails says so where it matters.
+    let note = || drop(wearer.may_be_touched());
     std::thread::scope(|scope| {
-        let noter = scope.spawn(|| {
+        let go_on_noting = || {
             while !is_done.load(Ordering::Relaxed) {
-                // A home that fails says so where it matters.
-                let _ = wearer.may_be_touched();
+                note();
                 std::thread::park_timeout(NOTED_EVERY);
             }
-        });
+        };
+        let noter = Builder::new().name("noter".into()).spawn_scoped(scope, go_on_noting);
+        noter.as_ref().err().into_iter().for_each(|_| note());
         let done = work();
         is_done.store(true, Ordering::Relaxed);
-        noter.thread().unpark();
+        noter.map_or_else(|_| note(), |noter| noter.thread().unpark());
         done
     })
 }

@@ -10,6 +10,7 @@ use super::home::Home;
 use super::logs::once_let_go;
 use crate::config::{MemoryConfig, VolumeConfig};
 use crate::exit::Exit;
+use crate::observe::region_problem;
 use crate::problem::{Outcome, Problem};
 use holdfast_blocks::{AttachCacheError, BlockCache, CacheSpec, CachedFiles};
 use holdfast_io::real::RealEntropy;
@@ -157,11 +158,13 @@ fn holder(error: &AttachCacheError) -> Option<u32> {
 }
 
 fn refusal(name: &str, medium: &Medium, error: &AttachCacheError) -> Problem {
+    if let AttachCacheError::Region(error @ AttachError::InUse { .. }) = error {
+        let of_region = region_problem("", ("", medium), error);
+        let remedy = format!("{}, or correct block_cache.path", of_region.remedy);
+        return Problem { what: taking(name, medium), remedy, ..of_region };
+    }
     let place = medium.path().unwrap_or(Path::new("private memory")).display();
     let (exit, remedy) = match error {
-        AttachCacheError::Region(AttachError::InUse { pid }) => {
-            (Exit::InUse, format!("stop process {pid}, or correct block_cache.path"))
-        }
         AttachCacheError::NoCache { .. } => {
             (Exit::Usage, "correct block_cache.path; nothing was changed".to_owned())
         }
@@ -170,8 +173,12 @@ fn refusal(name: &str, medium: &Medium, error: &AttachCacheError) -> Problem {
             format!("correct block_cache, or remove {place}: nothing is lost with a cache"),
         ),
     };
-    let what = format!("taking {place} for the block cache of volume {name}");
-    Problem::new(exit, what, error, remedy)
+    Problem::new(exit, taking(name, medium), error, remedy)
+}
+
+fn taking(name: &str, medium: &Medium) -> String {
+    let place = medium.path().unwrap_or(Path::new("private memory")).display();
+    format!("taking {place} for the block cache of volume {name}")
 }
 
 /// A pledge that no cache has.

@@ -8,7 +8,7 @@
 
 use super::attached::{changed_home, paths_text};
 use super::cached::check_home;
-use super::foreseen::{Seen, foresee};
+use super::foreseen::{Seen, changed_by_others, foresee};
 use super::home::Home;
 use super::logs::{THE_DISK, catalogue_problem};
 use super::volume::{aloud, refuse_mounted};
@@ -29,12 +29,8 @@ use holdfast_client::protocol::VOLUME_PREFIX;
 use holdfast_io::Files;
 use holdfast_io::real::RealFiles;
 use holdfast_log::{CheckVerdict, CheckedRing, FilePlace, Log, OpenError, Verified};
-use holdfast_memory::{Observed, Region};
-use holdfast_volume::words::{HOME_TOUCHED_NS, WINDOW_END};
-use holdfast_volume::{Left, Told, Unapplied};
-use std::fmt::Display;
+use holdfast_memory::Observed;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
 
 /// How many changed paths are named.
 const LISTED_MAX: usize = 100;
@@ -71,7 +67,13 @@ fn memory_has_all(seen: &Seen) -> bool {
 pub(super) fn check(config: &Config, name: &str, output: Output) -> Outcome<()> {
     let volume = config.volume(name)?;
     let verdict = verdict(name, volume, config.keeper.power)?;
-    let remedy = "`holdfast status` tells how it is".to_owned();
+    let remedy = |mounted: &str| {
+        format!(
+            "`holdfast status` tells how it is; what is given back can be checked: `holdfast \
+             umount {mounted}`, or `holdfast umount {mounted} --force` where it was given up, and \
+             programs wait"
+        )
+    };
     refuse_mounted(format!("checking volume {name}"), volume, remedy)?;
     // Held to the end: nobody takes the volume into use while it is read.
     let home = take_home(&volume.home)?;
@@ -119,7 +121,7 @@ impl Check<'_> {
         let bond = Bond::look(self.name, (self.volume, home), &self.files)?;
         let Some(bond) = bond else { return Ok(()) };
         let changed = match bond.told() {
-            Some(told) => self.changed_by_others(home, told)?,
+            Some(told) => changed_by_others(self.volume, home, &self.files, told)?,
             None => Vec::new(),
         };
         bond.check_saying(&paths_text(&changed, LISTED_MAX))?;
@@ -133,29 +135,6 @@ impl Check<'_> {
     fn end(&self, home: &OwnedFd, end: u64) -> Outcome<()> {
         let bond = Bond::look(self.name, (self.volume, home), &self.files)?;
         bond.map_or(Ok(()), |bond| bond.check_end(end))
-    }
-
-    /// What an attachment would find changed. A log or memory that cannot be read is looked at
-    /// later.
-    fn changed_by_others(&self, home: &OwnedFd, told: Told) -> Outcome<Vec<PathBuf>> {
-        let failed = |error: &dyn Display| {
-            let what = format!("looking at home {}", self.volume.home.display());
-            Problem::new(Exit::Failed, what, error, "mend its disk, then check again")
-        };
-        let taken = home.try_clone().map_err(|error| failed(&error))?;
-        let taken = Home::taken(&self.volume.home, taken)?;
-        let seen = Region::observe(&self.volume.medium()).ok();
-        let (mut unapplied, mut fault) = (Unapplied::default(), None);
-        let shown = Log::unapplied(&self.files, seen.as_ref(), &mut |frame| {
-            fault = fault.take().or(unapplied.take(frame).err());
-        });
-        let Ok(released) = shown else { return Ok(Vec::new()) };
-        fault.map_or(Ok(()), |fault| Err(failed(&fault)))?;
-        let word = |index| seen.as_ref().map_or(0, |seen| seen.word(index));
-        let (touched_ns, window_end) = (word(HOME_TOUCHED_NS), word(WINDOW_END));
-        let left = Left { released, touched_ns, window_end };
-        let changed = unapplied.changed_by_others(&*taken.files(), left, told);
-        changed.map_err(|error| failed(&error))
     }
 
     /// What an attachment would find, and whether the log's disk has what it should have. One that

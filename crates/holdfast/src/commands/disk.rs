@@ -146,8 +146,10 @@ fn attach_problem(of: Use<'_>, disk: &DiskConfig, error: &AttachVdiskError) -> P
     let (exit, remedy) = match error {
         AttachVdiskError::Region(AttachError::Missing) => {
             let then = match disk.way {
-                Way::Queue => "`holdfast upgrade server`",
-                Way::Direct => "start the keeper again",
+                Way::Queue => "`holdfast upgrade server`".to_owned(),
+                Way::Direct => {
+                    format!("start the keeper again, or `holdfast upgrade disk {}`", of.name)
+                }
             };
             (Exit::Usage, format!("make it: {}, then {then}", of.command("make")))
         }

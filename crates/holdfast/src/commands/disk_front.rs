@@ -16,6 +16,7 @@ use crate::keeper::mounts::{disk_source, unmount_idle};
 use crate::orders::{Orders, Report, Server, Task};
 use crate::problem::{Outcome, Problem};
 use crate::raw::inherited;
+use holdfast_client::protocol::Status;
 use holdfast_client::{BlocksClient, ConnectError};
 use holdfast_front::fuse::{Cache, DiskTree, FuseConfig, ListenConfig};
 use holdfast_front::ublk::{self, UblkConfig};
@@ -32,7 +33,7 @@ const ORPHAN_LOOK: Duration = Duration::from_millis(200);
 
 /// What one user writes the others read, so the kernel keeps nothing. No request waits for a
 /// device, so one thread is enough.
-const FUSE: FuseConfig = FuseConfig { listen: ListenConfig { threads: 1 }, cache: Cache::Direct };
+const FUSE: FuseConfig = FuseConfig { listen: ListenConfig { threads: 1 }, cache: Cache::Nowhere };
 
 /// Does what the keeper ordered.
 pub(super) fn obey(orders: &Orders, fuse_fd: Option<i32>, reporter: &mut Reporter) -> Outcome<()> {
@@ -60,7 +61,7 @@ fn serve(
 ) -> Outcome<()> {
     let failed = |error: io::Error| {
         let what = format!("serving disk {}", orders.name);
-        Problem::new(Exit::Failed, what, error, "the keeper starts another front end")
+        Problem::caused(Exit::Failed, what, error, "the keeper starts another front end")
     };
     let (fuse, tls) = (fuse_fd.map(inherited).transpose(), tls_of(orders)?);
     let users = fuse.and_then(|fuse| Users::of(fuse, orders, tls)).map_err(failed)?;
@@ -68,7 +69,8 @@ fn serve(
     let blocks = &*blocks;
     let (keeper, stop) = (reporter.to_keeper().map_err(failed)?, users.stop());
     let (disk, name) = (disk.clone(), orders.name.clone());
-    thread::spawn(move || end_without_keeper(&keeper, &name, &disk, &stop));
+    let watch = move || end_without_keeper(&keeper, &name, &disk, &stop);
+    thread::Builder::new().name("orphan".into()).spawn(watch).map_err(failed)?;
     if orders.resume {
         users.ask_again();
     }
@@ -115,9 +117,12 @@ fn connect(name: &str, server: &Server) -> Outcome<BlocksClient> {
     BlocksClient::connect(&server.socket, name).map_err(|error| {
         let exit = match error {
             ConnectError::Unreachable(_) | ConnectError::Memory(_) => Exit::Failed,
+            // Others have the places, or the server is just being replaced: both pass.
+            ConnectError::Refused(Status::TooManyClients) => Exit::InUse,
+            ConnectError::Refused(Status::NoService) => Exit::Failed,
             _ => Exit::Usage,
         };
-        let remedy = "see `holdfast status` for server and disk; then start the keeper again";
+        let remedy = "see `holdfast status` for server and disk; the keeper tries again";
         Problem::new(exit, format!("reaching disk {name}"), error, remedy)
     })
 }

@@ -21,6 +21,7 @@ use crate::orders::{Orders, Report, Task};
 use crate::problem::{Outcome, Problem};
 use crate::pulse;
 use crate::raw::inherited;
+use crate::shortage::during;
 use crate::signals::ignore_no_orders;
 use crate::sizes::rounded;
 use holdfast_front::{fuse, nbd};
@@ -108,12 +109,12 @@ pub(super) fn end_on_any_panic() {
 /// Has this process end, wherever it is, as soon as nobody reads its reports any more.
 pub(super) fn end_with_keeper(reports: &File) -> io::Result<()> {
     let reports = reports.try_clone()?;
-    thread::spawn(move || {
+    let watch = move || {
         wait_until_unread(&reports);
         tracing::error!("the keeper is gone, and whoever comes after it serves");
         std::process::abort();
-    });
-    Ok(())
+    };
+    thread::Builder::new().name("orphan".into()).spawn(watch).map(drop)
 }
 
 /// For a keeper that wants to see them.
@@ -156,7 +157,7 @@ fn wait_until_unread(pipe: &File) {
 fn obey(args: &FrontArgs, reporter: &mut Reporter) -> Outcome<()> {
     let started = |error: io::Error| {
         let what = format!("taking over volume {}", args.volume);
-        Problem::new(Exit::Failed, what, error, "this is a fault of the keeper; report it")
+        Problem::caused(Exit::Failed, what, error, "this is a fault of the keeper; report it")
     };
     let orders = read_orders(args.orders_fd).map_err(started)?;
     give_signs_of_life(orders.pulse_fd).map_err(started)?;
@@ -223,22 +224,25 @@ pub(super) fn give_back(
     disk_front::remove_device(volume.device_of(name))?;
     let parts = Parts::take(name, volume)?;
     let medium = volume.medium();
-    thread::scope(|scope| {
-        let work = scope.spawn(|| detach(&parts, power));
-        while !work.is_finished() {
+    during(
+        || detach(&parts, power),
+        || {
             thread::sleep(Duration::from_millis(20));
             if let Ok(seen) = observe(&medium) {
                 say(&format!("{} to apply to the home", rounded(seen.unapplied_bytes())));
             }
-        }
-        work.join().expect("a panic has ended the process")
-    })
+        },
+    )
 }
 
 /// Takes the log of a volume that nobody serves into use again after its disk failed.
 pub(super) fn mend(name: &str, volume: &VolumeConfig) -> Outcome<Mended> {
-    let parts = Parts::take(name, volume)?;
+    let parts = Parts::take_log(name, volume)?;
+    let Place::Here(log) = &parts.log else { unreachable!("the directory was taken") };
     let medium = volume.medium();
+    if let Ok(seen) = Region::observe_to_attach(&medium) {
+        Log::check_ring(&**log, &seen).map_err(|error| parts.log_problem(&error))?;
+    }
     let region = logs::attach(&medium, parts.term).map_err(|error| match error {
         AttachError::Missing => {
             let why = "there is no memory region, so no failure is remembered";
@@ -247,7 +251,6 @@ pub(super) fn mend(name: &str, volume: &VolumeConfig) -> Outcome<Mended> {
         }
         error => region_problem("mending", (&parts.service(), &medium), &error),
     })?;
-    let Place::Here(log) = &parts.log else { unreachable!("the directory was taken") };
     let config = volume.log_config();
     Log::mend(log.clone(), Arc::new(region), Arc::new(RealClock), config)
         .map_err(|error| parts.log_problem(&error))
@@ -262,14 +265,17 @@ fn serve(
     let kernel = if resume { Kernel::GoesOn } else { Kernel::KnowsNothing };
     let opened = parts.open(power, kernel)?;
     if !resume && let Err(problem) = parts.refuse_used() {
-        parts.give_back(opened)?;
-        return Err(problem);
+        return Err(match parts.give_back(opened) {
+            Ok(()) => problem,
+            Err(kept) => problem.and(kept),
+        });
     }
     opened.volume.served_by(std::process::id());
     let volume = &parts.volume;
     let config = fuse::FuseConfig {
         listen: fuse::ListenConfig { threads: volume.threads_for(opened.verdict.class) },
         cache: match volume.cache() {
+            Cache::Direct if volume.is_shown_as_disk() => fuse::Cache::Nowhere,
             Cache::Direct => fuse::Cache::Direct,
             Cache::WriteThrough => fuse::Cache::WriteThrough,
         },
@@ -288,8 +294,10 @@ fn serve(
     let (tree, blocks) = (opened.volume.tree(), opened.volume.blocks());
     let seen = Seen { tree, blocks, let_go: &let_go };
     let listened = opened.with_background(|| users.serve(&parts.name, &seen, &config, ready));
+    let listened = listened.unwrap_or_else(|error| Err(error.into()));
     listened.map_err(|error| {
-        Problem::new(Exit::Failed, parts.what("serving"), error, "the keeper starts another")
+        let error = io::Error::other(error);
+        Problem::caused(Exit::Failed, parts.what("serving"), error, "the keeper starts another")
     })?;
     parts.give_back(opened)
 }

@@ -19,7 +19,7 @@ mod verify;
 use crate::advice::cure;
 use crate::cli::log::{Existing, LogCommand};
 use crate::commands::logs::{THE_DISK, in_the_way, remade};
-use crate::commands::{accept, volume};
+use crate::commands::{accept, link, volume};
 use crate::exit::Exit;
 use crate::output::{Output, Progress};
 use crate::problem::{Outcome, Problem};
@@ -81,7 +81,12 @@ fn what(doing: &str, directory: &Path) -> String {
 
 /// Why a log cannot be opened, and what to do.
 fn open_problem(doing: &str, directory: &Path, error: &OpenError) -> Problem {
-    let shown = directory.display();
+    let (what, shown) = (what(doing, directory), directory.display());
+    if let OpenError::Io(error) = error
+        && let Some(problem) = link::problem(&what, directory, error)
+    {
+        return problem;
+    }
     let (exit, remedy) = match error {
         OpenError::NoLog => (
             Exit::Usage,
@@ -108,7 +113,7 @@ fn open_problem(doing: &str, directory: &Path, error: &OpenError) -> Problem {
             (Exit::Damaged, format!("nothing was changed; restore it from a copy; {look}"))
         }
     };
-    Problem::new(exit, what(doing, directory), error, remedy)
+    Problem::new(exit, what, error, remedy)
 }
 
 /// Why records cannot be read on, and what to do.

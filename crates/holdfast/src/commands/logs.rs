@@ -101,15 +101,18 @@ pub(super) fn region(
         }
         Err(AttachError::Missing) => {}
         // No claim rests on such memory, so the log's device has all that was to survive.
-        Err(AttachError::OtherBoot) => {
-            tracing::warn!(service, "the system has restarted: memory is filled from the log anew");
-            remove(service, &medium)?;
-        }
+        Err(AttachError::OtherBoot) => remove_earlier(service, &medium)?,
         Err(error) => return Err(region_problem("attaching", (service, &medium), &error)),
     }
     let region = create(service, memory, files)?;
     term.map(|term| region.note_term(term));
     Ok((region, loss))
+}
+
+/// Takes memory of an earlier run of the system away, which is not believed.
+pub(super) fn remove_earlier(service: &str, medium: &Medium) -> Outcome<()> {
+    tracing::warn!(service, "the system has restarted: memory is filled from the log anew");
+    remove(service, medium)
 }
 
 /// Whether an attempt left a region that it never used, and that has another size than memory is to

@@ -24,6 +24,7 @@ use crate::observe::observe;
 use crate::output::Progress;
 use crate::problem::{Outcome, Problem};
 use crate::service_manager::ServiceManager;
+use crate::shortage::thread;
 use crate::sizes::Size;
 use holdfast_io::real::RealFiles;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
@@ -245,11 +246,13 @@ fn pass_on_stop(keeper: &Arc<Keeper>, child: &Child) {
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let command = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
     let keeper = keeper.clone();
-    std::thread::spawn(move || {
+    let pass_on = move || {
         keeper.wait_for_stop();
         // Refused only if it has ended already.
         let _may_have_ended = command.map(|command| pidfd_send_signal(command, Signal::TERM));
-    });
+    };
+    let passed_on = thread("stop", pass_on);
+    let _ = passed_on.map_err(|why| tracing::warn!("the command is not told to end: {why}"));
 }
 
 fn code(status: ExitStatus) -> ExitCode {

@@ -14,14 +14,16 @@ use crate::keeper::{Keeper, Source, stay_when_memory_is_short};
 use crate::problem::{Outcome, Problem};
 use crate::report::StatusReport;
 use crate::service_manager::ServiceManager;
+use crate::shortage::for_each;
 use crate::signals::obey_orders;
 use holdfast_io::private;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often the service manager is told how everything is, if that changes.
-const SAY_EVERY: Duration = Duration::from_secs(1);
+/// How often is looked for what could not be had, and whether the service manager is to be told how
+/// everything is.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Runs the keeper until it is told to stop.
 pub(crate) fn serve(config_path: PathBuf) -> Outcome<()> {
@@ -78,38 +80,50 @@ pub(super) fn run(running: Running) -> Outcome<()> {
     let _server = Server::start(&socket, keeper.clone())?;
     tracing::info!(socket = %socket.display(), pid = std::process::id(), "keeper listens");
     keeper.end_remains(&config);
-    let begun = begin_all(&keeper, &config);
+    let mut refused = Vec::new();
+    let begun = begin_all(&keeper, &config, &mut refused);
     if begun.is_ok() {
         keeper.manager().ready();
-        serve_until_stopped(&keeper);
+        serve_until_stopped(&keeper, refused);
     }
     keeper.manager().stopping();
     tracing::info!("giving every volume back");
     begun.and(keeper.shut_down())
 }
 
-/// Waits for the end. Meanwhile the service manager hears what is not served, and when it is again.
-fn serve_until_stopped(keeper: &Keeper) {
+/// Waits for the end. Meanwhile what could not be had is tried again, and the service manager, if
+/// there is one, hears what is not served, and when it is again.
+fn serve_until_stopped(keeper: &Arc<Keeper>, mut refused: Refused) {
     let mut said = None;
-    while keeper.manager().keeps() && !keeper.is_asked_to_stop_within(SAY_EVERY) {
-        let text = keeper.status().map_or_else(|problem| problem.to_string(), StatusReport::line);
-        if said.as_ref() != Some(&text) {
-            keeper.manager().say(&text);
-            said = Some(text);
+    keeper.pursue(&refused);
+    loop {
+        keeper.try_again(&mut refused);
+        if keeper.is_asked_to_stop_within(LOOK_EVERY) {
+            return;
+        }
+        if keeper.manager().keeps() {
+            let line =
+                keeper.status().map_or_else(|problem| problem.to_string(), StatusReport::line);
+            if said.as_ref() != Some(&line) {
+                keeper.manager().say(&line);
+                said = Some(line);
+            }
         }
     }
-    keeper.wait_for_stop();
 }
 
+/// The volumes that are not mounted, and why.
+type Refused = Vec<(String, Problem)>;
+
 /// Begins to serve whatever can be. A keeper that could serve nothing at all has the first reason.
-fn begin_all(keeper: &Keeper, config: &Config) -> Outcome<()> {
+fn begin_all(keeper: &Keeper, config: &Config, refused: &mut Refused) -> Outcome<()> {
     let started = keeper.start_server(config);
     match &started {
         Ok(text) => text.iter().for_each(|text| tracing::info!("{text}")),
         Err(problem) => tracing::error!("{problem}"),
     }
     let served = started.map(|started| started.is_some() && config.serves_programs());
-    let begun = [served, keeper.start_disks(config), mount_all(keeper, config)];
+    let begun = [served, keeper.start_disks(config), mount_all(keeper, config, refused)];
     match begun.contains(&Ok(true)) {
         true => Ok(()),
         false => begun.into_iter().collect::<Outcome<Vec<bool>>>().map(drop),
@@ -132,22 +146,21 @@ fn make_directory_of(socket: &Path) -> Outcome<()> {
 
 /// Mounts what is configured, all at the same time. A volume that cannot be mounted does not keep
 /// the others from being served. True if one is; the first reason if there should be and is not.
-fn mount_all(keeper: &Keeper, config: &Config) -> Outcome<bool> {
-    let mount = |name: &String| {
+fn mount_all(keeper: &Keeper, config: &Config, refused: &mut Refused) -> Outcome<bool> {
+    let mount = |name: &&String| {
         let outcome = keeper.have_mounted(name, &mut |text| tracing::info!("{text}"));
         match &outcome {
             Ok(text) => tracing::info!("{text}"),
             Err(problem) => tracing::error!("{problem}"),
         }
-        outcome.map(drop)
+        (String::clone(name), outcome.map(drop))
     };
-    let outcomes: Vec<Outcome<()>> = std::thread::scope(|scope| {
-        let threads: Vec<_> =
-            config.volumes.keys().map(|name| scope.spawn(move || mount(name))).collect();
-        threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
-    });
-    match outcomes.iter().any(Result::is_ok) {
+    let names: Vec<&String> = config.volumes.keys().collect();
+    let outcomes: Vec<(String, Outcome<()>)> = for_each(&names, mount);
+    let problem_of = |(name, it): &(String, Outcome<()>)| Some((name.clone(), it.clone().err()?));
+    refused.extend(outcomes.iter().filter_map(problem_of));
+    match outcomes.iter().any(|(_, outcome)| outcome.is_ok()) {
         true => Ok(true),
-        false => outcomes.into_iter().collect::<Outcome<()>>().map(|()| false),
+        false => outcomes.into_iter().try_for_each(|(_, outcome)| outcome).map(|()| false),
     }
 }

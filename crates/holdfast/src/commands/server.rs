@@ -6,6 +6,7 @@
 //! Never: serves what cannot keep its claims.
 
 use super::disk;
+use super::foreseen::refuse_to_take;
 use super::front::{be_deaf_to_no_orders, end_on_any_panic, end_with_keeper, give_signs_of_life};
 use super::logs::{
     catalogue_problem, end_when_stale, note_region, open_problem, real_memory, recovery_text,
@@ -24,7 +25,9 @@ use crate::problem::{Outcome, Problem};
 use crate::raw::inherited;
 use holdfast_blocks::Vdisk;
 use holdfast_client::protocol::{DISK_PREFIX, VOLUME_PREFIX};
+use holdfast_io::Files;
 use holdfast_io::real::{RealClock, RealFiles};
+use holdfast_log::OpenError;
 use holdfast_memory::Region;
 use holdfast_server::{
     Confinement, LogSpec, ServeError, Server, ServerSpec, ServiceKind, ServiceSpec, ServiceWords,
@@ -40,6 +43,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::Builder;
 
 /// Runs the server to its end.
 pub(crate) fn server(args: &ServerArgs) -> Exit {
@@ -72,8 +76,8 @@ fn say(reports: &mut File, report: &ServerReport) {
     let _ = reports.write_all(&line);
 }
 
-fn failed(what: &str, error: impl std::fmt::Display) -> Problem {
-    Problem::new(Exit::Failed, what, error, "see the keeper's log; the keeper tries again")
+fn failed(what: &str, error: impl std::error::Error + 'static) -> Problem {
+    Problem::caused(Exit::Failed, what, error, "see the keeper's log; the keeper tries again")
 }
 
 fn serve(args: &ServerArgs, reports: &mut File) -> Outcome<()> {
@@ -88,11 +92,11 @@ fn serve(args: &ServerArgs, reports: &mut File) -> Outcome<()> {
     let drain = stop_on(SIGINT).map_err(started)?;
     let (taken, ready) = take_over(orders)?;
     say(reports, &ServerReport::Ready(ready));
-    let TakenOver { server, logs, tables, .. } = &taken;
+    let TakenOver { server, logs, tables, table_logs, .. } = &taken;
     let drains = taken.with_background(|| server.serve(&listener, &stop, &drain, &*reports));
     match drains.map_err(|error| failed("listening for clients", error))? {
         false => Ok(()),
-        true => drain_all(server, tables, logs),
+        true => drain_all(server, (tables, table_logs), logs),
     }
 }
 
@@ -102,28 +106,40 @@ struct TakenOver {
     /// The directories of its logs.
     logs: Vec<Arc<RealFiles>>,
     tables: Vec<Arc<Tables>>,
+    /// The directories of their logs.
+    table_logs: Vec<RealFiles>,
     /// The regions that another host may take over.
     followed: Vec<Arc<Region>>,
 }
 
 impl TakenOver {
     /// Serves, while what dropped tables have left is taken away, with an eye on the regions.
-    fn with_background<T>(&self, serve: impl FnOnce() -> T) -> T {
+    fn with_background<T>(&self, serve: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
         let stop = AtomicBool::new(false);
         let tables = &self.tables;
         std::thread::scope(|scope| {
-            scope.spawn(|| end_when_stale(&self.followed, &stop));
-            let sweeper = (!tables.is_empty()).then(|| scope.spawn(|| table::sweep(tables, &stop)));
-            let served = serve();
+            let watch = || end_when_stale(&self.followed, &stop);
+            Builder::new().name("terms".into()).spawn_scoped(scope, watch)?;
+            let sweep = || Builder::new().spawn_scoped(scope, || table::sweep(tables, &stop));
+            let sweeper = (!tables.is_empty()).then(sweep).transpose();
+            let served = sweeper.and_then(|sweeper| {
+                let served = serve();
+                stop.store(true, Ordering::Relaxed);
+                sweeper.iter().for_each(|sweeper| sweeper.thread().unpark());
+                served
+            });
             stop.store(true, Ordering::Relaxed);
-            sweeper.iter().for_each(|sweeper| sweeper.thread().unpark());
             served
         })
     }
 }
 
 /// Brings everything to the devices.
-fn drain_all(server: &Server, tables: &[Arc<Tables>], logs: &[Arc<RealFiles>]) -> Outcome<()> {
+fn drain_all(
+    server: &Server,
+    (tables, table_logs): (&[Arc<Tables>], &[RealFiles]),
+    logs: &[Arc<RealFiles>],
+) -> Outcome<()> {
     let synced: Vec<_> = tables.iter().map(|tables| tables.store().sync()).collect();
     server.drain().map_err(|error| failed("draining the served logs", error))?;
     for log in logs {
@@ -131,7 +147,18 @@ fn drain_all(server: &Server, tables: &[Arc<Tables>], logs: &[Arc<RealFiles>]) -
         noted.map_err(|error| failed("noting that a served log is drained", error))?;
     }
     let synced: Result<(), _> = synced.into_iter().collect();
-    synced.map_err(|error| failed("draining the served tables", error))
+    synced.map_err(|error| failed("draining the served tables", error))?;
+    for log in table_logs {
+        let noted = RegionNote::drained(log);
+        noted.map_err(|error| failed("noting that served tables are drained", error))?;
+    }
+    Ok(())
+}
+
+/// The first reason why something is not served, of those that pass by themselves if there are any.
+fn first_reason(unserved: &[(String, Problem)]) -> Option<&Problem> {
+    let passes = unserved.iter().find(|(_, problem)| problem.exit == Exit::InUse);
+    passes.or(unserved.first()).map(|(_, problem)| problem)
 }
 
 /// Opens what can be opened. With nothing to serve at all, the first reason is the failure.
@@ -167,9 +194,18 @@ fn take_over(orders: ServerOrders) -> Outcome<(TakenOver, ServerReady)> {
     let is_served = |service: &str| ready.unserved.iter().all(|(of, _)| of != service);
     ready.verdicts.retain(|(service, _)| is_served(service));
     ready.recovery = recovery_of(&server);
-    match ready.unserved.first() {
-        Some((_, problem)) if ready.verdicts.is_empty() => Err(problem.clone()),
-        _ => Ok((TakenOver { server, logs: files, tables: taken.tables, followed }, ready)),
+    match first_reason(&ready.unserved) {
+        Some(problem) if ready.verdicts.is_empty() => Err(problem.clone()),
+        _ => Ok((
+            TakenOver {
+                server,
+                logs: files,
+                tables: taken.tables,
+                table_logs: taken.logs,
+                followed,
+            },
+            ready,
+        )),
     }
 }
 
@@ -245,6 +281,9 @@ fn open(orders: &LogOrders, power: PowerSource, term: Option<u64>) -> Outcome<Op
     if let Some(problem) = catalogue_problem((&what, service), &*files, &config.memory.medium()) {
         return Err(problem);
     }
+    let say = |error: &OpenError| open_problem(service, error);
+    let log = (&*files as &dyn Files, &config.log_config());
+    refuse_to_take(service, (&config.memory, term), log, &say)?;
     let (region, loss) = region(service, &config.memory, &*files, term)?;
     let memory = real_memory(&config.memory, &region);
     let verdict = verdict_of_log(service, config, memory, power)?;

@@ -11,6 +11,7 @@ use crate::config::{Config, StandbyConfig};
 use crate::exit::Exit;
 use crate::problem::{Outcome, Problem};
 use crate::service_manager::ServiceManager;
+use crate::shortage::thread;
 use crate::terms::{Beat, Begun, Machine, Owned, Owner, Term, Terms};
 use std::io;
 use std::path::PathBuf;
@@ -45,7 +46,7 @@ pub(crate) fn standby(config_path: PathBuf) -> Outcome<()> {
     tracing::info!(host = standby.host, term = owned.term().number, "this host has taken over");
     running.begin_term(owned.term().number);
     let (given_back, beats) = channel();
-    let beats = std::thread::spawn(move || beat_until(owned, &standby, &beats));
+    let beats = thread("beats", move || beat_until(owned, &standby, &beats))?;
     let served = run(running);
     if served.is_ok() {
         // Nobody listens only if the process is about to end.

@@ -20,14 +20,14 @@ mod trim;
 mod verify;
 
 use crate::cli::store::{InTree, StoreArgs, StoreCommand};
-use crate::commands::volume;
+use crate::commands::{link, volume};
 use crate::exit::Exit;
 use crate::output::{Output, Progress};
 use crate::problem::{Outcome, Problem};
 use crate::spelling;
 use holdfast_client::ConnectError;
 use holdfast_client::protocol::{HelloFault, Status};
-use holdfast_log::OpenError as LogError;
+use holdfast_log::{CreateError, OpenError as LogError};
 use holdfast_pages::OpenError as PagesError;
 use holdfast_store::{Config, OpenError, OpenTreeError, Recovery, Store, TransactionError, Tree};
 use std::fmt::Display;
@@ -160,12 +160,31 @@ fn bytes(doing: &str, tree: &InTree, text: &str) -> Outcome<Vec<u8>> {
 
 /// Why a store cannot be opened, and what to do.
 fn open_problem(doing: &str, directory: &Path, error: &OpenError) -> Problem {
-    let (exit, remedy) = advice(error);
-    Problem::new(exit, what(doing, directory), error, remedy)
+    refused(what(doing, directory), directory, error)
+}
+
+/// Why the store in a directory, or a backup, cannot be had, and what to do.
+pub(super) fn refused(what: String, directory: &Path, error: &OpenError) -> Problem {
+    let of_link = of_machine(error).and_then(|error| link::problem(&what, directory, error));
+    of_link.unwrap_or_else(|| {
+        let (exit, remedy) = advice(error);
+        Problem::new(exit, what, error, remedy)
+    })
+}
+
+/// What the machine said.
+fn of_machine(error: &OpenError) -> Option<&io::Error> {
+    match error {
+        OpenError::Io(error)
+        | OpenError::CreateLog(CreateError::Io(error))
+        | OpenError::Log(LogError::Io(error))
+        | OpenError::Pages(PagesError::Io(error)) => Some(error),
+        _ => None,
+    }
 }
 
 /// What a store that cannot be opened says to scripts, and to people.
-pub(super) fn advice(error: &OpenError) -> (Exit, &'static str) {
+fn advice(error: &OpenError) -> (Exit, &'static str) {
     match error {
         OpenError::InUse => (Exit::InUse, "end the program that has it open first"),
         OpenError::NotAStore => (Exit::Usage, "name a store's directory, or an empty one"),

@@ -1,4 +1,5 @@
-//! `holdfast table make | check | list | get | scan`, and the tables that the server takes up.
+//! `holdfast table make | accept | check | list | get | scan`, and the tables that the server takes
+//! up.
 //!
 //! Promise: tables are taken up as they were left; an answer is as safe as the claims say.
 //! Never: makes a store where one was expected: an empty one is no answer to who asks for his rows.
@@ -7,20 +8,25 @@ mod asked;
 mod read;
 mod values;
 
-use super::logs::until_let_go;
-use super::store::advice;
+use super::accept;
+use super::logs::{note_region, open_problem, remade, remove_earlier, until_let_go};
+use super::{link, store};
+use crate::bond::{Loss, RegionNote};
 use crate::claims::PowerSource;
 use crate::cli::table::TableCommand;
 use crate::config::{Config, TableConfig, durability_of};
 use crate::exit::Exit;
 use crate::found::verdict_of_table;
+use crate::observe::region_problem;
 use crate::orders::{ServerOrders, ServerReady};
 use crate::output::Output;
 use crate::problem::{Outcome, Problem};
 use crate::report::verdict_text;
 use holdfast_client::protocol::TABLE_PREFIX;
 use holdfast_io::private;
-use holdfast_memory::AttachError;
+use holdfast_io::real::RealFiles;
+use holdfast_log::OpenError as LogError;
+use holdfast_memory::{AttachError, Region};
 use holdfast_server::{
     Departure, RespondError, Responder, ServiceKind, ServiceSpec, ServiceWords, words,
 };
@@ -42,6 +48,7 @@ pub(crate) fn table(config: &Path, command: TableCommand, output: Output) -> Out
     let config = Config::load(config)?;
     match command {
         TableCommand::Make { name } => make(&config, &name, output),
+        TableCommand::Accept { name, .. } => accept::memory_of_table(&config, &name, output),
         TableCommand::Check { name } => check(&config, &name, output),
         TableCommand::List { name } => read::list(&config, &name, output),
         TableCommand::Get { table, key } => read::get(&config, &table, &key, output),
@@ -54,10 +61,11 @@ fn make(config: &Config, name: &str, output: Output) -> Outcome<()> {
     let verdict = verdict_of_table(name, table, config.keeper.power)?;
     private::directory(&table.store).map_err(|error| {
         let what = format!("making table {name} in {}", table.store.display());
-        Problem::new(Exit::Failed, what, error, "make the directory, or correct store")
+        link::problem(&what, &table.store, &error).unwrap_or_else(|| {
+            Problem::new(Exit::Failed, what, error, "make the directory, or correct store")
+        })
     })?;
-    let tables = open(name, table, config.keeper.power)?;
-    tables.close().map_err(|error| failed(name, error))?;
+    close(name, table, open(name, table, config.keeper.power)?)?;
     output.done(&format!("{name} is made, without tables\n{}", verdict_text(&verdict)));
     Ok(())
 }
@@ -67,7 +75,7 @@ fn check(config: &Config, name: &str, output: Output) -> Outcome<()> {
     is_made(name, table)?;
     let tables = open(name, table, config.keeper.power)?;
     let checked = tables.check().map_err(|error| failed(name, error))?;
-    tables.close().map_err(|error| failed(name, error))?;
+    close(name, table, tables)?;
     if let Some(first) = checked.disagreements.first() {
         let (count, remedy) = (checked.disagreements.len(), "restore the store as it was");
         let why = format!("{count} disagreements, the first of which is {first:?}");
@@ -86,6 +94,8 @@ pub(super) struct TakenUp {
     /// The stores' directories.
     pub(super) directories: Vec<File>,
     pub(super) tables: Vec<Arc<Tables>>,
+    /// The directories of their logs.
+    pub(super) logs: Vec<RealFiles>,
 }
 
 /// Takes up the tables that can be.
@@ -94,13 +104,14 @@ pub(super) fn take_up(orders: &ServerOrders, ready: &mut ServerReady) -> TakenUp
     for (name, table) in &orders.tables {
         let service = format!("{TABLE_PREFIX}{name}");
         match take_up_one(name, table, orders.power) {
-            Ok((tables, directory)) => {
+            Ok((tables, directory, log)) => {
                 let verdict = verdict_of_table(name, table, orders.power);
                 ready.verdicts.extend(verdict.map(|verdict| (service.clone(), verdict)));
                 let tables = Arc::new(tables);
                 taken.services.push(spec(service, table, &tables));
                 taken.directories.push(directory);
                 taken.tables.push(tables);
+                taken.logs.push(log);
             }
             Err(problem) => ready.unserved.push((service, problem)),
         }
@@ -108,11 +119,16 @@ pub(super) fn take_up(orders: &ServerOrders, ready: &mut ServerReady) -> TakenUp
     taken
 }
 
-fn take_up_one(name: &str, table: &TableConfig, power: PowerSource) -> Outcome<(Tables, File)> {
+fn take_up_one(
+    name: &str,
+    table: &TableConfig,
+    power: PowerSource,
+) -> Outcome<(Tables, File, RealFiles)> {
     is_made(name, table)?;
     let tables = open(name, table, power)?;
     let directory = File::open(&table.store).map_err(|error| failed(name, error))?;
-    Ok((tables, directory))
+    let log = RealFiles::open(&table.log()).map_err(|error| failed(name, error))?;
+    Ok((tables, directory, log))
 }
 
 fn spec(service: String, table: &TableConfig, tables: &Arc<Tables>) -> ServiceSpec {
@@ -189,32 +205,88 @@ fn is_made(name: &str, table: &TableConfig) -> Outcome<()> {
             let remedy = format!("make it: `holdfast table make {name}`");
             Err(Problem::new(Exit::Usage, what(name), why, remedy))
         }
-        Err(error) => Err(failed(name, error)),
+        Err(error) => Err(refused(name, table, &OpenError::Io(error))),
     }
 }
 
 fn open(name: &str, table: &TableConfig, power: PowerSource) -> Outcome<Tables> {
-    let durability = durability_of(&verdict_of_table(name, table, power)?);
-    let config = table.store_config();
+    let verdict = verdict_of_table(name, table, power)?;
+    let (service, config) = (format!("{TABLE_PREFIX}{name}"), table.store_config());
+    let log = || RealFiles::open(&table.log());
+    let loss = match log() {
+        Ok(log) => without_memory(&service, table, &log)?,
+        Err(_no_log_yet) => None,
+    };
     // The process before may be about to end.
-    let opened = until_let_go(|| Store::open(&table.store, &config), is_in_use);
-    let (store, _) = opened.map_err(|error| {
-        let in_use = (Exit::InUse, "see the store's directory, and memory.path");
-        let (exit, remedy) = if is_in_use(&error) { in_use } else { advice(&error) };
-        Problem::new(exit, what(name), error, remedy)
-    })?;
-    Tables::open(store, durability).map_err(|error| failed(name, error))
+    let open = || until_let_go(|| Store::open(&table.store, &config), is_in_use);
+    let (opened, loss) = match open() {
+        // No claim rests on such memory, so the log's device has all that was to survive.
+        Err(error) if matches!(of_memory(&error), Some(AttachError::OtherBoot)) => {
+            let log = log().map_err(|error| failed(name, error))?;
+            let loss = RegionNote::without(&service, &table.memory, &log)?;
+            remove_earlier(&service, &table.memory.medium())?;
+            (open(), loss)
+        }
+        opened => (opened, loss),
+    };
+    let (store, found) = opened.map_err(|error| refused(name, table, &error))?;
+    found.remade.iter().for_each(|spoilt| tracing::warn!(name, "{}", remade(spoilt)));
+    let log = log().map_err(|error| failed(name, error))?;
+    note_region(&service, &log, (&table.memory, &verdict, table.memory.size.0), loss)?;
+    Tables::open(store, durability_of(&verdict)).map_err(|error| failed(name, error))
+}
+
+/// What memory that is gone may have cost, or why nothing goes on without it.
+fn without_memory(service: &str, table: &TableConfig, log: &RealFiles) -> Outcome<Option<Loss>> {
+    match Region::observe(&table.memory.medium()) {
+        Err(AttachError::Missing) => RegionNote::without(service, &table.memory, log),
+        _ => Ok(None),
+    }
+}
+
+/// Brings everything to the disk, and notes it.
+fn close(name: &str, table: &TableConfig, tables: Tables) -> Outcome<()> {
+    tables.close().map_err(|error| failed(name, error))?;
+    let log = RealFiles::open(&table.log());
+    let noted = log.and_then(|log| RegionNote::drained(&log));
+    noted.map_err(|error| failed(name, error))
+}
+
+/// Why a store is not opened.
+fn refused(name: &str, table: &TableConfig, error: &OpenError) -> Problem {
+    let is_of_memory = |error: &LogError| {
+        matches!(
+            error,
+            LogError::ForeignRegion { .. }
+                | LogError::StaleRegion { .. }
+                | LogError::OlderRegion { .. }
+                | LogError::Marks(_)
+        )
+    };
+    if let Some(error @ AttachError::InUse { .. }) = of_memory(error) {
+        return region_problem("opening", ("", &table.memory.medium()), error);
+    }
+    match error {
+        OpenError::Log(error) if is_of_memory(error) => {
+            open_problem(&format!("{TABLE_PREFIX}{name}"), error)
+        }
+        error if is_in_use(error) => {
+            let remedy = "see the store's directory, and memory.path";
+            Problem::new(Exit::InUse, what(name), error, remedy)
+        }
+        error => store::refused(what(name), &table.store, error),
+    }
 }
 
 fn is_in_use(error: &OpenError) -> bool {
-    match error {
-        OpenError::InUse => true,
-        OpenError::Memory(error) => {
-            let error = error.get_ref().and_then(|error| error.downcast_ref());
-            matches!(error, Some(AttachError::InUse { .. }))
-        }
-        _ => false,
-    }
+    let is_held = || matches!(of_memory(error), Some(AttachError::InUse { .. }));
+    matches!(error, OpenError::InUse) || is_held()
+}
+
+/// Why the memory of a store's log cannot be had.
+fn of_memory(error: &OpenError) -> Option<&AttachError> {
+    let OpenError::Memory(error) = error else { return None };
+    error.get_ref()?.downcast_ref()
 }
 
 fn what(name: &str) -> String {

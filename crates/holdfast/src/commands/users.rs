@@ -12,6 +12,7 @@ mod tls;
 use crate::config::Protocol;
 use crate::orders::Orders;
 use crate::raw::inherited;
+use crate::shortage::{LACKING, passes};
 use handover::Handover;
 use holdfast_front::{fuse, nbd, ublk, vhost_user};
 use holdfast_io::Blocks;
@@ -20,13 +21,12 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag::register;
 use signal_hook::low_level::emulate_default_handler;
 use std::error::Error;
-use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, Scope};
+use std::thread::{self, Builder, Scope};
 use std::time::Duration;
 pub(super) use tls::tls_of;
 
@@ -137,8 +137,10 @@ impl Users {
         let have_ended = AtomicBool::new(false);
         let end = End { fuse: fuse.as_ref(), stop: &stop, hands_on: &hands_on };
         thread::scope(|scope| {
-            scope.spawn(|| end.watch(&have_ended, seen.let_go));
+            let watch = || end.watch(&have_ended, seen.let_go);
+            let watched = Builder::new().name("end".into()).spawn_scoped(scope, watch);
             let served = match seen.blocks {
+                _ if watched.is_err() => watched.map(drop).map_err(Into::into),
                 Some(blocks) => {
                     let disk = Disk { name, blocks, stop: &stop, hands_on: &hands_on };
                     end.serve_disk(disk, (sockets, device), (seen, config), ready)
@@ -162,19 +164,24 @@ fn prepare(
 }
 
 impl DiskUsers {
-    /// Serves them on threads of their own.
+    /// Serves them on threads of their own, which are there before anybody is told to come. Where
+    /// one of them cannot be made the others serve until `disk.stop`.
     fn serve<'scope, 'env>(
         self,
         disk: Disk<'env>,
         scope: &'scope Scope<'scope, 'env>,
         ready: impl FnOnce() + Send + 'scope,
-    ) {
+    ) -> io::Result<()> {
         if let Some(sockets) = self.sockets {
-            scope.spawn(move || sockets.serve(disk));
+            sockets.serve(disk, scope)?;
         }
-        let Some(device) = self.device else { return ready() };
+        let Some(device) = self.device else {
+            ready();
+            return Ok(());
+        };
         let until = ublk::Until { stop: disk.stop, is_left: disk.hands_on };
-        scope.spawn(move || whole(device.serve(disk.blocks, until, ready)));
+        let serve = move || whole(device.serve(disk.blocks, until, ready));
+        Builder::new().name("device".into()).spawn_scoped(scope, serve).map(drop)
     }
 }
 
@@ -191,18 +198,27 @@ impl Sockets {
         Ok(Sockets { nbd, tls, vhost_user, handover })
     }
 
-    fn serve(self, disk: Disk<'_>) {
+    fn serve<'scope, 'env>(
+        self,
+        disk: Disk<'env>,
+        scope: &'scope Scope<'scope, 'env>,
+    ) -> io::Result<()> {
         let Sockets { nbd, tls, vhost_user, handover } = self;
-        let sessions = thread::scope(|scope| {
-            for listener in vhost_user {
-                scope.spawn(move || whole(serve_machines(listener, disk)));
+        let of_machines = |listener| {
+            let serve = move || whole(serve_machines(listener, disk));
+            Builder::new().name("machines".into()).spawn_scoped(scope, serve)
+        };
+        let machines: io::Result<Vec<_>> = vhost_user.into_iter().map(of_machines).collect();
+        let machines = machines?;
+        let serve = move || {
+            let sessions = whole(serve_clients(nbd, tls, &handover, disk));
+            machines.into_iter().for_each(|thread| thread.join().expect("panics abort"));
+            if disk.hands_on.load(Ordering::Relaxed) {
+                leave(sessions, &handover);
+                whole(emulate_default_handler(SIGTERM));
             }
-            whole(serve_clients(nbd, tls, &handover, disk))
-        });
-        if disk.hands_on.load(Ordering::Relaxed) {
-            leave(sessions, &handover);
-            whole(emulate_default_handler(SIGTERM));
-        }
+        };
+        Builder::new().name("clients".into()).spawn_scoped(scope, serve).map(drop)
     }
 }
 
@@ -225,7 +241,10 @@ impl End<'_> {
     ) -> Served {
         let users = DiskUsers { sockets, device: prepare(device, disk.blocks)? };
         thread::scope(|scope| {
-            users.serve(disk, scope, ready);
+            if let Err(error) = users.serve(disk, scope, ready) {
+                self.stop.store(true, Ordering::Relaxed);
+                return Err(error.into());
+            }
             self.serve_mount(seen, config)
         })
     }
@@ -256,9 +275,16 @@ impl End<'_> {
     }
 }
 
-/// Half of a front end is none: it ends, and the keeper starts a whole one.
-fn whole<T, E: fmt::Display>(served: Result<T, E>) -> T {
-    served.unwrap_or_else(|error| panic!("users of a disk are not served: {error}"))
+/// Half of a front end is none: it ends, and the keeper starts a whole one; if it merely lacks
+/// something, as soon as there is that.
+fn whole<T, E: Error + 'static>(served: Result<T, E>) -> T {
+    served.unwrap_or_else(|error| {
+        if passes(&error) {
+            tracing::error!("users of a disk are not served for now: {error}");
+            std::process::exit(LACKING);
+        }
+        panic!("users of a disk are not served: {error}")
+    })
 }
 
 /// Serves hypervisors. They connect again by themselves, and their guests' rings say what is still

@@ -22,7 +22,8 @@ use crate::keeper::mounts::our_mount_of;
 use crate::observe::observe;
 use crate::output::{Output, Progress};
 use crate::problem::{Outcome, Problem};
-use crate::report::verdict_text;
+use crate::report::{OUT_OF_PLACE, verdict_text};
+use crate::shortage::during;
 use crate::sizes::rounded;
 use holdfast_front::ublk;
 use holdfast_io::Entropy;
@@ -98,10 +99,18 @@ pub(super) fn make_log(
     made: Made,
     say: keeper::Progress<'_>,
 ) -> Outcome<()> {
-    let volume = config.volume(name)?;
-    crate::places::check(name, volume)?;
-    let home = take_free_home(&format!("making volume {name}"), name, config)?;
+    let (volume, home) = (config.volume(name)?, take_to_make(name, config)?);
     make_log_of(&home, (name, volume), made, say)
+}
+
+/// Refuses a volume whose home cannot be given a log, whatever there is of one.
+pub(super) fn refuse_unmakable(name: &str, config: &Config) -> Outcome<()> {
+    take_to_make(name, config).map(drop)
+}
+
+fn take_to_make(name: &str, config: &Config) -> Outcome<OwnedFd> {
+    crate::places::check(name, config.volume(name)?)?;
+    take_free_home(&format!("making volume {name}"), name, config)
 }
 
 /// [`make_log`] for a home that was taken. What refuses it is asked before anything is changed.
@@ -220,7 +229,9 @@ pub(super) fn make_log_in(
     );
     let made = made.map_err(|error| match error {
         CreateError::Exists => {
-            let remedy = "use it as it is: `holdfast serve`, or `holdfast mount`";
+            let mount =
+                of.strip_prefix("volume ").map(|name| format!(", or `holdfast mount {name}`"));
+            let remedy = format!("use it as it is: `holdfast serve`{}", mount.unwrap_or_default());
             Problem::new(Exit::Usage, what.clone(), "there is a log in it already", remedy)
         }
         CreateError::NotEmpty { .. } | CreateError::Config(_) => {
@@ -242,25 +253,19 @@ pub(super) fn make_log_in(
 
 /// Does `work`, and calls `say` once if it takes more than a second.
 pub(super) fn aloud<T: Send>(mut say: impl FnMut(), work: impl FnOnce() -> T + Send) -> T {
-    std::thread::scope(|scope| {
-        let started = Instant::now();
-        let thread = scope.spawn(work);
-        let mut said = false;
-        while !thread.is_finished() {
-            std::thread::sleep(Duration::from_millis(5));
-            if !said && started.elapsed() > Duration::from_secs(1) {
-                said = true;
-                say();
-            }
+    let (started, mut said) = (Instant::now(), false);
+    during(work, || {
+        std::thread::sleep(Duration::from_millis(5));
+        if !said && started.elapsed() > Duration::from_secs(1) {
+            said = true;
+            say();
         }
-        thread.join().expect("a panic has ended the process")
     })
 }
 
 fn mend(config: &Config, name: &str, output: Output) -> Outcome<()> {
     let volume = config.volume(name)?;
-    let remedy = format!("`holdfast umount {name}` first");
-    refuse_mounted(format!("mending volume {name}"), volume, remedy)?;
+    refuse_mounted(format!("mending volume {name}"), volume, unmount_first)?;
     if volume.way == Way::Queue {
         refuse_kept(config, format!("mending volume {name}"))?;
     }
@@ -285,14 +290,25 @@ pub(super) fn refuse_kept(config: &Config, what: String) -> Outcome<()> {
     Err(Problem::new(Exit::InUse, what, "the keeper's server has its log", remedy))
 }
 
-pub(super) fn refuse_mounted(what: String, volume: &VolumeConfig, remedy: String) -> Outcome<()> {
+/// The remedy is of the volume that is mounted, which may have another name by now.
+pub(super) fn refuse_mounted(
+    what: String,
+    volume: &VolumeConfig,
+    remedy: impl Fn(&str) -> String,
+) -> Outcome<()> {
     match our_mount_of(volume) {
         None => Ok(()),
         Some(mount) => {
-            let why = format!("volume {} is mounted at {}", mount.whose(), mount.point.display());
-            Err(Problem::new(Exit::InUse, what, why, remedy))
+            let whose = mount.whose().to_string();
+            let why = format!("volume {whose} is mounted at {}", mount.point.display());
+            Err(Problem::new(Exit::InUse, what, why, remedy(&whose)))
         }
     }
+}
+
+/// How what is mounted is left alone by everybody.
+pub(super) fn unmount_first(mounted: &str) -> String {
+    format!("`holdfast umount {mounted}` first")
 }
 
 fn list(config: &Config, output: Output) {
@@ -316,6 +332,7 @@ fn listed((name, volume): (&String, &VolumeConfig)) -> serde_json::Value {
     let is_served = || observe(&volume.medium()).is_ok_and(|seen| seen.front_end_pid.is_some());
     let mounted = match &volume.mount {
         Some(_) if is_mounted => "mounted",
+        Some(_) if is_served() => OUT_OF_PLACE,
         Some(_) => "not mounted",
         None if is_served() => "attached",
         None => "not attached",

@@ -17,7 +17,7 @@ use crate::sizes::Size;
 use holdfast_front::ublk::UblkConfig;
 use holdfast_memory::Medium;
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Sizes of a disk are multiples of this.
 const BLOCK_BYTES: u64 = 4096;
@@ -161,15 +161,6 @@ impl DiskConfig {
     /// Whether it has users who are no clients of the server.
     pub(crate) fn has_front_end(&self) -> bool {
         self.mount.is_some() || !self.sockets().is_empty() || self.ublk.is_some()
-    }
-
-    /// The paths that belong to this disk alone, by their keys.
-    pub(super) fn paths(&self) -> impl Iterator<Item = (&'static str, &Path)> {
-        let region = self.memory.path.as_deref().map(|path| ("memory.path", path));
-        let nbd = self.nbd.iter().filter_map(Address::path).map(|path| ("nbd", path));
-        let vhost_user = self.vhost_user.as_deref().map(|path| ("vhost-user", path));
-        let mount = self.mount.as_deref().map(|path| ("mount", path));
-        region.into_iter().chain(nbd).chain(vhost_user).chain(mount)
     }
 
     /// The region's medium as the memory crate knows it.

@@ -32,6 +32,13 @@ pub(crate) struct ServerConfig {
     pub clients_max: u32,
 }
 
+impl ServerConfig {
+    /// Most clients at a time of a service that lets in this many by itself.
+    pub(crate) fn clients_of(&self, service_max: u32) -> u32 {
+        service_max.min(self.clients_max)
+    }
+}
+
 /// `[log.NAME]`
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

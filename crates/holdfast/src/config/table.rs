@@ -6,14 +6,18 @@
 
 use super::served::{check_access, clients_default, uids_default};
 use super::{
-    Failure, MediumKind, MemoryConfig, check_path, must_survive_default, region_of, segment_for,
-    verdict_of,
+    Failure, MediumKind, MemoryConfig, check_path, log_config, must_survive_default, region_of,
+    segment_for, verdict_of,
 };
 use crate::claims::{Class, Facts, Memory, PowerSource, Verdict};
 use crate::problem::Outcome;
+use holdfast_log::LogConfig;
 use holdfast_store::{Config as StoreConfig, Durability, LogPlace};
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+
+/// The directory of a store's log, in that of the store.
+const LOG: &str = "log";
 
 /// `[table.NAME]`
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,10 +54,15 @@ impl TableConfig {
         check_access(&self.allow_uids, self.clients_max)
     }
 
-    /// The paths that belong to these tables alone, by their keys.
-    pub(super) fn paths(&self) -> impl Iterator<Item = (&'static str, &Path)> {
-        let region = self.memory.path.as_deref().map(|path| ("memory.path", path));
-        [("store", &*self.store)].into_iter().chain(region)
+    /// The directory of the store's log.
+    pub(crate) fn log(&self) -> PathBuf {
+        self.store.join(LOG)
+    }
+
+    /// The log's sizes.
+    pub(crate) fn log_config(&self) -> LogConfig {
+        let segment = segment_for(&self.memory, None).expect("the configuration was checked");
+        log_config(&self.memory, Some(segment))
     }
 
     /// The store with its log's ring in this memory.

@@ -8,6 +8,7 @@ use super::{Command, Line, PROTOCOL, Request};
 use crate::exit::Exit;
 use crate::keeper::Keeper;
 use crate::problem::{Outcome, Problem};
+use crate::shortage::{beside, thread};
 use holdfast_io::private::{self, SocketName};
 use holdfast_peers::refuse_descriptors;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -23,6 +24,9 @@ const SOCKET_MODE: u32 = 0o600;
 const REQUEST_BYTES_MAX: u64 = 4096;
 /// A client that connects speaks at once or is let go.
 const REQUEST_PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long is waited after a client that could not be taken.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// How long the end of the keeper waits for answers that are on their way.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(1);
@@ -72,12 +76,17 @@ impl Server {
         let name = SocketName::of(path).map_err(failed)?;
         let unanswered = Arc::new(Unanswered::default());
         let counted = unanswered.clone();
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
+        let listen = move || {
+            for stream in listener.incoming() {
+                let Ok(stream) = stream else {
+                    std::thread::sleep(PAUSE);
+                    continue;
+                };
                 let (keeper, counted) = (keeper.clone(), counted.clone());
-                std::thread::spawn(move || serve(stream, &keeper, &counted));
+                beside("command", move |own| serve(stream, &keeper, (&counted, own)));
             }
-        });
+        };
+        thread("commands", listen)?;
         Ok(Server { name, unanswered })
     }
 }
@@ -89,8 +98,13 @@ impl Drop for Server {
     }
 }
 
-fn serve(stream: UnixStream, keeper: &Keeper, unanswered: &Unanswered) {
-    let request = read_request(&stream);
+/// `own` is why this thread is not the client's own, if it is not: then nothing is begun that
+/// others would have to wait for.
+fn serve(stream: UnixStream, keeper: &Keeper, (unanswered, own): (&Unanswered, Outcome<()>)) {
+    let request = read_request(&stream).and_then(|command| match (&command, own) {
+        (Command::Status | Command::Shutdown, _) | (_, Ok(())) => Ok(command),
+        (_, Err(problem)) => Err(problem),
+    });
     unanswered.during(|| answer(stream, request, keeper));
 }
 

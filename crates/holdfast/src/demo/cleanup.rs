@@ -10,7 +10,9 @@
 //! one of the programs the demonstration starts. That needs no record that could itself be lost,
 //! and it spares the shell of somebody who is looking around in there.
 
+use crate::processes::{BRIEF, Process, ask_all, is_trusted_process};
 use holdfast_io::private::{self, Reach};
+use holdfast_io::process;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -162,14 +164,15 @@ impl Sweep {
 
     /// Our processes: one of [`PROGRAMS`], working inside the work directory, not this one.
     fn processes(&self) -> Vec<i32> {
-        process_ids().into_iter().filter(|&pid| self.is_ours(pid)).collect()
-    }
-
-    fn is_ours(&self, pid: i32) -> bool {
-        let of = |link: &str| fs::read_link(format!("/proc/{pid}/{link}")).unwrap_or_default();
-        pid.cast_unsigned() != std::process::id()
-            && of("cwd").starts_with(&self.path)
-            && of("exe").file_name().is_some_and(is_our_program)
+        let path = self.path.clone();
+        let is_ours = move |it: &Process| {
+            it.pid() != std::process::id()
+                && it.link("cwd").is_some_and(|at| at.starts_with(&path))
+                && it.link("exe").is_some_and(|at| at.file_name().is_some_and(is_our_program))
+        };
+        let answers = ask_all(process::all(), BRIEF, is_trusted_process, is_ours);
+        let ours = answers.into_iter().filter(|it| it.told == Some(true));
+        ours.map(|it| it.pid.cast_signed()).collect()
     }
 
     /// Undoes the mounts below the directory, the deepest first.
@@ -190,12 +193,6 @@ fn is_our_program(name: &OsStr) -> bool {
     let name = name.as_bytes();
     let name = name.strip_suffix(b" (deleted)").unwrap_or(name);
     PROGRAMS.iter().any(|program| program.as_bytes() == name)
-}
-
-/// All process ids. Processes come and go while this looks.
-fn process_ids() -> Vec<i32> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
 /// Mount points below `path`, in mount order.

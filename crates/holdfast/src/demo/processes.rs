@@ -4,6 +4,7 @@
 //! terminal's Ctrl-C; a program that fails is quoted.
 //! Never: waits without an end.
 
+use holdfast_io::process;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
@@ -232,18 +233,13 @@ pub(super) fn kill_and_wait(pid: i32) -> Result<(), DemoError> {
     Ok(())
 }
 
-/// Direct children of a process that is stopped. It asks the kernel about this process alone: a
-/// walk over all of `/proc` waits for any process that is stuck.
+/// Direct children of a process that is stopped.
 fn children_of(parent: i32) -> Vec<i32> {
-    let list = fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));
-    let list = list.unwrap_or_default();
-    list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+    process::children(parent.cast_unsigned()).into_iter().map(u32::cast_signed).collect()
 }
 
-/// True unless the process is gone or waits only to be reaped. The name that stands before the
-/// state may itself hold spaces and parentheses.
+/// True unless the process is gone or waits only to be reaped.
 fn runs(pid: i32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
+    let state = process::status(pid.cast_unsigned()).and_then(|told| process::state(&told));
     state.is_some_and(|state| state != 'Z' && state != 'X')
 }

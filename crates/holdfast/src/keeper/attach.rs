@@ -15,8 +15,8 @@ use super::mounts::{Mount, mounted_at, our_mount_at, unmount, users_text};
 use super::spawn::Held;
 use super::users::refuse_in_use;
 use super::whose::refuse_kept_by_another;
-use crate::bond::Bond;
 use crate::claims::PowerSource;
+use crate::commands::foreseen::Decided;
 use crate::config::{Address, Config, Protocol, VolumeConfig, Way};
 use crate::exit::Exit;
 use crate::observe::{observe, refuse_poisoned};
@@ -31,8 +31,9 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Opens and locks what the volume is made of; nothing is mounted yet.
-pub(crate) fn take(name: &str, config: &Config) -> Outcome<Held> {
+/// Opens and locks what the volume is made of, and looks whether anything refuses it; nothing is
+/// mounted yet, or noted.
+pub(crate) fn take(name: &str, config: &Config) -> Outcome<(Held, Option<Decided>)> {
     let (what, volume) = (format!("attaching volume {name}"), config.volume(name)?);
     let home = take_home_to_serve(&what, name, config)?;
     let log = match volume.way {
@@ -40,10 +41,30 @@ pub(crate) fn take(name: &str, config: &Config) -> Outcome<Held> {
         Way::Queue => None,
     };
     refuse_poisoned(&what, name, &volume.medium())?;
-    bind(name, volume, &home)?;
+    // A log that is not there is the business of whoever opens it.
+    let look = |files: RealFiles| Decided::look(name, (volume, &home), &files, volume.way);
+    let decided = log_of(volume).map(look).transpose()?;
     let (listeners, was_served) = (Listeners::default(), false);
     let home = Some(home);
-    Ok(Held { home, log, fuse: None, listeners, handover: None, kept: None, was_served })
+    let held = Held { home, log, fuse: None, listeners, handover: None, kept: None, was_served };
+    Ok((held, decided))
+}
+
+/// Brings log and home together, the last before they are used.
+pub(crate) fn note(
+    name: &str,
+    volume: &VolumeConfig,
+    held: &Held,
+    decided: &Decided,
+) -> Outcome<()> {
+    match (&held.home, log_of(volume)) {
+        (Some(home), Some(files)) => decided.note(name, (volume, home), &files),
+        _ => Ok(()),
+    }
+}
+
+fn log_of(volume: &VolumeConfig) -> Option<RealFiles> {
+    private::directory_there(&volume.log).ok().map(RealFiles::from_fd)
 }
 
 /// Takes a home that nobody else has, uses, or keeps a part of: for whoever attaches it, or gives
@@ -81,15 +102,6 @@ pub(crate) fn check_ways(
         Some(point) => MountPoint::find(what, point, Some(home)).map(drop),
         None => Ok(()),
     }
-}
-
-/// Brings log and home together. A log that is not there, or damaged, is the business of whoever
-/// opens it.
-fn bind(name: &str, volume: &VolumeConfig, home: &OwnedFd) -> Outcome<()> {
-    let Ok(log) = private::directory_there(&volume.log) else { return Ok(()) };
-    let log = RealFiles::from_fd(log);
-    let bond = Bond::look(name, (volume, home), &log)?;
-    bond.map_or(Ok(()), |bond| bond.bind())
 }
 
 /// Mounts what was taken unless it is mounted, and listens for clients.

@@ -5,20 +5,21 @@
 //! one that was given back, and that the configuration does not have like this, is forgotten.
 //! Never: gives a volume back because the configuration does not have it.
 
+use super::server;
 use super::{Attached, Entry, Keeper, State};
-use crate::config::{Config, VolumeConfig};
+use crate::config::{Config, VolumeConfig, Way};
 use crate::exit::Exit;
+use crate::orders;
 use crate::problem::{Outcome, Problem};
+use crate::report::{CAME_LATER, START_AGAIN};
 use holdfast_memory::Medium;
 
 impl Keeper {
     /// Refuses what is attached under another name.
     pub(super) fn refuse_other_name(&self, what: &str, name: &str, config: &Config) -> Outcome<()> {
-        let volume = config.volumes.get(name);
-        let Some(other) = volume.and_then(|volume| self.other_name(name, volume)) else {
-            return Ok(());
-        };
-        let (why, remedy) = other_name_text(name, &other);
+        let Some(volume) = config.volumes.get(name) else { return Ok(()) };
+        let Some(other) = self.other_name(name, volume) else { return Ok(()) };
+        let (why, remedy) = self.other_name_text(name, &other, volume);
         Err(Problem::new(Exit::InUse, what, why, remedy))
     }
 
@@ -34,13 +35,106 @@ impl Keeper {
         self.lock().iter().find_map(is_it)
     }
 
+    /// What is wrong with a volume that is attached under another name, and what to do.
+    fn other_name_text(&self, name: &str, other: &str, volume: &VolumeConfig) -> (String, String) {
+        let why = format!("its home, log or memory is attached as volume {other}");
+        match self.lacks_log(name, volume) {
+            Some(_) => (why, START_AGAIN.to_owned()),
+            None => (why, format!("`holdfast umount {other}`, then `holdfast mount {name}`")),
+        }
+    }
+
+    /// Why a volume that is not attached cannot be as it is configured, and what to do.
+    pub(super) fn other_than_here(&self, name: &str, volume: &VolumeConfig) -> Option<String> {
+        if let Some(other) = self.other_name(name, volume) {
+            let (why, remedy) = self.other_name_text(name, &other, volume);
+            return Some(format!("{why}: {remedy}"));
+        }
+        self.lacks_log(name, volume).map(|Problem { why, remedy, .. }| format!("{why}: {remedy}"))
+    }
+
+    /// That the server does not have the volume's log as it is configured by now, if it should.
+    fn lacks_log(&self, name: &str, volume: &VolumeConfig) -> Option<Problem> {
+        let begun = self.begun.get().filter(|_| volume.way == Way::Queue)?;
+        let had = begun.volumes.get(name).filter(|had| had.way == Way::Queue);
+        if had.is_some_and(|had| had.served() == volume.served()) {
+            return None;
+        }
+        let is_it =
+            |(_, had): &(&String, &VolumeConfig)| had.way == Way::Queue && is_shared(had, volume);
+        let whose = match begun.volumes.iter().find(is_it) {
+            Some((other, _)) => format!("the server has its log as that of volume {other}"),
+            None => "the server does not have its log".to_owned(),
+        };
+        let what = format!("attaching volume {name} by way of the queue");
+        Some(Problem::new(Exit::Usage, what, format!("{whose}: {CAME_LATER}"), START_AGAIN))
+    }
+
+    /// Who has the volume's log, if not its front end.
+    pub(super) fn server_of(
+        &self,
+        name: &str,
+        volume: &VolumeConfig,
+    ) -> Outcome<Option<orders::Server>> {
+        if let Some(problem) = self.lacks_log(name, volume) {
+            return Err(problem);
+        }
+        match (volume.way, self.server.get().and_then(Option::as_ref)) {
+            (Way::Direct, _) => Ok(None),
+            (Way::Queue, Some(Ok(server))) => server.for_volume(name).map(Some),
+            (Way::Queue, Some(Err(problem))) => Err(problem.clone()),
+            (Way::Queue, None) => Err(server::not_served()),
+        }
+    }
+
+    /// How the configuration differs from what the server started with, and what to do.
+    pub(super) fn changed_settings(&self, config: &Config) -> Option<String> {
+        self.begun.get().filter(|begun| begun.server != config.server).map(|_| {
+            format!(
+                "the configuration has other settings in [server] by now, and the keeper goes on \
+                 as it started: put back what it had, or {START_AGAIN}"
+            )
+        })
+    }
+
+    /// How the configuration differs from what is attached, for people, and what to do about it.
+    pub(super) fn changed(
+        &self,
+        attached: &Attached,
+        config: &Config,
+        name: &str,
+    ) -> Option<String> {
+        let Some(volume) = config.volumes.get(name) else {
+            return Some(format!("the configuration no longer has it: `holdfast umount {name}`"));
+        };
+        if *volume == attached.volume {
+            return None;
+        }
+        if !attached.is_as_in(config, name) {
+            let others = other_places(&attached.volume, volume).join(" and ");
+            return Some(format!(
+                "the configuration has another {others} for it by now: put back what it had, or \
+                 `holdfast umount {name}`"
+            ));
+        }
+        let again = match self.lacks_log(name, volume) {
+            Some(_) => START_AGAIN.to_owned(),
+            None => format!("`holdfast umount {name}`, then `holdfast mount {name}`"),
+        };
+        Some(format!(
+            "the configuration has other settings for it by now, and it goes on as it was \
+             mounted: put back what it had, or {again}"
+        ))
+    }
+
     /// Forgets what was given back and is not what the configuration has under this name.
     pub(super) fn forget_given_back(&self, config: &Config) {
+        let is_over = |name: &String, attached: &Attached| {
+            let is_given_back = attached.supervised.snapshot().state == State::Detached;
+            is_given_back && !attached.is_as_in(config, name)
+        };
         self.lock().retain(|name, entry| match entry {
-            Entry::Here(attached) => {
-                let is_given_back = attached.supervised.snapshot().state == State::Detached;
-                !is_given_back || attached.is_as_in(config, name)
-            }
+            Entry::Here(attached) => !is_over(name, attached),
             Entry::Coming(_) => true,
         });
     }
@@ -72,32 +166,21 @@ impl Attached {
     pub(super) fn is_as_in(&self, config: &Config, name: &str) -> bool {
         config.volumes.get(name).is_some_and(|volume| is_same(&self.volume, volume))
     }
-
-    /// How the configuration differs, for people, and what to do about it.
-    pub(super) fn changed(&self, config: &Config, name: &str) -> Option<String> {
-        if self.is_as_in(config, name) {
-            return None;
-        }
-        let Some(volume) = config.volumes.get(name) else {
-            return Some(format!("the configuration no longer has it: `holdfast umount {name}`"));
-        };
-        let (home, log) = (volume.home.display(), volume.log.display());
-        Some(format!(
-            "the configuration has other places for it by now, home {home} and log {log}: put \
-             back what it had, or `holdfast umount {name}`"
-        ))
-    }
-}
-
-/// What is wrong with a volume that is attached under another name, and what to do.
-pub(super) fn other_name_text(name: &str, other: &str) -> (String, String) {
-    let why = format!("its home, log or memory is attached as volume {other}");
-    (why, format!("`holdfast umount {other}`, then `holdfast mount {name}`"))
 }
 
 fn is_same(one: &VolumeConfig, other: &VolumeConfig) -> bool {
-    let places = |it: &VolumeConfig| (it.home.clone(), it.log.clone(), it.mount.clone());
-    places(one) == places(other) && one.medium() == other.medium()
+    other_places(one, other).is_empty()
+}
+
+/// Which places of a volume differ, by their keys.
+fn other_places(one: &VolumeConfig, other: &VolumeConfig) -> Vec<&'static str> {
+    let places = [
+        ("home", one.home != other.home),
+        ("log", one.log != other.log),
+        ("mount", one.mount != other.mount),
+        ("memory", one.medium() != other.medium()),
+    ];
+    places.into_iter().filter_map(|(key, differs)| differs.then_some(key)).collect()
 }
 
 /// Whether two volumes could not be attached at the same time.

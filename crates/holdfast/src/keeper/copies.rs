@@ -9,6 +9,7 @@
 use super::Attached;
 use super::mounts::elsewhere::{FileSystem, KeptBy, PASSING, copies_text};
 use super::supervisor::{Snapshot, Supervised};
+use crate::shortage::thread;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -18,10 +19,13 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Has those who keep copies of its mount alone be cut off, whether somebody waits for that or not.
 pub(super) fn watch_volume(name: &str, attached: &Arc<Attached>) {
     let (whose, attached) = (format!("volume {name}"), attached.clone());
-    std::thread::spawn(move || {
+    let told = whose.clone();
+    let watch = move || {
         let file_system = attached.file_system.as_ref();
         file_system.inspect(|it| watch(&whose, it, &attached.supervised));
-    });
+    };
+    let watched = thread("copies", watch);
+    let _ = watched.map_err(|why| tracing::warn!("{told}: copies of it are not cut off: {why}"));
 }
 
 /// Looks until what is unmounted is over, or cut off.

@@ -9,28 +9,44 @@ use super::kept::{Kept, take_back_mount};
 use super::mounts::elsewhere::{FileSystem, KeptBy, PASSING};
 use super::mounts::served::{mount_of, refuse_served};
 use super::mounts::{Mount, disk_source, mounted_at, our_mount_at, unmount, users_text};
+use super::pace::{OFTEN, Pace, SELDOM};
 use super::spawn::{Held, OWN_BINARY};
 use super::supervisor::{Snapshot, State, Supervised};
 use super::{PROGRESS_EVERY, Progress, RETRY_EVERY, attach, upgrade};
 use crate::config::{Config, DiskConfig, Way};
 use crate::exit::Exit;
-use crate::observe::is_mapped_by;
+use crate::observe::holder;
 use crate::orders::{Orders, Server, Task};
 use crate::problem::{Outcome, Problem};
 use crate::service_manager::ServiceManager;
-use holdfast_memory::Region;
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long a front end may take to end that ends with its keeper.
 const ENDING: Duration = Duration::from_secs(10);
 
+/// How long one may take to let go of a disk that has ended already.
+const LETTING_GO: Duration = Duration::from_secs(1);
+
 /// The front ends by the names of their disks.
 #[derive(Debug)]
-pub(crate) struct DiskFronts(BTreeMap<String, Outcome<DiskFront>>);
+pub(crate) struct DiskFronts {
+    fronts: Mutex<BTreeMap<String, Entry>>,
+    /// Held by who starts front ends; true once there are to be no more.
+    is_closed: Mutex<bool>,
+}
+
+/// What there is of a front end that is to be.
+#[derive(Debug)]
+struct Entry {
+    front: Outcome<Arc<DiskFront>>,
+    pace: Pace,
+    /// What the keeper's log has of why there is none.
+    told: Option<String>,
+}
 
 /// One of them, and where its disk is mounted.
 #[derive(Debug)]
@@ -39,39 +55,127 @@ struct DiskFront {
     file_system: Option<FileSystem>,
 }
 
+/// What front ends are started with.
+pub(crate) struct Means<'a> {
+    pub(crate) config: &'a Config,
+    pub(crate) term: Option<u64>,
+    pub(crate) manager: &'a Arc<ServiceManager>,
+    /// The server as the front end of a disk finds it.
+    pub(crate) server_of: &'a dyn Fn(&str) -> Outcome<Server>,
+}
+
+impl Means<'_> {
+    fn start(&self, name: &str, server: Option<Server>) -> Outcome<Arc<DiskFront>> {
+        let disk = self.config.disk(name)?;
+        start_one((self.config, self.term), name, disk, server, self.manager).map(Arc::new)
+    }
+
+    /// The server, if it has the disk. One that somebody else has is waited for that long.
+    fn server(&self, name: &str, patience: Duration) -> Outcome<Option<Server>> {
+        let disk = self.config.disk(name)?;
+        match disk.way {
+            Way::Queue => (self.server_of)(name).map(Some),
+            Way::Direct => wait_until_let_go(name, disk, patience).map(|()| None),
+        }
+    }
+}
+
+impl Entry {
+    /// Why there is no front end, and none comes by itself, if that is so.
+    fn lack(&self) -> Option<Problem> {
+        match &self.front {
+            Ok(front) => {
+                let seen = front.supervised.snapshot();
+                seen.problem.filter(|_| seen.state == State::Failed)
+            }
+            Err(problem) => Some(problem.clone()),
+        }
+    }
+
+    /// Whether another attempt may end otherwise. A front end that met what the next one meets
+    /// again has to be asked for.
+    fn may_come(&self) -> bool {
+        let is_over = self.front.is_ok();
+        self.lack().is_some_and(|problem| !(is_over && problem.exit.stays()))
+    }
+
+    fn new(name: &str, front: Outcome<Arc<DiskFront>>) -> Entry {
+        let mut entry = Entry { front: Err(not_yet(name)), pace: Pace::default(), told: None };
+        entry.put(name, front);
+        entry
+    }
+
+    /// The log has each reason once.
+    fn put(&mut self, name: &str, front: Outcome<Arc<DiskFront>>) {
+        let why = front.as_ref().err().map(ToString::to_string);
+        match &why {
+            Some(why) if self.told.as_ref() != Some(why) => tracing::error!("{why}"),
+            None if self.told.is_some() => tracing::info!("disk {name} has a front end now"),
+            _ => {}
+        }
+        (self.front, self.told) = (front, why);
+    }
+}
+
 impl DiskFronts {
     /// None at all.
     pub(crate) const fn none() -> DiskFronts {
-        DiskFronts(BTreeMap::new())
+        DiskFronts { fronts: Mutex::new(BTreeMap::new()), is_closed: Mutex::new(false) }
     }
 
     /// Starts one for each disk that wants one; those of the server's disks as its clients.
-    pub(crate) fn start(
-        config: &Config,
-        term: Option<u64>,
-        manager: &Arc<ServiceManager>,
-        server_of: impl Fn(&str) -> Outcome<Server>,
-    ) -> DiskFronts {
-        let wanted = config.disks.iter().filter(|(_, disk)| disk.has_front_end());
-        let start = |(name, disk): (&String, &DiskConfig)| {
-            let server = match disk.way {
-                Way::Queue => server_of(name).map(Some),
-                Way::Direct => wait_until_let_go(name, disk, manager).map(|()| None),
-            };
-            let started =
-                server.and_then(|server| start_one((config, term), name, disk, server, manager));
-            started.as_ref().err().iter().for_each(|problem| tracing::error!("{problem}"));
-            (name.clone(), started)
+    pub(crate) fn start(means: &Means<'_>) -> DiskFronts {
+        let wanted = means.config.disks.iter().filter(|(_, disk)| disk.has_front_end());
+        let patience = if means.manager.keeps() { ENDING } else { LETTING_GO };
+        let start = |name: &String| {
+            let server = means.server(name, patience);
+            let front = server.and_then(|server| means.start(name, server));
+            (name.clone(), Entry::new(name, front))
         };
-        DiskFronts(wanted.map(start).collect())
+        let fronts = wanted.map(|(name, _)| start(name)).collect();
+        DiskFronts { fronts: Mutex::new(fronts), is_closed: Mutex::new(false) }
+    }
+
+    /// Starts those that are lacking and can be by now. Until then is told why they cannot.
+    pub(crate) fn start_lacking(&self, means: &Means<'_>) {
+        let is_closed = self.is_closed.lock().unwrap_or_else(PoisonError::into_inner);
+        let names: Vec<String> = self.lock().keys().cloned().collect();
+        let lacking = |name: &str| self.lock().get(name).is_some_and(Entry::may_come);
+        for name in names.iter().filter(|name| !*is_closed && lacking(name)) {
+            if let Err(problem) = self.start_one_lacking(name, means, false) {
+                self.lock().entry(name.clone()).and_modify(|it| it.put(name, Err(problem)));
+            }
+        }
+    }
+
+    /// Starts one that is lacking, if it is due or wanted now.
+    fn start_one_lacking(&self, name: &str, means: &Means<'_>, is_wanted: bool) -> Outcome<()> {
+        let server = means.server(name, Duration::ZERO)?;
+        let mut fronts = self.lock();
+        let Some(entry) = fronts.get_mut(name) else { return Ok(()) };
+        let now = Instant::now();
+        if !is_wanted && !entry.pace.is_due(now) {
+            return Ok(());
+        }
+        // One that began and could not serve costs a process each time.
+        let longest = if entry.front.is_ok() { SELDOM } else { OFTEN };
+        entry.pace.attempt(now, longest);
+        // What the one before it had, such as its sockets, it gives back when it is gone.
+        let lack = entry.lack().unwrap_or_else(|| not_yet(name));
+        let gone = std::mem::replace(&mut entry.front, Err(lack));
+        drop(fronts);
+        gone.ok().and_then(Arc::into_inner).into_iter().for_each(|it| it.supervised.join());
+        let front = means.start(name, server)?;
+        self.lock().entry(name.to_owned()).and_modify(|it| it.put(name, Ok(front)));
+        Ok(())
     }
 
     /// Returns when those that have their disk themselves serve it, or do not: true if one does,
     /// the first reason if there are some and none of them does.
     pub(crate) fn wait_until_served(&self, config: &Config) -> Outcome<bool> {
         let alone = |name: &String| config.disks.get(name).is_some_and(|it| it.way == Way::Direct);
-        let alone = self.0.iter().filter(|(name, _)| alone(name));
-        let served: Vec<Outcome<()>> = alone.map(|(_, front)| serves(front)).collect();
+        let fronts = self.fronts().into_iter().filter(|(name, _)| alone(name));
+        let served: Vec<Outcome<()>> = fronts.map(|(_, front)| serves(&front)).collect();
         match served.iter().any(Result::is_ok) {
             true => Ok(true),
             false => served.into_iter().collect::<Outcome<()>>().map(|()| false),
@@ -80,45 +184,72 @@ impl DiskFronts {
 
     /// What is known of each, or why there is none.
     pub(crate) fn snapshots(&self) -> BTreeMap<String, Outcome<Snapshot>> {
-        let snapshot = |front: &Outcome<DiskFront>| match front {
-            Ok(front) => Ok(front.supervised.snapshot()),
-            Err(problem) => Err(problem.clone()),
-        };
-        self.0.iter().map(|(name, front)| (name.clone(), snapshot(front))).collect()
+        let fronts = self.fronts().into_iter();
+        fronts.map(|(name, front)| (name, front.map(|it| it.supervised.snapshot()))).collect()
     }
 
     /// Whether there is one of this disk, or a reason why not.
     pub(crate) fn has(&self, name: &str) -> bool {
-        self.0.contains_key(name)
+        self.lock().contains_key(name)
     }
 
-    /// Replaces the front end of a disk; returns when the new one serves.
-    pub(crate) fn upgrade(&self, name: &str, binary: &Path, say: Progress<'_>) -> Outcome<String> {
+    /// Replaces the front end of a disk; returns when the new one serves. One that is lacking is
+    /// started first.
+    pub(crate) fn upgrade(
+        &self,
+        (name, means): (&str, &Means<'_>),
+        binary: &Path,
+        say: Progress<'_>,
+    ) -> Outcome<String> {
+        let was_lacking = self.have(name, means)?;
         let whose = format!("disk {name}");
-        let Some(front) = self.0.get(name) else {
-            let what = format!("upgrading the front end of {whose}");
-            let why = "it has none: neither mount nor nbd nor vhost-user nor ublk is set";
-            return Err(Problem::new(Exit::Usage, what, why, "see `holdfast status`"));
-        };
-        let front = &front.as_ref().map_err(Clone::clone)?.supervised;
-        front.upgrade(&whose, binary, say)?;
-        let pid = front.snapshot().front_end_pid.unwrap_or_default();
+        let front = self.fronts().remove(name).unwrap_or_else(|| Err(not_yet(name)));
+        if was_lacking {
+            serves(&front)?;
+        }
+        let front = front?;
+        front.supervised.upgrade(&whose, binary, say)?;
+        let pid = front.supervised.snapshot().front_end_pid.unwrap_or_default();
         let binary = binary.display();
         Ok(format!("the front end of {name} is replaced: {binary} serves as process {pid}"))
+    }
+
+    /// Starts the front end of a disk if it is lacking; true if it was.
+    fn have(&self, name: &str, means: &Means<'_>) -> Outcome<bool> {
+        let is_closed = self.is_closed.lock().unwrap_or_else(PoisonError::into_inner);
+        let lack = self.lock().get(name).and_then(Entry::lack);
+        let started = match lack {
+            Some(problem) if *is_closed => Err(problem),
+            Some(_) => self.start_one_lacking(name, means, true),
+            None => return Ok(false),
+        };
+        if let Err(problem) = &started {
+            self.lock().entry(name.to_owned()).and_modify(|it| it.put(name, Err(problem.clone())));
+        }
+        started.map(|()| true)
     }
 
     /// Ends all of them, each when no program uses its mount any more, or when that no longer
     /// matters. The disks stay.
     pub(crate) fn stop(&self, is_forced: &dyn Fn() -> bool) {
+        *self.is_closed.lock().unwrap_or_else(PoisonError::into_inner) = true;
         let fronts =
-            || self.0.iter().filter_map(|(name, front)| Some((name, front.as_ref().ok()?)));
-        let unmount = |name: &str, front: &DiskFront| {
+            self.fronts().into_iter().filter_map(|(name, front)| Some((name, front.ok()?)));
+        let fronts: Vec<_> = fronts.collect();
+        for (name, front) in &fronts {
             let mount = || front.file_system.as_ref().and_then(FileSystem::mount);
             unmount_disk(name, &mount, is_forced);
             front.supervised.unmounted();
-        };
-        fronts().for_each(|(name, front)| unmount(name, front));
-        fronts().for_each(|(name, front)| front.wait_for_end(name, is_forced));
+        }
+        fronts.iter().for_each(|(name, front)| front.wait_for_end(name, is_forced));
+    }
+
+    fn fronts(&self) -> BTreeMap<String, Outcome<Arc<DiskFront>>> {
+        self.lock().iter().map(|(name, entry)| (name.clone(), entry.front.clone())).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Entry>> {
+        self.fronts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -145,7 +276,7 @@ impl DiskFront {
 }
 
 /// Waits until a front end serves, or is given up.
-fn serves(front: &Outcome<DiskFront>) -> Outcome<()> {
+fn serves(front: &Outcome<Arc<DiskFront>>) -> Outcome<()> {
     let front = &front.as_ref().map_err(Clone::clone)?.supervised;
     let starts = |seen: &Snapshot| matches!(seen.state, State::Starting | State::Restarting);
     loop {
@@ -156,22 +287,26 @@ fn serves(front: &Outcome<DiskFront>) -> Outcome<()> {
     }
 }
 
-/// Refuses a disk that somebody else has. Who ends with a keeper that is gone is given the time.
-fn wait_until_let_go(name: &str, disk: &DiskConfig, manager: &ServiceManager) -> Outcome<()> {
+/// Refuses a disk that somebody else has, once he was given that time to end.
+fn wait_until_let_go(name: &str, disk: &DiskConfig, patience: Duration) -> Outcome<()> {
     let (medium, begun) = (disk.medium(), Instant::now());
-    let patience = if manager.keeps() { ENDING } else { Duration::ZERO };
-    loop {
-        let pid = Region::observe(&medium).ok().map(|seen| seen.server_pid());
-        let Some(pid) = pid.filter(|pid| is_mapped_by(&medium, *pid)) else { return Ok(()) };
+    while let Some((why, remedy)) = holder(&medium) {
         if begun.elapsed() >= patience {
-            let (what, why) =
-                (format!("attaching disk {name}"), format!("process {pid} serves it"));
-            let remedy = "nothing is lost; when its last user has gone it ends: then start the \
-                          keeper again";
+            let what = format!("attaching disk {name}");
+            let remedy = format!(
+                "{remedy}; nothing is lost, and the disk is served as soon as nobody has it"
+            );
             return Err(Problem::new(Exit::InUse, what, why, remedy));
         }
         std::thread::sleep(RETRY_EVERY / 10);
     }
+    Ok(())
+}
+
+/// While a front end is being started.
+fn not_yet(name: &str) -> Problem {
+    let what = format!("starting the front end of disk {name}");
+    Problem::new(Exit::Failed, what, "it has none yet", "see `holdfast status`")
 }
 
 /// Takes a disk's mount away as soon as nobody uses it, or is to be waited for.
@@ -247,7 +382,9 @@ fn mount(whose: &str, source: &str, point: &Path) -> Outcome<OwnedFd> {
         true => format!("it is still mounted at {at}, for {users}"),
         false => format!("the mount point {at} is in use by {}", found.whose()),
     };
-    let remedy = format!("stop who uses it, `umount {at}`, and start the keeper again");
+    let remedy = format!(
+        "stop who uses it and `umount {at}`: it is served as soon as nobody has that place"
+    );
     Err(Problem::new(Exit::InUse, what, why, remedy))
 }
 

@@ -5,19 +5,20 @@
 //! are refused by name.
 //! Never: changes anything.
 
-use super::mounts::{Mount, all_mounts, leads_to, mounts_of};
+use super::mounts::views::{View, views};
+use super::mounts::{Mount, all_mounts, leads_to};
 use crate::bond::Wearer;
 use crate::config::Config;
 use crate::exit::Exit;
 use crate::places::{Place, Within, within};
 use crate::problem::{Outcome, Problem};
+use crate::processes::{HELD_UP, LONG};
 use holdfast_io::real::RealFiles;
 use holdfast_io::{Files, process};
 use holdfast_volume::own;
 use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
-use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -43,15 +44,34 @@ fn directory(home: &OwnedFd) -> io::Result<Option<RealFiles>> {
 }
 
 /// Refuses a home of which a part is mounted elsewhere: nothing bars who comes by that way.
-pub(crate) fn refuse_mounted_parts(what: &str, (path, home): (&Path, &OwnedFd)) -> Outcome<()> {
+/// `could_have` says of which processes it counts that they do not tell.
+pub(crate) fn refuse_mounted_parts(
+    what: &str,
+    (path, home): (&Path, &OwnedFd),
+    could_have: impl Fn(u32) -> bool,
+) -> Outcome<()> {
     let mounts = all_mounts();
     let Some(place) = within(&leads_to(path), &mounts) else { return Ok(()) };
     let Ok(Some(files)) = directory(home) else { return Ok(()) };
-    let here = mounts.iter().find_map(|mount| part_at(mount, &place, &files));
-    let found = here.map(|part| (part, None)).or_else(|| elsewhere(&place, &files));
+    let home = path.display();
+    let part_of = |mount: &Mount| part_at(mount, &place, &files);
+    let found = match mounts.iter().find_map(part_of) {
+        Some(part) => Some((part, None)),
+        None => {
+            let (views, silent) = views(LONG, could_have);
+            let there = |it: &View| Some((it.mounts.iter().find_map(part_of)?, Some(it.pids[0])));
+            let found = views.iter().find_map(there);
+            if let Some(pid) = silent.filter(|_| found.is_none()) {
+                let who = process::named(pid);
+                let why =
+                    format!("home {home} may be in use: {who} does not tell what it sees mounted");
+                return Err(Problem::new(Exit::InUse, what, why, HELD_UP));
+            }
+            found
+        }
+    };
     let Some(((part, point), pid)) = found else { return Ok(()) };
     let whose = pid.map_or(String::new(), |pid| format!(" of {}", process::named(pid)));
-    let home = path.display();
     let why = format!("home {home} is in use: {part:?} in it is mounted at {point:?}{whose}");
     Err(Problem::new(Exit::InUse, what, why, "unmount it there, or stop who has it; try again"))
 }
@@ -75,22 +95,6 @@ fn is_of(files: &RealFiles, part: &Path) -> bool {
                 && Errno::from_io_error(&error) != Some(Errno::XDEV)
         }
     }
-}
-
-/// A part that is mounted where some other process sees it. Processes that see the same are asked
-/// once.
-fn elsewhere(place: &Within, files: &RealFiles) -> Option<(Part, Option<u32>)> {
-    let view = |pid: u32| {
-        let link = |name: &str| fs::read_link(format!("/proc/{pid}/{name}")).ok();
-        Some((link("ns/mnt")?, link("root")?))
-    };
-    let mut seen: BTreeSet<_> = view(std::process::id()).into_iter().collect();
-    process::all().into_iter().filter(|pid| view(*pid).is_some_and(|it| seen.insert(it))).find_map(
-        |pid| {
-            let part = mounts_of(pid).iter().find_map(|mount| part_at(mount, place, files))?;
-            Some((part, Some(pid)))
-        },
-    )
 }
 
 /// Refuses a home that lies inside the home of another volume, or around one.

@@ -11,6 +11,7 @@ mod nested;
 pub(super) use nested::lock_id;
 
 use crate::exit::Exit;
+use crate::observe::{Holder, is_locked, locked_by};
 use crate::problem::{Outcome, Problem};
 use holdfast_io::private::{self, Folder};
 use holdfast_io::{Shown, process};
@@ -20,7 +21,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -93,6 +94,22 @@ pub(crate) fn take_directory(key: &str, path: &Path) -> Outcome<OwnedFd> {
     })
 }
 
+/// Who has the directory of a log, if anybody does; nothing is waited for.
+pub(crate) fn holder_of_directory(path: &Path) -> Option<Holder> {
+    let directory = private::directory_there(path).ok()?;
+    if !is_locked(&directory) {
+        return None;
+    }
+    Some(match stranger_with(&directory) {
+        Some(_) => locked_by(&directory, path),
+        None => {
+            let Problem { why, remedy, .. } =
+                in_use("log", String::new(), nested::holders(&directory));
+            (why, remedy)
+        }
+    })
+}
+
 /// Opens a home and takes it for one volume, as [`take_directory`]: a directory, whosever it is, or
 /// the file or block device of a block volume. The kernel refuses a device that is mounted, and
 /// mounting it.
@@ -162,7 +179,10 @@ fn not_opened(key: &str, path: &Path, error: &io::Error) -> Problem {
             what,
             "it does not exist",
             match key {
-                "log" => "make it with `holdfast volume make`, or mount the file system it is on",
+                "log" => {
+                    "make it with `holdfast volume make`, or `holdfast log make` if it is that of \
+                     a [log], or mount the file system it is on"
+                }
                 _ => "make it, or mount the file system it is on, or correct the configuration",
             },
         ),
@@ -176,14 +196,14 @@ fn not_opened(key: &str, path: &Path, error: &io::Error) -> Problem {
 
 /// Who has the lock on this, if it is none of our programs: anybody who can open a file can lock
 /// it.
-fn stranger_with(file: impl AsFd) -> Option<String> {
+pub(crate) fn stranger_with(file: impl AsFd) -> Option<String> {
     let found = rustix::fs::fstat(file).ok()?;
     let (major, minor) = (rustix::fs::major(found.st_dev), rustix::fs::minor(found.st_dev));
     let place = format!("{major:02x}:{minor:02x}:{}", found.st_ino);
     let locks = std::fs::read_to_string("/proc/locks").ok()?;
     let pid = locks.lines().find_map(|line| holder(line, &place))?;
     let name = process::name(pid)?;
-    let uid = std::fs::metadata(format!("/proc/{pid}")).ok()?.uid();
+    let uid = process::owner(pid)?;
     let is_ours = name.as_bytes().starts_with(b"holdfast") && private::is_trusted(uid);
     (!is_ours).then(|| format!("process {pid} ({}) of user {uid}", Shown::name(&name)))
 }

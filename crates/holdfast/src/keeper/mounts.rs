@@ -8,10 +8,12 @@ pub(crate) mod elsewhere;
 pub(crate) mod point;
 pub(crate) mod served;
 mod unmount;
+pub(crate) mod views;
 
 pub(crate) use unmount::{covered_by, covered_text, detach, unmount};
 
 use crate::config::VolumeConfig;
+use crate::processes::{BRIEF, Process, ask_all, is_trusted_process};
 use holdfast_client::protocol::DISK_PREFIX;
 use holdfast_io::{Shown, process};
 use std::ffi::OsString;
@@ -79,8 +81,8 @@ pub(crate) fn all_mounts() -> Vec<Mount> {
 }
 
 /// Everything that is mounted where a process sees it.
-pub(crate) fn mounts_of(pid: u32) -> Vec<Mount> {
-    parse(&std::fs::read(format!("/proc/{pid}/mountinfo")).unwrap_or_default())
+pub(crate) fn mounts_of(process: &Process) -> Vec<Mount> {
+    parse(&process.mounts(|_| true).unwrap_or_default())
 }
 
 /// What Holdfast mounted where a volume is to be seen.
@@ -144,18 +146,29 @@ fn unescaped(field: &[u8]) -> Vec<u8> {
 
 /// The processes that use a mount, for people: `postgres (pid 12), bash (pid 13)`.
 pub(crate) fn users_text(path: &Path) -> String {
-    match users(path) {
-        users if users.is_empty() => "the kernel or a process of another namespace".into(),
-        users => process::all_named(&users, SHOWN_MAX),
+    let (users, silent) = users(path);
+    match (users.is_empty(), silent.is_empty()) {
+        (false, _) => process::all_named(&users, SHOWN_MAX),
+        (true, false) => format!(
+            "somebody, perhaps by {}, of whom the kernel does not tell what they have open",
+            process::all_named(&silent, SHOWN_MAX)
+        ),
+        (true, true) => "the kernel or a process of another namespace".into(),
     }
 }
 
 /// Processes with a file or directory of the mount, or with their root or working directory below
-/// its path. The keeper and the front end have the home that a mount may cover, and are none.
-fn users(path: &Path) -> Vec<u32> {
+/// its path, and those that do not tell. The keeper and the front end have the home that a mount
+/// may cover, and are none.
+fn users(path: &Path) -> (Vec<u32>, Vec<u32>) {
     let point = leads_to(path);
     let mount = Used { number: mounted_at(&point).map(|mount| mount.number), point };
-    process::all().into_iter().filter(|pid| mount.is_used_by(*pid)).collect()
+    let look = move |it: &Process| mount.is_used_by(it);
+    let answers = ask_all(process::all(), BRIEF, is_trusted_process, look);
+    let those = |told: Option<bool>| {
+        answers.iter().filter(move |it| it.told == told).map(|it| it.pid).collect()
+    };
+    (those(Some(true)), those(None))
 }
 
 /// A mount that may be in use.
@@ -165,15 +178,14 @@ struct Used {
 }
 
 impl Used {
-    fn is_used_by(&self, pid: u32) -> bool {
-        let of = |name: &str| PathBuf::from(format!("/proc/{pid}/{name}"));
+    fn is_used_by(&self, process: &Process) -> bool {
         let below = |link: &Path| std::fs::read_link(link).is_ok_and(|to| self.has(&to));
-        let is_open = |entry: std::fs::DirEntry| {
-            below(&entry.path()) && self.is_of(&of("fdinfo").join(entry.file_name()))
+        let is_open = |link: PathBuf| {
+            let info = process.at("fdinfo").join(link.file_name().unwrap_or_default());
+            below(&link) && self.is_of(&info)
         };
-        let open = std::fs::read_dir(of("fd")).into_iter().flatten().flatten();
-        let stands_there = || (below(&of("cwd")) || below(&of("root"))) && !is_our_own(pid);
-        stands_there() || open.into_iter().any(is_open)
+        let stands = ["cwd", "root"].iter().any(|name| below(&process.at(name)));
+        stands && !is_our_own(process.pid()) || process.list("fd").into_iter().any(is_open)
     }
 
     fn has(&self, path: &Path) -> bool {

@@ -2,9 +2,10 @@
 //!
 //! Promise: a pure decision from how long front ends lived. The first death is answered at once,
 //! so that programs see the shortest pause; deaths at every start are answered more and more slowly
-//! and then no longer.
+//! and then no longer. What fails for want of something that comes back is tried for ever.
 //! Never: looks at a clock or a process.
 
+use crate::problem::Problem;
 use std::time::Duration;
 
 /// A front end that lived this long was well; the count of deaths begins anew.
@@ -15,6 +16,10 @@ pub(crate) const DEATHS_MAX: u32 = 5;
 
 /// The pause before the second restart in a row; it doubles from there.
 const BACK_OFF: Duration = Duration::from_millis(50);
+
+/// The pause before another attempt where the system has not what a start needs: short enough for
+/// whoever waits, and too long to be a burden to a machine that has nothing left.
+pub(crate) const SHORT_PAUSE: Duration = Duration::from_secs(1);
 
 /// How a front end died.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,11 +46,23 @@ pub(crate) enum Decision {
 pub(crate) struct Deaths(u32);
 
 impl Deaths {
+    /// Decides about a front end that is not there for this reason.
+    ///
+    /// A lack that passes says nothing about the next one, and is no death: it is waited out, for
+    /// as long as it lasts.
+    pub(crate) fn after(&mut self, death: Death, why: &Problem) -> Decision {
+        match (why.exit.stays(), why.passes) {
+            (_, true) => Decision::StartAfter(SHORT_PAUSE),
+            (true, _) => Decision::GiveUp,
+            (false, _) => self.another(death),
+        }
+    }
+
     /// Counts a death and decides.
     ///
     /// A front end that served and was killed from outside says nothing about the next one: it is
     /// replaced at once and not counted, however often that happens.
-    pub(crate) fn another(&mut self, death: Death) -> Decision {
+    fn another(&mut self, death: Death) -> Decision {
         if death.lived >= WELL_AFTER || (death.was_ready && death.was_killed) {
             *self = Deaths(0);
             return Decision::StartAfter(Duration::ZERO);

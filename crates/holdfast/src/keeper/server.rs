@@ -3,15 +3,19 @@
 //! Promise: the listening socket and the logs' directories outlive every server, so clients can
 //! always connect and the next server always finds its logs; a server that died is replaced; one
 //! that is to be replaced and whose successor does not come up is started again.
-//! Never: opens a region, a log or a disk.
+//! Never: opens a region, a log or a disk; it removes a region that its log needs no more.
+
+mod awaited;
 
 use super::Progress;
-use super::lock::take_directory;
+use super::heard::{Heard, start_heard};
+use super::lock::{holder_of_directory, take_directory};
 use super::memory::{self, ServedMemory};
 use super::restart::{Death, Deaths, Decision};
 use super::spawn::{OWN_BINARY, start_server};
-use super::supervisor::{State, new_pulse, silence, tell_astray, unanswered};
+use super::supervisor::{State, new_pulse, silence, tell_astray, unanswered, until_it_passes};
 use super::upgrade::{END_PATIENCE, Request, Upgrade, open_binary};
+use crate::bond::RegionNote;
 use crate::claims::PowerSource;
 use crate::config::{Config, ServedLogConfig};
 use crate::exit::Exit;
@@ -21,19 +25,22 @@ use crate::orders;
 use crate::orders::{DiskOrders, LogOrders, ServerOrders, ServerReady, ServerReport};
 use crate::problem::{Outcome, Problem};
 use crate::pulse::Pulse;
+use crate::shortage;
 use crate::signals::is_from_outside;
 use crate::standstill::{Look, Marks, Standstill};
+use awaited::{Awaited, are_empty};
 use holdfast_client::protocol::{DISK_PREFIX, LOG_PREFIX, VOLUME_PREFIX};
 use holdfast_io::private::{self, SocketName};
+use holdfast_io::real::RealFiles;
+use holdfast_memory::Region;
 use holdfast_peers::refuse_descriptors;
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, PipeReader};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixListener;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ExitStatus};
+use std::process::ExitStatus;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -149,6 +156,12 @@ struct Supervisor {
     marks: BTreeMap<String, Marks>,
     /// The services whose memory had lost its name at the last look.
     astray: BTreeMap<String, String>,
+    /// What somebody else has.
+    awaited: Awaited,
+    /// The server was told to end so that the next one takes up more.
+    is_renewing: bool,
+    /// What this server was not told to serve, and why.
+    left_out: Vec<(String, Problem)>,
 }
 
 /// The directory of a log that may be served.
@@ -158,9 +171,14 @@ fn take_log(service: &str, log: &ServedLogConfig, power: PowerSource) -> Outcome
 }
 
 impl Held {
-    /// Takes the logs that were made since the last server began.
+    /// Takes the logs that were made, or let go of, since the last server began.
     fn take_logs(&mut self) {
         for untaken in std::mem::take(&mut self.unserved) {
+            // Nothing is waited for that somebody is known to have.
+            if untaken.why.exit == Exit::InUse && holder_of_directory(&untaken.log.log).is_some() {
+                self.unserved.push(untaken);
+                continue;
+            }
             let Untaken { service, log, .. } = untaken;
             match take_log(&service, &log, self.orders.power) {
                 Ok(directory) => {
@@ -169,6 +187,20 @@ impl Held {
                     self.directories.push(directory);
                 }
                 Err(why) => self.unserved.push(Untaken { service, log, why }),
+            }
+        }
+    }
+
+    /// Removes the regions of volumes, also of one whose home was refused: what it is in the way of
+    /// may be another log in the place of this one. A served log goes on with its own.
+    fn remove_needless_memory(&self) {
+        for (of, directory) in self.orders.logs.iter().zip(&self.directories) {
+            let is_volume = of.service.starts_with(VOLUME_PREFIX);
+            let log = directory.try_clone().map(RealFiles::from_fd);
+            let is_needless = |log| RegionNote::has_needless(&log, &of.log.memory);
+            if is_volume && log.is_ok_and(is_needless) {
+                let removed = Region::remove(&of.log.memory.medium());
+                removed.unwrap_or_else(|error| tracing::warn!(%error, "the memory stays there"));
             }
         }
     }
@@ -195,23 +227,22 @@ impl ServerLife {
         let disks: Vec<_> = disks.collect();
         let tables: Vec<_> = config.tables.clone().into_iter().collect();
         let snapshots: Vec<_> = config.snapshots.clone().into_iter().collect();
-        let has_nothing = logs.is_empty() && disks.is_empty() && tables.is_empty();
-        let has_nothing = has_nothing && snapshots.is_empty();
-        if let (true, Some(untaken)) = (has_nothing, unserved.first()) {
-            return Err(untaken.why.clone());
-        }
-        let (listener, name) = listen(&socket)?;
-        let (clients_max, power) = (config.server.clients_max, config.keeper.power);
+        // What somebody else has is awaited, whatever else there is.
+        let is_passing = unserved.iter().any(|it: &Untaken| it.why.exit == Exit::InUse);
         let orders = ServerOrders {
             logs,
             disks,
             tables,
             snapshots,
-            clients_max,
-            power,
+            clients_max: config.server.clients_max,
+            power: config.keeper.power,
             term,
             pulse_fd: None,
         };
+        if let (true, Some(untaken)) = (are_empty(&orders) && !is_passing, unserved.first()) {
+            return Err(untaken.why.clone());
+        }
+        let (listener, name) = listen(&socket)?;
         let binary = open_binary(Path::new(OWN_BINARY))?;
         let held = Held { listener, directories, orders, unserved };
         let shared = Arc::new(Shared::new(new_pulse("the server")?));
@@ -232,8 +263,12 @@ impl ServerLife {
             stands_still: false,
             marks: BTreeMap::new(),
             astray: BTreeMap::new(),
+            awaited: Awaited::default(),
+            is_renewing: false,
+            left_out: Vec::new(),
         };
-        let thread = Mutex::new(Some(std::thread::spawn(move || supervisor.run())));
+        let thread = shortage::thread("server", move || supervisor.run())?;
+        let thread = Mutex::new(Some(thread));
         Ok(ServerLife { socket, name, shared, events: sender, thread })
     }
 
@@ -312,13 +347,12 @@ impl ServerLife {
             .map_or(Ok(()), |(of, why)| Err(memory::refuse_upgrade(whose, &format!("{of}: {why}"))))
     }
 
-    /// Has the server drain everything and end. True if it did.
-    pub(crate) fn stop(&self) -> bool {
+    /// Has the server drain everything and end. Once it did, the memory of its volumes goes.
+    pub(crate) fn stop(&self) {
         let _ = self.events.send(Event::Stop);
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         thread.into_iter().for_each(|thread| drop(thread.join()));
         let _may_be_gone = self.name.remove();
-        self.snapshot().state == State::Detached
     }
 }
 
@@ -373,6 +407,9 @@ impl Supervisor {
             }
         }
         self.shared.memories().clear();
+        if self.shared.lock().state == State::Detached {
+            self.held.remove_needless_memory();
+        }
         // The descriptors close here, and with them the locks on the directories.
     }
 
@@ -380,7 +417,8 @@ impl Supervisor {
     fn patience(&self) -> Duration {
         let kill_at = self.running.as_ref().and_then(|running| running.kill_at);
         let ready_until = self.upgrade.as_ref().and_then(Upgrade::ready_until);
-        let look = self.running.as_ref().map(|_| Instant::now() + LOOK_EVERY);
+        let looks = self.running.is_some() || self.awaits();
+        let look = looks.then(|| Instant::now() + LOOK_EVERY);
         let next = [self.due, kill_at, ready_until, look].into_iter().flatten().min();
         next.map_or(Duration::from_secs(3600), |at| at.saturating_duration_since(Instant::now()))
     }
@@ -388,6 +426,7 @@ impl Supervisor {
     fn look_at_the_clock(&mut self) {
         let now = Instant::now();
         self.look();
+        self.look_at_awaited();
         if self.due.is_some_and(|due| due <= now) {
             self.due = None;
             self.begin();
@@ -482,23 +521,34 @@ impl Supervisor {
     fn begin(&mut self) {
         self.held.take_logs();
         self.put_memories_back();
-        let Held { listener, directories, orders, .. } = &self.held;
+        let orders = self.orders_of_free();
+        if let (true, Some(why)) = (are_empty(&orders), self.passing_reason()) {
+            let upgrade = self.upgrade.take();
+            upgrade.into_iter().for_each(|it| it.failed("the server", &why.why, &mut self.binary));
+            return self.give_up(why);
+        }
+        let Held { listener, directories, .. } = &self.held;
         let pulse = &self.shared.pulse;
-        let started =
-            start_server(self.binary.as_fd(), orders, listener.as_fd(), directories, pulse);
-        let (child, reports) = match started {
-            Ok(started) => started,
+        let (number, sender) = (self.starts + 1, self.sender.clone());
+        let hear = move |heard| {
+            drop(sender.send(match heard {
+                Heard::Said(report) => Event::Said(number, report),
+                Heard::Ended(status) => Event::Ended(number, status),
+            }));
+        };
+        let start =
+            || start_server(self.binary.as_fd(), &orders, listener.as_fd(), directories, pulse);
+        let pid = match start_heard(start, hear) {
+            Ok(pid) => pid,
             Err(problem) => {
                 let died = Death { lived: Duration::ZERO, was_ready: false, was_killed: false };
                 return self.again(died, problem);
             }
         };
-        self.starts += 1;
-        let (number, pid, started) = (self.starts, child.id(), Instant::now());
+        self.starts = number;
+        let started = Instant::now();
         tracing::info!(pid, "server started");
         self.shared.change(|s| s.pid = Some(pid));
-        let sender = self.sender.clone();
-        std::thread::spawn(move || listen_to(number, child, reports, &sender));
         let (was_ready, fault, kill_at) = (false, None, None);
         self.running = Some(Running { number, pid, started, was_ready, fault, kill_at });
     }
@@ -532,7 +582,7 @@ impl Supervisor {
             tracing::warn!(right, "the server keeps a right");
         }
         let untaken = self.held.unserved.iter().map(|it| (it.service.clone(), it.why.clone()));
-        ready.unserved.extend(untaken);
+        ready.unserved.extend(untaken.chain(std::mem::take(&mut self.left_out)));
         let upgrade = self.upgrade.take();
         self.shared.change(|s| {
             s.state = State::Serving;
@@ -581,14 +631,17 @@ impl Supervisor {
             return self.shared.change(|s| s.state = state);
         }
         // An upgrade whose successor does not run yet waited for just this.
-        if self.upgrade.as_ref().is_some_and(Upgrade::waits_for_the_old) {
+        let is_replaced = self.upgrade.as_ref().is_some_and(Upgrade::waits_for_the_old);
+        if std::mem::take(&mut self.is_renewing) || is_replaced {
             return self.begin_successor();
         }
-        let problem = running.fault.unwrap_or_else(|| {
+        let mut problem = running.fault.unwrap_or_else(|| {
             let why = format!("the server died ({status})");
             let remedy = "see the keeper's log; `holdfast upgrade server` starts it again";
             Problem::new(Exit::Failed, "serving logs, disks and tables", why, remedy)
         });
+        // Of what one lacks that got as far as to run, whoever asked for the first is told.
+        problem.passes &= self.shared.lock().ready.is_some();
         tracing::warn!(%status, why = problem.why, "server died");
         // One that ends in order was told to, and not by the keeper.
         let was_killed = status.success() || status.signal().is_some_and(is_from_outside);
@@ -603,27 +656,29 @@ impl Supervisor {
         if let Some(upgrade) = self.upgrade.take() {
             return self.hand_back(upgrade, &problem);
         }
-        let decision = match problem.exit.stays() {
-            true => Decision::GiveUp,
-            false => self.deaths.another(death),
-        };
-        match decision {
+        let passing = self.passing_reason().filter(|_| !death.was_ready);
+        let problem = passing.unwrap_or(problem);
+        match self.deaths.after(death, &problem) {
             Decision::StartAfter(pause) => {
                 self.due = Some(Instant::now() + pause);
                 self.shared.change(|s| {
-                    s.restarts += 1;
-                    s.last_error = Some(problem.why);
+                    s.restarts += u64::from(!problem.passes);
+                    s.last_error = Some(problem.why.clone());
+                    s.problem = problem.passes.then(|| until_it_passes(problem));
                     s.state = if was_ever_ready { State::Restarting } else { s.state };
                 });
             }
-            Decision::GiveUp => {
-                tracing::error!(why = problem.why, "gave up on the server");
-                self.shared.change(|s| {
-                    s.state = State::GivenUp;
-                    s.problem = Some(problem);
-                });
-            }
+            Decision::GiveUp => self.give_up(problem),
         }
+    }
+
+    /// Nothing more is tried until somebody asks, or nobody has any more what somebody else has.
+    fn give_up(&mut self, problem: Problem) {
+        tracing::error!(why = problem.why, "gave up on the server");
+        self.shared.change(|s| {
+            s.state = State::GivenUp;
+            s.problem = Some(problem);
+        });
     }
 
     /// The new server did not come up: the old one serves again.
@@ -666,19 +721,4 @@ fn listen(socket: &Path) -> Outcome<(UnixListener, SocketName)> {
             _ => Problem::new(Exit::Failed, what, error, "run as root, or set server.socket"),
         }
     })
-}
-
-/// Passes on what a server says until it ends, then how it ended.
-fn listen_to(number: u64, mut child: Child, reports: PipeReader, events: &Sender<Event>) {
-    for line in BufReader::new(reports).lines() {
-        let Ok(line) = line else { break };
-        match serde_json::from_str(&line) {
-            Ok(report) => drop(events.send(Event::Said(number, report))),
-            Err(error) => tracing::warn!(line, %error, "a server said what nobody understands"),
-        }
-    }
-    match child.wait() {
-        Ok(status) => drop(events.send(Event::Ended(number, status))),
-        Err(error) => tracing::error!(%error, "waiting for the server"),
-    }
 }

@@ -66,7 +66,7 @@ pub(crate) fn start_front(
     try_start_front(binary, orders, held, pulse).map_err(|error| {
         let what = format!("starting a front end of {}", orders.whose());
         let remedy = "see whether processes or memory ran out, or name a binary that runs here";
-        Problem::new(Exit::Failed, what, error, remedy)
+        Problem::caused(Exit::Failed, what, error, remedy)
     })
 }
 
@@ -113,7 +113,7 @@ pub(crate) fn start_server(
     };
     start().map_err(|error| {
         let remedy = "see whether processes or memory ran out, or name a binary that runs here";
-        Problem::new(Exit::Failed, "starting the server", error, remedy)
+        Problem::caused(Exit::Failed, "starting the server", error, remedy)
     })
 }
 

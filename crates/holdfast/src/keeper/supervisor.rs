@@ -9,9 +9,11 @@ mod replace;
 mod watch;
 
 use super::Progress;
+use super::heard::{Heard, start_heard};
 use super::memory;
 use super::memory::ServedMemory;
-use super::restart::{Death, Deaths, Decision};
+use super::pace::{Pace, SELDOM};
+use super::restart::{Death, Deaths, Decision, SHORT_PAUSE};
 use super::spawn::{Held, start_front};
 use super::upgrade::{Request, Upgrade};
 use crate::claims::Verdict;
@@ -19,16 +21,16 @@ use crate::exit::Exit;
 use crate::orders::{Orders, Report, Task};
 use crate::problem::{Outcome, Problem};
 use crate::pulse::Pulse;
+use crate::shortage::{self, LACKING};
 use crate::signals::is_from_outside;
 use crate::standstill::Standstill;
 use holdfast_memory::Medium;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
-use std::io::{BufRead, BufReader, PipeReader};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, ExitStatus};
+use std::process::ExitStatus;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -173,6 +175,8 @@ struct Supervisor {
     events: Receiver<Event>,
     sender: Sender<Event>,
     deaths: Deaths,
+    /// The attempts to have back what somebody else has.
+    pace: Pace,
     /// Since when programs wait.
     stalled: Option<Instant>,
     /// A front end was started on the mount and may have read requests from it.
@@ -234,6 +238,7 @@ impl Supervised {
             events,
             sender: sender.clone(),
             deaths: Deaths::default(),
+            pace: Pace::default(),
             stalled: None,
             was_ever_ready: false,
             is_unmounted: false,
@@ -242,7 +247,7 @@ impl Supervised {
             unmount,
             watch: Watch::default(),
         };
-        let thread = std::thread::spawn(move || supervisor.run());
+        let thread = shortage::thread("supervisor", move || supervisor.run())?;
         Ok(Supervised { shared, events: sender, thread: Some(thread) })
     }
 
@@ -395,7 +400,7 @@ impl Supervisor {
                 }
                 Phase::Running(front)
             }
-            (Event::TryAgain, Phase::Idle) => self.begin_anew(),
+            (Event::TryAgain, Phase::Idle | Phase::Waiting(..)) => self.begin_anew(),
             (Event::TryAgain, phase) => {
                 self.is_wanted_again = true;
                 phase
@@ -427,6 +432,9 @@ impl Supervisor {
     }
 
     fn begin(&mut self, task: Task) -> Phase {
+        if task == Task::Drain {
+            return self.begin_drain();
+        }
         match self.try_begin(task) {
             Ok(front) => Phase::Running(front),
             Err(problem) => {
@@ -443,14 +451,20 @@ impl Supervisor {
             self.held.close_to_users();
             self.shared.change(|s| s.is_cut_off = true);
         }
-        let (child, reports) =
-            start_front(self.binary.as_fd(), &orders, &self.held, &self.shared.pulse)?;
+        let sender = self.sender.clone();
+        let hear = move |heard| {
+            drop(sender.send(match heard {
+                Heard::Said(report) => Event::Said(report),
+                Heard::Ended(status) => Event::Ended(status),
+            }));
+        };
+        let pulse = &self.shared.pulse;
+        let start = || start_front(self.binary.as_fd(), &orders, &self.held, pulse);
+        let pid = start_heard(start, hear)?;
         self.has_started = true;
         self.upgrade.iter_mut().for_each(Upgrade::started);
-        tracing::info!(volume = orders.name, pid = child.id(), ?task, "front end started");
-        self.shared.change(|s| s.front_end_pid = Some(child.id()));
-        let sender = self.sender.clone();
-        std::thread::spawn(move || listen(child, reports, &sender));
+        tracing::info!(volume = orders.name, pid, ?task, "front end started");
+        self.shared.change(|s| s.front_end_pid = Some(pid));
         let (was_ready, fault, drained, kill_at) = (false, None, None, None);
         Ok(Front { task, started: Instant::now(), was_ready, fault, drained, kill_at })
     }
@@ -475,6 +489,7 @@ impl Supervisor {
 
     fn ready(&mut self, recovery: String, verdict: Verdict) {
         self.was_ever_ready = true;
+        self.pace = Pace::default();
         let stall = self.stalled.take().map_or(Duration::ZERO, |since| since.elapsed());
         tracing::info!(volume = self.orders.name, recovery, ?stall, "front end serves");
         let pid = self.shared.lock().front_end_pid;
@@ -512,7 +527,9 @@ impl Supervisor {
         if is_replaced && front.task == Task::Serve {
             return self.begin_successor();
         }
-        let problem = front.fault.unwrap_or_else(|| died_text(&self.orders, status));
+        let mut problem = front.fault.unwrap_or_else(|| died_text(&self.orders, status));
+        // Of what one lacks that got as far as to run, whoever asked for the first is told.
+        problem.passes &= self.was_ever_ready || self.was_served || front.task == Task::Drain;
         tracing::warn!(volume = self.orders.name, %status, why = problem.why, "front end died");
         if front.task == Task::Drain {
             return self.drained(Err(problem));
@@ -530,14 +547,15 @@ impl Supervisor {
         }
         // Whoever uses a home that is not served yet is named to who wants it to be.
         let is_in_use = problem.exit == Exit::InUse && !self.was_served && !self.was_ever_ready;
-        let decision = match problem.exit.stays() || is_in_use {
+        let decision = match is_in_use {
             true => Decision::GiveUp,
-            false => self.deaths.another(death),
+            false => self.deaths.after(death, &problem),
         };
         let Decision::StartAfter(pause) = decision else { return self.give_up(task, problem) };
         self.shared.change(|s| {
-            s.restarts += 1;
+            s.restarts += u64::from(!problem.passes);
             s.last_error = Some(problem.why.clone());
+            s.problem = problem.passes.then(|| until_it_passes(problem));
             match task {
                 Task::Serve if self.was_ever_ready && !self.is_unmounted => {
                     s.state = State::Restarting;
@@ -551,7 +569,10 @@ impl Supervisor {
     /// Starting front ends is of no use. Nothing that was acknowledged may wait in memory for a
     /// better day: it is brought to the log's device by a process that does not need the volume.
     fn give_up(&mut self, task: Task, problem: Problem) -> Phase {
-        tracing::error!(volume = self.orders.name, why = problem.why, "gave up on front ends");
+        let was_given_up = self.shared.lock().state == State::GivenUp;
+        if !was_given_up {
+            tracing::error!(volume = self.orders.name, why = problem.why, "gave up on front ends");
+        }
         let given_up = task == Task::Serve && self.was_ever_ready && !self.is_unmounted;
         let problem = match given_up {
             true => still_waited_for(&self.orders, problem),
@@ -564,13 +585,14 @@ impl Supervisor {
             }
         });
         match self.orders.volume {
-            Some(_) => self.begin_drain(),
-            None => self.given_up(),
+            Some(_) if !was_given_up => self.begin_drain(),
+            _ => self.given_up(),
         }
     }
 
     fn begin_drain(&mut self) -> Phase {
-        // Not `begin`: one attempt is enough, and its failure is no death of a front end.
+        // One attempt is enough, unless it failed for want of something that comes back; its
+        // failure is no death of a front end.
         match self.try_begin(Task::Drain) {
             Ok(front) => Phase::Running(front),
             Err(problem) => self.drained(Err(problem)),
@@ -581,6 +603,10 @@ impl Supervisor {
     fn drained(&mut self, how: Outcome<Option<String>>) -> Phase {
         let text = match how {
             Ok(text) => text,
+            Err(why) if why.passes => {
+                self.shared.change(|s| s.last_error = Some(why.to_string()));
+                return Phase::Waiting(Task::Drain, Instant::now() + SHORT_PAUSE);
+            }
             Err(why) => Some(format!("draining what it left in memory failed too ({})", why.why)),
         };
         if let Some(text) = text {
@@ -598,13 +624,23 @@ impl Supervisor {
             return self.begin_anew();
         }
         if self.was_ever_ready && !self.is_unmounted {
-            return Phase::Idle;
+            return self.idle();
         }
         if !self.is_unmounted {
             (self.unmount)(&self.orders);
         }
         let problem = self.shared.lock().problem.clone();
         self.over(State::Failed, problem)
+    }
+
+    /// Nothing runs until somebody asks; but what somebody else has may be let go of.
+    fn idle(&mut self) -> Phase {
+        let is_passing = |problem: &Problem| problem.exit == Exit::InUse;
+        if !self.shared.lock().problem.as_ref().is_some_and(is_passing) {
+            return Phase::Idle;
+        }
+        let now = Instant::now();
+        Phase::Waiting(Task::Serve, now + self.pace.attempt(now, SELDOM))
     }
 
     fn unmounted(&mut self, phase: Phase) -> Phase {
@@ -648,27 +684,13 @@ impl Supervisor {
     }
 }
 
-/// Passes on what a front end says until it ends, then how it ended.
-fn listen(mut child: Child, reports: PipeReader, events: &Sender<Event>) {
-    for line in BufReader::new(reports).lines() {
-        let Ok(line) = line else { break };
-        match serde_json::from_str(&line) {
-            Ok(report) => drop(events.send(Event::Said(report))),
-            Err(error) => tracing::warn!(line, %error, "a front end said what nobody understands"),
-        }
-    }
-    match child.wait() {
-        Ok(status) => drop(events.send(Event::Ended(status))),
-        Err(error) => tracing::error!(%error, "waiting for a front end"),
-    }
-}
-
 fn died_text(orders: &Orders, status: ExitStatus) -> Problem {
     let what = format!("serving {}", orders.whose());
     let why = format!("its front end died ({status})");
     let again = start_again(orders);
     let remedy = format!("see the keeper's log for its reason, and mend that; then `{again}`");
-    Problem::new(Exit::Failed, what, why, remedy)
+    let passes = status.code() == Some(LACKING);
+    Problem { passes, ..Problem::new(Exit::Failed, what, why, remedy) }
 }
 
 /// The command that starts front ends once more.
@@ -690,5 +712,12 @@ fn still_waited_for(orders: &Orders, problem: Problem) -> Problem {
         "{remedy}. Programs that use it wait until it is mended and `{again}` has started it, or \
          until `{end}` has them hear an error; memory and log are kept either way"
     );
+    Problem { remedy, ..problem }
+}
+
+/// The problem of what is tried again for as long as it lasts.
+pub(super) fn until_it_passes(problem: Problem) -> Problem {
+    let remedy =
+        "it is tried again every second until there is room: end some processes".to_owned();
     Problem { remedy, ..problem }
 }

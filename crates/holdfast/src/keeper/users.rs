@@ -7,24 +7,24 @@
 //! moment; lets who could not have got at the home keep it from being taken; counts Holdfast's own
 //! processes, or a shell that only stands where this was typed.
 
-use crate::bounded;
 use crate::exit::Exit;
 use crate::keeper::homes::refuse_mounted_parts;
 use crate::keeper::lock::lock_id;
 use crate::keeper::mounts::leads_to;
 use crate::keeper::unasked;
 use crate::problem::{Outcome, Problem};
+use crate::processes::{HELD_UP, LONG, Process, ask, ask_all};
 use holdfast_io::private::has_access_list;
 use holdfast_io::process;
 use reach::Reach;
 use rustix::fs::{FileType, Mode, OFlags, Stat, fstat, makedev, open};
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 mod reach;
 
@@ -37,18 +37,12 @@ const PID_BYTES_MAX: u64 = 64;
 /// How many are named.
 const SHOWN_MAX: usize = 5;
 
-/// How long a process that could have got at a home may take to tell what it has of it.
-const SILENCE: Duration = Duration::from_secs(20);
-const LOOK_EVERY: Duration = Duration::from_millis(50);
-
-/// How many that could not have got at a home, and do not tell what they have, are waited for.
-const SILENT_STRANGERS_MAX: usize = 4;
-
 /// Refuses a home that somebody else uses.
 pub(crate) fn refuse_in_use(what: &str, (path, home): (&Path, &OwnedFd)) -> Outcome<()> {
     let failed = |error| Problem::new(Exit::Failed, what, error, "try again");
-    refuse_mounted_parts(what, (path, home))?;
     let place = Place::of(path, home.as_fd()).map_err(failed)?;
+    let reach = Reach::of(&place);
+    refuse_mounted_parts(what, (path, home), |pid| reach.is_open_to_process(pid))?;
     let mut found = place.users();
     let running = place.postgres().filter(|pid| !found.users.contains(pid));
     found.users.extend(running);
@@ -77,8 +71,7 @@ impl Found {
             (format!("home {home} is in use by {named}"), "stop them, then try again")
         } else if let Some(pid) = silent {
             let who = process::named(pid);
-            let why = format!("home {home} may be in use: {who} does not tell what it has mapped");
-            (why, "its memory is held up; end that process, then try again")
+            (format!("home {home} may be in use: {who} does not tell what it has of it"), HELD_UP)
         } else {
             return Ok(());
         };
@@ -93,18 +86,6 @@ struct Found {
     users: Vec<u32>,
     /// One that may, and does not tell.
     silent: Option<u32>,
-}
-
-/// What a process tells that is given time: a large one that ends, or a busy machine, takes some.
-fn told_in_time(pid: u32, look: impl Fn() -> bool + Clone + Send + 'static) -> Option<bool> {
-    let begun = Instant::now();
-    loop {
-        match bounded::look_at(pid, look.clone()) {
-            Ok(told) => return Some(told),
-            Err(_) if begun.elapsed() >= SILENCE => return None,
-            Err(_) => std::thread::sleep(LOOK_EVERY),
-        }
-    }
 }
 
 /// The beginning of a file, if it is one: anybody may put something else there that waits for
@@ -123,11 +104,7 @@ fn is_no_holdfast(pid: u32) -> bool {
 
 /// Who started this process, and who started those.
 fn ancestors() -> Vec<u32> {
-    let parent = |pid: u32| {
-        let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-        let line = status.lines().find_map(|line| line.strip_prefix("PPid:"))?;
-        line.trim().parse::<u32>().ok().filter(|pid| *pid > 1)
-    };
+    let parent = |pid: u32| process::parent(pid).filter(|parent| *parent > 1);
     std::iter::successors(parent(std::process::id()), |pid| parent(*pid)).collect()
 }
 
@@ -157,44 +134,30 @@ impl Place {
         Ok(Place { path, is_directory, home: stat, has_list })
     }
 
-    /// Looks at all processes.
+    /// Looks at all processes. What is mapped is asked of those alone that could have got at it.
     fn users(&self) -> Found {
         let reach = Reach::of(self);
-        let place = Arc::new(self.clone());
-        let (ancestors, own) = (ancestors(), std::process::id());
-        let (mut found, mut silent_strangers) = (Found::default(), 0);
-        for pid in process::all().into_iter().filter(|pid| *pid != own && is_no_holdfast(*pid)) {
-            let (may_map, is_ancestor) = (reach.is_open_to_process(pid), ancestors.contains(&pid));
-            if !may_map && silent_strangers >= SILENT_STRANGERS_MAX {
-                continue;
-            }
-            let asked = place.clone();
-            let look =
-                move || asked.is_used_by(pid, is_ancestor) || may_map && asked.is_mapped_by(pid);
-            let told = match may_map {
-                true => told_in_time(pid, look),
-                false => bounded::look_at(pid, look).ok(),
-            };
-            match told {
-                Some(true) => found.users.push(pid),
-                Some(false) => {}
-                // One is reason enough.
-                None if may_map => {
-                    found.silent = Some(pid);
-                    break;
-                }
-                None => silent_strangers += 1,
-            }
-        }
-        found
+        let own = std::process::id();
+        let pids = process::all().into_iter().filter(|pid| *pid != own && is_no_holdfast(*pid));
+        let pids: Vec<u32> = pids.collect();
+        let open_to = pids.iter().copied().filter(|pid| reach.is_open_to_process(*pid));
+        let may_map: Arc<BTreeSet<u32>> = Arc::new(open_to.collect());
+        let (place, ancestors, mapping) = (self.clone(), ancestors(), may_map.clone());
+        let look = move |it: &Process| {
+            place.is_used_by(it, ancestors.contains(&it.pid()))
+                || mapping.contains(&it.pid()) && place.is_mapped_by(it)
+        };
+        let answers = ask_all(pids, LONG, |pid| may_map.contains(&pid), look);
+        let users = answers.iter().filter(|it| it.told == Some(true)).map(|it| it.pid);
+        let silent = answers.iter().find(|it| it.counts && it.told.is_none()).map(|it| it.pid);
+        Found { users: users.collect(), silent }
     }
 
-    fn is_used_by(&self, pid: u32, is_ancestor: bool) -> bool {
-        let of = |name: &str| PathBuf::from(format!("/proc/{pid}/{name}"));
-        let open = fs::read_dir(of("fd")).into_iter().flatten().flatten();
-        open.map(|entry| entry.path()).any(|link| self.has(&link) && !self.is_kept_by(&link))
-            || (!is_ancestor && self.has(&of("cwd")))
-            || self.has(&of("root"))
+    fn is_used_by(&self, process: &Process, is_ancestor: bool) -> bool {
+        let mut open = process.list("fd").into_iter();
+        open.any(|link| self.has(&link) && !self.is_kept_by(&link))
+            || (!is_ancestor && self.has(&process.at("cwd")))
+            || self.has(&process.at("root"))
     }
 
     /// Whether the descriptor is the one with the lock on the home: whoever takes it may be called
@@ -222,11 +185,13 @@ impl Place {
         }
     }
 
-    fn is_mapped_by(&self, pid: u32) -> bool {
-        let links = fs::read_dir(format!("/proc/{pid}/map_files")).into_iter().flatten().flatten();
-        let into_home =
-            |link: &PathBuf| fs::read_link(link).is_ok_and(|to| to.starts_with(&self.path));
-        links.map(|entry| entry.path()).filter(into_home).any(|link| self.has(&link))
+    /// The table of what is mapped is read in one pass; only what seems to be of the home is looked
+    /// at. One entry of `map_files` costs more than a hundred lines.
+    fn is_mapped_by(&self, process: &Process) -> bool {
+        let links = process.at("map_files");
+        let mut into_home =
+            process.mappings().into_iter().flatten().filter(|it| it.path.starts_with(&self.path));
+        into_home.any(|it| self.has(&links.join(it.range)))
     }
 
     /// A PostgreSQL that runs in the home, or in the directory that the home is a part of.
@@ -235,7 +200,7 @@ impl Place {
         let running = |place: &Path| {
             let text = read_plain(&place.join(PID_FILE))?;
             let pid: u32 = text.lines().next()?.trim().parse().ok()?;
-            let stands_in = fs::read_link(format!("/proc/{pid}/cwd")).ok()?;
+            let stands_in = ask(pid, |it| it.link("cwd"))??;
             (stands_in == place).then_some(pid)
         };
         places.into_iter().flatten().filter(|_| self.is_directory).find_map(running)

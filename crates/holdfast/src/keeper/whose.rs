@@ -7,6 +7,7 @@
 use crate::control::is_there;
 use crate::exit::Exit;
 use crate::problem::{Outcome, Problem};
+use crate::processes::{Process, ask};
 use holdfast_io::{Shown, process};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -50,21 +51,17 @@ pub(crate) fn refuse_kept_by_another(what: &str, front_end: Option<u32>) -> Outc
 
 /// The keeper that started this process and goes on, if it is not this process.
 fn keeper_of(front_end: u32) -> Option<KeeperOf> {
-    let pid = parent_of(front_end).filter(|pid| *pid != std::process::id())?;
+    let pid = process::parent(front_end).filter(|pid| *pid != std::process::id())?;
     let is_keeper = process::name(pid).is_some_and(|name| name.as_encoded_bytes() == b"holdfast");
     (is_keeper && process::lives(pid)).then(|| KeeperOf { pid, socket: socket_of(pid) })
 }
 
-fn parent_of(pid: u32) -> Option<u32> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    status.lines().find_map(|line| line.strip_prefix("PPid:")?.trim().parse().ok())
-}
-
 /// The socket of the keeper with this number: its lock lies beside it.
 fn socket_of(pid: u32) -> Option<PathBuf> {
-    let open = fs::read_dir(format!("/proc/{pid}/fd")).ok()?;
-    let open = open.flatten().filter_map(|entry| fs::read_link(entry.path()).ok());
-    open.into_iter().find_map(|path| socket_beside(&path))
+    let open = |it: &Process| -> Vec<PathBuf> {
+        it.list("fd").into_iter().filter_map(|link| fs::read_link(link).ok()).collect()
+    };
+    ask(pid, open)?.iter().find_map(|path| socket_beside(path))
 }
 
 fn socket_beside(lock: &Path) -> Option<PathBuf> {

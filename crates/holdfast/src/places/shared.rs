@@ -7,6 +7,7 @@
 use super::{Id, Within, within};
 use crate::keeper::mounts::{Mount, all_mounts, leads_to};
 use crate::keeper::unasked::behind;
+use crate::shortage::beside;
 use rustix::fs::FileType;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
@@ -58,7 +59,7 @@ fn spots(paths: &[&Path]) -> Vec<Spot> {
         let rest: Vec<PathBuf> = paths[spots.len()..].iter().map(|path| (*path).into()).collect();
         let (sender, seen) = channel();
         // One that is kept by a file system ends with the process.
-        std::thread::spawn(move || {
+        beside("places", move |_| {
             let mounts = all_mounts();
             let mut paths = rest.iter();
             while paths.next().is_some_and(|path| sender.send(Spot::of(path, &mounts)).is_ok()) {}

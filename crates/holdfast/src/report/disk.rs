@@ -4,6 +4,7 @@
 //! Never: finds anything out but by looking into a region.
 
 use super::nbd_tls::NbdTlsStatus;
+use super::section::{Shown, shown};
 use super::{mortal_text, of, verdict_lines};
 use crate::claims::{Failure, Verdict};
 use crate::config::{Config, DiskConfig, Way, way_default};
@@ -33,6 +34,9 @@ pub(crate) struct DiskStatus {
     pub name: String,
     /// `served`, `not served`, `not made`.
     pub state: String,
+    /// How the configuration differs from what the keeper has, and what to do.
+    #[serde(default)]
+    pub problem: Option<String>,
     /// How its front end reaches it: `queue` or `direct`.
     #[serde(default = "way_default")]
     pub way: Way,
@@ -94,14 +98,18 @@ pub(crate) struct FrontEndStatus {
 }
 
 impl DiskStatus {
-    /// Every configured disk, with what the server said of it, if one runs.
+    /// Every configured disk and every one that the keeper has, with what the server said of it, if
+    /// one runs.
     pub(crate) fn all(
         config: &Config,
+        had: Option<&Config>,
         server: Option<&ServerSnapshot>,
         fronts: &BTreeMap<String, Outcome<Snapshot>>,
     ) -> Vec<DiskStatus> {
         let ready = server.and_then(|server| server.ready.as_ref());
-        let one = |(name, disk): (&String, &DiskConfig)| {
+        let its_server = &had.unwrap_or(config).server;
+        let one = |shown: Shown<'_, DiskConfig>| {
+            let Shown { name, section: disk, came_later, problem } = shown;
             let service = format!("{DISK_PREFIX}{name}");
             let told = ready.and_then(|ready| of(&service, &ready.verdicts)).cloned();
             let seen = fronts.get(name).and_then(|front| front.as_ref().ok()?.verdict.clone());
@@ -118,19 +126,22 @@ impl DiskStatus {
                 None => verdict,
             };
             let error = unserved.or(astray.map(|why| super::astray_text(&why)));
-            DiskStatus::new(name, disk, verdict, error).with(fronts.get(name))
+            let seen = (!came_later).then(|| Region::observe(&disk.medium()).ok()).flatten();
+            let status = DiskStatus::new(name, disk, (verdict, error), seen);
+            let clients_max = its_server.clients_of(status.clients_max);
+            let status = DiskStatus { problem, clients_max, ..status.with(fronts.get(name)) };
+            if came_later { status.not_had() } else { status }
         };
-        config.disks.iter().map(one).collect()
+        shown(had.map(|had| &had.disks), &config.disks).into_iter().map(one).collect()
     }
 
     fn new(
         name: &str,
         disk: &DiskConfig,
-        verdict: Option<Verdict>,
-        last_error: Option<String>,
+        (verdict, last_error): (Option<Verdict>, Option<String>),
+        seen: Option<Observed>,
     ) -> DiskStatus {
         let medium = disk.medium();
-        let seen = Region::observe(&medium).ok();
         let is_served = seen.as_ref().is_some_and(|seen| is_mapped_by(&medium, seen.server_pid()));
         let is_shared = disk.way == Way::Queue;
         let word = |index: usize| seen.as_ref().map_or(0, |seen: &Observed| seen.word(index));
@@ -142,6 +153,7 @@ impl DiskStatus {
         DiskStatus {
             name: name.to_owned(),
             state: state.to_owned(),
+            problem: None,
             way: disk.way,
             medium: disk.memory.medium.word().into(),
             size_bytes: disk.size.0,
@@ -161,6 +173,11 @@ impl DiskStatus {
             front_end: None,
             last_error,
         }
+    }
+
+    /// One that the keeper does not have, whatever is where it would be.
+    fn not_had(self) -> DiskStatus {
+        DiskStatus { state: "not served".to_owned(), ..self }
     }
 
     /// With what is known of its front end.
@@ -192,6 +209,7 @@ impl DiskStatus {
         let mut line = |key: &str, value: &str| {
             let _ = write!(text, "\n  {key:<12} {value}");
         };
+        self.problem.iter().for_each(|why| line("problem", why));
         let (size, held) = (rounded(self.size_bytes), rounded(self.held_bytes));
         line("size", &format!("{size}, of which {held} are not empty"));
         match &self.verdict {

@@ -44,13 +44,17 @@ impl StatusReport {
         let server = self.server.iter().flat_map(of_server);
         let logs = self.logs.iter().flat_map(of_log);
         let disks = self.disks.iter().flat_map(of_disk);
-        let tables = self.tables.iter().map(|it| service("table", &it.name, &it.state));
-        let snapshots = self.snapshots.iter().map(|it| service("snapshots", &it.name, &it.state));
+        let tables = self.tables.iter();
+        let tables = tables.map(|it| service("table", (&it.name, &it.state), &it.problem));
+        let snapshots = self.snapshots.iter();
+        let snapshots =
+            snapshots.map(|it| service("snapshots", (&it.name, &it.state), &it.problem));
         let services = tables.chain(snapshots).flatten();
         let ending = self.keeper.iter().filter(|keeper| keeper.is_ending);
         let ending = ending.map(|_| "the keeper is ending".to_owned());
+        let keeper = ending.chain(self.keeper.iter().filter_map(|keeper| keeper.problem.clone()));
         self.troubles =
-            ending.chain(volumes).chain(server).chain(logs).chain(disks).chain(services).collect();
+            keeper.chain(volumes).chain(server).chain(logs).chain(disks).chain(services).collect();
         self.health = match (&self.keeper, &self.no_answer) {
             (_, Some(_)) => Health::NoAnswer,
             (None, None) => Health::NotRunning,
@@ -85,13 +89,14 @@ fn of_server(server: &ServerStatus) -> Vec<String> {
 
 fn of_log(log: &LogStatus) -> Vec<String> {
     let whose = format!("log {}", log.name);
-    let error = log.last_error.iter().map(|error| format!("{whose}: {error}"));
-    error.chain(standing(&whose, &log.standstills)).collect()
+    let errors = log.problem.iter().chain(&log.last_error);
+    let errors = errors.map(|error| format!("{whose}: {error}"));
+    errors.chain(standing(&whose, &log.standstills)).collect()
 }
 
 fn of_disk(disk: &DiskStatus) -> Vec<String> {
     let whose = format!("disk {}", disk.name);
-    let mut troubles: Vec<String> = service("disk", &disk.name, &disk.state).into_iter().collect();
+    let mut troubles = service("disk", (&disk.name, &disk.state), &disk.problem);
     troubles.extend(disk.last_error.iter().map(|error| format!("{whose}: {error}")));
     if let Some(front) = &disk.front_end {
         let of_front = format!("the front end of {whose}");
@@ -101,8 +106,10 @@ fn of_disk(disk: &DiskStatus) -> Vec<String> {
     troubles
 }
 
-fn service(kind: &str, name: &str, state: &str) -> Option<String> {
-    unless(state, "served", &format!("{kind} {name}"))
+fn service(kind: &str, (name, state): (&str, &str), problem: &Option<String>) -> Vec<String> {
+    let whose = format!("{kind} {name}");
+    let problem = problem.iter().map(|problem| format!("{whose}: {problem}"));
+    unless(state, "served", &whose).into_iter().chain(problem).collect()
 }
 
 fn unless(state: &str, well: &str, whose: &str) -> Option<String> {

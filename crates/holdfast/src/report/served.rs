@@ -3,6 +3,7 @@
 //! Promise: as for volumes: the same facts as text and as JSON, which only gains fields.
 //! Never: finds anything out but by looking into a region.
 
+use super::section::{Shown, shown};
 use super::verdict_lines;
 use crate::bond::Loss;
 use crate::bounded;
@@ -10,7 +11,8 @@ use crate::claims::{Failure, Verdict};
 use crate::config::{Config, ServedLogConfig};
 use crate::found::{memory_of, verdict_of_log};
 use crate::keeper::ServerSnapshot;
-use crate::observe::observe;
+use crate::observe::{Observation, observe};
+use crate::problem::Outcome;
 use crate::sizes::rounded;
 use crate::standstill::Standstill;
 use holdfast_client::protocol::LOG_PREFIX;
@@ -51,6 +53,12 @@ pub(crate) struct ServerStatus {
 pub(crate) struct LogStatus {
     /// Its name.
     pub name: String,
+    /// `served`, `not served`.
+    #[serde(default)]
+    pub state: String,
+    /// How the configuration differs from what the keeper has, and what to do.
+    #[serde(default)]
+    pub problem: Option<String>,
     /// Its directory.
     pub log: PathBuf,
     /// What the region is made of.
@@ -127,13 +135,22 @@ impl ServerStatus {
 }
 
 impl LogStatus {
-    /// Every configured log, with what the server said of it, if one runs.
-    pub(crate) fn all(config: &Config, server: Option<&ServerSnapshot>) -> Vec<LogStatus> {
+    /// Every configured log and every one that the keeper has, with what the server said of it, if
+    /// one runs.
+    pub(crate) fn all(
+        config: &Config,
+        had: Option<&Config>,
+        server: Option<&ServerSnapshot>,
+    ) -> Vec<LogStatus> {
         let ready = server.and_then(|server| server.ready.clone()).unwrap_or_default();
-        let one = |(name, log): (&String, &ServedLogConfig)| {
+        let its_server = &had.unwrap_or(config).server;
+        let one = |shown: Shown<'_, ServedLogConfig>| {
+            let Shown { name, section: log, came_later, problem } = shown;
             let service = format!("{LOG_PREFIX}{name}");
             let told = ready.verdicts.iter().find(|(of, _)| *of == service);
             let told = told.map(|(_, verdict)| verdict.clone());
+            let is_served = told.is_some() && !super::is_given_up(server);
+            let state = if is_served { "served" } else { "not served" };
             let judged =
                 || verdict_of_log(&service, log, memory_of(&log.memory), config.keeper.power).ok();
             let unserved = ready.unserved.iter().find(|(of, _)| *of == service);
@@ -147,21 +164,24 @@ impl LogStatus {
             let unserved = unserved.or(astray.map(|why| super::astray_text(&why)));
             let standing = server.and_then(|server| server.logs.get(&service).cloned());
             let standstills = standing.unwrap_or_default();
-            LogStatus { standstills, ..LogStatus::new(name, log, verdict, unserved) }
+            let observed = (!came_later).then(|| observe(&log.memory.medium()));
+            let status = LogStatus::new(name, log, (verdict, unserved), observed);
+            let clients_max = its_server.clients_of(log.clients_max);
+            LogStatus { state: state.to_owned(), problem, clients_max, standstills, ..status }
         };
-        config.logs.iter().map(one).collect()
+        shown(had.map(|had| &had.logs), &config.logs).into_iter().map(one).collect()
     }
 
     fn new(
         name: &str,
         log: &ServedLogConfig,
-        verdict: Option<Verdict>,
-        unserved: Option<String>,
+        (verdict, unserved): (Option<Verdict>, Option<String>),
+        observed: Option<Outcome<Observation>>,
     ) -> LogStatus {
-        let observed = observe(&log.memory.medium());
-        let damaged = observed.as_ref().err().filter(|problem| problem.exit.stays());
+        let observed = observed.as_ref().map(Result::as_ref);
+        let damaged = observed.and_then(Result::err).filter(|problem| problem.exit.stays());
         let damaged = damaged.map(ToString::to_string);
-        let seen = observed.as_ref().ok();
+        let seen = observed.and_then(Result::ok);
         let served = seen.map(|seen| seen.served).unwrap_or_default();
         let (loss, silent) = match bounded::read(&log.log, Loss::of_this_run) {
             Ok(loss) => (loss, None),
@@ -169,6 +189,8 @@ impl LogStatus {
         };
         LogStatus {
             name: name.to_owned(),
+            state: String::new(),
+            problem: None,
             log: log.log.clone(),
             medium: log.memory.medium.word().into(),
             must_survive: log.must_survive.clone(),
@@ -194,11 +216,12 @@ impl LogStatus {
 
     /// For people.
     pub(super) fn text(&self) -> String {
-        let mut text =
-            format!("\nlog {}: {} of {} clients", self.name, self.clients, self.clients_max);
+        let Self { name, state, clients, clients_max, .. } = self;
+        let mut text = format!("\nlog {name}: {state}, {clients} of {clients_max} clients");
         let mut line = |key: &str, value: &str| {
             let _ = write!(text, "\n  {key:<12} {value}");
         };
+        self.problem.iter().for_each(|why| line("problem", why));
         line("log", &self.log.display().to_string());
         match &self.verdict {
             Some(verdict) => verdict_lines(verdict).iter().for_each(|(k, v)| line(k, v)),

@@ -3,6 +3,7 @@
 //! Promise: as for volumes: the same facts as text and as JSON, which only gains fields.
 //! Never: finds anything out but by looking into a region.
 
+use super::section::{Shown, shown};
 use super::{of, verdict_lines};
 use crate::claims::Verdict;
 use crate::config::{Config, SnapshotConfig};
@@ -23,6 +24,9 @@ pub(crate) struct SnapshotStatus {
     pub name: String,
     /// `served`, `not served`, `not made`.
     pub state: String,
+    /// How the configuration differs from what the keeper has, and what to do.
+    #[serde(default)]
+    pub problem: Option<String>,
     /// Bytes for all snapshots together.
     pub size_bytes: u64,
     /// The disks that a snapshot takes.
@@ -40,17 +44,26 @@ pub(crate) struct SnapshotStatus {
 }
 
 impl SnapshotStatus {
-    /// All that are configured, with what the server said of them, if one runs.
-    pub(crate) fn all(config: &Config, server: Option<&ServerSnapshot>) -> Vec<SnapshotStatus> {
+    /// All that are configured and all that the keeper has, with what the server said of them, if
+    /// one runs.
+    pub(crate) fn all(
+        config: &Config,
+        had: Option<&Config>,
+        server: Option<&ServerSnapshot>,
+    ) -> Vec<SnapshotStatus> {
         let ready = server.and_then(|server| server.ready.as_ref());
-        let one = |(name, snapshot): (&String, &SnapshotConfig)| {
+        let its_server = &had.unwrap_or(config).server;
+        let one = |shown: Shown<'_, SnapshotConfig>| {
+            let Shown { name, section: snapshot, came_later, problem } = shown;
             let (service, store) = (format!("{SNAPSHOT_PREFIX}{name}"), snapshot.store());
             let told = ready.and_then(|ready| of(&service, &ready.verdicts)).cloned();
             let unserved = ready.and_then(|ready| of(&service, &ready.unserved));
-            let seen = Region::observe(&store.medium()).ok();
-            let state = match (&told, &seen) {
+            let seen = (!came_later).then(|| Region::observe(&store.medium()).ok()).flatten();
+            let is_served = told.as_ref().filter(|_| !super::is_given_up(server));
+            let state = match (is_served, &seen) {
                 (Some(_), _) => "served",
                 (None, Some(_)) => "not served",
+                (None, None) if came_later => "not served",
                 (None, None) => "not made",
             };
             // What a dead server counted last is no client now.
@@ -58,17 +71,18 @@ impl SnapshotStatus {
             let (whose, power) = (format!("snapshot {name}"), config.keeper.power);
             let judged = || store.verdict_on(&whose, memory_of_disk(&store), power).ok();
             SnapshotStatus {
-                name: name.clone(),
+                name: name.to_owned(),
                 state: state.to_owned(),
+                problem,
                 size_bytes: snapshot.size.0,
                 disks: snapshot.disks.clone(),
                 clients: served.map_or(0, |seen| seen.word(words::CLIENTS)),
-                clients_max: snapshot.clients_max,
+                clients_max: its_server.clients_of(snapshot.clients_max),
                 verdict: told.or_else(judged),
                 last_error: unserved.map(ToString::to_string),
             }
         };
-        config.snapshots.iter().map(one).collect()
+        shown(had.map(|had| &had.snapshots), &config.snapshots).into_iter().map(one).collect()
     }
 
     /// For people.
@@ -79,6 +93,7 @@ impl SnapshotStatus {
         let mut line = |key: &str, value: &str| {
             let _ = write!(text, "\n  {key:<12} {value}");
         };
+        self.problem.iter().for_each(|why| line("problem", why));
         line("size", &rounded(self.size_bytes));
         line("disks", &self.disks.join(", "));
         match &self.verdict {

@@ -3,9 +3,10 @@
 //! Promise: as for volumes: the same facts as text and as JSON, which only gains fields.
 //! Never: opens their store.
 
+use super::section::{Shown, shown};
 use super::verdict_lines;
 use crate::claims::Verdict;
-use crate::config::Config;
+use crate::config::{Config, TableConfig};
 use crate::found::verdict_of_table;
 use crate::keeper::ServerSnapshot;
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,9 @@ pub(crate) struct TableStatus {
     pub name: String,
     /// `served`, `not served`.
     pub state: String,
+    /// How the configuration differs from what the keeper has, and what to do.
+    #[serde(default)]
+    pub problem: Option<String>,
     /// The directory of their store.
     pub store: PathBuf,
     /// What acknowledgements mean; missing when the claims refuse the configuration.
@@ -28,24 +32,31 @@ pub(crate) struct TableStatus {
 }
 
 impl TableStatus {
-    /// All that are configured, with what the server said of them, if one runs.
-    pub(crate) fn all(config: &Config, server: Option<&ServerSnapshot>) -> Vec<TableStatus> {
+    /// All that are configured and all that the keeper has, with what the server said of them, if
+    /// one runs.
+    pub(crate) fn all(
+        config: &Config,
+        had: Option<&Config>,
+        server: Option<&ServerSnapshot>,
+    ) -> Vec<TableStatus> {
         let ready = server.and_then(|server| server.ready.as_ref());
-        let one = |name: &String| {
+        let one = |shown: Shown<'_, TableConfig>| {
+            let Shown { name, section: table, problem, .. } = shown;
             let service = format!("{}{name}", holdfast_client::protocol::TABLE_PREFIX);
             let told = ready.and_then(|ready| super::of(&service, &ready.verdicts)).cloned();
             let unserved = ready.and_then(|ready| super::of(&service, &ready.unserved));
-            let table = &config.tables[name];
-            let state = if told.is_some() { "served" } else { "not served" };
+            let is_served = told.is_some() && !super::is_given_up(server);
+            let state = if is_served { "served" } else { "not served" };
             TableStatus {
-                name: name.clone(),
+                name: name.to_owned(),
                 state: state.to_owned(),
+                problem,
                 store: table.store.clone(),
                 verdict: told.or_else(|| verdict_of_table(name, table, config.keeper.power).ok()),
                 last_error: unserved.map(ToString::to_string),
             }
         };
-        config.tables.keys().map(one).collect()
+        shown(had.map(|had| &had.tables), &config.tables).into_iter().map(one).collect()
     }
 
     /// For people.
@@ -54,6 +65,7 @@ impl TableStatus {
         let mut line = |key: &str, value: &str| {
             let _ = write!(text, "\n  {key:<12} {value}");
         };
+        self.problem.iter().for_each(|why| line("problem", why));
         line("store", &self.store.display().to_string());
         match &self.verdict {
             Some(verdict) => verdict_lines(verdict).iter().for_each(|(k, v)| line(k, v)),

@@ -1,7 +1,7 @@
 //! What is told before anything is served: paths that lead to one place, what a mount would be
 //! refused for, what a user may not look at.
 
-use crate::fixture::{Fixture, NAME};
+use crate::fixture::{Fixture, NAME, copy_program};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::{Command, Stdio};
@@ -125,7 +125,7 @@ fn as_nobody(fixture: &Fixture, words: &[&str]) -> String {
     // The program may be where nobody comes.
     let program = fixture.path("program");
     if !program.exists() {
-        fs::copy(env!("CARGO_BIN_EXE_holdfast"), &program).unwrap();
+        copy_program(env!("CARGO_BIN_EXE_holdfast"), &program);
     }
     let mut command = Command::new("setpriv");
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(program);

@@ -1,12 +1,14 @@
 //! Volumes whose home is a file or a block device, seen as one file.
 
 use crate::fixture::{Fixture, NAME, kill};
+use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use rustix::process::Signal;
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 pub(crate) const DISK_BYTES: u64 = 64 << 20;
 
@@ -51,13 +53,24 @@ impl Loop {
 
 impl Drop for Loop {
     fn drop(&mut self) {
-        let unmounted = self.mounted.take().map(|point| unmount(point, UnmountFlags::empty()));
+        let unmounted = self.mounted.take().map(|point| unmount_when_free(&point));
         let detached = Command::new("losetup").args(["--detach", &self.device]).status();
         if !std::thread::panicking() {
             unmounted.into_iter().for_each(Result::unwrap);
             assert!(detached.unwrap().success());
         }
     }
+}
+
+/// A program that another test is just starting has what this process has open until it runs.
+fn unmount_when_free(point: &Path) -> rustix::io::Result<()> {
+    for _ in 0..500 {
+        match unmount(point, UnmountFlags::empty()) {
+            Err(Errno::BUSY) => std::thread::sleep(Duration::from_millis(10)),
+            unmounted => return unmounted,
+        }
+    }
+    unmount(point, UnmountFlags::empty())
 }
 
 pub(crate) fn contents(number: u8) -> Vec<u8> {

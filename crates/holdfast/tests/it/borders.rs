@@ -79,6 +79,50 @@ fn the_home_of_another_log_is_refused() {
     fs::rename(fixture.log(), fixture.path("newer")).unwrap();
     fs::rename(fixture.path("other"), fixture.log()).unwrap();
     fixture.holdfast(&["serve"]).expect(6, &["is the home of another log", "correct home or log"]);
+    fs::rename(fixture.log(), fixture.path("other")).unwrap();
+    fs::rename(fixture.path("newer"), fixture.log()).unwrap();
+    fixture.serve();
+    assert_eq!(fixture.stop(), Some(0));
+}
+
+#[test]
+fn one_of_two_files_about_a_home_or_a_memory_is_enough() {
+    for lost in ["home", "home.copy", "region", "region.copy"] {
+        println!("without {lost}");
+        let fixture = killed();
+        fs::remove_file(fixture.log().join(lost)).unwrap();
+        assert_kept(&fixture);
+    }
+}
+
+#[test]
+fn without_both_files_about_its_home_a_log_goes_on_only_when_somebody_says_so() {
+    let fixture = killed();
+    for lost in ["home", "home.copy"] {
+        fs::remove_file(fixture.log().join(lost)).unwrap();
+    }
+    let words = ["\"home\" beside the log is gone", "its copy too", "volume accept v --home"];
+    fixture.holdfast(&["volume", "check", NAME]).expect(6, &words);
+    fixture.holdfast(&["serve"]).expect(6, &words);
+    fixture.holdfast(&["umount", NAME]).expect(6, &words);
+    fixture.holdfast(&["volume", "accept", NAME, "--home"]).succeeded();
+    assert_kept(&fixture);
+}
+
+#[test]
+fn without_both_files_about_its_memory_a_log_whose_memory_is_gone_is_refused() {
+    let fixture = killed();
+    for lost in ["region", "region.copy"] {
+        fs::remove_file(fixture.log().join(lost)).unwrap();
+    }
+    let away = fixture.path("region-away");
+    fs::copy(&fixture.region, &away).unwrap();
+    fs::remove_file(&fixture.region).unwrap();
+    let words = ["\"region\" beside the log is gone", "volume accept v --memory-lost"];
+    fixture.holdfast(&["volume", "check", NAME]).expect(6, &words);
+    fixture.holdfast(&["serve"]).expect(6, &words);
+    fs::copy(&away, &fixture.region).unwrap();
+    assert_kept(&fixture);
 }
 
 #[test]
@@ -208,6 +252,43 @@ fn a_home_that_is_kept_puts_the_log_aside_whole() {
     fixture.holdfast(&["log", "verify", &aside]).succeeded();
     fixture.serve();
     assert_eq!(fs::read(fixture.mount().join("f")).unwrap(), b"by hand");
+    assert_eq!(fixture.stop(), Some(0));
+}
+
+#[test]
+fn a_home_that_is_kept_without_a_log_is_not_told_of_an_older_one_as_the_one_put_aside() {
+    let fixture = killed();
+    let keep_home = ["volume", "accept", NAME, "--keep", "home"];
+    let said = fixture.holdfast(&keep_home).succeeded().out;
+    let older = said.trim_end().rsplit(' ').next().unwrap().to_owned();
+    fs::remove_dir_all(fixture.log()).unwrap();
+    let _ = fs::remove_file(&fixture.region);
+    let said = fixture.holdfast(&keep_home).succeeded().out;
+    let words = format!("no log of before was there; what was put aside before is in {older}\n");
+    assert!(said.ends_with(&words), "{said}");
+    let said = fixture.holdfast(&keep_home).succeeded().out;
+    let (now, before) = said.split_once("; what was put aside before is in ").unwrap();
+    assert!(now.contains("what was put aside is whole in ") && !now.contains(&older), "{said}");
+    assert_eq!(before.trim_end(), older);
+}
+
+#[test]
+fn memory_that_a_failed_attachment_has_made_is_not_told_as_what_the_log_lacks() {
+    let mut fixture = Fixture::made();
+    fixture.serve();
+    fs::write(fixture.mount().join("f"), "kept").unwrap();
+    assert_eq!(fixture.stop(), Some(0));
+    assert!(!fixture.region.exists());
+    let segments = fs::read_dir(fixture.log()).unwrap().map(|entry| entry.unwrap().path());
+    let name = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();
+    let first = segments.filter(|path| name(path).starts_with("segment-")).min().unwrap();
+    fs::remove_file(&first).unwrap();
+    fixture.holdfast(&["umount", NAME]).expect(6, &["segment", "accept v --keep home"]);
+    let said = fixture.holdfast(&["volume", "accept", NAME, "--keep", "home"]).succeeded().out;
+    assert!(!said.contains("its memory"), "{said}");
+    assert!(said.contains("what was put aside is whole in"), "{said}");
+    fixture.serve();
+    assert_eq!(fs::read(fixture.mount().join("f")).unwrap(), b"kept");
     assert_eq!(fixture.stop(), Some(0));
 }
 

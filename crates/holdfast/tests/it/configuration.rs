@@ -1,6 +1,6 @@
 //! Command line, configuration and claims: what is refused, in which words, with which code.
 
-use crate::fixture::{Fixture, NAME};
+use crate::fixture::{Fixture, NAME, wait_until};
 use std::fs;
 use std::path::PathBuf;
 
@@ -34,6 +34,29 @@ fn an_unknown_flag_is_a_wrong_command_line() {
 fn the_help_tells_the_exit_codes_and_the_first_steps() {
     let help = Fixture::new().holdfast(&["--help"]).succeeded().out;
     assert!(help.contains("Exit codes:") && help.contains("holdfast volume make NAME"), "{help}");
+}
+
+#[test]
+fn settings_that_were_changed_under_what_is_served_are_told_until_it_has_them() {
+    let mut fixture = Fixture::made();
+    fixture.serve();
+    let text = fixture.config_text();
+    let same_places = "other settings for it by now";
+    for (with, words) in [
+        (text.replace("must_survive = [\"process\"]\n", ""), same_places),
+        (format!("{text}cache = \"direct\"\n"), same_places),
+        (text.replace("[server]\n", "[server]\nclients_max = 7\n"), "other settings in [server]"),
+    ] {
+        fixture.configure(&with);
+        let told = fixture.holdfast(&["status"]);
+        assert!(told.code == Some(7) && told.out.contains(words), "{with}: {told:?}");
+        fixture.configure(&text);
+        fixture.holdfast(&["status"]).succeeded();
+    }
+    fixture.configure(&format!("{text}cache = \"direct\"\n"));
+    fixture.holdfast(&["umount", NAME]).succeeded();
+    fixture.holdfast(&["mount", NAME]).succeeded();
+    fixture.holdfast(&["status"]).succeeded();
 }
 
 #[test]
@@ -89,6 +112,32 @@ fn a_problem_as_json_has_the_same_parts() {
     let failed: serde_json::Value = serde_json::from_str(&ended.err).unwrap();
     assert_eq!(failed["failed"]["exit"], "not_running", "{failed}");
     assert!(failed["failed"]["remedy"].as_str().unwrap().contains("holdfast serve"), "{failed}");
+}
+
+#[test]
+fn a_name_that_is_not_configured_is_refused_with_those_that_are() {
+    let mut fixture = Fixture::made();
+    fixture.serve();
+    let words = ["has no [volume.typo]", "name one of: v"];
+    for command in [&["mount", "typo"][..], &["umount", "typo"], &["upgrade", "volume", "typo"]] {
+        fixture.holdfast(command).expect(2, &words);
+    }
+    fixture.holdfast(&["upgrade", "disk", "typo"]).expect(2, &["has no [disk.typo]"]);
+    assert_eq!(fixture.stop(), Some(0));
+}
+
+#[test]
+fn a_volume_that_is_served_and_not_mounted_is_not_listed_as_unused() {
+    let mut fixture = Fixture::made();
+    fixture.serve();
+    let file = fs::File::create(fixture.mount().join("f")).unwrap();
+    rustix::mount::unmount(fixture.mount(), rustix::mount::UnmountFlags::DETACH).unwrap();
+    let listed = fixture.holdfast(&["volume", "list"]).succeeded().out;
+    assert!(listed.contains("out of place") && !listed.contains("not mounted"), "{listed}");
+    drop(file);
+    let list = || fixture.holdfast(&["volume", "list"]).succeeded().out;
+    wait_until(|| list().contains("not mounted"), list);
+    assert_eq!(fixture.stop(), Some(0));
 }
 
 #[test]

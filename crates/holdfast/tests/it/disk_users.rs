@@ -1,6 +1,6 @@
 //! Users of disks while front ends are killed and replaced: clients that others wrote, and guests.
 
-use crate::fixture::{Fixture, NAME, kill, wait_until};
+use crate::fixture::{Fixture, NAME, copy_program, kill, wait_until};
 use crate::guest::{Guest, PATIENCE};
 use crate::load::{Load, QUEUES};
 use crate::nbd::Served;
@@ -192,7 +192,7 @@ fn a_replacement_that_does_not_come_up_leaves_connections_to_the_old_binary() {
     served.fixture.serve();
     let writers = Writers::start(&served);
     let broken = served.fixture.path("broken");
-    fs::copy("/bin/false", &broken).unwrap();
+    copy_program("/bin/false", &broken);
     for binary in [broken.to_str().unwrap(), "/etc/hostname"] {
         let upgrade = ["upgrade", "volume", NAME, "--binary", binary];
         served.fixture.holdfast(&upgrade).expect(1, &["the old one is started again"]);

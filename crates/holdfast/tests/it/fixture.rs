@@ -5,6 +5,7 @@ use rustix::mount::{UnmountFlags, unmount};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::cell::Cell;
+use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -272,6 +273,14 @@ impl Fixture {
         self.keepers.push(self.command().arg("serve").stderr(log).spawn().unwrap());
     }
 
+    /// Starts a keeper in place of one that has ended by itself, if it has.
+    pub(crate) fn serve_again_if_ended(&mut self) {
+        if self.keepers.last_mut().is_none_or(|keeper| keeper.try_wait().unwrap().is_some()) {
+            self.keepers.pop();
+            self.begin_to_serve();
+        }
+    }
+
     /// Starts a keeper and waits until the volume is served.
     pub(crate) fn serve(&mut self) {
         let command = self.command();
@@ -324,6 +333,30 @@ impl Fixture {
     pub(crate) fn stop(&mut self) -> Option<i32> {
         kill(self.keeper_pid(), Signal::TERM);
         self.keepers.pop().unwrap().wait().unwrap().code()
+    }
+
+    /// Waits for the end of the newest keeper, which was asked to end.
+    pub(crate) fn reap(&mut self) {
+        self.keepers.pop().unwrap().wait().unwrap();
+    }
+
+    /// Ends the server and the front ends of disks, too, which may outlive their keeper.
+    pub(crate) fn end_keepers_and_what_serves(&mut self) {
+        let told = self.holdfast(&["status", "--json"]).out;
+        let report: Value = serde_json::from_str(&told).unwrap_or_default();
+        let fronts = report["disks"].as_array().into_iter().flatten();
+        let fronts = fronts.filter_map(|it| it["front_end"]["pid"].as_i64());
+        let pids: Vec<i64> = fronts.chain(report["server"]["pid"].as_i64()).collect();
+        self.end_keepers();
+        pids.iter().for_each(|pid| kill(*pid as i32, Signal::KILL));
+    }
+
+    /// Kills every keeper.
+    pub(crate) fn end_keepers(&mut self) {
+        for mut keeper in self.keepers.drain(..) {
+            let _ = keeper.kill();
+            let _ = keeper.wait();
+        }
     }
 
     /// Has nobody hold the log of a volume that was unmounted: the server would keep it.
@@ -402,10 +435,7 @@ impl Fixture {
 impl Drop for Fixture {
     fn drop(&mut self) {
         let front_end = self.status()["front_end_pid"].as_i64();
-        for keeper in &mut self.keepers {
-            let _ = keeper.kill();
-            let _ = keeper.wait();
-        }
+        self.end_keepers();
         front_end.into_iter().for_each(|pid| kill(pid as i32, Signal::KILL));
         let _ = unmount(self.mount(), UnmountFlags::DETACH);
         let _ = unmount(self.home(), UnmountFlags::DETACH);
@@ -417,6 +447,12 @@ impl Drop for Fixture {
             panic!("it hung, and was ended:\n{report}");
         }
     }
+}
+
+/// Copies a program that is to be run. Another process does it: what this one has open for writing,
+/// a program that another test is just starting has, too, and nobody may run it meanwhile.
+pub(crate) fn copy_program(from: impl AsRef<OsStr>, to: &Path) {
+    assert!(Command::new("cp").arg(from).arg(to).status().unwrap().success(), "{to:?}");
 }
 
 /// Sends a signal; the process may be gone.

@@ -50,6 +50,15 @@ impl Small {
     }
 }
 
+/// A volume, made but not served, whose log has such a disk for itself, and where that log is.
+fn log_on_a_small_disk(fixture: &mut Fixture) -> (Small, PathBuf) {
+    let small = Small::new(fixture, 96);
+    let log = small.point.join("log");
+    fixture.reconfigure(&format!("{:?}", fixture.log()), &format!("{log:?}"));
+    fixture.holdfast(&["volume", "make", NAME]).succeeded();
+    (small, log)
+}
+
 fn noise(number: u64) -> Vec<u8> {
     let mut word = number + 1;
     let mut next = || {
@@ -64,10 +73,7 @@ fn noise(number: u64) -> Vec<u8> {
 #[test]
 fn a_log_whose_disk_is_full_says_where_to_make_room_and_goes_on_by_itself_when_there_is_some() {
     let mut fixture = Fixture::new();
-    let small = Small::new(&fixture, 96);
-    let log = small.point.join("log");
-    fixture.reconfigure(&format!("{:?}", fixture.log()), &format!("{log:?}"));
-    fixture.holdfast(&["volume", "make", NAME]).succeeded();
+    let (small, log) = log_on_a_small_disk(&mut fixture);
     let text = fs::read_to_string(fixture.config()).unwrap();
     fixture.configure(&text.replace("8MiB", "64MiB"));
     fixture.serve();
@@ -100,14 +106,52 @@ fn a_log_whose_disk_is_full_says_where_to_make_room_and_goes_on_by_itself_when_t
     fixture.let_log_go();
 }
 
+/// What the cleaner is stuck at, the order to go on and the record itself have room beside the log.
+#[test]
+fn what_the_home_never_takes_is_put_aside_although_the_logs_disk_is_full() {
+    let mut fixture = Fixture::new();
+    let (small, _) = log_on_a_small_disk(&mut fixture);
+    fixture.serve();
+    let (mount, home) = (fixture.mount(), fixture.home());
+    let told = || fixture.status().to_string();
+    fs::create_dir(mount.join("d")).unwrap();
+    let has = |name: &str, wanted: &[u8]| fs::read(home.join(name)).is_ok_and(|it| it == wanted);
+    for round in 0..3 {
+        let old = noise(round);
+        fs::write(mount.join("d/f"), &old).unwrap();
+        wait_until(|| has("d/f", &old), told);
+        wait_until(|| fixture.status()["unapplied_bytes"].as_u64() < Some(65536), told);
+        small.fill();
+        fs::rename(home.join("d"), home.join("away")).unwrap();
+        fs::set_permissions(mount.join("d/f"), Permissions::from_mode(0o600)).unwrap();
+        let other = format!("other{round}");
+        fs::write(mount.join(&other), "later").unwrap();
+        wait_until(|| fixture.status()["stuck"].is_string(), told);
+        let goes_on = || {
+            if fixture.status()["stuck"].is_string() {
+                fixture.holdfast(&["volume", "skip", NAME]).succeeded();
+            }
+            has(&other, b"later")
+        };
+        wait_until(goes_on, told);
+        let aside = fixture.holdfast(&["volume", "aside", NAME]).succeeded().out;
+        assert!(aside.contains("d/f"), "{aside}");
+        fs::rename(home.join("away"), home.join("d")).unwrap();
+        small.make_room();
+        let has_room = || fixture.status()["put_aside"].as_u64() > Some(round);
+        wait_until(has_room, told);
+        fixture.holdfast(&["umount", NAME]).succeeded();
+        fixture.holdfast(&["mount", NAME]).succeeded();
+    }
+    fixture.holdfast(&["umount", NAME]).succeeded();
+    fixture.let_log_go();
+}
+
 /// Whoever attaches it or gives it back has something to note beside the log.
 #[test]
 fn a_volume_whose_logs_disk_is_full_is_attached_after_a_kill_and_given_back() {
     let mut fixture = Fixture::new();
-    let small = Small::new(&fixture, 96);
-    let log = small.point.join("log");
-    fixture.reconfigure(&format!("{:?}", fixture.log()), &format!("{log:?}"));
-    fixture.holdfast(&["volume", "make", NAME]).succeeded();
+    let (small, _) = log_on_a_small_disk(&mut fixture);
     fixture.serve();
     let file = |number: u64| format!("n{number}");
     (0..20).for_each(|it| fs::write(fixture.mount().join(file(it)), [7; 5000]).unwrap());

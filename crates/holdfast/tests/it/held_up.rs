@@ -1,5 +1,5 @@
-//! A stranger's process whose memory is locked for as long as he likes, so that whoever asks the
-//! kernel what it has mapped waits.
+//! Strangers' processes that hold locks of their memory, or of the program that they become, for as
+//! long as they like, so that whoever asks the kernel what they have waits.
 
 use crate::fixture::{Fixture, NAME, wait_until};
 use std::fs;
@@ -17,12 +17,12 @@ struct HeldUp {
 }
 
 impl HeldUp {
-    fn start(folder: &Path) -> HeldUp {
+    fn start(folder: &Path, how: &str, count: usize) -> HeldUp {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/held_up.py");
         let mut holds = Command::new("python3")
             .arg(script)
             .arg(folder)
-            .arg(NOBODY.to_string())
+            .args([&NOBODY.to_string(), how, &count.to_string()])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -52,25 +52,31 @@ fn folders(fixture: &Fixture, mode: u32) -> tempfile::TempDir {
     strangers
 }
 
+/// More than may keep a thread each.
+const MANY: usize = 12;
+
 #[test]
 #[ignore = "whoever reads of processes waits meanwhile; `make test-long` runs it alone"]
 fn who_could_not_have_got_at_a_home_keeps_nobody_waiting() {
-    let mut fixture = Fixture::new();
-    let folder = folders(&fixture, 0o700);
-    let _held_up = HeldUp::start(folder.path());
-    fixture.holdfast(&["volume", "make", NAME]).succeeded();
-    fixture.serve();
-    fixture.holdfast(&["umount", NAME]).succeeded();
-    fixture.holdfast(&["mount", NAME]).succeeded();
+    for (how, count) in [("memory", 1), ("program", 1), ("program", MANY)] {
+        let mut fixture = Fixture::new();
+        let folder = folders(&fixture, 0o700);
+        let _held_up = HeldUp::start(folder.path(), how, count);
+        fixture.holdfast(&["volume", "make", NAME]).succeeded();
+        fixture.serve();
+        fixture.holdfast(&["status"]).succeeded();
+        fixture.holdfast(&["umount", NAME]).succeeded();
+        fixture.holdfast(&["mount", NAME]).succeeded();
+    }
 }
 
 #[test]
 #[ignore = "whoever reads of processes waits meanwhile; `make test-long` runs it alone"]
-fn who_may_have_a_home_mapped_and_does_not_tell_is_named() {
+fn who_may_have_something_of_a_home_and_does_not_tell_is_named() {
     let mut fixture = Fixture::made();
     let folder = folders(&fixture, 0o755);
-    let held_up = HeldUp::start(folder.path());
-    let named = format!("(pid {}) does not tell what it has mapped", held_up.pid);
+    let held_up = HeldUp::start(folder.path(), "program", 1);
+    let named = format!("(pid {}) does not tell what it has of it", held_up.pid);
     let ended = fixture.holdfast(&["serve"]);
     assert!(ended.code == Some(5) && ended.err.contains(&named), "{ended:?}");
     drop(held_up);

@@ -242,6 +242,30 @@ fn a_short_measurement_leaves_nothing_behind() {
 }
 
 #[test]
+fn of_a_log_whose_segments_are_gone_a_repair_names_those_and_no_other() {
+    let place = Place::new();
+    place.log("create", &["--segment", "64KiB", "--format", "json", "--record", "n"]).succeeded();
+    let long = format!("{:?}", "y".repeat(2500));
+    let append = || place.log("append", &vec![&*long; 30]).succeeded();
+    append();
+    // The first segment is done with, and lies there for later.
+    let dumped = place.json("dump", &[]);
+    let late = dumped.iter().find(|record| record["lsn"].as_u64() > Some(66_000)).unwrap();
+    place.log("truncate", &["--before", &late["lsn"].to_string()]).succeeded();
+    for name in ["segment-00000001", "segment-00000002"] {
+        let _ = std::fs::remove_file(place.path().join(name));
+    }
+    assert!(place.path().join("segment-00000000").exists());
+    place.log("verify", &[]).expect(6, &["segment-00000001", "is not there"]);
+    for arguments in [&["--dry-run"][..], &[place.fixture.path("new").to_str().unwrap()]] {
+        let refused = place.log("repair", arguments);
+        refused.expect(6, &["segment-00000001", "is not there", "from a copy"]);
+        let said = refused.err.replace("repairing", "");
+        assert!(!said.contains("segment-00000000") && !said.contains("repair"), "{said}");
+    }
+}
+
+#[test]
 fn what_is_left_of_a_damaged_log_is_saved_into_a_new_one() {
     let place = Place::with(&["1", "2", "3"]);
     let all = place.json("dump", &[]);
@@ -413,6 +437,25 @@ fn a_catalogue_of_another_log_is_named_and_made_again() {
     place.log("verify", &[]).succeeded();
     let dumped = place.log("dump", &["--json"]).succeeded();
     assert!(!dumped.err.contains("made again"), "it is said once: {dumped:?}");
+}
+
+#[test]
+fn a_symbolic_link_in_the_place_of_a_log_is_named_with_what_to_do() {
+    let place = Place::with(&["1", "2"]);
+    let real = place.fixture.path("real");
+    std::fs::rename(place.path(), &real).unwrap();
+    std::os::unix::fs::symlink("real", place.path()).unwrap();
+    let leads = format!("name what it leads to: {}", real.display());
+    for command in ["dump", "stat", "verify"] {
+        place.log(command, &[]).expect(2, &["is a symbolic link", &leads]);
+    }
+    std::fs::remove_file(place.path()).unwrap();
+    std::fs::rename(&real, place.path()).unwrap();
+    let segment = place.path().join("segment-00000000");
+    std::fs::rename(&segment, &real).unwrap();
+    std::os::unix::fs::symlink(&real, &segment).unwrap();
+    let words = ["segment-00000000 is a symbolic link", "put what it leads to in its place"];
+    place.log("verify", &[]).expect(2, &words);
 }
 
 #[test]

@@ -10,6 +10,8 @@ use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
+use vm_memory::FileOffset;
+use vm_memory::mmap::{MmapRegion, MmapRegionError};
 
 const DISK_BYTES: u64 = 32 << 20;
 
@@ -239,6 +241,13 @@ fn a_disk_can_be_mounted_and_a_network_block_device_at_once() {
         file.write_all_at(&[round + 100; 5000], 100).unwrap();
         assert_eq!(client.read(5000, 100).unwrap(), [round + 100; 5000]);
     }
+    // A page of a shared mapping would be written back over what the client wrote since.
+    let whole = FileOffset::new(file.try_clone().unwrap(), 0);
+    let mapped = MmapRegion::<()>::from_file(whole, 4096).map(drop).unwrap_err();
+    assert!(
+        matches!(&mapped, MmapRegionError::Mmap(error) if error.raw_os_error() == Some(ENODEV)),
+        "{mapped}"
+    );
     drop(client);
     served.fixture.holdfast(&["umount", NAME]).expect(5, &["in use by"]);
     drop(file);
@@ -246,6 +255,8 @@ fn a_disk_can_be_mounted_and_a_network_block_device_at_once() {
     served.fixture.assert_given_back();
     assert_eq!(fs::read(served.fixture.home()).unwrap()[100..5100], [109; 5000]);
 }
+
+const ENODEV: i32 = 19;
 
 #[test]
 fn a_directory_is_no_network_block_device() {

@@ -27,6 +27,7 @@ const REMEDIES: &[(&str, Known)] = &[
     ("holdfast", Not("a word of a text, no command")),
     ("holdfast disk remove {}", By("the_status_tells_of_a_disk_from_its_making_to_its_end")),
     ("holdfast log dump", By("the_end_of_a_log_is_cut_off_for_good_and_it_goes_on")),
+    ("holdfast log make", By("a_log_that_was_never_made_is_made_as_the_message_says")),
     ("holdfast log make NAME", By("a_log_that_was_never_made_is_made_as_the_message_says")),
     ("holdfast log repair", By("what_is_left_of_a_damaged_log_is_saved_into_a_new_one")),
     ("holdfast log verify {}", By("what_is_left_of_a_damaged_log_is_saved_into_a_new_one")),
@@ -81,6 +82,10 @@ const REMEDIES: &[(&str, Known)] = &[
              and_nothing_that_the_disk_has_is_lost"),
     ),
     ("holdfast volume check {}", By("a_volume_is_made_once_listed_and_checked")),
+    (
+        "holdfast upgrade disk {}",
+        By("replacing_a_disks_front_end_or_telling_it_to_end_loses_no_connection_and_no_request"),
+    ),
     ("holdfast upgrade server", By("clients_notice_nothing_of_upgrades_and_kills_but_the_time")),
     ("holdfast vm boot --help", By("help_that_a_message_names_is_there")),
     (

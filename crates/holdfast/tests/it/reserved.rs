@@ -5,7 +5,7 @@ use rustix::process::Signal;
 use std::fs::{self, File};
 
 /// Where a region notes in which run of the system it was used; FORMAT.md of the memory says so.
-const BOOT: std::ops::Range<usize> = 4376..4392;
+pub(crate) const BOOT: std::ops::Range<usize> = 4376..4392;
 
 /// The configuration of a volume whose region is a file that the system writes to a disk.
 fn on_a_file(fixture: &Fixture) -> String {

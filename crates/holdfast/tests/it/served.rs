@@ -21,6 +21,8 @@ pub(crate) struct Served {
     root: tempfile::TempDir,
     region: PathBuf,
     keeper: Option<Child>,
+    /// The run of the system, if it is not this one.
+    run: Option<String>,
 }
 
 impl Served {
@@ -32,7 +34,7 @@ impl Served {
     pub(crate) fn with(lines: &str) -> Served {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let region = format!("/dev/shm/holdfast-served-{}-{number}", std::process::id()).into();
-        let served = Served { root: tempfile::tempdir().unwrap(), region, keeper: None };
+        let served = Served { root: tempfile::tempdir().unwrap(), region, keeper: None, run: None };
         let text = format!(
             "[keeper]\nsocket = {:?}\n[server]\nsocket = {:?}\n[log.ledger]\nlog = {:?}\n\
              memory = {{ medium = \"shm\", size = \"8MiB\", path = {:?} }}\n\
@@ -70,7 +72,16 @@ impl Served {
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_holdfast"));
         command.env("HOLDFAST_CONFIG", self.path("holdfast.toml"));
+        if let Some(run) = &self.run {
+            command.env("HOLDFAST_TEST_BOOT", run);
+        }
         command
+    }
+
+    /// From now on it is a later run of the system.
+    pub(crate) fn restart(&mut self) {
+        let began = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+        self.run = Some(format!("a-later-run {}", began.as_nanos()));
     }
 
     pub(crate) fn holdfast(&self, arguments: &[&str]) -> Output {
@@ -124,8 +135,13 @@ impl Served {
     }
 
     pub(crate) fn stop(&mut self) {
+        kill(self.keeper.as_ref().unwrap().id().cast_signed(), Signal::TERM);
+        self.stop_ended();
+    }
+
+    /// Waits for a keeper that was told to end.
+    pub(crate) fn stop_ended(&mut self) {
         let mut keeper = self.keeper.take().unwrap();
-        kill(keeper.id().cast_signed(), Signal::TERM);
         let ended = keeper.wait().unwrap();
         let told = fs::read_to_string(self.path("keeper.log")).unwrap_or_default();
         assert!(ended.success(), "{ended}: {told}");
@@ -252,9 +268,34 @@ fn the_status_tells_of_the_server_and_its_logs() {
     assert_eq!((&log["clients"], &log["appended"]), (&1.into(), &3.into()), "{log}");
     assert_eq!(log["verdict"]["class"], "memory");
     let text = String::from_utf8(served.holdfast(&["status"]).stdout).unwrap();
-    for word in ["server: serving", "log ledger: 1 of 64 clients", "appended     3"] {
+    for word in ["server: serving", "log ledger: served, 1 of 64 clients", "appended     3"] {
         assert!(text.contains(word), "no {word:?} in {text}");
     }
+    served.stop();
+}
+
+#[test]
+fn the_status_tells_of_no_more_clients_than_the_server_lets_in() {
+    let mut served = Served::with(
+        "[log.few]\nlog = \"/nowhere/few\"\nclients_max = 8\n\
+         memory = { medium = \"private\", size = \"8MiB\" }\n\
+         [disk.ram]\nmemory = { medium = \"shm\" }\nsize = \"8MiB\"\n\
+         must_survive = [\"process\"]\n[snapshot.fast]\n\
+         memory = { medium = \"shm\" }\nsize = \"8MiB\"\ndisks = [\"ram\"]\n\
+         must_survive = [\"process\"]\n",
+    );
+    let path = served.path("holdfast.toml");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace("[server]\n", "[server]\nclients_max = 32\n")).unwrap();
+    let expect_shown = |served: &Served| {
+        let text = String::from_utf8(served.holdfast(&["status"]).stdout).unwrap();
+        let told = text.lines().filter(|line| line.ends_with(" clients"));
+        let most: Vec<_> = told.map(|line| line.split(' ').rev().nth(1).unwrap()).collect();
+        assert_eq!(most, ["8", "32", "32", "32"], "{text}");
+    };
+    expect_shown(&served);
+    served.serve();
+    expect_shown(&served);
     served.stop();
 }
 

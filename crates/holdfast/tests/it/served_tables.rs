@@ -1,6 +1,7 @@
 //! Tables that are served: asked by clients that notice nothing of upgrades and kills.
 
 use crate::fixture::{Ended, kill};
+use crate::reserved::BOOT;
 use crate::served::Served;
 use holdfast_client::ResponderClient;
 use holdfast_table::{
@@ -46,6 +47,14 @@ impl WithTables {
 
     fn holdfast(&self, arguments: &[&str]) -> Ended {
         Ended::of(self.served.holdfast(arguments))
+    }
+
+    /// Kills keeper and server.
+    fn kill(&mut self) {
+        let server = self.served.server_pid();
+        kill(server, Signal::STOP);
+        self.served.kill_keeper();
+        kill(server, Signal::KILL);
     }
 
     fn client(&self) -> ResponderClient {
@@ -283,4 +292,84 @@ fn tables_that_must_survive_the_power_are_answered_from_disk() {
     kill(tables.served.server_pid(), Signal::KILL);
     assert_eq!(check(&tables.client(), &[0; CLIENTS as usize]), Ok(()));
     tables.served.stop();
+}
+
+#[test]
+fn tables_whose_memory_is_elsewhere_are_told_how_to_get_it_back() {
+    let mut tables = WithTables::new("must_survive = [\"process\"]");
+    tables.holdfast(&["table", "make", "bank"]).succeeded();
+    tables.served.serve();
+    made(&tables.client());
+    tables.kill();
+    let path = tables.served.path("holdfast.toml");
+    let before = fs::read_to_string(&path).unwrap();
+    let (was, other) = (format!("{:?}", tables.region), tables.region.with_extension("other"));
+    fs::write(&path, before.replace(&was, &format!("{other:?}"))).unwrap();
+    tables.served.serve();
+    let told = tables.status().to_string();
+    for words in ["set memory.path = ", "and stop the keeper with `holdfast shutdown` before"] {
+        assert!(told.contains(words) && !told.contains("unmount"), "{told}");
+    }
+    tables.holdfast(&["shutdown"]).succeeded();
+    tables.served.stop_ended();
+    fs::write(&path, before).unwrap();
+    tables.served.serve();
+    assert_eq!(check(&tables.client(), &[0; CLIENTS as usize]), Ok(()), "nothing is lost");
+    tables.served.stop();
+}
+
+#[test]
+fn tables_whose_memory_is_of_an_earlier_run_of_the_system_go_on_with_what_the_disk_has() {
+    let mut tables = WithTables::new("");
+    let path = tables.served.path("holdfast.toml");
+    let text = fs::read_to_string(&path).unwrap();
+    let (log, table) = text.split_once("[table.bank]").unwrap();
+    let table = table.replace("\"shm\"", "\"file\"");
+    fs::write(&path, format!("{log}[table.bank]{table}")).unwrap();
+    tables.holdfast(&["table", "make", "bank"]).succeeded();
+    tables.served.serve();
+    made(&tables.client());
+    tables.kill();
+    let mut earlier = fs::read(&tables.region).unwrap();
+    earlier[BOOT].fill(1);
+    fs::write(&tables.region, &earlier).unwrap();
+    tables.served.restart();
+    tables.served.serve();
+    assert_eq!(tables.status()["state"], "served", "{}", tables.status());
+    assert_eq!(check(&tables.client(), &[0; CLIENTS as usize]), Ok(()));
+    let told = fs::read_to_string(tables.served.path("keeper.log")).unwrap();
+    assert!(told.contains("from the log anew"), "{told}");
+    tables.served.stop();
+    tables.holdfast(&["table", "check", "bank"]).succeeded();
+}
+
+#[test]
+fn tables_whose_memory_is_gone_are_refused_until_somebody_says_to_go_on() {
+    let mut tables = WithTables::new("must_survive = [\"process\"]");
+    tables.holdfast(&["table", "make", "bank"]).succeeded();
+    tables.served.serve();
+    made(&tables.client());
+    tables.kill();
+    let away = tables.region.with_extension("away");
+    fs::rename(&tables.region, &away).unwrap();
+    tables.served.serve();
+    let told = tables.status()["last_error"].to_string();
+    for words in ["is gone, although", "`holdfast table accept bank --memory-lost`"] {
+        assert!(told.contains(words), "{told}");
+    }
+    tables.holdfast(&["table", "accept", "bank", "--memory-lost"]).expect(5, &["shutdown"]);
+    tables.served.stop();
+    tables.holdfast(&["table", "check", "bank"]).expect(6, &["put it back"]);
+    fs::rename(&away, &tables.region).unwrap();
+    tables.served.serve();
+    assert_eq!(check(&tables.client(), &[0; CLIENTS as usize]), Ok(()), "nothing is lost");
+    tables.kill();
+    fs::remove_file(&tables.region).unwrap();
+    let said = tables.holdfast(&["table", "accept", "bank", "--memory-lost"]).succeeded().out;
+    assert!(said.contains("at most 8.0 MiB of acknowledged changes may be lost"), "{said}");
+    tables.served.serve();
+    assert_eq!(tables.status()["state"], "served", "{}", tables.status());
+    tables.served.stop();
+    fs::remove_file(&tables.region).unwrap();
+    tables.holdfast(&["table", "check", "bank"]).succeeded();
 }

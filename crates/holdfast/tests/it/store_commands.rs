@@ -3,7 +3,9 @@
 use crate::fixture::{Ended, Fixture};
 use holdfast_store::{Config, Durability, Service, Store};
 use serde_json::Value;
-use std::path::PathBuf;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
 
 /// A directory for a store, and the command.
 struct Place {
@@ -62,6 +64,81 @@ fn what_is_put_is_got_again_and_an_empty_value_is_one() {
     assert_eq!(done["class"], "disk");
     assert!(done["committed_rsn"].as_u64() > Some(0), "{done}");
     place.store("get", &["plum"]).expect(2, &["no key `plum`", "scan"]);
+}
+
+/// Everything in a directory and below it.
+fn all_in(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let below = |path: PathBuf| {
+        let within = if path.is_dir() { all_in(&path) } else { Vec::new() };
+        [vec![path], within].concat()
+    };
+    entries.flat_map(below).collect()
+}
+
+/// Puts a link in the place of each that is in a directory, one after the other.
+fn with_links_in(directory: &Path, kept: &Path, look: impl Fn(&Path)) {
+    for path in all_in(directory) {
+        fs::rename(&path, kept).unwrap();
+        symlink(kept, &path).unwrap();
+        look(&path);
+        fs::remove_file(&path).unwrap();
+        fs::rename(kept, &path).unwrap();
+    }
+}
+
+#[track_caller]
+fn tells_of_link(told: &Ended, path: &Path) -> bool {
+    let text = format!("{told:?}");
+    let is_told = text.contains(&format!("{} is a symbolic link", path.display()));
+    let is_raw = text.contains("Too many levels") || text.contains("Not a directory");
+    assert!(!is_raw, "{}: {text}", path.display());
+    if is_told {
+        told.expect(2, &["put what it leads to in its place"]);
+    }
+    is_told
+}
+
+#[test]
+fn a_symbolic_link_in_the_place_of_a_store_is_named_with_what_to_do() {
+    let place = Place::with("a\t1\n");
+    let real = place.fixture.path("real");
+    fs::rename(place.path(), &real).unwrap();
+    symlink("real", place.path()).unwrap();
+    let leads = format!("name what it leads to: {}", real.display());
+    let words = ["a-store is a symbolic link", &leads];
+    for command in ["open", "stat", "verify"] {
+        place.store(command, &[]).expect(2, &words);
+    }
+    let to = place.fixture.path("new");
+    place.store("restore", &[to.to_str().unwrap()]).expect(2, &words);
+    fs::remove_file(place.path()).unwrap();
+    symlink("a-store", place.path()).unwrap();
+    let words = ["a-store is a symbolic link that leads to itself", "correct it"];
+    place.store("open", &[]).expect(2, &words);
+    place.store("stat", &[]).expect(2, &words);
+}
+
+#[test]
+fn a_symbolic_link_in_a_store_or_a_backup_is_named_with_what_to_do() {
+    let place = Place::with("a\t1\n");
+    let (kept, to, new) =
+        (place.fixture.path("kept"), place.fixture.path("backup"), place.fixture.path("new"));
+    let mut told = 0;
+    let told = std::cell::Cell::from_mut(&mut told);
+    let count = |is_told| told.set(told.get() + u32::from(is_told));
+    with_links_in(&place.path(), &kept, |path| {
+        count(tells_of_link(&place.store("stat", &[]), path));
+    });
+    assert!(told.get() > 8, "{}", told.get());
+    place.store("backup", &[to.to_str().unwrap()]).succeeded();
+    told.set(0);
+    with_links_in(&to, &kept, |path| {
+        let arguments = ["store", "restore", to.to_str().unwrap(), new.to_str().unwrap()];
+        count(tells_of_link(&place.fixture.holdfast(&arguments), path));
+        let _ = fs::remove_dir_all(&new);
+    });
+    assert!(told.get() >= 3, "{}", told.get());
 }
 
 #[test]
@@ -285,29 +362,31 @@ fn a_backup_that_is_damaged_or_cannot_be_had_has_the_exit_code_for_that() {
     let backup_to = backup.to_str().unwrap();
     let restore = ["store", "restore", backup_to, to.to_str().unwrap()];
     place.store("backup", &[backup_to]).succeeded();
-    for name in ["backup", "manifest"] {
-        let whole = std::fs::read(backup.join(name)).unwrap();
-        let mut damaged = whole.clone();
-        damaged[20] ^= 1;
-        std::fs::write(backup.join(name), &damaged).unwrap();
+    for names in [&["backup", "backup.copy"][..], &["manifest"]] {
+        let flip = || names.iter().for_each(|name| flip_bit(&backup.join(name)));
+        flip();
         place.store("backup", &[backup_to, "--forward"]).expect(6, &["damaged"]);
         place.fixture.holdfast(&restore).expect(6, &["damaged"]);
-        std::fs::write(backup.join(name), whole).unwrap();
+        flip();
     }
     place.fixture.holdfast(&restore).succeeded();
     place.store("backup", &["/no/such/directory/backup"]).expect(2, &["No such file"]);
 }
 
+fn flip_bit(path: &Path) {
+    let mut bytes = std::fs::read(path).unwrap();
+    bytes[20] ^= 1;
+    std::fs::write(path, bytes).unwrap();
+}
+
 #[test]
 fn damage_is_told_and_has_its_exit_code() {
     let place = Place::with("a\t1\n");
-    let header = place.path().join("store");
-    let whole = std::fs::read(&header).unwrap();
-    let mut damaged = whole.clone();
-    damaged[20] ^= 1;
-    std::fs::write(&header, damaged).unwrap();
+    let headers = ["store", "store.copy"].map(|name| place.path().join(name));
+    headers.iter().for_each(|header| flip_bit(header));
     place.store("get", &["a"]).expect(6, &["the file store is damaged", "nothing was changed"]);
-    std::fs::write(&header, whole).unwrap();
+    flip_bit(&headers[1]);
+    assert_eq!(place.store("get", &["a"]).succeeded().out, "1\n", "the second one is enough");
     assert_eq!(place.store("get", &["a"]).succeeded().out, "1\n");
 }
 
@@ -350,4 +429,18 @@ fn a_key_that_is_deleted_is_gone_and_one_that_was_not_there_is_told() {
     assert!(done["committed_rsn"].as_u64().unwrap() > 0);
     place.store("delete", &["apple"]).expect(2, &["there is no key `apple`", "scan"]);
     place.store("delete", &["apple", "--tree", "none"]).expect(2, &["there is no tree"]);
+}
+
+#[test]
+fn a_catalogue_that_was_made_again_is_told_once() {
+    let place = Place::with("a\tb\n");
+    for name in ["catalogue", "catalogue.copy"] {
+        std::fs::remove_file(place.path().join("log").join(name)).unwrap();
+        let said = place.store("open", &[]).succeeded().out;
+        let told = format!("the log's file {name} has been made again from its copy");
+        assert!(said.contains(&told), "{said}");
+        let said = place.store("open", &[]).succeeded().out;
+        assert!(!said.contains("made again"), "{said}");
+        assert_eq!(place.store("get", &["a"]).succeeded().out, "b\n");
+    }
 }

@@ -1,7 +1,7 @@
 //! Front ends that are replaced while programs use what they serve.
 
 use crate::disk_users::{HasFrontEnd, Machine};
-use crate::fixture::{Fixture, NAME, wait_until};
+use crate::fixture::{Fixture, NAME, copy_program, wait_until};
 use crate::load::Load;
 use crate::nbd::Served;
 use std::fs;
@@ -127,12 +127,12 @@ fn every_way_to_a_disk_goes_on_when_its_front_end_is_replaced() {
 fn an_upgrade_runs_the_program_that_stands_where_the_keepers_came_from() {
     let mut fixture = Fixture::made();
     let (program, old) = (fixture.path("hf"), fixture.path("hf.old"));
-    fs::copy(env!("CARGO_BIN_EXE_holdfast"), &program).unwrap();
+    copy_program(env!("CARGO_BIN_EXE_holdfast"), &program);
     let mut keeper = std::process::Command::new(&program);
     keeper.env("HOLDFAST_CONFIG", fixture.config());
     fixture.serve_as(keeper);
     fs::rename(&program, &old).unwrap();
-    fs::copy(&old, &program).unwrap();
+    copy_program(&old, &program);
     let said = fixture.holdfast(&["upgrade", "volume", NAME]).succeeded();
     assert!(said.err.contains("has 60 s to serve"), "{said:?}");
     let runs = fs::read_link(format!("/proc/{}/exe", fixture.front_end())).unwrap();

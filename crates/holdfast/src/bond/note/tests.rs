@@ -41,7 +41,7 @@ fn a_full_disk_keeps_nobody_from_noting() {
         assert_eq!(found(&files), Some(number));
     }
     let names = files.read_dir("".as_ref()).unwrap();
-    assert_eq!(names.len(), 1, "{names:?}");
+    assert_eq!(names.len(), 2, "{names:?}");
 }
 
 #[test]
@@ -75,6 +75,57 @@ fn a_note_of_an_earlier_version_is_read_and_written_on() {
     assert_eq!(found(&files), Some(7));
     put(&files, NAME, &note(8)).unwrap();
     assert_eq!(found(&files), Some(8));
+}
+
+/// What may become of one file of a note.
+fn damage(files: &FakeFiles, name: &str, older: &[u8], kind: u64) {
+    let how = OpenHow { write: true, create_mode: Some(0o600), ..OpenHow::default() };
+    if kind == 0 {
+        return files.remove_file(name.as_ref()).unwrap();
+    }
+    let file = files.open(name.as_ref(), how).unwrap();
+    let size = file.metadata().unwrap().size_bytes as usize;
+    let bytes = match kind {
+        1 => vec![0; size],
+        2 => vec![0xa5; size],
+        _ => older.to_vec(),
+    };
+    file.set_len(if kind == 4 { 100 } else { bytes.len() as u64 }).unwrap();
+    file.write_all_at(&bytes[..if kind == 4 { 100 } else { bytes.len() }], 0).unwrap();
+}
+
+fn bytes_of(files: &FakeFiles, name: &str) -> Vec<u8> {
+    super::contents(&*files.open(name.as_ref(), OpenHow::default()).unwrap()).unwrap()
+}
+
+#[test]
+fn whatever_becomes_of_one_file_the_newest_note_is_found_and_written_on() {
+    for seed in 0..200 {
+        let mut random = Random::new(seed);
+        let files = FakeFiles::new(seed);
+        let put = |number| put(&files, NAME, &note(number)).unwrap();
+        (0..=random.below(4)).for_each(put);
+        let name = if random.below(2) == 0 { NAME.to_owned() } else { super::copy_of(NAME) };
+        let older = bytes_of(&files, &name);
+        (5..=5 + random.below(4)).for_each(put);
+        let last = found(&files).unwrap();
+        damage(&files, &name, &older, random.below(5));
+        assert_eq!(found(&files), Some(last), "seed {seed}, {name}");
+        put(last + 1);
+        assert_eq!(found(&files), Some(last + 1), "seed {seed}, {name}");
+        let both = super::read_both(&files, NAME).unwrap();
+        assert_eq!(both.first.unwrap().newest, both.copy.unwrap().newest, "seed {seed}");
+    }
+}
+
+#[test]
+fn without_room_for_a_copy_a_note_of_before_is_written_on() {
+    let files = FakeFiles::new(1);
+    put(&files, NAME, &note(0)).unwrap();
+    files.remove_file(super::copy_of(NAME).as_ref()).unwrap();
+    files.set_capacity_bytes(Some(0));
+    put(&files, NAME, &note(1)).unwrap();
+    assert_eq!(found(&files), Some(1));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::{open_problem, what};
 use crate::exit::Exit;
 use crate::output::{Output, Progress};
 use crate::problem::{Outcome, Problem};
-use holdfast_wal::{BrokenSet, RepairError, Repaired, Stretch};
+use holdfast_wal::{BrokenSet, FileFault, OpenError, RepairError, Repaired, Stretch};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -29,7 +29,7 @@ pub(super) fn repair(from: &Path, to: Option<&Path>, output: Output) -> Outcome<
     });
     drop(progress);
     let done = done.map_err(|error| match error {
-        RepairError::Source(error) => open_problem(DOING, from, &error),
+        RepairError::Source(error) => source_problem(from, &error),
         error => {
             let remedy = "the old log is as it was; name a new or an empty directory with room";
             Problem::new(Exit::Failed, what(DOING, from), error, remedy)
@@ -37,6 +37,19 @@ pub(super) fn repair(from: &Path, to: Option<&Path>, output: Output) -> Outcome<
     })?;
     output.result(&json(&done, to.is_none()), &text(&done, to));
     Ok(())
+}
+
+/// Why nothing can be saved. What a repair is refused for, another one is refused for, too.
+fn source_problem(from: &Path, error: &OpenError) -> Problem {
+    match error {
+        OpenError::File { fault: FileFault::NotAFile, .. } => open_problem(DOING, from, error),
+        OpenError::File { .. } | OpenError::MissingSegment { .. } => {
+            let remedy = "nothing was written: without it there is nothing to save; restore it \
+                          from a copy";
+            Problem::new(Exit::Damaged, what(DOING, from), error, remedy)
+        }
+        _ => open_problem(DOING, from, error),
+    }
 }
 
 fn text(done: &Repaired, to: Option<&Path>) -> String {

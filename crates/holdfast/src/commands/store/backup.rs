@@ -4,12 +4,13 @@
 //! backup that is brought forward is one all the time.
 //! Never: overwrites a backup.
 
-use super::{Opened, advice, restore};
+use super::{Opened, refused, restore};
 use crate::cli::store::StoreArgs;
+use crate::commands::link;
 use crate::exit::Exit;
 use crate::output::{Output, Progress};
 use crate::problem::{Outcome, Problem};
-use holdfast_pages::BackupError as PagesError;
+use holdfast_pages::{BackupError as PagesError, RestoreError};
 use holdfast_store::{BackUpError, OpenError, Progress as Done};
 use std::path::Path;
 
@@ -38,6 +39,7 @@ pub(super) fn backup(from: &StoreArgs, to: &Path, forward: bool, output: Output)
 
 fn problem(what: String, to: &Path, error: &BackUpError) -> Problem {
     const UNCHANGED: &str = "the store is as it was; see to the cause, then do it again";
+    let what = format!("{what} to {}", to.display());
     let (exit, remedy) = match error {
         BackUpError::Exists => {
             (Exit::Usage, "nothing was changed; add --forward, or name another directory")
@@ -48,11 +50,15 @@ fn problem(what: String, to: &Path, error: &BackUpError) -> Problem {
         BackUpError::To(OpenError::NotAStore) => {
             (Exit::Usage, "nothing was changed; name a backup of this store, or an empty directory")
         }
-        BackUpError::To(error) => advice(error),
+        BackUpError::To(error) => return refused(what, to, error),
+        BackUpError::Pages(PagesError::Restore(RestoreError::Io(error)))
+            if let Some(problem) = link::problem(&what, to, error) =>
+        {
+            return problem;
+        }
         BackUpError::Pages(error) => (exit_of(error), UNCHANGED),
         _ => (Exit::Failed, UNCHANGED),
     };
-    let what = format!("{what} to {}", to.display());
     Problem::new(exit, what, error, remedy)
 }
 

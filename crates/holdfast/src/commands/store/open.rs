@@ -5,6 +5,7 @@
 
 use super::Opened;
 use crate::cli::store::StoreArgs;
+use crate::commands::logs::remade;
 use crate::output::Output;
 use crate::problem::Outcome;
 use crate::sizes::rounded;
@@ -21,7 +22,7 @@ pub(super) fn open(store: &StoreArgs, output: Output) -> Outcome<()> {
             break;
         }
     }
-    let found = opened.recovery;
+    let found = opened.recovery.clone();
     opened.close()?;
     output.result(&json(&found), &text(&found, &store.directory));
     Ok(())
@@ -33,14 +34,15 @@ fn text(found: &Recovery, directory: &Path) -> String {
     }
     let fell_back =
         if found.fell_back { "; its newest base was damaged, an older one served" } else { "" };
-    format!(
+    let text = format!(
         "records up to {}, known as of {}; {} of the log were read\n\
          {} transactions had not ended, and are undone{fell_back}",
         found.end,
         found.base,
         rounded(found.read_bytes),
         found.losers,
-    )
+    );
+    found.remade.iter().fold(text, |text, spoilt| format!("{text}\n{}", remade(spoilt)))
 }
 
 fn json(found: &Recovery) -> Value {
@@ -52,5 +54,6 @@ fn json(found: &Recovery) -> Value {
         "read_bytes": found.read_bytes,
         "records_folded": found.records_folded,
         "losers": found.losers,
+        "remade": found.remade.iter().map(remade).collect::<Vec<_>>(),
     })
 }

@@ -3,8 +3,9 @@
 //! Promise: a store as it was at the moment that was asked for, on the disk, or no store.
 //! Never: changes what it is made from; overwrites anything.
 
-use super::{advice, what};
+use super::{refused, what};
 use crate::cli::store::StoreArgs;
+use crate::commands::link;
 use crate::exit::Exit;
 use crate::moment::time;
 use crate::output::{Output, Progress};
@@ -38,6 +39,7 @@ pub(super) fn restore(
 }
 
 fn problem(from: &Path, to: &Path, error: &RestoreError) -> Problem {
+    let doing = format!("{} in {}", what("making again", from), to.display());
     let (exit, remedy) = match error {
         RestoreError::NotClosed => {
             let open = format!("`holdfast store open {}` closes it", from.display());
@@ -51,15 +53,17 @@ fn problem(from: &Path, to: &Path, error: &RestoreError) -> Problem {
         | RestoreError::Pages(PagesError::NotEmpty) => {
             (Exit::Usage, "nothing was changed; name an empty directory".to_owned())
         }
-        RestoreError::From(error) | RestoreError::To(error) => {
-            let (exit, remedy) = advice(error);
-            (exit, remedy.to_owned())
+        RestoreError::From(error) => return refused(doing, from, error),
+        RestoreError::To(error) => return refused(doing, to, error),
+        RestoreError::Pages(PagesError::Io(error))
+            if let Some(problem) = link::problem(&doing, from, error) =>
+        {
+            return problem;
         }
         RestoreError::Pages(error) => (exit_of(error), remedy(error)),
         _ => (Exit::Damaged, format!("{UNCHANGED}; use another backup")),
     };
-    let what = format!("{} in {}", what("making again", from), to.display());
-    Problem::new(exit, what, error, remedy)
+    Problem::new(exit, doing, error, remedy)
 }
 
 /// What pages that were not made say to scripts.

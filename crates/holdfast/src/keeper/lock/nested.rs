@@ -10,10 +10,12 @@ use crate::exit::Exit;
 use crate::keeper::mounts::{Mount, all_mounts, mounts_of};
 use crate::places::Within;
 use crate::problem::{Outcome, Problem};
-use holdfast_io::{private, process};
+use crate::processes::{
+    Answer, BRIEF, HELD_UP, LONG, Process, ask_all, ask_one, is_trusted_process,
+};
+use holdfast_io::process;
 use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// How many processes are named.
@@ -31,12 +33,24 @@ struct Taken {
 pub(super) fn refuse_nested(key: &str, path: &Path, taken: &OwnedFd) -> Outcome<()> {
     let mounts = all_mounts();
     let number = taken.as_raw_fd().to_string();
-    let Some(own) = taken_as(std::process::id(), &number, &mounts) else { return Ok(()) };
-    let nested = |pid: u32| {
-        let found = taken_by(pid, &mounts).into_iter().find(|it| own.is_in(it) || it.is_in(&own));
-        found.map(|other| (pid, other))
+    let what = format!("taking {key} {}", path.display());
+    let as_number = mounts.clone();
+    let own_pid = std::process::id();
+    let own = ask_one(own_pid, LONG, move |it| taken_as(it, &number, &as_number));
+    let Some(own) = own.ok_or_else(|| hidden(&what, own_pid))? else { return Ok(()) };
+    let look = move |it: &Process| taken_by(it, &mounts);
+    let (mut found, mut silent) = (None, None);
+    for Answer { pid, told, .. } in ask_all(our_processes().collect(), LONG, |_| true, look) {
+        let Some(taken) = told else {
+            silent = silent.or(Some(pid));
+            continue;
+        };
+        let nested = taken.into_iter().find(|it| own.is_in(it) || it.is_in(&own));
+        found = found.or(nested.map(|other| (pid, other)));
+    }
+    let Some((pid, other)) = found else {
+        return silent.map_or(Ok(()), |pid| Err(hidden(&what, pid)));
     };
-    let Some((pid, other)) = our_processes().find_map(nested) else { return Ok(()) };
     let (inner, outer) = if own.is_in(&other) { (&own, &other) } else { (&other, &own) };
     let why = format!(
         "{} lies inside {}, and {} has {}",
@@ -45,48 +59,53 @@ pub(super) fn refuse_nested(key: &str, path: &Path, taken: &OwnedFd) -> Outcome<
         process::named(pid),
         other.path.display()
     );
-    let what = format!("taking {key} {}", path.display());
     let remedy = format!("give that volume back first, or name another {key}");
     Err(Problem::new(Exit::InUse, what, why, remedy))
+}
+
+fn hidden(what: &str, pid: u32) -> Problem {
+    let why = format!("{} does not tell what it has taken", process::named(pid));
+    Problem::new(Exit::InUse, what, why, HELD_UP)
 }
 
 /// The processes of ours that have this locked, for people.
 pub(super) fn holders(locked: &OwnedFd) -> Option<String> {
     let id = id_of(locked)?;
-    let has_it = |pid: &u32| locks_of(*pid).iter().any(|(_, told)| lock_id(told) == Some(&*id));
-    let pids: Vec<u32> = our_processes().filter(has_it).collect();
+    let has_it =
+        move |it: &Process| locks_of(it).iter().any(|(_, told)| lock_id(told) == Some(&*id));
+    let answers = ask_all(our_processes().collect(), BRIEF, |_| true, has_it);
+    let pids: Vec<u32> =
+        answers.into_iter().filter(|it| it.told == Some(true)).map(|it| it.pid).collect();
     (!pids.is_empty()).then(|| process::all_named(&pids, SHOWN_MAX))
 }
 
 /// Those that call themselves so and belong to somebody who decides here.
 fn our_processes() -> impl Iterator<Item = u32> {
-    let owner = |pid: u32| Some(fs::metadata(format!("/proc/{pid}")).ok()?.uid());
     let is_ours = move |pid: &u32| {
         process::name(*pid).is_some_and(|name| name.as_encoded_bytes().starts_with(b"holdfast"))
-            && owner(*pid).is_some_and(private::is_trusted)
+            && is_trusted_process(*pid)
     };
     process::all().into_iter().filter(is_ours)
 }
 
-fn taken_by(pid: u32, mounts: &[Mount]) -> Vec<Taken> {
-    let of_its_own = mounts_of(pid);
+fn taken_by(process: &Process, mounts: &[Mount]) -> Vec<Taken> {
+    let of_its_own = mounts_of(process);
     let all: Vec<Mount> = mounts.iter().chain(&of_its_own).cloned().collect();
-    locks_of(pid).iter().filter_map(|(number, _)| taken_as(pid, number, &all)).collect()
+    locks_of(process).iter().filter_map(|(number, _)| taken_as(process, number, &all)).collect()
 }
 
 /// The descriptors of a process on which there is a lock, and what the kernel tells of them.
-fn locks_of(pid: u32) -> Vec<(String, String)> {
-    let open = fs::read_dir(format!("/proc/{pid}/fdinfo")).into_iter().flatten().flatten();
-    let told = |entry: fs::DirEntry| {
-        let text = fs::read_to_string(entry.path()).ok()?;
-        lock_id(&text).is_some().then_some((entry.file_name().into_string().ok()?, text))
+fn locks_of(process: &Process) -> Vec<(String, String)> {
+    let told = |info: PathBuf| {
+        let text = fs::read_to_string(&info).ok()?;
+        lock_id(&text).is_some().then_some((info.file_name()?.to_str()?.to_owned(), text))
     };
-    open.filter_map(told).collect()
+    process.list("fdinfo").into_iter().filter_map(told).collect()
 }
 
-fn taken_as(pid: u32, number: &str, mounts: &[Mount]) -> Option<Taken> {
-    let told = fs::read_to_string(format!("/proc/{pid}/fdinfo/{number}")).ok()?;
-    let path = fs::read_link(format!("/proc/{pid}/fd/{number}")).ok()?;
+fn taken_as(process: &Process, number: &str, mounts: &[Mount]) -> Option<Taken> {
+    let told = fs::read_to_string(process.at("fdinfo").join(number)).ok()?;
+    let path = fs::read_link(process.at("fd").join(number)).ok()?;
     // That of a keeper, which is no part of a volume.
     if path.extension().is_some_and(|extension| extension == "lock") {
         return None;

@@ -7,9 +7,12 @@
 mod open;
 
 use super::served::{has_ended, is_connected};
-use super::{Mount, SHOWN_MAX, all_mounts, covered_by, covered_text, leads_to, parse};
+use super::views::{View, views};
+use super::{Mount, SHOWN_MAX, all_mounts, covered_by, covered_text, leads_to};
+use crate::processes::{BRIEF, is_trusted_process};
 use holdfast_io::{Shown, process};
-use std::collections::BTreeMap;
+use std::collections::HashMap;
+use std::iter;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
@@ -46,7 +49,7 @@ impl FileSystem {
         let is_it = |mount: &Mount| mount.number == self.number && mount.device == self.device;
         let mount = all_mounts().into_iter().find(is_it)?;
         // One that was cut off is still in the way.
-        (self.is_connected() || mount.is_ours() && has_ended(&mount.point)).then_some(mount)
+        (self.is_connected() || mount.is_ours() && has_ended(&mount)).then_some(mount)
     }
 
     /// Why it is not seen where programs look for it, and how it is again, if it is served and not
@@ -183,26 +186,29 @@ fn at(mount: &Mount) -> String {
     Shown::name(&mount.point).to_string()
 }
 
-/// The tables of all namespaces in which there is a process.
+/// The tables of all namespaces in which there is a process. A mount is in one of them alone; who
+/// has another root may see it at another place.
 fn tables() -> Vec<Table> {
-    let mut namespaces: BTreeMap<PathBuf, Vec<u32>> = BTreeMap::new();
-    for pid in process::all() {
-        namespace(&pid.to_string()).into_iter().for_each(|of| {
-            namespaces.entry(of).or_default().push(pid);
-        });
+    tables_of(all_mounts(), views(BRIEF, is_trusted_process).0)
+}
+
+/// The same, of what we see and what others do. Anybody may have a hundred thousand mounts in each
+/// namespace of his, so each is looked up once, and compared with none.
+fn tables_of(ours: Vec<Mount>, views: Vec<View>) -> Vec<Table> {
+    let mut tables: Vec<Table> = Vec::new();
+    let mut table_of: HashMap<u64, usize> = HashMap::new();
+    let ours = View { pids: Vec::new(), mounts: ours };
+    for View { pids, mounts } in iter::once(ours).chain(views) {
+        let known = mounts.iter().find_map(|mount| table_of.get(&mount.number).copied());
+        let index = known.unwrap_or(tables.len());
+        if index == tables.len() {
+            tables.push(Table { is_ours: index == 0, pids: Vec::new(), mounts: Vec::new() });
+        }
+        let is_new = |it: &Mount| table_of.insert(it.number, index).is_none();
+        tables[index].mounts.extend(mounts.into_iter().filter(is_new));
+        tables[index].pids.extend(pids);
     }
-    let own = namespace("self");
-    let read = |pid: &u32| std::fs::read(format!("/proc/{pid}/mountinfo")).ok();
-    let table = |(of, pids): (PathBuf, Vec<u32>)| {
-        let mounts = parse(&pids.iter().find_map(read)?);
-        Some(Table { is_ours: own.as_ref() == Some(&of), pids, mounts })
-    };
-    namespaces.into_iter().filter_map(table).collect()
+    tables
 }
-
-fn namespace(process: &str) -> Option<PathBuf> {
-    std::fs::read_link(format!("/proc/{process}/ns/mnt")).ok()
-}
-
 #[cfg(test)]
 mod tests;

@@ -7,24 +7,18 @@
 //! server that does not answer.
 
 use super::{Mount, SHOWN_MAX, all_mounts, leads_to, our_mount_at};
+use crate::bounded;
 use crate::exit::Exit;
 use crate::problem::{Outcome, Problem};
+use crate::processes::{BRIEF, HELD_UP, Process, ask, ask_all, is_trusted_process};
 use holdfast_io::{Shown, process};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, fstatfs, open};
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, getppid, pidfd_getfd, pidfd_open};
+use rustix::process::getppid;
 use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::path::Path;
-use std::sync::mpsc;
-use std::time::Duration;
-
-/// How long a server may take to answer that it is there.
-const PATIENCE: Duration = Duration::from_secs(1);
-
-/// What the kernel calls a descriptor of a connection.
-const CONNECTION: &str = "/dev/fuse";
+use std::path::{Path, PathBuf};
 
 /// What is mounted over a connection. Where the kernel tells, it is asked and not the path.
 pub(crate) fn mount_of(connection: &OwnedFd, point: &Path, source: &str) -> Option<Mount> {
@@ -44,63 +38,68 @@ pub(crate) fn mount_of(connection: &OwnedFd, point: &Path, source: &str) -> Opti
 
 /// Refuses what somebody else serves; `but` is no somebody else.
 pub(crate) fn refuse_served(what: &str, mount: &Mount, but: Option<u32>) -> Outcome<()> {
-    let servers = servers_of(&mount.device);
+    let (servers, silent) = servers_of(&mount.device);
     let is_ours = servers.iter().any(|pid| Some(*pid) == but);
-    if servers.is_empty() || is_ours || has_ended(&mount.point) {
+    let is_free = servers.is_empty() && silent.is_empty();
+    if is_free || is_ours || has_ended(mount) {
         return Ok(());
     }
-    let (point, who) = (Shown::name(&mount.point), process::all_named(&servers, SHOWN_MAX));
-    let why = format!("{who} serves what is mounted at {point}");
-    let remedy = "unmount it with the configuration or program that mounted it, or set another \
-                  mount";
+    let point = Shown::name(&mount.point);
+    let (why, remedy) = if servers.is_empty() {
+        let who = process::all_named(&silent, SHOWN_MAX);
+        (format!("{who} may serve what is mounted at {point}, and does not tell"), HELD_UP)
+    } else {
+        let who = process::all_named(&servers, SHOWN_MAX);
+        let remedy = "unmount it with the configuration or program that mounted it, or set \
+                      another mount";
+        (format!("{who} serves what is mounted at {point}"), remedy)
+    };
     Err(Problem::new(Exit::InUse, what, why, remedy))
 }
 
 /// Whether the connection behind a mount is known to have ended. A server that stands still is
 /// asked in vain, by a thread that waits for it.
-pub(super) fn has_ended(point: &Path) -> bool {
-    let (answers, answer) = mpsc::channel();
-    let point = point.to_owned();
-    std::thread::spawn(move || {
+pub(super) fn has_ended(mount: &Mount) -> bool {
+    let point = mount.point.clone();
+    let asked = bounded::ask(PathBuf::from(&mount.device), move || {
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let asked = open(point, flags, Mode::empty()).and_then(|root| fstatfs(&root));
-        let _nobody_waits = answers.send(asked.err() == Some(Errno::NOTCONN));
+        asked.err() == Some(Errno::NOTCONN)
     });
-    answer.recv_timeout(PATIENCE).unwrap_or(false)
+    asked.unwrap_or(false)
 }
 
-/// The processes that serve the FUSE file system with this device.
-fn servers_of(device: &str) -> Vec<u32> {
+/// The processes that serve the FUSE file system with this device, and those of them who decide
+/// here that do not tell. A stranger's silence counts for nothing: he could say anything, too.
+fn servers_of(device: &str) -> (Vec<u32>, Vec<u32>) {
     let parent = getppid().map(|parent| parent.as_raw_nonzero().get().cast_unsigned());
     let is_other = |pid: &u32| *pid != std::process::id() && Some(*pid) != parent;
-    let serves = |pid: &u32| connections_of(*pid).iter().any(|of| of == device);
-    process::all()
-        .into_iter()
-        .filter(is_other)
-        .filter(serves)
-        .filter(|it| process::lives(*it))
-        .collect()
+    let pids = process::all().into_iter().filter(is_other).collect();
+    let device = device.to_owned();
+    let serves = move |it: &Process| connections(it).contains(&device);
+    let answers = ask_all(pids, BRIEF, is_trusted_process, serves);
+    let those = |told: Option<bool>| {
+        let which =
+            answers.iter().filter(move |it| it.told == told && (it.counts || told.is_some()));
+        which.map(|it| it.pid).filter(|it| process::lives(*it)).collect()
+    };
+    (those(Some(true)), those(None))
 }
 
 /// The devices of the file systems that a process serves. A connection that has ended, as far as
 /// the kernel lets this process see that, has none any more: its number may be another's by now.
 pub(crate) fn connections_of(pid: u32) -> Vec<String> {
-    let process = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    let process = process.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
-    let copied = |number: &str| {
-        pidfd_getfd(process.as_ref()?, number.parse().ok()?, PidfdGetfdFlags::empty()).ok()
+    ask(pid, connections).unwrap_or_default()
+}
+
+/// A descriptor is asked what it is, and not where it leads: the kernel waits for that.
+fn connections(process: &Process) -> Vec<String> {
+    let told = |info: PathBuf| {
+        let device = device(&fs::read_to_string(&info).ok()?)?;
+        let copy = process.descriptor(info.file_name()?.to_str()?);
+        copy.is_none_or(|copy| is_connected(&copy)).then_some(device)
     };
-    let has_ended = |number: &str| copied(number).is_some_and(|copy| !is_connected(&copy));
-    let open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
-    let is_connection = |entry: &fs::DirEntry| {
-        fs::read_link(entry.path()).is_ok_and(|to| to == Path::new(CONNECTION))
-    };
-    let told = |entry: fs::DirEntry| {
-        let number = entry.file_name().into_string().ok()?;
-        let told = fs::read_to_string(format!("/proc/{pid}/fdinfo/{number}")).ok()?;
-        device(&told).filter(|_| !has_ended(&number))
-    };
-    open.filter(is_connection).filter_map(told).collect()
+    process.list("fdinfo").into_iter().filter_map(told).collect()
 }
 
 /// Whether a connection still leads to a file system.

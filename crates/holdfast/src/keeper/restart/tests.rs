@@ -1,6 +1,7 @@
 //! Deaths in a row, and what follows.
 
 use super::*;
+use crate::exit::Exit;
 
 fn crash(lived_ms: u64) -> Death {
     let lived = Duration::from_millis(lived_ms);
@@ -13,6 +14,20 @@ fn the_first_death_is_answered_at_once_and_later_ones_more_slowly() {
     let answers: Vec<Decision> = (0..5).map(|_| deaths.another(crash(3))).collect();
     let after = |ms| Decision::StartAfter(Duration::from_millis(ms));
     assert_eq!(answers, [after(0), after(50), after(100), after(200), Decision::GiveUp]);
+}
+
+#[test]
+fn a_lack_that_passes_is_no_death_and_is_waited_out_at_an_even_pace() {
+    let mut deaths = Deaths::default();
+    let none = std::io::Error::from_raw_os_error(libc::EAGAIN);
+    let lack = Problem::caused(Exit::Failed, "starting it", none, "end some processes");
+    for _ in 0..1000 {
+        assert_eq!(deaths.after(crash(0), &lack), Decision::StartAfter(SHORT_PAUSE));
+    }
+    let other = Problem::new(Exit::Failed, "starting it", "it is broken", "mend it");
+    assert_eq!(deaths.after(crash(0), &other), Decision::StartAfter(Duration::ZERO));
+    let lasting = Problem::new(Exit::Damaged, "starting it", "it is damaged", "mend it");
+    assert_eq!(deaths.after(crash(0), &lasting), Decision::GiveUp);
 }
 
 #[test]

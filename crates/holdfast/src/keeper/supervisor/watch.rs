@@ -30,7 +30,7 @@ pub(super) struct Watch {
 pub(in crate::keeper) fn new_pulse(whose: &str) -> Outcome<Pulse> {
     Pulse::new().map_err(|error| {
         let what = format!("preparing to watch over {whose}");
-        Problem::new(Exit::Failed, what, error, "see whether descriptors or memory ran out")
+        Problem::caused(Exit::Failed, what, error, "see whether descriptors or memory ran out")
     })
 }
 

@@ -7,8 +7,8 @@
 
 use super::Place;
 use holdfast_io::private::has_access_list;
+use holdfast_io::process;
 use rustix::fs::{Stat, stat};
-use std::fs;
 
 /// To pass by a directory, as every class of users has it.
 const PASS: u32 = 0o111;
@@ -77,20 +77,19 @@ impl Step {
 impl Who {
     /// What the kernel tells of a process.
     fn is(pid: u32) -> Option<Who> {
-        let told = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+        let told = process::status(pid)?;
         let numbers = |key: &str| {
-            let line = told.lines().find_map(|line| line.strip_prefix(key));
-            let words = line.unwrap_or_default().split_ascii_whitespace();
+            let words = process::field(&told, key).unwrap_or_default().split_ascii_whitespace();
             words.filter_map(|word| word.parse().ok()).collect::<Vec<u32>>()
         };
-        let may = told.lines().find_map(|line| line.strip_prefix("CapPrm:"));
-        let may = may.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()).unwrap_or(0);
-        let namespace = |of: &str| fs::read_link(format!("/proc/{of}/ns/user")).ok();
-        // In a namespace of one's own one may do everything to what is one's own.
-        let passes_everywhere =
-            may & PASS_EVERYWHERE != 0 && namespace(&pid.to_string()) == namespace("self");
-        let groups = [numbers("Gid:"), numbers("Groups:")].concat();
-        Some(Who { users: numbers("Uid:"), groups, passes_everywhere })
+        let may = process::field(&told, "CapPrm");
+        let may = may.and_then(|bits| u64::from_str_radix(bits, 16).ok()).unwrap_or(0);
+        // In a namespace of one's own one may do everything to what is one's own. Nobody gets all
+        // users but from who has them; the link to the namespace is one that a process keeps back.
+        let passes_everywhere = may & PASS_EVERYWHERE != 0
+            && process::user_map(pid) == process::user_map(std::process::id());
+        let groups = [numbers("Gid"), numbers("Groups")].concat();
+        Some(Who { users: numbers("Uid"), groups, passes_everywhere })
     }
 }
 

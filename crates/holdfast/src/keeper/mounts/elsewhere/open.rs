@@ -3,33 +3,32 @@
 //! Promise: a process with a file, a working directory, a root or a mapping of it is found, by the
 //! device and whatever its path is by now; one that may not be looked at, or does not answer in
 //! time, counts as having something.
-//! Never: asks whoever serves the file system; waits for longer than [`PATIENCE`] for a table of
-//! mappings.
+//! Never: asks whoever serves the file system.
 
 use crate::keeper::unasked;
+use crate::processes::{BRIEF, Process, ask_all};
 use holdfast_io::process;
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
-use std::time::Duration;
-
-/// How long the table of a process's mappings may take: it waits for what changes them.
-const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Everybody with something open, and those of `copied`, who see its mount, with a mapping.
 pub(super) fn users(device: &str, copied: &[u32]) -> Vec<u32> {
-    let uses = |pid: &u32| {
-        let is_mapped = || copied.contains(pid) && may_be_mapped(*pid, device);
-        is_open(*pid, device, copied.contains(pid)) || is_mapped()
+    let suspects: BTreeSet<u32> = copied.iter().copied().collect();
+    let (device, suspected) = (device.to_owned(), suspects.clone());
+    let uses = move |it: &Process| {
+        let is_suspect = suspected.contains(&it.pid());
+        is_open(it, &device, is_suspect) || is_suspect && may_be_mapped(it, &device)
     };
-    process::all().into_iter().filter(uses).collect()
+    let answers = ask_all(process::all(), BRIEF, |pid| suspects.contains(&pid), uses);
+    let users = answers.into_iter().filter(|it| it.told.unwrap_or(it.counts)).map(|it| it.pid);
+    users.collect()
 }
 
 /// Whether a thread of the process has a file of it, or stands in it.
-fn is_open(pid: u32, device: &str, is_suspect: bool) -> bool {
-    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    threads.map(|thread| thread.path()).any(|thread| thread_has(&thread, device, is_suspect))
+fn is_open(process: &Process, device: &str, is_suspect: bool) -> bool {
+    process.list("task").iter().any(|thread| thread_has(thread, device, is_suspect))
 }
 
 fn thread_has(thread: &Path, device: &str, is_suspect: bool) -> bool {
@@ -48,22 +47,10 @@ fn device_behind(link: PathBuf) -> Option<String> {
     Some(format!("{}:{}", seen.stx_dev_major, seen.stx_dev_minor))
 }
 
-/// Whether the process has something of it mapped, as far as it is known in time.
-fn may_be_mapped(pid: u32, device: &str) -> bool {
-    let (answers, answer) = mpsc::channel();
-    std::thread::spawn(move || {
-        let _nobody_waits = answers.send(fs::read_to_string(format!("/proc/{pid}/maps")));
-    });
-    match answer.recv_timeout(PATIENCE) {
-        Ok(Ok(maps)) => maps.lines().filter_map(device_of).any(|it| it == device),
-        Ok(Err(error)) => error.kind() == ErrorKind::PermissionDenied,
-        Err(_) => true,
+/// Whether the process has something of it mapped, as far as it may be known.
+fn may_be_mapped(process: &Process, device: &str) -> bool {
+    match process.mappings() {
+        Ok(mut mappings) => mappings.any(|it| it.device == device),
+        Err(error) => error.kind() == ErrorKind::PermissionDenied,
     }
-}
-
-/// `start-end permissions offset major:minor inode path`, in hexadecimal.
-fn device_of(mapping: &str) -> Option<String> {
-    let (major, minor) = mapping.split_ascii_whitespace().nth(3)?.split_once(':')?;
-    let number = |text| u32::from_str_radix(text, 16).ok();
-    Some(format!("{}:{}", number(major)?, number(minor)?))
 }

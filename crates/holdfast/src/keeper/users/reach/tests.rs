@@ -4,6 +4,7 @@ use super::*;
 use rustix::fs::{Mode, OFlags, chmod, chown, open};
 use rustix::process::{Gid, Uid};
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
+use std::fs;
 use std::path::Path;
 
 /// Users and groups that directories belong to, and processes have.
