@@ -1,6 +1,7 @@
 //! What is told before anything is served: paths that lead to one place, what a mount would be
 //! refused for, what a user may not look at.
 
+use crate::bound::Bound;
 use crate::fixture::{Fixture, NAME, copy_program};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -49,13 +50,12 @@ fn no_two_paths_of_a_configuration_lead_to_one_place_however_they_are_written() 
 #[test]
 fn the_same_place_by_way_of_another_mount_is_one_place() {
     let fixture = Fixture::made();
-    let bound = fixture.path("bound");
-    fs::create_dir(&bound).unwrap();
-    rustix::mount::mount_bind(fixture.path(""), &bound).unwrap();
+    let place = fixture.path("bound");
+    let bound = Bound::at(place.clone(), &fixture.path(""));
     let log = format!("{:?}", fixture.path("log-w"));
-    fixture.configure(&with_another(&fixture, &log, &format!("{:?}", bound.join("log"))));
+    fixture.configure(&with_another(&fixture, &log, &format!("{:?}", place.join("log"))));
     let refused = fixture.holdfast(&["volume", "make", "w"]);
-    rustix::mount::unmount(&bound, rustix::mount::UnmountFlags::DETACH).unwrap();
+    drop(bound);
     refused.expect(2, &["[volume.w] log =", "leads where [volume.v] log ="]);
 }
 

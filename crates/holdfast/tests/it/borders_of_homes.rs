@@ -1,10 +1,10 @@
 //! What is in a home that is not its volume's, who else may change it, and which of a home and a
 //! log is the newer one.
 
+use crate::bound::{Bound, alone_with_the_mounts};
 use crate::fixture::{Fixture, NAME, wait_until};
 use holdfast_io::real::RealFiles;
 use holdfast_log::Log;
-use rustix::mount::{UnmountFlags, mount_bind, unmount};
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt, chown, symlink};
 use std::path::Path;
@@ -312,14 +312,12 @@ fn a_home_around_what_another_keeper_has_is_refused_however_it_is_attached() {
         refused(&mut outer);
         // By another path, too.
         let elsewhere = outer.path("elsewhere");
-        fs::create_dir(&elsewhere).unwrap();
-        mount_bind(&around, &elsewhere).unwrap();
-        let mounted = Mounted(&elsewhere);
+        let bound = Bound::at(elsewhere.clone(), &around);
         let before = fs::read_to_string(outer.config()).unwrap();
         outer.configure(&before.replace(around.to_str().unwrap(), elsewhere.to_str().unwrap()));
         let ended = outer.try_to_serve().expect("it is refused");
         ended.expect(5, &["lies inside", "give that volume back"]);
-        drop(mounted);
+        drop(bound);
         outer.configure(&before);
         // A front end whose keeper is gone has what it serves.
         inner.kill_keeper();
@@ -346,26 +344,15 @@ fn what_lies_in_a_home_that_another_keeper_has_is_refused() {
     }
 }
 
-/// Removes a mount at the end of a test.
-struct Mounted<'a>(&'a Path);
-
-impl Drop for Mounted<'_> {
-    fn drop(&mut self) {
-        let _ = unmount(self.0, UnmountFlags::DETACH);
-    }
-}
-
 #[test]
 fn a_directory_of_the_home_that_is_mounted_elsewhere_is_refused() {
     let mut fixture = Fixture::made();
     let (data, elsewhere) = (fixture.home().join("data"), fixture.path("elsewhere"));
     fs::create_dir(&data).unwrap();
-    fs::create_dir(&elsewhere).unwrap();
-    mount_bind(&data, &elsewhere).unwrap();
-    let mounted = Mounted(&elsewhere);
+    let bound = Bound::at(elsewhere.clone(), &data);
     let place = elsewhere.display().to_string();
     fixture.try_to_serve().expect("refused").expect(5, &["is in use", "\"data\"", &place]);
-    drop(mounted);
+    drop(bound);
     fixture.serve();
     assert_eq!(fixture.stop(), Some(0));
 }
@@ -383,9 +370,11 @@ fn a_directory_of_the_home_that_is_mounted_in_another_namespace_is_refused_with_
     );
     let mut command = Command::new("unshare");
     command.args(["--mount", "--propagation", "private", "sh", "-c", &script]);
+    let alone = alone_with_the_mounts();
     let mut user = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
     let mut said = [0; 6];
     std::io::Read::read_exact(user.stdout.as_mut().unwrap(), &mut said).unwrap();
+    drop(alone);
     let who = format!("(pid {})", user.id());
     let ended = fixture.try_to_serve();
     user.kill().unwrap();

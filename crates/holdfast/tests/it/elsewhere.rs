@@ -1,7 +1,8 @@
 //! Mounts that somebody else keeps, or serves: who it is is said, and nothing of theirs is taken.
 
+use crate::bound::{Bound, alone_with_the_mounts};
 use crate::fixture::{Ended, Fixture, NAME, kill, wait_until, way};
-use rustix::mount::{UnmountFlags, mount_bind, unmount};
+use rustix::mount::{UnmountFlags, unmount};
 use rustix::process::Signal;
 use std::fs;
 use std::io::Read;
@@ -15,6 +16,7 @@ impl Other {
     fn begin(program: &str, arguments: &[&str], script: &str) -> Other {
         let mut command = Command::new(program);
         command.args(arguments).args(["sh", "-c", script]);
+        let _alone = alone_with_the_mounts();
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         // The pipe stays: Python writes the end of the line after the word.
         child.stdout.as_mut().unwrap().read_exact(&mut [0; 2]).unwrap();
@@ -126,11 +128,10 @@ fn a_second_place_and_an_open_file_are_named_too() {
     let mut fixture = Fixture::made();
     fixture.serve();
     let second = fixture.path("second");
-    fs::create_dir(&second).unwrap();
-    mount_bind(fixture.mount(), &second).unwrap();
+    let bound = Bound::at(second.clone(), &fixture.mount());
     let ended = fixture.holdfast(&["umount", NAME]);
     let open = fs::File::create(second.join("f")).unwrap();
-    unmount(&second, UnmountFlags::DETACH).unwrap();
+    drop(bound);
     ended.expect(5, &["also mounted at", second.to_str().unwrap()]);
     let me = format!("(pid {})", std::process::id());
     fixture.holdfast(&["umount", NAME]).expect(5, &[&me, "open"]);

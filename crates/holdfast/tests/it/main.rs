@@ -16,6 +16,7 @@ mod block_cache;
 mod borders;
 mod borders_drawn;
 mod borders_of_homes;
+mod bound;
 mod btrfs;
 #[path = "../../../holdfast-front/tests/nbd/certificates.rs"]
 mod certificates;

@@ -6,10 +6,10 @@
 //! missing that no refusal and no count has named; nothing is attached by two, or that has another
 //! way in; and nothing is refused without a reason that doing what is said takes away.
 
+use crate::bound::Bound;
 use crate::fixture::{Ended, Fixture, NAME, kill, way};
 use crate::seeds::{Random, for_seeds};
 use crate::watchdog::processes_of;
-use rustix::mount::{UnmountFlags, mount_bind, unmount};
 use rustix::process::Signal;
 use std::collections::BTreeMap;
 use std::fs;
@@ -67,6 +67,8 @@ impl Obstacle {
 
 /// A volume in the hands of operators, and what has to be in it.
 struct World {
+    /// What [`Obstacle::Bound`] stands for; gone before the directories are.
+    bound: Option<Bound>,
     fixture: Fixture,
     life: Life,
     name: &'static str,
@@ -95,9 +97,9 @@ impl World {
         for folder in ["data", "sub"] {
             fs::create_dir(fixture.home().join(folder)).unwrap();
         }
-        fs::create_dir(fixture.path("elsewhere")).unwrap();
         fs::create_dir(fixture.path("mount-w")).unwrap();
         let world = World {
+            bound: None,
             fixture,
             life: Life::Down,
             name: NAME,
@@ -372,7 +374,8 @@ impl World {
         let home = self.fixture.home();
         match which {
             Obstacle::Bound => {
-                mount_bind(home.join("data"), self.fixture.path("elsewhere")).unwrap();
+                let place = self.fixture.path("elsewhere");
+                self.bound = Some(Bound::at(place, &home.join("data")));
             }
             Obstacle::Strange => {
                 // A volume's own is aside meanwhile, if there is any.
@@ -391,7 +394,7 @@ impl World {
         let home = self.fixture.home();
         match which {
             Obstacle::Bound => {
-                unmount(self.fixture.path("elsewhere"), UnmountFlags::DETACH).unwrap();
+                drop(self.bound.take());
             }
             Obstacle::Strange => {
                 let kept = fs::read(home.join(".holdfast/f")).unwrap();
@@ -506,12 +509,6 @@ impl World {
         }
         self.obstacles.clone().into_iter().for_each(|it| drop(self.clear(it)));
         self.stop();
-    }
-}
-
-impl Drop for World {
-    fn drop(&mut self) {
-        let _ = unmount(self.fixture.path("elsewhere"), UnmountFlags::DETACH);
     }
 }
 
