@@ -178,7 +178,7 @@ fn create_at(medium: &Medium, path: &Path, bytes: u64) -> Result<Backing, Create
 }
 
 /// Makes a file at `medium` with all that `held` has, whose name is gone and which nobody serves.
-pub(crate) fn put_back(medium: &Medium, held: &File) -> io::Result<()> {
+pub(crate) fn put_back(medium: &Medium, held: &File) -> io::Result<File> {
     let path = medium.path().ok_or(io::ErrorKind::NotFound)?;
     let busy = || io::Error::new(io::ErrorKind::ResourceBusy, "a process serves the region");
     flock(held, FlockOperation::NonBlockingLockExclusive).map_err(|_| busy())?;
@@ -189,7 +189,8 @@ pub(crate) fn put_back(medium: &Medium, held: &File) -> io::Result<()> {
         return Err(io::ErrorKind::AlreadyExists.into());
     }
     let claimed = claim(file, path)?.ok_or_else(busy)?;
-    copy(medium, held, &claimed.0).inspect_err(|_| {
+    let copied = copy(medium, held, &claimed.0).and_then(|()| claimed.0.try_clone());
+    copied.inspect_err(|_| {
         // The error that matters is the first one; an empty file is no region anyway.
         let _ = private::remove(path);
     })

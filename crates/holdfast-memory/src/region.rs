@@ -188,13 +188,13 @@ impl Region {
     }
 
     /// Gives the memory of a region whose name is gone its name back: makes a file on `medium` with
-    /// all that `held` has, which was opened when it had the name. A region that is served is left
-    /// alone ([`io::ErrorKind::ResourceBusy`]), and so is anything that has the name by now
-    /// ([`io::ErrorKind::AlreadyExists`]).
+    /// all that `held` has, which was opened when it had the name, and returns it to be held in
+    /// turn. A region that is served is left alone ([`io::ErrorKind::ResourceBusy`]), and so is
+    /// anything that has the name by now ([`io::ErrorKind::AlreadyExists`]).
     ///
     /// # Errors
     /// These, and what the system says.
-    pub fn put_back(medium: &Medium, held: &File) -> io::Result<()> {
+    pub fn put_back(medium: &Medium, held: &File) -> io::Result<File> {
         backing::put_back(medium, held)
     }
 

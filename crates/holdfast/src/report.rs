@@ -649,7 +649,15 @@ fn is_given_up(server: Option<&ServerSnapshot>) -> bool {
     server.is_some_and(|server| server.state == State::GivenUp)
 }
 
-/// That a served log's or disk's memory has lost its name, for people.
+/// What acknowledgements are worth, by whether the memory of what is served has lost its name.
+fn verdict_with(astray: Option<&String>, verdict: Option<Verdict>) -> Option<Verdict> {
+    match astray {
+        Some(_) => verdict.map(Verdict::without_memory),
+        None => verdict,
+    }
+}
+
+/// That the memory of a served log, disk or table has lost its name, for people.
 fn astray_text(why: &str) -> String {
     format!(
         "{why}: the keeper holds it, and with the keeper what is in memory alone would go; \

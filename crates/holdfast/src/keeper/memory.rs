@@ -2,15 +2,15 @@
 //!
 //! Promise: memory whose name is gone, or leads to something else, while a process serves it is
 //! told of, with what to do; it outlives that process, and gets a free name back before another
-//! process looks for it.
+//! process looks for it. From before a process looks for it on there is no moment at which the
+//! keeper does not hold it.
 //! Never: maps memory or looks into it.
 
 use crate::exit::Exit;
-use crate::observe::is_mapped_by;
+use crate::observe::{is_locked, is_mapped_by};
 use crate::problem::{Outcome, Problem};
 use holdfast_io::private;
 use holdfast_memory::{Medium, Region};
-use rustix::fs::{FlockOperation, flock};
 use std::fs::{File, metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -19,8 +19,11 @@ use std::path::Path;
 #[derive(Debug)]
 pub(super) struct ServedMemory {
     medium: Medium,
-    /// Nothing before a process serves it.
+    /// What the name led to when a process was last about to look for it, or served it.
     file: Option<File>,
+    /// A process has served it. It is let go of for something newer alone then: what nobody serves
+    /// now may be all that there is.
+    was_served: bool,
 }
 
 /// Where a name leads.
@@ -33,22 +36,28 @@ enum Leads {
 
 impl ServedMemory {
     pub(super) fn new(medium: Medium) -> ServedMemory {
-        ServedMemory { medium, file: None }
+        ServedMemory { medium, file: None, was_served: false }
     }
 
-    /// Holds what this process has just begun to serve.
+    /// Holds what this process has just begun to serve: what was there before, or what it made.
     pub(super) fn hold(&mut self, pid: u32) {
-        let path = self.medium.path();
+        let found = self.open();
         // Looked at after the opening: a name that led elsewhere then is not the process's now.
-        self.file = path.and_then(|path| private::open(path, false).ok());
-        if !is_mapped_by(&self.medium, pid) {
-            self.file = None;
+        if let Some(found) = found.filter(|_| is_mapped_by(&self.medium, pid)) {
+            self.file = Some(found);
+            self.was_served = true;
         }
+        self.was_served |= self.file.as_ref().is_some_and(is_locked);
+    }
+
+    fn open(&self) -> Option<File> {
+        self.medium.path().and_then(|path| private::open(path, false).ok())
     }
 
     /// Nobody is to go on with it.
     pub(super) fn let_go(&mut self) {
         self.file = None;
+        self.was_served = false;
     }
 
     /// That a process serves it and no other would find it, for people, if that is so.
@@ -59,36 +68,36 @@ impl ServedMemory {
             Leads::Nowhere => "the name of its memory is gone",
             Leads::Elsewhere => "the name of its memory leads to another file",
         };
-        let is_served = flock(file, FlockOperation::NonBlockingLockExclusive).is_err();
-        if !is_served {
-            let _ours = flock(file, FlockOperation::Unlock);
-        }
-        is_served.then(|| format!("{why} ({}), although it is served", path.display()))
+        is_locked(file).then(|| format!("{why} ({}), although it is served", path.display()))
     }
 
-    /// Gives the memory of a process that has ended its name back, if that leads nowhere.
+    /// Before a process looks for it: gives memory that is held its name back, if that leads
+    /// nowhere, and holds what there is.
     pub(super) fn put_back(&mut self, whose: &str) -> Outcome<()> {
+        if !self.was_served {
+            self.file = self.open();
+        }
         let Some((path, file)) = self.held() else { return Ok(()) };
         let what = format!("giving the memory of {whose} its name {} back", path.display());
         let failed = |why: &dyn std::fmt::Display, remedy: &str| {
-            Err(Problem::new(Exit::Failed, &*what, why, remedy))
+            Problem::new(Exit::Failed, &*what, why, remedy)
         };
         match leads(path, file) {
             Leads::Here => return Ok(()),
             Leads::Elsewhere => {
                 let remedy = "nothing is lost while the keeper runs, which holds the memory: move \
                               the file there away, and it is tried again";
-                return failed(&"another file has it", remedy);
+                return Err(failed(&"another file has it", remedy));
             }
             Leads::Nowhere => {}
         }
-        if let Err(error) = Region::put_back(&self.medium, file) {
+        let made = Region::put_back(&self.medium, file).map_err(|error| {
             let remedy = "nothing is lost while the keeper runs, which holds the memory: make room \
                           there, and it is tried again";
-            return failed(&error, remedy);
-        }
+            failed(&error, remedy)
+        })?;
         tracing::warn!("{what}: the name was gone, and nothing is lost");
-        self.file = None;
+        self.file = Some(made);
         Ok(())
     }
 

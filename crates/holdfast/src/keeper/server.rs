@@ -17,7 +17,7 @@ use super::supervisor::{State, new_pulse, silence, tell_astray, unanswered, unti
 use super::upgrade::{END_PATIENCE, Request, Upgrade, open_binary};
 use crate::bond::RegionNote;
 use crate::claims::PowerSource;
-use crate::config::{Config, ServedLogConfig};
+use crate::config::{Config, ServedLogConfig, TableConfig};
 use crate::exit::Exit;
 use crate::found::{memory_of, verdict_of_log};
 use crate::observe::look;
@@ -29,7 +29,7 @@ use crate::shortage;
 use crate::signals::is_from_outside;
 use crate::standstill::{Look, Marks, Standstill};
 use awaited::{Awaited, are_empty};
-use holdfast_client::protocol::{DISK_PREFIX, LOG_PREFIX, VOLUME_PREFIX};
+use holdfast_client::protocol::{DISK_PREFIX, LOG_PREFIX, TABLE_PREFIX, VOLUME_PREFIX};
 use holdfast_io::private::{self, SocketName};
 use holdfast_io::real::RealFiles;
 use holdfast_memory::Region;
@@ -471,22 +471,23 @@ impl Supervisor {
 
     /// Holds what this server has begun to serve.
     fn hold_memories(&self, pid: u32) {
-        let ServerOrders { logs, disks, .. } = &self.held.orders;
-        let logs = logs.iter().map(|it| (it.service.clone(), it.log.memory.medium()));
-        let disks = disks.iter().map(|it| (format!("{DISK_PREFIX}{}", it.name), it.disk.medium()));
-        let held = logs.chain(disks).map(|(service, medium)| {
-            let mut memory = ServedMemory::new(medium);
-            memory.hold(pid);
-            (service, memory)
-        });
-        *self.shared.memories() = held.collect();
+        self.shared.memories().values_mut().for_each(|memory| memory.hold(pid));
     }
 
-    /// Gives what a server that has ended served its names back. What cannot have it is refused by
-    /// the next one, and held.
+    /// Gives what a server that has ended served its names back, and holds what the next one is
+    /// about to look for. What cannot have its name is refused by that one, and held.
     fn put_memories_back(&self) {
-        for (service, memory) in self.shared.memories().iter_mut() {
-            let put = memory.put_back(service);
+        let ServerOrders { logs, disks, tables, .. } = &self.held.orders;
+        let logs = logs.iter().map(|it| (it.service.clone(), it.log.memory.medium()));
+        let disks = disks.iter().map(|it| (format!("{DISK_PREFIX}{}", it.name), it.disk.medium()));
+        let of_table = |(name, it): &(String, TableConfig)| {
+            (format!("{TABLE_PREFIX}{name}"), it.memory.medium())
+        };
+        let tables = tables.iter().map(of_table);
+        let mut memories = self.shared.memories();
+        for (service, medium) in logs.chain(disks).chain(tables) {
+            let memory = memories.entry(service.clone()).or_insert(ServedMemory::new(medium));
+            let put = memory.put_back(&service);
             put.unwrap_or_else(|problem| tracing::error!("{problem}"));
         }
     }

@@ -121,10 +121,7 @@ impl DiskStatus {
             let astray = server.and_then(|server| server.astray.get(&service).cloned());
             let astray = astray.or_else(|| front?.astray.clone());
             let verdict = told.or(seen).or_else(judged);
-            let verdict = match astray {
-                Some(_) => verdict.map(Verdict::without_memory),
-                None => verdict,
-            };
+            let verdict = super::verdict_with(astray.as_ref(), verdict);
             let error = unserved.or(astray.map(|why| super::astray_text(&why)));
             let seen = (!came_later).then(|| Region::observe(&disk.medium()).ok()).flatten();
             let status = DiskStatus::new(name, disk, (verdict, error), seen);

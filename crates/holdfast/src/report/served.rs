@@ -156,11 +156,7 @@ impl LogStatus {
             let unserved = ready.unserved.iter().find(|(of, _)| *of == service);
             let unserved = unserved.map(|(_, problem)| problem.to_string());
             let astray = server.and_then(|server| server.astray.get(&service).cloned());
-            let verdict = told.or_else(judged);
-            let verdict = match astray {
-                Some(_) => verdict.map(Verdict::without_memory),
-                None => verdict,
-            };
+            let verdict = super::verdict_with(astray.as_ref(), told.or_else(judged));
             let unserved = unserved.or(astray.map(|why| super::astray_text(&why)));
             let standing = server.and_then(|server| server.logs.get(&service).cloned());
             let standstills = standing.unwrap_or_default();

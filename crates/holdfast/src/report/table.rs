@@ -44,15 +44,17 @@ impl TableStatus {
             let Shown { name, section: table, problem, .. } = shown;
             let service = format!("{}{name}", holdfast_client::protocol::TABLE_PREFIX);
             let told = ready.and_then(|ready| super::of(&service, &ready.verdicts)).cloned();
+            let judged = || verdict_of_table(name, table, config.keeper.power).ok();
             let unserved = ready.and_then(|ready| super::of(&service, &ready.unserved));
+            let astray = server.and_then(|server| server.astray.get(&service));
             let is_served = told.is_some() && !super::is_given_up(server);
             let state = if is_served { "served" } else { "not served" };
             TableStatus {
                 name: name.to_owned(),
                 state: state.to_owned(),
-                problem,
+                problem: problem.or(astray.map(|why| super::astray_text(why))),
                 store: table.store.clone(),
-                verdict: told.or_else(|| verdict_of_table(name, table, config.keeper.power).ok()),
+                verdict: super::verdict_with(astray, told.or_else(judged)),
                 last_error: unserved.map(ToString::to_string),
             }
         };

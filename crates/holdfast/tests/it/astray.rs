@@ -123,14 +123,17 @@ impl World {
                 "move the region".into()
             }
             5 => {
-                let _ = fs::remove_file(&region);
-                let before = holder(fixture);
-                kill(before, Signal::KILL);
-                let goes_on =
-                    || holder(fixture) != before && fixture.status()["state"] == "serving";
-                wait_until(goes_on, || fixture.keeper_log());
-                wait_until(|| region.exists(), || fixture.keeper_log());
-                "remove the region, kill who has it".into()
+                // The next ones die before anybody knows that they serve it.
+                let times = 1 + random.below(3);
+                for _ in 0..times {
+                    let before = holder(fixture);
+                    let _ = fs::remove_file(&region);
+                    kill(before, Signal::KILL);
+                    wait_until(|| region.exists(), || fixture.keeper_log());
+                    wait_until(|| holder(fixture) != before, || fixture.keeper_log());
+                }
+                wait_until(|| fixture.status()["state"] == "serving", || fixture.keeper_log());
+                format!("{times} times: remove the region, kill who has it")
             }
             6 => {
                 let upgrade = match fixture.server() {

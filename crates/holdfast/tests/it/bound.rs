@@ -1,8 +1,8 @@
 //! A second place of a directory, for as long as a test wants it: seen by every test beside it, and
 //! copied by none of them.
 //!
-//! Whoever copies the table of mounts meanwhile has the place for as long as he lives, and a home is
-//! rightly refused for that. So nobody mounts while somebody copies, nor the other way round.
+//! Whoever copies the table of mounts meanwhile has the place for as long as he lives, and a home
+//! is rightly refused for that. So nobody mounts while somebody copies, nor the other way round.
 
 use rustix::mount::{UnmountFlags, mount_bind, unmount};
 use std::fs;

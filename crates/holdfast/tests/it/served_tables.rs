@@ -1,6 +1,6 @@
 //! Tables that are served: asked by clients that notice nothing of upgrades and kills.
 
-use crate::fixture::{Ended, kill};
+use crate::fixture::{Ended, kill, wait_until};
 use crate::reserved::BOOT;
 use crate::served::Served;
 use holdfast_client::ResponderClient;
@@ -341,6 +341,23 @@ fn tables_whose_memory_is_of_an_earlier_run_of_the_system_go_on_with_what_the_di
     assert!(told.contains("from the log anew"), "{told}");
     tables.served.stop();
     tables.holdfast(&["table", "check", "bank"]).succeeded();
+}
+
+#[test]
+fn tables_whose_memory_loses_its_name_are_told_and_outlive_their_server() {
+    let mut tables = WithTables::new("must_survive = [\"process\"]");
+    tables.holdfast(&["table", "make", "bank"]).succeeded();
+    tables.served.serve();
+    made(&tables.client());
+    fs::remove_file(&tables.region).unwrap();
+    let status = tables.status();
+    let told = status["problem"].to_string();
+    assert!(told.contains("the name of its memory is gone"), "{status}");
+    assert_eq!(status["verdict"]["survives"].as_array().map(Vec::len), Some(0), "{status}");
+    kill(tables.served.server_pid(), Signal::KILL);
+    assert_eq!(check(&tables.client(), &[0; CLIENTS as usize]), Ok(()), "nothing is lost");
+    wait_until(|| tables.status()["problem"].is_null(), || tables.status().to_string());
+    tables.served.stop();
 }
 
 #[test]
