@@ -32,6 +32,10 @@ use crate::words;
 /// long about it.
 const WINDOW_BYTES_MAX: u64 = 16 << 20;
 
+/// Files and directories of one window on a home that syncs each of them: a second's work where a
+/// sync takes some milliseconds.
+const SYNCS_MAX: usize = 128;
+
 /// Pieces of an overlay that are let go of at a time: some ten microseconds.
 const PIECES_AT_ONCE: usize = 128;
 
@@ -323,6 +327,7 @@ impl Cleaner {
     ) -> Result<(Window, Lsn), CleanError> {
         let mut window = Window::new(self.repeats);
         let limit = self.applied.advance(WINDOW_BYTES_MAX);
+        let syncs_max = if volume.home.has_sync_all() { usize::MAX } else { SYNCS_MAX };
         let mut end = Ok(durable);
         let (aside, mut dependent) = (&mut self.aside, Vec::new());
         let read = volume.log.read(self.applied, durable, &mut |frame| {
@@ -330,7 +335,9 @@ impl Cleaner {
             let records = decode(lsn, frame.payload, frame.payload_lsn);
             let taken = records.map(|mut records| {
                 pass_over(aside, &mut window, frame, &mut records, &mut dependent);
-                let is_full = lsn > limit || window.unlogged_bytes >= WINDOW_BYTES_MAX;
+                let is_full = lsn > limit
+                    || window.unlogged_bytes >= WINDOW_BYTES_MAX
+                    || window.syncs() >= syncs_max;
                 !is_full && window.take(lsn, &records)
             });
             let goes_on = matches!(taken, Ok(true));

@@ -279,6 +279,11 @@ impl Window {
         is_below(&self.passing, path) || is_key_below(&self.passing_directories, path)
     }
 
+    /// Files and directories that are to be durable, on a home that syncs each of them.
+    pub(crate) fn syncs(&self) -> usize {
+        self.contents.len() + self.directory_times.len()
+    }
+
     /// True if names or contents below the path are in the window.
     fn knows_below(&self, path: &[u8]) -> bool {
         self.holds_below(path) || self.has_passed_below(path)

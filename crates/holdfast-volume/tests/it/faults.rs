@@ -232,6 +232,36 @@ fn a_home_that_cannot_sync_everything_has_each_file_synced() {
     }
 }
 
+/// A front end that takes over finishes the window first, and everybody waits for it.
+#[test]
+fn no_window_has_more_to_sync_than_a_home_that_syncs_each_file_is_soon_done_with() {
+    /// What a window may have to sync, and what its log has.
+    const SYNCS_MAX: u64 = 128 + 8;
+    for seed in 1..=4_u8 {
+        let world = World::new(seed.into());
+        world.files.set_limits(FakeLimits { syncs_all: false, ..FakeLimits::default() });
+        let (volume, _) = world.open().expect("a new volume");
+        for number in 0..150 {
+            let directory = make(&volume, ROOT, &format!("directory-{number}"), Kind::Directory);
+            for file in 0..seed {
+                let node = make(&volume, directory, &format!("file-{file}"), Kind::File);
+                volume.write(node, &[file; 100], 0, false).expect("room");
+            }
+        }
+        let syncs = || {
+            let calls = [Operation::SyncData, Operation::SyncDir, Operation::SyncAll];
+            calls.iter().map(|call| world.files.calls(*call)).sum::<u64>()
+        };
+        volume.log().commit(volume.log().marks().tail).expect("a sound log");
+        let (mut before, mut most) = (syncs(), 0);
+        while !volume.clean_step().expect("a sound home").is_idle() {
+            most = most.max(syncs() - before);
+            before = syncs();
+        }
+        assert!(most <= SYNCS_MAX, "{most} syncs in one window; seed {seed}");
+    }
+}
+
 /// Many files of one window are synced together, and a sync that failed is not taken for done.
 #[test]
 fn many_files_that_are_synced_together_are_all_durable_or_the_window_is_repeated() {
