@@ -22,6 +22,7 @@ mod cached_file;
 mod cached_files;
 mod disk;
 mod error;
+mod extent;
 mod gates;
 mod header;
 mod intent;

@@ -10,7 +10,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::atomic::AtomicU64;
 
 use holdfast_io::checksum::crc32c;
-use holdfast_io::{Blocks, BlocksError, Receiving, SendError, Sending};
+use holdfast_io::{Blocks, BlocksError, Extent, Receiving, SendError, Sending};
 use holdfast_memory::{Area, AreaSpec, AttachError, Medium, MediumSurvival, Piece};
 
 use crate::disk::{Disk, ZEROS};
@@ -176,6 +176,10 @@ impl Blocks for Vdisk {
 
     fn discard(&self, offset: u64, bytes: u64) -> Result<(), BlocksError> {
         self.disk.zero(offset, bytes)
+    }
+
+    fn extent_at(&self, offset: u64) -> Result<Extent, BlocksError> {
+        self.disk.extent_at(offset)
     }
 
     /// Nothing is left to do: an acknowledged change is as durable as it becomes.

@@ -79,6 +79,15 @@ pub trait Receiving {
     fn commit(self: Box<Self>) -> Result<(), BlocksError>;
 }
 
+/// A stretch of a disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Where it ends: behind where it was asked for.
+    pub end: u64,
+    /// It has no room, and reads as zeros.
+    pub is_hole: bool,
+}
+
 /// A disk. Every method may be called from several threads at once; ranges may start and end at
 /// any byte, and none may end behind [`Blocks::size_bytes`].
 ///
@@ -121,6 +130,11 @@ pub trait Blocks: Send + Sync {
     fn write_zeroes(&self, offset: u64, bytes: u64) -> Result<(), BlocksError>;
     /// Makes a range read as zeros, and gives its space back where that is possible.
     fn discard(&self, offset: u64, bytes: u64) -> Result<(), BlocksError>;
+    /// Whether the byte at `offset`, which is on the disk, has room, and how far that is so at
+    /// least. A disk that does not know where it has none has room everywhere.
+    fn extent_at(&self, _offset: u64) -> Result<Extent, BlocksError> {
+        Ok(Extent { end: self.size_bytes(), is_hole: false })
+    }
     /// Makes everything acknowledged so far as durable as the disk promises.
     fn flush(&self) -> Result<(), BlocksError>;
     /// Most bytes of one write that are there wholly or not at all.

@@ -30,7 +30,7 @@ pub mod process;
 pub mod real;
 mod shown;
 
-pub use blocks::{Blocks, BlocksError, Receiving, SendError, Sending};
+pub use blocks::{Blocks, BlocksError, Extent, Receiving, SendError, Sending};
 pub use clock::Clock;
 pub use entropy::Entropy;
 pub use files::{

@@ -61,7 +61,7 @@ pub struct Recovery {
     pub end: Rsn,
     /// Up to where it was written down how far the store was.
     pub base: Rsn,
-    /// Whether that was damaged, so that an older one served.
+    /// Whether a newer one did not serve: it was damaged, or of an archive that is not there.
     pub fell_back: bool,
     /// How many bytes of records were read from the log.
     pub read_bytes: u64,

@@ -15,7 +15,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use holdfast_io::{Blocks, BlocksError, OneFile, OpenFile};
+use holdfast_io::{Blocks, BlocksError, Extent, OneFile, OpenFile};
 use holdfast_log::{Lsn, Marks};
 
 use crate::clean::{CleanError, Cleaned};
@@ -23,6 +23,7 @@ use crate::node::{Body, Node};
 use crate::read::read_home;
 use crate::recent::Recent;
 use crate::record::{AtHome, HEAD_BYTES};
+use crate::sparse::extent_in;
 use crate::tree::{Allocate, Errno, ROOT, SetAttributes, Tree};
 use crate::volume::{Class, DirectoryVolume, Stop, VolumeError};
 use crate::write::{SIZE_BYTES_MAX, Spot};
@@ -259,6 +260,10 @@ impl Blocks for BlockVolume {
 
     fn discard(&self, offset: u64, bytes: u64) -> Result<(), BlocksError> {
         self.allocate(Allocate::PunchHole, offset, bytes)
+    }
+
+    fn extent_at(&self, offset: u64) -> Result<Extent, BlocksError> {
+        extent_in(&self.node.body(), offset).ok_or(BlocksError::OutOfRange)
     }
 
     fn flush(&self) -> Result<(), BlocksError> {

@@ -12,7 +12,7 @@ use crate::tree::{Allocate, Errno};
 ///
 /// Durability: that of the disk.
 pub struct DiskFile<'d> {
-    blocks: &'d dyn Blocks,
+    pub(crate) blocks: &'d dyn Blocks,
 }
 
 impl<'d> DiskFile<'d> {

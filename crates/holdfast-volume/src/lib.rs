@@ -58,6 +58,7 @@ mod roster;
 mod serve;
 mod shares;
 mod space;
+mod sparse;
 #[cfg(test)]
 mod tests;
 mod touched;

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::thread;
 
 use crate::keeper::mounts::point::MountPoint;
-use crate::keeper::mounts::{detach, leads_to, our_mount_at};
+use crate::keeper::mounts::{detach, leads_to, our_mount_at, unmount};
 use crate::problem::Problem;
 use holdfast_front::fuse::{self, Cache, FuseConfig, ListenConfig, ListenError, Session};
 use holdfast_io::real::{RealClock, RealFiles};
@@ -93,7 +93,8 @@ impl std::error::Error for SlowDiskError {}
 
 /// Serves until unmounted. SIGTERM, SIGINT and a terminal that closes unmount: at once out of
 /// sight, and for good when the last program has let go. If the power can fail, SIGUSR1 takes what
-/// was not synced, and then unmounts; whoever sends it has seen to it that nobody writes any more.
+/// was not synced, and then cuts everybody off; whoever sends it has seen to it that nobody writes
+/// any more.
 pub(crate) fn run(disk: &SlowDisk) -> Result<Counts, SlowDiskError> {
     let platter = Platter::new(disk.turns_per_minute, disk.megabytes_per_s, Arc::new(RealClock))
         .ok_or(SlowDiskError::Speed)?;
@@ -114,11 +115,13 @@ pub(crate) fn run(disk: &SlowDisk) -> Result<Counts, SlowDiskError> {
     let served = thread::scope(|scope| {
         scope.spawn(|| {
             for signal in signals.forever() {
+                // It fails if somebody else unmounted first, which is as good.
                 if signal == SIGUSR1 {
                     cut_power(&tree, disk.power_cut_seed);
+                    let _ = unmount(&mount, true);
+                } else {
+                    let _ = detach(&mount);
                 }
-                // It fails if somebody else unmounted first, which is as good.
-                let _ = detach(&mount);
             }
         });
         let listen = ListenConfig { threads: THREADS };

@@ -30,6 +30,9 @@ fn random_changes_leave_what_they_leave_in_a_vector() {
             if bytes > 0 {
                 assert!(sent(&disk, start, bytes) == found, "{bytes} bytes from {start} are sent");
             }
+            for hole in holes(&disk) {
+                assert!(model[hole.clone()].iter().all(|byte| *byte == 0), "a hole at {hole:?}");
+            }
             if random.chance(10) {
                 drop(disk);
                 disk = Vdisk::attach(&medium, size as u64).unwrap();
@@ -37,6 +40,32 @@ fn random_changes_leave_what_they_leave_in_a_vector() {
         }
         assert!(content(&disk) == model);
     });
+}
+
+/// Where the disk has no room.
+fn holes(disk: &Vdisk) -> Vec<std::ops::Range<usize>> {
+    let (mut at, mut holes) = (0, Vec::new());
+    while at < disk.size_bytes() {
+        let extent = disk.extent_at(at).unwrap();
+        assert!(at < extent.end && extent.end <= disk.size_bytes(), "{extent:?} at {at}");
+        if extent.is_hole {
+            holes.push(at as usize..extent.end as usize);
+        }
+        at = extent.end;
+    }
+    holes
+}
+
+#[test]
+fn a_disk_has_room_where_it_was_written_and_none_elsewhere() {
+    let disk = create(&Medium::Private, 600);
+    assert!(holes(&disk).iter().eq([&(0..600 * BLOCK)]));
+    disk.write(&[1; 3 * BLOCK], 7 * BLOCK as u64).unwrap();
+    assert_eq!(holes(&disk), [0..7 * BLOCK, 10 * BLOCK..600 * BLOCK]);
+    disk.discard(8 * BLOCK as u64, BLOCK as u64).unwrap();
+    assert_eq!(holes(&disk), [0..7 * BLOCK, 8 * BLOCK..9 * BLOCK, 10 * BLOCK..600 * BLOCK]);
+    let behind = disk.extent_at(disk.size_bytes());
+    assert!(matches!(behind, Err(BlocksError::OutOfRange)), "{behind:?}");
 }
 
 #[test]

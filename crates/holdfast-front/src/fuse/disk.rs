@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use holdfast_io::Blocks;
 use holdfast_volume::{
-    Allocate, Attributes, DiskFile, Errno, Kind, Listed, NodeId, ROOT, SetAttributes, Space, Tree,
+    Allocate, Attributes, DiskFile, Errno, Kind, Listed, NodeId, ROOT, Seek, SetAttributes, Space,
+    Tree,
 };
 
 const FILE: NodeId = NodeId(2);
@@ -101,6 +102,10 @@ impl Tree for DiskTree<'_> {
     /// A disk has its space.
     fn allocate(&self, node: NodeId, how: Allocate, offset: u64, bytes: u64) -> Result<(), Errno> {
         self.bytes_of(node)?.allocate(how, offset, bytes, || Ok(()))
+    }
+
+    fn seek(&self, node: NodeId, offset: u64, what: Seek) -> Result<u64, Errno> {
+        self.bytes_of(node)?.seek(offset, what)
     }
 
     fn sync(&self, _: NodeId) -> Result<(), Errno> {

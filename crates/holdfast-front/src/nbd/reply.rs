@@ -134,11 +134,14 @@ pub(crate) fn error_at(out: &mut Replies, cookie: u64, error: u32, offset: u64) 
     out.put(&offset.to_be_bytes());
 }
 
-/// One range, all of it data: 0 number of the context, 4 length, 8 flags.
-pub(crate) fn all_data(out: &mut Replies, cookie: u64, bytes: u32) {
-    const DATA: u32 = 0;
-    chunk_head(out, cookie, wire::CHUNK_DONE, chunk::BLOCK_STATUS, 12);
+/// Stretches that follow each other, by length and flags: 0 number of the context, then for each 0
+/// length, 4 flags.
+pub(crate) fn block_status(out: &mut Replies, cookie: u64, stretches: &[(u32, u32)]) {
+    let bytes = 4 + 8 * stretches.len() as u32;
+    chunk_head(out, cookie, wire::CHUNK_DONE, chunk::BLOCK_STATUS, bytes);
     out.put(&wire::ALLOCATION_ID.to_be_bytes());
-    out.put(&bytes.to_be_bytes());
-    out.put(&DATA.to_be_bytes());
+    for (bytes, flags) in stretches {
+        out.put(&bytes.to_be_bytes());
+        out.put(&flags.to_be_bytes());
+    }
 }

@@ -20,6 +20,9 @@ use crate::complaints::Complaints;
 /// works on one while the server works on the next, and both find it in their caches.
 const PIECE_BYTES: u32 = 256 << 10;
 
+/// Stretches that one reply tells of.
+const STRETCHES_MAX: usize = 1024;
+
 /// Why a request was not carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
@@ -268,7 +271,7 @@ impl<'e> Transmission<'e> {
             // The disk has a cache of its own, and knows what to keep there.
             Command::Cache => Ok(()),
             Command::BlockStatus => {
-                reply::all_data(out, request.cookie, request.bytes);
+                self.tell_status(request, out, complaints);
                 return Step::Used(wire::REQUEST_BYTES);
             }
             Command::Disconnect => return Step::Over(Over::Parted),
@@ -331,6 +334,35 @@ impl<'e> Transmission<'e> {
             self.payload = Some(Payload { cookie, offset, left_bytes, is_durable: false, refusal });
         }
         Step::Used(wire::REQUEST_BYTES)
+    }
+
+    fn tell_status(&mut self, request: &Request, out: &mut Replies, complaints: &mut Complaints) {
+        match self.stretches(request) {
+            Ok(stretches) => reply::block_status(out, request.cookie, &stretches),
+            Err(error) => self.answer(request.cookie, Err(&error), out, complaints),
+        }
+    }
+
+    /// How long each stretch of a range is, and its flags; the last of many are left out.
+    fn stretches(&self, request: &Request) -> Result<Vec<(u32, u32)>, BlocksError> {
+        let wants_one = request.flags & command_flag::REQ_ONE != 0;
+        let most = if wants_one { 1 } else { STRETCHES_MAX };
+        let (mut at, end) = (request.offset, request.offset + u64::from(request.bytes));
+        let mut stretches: Vec<(u32, u32)> = Vec::new();
+        while at < end {
+            let extent = self.export.blocks.extent_at(at)?;
+            assert!(extent.end > at, "an extent that ends where it begins");
+            let bytes = (extent.end.min(end) - at) as u32;
+            let flags = if extent.is_hole { wire::HOLE_AND_ZERO } else { 0 };
+            let is_full = stretches.len() == most;
+            match stretches.last_mut() {
+                Some((known, alike)) if *alike == flags => *known += bytes,
+                _ if is_full => break,
+                _ => stretches.push((bytes, flags)),
+            }
+            at += u64::from(bytes);
+        }
+        Ok(stretches)
     }
 
     /// A reply without structure cannot take a success back, so its data are read before it.

@@ -115,6 +115,9 @@ pub(crate) mod command_flag {
     pub(crate) const FAST_ZERO: u16 = 1 << 4;
 }
 
+/// What a stretch is in the one context: both of what has no room, neither of what has.
+pub(crate) const HOLE_AND_ZERO: u32 = 1 << 0 | 1 << 1;
+
 /// Set in the last chunk of a structured reply.
 pub(crate) const CHUNK_DONE: u16 = 1 << 0;
 

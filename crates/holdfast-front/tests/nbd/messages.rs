@@ -22,6 +22,7 @@ pub(crate) const BLOCK_STATUS: u16 = 7;
 pub(crate) const FUA: u16 = 1;
 pub(crate) const NO_HOLE: u16 = 2;
 pub(crate) const DF: u16 = 4;
+pub(crate) const REQ_ONE: u16 = 8;
 pub(crate) const FAST_ZERO: u16 = 16;
 
 /// The client's flags: fixed newstyle, no zeros.

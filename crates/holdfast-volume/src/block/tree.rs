@@ -9,7 +9,7 @@ use holdfast_io::Blocks;
 
 use super::BlockVolume;
 use crate::disk_file::DiskFile;
-use crate::tree::{Allocate, Attributes, Errno, Listed, NodeId, SetAttributes, Space, Tree};
+use crate::tree::{Allocate, Attributes, Errno, Listed, NodeId, Seek, SetAttributes, Space, Tree};
 
 impl BlockVolume {
     fn file(&self, node: NodeId) -> Result<DiskFile<'_>, Errno> {
@@ -46,6 +46,10 @@ impl Tree for BlockVolume {
     fn allocate(&self, node: NodeId, how: Allocate, offset: u64, bytes: u64) -> Result<(), Errno> {
         let reserve = || self.volume.allocate(node, how, offset, bytes);
         self.file(node)?.allocate(how, offset, bytes, reserve)
+    }
+
+    fn seek(&self, node: NodeId, offset: u64, what: Seek) -> Result<u64, Errno> {
+        self.file(node)?.seek(offset, what)
     }
 
     fn mount_begins(&self, keeps_pages: bool) -> Result<(), Errno> {

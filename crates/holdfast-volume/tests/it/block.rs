@@ -3,12 +3,12 @@
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use holdfast_io::fake::{Effect, Fault, Operation};
+use holdfast_io::fake::{Effect, Fault, Operation, Random};
 use holdfast_io::{Blocks, BlocksError, Change, Files, Metadata, OpenFile, Seek, Space};
 use holdfast_log::Health;
 use holdfast_volume::{Allocate, Class, Errno, Kind, ROOT, RenameHow, SetAttributes, Tree};
 
-use crate::disk::{DISK_BYTES, Disk, DiskWorld, Life, make_room};
+use crate::disk::{DISK_BYTES, Disk, DiskWorld, Life, holes, make_room};
 use crate::seeds::for_each_seed;
 use crate::world::new_node;
 
@@ -69,6 +69,37 @@ fn a_disk_holds_what_was_written_last_through_drains_cleaning_and_deaths() {
         deaths.set(deaths.get() + live(&DiskWorld::new(seed), seed));
     });
     println!("{} deaths had something to lose", deaths.get());
+}
+
+#[test]
+fn a_disk_has_room_where_something_was_written_and_a_hole_where_it_was_discarded() {
+    for seed in 0..20 {
+        let world = DiskWorld::new(seed);
+        let disk = world.open().expect("a new volume");
+        let node = Tree::lookup(&*disk, ROOT, b"disk").expect("the file").node;
+        disk.discard(0, DISK_BYTES as u64).expect("room");
+        assert!(holes(&*disk).iter().eq([&(0..DISK_BYTES)]), "seed {seed}");
+        let mut life = Life::new(seed, disk.atomic_bytes_max());
+        let block = |random: &mut Random| 4096 * random.below(DISK_BYTES as u64 / 4096);
+        for step in 0..30 {
+            let (written, discarded) = (block(&mut life.random), block(&mut life.random));
+            disk.discard(discarded, 4096).expect("room");
+            Blocks::write(&*disk, &[7], written).expect("room");
+            make_room(&disk);
+            if step % 7 == 6 {
+                disk.clean().expect("a sound home");
+            }
+            let is_hole = |at: u64| holes(&*disk).iter().any(|hole| hole.contains(&(at as usize)));
+            assert!(!is_hole(written), "seed {seed}, step {step}: something at {written}");
+            let gone = discarded == written || is_hole(discarded);
+            assert!(gone, "seed {seed}, step {step}: nothing at {discarded}");
+            let next = |what| Tree::seek(&*disk, node, discarded, what);
+            if discarded != written {
+                assert_eq!(next(Seek::Hole), Ok(discarded), "seed {seed}, step {step}");
+                assert_ne!(next(Seek::Data), Ok(discarded), "seed {seed}, step {step}");
+            }
+        }
+    }
 }
 
 /// The checker must notice a home that is not what was written.

@@ -1,6 +1,6 @@
 //! A machine with a disk image for a home, and a naive model of what must be on the disk.
 
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -259,14 +259,32 @@ impl Life {
         clean();
     }
 
-    /// Reads any range, and compares it.
+    /// Reads any range, and compares it; looks whether every hole reads as zeros.
     pub(crate) fn look(&mut self, disk: &BlockVolume, told: &str) {
+        for hole in holes(disk) {
+            let is_zero = self.model[hole.clone()].iter().all(|byte| *byte == 0);
+            assert!(is_zero, "{told}: a hole at {hole:?} with something in it");
+        }
         let (offset, bytes) = self.range(30_000);
         let mut found = vec![0xee; bytes as usize];
         disk.read(&mut found, offset).expect("a sound disk");
         let expected = &self.model[offset as usize..][..found.len()];
         assert!(found == expected, "{told}: {bytes} bytes at {offset} are others");
     }
+}
+
+/// Where the disk has no room.
+pub(crate) fn holes(disk: &dyn Blocks) -> Vec<Range<usize>> {
+    let (mut at, size_bytes, mut holes) = (0, disk.size_bytes(), Vec::new());
+    while at < size_bytes {
+        let extent = disk.extent_at(at).expect("a sound disk");
+        assert!(at < extent.end && extent.end <= size_bytes, "{extent:?} at {at}");
+        if extent.is_hole {
+            holes.push(at as usize..extent.end as usize);
+        }
+        at = extent.end;
+    }
+    holes
 }
 
 /// Makes room before the ring is full: here nobody else does.

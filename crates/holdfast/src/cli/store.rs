@@ -55,8 +55,8 @@ pub(crate) enum StoreCommand {
     },
     /// Give many keys their values: lines of a key, a tab and a value, as `scan` prints them.
     ///
-    /// Every thousand lines are a transaction. A line that is none ends it, and what stands before
-    /// that line is in the store.
+    /// A thousand lines are a transaction, or fewer that have 512 KiB together. A line that is none
+    /// ends it, and what stands before that line is in the store.
     Load {
         #[command(flatten)]
         tree: InTree,

@@ -123,6 +123,21 @@ fn without_a_keeper_who_keeps_it_elsewhere_is_named_and_cut_off_too() {
     assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"x");
 }
 
+/// As a machine that is off: whoever has the disk still, and wherever, has nothing.
+#[test]
+fn a_power_cut_of_a_slow_disk_waits_for_nobody() {
+    let fixture = Fixture::new();
+    let mut command = fixture.command();
+    command.args(["slowdisk", "--power-cut-seed", "1", "--backing"]).arg(fixture.home());
+    let mut disk = command.arg("--mount").arg(fixture.mount()).spawn().unwrap();
+    wait_until(|| fixture.is_mounted(), || "never mounted".to_owned());
+    fs::write(fixture.mount().join("f"), "x").unwrap();
+    let _others = [STAYS.to_owned(), stays_in(&fixture)].map(|it| Other::keeping(&fixture, &it));
+    kill(disk.id().cast_signed(), Signal::USR1);
+    assert_eq!(disk.wait().unwrap().code(), Some(0));
+    assert!(!fixture.is_mounted());
+}
+
 #[test]
 fn a_second_place_and_an_open_file_are_named_too() {
     let mut fixture = Fixture::made();

@@ -258,6 +258,33 @@ fn a_disk_can_be_mounted_and_a_network_block_device_at_once() {
 
 const ENODEV: i32 = 19;
 
+/// Whoever copies a disk asks where it has something; a large one has nothing nearly everywhere.
+#[test]
+fn a_client_is_told_where_a_sparse_disk_has_something() {
+    let mut served = Served::new();
+    served.fixture.serve();
+    let uri = format!("nbd+unix:///?socket={}", served.socket().display());
+    let map = || {
+        let text = run("nbdinfo", &["--map", &uri]);
+        let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        text.lines().map(words).collect::<Vec<_>>()
+    };
+    let empty = [DISK_BYTES.to_string(), "3".into(), "hole,zero".into()];
+    assert_eq!(map().iter().map(|it| &it[1..]).collect::<Vec<_>>(), [empty]);
+    let mut client = served.unix();
+    client.write(&[1; 8192], 1 << 20).unwrap();
+    let has_something = |map: &[Vec<String>]| {
+        let data = map.iter().filter(|it| it[3] == "data").map(|it| it[..2].join(" "));
+        data.collect::<Vec<_>>()
+    };
+    assert_eq!(has_something(&map()), ["1048576 8192"]);
+    drop(client);
+    // What the home has is told as what the log has.
+    wait_until(|| served.fixture.holdfast(&["umount", NAME]).code == Some(0), String::new);
+    served.fixture.holdfast(&["mount", NAME]).succeeded();
+    assert_eq!(has_something(&map()), ["1048576 8192"]);
+}
+
 #[test]
 fn a_directory_is_no_network_block_device() {
     let fixture = Fixture::made();

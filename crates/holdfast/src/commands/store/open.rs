@@ -33,7 +33,7 @@ fn text(found: &Recovery, directory: &Path) -> String {
         return format!("a new store, with nothing in it: {}", directory.display());
     }
     let fell_back =
-        if found.fell_back { "; its newest base was damaged, an older one served" } else { "" };
+        if found.fell_back { "; its newest base did not serve, an older one did" } else { "" };
     let text = format!(
         "records up to {}, known as of {}; {} of the log were read\n\
          {} transactions had not ended, and are undone{fell_back}",
