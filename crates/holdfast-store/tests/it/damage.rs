@@ -150,6 +150,15 @@ fn tend(store: &Store, random: &mut Random) {
     }
 }
 
+/// Puts something behind what is durable that nobody asks for. Damage in what a log wrote last,
+/// with nothing behind it, cannot be told from a write that was cut.
+fn prove(store: &Store) {
+    let tree = store.tree("behind").expect("a tree");
+    let mut one = store.begin_impatient();
+    one.put(&tree, b"key", b"value").expect("room");
+    one.commit(Durability::Disk).expect("a device");
+}
+
 impl Ground {
     /// A store after some lives, the last of which ended in order if `seed` is even.
     fn of(seed: u64) -> Ground {
@@ -165,6 +174,7 @@ impl Ground {
             older.push(image(&files));
             store.sync().expect("a device");
             model.is_durable();
+            prove(&store);
             if (seed + life) % 2 == 1 {
                 store.close().expect("a device");
             } else {
