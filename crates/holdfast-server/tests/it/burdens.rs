@@ -42,16 +42,32 @@ impl Lingering {
     }
 
     /// Sends the last reference with these bytes. What comes back keeps the other end as it is.
+    ///
+    /// A server may have let go of it before this end does, which is then the one that stands in its
+    /// `close` for an hour: in a thread that nobody waits for.
     fn send(self, to: &UnixStream, bytes: &[u8], flags: SendFlags) -> TcpStream {
-        let descriptors = [self.socket.as_fd()];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-        let mut beside = SendAncillaryBuffer::new(&mut space);
-        assert!(beside.push(SendAncillaryMessage::ScmRights(&descriptors)));
-        let flags = flags | SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-        if sendmsg(to, &[IoSlice::new(bytes)], &mut beside, flags).is_err() {
-            set_socket_linger(&self.socket, None).unwrap();
-        }
-        self._never_reads
+        let (to, Lingering { socket, _never_reads }) = (to.try_clone().unwrap(), self);
+        let (bytes, (tell, told)) = (bytes.to_vec(), mpsc::channel::<()>());
+        std::thread::spawn(move || {
+            let _tells_by_its_end = tell;
+            send_beside(&socket, &to, &bytes, flags);
+            drop(to);
+            drop(socket);
+        });
+        let _it_may_stand = told.recv_timeout(Duration::from_secs(1));
+        _never_reads
+    }
+}
+
+/// Sends these bytes with a reference to the socket, which does not linger if that cannot be.
+fn send_beside(socket: &TcpStream, to: &UnixStream, bytes: &[u8], flags: SendFlags) {
+    let descriptors = [socket.as_fd()];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut beside = SendAncillaryBuffer::new(&mut space);
+    assert!(beside.push(SendAncillaryMessage::ScmRights(&descriptors)));
+    let flags = flags | SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    if sendmsg(to, &[IoSlice::new(bytes)], &mut beside, flags).is_err() {
+        set_socket_linger(socket, None).unwrap();
     }
 }
 
