@@ -2,16 +2,31 @@
 
 use std::sync::RwLock;
 
-use holdfast_io::{Blocks, BlocksError};
+use holdfast_io::{Blocks, BlocksError, Extent};
 
 pub(crate) struct MemoryBlocks {
     bytes: RwLock<Vec<u8>>,
     atomic_bytes_max: usize,
+    flush: Box<OnFlush>,
+    /// Where it says that it has room; all over, if there are none.
+    extents: Vec<Extent>,
 }
+
+/// What a flush of a disk does.
+type OnFlush = dyn Fn(&MemoryBlocks) + Send + Sync;
 
 impl MemoryBlocks {
     pub(crate) fn new(bytes: usize, atomic_bytes_max: usize) -> Self {
-        Self { bytes: RwLock::new(vec![0; bytes]), atomic_bytes_max }
+        let (bytes, extents) = (RwLock::new(vec![0; bytes]), Vec::new());
+        Self { bytes, atomic_bytes_max, flush: Box::new(|_| ()), extents }
+    }
+
+    pub(crate) fn with_flush(self, flush: impl Fn(&Self) + Send + Sync + 'static) -> Self {
+        Self { flush: Box::new(flush), ..self }
+    }
+
+    pub(crate) fn with_extents(self, extents: Vec<Extent>) -> Self {
+        Self { extents, ..self }
     }
 
     pub(crate) fn contents(&self) -> Vec<u8> {
@@ -49,7 +64,13 @@ impl Blocks for MemoryBlocks {
         self.write_zeroes(offset, bytes)
     }
 
+    fn extent_at(&self, offset: u64) -> Result<Extent, BlocksError> {
+        let everything = Extent { end: self.size_bytes(), is_hole: false };
+        Ok(*self.extents.iter().find(|it| it.end > offset).unwrap_or(&everything))
+    }
+
     fn flush(&self) -> Result<(), BlocksError> {
+        (self.flush)(self);
         Ok(())
     }
 

@@ -391,12 +391,8 @@ fn all_of_a_disk_that_keeps_no_account_is_data_for_a_client_that_may_ask() {
     assert_eq!(client.output(), simple(5, EINVAL));
 }
 
-/// A disk that has no room in some places.
-struct Sparse {
-    disk: MemoryBlocks,
-    /// Where each stretch ends, and whether it is a hole.
-    extents: Vec<Extent>,
-}
+/// Some places of a disk that have no room.
+struct Sparse(Vec<Extent>);
 
 impl Sparse {
     fn any(random: &mut Random) -> Sparse {
@@ -406,13 +402,13 @@ impl Sparse {
             end = SIZE.min(end + 1 + random.below(longest));
             extents.push(Extent { end, is_hole: random.below(2) == 0 });
         }
-        Sparse { disk: MemoryBlocks::new(SIZE as usize, 4096), extents }
+        Sparse(extents)
     }
 
     /// Lengths and flags of the stretches of a range.
     fn stretches(&self, offset: u64, bytes: u64) -> Vec<(u32, u32)> {
         let (mut at, end, mut found) = (offset, offset + bytes, Vec::<(u32, u32)>::new());
-        for extent in self.extents.iter().filter(|it| it.end > offset) {
+        for extent in self.0.iter().filter(|it| it.end > offset) {
             let (bytes, flags) = (extent.end.min(end) - at, if extent.is_hole { 3 } else { 0 });
             match found.last_mut().filter(|(_, alike)| *alike == flags) {
                 Some((known, _)) => *known += bytes as u32,
@@ -427,44 +423,18 @@ impl Sparse {
     }
 }
 
-impl Blocks for Sparse {
-    fn size_bytes(&self) -> u64 {
-        self.disk.size_bytes()
-    }
-    fn read(&self, into: &mut [u8], offset: u64) -> Result<(), BlocksError> {
-        self.disk.read(into, offset)
-    }
-    fn write(&self, from: &[u8], offset: u64) -> Result<(), BlocksError> {
-        self.disk.write(from, offset)
-    }
-    fn write_zeroes(&self, offset: u64, bytes: u64) -> Result<(), BlocksError> {
-        self.disk.write_zeroes(offset, bytes)
-    }
-    fn discard(&self, offset: u64, bytes: u64) -> Result<(), BlocksError> {
-        self.disk.discard(offset, bytes)
-    }
-    fn extent_at(&self, offset: u64) -> Result<Extent, BlocksError> {
-        Ok(*self.extents.iter().find(|it| it.end > offset).unwrap())
-    }
-    fn flush(&self) -> Result<(), BlocksError> {
-        Ok(())
-    }
-    fn atomic_bytes_max(&self) -> usize {
-        self.disk.atomic_bytes_max()
-    }
-}
-
 #[test]
 fn a_client_is_told_where_a_disk_has_no_room() {
     for_seeds("a_client_is_told_where_a_disk_has_no_room", 20, |random| {
-        let disk = Sparse::any(random);
+        let sparse = Sparse::any(random);
+        let disk = MemoryBlocks::new(SIZE as usize, 4096).with_extents(sparse.0.clone());
         let exports = [Export { name: "disk", blocks: &disk, read_only: false }];
         let mut client = Pure::at_requests(&exports, true);
         for _ in 0..20 {
             let offset = random.below(SIZE);
             let bytes = 1 + random.below(SIZE - offset);
             let wants_one = random.below(2) == 0;
-            let mut told = disk.stretches(offset, bytes);
+            let mut told = sparse.stretches(offset, bytes);
             told.truncate(if wants_one { 1 } else { 1024 });
             let told = told.iter().flat_map(|(bytes, flags)| [*bytes, *flags]);
             let told = [1].into_iter().chain(told).flat_map(u32::to_be_bytes);

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use holdfast_blocks::{Vdisk, VdiskSpec};
 use holdfast_front::nbd::{self, Export, Listener, NbdConfig, Session};
-use holdfast_io::{Blocks, BlocksError};
+use holdfast_io::Blocks;
 use holdfast_memory::Medium;
 use tempfile::TempDir;
 
@@ -291,47 +291,15 @@ fn many_requests_at_once_are_answered_in_their_order_over_tcp() {
     assert!(server.stop().is_empty());
 }
 
-/// A disk that is durable up to its last flush.
-struct WrittenBack {
-    disk: MemoryBlocks,
-    durable: Mutex<Vec<u8>>,
-    flushes: AtomicUsize,
-}
-
-impl Blocks for WrittenBack {
-    fn size_bytes(&self) -> u64 {
-        self.disk.size_bytes()
-    }
-    fn read(&self, into: &mut [u8], offset: u64) -> Result<(), BlocksError> {
-        self.disk.read(into, offset)
-    }
-    fn write(&self, from: &[u8], offset: u64) -> Result<(), BlocksError> {
-        self.disk.write(from, offset)
-    }
-    fn write_zeroes(&self, offset: u64, bytes: u64) -> Result<(), BlocksError> {
-        self.disk.write_zeroes(offset, bytes)
-    }
-    fn discard(&self, offset: u64, bytes: u64) -> Result<(), BlocksError> {
-        self.disk.discard(offset, bytes)
-    }
-    fn flush(&self) -> Result<(), BlocksError> {
-        self.flushes.fetch_add(1, Ordering::Relaxed);
-        *self.durable.lock().unwrap() = self.disk.contents();
-        Ok(())
-    }
-    fn atomic_bytes_max(&self) -> usize {
-        self.disk.atomic_bytes_max()
-    }
-}
-
 #[test]
 fn a_flush_on_one_connection_makes_durable_what_was_acknowledged_on_another() {
-    let disk = Arc::new(WrittenBack {
-        disk: MemoryBlocks::new(1 << 16, 4096),
-        durable: Mutex::default(),
-        flushes: AtomicUsize::new(0),
+    let (durable, flushes) = (Arc::new(Mutex::default()), Arc::new(AtomicUsize::new(0)));
+    let (written, counter) = (durable.clone(), flushes.clone());
+    let disk = MemoryBlocks::new(1 << 16, 4096).with_flush(move |disk| {
+        counter.fetch_add(1, Ordering::Relaxed);
+        *written.lock().unwrap() = disk.contents();
     });
-    let server = Server::unix(Disk::new(disk.clone()));
+    let server = Server::unix(Disk::new(Arc::new(disk)));
     let (mut writer, mut flusher) = (server.client(true), server.client(true));
     for turn in 0..100_u64 {
         let data = turn.to_be_bytes();
@@ -344,8 +312,8 @@ fn a_flush_on_one_connection_makes_durable_what_was_acknowledged_on_another() {
         }
         assert_eq!(flusher.done(), turn);
         let at = turn as usize * 8;
-        assert_eq!(disk.durable.lock().unwrap()[at..at + 8], data);
-        assert_eq!(disk.flushes.load(Ordering::Relaxed), turn as usize + 1, "n flushes are n");
+        assert_eq!(durable.lock().unwrap()[at..at + 8], data);
+        assert_eq!(flushes.load(Ordering::Relaxed), turn as usize + 1, "n flushes are n");
     }
 }
 
