@@ -5,7 +5,7 @@
 //! `HOLDFAST_LOG=debug`.
 //! Never: does anything itself; `commands` does.
 //!
-//! Where to look: `cli` declares, `commands` acts, one file a subcommand. `config` is read at the
+//! Where to look: `cli` declares, `misread` tells what it cannot read, `commands` acts, one file a subcommand. `config` is read at the
 //! door and `claims` judges it. The `keeper` starts front ends (`commands::front`, by `orders`) and
 //! is reached through `control`; `bond` ties a log to its home and memory; `observe` looks into a
 //! region from outside for `report`. `pulse` and `standstill` tell what lives and moves. `found`
@@ -26,6 +26,7 @@ mod demo;
 mod exit;
 mod found;
 mod keeper;
+mod misread;
 mod moment;
 mod observe;
 mod orders;
@@ -50,13 +51,15 @@ mod terms;
 mod tests;
 mod vm;
 
-use clap::Parser;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 use tracing_subscriber::EnvFilter;
 
 fn main() -> ExitCode {
-    let cli = cli::Cli::parse();
+    let cli = match misread::read() {
+        Ok(cli) => cli,
+        Err(code) => return code,
+    };
     let filter = EnvFilter::try_from_env("HOLDFAST_LOG").unwrap_or_else(|_| "info".into());
     tracing_subscriber::fmt()
         .with_env_filter(filter)

@@ -15,7 +15,7 @@ use std::fs::{File, metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// The memory of one volume, log or disk.
+/// The memory of one volume, log, disk or of one service's tables.
 #[derive(Debug)]
 pub(super) struct ServedMemory {
     medium: Medium,

@@ -115,6 +115,20 @@ fn a_problem_as_json_has_the_same_parts() {
 }
 
 #[test]
+fn a_command_line_that_is_not_understood_is_told_in_json_to_whoever_asked_for_it() {
+    let fixture = Fixture::new();
+    for words in [&["--json", "mount"][..], &["nonsense", "--json"], &["status", "--json", "-x"]] {
+        let ended = fixture.holdfast(words);
+        let failed: serde_json::Value = serde_json::from_str(&ended.err).unwrap();
+        assert_eq!(failed["failed"]["exit"], "usage", "{failed}");
+        ended.expect(2, &["command line", "`holdfast --help`"]);
+    }
+    fixture.holdfast(&["nonsense"]).expect(2, &["Usage: "]);
+    // What follows the two dashes is the word of another program.
+    fixture.holdfast(&["run", "--nonsense", "--", "true", "--json"]).expect(2, &["Usage: "]);
+}
+
+#[test]
 fn a_name_that_is_not_configured_is_refused_with_those_that_are() {
     let mut fixture = Fixture::made();
     fixture.serve();

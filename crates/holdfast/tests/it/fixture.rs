@@ -332,7 +332,11 @@ impl Fixture {
     /// Sends the newest keeper SIGTERM and waits for its end.
     pub(crate) fn stop(&mut self) -> Option<i32> {
         kill(self.keeper_pid(), Signal::TERM);
-        self.keepers.pop().unwrap().wait().unwrap().code()
+        let ended = self.keepers.pop().unwrap().wait().unwrap();
+        if !ended.success() {
+            println!("the keeper ended with {ended}:\n{}", self.keeper_log());
+        }
+        ended.code()
     }
 
     /// Waits for the end of the newest keeper, which was asked to end.
