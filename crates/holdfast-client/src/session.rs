@@ -249,7 +249,8 @@ impl Session {
                 Err(ConnectError::Unreachable(_)) => refused_since = None,
                 Err(error) => {
                     let since: &mut Instant = refused_since.get_or_insert_with(Instant::now);
-                    if !passes(&error) || since.elapsed() > self.patience {
+                    let passes = passes(&error) || is_missing(&error);
+                    if !passes || since.elapsed() > self.patience {
                         return Err(io::Error::new(io::ErrorKind::ConnectionRefused, error));
                     }
                 }
@@ -283,6 +284,12 @@ impl Drop for Session {
             link.leave();
         }
     }
+}
+
+/// Whether the server has not what is asked for. It had what a session is of, and has it again when
+/// nothing hinders it any more.
+fn is_missing(error: &ConnectError) -> bool {
+    matches!(error, ConnectError::Refused(Status::NoService))
 }
 
 /// Whether a refusal may be over soon.

@@ -76,6 +76,18 @@ impl Medium {
         }
     }
 
+    /// The same medium with its region at another path; memory without one stays as it is.
+    #[must_use]
+    pub fn at(&self, path: PathBuf) -> Medium {
+        match self {
+            Medium::Private => Medium::Private,
+            Medium::Shm { .. } => Medium::Shm { path },
+            Medium::HugeTlb { .. } => Medium::HugeTlb { path },
+            Medium::Pmem { .. } => Medium::Pmem { path },
+            Medium::File { .. } => Medium::File { path },
+        }
+    }
+
     /// The medium's number in the superblock.
     pub(crate) fn tag(&self) -> u32 {
         match self {

@@ -303,6 +303,15 @@ impl Config {
         logs.chain(volumes).collect()
     }
 
+    /// The memory of everything that is configured.
+    pub(crate) fn media(&self) -> impl Iterator<Item = Medium> {
+        let logs = self.logs.values().map(|it| it.memory.medium());
+        let volumes = self.volumes.values().map(VolumeConfig::medium);
+        let disks = self.disks.values().map(DiskConfig::medium);
+        let tables = self.tables.values().map(|it| it.memory.medium());
+        logs.chain(volumes).chain(disks).chain(tables)
+    }
+
     /// Two that share a directory would each apply, or take, what is the other's.
     fn check_no_path_twice(&self) -> Result<(), String> {
         let mut seen: BTreeMap<&Path, String> = BTreeMap::new();

@@ -15,7 +15,7 @@ pub(crate) mod homes;
 mod kept;
 pub(crate) mod listeners;
 pub(crate) mod lock;
-mod memory;
+pub(crate) mod memory;
 pub(crate) mod mounts;
 mod pace;
 mod peers;
@@ -43,13 +43,14 @@ use crate::exit::Exit;
 use crate::found::verdict;
 use crate::observe::observe;
 use crate::problem::{Outcome, Problem};
-use crate::report::{KeeperStatus, StatusReport, VolumeStatus};
+use crate::report::{KeeperStatus, StatusReport, UPGRADE, VolumeStatus};
 use crate::service_manager::ServiceManager;
 use crate::shortage::{during, for_each};
 use crate::sizes;
 use attempt::Attempt;
 use disks::DiskFronts;
 use holdfast_client::protocol::VOLUME_PREFIX;
+use memory::Memories;
 use mounts::Mount;
 use mounts::elsewhere::{FileSystem, PASSING, copies_text};
 use mounts::served::mount_of;
@@ -162,6 +163,8 @@ pub(crate) struct Keeper {
     begun: OnceLock<Config>,
     /// Its term, if other hosts stand by; set once.
     term: OnceLock<u64>,
+    /// What its processes serve.
+    memories: Arc<Memories>,
     stopping: Mutex<bool>,
     stop_asked: Condvar,
     /// Whoever uses a mount is cut off.
@@ -188,6 +191,7 @@ impl Keeper {
             disks: OnceLock::new(),
             begun: OnceLock::new(),
             term: OnceLock::new(),
+            memories: Arc::default(),
             stopping: Mutex::new(false),
             stop_asked: Condvar::new(),
             force: AtomicBool::new(false),
@@ -235,7 +239,8 @@ impl Keeper {
     pub(crate) fn start_server(&self, config: &Config) -> Outcome<Option<String>> {
         let _is_first = self.begun.set(config.clone());
         let has_something = !config.services().is_empty() || config.serves_programs();
-        let start = || has_something.then(|| ServerLife::start(config, self.term()));
+        let start =
+            || has_something.then(|| ServerLife::start(config, self.term(), &self.memories));
         match self.server.get_or_init(start) {
             None => Ok(None),
             Some(started) => started.as_ref().map_err(Clone::clone)?.wait_until_served().map(Some),
@@ -371,6 +376,10 @@ impl Keeper {
             attempt.waits_for("the server to start");
             self.wait_for_server();
         }
+        // What an earlier front end left, and whoever looks for it has to find.
+        if volume.way == Way::Direct {
+            self.memories.put_back(&volume.memory.medium(), &format!("volume {name}"))?;
+        }
         attempt.waits_for("the disks of its home and its log");
         let verdict = verdict(name, &volume, power)?;
         let back = kept::take_back(&self.manager, name, &volume);
@@ -391,7 +400,8 @@ impl Keeper {
         orders.term = self.term();
         let noted = decided.map_or(Ok(()), |it| attach::note(name, &volume, &held, &it));
         noted.inspect_err(|_| attach::unmount_unserved(&orders))?;
-        let supervised = Supervised::start(orders, held, binary, attach::unmount_unserved)?;
+        let means = (binary, &self.memories);
+        let supervised = Supervised::start(orders, held, means, attach::unmount_unserved)?;
         Ok(Attached { volume, verdict, power, file_system, supervised })
     }
 
@@ -568,7 +578,7 @@ impl Keeper {
             Some(attached) => {
                 let status = attached.status(name);
                 let status = match attached.volume.way {
-                    Way::Queue => status.behind(behind).astray(astray(name)),
+                    Way::Queue => status.behind(behind).astray(astray(name), UPGRADE),
                     Way::Direct => status,
                 };
                 Some(status.changed(self.changed(&attached, &config, name)))
@@ -662,7 +672,7 @@ impl Keeper {
             // Somebody may be asking how it is.
             Arc::into_inner(attached).into_iter().for_each(|it| it.supervised.join());
         }
-        ends.into_iter().collect()
+        ends.into_iter().collect::<Outcome<()>>().and(self.memories.leave())
     }
 
     /// [`Self::shut_down_one`], and whoever asks hears what it waits for.

@@ -5,13 +5,13 @@
 //! `HOLDFAST_LOG=debug`.
 //! Never: does anything itself; `commands` does.
 //!
-//! Where to look: `cli` declares, `misread` tells what it cannot read, `commands` acts, one file a subcommand. `config` is read at the
-//! door and `claims` judges it. The `keeper` starts front ends (`commands::front`, by `orders`) and
-//! is reached through `control`; `bond` ties a log to its home and memory; `observe` looks into a
-//! region from outside for `report`. `pulse` and `standstill` tell what lives and moves. `found`
-//! tells what the memory is, `probe` whether a restart spares it; `bounded` asks what may not
-//! answer. `terms` has whose turn it is to serve. `demo` and `slowdisk` are for showing and
-//! measuring. `vm` knows QEMU.
+//! Where to look: `cli` declares, `misread` tells what it cannot read, `commands` acts, one
+//! file a subcommand. `config` is read at the door and `claims` judges it. The `keeper` starts
+//! front ends (`commands::front`, by `orders`) and is reached through `control`; `bond` ties a
+//! log to its home and memory; `observe` looks into a region from outside for `report`. `pulse`
+//! and `standstill` tell what lives and moves. `found` tells what the memory is, `probe`
+//! whether a restart spares it; `bounded` asks what may not answer. `terms` has whose turn it
+//! is to serve. `demo` and `slowdisk` are for showing and measuring. `vm` knows QEMU.
 
 mod advice;
 mod bond;

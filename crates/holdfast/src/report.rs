@@ -459,16 +459,18 @@ impl VolumeStatus {
         self.last_error = self.last_error.or(snapshot.last_error);
         self.standstills = snapshot.standstills;
         self.mortal_connections = snapshot.mortal_connections;
-        self.astray(snapshot.astray)
+        let again = format!("`holdfast mount {}`", self.name);
+        self.astray(snapshot.astray, &again)
     }
 
-    /// One whose memory has lost its name: no other process would find it.
-    pub(crate) fn astray(mut self, why: Option<String>) -> VolumeStatus {
+    /// One whose memory has lost its name: no other process would find it. `again` gives it back
+    /// once everything is at home.
+    pub(crate) fn astray(mut self, why: Option<String>, again: &str) -> VolumeStatus {
         let Some(why) = why else { return self };
         let name = &self.name;
         let remedy = format!(
             "{why}: the keeper holds it, and with the keeper what is in memory alone would go; \
-             `holdfast umount {name}` brings everything home, then `holdfast mount {name}`"
+             `holdfast umount {name}` brings everything home, then {again} gives it its name back"
         );
         self.problem = self.problem.or(Some(remedy));
         self.verdict = self.verdict.map(Verdict::without_memory);
@@ -657,11 +659,14 @@ fn verdict_with(astray: Option<&String>, verdict: Option<Verdict>) -> Option<Ver
     }
 }
 
-/// That the memory of a served log, disk or table has lost its name, for people.
-fn astray_text(why: &str) -> String {
+/// What has the next server look for its memory.
+pub(crate) const UPGRADE: &str = "`holdfast upgrade server`";
+
+/// That memory has lost its name, and what gives it back, for people.
+fn astray_text(why: &str, again: &str) -> String {
     format!(
         "{why}: the keeper holds it, and with the keeper what is in memory alone would go; \
-         `holdfast shutdown` brings everything to the disk, then start the keeper again"
+         {again} gives it its name back"
     )
 }
 

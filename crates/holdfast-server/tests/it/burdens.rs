@@ -43,8 +43,8 @@ impl Lingering {
 
     /// Sends the last reference with these bytes. What comes back keeps the other end as it is.
     ///
-    /// A server may have let go of it before this end does, which is then the one that stands in its
-    /// `close` for an hour: in a thread that nobody waits for.
+    /// A server may have let go of it before this end does, which is then the one that stands in
+    /// its `close` for an hour: in a thread that nobody waits for.
     fn send(self, to: &UnixStream, bytes: &[u8], flags: SendFlags) -> TcpStream {
         let (to, Lingering { socket, _never_reads }) = (to.try_clone().unwrap(), self);
         let (bytes, (tell, told)) = (bytes.to_vec(), mpsc::channel::<()>());

@@ -7,9 +7,11 @@
 use crate::config::{Config, VolumeConfig};
 use crate::control::{Answer, Command, KeeperProcess, ask};
 use crate::exit::Exit;
+use crate::keeper::memory::left_aside;
 use crate::output::{Output, Progress};
 use crate::problem::{Outcome, Problem};
 use crate::report::{NOT_MADE, VolumeStatus};
+use holdfast_memory::Medium;
 use std::path::Path;
 use std::time::Duration;
 
@@ -31,6 +33,7 @@ pub(crate) fn shutdown(config: &Path, output: Output) -> Outcome<()> {
     }
     drop(progress);
     refuse_left(&config)?;
+    refuse_left_aside(&config)?;
     output.done("every volume is given back, and the keeper has ended");
     Ok(())
 }
@@ -45,6 +48,16 @@ fn waits_for(socket: &Path) -> String {
         Some(waits) => format!("the keeper waits for {}", waits.join("; ")),
         None => "the keeper ends".to_owned(),
     }
+}
+
+/// Memory whose name led elsewhere at the end was left under another one.
+fn refuse_left_aside(config: &Config) -> Outcome<()> {
+    let left = |medium: Medium| Some((left_aside(&medium)?, medium.path()?.to_owned()));
+    let Some((left, path)) = config.media().find_map(left) else { return Ok(()) };
+    let (left, path) = (left.display(), path.display());
+    let why = format!("the keeper has ended, and left the memory of {path} at {left}");
+    let remedy = format!("move what is at {path} away, if anything is, and {left} there");
+    Err(Problem::new(Exit::Failed, "leaving all memory under its name", why, remedy))
 }
 
 /// What a keeper could not give back before it ended is left where it is.

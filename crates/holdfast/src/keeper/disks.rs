@@ -6,6 +6,7 @@
 
 use super::copies::cut_off;
 use super::kept::{Kept, take_back_mount};
+use super::memory::Memories;
 use super::mounts::elsewhere::{FileSystem, KeptBy, PASSING};
 use super::mounts::served::{mount_of, refuse_served};
 use super::mounts::{Mount, disk_source, mounted_at, our_mount_at, unmount, users_text};
@@ -60,6 +61,7 @@ pub(crate) struct Means<'a> {
     pub(crate) config: &'a Config,
     pub(crate) term: Option<u64>,
     pub(crate) manager: &'a Arc<ServiceManager>,
+    pub(crate) memories: &'a Arc<Memories>,
     /// The server as the front end of a disk finds it.
     pub(crate) server_of: &'a dyn Fn(&str) -> Outcome<Server>,
 }
@@ -67,7 +69,7 @@ pub(crate) struct Means<'a> {
 impl Means<'_> {
     fn start(&self, name: &str, server: Option<Server>) -> Outcome<Arc<DiskFront>> {
         let disk = self.config.disk(name)?;
-        start_one((self.config, self.term), name, disk, server, self.manager).map(Arc::new)
+        start_one(self, name, disk, server).map(Arc::new)
     }
 
     /// The server, if it has the disk. One that somebody else has is waited for that long.
@@ -326,12 +328,12 @@ fn unmount_disk(name: &str, mount: &dyn Fn() -> Option<Mount>, is_forced: &dyn F
 }
 
 fn start_one(
-    (config, term): (&Config, Option<u64>),
+    means: &Means<'_>,
     name: &str,
     disk: &DiskConfig,
     server: Option<Server>,
-    manager: &Arc<ServiceManager>,
 ) -> Outcome<DiskFront> {
+    let Means { config, term, manager, memories, .. } = *means;
     let binary = upgrade::open_binary(Path::new(OWN_BINARY))?;
     let whose = format!("disk {name}");
     attach::check_driver(&whose, disk.ublk)?;
@@ -363,7 +365,7 @@ fn start_one(
         handover: None,
         pulse_fd: None,
     };
-    let supervised = Supervised::start(orders, held, binary, unmount_unserved)?;
+    let supervised = Supervised::start(orders, held, (binary, memories), unmount_unserved)?;
     Ok(DiskFront { supervised, file_system })
 }
 

@@ -1,124 +1,294 @@
-//! The memory that a process of the keeper's serves, held open by the keeper as well.
+//! The memory that the keeper's processes serve, held open by the keeper as well.
 //!
 //! Promise: memory whose name is gone, or leads to something else, while a process serves it is
 //! told of, with what to do; it outlives that process, and gets a free name back before another
-//! process looks for it. From before a process looks for it on there is no moment at which the
-//! keeper does not hold it.
+//! process looks for it. No process is started on anything else in its place. From before a process
+//! looks for it until it is at home there is no moment at which the keeper does not hold it; a
+//! keeper that ends leaves it where somebody finds it.
 //! Never: maps memory or looks into it.
 
 use crate::exit::Exit;
-use crate::observe::{is_locked, is_mapped_by};
+use crate::observe::{Holder, is_locked, is_mapped_by};
 use crate::problem::{Outcome, Problem};
 use holdfast_io::private;
 use holdfast_memory::{Medium, Region};
+use rustix::fs::statvfs;
+use std::collections::BTreeMap;
 use std::fs::{File, metadata};
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+/// What makes room for a name, once that is done.
+const THEN: &str = "nothing is lost while the keeper runs, which holds the memory";
+
+/// Between the name that memory could not have and a number: where it was left.
+const ASIDE: &str = ".held-";
+
+/// All memory that the keeper holds, by its name. It outlives whatever serves it.
+#[derive(Debug, Default)]
+pub(crate) struct Memories(Mutex<BTreeMap<PathBuf, Shared>>);
+
+type Shared = Arc<Mutex<ServedMemory>>;
 
 /// The memory of one volume, log, disk or of one service's tables.
 #[derive(Debug)]
-pub(super) struct ServedMemory {
+struct ServedMemory {
     medium: Medium,
     /// What the name led to when a process was last about to look for it, or served it.
     file: Option<File>,
-    /// A process has served it. It is let go of for something newer alone then: what nobody serves
-    /// now may be all that there is.
+    /// A process has served it. What nobody serves now may be all that there is.
     was_served: bool,
+    /// Whose it is, for people.
+    whose: String,
 }
 
 /// Where a name leads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 enum Leads {
     Here,
     Nowhere,
     Elsewhere,
+    /// To what is held, which nobody would take for the region any more.
+    Barred(io::Error),
 }
 
-impl ServedMemory {
-    pub(super) fn new(medium: Medium) -> ServedMemory {
-        ServedMemory { medium, file: None, was_served: false }
+impl Memories {
+    /// What is held of a medium that has a name.
+    fn of(&self, medium: &Medium) -> Option<Shared> {
+        let path = medium.path()?.to_owned();
+        let fresh = || ServedMemory { medium: medium.clone(), ..ServedMemory::default() };
+        let mut all = self.lock();
+        Some(all.entry(path).or_insert_with(|| Arc::new(Mutex::new(fresh()))).clone())
+    }
+
+    /// Before a process looks for it: gives memory that is held its name back, if that leads
+    /// nowhere, and holds what there is.
+    pub(super) fn put_back(&self, medium: &Medium, whose: &str) -> Outcome<()> {
+        self.of(medium).map_or(Ok(()), |it| lock(&it).put_back(whose))
     }
 
     /// Holds what this process has just begun to serve: what was there before, or what it made.
-    pub(super) fn hold(&mut self, pid: u32) {
-        let found = self.open();
+    pub(super) fn hold(&self, medium: &Medium, pid: u32) {
+        self.of(medium).into_iter().for_each(|it| lock(&it).hold(pid));
+    }
+
+    /// Nobody is to go on with it, and `is_at_home` if nothing is in it alone. What could be, and
+    /// nobody else would find, is held on.
+    pub(super) fn let_go(&self, medium: &Medium, is_at_home: bool) {
+        let Some(held) = self.of(medium) else { return };
+        let mut held = lock(&held);
+        if is_at_home || matches!(held.leads(), Some(Leads::Here) | None) {
+            (held.file, held.was_served) = (None, false);
+        }
+    }
+
+    /// That a process serves it and no other would find it, for people, if that is so.
+    pub(super) fn astray(&self, medium: &Medium) -> Option<String> {
+        lock(&self.of(medium)?).astray()
+    }
+
+    /// What keeps memory that is held from having its name, if anything does.
+    pub(super) fn hindrance(&self, medium: &Medium) -> Option<Holder> {
+        lock(&self.of(medium)?).hindrance()
+    }
+
+    /// Whether the name leads to what nobody here has held.
+    pub(super) fn leads_elsewhere(&self, medium: &Medium) -> bool {
+        let leads = self.of(medium).and_then(|it| lock(&it).leads());
+        matches!(leads, Some(Leads::Elsewhere))
+    }
+
+    /// The keeper ends: what has lost its name gets it back, or another one that is told.
+    pub(super) fn leave(&self) -> Outcome<()> {
+        let all = std::mem::take(&mut *self.lock());
+        let left: Vec<_> = all.values().map(|it| lock(it).leave()).collect();
+        left.into_iter().collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Shared>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn lock(one: &Shared) -> MutexGuard<'_, ServedMemory> {
+    one.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Default for ServedMemory {
+    fn default() -> ServedMemory {
+        ServedMemory {
+            medium: Medium::Private,
+            file: None,
+            was_served: false,
+            whose: String::new(),
+        }
+    }
+}
+
+impl ServedMemory {
+    fn hold(&mut self, pid: u32) {
+        let found = self.open().ok();
         // Looked at after the opening: a name that led elsewhere then is not the process's now.
         if let Some(found) = found.filter(|_| is_mapped_by(&self.medium, pid)) {
+            let is_other = self.file.as_ref().is_some_and(|file| !is_same(file, &found));
+            if self.was_served && is_other {
+                return tracing::error!("process {pid} serves other memory of {}", self.whose);
+            }
             self.file = Some(found);
             self.was_served = true;
         }
         self.was_served |= self.file.as_ref().is_some_and(is_locked);
     }
 
-    fn open(&self) -> Option<File> {
-        self.medium.path().and_then(|path| private::open(path, false).ok())
+    fn open(&self) -> io::Result<File> {
+        private::open(self.medium.path().unwrap_or(Path::new("")), false)
     }
 
-    /// Nobody is to go on with it.
-    pub(super) fn let_go(&mut self) {
-        self.file = None;
-        self.was_served = false;
-    }
-
-    /// That a process serves it and no other would find it, for people, if that is so.
-    pub(super) fn astray(&self) -> Option<String> {
+    fn astray(&self) -> Option<String> {
         let (path, file) = self.held()?;
-        let why = match leads(path, file) {
+        let path = path.display();
+        let why = match self.leads()? {
             Leads::Here => return None,
-            Leads::Nowhere => "the name of its memory is gone",
-            Leads::Elsewhere => "the name of its memory leads to another file",
+            Leads::Nowhere => format!("the name of its memory is gone ({path})"),
+            Leads::Elsewhere => {
+                format!("the name of its memory leads to another file ({path}), to be moved away")
+            }
+            Leads::Barred(error) => format!("the file of its memory is refused ({path}): {error}"),
         };
-        is_locked(file).then(|| format!("{why} ({}), although it is served", path.display()))
+        is_locked(file).then(|| format!("{why}, although it is served"))
     }
 
-    /// Before a process looks for it: gives memory that is held its name back, if that leads
-    /// nowhere, and holds what there is.
-    pub(super) fn put_back(&mut self, whose: &str) -> Outcome<()> {
+    fn hindrance(&self) -> Option<Holder> {
+        if let Some(left) = left_aside(&self.medium) {
+            let (path, left) = (self.medium.path()?.display(), left.display());
+            return Some((
+                format!("an earlier keeper left its memory at {left}, as its name led elsewhere"),
+                format!("move what is at {path} away, if anything is, and {left} there"),
+            ));
+        }
+        let (path, file) = self.held().filter(|_| self.was_served)?;
+        let path = path.display();
+        match self.leads()? {
+            Leads::Here => None,
+            Leads::Nowhere => self.want_of_room(file),
+            Leads::Elsewhere => Some((
+                format!("another file has the name of its memory, {path}"),
+                format!("{THEN}: move the file there away"),
+            )),
+            Leads::Barred(error) => Some((
+                format!("the file of its memory, {path}, is refused: {error}"),
+                format!("{THEN}: put its owner and its mode right"),
+            )),
+        }
+    }
+
+    fn want_of_room(&self, file: &File) -> Option<Holder> {
+        let folder = self.medium.path()?.parent()?;
+        let needed_bytes = file.metadata().ok()?.len();
+        let room = statvfs(folder).ok()?;
+        (room.f_bavail.saturating_mul(room.f_frsize) < needed_bytes).then(|| {
+            let folder = folder.display();
+            let why = format!("its memory has lost its name, and {folder} has no room for it");
+            (why, format!("{THEN}: make room there for {needed_bytes} bytes"))
+        })
+    }
+
+    fn put_back(&mut self, whose: &str) -> Outcome<()> {
+        whose.clone_into(&mut self.whose);
         if !self.was_served {
-            self.file = self.open();
+            self.file = self.open().ok();
+        }
+        let what = format!("giving the memory of {whose} its name back");
+        if let Some((why, remedy)) = self.hindrance() {
+            let remedy = format!("{remedy}, and it is tried again");
+            return Err(Problem::new(Exit::InUse, what, why, remedy));
         }
         let Some((path, file)) = self.held() else { return Ok(()) };
-        let what = format!("giving the memory of {whose} its name {} back", path.display());
-        let failed = |why: &dyn std::fmt::Display, remedy: &str| {
-            Problem::new(Exit::Failed, &*what, why, remedy)
-        };
-        match leads(path, file) {
-            Leads::Here => return Ok(()),
-            Leads::Elsewhere => {
-                let remedy = "nothing is lost while the keeper runs, which holds the memory: move \
-                              the file there away, and it is tried again";
-                return Err(failed(&"another file has it", remedy));
-            }
-            Leads::Nowhere => {}
+        if !matches!(self.leads(), Some(Leads::Nowhere)) {
+            return Ok(());
         }
         let made = Region::put_back(&self.medium, file).map_err(|error| {
-            let remedy = "nothing is lost while the keeper runs, which holds the memory: make room \
-                          there, and it is tried again";
-            failed(&error, remedy)
+            let remedy = format!("{THEN}: make room there, and it is tried again");
+            Problem::new(Exit::InUse, &*what, format!("{}: {error}", path.display()), remedy)
         })?;
-        tracing::warn!("{what}: the name was gone, and nothing is lost");
+        tracing::warn!("{what}: the name {} was gone, and nothing is lost", path.display());
         self.file = Some(made);
         Ok(())
+    }
+
+    fn leave(&mut self) -> Outcome<()> {
+        let whose = self.whose.clone();
+        if !self.was_served || matches!(self.leads(), Some(Leads::Here) | None) {
+            return Ok(());
+        }
+        self.put_back(&whose).or_else(|problem| self.leave_aside(&problem.why))
+    }
+
+    /// What cannot have its own name gets one beside it.
+    fn leave_aside(&mut self, why: &str) -> Outcome<()> {
+        let Some((path, file)) = self.held() else { return Ok(()) };
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let mut aside = path.as_os_str().to_owned();
+        aside.push(format!("{ASIDE}{}", now.as_secs()));
+        let aside = PathBuf::from(aside);
+        let what = format!("leaving the memory of {} under its name", self.whose);
+        let (path, there) = (path.display().to_string(), aside.display().to_string());
+        let put = Region::put_back(&self.medium.at(aside), file);
+        Err(match put {
+            Ok(_) => {
+                let remedy = format!(
+                    "it is whole at {there}, and not served until that is at {path} again: move \
+                     what is there away, if anything is, and {there} there"
+                );
+                Problem::new(Exit::Failed, what, why, remedy)
+            }
+            Err(error) => {
+                let remedy = "what was in memory alone is gone with this keeper";
+                Problem::new(Exit::Failed, what, format!("{why}; {there}: {error}"), remedy)
+            }
+        })
     }
 
     fn held(&self) -> Option<(&Path, &File)> {
         self.medium.path().zip(self.file.as_ref())
     }
-}
 
-fn leads(path: &Path, file: &File) -> Leads {
-    let place = |of: std::fs::Metadata| (of.dev(), of.ino());
-    match (metadata(path).map(place), file.metadata().map(place)) {
-        (Ok(there), Ok(ours)) if there == ours => Leads::Here,
-        (Ok(_), _) => Leads::Elsewhere,
-        (Err(_), _) => Leads::Nowhere,
+    fn leads(&self) -> Option<Leads> {
+        let (path, file) = self.held()?;
+        Some(match self.open() {
+            Ok(found) if is_same(&found, file) => Leads::Here,
+            Ok(_) => Leads::Elsewhere,
+            Err(error) if error.kind() == ErrorKind::NotFound => Leads::Nowhere,
+            Err(error) => match metadata(path).map(|it| (it.dev(), it.ino())) {
+                Ok(there) if place(file) == Some(there) => Leads::Barred(error),
+                _ => Leads::Elsewhere,
+            },
+        })
     }
 }
 
+/// Where a keeper that ended has left the memory that has this name.
+pub(crate) fn left_aside(medium: &Medium) -> Option<PathBuf> {
+    let path = medium.path()?;
+    let begin = [path.file_name()?.as_encoded_bytes(), ASIDE.as_bytes()].concat();
+    let entries = std::fs::read_dir(path.parent()?).ok()?.flatten();
+    let names = entries.filter(|it| it.file_name().as_encoded_bytes().starts_with(&begin));
+    // Others may make names there, too.
+    names.map(|it| it.path()).find(|it| private::open(it, false).is_ok())
+}
+
+fn place(file: &File) -> Option<(u64, u64)> {
+    file.metadata().ok().map(|it| (it.dev(), it.ino()))
+}
+
+fn is_same(one: &File, other: &File) -> bool {
+    place(one).is_some_and(|it| place(other) == Some(it))
+}
+
 /// Refuses to end a process whose successor would not find the memory.
-pub(super) fn refuse_upgrade(whose: &str, astray: &str) -> Problem {
-    let what = format!("upgrading {whose}");
-    let remedy = "it goes on, and nothing is lost: `holdfast status` says what brings everything \
-                  to the disk";
-    Problem::new(Exit::Failed, what, astray, remedy)
+pub(super) fn refuse_upgrade(whose: &str, (why, remedy): &Holder) -> Problem {
+    Problem::new(Exit::Failed, format!("upgrading {whose}"), why, format!("it goes on; {remedy}"))
 }

@@ -82,7 +82,7 @@ impl Keeper {
             None => Err(server::not_served()),
         };
         let config = self.begun.get().expect("what is started first has set it");
-        let (term, manager) = (self.term(), &self.manager);
-        with(&Means { config, term, manager, server_of: &server_of })
+        let (term, manager, memories) = (self.term(), &self.manager, &self.memories);
+        with(&Means { config, term, manager, memories, server_of: &server_of })
     }
 }

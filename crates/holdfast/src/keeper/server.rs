@@ -10,17 +10,17 @@ mod awaited;
 use super::Progress;
 use super::heard::{Heard, start_heard};
 use super::lock::{holder_of_directory, take_directory};
-use super::memory::{self, ServedMemory};
+use super::memory::{self, Memories};
 use super::restart::{Death, Deaths, Decision};
 use super::spawn::{OWN_BINARY, start_server};
 use super::supervisor::{State, new_pulse, silence, tell_astray, unanswered, until_it_passes};
 use super::upgrade::{END_PATIENCE, Request, Upgrade, open_binary};
 use crate::bond::RegionNote;
 use crate::claims::PowerSource;
-use crate::config::{Config, ServedLogConfig, TableConfig};
+use crate::config::{Config, ServedLogConfig};
 use crate::exit::Exit;
 use crate::found::{memory_of, verdict_of_log};
-use crate::observe::look;
+use crate::observe::{Holder, look};
 use crate::orders;
 use crate::orders::{DiskOrders, LogOrders, ServerOrders, ServerReady, ServerReport};
 use crate::problem::{Outcome, Problem};
@@ -32,7 +32,7 @@ use awaited::{Awaited, are_empty};
 use holdfast_client::protocol::{DISK_PREFIX, LOG_PREFIX, TABLE_PREFIX, VOLUME_PREFIX};
 use holdfast_io::private::{self, SocketName};
 use holdfast_io::real::RealFiles;
-use holdfast_memory::Region;
+use holdfast_memory::{Medium, Region};
 use holdfast_peers::refuse_descriptors;
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
@@ -88,8 +88,9 @@ struct Shared {
     changed: Condvar,
     /// Signs of life of whichever server there is.
     pulse: Pulse,
-    /// What it serves, by service.
-    memories: Mutex<BTreeMap<String, ServedMemory>>,
+    /// All that the keeper holds, and what of it this one serves, by service.
+    memories: Arc<Memories>,
+    media: BTreeMap<String, Medium>,
 }
 
 /// The server, seen from the keeper.
@@ -193,14 +194,20 @@ impl Held {
 
     /// Removes the regions of volumes, also of one whose home was refused: what it is in the way of
     /// may be another log in the place of this one. A served log goes on with its own.
-    fn remove_needless_memory(&self) {
+    fn remove_needless_memory(&self, memories: &Memories) {
         for (of, directory) in self.orders.logs.iter().zip(&self.directories) {
             let is_volume = of.service.starts_with(VOLUME_PREFIX);
             let log = directory.try_clone().map(RealFiles::from_fd);
             let is_needless = |log| RegionNote::has_needless(&log, &of.log.memory);
             if is_volume && log.is_ok_and(is_needless) {
-                let removed = Region::remove(&of.log.memory.medium());
-                removed.unwrap_or_else(|error| tracing::warn!(%error, "the memory stays there"));
+                let medium = of.log.memory.medium();
+                // Another file there is somebody's.
+                if !memories.leads_elsewhere(&medium) {
+                    let removed = Region::remove(&medium);
+                    let stays = |error| tracing::warn!(%error, "the memory stays there");
+                    removed.unwrap_or_else(stays);
+                }
+                memories.let_go(&medium, true);
             }
         }
     }
@@ -209,7 +216,11 @@ impl Held {
 impl ServerLife {
     /// Takes the logs' directories and the socket, and starts the first server. A disk has nothing
     /// to be taken: all of it is in its region, which is the server's.
-    pub(crate) fn start(config: &Config, term: Option<u64>) -> Outcome<ServerLife> {
+    pub(crate) fn start(
+        config: &Config,
+        term: Option<u64>,
+        memories: &Arc<Memories>,
+    ) -> Outcome<ServerLife> {
         let socket = config.server.socket.clone();
         let (mut directories, mut logs, mut unserved) = (Vec::new(), Vec::new(), Vec::new());
         for (service, log) in config.services() {
@@ -245,7 +256,8 @@ impl ServerLife {
         let (listener, name) = listen(&socket)?;
         let binary = open_binary(Path::new(OWN_BINARY))?;
         let held = Held { listener, directories, orders, unserved };
-        let shared = Arc::new(Shared::new(new_pulse("the server")?));
+        let shared = Shared::new(new_pulse("the server")?, memories.clone(), media_of(config));
+        let shared = Arc::new(shared);
         let (sender, events) = channel();
         let supervisor = Supervisor {
             held,
@@ -342,9 +354,10 @@ impl ServerLife {
 
     /// Refuses to end a process that needs memory which no successor would find.
     pub(super) fn refuse_astray(&self, whose: &str) -> Outcome<()> {
-        let astray = self.shared.astray().pop_first();
-        astray
-            .map_or(Ok(()), |(of, why)| Err(memory::refuse_upgrade(whose, &format!("{of}: {why}"))))
+        let refuse = |(of, (why, remedy)): (&String, Holder)| {
+            Err(memory::refuse_upgrade(whose, &(format!("{of}: {why}"), remedy)))
+        };
+        self.shared.hindered().map_or(Ok(()), refuse)
     }
 
     /// Has the server drain everything and end. Once it did, the memory of its volumes goes.
@@ -357,7 +370,7 @@ impl ServerLife {
 }
 
 impl Shared {
-    fn new(pulse: Pulse) -> Shared {
+    fn new(pulse: Pulse, memories: Arc<Memories>, media: BTreeMap<String, Medium>) -> Shared {
         let snapshot = ServerSnapshot {
             state: State::Starting,
             problem: None,
@@ -371,23 +384,28 @@ impl Shared {
             logs: BTreeMap::new(),
             astray: BTreeMap::new(),
         };
-        let (snapshot, memories) = (Mutex::new(snapshot), Mutex::default());
-        Shared { snapshot, changed: Condvar::new(), pulse, memories }
+        let snapshot = Mutex::new(snapshot);
+        Shared { snapshot, changed: Condvar::new(), pulse, memories, media }
     }
 
     fn lock(&self) -> MutexGuard<'_, ServerSnapshot> {
         self.snapshot.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn memories(&self) -> MutexGuard<'_, BTreeMap<String, ServedMemory>> {
-        self.memories.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The services whose memory has lost its name, and how.
     fn astray(&self) -> BTreeMap<String, String> {
-        let memories = self.memories();
-        let astray = |(of, it): (&String, &ServedMemory)| Some((of.clone(), it.astray()?));
-        memories.iter().filter_map(astray).collect()
+        let astray = |(of, it): (&String, &Medium)| Some((of.clone(), self.memories.astray(it)?));
+        self.media.iter().filter_map(astray).collect()
+    }
+
+    /// What keeps the memory of a service from having its name, if anything does.
+    fn hindrance(&self, service: &str) -> Option<Holder> {
+        self.memories.hindrance(self.media.get(service)?)
+    }
+
+    /// The first service whose memory no next server would find.
+    fn hindered(&self) -> Option<(&String, Holder)> {
+        self.media.keys().find_map(|of| Some((of, self.hindrance(of)?)))
     }
 
     fn change(&self, with: impl FnOnce(&mut ServerSnapshot)) {
@@ -406,9 +424,8 @@ impl Supervisor {
                 Err(RecvTimeoutError::Disconnected) => return,
             }
         }
-        self.shared.memories().clear();
         if self.shared.lock().state == State::Detached {
-            self.held.remove_needless_memory();
+            self.held.remove_needless_memory(&self.shared.memories);
         }
         // The descriptors close here, and with them the locks on the directories.
     }
@@ -463,7 +480,7 @@ impl Supervisor {
     fn look_at_memories(&mut self) {
         let astray = self.shared.astray();
         let was = std::mem::replace(&mut self.astray, astray.clone());
-        for service in self.shared.memories().keys() {
+        for service in self.shared.media.keys() {
             let why = astray.get(service).map(String::as_str);
             tell_astray(service, why, was.contains_key(service));
         }
@@ -471,25 +488,19 @@ impl Supervisor {
 
     /// Holds what this server has begun to serve.
     fn hold_memories(&self, pid: u32) {
-        self.shared.memories().values_mut().for_each(|memory| memory.hold(pid));
+        let Shared { memories, media, .. } = &*self.shared;
+        media.values().for_each(|medium| memories.hold(medium, pid));
     }
 
     /// Gives what a server that has ended served its names back, and holds what the next one is
-    /// about to look for. What cannot have its name is refused by that one, and held.
-    fn put_memories_back(&self) {
-        let ServerOrders { logs, disks, tables, .. } = &self.held.orders;
-        let logs = logs.iter().map(|it| (it.service.clone(), it.log.memory.medium()));
-        let disks = disks.iter().map(|it| (format!("{DISK_PREFIX}{}", it.name), it.disk.medium()));
-        let of_table = |(name, it): &(String, TableConfig)| {
-            (format!("{TABLE_PREFIX}{name}"), it.memory.medium())
+    /// about to look for. What cannot have its name is left out for as long.
+    fn put_memories_back(&mut self) {
+        let Shared { memories, media, .. } = &*self.shared;
+        let put = |(of, medium): (&String, &Medium)| {
+            Some((of.clone(), memories.put_back(medium, &of.replacen('/', " ", 1)).err()?))
         };
-        let tables = tables.iter().map(of_table);
-        let mut memories = self.shared.memories();
-        for (service, medium) in logs.chain(disks).chain(tables) {
-            let memory = memories.entry(service.clone()).or_insert(ServedMemory::new(medium));
-            let put = memory.put_back(&service);
-            put.unwrap_or_else(|problem| tracing::error!("{problem}"));
-        }
+        self.left_out = media.iter().filter_map(put).collect();
+        self.left_out.iter().for_each(|(_, problem)| tracing::error!("{problem}"));
     }
 
     /// What does not move of the logs that programs use. A volume's is looked at with the volume.
@@ -701,6 +712,15 @@ pub(super) fn not_served() -> Problem {
     let why = "the server does not have its log";
     let remedy = "the server has what was configured when the keeper started: start that again";
     Problem::new(Exit::Usage, "attaching the volume by way of the queue", why, remedy)
+}
+
+/// The memory of every service.
+fn media_of(config: &Config) -> BTreeMap<String, Medium> {
+    let logs = config.services().into_iter().map(|(of, log)| (of, log.memory.medium()));
+    let disks = config.served_disks().map(|(of, it)| (format!("{DISK_PREFIX}{of}"), it.medium()));
+    let tables = config.tables.iter();
+    let tables = tables.map(|(of, it)| (format!("{TABLE_PREFIX}{of}"), it.memory.medium()));
+    logs.chain(disks).chain(tables).collect()
 }
 
 /// Binds the socket in place of one that an earlier keeper left. Everybody may connect; each log's

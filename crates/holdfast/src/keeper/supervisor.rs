@@ -11,7 +11,7 @@ mod watch;
 use super::Progress;
 use super::heard::{Heard, start_heard};
 use super::memory;
-use super::memory::ServedMemory;
+use super::memory::Memories;
 use super::pace::{Pace, SELDOM};
 use super::restart::{Death, Deaths, Decision, SHORT_PAUSE};
 use super::spawn::{Held, start_front};
@@ -119,7 +119,9 @@ struct Shared {
     /// Signs of life of whichever front end there is.
     pulse: Pulse,
     /// What a front end serves that has its memory itself.
-    memory: Mutex<ServedMemory>,
+    /// All that the keeper holds, and what of it is this one's.
+    memories: Arc<Memories>,
+    medium: Medium,
 }
 
 /// A volume that was attached, seen from the keeper.
@@ -200,7 +202,7 @@ impl Supervised {
     pub(crate) fn start(
         orders: Orders,
         held: Held,
-        binary: OwnedFd,
+        (binary, memories): (OwnedFd, &Arc<Memories>),
         unmount: fn(&Orders),
     ) -> Outcome<Supervised> {
         let pulse = new_pulse(&orders.whose())?;
@@ -224,7 +226,8 @@ impl Supervised {
             }),
             changed: Condvar::new(),
             pulse,
-            memory: Mutex::new(ServedMemory::new(medium)),
+            memories: memories.clone(),
+            medium,
         });
         let (sender, events) = channel();
         let supervisor = Supervisor {
@@ -305,8 +308,8 @@ impl Supervised {
     /// Replaces the front end; returns when the new one serves, or the old one is started again.
     /// `whose` is what it serves, for people.
     pub(crate) fn upgrade(&self, whose: &str, binary: &Path, say: Progress<'_>) -> Outcome<()> {
-        if let Some(astray) = self.shared.astray() {
-            return Err(memory::refuse_upgrade(&replace::front_end_of(whose), &astray));
+        if let Some(hindrance) = self.shared.memories.hindrance(&self.shared.medium) {
+            return Err(memory::refuse_upgrade(&replace::front_end_of(whose), &hindrance));
         }
         Request::make(&replace::front_end_of(whose), binary, say, |request| {
             drop(self.events.send(Event::Upgrade(request)));
@@ -338,13 +341,9 @@ impl Shared {
         self.changed.notify_all();
     }
 
-    fn memory(&self) -> MutexGuard<'_, ServedMemory> {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// That the memory has lost its name, if it has.
     fn astray(&self) -> Option<String> {
-        self.memory().astray()
+        self.memories.astray(&self.medium)
     }
 }
 
@@ -445,7 +444,7 @@ impl Supervisor {
     }
 
     fn try_begin(&mut self, task: Task) -> Outcome<Front> {
-        self.shared.memory().put_back(&self.orders.whose())?;
+        self.shared.memories.put_back(&self.shared.medium, &self.orders.whose())?;
         let orders = Orders { task, resume: self.has_started, ..self.orders.clone() };
         if self.is_unmounted {
             self.held.close_to_users();
@@ -493,7 +492,8 @@ impl Supervisor {
         let stall = self.stalled.take().map_or(Duration::ZERO, |since| since.elapsed());
         tracing::info!(volume = self.orders.name, recovery, ?stall, "front end serves");
         let pid = self.shared.lock().front_end_pid;
-        pid.into_iter().for_each(|pid| self.shared.memory().hold(pid));
+        let Shared { memories, medium, .. } = &*self.shared;
+        pid.into_iter().for_each(|pid| memories.hold(medium, pid));
         let upgrade = self.upgrade.take();
         self.shared.change(|s| {
             s.state = State::Serving;
@@ -675,7 +675,9 @@ impl Supervisor {
     fn over(&mut self, state: State, problem: Option<Problem>) -> Phase {
         tracing::info!(volume = self.orders.name, ?state, "volume is no longer attached");
         self.held.close_to_users();
-        self.shared.memory().let_go();
+        // All of a disk is in its memory.
+        let is_at_home = state == State::Detached && self.orders.volume.is_some();
+        self.shared.memories.let_go(&self.shared.medium, is_at_home);
         self.shared.change(|s| {
             s.state = state;
             s.problem = problem;

@@ -8,10 +8,11 @@ use super::section::{Shown, shown};
 use super::{mortal_text, of, verdict_lines};
 use crate::claims::{Failure, Verdict};
 use crate::config::{Config, DiskConfig, Way, way_default};
+use crate::exit::Exit;
 use crate::found::memory_of_disk;
 use crate::keeper::{ServerSnapshot, Snapshot};
 use crate::observe::is_mapped_by;
-use crate::problem::Outcome;
+use crate::problem::{Outcome, Problem};
 use crate::sizes::rounded;
 use crate::standstill::Standstill;
 use holdfast_blocks::Vdisk;
@@ -97,6 +98,11 @@ pub(crate) struct FrontEndStatus {
     pub mortal_connections: u64,
 }
 
+/// What is wrong with a front end, if anything is.
+fn of_front(front: &Outcome<Snapshot>) -> Option<&Problem> {
+    front.as_ref().map_or_else(Some, |seen| seen.problem.as_ref())
+}
+
 impl DiskStatus {
     /// Every configured disk and every one that the keeper has, with what the server said of it, if
     /// one runs.
@@ -116,15 +122,22 @@ impl DiskStatus {
             let whose = format!("disk {name}");
             let judged = || disk.verdict_on(&whose, memory_of_disk(disk), config.keeper.power).ok();
             let unserved = ready.and_then(|ready| of(&service, &ready.unserved));
+            let of_front = fronts.get(name).and_then(of_front);
+            let told_of = unserved.or(of_front).filter(|problem| problem.exit == Exit::InUse);
             let unserved = unserved.map(ToString::to_string);
             let front = fronts.get(name).and_then(|front| front.as_ref().ok());
             let astray = server.and_then(|server| server.astray.get(&service).cloned());
             let astray = astray.or_else(|| front?.astray.clone());
             let verdict = told.or(seen).or_else(judged);
             let verdict = super::verdict_with(astray.as_ref(), verdict);
-            let error = unserved.or(astray.map(|why| super::astray_text(&why)));
+            let again = match disk.way {
+                Way::Direct => format!("`holdfast upgrade disk {name}`"),
+                Way::Queue => super::UPGRADE.to_owned(),
+            };
+            let error = unserved.or(astray.as_ref().map(|why| super::astray_text(why, &again)));
             let seen = (!came_later).then(|| Region::observe(&disk.medium()).ok()).flatten();
-            let status = DiskStatus::new(name, disk, (verdict, error), seen);
+            let is_known = (astray.is_some(), told_of.is_some());
+            let status = DiskStatus::new(name, disk, (verdict, error), seen).known(is_known);
             let clients_max = its_server.clients_of(status.clients_max);
             let status = DiskStatus { problem, clients_max, ..status.with(fronts.get(name)) };
             if came_later { status.not_had() } else { status }
@@ -172,6 +185,17 @@ impl DiskStatus {
         }
     }
 
+    /// One that is served without its name, or of which something else is known than that nobody
+    /// has made it.
+    fn known(mut self, (is_astray, is_told_of): (bool, bool)) -> DiskStatus {
+        match self.state.as_str() {
+            _ if is_astray => "served".clone_into(&mut self.state),
+            "not made" if is_told_of => "not served".clone_into(&mut self.state),
+            _ => {}
+        }
+        self
+    }
+
     /// One that the keeper does not have, whatever is where it would be.
     fn not_had(self) -> DiskStatus {
         DiskStatus { state: "not served".to_owned(), ..self }
@@ -180,7 +204,7 @@ impl DiskStatus {
     /// With what is known of its front end.
     fn with(mut self, front: Option<&Outcome<Snapshot>>) -> DiskStatus {
         let Some(front) = front else { return self };
-        let problem = front.as_ref().map_or_else(Some, |seen| seen.problem.as_ref());
+        let problem = of_front(front);
         self.last_error = self.last_error.or(problem.map(ToString::to_string));
         self.front_end = front.as_ref().ok().map(|seen| FrontEndStatus {
             state: seen.state.word().into(),

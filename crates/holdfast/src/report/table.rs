@@ -52,7 +52,7 @@ impl TableStatus {
             TableStatus {
                 name: name.to_owned(),
                 state: state.to_owned(),
-                problem: problem.or(astray.map(|why| super::astray_text(why))),
+                problem: problem.or(astray.map(|why| super::astray_text(why, super::UPGRADE))),
                 store: table.store.clone(),
                 verdict: super::verdict_with(astray, told.or_else(judged)),
                 last_error: unserved.map(ToString::to_string),

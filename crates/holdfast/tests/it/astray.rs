@@ -4,7 +4,7 @@
 //! Whatever happens to the name, nothing that was acknowledged is lost as long as either the
 //! process that serves or its keeper lives, and `status` tells of it with what to do.
 
-use crate::fixture::{Fixture, NAME, kill, wait_until};
+use crate::fixture::{Fixture, NAME, kill, wait_until, way};
 use crate::seeds::{Random, for_seeds};
 use rustix::process::Signal;
 use std::collections::BTreeMap;
@@ -70,7 +70,7 @@ fn an_upgrade_is_refused_while_a_successor_would_not_find_the_memory() {
     let upgrade = if has_server { vec!["server"] } else { vec!["volume", NAME] };
     let upgrade: Vec<&str> = ["upgrade"].into_iter().chain(upgrade).collect();
     let before = holder(&fixture);
-    fixture.holdfast(&upgrade).expect(1, &["leads to another file", "nothing is lost"]);
+    fixture.holdfast(&upgrade).expect(1, &["another file has the name", "nothing is lost"]);
     assert_eq!(holder(&fixture), before);
     fs::rename(moved(&fixture), &fixture.region).unwrap();
     fixture.holdfast(&upgrade).succeeded();
@@ -95,6 +95,76 @@ fn memory_whose_name_is_gone_gets_it_back_when_the_process_that_served_it_dies()
     fixture.assert_given_back();
 }
 
+/// Puts an older copy of the region in its place, writes, and kills whoever serves.
+fn die_over_an_older_copy(fixture: &Fixture, (name, text): (&str, &str)) {
+    let _ = fs::remove_file(moved(fixture));
+    fs::copy(&fixture.region, moved(fixture)).unwrap();
+    write(fixture, name, text);
+    fs::rename(moved(fixture), &fixture.region).unwrap();
+    kill(holder(fixture), Signal::KILL);
+    let tells = || {
+        let told = fixture.holdfast(&["status"]);
+        told.code == Some(7) && told.out.contains("another file has the name of its memory")
+    };
+    wait_until(tells, || format!("{:?}", fixture.holdfast(&["status"])));
+}
+
+#[test]
+fn no_other_memory_is_served_in_the_place_of_what_the_keeper_holds() {
+    let mut fixture = serving();
+    write(&fixture, "f", "old");
+    die_over_an_older_copy(&fixture, ("f", "new"));
+    fs::rename(&fixture.region, moved(&fixture)).unwrap();
+    // Nobody has to do more.
+    wait_until(|| fixture.holdfast(&["status"]).code == Some(0), || fixture.keeper_log());
+    assert_eq!(fs::read_to_string(fixture.mount().join("f")).unwrap(), "new");
+    assert_eq!(fixture.stop(), Some(0));
+    assert_eq!(fs::read_to_string(fixture.home().join("f")).unwrap(), "new");
+    fs::remove_file(moved(&fixture)).unwrap();
+}
+
+#[test]
+fn a_volume_that_is_unmounted_by_force_keeps_the_memory_that_nobody_finds() {
+    if way() == "queue" {
+        return; // its server has the memory, and is waited for
+    }
+    let mut fixture = serving();
+    write(&fixture, "f", "old");
+    die_over_an_older_copy(&fixture, ("f", "new"));
+    let name_it = ["another file has the name", "move the file there away"];
+    fixture.holdfast(&["umount", NAME, "--force"]).expect(5, &name_it);
+    fixture.holdfast(&["mount", NAME]).expect(5, &name_it);
+    fs::rename(&fixture.region, moved(&fixture)).unwrap();
+    fixture.holdfast(&["mount", NAME]).succeeded();
+    assert_eq!(fs::read_to_string(fixture.mount().join("f")).unwrap(), "new");
+    assert_eq!(fixture.stop(), Some(0));
+    fs::remove_file(moved(&fixture)).unwrap();
+}
+
+#[test]
+fn a_keeper_that_ends_leaves_memory_that_cannot_have_its_name_where_the_next_one_finds_it() {
+    let mut fixture = serving();
+    write(&fixture, "f", "old");
+    die_over_an_older_copy(&fixture, ("f", "new"));
+    assert_eq!(fixture.stop(), Some(1));
+    let log = fixture.keeper_log();
+    let is_left = |it: &PathBuf| it.display().to_string().contains(".held-");
+    let beside = fs::read_dir("/dev/shm").unwrap().map(|it| it.unwrap().path());
+    let its_own = fixture.region.display().to_string();
+    let left: Vec<PathBuf> = beside
+        .filter(|it| it.display().to_string().starts_with(&its_own))
+        .filter(is_left)
+        .collect();
+    assert_eq!(left.len(), 1, "{log}");
+    let told = left[0].display().to_string();
+    // The older copy is not taken for it.
+    fixture.holdfast(&["serve"]).expect(5, &["an earlier keeper left its memory at", &told]);
+    fs::rename(&left[0], &fixture.region).unwrap();
+    fixture.serve();
+    assert_eq!(fs::read_to_string(fixture.mount().join("f")).unwrap(), "new");
+    assert_eq!(fixture.stop(), Some(0));
+}
+
 /// A volume in the hands of fate, and what has to be in it.
 struct World {
     fixture: Fixture,
@@ -105,7 +175,7 @@ struct World {
 impl World {
     fn step(&mut self, random: &mut Random) -> String {
         let (fixture, region) = (&self.fixture, self.fixture.region.clone());
-        match random.below(8) {
+        match random.below(9) {
             0..3 => {
                 self.written += 1;
                 let (name, text) = (format!("f{}", random.below(3)), self.written.to_string());
@@ -135,7 +205,17 @@ impl World {
                 wait_until(|| fixture.status()["state"] == "serving", || fixture.keeper_log());
                 format!("{times} times: remove the region, kill who has it")
             }
-            6 => {
+            6 if region.exists() => {
+                self.written += 1;
+                let (name, text) = (format!("f{}", random.below(3)), self.written.to_string());
+                die_over_an_older_copy(fixture, (&name, &text));
+                self.expected.insert(name, text);
+                fs::rename(&region, moved(fixture)).unwrap();
+                wait_until(|| fixture.status()["state"] == "serving", || fixture.keeper_log());
+                wait_until(|| region.exists(), || fixture.keeper_log());
+                "an older copy gets the name, and who has the memory dies".into()
+            }
+            6 | 7 => {
                 let upgrade = match fixture.server() {
                     Some(_) => ["upgrade", "server"].to_vec(),
                     None => ["upgrade", "volume", NAME].to_vec(),

@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Child, Command, Output};
+use std::process::{Child, Command, ExitStatus, Output};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -139,10 +139,14 @@ impl Served {
         self.stop_ended();
     }
 
+    /// Waits for the end of a keeper.
+    pub(crate) fn reap(&mut self) -> ExitStatus {
+        self.keeper.take().unwrap().wait().unwrap()
+    }
+
     /// Waits for a keeper that was told to end.
     pub(crate) fn stop_ended(&mut self) {
-        let mut keeper = self.keeper.take().unwrap();
-        let ended = keeper.wait().unwrap();
+        let ended = self.reap();
         let told = fs::read_to_string(self.path("keeper.log")).unwrap_or_default();
         assert!(ended.success(), "{ended}: {told}");
     }

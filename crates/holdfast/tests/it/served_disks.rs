@@ -148,6 +148,35 @@ fn check_blocks(disk: &dyn Blocks, thread: u64, indexes: std::ops::Range<u64>, r
 }
 
 #[test]
+fn a_disk_whose_memory_has_lost_its_name_outlives_its_keeper() {
+    for name_leads_elsewhere in [false, true] {
+        let mut disk = WithDisk::made();
+        disk.served.serve();
+        disk.client().write(&block(1, 2, 3), 0).unwrap();
+        fs::remove_file(&disk.region).unwrap();
+        if name_leads_elsewhere {
+            fs::write(&disk.region, "something else").unwrap();
+        }
+        assert_eq!(disk.status().0["state"], "served");
+        let ended = disk.holdfast(&["shutdown"]);
+        disk.served.reap();
+        if name_leads_elsewhere {
+            let region = disk.region.display().to_string();
+            ended.expect(1, &["move what is at", ".held-"]);
+            let after = ended.err.split(".held-").nth(1).unwrap();
+            let number: String = after.chars().take_while(char::is_ascii_digit).collect();
+            fs::rename(format!("{region}.held-{number}"), &region).unwrap();
+        } else {
+            ended.succeeded();
+        }
+        disk.served.serve();
+        let mut found = vec![0; BLOCK_BYTES as usize];
+        disk.client().read(&mut found, 0).unwrap();
+        assert!(found == block(1, 2, 3));
+    }
+}
+
+#[test]
 fn clients_that_share_a_disk_notice_nothing_of_upgrades_and_kills() {
     let factor = std::env::var("HOLDFAST_SEEDS_FACTOR").ok().and_then(|text| text.parse().ok());
     let upgrades = factor.map_or(5, |factor: u64| 100 * factor / 8);

@@ -66,7 +66,8 @@ impl Supervisor {
         let services = self.awaited();
         let (mut free, now) = (BTreeSet::new(), Instant::now());
         for service in &services {
-            let who = self.held.holder_of(service);
+            let hindrance = self.shared.hindrance(service);
+            let who = hindrance.or_else(|| self.held.holder_of(service));
             self.tell_holder(service, who.as_ref());
             free.extend(who.is_none().then(|| service.clone()));
         }
@@ -78,7 +79,7 @@ impl Supervisor {
             return;
         }
         let is_due = !self.awaited.free.is_empty() && self.awaited.pace.is_due(now);
-        if is_due && self.shared.astray().is_empty() {
+        if is_due && self.shared.hindered().is_none() {
             self.awaited.pace.attempt(now, SELDOM);
             self.renew();
         }
@@ -111,7 +112,7 @@ impl Supervisor {
     pub(super) fn orders_of_free(&mut self) -> ServerOrders {
         let services = self.awaited.services.iter();
         let held = services.filter_map(|it| Some((it, self.held.holder_of(it)?)));
-        self.left_out = held.map(|(it, who)| (it.clone(), left_out(it, &who))).collect();
+        self.left_out.extend(held.map(|(it, who)| (it.clone(), left_out(it, &who))));
         let is_free = |service: &str| self.left_out.iter().all(|(of, _)| of != service);
         let is_left = |prefix: &str, name: &str| is_free(&format!("{prefix}{name}"));
         let mut orders = self.held.orders.clone();
