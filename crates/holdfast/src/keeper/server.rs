@@ -7,7 +7,6 @@
 
 mod awaited;
 
-use super::Progress;
 use super::heard::{Heard, start_heard};
 use super::lock::{holder_of_directory, take_directory};
 use super::memory::{self, ServedMemory};
@@ -15,6 +14,7 @@ use super::restart::{Death, Deaths, Decision};
 use super::spawn::{OWN_BINARY, start_server};
 use super::supervisor::{State, new_pulse, silence, tell_astray, unanswered, until_it_passes};
 use super::upgrade::{END_PATIENCE, Request, Upgrade, open_binary};
+use super::{Progress, RETRY_EVERY, Refuse};
 use crate::bond::RegionNote;
 use crate::claims::PowerSource;
 use crate::config::{Config, ServedLogConfig, TableConfig};
@@ -107,6 +107,8 @@ enum Event {
     Ended(u64, ExitStatus),
     Upgrade(Request),
     Stop,
+    /// After [`Event::Stop`]: what has not begun to serve is waited for no longer.
+    GiveUp,
 }
 
 /// What outlives every server.
@@ -309,25 +311,40 @@ impl ServerLife {
     }
 
     /// Returns when the first server has said which logs it has, or when it is given up.
-    pub(crate) fn wait_until_begun(&self) {
-        let is_decided = |s: &ServerSnapshot| {
-            s.ready.is_some() || !matches!(s.state, State::Starting | State::Restarting)
+    pub(crate) fn wait_until_begun(&self, refuse: Refuse<'_>) -> Outcome<()> {
+        let waits = |s: &ServerSnapshot| {
+            s.ready.is_none() && matches!(s.state, State::Starting | State::Restarting)
         };
-        let waits = |s: &mut ServerSnapshot| !is_decided(s);
-        drop(self.shared.changed.wait_while(self.shared.lock(), waits));
+        self.wait_while(waits, refuse).map(drop)
     }
 
     /// Returns when the first server serves, or when it is given up.
-    pub(crate) fn wait_until_served(&self) -> Outcome<String> {
-        let waits = |s: &mut ServerSnapshot| matches!(s.state, State::Starting | State::Restarting);
-        let snapshot = self.shared.changed.wait_while(self.shared.lock(), waits);
-        let snapshot = snapshot.unwrap_or_else(PoisonError::into_inner).clone();
+    pub(crate) fn wait_until_served(&self, refuse: Refuse<'_>) -> Outcome<String> {
+        let waits = |s: &ServerSnapshot| matches!(s.state, State::Starting | State::Restarting);
+        let snapshot = self.wait_while(waits, refuse)?;
         match snapshot.problem {
             Some(problem) => Err(problem),
             None => {
                 let (socket, ready) = (self.socket.display(), snapshot.ready.unwrap_or_default());
                 Ok(format!("the server answers at {socket}; {}", ready.recovery))
             }
+        }
+    }
+
+    /// Waits as long as that is so and nobody refuses to.
+    fn wait_while(
+        &self,
+        waits: impl Fn(&ServerSnapshot) -> bool,
+        refuse: Refuse<'_>,
+    ) -> Outcome<ServerSnapshot> {
+        loop {
+            let seen = self.shared.lock();
+            let seen = self.shared.changed.wait_timeout_while(seen, RETRY_EVERY, |s| waits(s));
+            let seen = seen.unwrap_or_else(PoisonError::into_inner).0.clone();
+            if !waits(&seen) {
+                return Ok(seen);
+            }
+            refuse()?;
         }
     }
 
@@ -347,11 +364,18 @@ impl ServerLife {
             .map_or(Ok(()), |(of, why)| Err(memory::refuse_upgrade(whose, &format!("{of}: {why}"))))
     }
 
-    /// Has the server drain everything and end. Once it did, the memory of its volumes goes.
-    pub(crate) fn stop(&self) {
+    /// Has the server drain everything and end. Once it did, the memory of its volumes goes. One
+    /// that has not begun to serve has nothing to drain, and is waited for only until `is_forced`.
+    pub(crate) fn stop(&self, is_forced: &dyn Fn() -> bool) {
         let _ = self.events.send(Event::Stop);
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        thread.into_iter().for_each(|thread| drop(thread.join()));
+        let mut is_told = false;
+        while thread.as_ref().is_some_and(|thread| !thread.is_finished()) {
+            if is_forced() && !std::mem::replace(&mut is_told, true) {
+                let _ = self.events.send(Event::GiveUp);
+            }
+            std::thread::sleep(super::LOOK_EVERY);
+        }
         let _may_be_gone = self.name.remove();
     }
 }
@@ -516,6 +540,10 @@ impl Supervisor {
                 self.due = None;
                 self.tell(Signal::INT, Some(DRAIN_PATIENCE));
             }
+            Event::GiveUp if self.running.as_ref().is_some_and(|it| !it.was_ready) => {
+                self.tell(Signal::KILL, None);
+            }
+            Event::GiveUp => {}
         }
     }
 

@@ -28,6 +28,7 @@ mod disk_users;
 mod disk_ways;
 mod disks;
 mod elsewhere;
+mod ending;
 mod fixture;
 mod full_disks;
 #[path = "../../../holdfast-front/tests/vhost_user/guest.rs"]
