@@ -30,14 +30,13 @@ use crate::signals::is_from_outside;
 use crate::standstill::{Look, Marks, Standstill};
 use awaited::{Awaited, are_empty};
 use holdfast_client::protocol::{DISK_PREFIX, LOG_PREFIX, TABLE_PREFIX, VOLUME_PREFIX};
-use holdfast_io::private::{self, SocketName};
+use holdfast_io::private::NamedListener;
 use holdfast_io::real::RealFiles;
 use holdfast_memory::Region;
 use holdfast_peers::refuse_descriptors;
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::net::UnixListener;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
@@ -80,6 +79,8 @@ pub(crate) struct ServerSnapshot {
     pub logs: BTreeMap<String, Vec<Standstill>>,
     /// The services whose memory has lost its name.
     pub astray: BTreeMap<String, String>,
+    /// Why programs do not find its socket, if they do not, and what to do.
+    pub unreached: Option<String>,
 }
 
 #[derive(Debug)]
@@ -96,7 +97,6 @@ struct Shared {
 #[derive(Debug)]
 pub(crate) struct ServerLife {
     socket: PathBuf,
-    name: SocketName,
     shared: Arc<Shared>,
     events: Sender<Event>,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -113,7 +113,7 @@ enum Event {
 
 /// What outlives every server.
 struct Held {
-    listener: UnixListener,
+    listener: NamedListener,
     directories: Vec<OwnedFd>,
     orders: ServerOrders,
     /// What could not even be handed to a server yet.
@@ -244,7 +244,7 @@ impl ServerLife {
         if let (true, Some(untaken)) = (are_empty(&orders) && !is_passing, unserved.first()) {
             return Err(untaken.why.clone());
         }
-        let (listener, name) = listen(&socket)?;
+        let listener = listen(&socket)?;
         let binary = open_binary(Path::new(OWN_BINARY))?;
         let held = Held { listener, directories, orders, unserved };
         let shared = Arc::new(Shared::new(new_pulse("the server")?));
@@ -271,7 +271,7 @@ impl ServerLife {
         };
         let thread = shortage::thread("server", move || supervisor.run())?;
         let thread = Mutex::new(Some(thread));
-        Ok(ServerLife { socket, name, shared, events: sender, thread })
+        Ok(ServerLife { socket, shared, events: sender, thread })
     }
 
     /// What is known now.
@@ -376,7 +376,6 @@ impl ServerLife {
             }
             std::thread::sleep(super::LOOK_EVERY);
         }
-        let _may_be_gone = self.name.remove();
     }
 }
 
@@ -394,6 +393,7 @@ impl Shared {
             standstills: Vec::new(),
             logs: BTreeMap::new(),
             astray: BTreeMap::new(),
+            unreached: None,
         };
         let (snapshot, memories) = (Mutex::new(snapshot), Mutex::default());
         Shared { snapshot, changed: Condvar::new(), pulse, memories }
@@ -430,6 +430,7 @@ impl Supervisor {
                 Err(RecvTimeoutError::Disconnected) => return,
             }
         }
+        let _may_be_gone = self.held.listener.remove();
         self.shared.memories().clear();
         if self.shared.lock().state == State::Detached {
             self.held.remove_needless_memory();
@@ -451,6 +452,7 @@ impl Supervisor {
         let now = Instant::now();
         self.look();
         self.look_at_awaited();
+        self.look_at_socket();
         if self.due.is_some_and(|due| due <= now) {
             self.due = None;
             self.begin();
@@ -481,6 +483,33 @@ impl Supervisor {
             s.longest_stall = s.longest_stall.max(stall);
             s.logs = logs;
         });
+    }
+
+    /// Has the next server take clients where the socket has lost its name, if nobody else has it.
+    /// No server is ended whose memory the next one would not find.
+    fn look_at_socket(&mut self) {
+        if !self.may_renew() || !self.shared.astray().is_empty() {
+            return;
+        }
+        if self.mend_socket() {
+            self.renew();
+        }
+    }
+
+    /// Listens anew if the socket has lost its name; true if so. Why that cannot be is told.
+    fn mend_socket(&mut self) -> bool {
+        let mended = self.held.listener.mend();
+        let unreached =
+            mended.as_ref().err().map(|error| unreached(self.held.listener.path(), error));
+        let is_news = self.shared.lock().unreached != unreached;
+        unreached.iter().filter(|_| is_news).for_each(|why| tracing::error!("{why}"));
+        self.shared.change(|s| s.unreached = unreached);
+        let is_mended = mended.unwrap_or(false);
+        if is_mended {
+            refuse_descriptors(self.held.listener.listener());
+            tracing::warn!("the server's socket was taken away, and is there again");
+        }
+        is_mended
     }
 
     /// Says once which memory has lost its name, and once that it has it again.
@@ -549,6 +578,7 @@ impl Supervisor {
 
     fn begin(&mut self) {
         self.held.take_logs();
+        self.mend_socket();
         self.put_memories_back();
         let orders = self.orders_of_free();
         if let (true, Some(why)) = (are_empty(&orders), self.passing_reason()) {
@@ -557,6 +587,7 @@ impl Supervisor {
             return self.give_up(why);
         }
         let Held { listener, directories, .. } = &self.held;
+        let fd = listener.listener().as_fd();
         let pulse = &self.shared.pulse;
         let (number, sender) = (self.starts + 1, self.sender.clone());
         let hear = move |heard| {
@@ -565,8 +596,7 @@ impl Supervisor {
                 Heard::Ended(status) => Event::Ended(number, status),
             }));
         };
-        let start =
-            || start_server(self.binary.as_fd(), &orders, listener.as_fd(), directories, pulse);
+        let start = || start_server(self.binary.as_fd(), &orders, fd, directories, pulse);
         let pid = match start_heard(start, hear) {
             Ok(pid) => pid,
             Err(problem) => {
@@ -724,6 +754,15 @@ fn of_device(seen: Look) -> Look {
     Look { released: seen.durable, log_errno: None, home_errno: None, stalls: 0, ..seen }
 }
 
+/// Why programs do not find a server that is there.
+fn unreached(socket: &Path, error: &std::io::Error) -> String {
+    let at = socket.display();
+    format!(
+        "programs do not find it: {at} was taken away, and cannot be made again ({error}); move \
+         away what is there, and it is made by itself"
+    )
+}
+
 /// A volume that came to the queue after the server was started.
 pub(super) fn not_served() -> Problem {
     let why = "the server does not have its log";
@@ -733,14 +772,9 @@ pub(super) fn not_served() -> Problem {
 
 /// Binds the socket in place of one that an earlier keeper left. Everybody may connect; each log's
 /// list of users says who is served.
-fn listen(socket: &Path) -> Outcome<(UnixListener, SocketName)> {
-    let bind = || {
-        private::public_directory(socket.parent().unwrap_or(Path::new("/")))?;
-        let listener = private::bind(socket, EVERYBODY)?;
-        refuse_descriptors(&listener);
-        Ok((listener, SocketName::of(socket)?))
-    };
-    bind().map_err(|error: std::io::Error| {
+fn listen(socket: &Path) -> Outcome<NamedListener> {
+    let bound = NamedListener::bind(socket, EVERYBODY);
+    bound.inspect(|bound| refuse_descriptors(bound.listener())).map_err(|error| {
         let what = format!("listening at {}", socket.display());
         match error.kind() {
             std::io::ErrorKind::AddrInUse => {

@@ -71,6 +71,7 @@ mod served_tables;
 mod service_manager;
 mod shutdown;
 mod signals;
+mod sockets;
 mod standby;
 mod store_commands;
 mod store_served;
