@@ -11,7 +11,7 @@ mod nested;
 pub(super) use nested::lock_id;
 
 use crate::exit::Exit;
-use crate::observe::{Holder, is_locked, locked_by};
+use crate::observe::{FRONT_END_NAME, Holder, SERVER_NAME, is_locked, locked_by};
 use crate::problem::{Outcome, Problem};
 use holdfast_io::private::{self, Folder};
 use holdfast_io::{Shown, process};
@@ -116,6 +116,22 @@ pub(crate) fn holder_of_directory(path: &Path) -> Option<Holder> {
             (why, remedy)
         }
     })
+}
+
+/// The front end that has this home, where its memory does not tell.
+pub(crate) fn front_end_with(home: &Path) -> Option<u32> {
+    holder_named(home, FRONT_END_NAME)
+}
+
+/// The process that serves the log in this directory, where its memory does not tell.
+pub(crate) fn server_with(log: &Path) -> Option<u32> {
+    holder_named(log, FRONT_END_NAME).or_else(|| holder_named(log, SERVER_NAME))
+}
+
+fn holder_named(path: &Path, name: &str) -> Option<u32> {
+    let is_it =
+        |pid: &u32| process::name(*pid).is_some_and(|it| it.as_encoded_bytes() == name.as_bytes());
+    nested::holders_at(path).into_iter().find(is_it)
 }
 
 /// Opens a home and takes it for one volume, as [`take_directory`]: a directory, whosever it is, or
