@@ -102,7 +102,8 @@ pub(crate) enum Command {
     /// Stop the keeper: unmount, drain and give back every volume, as SIGTERM does.
     ///
     /// Returns when the keeper has ended, and says every few seconds what it waits for. Programs
-    /// that use a volume are waited for; a second shutdown, or signal, cuts them off.
+    /// that use a volume are waited for; a second shutdown, or signal, cuts them off, and ends the
+    /// keeper once nothing has moved for ten seconds, whatever it waits for.
     Shutdown,
     /// Run one command on a volume of its own, then give the home back; ends with its exit code.
     Run(RunArgs),

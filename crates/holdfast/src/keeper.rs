@@ -9,6 +9,7 @@ mod attempt;
 mod configured;
 mod copies;
 mod disks;
+mod ending;
 mod handover;
 mod heard;
 pub(crate) mod homes;
@@ -45,7 +46,7 @@ use crate::observe::observe;
 use crate::problem::{Outcome, Problem};
 use crate::report::{KeeperStatus, StatusReport, UPGRADE, VolumeStatus};
 use crate::service_manager::ServiceManager;
-use crate::shortage::{during, for_each};
+use crate::shortage::during;
 use crate::sizes;
 use attempt::Attempt;
 use disks::DiskFronts;
@@ -57,7 +58,7 @@ use mounts::served::mount_of;
 use server::ServerLife;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use supervisor::Supervised;
@@ -92,6 +93,12 @@ pub(crate) fn stay_when_memory_is_short() {
 
 /// Takes sentences about what takes long.
 pub(crate) type Progress<'a> = &'a mut dyn FnMut(&str);
+
+/// Why nothing is waited for any more until it serves, if that is so.
+pub(crate) type Refuse<'a> = &'a dyn Fn() -> Outcome<()>;
+
+/// What a keeper does that is asked to end before it has begun.
+const WAITING: &str = "waiting for the server";
 
 /// Where the configuration comes from.
 #[derive(Debug)]
@@ -238,12 +245,16 @@ impl Keeper {
     /// Starts the server if the configuration has something for it. Returns when it serves.
     pub(crate) fn start_server(&self, config: &Config) -> Outcome<Option<String>> {
         let _is_first = self.begun.set(config.clone());
+        self.refuse_if_ending(|| "starting the server".to_owned())?;
         let has_something = !config.services().is_empty() || config.serves_programs();
         let start =
             || has_something.then(|| ServerLife::start(config, self.term(), &self.memories));
         match self.server.get_or_init(start) {
             None => Ok(None),
-            Some(started) => started.as_ref().map_err(Clone::clone)?.wait_until_served().map(Some),
+            Some(started) => {
+                let server = started.as_ref().map_err(Clone::clone)?;
+                server.wait_until_served(&|| self.refuse_if_ending(|| WAITING.to_owned())).map(Some)
+            }
         }
     }
 
@@ -251,7 +262,8 @@ impl Keeper {
     /// true if there is one; the first reason if there should be and is not.
     pub(crate) fn start_disks(&self, config: &Config) -> Outcome<bool> {
         let start = || self.with_means(DiskFronts::start);
-        self.disks.get_or_init(start).wait_until_served(config)
+        let refuse = || self.refuse_if_ending(|| "starting the front ends of disks".to_owned());
+        self.disks.get_or_init(start).wait_until_served(config, &refuse)
     }
 
     /// The front ends of disks, once they were started.
@@ -319,9 +331,7 @@ impl Keeper {
     fn turn(&self, name: &str) -> Outcome<Turn> {
         let what = || format!("mounting volume {name}");
         let mut volumes = self.lock();
-        if self.closing.load(Ordering::Relaxed) {
-            return Err(Problem::new(Exit::Failed, what(), "the keeper ends", "start it again"));
-        }
+        self.refuse_if_ending(what)?;
         match volumes.get(name) {
             Some(Entry::Coming(attempt)) => return Ok(Turn::Theirs(attempt.clone())),
             Some(Entry::Here(attached)) => match attached.supervised.snapshot().state {
@@ -374,7 +384,7 @@ impl Keeper {
         let power = config.keeper.power;
         if volume.way == Way::Queue {
             attempt.waits_for("the server to start");
-            self.wait_for_server();
+            self.wait_for_server(&|| self.refuse_if_ending(|| format!("mounting volume {name}")))?;
         }
         // What an earlier front end left, and whoever looks for it has to find.
         if volume.way == Way::Direct {
@@ -411,10 +421,12 @@ impl Keeper {
 
     /// Returns when it is decided whether there is a server, and which logs it has. Somebody may
     /// ask for a volume before.
-    fn wait_for_server(&self) {
-        if let Some(Ok(server)) = self.server.wait() {
-            server.wait_until_begun();
+    fn wait_for_server(&self, refuse: Refuse<'_>) -> Outcome<()> {
+        while self.server.get().is_none() {
+            refuse()?;
+            std::thread::sleep(LOOK_EVERY);
         }
+        self.server().map_or(Ok(()), |server| server.wait_until_begun(refuse))
     }
 
     fn config(&self) -> Outcome<Config> {
@@ -435,6 +447,7 @@ impl Keeper {
         loop {
             let snapshot = attached.supervised.wait(PROGRESS_EVERY, |s| !waits(s));
             if waits(&snapshot) {
+                self.refuse_if_ending(|| format!("mounting volume {name}"))?;
                 let text = format!("{name}: starting, {} s", started.elapsed().as_secs());
                 say(&self.with_reasons(text, attached));
                 continue;
@@ -611,119 +624,6 @@ impl Keeper {
         let look = |(process, pid): (String, u32)| Confined::look(&process, pid);
         report.processes = report.pids().into_iter().filter_map(look).collect();
         Ok(report)
-    }
-
-    /// Whether somebody asked the keeper to stop.
-    fn is_ending(&self) -> bool {
-        *self.stopping.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn waits_for(&self) -> Vec<String> {
-        let waits_for = self.waits_for.lock().unwrap_or_else(PoisonError::into_inner);
-        waits_for.values().cloned().collect()
-    }
-
-    /// Remembers what the end of a volume waits for, or that it waits no more.
-    fn note_wait(&self, name: &str, text: Option<String>) {
-        let mut waits_for = self.waits_for.lock().unwrap_or_else(PoisonError::into_inner);
-        match text {
-            Some(text) => drop(waits_for.insert(name.to_owned(), text)),
-            None => drop(waits_for.remove(name)),
-        }
-    }
-
-    /// Makes [`Self::wait_for_stop`] return. The second time, whoever uses a mount is cut off.
-    pub(crate) fn ask_to_stop(&self) {
-        let mut stopping = self.stopping.lock().unwrap_or_else(PoisonError::into_inner);
-        if *stopping {
-            self.force.store(true, Ordering::Relaxed);
-        }
-        *stopping = true;
-        self.stop_asked.notify_all();
-    }
-
-    /// Returns when somebody asked the keeper to stop.
-    pub(crate) fn wait_for_stop(&self) {
-        let stopping = self.stopping.lock().unwrap_or_else(PoisonError::into_inner);
-        drop(self.stop_asked.wait_while(stopping, |stopping| !*stopping));
-    }
-
-    /// Waits that long; true as soon as somebody asked the keeper to stop.
-    pub(crate) fn is_asked_to_stop_within(&self, patience: Duration) -> bool {
-        let stopping = self.stopping.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.stop_asked.wait_timeout_while(stopping, patience, |stopping| !*stopping);
-        *waited.unwrap_or_else(PoisonError::into_inner).0
-    }
-
-    /// Unmounts everything and waits until every home is complete. The first problem is returned,
-    /// after everything else was done.
-    pub(crate) fn shut_down(&self) -> Outcome<()> {
-        let names: Vec<String> = {
-            let volumes = self.lock();
-            self.closing.store(true, Ordering::Relaxed);
-            volumes.keys().cloned().collect()
-        };
-        let ends: Vec<Outcome<()>> = for_each(&names, |name| self.shut_down_aloud(name));
-        self.disks().stop(&|| self.force.load(Ordering::Relaxed));
-        // Volumes bring their homes what the server has, so it ends after them.
-        self.server().into_iter().for_each(ServerLife::stop);
-        let entries = std::mem::take(&mut *self.lock()).into_values().filter_map(Entry::here);
-        for attached in entries {
-            // Somebody may be asking how it is.
-            Arc::into_inner(attached).into_iter().for_each(|it| it.supervised.join());
-        }
-        ends.into_iter().collect::<Outcome<()>>().and(self.memories.leave())
-    }
-
-    /// [`Self::shut_down_one`], and whoever asks hears what it waits for.
-    fn shut_down_aloud(&self, name: &str) -> Outcome<()> {
-        self.note_wait(name, Some(format!("{name}: being given back")));
-        let ended = self.shut_down_one(name);
-        self.note_wait(name, None);
-        ended
-    }
-
-    fn shut_down_one(&self, name: &str) -> Outcome<()> {
-        let mut spoken: Option<Instant> = None;
-        let mut say = |text: &str| {
-            self.note_wait(name, Some(text.to_owned()));
-            tracing::info!("{text}");
-        };
-        loop {
-            // Whoever attaches it needs the lock to say that it is there.
-            let found = self.lock().get(name).cloned();
-            match found {
-                None => return Ok(()),
-                Some(Entry::Here(attached)) if attached.supervised.snapshot().is_over() => {
-                    return Ok(());
-                }
-                Some(Entry::Here(_)) => {}
-                // It is just being attached; it can be detached when it is.
-                Some(Entry::Coming(_)) => {
-                    std::thread::sleep(RETRY_EVERY);
-                    continue;
-                }
-            }
-            let problem = match self.umount(name, self.force.load(Ordering::Relaxed), &mut say) {
-                Ok(_) => return Ok(()),
-                Err(problem) if problem.exit == Exit::InUse => problem,
-                Err(problem) => {
-                    tracing::error!("{problem}");
-                    return Err(problem);
-                }
-            };
-            let Problem { what, why, .. } = &problem;
-            let text = format!(
-                "{what} waits: {why}; it goes on waiting until they are stopped, or a second \
-                 signal or `holdfast shutdown` cuts them off"
-            );
-            if spoken.is_none_or(|at| at.elapsed() > 5 * PROGRESS_EVERY) {
-                tracing::warn!("{text}");
-                spoken = Some(Instant::now());
-            }
-            self.note_wait(name, Some(text));
-            std::thread::sleep(RETRY_EVERY);
-        }
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Entry>> {

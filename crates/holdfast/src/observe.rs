@@ -25,6 +25,9 @@ use std::path::Path;
 /// What the kernel calls a front end, which people look for in the list of processes.
 pub(crate) const FRONT_END_NAME: &str = "holdfast-front";
 
+/// What the kernel calls a server.
+pub(crate) const SERVER_NAME: &str = "holdfast-server";
+
 /// What a region tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Observation {

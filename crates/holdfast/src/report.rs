@@ -29,6 +29,7 @@ use crate::commands::volume::may_be_made;
 use crate::config::{Address, Config, Protocol, VolumeConfig};
 use crate::confinement::Confined;
 use crate::found::verdict;
+use crate::keeper::lock::front_end_with;
 use crate::keeper::mounts::our_mount_of;
 use crate::keeper::whose::refuse_kept_by_another;
 use crate::keeper::{ServerSnapshot, Snapshot, State};
@@ -370,6 +371,14 @@ impl VolumeStatus {
         status.problem = damaged.or(refused).map(|problem| problem.to_string());
         if status.problem.is_some() {
             status.state = State::Failed.word().into();
+        } else if let Some(pid) = unnamed_front_end(volume, is_gone) {
+            status.front_end_pid = Some(pid);
+            status.state = WITHOUT_KEEPER.into();
+            status.problem = Some(format!(
+                "the name of its memory is gone: its front end (process {pid}) has all of it, and \
+                 `holdfast umount {name}` brings everything home; if that process ends otherwise, \
+                 what is in memory only is lost"
+            ));
         } else if !is_made {
             status.state = NOT_MADE.into();
             status.problem = Some(format!("it has no log yet: `holdfast volume make {name}`"));
@@ -434,7 +443,7 @@ impl VolumeStatus {
 
     fn with_observed_state(mut self, seen: Option<&Observation>) -> VolumeStatus {
         if seen.is_some_and(|seen| seen.front_end_pid.is_some()) {
-            self.state = "served without a keeper".into();
+            self.state = WITHOUT_KEEPER.into();
         }
         if seen.is_some_and(|seen| seen.poison.is_some()) {
             self.state = "poisoned".into();
@@ -590,6 +599,9 @@ pub(crate) const ATTACHING: &str = "attaching";
 /// A volume that is served, and that programs do not find at its mount.
 pub(crate) const OUT_OF_PLACE: &str = "out of place";
 
+/// The state of a volume whose front end outlived its keeper.
+const WITHOUT_KEEPER: &str = "served without a keeper";
+
 /// A volume whose region is gone, and whose home lacks what its log has.
 const LEFT_IN_LOG: &str = "left in its log";
 
@@ -597,6 +609,12 @@ const LEFT_IN_LOG: &str = "left in its log";
 fn left_in_log(log: &Path) -> Option<u64> {
     let files = RealFiles::open(log).ok()?;
     Log::left(&files).ok()
+}
+
+/// The front end of a volume whose memory is not found by its name, if there is one.
+fn unnamed_front_end(volume: &VolumeConfig, is_gone: bool) -> Option<u32> {
+    let found = is_gone.then(|| bounded::read(&volume.home, front_end_with))?;
+    found.ok().flatten()
 }
 
 /// A front end without a keeper that a signal has stopped.

@@ -18,6 +18,9 @@ const SHORT: [i32; 4] = [libc::EAGAIN, libc::ENOMEM, libc::EMFILE, libc::ENFILE]
 /// What a process of the keeper's ends with that lacks something and cannot say: `EX_TEMPFAIL`.
 pub(crate) const LACKING: i32 = 75;
 
+/// What becomes of something that is lacking.
+pub(crate) const AGAIN: &str = "it is tried again every second";
+
 /// Whether this is, or came of, a lack that passes.
 pub(crate) fn passes(error: &(dyn Error + 'static)) -> bool {
     let of_io = |error: &io::Error| match error.raw_os_error() {

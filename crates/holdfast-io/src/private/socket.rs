@@ -88,6 +88,13 @@ impl SocketName {
         Ok(SocketName { path: path.to_owned(), device_and_inode: (found.dev(), found.ino()) })
     }
 
+    /// Whether this socket still has the name: not if that is gone, or another's by now.
+    #[must_use]
+    pub fn is_kept(&self) -> bool {
+        let found = SocketName::of(&self.path);
+        found.is_ok_and(|found| found.device_and_inode == self.device_and_inode)
+    }
+
     /// Takes the name away, if this socket still has it.
     ///
     /// # Errors
@@ -99,6 +106,59 @@ impl SocketName {
             true => Place::find(&self.path)?.remove_file(),
             false => Ok(()),
         }
+    }
+}
+
+/// A socket at which somebody listens for as long as this is kept, whatever becomes of its name.
+#[derive(Debug)]
+pub struct NamedListener {
+    listener: UnixListener,
+    name: SocketName,
+    mode: u32,
+}
+
+impl NamedListener {
+    /// Listens as [`bind`] does, in a folder that is made if it is missing.
+    ///
+    /// # Errors
+    /// As [`bind`].
+    pub fn bind(path: &Path, mode: u32) -> io::Result<NamedListener> {
+        super::public_directory(path.parent().unwrap_or(Path::new("/")))?;
+        let listener = bind(path, mode)?;
+        Ok(NamedListener { listener, name: SocketName::of(path)?, mode })
+    }
+
+    /// Listens anew if the name is gone, or is one at which nobody listens; true if so. Clients
+    /// that are connected notice nothing.
+    ///
+    /// # Errors
+    /// As [`bind`]: `AddrInUse` if somebody else has the name.
+    pub fn mend(&mut self) -> io::Result<bool> {
+        if self.name.is_kept() {
+            return Ok(false);
+        }
+        *self = NamedListener::bind(&self.name.path, self.mode)?;
+        Ok(true)
+    }
+
+    /// What takes clients, until [`Self::mend`] says that another does.
+    #[must_use]
+    pub fn listener(&self) -> &UnixListener {
+        &self.listener
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.name.path
+    }
+
+    /// Takes the name away, if this socket still has it.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub fn remove(&self) -> io::Result<()> {
+        self.name.remove()
     }
 }
 

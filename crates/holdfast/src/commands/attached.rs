@@ -6,6 +6,7 @@
 use super::aside;
 use super::cached::HomeInUse;
 use super::foreseen::Decided;
+use super::front::unless_away;
 use super::home::{Home, Volume};
 use super::logs::{
     self, THE_DISK, catalogue_problem, end_when_stale, open_problem, recovery_text, region,
@@ -342,7 +343,8 @@ impl Parts {
             };
             let remedy =
                 "see `holdfast status` for the server; `holdfast upgrade server` starts it";
-            Problem::new(exit, self.what("reaching the log of"), error, remedy)
+            let what = self.what("reaching the log of");
+            unless_away(&error, Problem::new(exit, what, &error, remedy))
         })
     }
 

@@ -6,7 +6,7 @@
 //! Never: has anything that its death could lose.
 
 use super::disk::take_up;
-use super::front::Reporter;
+use super::front::{Reporter, unless_away};
 use super::users::{Seen, Users, tls_of};
 use crate::claims::Verdict;
 use crate::config::DiskConfig;
@@ -115,7 +115,7 @@ fn reach(orders: &Orders, disk: &DiskConfig) -> Outcome<(Box<dyn Blocks>, Verdic
 
 fn connect(name: &str, server: &Server) -> Outcome<BlocksClient> {
     BlocksClient::connect(&server.socket, name).map_err(|error| {
-        let exit = match error {
+        let exit = match &error {
             ConnectError::Unreachable(_) | ConnectError::Memory(_) => Exit::Failed,
             // Others have the places, or the server is just being replaced: both pass.
             ConnectError::Refused(Status::TooManyClients) => Exit::InUse,
@@ -123,6 +123,7 @@ fn connect(name: &str, server: &Server) -> Outcome<BlocksClient> {
             _ => Exit::Usage,
         };
         let remedy = "see `holdfast status` for server and disk; the keeper tries again";
-        Problem::new(exit, format!("reaching disk {name}"), error, remedy)
+        let what = format!("reaching disk {name}");
+        unless_away(&error, Problem::new(exit, what, &error, remedy))
     })
 }

@@ -21,9 +21,10 @@ use crate::orders::{Orders, Report, Task};
 use crate::problem::{Outcome, Problem};
 use crate::pulse;
 use crate::raw::inherited;
-use crate::shortage::during;
+use crate::shortage::{AGAIN, during};
 use crate::signals::ignore_no_orders;
 use crate::sizes::rounded;
+use holdfast_client::ConnectError;
 use holdfast_front::{fuse, nbd};
 use holdfast_io::real::{RealClock, RealFiles};
 use holdfast_log::{Log, Mended};
@@ -145,6 +146,21 @@ fn end_with_keeper_and_server(reports: &File, medium: Medium) -> io::Result<()> 
         std::process::abort();
     };
     thread::Builder::new().name("orphan".into()).spawn(watch).map(drop)
+}
+
+/// The problem of a server that is not reached. A socket that was taken away is made again by its
+/// keeper.
+pub(super) fn unless_away(error: &ConnectError, problem: Problem) -> Problem {
+    let is_away = |error: &io::Error| {
+        matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
+    };
+    match error {
+        ConnectError::Unreachable(error) if is_away(error) => {
+            let remedy = format!("{AGAIN}: see `holdfast status` for the server");
+            Problem { passes: true, remedy, ..problem }
+        }
+        _ => problem,
+    }
 }
 
 /// Returns when nobody has the other end of a pipe any more.

@@ -60,6 +60,7 @@ impl Running {
         let keeper =
             Arc::new(Keeper::new(Source::File(config_path.to_owned()), socket.clone(), manager));
         stop_on_signals(&keeper)?;
+        keeper.end_in_any_case()?;
         Ok(Running { config, socket, keeper, _lock: lock })
     }
 
@@ -88,7 +89,9 @@ pub(super) fn run(running: Running) -> Outcome<()> {
     }
     keeper.manager().stopping();
     tracing::info!("giving every volume back");
-    begun.and(keeper.shut_down())
+    let ended = keeper.shut_down();
+    // Who was asked to end before everything had begun has not failed.
+    if keeper.is_ending() { ended } else { begun.and(ended) }
 }
 
 /// Waits for the end. Meanwhile what could not be had is tried again, and the service manager, if

@@ -15,9 +15,12 @@ use crate::shortage::thread;
 use crate::terms::{Beat, Begun, Machine, Owned, Owner, Term, Terms};
 use std::io;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Child, Command, ExitStatus};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// How often is looked whether a fence has ended, or is to be waited for no more.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// The term before this host's, whose owner is over.
 struct Before {
@@ -41,7 +44,10 @@ pub(crate) fn standby(config_path: PathBuf) -> Outcome<()> {
     let Some(before) = wait_for_turn(&terms, &standby, &running)? else { return Ok(()) };
     // A term is begun only when the one before is over, so one fence is enough, whoever fails next.
     let machine = Machine::this().map_err(|error| failed("telling this machine", &error))?;
-    before.silent.map_or(Ok(()), |term| fence(&standby, &term, &machine))?;
+    before.silent.map_or(Ok(()), |term| fence(&standby, &term, &machine, &running))?;
+    if running.stops_within(Duration::ZERO) {
+        return Ok(());
+    }
     let owned = begin(&terms, before.number, &standby, &machine)?;
     tracing::info!(host = standby.host, term = owned.term().number, "this host has taken over");
     running.begin_term(owned.term().number);
@@ -102,8 +108,14 @@ fn begin(terms: &Terms, before: u64, standby: &StandbyConfig, machine: &Machine)
     }
 }
 
-/// Has a silent owner write no more. On this very machine the kernel's locks do.
-fn fence(standby: &StandbyConfig, silent: &Term, machine: &Machine) -> Outcome<()> {
+/// Has a silent owner write no more. On this very machine the kernel's locks do. A host that is
+/// told to stop meanwhile has fenced nobody off, and takes nothing over.
+fn fence(
+    standby: &StandbyConfig,
+    silent: &Term,
+    machine: &Machine,
+    running: &Running,
+) -> Outcome<()> {
     let host = &silent.host;
     match silent.owner(&standby.host, machine) {
         Owner::This => return Ok(()),
@@ -121,7 +133,11 @@ fn fence(standby: &StandbyConfig, silent: &Term, machine: &Machine) -> Outcome<(
         Owner::Other => {}
     }
     let (program, arguments) = standby.fence.split_first().expect("a checked fence has a program");
-    let status = Command::new(program).args(arguments).arg(host).status();
+    let child = Command::new(program).args(arguments).arg(host).spawn();
+    let status = child.and_then(|child| end_of(child, running));
+    if running.stops_within(Duration::ZERO) {
+        return Ok(());
+    }
     let why = match status {
         Ok(status) if status.success() => return Ok(()),
         Ok(status) => format!("{program} ended with {status}"),
@@ -129,6 +145,19 @@ fn fence(standby: &StandbyConfig, silent: &Term, machine: &Machine) -> Outcome<(
     };
     let remedy = "nothing was taken over; see to the fence, then stand by again";
     Err(Problem::new(Exit::Failed, format!("fencing host {host} off"), why, remedy))
+}
+
+/// How a fence ends. It is ended when this host is told to stop: it may wait for what never
+/// answers.
+fn end_of(mut fence: Child, running: &Running) -> io::Result<ExitStatus> {
+    loop {
+        if let Some(ended) = fence.try_wait()? {
+            return Ok(ended);
+        }
+        if running.stops_within(LOOK_EVERY) {
+            fence.kill()?;
+        }
+    }
 }
 
 /// Says that this host lives until everything was `given_back`, and then that its term has ended.

@@ -11,10 +11,11 @@ use crate::config::{Config, VolumeConfig};
 use crate::control::{Command, ask, is_there};
 use crate::exit::Exit;
 use crate::keeper::listeners::refuse_connected;
+use crate::keeper::lock::server_with;
 use crate::keeper::mounts::elsewhere::{KeptBy, PASSING, copies_text, kept};
 use crate::keeper::mounts::served::{connections_of, refuse_served};
 use crate::keeper::mounts::{Mount, all_mounts, leads_to, our_mount_of, unmount};
-use crate::keeper::whose::refuse_kept_by_another;
+use crate::keeper::whose::{front_end_of, refuse_kept_by_another};
 use crate::keeper::{NOT_ATTACHED, kept_elsewhere};
 use crate::observe::{is_mapped_by, observe, signal};
 use crate::output::{Output, Progress};
@@ -95,8 +96,12 @@ fn has_outlived(name: &str, volume: &VolumeConfig) -> bool {
     is_mounted || front_end_of(volume).is_some()
 }
 
-fn front_end_of(volume: &VolumeConfig) -> Option<u32> {
-    observe(&volume.medium()).ok().and_then(|seen| seen.front_end_pid)
+/// The process that has log and memory, found as [`front_end_of`], and what it has to apply.
+fn server_of(volume: &VolumeConfig) -> Option<(u32, String)> {
+    match observe(&volume.medium()) {
+        Ok(seen) => Some((seen.server_pid?, rounded(seen.unapplied_bytes()))),
+        Err(_) => Some((server_with(&volume.log)?, "what its memory holds".to_owned())),
+    }
 }
 
 /// Whose clients this server has, by the names of their services.
@@ -204,11 +209,10 @@ impl Left<'_> {
         progress: &mut Progress,
     ) -> Outcome<()> {
         let (begun, mut spoken) = (Instant::now(), Instant::now());
-        while let Ok(seen) = observe(&self.volume.medium()) {
-            let Some(pid) = seen.server_pid else { break };
+        while let Some((pid, left)) = server_of(self.volume) {
             if spoken.elapsed() >= Duration::from_secs(1) {
                 spoken = Instant::now();
-                let (left, held) = (rounded(seen.unapplied_bytes()), held_text(pid));
+                let held = held_text(pid);
                 let who = format!("{}: process {pid}", self.name);
                 progress.say(&format!("{who} has {left} to apply to the home{held}"));
                 self.refuse_kept(begun, force, progress)?;

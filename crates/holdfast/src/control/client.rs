@@ -7,6 +7,7 @@
 
 use super::{Answer, Command, Line, PROTOCOL, Request};
 use crate::exit::Exit;
+use crate::keeper::lock::keeper_with;
 use crate::problem::{Outcome, Problem};
 use crate::pulse::{why_silent, why_stopped};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -28,6 +29,9 @@ const SILENCE: Duration = Duration::from_secs(5);
 /// How long a keeper whose connections have ended may take to have ended itself.
 const ENDING: Duration = Duration::from_secs(2);
 
+/// How long a keeper may need to listen again where its socket was taken away.
+const AGAIN: Duration = Duration::from_secs(2);
+
 /// How often is tried again to be heard by a keeper with too many to hear.
 const RETRY_EVERY: Duration = Duration::from_millis(20);
 
@@ -39,7 +43,8 @@ pub(crate) fn ask(
     progress: &mut dyn FnMut(&str),
 ) -> Outcome<Answer> {
     let what = format!("asking the keeper at {}", socket.display());
-    let mut stream = connect(socket).map_err(|error| unreached(&what, &error))?;
+    let stream = connect_to_keeper(socket);
+    let mut stream = stream.map_err(|error| unreached(&what, socket, &error))?;
     let process = KeeperProcess::behind(socket, &stream);
     let broken = |error: io::Error| match is_an_end(&error) && process.has_ended_within(ENDING) {
         true => ended(&what),
@@ -126,17 +131,50 @@ fn connect(socket: &Path) -> io::Result<UnixStream> {
     }
 }
 
-fn unreached(what: &str, error: &io::Error) -> Problem {
+/// [`connect`], and a keeper that lives is given the time to listen again where its socket was
+/// taken away.
+fn connect_to_keeper(socket: &Path) -> io::Result<UnixStream> {
+    let begun = Instant::now();
+    loop {
+        match connect(socket) {
+            Err(error) if is_absent(&error) && begun.elapsed() < AGAIN => {
+                if keeper_with(socket).is_none() {
+                    return Err(error);
+                }
+                std::thread::sleep(RETRY_EVERY);
+            }
+            connected => return connected,
+        }
+    }
+}
+
+/// Whether nobody listens.
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused)
+}
+
+fn unreached(what: &str, socket: &Path, error: &io::Error) -> Problem {
     match error.kind() {
-        ErrorKind::NotFound | ErrorKind::ConnectionRefused => Problem::new(
-            Exit::NotRunning,
-            what,
-            "no keeper is running",
-            "start it with `holdfast serve`",
-        ),
+        _ if is_absent(error) => match keeper_with(socket) {
+            Some(pid) => unheard(what, pid),
+            None => {
+                let remedy = "start it with `holdfast serve`";
+                Problem::new(Exit::NotRunning, what, "no keeper is running", remedy)
+            }
+        },
         ErrorKind::TimedOut => silent(what, None),
         _ => Problem::new(Exit::Failed, what, error, "run as the keeper's user"),
     }
+}
+
+/// A keeper that lives, and does not listen.
+fn unheard(what: &str, pid: u32) -> Problem {
+    let why = format!("the keeper (process {pid}) is there, and does not listen");
+    let remedy = format!(
+        "one that starts or stands by listens once it serves; `kill -TERM {pid}` has it give \
+         everything back and end"
+    );
+    Problem::new(Exit::NoAnswer, what, why, remedy)
 }
 
 /// A keeper that is there and says nothing.

@@ -1,7 +1,8 @@
 //! Listening for commands.
 //!
 //! Promise: a client that is slow, silent or gone delays nobody else; a line that is not understood
-//! is answered with a failure; what nobody waits for any more is not begun.
+//! is answered with a failure; what nobody waits for any more is not begun; a socket whose name was
+//! taken away has it again within [`LOOK_EVERY`].
 //! Never: outlives its keeper; lets the keeper's process end between an act and its answer.
 
 use super::{Command, Line, PROTOCOL, Request};
@@ -9,11 +10,11 @@ use crate::exit::Exit;
 use crate::keeper::Keeper;
 use crate::problem::{Outcome, Problem};
 use crate::shortage::{beside, thread};
-use holdfast_io::private::{self, SocketName};
+use holdfast_io::private::NamedListener;
 use holdfast_peers::refuse_descriptors;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -25,6 +26,9 @@ const REQUEST_BYTES_MAX: u64 = 4096;
 /// A client that connects speaks at once or is let go.
 const REQUEST_PATIENCE: Duration = Duration::from_secs(5);
 
+/// How often is looked whether the socket still has its name.
+const LOOK_EVERY: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+
 /// How long is waited after a client that could not be taken.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -34,9 +38,12 @@ const ANSWER_PATIENCE: Duration = Duration::from_secs(1);
 /// The listening socket. Its file goes when this is dropped, after the last answer has gone out.
 #[derive(Debug)]
 pub(crate) struct Server {
-    name: SocketName,
+    socket: Arc<Mutex<Socket>>,
     unanswered: Arc<Unanswered>,
 }
+
+/// None once the keeper ends.
+type Socket = Option<NamedListener>;
 
 /// How many requests were read and not yet answered.
 #[derive(Debug, Default)]
@@ -71,13 +78,17 @@ impl Server {
             let what = format!("listening at {}", path.display());
             Problem::new(Exit::Failed, what, error, "run as root, or set keeper.socket")
         };
-        let listener = private::bind(path, SOCKET_MODE).map_err(failed)?;
-        refuse_descriptors(&listener);
-        let name = SocketName::of(path).map_err(failed)?;
+        let socket = NamedListener::bind(path, SOCKET_MODE).map_err(failed)?;
+        refuse_descriptors(socket.listener());
+        let socket = Arc::new(Mutex::new(Some(socket)));
         let unanswered = Arc::new(Unanswered::default());
-        let counted = unanswered.clone();
+        let (counted, named) = (unanswered.clone(), socket.clone());
         let listen = move || {
-            for stream in listener.incoming() {
+            let mut told = false;
+            while let Some(listener) = listener_now(&named, &mut told) {
+                let Some(stream) = listener.and_then(|it| next_client(&it)).transpose() else {
+                    continue;
+                };
                 let Ok(stream) = stream else {
                     std::thread::sleep(PAUSE);
                     continue;
@@ -87,14 +98,45 @@ impl Server {
             }
         };
         thread("commands", listen)?;
-        Ok(Server { name, unanswered })
+        Ok(Server { socket, unanswered })
+    }
+}
+
+fn lock(socket: &Mutex<Socket>) -> MutexGuard<'_, Socket> {
+    socket.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What takes clients now: another than before if the name had been taken away. None at the end.
+fn listener_now(socket: &Mutex<Socket>, told: &mut bool) -> Option<io::Result<UnixListener>> {
+    let mut socket = lock(socket);
+    let socket = socket.as_mut()?;
+    let mended = socket.mend();
+    match &mended {
+        Ok(true) => {
+            refuse_descriptors(socket.listener());
+            tracing::warn!("the control socket was taken away, and is there again");
+        }
+        Err(error) if !*told => tracing::error!(%error, "the control socket was taken away"),
+        _ => {}
+    }
+    *told = mended.is_err();
+    Some(socket.listener().try_clone())
+}
+
+/// A client that comes within [`LOOK_EVERY`].
+fn next_client(listener: &UnixListener) -> io::Result<Option<UnixStream>> {
+    let mut coming = [PollFd::new(listener, PollFlags::IN)];
+    match poll(&mut coming, Some(&LOOK_EVERY))? {
+        0 => Ok(None),
+        _ => listener.accept().map(|(stream, _)| Some(stream)),
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
         self.unanswered.wait_for_none(ANSWER_PATIENCE);
-        let _may_be_gone = self.name.remove();
+        let socket = lock(&self.socket).take();
+        let _may_be_gone = socket.map(|socket| socket.remove());
     }
 }
 

@@ -14,12 +14,12 @@ use super::mounts::served::refuse_served;
 use super::mounts::{Mount, mounted_at, our_mount_at, unmount, users_text};
 use super::spawn::Held;
 use super::users::refuse_in_use;
-use super::whose::refuse_kept_by_another;
+use super::whose::{front_end_of, refuse_kept_by_another};
 use crate::claims::PowerSource;
 use crate::commands::foreseen::Decided;
 use crate::config::{Address, Config, Protocol, VolumeConfig, Way};
 use crate::exit::Exit;
-use crate::observe::{observe, refuse_poisoned};
+use crate::observe::refuse_poisoned;
 use crate::orders::{Orders, Server, Task};
 use crate::problem::{Outcome, Problem};
 use crate::service_manager::ServiceManager;
@@ -248,7 +248,7 @@ fn clear_mount_point(name: &str, volume: &VolumeConfig, what: &str) -> Outcome<(
             format!("umount it, or set another mount for volume {name}"),
         );
     }
-    if let Some(pid) = observe(&volume.medium()).ok().and_then(|seen| seen.front_end_pid) {
+    if let Some(pid) = front_end_of(volume) {
         refuse_kept_by_another(what, Some(pid))?;
         return in_use(
             format!("front end {pid} goes on serving it at {point}, and its keeper is gone"),

@@ -13,7 +13,7 @@ use super::mounts::{Mount, disk_source, mounted_at, our_mount_at, unmount, users
 use super::pace::{OFTEN, Pace, SELDOM};
 use super::spawn::{Held, OWN_BINARY};
 use super::supervisor::{Snapshot, State, Supervised};
-use super::{PROGRESS_EVERY, Progress, RETRY_EVERY, attach, upgrade};
+use super::{PROGRESS_EVERY, Progress, RETRY_EVERY, Refuse, attach, upgrade};
 use crate::config::{Config, DiskConfig, Way};
 use crate::exit::Exit;
 use crate::observe::holder;
@@ -64,10 +64,13 @@ pub(crate) struct Means<'a> {
     pub(crate) memories: &'a Arc<Memories>,
     /// The server as the front end of a disk finds it.
     pub(crate) server_of: &'a dyn Fn(&str) -> Outcome<Server>,
+    /// Why nothing is started, if nothing is to be.
+    pub(crate) refuse: Refuse<'a>,
 }
 
 impl Means<'_> {
     fn start(&self, name: &str, server: Option<Server>) -> Outcome<Arc<DiskFront>> {
+        (self.refuse)()?;
         let disk = self.config.disk(name)?;
         start_one(self, name, disk, server).map(Arc::new)
     }
@@ -77,7 +80,7 @@ impl Means<'_> {
         let disk = self.config.disk(name)?;
         match disk.way {
             Way::Queue => (self.server_of)(name).map(Some),
-            Way::Direct => wait_until_let_go(name, disk, patience).map(|()| None),
+            Way::Direct => wait_until_let_go(name, disk, patience, self.refuse).map(|()| None),
         }
     }
 }
@@ -174,10 +177,10 @@ impl DiskFronts {
 
     /// Returns when those that have their disk themselves serve it, or do not: true if one does,
     /// the first reason if there are some and none of them does.
-    pub(crate) fn wait_until_served(&self, config: &Config) -> Outcome<bool> {
+    pub(crate) fn wait_until_served(&self, config: &Config, refuse: Refuse<'_>) -> Outcome<bool> {
         let alone = |name: &String| config.disks.get(name).is_some_and(|it| it.way == Way::Direct);
         let fronts = self.fronts().into_iter().filter(|(name, _)| alone(name));
-        let served: Vec<Outcome<()>> = fronts.map(|(_, front)| serves(&front)).collect();
+        let served: Vec<Outcome<()>> = fronts.map(|(_, front)| serves(&front, refuse)).collect();
         match served.iter().any(Result::is_ok) {
             true => Ok(true),
             false => served.into_iter().collect::<Outcome<()>>().map(|()| false),
@@ -207,7 +210,7 @@ impl DiskFronts {
         let whose = format!("disk {name}");
         let front = self.fronts().remove(name).unwrap_or_else(|| Err(not_yet(name)));
         if was_lacking {
-            serves(&front)?;
+            serves(&front, means.refuse)?;
         }
         let front = front?;
         front.supervised.upgrade(&whose, binary, say)?;
@@ -278,7 +281,7 @@ impl DiskFront {
 }
 
 /// Waits until a front end serves, or is given up.
-fn serves(front: &Outcome<Arc<DiskFront>>) -> Outcome<()> {
+fn serves(front: &Outcome<Arc<DiskFront>>, refuse: Refuse<'_>) -> Outcome<()> {
     let front = &front.as_ref().map_err(Clone::clone)?.supervised;
     let starts = |seen: &Snapshot| matches!(seen.state, State::Starting | State::Restarting);
     loop {
@@ -286,13 +289,20 @@ fn serves(front: &Outcome<Arc<DiskFront>>) -> Outcome<()> {
         if !starts(&seen) {
             return seen.problem.map_or(Ok(()), Err);
         }
+        refuse()?;
     }
 }
 
 /// Refuses a disk that somebody else has, once he was given that time to end.
-fn wait_until_let_go(name: &str, disk: &DiskConfig, patience: Duration) -> Outcome<()> {
+fn wait_until_let_go(
+    name: &str,
+    disk: &DiskConfig,
+    patience: Duration,
+    refuse: Refuse<'_>,
+) -> Outcome<()> {
     let (medium, begun) = (disk.medium(), Instant::now());
     while let Some((why, remedy)) = holder(&medium) {
+        refuse()?;
         if begun.elapsed() >= patience {
             let what = format!("attaching disk {name}");
             let remedy = format!(

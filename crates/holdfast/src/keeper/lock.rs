@@ -11,7 +11,7 @@ mod nested;
 pub(super) use nested::lock_id;
 
 use crate::exit::Exit;
-use crate::observe::{Holder, is_locked, locked_by};
+use crate::observe::{FRONT_END_NAME, Holder, SERVER_NAME, is_locked, locked_by};
 use crate::problem::{Outcome, Problem};
 use holdfast_io::private::{self, Folder};
 use holdfast_io::{Shown, process};
@@ -21,7 +21,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -58,6 +58,14 @@ impl KeeperLock {
         file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id())).map_err(failed)?;
         Ok(KeeperLock { _file: file })
     }
+}
+
+/// The keeper that has the right to listen at this socket, whether or not it does.
+pub(crate) fn keeper_with(socket: &Path) -> Option<u32> {
+    let found = std::fs::metadata(lock_path(socket)).ok()?;
+    let pid = locked_as(&place_of(found.dev(), found.ino()))?;
+    let is_keeper = process::name(pid).is_some_and(|name| name.as_encoded_bytes() == b"holdfast");
+    (is_keeper && process::lives(pid)).then_some(pid)
 }
 
 fn lock_path(socket: &Path) -> PathBuf {
@@ -108,6 +116,22 @@ pub(crate) fn holder_of_directory(path: &Path) -> Option<Holder> {
             (why, remedy)
         }
     })
+}
+
+/// The front end that has this home, where its memory does not tell.
+pub(crate) fn front_end_with(home: &Path) -> Option<u32> {
+    holder_named(home, FRONT_END_NAME)
+}
+
+/// The process that serves the log in this directory, where its memory does not tell.
+pub(crate) fn server_with(log: &Path) -> Option<u32> {
+    holder_named(log, FRONT_END_NAME).or_else(|| holder_named(log, SERVER_NAME))
+}
+
+fn holder_named(path: &Path, name: &str) -> Option<u32> {
+    let is_it =
+        |pid: &u32| process::name(*pid).is_some_and(|it| it.as_encoded_bytes() == name.as_bytes());
+    nested::holders_at(path).into_iter().find(is_it)
 }
 
 /// Opens a home and takes it for one volume, as [`take_directory`]: a directory, whosever it is, or
@@ -198,14 +222,23 @@ fn not_opened(key: &str, path: &Path, error: &io::Error) -> Problem {
 /// it.
 pub(crate) fn stranger_with(file: impl AsFd) -> Option<String> {
     let found = rustix::fs::fstat(file).ok()?;
-    let (major, minor) = (rustix::fs::major(found.st_dev), rustix::fs::minor(found.st_dev));
-    let place = format!("{major:02x}:{minor:02x}:{}", found.st_ino);
-    let locks = std::fs::read_to_string("/proc/locks").ok()?;
-    let pid = locks.lines().find_map(|line| holder(line, &place))?;
+    let pid = locked_as(&place_of(found.st_dev, found.st_ino))?;
     let name = process::name(pid)?;
     let uid = process::owner(pid)?;
     let is_ours = name.as_bytes().starts_with(b"holdfast") && private::is_trusted(uid);
     (!is_ours).then(|| format!("process {pid} ({}) of user {uid}", Shown::name(&name)))
+}
+
+/// How the kernel's table of locks names a file.
+fn place_of(device: u64, inode: u64) -> String {
+    let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+    format!("{major:02x}:{minor:02x}:{inode}")
+}
+
+/// Who has locked what the kernel's table names so.
+fn locked_as(place: &str) -> Option<u32> {
+    let locks = std::fs::read_to_string("/proc/locks").ok()?;
+    locks.lines().find_map(|line| holder(line, place))
 }
 
 /// `1: FLOCK ADVISORY WRITE 123 fd:01:456 0 EOF`, without what waits: `1: -> FLOCK ...`

@@ -95,6 +95,11 @@ impl Memories {
         lock(&self.of(medium)?).hindrance()
     }
 
+    /// Whether a process serves what is held.
+    pub(super) fn is_served(&self, medium: &Medium) -> bool {
+        self.of(medium).is_some_and(|it| lock(&it).file.as_ref().is_some_and(is_locked))
+    }
+
     /// Whether the name leads to what nobody here has held.
     pub(super) fn leads_elsewhere(&self, medium: &Medium) -> bool {
         let leads = self.of(medium).and_then(|it| lock(&it).leads());
@@ -221,7 +226,9 @@ impl ServedMemory {
 
     fn leave(&mut self) -> Outcome<()> {
         let whose = self.whose.clone();
-        if !self.was_served || matches!(self.leads(), Some(Leads::Here) | None) {
+        // Whoever serves it still goes on with it.
+        let is_served = self.file.as_ref().is_some_and(is_locked);
+        if is_served || !self.was_served || matches!(self.leads(), Some(Leads::Here) | None) {
             return Ok(());
         }
         self.put_back(&whose).or_else(|problem| self.leave_aside(&problem.why))

@@ -7,7 +7,6 @@
 
 mod awaited;
 
-use super::Progress;
 use super::heard::{Heard, start_heard};
 use super::lock::{holder_of_directory, take_directory};
 use super::memory::{self, Memories};
@@ -15,6 +14,7 @@ use super::restart::{Death, Deaths, Decision};
 use super::spawn::{OWN_BINARY, start_server};
 use super::supervisor::{State, new_pulse, silence, tell_astray, unanswered, until_it_passes};
 use super::upgrade::{END_PATIENCE, Request, Upgrade, open_binary};
+use super::{Progress, RETRY_EVERY, Refuse};
 use crate::bond::RegionNote;
 use crate::claims::PowerSource;
 use crate::config::{Config, ServedLogConfig};
@@ -30,14 +30,13 @@ use crate::signals::is_from_outside;
 use crate::standstill::{Look, Marks, Standstill};
 use awaited::{Awaited, are_empty};
 use holdfast_client::protocol::{DISK_PREFIX, LOG_PREFIX, TABLE_PREFIX, VOLUME_PREFIX};
-use holdfast_io::private::{self, SocketName};
+use holdfast_io::private::NamedListener;
 use holdfast_io::real::RealFiles;
 use holdfast_memory::{Medium, Region};
 use holdfast_peers::refuse_descriptors;
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::net::UnixListener;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
@@ -80,6 +79,8 @@ pub(crate) struct ServerSnapshot {
     pub logs: BTreeMap<String, Vec<Standstill>>,
     /// The services whose memory has lost its name.
     pub astray: BTreeMap<String, String>,
+    /// Why programs do not find its socket, if they do not, and what to do.
+    pub unreached: Option<String>,
 }
 
 #[derive(Debug)]
@@ -97,7 +98,6 @@ struct Shared {
 #[derive(Debug)]
 pub(crate) struct ServerLife {
     socket: PathBuf,
-    name: SocketName,
     shared: Arc<Shared>,
     events: Sender<Event>,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -108,11 +108,13 @@ enum Event {
     Ended(u64, ExitStatus),
     Upgrade(Request),
     Stop,
+    /// After [`Event::Stop`]: what has not begun to serve is waited for no longer.
+    GiveUp,
 }
 
 /// What outlives every server.
 struct Held {
-    listener: UnixListener,
+    listener: NamedListener,
     directories: Vec<OwnedFd>,
     orders: ServerOrders,
     /// What could not even be handed to a server yet.
@@ -253,7 +255,7 @@ impl ServerLife {
         if let (true, Some(untaken)) = (are_empty(&orders) && !is_passing, unserved.first()) {
             return Err(untaken.why.clone());
         }
-        let (listener, name) = listen(&socket)?;
+        let listener = listen(&socket)?;
         let binary = open_binary(Path::new(OWN_BINARY))?;
         let held = Held { listener, directories, orders, unserved };
         let shared = Shared::new(new_pulse("the server")?, memories.clone(), media_of(config));
@@ -281,7 +283,7 @@ impl ServerLife {
         };
         let thread = shortage::thread("server", move || supervisor.run())?;
         let thread = Mutex::new(Some(thread));
-        Ok(ServerLife { socket, name, shared, events: sender, thread })
+        Ok(ServerLife { socket, shared, events: sender, thread })
     }
 
     /// What is known now.
@@ -321,25 +323,40 @@ impl ServerLife {
     }
 
     /// Returns when the first server has said which logs it has, or when it is given up.
-    pub(crate) fn wait_until_begun(&self) {
-        let is_decided = |s: &ServerSnapshot| {
-            s.ready.is_some() || !matches!(s.state, State::Starting | State::Restarting)
+    pub(crate) fn wait_until_begun(&self, refuse: Refuse<'_>) -> Outcome<()> {
+        let waits = |s: &ServerSnapshot| {
+            s.ready.is_none() && matches!(s.state, State::Starting | State::Restarting)
         };
-        let waits = |s: &mut ServerSnapshot| !is_decided(s);
-        drop(self.shared.changed.wait_while(self.shared.lock(), waits));
+        self.wait_while(waits, refuse).map(drop)
     }
 
     /// Returns when the first server serves, or when it is given up.
-    pub(crate) fn wait_until_served(&self) -> Outcome<String> {
-        let waits = |s: &mut ServerSnapshot| matches!(s.state, State::Starting | State::Restarting);
-        let snapshot = self.shared.changed.wait_while(self.shared.lock(), waits);
-        let snapshot = snapshot.unwrap_or_else(PoisonError::into_inner).clone();
+    pub(crate) fn wait_until_served(&self, refuse: Refuse<'_>) -> Outcome<String> {
+        let waits = |s: &ServerSnapshot| matches!(s.state, State::Starting | State::Restarting);
+        let snapshot = self.wait_while(waits, refuse)?;
         match snapshot.problem {
             Some(problem) => Err(problem),
             None => {
                 let (socket, ready) = (self.socket.display(), snapshot.ready.unwrap_or_default());
                 Ok(format!("the server answers at {socket}; {}", ready.recovery))
             }
+        }
+    }
+
+    /// Waits as long as that is so and nobody refuses to.
+    fn wait_while(
+        &self,
+        waits: impl Fn(&ServerSnapshot) -> bool,
+        refuse: Refuse<'_>,
+    ) -> Outcome<ServerSnapshot> {
+        loop {
+            let seen = self.shared.lock();
+            let seen = self.shared.changed.wait_timeout_while(seen, RETRY_EVERY, |s| waits(s));
+            let seen = seen.unwrap_or_else(PoisonError::into_inner).0.clone();
+            if !waits(&seen) {
+                return Ok(seen);
+            }
+            refuse()?;
         }
     }
 
@@ -360,12 +377,18 @@ impl ServerLife {
         self.shared.hindered().map_or(Ok(()), refuse)
     }
 
-    /// Has the server drain everything and end. Once it did, the memory of its volumes goes.
-    pub(crate) fn stop(&self) {
+    /// Has the server drain everything and end. Once it did, the memory of its volumes goes. One
+    /// that has not begun to serve has nothing to drain, and is waited for only until `is_forced`.
+    pub(crate) fn stop(&self, is_forced: &dyn Fn() -> bool) {
         let _ = self.events.send(Event::Stop);
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        thread.into_iter().for_each(|thread| drop(thread.join()));
-        let _may_be_gone = self.name.remove();
+        let mut is_told = false;
+        while thread.as_ref().is_some_and(|thread| !thread.is_finished()) {
+            if is_forced() && !std::mem::replace(&mut is_told, true) {
+                let _ = self.events.send(Event::GiveUp);
+            }
+            std::thread::sleep(super::LOOK_EVERY);
+        }
     }
 }
 
@@ -383,6 +406,7 @@ impl Shared {
             standstills: Vec::new(),
             logs: BTreeMap::new(),
             astray: BTreeMap::new(),
+            unreached: None,
         };
         let snapshot = Mutex::new(snapshot);
         Shared { snapshot, changed: Condvar::new(), pulse, memories, media }
@@ -403,9 +427,11 @@ impl Shared {
         self.memories.hindrance(self.media.get(service)?)
     }
 
-    /// The first service whose memory no next server would find.
+    /// The first service that is served and whose memory no next server would find. What is left
+    /// out as it is does not keep the others from anything.
     fn hindered(&self) -> Option<(&String, Holder)> {
-        self.media.keys().find_map(|of| Some((of, self.hindrance(of)?)))
+        let mut served = self.media.iter().filter(|(_, medium)| self.memories.is_served(medium));
+        served.find_map(|(of, medium)| Some((of, self.memories.hindrance(medium)?)))
     }
 
     fn change(&self, with: impl FnOnce(&mut ServerSnapshot)) {
@@ -424,6 +450,7 @@ impl Supervisor {
                 Err(RecvTimeoutError::Disconnected) => return,
             }
         }
+        let _may_be_gone = self.held.listener.remove();
         if self.shared.lock().state == State::Detached {
             self.held.remove_needless_memory(&self.shared.memories);
         }
@@ -444,6 +471,7 @@ impl Supervisor {
         let now = Instant::now();
         self.look();
         self.look_at_awaited();
+        self.look_at_socket();
         if self.due.is_some_and(|due| due <= now) {
             self.due = None;
             self.begin();
@@ -474,6 +502,33 @@ impl Supervisor {
             s.longest_stall = s.longest_stall.max(stall);
             s.logs = logs;
         });
+    }
+
+    /// Has the next server take clients where the socket has lost its name, if nobody else has it.
+    /// No server is ended whose memory the next one would not find.
+    fn look_at_socket(&mut self) {
+        if !self.may_renew() || self.shared.hindered().is_some() {
+            return;
+        }
+        if self.mend_socket() {
+            self.renew();
+        }
+    }
+
+    /// Listens anew if the socket has lost its name; true if so. Why that cannot be is told.
+    fn mend_socket(&mut self) -> bool {
+        let mended = self.held.listener.mend();
+        let unreached =
+            mended.as_ref().err().map(|error| unreached(self.held.listener.path(), error));
+        let is_news = self.shared.lock().unreached != unreached;
+        unreached.iter().filter(|_| is_news).for_each(|why| tracing::error!("{why}"));
+        self.shared.change(|s| s.unreached = unreached);
+        let is_mended = mended.unwrap_or(false);
+        if is_mended {
+            refuse_descriptors(self.held.listener.listener());
+            tracing::warn!("the server's socket was taken away, and is there again");
+        }
+        is_mended
     }
 
     /// Says once which memory has lost its name, and once that it has it again.
@@ -527,11 +582,16 @@ impl Supervisor {
                 self.due = None;
                 self.tell(Signal::INT, Some(DRAIN_PATIENCE));
             }
+            Event::GiveUp if self.running.as_ref().is_some_and(|it| !it.was_ready) => {
+                self.tell(Signal::KILL, None);
+            }
+            Event::GiveUp => {}
         }
     }
 
     fn begin(&mut self) {
         self.held.take_logs();
+        self.mend_socket();
         self.put_memories_back();
         let orders = self.orders_of_free();
         if let (true, Some(why)) = (are_empty(&orders), self.passing_reason()) {
@@ -540,6 +600,7 @@ impl Supervisor {
             return self.give_up(why);
         }
         let Held { listener, directories, .. } = &self.held;
+        let fd = listener.listener().as_fd();
         let pulse = &self.shared.pulse;
         let (number, sender) = (self.starts + 1, self.sender.clone());
         let hear = move |heard| {
@@ -548,8 +609,7 @@ impl Supervisor {
                 Heard::Ended(status) => Event::Ended(number, status),
             }));
         };
-        let start =
-            || start_server(self.binary.as_fd(), &orders, listener.as_fd(), directories, pulse);
+        let start = || start_server(self.binary.as_fd(), &orders, fd, directories, pulse);
         let pid = match start_heard(start, hear) {
             Ok(pid) => pid,
             Err(problem) => {
@@ -707,6 +767,15 @@ fn of_device(seen: Look) -> Look {
     Look { released: seen.durable, log_errno: None, home_errno: None, stalls: 0, ..seen }
 }
 
+/// Why programs do not find a server that is there.
+fn unreached(socket: &Path, error: &std::io::Error) -> String {
+    let at = socket.display();
+    format!(
+        "programs do not find it: {at} was taken away, and cannot be made again ({error}); move \
+         away what is there, and it is made by itself"
+    )
+}
+
 /// A volume that came to the queue after the server was started.
 pub(super) fn not_served() -> Problem {
     let why = "the server does not have its log";
@@ -725,14 +794,9 @@ fn media_of(config: &Config) -> BTreeMap<String, Medium> {
 
 /// Binds the socket in place of one that an earlier keeper left. Everybody may connect; each log's
 /// list of users says who is served.
-fn listen(socket: &Path) -> Outcome<(UnixListener, SocketName)> {
-    let bind = || {
-        private::public_directory(socket.parent().unwrap_or(Path::new("/")))?;
-        let listener = private::bind(socket, EVERYBODY)?;
-        refuse_descriptors(&listener);
-        Ok((listener, SocketName::of(socket)?))
-    };
-    bind().map_err(|error: std::io::Error| {
+fn listen(socket: &Path) -> Outcome<NamedListener> {
+    let bound = NamedListener::bind(socket, EVERYBODY);
+    bound.inspect(|bound| refuse_descriptors(bound.listener())).map_err(|error| {
         let what = format!("listening at {}", socket.display());
         match error.kind() {
             std::io::ErrorKind::AddrInUse => {

@@ -21,7 +21,7 @@ use crate::exit::Exit;
 use crate::orders::{Orders, Report, Task};
 use crate::problem::{Outcome, Problem};
 use crate::pulse::Pulse;
-use crate::shortage::{self, LACKING};
+use crate::shortage::{self, AGAIN, LACKING};
 use crate::signals::is_from_outside;
 use crate::standstill::Standstill;
 use holdfast_memory::Medium;
@@ -719,7 +719,8 @@ fn still_waited_for(orders: &Orders, problem: Problem) -> Problem {
 
 /// The problem of what is tried again for as long as it lasts.
 pub(super) fn until_it_passes(problem: Problem) -> Problem {
-    let remedy =
-        "it is tried again every second until there is room: end some processes".to_owned();
-    Problem { remedy, ..problem }
+    if problem.remedy.starts_with(AGAIN) {
+        return problem;
+    }
+    Problem { remedy: format!("{AGAIN} until there is room: end some processes"), ..problem }
 }

@@ -4,8 +4,11 @@
 //! configuration names.
 //! Never: takes one that is ending, or has ended, for one that lives.
 
+use super::lock::front_end_with;
+use crate::config::VolumeConfig;
 use crate::control::is_there;
 use crate::exit::Exit;
+use crate::observe::observe;
 use crate::problem::{Outcome, Problem};
 use crate::processes::{Process, ask};
 use holdfast_io::{Shown, process};
@@ -18,6 +21,14 @@ struct KeeperOf {
     pid: u32,
     /// None for a `holdfast run`.
     socket: Option<PathBuf>,
+}
+
+/// The front end of a volume, by the memory, or by the home if the name of the memory is gone.
+pub(crate) fn front_end_of(volume: &VolumeConfig) -> Option<u32> {
+    match observe(&volume.medium()) {
+        Ok(seen) => seen.front_end_pid,
+        Err(_) => front_end_with(&volume.home),
+    }
 }
 
 /// Refuses to do with a front end what only its keeper may, if it has one, and that is another.

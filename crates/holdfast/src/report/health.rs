@@ -84,7 +84,10 @@ fn of_volume(volume: &VolumeStatus) -> Vec<String> {
 
 fn of_server(server: &ServerStatus) -> Vec<String> {
     let state = unless(&server.state, State::Serving.word(), "the server");
-    state.into_iter().chain(standing("the server", &server.standstills)).collect()
+    let problem = server.problem.iter().filter(|_| state.is_none());
+    let problem: Vec<_> = problem.map(|problem| format!("the server: {problem}")).collect();
+    let standing = standing("the server", &server.standstills);
+    state.into_iter().chain(problem).chain(standing).collect()
 }
 
 fn of_log(log: &LogStatus) -> Vec<String> {

@@ -100,7 +100,7 @@ impl ServerStatus {
         let ready = snapshot.ready;
         ServerStatus {
             state: snapshot.state.word().into(),
-            problem: snapshot.problem.map(|problem| problem.to_string()),
+            problem: snapshot.problem.map(|problem| problem.to_string()).or(snapshot.unreached),
             socket: socket.to_owned(),
             pid: snapshot.pid,
             restarts: snapshot.restarts,

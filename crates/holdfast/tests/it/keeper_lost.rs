@@ -1,6 +1,6 @@
 //! Two keepers, no keeper, a new keeper.
 
-use crate::fixture::{Fixture, NAME, kill};
+use crate::fixture::{Fixture, NAME, kill, wait_until};
 use rustix::process::Signal;
 use std::fs;
 use std::time::Duration;
@@ -123,4 +123,34 @@ fn umount_of_what_is_not_mounted_leaves_the_home_complete() {
     let fixture = Fixture::made();
     fixture.holdfast(&["umount", NAME]).succeeded();
     fixture.assert_given_back();
+}
+
+#[test]
+fn a_front_end_without_keeper_and_name_of_its_memory_is_told_of_and_everything_comes_home() {
+    for has_new_keeper in [false, true] {
+        let mut fixture = Fixture::made();
+        fixture.serve();
+        fs::write(fixture.mount().join("f"), "with a name").unwrap();
+        let front_end = fixture.front_end();
+        fs::remove_file(&fixture.region).unwrap();
+        fixture.kill_keeper();
+        fs::write(fixture.mount().join("f"), "without one").unwrap();
+        if has_new_keeper {
+            fixture.begin_to_serve();
+            let told = || fixture.keeper_log().contains("`holdfast umount v`");
+            wait_until(told, || fixture.keeper_log());
+        }
+        let is_told = || {
+            let status = fixture.status();
+            let problem = status["problem"].as_str().unwrap_or_default().to_owned();
+            status["state"] == "served without a keeper"
+                && status["front_end_pid"] == front_end
+                && problem.contains("`holdfast umount v` brings everything home")
+        };
+        wait_until(is_told, || format!("{}\n{}", fixture.status(), fixture.keeper_log()));
+        fixture.holdfast(&["umount", NAME]).succeeded();
+        assert!(!fixture.is_mounted());
+        assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"without one");
+        fixture.end_keepers_and_what_serves();
+    }
 }

@@ -28,6 +28,7 @@ mod disk_users;
 mod disk_ways;
 mod disks;
 mod elsewhere;
+mod ending;
 mod fixture;
 mod full_disks;
 #[path = "../../../holdfast-front/tests/vhost_user/guest.rs"]
@@ -70,6 +71,7 @@ mod served_tables;
 mod service_manager;
 mod shutdown;
 mod signals;
+mod sockets;
 mod standby;
 mod store_commands;
 mod store_served;

@@ -222,6 +222,22 @@ fn an_owner_that_ends_in_order_is_followed_at_once_without_a_fence() {
     assert!(b.mount().join("f").exists());
 }
 
+#[test]
+fn a_host_that_is_told_to_stop_while_its_fence_waits_ends_and_takes_nothing_over() {
+    let shared = Shared::with_fence(0);
+    let (fence, note) = (shared.fixture.path("fence"), shared.fixture.path("fenced"));
+    let script = format!("#!/bin/sh\necho \"$1\" >> {}\nexec sleep 600\n", note.display());
+    fs::write(&fence, script).unwrap();
+    let (mut a, mut b) = shared.owner_and_stand_by();
+    assert!(a.put("f"));
+    kill(a.pid(), Signal::KILL);
+    a.ends();
+    wait_until(|| shared.fenced() == "a\n", || b.said());
+    kill(b.pid(), Signal::TERM);
+    assert_eq!(b.ends(), 0);
+    assert!(!shared.has_term(2));
+}
+
 /// The fence here does nothing, as one that failed without noticing.
 #[test]
 fn an_owner_that_wakes_up_in_an_old_term_ends_and_what_it_acknowledged_is_there() {

@@ -7,7 +7,7 @@
 //! runs in a PID namespace that this process does not see.
 
 use crate::exit::Exit;
-use crate::keeper::mounts::{Mount, all_mounts, mounts_of};
+use crate::keeper::mounts::{Mount, all_mounts, leads_to, mounts_of};
 use crate::places::Within;
 use crate::problem::{Outcome, Problem};
 use crate::processes::{
@@ -77,6 +77,17 @@ pub(super) fn holders(locked: &OwnedFd) -> Option<String> {
     let pids: Vec<u32> =
         answers.into_iter().filter(|it| it.told == Some(true)).map(|it| it.pid).collect();
     (!pids.is_empty()).then(|| process::all_named(&pids, SHOWN_MAX))
+}
+
+/// The processes of ours that have locked what is at this path, whatever is mounted over it.
+pub(super) fn holders_at(path: &Path) -> Vec<u32> {
+    let path = leads_to(path);
+    let has_it = move |it: &Process| {
+        let at = |number: &str| fs::read_link(it.at("fd").join(number)).ok();
+        locks_of(it).iter().any(|(number, _)| at(number).as_ref() == Some(&path))
+    };
+    let answers = ask_all(our_processes().collect(), BRIEF, |_| true, has_it);
+    answers.into_iter().filter(|it| it.told == Some(true)).map(|it| it.pid).collect()
 }
 
 /// Those that call themselves so and belong to somebody who decides here.

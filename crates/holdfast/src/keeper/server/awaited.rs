@@ -58,9 +58,7 @@ impl Supervisor {
 
     /// Looks who has what could not be taken up, and has it taken up when nobody has.
     pub(super) fn look_at_awaited(&mut self) {
-        let is_changing = self.upgrade.is_some() || self.is_renewing || self.due.is_some();
-        let goes_on = |it: &Running| it.was_ready && it.kill_at.is_none();
-        if is_changing || self.is_stopping || !self.running.as_ref().is_none_or(goes_on) {
+        if !self.may_renew() {
             return;
         }
         let services = self.awaited();
@@ -81,13 +79,20 @@ impl Supervisor {
         let is_due = !self.awaited.free.is_empty() && self.awaited.pace.is_due(now);
         if is_due && self.shared.hindered().is_none() {
             self.awaited.pace.attempt(now, SELDOM);
+            tracing::info!(services = ?self.awaited.free, "nobody else has them any more");
             self.renew();
         }
     }
 
-    /// Has the next server take up what has become free. Clients only wait.
-    fn renew(&mut self) {
-        tracing::info!(services = ?self.awaited.free, "nobody else has them any more");
+    /// Whether nothing else is on its way already.
+    pub(super) fn may_renew(&self) -> bool {
+        let is_changing = self.upgrade.is_some() || self.is_renewing || self.due.is_some();
+        let goes_on = |it: &Running| it.was_ready && it.kill_at.is_none();
+        !is_changing && !self.is_stopping && self.running.as_ref().is_none_or(goes_on)
+    }
+
+    /// Has another server take up what this one does not have. Clients only wait.
+    pub(super) fn renew(&mut self) {
         self.stalled = self.stalled.or(self.running.as_ref().map(|_| Instant::now()));
         match self.running {
             Some(_) => {
