@@ -8,7 +8,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-use holdfast_io::{Change, Metadata, OpenFile, Seek, Space};
+use holdfast_io::{Allocation, Change, Metadata, OpenFile, Seek, Space};
 
 use crate::block_cache::BlockCache;
 use crate::cache::{Block, Miss};
@@ -167,6 +167,14 @@ impl OpenFile for CachedFile {
 
     fn space(&self) -> io::Result<Space> {
         self.home.space()
+    }
+
+    fn allocation(&self) -> io::Result<Allocation> {
+        self.home.allocation()
+    }
+
+    fn writes_in_place(&self) -> bool {
+        self.home.writes_in_place()
     }
 }
 

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use holdfast_io::{
-    Change, DirEntry, Files, Held, InodeNumbers, Kind, Limits, Metadata, OpenFile, OpenHow, Space,
+    Allocation, Change, DirEntry, Files, Held, InodeNumbers, Kind, Limits, Metadata, OpenFile,
+    OpenHow, Space,
 };
 
 use crate::block_cache::BlockCache;
@@ -148,6 +149,14 @@ impl Files for CachedFiles {
 
     fn limits(&self) -> io::Result<Limits> {
         self.files.limits()
+    }
+
+    fn allocation(&self) -> io::Result<Allocation> {
+        self.files.allocation()
+    }
+
+    fn writes_in_place(&self) -> bool {
+        self.files.writes_in_place()
     }
 
     fn inode_numbers(&self) -> InodeNumbers {

@@ -13,7 +13,8 @@ use std::os::fd::BorrowedFd;
 pub enum BlocksError {
     /// The range ends behind the last byte. Nothing was done; ask for less.
     OutOfRange,
-    /// No space is left below. Nothing was done; make room there and repeat.
+    /// No space is left below. Make room there and repeat. Nothing was done, but of a write of more
+    /// than [`Blocks::atomic_bytes_max`] perhaps its first pieces.
     NoSpace,
     /// What keeps the bytes failed. A write may have happened or not; what was acknowledged before
     /// is as it was.

@@ -109,6 +109,21 @@ pub struct Limits {
     pub links_max: u32,
 }
 
+/// What the files of a home do with room when they are asked to, each tried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Allocation {
+    /// A range can be given room before it is written ([`OpenFile::reserve`]).
+    pub reserves: bool,
+    /// A range that is punched loses its room ([`OpenFile::punch`]). Where it does not, there is no
+    /// such call, or the range keeps its room, as a device's does.
+    pub gives_back: bool,
+}
+
+impl Allocation {
+    /// What the kernel's own file systems do.
+    pub const ALL: Allocation = Allocation { reserves: true, gives_back: true };
+}
+
 /// What the number of an inode is good for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InodeNumbers {
@@ -215,6 +230,11 @@ pub trait Files: Send + Sync {
     fn space(&self) -> io::Result<Space>;
     /// What a file can be at most. May try it out on a file without a name.
     fn limits(&self) -> io::Result<Limits>;
+    /// What files do with room. May try it out on a file without a name.
+    fn allocation(&self) -> io::Result<Allocation>;
+    /// Whether a write takes no new room where there is some. Where it is not known to take any, it
+    /// is said to take none.
+    fn writes_in_place(&self) -> bool;
 
     // The methods with a body do what is right for a root whose files have no extended attributes.
 
@@ -342,6 +362,10 @@ pub trait OpenFile: Send + Sync {
     fn change(&self, change: &Change) -> io::Result<()>;
     /// Free and total space where the file is.
     fn space(&self) -> io::Result<Space>;
+    /// What the file does with room: tried out on it, so that no byte and no room of it is lost.
+    fn allocation(&self) -> io::Result<Allocation>;
+    /// As [`Files::writes_in_place`], of this file.
+    fn writes_in_place(&self) -> bool;
 
     /// Reads until `into` is full or the file ends; interrupted calls are repeated.
     /// Returns the number of bytes read.

@@ -34,8 +34,8 @@ pub use blocks::{Blocks, BlocksError, Extent, Receiving, SendError, Sending};
 pub use clock::Clock;
 pub use entropy::Entropy;
 pub use files::{
-    Change, DirEntry, Files, Held, InodeNumbers, Kind, Limits, Metadata, OpenFile, OpenHow, Seek,
-    Space, Traits, XATTR_NAME_BYTES_MAX, XATTR_VALUE_BYTES_MAX,
+    Allocation, Change, DirEntry, Files, Held, InodeNumbers, Kind, Limits, Metadata, OpenFile,
+    OpenHow, Seek, Space, Traits, XATTR_NAME_BYTES_MAX, XATTR_VALUE_BYTES_MAX,
 };
 pub use named::{Named, errno, named, unnamed};
 pub use one_file::OneFile;

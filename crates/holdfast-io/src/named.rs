@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::{
-    Change, DirEntry, Files, Held, InodeNumbers, Kind, Limits, Metadata, OpenFile, OpenHow, Seek,
-    Shown, Space,
+    Allocation, Change, DirEntry, Files, Held, InodeNumbers, Kind, Limits, Metadata, OpenFile,
+    OpenHow, Seek, Shown, Space,
 };
 
 /// An error, and what it happened to.
@@ -161,6 +161,14 @@ where
 
     fn limits(&self) -> io::Result<Limits> {
         self.tell("looking at", Path::new(""), self.files.limits())
+    }
+
+    fn allocation(&self) -> io::Result<Allocation> {
+        self.tell("looking at", Path::new(""), self.files.allocation())
+    }
+
+    fn writes_in_place(&self) -> bool {
+        self.files.writes_in_place()
     }
 
     fn xattr(&self, path: &Path, name: &[u8]) -> io::Result<Option<Vec<u8>>> {
@@ -314,6 +322,14 @@ impl OpenFile for NamedFile {
 
     fn space(&self) -> io::Result<Space> {
         self.tell("looking at", self.file.space())
+    }
+
+    fn allocation(&self) -> io::Result<Allocation> {
+        self.tell("looking at", self.file.allocation())
+    }
+
+    fn writes_in_place(&self) -> bool {
+        self.file.writes_in_place()
     }
 
     fn read_full_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {

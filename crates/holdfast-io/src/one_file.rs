@@ -12,7 +12,8 @@ use rustix::io::Errno;
 
 use crate::path::{check, check_both};
 use crate::{
-    Change, DirEntry, Files, Held, InodeNumbers, Kind, Limits, Metadata, OpenFile, OpenHow, Space,
+    Allocation, Change, DirEntry, Files, Held, InodeNumbers, Kind, Limits, Metadata, OpenFile,
+    OpenHow, Space,
 };
 
 /// The number of the root's inode. It is no file system's, so the file below has another.
@@ -153,6 +154,14 @@ impl Files for OneFile {
     /// The one file is as large as it is, and whoever resizes it hears at once what is too much.
     fn limits(&self) -> io::Result<Limits> {
         Ok(Limits { file_bytes_max: i64::MAX as u64, links_max: 1 })
+    }
+
+    fn allocation(&self) -> io::Result<Allocation> {
+        self.file.allocation()
+    }
+
+    fn writes_in_place(&self) -> bool {
+        self.file.writes_in_place()
     }
 }
 

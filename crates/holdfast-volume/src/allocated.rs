@@ -21,6 +21,9 @@ pub(crate) struct Allocated {
     /// Room that the home counts and no block of the contents is known for, such as what was
     /// reserved behind the end.
     other_bytes: u64,
+    /// The home counts room for less than what it calls data, so any block may have none: its file
+    /// system tells of no holes, or packs what it has.
+    is_vague: bool,
 }
 
 impl Allocated {
@@ -31,11 +34,13 @@ impl Allocated {
         if metadata.allocated_bytes >= size_bytes.next_multiple_of(BLOCK_BYTES) {
             found.insert(0, size_bytes);
         } else {
-            let mut at = 0;
+            let (mut at, mut data_bytes) = (0, 0);
             while let Some(data) = file.seek(at, Seek::Data)? {
                 at = file.seek(data, Seek::Hole)?.unwrap_or(size_bytes);
                 found.insert(data, at - data);
+                data_bytes += at - data;
             }
+            found.is_vague = metadata.allocated_bytes < data_bytes;
         }
         found.other_bytes = metadata.allocated_bytes.saturating_sub(found.bytes());
         Ok(found)
@@ -46,8 +51,16 @@ impl Allocated {
         self.blocks * BLOCK_BYTES + self.other_bytes
     }
 
-    /// Bytes of those blocks that the range touches and that have no room.
+    /// Whether any block may have no room.
+    pub(crate) fn is_vague(&self) -> bool {
+        self.is_vague
+    }
+
+    /// Bytes of those blocks that the range touches and that have no room, or may have none.
     pub(crate) fn missing(&self, offset: u64, bytes: u64) -> u64 {
+        if self.is_vague {
+            return blocks_bytes(offset, bytes);
+        }
         let (first, end) = touched(offset, bytes);
         let there = self.within(first, end).map(|(from, to)| to.min(end) - from.max(first));
         (end - first - there.sum::<u64>()) * BLOCK_BYTES
@@ -120,6 +133,12 @@ impl Allocated {
         self.ranges.remove(&first);
         self.blocks -= end - first;
     }
+}
+
+/// Bytes of all blocks that a range touches.
+pub(crate) fn blocks_bytes(offset: u64, bytes: u64) -> u64 {
+    let (first, end) = touched(offset, bytes);
+    (end - first) * BLOCK_BYTES
 }
 
 /// The blocks that a range touches: the first, and the one behind the last.

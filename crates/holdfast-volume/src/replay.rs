@@ -297,9 +297,14 @@ impl Replay<'_> {
         self.know_allocated(node)?;
         let mut body = node.body_mut();
         match hole {
-            true => body.punch(offset, offset + bytes),
+            true => {
+                // Where that cannot be asked now, nothing is counted, as where a hole is one.
+                let cost = self.space.cost_of_hole(self.home, &body, offset, bytes);
+                self.space.replayed(cost.unwrap_or(Cost::NONE), lsn);
+                self.space.punched(self.home, &mut body, offset, offset + bytes);
+            }
             false => {
-                let cost = Cost::of_blocks(body.unallocated_bytes(offset, bytes));
+                let cost = self.space.cost_of_bytes(self.home, &body, offset, bytes);
                 self.space.replayed(cost, lsn);
                 body.allocate(|allocated| allocated.insert(offset, bytes));
             }

@@ -13,10 +13,11 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use holdfast_io::{Clock, Files, Limits};
+use holdfast_io::{Allocation, Clock, Files, Limits};
 use holdfast_log::Lsn;
 
-use crate::allocated::BLOCK_BYTES;
+use crate::allocated::{Allocated, BLOCK_BYTES, blocks_bytes};
+use crate::node::Body;
 use crate::tree::Errno;
 use crate::volume::Stop;
 use crate::xattr::Value;
@@ -81,6 +82,8 @@ struct Waiting {
 pub(crate) struct SpaceGate {
     books: Mutex<Books>,
     limits: OnceLock<Limits>,
+    allocation: OnceLock<Allocation>,
+    writes_in_place: OnceLock<bool>,
 }
 
 #[derive(Default)]
@@ -156,7 +159,12 @@ impl Drop for Charge<'_> {
 
 impl SpaceGate {
     pub(crate) fn new() -> SpaceGate {
-        SpaceGate { books: Mutex::new(Books::default()), limits: OnceLock::new() }
+        SpaceGate {
+            books: Mutex::new(Books::default()),
+            limits: OnceLock::new(),
+            allocation: OnceLock::new(),
+            writes_in_place: OnceLock::new(),
+        }
     }
 
     fn books(&self) -> MutexGuard<'_, Books> {
@@ -203,6 +211,59 @@ impl SpaceGate {
     pub(crate) fn waiting(&self) -> Cost {
         let books = self.books();
         books.waiting_sum.plus(books.unplaced)
+    }
+
+    /// What bytes for a range of a file may take: the room of blocks that have none, or of all
+    /// where the home writes them elsewhere before it lets go of what they have.
+    pub(crate) fn cost_of_bytes(
+        &self,
+        home: &dyn Files,
+        body: &Body,
+        offset: u64,
+        bytes: u64,
+    ) -> Cost {
+        Cost::of_blocks(match self.writes_in_place(home) {
+            true => body.unallocated_bytes(offset, bytes),
+            false => blocks_bytes(offset, bytes),
+        })
+    }
+
+    /// What a hole may take: something only where the home makes none, and zeros are written over
+    /// data that may be in want of room for it.
+    pub(crate) fn cost_of_hole(
+        &self,
+        home: &dyn Files,
+        body: &Body,
+        offset: u64,
+        bytes: u64,
+    ) -> Result<Cost, Errno> {
+        let is_vague = body.allocated.as_ref().is_some_and(Allocated::is_vague);
+        let is_free = self.allocation(home)?.gives_back || self.writes_in_place(home) && !is_vague;
+        Ok(if is_free { Cost::NONE } else { Cost::of_blocks(blocks_bytes(offset, bytes)) })
+    }
+
+    fn writes_in_place(&self, home: &dyn Files) -> bool {
+        *self.writes_in_place.get_or_init(|| home.writes_in_place())
+    }
+
+    /// The range was punched: it loses its room if the home takes it. Where that cannot be asked
+    /// now, the room is counted once too often.
+    pub(crate) fn punched(&self, home: &dyn Files, body: &mut Body, offset: u64, end: u64) {
+        if self.allocation(home).is_ok_and(|it| !it.gives_back) {
+            return;
+        }
+        body.punch(offset, end);
+    }
+
+    /// What the home does with room; asked once.
+    pub(crate) fn allocation(&self, home: &dyn Files) -> Result<Allocation, Errno> {
+        match self.allocation.get() {
+            Some(allocation) => Ok(*allocation),
+            None => {
+                let allocation = home.allocation()?;
+                Ok(*self.allocation.get_or_init(|| allocation))
+            }
+        }
     }
 
     /// What a file of the home can be at most; asked once.

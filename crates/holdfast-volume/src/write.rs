@@ -142,7 +142,7 @@ impl DirectoryVolume {
     ) -> Result<(), Stop> {
         require_file(body)?;
         let end = offset + data.len() as u64;
-        let charge = self.admit_range(body, offset, data.len() as u64)?;
+        let charge = self.admit_bytes(body, offset, data.len() as u64)?;
         let at_ns = self.clock.utc_ns();
         let mut frame = Frame::new(spot, at_ns);
         let change = privileges_cleared(body, clear_privileges);
@@ -182,8 +182,14 @@ impl DirectoryVolume {
         Ok(())
     }
 
-    /// Asks the home for room for those blocks of a range that have none yet.
-    fn admit_range(&self, body: &Body, offset: u64, bytes: u64) -> Result<Charge<'_>, Stop> {
+    /// Asks the home for room for the bytes of a range.
+    fn admit_bytes(&self, body: &Body, offset: u64, bytes: u64) -> Result<Charge<'_>, Stop> {
+        self.check_size(body, offset + bytes)?;
+        self.admit(self.space.cost_of_bytes(&*self.home, body, offset, bytes))
+    }
+
+    /// The same for those blocks of a range that have none yet.
+    fn admit_room(&self, body: &Body, offset: u64, bytes: u64) -> Result<Charge<'_>, Stop> {
         self.check_size(body, offset + bytes)?;
         self.admit(Cost::of_blocks(body.unallocated_bytes(offset, bytes)))
     }
@@ -307,10 +313,23 @@ impl DirectoryVolume {
         if bytes == 0 {
             return Err(Errno::INVAL);
         }
+        self.check_allocation(how)?;
         self.change_contents(id, |spot, body| self.allocate_once(spot, body, how, offset, end))
     }
 
-    /// One attempt, as [`Self::write_once`].
+    /// `EOPNOTSUPP`, as from the home itself, if its file system does not know how.
+    fn check_allocation(&self, how: Allocate) -> Result<(), Errno> {
+        let home = self.space.allocation(&*self.home)?;
+        let can = match how {
+            Allocate::Reserve { .. } => home.reserves,
+            Allocate::PunchHole => home.gives_back,
+            Allocate::ZeroRange { .. } => home.reserves && home.gives_back,
+        };
+        if can { Ok(()) } else { Err(Errno::NOTSUP) }
+    }
+
+    /// One attempt, as [`Self::write_once`]. Zeros and holes come to be whatever the home does:
+    /// where it does not make them, the cleaner writes them.
     pub(crate) fn allocate_once(
         &self,
         spot: Spot<'_>,
@@ -326,9 +345,12 @@ impl DirectoryVolume {
             Allocate::PunchHole => (true, true, true),
             Allocate::ZeroRange { keep_size } => (keep_size, true, false),
         };
-        let charge = match hole {
-            true => self.admit(Cost::NONE)?,
-            false => self.admit_range(body, offset, end - offset)?,
+        let charge = match how {
+            Allocate::PunchHole => {
+                self.admit(self.space.cost_of_hole(&*self.home, body, offset, end - offset)?)?
+            }
+            Allocate::ZeroRange { .. } => self.admit_bytes(body, offset, end - offset)?,
+            Allocate::Reserve { .. } => self.admit_room(body, offset, end - offset)?,
         };
         let at_ns = self.clock.utc_ns();
         let mut frame = Frame::new(spot, at_ns);
@@ -340,7 +362,8 @@ impl DirectoryVolume {
         if zeroes && zeros > 0 {
             frame.add(Op::Zero { offset, bytes: zeros, hole });
         }
-        if !hole {
+        // Zeros that are written have their room.
+        if !hole && self.space.allocation(&*self.home)?.reserves {
             frame.add(Op::Reserve { offset, bytes: end - offset });
         }
         if frame.records == 0 {
@@ -356,7 +379,7 @@ impl DirectoryVolume {
         }
         body.resize(grown, appended.lsn);
         match hole {
-            true => body.punch(offset, end),
+            true => self.space.punched(&*self.home, body, offset, end),
             false => body.allocate(|allocated| allocated.insert(offset, end - offset)),
         }
         if zeroes && zeros > 0 {

@@ -16,7 +16,8 @@ use super::machine::{Machine, Outcome, ROOT, Turn};
 use super::open_file::FakeFile;
 use super::{FakeLimits, Hindrance, Mood, Random, Sectors};
 use crate::{
-    Change, DirEntry, Files, Held, Kind, Limits, Metadata, OpenFile, OpenHow, Space, unnamed,
+    Allocation, Change, DirEntry, Files, Held, Kind, Limits, Metadata, OpenFile, OpenHow, Space,
+    unnamed,
 };
 
 /// A fake disk. A clone is another handle to the same machine: dropping all handles of a program
@@ -400,6 +401,14 @@ impl Files for FakeFiles {
 
     fn limits(&self) -> io::Result<Limits> {
         self.call(Operation::Limits, |machine, _| Ok(machine.limits.limits))
+    }
+
+    fn allocation(&self) -> io::Result<Allocation> {
+        self.call(Operation::Limits, |machine, _| Ok(machine.limits.allocation))
+    }
+
+    fn writes_in_place(&self) -> bool {
+        self.lock().limits.writes_in_place
     }
 }
 

@@ -6,7 +6,7 @@
 use rustix::io::Errno;
 
 use super::machine::{Machine, NAME_BYTES_MAX, Outcome};
-use crate::Limits;
+use crate::{Allocation, Limits};
 
 /// Bytes of a directory's block, all of them for names.
 const BLOCK_BYTES: u64 = 4096;
@@ -26,6 +26,10 @@ pub struct FakeLimits {
     pub names_take_room: bool,
     /// [`Files::sync_all`](crate::Files::sync_all) does something, as it does not everywhere.
     pub syncs_all: bool,
+    /// What files do with room.
+    pub allocation: Allocation,
+    /// A block that has room is written there.
+    pub writes_in_place: bool,
 }
 
 impl Default for FakeLimits {
@@ -36,6 +40,8 @@ impl Default for FakeLimits {
             name_bytes_max: NAME_BYTES_MAX as u32,
             names_take_room: false,
             syncs_all: true,
+            allocation: Allocation::ALL,
+            writes_in_place: true,
         }
     }
 }
@@ -45,6 +51,11 @@ impl Machine {
     pub(super) fn check_size(&self, size_bytes: u64) -> Outcome<()> {
         let fits = size_bytes <= self.limits.limits.file_bytes_max;
         if fits { Ok(()) } else { Err(Errno::FBIG) }
+    }
+
+    /// Refuses a call that the file system does not have.
+    pub(super) fn check_has(&self, has: bool) -> Outcome<()> {
+        if has { Ok(()) } else { Err(Errno::OPNOTSUPP) }
     }
 
     /// Refuses one more node.

@@ -12,7 +12,7 @@ use super::FakeFiles;
 use super::contents::PAGE_BYTES;
 use super::faults::{Effect, Operation};
 use super::machine::Outcome;
-use crate::{Change, Metadata, OpenFile, OpenHow, Seek, Space};
+use crate::{Allocation, Change, Files, Metadata, OpenFile, OpenHow, Seek, Space};
 
 /// Offsets on Linux are signed.
 const OFFSET_MAX: u64 = i64::MAX as u64;
@@ -118,6 +118,7 @@ impl OpenFile for FakeFile {
     fn reserve(&self, offset: u64, bytes: u64) -> io::Result<()> {
         self.files.call(Operation::Reserve, |machine, turn| {
             self.check_range(offset, bytes)?;
+            machine.check_has(machine.limits.allocation.reserves)?;
             machine.check_size(offset + bytes)?;
             machine.reserve(turn, self.inode, offset, bytes)
         })
@@ -126,6 +127,7 @@ impl OpenFile for FakeFile {
     fn punch(&self, offset: u64, bytes: u64) -> io::Result<()> {
         self.files.call(Operation::Punch, |machine, turn| {
             self.check_range(offset, bytes)?;
+            machine.check_has(machine.limits.allocation.gives_back)?;
             machine.punch(turn, self.inode, offset, bytes);
             Ok(())
         })
@@ -149,5 +151,13 @@ impl OpenFile for FakeFile {
 
     fn space(&self) -> io::Result<Space> {
         self.files.call(Operation::Space, |machine, _| Ok(machine.space()))
+    }
+
+    fn allocation(&self) -> io::Result<Allocation> {
+        self.files.allocation()
+    }
+
+    fn writes_in_place(&self) -> bool {
+        self.files.writes_in_place()
     }
 }

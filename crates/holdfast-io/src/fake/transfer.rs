@@ -6,7 +6,7 @@
 use rustix::io::Errno;
 
 use super::Effect;
-use super::contents::{Delivery, PAGE_BYTES, SECTOR_BYTES};
+use super::contents::{Contents, Delivery, PAGE_BYTES, SECTOR_BYTES};
 use super::machine::{Machine, Outcome, Turn};
 use crate::Space;
 
@@ -60,7 +60,10 @@ impl Machine {
         // As on Linux, a write that fits in part is short, and only the next one fails.
         let free_bytes = self.free_bytes();
         let history = &self.inode(number).history;
-        let fitting = history.volatile.fitting(offset, bytes as u64, free_bytes) as usize;
+        let fitting = match self.limits.writes_in_place {
+            true => history.volatile.fitting(offset, bytes as u64, free_bytes) as usize,
+            false => Contents::default().fitting(offset, bytes as u64, free_bytes) as usize,
+        };
         if fitting == 0 {
             return Err(Errno::NOSPC);
         }

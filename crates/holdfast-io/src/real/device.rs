@@ -10,7 +10,7 @@ use rustix::fs::{FallocateFlags, SeekFrom, fallocate, ioctl_blksszget, seek};
 use rustix::io::Errno;
 
 use super::open_file::RealFile;
-use crate::{Change, Kind, Metadata, OpenFile, Seek, Space};
+use crate::{Allocation, Change, Kind, Metadata, OpenFile, Seek, Space};
 
 /// Zeros written at once to a device that makes none itself.
 const ZEROS_BYTES: usize = 1 << 20;
@@ -122,5 +122,14 @@ impl OpenFile for RealDevice {
             available_bytes: 0,
             ..self.file.space()?
         })
+    }
+
+    /// A sector is there, whatever it is asked to forget.
+    fn allocation(&self) -> io::Result<Allocation> {
+        Ok(Allocation { reserves: true, gives_back: false })
+    }
+
+    fn writes_in_place(&self) -> bool {
+        true
     }
 }

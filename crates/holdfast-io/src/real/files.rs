@@ -23,11 +23,12 @@ use rustix::io::Errno;
 use rustix::process::geteuid;
 
 use super::held::RealHeld;
-use super::limits::{inode_numbers, limits_below, syncs_all};
+use super::limits::{allocation_below, copies_on_write, inode_numbers, limits_below, syncs_all};
 use super::open_file::RealFile;
 use crate::path::{check, check_both};
 use crate::{
-    Change, DirEntry, Files, Held, InodeNumbers, Kind, Limits, Metadata, OpenFile, OpenHow, Space,
+    Allocation, Change, DirEntry, Files, Held, InodeNumbers, Kind, Limits, Metadata, OpenFile,
+    OpenHow, Space,
 };
 
 /// Longest path that one system call takes, without the byte that ends it.
@@ -345,6 +346,15 @@ impl Files for RealFiles {
 
     fn limits(&self) -> io::Result<Limits> {
         limits_below(self.root.fd.as_fd())
+    }
+
+    fn allocation(&self) -> io::Result<Allocation> {
+        allocation_below(self.root.fd.as_fd())
+    }
+
+    /// Files that are there may be of another mind than the directory, so it is not asked.
+    fn writes_in_place(&self) -> bool {
+        !copies_on_write(self.root.fd.as_fd())
     }
 
     fn inode_numbers(&self) -> InodeNumbers {

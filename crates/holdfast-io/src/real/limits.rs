@@ -6,11 +6,14 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{AtFlags, Mode, OFlags, fstatfs, fstatvfs, ftruncate, openat, unlinkat};
+use rustix::fs::{
+    AtFlags, IFlags, Mode, OFlags, fstatfs, fstatvfs, ftruncate, ioctl_getflags, openat, unlinkat,
+};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
-use crate::{InodeNumbers, Limits};
+use super::open_file::RealFile;
+use crate::{Allocation, InodeNumbers, Limits, OpenFile};
 
 /// Where the file system has no files without a name, this one is made, and removed at once.
 const NAME: &str = ".holdfast-limits";
@@ -64,6 +67,49 @@ pub(super) fn inode_numbers(root: BorrowedFd<'_>) -> InodeNumbers {
 /// Whether a sync of the file system that `root` is on makes everything durable.
 pub(super) fn syncs_all(root: BorrowedFd<'_>) -> bool {
     fstatfs(root).is_ok_and(|found| SYNC_ALL.contains(&(found.f_type as u64)))
+}
+
+/// File systems that write what has room elsewhere, and let go of the old room later.
+const COPY_ON_WRITE: [u64; 4] = [
+    0x9123_683E, // Btrfs
+    0x2FC1_2FC1, // ZFS
+    0xCA45_1A4E, // Bcachefs
+    0x3434,      // NILFS
+];
+
+/// Whether the file system that `root` is on writes elsewhere.
+pub(super) fn copies_on_write(root: BorrowedFd<'_>) -> bool {
+    fstatfs(root).is_ok_and(|found| COPY_ON_WRITE.contains(&(found.f_type as u64)))
+}
+
+/// Whether what has room in a file is written there.
+pub(super) fn writes_in_place(file: BorrowedFd<'_>) -> bool {
+    !copies_on_write(file) || ioctl_getflags(file).is_ok_and(|flags| flags.contains(IFlags::NOCOW))
+}
+
+/// What files below `root` do with room.
+pub(super) fn allocation_below(root: BorrowedFd<'_>) -> io::Result<Allocation> {
+    allocation_of(&RealFile { fd: scratch(root)? })
+}
+
+/// One byte behind the end has nothing to lose, and no block of its own. What is reserved is a
+/// block that the first write would take.
+pub(super) fn allocation_of(file: &RealFile) -> io::Result<Allocation> {
+    let end = file.metadata()?.size_bytes;
+    Ok(Allocation {
+        reserves: is_known(file.reserve(0, 1))?,
+        gives_back: is_known(file.punch(end, 1))?,
+    })
+}
+
+/// Whether the file system has the call that gave this. One that has no room now does.
+fn is_known(tried: io::Result<()>) -> io::Result<bool> {
+    let is_full = |kind| matches!(kind, io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
+    match tried {
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(false),
+        Err(error) if is_full(error.kind()) => Ok(true),
+        tried => tried.map(|()| true),
+    }
 }
 
 /// The limits of the file system that `root` is on.

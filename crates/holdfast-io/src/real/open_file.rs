@@ -4,7 +4,7 @@
 //! Never: repeats a failed sync, whose second success would say nothing.
 
 use std::io::{self, IoSlice};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
 use rustix::fs::{
@@ -15,7 +15,8 @@ use rustix::io::{Errno, ReadWriteFlags, pread, pwrite, pwritev2};
 
 use super::device::RealDevice;
 use super::files::{describe_open, owner, space_of, times};
-use crate::{Change, Metadata, OpenFile, Seek, Space};
+use super::limits::{allocation_of, writes_in_place};
+use crate::{Allocation, Change, Metadata, OpenFile, Seek, Space};
 
 /// An ordinary file of this machine.
 #[derive(Debug)]
@@ -146,5 +147,13 @@ impl OpenFile for RealFile {
 
     fn space(&self) -> io::Result<Space> {
         Ok(space_of(&fstatvfs(&self.fd)?))
+    }
+
+    fn allocation(&self) -> io::Result<Allocation> {
+        allocation_of(self)
+    }
+
+    fn writes_in_place(&self) -> bool {
+        writes_in_place(self.fd.as_fd())
     }
 }

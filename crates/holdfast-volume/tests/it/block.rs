@@ -4,7 +4,9 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use holdfast_io::fake::{Effect, Fault, Operation, Random};
-use holdfast_io::{Blocks, BlocksError, Change, Files, Metadata, OpenFile, Seek, Space};
+use holdfast_io::{
+    Allocation, Blocks, BlocksError, Change, Files, Metadata, OpenFile, Seek, Space,
+};
 use holdfast_log::Health;
 use holdfast_volume::{Allocate, Class, Errno, Kind, ROOT, RenameHow, SetAttributes, Tree};
 
@@ -395,6 +397,12 @@ impl OpenFile for Slow {
     }
     fn space(&self) -> io::Result<Space> {
         self.file.space()
+    }
+    fn allocation(&self) -> io::Result<Allocation> {
+        self.file.allocation()
+    }
+    fn writes_in_place(&self) -> bool {
+        self.file.writes_in_place()
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use holdfast_io::fake::{FakeClock, FakeFiles};
 use holdfast_io::{
-    Change, DirEntry, Files, Held, Kind, Limits, Metadata, OpenFile, OpenHow, Space,
+    Allocation, Change, DirEntry, Files, Held, Kind, Limits, Metadata, OpenFile, OpenHow, Space,
 };
 use holdfast_log::{CommitError, Log, LogConfig, OpenError};
 use holdfast_memory::{Medium, Region, RegionSpec};
@@ -112,6 +112,12 @@ impl Files for Below {
     }
     fn limits(&self) -> io::Result<Limits> {
         self.files.limits()
+    }
+    fn allocation(&self) -> io::Result<Allocation> {
+        self.files.allocation()
+    }
+    fn writes_in_place(&self) -> bool {
+        self.files.writes_in_place()
     }
 }
 
