@@ -29,6 +29,7 @@ mod roster;
 mod rules;
 mod seeds;
 mod shares;
+mod stuck;
 mod swapped;
 mod threads;
 mod touched;
