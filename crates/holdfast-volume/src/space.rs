@@ -225,7 +225,7 @@ impl SpaceGate {
         match self.limits.get() {
             Some(limits) => Ok(*limits),
             None => {
-                let limits = home.limits()?;
+                let limits = crate::links::limits_of(home)?;
                 Ok(*self.limits.get_or_init(|| limits))
             }
         }
