@@ -107,6 +107,9 @@ pub struct Limits {
     pub file_bytes_max: u64,
     /// Names of a file.
     pub links_max: u32,
+    /// Whether one name of a file shows what was changed by another is to be tried out: nothing
+    /// says it of a file system that a process makes, as those of FUSE are.
+    pub names_may_differ: bool,
 }
 
 /// What the files of a home do with room when they are asked to, each tried out.

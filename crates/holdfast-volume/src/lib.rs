@@ -42,6 +42,7 @@ mod errno;
 mod extents;
 mod forget;
 mod kept;
+mod links;
 mod make;
 mod names;
 mod node;

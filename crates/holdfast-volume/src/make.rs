@@ -148,8 +148,11 @@ impl DirectoryVolume {
             names.loose(parent)?;
             let now_in = names.parent(id);
             names.admit_moved(&*self.home, id, now_in, parent)?;
-            if names.loose(id)?.links >= self.space.limits(&*self.home)?.links_max {
-                return Err(Errno::MLINK.into());
+            match self.space.limits(&*self.home)?.links_max {
+                links_max if names.loose(id)?.links < links_max => {}
+                // As from a file system that has no links.
+                1 => return Err(Errno::PERM.into()),
+                _ => return Err(Errno::MLINK.into()),
             }
             let charge = self.admit(Cost::NAME)?;
             let (from, to) = (names.path(id)?, names.path_in(parent, name)?);

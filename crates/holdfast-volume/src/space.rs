@@ -7,6 +7,7 @@
 //! Promise: what is admitted fits the home together with everything admitted before it and not
 //! applied yet. `ENOSPC` is said only while nothing waits, so it is the home's own answer; `EROFS`
 //! as soon as the home says so; `EDQUOT` for as long as what waits cannot come home for a quota.
+//! Whoever would wait for what waits so, or for want of room, is told that error instead.
 //! Never: refuses while plenty is free.
 
 use std::collections::VecDeque;
@@ -17,6 +18,7 @@ use holdfast_io::{Allocation, Clock, Files, Limits};
 use holdfast_log::Lsn;
 
 use crate::allocated::{Allocated, BLOCK_BYTES, blocks_bytes};
+use crate::clean::CleanError;
 use crate::node::Body;
 use crate::tree::Errno;
 use crate::volume::Stop;
@@ -91,7 +93,8 @@ struct Books {
     /// What may still be admitted, by the last answer.
     room: Cost,
     read_only: bool,
-    over_quota: bool,
+    /// What the home says for want of room against what waits.
+    shortage: Option<Errno>,
     asked_at_ns: Option<u64>,
     /// Admitted, and not in the log yet.
     unplaced: Cost,
@@ -157,6 +160,13 @@ impl Drop for Charge<'_> {
     }
 }
 
+/// What the home says against a window if room is all that it lacks.
+pub(crate) fn shortage_in<T>(stepped: &Result<T, CleanError>) -> Option<Errno> {
+    let Err(CleanError::Home { error, .. }) = stepped else { return None };
+    let errno = Errno(error.raw_os_error()?);
+    matches!(errno, Errno::NOSPC | Errno::DQUOT).then_some(errno)
+}
+
 impl SpaceGate {
     pub(crate) fn new() -> SpaceGate {
         SpaceGate {
@@ -201,10 +211,15 @@ impl SpaceGate {
         self.books().came_home(upto);
     }
 
-    /// A quota of the home keeps what waits from coming home, or does not. No file system says
-    /// before a change whether one will.
-    pub(crate) fn over_quota(&self, is_over: bool) {
-        self.books().over_quota = is_over;
+    /// What waits cannot come home for want of room, `ENOSPC`, or for a quota, `EDQUOT`; or it can.
+    /// No file system says before a change whether a quota will refuse it.
+    pub(crate) fn tell_shortage(&self, shortage: Option<Errno>) {
+        self.books().shortage = shortage;
+    }
+
+    /// What was told so last.
+    pub(crate) fn shortage(&self) -> Option<Errno> {
+        self.books().shortage
     }
 
     /// What is acknowledged and takes no room in the home yet.
@@ -271,7 +286,7 @@ impl SpaceGate {
         match self.limits.get() {
             Some(limits) => Ok(*limits),
             None => {
-                let limits = home.limits()?;
+                let limits = crate::links::limits_of(home)?;
                 Ok(*self.limits.get_or_init(|| limits))
             }
         }
@@ -303,7 +318,7 @@ impl Books {
         if cost == Cost::NONE {
             return Ok(());
         }
-        if self.over_quota {
+        if self.shortage == Some(Errno::DQUOT) {
             return Err(Errno::DQUOT.into());
         }
         match self.room.minus(cost) {

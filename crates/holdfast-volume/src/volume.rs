@@ -25,7 +25,7 @@ use crate::node::Node;
 use crate::requests::Noted;
 use crate::roster::{Entry as RosterEntry, Roster};
 use crate::shares::{Shares, Wait};
-use crate::space::{Charge, Cost, OwnRoom, SpaceGate};
+use crate::space::{Charge, Cost, OwnRoom, SpaceGate, shortage_in};
 use crate::tree::{Errno, NodeId};
 use crate::write::Frame;
 use crate::writing::WritingFiles;
@@ -35,6 +35,9 @@ use crate::{own, replay, touched, words};
 /// Work that may wait for the home and is no bytes of the log, where it is not known how long the
 /// ring is. Otherwise as much as the ring has.
 const WORK_BYTES_MAX: u64 = 64 << 20;
+
+/// One part in so many of the ring is kept for what may give the home room.
+const KEPT_FRACTION: u64 = 16;
 
 /// Values of [`words::MOUNT_PAGES`].
 const NO_PAGES_KEPT: u64 = 1;
@@ -404,7 +407,7 @@ impl DirectoryVolume {
     /// One attempt. Notes whether the user waits now.
     fn attempt_in_turn<T>(&self, attempt: &mut impl FnMut() -> Result<T, Stop>) -> Result<T, Stop> {
         let Some(user) = asker().user else { return attempt() };
-        let attempted = attempt();
+        let attempted = attempt().map_err(|stop| self.refused_for_shortage(stop));
         let kind = match attempted {
             Ok(_) | Err(Stop::Refused(_)) => {
                 if let Some(since_ns) = self.shares.waits_no_more(user) {
@@ -419,6 +422,17 @@ impl DirectoryVolume {
         };
         self.shares.waits(user, kind, self.clock.monotonic_ns());
         attempted
+    }
+
+    /// What would wait for what the home has no room for is refused instead: nothing that this
+    /// process does ends such a wait, and whoever can end it may be the one who would wait.
+    fn refused_for_shortage(&self, stop: Stop) -> Stop {
+        match stop {
+            Stop::NoRoom(_) | Stop::NoTurn | Stop::NoWork | Stop::NoFiles => {
+                self.space.shortage().map_or(stop, Stop::Refused)
+            }
+            Stop::Refused(_) | Stop::NoSpace => stop,
+        }
     }
 
     /// Bytes of the ring that nobody has, if it is known how many it has.
@@ -502,8 +516,7 @@ impl DirectoryVolume {
         payload: &[u8],
         data: &[u8],
     ) -> Result<Appended, Stop> {
-        let bytes = (payload.len() + data.len()) as u64;
-        if !self.has_turn(bytes) {
+        if !self.has_turn(payload, data) {
             return Err(Stop::NoTurn);
         }
         self.append(records, payload, data, 0)
@@ -518,7 +531,7 @@ impl DirectoryVolume {
         if !asker().user.is_none_or(may) {
             return Err(Stop::NoWork);
         }
-        if !self.has_turn((frame.payload.len() + data.len()) as u64) {
+        if !self.has_turn(&frame.payload, data) {
             return Err(Stop::NoTurn);
         }
         self.append(frame.records, &frame.payload, data, unlogged_bytes)
@@ -528,16 +541,25 @@ impl DirectoryVolume {
     /// locks: soon it is anybody's turn.
     pub(crate) fn log_soon(&self, records: u16, payload: &[u8]) -> Result<Appended, Stop> {
         let goes = || self.shares.goes_out_of_turn(self.clock.monotonic_ns());
-        if !self.has_turn(payload.len() as u64) && !goes() {
+        if !self.has_turn(payload, &[]) && !goes() {
             return Err(Stop::NoTurn);
         }
         self.append(records, payload, &[], 0)
     }
 
-    /// Whether it is the turn of whom this thread works for.
-    fn has_turn(&self, bytes: u64) -> bool {
-        let has_turn = |user| self.shares.may_append(user, bytes, self.free_bytes());
-        asker().user.is_none_or(has_turn)
+    /// Whether it is the turn of whom this thread works for. A part of the ring is nobody's turn:
+    /// while the home has no room for what waits, what brings it no data goes there before all
+    /// turns, because it may give room back.
+    fn has_turn(&self, payload: &[u8], data: &[u8]) -> bool {
+        let Some(user) = asker().user else { return true };
+        if data.is_empty() && self.space.shortage().is_some() {
+            return true;
+        }
+        let bytes = (payload.len() + data.len()) as u64;
+        let kept_bytes = self.log.ring_bytes().unwrap_or(0) / KEPT_FRACTION;
+        let free_bytes = self.free_bytes();
+        free_bytes.is_none_or(|free| free >= bytes + kept_bytes)
+            && self.shares.may_append(user, bytes, free_bytes)
     }
 
     fn append(
@@ -582,8 +604,7 @@ impl DirectoryVolume {
     pub fn clean_step(&self) -> Result<Cleaned, CleanError> {
         self.remove_unreachable();
         let stepped = self.cleaner().step(self);
-        let errno = stepped.as_ref().map_or_else(CleanError::errno, |_| 0);
-        self.space.over_quota(errno == Errno::DQUOT.0.unsigned_abs().into());
+        self.space.tell_shortage(shortage_in(&stepped));
         stepped
     }
 

@@ -90,6 +90,7 @@ impl DirectoryVolume {
             let (parent, path) = (names.parent(id), names.path(id)?);
             let mut body = node.body_mut();
             body.require_loose()?;
+            self.require_one_name(&body)?;
             self.know_xattrs(&names, id, &mut body)?;
             let spot = Spot { node: id, parent, path: &path, at_home: names.lasting_home(id) };
             attempt(&names, spot, &mut body)

@@ -51,6 +51,8 @@ const KEEP_NUMBERS: [u64; 9] = [
     0x3153_464A, // JFS
     0x3434,      // NILFS
 ];
+/// A process makes it, and tells the kernel which names are one inode.
+const FUSE: u64 = 0x6573_5546;
 /// An inode of the lower layer gets the number, and the device, of the one that it is copied to.
 const OVERLAYFS: u64 = 0x794C_7630;
 
@@ -117,7 +119,8 @@ pub(super) fn limits_below(root: BorrowedFd<'_>) -> io::Result<Limits> {
     let kind = fstatfs(root)?.f_type as u64;
     let known = LINKS_BY_FILE_SYSTEM.iter().find(|(number, _)| *number == kind);
     let links_max = known.map_or(LINKS_MAX, |(_, links)| *links);
-    Ok(Limits { file_bytes_max: largest_size(&scratch(root)?)?, links_max })
+    let file_bytes_max = largest_size(&scratch(root)?)?;
+    Ok(Limits { file_bytes_max, links_max, names_may_differ: kind == FUSE })
 }
 
 /// A file that nobody else sees.

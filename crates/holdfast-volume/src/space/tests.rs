@@ -60,10 +60,10 @@ fn inodes_are_counted_too_and_a_read_only_home_takes_nothing() {
 fn over_a_quota_what_costs_nothing_passes_and_nothing_else() {
     let (home, clock, gate) = (home(1 << 30, 100), FakeClock::default(), SpaceGate::new());
     let admit = |cost| gate.admit(&home, &clock, cost).map(|charge| charge.placed(Lsn(1)));
-    gate.over_quota(true);
+    gate.tell_shortage(Some(Errno::DQUOT));
     assert!(matches!(admit(bytes(1)), Err(Stop::Refused(Errno::DQUOT))));
     assert!(matches!(admit(Cost::NODE), Err(Stop::Refused(Errno::DQUOT))));
     assert!(admit(Cost::NONE).is_ok());
-    gate.over_quota(false);
+    gate.tell_shortage(None);
     assert!(admit(bytes(1)).is_ok());
 }

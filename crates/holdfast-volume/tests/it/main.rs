@@ -30,6 +30,7 @@ mod roster;
 mod rules;
 mod seeds;
 mod shares;
+mod stuck;
 mod swapped;
 mod threads;
 mod touched;

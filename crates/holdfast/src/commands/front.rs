@@ -287,6 +287,12 @@ fn serve(
         });
     }
     opened.volume.served_by(std::process::id());
+    if !opened.volume.has_links() {
+        tracing::warn!(
+            volume = parts.name,
+            "the file system of its home takes two names of a file for two files: links are refused"
+        );
+    }
     let volume = &parts.volume;
     let config = fuse::FuseConfig {
         listen: fuse::ListenConfig { threads: volume.threads_for(opened.verdict.class) },

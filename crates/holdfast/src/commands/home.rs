@@ -125,6 +125,14 @@ impl Volume {
         }
     }
 
+    /// Whether its files can have second names; a disk has none.
+    pub(super) fn has_links(&self) -> bool {
+        match self {
+            Volume::Directory(volume) => volume.has_links(),
+            Volume::Block(_) => true,
+        }
+    }
+
     /// The mount that there is began before it was noted whether the kernel keeps pages of it.
     pub(super) fn mount_began(&self, keeps_pages: bool) -> io::Result<()> {
         if self.tree().mount_keeps_pages().is_some() {

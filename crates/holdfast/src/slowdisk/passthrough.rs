@@ -85,6 +85,20 @@ impl Passthrough {
         }
     }
 
+    fn set_len(&self, file: &dyn OpenFile, bytes: u64) -> std::io::Result<()> {
+        match &self.unsynced {
+            Some(unsynced) => unsynced.set_len(file, bytes),
+            None => file.set_len(bytes),
+        }
+    }
+
+    fn punch(&self, file: &dyn OpenFile, offset: u64, bytes: u64) -> std::io::Result<()> {
+        match &self.unsynced {
+            Some(unsynced) => unsynced.punch(file, offset, bytes),
+            None => file.punch(offset, bytes),
+        }
+    }
+
     fn soil(&self, node: NodeId, bytes: u64) -> Result<(), Errno> {
         self.table().node(node)?.dirty_bytes.fetch_add(bytes, Relaxed);
         Ok(())
@@ -118,7 +132,7 @@ impl Tree for Passthrough {
 
     fn set_attributes(&self, node: NodeId, set: &SetAttributes) -> Result<Attributes, Errno> {
         if let Some(bytes) = set.size_bytes {
-            self.file(node)?.set_len(bytes)?;
+            self.set_len(&*self.file(node)?, bytes)?;
         }
         let change = Change {
             mode: set.mode,
@@ -266,17 +280,17 @@ impl Tree for Passthrough {
                 keep_size
             }
             Allocate::ZeroRange { keep_size } => {
-                file.punch(offset, bytes)?;
+                self.punch(&*file, offset, bytes)?;
                 keep_size
             }
             Allocate::PunchHole => {
-                file.punch(offset, bytes)?;
+                self.punch(&*file, offset, bytes)?;
                 true
             }
         };
         let end = offset.checked_add(bytes).ok_or(Errno::FBIG)?;
         if !keep_size && file.metadata()?.size_bytes < end {
-            file.set_len(end)?;
+            self.set_len(&*file, end)?;
         }
         self.soil(node, INODE_BYTES)
     }

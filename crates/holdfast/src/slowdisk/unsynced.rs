@@ -3,8 +3,9 @@
 //! Promise: after [`Unsynced::cut`] a sector that was written since its file's last sync holds what
 //! it held after some earlier write to it, or before all of them; which one is drawn from the seed,
 //! for each sector apart, so pages tear and writes reorder.
-//! Never: takes anything that was synced. Names, sizes and holes stay as they are: a file system
-//! with a journal keeps those in order, and this model is about contents.
+//! Never: takes anything that was synced, or leaves a sector as it never was. Names, sizes and
+//! holes stay as they are: a file system with a journal keeps those in order, and this model is
+//! about contents. So a sector of which a cut or a hole made zeros is not taken back behind that.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -60,6 +61,28 @@ impl Unsynced {
         Ok(())
     }
 
+    /// Cuts or extends the file. What is cut off is zero if it grows again.
+    pub(super) fn set_len(&self, file: &dyn OpenFile, bytes: u64) -> io::Result<()> {
+        let mut files = self.files();
+        let before = file.metadata()?;
+        file.set_len(bytes)?;
+        if let Some(known) = files.get_mut(&before.inode).filter(|_| bytes < before.size_bytes) {
+            known.became_zero(bytes, u64::MAX);
+        }
+        Ok(())
+    }
+
+    /// Makes a hole.
+    pub(super) fn punch(&self, file: &dyn OpenFile, offset: u64, bytes: u64) -> io::Result<()> {
+        let mut files = self.files();
+        let inode = file.metadata()?.inode;
+        file.punch(offset, bytes)?;
+        if let Some(known) = files.get_mut(&inode) {
+            known.became_zero(offset, offset.saturating_add(bytes));
+        }
+        Ok(())
+    }
+
     /// Forgets what stood in a file whose writes are being synced.
     pub(super) fn synced(&self, inode: u64) {
         self.files().remove(&inode);
@@ -77,11 +100,20 @@ impl Unsynced {
 }
 
 impl File {
+    /// Sectors of which something between `from` and `to` has become zero, for good, keep all that
+    /// was written to them before: a file system with a journal lets no cut count before that.
+    fn became_zero(&mut self, from: u64, to: u64) {
+        let first = from / SECTOR_BYTES * SECTOR_BYTES;
+        let end = to.checked_next_multiple_of(SECTOR_BYTES).unwrap_or(u64::MAX);
+        let outside = |replaced: Replaced| replaced.outside(first, end);
+        self.replaced = self.replaced.drain(..).flat_map(outside).collect();
+    }
+
     /// From the last write to the first: a sector of which one write is kept keeps all before it.
     fn cut(&mut self, coin: &mut Coin) -> io::Result<u64> {
-        let (size, mut kept, mut taken) = (self.file.metadata()?.size_bytes, HashSet::new(), 0);
+        let (mut kept, mut taken) = (HashSet::new(), 0);
         while let Some(Replaced { offset, bytes }) = self.replaced.pop() {
-            let end = offset.saturating_add(bytes.len() as u64).min(size);
+            let end = offset.saturating_add(bytes.len() as u64);
             let mut at = offset;
             while at < end {
                 let sector = at / SECTOR_BYTES;
@@ -100,6 +132,18 @@ impl File {
     }
 }
 
+impl Replaced {
+    /// What of it lies before one place or behind the other.
+    fn outside(mut self, from: u64, to: u64) -> impl Iterator<Item = Replaced> {
+        let within = |at: u64| at.saturating_sub(self.offset).min(self.bytes.len() as u64) as usize;
+        let (before, behind) = (within(from), within(to));
+        let rest =
+            Replaced { offset: self.offset + behind as u64, bytes: self.bytes[behind..].to_vec() };
+        self.bytes.truncate(before);
+        [self, rest].into_iter().filter(|replaced| !replaced.bytes.is_empty())
+    }
+}
+
 /// Random bits from a seed (xorshift).
 struct Coin {
     state: u64,
@@ -115,3 +159,6 @@ impl Coin {
         self.state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 63 == 1
     }
 }
+
+#[cfg(test)]
+mod tests;

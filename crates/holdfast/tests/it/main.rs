@@ -11,6 +11,7 @@ mod astray;
 mod attributes;
 mod barrier;
 mod beforehand;
+mod bindfs;
 mod block;
 mod block_cache;
 mod borders;
