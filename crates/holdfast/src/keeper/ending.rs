@@ -195,9 +195,9 @@ impl Keeper {
             STILL_MAX.as_secs()
         );
         let memories = self.memories.clone();
-        match bounded::ask(PathBuf::from("memory"), move || memories.leave()) {
-            Ok(Err(problem)) => tracing::error!("{problem}"),
-            Ok(Ok(())) | Err(_) => {}
+        let left = bounded::ask(PathBuf::from("memory"), move || memories.leave());
+        if let Ok(Err(problem)) = left {
+            tracing::error!("{problem}");
         }
         std::process::exit(Exit::Failed as i32)
     }

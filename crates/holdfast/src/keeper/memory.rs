@@ -71,8 +71,10 @@ impl Memories {
     }
 
     /// Holds what this process has just begun to serve: what was there before, or what it made.
-    pub(super) fn hold(&self, medium: &Medium, pid: u32) {
-        self.of(medium).into_iter().for_each(|it| lock(&it).hold(pid));
+    /// False if that is other memory than what is held, which it must not serve.
+    #[must_use]
+    pub(super) fn hold(&self, medium: &Medium, pid: u32) -> bool {
+        self.of(medium).is_none_or(|it| lock(&it).hold(pid))
     }
 
     /// Nobody is to go on with it, and `is_at_home` if nothing is in it alone. What could be, and
@@ -134,18 +136,20 @@ impl Default for ServedMemory {
 }
 
 impl ServedMemory {
-    fn hold(&mut self, pid: u32) {
+    fn hold(&mut self, pid: u32) -> bool {
         let found = self.open().ok();
         // Looked at after the opening: a name that led elsewhere then is not the process's now.
         if let Some(found) = found.filter(|_| is_mapped_by(&self.medium, pid)) {
             let is_other = self.file.as_ref().is_some_and(|file| !is_same(file, &found));
             if self.was_served && is_other {
-                return tracing::error!("process {pid} serves other memory of {}", self.whose);
+                tracing::error!("process {pid} found other memory of {}", self.whose);
+                return false;
             }
             self.file = Some(found);
             self.was_served = true;
         }
         self.was_served |= self.file.as_ref().is_some_and(is_locked);
+        true
     }
 
     fn open(&self) -> io::Result<File> {

@@ -541,10 +541,10 @@ impl Supervisor {
         }
     }
 
-    /// Holds what this server has begun to serve.
-    fn hold_memories(&self, pid: u32) {
+    /// Holds what this server has begun to serve; false if it found other memory than what is held.
+    fn hold_memories(&self, pid: u32) -> bool {
         let Shared { memories, media, .. } = &*self.shared;
-        media.values().for_each(|medium| memories.hold(medium, pid));
+        media.values().filter(|medium| !memories.hold(medium, pid)).count() == 0
     }
 
     /// Gives what a server that has ended served its names back, and holds what the next one is
@@ -640,8 +640,10 @@ impl Supervisor {
         if running.kill_at.is_some() {
             return; // it was told to end before it could say so
         }
-        self.hold_memories(pid);
-        self.ready(ready);
+        match self.hold_memories(pid) {
+            true => self.ready(ready),
+            false => self.tell(Signal::KILL, None),
+        }
     }
 
     fn ready(&mut self, mut ready: ServerReady) {

@@ -487,13 +487,15 @@ impl Supervisor {
     }
 
     fn ready(&mut self, recovery: String, verdict: Verdict) {
+        let Shared { memories, medium, .. } = &*self.shared;
+        let pid = self.shared.lock().front_end_pid;
+        if pid.is_some_and(|pid| !memories.hold(medium, pid)) {
+            return self.signal(Signal::KILL);
+        }
         self.was_ever_ready = true;
         self.pace = Pace::default();
         let stall = self.stalled.take().map_or(Duration::ZERO, |since| since.elapsed());
         tracing::info!(volume = self.orders.name, recovery, ?stall, "front end serves");
-        let pid = self.shared.lock().front_end_pid;
-        let Shared { memories, medium, .. } = &*self.shared;
-        pid.into_iter().for_each(|pid| memories.hold(medium, pid));
         let upgrade = self.upgrade.take();
         self.shared.change(|s| {
             s.state = State::Serving;
