@@ -51,8 +51,6 @@ const KEEP_NUMBERS: [u64; 9] = [
     0x3153_464A, // JFS
     0x3434,      // NILFS
 ];
-/// A process makes it, and tells the kernel which names are one inode.
-const FUSE: u64 = 0x6573_5546;
 /// An inode of the lower layer gets the number, and the device, of the one that it is copied to.
 const OVERLAYFS: u64 = 0x794C_7630;
 
@@ -89,19 +87,24 @@ pub(super) fn writes_in_place(file: BorrowedFd<'_>) -> bool {
     !copies_on_write(file) || ioctl_getflags(file).is_ok_and(|flags| flags.contains(IFlags::NOCOW))
 }
 
-/// What files below `root` do with room.
+/// What files below `root` do with room: tried out on a file that nobody else sees. One byte behind
+/// the end has nothing to lose. What is reserved is a block that the first write would take.
 pub(super) fn allocation_below(root: BorrowedFd<'_>) -> io::Result<Allocation> {
-    allocation_of(&RealFile { fd: scratch(root)? })
-}
-
-/// One byte behind the end has nothing to lose, and no block of its own. What is reserved is a
-/// block that the first write would take.
-pub(super) fn allocation_of(file: &RealFile) -> io::Result<Allocation> {
-    let end = file.metadata()?.size_bytes;
+    let file = RealFile { fd: scratch(root)? };
     Ok(Allocation {
         reserves: is_known(file.reserve(0, 1))?,
-        gives_back: is_known(file.punch(end, 1))?,
+        gives_back: is_known(file.punch(0, 1))?,
     })
+}
+
+/// What a file does with room. Nothing is tried on it, which would change its times, by which its
+/// owner is told that somebody else changed it: a file system that is not known does nothing.
+pub(super) fn allocation_of(file: BorrowedFd<'_>) -> Allocation {
+    let kind = fstatfs(file).map_or(0, |found| found.f_type as u64);
+    match LINKS_BY_FILE_SYSTEM.iter().any(|(number, _)| *number == kind) {
+        true => Allocation::ALL,
+        false => Allocation { reserves: false, gives_back: false },
+    }
 }
 
 /// Whether the file system has the call that gave this. One that has no room now does.
@@ -120,7 +123,7 @@ pub(super) fn limits_below(root: BorrowedFd<'_>) -> io::Result<Limits> {
     let known = LINKS_BY_FILE_SYSTEM.iter().find(|(number, _)| *number == kind);
     let links_max = known.map_or(LINKS_MAX, |(_, links)| *links);
     let file_bytes_max = largest_size(&scratch(root)?)?;
-    Ok(Limits { file_bytes_max, links_max, names_may_differ: kind == FUSE })
+    Ok(Limits { file_bytes_max, links_max, names_may_differ: known.is_none() })
 }
 
 /// A file that nobody else sees.

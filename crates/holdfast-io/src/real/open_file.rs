@@ -150,7 +150,7 @@ impl OpenFile for RealFile {
     }
 
     fn allocation(&self) -> io::Result<Allocation> {
-        allocation_of(self)
+        Ok(allocation_of(self.fd.as_fd()))
     }
 
     fn writes_in_place(&self) -> bool {
