@@ -12,6 +12,7 @@ use std::path::Path;
 use std::time::Duration;
 use std::{error, fmt};
 
+use holdfast_io::private::check_listener;
 use holdfast_memory::SessionMemory;
 use holdfast_memory::queue::SLOTS;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, recvmsg};
@@ -36,10 +37,11 @@ pub enum ConnectError {
     Memory(io::Error),
 }
 
-/// Connects and says hello.
+/// Connects and says hello, unless somebody listens there who is not to be believed.
 pub(crate) fn connect(socket: &Path, hello: &Hello) -> Result<Link, ConnectError> {
     let unreachable = ConnectError::Unreachable;
     let mut stream = UnixStream::connect(socket).map_err(unreachable)?;
+    check_listener(socket, &stream).map_err(unreachable)?;
     stream.set_read_timeout(Some(REPLY_PATIENCE)).map_err(unreachable)?;
     // A server that has no place refuses before it listens, and its reply is there all the same.
     let said = stream.write_all(&hello.encode());

@@ -13,7 +13,7 @@ mod socket;
 
 pub use folder::{Folder, Reach};
 pub use owner::{Refusal, has_access_list, is_refusal, is_trusted};
-pub use socket::{NamedListener, SocketName, bind, remove_socket};
+pub use socket::{NamedListener, SocketName, bind, check_listener, remove_socket};
 
 use owner::{check_file, refused};
 
@@ -58,6 +58,22 @@ pub fn open(path: &Path, write: bool) -> io::Result<File> {
     let place = Place::find(path)?;
     place.folder.allow(Reach::Additions)?;
     place.open(access(write))
+}
+
+/// [`open`] to write what is a secret of this user's, which others cannot read any more from then
+/// on. True if they could; a device stays as it is.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_secret(path: &Path) -> io::Result<(File, bool)> {
+    let file = open(path, true)?;
+    let found = fstat(&file)?;
+    let is_file = rustix::fs::FileType::from_raw_mode(found.st_mode).is_file();
+    let mode = Mode::from_raw_mode(found.st_mode);
+    let is_lax = is_file && mode.intersects(Mode::RWXG | Mode::RWXO);
+    // It may be root's, who has opened it to this user.
+    let is_closed = is_lax && fchmod(&file, OWN).is_ok();
+    Ok((file, is_closed))
 }
 
 /// Makes a file that is not there yet, readable and writable by this user alone.

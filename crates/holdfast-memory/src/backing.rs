@@ -271,7 +271,12 @@ fn is_device_path(path: &Path) -> bool {
 }
 
 fn open_existing(path: &Path, write: bool) -> Result<File, AttachError> {
-    private::open(path, write).map_err(|error| match error.kind() {
+    let opened = match write {
+        // What is in it is for nobody else to read, nor for others to lock.
+        true => private::open_secret(path).map(|(file, _was_lax)| file),
+        false => private::open(path, false),
+    };
+    opened.map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => AttachError::Missing,
         _ if private::is_refusal(&error) => AttachError::Exposed { why: error.to_string() },
         _ => attaching("open the region's file")(named("opening", path, error)),

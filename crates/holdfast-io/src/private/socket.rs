@@ -12,6 +12,7 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::owner::{is_trusted, refused};
 use super::{Place, Reach, lock_file, memory_folder};
 use crate::process::lives;
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, chmodat, fchmod, flock, statat};
@@ -55,6 +56,20 @@ pub fn bind(path: &Path, mode: u32) -> io::Result<UnixListener> {
     chmodat(place.folder.fd(), place.name(), Mode::from_raw_mode(mode), AtFlags::empty())?;
     listen(&socket, BACKLOG)?;
     Ok(socket.into())
+}
+
+/// Refuses whoever listens behind a connection to a path if it is somebody else than this user,
+/// root, or the owner of the folder: others may make names there, too.
+///
+/// # Errors
+/// As the system says; `PermissionDenied` with a [`super::Refusal`] for somebody else.
+pub fn check_listener(path: &Path, connection: impl AsFd) -> io::Result<()> {
+    let user = socket_peercred(&connection)?.uid.as_raw();
+    let folder = path.parent().and_then(|folder| std::fs::metadata(folder).ok());
+    match is_trusted(user) || folder.is_some_and(|found| found.uid() == user) {
+        true => Ok(()),
+        false => Err(refused(path, format!("user {user} listens there"))),
+    }
 }
 
 /// Removes a socket at which nobody listens, if it is there.

@@ -26,6 +26,7 @@ use crate::signals::ignore_no_orders;
 use crate::sizes::rounded;
 use holdfast_client::ConnectError;
 use holdfast_front::{fuse, nbd};
+use holdfast_io::private::is_refusal;
 use holdfast_io::real::{RealClock, RealFiles};
 use holdfast_log::{Log, Mended};
 use holdfast_memory::{AttachError, Medium, Region};
@@ -149,10 +150,12 @@ fn end_with_keeper_and_server(reports: &File, medium: Medium) -> io::Result<()> 
 }
 
 /// The problem of a server that is not reached. A socket that was taken away is made again by its
-/// keeper.
+/// keeper, which also tells of a stranger's in its place.
 pub(super) fn unless_away(error: &ConnectError, problem: Problem) -> Problem {
     let is_away = |error: &io::Error| {
-        matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
+        let is_absent =
+            matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused);
+        is_absent || is_refusal(error)
     };
     match error {
         ConnectError::Unreachable(error) if is_away(error) => {

@@ -10,6 +10,7 @@ use crate::exit::Exit;
 use crate::keeper::lock::keeper_with;
 use crate::problem::{Outcome, Problem};
 use crate::pulse::{why_silent, why_stopped};
+use holdfast_io::private::check_listener;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::sockopt::socket_peercred;
@@ -121,6 +122,7 @@ fn connect(socket: &Path) -> io::Result<UnixStream> {
         let stream = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
         match rustix::net::connect(&stream, &address) {
             Ok(()) => {
+                check_listener(socket, &stream)?;
                 rustix::io::ioctl_fionbio(&stream, false)?;
                 return Ok(UnixStream::from(stream));
             }

@@ -10,7 +10,8 @@
 use crate::exit::Exit;
 use crate::observe::{Holder, is_locked, is_mapped_by};
 use crate::problem::{Outcome, Problem};
-use holdfast_io::private;
+use holdfast_io::real::RealEntropy;
+use holdfast_io::{Entropy, private};
 use holdfast_memory::{Medium, Region};
 use rustix::fs::statvfs;
 use std::collections::BTreeMap;
@@ -19,7 +20,6 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
 
 /// What makes room for a name, once that is done.
 const THEN: &str = "nothing is lost while the keeper runs, which holds the memory";
@@ -241,9 +241,11 @@ impl ServedMemory {
     /// What cannot have its own name gets one beside it.
     fn leave_aside(&mut self, why: &str) -> Outcome<()> {
         let Some((path, file)) = self.held() else { return Ok(()) };
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        // A name that nobody can have made before, where others may make some.
+        let mut number = [0; 8];
+        RealEntropy.fill(&mut number);
         let mut aside = path.as_os_str().to_owned();
-        aside.push(format!("{ASIDE}{}", now.as_secs()));
+        aside.push(format!("{ASIDE}{}", u64::from_le_bytes(number)));
         let aside = PathBuf::from(aside);
         let what = format!("leaving the memory of {} under its name", self.whose);
         let (path, there) = (path.display().to_string(), aside.display().to_string());

@@ -8,12 +8,13 @@ use holdfast_client::BlocksClient;
 use holdfast_io::Blocks;
 use rustix::process::Signal;
 use serde_json::Value;
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
@@ -147,6 +148,31 @@ fn check_blocks(disk: &dyn Blocks, thread: u64, indexes: std::ops::Range<u64>, r
     }
 }
 
+/// What an ordinary user can make who wants to be in the way.
+fn make_names_like(region: &Path) {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
+    for number in now..now + 100 {
+        let path = PathBuf::from(format!("{}.held-{number}", region.display()));
+        fs::write(&path, "").unwrap();
+        std::os::unix::fs::chown(&path, Some(65534), Some(65534)).unwrap();
+    }
+}
+
+fn names_like(region: &Path) -> Vec<PathBuf> {
+    let begin = format!("{}.held-", region.display());
+    let all = fs::read_dir("/dev/shm").unwrap().map(|entry| entry.unwrap().path());
+    all.filter(|path| path.display().to_string().starts_with(&begin)).collect()
+}
+
+#[test]
+fn a_region_that_others_may_read_is_closed_to_them() {
+    let mut disk = WithDisk::made();
+    fs::set_permissions(&disk.region, Permissions::from_mode(0o644)).unwrap();
+    disk.served.serve();
+    assert_eq!(fs::metadata(&disk.region).unwrap().permissions().mode() & 0o777, 0o600);
+    disk.served.stop();
+}
+
 #[test]
 fn a_disk_whose_memory_has_lost_its_name_outlives_its_keeper() {
     for name_leads_elsewhere in [false, true] {
@@ -156,6 +182,7 @@ fn a_disk_whose_memory_has_lost_its_name_outlives_its_keeper() {
         fs::remove_file(&disk.region).unwrap();
         if name_leads_elsewhere {
             fs::write(&disk.region, "something else").unwrap();
+            make_names_like(&disk.region);
         }
         assert_eq!(disk.status().0["state"], "served");
         let ended = disk.holdfast(&["shutdown"]);
@@ -164,8 +191,10 @@ fn a_disk_whose_memory_has_lost_its_name_outlives_its_keeper() {
             let region = disk.region.display().to_string();
             ended.expect(1, &["move what is at", ".held-"]);
             let after = ended.err.split(".held-").nth(1).unwrap();
+            assert!(names_like(&disk.region).len() == 101, "{ended:?}");
             let number: String = after.chars().take_while(char::is_ascii_digit).collect();
             fs::rename(format!("{region}.held-{number}"), &region).unwrap();
+            names_like(&disk.region).iter().for_each(|path| fs::remove_file(path).unwrap());
         } else {
             ended.succeeded();
         }

@@ -6,7 +6,10 @@
 use crate::fixture::{Fixture, NAME, kill, wait_until, way};
 use crate::seeds::{Random, for_seeds};
 use rustix::process::Signal;
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, Command};
 
 const SEEDS: u64 = 2;
 const STEPS: u64 = 8;
@@ -89,4 +92,84 @@ fn a_keeper_that_lives_and_does_not_listen_is_told_of_by_every_command() {
     wait_until(|| is_well(&fixture), || fixture.keeper_log());
     fixture.holdfast(&["shutdown"]).succeeded();
     fixture.assert_given_back();
+}
+
+/// What a stranger runs: it has an answer for everybody, whatever is asked.
+const ANSWERS: &str = r#"
+import os, socket, sys
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(sys.argv[1])
+os.chmod(sys.argv[1], 0o666)
+listener.listen(64)
+kept = []
+while True:
+    connection = listener.accept()[0]
+    kept.append(connection)
+    try:
+        connection.sendall(b'{"done":{"text":"v is given back"}}\n' * 9)
+    except OSError:
+        pass
+"#;
+
+/// A program of an ordinary user's that answers whoever connects, until it is dropped.
+struct Stranger(Child);
+
+impl Stranger {
+    fn listens_at(path: &Path) -> Stranger {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
+        command.args(["/usr/bin/python3", "-c", ANSWERS]);
+        let stranger = Stranger(command.arg(path).spawn().unwrap());
+        wait_until(|| path.exists(), || "nobody listens".to_owned());
+        stranger
+    }
+}
+
+impl Drop for Stranger {
+    fn drop(&mut self) {
+        let _ = (self.0.kill(), self.0.wait());
+    }
+}
+
+/// Where everybody may make names, as in /tmp.
+fn open_to_everybody(fixture: &Fixture) {
+    fs::set_permissions(fixture.path(""), Permissions::from_mode(0o755)).unwrap();
+    fs::create_dir_all(fixture.path("run")).unwrap();
+    fs::set_permissions(fixture.path("run"), Permissions::from_mode(0o1777)).unwrap();
+}
+
+#[test]
+fn who_listens_in_the_keepers_place_is_asked_nothing_and_believed_nothing() {
+    let fixture = Fixture::made();
+    open_to_everybody(&fixture);
+    let _stranger = Stranger::listens_at(&fixture.path("run/control.sock"));
+    let done = fixture.holdfast(&["umount", NAME]).succeeded();
+    assert!(done.out.contains("(no keeper was running)"), "{done:?}");
+    for command in [&["upgrade", "server"][..], &["shutdown"]] {
+        let ended = fixture.holdfast(command);
+        assert_ne!(ended.code, Some(0), "{command:?}: {ended:?}");
+        assert!(ended.err.contains("user 65534 listens there"), "{command:?}: {ended:?}");
+    }
+}
+
+#[test]
+fn who_listens_in_the_servers_place_gets_no_client_and_keeps_no_volume() {
+    if way() == "direct" {
+        return; // there is no server
+    }
+    let mut fixture = Fixture::made();
+    fixture.serve();
+    open_to_everybody(&fixture);
+    let socket = fixture.path("run/server.sock");
+    fs::remove_file(&socket).unwrap();
+    let stranger = Stranger::listens_at(&socket);
+    kill(fixture.front_end(), Signal::KILL);
+    let tells = || fixture.holdfast(&["status"]).out.contains("move away what is there");
+    wait_until(tells, || fixture.keeper_log());
+    drop(stranger);
+    let _ = fs::remove_file(&socket);
+    wait_until(|| is_well(&fixture), || fixture.keeper_log());
+    fs::write(fixture.mount().join("f"), "x").unwrap();
+    assert_eq!(fixture.stop(), Some(0));
+    assert_eq!(fs::read_to_string(fixture.home().join("f")).unwrap(), "x");
 }
