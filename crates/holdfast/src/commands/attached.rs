@@ -304,7 +304,8 @@ impl Parts {
             }
             // The badge of a file is among what changed in it.
             let looked_at = touching(log, &RealClock, || wearer.looked_at(end));
-            looked_at.map_err(|error| self.volume_problem(error))?.map_err(failed)?;
+            let noted = looked_at.map_err(|error| self.volume_problem(error))?;
+            noted.or_else(unless_full).map_err(failed)?;
         }
         wearer.close().map_err(failed)
     }
@@ -569,5 +570,14 @@ fn class_of(verdict: &Verdict) -> holdfast_volume::Class {
     match verdict.class {
         Class::Memory => holdfast_volume::Class::Memory,
         Class::Disk => holdfast_volume::Class::Disk,
+    }
+}
+
+/// A home that has no room for a newer word goes on with the older one, which is as true: what is
+/// to make room in it comes through the volume.
+fn unless_full(error: io::Error) -> io::Result<()> {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Ok(()),
+        _ => Err(error),
     }
 }
