@@ -11,7 +11,7 @@ use crate::keeper::memory::left_aside;
 use crate::output::{Output, Progress};
 use crate::problem::{Outcome, Problem};
 use crate::report::{NOT_MADE, VolumeStatus};
-use holdfast_memory::{Medium, Region};
+use holdfast_memory::Medium;
 use std::path::Path;
 use std::time::Duration;
 
@@ -23,7 +23,6 @@ pub(crate) fn shutdown(config: &Path, output: Output) -> Outcome<()> {
     let config = Config::load(config)?;
     let socket = &config.keeper.socket;
     let keeper = KeeperProcess::at(socket);
-    let had = disks_of(socket);
     let mut progress = Progress::new();
     let answer = ask(socket, Command::Shutdown, &mut |text| progress.say(text))?;
     if let Answer::Text(text) = answer {
@@ -35,7 +34,6 @@ pub(crate) fn shutdown(config: &Path, output: Output) -> Outcome<()> {
     drop(progress);
     refuse_left(&config)?;
     refuse_left_aside(&config)?;
-    refuse_lost(&config, &had)?;
     output.done("every volume is given back, and the keeper has ended");
     Ok(())
 }
@@ -50,27 +48,6 @@ fn waits_for(socket: &Path) -> String {
         Some(waits) => format!("the keeper waits for {}", waits.join("; ")),
         None => "the keeper ends".to_owned(),
     }
-}
-
-/// The disks that are served.
-fn disks_of(socket: &Path) -> Vec<String> {
-    let Ok(Answer::Status(report)) = ask(socket, Command::Status, &mut |_| {}) else {
-        return Vec::new();
-    };
-    let served = report.disks.into_iter().filter(|disk| disk.state == "served");
-    served.map(|disk| disk.name).collect()
-}
-
-/// All of a disk is in its memory, which a keeper may have found no room to leave.
-fn refuse_lost(config: &Config, had: &[String]) -> Outcome<()> {
-    let is_there = |name: &String| {
-        let disk = config.disks.get(name);
-        disk.is_none_or(|disk| Region::observe(&disk.medium()).is_ok())
-    };
-    let Some(lost) = had.iter().find(|name| !is_there(name)) else { return Ok(()) };
-    let why = format!("the keeper has ended, and the memory of disk {lost} is not there any more");
-    let what = "leaving all memory under its name";
-    Err(Problem::new(Exit::Failed, what, why, "see the keeper's log for what became of it"))
 }
 
 /// Memory whose name led elsewhere at the end was left under another one.
