@@ -112,7 +112,7 @@ pub struct Limits {
     pub names_may_differ: bool,
 }
 
-/// What the files of a home do with room when they are asked to, each tried out.
+/// What the files of a home do with room when they are asked to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allocation {
     /// A range can be given room before it is written ([`OpenFile::reserve`]).
@@ -365,7 +365,8 @@ pub trait OpenFile: Send + Sync {
     fn change(&self, change: &Change) -> io::Result<()>;
     /// Free and total space where the file is.
     fn space(&self) -> io::Result<Space>;
-    /// What the file does with room: tried out on it, so that no byte and no room of it is lost.
+    /// What the file does with room, as its file system is known to; one that is not known does
+    /// nothing. It is not tried on the file: that would change its times.
     fn allocation(&self) -> io::Result<Allocation>;
     /// As [`Files::writes_in_place`], of this file.
     fn writes_in_place(&self) -> bool;

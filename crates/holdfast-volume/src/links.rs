@@ -11,7 +11,7 @@
 use std::io;
 use std::path::Path;
 
-use holdfast_io::{Files, Kind, Limits, OpenHow};
+use holdfast_io::{Files, InodeNumbers, Kind, Limits, OpenHow};
 
 use crate::names::{ORPHANS_NAME, to_path};
 use crate::node::Body;
@@ -29,7 +29,12 @@ impl DirectoryVolume {
     /// Whether a file can get a second name.
     #[must_use]
     pub fn has_links(&self) -> bool {
-        self.space.limits(&*self.home).is_ok_and(|limits| limits.links_max > 1)
+        match self.space.limits(&*self.home) {
+            Ok(limits) => limits.links_max > 1,
+            // It may have no room to be asked. Where inodes keep their numbers, all names of a file
+            // are one inode.
+            Err(_) => matches!(self.home.inode_numbers(), InodeNumbers::Kept(_)),
+        }
     }
 
     /// `EPERM` for a file that has several names on a home where one may not show what is changed

@@ -293,7 +293,7 @@ fn serve(
     if !opened.volume.has_links() {
         tracing::warn!(
             volume = parts.name,
-            "the file system of its home takes two names of a file for two files: links are refused"
+            "links are refused: its home has none, or shows two names of a file as two files"
         );
     }
     let volume = &parts.volume;
