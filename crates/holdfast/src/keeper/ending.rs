@@ -7,7 +7,7 @@
 //! Never: ends a process that may have the only memory of what was acknowledged.
 
 use super::supervisor::State;
-use super::{Entry, Keeper, PROGRESS_EVERY, RETRY_EVERY};
+use super::{Entry, Keeper, NOT_ATTACHED, PROGRESS_EVERY, RETRY_EVERY};
 use crate::bounded;
 use crate::exit::Exit;
 use crate::observe::look;
@@ -148,6 +148,8 @@ impl Keeper {
             let problem = match self.umount(name, self.is_forced(), &mut say) {
                 Ok(_) => return Ok(()),
                 Err(problem) if problem.exit == Exit::InUse => problem,
+                // Whoever unmounted it otherwise was faster.
+                Err(problem) if problem.why == NOT_ATTACHED => continue,
                 Err(problem) => {
                     tracing::error!("{problem}");
                     return Err(problem);

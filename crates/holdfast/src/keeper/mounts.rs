@@ -26,7 +26,8 @@ const SHOWN_MAX: usize = 5;
 /// One line of the kernel's table of mounts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mount {
-    /// What the kernel calls it, and nothing else as long as it is there.
+    /// What the kernel calls it, and nothing else as long as it is there; another one may have the
+    /// number at once when it is gone.
     pub number: u64,
     /// The device of the file system, as the kernel numbers it.
     pub device: String,
@@ -44,6 +45,12 @@ impl Mount {
     /// What is mounted, for people: anybody who may mount anything chooses it.
     pub(crate) fn whose(&self) -> Shown<'_> {
         Shown::name(&self.source)
+    }
+
+    /// Whether a line that is read later is about this mount, wherever it is by then.
+    pub(crate) fn is(&self, later: &Mount) -> bool {
+        let of = |it: &Mount| (it.number, it.device.clone());
+        of(self) == of(later) && self.kind == later.kind && self.source == later.source
     }
 
     /// True if Holdfast made it.

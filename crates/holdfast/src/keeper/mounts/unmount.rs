@@ -1,7 +1,8 @@
 //! Taking a mount away.
 //!
-//! Promise: what is taken away is the mount that was meant, by the number that the kernel has for
-//! it, at the place where it is now; a name that leads elsewhere by now, by whomever, is not asked.
+//! Promise: what is taken away is the mount that was meant, by what the kernel knows it by, at
+//! the place where it is now; a name that leads elsewhere by now, by whomever, is not asked, and
+//! what got its number after it stays.
 //! Never: follows a link, or says that a mount is gone that is not.
 
 use super::{Mount, all_mounts, users_text};
@@ -47,7 +48,7 @@ pub(crate) fn unmount(mount: &Mount, force: bool) -> Outcome<()> {
 /// What is mounted over this one, or over a folder on the way to it, so that nobody gets to it.
 pub(crate) fn covered_by(mount: &Mount) -> Option<Mount> {
     let mounts = all_mounts();
-    let now = mounts.iter().find(|it| it.number == mount.number)?;
+    let now = mounts.iter().find(|it| mount.is(it))?;
     let there = Spot::root_of(now).ok()?.1;
     let number = number_of(&there).filter(|number| *number != mount.number)?;
     mounts.iter().find(|it| it.number == number && it.point != Path::new("/")).cloned()
@@ -67,7 +68,7 @@ pub(crate) fn detach(mount: &Mount) -> Result<(), Errno> {
 /// Unmounts it where it is. One that is nowhere any more is unmounted.
 fn at(mount: &Mount, flags: UnmountFlags) -> Result<(), Errno> {
     for _ in 0..LOOKS {
-        let Some(now) = all_mounts().into_iter().find(|it| it.number == mount.number) else {
+        let Some(now) = all_mounts().into_iter().find(|it| mount.is(it)) else {
             return Ok(());
         };
         // A folder on the way may have another name before it is open.

@@ -6,7 +6,7 @@ use crate::keeper::mounts::our_mount_at;
 use std::fs;
 
 fn is_there(mount: &Mount) -> bool {
-    all_mounts().iter().any(|it| it.number == mount.number && it.source == mount.source)
+    all_mounts().iter().any(|it| mount.is(it))
 }
 
 #[test]
@@ -27,6 +27,27 @@ fn a_mount_is_taken_away_where_it_is_and_not_where_its_name_leads_by_now() {
         unmount(&decoy, force).unwrap();
         unmount(&mount, force).expect("what is gone is unmounted");
     }
+}
+
+#[test]
+fn what_got_the_number_of_a_mount_that_is_gone_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let mounted = |name: &str| {
+        let point = folder.path().join(name);
+        fs::create_dir(&point).unwrap();
+        let connection = attach::mount("a test", name, &point).unwrap();
+        (our_mount_at(&point, name).unwrap(), connection)
+    };
+    let (gone, connection) = mounted("gone");
+    unmount(&gone, false).unwrap();
+    drop(connection);
+    // The kernel gives the lowest number that is free, which others take as well.
+    let heirs: Vec<_> = (0..20).map(|heir| mounted(&heir.to_string())).collect();
+    for force in [false, true] {
+        unmount(&gone, force).unwrap();
+        assert!(heirs.iter().all(|(heir, _)| is_there(heir)), "{gone:?}: {heirs:?}");
+    }
+    heirs.iter().for_each(|(heir, _)| unmount(heir, true).unwrap());
 }
 
 #[test]
