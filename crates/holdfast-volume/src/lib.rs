@@ -64,6 +64,7 @@ mod sparse;
 mod tests;
 mod touched;
 mod tree;
+mod tried;
 mod volume;
 pub mod words;
 mod write;

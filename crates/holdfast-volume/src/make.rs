@@ -75,6 +75,7 @@ impl DirectoryVolume {
         let path = names.path_in(parent, name)?;
         let above = names.loose(directory)?;
         names.admit_made(&*self.home, directory, new.kind)?;
+        self.tried.admit(&*self.home, new)?;
         let inherits = above.mode & SET_GROUP_ID != 0;
         let gid = if inherits { above.gid } else { new.gid };
         let keeps = inherits && new.kind == Kind::Directory;

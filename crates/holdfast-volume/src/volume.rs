@@ -27,6 +27,7 @@ use crate::roster::{Entry as RosterEntry, Roster};
 use crate::shares::{Shares, Wait};
 use crate::space::{Charge, Cost, OwnRoom, SpaceGate, shortage_in};
 use crate::tree::{Errno, NodeId};
+use crate::tried::Tried;
 use crate::write::Frame;
 use crate::writing::WritingFiles;
 use crate::xattr::Gate;
@@ -147,6 +148,7 @@ pub struct DirectoryVolume {
     pub(crate) name_bytes_max: usize,
     /// Whether the home can let two names change places, once it was asked.
     pub(crate) can_exchange: OnceLock<bool>,
+    pub(crate) tried: Tried,
     roster: Roster,
     pub(crate) kept_files: KeptFiles,
     pub(crate) writing: WritingFiles,
@@ -199,6 +201,7 @@ impl DirectoryVolume {
             space: SpaceGate::new(),
             xattrs: Gate::default(),
             can_exchange: OnceLock::new(),
+            tried: Tried::default(),
             roster,
             kept_files: KeptFiles::default(),
             writing: WritingFiles::new(shares.clone()),
