@@ -50,7 +50,7 @@ fn a_process_writes_no_more_than_it_may() {
 /// A home with blocks of 1 KiB, which a symbolic link must fit in.
 #[test]
 fn a_link_that_is_longer_than_the_home_takes_is_refused_as_there() {
-    let mut fixture = Fixture::made();
+    let mut fixture = Fixture::new();
     let (image, point) = (fixture.path("image"), fixture.path("small"));
     fs::File::create(&image).unwrap().set_len(64 << 20).unwrap();
     let made = Command::new("mkfs.ext4").args(["-q", "-F", "-b", "1024"]).arg(&image).status();
@@ -61,6 +61,7 @@ fn a_link_that_is_longer_than_the_home_takes_is_refused_as_there() {
     fs::create_dir(&home).unwrap();
     fs::create_dir(&raw).unwrap();
     fixture.reconfigure(&format!("{:?}", fixture.home()), &format!("{home:?}"));
+    fixture.holdfast(&["volume", "make", NAME]).succeeded();
     fixture.serve();
     let script = "for n in 10 1000 1023 1024 1500 4000; do ln -s $(printf %${n}s x | tr ' ' x) l$n \
         2>/dev/null; echo $?; done; mkfifo p; echo $?; mknod c c 1 3; echo $?; stat -c '%F %s' *";
