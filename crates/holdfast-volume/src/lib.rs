@@ -82,4 +82,5 @@ pub use others::{Left, Told, Unapplied, changed_by_others};
 pub use record::RecordFault;
 pub use touched::touching;
 pub use tree::*;
+pub use tried::unfitness;
 pub use volume::{Attached, Class, DirectoryVolume, VolumeError};

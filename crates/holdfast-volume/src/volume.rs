@@ -74,6 +74,9 @@ pub enum VolumeError {
     Clean(CleanError),
     /// The home cannot be read. Nothing is lost; mend the disk and open again.
     Home(Errno),
+    /// The home's file system does not keep what programs would be told that they have. Nothing is
+    /// lost; open with a home on one that does.
+    Unfit(String),
     /// The notes of names cannot be read, so the kernel's node numbers mean nothing any more.
     /// Nothing is lost: unmount, which makes the kernel forget them, and attach again.
     Names(NoteError),
@@ -89,6 +92,7 @@ impl std::fmt::Display for VolumeError {
             VolumeError::Home(errno) => {
                 write!(out, "the home cannot be read: {}", io::Error::from_raw_os_error(errno.0))
             }
+            VolumeError::Unfit(why) => write!(out, "the home cannot be a volume's: {why}"),
             VolumeError::Names(error) => {
                 write!(out, "the names are lost ({error}); unmount and mount again")
             }
@@ -256,6 +260,10 @@ impl DirectoryVolume {
     /// Begins on a home of which nothing is known but that it has everything below the released
     /// mark. What is above may be there in part. One that dies on the way is begun again.
     fn begin(&self) -> Result<Attached, VolumeError> {
+        let unfitness = crate::tried::unfitness(&*self.home);
+        if let Some(why) = unfitness.map_err(|error| VolumeError::Home(error.into()))? {
+            return Err(VolumeError::Unfit(why));
+        }
         self.log.commit(self.log.marks().tail).map_err(CleanError::Log)?;
         let bytes_applied = self.apply_all()?;
         self.names_mut().end_told();

@@ -277,6 +277,11 @@ impl DirectoryVolume {
         if frame.records == 0 {
             return Ok(());
         }
+        if owned {
+            let Attributes { uid, gid, .. } = body.attributes;
+            let owner = (set.uid.unwrap_or(uid), set.gid.unwrap_or(gid));
+            self.tried.admit_owner(&*self.home, owner)?;
+        }
         let charge = self.admit(Cost::NONE)?;
         let list = set.mode.and_then(|mode| list_with(body, mode));
         if let Some(list) = &list {

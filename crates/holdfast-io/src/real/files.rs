@@ -14,9 +14,9 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use rustix::fs::{
-    AtFlags, FileType, Gid, Mode, OFlags, RawDirEntry, RenameFlags, ResolveFlags, StatVfs,
+    AtFlags, FileType, Gid, Mode, OFlags, RawDirEntry, RenameFlags, ResolveFlags, Stat, StatVfs,
     StatVfsMountFlags, Statx, StatxAttributes, StatxFlags, StatxTimestamp, Timespec, Timestamps,
-    UTIME_OMIT, Uid, fchmod, fstatvfs, linkat, makedev, mkdirat, mknodat, open, openat2, renameat,
+    Uid, fchmod, fstat, fstatvfs, linkat, makedev, mkdirat, mknodat, open, openat2, renameat,
     renameat_with, statat, statx, symlinkat, syncfs, unlinkat,
 };
 use rustix::io::Errno;
@@ -467,23 +467,32 @@ pub(super) fn owner(change: &Change) -> Option<(Option<Uid>, Option<Gid>)> {
     wanted.then(|| (change.uid.map(Uid::from_raw), change.gid.map(Gid::from_raw)))
 }
 
-/// The times to set, if either is; the other is left alone.
-pub(super) fn times(change: &Change) -> Option<Timestamps> {
-    let wanted = change.accessed_ns.is_some() || change.modified_ns.is_some();
-    wanted.then(|| Timestamps {
-        last_access: instant(change.accessed_ns),
-        last_modification: instant(change.modified_ns),
-    })
+/// The times to set, if either is; the other stays as it is. It is given as that, since a file
+/// system that a process makes may know both or none (all with version 2 of libfuse), and says
+/// nothing about one.
+pub(super) fn times(fd: impl AsFd, change: &Change) -> io::Result<Option<Timestamps>> {
+    let (accessed, modified) = match (change.accessed_ns, change.modified_ns) {
+        (None, None) => return Ok(None),
+        (Some(accessed_ns), Some(modified_ns)) => (instant(accessed_ns), instant(modified_ns)),
+        (accessed_ns, modified_ns) => {
+            let now = fstat(fd)?;
+            let (accessed, modified) = times_of(&now);
+            (accessed_ns.map_or(accessed, instant), modified_ns.map_or(modified, instant))
+        }
+    };
+    Ok(Some(Timestamps { last_access: accessed, last_modification: modified }))
+}
+
+fn times_of(now: &Stat) -> (Timespec, Timespec) {
+    let time = |tv_sec, nanoseconds| Timespec { tv_sec, tv_nsec: nanoseconds as i64 };
+    (time(now.st_atime, now.st_atime_nsec), time(now.st_mtime, now.st_mtime_nsec))
 }
 
 /// A time that no system counts becomes the last one that is counted.
-fn instant(time_ns: Option<i128>) -> Timespec {
+fn instant(time_ns: i128) -> Timespec {
     const SECOND_NS: i128 = 1_000_000_000;
-    match time_ns {
-        Some(ns) => Timespec {
-            tv_sec: i64::try_from(ns.div_euclid(SECOND_NS)).unwrap_or(i64::MAX),
-            tv_nsec: ns.rem_euclid(SECOND_NS) as i64,
-        },
-        None => Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
+    Timespec {
+        tv_sec: i64::try_from(time_ns.div_euclid(SECOND_NS)).unwrap_or(i64::MAX),
+        tv_nsec: time_ns.rem_euclid(SECOND_NS) as i64,
     }
 }

@@ -127,7 +127,7 @@ impl Held for RealHeld {
         if let Some(mode) = change.mode {
             self.set_mode(mode)?;
         }
-        if let Some(times) = times(change) {
+        if let Some(times) = times(&self.fd, change)? {
             utimensat(&self.fd, "", &times, itself)?;
         }
         Ok(())

@@ -139,7 +139,7 @@ impl OpenFile for RealFile {
         if let Some(mode) = change.mode {
             fchmod(&self.fd, Mode::from_raw_mode(mode & 0o7777))?;
         }
-        if let Some(times) = times(change) {
+        if let Some(times) = times(&self.fd, change)? {
             futimens(&self.fd, &times)?;
         }
         Ok(())

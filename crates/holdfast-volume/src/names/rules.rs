@@ -11,6 +11,7 @@ use holdfast_io::{Files, Held, Kind};
 
 use super::{Names, ORPHANS};
 use crate::tree::{Errno, NodeId, ROOT};
+use crate::tried::admit_move;
 
 /// What a directory asks. Each is handed down to directories that are made in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,6 +75,9 @@ impl Names {
     ) -> Result<(), Errno> {
         let (here, there) = (self.rules(home, from)?, self.rules(home, to)?);
         let kind = self.entry(node).ok_or(Errno::STALE)?.kind;
+        if let Some(path) = self.home_path(node).filter(|_| kind == Kind::Directory) {
+            admit_move(home, &path)?;
+        }
         let at_home = if here == there && there == Rules::default() {
             return Ok(());
         } else {

@@ -148,13 +148,13 @@ fn read(world: &World, file: &Path) -> Vec<u8> {
     bytes
 }
 
-/// A mode that the home refuses, among other changes; nothing of the log is of that kind.
-fn change_too_much(volume: &Opened) {
+/// A second name that the home refuses, among other changes; nothing of the log is of that kind,
+/// and nothing that a home is asked when it is opened.
+fn link_too_much(volume: &Opened) {
     let nodes = ["x", "y"].map(|name| make(volume, ROOT, name, Kind::File));
     drain(volume);
     while !volume.clean_step().expect("a sound home").is_idle() {}
-    let set = SetAttributes { mode: Some(0o777), ..Default::default() };
-    volume.set_attributes(nodes[0], &set).expect("a file");
+    volume.link(nodes[0], ROOT, b"z").expect("a free name");
     volume.write(nodes[1], b"later", 0, false).expect("room");
     drain(volume);
 }
@@ -164,17 +164,17 @@ fn a_power_cut_anywhere_leaves_a_record_in_the_log_or_aside() {
     for cut_at in 1..60 {
         let world = World::new(3);
         let (volume, _) = world.open().expect("a new volume");
-        change_too_much(&volume);
-        refuse(&world, Operation::Change, EPERM);
+        link_too_much(&volume);
+        refuse(&world, Operation::Link, EPERM);
         volume.clean_step().expect_err("the home refuses it");
         order(&world).expect("it is stuck");
         world.files.cut_power_at(world.files.operations() + cut_at);
-        refuse(&world, Operation::Change, EPERM);
+        refuse(&world, Operation::Link, EPERM);
         let _ = volume.clean_step();
         let _ = volume.detach();
         drop(volume);
         let world = world.after_power_cut(cut_at);
-        refuse(&world, Operation::Change, EPERM);
+        refuse(&world, Operation::Link, EPERM);
         if world.open().is_err() {
             // It was aside already, so the home refused something else, once.
             world.files.forget_faults();
@@ -183,8 +183,8 @@ fn a_power_cut_anywhere_leaves_a_record_in_the_log_or_aside() {
         let (volume, _) = opened.unwrap_or_else(|error| panic!("cut at {cut_at}: {error}"));
         volume.detach().unwrap_or_else(|error| panic!("cut at {cut_at}: {error}"));
         assert_eq!(aside(&world).len(), 1, "cut at {cut_at}");
-        let mode = world.home().metadata(Path::new("x")).expect("it is home").mode;
-        assert_eq!(mode, 0o600, "cut at {cut_at}");
+        let links = world.home().metadata(Path::new("x")).expect("it is home").links;
+        assert!(links == 1 && home_file(&world, "z").is_none(), "cut at {cut_at}");
         assert_eq!(home_file(&world, "y").as_deref(), Some(&b"later"[..]), "cut at {cut_at}");
     }
 }

@@ -475,6 +475,10 @@ impl Parts {
                 error,
                 "open it with the version that wrote it",
             ),
+            VolumeError::Unfit(_) => {
+                let remedy = "nothing is lost; name a home on ext4, XFS, Btrfs, F2FS or tmpfs";
+                Problem::new(Exit::Usage, self.what("opening"), error, remedy)
+            }
             error => {
                 let remedy = "nothing is lost; mend the home's disk, then mount again";
                 Problem::new(Exit::Failed, self.what("opening"), error, self.or_skip(remedy))

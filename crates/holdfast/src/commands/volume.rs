@@ -17,6 +17,7 @@ use crate::exit::Exit;
 use crate::found::{memory_of, verdict, verdict_of_log};
 use crate::keeper;
 use crate::keeper::attach::take_free_home;
+use crate::keeper::homes::refuse_unfit;
 use crate::keeper::lock::{CATALOGUES, take_directory};
 use crate::keeper::mounts::our_mount_of;
 use crate::observe::observe;
@@ -124,6 +125,7 @@ pub(super) fn make_log_of(
     if made != Made::OfHome && !is_made(&volume.log) {
         refuse_barred((name, volume), home, made)?;
         refuse_region(name, volume)?;
+        refuse_unfit(&format!("making volume {name}"), (&volume.home, home))?;
     }
     let of_cache = home.try_clone().map_err(|error| {
         let what = format!("taking home {}", volume.home.display());

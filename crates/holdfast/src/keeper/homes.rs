@@ -2,8 +2,8 @@
 //!
 //! Promise: something that no volume made at the name that volumes use, a directory of the home
 //! that is mounted elsewhere, in whatever namespace a process has, and a home inside another one
-//! are refused by name.
-//! Never: changes anything.
+//! are refused by name; so is one whose file system does not keep what programs are told.
+//! Never: changes anything, but for a moment in the volume's own directory.
 
 use super::mounts::views::{View, views};
 use super::mounts::{Mount, all_mounts, leads_to};
@@ -15,7 +15,7 @@ use crate::problem::{Outcome, Problem};
 use crate::processes::{HELD_UP, LONG};
 use holdfast_io::real::RealFiles;
 use holdfast_io::{Files, process};
-use holdfast_volume::own;
+use holdfast_volume::{own, unfitness};
 use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
 use std::fs::File;
@@ -35,6 +35,18 @@ pub(crate) fn refuse_strange(what: &str, (path, home): (&Path, &OwnedFd)) -> Out
     let why = format!("{} is not what a volume made there: {fault}", name.display());
     let remedy = "volumes keep what is their own by that name; move it away, then try again";
     Err(Problem::new(Exit::Usage, what, why, remedy))
+}
+
+/// Refuses a home whose file system does not keep what programs would be told that they have.
+pub(crate) fn refuse_unfit(what: &str, (path, home): (&Path, &OwnedFd)) -> Outcome<()> {
+    let found = directory(home).and_then(|files| files.map_or(Ok(None), |it| unfitness(&it)));
+    let found = found.map_err(|error| {
+        let why = format!("{} cannot be looked at: {error}", path.display());
+        Problem::new(Exit::Failed, what, why, "mend the disk of the home")
+    })?;
+    let Some(why) = found else { return Ok(()) };
+    let why = format!("{} cannot be the home of a volume: {why}", path.display());
+    Err(Problem::new(Exit::Usage, what, why, "name a home on ext4, XFS, Btrfs, F2FS or tmpfs"))
 }
 
 /// The files below a home, if it is a directory.

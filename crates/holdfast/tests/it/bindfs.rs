@@ -1,9 +1,8 @@
 //! A home on a file system that a process makes, which may tell two names of a file as two files:
 //! what is read is what was written, by whichever name and whichever front end.
 
-use crate::fixture::{Fixture, NAME, kill, wait_until};
+use crate::fixture::{Fixture, NAME, wait_until};
 use holdfast_io::fake::Random;
-use rustix::process::Signal;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Write;
@@ -26,14 +25,6 @@ fn on_bindfs() -> Option<Fixture> {
         return None;
     }
     Some(fixture)
-}
-
-/// Kills the front end and waits for the next one.
-fn replace_front_end(fixture: &Fixture) {
-    let killed = fixture.front_end();
-    kill(killed, Signal::KILL);
-    let is_replaced = || fixture.front_end() != killed && fixture.status()["state"] == "serving";
-    wait_until(is_replaced, || fixture.status().to_string());
 }
 
 /// As git does: a file is written by a name of its own, and gets its real one by a link; where
@@ -115,10 +106,10 @@ fn live(fixture: &mut Fixture, home: &Path, seed: u64) -> u64 {
     for number in 0..STEPS {
         links += u64::from(step(&fixture.mount(), number, &mut model, &mut random));
         if random.below(KILL_EVERY) == 0 {
-            replace_front_end(fixture);
+            fixture.replace_front_end();
         }
     }
-    replace_front_end(fixture);
+    fixture.replace_front_end();
     assert_all(&fixture.mount(), &model, &format!("seed {seed}, served"));
     fixture.holdfast(&["umount", NAME]).succeeded();
     assert_all(home, &model, &format!("seed {seed}, at home"));

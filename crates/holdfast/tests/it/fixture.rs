@@ -396,6 +396,14 @@ impl Fixture {
     }
 
     /// The server, if there is one.
+    /// Kills the front end and waits for the next one.
+    pub(crate) fn replace_front_end(&self) {
+        let killed = self.front_end();
+        kill(killed, Signal::KILL);
+        let is_replaced = || self.front_end() != killed && self.status()["state"] == "serving";
+        wait_until(is_replaced, || self.status().to_string());
+    }
+
     pub(crate) fn server(&self) -> Option<i32> {
         let report = self.holdfast(&["status", "--json"]).out;
         let report: Value = serde_json::from_str(&report).unwrap_or_default();

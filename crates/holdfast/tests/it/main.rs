@@ -24,6 +24,7 @@ mod certificates;
 mod coherent;
 mod configuration;
 mod damaged_logs;
+mod denials;
 mod disk_kills;
 mod disk_users;
 mod disk_ways;

@@ -1,13 +1,12 @@
 //! What the home would refuse is refused through the mount, with the same error.
 
-use crate::block::Loop;
 use crate::fixture::{Ended, Fixture, NAME};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 /// What a shell script does in a directory.
-fn done(directory: &Path, script: &str) -> (Option<i32>, String, String) {
+pub(crate) fn done(directory: &Path, script: &str) -> (Option<i32>, String, String) {
     let shell = Command::new("bash").args(["-c", script]).current_dir(directory).output();
     let Ended { code, out, err } = Ended::of(shell.unwrap());
     (code, out, err)
@@ -45,28 +44,4 @@ fn a_process_writes_no_more_than_it_may() {
         fallocate -l 8193 c; echo $?; \
         head -c 4000 /dev/zero >d; head -c 9000 /dev/zero >>d; echo $?; stat -c %s d";
     assert_same(script);
-}
-
-/// A home with blocks of 1 KiB, which a symbolic link must fit in.
-#[test]
-fn a_link_that_is_longer_than_the_home_takes_is_refused_as_there() {
-    let mut fixture = Fixture::new();
-    let (image, point) = (fixture.path("image"), fixture.path("small"));
-    fs::File::create(&image).unwrap().set_len(64 << 20).unwrap();
-    let made = Command::new("mkfs.ext4").args(["-q", "-F", "-b", "1024"]).arg(&image).status();
-    assert!(made.unwrap().success());
-    let mut device = Loop::over(&image);
-    device.mount(point.clone());
-    let (home, raw) = (point.join("home"), point.join("raw"));
-    fs::create_dir(&home).unwrap();
-    fs::create_dir(&raw).unwrap();
-    fixture.reconfigure(&format!("{:?}", fixture.home()), &format!("{home:?}"));
-    fixture.holdfast(&["volume", "make", NAME]).succeeded();
-    fixture.serve();
-    let script = "for n in 10 1000 1023 1024 1500 4000; do ln -s $(printf %${n}s x | tr ' ' x) l$n \
-        2>/dev/null; echo $?; done; mkfifo p; echo $?; mknod c c 1 3; echo $?; stat -c '%F %s' *";
-    assert_eq!(done(&fixture.mount(), script), done(&raw, script));
-    assert_eq!(fixture.stop(), Some(0));
-    let list = "stat -c '%n %F %s' *";
-    assert_eq!(done(&home, list), done(&raw, list));
 }
