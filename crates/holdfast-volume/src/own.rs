@@ -6,7 +6,7 @@
 //! the time as that of the change.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use holdfast_io::acl::DEFAULT;
 use holdfast_io::private::is_trusted;
@@ -17,6 +17,9 @@ use crate::tree::Errno;
 
 /// The directories in which it is tried what the home can do.
 pub(crate) const SCRATCH: [&str; 3] = ["one", "other", "scratch"];
+
+/// In the form of the name of a file that has lost its own: what is tried out is no directory.
+const SCRATCH_FILE: &str = "0-3";
 
 /// The name, in the root of a home, at which a volume keeps what is its own.
 pub const NAME: &str = ".holdfast";
@@ -68,6 +71,32 @@ pub(crate) fn remove(home: &dyn Files, root_ns: Option<i128>) -> io::Result<()> 
     home.remove_dir(&own)?;
     set_root_time(home, before_ns)?;
     home.sync_dir(Path::new(""))
+}
+
+/// Tries something out at a path that is free, and frees it.
+pub(crate) fn on_scratch<T>(
+    home: &dyn Files,
+    tried: impl FnOnce(&Path) -> io::Result<T>,
+) -> io::Result<T> {
+    let path = path(SCRATCH_FILE);
+    make(home)?;
+    // What is there was left by a process that died here.
+    remove_if_there(home, &path)?;
+    let outcome = tried(&path);
+    remove_if_there(home, &path)?;
+    outcome
+}
+
+/// Where something of the volume's own is.
+pub(crate) fn path(name: &str) -> PathBuf {
+    Path::new(NAME).join(name)
+}
+
+pub(crate) fn remove_if_there(home: &dyn Files, path: &Path) -> io::Result<()> {
+    match home.remove_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
 }
 
 /// Why what is there at that name is not what a volume made; nothing if it is, or if there is

@@ -260,7 +260,7 @@ impl DirectoryVolume {
     /// Begins on a home of which nothing is known but that it has everything below the released
     /// mark. What is above may be there in part. One that dies on the way is begun again.
     fn begin(&self) -> Result<Attached, VolumeError> {
-        let unfitness = crate::tried::unfitness(&*self.home);
+        let unfitness = crate::fitness::unfitness(&*self.home);
         if let Some(why) = unfitness.map_err(|error| VolumeError::Home(error.into()))? {
             return Err(VolumeError::Unfit(why));
         }

@@ -1,0 +1,105 @@
+//! Whether a directory can be a volume's home.
+//!
+//! Promise: what every program relies on is tried out before a home is believed: permissions and
+//! times of a file, those of a directory, a rename, a removal, and names that differ in case alone.
+//! Never: leaves what was tried behind, but for a death, after which it goes with the volume's own;
+//! refuses a home that has no room to be asked.
+
+use std::io;
+
+use holdfast_io::{Change, Files, Kind};
+
+use crate::names::make_unless_there;
+use crate::own::{self, on_scratch, remove_if_there};
+use crate::tried::is_about_room;
+
+/// When a time is told back, this much of it may be gone: there are file systems that count in
+/// seconds, and in two.
+const COARSE_NS: i128 = 2_000_000_000;
+const SOME_TIME_NS: i128 = 1_234_567_890_123_456_789;
+
+/// Why a directory can be no volume's home: what programs would be told that they have, and its
+/// file system does not keep. Nothing if it can, or if it cannot be asked now. It is tried out in
+/// the volume's own directory, which goes again unless it was there.
+///
+/// # Errors
+/// The home's own.
+pub fn unfitness(home: &dyn Files) -> io::Result<Option<String>> {
+    let is_there = || home.metadata(own::NAME.as_ref()).is_ok();
+    let was_there = is_there();
+    let found = match own::make(home) {
+        Ok(()) => unfitness_by_trial(home)?,
+        Err(error) if !was_there && is_there() => Some(refuses(&error)),
+        // Whoever changes something will be told.
+        Err(_) => return Ok(None),
+    };
+    match &found {
+        None if !was_there => own::remove(home, None)?,
+        // It may well refuse that, too.
+        Some(_) if !was_there => drop(home.remove_dir(own::NAME.as_ref())),
+        _ => {}
+    }
+    Ok(found)
+}
+
+fn refuses(error: &io::Error) -> String {
+    format!("its file system refuses what every volume does ({error})")
+}
+
+fn unfitness_by_trial(home: &dyn Files) -> io::Result<Option<String>> {
+    if let Some(fault) = own::fault(home)? {
+        return Ok(Some(format!("its file system shows what a volume made otherwise: {fault}")));
+    }
+    let found = unfitness_of_file(home).and_then(|found| match found {
+        None => unfitness_of_directory(home),
+        found => Ok(found),
+    });
+    match found {
+        Err(error) if is_about_room(&error) => Ok(None),
+        Err(error) if is_refusal(&error) => Ok(Some(refuses(&error))),
+        found => Ok(found?.map(str::to_owned)),
+    }
+}
+
+fn unfitness_of_file(home: &dyn Files) -> io::Result<Option<&'static str>> {
+    let renamed = own::path("0-4");
+    remove_if_there(home, &renamed)?;
+    on_scratch(home, |path| {
+        let held = home.make(path, Kind::File, 0o640, 0)?;
+        let mut modes = vec![(held.metadata()?.mode, 0o640)];
+        for mode in [0o4751, 0o606] {
+            held.change(&Change { mode: Some(mode), ..Change::default() })?;
+            modes.push((held.metadata()?.mode, mode));
+        }
+        if modes.iter().any(|(found, wanted)| found != wanted) {
+            return Ok(Some("its file system does not keep the permissions of files"));
+        }
+        held.change(&Change { modified_ns: Some(SOME_TIME_NS), ..Change::default() })?;
+        if (held.metadata()?.modified_ns - SOME_TIME_NS).abs() > COARSE_NS {
+            return Ok(Some("its file system does not keep the times of files"));
+        }
+        home.rename(path, &renamed)?;
+        let is_there = home.metadata(&renamed).is_ok() && home.metadata(path).is_err();
+        home.remove_file(&renamed)?;
+        Ok((!is_there).then_some("its file system does not rename files"))
+    })
+}
+
+fn unfitness_of_directory(home: &dyn Files) -> io::Result<Option<&'static str>> {
+    let [.., scratch] = own::SCRATCH.map(own::path);
+    make_unless_there(home, &scratch)?;
+    let change = Change { mode: Some(0o1751), ..Change::default() };
+    let found = home.change(&scratch, &change).and_then(|()| home.metadata(&scratch));
+    let is_folded = home.metadata(&own::path("SCRATCH")).is_ok();
+    home.remove_dir(&scratch)?;
+    Ok(match (found?.mode == 0o1751, is_folded) {
+        (false, _) => Some("its file system does not keep the permissions of directories"),
+        (_, true) => Some("names that differ in case alone are one there"),
+        _ => None,
+    })
+}
+
+fn is_refusal(error: &io::Error) -> bool {
+    use io::ErrorKind::{InvalidInput, PermissionDenied, Unsupported};
+    matches!(error.kind(), PermissionDenied | Unsupported | InvalidInput)
+}
