@@ -25,6 +25,7 @@ mod restart;
 mod server;
 mod spawn;
 mod supervisor;
+pub(crate) mod taken;
 pub(crate) mod unasked;
 mod upgrade;
 mod upgraded;

@@ -6,8 +6,9 @@
 //! Never: outlives its keeper; lets the keeper's process end between an act and its answer.
 
 use super::{Command, Line, PROTOCOL, Request};
+use crate::config::Address;
 use crate::exit::Exit;
-use crate::keeper::Keeper;
+use crate::keeper::{Keeper, taken};
 use crate::problem::{Outcome, Problem};
 use crate::shortage::{beside, thread};
 use holdfast_io::private::NamedListener;
@@ -76,7 +77,7 @@ impl Server {
     pub(crate) fn start(path: &Path, keeper: Arc<Keeper>) -> Outcome<Server> {
         let failed = |error: io::Error| {
             let what = format!("listening at {}", path.display());
-            Problem::new(Exit::Failed, what, error, "run as root, or set keeper.socket")
+            taken::refused(what, &Address::Unix(path.to_owned()), "keeper.socket", &error)
         };
         let socket = NamedListener::bind(path, SOCKET_MODE).map_err(failed)?;
         refuse_descriptors(socket.listener());

@@ -7,6 +7,7 @@
 
 use super::kept::{part_name, socket_name};
 use super::peers;
+use super::taken;
 use crate::config::{Address, Protocol, VolumeConfig};
 use crate::exit::Exit;
 use crate::orders::SocketOrders;
@@ -71,7 +72,9 @@ impl Listeners {
                     None => {
                         manager.forget(&kept);
                         let made = Listener::new(&address);
-                        made.map_err(|error| refused(whose, protocol, &address, &error))?
+                        let what = || format!("attaching {whose}: listening at {address}");
+                        let key = protocol.word();
+                        made.map_err(|error| taken::refused(what(), &address, key, &error))?
                     }
                 },
             };
@@ -191,18 +194,6 @@ impl Drop for Listeners {
     }
 }
 
-fn refused(whose: &str, protocol: Protocol, address: &Address, error: &io::Error) -> Problem {
-    let key = protocol.word();
-    let what = format!("attaching {whose}: listening at {address}");
-    match error.kind() {
-        io::ErrorKind::AddrInUse => {
-            let remedy = format!("end whoever listens there, or set another address in {key}");
-            Problem::new(Exit::InUse, what, error, remedy)
-        }
-        _ => Problem::new(Exit::Failed, what, error, format!("correct the address in {key}")),
-    }
-}
-
 /// Refuses to take a disk away from clients that have a connection to it.
 pub(crate) fn refuse_connected(what: &str, volume: &VolumeConfig) -> Outcome<()> {
     if let Some(id) = volume.ublk.filter(|id| ublk::is_in_use(*id)) {
@@ -266,7 +257,7 @@ fn tcp_connections(table: &[u8], bound: SocketAddr) -> usize {
 }
 
 /// The kernel prints an address as numbers of 32 bits, each as it lies in memory.
-fn parse_tcp(text: &str) -> Option<(IpAddr, u16)> {
+pub(super) fn parse_tcp(text: &str) -> Option<(IpAddr, u16)> {
     let (ip, port) = text.split_once(':')?;
     let word = |index: usize| {
         let word = u32::from_str_radix(ip.get(8 * index..8 * index + 8)?, 16).ok()?;

@@ -61,6 +61,15 @@ pub(super) fn connections(path: &Path) -> Option<usize> {
     of(LISTENS).next().map(|_| of(CONNECTED).count() + waiting)
 }
 
+/// The sockets that listen with a name from the file at this path, by their numbers; none if the
+/// kernel does not say.
+pub(super) fn listeners(path: &Path) -> Option<Vec<u32>> {
+    let wanted = file_at(path)?;
+    let sockets = sockets()?.into_iter();
+    let there = sockets.filter(|it| (it.state, it.file) == (LISTENS, Some(wanted)));
+    Some(there.map(|it| it.number).collect())
+}
+
 /// Whether who connects at the path comes to this socket; none if the kernel does not say.
 pub(super) fn is_found(listener: impl AsFd, path: &Path) -> Option<bool> {
     let number = fstat(listener).ok()?.st_ino as u32;

@@ -300,7 +300,8 @@ fn a_directory_is_no_network_block_device() {
 fn a_socket_that_somebody_else_has_is_left_alone() {
     let served = Served::new();
     let taken = TcpListener::bind(("127.0.0.1", served.port)).unwrap();
-    let words = ["listening at tcp:127.0.0.1", "nbd"];
+    let named = format!("(pid {})", std::process::id());
+    let words = ["listening at tcp:127.0.0.1", &named, "set another address in nbd"];
     served.fixture.holdfast(&["serve"]).expect(5, &words);
     assert!(!served.socket().exists(), "what was bound before is given back");
     drop(taken);

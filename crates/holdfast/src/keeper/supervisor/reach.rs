@@ -6,7 +6,9 @@
 //! with it.
 
 use super::{Front, State, Supervisor, start_again};
+use crate::config::Address;
 use crate::exit::Exit;
+use crate::keeper::taken;
 use crate::keeper::upgrade::END_PATIENCE;
 use crate::orders::Task;
 use crate::problem::{Outcome, Problem};
@@ -66,7 +68,8 @@ impl Supervisor {
         match outcome {
             Err(error) if places.is_empty() => {
                 let remedy = "move away what is there, and it is made by itself";
-                Err(self.unfound(&at, &error, remedy))
+                let why = taken::why(&Address::Unix(at.clone()), &error);
+                Err(self.unfound(&at, &why, remedy))
             }
             _ => Ok(!places.is_empty()),
         }
