@@ -14,6 +14,7 @@ mod handover;
 mod heard;
 pub(crate) mod homes;
 mod kept;
+mod last_word;
 pub(crate) mod listeners;
 pub(crate) mod lock;
 pub(crate) mod memory;
@@ -52,6 +53,7 @@ use crate::sizes;
 use attempt::Attempt;
 use disks::DiskFronts;
 use holdfast_client::protocol::VOLUME_PREFIX;
+use last_word::LastWord;
 use memory::Memories;
 use mounts::Mount;
 use mounts::elsewhere::{FileSystem, PASSING, copies_text};
@@ -181,6 +183,7 @@ pub(crate) struct Keeper {
     waits_for: Mutex<BTreeMap<String, String>>,
     /// Nothing is attached any more; changes under the lock of `volumes`.
     closing: AtomicBool,
+    last_word: LastWord,
 }
 
 impl Keeper {
@@ -205,6 +208,7 @@ impl Keeper {
             force: AtomicBool::new(false),
             waits_for: Mutex::new(BTreeMap::new()),
             closing: AtomicBool::new(false),
+            last_word: LastWord::default(),
         }
     }
 

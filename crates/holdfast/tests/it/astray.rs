@@ -165,6 +165,35 @@ fn a_keeper_that_ends_leaves_memory_that_cannot_have_its_name_where_the_next_one
     assert_eq!(fixture.stop(), Some(0));
 }
 
+/// A disk whose memory is in a folder of its own, which the test can take away.
+fn with_disk_in_a_folder() -> (Fixture, PathBuf) {
+    let mut fixture = Fixture::new();
+    let folder = moved(&fixture).with_extension("folder");
+    fs::create_dir(&folder).unwrap();
+    let (region, socket) = (folder.join("ram"), fixture.path("ram.sock"));
+    let (control, server) = (fixture.path("run/control.sock"), fixture.path("run/server.sock"));
+    fixture.configure(&format!(
+        "[keeper]\nsocket = {control:?}\n[server]\nsocket = {server:?}\n\
+         [disk.ram]\nsize = \"4MiB\"\nmust_survive = [\"process\"]\nway = {:?}\n\
+         nbd = [\"unix:{}\"]\nmemory = {{ medium = \"shm\", path = {region:?} }}\n",
+        way(),
+        socket.display()
+    ));
+    fixture.holdfast(&["disk", "make", "ram"]).succeeded();
+    fixture.begin_to_serve();
+    wait_until(|| fixture.holdfast(&["status"]).code == Some(0), || fixture.keeper_log());
+    (fixture, folder)
+}
+
+#[test]
+fn whoever_has_a_keeper_end_hears_that_it_could_not_leave_the_memory_of_a_disk() {
+    let (mut fixture, folder) = with_disk_in_a_folder();
+    fs::remove_dir_all(&folder).unwrap();
+    let told = ["the memory of disk ram", "is gone with this keeper"];
+    fixture.holdfast(&["shutdown"]).expect(1, &told);
+    fixture.reap();
+}
+
 /// A volume in the hands of fate, and what has to be in it.
 struct World {
     fixture: Fixture,
