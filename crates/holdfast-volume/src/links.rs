@@ -47,9 +47,9 @@ impl DirectoryVolume {
     }
 }
 
-/// Whether all names of a file are one inode, as where inodes keep their numbers. Of any other home,
-/// such as those of FUSE and FAT, nothing says whether a file can have names, and one shows what
-/// was changed by another.
+/// Whether all names of a file are one inode, as where inodes keep their numbers. Of any other
+/// home, such as those of FUSE and FAT, nothing says whether a file can have names, and one shows
+/// what was changed by another.
 fn are_one_inode(home: &dyn Files) -> bool {
     matches!(home.inode_numbers(), InodeNumbers::Kept(_))
 }

@@ -499,9 +499,14 @@ impl Supervisor {
             _ => {}
         }
         let stall = silence.map_or(Duration::ZERO, |it| Duration::from_millis(it.for_ms));
+        let lived = self.running.as_ref().map(|running| running.started.elapsed());
         self.shared.change(|s| {
             s.longest_stall = s.longest_stall.max(stall);
             s.logs = logs;
+            if let (State::Serving, Some(lived)) = (s.state, lived) {
+                let last = s.last_error.as_deref().unwrap_or_default();
+                s.problem = self.deaths.recurrence("logs, disks and tables", lived, last);
+            }
         });
     }
 

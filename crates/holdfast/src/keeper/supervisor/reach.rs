@@ -24,7 +24,10 @@ impl Supervisor {
             return front;
         }
         let mended = self.may_mend().and_then(|()| self.mend_sockets());
-        self.tell_unfound(mended.as_ref().err().cloned());
+        let last = self.shared.lock().last_error.clone().unwrap_or_default();
+        let lived = front.started.elapsed();
+        let recurs = || self.deaths.recurrence(&self.orders.whose(), lived, &last);
+        self.tell_trouble(mended.as_ref().err().cloned().or_else(recurs));
         match mended {
             Ok(true) => self.renew(front),
             _ => front,
@@ -81,7 +84,7 @@ impl Supervisor {
         Problem::new(Exit::Failed, what, why, remedy)
     }
 
-    fn tell_unfound(&self, problem: Option<Problem>) {
+    fn tell_trouble(&self, problem: Option<Problem>) {
         let is_news = self.shared.lock().problem != problem;
         problem.iter().filter(|_| is_news).for_each(|problem| tracing::error!("{problem}"));
         self.shared.change(|s| s.problem = problem);
