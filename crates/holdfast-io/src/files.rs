@@ -107,9 +107,6 @@ pub struct Limits {
     pub file_bytes_max: u64,
     /// Names of a file.
     pub links_max: u32,
-    /// Whether a file can have names, and one shows what was changed by another, is to be tried
-    /// out: nothing says it of a file system that is not known, such as those of FUSE and FAT.
-    pub names_may_differ: bool,
 }
 
 /// What the files of a home do with room when they are asked to.

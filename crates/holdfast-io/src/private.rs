@@ -13,7 +13,7 @@ mod socket;
 
 pub use folder::{Folder, Reach};
 pub use owner::{Refusal, has_access_list, is_refusal, is_trusted};
-pub use socket::{NamedListener, SocketName, bind, check_listener, remove_socket};
+pub use socket::{NamedListener, check_listener, remove_socket};
 
 use owner::{check_file, refused};
 

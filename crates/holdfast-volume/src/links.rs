@@ -31,9 +31,8 @@ impl DirectoryVolume {
     pub fn has_links(&self) -> bool {
         match self.space.limits(&*self.home) {
             Ok(limits) => limits.links_max > 1,
-            // It may have no room to be asked. Where inodes keep their numbers, all names of a file
-            // are one inode.
-            Err(_) => matches!(self.home.inode_numbers(), InodeNumbers::Kept(_)),
+            // It may have no room to be asked.
+            Err(_) => are_one_inode(&*self.home),
         }
     }
 
@@ -48,10 +47,18 @@ impl DirectoryVolume {
     }
 }
 
+/// Whether all names of a file are one inode, as where inodes keep their numbers. Of any other
+/// home, such as those of FUSE and FAT, nothing says whether a file can have names, and one shows
+/// what was changed by another.
+fn are_one_inode(home: &dyn Files) -> bool {
+    matches!(home.inode_numbers(), InodeNumbers::Kept(_))
+}
+
 /// The limits of a home, one name for each file where several are not the same.
 pub(crate) fn limits_of(home: &dyn Files) -> io::Result<Limits> {
     let mut limits = home.limits()?;
-    if limits.names_may_differ && !show_the_same(home).unwrap_or(false) {
+    let may_differ = limits.links_max > 1 && !are_one_inode(home);
+    if may_differ && !show_the_same(home).unwrap_or(false) {
         limits.links_max = 1;
     }
     Ok(limits)

@@ -14,6 +14,7 @@ mod handover;
 mod heard;
 pub(crate) mod homes;
 mod kept;
+mod last_word;
 pub(crate) mod listeners;
 pub(crate) mod lock;
 pub(crate) mod memory;
@@ -25,6 +26,7 @@ mod restart;
 mod server;
 mod spawn;
 mod supervisor;
+pub(crate) mod taken;
 pub(crate) mod unasked;
 mod upgrade;
 mod upgraded;
@@ -51,6 +53,7 @@ use crate::sizes;
 use attempt::Attempt;
 use disks::DiskFronts;
 use holdfast_client::protocol::VOLUME_PREFIX;
+use last_word::LastWord;
 use memory::Memories;
 use mounts::Mount;
 use mounts::elsewhere::{FileSystem, PASSING, copies_text};
@@ -180,6 +183,7 @@ pub(crate) struct Keeper {
     waits_for: Mutex<BTreeMap<String, String>>,
     /// Nothing is attached any more; changes under the lock of `volumes`.
     closing: AtomicBool,
+    last_word: LastWord,
 }
 
 impl Keeper {
@@ -204,6 +208,7 @@ impl Keeper {
             force: AtomicBool::new(false),
             waits_for: Mutex::new(BTreeMap::new()),
             closing: AtomicBool::new(false),
+            last_word: LastWord::default(),
         }
     }
 

@@ -35,11 +35,7 @@ pub struct FakeLimits {
 impl Default for FakeLimits {
     fn default() -> FakeLimits {
         FakeLimits {
-            limits: Limits {
-                file_bytes_max: i64::MAX as u64,
-                links_max: u32::MAX,
-                names_may_differ: false,
-            },
+            limits: Limits { file_bytes_max: i64::MAX as u64, links_max: u32::MAX },
             inodes_max: 1 << 32,
             name_bytes_max: NAME_BYTES_MAX as u32,
             names_take_room: false,

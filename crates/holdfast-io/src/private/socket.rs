@@ -38,7 +38,7 @@ const TRY_AGAIN: Duration = Duration::from_millis(5);
 /// # Errors
 /// `AddrInUse` if somebody listens there, or if what is there is no socket; else as the system
 /// says; `PermissionDenied` with a [`super::Refusal`] if others can change the folder.
-pub fn bind(path: &Path, mode: u32) -> io::Result<UnixListener> {
+pub(super) fn bind(path: &Path, mode: u32) -> io::Result<UnixListener> {
     let place = Place::find(path)?;
     place.folder.allow(Reach::Additions)?;
     let _alone = alone()?;
@@ -88,7 +88,7 @@ pub fn remove_socket(path: &Path) -> io::Result<()> {
 
 /// A socket that has a name now, told from any other that may have the name later.
 #[derive(Debug)]
-pub struct SocketName {
+pub(super) struct SocketName {
     path: PathBuf,
     device_and_inode: (u64, u64),
 }
@@ -98,14 +98,14 @@ impl SocketName {
     ///
     /// # Errors
     /// As the system says.
-    pub fn of(path: &Path) -> io::Result<SocketName> {
+    pub(super) fn of(path: &Path) -> io::Result<SocketName> {
         let found = std::fs::symlink_metadata(path)?;
         Ok(SocketName { path: path.to_owned(), device_and_inode: (found.dev(), found.ino()) })
     }
 
     /// Whether this socket still has the name: not if that is gone, or another's by now.
     #[must_use]
-    pub fn is_kept(&self) -> bool {
+    fn is_kept(&self) -> bool {
         let found = SocketName::of(&self.path);
         found.is_ok_and(|found| found.device_and_inode == self.device_and_inode)
     }
@@ -114,7 +114,7 @@ impl SocketName {
     ///
     /// # Errors
     /// As the system says.
-    pub fn remove(&self) -> io::Result<()> {
+    pub(super) fn remove(&self) -> io::Result<()> {
         let _alone = alone()?;
         let found = SocketName::of(&self.path)?;
         match found.device_and_inode == self.device_and_inode {
@@ -139,8 +139,21 @@ impl NamedListener {
     /// As [`bind`].
     pub fn bind(path: &Path, mode: u32) -> io::Result<NamedListener> {
         super::public_directory(path.parent().unwrap_or(Path::new("/")))?;
-        let listener = bind(path, mode)?;
+        NamedListener::of(bind(path, mode)?, path, mode)
+    }
+
+    /// One that listens already, and is the one that the path leads to.
+    ///
+    /// # Errors
+    /// As the system says: nothing may be there any more.
+    pub fn of(listener: UnixListener, path: &Path, mode: u32) -> io::Result<NamedListener> {
         Ok(NamedListener { listener, name: SocketName::of(path)?, mode })
+    }
+
+    /// Whether clients find it: not if the name is gone, or another's by now.
+    #[must_use]
+    pub fn is_found(&self) -> bool {
+        self.name.is_kept()
     }
 
     /// Listens anew if the name is gone, or is one at which nobody listens; true if so. Clients
@@ -149,7 +162,7 @@ impl NamedListener {
     /// # Errors
     /// As [`bind`]: `AddrInUse` if somebody else has the name.
     pub fn mend(&mut self) -> io::Result<bool> {
-        if self.name.is_kept() {
+        if self.is_found() {
             return Ok(false);
         }
         *self = NamedListener::bind(&self.name.path, self.mode)?;

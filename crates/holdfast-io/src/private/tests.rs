@@ -2,6 +2,7 @@
 //!
 //! These tests act as two users, so they need root, as those of the command do.
 
+use super::socket::{SocketName, bind};
 use super::*;
 
 use crate::Entropy;

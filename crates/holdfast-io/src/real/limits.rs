@@ -123,7 +123,7 @@ pub(super) fn limits_below(root: BorrowedFd<'_>) -> io::Result<Limits> {
     let known = LINKS_BY_FILE_SYSTEM.iter().find(|(number, _)| *number == kind);
     let links_max = known.map_or(LINKS_MAX, |(_, links)| *links);
     let file_bytes_max = largest_size(&scratch(root)?)?;
-    Ok(Limits { file_bytes_max, links_max, names_may_differ: known.is_none() })
+    Ok(Limits { file_bytes_max, links_max })
 }
 
 /// A file that nobody else sees.

@@ -56,11 +56,7 @@ fn limited(seed: u64) -> Limited {
         home.set_flags(path, name == "fixed", name == "appended").expect("just made");
     }
     home.set_limits(FakeLimits {
-        limits: Limits {
-            file_bytes_max: FILE_BYTES_MAX,
-            links_max: LINKS_MAX,
-            names_may_differ: false,
-        },
+        limits: Limits { file_bytes_max: FILE_BYTES_MAX, links_max: LINKS_MAX },
         inodes_max: INODES_MAX,
         name_bytes_max: NAME_BYTES_MAX,
         names_take_room: true,

@@ -91,7 +91,9 @@ pub(super) fn run(running: Running) -> Outcome<()> {
     tracing::info!("giving every volume back");
     let ended = keeper.shut_down();
     // Who was asked to end before everything had begun has not failed.
-    if keeper.is_ending() { ended } else { begun.and(ended) }
+    let how = if keeper.is_ending() { ended } else { begun.and(ended) };
+    keeper.say_how_it_ended(&how);
+    how
 }
 
 /// Waits for the end. Meanwhile what could not be had is tried again, and the service manager, if

@@ -1,11 +1,11 @@
 //! `holdfast shutdown`.
 //!
 //! Promise: returns when the keeper has ended, and says meanwhile what it waits for; success means
-//! that every volume is given back.
+//! that every volume is given back, and that the keeper has lost no memory.
 //! Never: cuts anybody off by itself.
 
 use crate::config::{Config, VolumeConfig};
-use crate::control::{Answer, Command, KeeperProcess, ask};
+use crate::control::{Answer, Asking, Command, KeeperProcess, ask};
 use crate::exit::Exit;
 use crate::keeper::memory::left_aside;
 use crate::output::{Output, Progress};
@@ -24,8 +24,8 @@ pub(crate) fn shutdown(config: &Path, output: Output) -> Outcome<()> {
     let socket = &config.keeper.socket;
     let keeper = KeeperProcess::at(socket);
     let mut progress = Progress::new();
-    let answer = ask(socket, Command::Shutdown, &mut |text| progress.say(text))?;
-    if let Answer::Text(text) = answer {
+    let mut asking = Asking::begin(socket, Command::Shutdown)?;
+    if let Answer::Text(text) = asking.answer(&mut |text| progress.say(text))? {
         progress.say(&text);
     }
     while !keeper.has_ended_within(ASK_EVERY) {
@@ -34,6 +34,7 @@ pub(crate) fn shutdown(config: &Path, output: Output) -> Outcome<()> {
     drop(progress);
     refuse_left(&config)?;
     refuse_left_aside(&config)?;
+    asking.last_word()?;
     output.done("every volume is given back, and the keeper has ended");
     Ok(())
 }

@@ -43,37 +43,84 @@ pub(crate) fn ask(
     command: Command,
     progress: &mut dyn FnMut(&str),
 ) -> Outcome<Answer> {
-    let what = format!("asking the keeper at {}", socket.display());
-    let stream = connect_to_keeper(socket);
-    let mut stream = stream.map_err(|error| unreached(&what, socket, &error))?;
-    let process = KeeperProcess::behind(socket, &stream);
-    let broken = |error: io::Error| match is_an_end(&error) && process.has_ended_within(ENDING) {
-        true => ended(&what),
-        false => Problem::new(Exit::Failed, what.clone(), error, REMEDY),
-    };
-    let is_bounded = command == Command::Status;
-    let keeper = socket_peercred(&stream).ok();
-    let keeper = keeper.map(|peer| peer.pid.as_raw_nonzero().get().unsigned_abs());
-    stream.set_read_timeout(Some(SILENCE)).map_err(broken)?;
-    let mut line = serde_json::to_vec(&Request { protocol: PROTOCOL, command })
-        .map_err(|error| broken(error.into()))?;
-    line.push(b'\n');
-    stream.write_all(&line).map_err(broken)?;
-    let mut lines = Lines { reader: BufReader::new(stream), begun: Vec::new() };
-    let is_over = |why: Option<&str>| is_bounded || why.is_some();
-    loop {
-        let stopped = || keeper.and_then(why_stopped);
-        match lines.next().map_err(broken)? {
-            Next::Line(line) => {
-                match serde_json::from_slice(&line).map_err(|error| broken(error.into()))? {
-                    Line::Progress(text) => progress(&text),
-                    Line::Done(answer) => return Ok(answer),
-                    Line::Failed(problem) => return Err(problem),
+    Asking::begin(socket, command)?.answer(progress)
+}
+
+/// A request that was sent.
+pub(crate) struct Asking {
+    what: String,
+    is_bounded: bool,
+    process: KeeperProcess,
+    keeper: Option<u32>,
+    lines: Lines,
+}
+
+impl Asking {
+    /// Sends a request.
+    pub(crate) fn begin(socket: &Path, command: Command) -> Outcome<Asking> {
+        let what = format!("asking the keeper at {}", socket.display());
+        let stream = connect_to_keeper(socket);
+        let stream = stream.map_err(|error| unreached(&what, socket, &error))?;
+        let process = KeeperProcess::behind(socket, &stream);
+        let keeper = socket_peercred(&stream).ok();
+        let keeper = keeper.map(|peer| peer.pid.as_raw_nonzero().get().unsigned_abs());
+        let is_bounded = command == Command::Status;
+        let lines = Lines { reader: BufReader::new(stream), begun: Vec::new() };
+        let mut asking = Asking { what, is_bounded, process, keeper, lines };
+        let sent = asking.send(&Request { protocol: PROTOCOL, command });
+        sent.map_err(|error| asking.broken(error))?;
+        Ok(asking)
+    }
+
+    fn send(&mut self, request: &Request) -> io::Result<()> {
+        let stream = self.lines.reader.get_mut();
+        stream.set_read_timeout(Some(SILENCE))?;
+        let mut line = serde_json::to_vec(request)?;
+        line.push(b'\n');
+        stream.write_all(&line)
+    }
+
+    /// Waits for the answer: to a question about the status for [`SILENCE`], to what may take
+    /// longer for as long as the keeper runs.
+    pub(crate) fn answer(&mut self, progress: &mut dyn FnMut(&str)) -> Outcome<Answer> {
+        let is_over = |why: Option<&str>| self.is_bounded || why.is_some();
+        loop {
+            let stopped = || self.keeper.and_then(why_stopped);
+            match self.lines.next().map_err(|error| self.broken(error))? {
+                Next::Line(line) => {
+                    match serde_json::from_slice(&line).map_err(|it| self.broken(it.into()))? {
+                        Line::Progress(text) => progress(&text),
+                        Line::Done(answer) => return Ok(answer),
+                        Line::Failed(problem) => return Err(problem),
+                    }
                 }
+                Next::Nothing if is_over(stopped().as_deref()) => {
+                    return Err(silent(&self.what, self.keeper));
+                }
+                Next::Nothing => {
+                    progress(&format!("the keeper works on it, or waits{}", of(self.keeper)));
+                }
+                Next::End => return Err(self.broken(ErrorKind::UnexpectedEof.into())),
             }
-            Next::Nothing if is_over(stopped().as_deref()) => return Err(silent(&what, keeper)),
-            Next::Nothing => progress(&format!("the keeper works on it, or waits{}", of(keeper))),
-            Next::End => return Err(broken(ErrorKind::UnexpectedEof.into())),
+        }
+    }
+
+    /// What a keeper that was asked to end, and has, said of that last. One of an earlier version
+    /// says nothing, nor does one that was killed.
+    pub(crate) fn last_word(mut self) -> Outcome<()> {
+        match self.lines.next() {
+            Ok(Next::Line(line)) => match serde_json::from_slice(&line) {
+                Ok(Line::Failed(problem)) => Err(problem),
+                _ => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    fn broken(&self, error: io::Error) -> Problem {
+        match is_an_end(&error) && self.process.has_ended_within(ENDING) {
+            true => ended(&self.what),
+            false => Problem::new(Exit::Failed, self.what.clone(), error, REMEDY),
         }
     }
 }

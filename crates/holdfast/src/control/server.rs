@@ -5,9 +5,10 @@
 //! taken away has it again within [`LOOK_EVERY`].
 //! Never: outlives its keeper; lets the keeper's process end between an act and its answer.
 
-use super::{Command, Line, PROTOCOL, Request};
+use super::{Answer, Command, Line, PROTOCOL, Request};
+use crate::config::Address;
 use crate::exit::Exit;
-use crate::keeper::Keeper;
+use crate::keeper::{Keeper, taken};
 use crate::problem::{Outcome, Problem};
 use crate::shortage::{beside, thread};
 use holdfast_io::private::NamedListener;
@@ -76,7 +77,7 @@ impl Server {
     pub(crate) fn start(path: &Path, keeper: Arc<Keeper>) -> Outcome<Server> {
         let failed = |error: io::Error| {
             let what = format!("listening at {}", path.display());
-            Problem::new(Exit::Failed, what, error, "run as root, or set keeper.socket")
+            taken::refused(what, &Address::Unix(path.to_owned()), "keeper.socket", &error)
         };
         let socket = NamedListener::bind(path, SOCKET_MODE).map_err(failed)?;
         refuse_descriptors(socket.listener());
@@ -141,30 +142,40 @@ impl Drop for Server {
 }
 
 /// `own` is why this thread is not the client's own, if it is not: then nothing is begun that
-/// others would have to wait for.
-fn serve(stream: UnixStream, keeper: &Keeper, (unanswered, own): (&Unanswered, Outcome<()>)) {
+/// others would have to wait for. Whoever asks for the end hears a second time, how it was.
+fn serve(mut stream: UnixStream, keeper: &Keeper, (unanswered, own): (&Unanswered, Outcome<()>)) {
+    let is_own = own.is_ok();
     let request = read_request(&stream).and_then(|command| match (&command, own) {
         (Command::Status | Command::Shutdown, _) | (_, Ok(())) => Ok(command),
         (_, Err(problem)) => Err(problem),
     });
-    unanswered.during(|| answer(stream, request, keeper));
+    let waits_for_end = is_own && request == Ok(Command::Shutdown);
+    unanswered.during(|| {
+        answer(&mut stream, request, keeper);
+        if waits_for_end {
+            keeper.hear_how_it_ended(|how| {
+                let how = how.map(|()| Answer::Text("everything is given back".to_owned()));
+                let _may_not_wait = send(&mut stream, &last_line(how));
+            });
+        }
+    });
 }
 
-fn answer(mut stream: UnixStream, request: Outcome<Command>, keeper: &Keeper) {
+fn answer(stream: &mut UnixStream, request: Outcome<Command>, keeper: &Keeper) {
     let answer = match request {
-        Ok(command) if has_hung_up(&stream) => Err(not_begun(&command)),
+        Ok(command) if has_hung_up(stream) => Err(not_begun(&command)),
         Ok(command) => keeper.obey(command, &mut |text| {
-            let _ = send(&mut stream, &Line::Progress(text.to_owned()));
+            let _ = send(stream, &Line::Progress(text.to_owned()));
         }),
         Err(problem) => Err(problem),
     };
-    let line = match answer {
-        Ok(answer) => Line::Done(answer),
-        Err(problem) => Line::Failed(problem),
-    };
-    if let Err(error) = send(&mut stream, &line) {
+    if let Err(error) = send(stream, &last_line(answer)) {
         tracing::debug!(%error, "the client did not wait for its answer");
     }
+}
+
+fn last_line(answer: Outcome<Answer>) -> Line {
+    answer.map_or_else(Line::Failed, Line::Done)
 }
 
 /// Whether whoever asked has gone: ended by somebody, or out of patience with a keeper that stood

@@ -23,6 +23,12 @@ use std::time::{Duration, Instant};
 /// How long nothing may move before a keeper that was asked twice ends as it is.
 const STILL_MAX: Duration = Duration::from_secs(10);
 
+/// What is to be done after an end that did not end everything.
+const KEPT: &str = "memory and logs are kept: see `holdfast status`";
+
+/// How long whoever waits for the end may take to be told of it.
+const TELL_PATIENCE: Duration = Duration::from_secs(1);
+
 /// What changes as long as anything gets nearer to its end: what is left, and how far the regions
 /// are.
 type Marks = (Vec<(String, State)>, Vec<Option<Look>>);
@@ -109,6 +115,17 @@ impl Keeper {
         ends.into_iter().collect::<Outcome<()>>().and(self.memories.leave())
     }
 
+    /// Says how it has ended to all who wait for that. The process may end then.
+    pub(crate) fn say_how_it_ended(&self, how: &Outcome<()>) {
+        self.last_word.say(how.clone());
+        self.last_word.wait_until_heard(TELL_PATIENCE);
+    }
+
+    /// Waits for the end, and passes on how it was.
+    pub(crate) fn hear_how_it_ended(&self, pass_on: impl FnOnce(Outcome<()>)) {
+        self.last_word.hear(pass_on);
+    }
+
     /// Ends a part of what is served, and whoever asks hears that it is waited for.
     fn aloud(&self, part: &str, end: impl FnOnce()) {
         self.note_wait(part, Some(format!("{part}: being ended")));
@@ -191,16 +208,20 @@ impl Keeper {
             waits if waits.is_empty() => "what it had begun".to_owned(),
             waits => waits.join("; "),
         };
-        tracing::error!(
-            "the keeper ends without having ended everything: nothing has moved for {} s, and it \
-             waited for {waits}. Memory and logs are kept: see `holdfast status`",
-            STILL_MAX.as_secs()
-        );
+        let why =
+            format!("nothing has moved for {} s, and it waited for {waits}", STILL_MAX.as_secs());
+        let unended = Problem::new(Exit::Failed, "ending everything", why, KEPT);
+        tracing::error!("the keeper ends as it is: {unended}");
         let memories = self.memories.clone();
         let left = bounded::ask(PathBuf::from("memory"), move || memories.leave());
-        if let Ok(Err(problem)) = left {
-            tracing::error!("{problem}");
-        }
+        let how = match left {
+            Ok(Err(problem)) => {
+                tracing::error!("{problem}");
+                problem
+            }
+            Ok(Ok(())) | Err(_) => unended,
+        };
+        self.say_how_it_ended(&Err(how));
         std::process::exit(Exit::Failed as i32)
     }
 

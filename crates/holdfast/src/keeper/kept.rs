@@ -43,6 +43,16 @@ impl Kept {
         kept
     }
 
+    /// Has these sockets kept in the place of those that were there.
+    pub(crate) fn keep_anew(&self, whose: &str, listeners: &Listeners, places: &[usize]) {
+        let own = listeners.own_descriptors().filter(|(place, _)| places.contains(place));
+        for (place, socket) in own {
+            let name = socket_name(whose, place);
+            self.manager.forget(&name);
+            self.manager.keep(&name, socket);
+        }
+    }
+
     fn keep(&mut self, name: String, descriptor: BorrowedFd<'_>) {
         self.manager.keep(&name, descriptor);
         self.names.push(name);

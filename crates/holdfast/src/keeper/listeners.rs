@@ -1,18 +1,20 @@
 //! The sockets at which users of a volume's disk connect, whatever is spoken there.
 //!
 //! Promise: they listen as long as the volume is attached, whatever becomes of its front ends, so
-//! that a client that comes in between waits; their files go with them.
+//! that a client that comes in between waits; one whose name was taken away can have it again;
+//! their files go with them.
 //! Never: takes a client, or a place where somebody else listens.
 
 use super::kept::{part_name, socket_name};
 use super::peers;
+use super::taken;
 use crate::config::{Address, Protocol, VolumeConfig};
 use crate::exit::Exit;
 use crate::orders::SocketOrders;
 use crate::problem::{Outcome, Problem};
 use crate::service_manager::ServiceManager;
 use holdfast_front::ublk;
-use holdfast_io::private::{self, SocketName};
+use holdfast_io::private::NamedListener;
 use holdfast_peers::refuse_descriptors;
 use rustix::net::{SocketAddrUnix, sockopt};
 use std::io;
@@ -32,15 +34,21 @@ const SOCKET_MODE: u32 = 0o600;
 #[derive(Debug, Default)]
 pub(crate) struct Listeners {
     sockets: Vec<Socket>,
-    names: Vec<SocketName>,
 }
 
 #[derive(Debug)]
 struct Socket {
     protocol: Protocol,
-    descriptor: OwnedFd,
-    /// Nobody but a keeper ever held it.
-    is_own: bool,
+    listener: Listener,
+}
+
+#[derive(Debug)]
+enum Listener {
+    /// The service manager opened it, and sees to its name.
+    Given(OwnedFd),
+    /// A port has no name that could be taken away.
+    Port(OwnedFd),
+    Named(NamedListener),
 }
 
 impl Listeners {
@@ -56,51 +64,114 @@ impl Listeners {
             let given = |name: &str| manager.take(name).filter(|it| listens_at(it, &address));
             let of_kind = listeners.sockets.iter().filter(|it| it.protocol == protocol).count();
             let opened = given(&part_name(&format!("{}-{of_kind}", protocol.word()), whose));
-            let (descriptor, is_own) = match (opened, given(&socket_name(whose, place))) {
-                (Some(opened), _) => (opened, false),
-                (None, Some(kept)) => (kept, true),
-                (None, None) => {
-                    let bound = bind_one(&address);
-                    (bound.map_err(|error| refused(whose, protocol, &address, &error))?, true)
-                }
+            let kept = socket_name(whose, place);
+            let listener = match (opened, given(&kept)) {
+                (Some(opened), _) => Listener::Given(opened),
+                (None, left) => match left.and_then(|it| Listener::left(it, &address)) {
+                    Some(left) => left,
+                    None => {
+                        manager.forget(&kept);
+                        let made = Listener::new(&address);
+                        let what = || format!("attaching {whose}: listening at {address}");
+                        let key = protocol.word();
+                        made.map_err(|error| taken::refused(what(), &address, key, &error))?
+                    }
+                },
             };
-            // A frontend of vhost-user hands over a guest's memory.
-            if protocol != Protocol::VhostUser {
-                refuse_descriptors(&descriptor);
-            }
-            listeners.sockets.push(Socket { protocol, descriptor, is_own });
-            let own_path = address.path().filter(|_| is_own);
-            listeners.names.extend(own_path.and_then(|path| SocketName::of(path).ok()));
+            let socket = Socket { protocol, listener };
+            socket.prepare();
+            listeners.sockets.push(socket);
         }
         Ok(listeners)
     }
 
+    /// Where clients come in vain: what was there was taken away.
+    pub(crate) fn unfound(&self) -> Vec<&Path> {
+        let named = self.sockets.iter().filter_map(|socket| socket.listener.named());
+        named.filter(|named| !named.is_found()).map(NamedListener::path).collect()
+    }
+
+    /// Listens anew wherever a name is gone; returns the places of those that do among the
+    /// volume's, for the next front end, and why one of them cannot.
+    pub(crate) fn mend(&mut self) -> (Vec<usize>, io::Result<()>) {
+        let (mut mended, mut outcome) = (Vec::new(), Ok(()));
+        for (place, socket) in self.sockets.iter_mut().enumerate() {
+            let Listener::Named(named) = &mut socket.listener else { continue };
+            match named.mend() {
+                Ok(false) => {}
+                Ok(true) => {
+                    socket.prepare();
+                    mended.push(place);
+                }
+                Err(error) => outcome = Err(error),
+            }
+        }
+        (mended, outcome)
+    }
+
     /// What a front end needs to take clients.
     pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.sockets.iter().map(|socket| socket.descriptor.as_fd())
+        self.sockets.iter().map(|socket| socket.listener.as_fd())
     }
 
     /// Those that nobody else opened, with their places among the volume's.
     pub(crate) fn own_descriptors(&self) -> impl Iterator<Item = (usize, BorrowedFd<'_>)> {
-        let own = self.sockets.iter().enumerate().filter(|(_, socket)| socket.is_own);
-        own.map(|(place, socket)| (place, socket.descriptor.as_fd()))
+        let is_own = |socket: &Socket| !matches!(socket.listener, Listener::Given(_));
+        let own = self.sockets.iter().enumerate().filter(move |(_, socket)| is_own(socket));
+        own.map(|(place, socket)| (place, socket.listener.as_fd()))
     }
 
     /// What a front end is told of [`Self::descriptors`].
     pub(crate) fn orders(&self) -> Vec<SocketOrders> {
         let order = |socket: &Socket| SocketOrders {
             protocol: socket.protocol,
-            socket_fd: socket.descriptor.as_raw_fd(),
+            socket_fd: socket.listener.as_fd().as_raw_fd(),
         };
         self.sockets.iter().map(order).collect()
     }
 }
 
-fn bind_one(address: &Address) -> io::Result<OwnedFd> {
-    Ok(match address {
-        Address::Unix(path) => private::bind(path, SOCKET_MODE)?.into(),
-        Address::Tcp(address) => TcpListener::bind(address)?.into(),
-    })
+impl Socket {
+    /// What every listener needs before anybody comes.
+    fn prepare(&self) {
+        // A frontend of vhost-user hands over a guest's memory.
+        if self.protocol != Protocol::VhostUser {
+            refuse_descriptors(&self.listener);
+        }
+    }
+}
+
+impl Listener {
+    fn new(address: &Address) -> io::Result<Listener> {
+        Ok(match address {
+            Address::Unix(path) => Listener::Named(NamedListener::bind(path, SOCKET_MODE)?),
+            Address::Tcp(address) => Listener::Port(TcpListener::bind(address)?.into()),
+        })
+    }
+
+    /// One that a keeper has left, if clients still find it.
+    fn left(descriptor: OwnedFd, address: &Address) -> Option<Listener> {
+        let Address::Unix(path) = address else { return Some(Listener::Port(descriptor)) };
+        let is_found = peers::is_found(&descriptor, path).unwrap_or(true);
+        let listener = is_found.then(|| NamedListener::of(descriptor.into(), path, SOCKET_MODE));
+        listener?.ok().map(Listener::Named)
+    }
+
+    fn named(&self) -> Option<&NamedListener> {
+        match self {
+            Listener::Named(named) => Some(named),
+            Listener::Given(_) | Listener::Port(_) => None,
+        }
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Listener::Given(descriptor) | Listener::Port(descriptor) => descriptor.as_fd(),
+            Listener::Named(named) => named.listener().as_fd(),
+        }
+    }
 }
 
 /// Whether a descriptor that came from elsewhere is a socket at which clients of this address wait.
@@ -117,21 +188,9 @@ fn listens_at(descriptor: &OwnedFd, address: &Address) -> bool {
 
 impl Drop for Listeners {
     fn drop(&mut self) {
-        for name in &self.names {
-            let _may_be_gone = name.remove();
+        for named in self.sockets.iter().filter_map(|socket| socket.listener.named()) {
+            let _may_be_gone = named.remove();
         }
-    }
-}
-
-fn refused(whose: &str, protocol: Protocol, address: &Address, error: &io::Error) -> Problem {
-    let key = protocol.word();
-    let what = format!("attaching {whose}: listening at {address}");
-    match error.kind() {
-        io::ErrorKind::AddrInUse => {
-            let remedy = format!("end whoever listens there, or set another address in {key}");
-            Problem::new(Exit::InUse, what, error, remedy)
-        }
-        _ => Problem::new(Exit::Failed, what, error, format!("correct the address in {key}")),
     }
 }
 
@@ -198,7 +257,7 @@ fn tcp_connections(table: &[u8], bound: SocketAddr) -> usize {
 }
 
 /// The kernel prints an address as numbers of 32 bits, each as it lies in memory.
-fn parse_tcp(text: &str) -> Option<(IpAddr, u16)> {
+pub(super) fn parse_tcp(text: &str) -> Option<(IpAddr, u16)> {
     let (ip, port) = text.split_once(':')?;
     let word = |index: usize| {
         let word = u32::from_str_radix(ip.get(8 * index..8 * index + 8)?, 16).ok()?;

@@ -178,7 +178,10 @@ impl ServedMemory {
                 format!("move what is at {path} away, if anything is, and {left} there"),
             ));
         }
-        let (path, file) = self.held().filter(|_| self.was_served)?;
+        if !self.was_served {
+            return self.refusal();
+        }
+        let (path, file) = self.held()?;
         let path = path.display();
         match self.leads()? {
             Leads::Here => None,
@@ -192,6 +195,15 @@ impl ServedMemory {
                 format!("{THEN}: put its owner and its mode right"),
             )),
         }
+    }
+
+    /// What is there and has not been served, and nobody would take for the region as it is.
+    fn refusal(&self) -> Option<Holder> {
+        let path = self.medium.path()?.display();
+        let error = self.open().err().filter(private::is_refusal)?;
+        let remedy = "take its other names away, if it has any, and put its owner and its mode \
+                      right";
+        Some((format!("the file of its memory, {path}, is refused: {error}"), remedy.to_owned()))
     }
 
     fn want_of_room(&self, file: &File) -> Option<Holder> {

@@ -7,10 +7,11 @@
 //! The kernel is asked by sock_diag(7), a netlink socket: `struct unix_diag_req` to it, and for
 //! each socket a `struct unix_diag_msg` with attributes back (linux/unix_diag.h).
 
-use rustix::fs::{major, minor};
+use rustix::fs::{fstat, major, minor};
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with,
 };
+use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -40,6 +41,8 @@ type File = (u32, u32);
 /// What the kernel says of a socket.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
+    /// By which the process that has it knows it.
+    number: u32,
     state: u8,
     file: Option<File>,
     /// Of one that listens: the connections that nobody has taken yet. They are no sockets so far.
@@ -49,15 +52,36 @@ struct Seen {
 /// Connections at the socket of this path, those too that nobody has taken yet; none if the kernel
 /// does not say.
 pub(super) fn connections(path: &Path) -> Option<usize> {
-    let found = path.symlink_metadata().ok()?;
-    let device = major(found.dev()) << 20 | minor(found.dev());
-    let wanted = (found.ino() as u32, device);
+    let wanted = file_at(path)?;
     let sockets = sockets()?;
     let of =
         |state: u8| sockets.iter().filter(move |it| (it.state, it.file) == (state, Some(wanted)));
     let waiting = of(LISTENS).map(|it| it.waiting as usize).sum::<usize>();
     // A file system that numbers its files otherwise shows nobody who listens.
     of(LISTENS).next().map(|_| of(CONNECTED).count() + waiting)
+}
+
+/// The sockets that listen with a name from the file at this path, by their numbers; none if the
+/// kernel does not say.
+pub(super) fn listeners(path: &Path) -> Option<Vec<u32>> {
+    let wanted = file_at(path)?;
+    let sockets = sockets()?.into_iter();
+    let there = sockets.filter(|it| (it.state, it.file) == (LISTENS, Some(wanted)));
+    Some(there.map(|it| it.number).collect())
+}
+
+/// Whether who connects at the path comes to this socket; none if the kernel does not say.
+pub(super) fn is_found(listener: impl AsFd, path: &Path) -> Option<bool> {
+    let number = fstat(listener).ok()?.st_ino as u32;
+    let seen = sockets()?.into_iter().find(|it| it.number == number)?;
+    // There are file systems that give their files another device than they are on.
+    let (inode, _) = seen.file?;
+    Some(file_at(path).is_some_and(|found| found.0 == inode))
+}
+
+fn file_at(path: &Path) -> Option<File> {
+    let found = path.symlink_metadata().ok()?;
+    Some((found.ino() as u32, major(found.dev()) << 20 | minor(found.dev())))
 }
 
 /// Every unix socket of this network that listens or is connected.
@@ -96,7 +120,7 @@ fn request() -> Vec<u8> {
 
 /// `family type state pad inode cookie cookie`, then attributes: `length type bytes`.
 fn socket(told: &[u8]) -> Option<Seen> {
-    let mut seen = Seen { state: *told.get(2)?, ..Seen::default() };
+    let mut seen = Seen { state: *told.get(2)?, number: number(told, 4)?, ..Seen::default() };
     let mut rest = told.get(SOCKET_BYTES..)?;
     while let (Some(length), Some(kind)) = (half(rest, 0), half(rest, 2)) {
         match kind {

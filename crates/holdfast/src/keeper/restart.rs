@@ -2,17 +2,23 @@
 //!
 //! Promise: a pure decision from how long front ends lived. The first death is answered at once,
 //! so that programs see the shortest pause; deaths at every start are answered more and more slowly
-//! and then no longer. What fails for want of something that comes back is tried for ever.
+//! and then no longer. One that dies again and again after it was well is replaced for ever, and
+//! that is told for as long. What fails for want of something that comes back is tried for ever.
 //! Never: looks at a clock or a process.
 
+use crate::exit::Exit;
 use crate::problem::Problem;
 use std::time::Duration;
 
 /// A front end that lived this long was well; the count of deaths begins anew.
 pub(crate) const WELL_AFTER: Duration = Duration::from_secs(10);
 
-/// So many deaths in a row, each within [`WELL_AFTER`] of its start, and the keeper gives up.
+/// So many deaths in a row, each within [`WELL_AFTER`] of its start, and the keeper gives up; each
+/// within [`SOUND_AFTER`], and it is told.
 pub(crate) const DEATHS_MAX: u32 = 5;
+
+/// One that lived this long has nothing of what others before it died of.
+pub(crate) const SOUND_AFTER: Duration = Duration::from_secs(600);
 
 /// The pause before the second restart in a row; it doubles from there.
 const BACK_OFF: Duration = Duration::from_millis(50);
@@ -41,9 +47,14 @@ pub(crate) enum Decision {
     GiveUp,
 }
 
-/// The deaths in a row that speak against another start.
+/// The deaths in a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Deaths(u32);
+pub(crate) struct Deaths {
+    /// Those that speak against another start.
+    early: u32,
+    /// All within [`SOUND_AFTER`] of a start.
+    again: u32,
+}
 
 impl Deaths {
     /// Decides about a front end that is not there for this reason.
@@ -58,17 +69,37 @@ impl Deaths {
         }
     }
 
+    /// That what `whose` processes die of comes again and again, while the newest has lived for
+    /// `lived`.
+    pub(crate) fn recurrence(&self, whose: &str, lived: Duration, why: &str) -> Option<Problem> {
+        (self.again >= DEATHS_MAX && lived < SOUND_AFTER).then(|| {
+            let (times, within_min) = (self.again, SOUND_AFTER.as_secs() / 60);
+            let why = format!(
+                "it has died {times} times in a row, each time within {within_min} min: {why}"
+            );
+            let remedy = "see the keeper's log for its reason, and mend that; it is started again \
+                          each time, and nothing that was acknowledged is lost";
+            Problem::new(Exit::Degraded, format!("keeping {whose} served"), why, remedy)
+        })
+    }
+
     /// Counts a death and decides.
     ///
     /// A front end that served and was killed from outside says nothing about the next one: it is
     /// replaced at once and not counted, however often that happens.
     fn another(&mut self, death: Death) -> Decision {
-        if death.lived >= WELL_AFTER || (death.was_ready && death.was_killed) {
-            *self = Deaths(0);
+        if death.was_ready && death.was_killed {
+            self.early = 0;
             return Decision::StartAfter(Duration::ZERO);
         }
-        self.0 += 1;
-        match self.0 {
+        let before = if death.lived >= SOUND_AFTER { 0 } else { self.again };
+        self.again = before.saturating_add(1);
+        if death.lived >= WELL_AFTER {
+            self.early = 0;
+            return Decision::StartAfter(Duration::ZERO);
+        }
+        self.early += 1;
+        match self.early {
             1 => Decision::StartAfter(Duration::ZERO),
             DEATHS_MAX.. => Decision::GiveUp,
             count => Decision::StartAfter(BACK_OFF * (1 << (count - 2))),

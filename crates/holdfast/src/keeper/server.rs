@@ -13,11 +13,12 @@ use super::memory::{self, Memories};
 use super::restart::{Death, Deaths, Decision};
 use super::spawn::{OWN_BINARY, start_server};
 use super::supervisor::{State, new_pulse, silence, tell_astray, unanswered, until_it_passes};
+use super::taken;
 use super::upgrade::{END_PATIENCE, Request, Upgrade, open_binary};
 use super::{Progress, RETRY_EVERY, Refuse};
 use crate::bond::RegionNote;
 use crate::claims::PowerSource;
-use crate::config::{Config, ServedLogConfig};
+use crate::config::{Address, Config, ServedLogConfig};
 use crate::exit::Exit;
 use crate::found::{memory_of, verdict_of_log};
 use crate::observe::{Holder, look};
@@ -498,9 +499,14 @@ impl Supervisor {
             _ => {}
         }
         let stall = silence.map_or(Duration::ZERO, |it| Duration::from_millis(it.for_ms));
+        let lived = self.running.as_ref().map(|running| running.started.elapsed());
         self.shared.change(|s| {
             s.longest_stall = s.longest_stall.max(stall);
             s.logs = logs;
+            if let (State::Serving, Some(lived)) = (s.state, lived) {
+                let last = s.last_error.as_deref().unwrap_or_default();
+                s.problem = self.deaths.recurrence("logs, disks and tables", lived, last);
+            }
         });
     }
 
@@ -771,9 +777,9 @@ fn of_device(seen: Look) -> Look {
 
 /// Why programs do not find a server that is there.
 fn unreached(socket: &Path, error: &std::io::Error) -> String {
-    let at = socket.display();
+    let (at, why) = (socket.display(), taken::why(&Address::Unix(socket.to_owned()), error));
     format!(
-        "programs do not find it: {at} was taken away, and cannot be made again ({error}); move \
+        "programs do not find it: {at} was taken away, and cannot be made again ({why}); move \
          away what is there, and it is made by itself"
     )
 }
@@ -800,12 +806,6 @@ fn listen(socket: &Path) -> Outcome<NamedListener> {
     let bound = NamedListener::bind(socket, EVERYBODY);
     bound.inspect(|bound| refuse_descriptors(bound.listener())).map_err(|error| {
         let what = format!("listening at {}", socket.display());
-        match error.kind() {
-            std::io::ErrorKind::AddrInUse => {
-                let remedy = "end whoever listens there, or set another server.socket";
-                Problem::new(Exit::InUse, what, error, remedy)
-            }
-            _ => Problem::new(Exit::Failed, what, error, "run as root, or set server.socket"),
-        }
+        taken::refused(what, &Address::Unix(socket.to_owned()), "server.socket", &error)
     })
 }

@@ -5,6 +5,7 @@
 //! the descriptors that programs' mounts depend on stay open throughout.
 //! Never: opens a region, a log or the mount. Whatever could crash does so in another process.
 
+mod reach;
 mod replace;
 mod watch;
 
@@ -173,6 +174,8 @@ struct Supervisor {
     /// What front ends are started from.
     binary: OwnedFd,
     upgrade: Option<Upgrade>,
+    /// The front end was told to end so that the next one takes clients where they come.
+    is_renewing: bool,
     shared: Arc<Shared>,
     events: Receiver<Event>,
     sender: Sender<Event>,
@@ -237,6 +240,7 @@ impl Supervised {
             held,
             binary,
             upgrade: None,
+            is_renewing: false,
             shared: shared.clone(),
             events,
             sender: sender.clone(),
@@ -379,6 +383,7 @@ impl Supervisor {
             Phase::Waiting(task, due) if due <= Instant::now() => self.begin(task),
             Phase::Running(front) => {
                 self.look();
+                let front = self.look_at_sockets(front);
                 Phase::Running(self.kill_if_late(front))
             }
             phase => phase,
@@ -450,6 +455,7 @@ impl Supervisor {
             self.held.close_to_users();
             self.shared.change(|s| s.is_cut_off = true);
         }
+        let _is_told_of_one_that_serves = self.mend_sockets();
         let sender = self.sender.clone();
         let hear = move |heard| {
             drop(sender.send(match heard {
@@ -525,7 +531,8 @@ impl Supervisor {
                 Task::Drain => self.drained(Ok(front.drained)),
             };
         }
-        let is_replaced = self.upgrade.as_ref().is_some_and(Upgrade::waits_for_the_old);
+        let is_upgraded = self.upgrade.as_ref().is_some_and(Upgrade::waits_for_the_old);
+        let is_replaced = std::mem::take(&mut self.is_renewing) || is_upgraded;
         if is_replaced && front.task == Task::Serve {
             return self.begin_successor();
         }

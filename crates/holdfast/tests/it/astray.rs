@@ -165,6 +165,62 @@ fn a_keeper_that_ends_leaves_memory_that_cannot_have_its_name_where_the_next_one
     assert_eq!(fixture.stop(), Some(0));
 }
 
+/// Two disks whose memory is in a folder of its own, which the test can take away.
+fn with_disks_in_a_folder() -> (Fixture, PathBuf) {
+    let fixture = Fixture::new();
+    let folder = moved(&fixture).with_extension("folder");
+    fs::create_dir(&folder).unwrap();
+    let (control, server) = (fixture.path("run/control.sock"), fixture.path("run/server.sock"));
+    let disk = |name: &str| {
+        let (region, socket, way) = (folder.join(name), fixture.path(name), way());
+        format!(
+            "[disk.{name}]\nsize = \"4MiB\"\nmust_survive = [\"process\"]\nway = {way:?}\n\
+             nbd = [\"unix:{}\"]\nmemory = {{ medium = \"shm\", path = {region:?} }}\n",
+            socket.display()
+        )
+    };
+    let (ram, other) = (disk("ram"), disk("other"));
+    fixture.configure(&format!(
+        "[keeper]\nsocket = {control:?}\n[server]\nsocket = {server:?}\n{ram}{other}"
+    ));
+    for name in ["ram", "other"] {
+        fixture.holdfast(&["disk", "make", name]).succeeded();
+    }
+    (fixture, folder)
+}
+
+fn is_well(fixture: &Fixture) -> bool {
+    fixture.holdfast(&["status"]).code == Some(0)
+}
+
+#[test]
+fn memory_with_a_second_name_at_the_start_is_taken_up_once_it_has_one() {
+    let (mut fixture, folder) = with_disks_in_a_folder();
+    let (region, second) = (folder.join("ram"), folder.join("second"));
+    fs::hard_link(&region, &second).unwrap();
+    fixture.begin_to_serve();
+    let is_told = || {
+        let status = fixture.holdfast(&["status"]);
+        status.code == Some(7) && status.out.contains("it has another name")
+    };
+    wait_until(is_told, || fixture.keeper_log());
+    fs::remove_file(second).unwrap();
+    wait_until(|| is_well(&fixture), || fixture.keeper_log());
+    assert_eq!(fixture.stop(), Some(0));
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn whoever_has_a_keeper_end_hears_that_it_could_not_leave_the_memory_of_a_disk() {
+    let (mut fixture, folder) = with_disks_in_a_folder();
+    fixture.begin_to_serve();
+    wait_until(|| is_well(&fixture), || fixture.keeper_log());
+    fs::remove_dir_all(&folder).unwrap();
+    let told = ["leaving the memory of disk", "is gone with this keeper"];
+    fixture.holdfast(&["shutdown"]).expect(1, &told);
+    fixture.reap();
+}
+
 /// A volume in the hands of fate, and what has to be in it.
 struct World {
     fixture: Fixture,

@@ -2,12 +2,13 @@
 
 use crate::block::run;
 use crate::fixture::{Fixture, NAME, kill, wait_until};
+use crate::seeds::{Random, for_seeds};
 use rustix::process::Signal;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::FileExt;
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::time::Duration;
 use vm_memory::FileOffset;
@@ -299,10 +300,65 @@ fn a_directory_is_no_network_block_device() {
 fn a_socket_that_somebody_else_has_is_left_alone() {
     let served = Served::new();
     let taken = TcpListener::bind(("127.0.0.1", served.port)).unwrap();
-    let words = ["listening at tcp:127.0.0.1", "nbd"];
+    let named = format!("(pid {})", std::process::id());
+    let words = ["listening at tcp:127.0.0.1", &named, "set another address in nbd"];
     served.fixture.holdfast(&["serve"]).expect(5, &words);
     assert!(!served.socket().exists(), "what was bound before is given back");
     drop(taken);
+}
+
+#[test]
+fn a_socket_that_is_taken_away_under_its_front_end_is_there_again_and_no_client_notices() {
+    for_seeds("a_socket_that_is_taken_away", 2, |seed| {
+        let random = &mut Random::new(seed);
+        let mut served = Served::new();
+        served.fixture.serve();
+        let mut clients = vec![served.unix()];
+        for step in 0..4 {
+            let folder = served.fixture.path("moved");
+            match random.below(3) {
+                0 => fs::remove_file(served.socket()).unwrap(),
+                1 => fs::rename(served.socket(), folder).unwrap(),
+                _ => {
+                    fs::remove_file(served.socket()).unwrap();
+                    kill(served.fixture.front_end(), Signal::KILL);
+                    clients.clear();
+                }
+            }
+            let is_back =
+                || UnixStream::connect(served.socket()).is_ok_and(|it| Client::new(it).is_ok());
+            wait_until(is_back, || served.fixture.keeper_log());
+            clients.push(served.unix());
+            for (number, client) in clients.iter_mut().enumerate() {
+                let data = [seed as u8 ^ step; 4096];
+                client.write(&data, 4096 * number as u64).unwrap();
+                assert_eq!(client.read(4096, 4096 * number as u64).unwrap(), data, "seed {seed}");
+            }
+        }
+        drop(clients);
+        served.fixture.holdfast(&["status"]).succeeded();
+        served.fixture.holdfast(&["umount", NAME]).succeeded();
+        assert!(!served.socket().exists(), "the socket's file was left behind");
+    });
+}
+
+#[test]
+fn a_socket_whose_name_somebody_else_has_by_now_is_told_of_until_it_is_moved_away() {
+    let mut served = Served::new();
+    served.fixture.serve();
+    fs::remove_file(served.socket()).unwrap();
+    let other = UnixListener::bind(served.socket()).unwrap();
+    let is_told = || {
+        let status = served.fixture.holdfast(&["status"]);
+        status.code == Some(7) && status.out.contains("move away what is there")
+    };
+    wait_until(is_told, || served.fixture.keeper_log());
+    fs::remove_file(served.socket()).unwrap();
+    drop(other);
+    let is_well = || served.fixture.holdfast(&["status"]).code == Some(0);
+    wait_until(|| served.socket().exists() && is_well(), || served.fixture.keeper_log());
+    drop(served.unix());
+    served.fixture.holdfast(&["umount", NAME]).succeeded();
 }
 
 /// A client that asks for the first export by TLS, which it says is wanted.

@@ -151,6 +151,25 @@ fn people_read_tables_that_the_server_has_and_tables_that_nobody_has() {
     assert_eq!(read(&["table", "scan", "bank", "history"]), *history);
 }
 
+#[test]
+fn a_list_is_one_value_of_json_and_a_sentence_where_nothing_is_in_it() {
+    let mut tables = WithTables::new("must_survive = [\"process\"]");
+    tables.holdfast(&["table", "make", "bank"]).succeeded();
+    let list = ["table", "list", "bank"];
+    let listed = |tables: &WithTables| -> Json {
+        let json = tables.holdfast(&[&["--json"], &list[..]].concat()).succeeded().out;
+        serde_json::from_str(&json).unwrap_or_else(|error| panic!("{error}: {json:?}"))
+    };
+    assert_eq!(listed(&tables), serde_json::json!([]));
+    assert_eq!(tables.holdfast(&list).succeeded().out, "there are none\n");
+    tables.served.serve();
+    let client = tables.client();
+    made(&client);
+    assert_eq!(listed(&tables).as_array().map(Vec::len), Some(4));
+    drop(client);
+    tables.served.stop();
+}
+
 /// TPC-B, over and over. Returns how often, and the longest wait.
 fn pay(client: &ResponderClient, me: u64, stop: &AtomicBool) -> (u64, Duration) {
     let (mut number, mut longest, mut balance) = (0, Duration::ZERO, 0);

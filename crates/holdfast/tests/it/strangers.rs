@@ -141,7 +141,8 @@ fn a_server_does_not_take_the_socket_of_another() {
     fs::create_dir(fixture.path("run")).unwrap();
     let path = fixture.path("run/server.sock");
     let other = UnixListener::bind(&path).unwrap();
-    fixture.holdfast(&["serve"]).expect(5, &["end whoever listens there", NAME]);
+    let named = format!("(pid {})", std::process::id());
+    fixture.holdfast(&["serve"]).expect(5, &[&named, "end that process", NAME]);
     UnixStream::connect(&path).expect("the other server has its socket no longer");
     drop(other);
 }

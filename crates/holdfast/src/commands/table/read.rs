@@ -21,10 +21,10 @@ pub(super) fn list(config: &Config, name: &str, output: Output) -> Outcome<()> {
     let asked = Asked::find(config, name)?;
     let tables = asked.tables()?;
     asked.close()?;
-    output.lines(tables.iter().map(|(name, schema)| match output.json {
-        true => table_data(name, schema).to_string(),
-        false => table_line(name, schema),
-    }));
+    let data: Vec<_> = tables.iter().map(|(name, schema)| table_data(name, schema)).collect();
+    let lines: Vec<_> = tables.iter().map(|(name, schema)| table_line(name, schema)).collect();
+    let text = if lines.is_empty() { "there are none".to_owned() } else { lines.join("\n") };
+    output.result(&data, &text);
     Ok(())
 }
 

@@ -1,7 +1,6 @@
 //! Deaths in a row, and what follows.
 
 use super::*;
-use crate::exit::Exit;
 
 fn crash(lived_ms: u64) -> Death {
     let lived = Duration::from_millis(lived_ms);
@@ -53,4 +52,23 @@ fn being_killed_before_serving_is_counted_for_the_start_itself_may_be_the_reason
     let killed = Death { was_killed: true, ..crash(1) };
     (0..4).for_each(|_| _ = deaths.another(killed));
     assert_eq!(deaths.another(killed), Decision::GiveUp);
+}
+
+#[test]
+fn what_dies_again_and_again_after_it_was_well_is_told_until_one_of_them_is_sound() {
+    let mut deaths = Deaths::default();
+    let killed = Death { was_ready: true, was_killed: true, ..crash(1) };
+    let told = |deaths: &Deaths, lived_ms| {
+        deaths.recurrence("volume v", Duration::from_millis(lived_ms), "it is broken")
+    };
+    for count in 1..1000 {
+        assert_eq!(deaths.another(crash(11_000)), Decision::StartAfter(Duration::ZERO));
+        assert_eq!(deaths.another(killed), Decision::StartAfter(Duration::ZERO));
+        assert_eq!(told(&deaths, 0).is_some(), count >= 5, "after {count} deaths");
+    }
+    let problem = told(&deaths, 599_999).unwrap();
+    assert!(problem.why.contains("999 times") && problem.why.contains("broken"), "{problem}");
+    assert_eq!(told(&deaths, 600_000), None);
+    deaths.another(crash(600_000));
+    assert_eq!(told(&deaths, 0), None);
 }
