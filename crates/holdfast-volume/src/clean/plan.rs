@@ -146,6 +146,8 @@ pub(crate) struct Window {
     passing: BTreeSet<Vec<u8>>,
     /// The same of directories: nothing but another new directory may come to stand there.
     passing_directories: BTreeMap<Vec<u8>, Passed>,
+    /// What was made and is not any more, or under another name: a repetition may find it there.
+    pub(crate) left_out: Vec<(NodeId, Vec<u8>, Make)>,
     /// Who has been the owner of what the window makes, or of another that it made under the name.
     owners: BTreeMap<Vec<u8>, BTreeSet<u32>>,
     /// Names that nodes from before the window stood under which have gone, and which. They are
@@ -517,7 +519,7 @@ impl Window {
     /// Takes back that a directory was made under the path. A repetition removes it once it has
     /// removed all that an earlier process may have made in it.
     fn leave_directory(&mut self, made: usize, node: NodeId, path: &[u8]) {
-        self.steps[made] = Step::Nothing;
+        self.instead(made, Step::Nothing);
         if !self.gone_directories.contains_key(path) {
             self.touched.remove(path);
         }
@@ -580,10 +582,17 @@ impl Window {
             self.touched.remove(&path);
             self.passing.insert(path.clone());
         }
-        self.steps[step] = match gone {
-            Some(node) => Step::Remove { node, path },
-            None => Step::Nothing,
-        };
+        let removal = gone.map_or(Step::Nothing, |node| Step::Remove { node, path });
+        self.instead(step, removal);
+    }
+
+    /// Another step stands there instead. What the one before makes may have been made.
+    fn instead(&mut self, at: usize, step: Step) -> Step {
+        let before = std::mem::replace(&mut self.steps[at], step);
+        if let Step::Make { node, path, make, .. } = &before {
+            self.left_out.push((*node, path.clone(), make.clone()));
+        }
+        before
     }
 
     /// The node goes from its name instead of moving. An earlier process may have moved it. What
@@ -650,7 +659,7 @@ impl Window {
     /// Takes back that a file was made whose name another takes. Returns what it stood in for.
     fn unmake_under(&mut self, node: NodeId) -> Option<NodeId> {
         let made = self.makes.remove(&node)?;
-        match std::mem::replace(&mut self.steps[made], Step::Nothing) {
+        match self.instead(made, Step::Nothing) {
             Step::Make { over, .. } => over,
             _ => None,
         }

@@ -34,6 +34,7 @@ mod stuck;
 mod swapped;
 mod threads;
 mod touched;
+mod unfinished;
 mod wal;
 mod world;
 mod zeros;
