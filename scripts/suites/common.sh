@@ -137,8 +137,10 @@ tell_tree() { # $1 directory
 give_back() {
     [ -n "$told_changes" ] || /usr/bin/python3 scripts/suites/tree.py --canary "$work" || return
     told_changes=yes
-    tell_tree "$work/mount" >"$work/volume.tree" || return
+    local told=0
+    tell_tree "$work/mount" >"$work/volume.tree" || told=$?
     end_volume || return
+    [ "$told" = 0 ] || return
     tell_tree "$work/home" >"$work/home.tree" || return
     [ -s "$work/home.tree" ] && diff "$work/volume.tree" "$work/home.tree"
 }

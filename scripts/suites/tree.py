@@ -66,24 +66,33 @@ def names_in(path):
         os.close(directory)
 
 
-def walk(path):
-    """The directory, and all below it."""
-    yield path, os.lstat(path)
-    for name in names_in(path):
-        child = os.path.join(path, name)
-        about = os.lstat(child)
+def walk(root):
+    """The directory, and all below it: its path below the root, and one by which it is found at that
+    moment, from the working directory. Trees may be deeper than a path, or this program, can be."""
+    here = os.open(".", os.O_RDONLY | os.O_DIRECTORY)
+    os.chdir(root)
+    yield b".", b".", os.lstat(b".")
+    levels = [(b"", names_in(b"."))]
+    while levels:
+        above, names = levels[-1]
+        if not names:
+            levels.pop()
+            os.chdir(b"..")
+            continue
+        name = names.pop()
+        path, about = os.path.join(above, name), os.lstat(name)
+        yield path, name, about
         if stat.S_ISDIR(about.st_mode):
-            yield from walk(child)
-        else:
-            yield child, about
+            os.chdir(name)
+            levels.append((path, names_in(b".")))
+    os.fchdir(here)
+    os.close(here)
 
 
 def tell(root):
     """A line for each name, by which two trees are compared."""
     first_names, lines = {}, []
-    root = os.fsencode(root)
-    for path, about in walk(root):
-        name = os.path.relpath(path, root)
+    for name, path, about in walk(root):
         kind = stat.S_IFMT(about.st_mode)
         is_directory = kind == stat.S_IFDIR
         line = [
@@ -91,7 +100,7 @@ def tell(root):
             f"mode={about.st_mode:o}",
             f"owner={about.st_uid}:{about.st_gid}",
             f"modified={about.st_mtime_ns}",
-            f"attributes={attributes(path, path == root)}",
+            f"attributes={attributes(path, name == b'.')}",
         ]
         if not is_directory:
             first = first_names.setdefault((about.st_dev, about.st_ino), name)
