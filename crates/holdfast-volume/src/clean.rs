@@ -7,26 +7,23 @@
 
 mod apply;
 pub(crate) mod aside;
-pub(crate) mod partly;
 mod plan;
 pub(crate) mod room;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-use holdfast_io::{Files, Kind};
+use holdfast_io::Files;
 use holdfast_log::{AppendError, CommitError, Frame, Lsn, ReadError, WordError};
 
 use crate::clean::apply::{Applier, Blame, exchange_marker};
 use crate::clean::aside::{Aside, PassedOver, RecordId, Whole};
-use crate::clean::partly::Partly;
 use crate::clean::plan::{Contents, Window};
 use crate::extents::Piece;
-use crate::names::{ORPHANS_NAME, to_path};
+use crate::names::ORPHANS_NAME;
 use crate::node::Node;
 use crate::own;
 use crate::record::{self, Op, Record, RecordFault};
-use crate::space::shortage_in;
 use crate::volume::DirectoryVolume;
 use crate::words;
 
@@ -169,14 +166,12 @@ pub(crate) struct Cleaner {
     repeats: bool,
     /// The log has durably what an earlier process said of the home.
     mark_is_durable: bool,
-    /// Where a window ends that is made longer than it was begun.
-    longer: Option<Lsn>,
     aside: Aside,
 }
 
 impl Cleaner {
     pub(crate) fn new(applied: Lsn, aside: Aside) -> Cleaner {
-        Cleaner { applied, repeats: true, mark_is_durable: false, longer: None, aside }
+        Cleaner { applied, repeats: true, mark_is_durable: false, aside }
     }
 
     /// Applies one window, if anything is durable and not applied. What somebody ordered to be put
@@ -193,18 +188,6 @@ impl Cleaner {
                 }
             }
         }
-    }
-
-    /// [`Self::step`], which takes in all that it can up to here.
-    pub(crate) fn step_longer(
-        &mut self,
-        volume: &DirectoryVolume,
-        upto: Lsn,
-    ) -> Result<Cleaned, CleanError> {
-        self.longer = Some(upto);
-        let stepped = self.step(volume);
-        self.longer = None;
-        stepped
     }
 
     /// What a replay passes over.
@@ -328,10 +311,10 @@ impl Cleaner {
     }
 
     /// Where the next window ends at the latest. One that was begun and not finished, by this
-    /// process or one before it, is finished first, and nothing more, unless it is made longer.
+    /// process or one before it, is finished first, and nothing more.
     fn limit(&self, volume: &DirectoryVolume, begun: Option<Lsn>) -> Lsn {
         match begun {
-            Some(end) if end > self.applied => self.longer.map_or(end, |longer| longer.max(end)),
+            Some(end) if end > self.applied => end,
             _ => volume.log.marks().durable,
         }
     }
@@ -344,7 +327,6 @@ impl Cleaner {
     ) -> Result<(Window, Lsn), CleanError> {
         let mut window = Window::new(self.repeats);
         let limit = self.applied.advance(WINDOW_BYTES_MAX);
-        let is_longer = self.longer.is_some();
         let syncs_max = if volume.home.has_sync_all() { usize::MAX } else { SYNCS_MAX };
         let mut end = Ok(durable);
         let (aside, mut dependent) = (&mut self.aside, Vec::new());
@@ -356,7 +338,7 @@ impl Cleaner {
                 let is_full = lsn > limit
                     || window.unlogged_bytes >= WINDOW_BYTES_MAX
                     || window.syncs() >= syncs_max;
-                (!is_full || is_longer) && window.take(lsn, &records)
+                !is_full && window.take(lsn, &records)
             });
             let goes_on = matches!(taken, Ok(true));
             if !goes_on {
@@ -414,73 +396,38 @@ fn begun(volume: &DirectoryVolume) -> Result<Option<Lsn>, CleanError> {
     Ok((end > 0).then_some(Lsn(end)))
 }
 
-/// What became of the window that a process died in.
-pub(crate) struct Finished {
-    /// Bytes written to the home.
-    pub(crate) bytes: u64,
-    /// What the home may have in part.
-    pub(crate) partly: Partly,
-}
-
 /// Finishes the window that a process died in, so that the home is where the log says it is. What
-/// the home refuses does not keep anybody from serving, as long as it can be told what becomes of
-/// the names that are half changed.
-pub(crate) fn finish_begun(volume: &DirectoryVolume) -> Result<Finished, CleanError> {
-    let mut finished = Finished { bytes: 0, partly: Partly::default() };
+/// the home refuses does not keep anybody from serving, as long as no names are half changed.
+pub(crate) fn finish_begun(volume: &DirectoryVolume) -> Result<u64, CleanError> {
+    let mut bytes = 0;
     while let Some(end) = begun(volume)?.filter(|end| *end > volume.log.marks().released) {
-        let cleaned = match step_or_longer(volume, end) {
-            Err(error @ CleanError::Home { .. }) => {
-                let end = begun(volume)?.unwrap_or(end);
-                let (partly, upto) = followed(volume, end)?;
-                if upto < end {
-                    return Err(error);
-                }
+        let cleaned = match volume.clean_step() {
+            Err(error @ CleanError::Home { .. }) if !changes_names(volume, end)? => {
                 set_word(volume, words::HOME_ERRNO, error.errno())?;
-                finished.partly = partly;
                 break;
             }
             cleaned => cleaned?,
         };
-        finished.bytes += cleaned.bytes;
+        bytes += cleaned.bytes;
         if cleaned.is_idle() {
             break;
         }
     }
-    Ok(finished)
+    Ok(bytes)
 }
 
-/// One step. A window that the home has no room for, and that ends at `end`, is tried once more
-/// with what comes behind it: that may give room back.
-fn step_or_longer(volume: &DirectoryVolume, end: Lsn) -> Result<Cleaned, CleanError> {
-    let stepped = volume.clean_step();
-    if shortage_in(&stepped).is_none() {
-        return stepped;
-    }
-    volume.log.commit(volume.log.marks().tail).map_err(CleanError::Log)?;
-    let (_, longer) = followed(volume, volume.log.marks().durable)?;
-    if longer > end { volume.clean_longer(longer) } else { stepped }
-}
-
-/// What can be followed over any part of it from what is known to be at home, at most to `end`, and
-/// where that ends.
-fn followed(volume: &DirectoryVolume, end: Lsn) -> Result<(Partly, Lsn), CleanError> {
-    let (mut partly, mut upto, mut fault) = (Partly::default(), end, None);
-    let is_directory = |path: &[u8]| {
-        let found = volume.home.metadata(&to_path(path.to_vec()));
-        found.is_ok_and(|found| found.kind == Kind::Directory)
-    };
-    let mut takes = |record: &Record<'_>| partly.takes(record, is_directory);
+/// Whether a record that is not known to be at home, below `end`, changes a name. All others say
+/// what is, and not what becomes of it: memory is rebuilt from them over any part of them.
+fn changes_names(volume: &DirectoryVolume, end: Lsn) -> Result<bool, CleanError> {
+    let mut found = Ok(false);
     let read = volume.log.read(volume.log.marks().released, end, &mut |frame| {
         let lsn = frame.header.lsn;
-        match decode(lsn, frame.payload, frame.payload_lsn) {
-            Ok(records) if records.iter().all(|(record, _)| takes(record)) => return true,
-            Ok(_) => upto = lsn,
-            Err(error) => fault = Some(error),
-        }
-        false
+        let records = decode(lsn, frame.payload, frame.payload_lsn);
+        found = records.map(|records| records.iter().any(|(record, _)| record.changes_names()));
+        matches!(found, Ok(false))
     });
     read.map_err(CleanError::Read)?;
-    fault.map_or(Ok((partly, upto)), Err)
+    found
 }
 
 /// The records of a frame, each with the LSN of its data.
@@ -554,6 +501,6 @@ fn settle_pieces(node: &Node, contents: &Contents, upto: Lsn) {
 
 /// Removes what only a mounted volume needs; the root then has this time, or the one that it had.
 pub(crate) fn remove_orphans(home: &dyn Files, root_ns: Option<i128>) -> Result<(), CleanError> {
-    let path = to_path(ORPHANS_NAME.to_vec());
+    let path = crate::names::to_path(ORPHANS_NAME.to_vec());
     own::remove(home, root_ns).map_err(|error| CleanError::home(Act::Remove, &path, error))
 }

@@ -2,8 +2,7 @@
 //!
 //! The cleaner has finished the window that it was at (see [`crate::clean`]), so the home is just
 //! as it was when the first record in the ring was acknowledged, and the records can be followed
-//! one by one. Where the home has refused that, it has some part of the window, which is one that
-//! can be followed over any ([`crate::clean::partly`]).
+//! one by one.
 //!
 //! Promise: after a replay every node, name, byte and attribute is as it was acknowledged.
 //! Never: changes the home or the log.
@@ -12,7 +11,6 @@ mod home_paths;
 
 use std::collections::{HashMap, HashSet};
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
@@ -21,12 +19,11 @@ use holdfast_io::{Change, Files, Held, Kind, OpenFile};
 use holdfast_log::{CommitLog, Frame, Lsn};
 
 use crate::allocated::Allocated;
-use crate::clean::partly::Partly;
 use crate::clean::{self, Act, CleanError};
 use crate::errno::{is_other_inode, other_inode};
 use crate::extents::{Piece, Source};
 use crate::make::made;
-use crate::names::{HomeInode, Names, ORPHANS, Place, read_node, to_path};
+use crate::names::{Names, ORPHANS, Place, read_node, to_path};
 use crate::node::Node;
 use crate::record::{AtHome, Op, Record};
 use crate::rename::exchanged;
@@ -79,9 +76,8 @@ pub(crate) fn look_ahead(
     Ok((next, told))
 }
 
-/// Replays every record in the ring over a home that may have some of them in part. Returns how
-/// many there were.
-pub(crate) fn replay(volume: &DirectoryVolume, partly: &Partly) -> Result<u64, VolumeError> {
+/// Replays every record in the ring. Returns how many there were.
+pub(crate) fn replay(volume: &DirectoryVolume) -> Result<u64, VolumeError> {
     let mut at_home = HomePaths::new();
     // What is aside is in no window, so it is not in memory either.
     let mut passed = volume.passed_over();
@@ -97,7 +93,7 @@ pub(crate) fn replay(volume: &DirectoryVolume, partly: &Partly) -> Result<u64, V
     let mut names = volume.names_mut();
     names.mention(at_home.into_nodes());
     let (home, space, nameless) = (&*volume.home, &volume.space, HashSet::new());
-    let mut replay = Replay { home, space, names: &mut names, nameless, partly };
+    let mut replay = Replay { home, space, names: &mut names, nameless };
     let mut records = 0;
     for_each(&*volume.log, |lsn, record, data| {
         if goes.next() == Some(false) {
@@ -131,7 +127,6 @@ struct Replay<'a> {
     /// Nodes whose links do not count the name that they have among the orphans. One that was read
     /// by another name has it counted.
     nameless: HashSet<NodeId>,
-    partly: &'a Partly,
 }
 
 impl Replay<'_> {
@@ -180,7 +175,7 @@ impl Replay<'_> {
             self.names.note_at_home(self.home, id, place);
             return Ok(node);
         }
-        let (at_home, node, inode) = self.find(id, place)?;
+        let (node, inode) = read_node(&*self.names.hold_place(self.home, place)?, id)?;
         if place.parent == ORPHANS {
             node.body_mut().attributes.links -= 1;
             self.nameless.insert(id);
@@ -194,41 +189,10 @@ impl Replay<'_> {
         let noted = known.as_ref().map(|known| known.at_home);
         let others = known.into_iter().flat_map(|known| known.places);
         places.extend(others.filter(|other| other != place));
-        let node = self.names.adopt(Arc::new(node), kind, places, Some(at_home));
+        let node = self.names.adopt(Arc::new(node), kind, places, Some(place.clone()));
         self.names.note_read(id, inode, noted);
         self.names.bind(place.parent, &place.name, kind, id);
         Ok(node)
-    }
-
-    /// Where the home has a node, and what it has there: at its place, unless that may be what came
-    /// there since, or else where it was moved to.
-    fn find(&mut self, id: NodeId, place: &Place) -> Result<(Place, Node, HomeInode), Errno> {
-        let found = self.names.hold_place(self.home, place).and_then(|held| read_node(&*held, id));
-        match found {
-            Ok((node, inode)) if self.is_itself(id, place, inode) => {
-                return Ok((place.clone(), node, inode));
-            }
-            Err(error) if error != Errno::NOENT => return Err(error),
-            _ => {}
-        }
-        for path in self.partly.moved(id).iter().rev() {
-            let place = self.place(path)?;
-            let held = self.names.hold_place(self.home, &place);
-            match held.and_then(|held| read_node(&*held, id)) {
-                Ok((node, inode)) if self.names.told_inode(id).is_none_or(|it| it == inode.1) => {
-                    return Ok((place, node, inode));
-                }
-                Err(error) if error != Errno::NOENT => return Err(error),
-                _ => {}
-            }
-        }
-        Err(Errno::NOENT)
-    }
-
-    /// False if what was found at a place may have come to be in a window that is half applied.
-    fn is_itself(&self, id: NodeId, place: &Place, (_, found): HomeInode) -> bool {
-        let path = self.names.home_path_of(place).unwrap_or_default();
-        !self.partly.gives(path.as_os_str().as_bytes()) || self.names.told_inode(id) == Some(found)
     }
 
     /// The name goes from its node.
@@ -286,8 +250,6 @@ impl Replay<'_> {
 
     fn remove(&mut self, lsn: Lsn, record: &Record<'_>) -> Result<(), Errno> {
         let place = self.place(record.path)?;
-        // A window that is half applied may have removed it.
-        self.names.touch_directory(place.parent, record.at_ns, 0);
         let node = self.node(record.node, &place)?;
         self.leave(&node, &place, record.at_ns, lsn);
         Ok(())
@@ -296,19 +258,13 @@ impl Replay<'_> {
     fn rename(&mut self, lsn: Lsn, record: &Record<'_>, to: &[u8]) -> Result<(), Errno> {
         self.space.replayed(Cost::NAME, lsn);
         let from = self.place(record.path)?;
-        let (record_to, to) = (to, self.place(to)?);
-        // A window that is half applied may have moved it, and removed it since.
-        self.names.touch_directory(from.parent, record.at_ns, 0);
+        let to = self.place(to)?;
         let node = self.node(record.node, &from)?;
         if let Some(child) = self.names.child(to.parent, &to.name).cloned()
             && child.node != record.node
         {
-            match self.node(child.node, &to) {
-                Ok(replaced) => self.leave(&replaced, &to, record.at_ns, lsn),
-                // A window that is half applied has something else there by now.
-                Err(Errno::NOENT) if self.partly.gives(record_to) => {}
-                Err(error) => return Err(error),
-            }
+            let replaced = self.node(child.node, &to)?;
+            self.leave(&replaced, &to, record.at_ns, lsn);
         }
         let kind = {
             let mut body = node.body_mut();

@@ -18,7 +18,7 @@ use holdfast_log::{AppendError, Appended, CommitLog, Lsn, Marks, NoteError, Open
 
 use crate::asker::{Waits, asker};
 use crate::clean::aside::{Aside, PassedOver};
-use crate::clean::{CleanError, Cleaned, Cleaner, Finished};
+use crate::clean::{CleanError, Cleaned, Cleaner};
 use crate::kept::KeptFiles;
 use crate::names::Names;
 use crate::node::Node;
@@ -246,9 +246,9 @@ impl DirectoryVolume {
 
     /// Goes on where another process died: the kernel may know its node numbers.
     fn take_over(&self) -> Result<Attached, VolumeError> {
-        let Finished { bytes: bytes_applied, partly } = crate::clean::finish_begun(self)?;
+        let bytes_applied = crate::clean::finish_begun(self)?;
         self.reread_root()?;
-        let records_replayed = replay::replay(self, &partly)?;
+        let records_replayed = replay::replay(self)?;
         self.names_mut().complete();
         self.open_again_for_writing();
         self.names_mut().find_unreachable(&*self.home);
@@ -615,13 +615,6 @@ impl DirectoryVolume {
     pub fn clean_step(&self) -> Result<Cleaned, CleanError> {
         self.remove_unreachable();
         let stepped = self.cleaner().step(self);
-        self.space.tell_shortage(shortage_in(&stepped));
-        stepped
-    }
-
-    /// The same with a window that is made longer, up to here.
-    pub(crate) fn clean_longer(&self, upto: Lsn) -> Result<Cleaned, CleanError> {
-        let stepped = self.cleaner().step_longer(self, upto);
         self.space.tell_shortage(shortage_in(&stepped));
         stepped
     }

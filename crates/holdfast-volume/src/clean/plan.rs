@@ -146,8 +146,6 @@ pub(crate) struct Window {
     passing: BTreeSet<Vec<u8>>,
     /// The same of directories: nothing but another new directory may come to stand there.
     passing_directories: BTreeMap<Vec<u8>, Passed>,
-    /// What was made and is not any more, or under another name: a repetition may find it there.
-    pub(crate) left_out: Vec<(NodeId, Vec<u8>, Make)>,
     /// Who has been the owner of what the window makes, or of another that it made under the name.
     owners: BTreeMap<Vec<u8>, BTreeSet<u32>>,
     /// Names that nodes from before the window stood under which have gone, and which. They are
@@ -519,7 +517,7 @@ impl Window {
     /// Takes back that a directory was made under the path. A repetition removes it once it has
     /// removed all that an earlier process may have made in it.
     fn leave_directory(&mut self, made: usize, node: NodeId, path: &[u8]) {
-        self.instead(made, Step::Nothing);
+        self.steps[made] = Step::Nothing;
         if !self.gone_directories.contains_key(path) {
             self.touched.remove(path);
         }
@@ -582,17 +580,10 @@ impl Window {
             self.touched.remove(&path);
             self.passing.insert(path.clone());
         }
-        let removal = gone.map_or(Step::Nothing, |node| Step::Remove { node, path });
-        self.instead(step, removal);
-    }
-
-    /// Another step stands there instead. What the one before makes may have been made.
-    fn instead(&mut self, at: usize, step: Step) -> Step {
-        let before = std::mem::replace(&mut self.steps[at], step);
-        if let Step::Make { node, path, make, .. } = &before {
-            self.left_out.push((*node, path.clone(), make.clone()));
-        }
-        before
+        self.steps[step] = match gone {
+            Some(node) => Step::Remove { node, path },
+            None => Step::Nothing,
+        };
     }
 
     /// The node goes from its name instead of moving. An earlier process may have moved it. What
@@ -659,7 +650,7 @@ impl Window {
     /// Takes back that a file was made whose name another takes. Returns what it stood in for.
     fn unmake_under(&mut self, node: NodeId) -> Option<NodeId> {
         let made = self.makes.remove(&node)?;
-        match self.instead(made, Step::Nothing) {
+        match std::mem::replace(&mut self.steps[made], Step::Nothing) {
             Step::Make { over, .. } => over,
             _ => None,
         }

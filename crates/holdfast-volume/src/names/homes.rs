@@ -94,7 +94,7 @@ impl Names {
     }
 
     /// What is written of a node that is not at hand. The roster may know of a later making.
-    pub(crate) fn told_inode(&self, node: NodeId) -> Option<u64> {
+    fn told_inode(&self, node: NodeId) -> Option<u64> {
         let noted = self.known.get(&node).and_then(|known| self.of_this_home(known.at_home));
         noted.or_else(|| self.told.get(&node).and_then(|told| self.of_this_home(*told)))
     }

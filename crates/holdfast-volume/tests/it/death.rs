@@ -89,20 +89,20 @@ fn live_on(life: &mut Life, volume: &DirectoryVolume) {
 }
 
 /// What must be the same before and after a death.
-pub(crate) struct Seen {
+struct Seen {
     image: Image,
     nodes: Vec<(String, NodeId)>,
     opened: Vec<Vec<u8>>,
 }
 
-pub(crate) fn see(volume: &DirectoryVolume, life: &Life) -> Seen {
+fn see(volume: &DirectoryVolume, life: &Life) -> Seen {
     let image = image_through(volume);
     let number = |path: &String| walk(volume, path).expect("a path just listed");
     let nodes = image.keys().map(|path| (path.clone(), number(path))).collect();
     Seen { image, nodes, opened: life.contents(volume) }
 }
 
-pub(crate) fn check(volume: &DirectoryVolume, life: &Life, seen: &Seen, told: &str) {
+fn check(volume: &DirectoryVolume, life: &Life, seen: &Seen, told: &str) {
     for (path, node) in &seen.nodes {
         let known = volume.attributes(*node);
         known.unwrap_or_else(|errno| panic!("{told}: {path} is {errno:?} by number"));

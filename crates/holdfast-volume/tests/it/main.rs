@@ -34,7 +34,6 @@ mod stuck;
 mod swapped;
 mod threads;
 mod touched;
-mod unfinished;
 mod wal;
 mod world;
 mod zeros;

@@ -170,8 +170,7 @@ impl Applier<'_> {
             Step::Make { node, path, make, .. } => Some((*node, path, make)),
             _ => None,
         });
-        let left_out = window.left_out.iter().map(|(node, path, make)| (*node, path, make));
-        for (node, path, make) in makes.chain(left_out) {
+        for (node, path, make) in makes {
             let is_its = path == name || node == gone || linked.contains(&node);
             let owns = |uid| window.may_own(node, name, uid) || window.may_own(node, path, uid);
             if is_its && is_made(held, make, &owns)? {
