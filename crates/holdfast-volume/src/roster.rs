@@ -236,7 +236,7 @@ impl Roster {
     ) -> Result<(), VolumeError> {
         let is_spilled = self.state().spill.is_some();
         match self.rewrite(room, log, entries.clone()) {
-            Err(Errno::NOSPC) if is_spilled => {}
+            Err(Errno::NOSPC | Errno::DQUOT) if is_spilled => {}
             rewritten => return rewritten.map_err(VolumeError::Home),
         }
         let (known, _) = self.known(room.home, log)?;

@@ -24,6 +24,7 @@ use crate::keeper::users::refuse_used;
 use crate::observe::{observe, region_problem};
 use crate::orders::Server;
 use crate::problem::{Outcome, Problem};
+use crate::shortage::AGAIN;
 use crate::sizes::rounded;
 use holdfast_client::protocol::VOLUME_PREFIX;
 use holdfast_client::{ConnectError, LogClient};
@@ -479,6 +480,12 @@ impl Parts {
                 let remedy = "nothing is lost; name a home on ext4, XFS, Btrfs, F2FS or tmpfs";
                 Problem::new(Exit::Usage, self.what("opening"), error, remedy)
             }
+            VolumeError::Clean(CleanError::Home { error: ref why, .. }) if is_full(why) => {
+                let remedy = format!("{AGAIN}, and nothing is lost: make room in the home");
+                let remedy = self.or_skip(&remedy);
+                let problem = Problem::new(Exit::Failed, self.what("opening"), error, remedy);
+                Problem { passes: true, ..problem }
+            }
             error => {
                 let remedy = "nothing is lost; mend the home's disk, then mount again";
                 Problem::new(Exit::Failed, self.what("opening"), error, self.or_skip(remedy))
@@ -580,8 +587,10 @@ fn class_of(verdict: &Verdict) -> holdfast_volume::Class {
 /// A home that has no room for a newer word goes on with the older one, which is as true: what is
 /// to make room in it comes through the volume.
 fn unless_full(error: io::Error) -> io::Result<()> {
-    match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Ok(()),
-        _ => Err(error),
-    }
+    if is_full(&error) { Ok(()) } else { Err(error) }
+}
+
+/// Whether room, or a quota, is all that lacks.
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }

@@ -1,7 +1,9 @@
 //! A home on Btrfs: its quotas refuse root too, and a subvolume in it is a file system of its own.
 
-use crate::fixture::{Fixture, NAME, wait_until};
+use crate::fixture::{Fixture, NAME, kill, wait_until};
+use rustix::process::Signal;
 use std::fs::{self, File};
+use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 
@@ -9,6 +11,11 @@ const LIMIT: &str = "24M";
 /// More than the limit and the memory of the volume together.
 const FILES: usize = 64;
 const FILE_BYTES: usize = 1 << 20;
+const HOME_BYTES: u64 = 512 << 20;
+/// About the least that a Btrfs can be on.
+const SMALL_HOME_BYTES: u64 = 120 << 20;
+/// As often as it dies of other things before it is given up.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(8);
 
 /// True if it succeeded.
 fn run(program: &str, arguments: &[&str]) -> bool {
@@ -17,10 +24,10 @@ fn run(program: &str, arguments: &[&str]) -> bool {
 
 /// A volume whose home is a Btrfs of its own; none where the kernel has none, or nobody may mount
 /// it.
-fn on_btrfs() -> Option<Fixture> {
+fn on_btrfs(bytes: u64) -> Option<Fixture> {
     let fixture = Fixture::new();
     let image = fixture.path("image");
-    File::create(&image).unwrap().set_len(512 << 20).unwrap();
+    File::create(&image).unwrap().set_len(bytes).unwrap();
     let image = image.to_str().unwrap();
     let is_there = run("mkfs.btrfs", &["--quiet", image])
         && run("mount", &["-o", "loop", image, &home_of(&fixture)]);
@@ -58,10 +65,29 @@ fn fill(directory: &Path) -> (usize, Option<i32>) {
     (FILES, None)
 }
 
+/// The front end dies while there is no room. The next one serves, unless the home has a part of
+/// something that it has no room to finish: then that is told, and tried again.
+fn die(fixture: &Fixture) {
+    let died = fixture.front_end();
+    kill(died, Signal::KILL);
+    let is_told = || {
+        let status = fixture.status();
+        let is_served = status["state"] == "serving" && status["front_end_pid"] != died;
+        is_served || status.to_string().contains("make room in the home")
+    };
+    wait_until(is_told, || format!("{}\n{}", fixture.status(), fixture.keeper_log()));
+}
+
+/// It is served, and there is room for something new, by and by.
+fn takes_more(fixture: &Fixture) {
+    let told = || fixture.status().to_string();
+    wait_until(|| fs::write(fixture.mount().join("late"), "late").is_ok(), told);
+}
+
 #[test]
 fn over_a_quota_writers_are_refused_and_what_was_acknowledged_waits_for_room() {
     const EDQUOT: i32 = 122;
-    let Some(mut fixture) = on_btrfs() else { return };
+    let Some(mut fixture) = on_btrfs(HOME_BYTES) else { return };
     limit(&fixture, LIMIT);
     fixture.serve();
     let (written, errno) = fill(&fixture.mount());
@@ -69,9 +95,10 @@ fn over_a_quota_writers_are_refused_and_what_was_acknowledged_waits_for_room() {
     let status = fixture.status().to_string();
     assert!(status.contains("quota"), "{status}");
     fs::remove_file(fixture.mount().join("0")).expect("what costs nothing passes");
+    die(&fixture);
+    std::thread::sleep(PATIENCE);
     limit(&fixture, "none");
-    let told = || fixture.status().to_string();
-    wait_until(|| fs::write(fixture.mount().join("late"), "late").is_ok(), told);
+    takes_more(&fixture);
     fixture.holdfast(&["umount", NAME]).succeeded();
     for number in 1..written {
         let found = fs::read(fixture.home().join(number.to_string())).unwrap();
@@ -80,9 +107,34 @@ fn over_a_quota_writers_are_refused_and_what_was_acknowledged_waits_for_room() {
 }
 
 #[test]
+fn full_it_goes_on_by_itself_once_there_is_room_whoever_died_meanwhile() {
+    const ENOSPC: i32 = 28;
+    let Some(mut fixture) = on_btrfs(SMALL_HOME_BYTES) else { return };
+    fixture.serve();
+    let ballast = File::create(fixture.home().join("ballast")).unwrap();
+    let (written, errno) = std::thread::scope(|scope| {
+        let filled = scope.spawn(|| fill(&fixture.mount()));
+        // Somebody else takes the room that was free when it was acknowledged.
+        let others = contents(0);
+        while (&ballast).write_all(&others).is_ok() && ballast.sync_data().is_ok() {}
+        filled.join().unwrap()
+    });
+    assert_eq!(errno, Some(ENOSPC), "after {written} files");
+    die(&fixture);
+    std::thread::sleep(PATIENCE);
+    ballast.set_len(0).unwrap();
+    takes_more(&fixture);
+    fixture.holdfast(&["umount", NAME]).succeeded();
+    for number in 0..written {
+        let found = fs::read(fixture.home().join(number.to_string())).unwrap();
+        assert!(found == contents(number), "file {number} of {written}");
+    }
+}
+
+#[test]
 fn a_subvolume_inside_the_home_is_not_entered() {
     const EXDEV: i32 = 18;
-    let Some(mut fixture) = on_btrfs() else { return };
+    let Some(mut fixture) = on_btrfs(HOME_BYTES) else { return };
     let home = home_of(&fixture);
     let inside = format!("{home}/inside");
     assert!(run("btrfs", &["subvolume", "create", &inside]));
