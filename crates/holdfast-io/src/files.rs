@@ -107,6 +107,8 @@ pub struct Limits {
     pub file_bytes_max: u64,
     /// Names of a file.
     pub links_max: u32,
+    /// Each name of a file but the first takes one of the inodes that there are, as on tmpfs.
+    pub links_take_inodes: bool,
 }
 
 /// What the files of a home do with room when they are asked to.

@@ -155,7 +155,7 @@ impl DirectoryVolume {
                 1 => return Err(Errno::PERM.into()),
                 _ => return Err(Errno::MLINK.into()),
             }
-            let charge = self.admit(Cost::NAME)?;
+            let charge = self.admit(self.space.cost_of_link(&*self.home))?;
             let (from, to) = (names.path(id)?, names.path_in(parent, name)?);
             let orphan = names.entry(id).and_then(|entry| entry.places.first());
             let orphan = orphan.filter(|place| place.parent == ORPHANS).cloned();

@@ -232,7 +232,7 @@ impl Replay<'_> {
     }
 
     fn link(&mut self, lsn: Lsn, record: &Record<'_>, to: &[u8]) -> Result<(), Errno> {
-        self.space.replayed(Cost::NAME, lsn);
+        self.space.replayed(self.space.cost_of_link(self.home), lsn);
         let from = self.place(record.path)?;
         let node = self.node(record.node, &from)?;
         let to = self.place(to)?;

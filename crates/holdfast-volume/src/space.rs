@@ -281,6 +281,12 @@ impl SpaceGate {
         }
     }
 
+    /// What a further name of a file costs. A home that cannot be asked may take an inode for it.
+    pub(crate) fn cost_of_link(&self, home: &dyn Files) -> Cost {
+        let takes_inode = self.limits(home).map_or(true, |limits| limits.links_take_inodes);
+        Cost { inodes: u64::from(takes_inode), ..Cost::NAME }
+    }
+
     /// What a file of the home can be at most; asked once.
     pub(crate) fn limits(&self, home: &dyn Files) -> Result<Limits, Errno> {
         match self.limits.get() {

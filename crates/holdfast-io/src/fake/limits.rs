@@ -5,6 +5,7 @@
 
 use rustix::io::Errno;
 
+use super::inode::Inode;
 use super::machine::{Machine, NAME_BYTES_MAX, Outcome};
 use crate::{Allocation, Limits};
 
@@ -35,7 +36,11 @@ pub struct FakeLimits {
 impl Default for FakeLimits {
     fn default() -> FakeLimits {
         FakeLimits {
-            limits: Limits { file_bytes_max: i64::MAX as u64, links_max: u32::MAX },
+            limits: Limits {
+                file_bytes_max: i64::MAX as u64,
+                links_max: u32::MAX,
+                links_take_inodes: false,
+            },
             inodes_max: 1 << 32,
             name_bytes_max: NAME_BYTES_MAX as u32,
             names_take_room: false,
@@ -67,13 +72,20 @@ impl Machine {
 
     /// The root has no name.
     pub(super) fn live_inodes(&self) -> u64 {
-        1 + self.inodes.values().filter(|inode| inode.is_live()).count() as u64
+        let taken = |inode: &Inode| match self.limits.limits.links_take_inodes {
+            true => inode.parents.len().max(1) as u64,
+            false => 1,
+        };
+        1 + self.inodes.values().filter(|inode| inode.is_live()).map(taken).sum::<u64>()
     }
 
     /// Refuses one more name of a node.
     pub(super) fn check_links(&self, number: u64) -> Outcome<()> {
         let links = self.inode(number).parents.len() as u64;
-        if links < self.limits.limits.links_max.into() { Ok(()) } else { Err(Errno::MLINK) }
+        if links >= self.limits.limits.links_max.into() {
+            return Err(Errno::MLINK);
+        }
+        if self.limits.limits.links_take_inodes { self.check_inodes() } else { Ok(()) }
     }
 
     /// Refuses a name for which the directory has no room.

@@ -19,13 +19,14 @@ use crate::{Allocation, InodeNumbers, Limits, OpenFile};
 const NAME: &str = ".holdfast-limits";
 /// As many names as every file system of Linux that has links takes; counted for those below.
 const LINKS_MAX: u32 = 32_000;
+const TMPFS: u64 = 0x0102_1994;
 /// The numbers that `statfs` has for file systems, and how many names each gives one file.
 const LINKS_BY_FILE_SYSTEM: [(u64, u32); 5] = [
     (0xEF53, 65_000),               // ext4
     (0x5846_5342, i32::MAX as u32), // XFS
     (0x9123_683E, 65_535),          // Btrfs
-    (0x0102_1994, u32::MAX),        // tmpfs
-    (0xF2F5_2010, u32::MAX),        // F2FS
+    (TMPFS, u32::MAX),
+    (0xF2F5_2010, u32::MAX), // F2FS
 ];
 
 /// File systems that make everything durable when they are asked to: those of the kernel's own
@@ -34,7 +35,7 @@ const SYNC_ALL: [u64; 5] = [
     0xEF53,      // ext4
     0x5846_5342, // XFS
     0x9123_683E, // Btrfs
-    0x0102_1994, // tmpfs, which has nothing to sync
+    TMPFS,       // which has nothing to sync
     0xF2F5_2010, // F2FS
 ];
 
@@ -44,7 +45,7 @@ const KEEP_NUMBERS: [u64; 9] = [
     0xEF53,      // ext4
     0x5846_5342, // XFS
     0x9123_683E, // Btrfs
-    0x0102_1994, // tmpfs
+    TMPFS,
     0xF2F5_2010, // F2FS
     0x2FC1_2FC1, // ZFS
     0xCA45_1A4E, // Bcachefs
@@ -123,7 +124,9 @@ pub(super) fn limits_below(root: BorrowedFd<'_>) -> io::Result<Limits> {
     let known = LINKS_BY_FILE_SYSTEM.iter().find(|(number, _)| *number == kind);
     let links_max = known.map_or(LINKS_MAX, |(_, links)| *links);
     let file_bytes_max = largest_size(&scratch(root)?)?;
-    Ok(Limits { file_bytes_max, links_max })
+    // Nobody knows what is below a file system that is not known.
+    let links_take_inodes = known.is_none() || kind == TMPFS;
+    Ok(Limits { file_bytes_max, links_max, links_take_inodes })
 }
 
 /// A file that nobody else sees.
