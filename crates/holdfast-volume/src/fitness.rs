@@ -1,15 +1,16 @@
 //! Whether a directory can be a volume's home.
 //!
 //! Promise: what every program relies on is tried out before a home is believed: permissions and
-//! times of a file, those of a directory, a rename, a removal, and names that differ in case alone.
+//! times of a file, those of a directory, a rename, a removal, names that differ in case alone, and
+//! one that is no text.
 //! Never: leaves what was tried behind, but for a death, after which it goes with the volume's own;
 //! refuses a home that has no room to be asked.
 
 use std::io;
 
-use holdfast_io::{Change, Files, Kind};
+use holdfast_io::{Change, Files, Kind, Metadata};
 
-use crate::names::make_unless_there;
+use crate::names::{make_unless_there, to_path};
 use crate::own::{self, on_scratch, remove_if_there};
 use crate::tried::is_about_room;
 
@@ -50,10 +51,13 @@ fn unfitness_by_trial(home: &dyn Files) -> io::Result<Option<String>> {
     if let Some(fault) = own::fault(home)? {
         return Ok(Some(format!("its file system shows what a volume made otherwise: {fault}")));
     }
-    let found = unfitness_of_file(home).and_then(|found| match found {
-        None => unfitness_of_directory(home),
-        found => Ok(found),
-    });
+    let mut found = Ok(None);
+    for unfitness in [unfitness_of_file, unfitness_of_directory, unfitness_of_names] {
+        found = unfitness(home);
+        if !matches!(found, Ok(None)) {
+            break;
+        }
+    }
     match found {
         Err(error) if is_about_room(&error) => Ok(None),
         Err(error) if is_refusal(&error) => Ok(Some(refuses(&error))),
@@ -71,6 +75,9 @@ fn unfitness_of_file(home: &dyn Files) -> io::Result<Option<&'static str>> {
             held.change(&Change { mode: Some(mode), ..Change::default() })?;
             modes.push((held.metadata()?.mode, mode));
         }
+        // The owner that it has.
+        let Metadata { uid, gid, .. } = held.metadata()?;
+        held.change(&Change { uid: Some(uid), gid: Some(gid), ..Change::default() })?;
         if modes.iter().any(|(found, wanted)| found != wanted) {
             return Ok(Some("its file system does not keep the permissions of files"));
         }
@@ -97,6 +104,19 @@ fn unfitness_of_directory(home: &dyn Files) -> io::Result<Option<&'static str>> 
         (_, true) => Some("names that differ in case alone are one there"),
         _ => None,
     })
+}
+
+fn unfitness_of_names(home: &dyn Files) -> io::Result<Option<&'static str>> {
+    let path = to_path(own::NAME.into()).join(to_path(own::ODD_NAME.into()));
+    remove_if_there(home, &path)?;
+    match home.make(&path, Kind::File, 0o600, 0) {
+        Err(error) if is_about_room(&error) => return Err(error),
+        Err(_) => return Ok(Some("its file system does not take every name")),
+        Ok(_) => {}
+    }
+    let is_there = home.read_dir(own::NAME.as_ref())?.iter().any(|it| it.name == own::ODD_NAME);
+    home.remove_file(&path)?;
+    Ok((!is_there).then_some("its file system changes names"))
 }
 
 fn is_refusal(error: &io::Error) -> bool {

@@ -18,6 +18,8 @@ use crate::tree::Errno;
 /// The directories in which it is tried what the home can do.
 pub(crate) const SCRATCH: [&str; 3] = ["one", "other", "scratch"];
 
+/// A name that is no text, with what some systems keep for themselves, tried out as one.
+pub(crate) const ODD_NAME: &[u8] = b"\xff\x01:*?\"<>|\\ .";
 /// In the form of the name of a file that has lost its own: what is tried out is no directory.
 const SCRATCH_FILE: &str = "0-3";
 
@@ -154,6 +156,9 @@ fn is_number(text: &str) -> bool {
 
 /// Whether a volume makes something of that name and kind.
 fn is_form(entry: &DirEntry) -> bool {
+    if entry.name == ODD_NAME {
+        return entry.kind == Kind::File;
+    }
     let Ok(name) = std::str::from_utf8(&entry.name) else { return false };
     match name.split_once('-') {
         None => SCRATCH.contains(&name) && entry.kind == Kind::Directory,

@@ -229,10 +229,9 @@ impl DirectoryVolume {
         let (name, value) = added;
         let mut wanted = vec![(name.into(), value.into())];
         self.add_others(names, id, body, &mut wanted)?;
-        let (probe, sure) = (probe_name(space), gate::sure_value());
-        let probe = if space == LISTS { (ACCESS, value) } else { (&probe[..], &sure[..]) };
-        self.xattrs.admit(&*self.home, space, probe, &wanted)?;
-        if !gate::are_bound(&wanted) {
+        let (probe, sure, list) = (probe_name(space), gate::sure_values(), [value.into()]);
+        let probe = if space == LISTS { (ACCESS, &list[..]) } else { (&probe[..], &sure[..]) };
+        if !self.xattrs.admit(&*self.home, space, probe, &wanted)? {
             wanted.truncate(1);
         }
         Ok(wanted)
@@ -269,7 +268,8 @@ impl DirectoryVolume {
         let Some((_, value)) = lists.first() else { return Ok(()) };
         let wanted: Vec<_> =
             lists.iter().map(|(name, list)| ((*name).into(), list.clone())).collect();
-        self.xattrs.admit(&*self.home, LISTS, (ACCESS, value), &wanted)
+        self.xattrs.admit(&*self.home, LISTS, (ACCESS, std::slice::from_ref(value)), &wanted)?;
+        Ok(())
     }
 
     /// Logs a change of the mode, if any, and of attributes, as one frame.

@@ -22,8 +22,9 @@ use crate::tree::Errno;
 use crate::xattr::overlay::Value;
 use taken::Taken;
 
-/// So much was tried when a namespace was first used, and is not tried again.
-const SURE_BYTES: usize = 1024;
+/// So much is tried when a namespace is first used, the most first; what is taken is not tried
+/// again.
+const SURE_BYTES: [usize; 4] = [1024, 512, 128, 16];
 /// File systems that have common room for more than this have a place of its own for each.
 const WHOLE_BYTES_MAX: usize = 64 << 10;
 /// So many of the shortest may come first, in any choice: the inode itself has room for few.
@@ -46,38 +47,39 @@ pub(crate) struct Gate {
 /// What the home told.
 #[derive(Default)]
 struct Told {
-    /// By namespace: whether it has attributes of that kind.
-    spaces: BTreeMap<&'static [u8], Result<(), Errno>>,
+    /// By namespace: whether it has attributes of that kind, and how many bytes of them are sure.
+    spaces: BTreeMap<&'static [u8], Result<usize, Errno>>,
     /// The newest last.
     taken: VecDeque<Taken>,
 }
 
 impl Gate {
-    /// The home's error if it has no such namespace, or cannot have `wanted` all on one inode.
-    /// `probe` is a name in the namespace, and a value that it takes.
+    /// The home's error if it has no such namespace, or cannot have `wanted` all on one inode. True
+    /// if whether it can depends on all of them together. `probe` is a name in the namespace, and
+    /// values for it.
     pub(crate) fn admit(
         &self,
         home: &dyn Files,
         space: &'static [u8],
-        probe: (&[u8], &[u8]),
+        probe: (&[u8], &[Value]),
         wanted: &[Named],
-    ) -> Result<(), Errno> {
+    ) -> Result<bool, Errno> {
         let told = &mut *self.turn();
         if !told.spaces.contains_key(space) {
-            let (name, value) = probe;
-            let outcome = try_on_home(told, home, &[(name.into(), value.into())], |_| ())?;
+            let outcome = sure_bytes(told, home, probe)?;
             told.spaces.insert(space, outcome);
         }
-        told.spaces[space]?;
-        if bytes(wanted) <= SURE_BYTES || told.taken.iter().any(|taken| taken.tells_of(wanted)) {
-            return Ok(());
+        let sure_bytes = told.spaces[space]?;
+        let are_bound = (sure_bytes + 1..=WHOLE_BYTES_MAX).contains(&bytes(wanted));
+        if bytes(wanted) <= sure_bytes || told.taken.iter().any(|taken| taken.tells_of(wanted)) {
+            return Ok(are_bound);
         }
         let taken = try_on_home(told, home, wanted, |held| Taken::learn(held, wanted))??;
         told.taken.push_back(taken);
         if told.taken.len() > TAKEN_MAX {
             told.taken.pop_front();
         }
-        Ok(())
+        Ok(are_bound)
     }
 
     /// Whether an inode of the volume's own takes all of these.
@@ -95,14 +97,27 @@ impl Gate {
     }
 }
 
-/// A value as long as all that is admitted without asking.
-pub(crate) fn sure_value() -> Vec<u8> {
-    vec![0; SURE_BYTES]
+/// Values of which the home takes the longest that it can.
+pub(crate) fn sure_values() -> Vec<Value> {
+    SURE_BYTES.iter().map(|bytes| vec![0; *bytes].into()).collect()
 }
 
-/// True if whether an inode takes them depends on all of them together.
-pub(crate) fn are_bound(wanted: &[Named]) -> bool {
-    (SURE_BYTES + 1..=WHOLE_BYTES_MAX).contains(&bytes(wanted))
+/// Whether the home has a namespace, and how long the first of the values is that it takes. The
+/// outer error says nothing of that.
+fn sure_bytes(
+    turn: &mut Told,
+    home: &dyn Files,
+    (name, values): (&[u8], &[Value]),
+) -> Result<Result<usize, Errno>, Errno> {
+    for value in values {
+        match try_on_home(turn, home, &[(name.into(), value.clone())], |_| ())? {
+            Ok(()) => return Ok(Ok(value.len())),
+            // There are file systems with room for little.
+            Err(Errno::NOSPC | Errno::TOOBIG | Errno::RANGE) => {}
+            Err(refused) => return Ok(Err(refused)),
+        }
+    }
+    Ok(Ok(0))
 }
 
 /// Gives an inode that has none of them all of these, in the first order in which it takes them.

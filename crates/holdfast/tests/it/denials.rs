@@ -11,18 +11,18 @@ use std::path::Path;
 use std::process::Command;
 
 /// What is denied, or changed on the way, though the home can be a volume's.
-const DENIED: [&[&str]; 8] = [
+const DENIED: [&[&str]; 6] = [
     &["--chown-ignore"],
-    &["--chown-deny"],
     &["--chgrp-ignore"],
-    &["--chgrp-deny"],
     &["--xattr-none"],
     &["--hide-hard-links"],
     &["--block-devices-as-files"],
     &["--create-with-perms=u+rwx"],
 ];
 /// Homes that are no volume's, and what is told of them.
-const UNFIT: [(&str, &str); 7] = [
+const UNFIT: [(&str, &str); 9] = [
+    ("--chown-deny", "refuses"),
+    ("--chgrp-deny", "refuses"),
     ("--uid-offset=1000", "refuses"),
     ("--chmod-ignore", "permissions"),
     ("--chmod-deny", "refuses"),
@@ -78,7 +78,10 @@ fn step(random: &mut Random) -> String {
             &format!("python3 -c 'import socket; socket.socket(1).bind(\"{name}\")'"),
         ]),
         it if it == "mv" => format!("mv -T {name} {other}"),
-        _ => any(&[&format!("rm -rf {name}"), &format!("setfattr -n user.a -v b {name}")]),
+        _ => any(&[
+            &format!("rm -rf {name}"),
+            &format!("python3 -c 'import os; os.setxattr(\"{name}\", \"user.a\", b\"b\")'"),
+        ]),
     }
 }
 
@@ -153,9 +156,30 @@ fn a_home_that_was_moved_to_where_it_cannot_be_is_refused_before_anything_comes_
     assert_eq!(fixture.stop(), Some(0));
 }
 
-/// A home with blocks of 1 KiB, which a symbolic link must fit in.
+/// A home that counts each further name of a file as an inode.
 #[test]
-fn a_link_that_is_longer_than_the_home_takes_is_refused_as_there() {
+fn a_home_that_has_no_inodes_left_gets_no_further_names_either() {
+    let mut fixture = Fixture::new();
+    let (home, options) = (fixture.home(), "size=20m,nr_inodes=200");
+    let mut command = Command::new("mount");
+    assert!(
+        command.args(["-t", "tmpfs", "-o", options, "none"]).arg(&home).status().unwrap().success()
+    );
+    fixture.holdfast(&["volume", "make", NAME]).succeeded();
+    fixture.serve();
+    let script = "touch f; for n in $(seq 300); do ln f l$n 2>&1; done | tail -1; ls | wc -l";
+    let (_, told, _) = done(&fixture.mount(), script);
+    assert!(told.contains("No space left on device"), "{told}");
+    fixture.replace_front_end();
+    let told = listed(&fixture.mount());
+    assert!(told.lines().count() > 150, "{told}");
+    fixture.holdfast(&["umount", NAME]).succeeded();
+    assert_eq!(listed(&home), told);
+}
+
+/// A home with blocks of 1 KiB, which a symbolic link must fit in, and all attributes of a file.
+#[test]
+fn what_is_longer_than_a_block_of_the_home_is_refused_as_there() {
     let mut fixture = Fixture::new();
     let (image, point) = (fixture.path("image"), fixture.path("small"));
     fs::File::create(&image).unwrap().set_len(64 << 20).unwrap();
@@ -169,8 +193,15 @@ fn a_link_that_is_longer_than_the_home_takes_is_refused_as_there() {
     fixture.reconfigure(&format!("{:?}", fixture.home()), &format!("{home:?}"));
     fixture.holdfast(&["volume", "make", NAME]).succeeded();
     fixture.serve();
-    let script = "for n in 10 1000 1023 1024 1500 4000; do ln -s $(printf %${n}s x | tr ' ' x) l$n \
-        2>/dev/null; echo $?; done; mkfifo p; echo $?; mknod c c 1 3; echo $?; stat -c '%F %s' *";
+    let set = "python3 -c 'import os, sys; n = int(sys.argv[1]); \
+        os.setxattr(\"f\", \"user.a\", b\"x\" * n); \
+        print(len(os.getxattr(\"f\", \"user.a\")))'";
+    let script = format!(
+        "for n in 10 1000 1023 1024 1500 4000; do ln -s $(printf %${{n}}s x | tr ' ' x) l$n \
+        2>/dev/null; echo $?; done; mkfifo p; echo $?; mknod c c 1 3; echo $?; stat -c '%F %s' *; \
+        touch f; for n in 1 100 700 900 1100; do {set} $n 2>&1 | tail -1; done"
+    );
+    let script = script.as_str();
     assert_eq!(done(&fixture.mount(), script), done(&raw, script));
     assert_eq!(fixture.stop(), Some(0));
     let list = "stat -c '%n %F %s' *";

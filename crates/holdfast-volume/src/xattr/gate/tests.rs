@@ -61,7 +61,9 @@ fn answer(wanted: &[Named], bytes_max: u64) -> Result<(), Errno> {
 /// they are more than what is always taken, and how many were refused.
 fn live(seed: u64) -> (u64, u64) {
     let mut random = Random::new(seed);
-    let bytes_max = 1100 + random.below(1000);
+    // Some have not even room for what is sure elsewhere.
+    let bytes_max =
+        if seed.is_multiple_of(3) { random.below(1100) } else { 1100 + random.below(1000) };
     let names = [4, 20, 60][random.below(3) as usize];
     let gate = Gate::default();
     let mut files: Vec<BTreeMap<Box<[u8]>, Value>> = vec![BTreeMap::new(); FILES as usize];
@@ -77,15 +79,15 @@ fn live(seed: u64) -> (u64, u64) {
         let others = has.iter().filter(|(other, _)| **other != name);
         wanted.extend(others.map(|(name, value)| (name.clone(), value.clone())));
         let space = space_of(&name).expect("such a name");
-        let (probe, sure) = (probe_name(space), sure_value());
-        let probe =
-            if name[..] == *ACCESS { (ACCESS, &value[..]) } else { (&probe[..], &sure[..]) };
+        let (probe, sure) = (probe_name(space), sure_values());
+        let list = [value.clone()];
+        let probe = if name[..] == *ACCESS { (ACCESS, &list[..]) } else { (&probe[..], &sure[..]) };
         // A new one: a fake disk keeps all that was done to it, and gets slow.
         let home = home(bytes_max);
-        let said = gate.admit(&home, space, probe, &wanted);
+        let said = gate.admit(&home, space, probe, &wanted).map(drop);
         let asked = home.calls(Operation::SetXattr);
         assert_eq!(said, answer(&wanted, bytes_max), "seed {seed}, step {step}; {REPLAY}");
-        untold += u64::from(said.is_ok() && asked == 0 && bytes(&wanted) > SURE_BYTES);
+        untold += u64::from(said.is_ok() && asked == 0 && bytes(&wanted) > SURE_BYTES[0]);
         refused += u64::from(said.is_err());
         if said.is_ok() {
             has.insert(name, value);
@@ -108,7 +110,7 @@ fn what_is_remembered_of_the_home_is_what_it_would_say() {
         let counts = live(seed);
         (untold, refused) = (untold + counts.0, refused + counts.1);
     }
-    assert!(untold > seeds * 5 && refused > seeds * 5, "{untold} not asked, {refused} refused");
+    assert!(untold > seeds * 3 && refused > seeds * 5, "{untold} not asked, {refused} refused");
 }
 
 /// One that took just these, with nothing to spare.
@@ -171,10 +173,11 @@ fn who_asks_while_another_does_is_answered_for_its_own_attributes() {
             }
         });
         scope.spawn(|| {
-            let probe = (&b"user.holdfast"[..], &sure_value()[..]);
+            let sure = sure_values();
+            let probe = (&b"user.holdfast"[..], &sure[..]);
             for number in 0..ROUNDS {
                 let wanted = named("program", number);
-                assert_eq!(gate.admit(&home, b"user.", probe, &wanted), Ok(()), "{number}");
+                assert!(gate.admit(&home, b"user.", probe, &wanted).is_ok(), "{number}");
             }
         });
     });
