@@ -481,7 +481,7 @@ impl VolumeStatus {
             "{why}: the keeper holds it, and with the keeper what is in memory alone would go; \
              `holdfast umount {name}` brings everything home, then {again} gives it its name back"
         );
-        self.problem = self.problem.or(Some(remedy));
+        self.problem = also(Some(remedy), self.problem);
         self.verdict = self.verdict.map(Verdict::without_memory);
         self
     }
@@ -501,10 +501,7 @@ impl VolumeStatus {
 
     /// A volume that the configuration does not have like this any more.
     pub(crate) fn changed(mut self, how: Option<String>) -> VolumeStatus {
-        self.problem = match (self.problem, how) {
-            (Some(problem), Some(how)) => Some(format!("{problem}; {how}")),
-            (problem, how) => problem.or(how),
-        };
+        self.problem = also(self.problem, how);
         self
     }
 
@@ -686,6 +683,14 @@ fn astray_text(why: &str, again: &str) -> String {
         "{why}: the keeper holds it, and with the keeper what is in memory alone would go; \
          {again} gives it its name back"
     )
+}
+
+/// Both, where there are two: neither hides the other.
+fn also(one: Option<String>, other: Option<String>) -> Option<String> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(format!("{one}; {other}")),
+        (one, other) => one.or(other),
+    }
 }
 
 /// What was said of a service.

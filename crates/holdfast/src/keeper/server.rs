@@ -504,8 +504,7 @@ impl Supervisor {
             s.longest_stall = s.longest_stall.max(stall);
             s.logs = logs;
             if let (State::Serving, Some(lived)) = (s.state, lived) {
-                let last = s.last_error.as_deref().unwrap_or_default();
-                s.problem = self.deaths.recurrence("logs, disks and tables", lived, last);
+                s.problem = self.deaths.recurrence("logs, disks and tables", lived);
             }
         });
     }

@@ -4,7 +4,7 @@
 //! Never: finds anything out but by looking into a region.
 
 use super::section::{Shown, shown};
-use super::verdict_lines;
+use super::{also, verdict_lines};
 use crate::bond::Loss;
 use crate::bounded;
 use crate::claims::{Failure, Verdict};
@@ -100,7 +100,7 @@ impl ServerStatus {
         let ready = snapshot.ready;
         ServerStatus {
             state: snapshot.state.word().into(),
-            problem: snapshot.problem.map(|problem| problem.to_string()).or(snapshot.unreached),
+            problem: also(snapshot.unreached, snapshot.problem.map(|it| it.to_string())),
             socket: socket.to_owned(),
             pid: snapshot.pid,
             restarts: snapshot.restarts,
