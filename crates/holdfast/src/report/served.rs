@@ -157,7 +157,7 @@ impl LogStatus {
             let unserved = unserved.map(|(_, problem)| problem.to_string());
             let astray = server.and_then(|server| server.astray.get(&service).cloned());
             let verdict = super::verdict_with(astray.as_ref(), told.or_else(judged));
-            let unserved = unserved.or(astray.map(|why| super::astray_text(&why, super::UPGRADE)));
+            let unserved = unserved.or(astray.map(|it| super::astray_text(&it, super::UPGRADE)));
             let standing = server.and_then(|server| server.logs.get(&service).cloned());
             let standstills = standing.unwrap_or_default();
             let observed = (!came_later).then(|| observe(&log.memory.medium()));
