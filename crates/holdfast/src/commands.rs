@@ -40,12 +40,14 @@ mod wait;
 use crate::cli::{Cli, Command, DemoCommand};
 use crate::demo::{self, DemoError, Demonstration};
 use crate::exit::Exit;
+use crate::observe::{COMMAND_NAME, be_called};
 use crate::output::{Output, untold};
 use crate::problem::{Outcome, Problem};
 use std::process::ExitCode;
 
 /// Runs what the command line asks for; says why if it fails.
 pub(crate) fn run(cli: Cli) -> ExitCode {
+    be_called(COMMAND_NAME);
     let output = Output::of_this_process(cli.json);
     match dispatch(cli, output) {
         Ok(code) => untold().map_or(code, ExitCode::from),

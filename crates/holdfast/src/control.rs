@@ -10,7 +10,7 @@
 mod client;
 mod server;
 
-pub(crate) use client::{Asking, KeeperProcess, ask, is_there};
+pub(crate) use client::{Asking, KeeperProcess, ask, is_there, listens};
 pub(crate) use server::Server;
 
 use crate::problem::Problem;

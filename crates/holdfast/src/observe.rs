@@ -22,6 +22,9 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+/// What the kernel calls a keeper and every command, whatever the file of the program is called.
+pub(crate) const COMMAND_NAME: &str = "holdfast";
+
 /// What the kernel calls a front end, which people look for in the list of processes.
 pub(crate) const FRONT_END_NAME: &str = "holdfast-front";
 
@@ -188,6 +191,12 @@ fn read(seen: &Observed, medium: &Medium) -> Observation {
 
 /// The process of this number, if it is a front end that goes on: the number may belong to another
 /// by now, and who was killed serves nobody.
+/// Has the kernel call this process so: by that its kind is known to others of ours, and to people.
+pub(crate) fn be_called(name: &str) {
+    // Without it whoever looks finds less, and nothing else is wrong.
+    let _ = std::fs::write("/proc/self/comm", name);
+}
+
 fn front_end(pid: u64) -> Option<u32> {
     let pid = u32::try_from(pid).ok()?;
     // Anybody can call a process so.

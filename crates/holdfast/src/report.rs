@@ -30,6 +30,7 @@ use crate::config::{Address, Config, Protocol, VolumeConfig};
 use crate::confinement::Confined;
 use crate::found::verdict;
 use crate::keeper::lock::front_end_with;
+use crate::keeper::memory::Astray;
 use crate::keeper::mounts::our_mount_of;
 use crate::keeper::whose::refuse_kept_by_another;
 use crate::keeper::{ServerSnapshot, Snapshot, State};
@@ -474,14 +475,12 @@ impl VolumeStatus {
 
     /// One whose memory has lost its name: no other process would find it. `again` gives it back
     /// once everything is at home.
-    pub(crate) fn astray(mut self, why: Option<String>, again: &str) -> VolumeStatus {
-        let Some(why) = why else { return self };
+    pub(crate) fn astray(mut self, astray: Option<Astray>, again: &str) -> VolumeStatus {
+        let Some(astray) = astray else { return self };
         let name = &self.name;
-        let remedy = format!(
-            "{why}: the keeper holds it, and with the keeper what is in memory alone would go; \
-             `holdfast umount {name}` brings everything home, then {again} gives it its name back"
-        );
-        self.problem = self.problem.or(Some(remedy));
+        let again = format!("`holdfast umount {name}` brings everything home, then {again}");
+        let remedy = astray_text(&astray, &again);
+        self.problem = also(Some(remedy), self.problem);
         self.verdict = self.verdict.map(Verdict::without_memory);
         self
     }
@@ -501,10 +500,7 @@ impl VolumeStatus {
 
     /// A volume that the configuration does not have like this any more.
     pub(crate) fn changed(mut self, how: Option<String>) -> VolumeStatus {
-        self.problem = match (self.problem, how) {
-            (Some(problem), Some(how)) => Some(format!("{problem}; {how}")),
-            (problem, how) => problem.or(how),
-        };
+        self.problem = also(self.problem, how);
         self
     }
 
@@ -670,7 +666,7 @@ fn is_given_up(server: Option<&ServerSnapshot>) -> bool {
 }
 
 /// What acknowledgements are worth, by whether the memory of what is served has lost its name.
-fn verdict_with(astray: Option<&String>, verdict: Option<Verdict>) -> Option<Verdict> {
+fn verdict_with(astray: Option<&Astray>, verdict: Option<Verdict>) -> Option<Verdict> {
     match astray {
         Some(_) => verdict.map(Verdict::without_memory),
         None => verdict,
@@ -680,12 +676,23 @@ fn verdict_with(astray: Option<&String>, verdict: Option<Verdict>) -> Option<Ver
 /// What has the next server look for its memory.
 pub(crate) const UPGRADE: &str = "`holdfast upgrade server`";
 
-/// That memory has lost its name, and what gives it back, for people.
-fn astray_text(why: &str, again: &str) -> String {
-    format!(
-        "{why}: the keeper holds it, and with the keeper what is in memory alone would go; \
-         {again} gives it its name back"
-    )
+/// That memory has lost its name, or is refused by it, and what mends that, for people.
+fn astray_text(Astray { why, mend }: &Astray, again: &str) -> String {
+    match mend {
+        None => format!(
+            "{why}: the keeper holds it, and with the keeper what is in memory alone would go; \
+             {again} gives it its name back"
+        ),
+        Some(mend) => format!("{why}: no other process takes it up as it is; {mend}"),
+    }
+}
+
+/// Both, where there are two: neither hides the other.
+fn also(one: Option<String>, other: Option<String>) -> Option<String> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(format!("{one}; {other}")),
+        (one, other) => one.or(other),
+    }
 }
 
 /// What was said of a service.

@@ -16,7 +16,7 @@ use crate::confinement::confine_front;
 use crate::exit::Exit;
 use crate::found::storage_below;
 use crate::keeper::{self, mounts::mounted_at, stay_when_memory_is_short};
-use crate::observe::{FRONT_END_NAME, is_mapped_by, observe, region_problem};
+use crate::observe::{FRONT_END_NAME, be_called, is_mapped_by, observe, region_problem};
 use crate::orders::{Orders, Report, Task};
 use crate::problem::{Outcome, Problem};
 use crate::pulse;
@@ -59,7 +59,7 @@ impl Reporter {
 /// Runs a front end to its end; the exit code tells the keeper whether another start is of use.
 pub(crate) fn front(args: &FrontArgs) -> Exit {
     // The process was started through a link of another name; people look for this one.
-    let _ = std::fs::write("/proc/self/comm", FRONT_END_NAME);
+    be_called(FRONT_END_NAME);
     end_on_any_panic();
     let_files_grow();
     be_deaf_to_no_orders();

@@ -20,7 +20,7 @@ use crate::cli::ServerArgs;
 use crate::exit::Exit;
 use crate::found::verdict_of_log;
 use crate::keeper::stay_when_memory_is_short;
-use crate::observe::SERVER_NAME;
+use crate::observe::{SERVER_NAME, be_called};
 use crate::orders::{DiskOrders, LogOrders, ServerOrders, ServerReady, ServerReport};
 use crate::problem::{Outcome, Problem};
 use crate::raw::inherited;
@@ -48,7 +48,7 @@ use std::thread::Builder;
 
 /// Runs the server to its end.
 pub(crate) fn server(args: &ServerArgs) -> Exit {
-    let _ = std::fs::write("/proc/self/comm", SERVER_NAME);
+    be_called(SERVER_NAME);
     end_on_any_panic();
     be_deaf_to_no_orders();
     stay_when_memory_is_short();

@@ -7,7 +7,7 @@
 
 use super::{Answer, Command, Line, PROTOCOL, Request};
 use crate::exit::Exit;
-use crate::keeper::lock::keeper_with;
+use crate::keeper::lock::{in_the_place, keeper_with};
 use crate::problem::{Outcome, Problem};
 use crate::pulse::{why_silent, why_stopped};
 use holdfast_io::private::check_listener;
@@ -205,7 +205,7 @@ fn is_absent(error: &io::Error) -> bool {
 fn unreached(what: &str, socket: &Path, error: &io::Error) -> Problem {
     match error.kind() {
         _ if is_absent(error) => match keeper_with(socket) {
-            Some(pid) => unheard(what, pid),
+            Some(pid) => unheard(what, socket, pid),
             None => {
                 let remedy = "start it with `holdfast serve`";
                 Problem::new(Exit::NotRunning, what, "no keeper is running", remedy)
@@ -217,8 +217,14 @@ fn unreached(what: &str, socket: &Path, error: &io::Error) -> Problem {
 }
 
 /// A keeper that lives, and does not listen.
-fn unheard(what: &str, pid: u32) -> Problem {
-    let why = format!("the keeper (process {pid}) is there, and does not listen");
+fn unheard(what: &str, socket: &Path, pid: u32) -> Problem {
+    let lives = format!("the keeper (process {pid}) is there");
+    if let Some((why, remedy)) = in_the_place(socket) {
+        let remedy =
+            format!("{remedy}; or `kill -TERM {pid}` has the keeper give everything back and end");
+        return Problem::new(Exit::NoAnswer, what, format!("{lives}, and {why}"), remedy);
+    }
+    let why = format!("{lives}, and does not listen");
     let remedy = format!(
         "one that starts or stands by listens once it serves; `kill -TERM {pid}` has it give \
          everything back and end"
@@ -280,8 +286,13 @@ impl KeeperProcess {
     }
 }
 
-/// True if a keeper is there, whether or not it answers.
+/// True if a keeper is there, whether or not it answers, or can be asked at all.
 pub(crate) fn is_there(socket: &Path) -> bool {
+    listens(socket) || keeper_with(socket).is_some()
+}
+
+/// True if a keeper can be asked there, whether or not it answers.
+pub(crate) fn listens(socket: &Path) -> bool {
     match connect(socket) {
         Ok(_) => true,
         Err(error) => error.kind() == ErrorKind::TimedOut,

@@ -11,7 +11,7 @@ mod nested;
 pub(super) use nested::lock_id;
 
 use crate::exit::Exit;
-use crate::observe::{FRONT_END_NAME, Holder, SERVER_NAME, is_locked, locked_by};
+use crate::observe::{COMMAND_NAME, FRONT_END_NAME, Holder, SERVER_NAME, is_locked, locked_by};
 use crate::problem::{Outcome, Problem};
 use holdfast_io::private::{self, Folder};
 use holdfast_io::{Shown, process};
@@ -64,8 +64,24 @@ impl KeeperLock {
 pub(crate) fn keeper_with(socket: &Path) -> Option<u32> {
     let found = std::fs::metadata(lock_path(socket)).ok()?;
     let pid = locked_as(&place_of(found.dev(), found.ino()))?;
-    let is_keeper = process::name(pid).is_some_and(|name| name.as_encoded_bytes() == b"holdfast");
+    let is_keeper = process::name(pid).is_some_and(|name| name == COMMAND_NAME);
     (is_keeper && process::lives(pid)).then_some(pid)
+}
+
+/// What has the name of the keeper's socket and is none, if anything is, and what to do about it
+/// while the keeper lives.
+pub(crate) fn in_the_place(socket: &Path) -> Option<Holder> {
+    let kind = std::fs::symlink_metadata(socket).ok()?.file_type();
+    let kind = match () {
+        () if kind.is_socket() => return None,
+        () if kind.is_dir() => "a directory",
+        () if kind.is_symlink() => "a symbolic link",
+        () => "another file",
+    };
+    let why = format!("{kind} is in the place of its socket, {}", socket.display());
+    let remedy =
+        format!("move {} away: the keeper makes its socket again within seconds", socket.display());
+    Some((why, remedy))
 }
 
 fn lock_path(socket: &Path) -> PathBuf {
@@ -82,7 +98,12 @@ fn held(file: &mut File, socket: &Path) -> Problem {
     }
     let mut pid = String::new();
     let _ = file.read_to_string(&mut pid);
-    let why = format!("the keeper with pid {} has {}", pid.trim(), socket.display());
+    let pid = pid.trim();
+    if let Some((why, remedy)) = in_the_place(socket) {
+        let why = format!("the keeper with pid {pid} serves, and {why}");
+        return Problem::new(Exit::InUse, what, why, format!("{remedy}, and is to be asked there"));
+    }
+    let why = format!("the keeper with pid {pid} has {}", socket.display());
     Problem::new(Exit::InUse, what, why, "use it, or stop it with SIGTERM first")
 }
 

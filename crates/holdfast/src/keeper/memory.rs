@@ -15,7 +15,7 @@ use holdfast_io::{Entropy, private};
 use holdfast_memory::{Medium, Region};
 use rustix::fs::statvfs;
 use std::collections::BTreeMap;
-use std::fs::{File, metadata};
+use std::fs::{File, metadata, symlink_metadata};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -43,6 +43,15 @@ struct ServedMemory {
     was_served: bool,
     /// Whose it is, for people.
     whose: String,
+}
+
+/// Memory that a process serves and no other would find, or take, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Astray {
+    pub(crate) why: String,
+    /// What has to be done to its file. None where its name is gone, which the next process to
+    /// serve it has the keeper give back.
+    pub(crate) mend: Option<String>,
 }
 
 /// Where a name leads.
@@ -87,8 +96,8 @@ impl Memories {
         }
     }
 
-    /// That a process serves it and no other would find it, for people, if that is so.
-    pub(super) fn astray(&self, medium: &Medium) -> Option<String> {
+    /// That a process serves it and no other would find it, if that is so.
+    pub(super) fn astray(&self, medium: &Medium) -> Option<Astray> {
         lock(&self.of(medium)?).astray()
     }
 
@@ -156,18 +165,22 @@ impl ServedMemory {
         private::open(self.medium.path().unwrap_or(Path::new("")), false)
     }
 
-    fn astray(&self) -> Option<String> {
-        let (path, file) = self.held()?;
-        let path = path.display();
-        let why = match self.leads()? {
+    fn astray(&self) -> Option<Astray> {
+        let (at, file) = self.held()?;
+        let path = at.display();
+        let (why, mend) = match self.leads()? {
             Leads::Here => return None,
-            Leads::Nowhere => format!("the name of its memory is gone ({path})"),
+            Leads::Nowhere => (format!("the name of its memory is gone ({path})"), None),
             Leads::Elsewhere => {
-                format!("the name of its memory leads to another file ({path}), to be moved away")
+                let why = "the name of its memory leads to another file";
+                (format!("{why} ({path}), to be moved away"), None)
             }
-            Leads::Barred(error) => format!("the file of its memory is refused ({path}): {error}"),
+            Leads::Barred(error) => {
+                let why = format!("the file of its memory is refused ({path}): {error}");
+                (why, Some(unbarred(at)))
+            }
         };
-        is_locked(file).then(|| format!("{why}, although it is served"))
+        is_locked(file).then(|| Astray { why: format!("{why}, although it is served"), mend })
     }
 
     fn hindrance(&self) -> Option<Holder> {
@@ -181,8 +194,8 @@ impl ServedMemory {
         if !self.was_served {
             return self.refusal();
         }
-        let (path, file) = self.held()?;
-        let path = path.display();
+        let (at, file) = self.held()?;
+        let path = at.display();
         match self.leads()? {
             Leads::Here => None,
             Leads::Nowhere => self.want_of_room(file),
@@ -192,18 +205,17 @@ impl ServedMemory {
             )),
             Leads::Barred(error) => Some((
                 format!("the file of its memory, {path}, is refused: {error}"),
-                format!("{THEN}: put its owner and its mode right"),
+                format!("{THEN}: {}", unbarred(at)),
             )),
         }
     }
 
     /// What is there and has not been served, and nobody would take for the region as it is.
     fn refusal(&self) -> Option<Holder> {
-        let path = self.medium.path()?.display();
+        let path = self.medium.path()?;
         let error = self.open().err().filter(private::is_refusal)?;
-        let remedy = "take its other names away, if it has any, and put its owner and its mode \
-                      right";
-        Some((format!("the file of its memory, {path}, is refused: {error}"), remedy.to_owned()))
+        let why = format!("the file of its memory, {}, is refused: {error}", path.display());
+        Some((why, unbarred(path)))
     }
 
     fn want_of_room(&self, file: &File) -> Option<Holder> {
@@ -293,6 +305,22 @@ impl ServedMemory {
             },
         })
     }
+}
+
+/// How a file that is refused becomes one that nobody else decides about.
+fn unbarred(path: &Path) -> String {
+    let way = || "let nobody else change what is on the way to it".to_owned();
+    let Ok(found) = symlink_metadata(path) else { return way() };
+    if !found.is_file() {
+        return format!("move {} away, which is no file", path.display());
+    }
+    let causes = [
+        (found.nlink() > 1, "take its other names away"),
+        (!private::is_trusted(found.uid()), "give it the keeper's user as owner (`chown`)"),
+        (found.mode() & 0o022 != 0, "let nobody else write it (`chmod go-w`)"),
+    ];
+    let mends: Vec<&str> = causes.iter().filter(|(is_one, _)| *is_one).map(|it| it.1).collect();
+    if mends.is_empty() { way() } else { mends.join(", and ") }
 }
 
 /// Where a keeper that ended has left the memory that has this name.

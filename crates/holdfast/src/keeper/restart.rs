@@ -48,12 +48,15 @@ pub(crate) enum Decision {
 }
 
 /// The deaths in a row.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Deaths {
     /// Those that speak against another start.
     early: u32,
-    /// All within [`SOUND_AFTER`] of a start.
+    /// Of those that served: all within [`SOUND_AFTER`] of a start. What kept one from serving is
+    /// told for as long as it does, and over once one serves.
     again: u32,
+    /// What the last of these died of.
+    why: String,
 }
 
 impl Deaths {
@@ -65,15 +68,15 @@ impl Deaths {
         match (why.exit.stays(), why.passes) {
             (_, true) => Decision::StartAfter(SHORT_PAUSE),
             (true, _) => Decision::GiveUp,
-            (false, _) => self.another(death),
+            (false, _) => self.another(death, &why.why),
         }
     }
 
     /// That what `whose` processes die of comes again and again, while the newest has lived for
     /// `lived`.
-    pub(crate) fn recurrence(&self, whose: &str, lived: Duration, why: &str) -> Option<Problem> {
+    pub(crate) fn recurrence(&self, whose: &str, lived: Duration) -> Option<Problem> {
         (self.again >= DEATHS_MAX && lived < SOUND_AFTER).then(|| {
-            let (times, within_min) = (self.again, SOUND_AFTER.as_secs() / 60);
+            let (times, within_min, why) = (self.again, SOUND_AFTER.as_secs() / 60, &self.why);
             let why = format!(
                 "it has died {times} times in a row, each time within {within_min} min: {why}"
             );
@@ -87,13 +90,16 @@ impl Deaths {
     ///
     /// A front end that served and was killed from outside says nothing about the next one: it is
     /// replaced at once and not counted, however often that happens.
-    fn another(&mut self, death: Death) -> Decision {
+    fn another(&mut self, death: Death, why: &str) -> Decision {
         if death.was_ready && death.was_killed {
             self.early = 0;
             return Decision::StartAfter(Duration::ZERO);
         }
-        let before = if death.lived >= SOUND_AFTER { 0 } else { self.again };
-        self.again = before.saturating_add(1);
+        if death.was_ready {
+            let before = if death.lived >= SOUND_AFTER { 0 } else { self.again };
+            self.again = before.saturating_add(1);
+            why.clone_into(&mut self.why);
+        }
         if death.lived >= WELL_AFTER {
             self.early = 0;
             return Decision::StartAfter(Duration::ZERO);

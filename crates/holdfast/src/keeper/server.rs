@@ -9,7 +9,7 @@ mod awaited;
 
 use super::heard::{Heard, start_heard};
 use super::lock::{holder_of_directory, take_directory};
-use super::memory::{self, Memories};
+use super::memory::{self, Astray, Memories};
 use super::restart::{Death, Deaths, Decision};
 use super::spawn::{OWN_BINARY, start_server};
 use super::supervisor::{State, new_pulse, silence, tell_astray, unanswered, until_it_passes};
@@ -79,7 +79,7 @@ pub(crate) struct ServerSnapshot {
     /// What of each log that it serves to programs stands still.
     pub logs: BTreeMap<String, Vec<Standstill>>,
     /// The services whose memory has lost its name.
-    pub astray: BTreeMap<String, String>,
+    pub astray: BTreeMap<String, Astray>,
     /// Why programs do not find its socket, if they do not, and what to do.
     pub unreached: Option<String>,
 }
@@ -159,7 +159,7 @@ struct Supervisor {
     /// What earlier looks saw of the logs that it serves to programs.
     marks: BTreeMap<String, Marks>,
     /// The services whose memory had lost its name at the last look.
-    astray: BTreeMap<String, String>,
+    astray: BTreeMap<String, Astray>,
     /// What somebody else has.
     awaited: Awaited,
     /// The server was told to end so that the next one takes up more.
@@ -418,7 +418,7 @@ impl Shared {
     }
 
     /// The services whose memory has lost its name, and how.
-    fn astray(&self) -> BTreeMap<String, String> {
+    fn astray(&self) -> BTreeMap<String, Astray> {
         let astray = |(of, it): (&String, &Medium)| Some((of.clone(), self.memories.astray(it)?));
         self.media.iter().filter_map(astray).collect()
     }
@@ -504,8 +504,7 @@ impl Supervisor {
             s.longest_stall = s.longest_stall.max(stall);
             s.logs = logs;
             if let (State::Serving, Some(lived)) = (s.state, lived) {
-                let last = s.last_error.as_deref().unwrap_or_default();
-                s.problem = self.deaths.recurrence("logs, disks and tables", lived, last);
+                s.problem = self.deaths.recurrence("logs, disks and tables", lived);
             }
         });
     }
@@ -542,7 +541,7 @@ impl Supervisor {
         let astray = self.shared.astray();
         let was = std::mem::replace(&mut self.astray, astray.clone());
         for service in self.shared.media.keys() {
-            let why = astray.get(service).map(String::as_str);
+            let why = astray.get(service).map(|it| it.why.as_str());
             tell_astray(service, why, was.contains_key(service));
         }
     }

@@ -12,7 +12,7 @@ mod watch;
 use super::Progress;
 use super::heard::{Heard, start_heard};
 use super::memory;
-use super::memory::Memories;
+use super::memory::{Astray, Memories};
 use super::pace::{Pace, SELDOM};
 use super::restart::{Death, Deaths, Decision, SHORT_PAUSE};
 use super::spawn::{Held, start_front};
@@ -109,7 +109,7 @@ pub(crate) struct Snapshot {
     /// Connections that end with the front end, whatever takes its place.
     pub mortal_connections: u64,
     /// That the memory has lost its name, if it has.
-    pub astray: Option<String>,
+    pub astray: Option<Astray>,
 }
 
 /// The snapshot, and a bell that rings when it changes.
@@ -346,7 +346,7 @@ impl Shared {
     }
 
     /// That the memory has lost its name, if it has.
-    fn astray(&self) -> Option<String> {
+    fn astray(&self) -> Option<Astray> {
         self.memories.astray(&self.medium)
     }
 }

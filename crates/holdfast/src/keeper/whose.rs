@@ -6,9 +6,9 @@
 
 use super::lock::front_end_with;
 use crate::config::VolumeConfig;
-use crate::control::is_there;
+use crate::control::listens;
 use crate::exit::Exit;
-use crate::observe::observe;
+use crate::observe::{COMMAND_NAME, observe};
 use crate::problem::{Outcome, Problem};
 use crate::processes::{Process, ask};
 use holdfast_io::{Shown, process};
@@ -44,7 +44,7 @@ pub(crate) fn refuse_kept_by_another(what: &str, front_end: Option<u32>) -> Outc
         return Err(Problem::new(Exit::InUse, what, why, remedy));
     };
     let shown = Shown::name(socket);
-    if !is_there(socket) {
+    if !listens(socket) {
         let why = format!("keeper {pid} serves it, and does not answer at its socket {shown}");
         let remedy = format!(
             "nothing was changed; have it give everything back and end: `kill -TERM {pid}`, and \
@@ -63,7 +63,7 @@ pub(crate) fn refuse_kept_by_another(what: &str, front_end: Option<u32>) -> Outc
 /// The keeper that started this process and goes on, if it is not this process.
 fn keeper_of(front_end: u32) -> Option<KeeperOf> {
     let pid = process::parent(front_end).filter(|pid| *pid != std::process::id())?;
-    let is_keeper = process::name(pid).is_some_and(|name| name.as_encoded_bytes() == b"holdfast");
+    let is_keeper = process::name(pid).is_some_and(|name| name == COMMAND_NAME);
     (is_keeper && process::lives(pid)).then(|| KeeperOf { pid, socket: socket_of(pid) })
 }
 

@@ -18,7 +18,7 @@ use crate::standstill::Standstill;
 use holdfast_blocks::Vdisk;
 use holdfast_client::protocol::DISK_PREFIX;
 use holdfast_front::ublk;
-use holdfast_memory::{Observed, Region};
+use holdfast_memory::{AttachError, Observed, Region};
 use holdfast_server::words;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -103,6 +103,12 @@ fn of_front(front: &Outcome<Snapshot>) -> Option<&Problem> {
     front.as_ref().map_or_else(Some, |seen| seen.problem.as_ref())
 }
 
+/// Why nothing is known of memory that is there, for people.
+fn unseen_text(error: &AttachError) -> Option<String> {
+    let is_there = !matches!(error, AttachError::Missing);
+    is_there.then(|| format!("its memory cannot be looked at: {error}"))
+}
+
 impl DiskStatus {
     /// Every configured disk and every one that the keeper has, with what the server said of it, if
     /// one runs.
@@ -135,11 +141,17 @@ impl DiskStatus {
                 Way::Queue => super::UPGRADE.to_owned(),
             };
             let error = unserved.or(astray.as_ref().map(|why| super::astray_text(why, &again)));
-            let seen = (!came_later).then(|| Region::observe(&disk.medium()).ok()).flatten();
+            let seen = match came_later {
+                true => Err(AttachError::Missing),
+                false => Region::observe(&disk.medium()),
+            };
+            let unseen = seen.as_ref().err().and_then(unseen_text);
             let is_known = (astray.is_some(), told_of.is_some());
             let status = DiskStatus::new(name, disk, (verdict, error), seen).known(is_known);
             let clients_max = its_server.clients_of(status.clients_max);
-            let status = DiskStatus { problem, clients_max, ..status.with(fronts.get(name)) };
+            let status = status.with(fronts.get(name));
+            let last_error = status.last_error.clone().or(unseen);
+            let status = DiskStatus { problem, clients_max, last_error, ..status };
             if came_later { status.not_had() } else { status }
         };
         shown(had.map(|had| &had.disks), &config.disks).into_iter().map(one).collect()
@@ -149,16 +161,18 @@ impl DiskStatus {
         name: &str,
         disk: &DiskConfig,
         (verdict, last_error): (Option<Verdict>, Option<String>),
-        seen: Option<Observed>,
+        seen: Result<Observed, AttachError>,
     ) -> DiskStatus {
         let medium = disk.medium();
+        let is_made = !matches!(seen, Err(AttachError::Missing));
+        let seen = seen.ok();
         let is_served = seen.as_ref().is_some_and(|seen| is_mapped_by(&medium, seen.server_pid()));
         let is_shared = disk.way == Way::Queue;
         let word = |index: usize| seen.as_ref().map_or(0, |seen: &Observed| seen.word(index));
         let state = match &seen {
-            None => "not made",
+            None if !is_made => "not made",
             Some(_) if is_served => "served",
-            Some(_) => "not served",
+            _ => "not served",
         };
         DiskStatus {
             name: name.to_owned(),

@@ -4,7 +4,7 @@
 //! Never: finds anything out but by looking into a region.
 
 use super::section::{Shown, shown};
-use super::verdict_lines;
+use super::{also, verdict_lines};
 use crate::bond::Loss;
 use crate::bounded;
 use crate::claims::{Failure, Verdict};
@@ -100,7 +100,7 @@ impl ServerStatus {
         let ready = snapshot.ready;
         ServerStatus {
             state: snapshot.state.word().into(),
-            problem: snapshot.problem.map(|problem| problem.to_string()).or(snapshot.unreached),
+            problem: also(snapshot.unreached, snapshot.problem.map(|it| it.to_string())),
             socket: socket.to_owned(),
             pid: snapshot.pid,
             restarts: snapshot.restarts,
@@ -157,7 +157,7 @@ impl LogStatus {
             let unserved = unserved.map(|(_, problem)| problem.to_string());
             let astray = server.and_then(|server| server.astray.get(&service).cloned());
             let verdict = super::verdict_with(astray.as_ref(), told.or_else(judged));
-            let unserved = unserved.or(astray.map(|why| super::astray_text(&why, super::UPGRADE)));
+            let unserved = unserved.or(astray.map(|it| super::astray_text(&it, super::UPGRADE)));
             let standing = server.and_then(|server| server.logs.get(&service).cloned());
             let standstills = standing.unwrap_or_default();
             let observed = (!came_later).then(|| observe(&log.memory.medium()));

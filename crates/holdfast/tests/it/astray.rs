@@ -9,7 +9,8 @@ use crate::seeds::{Random, for_seeds};
 use rustix::process::Signal;
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 
 const SEEDS: u64 = 2;
 const STEPS: u32 = 14;
@@ -206,6 +207,76 @@ fn memory_with_a_second_name_at_the_start_is_taken_up_once_it_has_one() {
     wait_until(is_told, || fixture.keeper_log());
     fs::remove_file(second).unwrap();
     wait_until(|| is_well(&fixture), || fixture.keeper_log());
+    assert_eq!(fixture.stop(), Some(0));
+    fs::remove_dir_all(folder).unwrap();
+}
+
+/// What is done to a file.
+type Change = fn(&Path);
+
+/// What may be done to the file of memory that is served, what status advises then, and that.
+const BARS: [(&str, Change, &str, Change); 3] = [
+    ("a second name", second_name, "take its other names away", |region| {
+        fs::remove_file(region.with_extension("two")).unwrap();
+    }),
+    (
+        "a mode",
+        |region| mode(region, 0o666),
+        "let nobody else write it (`chmod go-w`)",
+        |region| {
+            mode(region, 0o644);
+        },
+    ),
+    ("an owner", |region| owner(region, 65534), "as owner (`chown`)", |region| owner(region, 0)),
+];
+
+fn second_name(region: &Path) {
+    fs::hard_link(region, region.with_extension("two")).unwrap();
+}
+
+fn mode(region: &Path, mode: u32) {
+    fs::set_permissions(region, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+fn owner(region: &Path, uid: u32) {
+    std::os::unix::fs::chown(region, Some(uid), Some(uid)).unwrap();
+}
+
+/// Whoever serves the first disk.
+fn process_of_disk(fixture: &Fixture) -> i32 {
+    let status: serde_json::Value =
+        serde_json::from_str(&fixture.holdfast(&["status", "--json"]).out).unwrap();
+    let of_server = status["server"]["pid"].as_i64();
+    let first = status["disks"].as_array().unwrap().iter().find(|it| it["name"] == "ram");
+    let pid = of_server.or_else(|| first.unwrap()["front_end"]["pid"].as_i64());
+    i32::try_from(pid.unwrap()).unwrap()
+}
+
+#[test]
+fn a_file_of_served_memory_that_is_refused_is_mended_as_status_says_and_all_is_well_at_once() {
+    let (mut fixture, folder) = with_disks_in_a_folder();
+    fixture.begin_to_serve();
+    wait_until(|| is_well(&fixture), || fixture.keeper_log());
+    let region = folder.join("ram");
+    for (what, bar, advice, mend) in BARS {
+        for dies in [false, true] {
+            println!("{what}, and who serves it dies: {dies}");
+            bar(&region);
+            if dies {
+                // Each attempt from now on fails, and is none of its deaths.
+                kill(process_of_disk(&fixture), Signal::KILL);
+                std::thread::sleep(std::time::Duration::from_secs(2));
+            }
+            let is_told = || {
+                let out = fixture.holdfast(&["status"]).out;
+                assert!(!out.contains("not made") && !out.contains("gives it its name"), "{out}");
+                out.contains(advice)
+            };
+            wait_until(is_told, || fixture.holdfast(&["status"]).out);
+            mend(&region);
+            wait_until(|| is_well(&fixture), || fixture.holdfast(&["status"]).out);
+        }
+    }
     assert_eq!(fixture.stop(), Some(0));
     fs::remove_dir_all(folder).unwrap();
 }

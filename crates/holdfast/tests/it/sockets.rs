@@ -94,6 +94,48 @@ fn a_keeper_that_lives_and_does_not_listen_is_told_of_by_every_command() {
     fixture.assert_given_back();
 }
 
+/// A keeper whose program is not called as it is delivered, and a file on its volume.
+fn kept_under_another_name() -> Fixture {
+    let mut fixture = Fixture::made();
+    let program = fixture.path("anyhow");
+    fs::copy(env!("CARGO_BIN_EXE_holdfast"), &program).unwrap();
+    let mut command = Command::new(program);
+    command.env("HOLDFAST_CONFIG", fixture.config());
+    fixture.serve_as(command);
+    fs::write(fixture.mount().join("f"), "x").unwrap();
+    fixture
+}
+
+#[test]
+fn nothing_acts_behind_a_keeper_whose_socket_is_gone_or_whose_name_something_else_has() {
+    let fixture = kept_under_another_name();
+    let (socket, pid) = (fixture.path("run/control.sock"), fixture.keeper_pid().to_string());
+    let remedy = format!("move {} away", socket.display());
+    let make_file = |at: &Path| fs::write(at, "");
+    for make in [make_file, |at: &Path| fs::create_dir(at)] {
+        fs::remove_file(&socket).unwrap();
+        make(&socket).unwrap();
+        let told = fixture.holdfast(&["status"]);
+        assert!(told.code == Some(8) && told.out.contains(&remedy), "{told:?}");
+        let commands = ["shutdown", "wait v", "mount v", "umount v", "upgrade server"];
+        for command in commands.map(|it| it.split(' ').collect::<Vec<_>>()) {
+            fixture.holdfast(&command).expect(8, &[&pid, "is in the place of its socket", &remedy]);
+        }
+        fixture.holdfast(&["serve"]).expect(5, &[&pid, &remedy]);
+        assert_eq!(fs::read_to_string(fixture.mount().join("f")).unwrap(), "x");
+        fs::rename(&socket, fixture.path("moved-away")).unwrap();
+        let _ = fs::remove_file(fixture.path("moved-away"));
+        wait_until(|| is_well(&fixture), || fixture.keeper_log());
+    }
+    let _ = fs::remove_dir(fixture.path("moved-away"));
+    fs::remove_file(&socket).unwrap();
+    let done = fixture.holdfast(&["umount", NAME]).succeeded();
+    assert!(!done.out.contains("no keeper was running"), "{done:?}");
+    fs::remove_file(&socket).unwrap();
+    fixture.holdfast(&["shutdown"]).succeeded();
+    fixture.assert_given_back();
+}
+
 /// What a stranger runs: it has an answer for everybody, whatever is asked.
 const ANSWERS: &str = r#"
 import os, socket, sys

@@ -24,9 +24,7 @@ impl Supervisor {
             return front;
         }
         let mended = self.may_mend().and_then(|()| self.mend_sockets());
-        let last = self.shared.lock().last_error.clone().unwrap_or_default();
-        let lived = front.started.elapsed();
-        let recurs = || self.deaths.recurrence(&self.orders.whose(), lived, &last);
+        let recurs = || self.deaths.recurrence(&self.orders.whose(), front.started.elapsed());
         self.tell_trouble(mended.as_ref().err().cloned().or_else(recurs));
         match mended {
             Ok(true) => self.renew(front),

@@ -70,7 +70,7 @@ impl Supervisor {
         self.tell(silence.iter().chain(&unanswered).chain(&moved));
         let astray = self.shared.astray();
         let was_astray = std::mem::replace(&mut self.watch.astray, astray.is_some());
-        tell_astray(&self.orders.whose(), astray.as_deref(), was_astray);
+        tell_astray(&self.orders.whose(), astray.as_ref().map(|it| it.why.as_str()), was_astray);
         let stall = silence.map_or(0, |silence| silence.for_ms);
         self.shared.change(|s| {
             s.standstills = moved;
