@@ -199,19 +199,19 @@ impl Held {
     /// may be another log in the place of this one. A served log goes on with its own.
     fn remove_needless_memory(&self, memories: &Memories) {
         for (of, directory) in self.orders.logs.iter().zip(&self.directories) {
+            let (memory, medium) = (&of.log.memory, of.log.memory.medium());
+            let Ok(log) = directory.try_clone().map(RealFiles::from_fd) else { continue };
             let is_volume = of.service.starts_with(VOLUME_PREFIX);
-            let log = directory.try_clone().map(RealFiles::from_fd);
-            let is_needless = |log| RegionNote::has_needless(&log, &of.log.memory);
-            if is_volume && log.is_ok_and(is_needless) {
-                let medium = of.log.memory.medium();
-                // Another file there is somebody's.
-                if !memories.leads_elsewhere(&medium) {
-                    let removed = Region::remove(&medium);
-                    let stays = |error| tracing::warn!(%error, "the memory stays there");
-                    removed.unwrap_or_else(stays);
-                }
-                memories.let_go(&medium, true);
+            if !is_volume || !RegionNote::is_drained(&log, memory) {
+                continue;
             }
+            // Another file there is somebody's, and tells nothing of what is held.
+            if !memories.leads_elsewhere(&medium) && RegionNote::has_needless(&log, memory) {
+                let removed = Region::remove(&medium);
+                let stays = |error| tracing::warn!(%error, "the memory stays there");
+                removed.unwrap_or_else(stays);
+            }
+            memories.let_go(&medium, true);
         }
     }
 }
