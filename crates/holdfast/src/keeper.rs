@@ -15,6 +15,7 @@ mod heard;
 pub(crate) mod homes;
 mod kept;
 mod last_word;
+pub(crate) mod left;
 pub(crate) mod listeners;
 pub(crate) mod lock;
 pub(crate) mod memory;
