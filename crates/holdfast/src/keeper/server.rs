@@ -314,7 +314,8 @@ impl ServerLife {
             return Err(problem.clone());
         }
         let verdict = ready.verdicts.into_iter().find(|(of, _)| of == service);
-        let (_, verdict) = verdict.ok_or_else(|| snapshot.problem.unwrap_or_else(not_served))?;
+        let lacking = || snapshot.problem.map_or_else(not_served, not_served_yet);
+        let (_, verdict) = verdict.ok_or_else(lacking)?;
         Ok(orders::Server { socket: self.socket.clone(), verdict })
     }
 
@@ -789,6 +790,17 @@ pub(super) fn not_served() -> Problem {
     let why = "the server does not have its log";
     let remedy = "the server has what was configured when the keeper started: start that again";
     Problem::new(Exit::Usage, "attaching the volume by way of the queue", why, remedy)
+}
+
+/// Something that waits for a server which serves nothing yet, for whatever it is that the server
+/// lacks.
+fn not_served_yet(of_server: Problem) -> Problem {
+    let Problem { what, why, .. } = &of_server;
+    let why = format!("the server serves nothing yet: {what} failed: {why}");
+    let remedy =
+        "nothing is lost, and `holdfast status` says when the server serves: try again then";
+    let what = "being served by way of the queue".to_owned();
+    Problem { what, why, remedy: remedy.to_owned(), ..of_server }
 }
 
 /// The memory of every service.
