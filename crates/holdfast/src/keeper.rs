@@ -15,6 +15,7 @@ mod heard;
 pub(crate) mod homes;
 mod kept;
 mod last_word;
+pub(crate) mod left;
 pub(crate) mod listeners;
 pub(crate) mod lock;
 pub(crate) mod memory;
@@ -149,6 +150,18 @@ enum Turn {
     Starts(Arc<Attached>),
 }
 
+/// What a volume by way of the queue is attached to.
+const ITS_SERVER: &str = "its server";
+
+/// Why a volume was not attached.
+#[derive(Clone, Debug)]
+enum Refusal {
+    /// The server does not serve it. It is asked again whenever somebody wants to know.
+    OfItsServer,
+    /// Something of the volume itself.
+    OfIts(Box<Problem>),
+}
+
 /// The keeper of a machine, or of one `holdfast run`.
 #[derive(Debug)]
 pub(crate) struct Keeper {
@@ -162,7 +175,7 @@ pub(crate) struct Keeper {
     /// One entry a volume.
     volumes: Mutex<BTreeMap<String, Entry>>,
     /// Why a volume was not attached when that was asked for last.
-    refused: Mutex<BTreeMap<String, Problem>>,
+    refused: Mutex<BTreeMap<String, Refusal>>,
     /// The volumes that the keeper goes on trying to have.
     pursued: Mutex<BTreeSet<String>>,
     /// The server, or why there is none, if there is something to be served; set once.
@@ -321,7 +334,11 @@ impl Keeper {
     /// Attaches a volume, and tells everybody who waits for that.
     fn carry_out(&self, name: &str, attempt: &Attempt) -> Outcome<Arc<Attached>> {
         let attached = self.attach(name, attempt).map(Arc::new);
-        self.note_refusal(name, attached.as_ref().err());
+        let refusal = attached.as_ref().err().map(|problem| match attempt.waited_for(ITS_SERVER) {
+            true => Refusal::OfItsServer,
+            false => Refusal::OfIts(Box::new(problem.clone())),
+        });
+        self.note_refusal(name, refusal);
         match &attached {
             Ok(attached) => {
                 drop(self.lock().insert(name.to_owned(), Entry::Here(attached.clone())));
@@ -370,17 +387,22 @@ impl Keeper {
     }
 
     /// Remembers why a volume was not attached, or that it was.
-    fn note_refusal(&self, name: &str, problem: Option<&Problem>) {
+    fn note_refusal(&self, name: &str, refusal: Option<Refusal>) {
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-        match problem {
-            Some(problem) => drop(refused.insert(name.to_owned(), problem.clone())),
+        match refusal {
+            Some(refusal) => drop(refused.insert(name.to_owned(), refusal)),
             None => drop(refused.remove(name)),
         }
     }
 
-    /// Why a volume is not attached that somebody wanted to be.
-    fn refusal(&self, name: &str) -> Option<Problem> {
-        self.refused.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+    /// Why a volume is not attached that somebody wanted to be, as far as that lasts.
+    fn refusal(&self, name: &str, volume: &VolumeConfig) -> Option<Problem> {
+        let refused = || self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        let refusal = refused().get(name).cloned();
+        match refusal? {
+            Refusal::OfItsServer => self.server_of(name, volume).err(),
+            Refusal::OfIts(problem) => Some(*problem),
+        }
     }
 
     fn attach(&self, name: &str, attempt: &Attempt) -> Outcome<Attached> {
@@ -404,9 +426,10 @@ impl Keeper {
             None => attach::take(name, &config)?,
         };
         // What is wrong with the home says more than what a server then says of its log.
+        attempt.waits_for(ITS_SERVER);
         let server = self.server_of(name, &volume)?;
-        let binary = upgrade::open_binary(Path::new(spawn::OWN_BINARY))?;
         attempt.waits_for("its mount and its sockets");
+        let binary = upgrade::open_binary(Path::new(spawn::OWN_BINARY))?;
         let held = attach::open_to_users(name, &volume, taken, &self.manager)?;
         let mounted = held.fuse.as_ref().zip(volume.mount.as_deref());
         let mounted = mounted.and_then(|(connection, at)| mount_of(connection, at, name));
@@ -607,7 +630,7 @@ impl Keeper {
                 if let Some(problem) = self.other_than_here(name, volume) {
                     return Some(status.not_its_own(problem));
                 }
-                let status = status.refused(self.refusal(name)).mounted_by_another(volume);
+                let status = status.refused(self.refusal(name, volume)).mounted_by_another(volume);
                 Some(status.attaching(coming(name)))
             }
         };

@@ -61,6 +61,11 @@ impl Problem {
     pub(crate) fn and(self, second: Problem) -> Problem {
         Problem { remedy: format!("{}; then {second}", self.remedy), exit: second.exit, ..self }
     }
+
+    /// All that is against something: whoever hears of it hears of each.
+    pub(crate) fn all(problems: impl IntoIterator<Item = Problem>) -> Outcome<()> {
+        problems.into_iter().reduce(Problem::and).map_or(Ok(()), Err)
+    }
 }
 
 impl fmt::Display for Problem {

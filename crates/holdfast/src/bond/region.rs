@@ -199,13 +199,19 @@ impl RegionNote {
         ))
     }
 
-    /// Whether the memory that is configured belongs to the log in `files`, which has all of it
-    /// and says so: the next attachment misses nothing.
+    /// Whether the log in `files` has all of the memory that is configured, and says so: the next
+    /// attachment misses nothing without it.
+    pub(crate) fn is_drained(files: &dyn Files, memory: &MemoryConfig) -> bool {
+        let note = RegionNote::of(files);
+        matches!(note, Ok(Note::Found(note)) if note.drained && note.path == memory.path)
+    }
+
+    /// [`Self::is_drained`], and what has the name of that memory is of the log and is no longer
+    /// needed.
     pub(crate) fn has_needless(files: &dyn Files, memory: &MemoryConfig) -> bool {
         let Ok(Note::Found(note)) = RegionNote::of(files) else { return false };
         let is_its_own = |seen: &Observation| hex(seen.identity) == note.identity;
-        note.drained
-            && note.path == memory.path
+        Self::is_drained(files, memory)
             && observe(&memory.medium())
                 .is_ok_and(|seen| is_its_own(&seen) && seen.dirty_bytes() == 0)
     }

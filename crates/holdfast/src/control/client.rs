@@ -107,13 +107,11 @@ impl Asking {
 
     /// What a keeper that was asked to end, and has, said of that last. One of an earlier version
     /// says nothing, nor does one that was killed.
-    pub(crate) fn last_word(mut self) -> Outcome<()> {
-        match self.lines.next() {
-            Ok(Next::Line(line)) => match serde_json::from_slice(&line) {
-                Ok(Line::Failed(problem)) => Err(problem),
-                _ => Ok(()),
-            },
-            _ => Ok(()),
+    pub(crate) fn last_word(mut self) -> Option<Outcome<()>> {
+        let Ok(Next::Line(line)) = self.lines.next() else { return None };
+        match serde_json::from_slice(&line).ok()? {
+            Line::Failed(problem) => Some(Err(problem)),
+            _ => Some(Ok(())),
         }
     }
 

@@ -34,6 +34,11 @@ impl Attempt {
         self.lock().waits_for = what;
     }
 
+    /// Whether that is what it waited for last.
+    pub(super) fn waited_for(&self, what: &str) -> bool {
+        self.lock().waits_for == what
+    }
+
     /// Tells how it ended, everybody.
     pub(super) fn end(&self, outcome: Outcome<Arc<Attached>>) {
         self.lock().outcome = Some(outcome);

@@ -7,7 +7,7 @@
 //! Never: ends a process that may have the only memory of what was acknowledged.
 
 use super::supervisor::State;
-use super::{Entry, Keeper, NOT_ATTACHED, PROGRESS_EVERY, RETRY_EVERY};
+use super::{Attached, Entry, Keeper, NOT_ATTACHED, PROGRESS_EVERY, RETRY_EVERY, left};
 use crate::bounded;
 use crate::exit::Exit;
 use crate::observe::look;
@@ -15,6 +15,7 @@ use crate::problem::{Outcome, Problem};
 use crate::shortage::{for_each, thread};
 use crate::standstill::Look;
 use holdfast_memory::Medium;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
@@ -96,8 +97,8 @@ impl Keeper {
         *waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
-    /// Unmounts everything and waits until every home is complete. The first problem is returned,
-    /// after everything else was done.
+    /// Unmounts everything and waits until every home is complete. Every problem is told, after
+    /// everything else was done.
     pub(crate) fn shut_down(&self) -> Outcome<()> {
         self.close();
         let names: Vec<String> = self.lock().keys().cloned().collect();
@@ -107,12 +108,33 @@ impl Keeper {
         self.aloud("the server", || {
             self.server().into_iter().for_each(|server| server.stop(&|| self.is_forced()));
         });
+        let given_back = self.given_back();
         let entries = std::mem::take(&mut *self.lock()).into_values().filter_map(Entry::here);
         for attached in entries {
             // Somebody may be asking how it is.
             Arc::into_inner(attached).into_iter().for_each(|it| it.supervised.join());
         }
-        ends.into_iter().collect::<Outcome<()>>().and(self.memories.leave())
+        let has_failed = names.iter().zip(&ends).filter(|(_, end)| end.is_err());
+        let told = given_back.into_iter().chain(has_failed.map(|(name, _)| name.clone())).collect();
+        let failed = ends.iter().filter_map(|end| end.clone().err());
+        let left = self.volumes_left(&told).err();
+        Problem::all(failed.chain(left).chain(self.memories.leave()))
+    }
+
+    /// The volumes that this keeper has brought home completely. Whatever has the name of their
+    /// memory since is not that.
+    fn given_back(&self) -> BTreeSet<String> {
+        let all = self.lock().clone().into_iter();
+        let here = all.filter_map(|(name, entry)| Some((name, entry.here()?)));
+        let is_home = |it: &Arc<Attached>| it.supervised.snapshot().state == State::Detached;
+        here.filter(|(_, attached)| is_home(attached)).map(|(name, _)| name).collect()
+    }
+
+    /// Refuses to have ended well while volumes are left of which nothing is told yet.
+    fn volumes_left(&self, told: &BTreeSet<String>) -> Outcome<()> {
+        let begun = || self.begun.get().cloned();
+        let Some(config) = self.config().ok().or_else(begun) else { return Ok(()) };
+        left::refuse_volumes(&config, |name| told.contains(name))
     }
 
     /// Says how it has ended to all who wait for that. The process may end then.
@@ -214,14 +236,8 @@ impl Keeper {
         tracing::error!("the keeper ends as it is: {unended}");
         let memories = self.memories.clone();
         let left = bounded::ask(PathBuf::from("memory"), move || memories.leave());
-        let how = match left {
-            Ok(Err(problem)) => {
-                tracing::error!("{problem}");
-                problem
-            }
-            Ok(Ok(())) | Err(_) => unended,
-        };
-        self.say_how_it_ended(&Err(how));
+        let left = left.unwrap_or_default();
+        self.say_how_it_ended(&Problem::all([unended].into_iter().chain(left)));
         std::process::exit(Exit::Failed as i32)
     }
 

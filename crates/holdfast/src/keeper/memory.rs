@@ -15,6 +15,7 @@ use holdfast_io::{Entropy, private};
 use holdfast_memory::{Medium, Region};
 use rustix::fs::statvfs;
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::fs::{File, metadata, symlink_metadata};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
@@ -117,11 +118,12 @@ impl Memories {
         matches!(leads, Some(Leads::Elsewhere))
     }
 
-    /// The keeper ends: what has lost its name gets it back, or another one that is told.
-    pub(super) fn leave(&self) -> Outcome<()> {
+    /// The keeper ends: what has lost its name gets it back, or another one; each of those is told.
+    pub(super) fn leave(&self) -> Vec<Problem> {
         let all = std::mem::take(&mut *self.lock());
-        let left: Vec<_> = all.values().map(|it| lock(it).leave()).collect();
-        left.into_iter().collect()
+        let left: Vec<_> = all.values().filter_map(|it| lock(it).leave().err()).collect();
+        left.iter().for_each(|problem| tracing::error!("{problem}"));
+        left
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Shared>> {
@@ -188,7 +190,7 @@ impl ServedMemory {
             let (path, left) = (self.medium.path()?.display(), left.display());
             return Some((
                 format!("an earlier keeper left its memory at {left}, as its name led elsewhere"),
-                format!("move what is at {path} away, if anything is, and {left} there"),
+                put_under_its_name(path, left),
             ));
         }
         if !self.was_served {
@@ -276,10 +278,8 @@ impl ServedMemory {
         let put = Region::put_back(&self.medium.at(aside), file);
         Err(match put {
             Ok(_) => {
-                let remedy = format!(
-                    "it is whole at {there}, and not served until that is at {path} again: move \
-                     what is there away, if anything is, and {there} there"
-                );
+                let put = put_under_its_name(&path, &there);
+                let remedy = format!("it is whole at {there}, and not served before this: {put}");
                 Problem::new(Exit::Failed, what, why, remedy)
             }
             Err(error) => {
@@ -321,6 +321,11 @@ fn unbarred(path: &Path) -> String {
     ];
     let mends: Vec<&str> = causes.iter().filter(|(is_one, _)| *is_one).map(|it| it.1).collect();
     if mends.is_empty() { way() } else { mends.join(", and ") }
+}
+
+/// What to do about memory that was left beside its name.
+pub(super) fn put_under_its_name(path: impl Display, left: impl Display) -> String {
+    format!("move what is at {path} away, if anything is, and {left} there")
 }
 
 /// Where a keeper that ended has left the memory that has this name.

@@ -199,19 +199,19 @@ impl Held {
     /// may be another log in the place of this one. A served log goes on with its own.
     fn remove_needless_memory(&self, memories: &Memories) {
         for (of, directory) in self.orders.logs.iter().zip(&self.directories) {
+            let (memory, medium) = (&of.log.memory, of.log.memory.medium());
+            let Ok(log) = directory.try_clone().map(RealFiles::from_fd) else { continue };
             let is_volume = of.service.starts_with(VOLUME_PREFIX);
-            let log = directory.try_clone().map(RealFiles::from_fd);
-            let is_needless = |log| RegionNote::has_needless(&log, &of.log.memory);
-            if is_volume && log.is_ok_and(is_needless) {
-                let medium = of.log.memory.medium();
-                // Another file there is somebody's.
-                if !memories.leads_elsewhere(&medium) {
-                    let removed = Region::remove(&medium);
-                    let stays = |error| tracing::warn!(%error, "the memory stays there");
-                    removed.unwrap_or_else(stays);
-                }
-                memories.let_go(&medium, true);
+            if !is_volume || !RegionNote::is_drained(&log, memory) {
+                continue;
             }
+            // Another file there is somebody's, and tells nothing of what is held.
+            if !memories.leads_elsewhere(&medium) && RegionNote::has_needless(&log, memory) {
+                let removed = Region::remove(&medium);
+                let stays = |error| tracing::warn!(%error, "the memory stays there");
+                removed.unwrap_or_else(stays);
+            }
+            memories.let_go(&medium, true);
         }
     }
 }
@@ -314,7 +314,8 @@ impl ServerLife {
             return Err(problem.clone());
         }
         let verdict = ready.verdicts.into_iter().find(|(of, _)| of == service);
-        let (_, verdict) = verdict.ok_or_else(|| snapshot.problem.unwrap_or_else(not_served))?;
+        let lacking = || snapshot.problem.map_or_else(not_served, not_served_yet);
+        let (_, verdict) = verdict.ok_or_else(lacking)?;
         Ok(orders::Server { socket: self.socket.clone(), verdict })
     }
 
@@ -788,6 +789,17 @@ pub(super) fn not_served() -> Problem {
     let why = "the server does not have its log";
     let remedy = "the server has what was configured when the keeper started: start that again";
     Problem::new(Exit::Usage, "attaching the volume by way of the queue", why, remedy)
+}
+
+/// Something that waits for a server which serves nothing yet, for whatever it is that the server
+/// lacks.
+fn not_served_yet(of_server: Problem) -> Problem {
+    let Problem { what, why, .. } = &of_server;
+    let why = format!("the server serves nothing yet: {what} failed: {why}");
+    let remedy =
+        "nothing is lost, and `holdfast status` says when the server serves: try again then";
+    let what = "being served by way of the queue".to_owned();
+    Problem { what, why, remedy: remedy.to_owned(), ..of_server }
 }
 
 /// The memory of every service.

@@ -292,6 +292,48 @@ fn whoever_has_a_keeper_end_hears_that_it_could_not_leave_the_memory_of_a_disk()
     fixture.reap();
 }
 
+/// Gives the name of memory to a copy of what is there now.
+fn replace_by_a_copy(region: &Path) {
+    let copy = region.with_extension("copy");
+    fs::copy(region, &copy).unwrap();
+    fs::rename(copy, region).unwrap();
+}
+
+#[test]
+fn whoever_has_a_keeper_end_hears_of_every_memory_that_was_left_beside_its_name() {
+    let (mut fixture, folder) = with_disks_in_a_folder();
+    fixture.begin_to_serve();
+    wait_until(|| is_well(&fixture), || fixture.keeper_log());
+    let regions = ["ram", "other"].map(|name| folder.join(name));
+    regions.iter().for_each(|region| replace_by_a_copy(region));
+    let ended = fixture.holdfast(&["shutdown"]);
+    assert_eq!(fixture.reap(), Some(1));
+    let held = fs::read_dir(&folder).unwrap().map(|it| it.unwrap().path());
+    let held: Vec<PathBuf> =
+        held.filter(|it| it.display().to_string().contains(".held-")).collect();
+    assert_eq!(held.len(), regions.len(), "{held:?}");
+    let told: Vec<String> = held.iter().map(|it| format!("and {} there", it.display())).collect();
+    let told: Vec<&str> = told.iter().map(String::as_str).collect();
+    ended.expect(1, &told);
+    let log = fixture.keeper_log();
+    assert!(told.iter().all(|told| log.contains(told)), "{log}");
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_volume_that_is_home_is_not_called_left_for_a_copy_that_has_the_name_of_its_memory() {
+    let mut fixture = serving();
+    write(&fixture, "f", "1");
+    replace_by_a_copy(&fixture.region);
+    write(&fixture, "g", "2");
+    fixture.holdfast(&["shutdown"]).succeeded();
+    assert_eq!(fixture.reap(), Some(0), "{}", fixture.keeper_log());
+    for (name, text) in [("f", "1"), ("g", "2")] {
+        assert_eq!(fs::read_to_string(fixture.home().join(name)).unwrap(), text);
+    }
+    let _ = fs::remove_file(&fixture.region);
+}
+
 /// A volume in the hands of fate, and what has to be in it.
 struct World {
     fixture: Fixture,

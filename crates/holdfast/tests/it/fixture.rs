@@ -340,8 +340,8 @@ impl Fixture {
     }
 
     /// Waits for the end of the newest keeper, which was asked to end.
-    pub(crate) fn reap(&mut self) {
-        self.keepers.pop().unwrap().wait().unwrap();
+    pub(crate) fn reap(&mut self) -> Option<i32> {
+        self.keepers.pop().unwrap().wait().unwrap().code()
     }
 
     /// Ends the server and the front ends of disks, too, which may outlive their keeper.

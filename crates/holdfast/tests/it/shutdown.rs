@@ -1,6 +1,6 @@
 //! The end of a keeper that was asked for: it is waited for, and says what it waits for itself.
 
-use crate::fixture::{Ended, Fixture, kill, wait_until, way};
+use crate::fixture::{Ended, Fixture, NAME, kill, wait_until, way};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
@@ -64,4 +64,32 @@ fn what_a_keeper_could_not_give_back_is_told() {
     kill(front_end, Signal::KILL);
     let ended = Ended::of(shutdown.wait_with_output().unwrap());
     ended.expect(1, &["the keeper has ended, and volume v is", "`holdfast umount v`"]);
+}
+
+#[test]
+fn a_keeper_ends_with_what_shutdown_says_also_of_a_volume_that_it_could_not_take_up() {
+    if way() == "queue" {
+        return; // the volume's front end has the server of the keeper that is gone
+    }
+    let mut fixture = Fixture::made();
+    fixture.serve();
+    fs::write(fixture.mount().join("f"), "x").unwrap();
+    fixture.kill_keeper();
+    // Something that the next keeper can serve.
+    let (text, memory, socket) =
+        (fixture.config_text(), fixture.block_cache(), fixture.path("ram"));
+    fixture.configure(&format!(
+        "{text}\n[disk.ram]\nsize = \"4MiB\"\nmust_survive = [\"process\"]\nway = \"direct\"\n\
+         nbd = [\"unix:{}\"]\nmemory = {{ medium = \"shm\", path = {memory:?} }}\n",
+        socket.display()
+    ));
+    fixture.holdfast(&["disk", "make", "ram"]).succeeded();
+    fixture.begin_to_serve();
+    fixture.wait_for_state("served without a keeper");
+    wait_until(|| socket.exists(), || fixture.keeper_log());
+    let left = ["volume v is served without a keeper", "`holdfast umount v`"];
+    fixture.holdfast(&["shutdown"]).expect(1, &left);
+    assert_eq!(fixture.reap(), Some(1), "{}", fixture.keeper_log());
+    fixture.holdfast(&["umount", NAME]).succeeded();
+    assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"x");
 }

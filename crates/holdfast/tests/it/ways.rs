@@ -8,6 +8,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 /// The configuration with the volume's way set.
 fn take_way(fixture: &Fixture, way: &str) {
@@ -197,4 +198,44 @@ fn a_log_that_the_server_keeps_after_an_unmount_is_checked_once_the_keeper_has_e
     fixture.holdfast(&["shutdown"]).succeeded();
     fixture.holdfast(&["volume", "check", NAME]).succeeded();
     assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"x");
+}
+
+/// Adds a served log, and a disk that has no server.
+fn with_a_log_and_a_disk(fixture: &Fixture, log: &Path) {
+    let (region, memory) = (format!("{}.log", fixture.region.display()), fixture.block_cache());
+    let (text, socket, must) = (fixture.config_text(), fixture.path("ram"), "[\"process\"]");
+    fixture.configure(&format!(
+        "{text}\n[log.l]\nlog = {log:?}\nmust_survive = {must}\n\
+         memory = {{ medium = \"shm\", size = \"8MiB\", path = {region:?} }}\n\
+         [disk.ram]\nsize = \"4MiB\"\nmust_survive = {must}\nway = \"direct\"\n\
+         nbd = [\"unix:{}\"]\nmemory = {{ medium = \"shm\", path = {memory:?} }}\n",
+        socket.display()
+    ));
+    fixture.holdfast(&["log", "make", "l"]).succeeded();
+    fixture.holdfast(&["disk", "make", "ram"]).succeeded();
+}
+
+#[test]
+fn what_the_server_lacks_is_told_as_the_servers_and_only_as_long_as_it_does() {
+    let mut fixture = Fixture::made();
+    take_way(&fixture, "queue");
+    let log = fixture.path("another-log");
+    with_a_log_and_a_disk(&fixture, &log);
+    fixture.serve_volume(NAME);
+    let (old, front_end) = (server(&fixture), fixture.front_end());
+    fixture.kill_keeper();
+    kill(old, Signal::STOP);
+    kill(front_end, Signal::KILL);
+    fixture.wait_for_state("left in memory");
+    fixture.begin_to_serve();
+    let problem = || fixture.status()["problem"].as_str().unwrap_or_default().to_owned();
+    wait_until(|| problem().contains("the server serves nothing yet"), problem);
+    // Nobody wants it, and nothing stands in its way any more.
+    fixture.holdfast(&["umount", NAME]).expect(1, &["it is not mounted"]);
+    kill(old, Signal::KILL);
+    wait_until(|| server_status(&fixture)["state"] == "serving", || fixture.keeper_log());
+    assert_eq!(problem(), "", "{}", fixture.status());
+    fixture.holdfast(&["mount", NAME]).succeeded();
+    assert_eq!(fixture.stop(), Some(0));
+    let _ = fs::remove_file(format!("{}.log", fixture.region.display()));
 }

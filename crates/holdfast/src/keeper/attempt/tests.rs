@@ -24,4 +24,5 @@ fn an_attachment_says_what_it_waits_for() {
     let attempt = Attempt::begin();
     attempt.waits_for("its server");
     assert_eq!(attempt.text(), "attaching, for 0 s: it waits for its server");
+    assert!(attempt.waited_for("its server") && !attempt.waited_for("its disks"));
 }
