@@ -53,13 +53,13 @@ fn what_a_keeper_could_not_give_back_is_told() {
     let mut fixture = Fixture::made();
     fixture.serve();
     fs::write(fixture.mount().join("f"), "x").unwrap();
-    let keeper = fixture.keeper_pid();
-    kill(fixture.front_end(), Signal::STOP);
+    let (keeper, front_end) = (fixture.keeper_pid(), fixture.front_end());
+    kill(front_end, Signal::STOP);
     let mut shutdown = fixture.command();
     shutdown.arg("shutdown").stdout(Stdio::piped()).stderr(Stdio::piped());
     let shutdown = shutdown.spawn().unwrap();
     wait_until(|| fixture.keeper_log().contains("giving every volume back"), || "no end".into());
-    let front_end = fixture.front_end();
+    // At once: a front end that stands still is replaced by and by, and the next one succeeds.
     kill(keeper, Signal::KILL);
     kill(front_end, Signal::KILL);
     let ended = Ended::of(shutdown.wait_with_output().unwrap());
