@@ -133,10 +133,12 @@ pub struct NamedListener {
 }
 
 impl NamedListener {
-    /// Listens as [`bind`] does, in a folder that is made if it is missing.
+    /// Listens at a path, in place of a socket at which nobody listens any more, in a folder that is
+    /// made if it is missing.
     ///
     /// # Errors
-    /// As [`bind`].
+    /// `AddrInUse` if somebody listens there, or if what is there is no socket; else as the system
+    /// says; `PermissionDenied` with a [`super::Refusal`] if others can change the folder.
     pub fn bind(path: &Path, mode: u32) -> io::Result<NamedListener> {
         super::public_directory(path.parent().unwrap_or(Path::new("/")))?;
         NamedListener::of(bind(path, mode)?, path, mode)
@@ -160,7 +162,7 @@ impl NamedListener {
     /// that are connected notice nothing.
     ///
     /// # Errors
-    /// As [`bind`]: `AddrInUse` if somebody else has the name.
+    /// As [`Self::bind`]: `AddrInUse` if somebody else has the name.
     pub fn mend(&mut self) -> io::Result<bool> {
         if self.is_found() {
             return Ok(false);
