@@ -115,8 +115,13 @@ fn locks_of(process: &Process) -> Vec<(String, String)> {
 }
 
 fn taken_as(process: &Process, number: &str, mounts: &[Mount]) -> Option<Taken> {
-    let told = fs::read_to_string(process.at("fdinfo").join(number)).ok()?;
+    let tell = || fs::read_to_string(process.at("fdinfo").join(number)).ok();
+    let told = tell()?;
     let path = fs::read_link(process.at("fd").join(number)).ok()?;
+    // Its number may be another descriptor's by now, of something that nobody has locked.
+    if lock_id(&told).is_none() || lock_id(&told) != lock_id(&tell()?) {
+        return None;
+    }
     // That of a keeper, which is no part of a volume.
     if path.extension().is_some_and(|extension| extension == "lock") {
         return None;
@@ -153,3 +158,6 @@ impl Taken {
             && self.within.1.starts_with(&other.within.1)
     }
 }
+
+#[cfg(test)]
+mod tests;
