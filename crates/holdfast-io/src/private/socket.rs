@@ -133,8 +133,8 @@ pub struct NamedListener {
 }
 
 impl NamedListener {
-    /// Listens at a path, in place of a socket at which nobody listens any more, in a folder that is
-    /// made if it is missing.
+    /// Listens at a path, in place of a socket at which nobody listens any more. Its folder is made
+    /// if it is missing.
     ///
     /// # Errors
     /// `AddrInUse` if somebody listens there, or if what is there is no socket; else as the system
