@@ -202,8 +202,11 @@ impl RegionNote {
     /// Whether the log in `files` has all of the memory that is configured, and says so: the next
     /// attachment misses nothing without it.
     pub(crate) fn is_drained(files: &dyn Files, memory: &MemoryConfig) -> bool {
-        let note = RegionNote::of(files);
-        matches!(note, Ok(Note::Found(note)) if note.drained && note.path == memory.path)
+        matches!(RegionNote::of(files), Ok(Note::Found(note)) if note.tells_all_of(memory))
+    }
+
+    fn tells_all_of(&self, memory: &MemoryConfig) -> bool {
+        self.drained && self.path == memory.path
     }
 
     /// [`Self::is_drained`], and what has the name of that memory is of the log and is no longer
@@ -211,7 +214,7 @@ impl RegionNote {
     pub(crate) fn has_needless(files: &dyn Files, memory: &MemoryConfig) -> bool {
         let Ok(Note::Found(note)) = RegionNote::of(files) else { return false };
         let is_its_own = |seen: &Observation| hex(seen.identity) == note.identity;
-        Self::is_drained(files, memory)
+        note.tells_all_of(memory)
             && observe(&memory.medium())
                 .is_ok_and(|seen| is_its_own(&seen) && seen.dirty_bytes() == 0)
     }

@@ -27,10 +27,7 @@ use std::path::{Path, PathBuf};
 pub(crate) fn refuse_strange(what: &str, (path, home): (&Path, &OwnedFd)) -> Outcome<()> {
     let fault = directory(home).and_then(|files| files.map_or(Ok(None), |it| own::fault(&it)));
     let name = path.join(own::NAME);
-    let fault = fault.map_err(|error| {
-        let why = format!("{} cannot be looked at: {error}", name.display());
-        Problem::new(Exit::Failed, what, why, "mend the disk of the home")
-    })?;
+    let fault = fault.map_err(|error| unseen(what, &name, &error))?;
     let Some(fault) = fault else { return Ok(()) };
     let why = format!("{} is not what a volume made there: {fault}", name.display());
     let remedy = "volumes keep what is their own by that name; move it away, then try again";
@@ -40,13 +37,15 @@ pub(crate) fn refuse_strange(what: &str, (path, home): (&Path, &OwnedFd)) -> Out
 /// Refuses a home whose file system does not keep what programs would be told that they have.
 pub(crate) fn refuse_unfit(what: &str, (path, home): (&Path, &OwnedFd)) -> Outcome<()> {
     let found = directory(home).and_then(|files| files.map_or(Ok(None), |it| unfitness(&it)));
-    let found = found.map_err(|error| {
-        let why = format!("{} cannot be looked at: {error}", path.display());
-        Problem::new(Exit::Failed, what, why, "mend the disk of the home")
-    })?;
+    let found = found.map_err(|error| unseen(what, path, &error))?;
     let Some(why) = found else { return Ok(()) };
     let why = format!("{} cannot be the home of a volume: {why}", path.display());
     Err(Problem::new(Exit::Usage, what, why, "name a home on ext4, XFS, Btrfs, F2FS or tmpfs"))
+}
+
+fn unseen(what: &str, place: &Path, error: &io::Error) -> Problem {
+    let why = format!("{} cannot be looked at: {error}", place.display());
+    Problem::new(Exit::Failed, what, why, "mend the disk of the home")
 }
 
 /// The files below a home, if it is a directory.
