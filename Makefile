@@ -64,7 +64,7 @@ test-long: test build
 	HOLDFAST_SEED=1 HOLDFAST_SMALL_CHANGES=1000000 CARGO_PROFILE_DEV_OPT_LEVEL=1 $(CARGO) test \
 	    --package holdfast --test command -- --nocapture programs_that_make_small_changes
 	CARGO_PROFILE_DEV_OPT_LEVEL=1 $(CARGO) test --package holdfast --test command -- --ignored held_up
-	HOLDFAST_SCHEDULES=125000 crates/holdfast-memory/shuttle.sh
+	HOLDFAST_SCHEDULES=125000 crates/memory/shuttle.sh
 	set -e; for what in postgres mariadb sqlite ways; do \
 	    $(HOLDFAST) demo $$what --kills 100 --repetitions 1 --seconds 2 --out target/test-long; \
 	done
@@ -96,7 +96,7 @@ bench-files: build
 
 # The queue's tests under ThreadSanitizer. Needs a nightly toolchain with its sources.
 test-races:
-	crates/holdfast-memory/races.sh
+	crates/memory/races.sh
 
 # Needs two cores and nothing else running: it pins processes to them.
 bench-server:

@@ -88,7 +88,7 @@ fn fault(command: &str) -> Option<String> {
         }
         ["cargo", "xtask", task, ..] => {
             let arm = format!("\"{task}\" =>");
-            (!read("crates/xtask/src/main.rs").contains(&arm)).then(|| format!("no task {task}"))
+            (!read("xtask/src/main.rs").contains(&arm)).then(|| format!("no task {task}"))
         }
         [script, ..] if script.starts_with("scripts/") => {
             (!root().join(script).exists()).then(|| format!("no script {script}"))

@@ -19,7 +19,7 @@ mod borders_drawn;
 mod borders_of_homes;
 mod bound;
 mod btrfs;
-#[path = "../../../holdfast-front/tests/nbd/certificates.rs"]
+#[path = "../../../front/tests/nbd/certificates.rs"]
 mod certificates;
 mod coherent;
 mod configuration;
@@ -33,14 +33,14 @@ mod elsewhere;
 mod ending;
 mod fixture;
 mod full_disks;
-#[path = "../../../holdfast-front/tests/vhost_user/guest.rs"]
+#[path = "../../../front/tests/vhost_user/guest.rs"]
 #[expect(dead_code, reason = "one driver of guests for two crates, which use different parts")]
 mod guest;
 mod held_up;
 mod hindered;
 mod keeper_lost;
 mod life;
-#[path = "../../../holdfast-front/tests/vhost_user/load.rs"]
+#[path = "../../../front/tests/vhost_user/load.rs"]
 mod load;
 mod log_commands;
 mod log_follow;
@@ -63,7 +63,7 @@ mod rename_loop;
 mod reserved;
 mod run;
 mod sections_drawn;
-#[path = "../../../holdfast-front/tests/vhost_user/seeds.rs"]
+#[path = "../../../front/tests/vhost_user/seeds.rs"]
 mod seeds;
 mod served;
 mod served_disks;

@@ -78,7 +78,7 @@ fn manifests(tree: &Tree) -> impl Iterator<Item = (&str, &str)> {
     tree.files.iter().filter_map(|file| {
         let is_manifest = ends(&file.path, "toml") && file.path.ends_with("Cargo.toml");
         let name = file.crate_name().filter(|_| is_manifest)?;
-        Some((name.strip_prefix(PREFIX).unwrap_or(name), file.text.as_str()))
+        Some((name, file.text.as_str()))
     })
 }
 
@@ -100,7 +100,7 @@ fn core_dependencies(tree: &Tree) -> Vec<Fault> {
     let core = manifests(tree).filter(|(name, _)| *name == ALONE);
     let fault = |of: &str| {
         let fix = format!("core depends on {of}; the core depends on nothing");
-        Fault::new(format!("crates/{PREFIX}{ALONE}/Cargo.toml"), 1, fix)
+        Fault::new(format!("crates/{ALONE}/Cargo.toml"), 1, fix)
     };
     core.flat_map(|(_, text)| dependencies(text)).map(fault).collect()
 }

@@ -47,10 +47,13 @@ impl File {
         self.path.iter().filter_map(|part| part.to_str()).any(is_test)
     }
 
-    /// Name of the crate the file belongs to.
+    /// Name of the crate that the file belongs to: its folder's, without the prefix of packages.
     pub(crate) fn crate_name(&self) -> Option<&str> {
         let mut parts = self.path.iter().filter_map(|part| part.to_str());
-        (parts.next() == Some("crates")).then(|| parts.next()).flatten()
+        match parts.next()? {
+            "crates" | "lab" => parts.next(),
+            chores => (chores == "xtask").then_some(chores),
+        }
     }
 }
 

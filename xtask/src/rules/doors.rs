@@ -9,7 +9,7 @@ use super::Fault;
 use crate::source::{File, Tree};
 
 /// Where the rule holds.
-const GUARDED: [&str; 2] = ["crates/holdfast/src", "crates/holdfast-memory/src"];
+const GUARDED: [&str; 2] = ["crates/holdfast/src", "crates/memory/src"];
 const FREE: [&str; 2] = ["crates/holdfast/src/demo", "crates/holdfast/src/slowdisk"];
 
 /// What goes by a path alone.

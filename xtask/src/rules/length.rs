@@ -10,7 +10,7 @@ const FUNCTION_LINES_MAX: usize = 70;
 
 /// The core must stay small enough to be proved.
 const CORE_LINES_MAX: usize = 1_600;
-const CORE: &str = "holdfast-core";
+const CORE: &str = "core";
 
 pub(super) fn check(tree: &Tree) -> Vec<Fault> {
     let mut faults = Vec::new();

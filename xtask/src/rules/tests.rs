@@ -15,7 +15,7 @@ fn tree(files: &[(&str, &str)]) -> Tree {
 
 /// What the rule says about one source file with a proper head.
 fn says(rule: Rule, body: &str) -> String {
-    says_of(rule, "crates/holdfast-log/src/log.rs", &format!("{HEAD}{body}"))
+    says_of(rule, "crates/log/src/log.rs", &format!("{HEAD}{body}"))
 }
 
 fn says_of(rule: Rule, path: &str, text: &str) -> String {
@@ -40,7 +40,7 @@ fn a_wide_line_a_trailing_space_and_a_foreign_letter_are_refused() {
 
 #[test]
 fn a_file_without_contract_or_of_too_many_lines_is_refused() {
-    let path = "crates/holdfast-log/src/log.rs";
+    let path = "crates/log/src/log.rs";
     assert!(says_of(text::check, path, "fn f() {}\n").contains("no contract"));
     assert!(says_of(text::check, path, "//! Job.\n").contains("Promise"));
     assert!(says_of(text::check, path, "//! Job.\n//! Promise: x.\n").contains("Never"));
@@ -50,8 +50,8 @@ fn a_file_without_contract_or_of_too_many_lines_is_refused() {
 #[test]
 fn a_module_without_a_name_of_its_own_is_refused() {
     let said = |path| says_of(text::check, path, HEAD);
-    assert!(said("crates/holdfast-io/src/real/mod.rs").contains("named as its folder"));
-    assert_eq!(said("crates/holdfast-io/src/real.rs"), "");
+    assert!(said("crates/io/src/real/mod.rs").contains("named as its folder"));
+    assert_eq!(said("crates/io/src/real.rs"), "");
 }
 
 #[test]
@@ -64,8 +64,8 @@ fn a_function_of_71_lines_is_refused_and_one_of_70_is_not() {
 #[test]
 fn a_core_of_1601_lines_is_refused() {
     let text = "\n".repeat(1_601);
-    assert!(says_of(length::check, "crates/holdfast-core/src/lib.rs", &text).contains("1601"));
-    assert_eq!(says_of(length::check, "crates/holdfast-core/src/lib/tests.rs", &text), "");
+    assert!(says_of(length::check, "crates/core/src/lib.rs", &text).contains("1601"));
+    assert_eq!(says_of(length::check, "crates/core/src/lib/tests.rs", &text), "");
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn each_forbidden_word_is_refused_outside_tests() {
     for word in ["println!", "todo!", ".unwrap()", "dbg!"] {
         assert!(said.contains(word), "{word} is missing in {said}");
     }
-    assert_eq!(says_of(words::check, "crates/holdfast-log/tests/it/main.rs", body), "");
+    assert_eq!(says_of(words::check, "crates/log/tests/it/main.rs", body), "");
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn unsafe_is_refused_outside_raw_and_without_safety() {
     let said = says(words::check, bare);
     assert!(said.contains("`raw.rs` only") && said.contains("SAFETY"), "{said}");
     let argued = "fn f() {\n    // SAFETY: g has no precondition.\n    unsafe { g() }\n}\n";
-    assert_eq!(says_of(words::check, "crates/holdfast-memory/src/raw.rs", argued), "");
+    assert_eq!(says_of(words::check, "crates/memory/src/raw.rs", argued), "");
 }
 
 #[test]
@@ -126,8 +126,8 @@ fn arrows_must_equal_the_picture() {
     let said = |picture: &str| {
         let faults = workspace::check(&tree(&[
             ("ARCHITECTURE.md", picture),
-            ("crates/holdfast-core/Cargo.toml", "[dependencies]\n"),
-            ("crates/holdfast-log/Cargo.toml", manifest),
+            ("crates/core/Cargo.toml", "[dependencies]\n"),
+            ("crates/log/Cargo.toml", manifest),
         ]));
         faults.iter().map(ToString::to_string).collect::<String>()
     };
@@ -140,7 +140,7 @@ fn arrows_must_equal_the_picture() {
 
 #[test]
 fn a_dependency_of_the_core_is_refused() {
-    let files = [("crates/holdfast-core/Cargo.toml", "[dependencies]\nserde = \"1\"\n")];
+    let files = [("crates/core/Cargo.toml", "[dependencies]\nserde = \"1\"\n")];
     let faults = workspace::check(&tree(&files));
     assert!(faults.iter().any(|fault| fault.fix.contains("core depends on serde")));
 }
@@ -163,7 +163,7 @@ fn a_dead_link_and_a_page_that_nobody_comes_to_are_refused() {
 
 #[test]
 fn critical_code_that_grows_or_goes_missing_is_refused() {
-    let writer = ("crates/holdfast-log/src/writer.rs", "fn f() {}\nfn g() {}\n");
+    let writer = ("crates/log/src/writer.rs", "fn f() {}\nfn g() {}\n");
     let said = |list: &str| {
         let list = format!("```critical\n{list}\n```\n");
         let faults = critical::check(&tree(&[("ARCHITECTURE.md", &list), writer]));

@@ -13,10 +13,10 @@
 
 // The marks of a region, and what they are made of. Public there, and more than is needed here.
 #[allow(dead_code, unused_imports)]
-#[path = "../../../holdfast-memory/src/atomics.rs"]
+#[path = "../../../memory/src/atomics.rs"]
 mod atomics;
 #[allow(dead_code, unreachable_pub)]
-#[path = "../../../holdfast-memory/src/marks.rs"]
+#[path = "../../../memory/src/marks.rs"]
 mod marks;
 #[allow(dead_code)]
 #[path = "../../src/needs.rs"]
@@ -24,7 +24,7 @@ mod needs;
 #[path = "../../src/orderings.rs"]
 mod orderings_of_logs;
 #[allow(dead_code)]
-#[path = "../../../holdfast-memory/src/orderings.rs"]
+#[path = "../../../memory/src/orderings.rs"]
 mod orderings_of_memory;
 #[path = "../../src/sync.rs"]
 mod sync;

@@ -51,7 +51,7 @@ struct Entry<'a> {
 impl Entry<'_> {
     /// How many lines there are, and which files are missing.
     fn measure(&self, tree: &Tree) -> (usize, Vec<PathBuf>) {
-        let folder = Path::new("crates").join(format!("holdfast-{}", self.name)).join("src");
+        let folder = Path::new("crates").join(self.name).join("src");
         let (mut lines, mut missing) = (0, Vec::new());
         if self.files.is_empty() {
             let whole = tree.files.iter().filter(|file| file.path.starts_with(&folder));

@@ -17,5 +17,5 @@ mod threads;
 
 /// A small store on a modelled machine, as the store's own tests have it.
 #[allow(dead_code)]
-#[path = "../../../holdfast-store/tests/it/support.rs"]
+#[path = "../../../store/tests/it/support.rs"]
 mod support;

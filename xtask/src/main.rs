@@ -31,7 +31,7 @@ fn main() -> ExitCode {
 /// The folder of the workspace.
 fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.ancestors().nth(2).unwrap_or(here).to_owned()
+    here.parent().unwrap_or(here).to_owned()
 }
 
 /// Checks the whole repository. True if every rule holds.

@@ -8,8 +8,7 @@ use super::Fault;
 use crate::source::{File, Tree};
 
 /// What is told without waiting, and what is asked with a bound.
-const DOORS: [&str; 3] =
-    ["crates/holdfast-io/src/process.rs", "crates/holdfast/src/processes/", "crates/xtask/"];
+const DOORS: [&str; 2] = ["crates/io/src/process.rs", "crates/holdfast/src/processes/"];
 
 /// How a look at a process begins.
 const LOOKS: [&str; 3] = ["\"/proc/{", "\"/proc\"", "pidfd_getfd("];
