@@ -15,7 +15,7 @@ run: build
 
 build:
 	scripts/setup
-	$(CARGO) build --release --package holdfast
+	$(CARGO) build --release --package holdfast --package holdfast-slowdisk
 
 test:
 	scripts/setup

@@ -20,6 +20,8 @@ use serde_json::Value;
 const PATIENCE: Duration = Duration::from_secs(120);
 /// What the home lacks when a volume counts as clean: no more than marks.
 const SETTLED_BYTES: u64 = 64 << 10;
+/// The modelled disk, which is built beside `holdfast`.
+const SLOW_DISK: &str = "holdfast-slowdisk";
 /// A disk that turns so fast costs nothing: what is left is FUSE.
 const FASTEST: &str = "4000000000";
 
@@ -94,8 +96,8 @@ impl Places {
             }
         }
         fs::write(root.join("files.toml"), configuration(&root))?;
-        let mut bare = Command::new(&holdfast);
-        bare.args(["slowdisk", "--rpm", FASTEST, "--mb-per-s", FASTEST]);
+        let mut bare = Command::new(holdfast.with_file_name(SLOW_DISK));
+        bare.args(["--rpm", FASTEST, "--mb-per-s", FASTEST]);
         bare.arg("--backing")
             .arg(root.join("bare/home"))
             .arg("--mount")

@@ -129,11 +129,6 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: DemoCommand,
     },
-    /// Mount a directory that is as slow as a disk with one head and a turning platter.
-    ///
-    /// A model for measurements: nothing on it is safe.
-    #[command(name = "slowdisk")]
-    SlowDisk(SlowDiskArgs),
     /// Print the failure x medium matrix that the claims are computed from, as Markdown.
     #[command(hide = true)]
     Matrix,
@@ -335,27 +330,6 @@ pub(crate) struct RunArgs {
     /// The command and its arguments.
     #[arg(last = true, required = true, value_name = "CMD")]
     pub command: Vec<OsString>,
-}
-
-/// `holdfast slowdisk ...`
-#[derive(Debug, Args)]
-pub(crate) struct SlowDiskArgs {
-    /// The directory that keeps the contents.
-    #[arg(long, value_name = "DIR")]
-    pub backing: PathBuf,
-    /// Where they are seen.
-    #[arg(long, value_name = "DIR")]
-    pub mount: PathBuf,
-    /// Turns of the platter a minute.
-    #[arg(long, value_name = "N", default_value_t = 10_000)]
-    pub rpm: u32,
-    /// Transfer rate in megabytes a second.
-    #[arg(long, value_name = "N", default_value_t = 100)]
-    pub mb_per_s: u32,
-    /// Let SIGUSR1 be a power cut: of what was not synced, each sector is kept or lost at random,
-    /// drawn from this seed, and the disk ends.
-    #[arg(long, value_name = "SEED")]
-    pub power_cut_seed: Option<u64>,
 }
 
 /// `holdfast upgrade ...`

@@ -24,7 +24,6 @@ mod run;
 mod serve;
 mod server;
 mod shutdown;
-mod slowdisk;
 mod snapshot;
 mod standby;
 mod status;
@@ -84,7 +83,6 @@ fn dispatch(cli: Cli, output: Output) -> Outcome<ExitCode> {
         Command::Volume { command } => volume::volume(&config, command, output),
         Command::Demo { command } => demonstrate(command),
         Command::SqliteWriter(args) => demonstrated(demo::sqlite::write(&args)),
-        Command::SlowDisk(args) => slowdisk::slowdisk(args, output),
         Command::Matrix => {
             let matrix = crate::claims::matrix();
             output.result(&matrix, &matrix);

@@ -11,7 +11,7 @@
 //! log to its home and memory; `observe` looks into a region from outside for `report`. `pulse`
 //! and `standstill` tell what lives and moves. `found` tells what the memory is, `probe`
 //! whether a restart spares it; `bounded` asks what may not answer. `terms` has whose turn it
-//! is to serve. `demo` and `slowdisk` are for showing and measuring. `vm` knows QEMU.
+//! is to serve. `demo` is for showing. `vm` knows QEMU.
 
 mod advice;
 mod bond;
@@ -43,7 +43,6 @@ mod service_manager;
 mod shortage;
 mod signals;
 mod sizes;
-mod slowdisk;
 mod spelling;
 mod standstill;
 mod terms;

@@ -2,15 +2,14 @@
 //!
 //! Promise: the command and the memory of regions make, replace and remove no file by its path
 //! alone, and listen at none: another user may have chosen what is there.
-//! Never: looks at tests, or at the demonstration and its slow disk, which work in a folder of
-//! their own.
+//! Never: looks at tests, or at the demonstration, which works in a folder of its own.
 
 use super::Fault;
 use crate::source::{File, Tree};
 
 /// Where the rule holds.
 const GUARDED: [&str; 2] = ["crates/holdfast/src", "crates/memory/src"];
-const FREE: [&str; 2] = ["crates/holdfast/src/demo", "crates/holdfast/src/slowdisk"];
+const FREE: [&str; 1] = ["crates/holdfast/src/demo"];
 
 /// What goes by a path alone.
 const CALLS: [&str; 8] = [

@@ -31,8 +31,9 @@ use signal_hook::iterator::Signals;
 use super::error::{DemoError, During};
 
 /// Programs that a demonstration starts.
-const PROGRAMS: [&str; 10] = [
+const PROGRAMS: [&str; 11] = [
     "holdfast",
+    "holdfast-slowdisk",
     "postgres",
     "pgbench",
     "psql",

@@ -13,7 +13,7 @@ use rustix::process::Signal;
 
 use super::cleanup::is_mounted;
 use super::error::{DemoError, During};
-use super::processes::{self, said, signal, spawn, this_program, wait_until_ready};
+use super::processes::{self, said, signal, slow_disk, spawn, wait_until_ready};
 use super::site::Site;
 use crate::config::Way;
 
@@ -152,8 +152,8 @@ fn mount_slow_disk(work: &Path, power_cut_seed: Option<u64>) -> Result<Child, De
     fs::create_dir_all(&backing).during(|| doing.into())?;
     fs::create_dir_all(&point).during(|| doing.into())?;
     let log = work.join("slowdisk.log");
-    let mut command = Command::new(this_program()?);
-    command.arg("slowdisk").arg("--backing").arg(backing).arg("--mount").arg(&point);
+    let mut command = Command::new(slow_disk()?);
+    command.arg("--backing").arg(backing).arg("--mount").arg(&point);
     command.args(["--rpm", &TURNS_PER_MINUTE.to_string()]);
     command.args(["--mb-per-s", &MEGABYTES_PER_S.to_string()]);
     if let Some(seed) = power_cut_seed {

@@ -67,6 +67,17 @@ pub(super) fn this_program() -> Result<PathBuf, DemoError> {
     std::env::current_exe().during(|| "finding this program".into())
 }
 
+/// The modelled disk, which is built beside this program.
+pub(super) fn slow_disk() -> Result<PathBuf, DemoError> {
+    const NAME: &str = "holdfast-slowdisk";
+    let path = this_program()?.with_file_name(NAME);
+    if path.exists() {
+        return Ok(path);
+    }
+    let cause = format!("there is none; build it: `cargo build --release --package {NAME}`");
+    Err(DemoError::new(format!("looking for {}", path.display()), cause))
+}
+
 /// Starts a program in the work directory with its output appended to a file.
 pub(super) fn spawn(mut command: Command, work: &Path, log: &Path) -> Result<Child, DemoError> {
     let doing = || format!("starting a program whose output goes to {}", log.display());

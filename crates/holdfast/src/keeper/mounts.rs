@@ -10,7 +10,7 @@ pub(crate) mod served;
 mod unmount;
 pub(crate) mod views;
 
-pub(crate) use unmount::{covered_by, covered_text, detach, unmount};
+pub(crate) use unmount::{covered_by, covered_text, unmount};
 
 use crate::config::VolumeConfig;
 use crate::processes::{BRIEF, Process, ask_all, is_trusted_process};

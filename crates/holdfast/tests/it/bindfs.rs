@@ -2,6 +2,7 @@
 //! what is read is what was written, by whichever name and whichever front end.
 
 use crate::fixture::{Fixture, NAME, wait_until};
+use crate::slow_disk;
 use holdfast_io::fake::Random;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -154,9 +155,8 @@ fn where_two_names_show_the_same_there_are_links() {
     let (backing, home) = (fixture.path("backing"), fixture.home().join("inside"));
     fs::create_dir_all(backing.join("inside")).unwrap();
     fixture.reconfigure(&format!("home = {:?}", fixture.home()), &format!("home = {home:?}"));
-    let mut command = fixture.command();
-    command.args(["slowdisk", "--rpm", "600000", "--backing"]).arg(backing);
-    let mut disk = command.arg("--mount").arg(fixture.home()).spawn().unwrap();
+    let fast = ["--rpm", "600000"];
+    let mut disk = slow_disk::command(&backing, &fixture.home(), &fast).spawn().unwrap();
     wait_until(|| fixture.is_mounted(), || "the disk is not mounted".into());
     fixture.holdfast(&["volume", "make", NAME]).succeeded();
     assert!(live(&mut fixture, &home, 7) > 0, "seed 7: no links");

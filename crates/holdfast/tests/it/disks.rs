@@ -1,13 +1,14 @@
 //! Disks that are full, read-only or gone: a clear error, nothing acknowledged lost, and a way on.
 
 use crate::fixture::{Ended, Fixture, NAME, kill, wait_until, way};
+use crate::slow_disk;
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_remount, unmount};
 use rustix::process::Signal;
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::Child;
 use std::time::Duration;
 
 const MIB: usize = 1 << 20;
@@ -178,9 +179,7 @@ impl SlowDisk {
     }
 
     fn spawn(backing: &Path, mount: &Path) -> Child {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_holdfast"));
-        command.arg("slowdisk").arg("--backing").arg(backing).arg("--mount").arg(mount);
-        command.args(["--rpm", "60000"]).stdout(std::process::Stdio::null()).spawn().unwrap()
+        slow_disk::command(backing, mount, &["--rpm", "60000"]).spawn().unwrap()
     }
 
     fn wait(&mut self) {

@@ -2,6 +2,7 @@
 
 use crate::bound::{Bound, alone_with_the_mounts};
 use crate::fixture::{Ended, Fixture, NAME, kill, wait_until, way};
+use crate::slow_disk;
 use rustix::mount::{UnmountFlags, unmount};
 use rustix::process::Signal;
 use std::fs;
@@ -127,9 +128,8 @@ fn without_a_keeper_who_keeps_it_elsewhere_is_named_and_cut_off_too() {
 #[test]
 fn a_power_cut_of_a_slow_disk_waits_for_nobody() {
     let fixture = Fixture::new();
-    let mut command = fixture.command();
-    command.args(["slowdisk", "--power-cut-seed", "1", "--backing"]).arg(fixture.home());
-    let mut disk = command.arg("--mount").arg(fixture.mount()).spawn().unwrap();
+    let mortal = ["--power-cut-seed", "1"];
+    let mut disk = slow_disk::command(&fixture.home(), &fixture.mount(), &mortal).spawn().unwrap();
     wait_until(|| fixture.is_mounted(), || "never mounted".to_owned());
     fs::write(fixture.mount().join("f"), "x").unwrap();
     let _others = [STAYS.to_owned(), stays_in(&fixture)].map(|it| Other::keeping(&fixture, &it));

@@ -73,6 +73,7 @@ mod served_tables;
 mod service_manager;
 mod shutdown;
 mod signals;
+mod slow_disk;
 mod sockets;
 mod standby;
 mod store_commands;

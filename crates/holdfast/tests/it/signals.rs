@@ -1,6 +1,7 @@
 //! Signals that order nothing, sent to whatever serves.
 
 use crate::fixture::{Fixture, NAME, kill, wait_until, way};
+use crate::slow_disk;
 use rustix::process::Signal;
 use std::fs;
 
@@ -56,9 +57,7 @@ fn a_run_goes_on_at_a_terminal_that_closes_and_its_command_hears_signals_as_ever
 #[test]
 fn a_slow_disk_is_unmounted_when_its_terminal_closes() {
     let fixture = Fixture::new();
-    let mut command = fixture.command();
-    command.args(["slowdisk", "--backing"]).arg(fixture.home());
-    let mut disk = command.arg("--mount").arg(fixture.mount()).spawn().unwrap();
+    let mut disk = slow_disk::command(&fixture.home(), &fixture.mount(), &[]).spawn().unwrap();
     wait_until(|| fixture.is_mounted(), || "never mounted".to_owned());
     kill(disk.id().cast_signed(), Signal::HUP);
     assert_eq!(disk.wait().unwrap().code(), Some(0));

@@ -60,11 +60,6 @@ pub(crate) fn covered_text(over: &Mount) -> String {
     format!("a file system of type {kind} is mounted over it, at {point}")
 }
 
-/// Takes it out of sight at once; it ends when the last program has let go.
-pub(crate) fn detach(mount: &Mount) -> Result<(), Errno> {
-    at(mount, UnmountFlags::DETACH)
-}
-
 /// Unmounts it where it is. One that is nowhere any more is unmounted.
 fn at(mount: &Mount, flags: UnmountFlags) -> Result<(), Errno> {
     for _ in 0..LOOKS {

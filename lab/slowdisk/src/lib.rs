@@ -1,6 +1,6 @@
 //! A slow disk: a directory that behaves, in time, like a disk with one head and a turning platter.
 //!
-//! Promise: both sides of a comparison pay for the same disk: a sync costs what [`platter`] says,
+//! Promise: both sides of a comparison pay for the same disk: a sync costs what `platter` says,
 //! whoever asks, and nothing else costs anything.
 //! Never: makes anything durable. It is a model for measurements, not a place for data.
 
@@ -13,15 +13,18 @@ mod unsynced;
 
 use std::fmt;
 use std::io;
-use std::path::{self, PathBuf};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
-use crate::keeper::mounts::point::MountPoint;
-use crate::keeper::mounts::{detach, leads_to, our_mount_at, unmount};
-use crate::problem::Problem;
-use holdfast_front::fuse::{self, Cache, FuseConfig, ListenConfig, ListenError, Session};
+use clap::Parser;
+use holdfast_front::fuse::{
+    self, Cache, FuseConfig, ListenConfig, ListenError, MountError, MountOptions, Session,
+};
+use holdfast_io::private;
 use holdfast_io::real::{RealClock, RealFiles};
+use rustix::mount::{UnmountFlags, unmount};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 
@@ -34,42 +37,49 @@ const SOURCE: &str = "slowdisk";
 /// Enough for the clients of a benchmark: a thread sleeps while its platter turns.
 const THREADS: usize = 16;
 
-/// Which disk, and where.
-#[derive(Clone, Debug)]
-pub(crate) struct SlowDisk {
-    /// An existing directory that keeps the contents.
-    pub(crate) backing: PathBuf,
-    /// An existing directory through which they are seen.
-    pub(crate) mountpoint: PathBuf,
+/// Mounts a directory that is as slow as a disk with one head and a turning platter.
+///
+/// A model for measurements: nothing on it is safe.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "holdfast-slowdisk", version)]
+pub struct SlowDisk {
+    /// The directory that keeps the contents.
+    #[arg(long, value_name = "DIR")]
+    pub backing: PathBuf,
+    /// Where they are seen.
+    #[arg(long = "mount", value_name = "DIR")]
+    pub mountpoint: PathBuf,
     /// Turns of the platter a minute.
-    pub(crate) turns_per_minute: u32,
+    #[arg(long = "rpm", value_name = "N", default_value_t = 10_000)]
+    pub turns_per_minute: u32,
     /// Transfer rate in megabytes a second.
-    pub(crate) megabytes_per_s: u32,
-    /// Seed of a power cut, which SIGUSR1 brings about; without one the power cannot fail.
-    pub(crate) power_cut_seed: Option<u64>,
+    #[arg(long = "mb-per-s", value_name = "N", default_value_t = 100)]
+    pub megabytes_per_s: u32,
+    /// Let SIGUSR1 be a power cut: of what was not synced, each sector is kept or lost at random,
+    /// drawn from this seed, and the disk ends.
+    #[arg(long, value_name = "SEED")]
+    pub power_cut_seed: Option<u64>,
 }
 
 /// What the disk did in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Counts {
+pub struct Counts {
     /// Syncs that had something to flush.
-    pub(crate) flushes: u64,
+    pub flushes: u64,
     /// Bytes they flushed.
-    pub(crate) flushed_bytes: u64,
+    pub flushed_bytes: u64,
 }
 
 /// Why there is no slow disk.
 #[derive(Debug)]
 #[non_exhaustive]
-pub(crate) enum SlowDiskError {
+pub enum SlowDiskError {
     /// The speed is none: both numbers must be at least 1.
     Speed,
     /// The backing directory cannot be opened.
     Backing(PathBuf, io::Error),
     /// It cannot be mounted.
-    Mount(Problem),
-    /// It was mounted, and is not where it was by now.
-    Moved,
+    Mount(MountError),
     /// It cannot be served.
     Listen(ListenError),
     /// Signals cannot be received.
@@ -81,8 +91,7 @@ impl fmt::Display for SlowDiskError {
         match self {
             Self::Speed => write!(f, "a disk turns and transfers: give numbers of at least 1"),
             Self::Backing(path, error) => write!(f, "cannot open {}: {error}", path.display()),
-            Self::Mount(problem) => write!(f, "{problem}"),
-            Self::Moved => write!(f, "somebody moved it while it was mounted"),
+            Self::Mount(error) => write!(f, "{error}"),
             Self::Listen(error) => write!(f, "{error}"),
             Self::Signals(error) => write!(f, "cannot receive signals: {error}"),
         }
@@ -95,7 +104,10 @@ impl std::error::Error for SlowDiskError {}
 /// sight, and for good when the last program has let go. If the power can fail, SIGUSR1 takes what
 /// was not synced, and then cuts everybody off; whoever sends it has seen to it that nobody writes
 /// any more.
-pub(crate) fn run(disk: &SlowDisk) -> Result<Counts, SlowDiskError> {
+///
+/// # Errors
+/// If it cannot be mounted or served.
+pub fn run(disk: &SlowDisk) -> Result<Counts, SlowDiskError> {
     let platter = Platter::new(disk.turns_per_minute, disk.megabytes_per_s, Arc::new(RealClock))
         .ok_or(SlowDiskError::Speed)?;
     let files = RealFiles::open(&disk.backing)
@@ -104,24 +116,18 @@ pub(crate) fn run(disk: &SlowDisk) -> Result<Counts, SlowDiskError> {
         .map_err(|error| SlowDiskError::Backing(disk.backing.clone(), error))?;
     let mut signals =
         Signals::new([SIGTERM, SIGINT, SIGHUP, SIGUSR1]).map_err(SlowDiskError::Signals)?;
-    let shown_at = path::absolute(&disk.mountpoint)
-        .map(|point| leads_to(&point))
-        .map_err(|error| SlowDiskError::Backing(disk.mountpoint.clone(), error))?;
-    let point = MountPoint::find("modelling a disk", &disk.mountpoint, None);
-    let device = point.and_then(|point| point.mount("a modelled disk", SOURCE));
-    let device = device.map_err(SlowDiskError::Mount)?;
-    let mount = our_mount_at(&shown_at, SOURCE).ok_or(SlowDiskError::Moved)?;
+    let (device, mount) = mount(&disk.mountpoint).map_err(SlowDiskError::Mount)?;
     let handle = signals.handle();
     let served = thread::scope(|scope| {
         scope.spawn(|| {
             for signal in signals.forever() {
-                // It fails if somebody else unmounted first, which is as good.
                 if signal == SIGUSR1 {
                     cut_power(&tree, disk.power_cut_seed);
-                    let _ = unmount(&mount, true);
-                } else {
-                    let _ = detach(&mount);
+                    // Ends the connection; it is refused while files are open.
+                    let _ = unmount(&mount, UnmountFlags::FORCE);
                 }
+                // It fails if somebody else unmounted first, which is as good.
+                let _ = unmount(&mount, UnmountFlags::DETACH);
             }
         });
         let listen = ListenConfig { threads: THREADS };
@@ -132,6 +138,14 @@ pub(crate) fn run(disk: &SlowDisk) -> Result<Counts, SlowDiskError> {
     });
     served.map_err(SlowDiskError::Listen)?;
     Ok(tree.platter().counts())
+}
+
+/// Mounts over a directory; says where that is without links.
+fn mount(mountpoint: &Path) -> Result<(OwnedFd, PathBuf), MountError> {
+    let (directory, at) =
+        private::mount_point(mountpoint).map_err(|error| MountError::at(mountpoint, error))?;
+    let options = MountOptions { name: SOURCE.to_owned() };
+    Ok((fuse::mount_on(&directory, &options)?, at))
 }
 
 /// What cannot be taken back stays, which is as good as synced in time; it is said all the same.
