@@ -5,17 +5,18 @@ SHELL := /bin/bash
 CARGO := scripts/cargo
 OUT ?= bench/results
 HOLDFAST := $${CARGO_TARGET_DIR:-target}/release/holdfast
+DEMO := $(HOLDFAST)-demo
 
 CUT_EVERYWHERE := power::pitfall_19_what_was_waited_for_is_there_after_a_power_cut_at_any_io
 
 .PHONY: run build test test-guests test-ublk test-long test-races bench-memory bench-cache-guest bench-server bench-log bench-store bench-postgres bench-databases bench-ways bench-files figures fuzz tidy
 
 run: build
-	$(HOLDFAST) demo postgres --out holdfast-demo
+	$(DEMO) postgres --out holdfast-demo
 
 build:
 	scripts/setup
-	$(CARGO) build --release --package holdfast --package holdfast-slowdisk
+	$(CARGO) build --release --package holdfast --package holdfast-demo --package holdfast-slowdisk
 
 test:
 	scripts/setup
@@ -66,22 +67,22 @@ test-long: test build
 	CARGO_PROFILE_DEV_OPT_LEVEL=1 $(CARGO) test --package holdfast --test command -- --ignored held_up
 	HOLDFAST_SCHEDULES=125000 crates/memory/shuttle.sh
 	set -e; for what in postgres mariadb sqlite ways; do \
-	    $(HOLDFAST) demo $$what --kills 100 --repetitions 1 --seconds 2 --out target/test-long; \
+	    $(DEMO) $$what --kills 100 --repetitions 1 --seconds 2 --out target/test-long; \
 	done
-	$(HOLDFAST) demo power-cut --kills 20 --out target/test-long
+	$(DEMO) power-cut --kills 20 --out target/test-long
 	scripts/suites/all $(HOLDFAST)
 	$(MAKE) test-guests KILLS=20
 
 bench-postgres: build
-	$(HOLDFAST) demo postgres --out $(OUT) $(if $(QUICK),--quick,--repetitions 7 --kills 100)
+	$(DEMO) postgres --out $(OUT) $(if $(QUICK),--quick,--repetitions 7 --kills 100)
 	$(if $(QUICK)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
 
 bench-databases: build
-	$(HOLDFAST) demo databases --out $(OUT) $(if $(QUICK),--quick,--repetitions 5 --kills 20)
+	$(DEMO) databases --out $(OUT) $(if $(QUICK),--quick,--repetitions 5 --kills 20)
 	$(if $(QUICK)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
 
 bench-ways: build
-	$(HOLDFAST) demo ways --out $(OUT) $(if $(QUICK),--quick,--repetitions 5 --kills 40)
+	$(DEMO) ways --out $(OUT) $(if $(QUICK),--quick,--repetitions 5 --kills 40)
 	$(if $(QUICK)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
 
 # What programs do with files, and PostgreSQL wholly on a volume: on volumes of both classes, on the

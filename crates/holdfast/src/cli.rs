@@ -123,12 +123,6 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: region::RegionCommand,
     },
-    /// Show on this machine what Holdfast does.
-    Demo {
-        /// What to show it with.
-        #[command(subcommand)]
-        command: DemoCommand,
-    },
     /// Print the failure x medium matrix that the claims are computed from, as Markdown.
     #[command(hide = true)]
     Matrix,
@@ -186,9 +180,6 @@ pub(crate) enum Command {
     /// The server; the keeper starts it.
     #[command(hide = true)]
     Server(ServerArgs),
-    /// One writer of `demo sqlite`, which starts it.
-    #[command(hide = true)]
-    SqliteWriter(crate::demo::sqlite::WriterArgs),
 }
 
 /// `holdfast volume ...`
@@ -286,27 +277,6 @@ pub(crate) enum Side {
     Log,
     /// What the home has.
     Home,
-}
-
-/// `holdfast demo ...`
-#[derive(Debug, Subcommand)]
-pub(crate) enum DemoCommand {
-    /// An unmodified PostgreSQL, measured in four settings and killed under load.
-    Postgres(crate::demo::Options),
-    /// An unmodified MariaDB, its redo log on the volume, measured and killed likewise.
-    #[command(name = "mariadb")]
-    MariaDb(crate::demo::Options),
-    /// The machine's own SQLite, its whole database on the volume, measured and killed likewise.
-    Sqlite(crate::demo::Options),
-    /// MariaDB and SQLite, what full_page_writes costs PostgreSQL, and power cuts, in one report.
-    Databases(crate::demo::Options),
-    /// Each database wholly on a volume, without its own guard against torn pages: the power fails
-    /// `--kills` times.
-    PowerCut(crate::demo::Options),
-    /// PostgreSQL by both ways to a volume's log, direct and through the queue: measured side by
-    /// side and killed alike. The server is killed too, as often as the front end, on top of
-    /// `--kills`.
-    Ways(crate::demo::Options),
 }
 
 /// `holdfast run ...`

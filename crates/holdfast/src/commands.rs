@@ -36,12 +36,11 @@ mod vm;
 pub(crate) mod volume;
 mod wait;
 
-use crate::cli::{Cli, Command, DemoCommand};
-use crate::demo::{self, DemoError, Demonstration};
+use crate::cli::{Cli, Command};
 use crate::exit::Exit;
 use crate::observe::{COMMAND_NAME, be_called};
 use crate::output::{Output, untold};
-use crate::problem::{Outcome, Problem};
+use crate::problem::Outcome;
 use std::process::ExitCode;
 
 /// Runs what the command line asks for; says why if it fails.
@@ -81,8 +80,6 @@ fn dispatch(cli: Cli, output: Output) -> Outcome<ExitCode> {
         Command::Shutdown => shutdown::shutdown(&config, output),
         Command::Status => return status::status(&config, output).map(ExitCode::from),
         Command::Volume { command } => volume::volume(&config, command, output),
-        Command::Demo { command } => demonstrate(command),
-        Command::SqliteWriter(args) => demonstrated(demo::sqlite::write(&args)),
         Command::Matrix => {
             let matrix = crate::claims::matrix();
             output.result(&matrix, &matrix);
@@ -90,23 +87,4 @@ fn dispatch(cli: Cli, output: Output) -> Outcome<ExitCode> {
         }
     };
     done.map(|()| Exit::Ok.into())
-}
-
-fn demonstrate(command: DemoCommand) -> Outcome<()> {
-    let (what, options) = match command {
-        DemoCommand::Postgres(options) => (Demonstration::Postgres, options),
-        DemoCommand::MariaDb(options) => (Demonstration::MariaDb, options),
-        DemoCommand::Sqlite(options) => (Demonstration::Sqlite, options),
-        DemoCommand::Databases(options) => (Demonstration::Databases, options),
-        DemoCommand::PowerCut(options) => (Demonstration::PowerCut, options),
-        DemoCommand::Ways(options) => (Demonstration::Ways, options),
-    };
-    demonstrated(demo::run(what, options))
-}
-
-fn demonstrated(done: Result<(), DemoError>) -> Outcome<()> {
-    done.map_err(|error: DemoError| {
-        let remedy = "everything was cleaned up; correct the cause and run it again";
-        Problem::new(Exit::Failed, "the demonstration", error, remedy)
-    })
 }

@@ -11,7 +11,7 @@
 //! log to its home and memory; `observe` looks into a region from outside for `report`. `pulse`
 //! and `standstill` tell what lives and moves. `found` tells what the memory is, `probe`
 //! whether a restart spares it; `bounded` asks what may not answer. `terms` has whose turn it
-//! is to serve. `demo` is for showing. `vm` knows QEMU.
+//! is to serve. `vm` knows QEMU.
 
 mod advice;
 mod bond;
@@ -22,7 +22,6 @@ mod commands;
 mod config;
 mod confinement;
 mod control;
-mod demo;
 mod exit;
 mod found;
 mod keeper;

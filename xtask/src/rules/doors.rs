@@ -2,14 +2,13 @@
 //!
 //! Promise: the command and the memory of regions make, replace and remove no file by its path
 //! alone, and listen at none: another user may have chosen what is there.
-//! Never: looks at tests, or at the demonstration, which works in a folder of its own.
+//! Never: looks at tests, or at what shows and measures, which works in a folder of its own.
 
 use super::Fault;
 use crate::source::{File, Tree};
 
 /// Where the rule holds.
 const GUARDED: [&str; 2] = ["crates/holdfast/src", "crates/memory/src"];
-const FREE: [&str; 1] = ["crates/holdfast/src/demo"];
 
 /// What goes by a path alone.
 const CALLS: [&str; 8] = [
@@ -32,7 +31,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Fault> {
 
 fn is_guarded(file: &File) -> bool {
     let is_below = |folders: &[&str]| folders.iter().any(|folder| file.path.starts_with(folder));
-    file.is_rust() && !file.is_test() && is_below(&GUARDED) && !is_below(&FREE)
+    file.is_rust() && !file.is_test() && is_below(&GUARDED)
 }
 
 fn faults(file: &File) -> Vec<Fault> {

@@ -1,0 +1,42 @@
+//! The configuration of the demonstration's volumes. That the command takes it is for the
+//! demonstrations to show.
+
+use super::*;
+use toml::Table;
+
+fn site(way: Way) -> Site {
+    Site::of(Path::new("holdfast"), Path::new("/work"), Path::new("/work/slow"), way)
+}
+
+/// All of it, and what it says of the volume.
+fn read(way: Way) -> (Table, Table) {
+    let site = site(way);
+    let config: Table = site.configuration(Must::SurviveProcess).parse().unwrap();
+    let volume = config["volume"][&site.name()].as_table().unwrap().clone();
+    (config, volume)
+}
+
+#[test]
+fn each_configuration_states_its_way() {
+    for way in WAYS {
+        assert_eq!(read(way).1["way"].as_str(), Some(word(way)));
+    }
+}
+
+#[test]
+fn two_ways_share_no_path() {
+    let ((one, direct), (other, queue)) = (read(Way::Direct), read(Way::Queue));
+    assert_ne!(one["keeper"]["socket"], other["keeper"]["socket"]);
+    assert_ne!(direct["home"], queue["home"]);
+    assert_ne!(direct["mount"], queue["mount"]);
+    assert_ne!(direct["log"], queue["log"]);
+    assert_ne!(direct["memory"]["path"], queue["memory"]["path"]);
+    assert_ne!(site(Way::Direct).config(), site(Way::Queue).config());
+}
+
+#[test]
+fn the_server_listens_inside_the_work_directory() {
+    let config = read(Way::Queue).0;
+    let socket = config["server"]["socket"].as_str().unwrap();
+    assert!(Path::new(socket).starts_with("/work"), "{socket}");
+}
