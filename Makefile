@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 CARGO := scripts/cargo
-OUT ?= bench/results
+OUT ?= lab/bench/results
 HOLDFAST := $${CARGO_TARGET_DIR:-target}/release/holdfast
 DEMO := $(HOLDFAST)-demo
 
@@ -52,9 +52,9 @@ test-ublk:
 # with files that are missing, older, cut short, exchanged or damaged. A million small changes of a
 # volume of 8 MiB, under kills of its front end, take about three quarters of an hour.
 test-long: test build
-	$(CARGO) clippy --quiet --manifest-path bench/log/Cargo.toml --no-default-features -- -D warnings
-	$(CARGO) clippy --quiet --manifest-path bench/store/Cargo.toml --no-default-features -- -D warnings
-	$(CARGO) clippy --quiet --manifest-path bench/files/Cargo.toml -- -D warnings
+	$(CARGO) clippy --quiet --manifest-path lab/bench/log/Cargo.toml --no-default-features -- -D warnings
+	$(CARGO) clippy --quiet --manifest-path lab/bench/store/Cargo.toml --no-default-features -- -D warnings
+	$(CARGO) clippy --quiet --manifest-path lab/bench/files/Cargo.toml -- -D warnings
 	HOLDFAST_SEEDS_FACTOR=8 HOLDFAST_HOSTILE_SECONDS=1800 CARGO_PROFILE_DEV_OPT_LEVEL=1 $(CARGO) test --workspace
 	HOLDFAST_SEEDS_FACTOR=250 CARGO_PROFILE_DEV_OPT_LEVEL=1 $(CARGO) test --package holdfast-wal \
 	    --test it -- --nocapture --exact $(CUT_EVERYWHERE)
@@ -75,25 +75,25 @@ test-long: test build
 
 bench-postgres: build
 	$(DEMO) postgres --out $(OUT) $(if $(QUICK),--quick,--repetitions 7 --kills 100)
-	$(if $(QUICK)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
+	$(if $(QUICK)$(filter-out lab/bench/results,$(OUT)),,$(CARGO) xtask figures)
 
 bench-databases: build
 	$(DEMO) databases --out $(OUT) $(if $(QUICK),--quick,--repetitions 5 --kills 20)
-	$(if $(QUICK)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
+	$(if $(QUICK)$(filter-out lab/bench/results,$(OUT)),,$(CARGO) xtask figures)
 
 bench-ways: build
 	$(DEMO) ways --out $(OUT) $(if $(QUICK),--quick,--repetitions 5 --kills 40)
-	$(if $(QUICK)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
+	$(if $(QUICK)$(filter-out lab/bench/results,$(OUT)),,$(CARGO) xtask figures)
 
 # What programs do with files, and PostgreSQL wholly on a volume: on volumes of both classes, on the
 # file system below, and on two FUSE file systems that hand everything on; ONLY=files or ONLY=pg for a
 # part. Measures the disk that the build is on. Needs root, PostgreSQL, 8 GB free and nothing else
 # running; about twenty minutes.
 bench-files: build
-	bench/files/setup
-	export HOLDFAST=$$(realpath $(HOLDFAST)); cd bench/files && ../../$(CARGO) run --release -- \
+	lab/bench/files/setup
+	export HOLDFAST=$$(realpath $(HOLDFAST)); cd lab/bench/files && ../../../$(CARGO) run --release -- \
 	    --out $(abspath $(OUT)) $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
-	$(if $(QUICK)$(ONLY)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
+	$(if $(QUICK)$(ONLY)$(filter-out lab/bench/results,$(OUT)),,$(CARGO) xtask figures)
 
 # The queue's tests under ThreadSanitizer. Needs a nightly toolchain with its sources.
 test-races:
@@ -102,35 +102,35 @@ test-races:
 # Needs two cores and nothing else running: it pins processes to them.
 bench-server:
 	scripts/setup
-	cd bench && ../$(CARGO) run --release -- --out $(abspath $(OUT)) $(if $(QUICK),--quick)
-	$(if $(QUICK)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
+	cd lab/bench && ../../$(CARGO) run --release -- --out $(abspath $(OUT)) $(if $(QUICK),--quick)
+	$(if $(QUICK)$(filter-out lab/bench/results,$(OUT)),,$(CARGO) xtask figures)
 
 # What durable memory is used for, beside what does without it; ONLY=NAME,NAME for some of the parts
 # vdisk, table, nbd, pcache, plan and fastboot. The last one boots guests: what they boot from is made
 # the first time, in four minutes. Needs nothing else running, and 3 GB of memory.
 bench-memory:
 	scripts/setup
-	bench/src/memory/setup
+	lab/bench/src/memory/setup
 	$(if $(if $(ONLY),$(findstring fastboot,$(ONLY)),all),$(MAKE) build && guests/setup)
 	export HOLDFAST_TARGET=$$(realpath -m $${CARGO_TARGET_DIR:-target}); \
-	cd bench && ../$(CARGO) run --release --bin bench-memory -- --out $(abspath $(OUT)) \
+	cd lab/bench && ../../$(CARGO) run --release --bin bench-memory -- --out $(abspath $(OUT)) \
 	    $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
-	$(if $(QUICK)$(ONLY)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
+	$(if $(QUICK)$(ONLY)$(filter-out lab/bench/results,$(OUT)),,$(CARGO) xtask figures)
 
 # A guest's disk on one slow disk: bare, behind dm-writecache, and behind a volume with a block cache;
 # then all of it is killed. Needs root and nothing else running, and five minutes.
 bench-cache-guest: build
 	guests/setup
-	bench/cache/run $(HOLDFAST) $${CARGO_TARGET_DIR:-target}/guests $(OUT)
+	lab/bench/cache/run $(HOLDFAST) $${CARGO_TARGET_DIR:-target}/guests $(OUT)
 
 # This log and others beside the device and the decoder; ONLY=NAME,NAME for some of them. Measures
 # the disk that the build is on. Needs nothing else running, and 20 GB free. About 25 minutes.
 bench-log:
 	scripts/setup
-	bench/log/setup
-	cd bench/log && ../../$(CARGO) run --release -- --out $(abspath $(OUT)) \
+	lab/bench/log/setup
+	cd lab/bench/log && ../../../$(CARGO) run --release -- --out $(abspath $(OUT)) \
 	    $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
-	$(if $(QUICK)$(ONLY)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
+	$(if $(QUICK)$(ONLY)$(filter-out lab/bench/results,$(OUT)),,$(CARGO) xtask figures)
 
 # Transactions of other stores in one run with the device; ONLY=NAME,NAME for some of the stores and
 # of the parts durable, nondurable, flat, scanning, restart, repair, media, space, orders, eviction,
@@ -141,10 +141,10 @@ bench-log:
 # 20 GB free.
 bench-store:
 	scripts/setup
-	bench/store/setup
-	cd bench/store && ../../$(CARGO) run --release -- $(if $(LONG),--long) --out $(abspath $(OUT)) \
+	lab/bench/store/setup
+	cd lab/bench/store && ../../../$(CARGO) run --release -- $(if $(LONG),--long) --out $(abspath $(OUT)) \
 	    $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
-	$(if $(QUICK)$(LONG)$(ONLY)$(filter-out bench/results,$(OUT)),,$(CARGO) xtask figures)
+	$(if $(QUICK)$(LONG)$(ONLY)$(filter-out lab/bench/results,$(OUT)),,$(CARGO) xtask figures)
 
 # Ten minutes each: bytes that no log ever wrote, for whatever reads a log; bytes that no client should
 # send, for the NBD front end and for tables; and messages and memory that no guest should have, for
@@ -153,8 +153,8 @@ bench-store:
 fuzz:
 	scripts/setup
 	$(CARGO) fuzz --version >/dev/null 2>&1 || $(CARGO) install --locked cargo-fuzz
-	set -e; cd fuzz; for target in $(or $(TARGET),decoder nbd tables vhost_user); do \
-	    ../$(CARGO) +nightly fuzz run $$target -- -max_total_time=$(or $(FUZZ_SECONDS),600) \
+	set -e; cd lab/fuzz; for target in $(or $(TARGET),decoder nbd tables vhost_user); do \
+	    ../../$(CARGO) +nightly fuzz run $$target -- -max_total_time=$(or $(FUZZ_SECONDS),600) \
 	        -max_len=8192; \
 	done
 

@@ -1,6 +1,6 @@
 //! The figures of every benchmark, for people.
 //!
-//! Promise: `bench/results/index.html` shows each `NAME.json` there as a table, with its plot;
+//! Promise: `lab/bench/results/index.html` shows each `NAME.json` there as a table, with its plot;
 //! `docs/figures.md` shows those that have a goal and the rates behind them, the README a few with
 //! what they mean, and `tidy` compares both.
 //! Never: measures, or changes a figure.
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::source::ends;
 
-const RESULTS: &str = "bench/results";
+const RESULTS: &str = "lab/bench/results";
 
 const HEAD: &str = "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
     <title>Holdfast: figures</title><style>body{font:15px/1.5 sans-serif;max-width:60rem;\

@@ -44,7 +44,7 @@ fn tidy(root: &Path) -> io::Result<bool> {
     }
     let outdated = figures::outdated(root)?;
     for path in &outdated {
-        writeln!(out, "{path}: its figures are not bench/results; run `cargo xtask figures`")?;
+        writeln!(out, "{path}: its figures are not lab/bench/results; run `cargo xtask figures`")?;
     }
     writeln!(out, "{}", rules::summary(&tree))?;
     let count = faults.len() + outdated.len();

@@ -139,6 +139,16 @@ fn arrows_must_equal_the_picture() {
 }
 
 #[test]
+fn a_workspace_of_its_own_and_what_is_in_it_are_no_part_of_the_picture() {
+    let files = [
+        ("ARCHITECTURE.md", "```arrows\n```\n"),
+        ("lab/bench/Cargo.toml", "[workspace]\n[dependencies]\nholdfast-io = \"1\"\n"),
+        ("lab/bench/common/Cargo.toml", "[dependencies]\nholdfast-io = \"1\"\n"),
+    ];
+    assert_eq!(workspace::check(&tree(&files)), []);
+}
+
+#[test]
 fn a_dependency_of_the_core_is_refused() {
     let files = [("crates/core/Cargo.toml", "[dependencies]\nserde = \"1\"\n")];
     let faults = workspace::check(&tree(&files));

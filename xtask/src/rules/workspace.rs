@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Fault;
-use crate::source::{Tree, ends};
+use crate::source::{File, Tree};
 
 const PICTURE: &str = "ARCHITECTURE.md";
 const FENCE: &str = "```arrows";
@@ -14,6 +14,9 @@ const PREFIX: &str = "holdfast-";
 
 /// The crate that may depend on nothing at all.
 const ALONE: &str = "core";
+
+/// A workspace of its own is no part of the picture.
+const OWN_WORKSPACE: &str = "[workspace]";
 
 /// Targets by source.
 type Arrows = BTreeMap<String, BTreeSet<String>>;
@@ -66,20 +69,26 @@ fn drawn(text: &str) -> Option<Arrows> {
 /// The arrows of the manifests.
 fn real(tree: &Tree) -> Arrows {
     let mut arrows = Arrows::new();
-    for (name, text) in manifests(tree) {
-        let targets = dependencies(text).into_iter().filter_map(|of| of.strip_prefix(PREFIX));
-        arrows.insert(name.to_owned(), targets.map(str::to_owned).collect());
+    for (name, file) in manifests(tree) {
+        arrows.insert(name.to_owned(), targets(file).map(str::to_owned).collect());
     }
     arrows
 }
 
-/// Short name and text of each crate's manifest.
-fn manifests(tree: &Tree) -> impl Iterator<Item = (&str, &str)> {
+/// Short name and manifest of each crate of this workspace.
+fn manifests(tree: &Tree) -> impl Iterator<Item = (&str, &File)> {
     tree.files.iter().filter_map(|file| {
-        let is_manifest = ends(&file.path, "toml") && file.path.ends_with("Cargo.toml");
-        let name = file.crate_name().filter(|_| is_manifest)?;
-        Some((name, file.text.as_str()))
+        let name = file.crate_name()?;
+        // Nothing of a folder below is a member.
+        let is_manifest = file.path.ends_with(format!("{name}/Cargo.toml"));
+        let is_member = is_manifest && !file.text.lines().any(|line| line == OWN_WORKSPACE);
+        is_member.then_some((name, file))
     })
+}
+
+/// Short names of the crates that a manifest depends on.
+fn targets(manifest: &File) -> impl Iterator<Item = &str> {
+    dependencies(&manifest.text).into_iter().filter_map(|of| of.strip_prefix(PREFIX))
 }
 
 /// Names below `[dependencies]` and `[target.*.dependencies]`.
@@ -102,5 +111,5 @@ fn core_dependencies(tree: &Tree) -> Vec<Fault> {
         let fix = format!("core depends on {of}; the core depends on nothing");
         Fault::new(format!("crates/{ALONE}/Cargo.toml"), 1, fix)
     };
-    core.flat_map(|(_, text)| dependencies(text)).map(fault).collect()
+    core.flat_map(|(_, file)| dependencies(&file.text)).map(fault).collect()
 }

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use crate::random::for_seeds;
 use crate::{answers, memory, messages};
 
-#[path = "../../../../fuzz/src/nbd.rs"]
+#[path = "../../../../lab/fuzz/src/nbd.rs"]
 mod script;
 
 fn corpus() -> PathBuf {
-    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/nbd"))
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../lab/fuzz/corpus/nbd"))
 }
 
 #[test]

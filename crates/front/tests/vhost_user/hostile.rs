@@ -3,13 +3,13 @@
 use std::fs;
 use std::path::PathBuf;
 
-#[path = "../../../../fuzz/src/vhost_user.rs"]
+#[path = "../../../../lab/fuzz/src/vhost_user.rs"]
 mod scripts;
 
 use crate::seeds::{Random, for_seeds};
 
 fn corpus() -> PathBuf {
-    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/vhost_user"))
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../lab/fuzz/corpus/vhost_user"))
 }
 
 #[test]

@@ -8,11 +8,11 @@ use holdfast_io::fake::Random;
 use crate::power::with_seeds;
 use crate::{model, support};
 
-#[path = "../../../../fuzz/src/tables.rs"]
+#[path = "../../../../lab/fuzz/src/tables.rs"]
 mod script;
 
 fn corpus() -> PathBuf {
-    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/tables"))
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../lab/fuzz/corpus/tables"))
 }
 
 #[test]

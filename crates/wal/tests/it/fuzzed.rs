@@ -1,13 +1,13 @@
 //! The corpus of the fuzzer, on every compiler.
 
-#[path = "../../../../fuzz/src/decoder.rs"]
+#[path = "../../../../lab/fuzz/src/decoder.rs"]
 mod decoder;
 
 use std::fs;
 use std::path::PathBuf;
 
 fn corpus() -> PathBuf {
-    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/decoder"))
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../lab/fuzz/corpus/decoder"))
 }
 
 #[test]

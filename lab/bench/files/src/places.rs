@@ -42,8 +42,7 @@ pub enum Kind {
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 5] =
-        [Kind::Ext4, Kind::Bare, Kind::Bindfs, Kind::Memory, Kind::Disk];
+    pub const ALL: [Kind; 5] = [Kind::Ext4, Kind::Bare, Kind::Bindfs, Kind::Memory, Kind::Disk];
     /// What shows what FUSE costs.
     pub const FUSE_ALONE: [Kind; 2] = [Kind::Bare, Kind::Bindfs];
     /// The volumes.

@@ -6,11 +6,11 @@
 #![no_main]
 #![allow(dead_code)] // the tests use more of what they lend
 
-#[path = "../../crates/front/tests/nbd/answers.rs"]
+#[path = "../../../crates/front/tests/nbd/answers.rs"]
 mod answers;
-#[path = "../../crates/front/tests/nbd/memory.rs"]
+#[path = "../../../crates/front/tests/nbd/memory.rs"]
 mod memory;
-#[path = "../../crates/front/tests/nbd/messages.rs"]
+#[path = "../../../crates/front/tests/nbd/messages.rs"]
 mod messages;
 #[path = "../src/nbd.rs"]
 mod script;
