@@ -149,6 +149,26 @@ fn a_workspace_of_its_own_and_what_is_in_it_are_no_part_of_the_picture() {
 }
 
 #[test]
+fn a_crate_of_the_product_that_knows_one_of_lab_is_refused_and_its_tests_may() {
+    let said = |section: &str| {
+        let manifest = match section.ends_with("holdfast-demo") {
+            true => format!("[{section}]\nworkspace = true\n"),
+            false => format!("[{section}]\nholdfast-demo.workspace = true\n"),
+        };
+        let files = [("crates/log/Cargo.toml", manifest.as_str()), ("lab/demo/Cargo.toml", "")];
+        let faults = workspace::check(&tree(&files));
+        faults.iter().map(ToString::to_string).collect::<String>()
+    };
+    for section in ["dependencies", "build-dependencies", "target.'cfg(unix)'.dependencies"] {
+        assert!(said(section).contains("log depends on demo, which is in lab/"), "{section}");
+    }
+    assert!(said("dependencies.holdfast-demo").contains("log depends on demo"));
+    for section in ["dev-dependencies", "dev-dependencies.holdfast-demo"] {
+        assert!(!said(section).contains("which is in lab/"), "{section}");
+    }
+}
+
+#[test]
 fn a_dependency_of_the_core_is_refused() {
     let files = [("crates/core/Cargo.toml", "[dependencies]\nserde = \"1\"\n")];
     let faults = workspace::check(&tree(&files));

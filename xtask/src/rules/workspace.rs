@@ -1,6 +1,7 @@
 //! Rules about crates: the arrows between them are the ones that ARCHITECTURE.md draws.
 //!
-//! Promise: an arrow that is not drawn and a drawn arrow that does not exist are both faults.
+//! Promise: an arrow that is not drawn and a drawn arrow that does not exist are both faults;
+//! so is one from the product to what shows, measures or torments it.
 //! Never: counts dev-dependencies; a test may use what it likes.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,6 +16,12 @@ const PREFIX: &str = "holdfast-";
 /// The crate that may depend on nothing at all.
 const ALONE: &str = "core";
 
+/// What ships.
+const PRODUCT: &str = "crates";
+
+/// What the product may not know.
+const LAB: &str = "lab";
+
 /// A workspace of its own is no part of the picture.
 const OWN_WORKSPACE: &str = "[workspace]";
 
@@ -23,7 +30,7 @@ type Arrows = BTreeMap<String, BTreeSet<String>>;
 
 pub(super) fn check(tree: &Tree) -> Vec<Fault> {
     let real = real(tree);
-    let mut faults = core_dependencies(tree);
+    let mut faults = [core_dependencies(tree), lab_dependencies(tree)].concat();
     match tree.get(PICTURE).and_then(|file| drawn(&file.text)) {
         Some(drawn) => faults.extend(compare(&real, &drawn)),
         None => faults.push(Fault::new(PICTURE, 1, format!("no {FENCE} block; draw the crates"))),
@@ -91,12 +98,16 @@ fn targets(manifest: &File) -> impl Iterator<Item = &str> {
     dependencies(&manifest.text).into_iter().filter_map(|of| of.strip_prefix(PREFIX))
 }
 
-/// Names below `[dependencies]` and `[target.*.dependencies]`.
+/// Names below `[dependencies]` and `[target.*.dependencies]`, and those that have a table each.
 fn dependencies(manifest: &str) -> Vec<&str> {
     let (mut names, mut inside) = (Vec::new(), false);
     for line in manifest.lines().map(str::trim) {
         if line.starts_with('[') {
-            inside = line.ends_with("dependencies]") && !line.contains("dev-dependencies");
+            let header = line.trim_matches(['[', ']']);
+            let is_counted = !header.contains("dev-dependencies");
+            inside = is_counted && header.ends_with("dependencies");
+            let named = header.split_once("dependencies.").filter(|_| is_counted);
+            names.extend(named.map(|(_, name)| name));
         } else if inside && !line.starts_with('#') {
             let name = line.split(['.', '=', ' ']).next().unwrap_or_default();
             names.extend((!name.is_empty()).then_some(name));
@@ -112,4 +123,22 @@ fn core_dependencies(tree: &Tree) -> Vec<Fault> {
         Fault::new(format!("crates/{ALONE}/Cargo.toml"), 1, fix)
     };
     core.flat_map(|(_, file)| dependencies(&file.text)).map(fault).collect()
+}
+
+fn lab_dependencies(tree: &Tree) -> Vec<Fault> {
+    let below = |folder: &'static str| {
+        manifests(tree).filter(move |(_, file)| file.path.starts_with(folder))
+    };
+    let lab: BTreeSet<&str> = below(LAB).map(|(name, _)| name).collect();
+    let mut faults = Vec::new();
+    for (name, file) in below(PRODUCT) {
+        for of in targets(file).filter(|of| lab.contains(of)) {
+            let fix = format!(
+                "{name} depends on {of}, which is in {LAB}/; the product knows nothing of that: \
+                 cut it, or move the crate to {PRODUCT}/"
+            );
+            faults.push(Fault::new(&file.path, 1, fix));
+        }
+    }
+    faults
 }
