@@ -5,7 +5,7 @@ SHELL := /bin/bash
 CARGO := scripts/cargo
 OUT ?= lab/bench/results
 HOLDFAST := $${CARGO_TARGET_DIR:-target}/release/holdfast
-DEMO := $(HOLDFAST)-demo
+DEMO := $${CARGO_TARGET_DIR:-target}/release/holdfast-demo
 
 CUT_EVERYWHERE := power::pitfall_19_what_was_waited_for_is_there_after_a_power_cut_at_any_io
 
