@@ -9,7 +9,7 @@ use crate::seeds::{Random, for_seeds};
 use rustix::process::Signal;
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 const SEEDS: u64 = 2;
@@ -332,6 +332,27 @@ fn a_volume_that_is_home_is_not_called_left_for_a_copy_that_has_the_name_of_its_
         assert_eq!(fs::read_to_string(fixture.home().join(name)).unwrap(), text);
     }
     let _ = fs::remove_file(&fixture.region);
+}
+
+#[test]
+fn whatever_has_the_name_of_memory_that_is_not_its_stays_when_the_volume_is_given_back() {
+    let of_another: Change = |region| {
+        fs::remove_file(region).unwrap();
+        fs::write(region, "of another").unwrap();
+    };
+    for replace in [replace_by_a_copy, of_another] {
+        let mut fixture = serving();
+        write(&fixture, "f", "1");
+        replace(&fixture.region);
+        let inode = |fixture: &Fixture| fs::metadata(&fixture.region).map(|it| it.ino()).ok();
+        let there = inode(&fixture);
+        fixture.holdfast(&["umount", NAME]).succeeded();
+        assert_eq!(inode(&fixture), there, "{}", fixture.keeper_log());
+        assert_eq!(fixture.stop(), Some(0), "{}", fixture.keeper_log());
+        assert_eq!(inode(&fixture), there, "{}", fixture.keeper_log());
+        assert_eq!(fs::read_to_string(fixture.home().join("f")).unwrap(), "1");
+        fs::remove_file(&fixture.region).unwrap();
+    }
 }
 
 /// A volume in the hands of fate, and what has to be in it.
