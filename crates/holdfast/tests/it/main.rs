@@ -44,6 +44,7 @@ mod life;
 mod load;
 mod log_commands;
 mod log_follow;
+mod log_reading;
 mod meanwhile;
 mod memory_told;
 mod mounted_disks;
