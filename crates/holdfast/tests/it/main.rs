@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used)]
 #![expect(clippy::print_stdout, reason = "a test says what it did, and how to repeat it")]
 
+mod accepted;
 mod asked;
 mod astray;
 mod attributes;
