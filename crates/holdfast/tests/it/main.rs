@@ -39,6 +39,7 @@ mod full_disks;
 mod guest;
 mod held_up;
 mod hindered;
+mod json_told;
 mod keeper_lost;
 mod life;
 #[path = "../../../holdfast-front/tests/vhost_user/load.rs"]
