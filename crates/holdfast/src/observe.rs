@@ -16,6 +16,7 @@ use holdfast_io::process;
 use holdfast_memory::{AttachError, Medium, Observed, Region};
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
@@ -245,10 +246,24 @@ pub(crate) fn is_locked(file: impl AsFd) -> bool {
     !is_free
 }
 
+/// What ends a front end or a server, which goes on for its users alone when its keeper is gone.
+const THEIR_USE: &str = "leave that process alone: it ends by itself with the last of its users; \
+                         `holdfast umount` its volumes, and end the clients of its logs, disks and \
+                         tables";
+
+/// Whether a process is a front end or a server, which a keeper has started.
+fn is_one_of_ours(pid: u32) -> bool {
+    let is_one = |name: OsString| name == FRONT_END_NAME || name == SERVER_NAME;
+    process::name(pid).is_some_and(is_one) && is_trusted_process(pid)
+}
+
 /// Whoever has locked the file of a region. Its own word for it may be of a process that is gone.
 fn holder_of(medium: &Medium, file: &File) -> Holder {
     let pid = Region::observe(medium).ok().map(|seen| seen.server_pid());
     match pid.filter(|pid| is_mapped_by(medium, *pid)) {
+        Some(pid) if is_one_of_ours(pid) => {
+            (format!("process {pid} serves the region"), THEIR_USE.to_owned())
+        }
         Some(pid) => (
             format!("process {pid} serves the region"),
             format!("end its use, or stop process {pid}"),

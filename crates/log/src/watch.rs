@@ -23,6 +23,7 @@ use crate::ahead::Piece;
 use crate::catalogue::Catalogue;
 use crate::config::{LogConfig, Parity, Policy, Retention, Scanned};
 use crate::error::OpenError;
+use crate::foresee::has_all;
 use crate::log::Log;
 use crate::open::{Access, Opening, load_table};
 use crate::recovery::{header_at, see};
@@ -93,6 +94,17 @@ impl Watch {
             self.walk().map_err(OpenError::Io)?;
         }
         Ok(self.tell())
+    }
+
+    /// Reads all of the log, which nobody may have open until this is dropped, and takes for
+    /// durable what is whole: what an open would go on from.
+    ///
+    /// # Errors
+    /// See [`OpenError`]; among them damage to what was acknowledged.
+    pub fn rest(&mut self) -> Result<(), OpenError> {
+        let found = has_all(&*self.files, Lsn::ZERO, Policy::Refuse)?;
+        self.log.region.lock().reset(found.end.get());
+        Ok(())
     }
 
     /// Moves the marks that readers go by. Returns whether the durable one did.

@@ -69,6 +69,17 @@ impl Backing {
 #[derive(Debug)]
 pub(crate) struct Claim(File);
 
+impl Claim {
+    /// Removes the region that is claimed: unlinks its file, blanks the head of its device. False
+    /// if no name at `path` leads to the file any more; whatever else is there stays.
+    pub(crate) fn remove(&self, medium: &Medium, path: &Path) -> io::Result<bool> {
+        match self.0.metadata()?.is_file() {
+            true => remove_name(path, &self.0),
+            false => blank(medium, self).map(|()| true),
+        }
+    }
+}
+
 impl Drop for Claim {
     fn drop(&mut self) {
         // Closing is not enough: a child being started by another thread holds a copy of the
@@ -147,9 +158,10 @@ pub(crate) fn remove(medium: &Medium) -> io::Result<()> {
         return Ok(());
     };
     let claim = claim_unserved(path)?;
-    if claim.0.metadata()?.is_file() {
-        return private::remove(path);
-    }
+    claim.remove(medium, path).map(drop)
+}
+
+fn blank(medium: &Medium, claim: &Claim) -> io::Result<()> {
     let head = [0; HEAD_BYTES as usize];
     if device::is_memory(&claim.0)? {
         let mapping = map_shared(medium, &claim.0, device::length(&claim.0)?)?;
@@ -161,6 +173,19 @@ pub(crate) fn remove(medium: &Medium) -> io::Result<()> {
     claim.0.sync_all()
 }
 
+/// Unlinks this name if it is this file's.
+fn remove_name(path: &Path, file: &File) -> io::Result<bool> {
+    match is_name_of(path, file)? {
+        true => private::remove(path).map(|()| true),
+        false => Ok(false),
+    }
+}
+
+fn is_name_of(path: &Path, file: &File) -> io::Result<bool> {
+    let (ours, there) = (file.metadata()?, std::fs::symlink_metadata(path));
+    Ok(there.is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino())))
+}
+
 fn create_at(medium: &Medium, path: &Path, bytes: u64) -> Result<Backing, CreateError> {
     let (file, made) = open_or_make(path).map_err(|error| opening(path, error))?;
     let claimed = claim(file, path).map_err(making("lock the region's file"))?;
@@ -170,7 +195,7 @@ fn create_at(medium: &Medium, path: &Path, bytes: u64) -> Result<Backing, Create
         Err(error) => {
             if made {
                 // The error that matters is the first one; an empty file is no region anyway.
-                let _ = private::remove(path);
+                let _ = remove_name(path, &claim.0);
             }
             Err(error)
         }
@@ -192,7 +217,7 @@ pub(crate) fn put_back(medium: &Medium, held: &File) -> io::Result<File> {
     let copied = copy(medium, held, &claimed.0).and_then(|()| claimed.0.try_clone());
     copied.inspect_err(|_| {
         // The error that matters is the first one; an empty file is no region anyway.
-        let _ = private::remove(path);
+        let _ = remove_name(path, &claimed.0);
     })
 }
 
@@ -310,9 +335,7 @@ fn claim(file: File, path: &Path) -> io::Result<Option<Claim>> {
         Err(error) => return Err(error.into()),
     }
     let claim = Claim(file);
-    let (ours, there) = (claim.0.metadata()?, std::fs::metadata(path));
-    let same = there.is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino()));
-    Ok(same.then_some(claim))
+    Ok(is_name_of(path, &claim.0)?.then_some(claim))
 }
 
 /// Maps a file for serving: a DAX file such that stores reach the memory itself, if it can.

@@ -66,7 +66,7 @@ pub struct Region {
     /// Bytes that need not be populated any more.
     populated: AtomicU64,
     /// Last, so that the claim ends after the memory is unmapped.
-    _claim: Option<Claim>,
+    claim: Option<Claim>,
 }
 
 impl Region {
@@ -175,6 +175,18 @@ impl Region {
     /// alone ([`io::ErrorKind::ResourceBusy`]).
     pub fn remove(medium: &Medium) -> io::Result<()> {
         backing::remove(medium)
+    }
+
+    /// Removes this region, which stays usable until it is dropped. False if `medium` no longer
+    /// leads to it: what has the name by now is somebody's, and stays.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub fn remove_this(&self, medium: &Medium) -> io::Result<bool> {
+        match self.claim.as_ref().zip(medium.path()) {
+            Some((claim, path)) => claim.remove(medium, path),
+            None => Ok(true),
+        }
     }
 
     /// Gives the file of the region on `medium` this name in its folder, where it stays whole. A
@@ -440,7 +452,7 @@ impl Region {
             boot,
             pins: Pins::default(),
             bell: Bell::new(),
-            _claim: backing.claim,
+            claim: backing.claim,
         }
     }
 

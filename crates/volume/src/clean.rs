@@ -17,8 +17,8 @@ use holdfast_io::Files;
 use holdfast_log::{AppendError, CommitError, Frame, Lsn, ReadError, WordError};
 
 use crate::clean::apply::{Applier, Blame, exchange_marker};
-use crate::clean::aside::{Aside, PassedOver, RecordId, Whole};
-use crate::clean::plan::{Contents, Window};
+use crate::clean::aside::{Aside, Lost, PassedOver, RecordId, Whole};
+use crate::clean::plan::{Contents, Pass, Window};
 use crate::extents::Piece;
 use crate::names::ORPHANS_NAME;
 use crate::node::Node;
@@ -266,7 +266,7 @@ impl Cleaner {
         if self.applied >= limit {
             return Ok(Cleaned::default());
         }
-        let (window, upto) = self.window(volume, limit)?;
+        let (window, upto, lost) = self.window(volume, limit)?;
         if window.records == 0 && !volume.is_room_wanted() {
             // Nothing but marks and padding, which the next window passes over too.
             return Ok(Cleaned::default());
@@ -294,6 +294,7 @@ impl Cleaner {
             let _ = volume.home.remove_file(&exchange_marker(at));
         }
         self.applied = upto;
+        self.aside.lose(lost);
         self.repeats = finishing.is_some();
         volume.log.add_to_word(words::WINDOWS, 1);
         volume.log.add_to_word(words::APPLIED_BYTES, bytes);
@@ -319,26 +320,33 @@ impl Cleaner {
         }
     }
 
-    /// The longest window from the applied mark, and where it ends.
+    /// The longest window from the applied mark, where it ends, and what is lost behind it.
     fn window(
         &mut self,
         volume: &DirectoryVolume,
         durable: Lsn,
-    ) -> Result<(Window, Lsn), CleanError> {
+    ) -> Result<(Window, Lsn, Lost), CleanError> {
         let mut window = Window::new(self.repeats);
         let limit = self.applied.advance(WINDOW_BYTES_MAX);
         let syncs_max = if volume.home.has_sync_all() { usize::MAX } else { SYNCS_MAX };
         let mut end = Ok(durable);
-        let (aside, mut dependent) = (&mut self.aside, Vec::new());
+        let (aside, mut dependent) = (&self.aside, Vec::new());
+        let mut lost = aside.lost();
         let read = volume.log.read(self.applied, durable, &mut |frame| {
             let lsn = frame.header.lsn;
             let records = decode(lsn, frame.payload, frame.payload_lsn);
-            let taken = records.map(|mut records| {
-                pass_over(aside, &mut window, frame, &mut records, &mut dependent);
+            let taken = records.map(|records| {
                 let is_full = lsn > limit
                     || window.unlogged_bytes >= WINDOW_BYTES_MAX
                     || window.syncs() >= syncs_max;
-                !is_full && window.take(lsn, &records)
+                let mut behind = lost.clone();
+                let passed = passed(aside, &mut behind, lsn, &records);
+                let is_taken = !is_full && window.take(lsn, &records, &passed);
+                if is_taken {
+                    lost = std::mem::take(&mut behind);
+                    dependent.extend(dependents(aside, frame, &records, &passed));
+                }
+                is_taken
             });
             let goes_on = matches!(taken, Ok(true));
             if !goes_on {
@@ -348,33 +356,37 @@ impl Cleaner {
         });
         read.map_err(CleanError::Read)?;
         self.aside.put(&dependent, 0).map_err(CleanError::Aside)?;
-        Ok((window, end?))
+        Ok((window, end?, lost))
     }
 }
 
-/// Takes out of a frame's records what is aside already, and what cannot be applied without that.
-fn pass_over(
-    aside: &mut Aside,
-    window: &mut Window,
+/// Which of a frame's records are aside already, or cannot be applied without what is.
+fn passed(aside: &Aside, lost: &mut Lost, frame: Lsn, records: &[(Record<'_>, Lsn)]) -> Vec<Pass> {
+    let ids = (0..).map(|index| RecordId { frame, index });
+    let all = ids.zip(records);
+    all.map(|(id, (record, _))| match lost.passes_over(aside.holds(id), record) {
+        false => Pass::Applied,
+        true if aside.was_refused(id) => Pass::Refused,
+        true => Pass::Depends,
+    })
+    .collect()
+}
+
+/// The passed records of a frame that are not aside yet, whole.
+fn dependents(
+    aside: &Aside,
     frame: &Frame<'_>,
-    records: &mut Vec<(Record<'_>, Lsn)>,
-    dependent: &mut Vec<Whole>,
-) {
-    let mut index = 0;
-    records.retain(|(record, data)| {
-        let id = RecordId { frame: frame.header.lsn, index };
-        index += 1;
-        let is_held = aside.holds(id);
-        if !is_held && !aside.takes(record) {
-            return true;
-        }
-        if !is_held {
-            let rest = &frame.payload[data.since(frame.payload_lsn) as usize..];
-            dependent.push(Whole::of(id, record, data_of(record, rest)));
-        }
-        window.pass_over(record);
-        false
-    });
+    records: &[(Record<'_>, Lsn)],
+    passed: &[Pass],
+) -> Vec<Whole> {
+    let ids = (0..).map(|index| RecordId { frame: frame.header.lsn, index });
+    let all = ids.zip(records).zip(passed);
+    let new = all.filter(|((id, _), pass)| **pass == Pass::Depends && !aside.holds(*id));
+    new.map(|((id, (record, data)), _)| {
+        let rest = &frame.payload[data.since(frame.payload_lsn) as usize..];
+        Whole::of(id, record, data_of(record, rest))
+    })
+    .collect()
 }
 
 /// The data of a record, which `rest` of its frame's payload begins with.

@@ -91,6 +91,7 @@ pub(crate) fn replay(volume: &DirectoryVolume) -> Result<u64, VolumeError> {
     })?;
     let mut goes = goes.into_iter();
     let mut names = volume.names_mut();
+    names.yield_lost(passed.lost());
     names.mention(at_home.into_nodes());
     let (home, space, nameless) = (&*volume.home, &volume.space, HashSet::new());
     let mut replay = Replay { home, space, names: &mut names, nameless };

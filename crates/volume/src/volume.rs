@@ -189,7 +189,7 @@ impl DirectoryVolume {
         class: Class,
         log_files: Option<Arc<dyn Files>>,
     ) -> Result<(DirectoryVolume, Attached), VolumeError> {
-        let aside = Aside::load(log_files).map_err(CleanError::Aside)?;
+        let aside = Aside::load(log_files, log.marks().released).map_err(CleanError::Aside)?;
         let process_died = log.word(words::OPENED).map_err(CleanError::Word)? != 0;
         let roster = Roster::default();
         let (known, requests) = match process_died {

@@ -229,8 +229,10 @@ impl DirectoryVolume {
         let (name, value) = added;
         let mut wanted = vec![(name.into(), value.into())];
         self.add_others(names, id, body, &mut wanted)?;
-        let (probe, sure, list) = (probe_name(space), gate::sure_values(), [value.into()]);
-        let probe = if space == LISTS { (ACCESS, &list[..]) } else { (&probe[..], &sure[..]) };
+        let probe = || match space {
+            LISTS => (ACCESS.into(), vec![value.into()]),
+            _ => (probe_name(space), gate::sure_values()),
+        };
         if !self.xattrs.admit(&*self.home, space, probe, &wanted)? {
             wanted.truncate(1);
         }
@@ -268,7 +270,8 @@ impl DirectoryVolume {
         let Some((_, value)) = lists.first() else { return Ok(()) };
         let wanted: Vec<_> =
             lists.iter().map(|(name, list)| ((*name).into(), list.clone())).collect();
-        self.xattrs.admit(&*self.home, LISTS, (ACCESS, std::slice::from_ref(value)), &wanted)?;
+        let probe = || (ACCESS.into(), vec![value.clone()]);
+        self.xattrs.admit(&*self.home, LISTS, probe, &wanted)?;
         Ok(())
     }
 
@@ -328,8 +331,8 @@ pub(crate) fn op_of<'a>(name: &'a [u8], value: Option<&'a Value>) -> Op<'a> {
     }
 }
 
-fn probe_name(space: &[u8]) -> Vec<u8> {
-    [space, b"holdfast"].concat()
+fn probe_name(space: &[u8]) -> Box<[u8]> {
+    [space, b"holdfast"].concat().into()
 }
 
 /// What a new node below a directory with this list gets: its mode, and its lists.

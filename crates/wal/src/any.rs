@@ -8,7 +8,7 @@ use std::path::Path;
 
 use holdfast_io::Files;
 
-use crate::error::{CreateError, OpenError};
+use crate::error::{CreateError, LabelFault, OpenError};
 use crate::format::Raw;
 use crate::label::{self, Label};
 use crate::log::Log;
@@ -33,6 +33,14 @@ impl RecordType {
     pub(crate) fn at(files: &dyn Files) -> Result<RecordType, OpenError> {
         holdfast_log::Log::identity_of(files)?;
         Label::read(files).map(RecordType::from)
+    }
+
+    /// [`RecordType::at`]; None of a log without a label, which says nothing of its records.
+    pub(crate) fn told_at(files: &dyn Files) -> Result<Option<RecordType>, OpenError> {
+        match RecordType::at(files) {
+            Err(OpenError::Label(LabelFault::Missing)) => Ok(None),
+            told => told.map(Some),
+        }
     }
 
     pub(crate) fn label(&self, identity: [u8; 16], options: &Options) -> Label {

@@ -72,8 +72,9 @@ impl<R, F: Format<R>> ReplayBack<R, F> {
         }
         let set = if self.opened { self.opener.set() } else { frame.payload };
         let mut offset = 0;
-        for index in 0..frame.header.records {
-            let taken = take(set, frame.header.records, offset);
+        let records = self.shared.wrapping.records_of(&frame);
+        for index in 0..records {
+            let taken = take(set, records, offset);
             let lsn = self.lsn;
             let (bytes, next) = taken.ok_or(ReplayError::DamagedRecord { lsn, index })?;
             self.records.push(bytes);

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use holdfast_log::{CommitError, Log, Lsn, Spoilt, Stretch, Verdict, Watch};
 use holdfast_memory::{Medium, Region, RegionSpec};
 
-use crate::error::{CreateError, OpenError};
+use crate::any::RecordType;
+use crate::error::{CreateError, LabelFault, OpenError};
 use crate::label::Label;
 use crate::opened_keys;
 use crate::options::Options;
@@ -114,18 +115,45 @@ pub(crate) fn watch(
     label: impl FnOnce([u8; 16], &Options) -> Label,
 ) -> Result<(Watch, Shared), OpenError> {
     let (identity, wrapping) = recognize(place, options, label)?;
+    watch_as(place, identity, wrapping)
+}
+
+/// Begins to watch a log as what it says of itself, which may be nothing.
+pub(crate) fn watch_any(
+    place: &Place,
+    options: &Options,
+) -> Result<(Watch, Shared, Option<RecordType>), OpenError> {
+    let identity = Log::identity_of(&*place.files)?;
+    let records = RecordType::told_at(&*place.files)?;
+    let wrapping = match &records {
+        Some(records) => recognize(place, options, |log, options| records.label(log, options))?.1,
+        None => Wrapping::of_unlabelled(options, identity)?,
+    };
+    let (watch, shared) = watch_as(place, identity, wrapping)?;
+    Ok((watch, shared, records))
+}
+
+fn watch_as(
+    place: &Place,
+    identity: [u8; 16],
+    wrapping: Wrapping,
+) -> Result<(Watch, Shared), OpenError> {
     let (watch, region) = watch_untyped(place, identity)?;
     let (log, clock) = (Arc::clone(watch.log()), Arc::clone(&place.clock));
-    Ok((watch, Shared::new(log, region, wrapping, clock, None)))
+    Ok((watch, Shared::new(log, region, wrapping, clock, place.lock.clone())))
 }
 
 /// See [`crate::outline`].
 pub(crate) fn outline(place: &Place) -> Result<Outline, OpenError> {
     let identity = Log::identity_of(&*place.files)?;
-    let label = Label::read(&*place.files)?;
+    let (sealed, records) = match Label::read(&*place.files) {
+        Ok(label) => (label.key.is_some(), Some(label.into())),
+        Err(OpenError::Label(LabelFault::Missing)) => (false, None),
+        Err(error) => return Err(error),
+    };
     let (watch, _) = watch_untyped(place, identity)?;
     let (first, durable) = (watch.log().first(), watch.log().marks().durable);
-    Ok(Outline { sealed: label.key.is_some(), records: label.into(), first, durable })
+    Ok(Outline { sealed, records, first, durable })
 }
 
 fn watch_untyped(place: &Place, identity: [u8; 16]) -> Result<(Watch, Arc<Region>), OpenError> {

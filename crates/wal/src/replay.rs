@@ -153,7 +153,8 @@ impl Reader {
     #[inline]
     fn next_set(&mut self) -> Result<bool, ReplayError> {
         let Some(frame) = self.cursor.next_frame()? else { return Ok(false) };
-        let (lsn, end, records) = (frame.header.lsn, frame.end(), frame.header.records);
+        let (lsn, end) = (frame.header.lsn, frame.end());
+        let records = self.shared.wrapping.records_of(&frame);
         let state = if self.opener.is_plain(&frame) { State::Plain } else { State::Closed };
         self.set = Set { lsn, end, records, index: 0, offset: 0, record: 0..0, state };
         Ok(true)

@@ -54,8 +54,9 @@ pub struct BrokenSet {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Outline {
-    /// What it says of its records.
-    pub records: RecordType,
+    /// What it says of its records. None of a log that this crate did not make, which the server,
+    /// a volume or a store uses: whoever does knows what they are.
+    pub records: Option<RecordType>,
     /// Whether nobody reads them who has no keys.
     pub sealed: bool,
     /// The position at which it begins.

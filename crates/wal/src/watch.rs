@@ -23,7 +23,7 @@ use crate::open;
 use crate::options::Options;
 use crate::place::Place;
 use crate::record::Record;
-use crate::replay::{Entry, Reader};
+use crate::replay::{Entry, Reader, Replay};
 use crate::shared::Shared;
 
 /// How long it sleeps before it looks at the files again.
@@ -67,6 +67,24 @@ impl<R: Record, F: Format<R>> Watch<R, F> {
         ReplayBack::new(&self.shared, self.from)
     }
 
+    /// The records that are known to be durable, from the oldest on that is still needed.
+    #[must_use]
+    pub fn iter(&self) -> Replay<R, F> {
+        self.iter_from(self.watch.log().first())
+    }
+
+    /// [`Watch::iter`], from this position on.
+    #[must_use]
+    pub fn iter_from(&self, lsn: Lsn) -> Replay<R, F> {
+        Replay::new(&self.shared, lsn)
+    }
+
+    /// [`Watch::iter_back`], from the set on that ends at this position.
+    #[must_use]
+    pub fn iter_back_from(&self, end: Lsn) -> ReplayBack<R, F> {
+        ReplayBack::new(&self.shared, end)
+    }
+
     /// The next record; `None` if none is durable within `timeout`.
     ///
     /// # Errors
@@ -97,11 +115,15 @@ impl<R: Record, F: Format<R>> Watch<R, F> {
         label: impl FnOnce([u8; 16], &Options) -> Label,
     ) -> Result<Self, OpenError> {
         let (watch, shared) = open::watch(place, options, label)?;
+        Ok(Self::over(watch, shared))
+    }
+
+    fn over(watch: holdfast_log::Watch, shared: Shared) -> Self {
         let (shared, from) = (Arc::new(shared), watch.log().marks().durable);
         // Nobody appends to what belongs to somebody else.
         shared.closed.store(true, Ordering::Relaxed);
         let reader = Reader::new(&shared, from);
-        Ok(Watch { watch, shared, reader, from, types: PhantomData })
+        Watch { watch, shared, reader, from, types: PhantomData }
     }
 
     /// What is found where a file was used again looks like damage until the log is looked at.
@@ -124,18 +146,34 @@ impl<R: Record, F: Format<R>> Watch<R, F> {
 }
 
 impl Watch<Vec<u8>, Raw> {
-    /// [`Watch::open`], of a log as the bytes of its records, whatever they are.
+    /// [`Watch::open`], of a log as the bytes of its records, whatever they are. A log that says
+    /// nothing of its records is not this crate's: each of its sets is read as one.
     ///
     /// # Errors
     /// See [`Watch::open`].
     pub fn open_any(
         directory: impl AsRef<Path>,
         options: &Options,
-    ) -> Result<(Self, RecordType), OpenError> {
+    ) -> Result<(Self, Option<RecordType>), OpenError> {
         let place = Place::unlocked(directory.as_ref())?;
-        let records = RecordType::at(&*place.files)?;
-        let label = |identity: [u8; 16], options: &Options| records.label(identity, options);
-        Self::begin(&place, options, label).map(|watch| (watch, records.clone()))
+        let (watch, shared, records) = open::watch_any(&place, options)?;
+        Ok((Self::over(watch, shared), records))
+    }
+
+    /// [`Watch::open_any`], of a log that nobody has open: all of it is read first, and all that is
+    /// whole is there to be read, though its files may prove less of it durable. Nobody opens it
+    /// meanwhile.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn open_at_rest(
+        directory: impl AsRef<Path>,
+        options: &Options,
+    ) -> Result<(Self, Option<RecordType>), OpenError> {
+        let place = Place::directory(directory.as_ref())?;
+        let (mut watch, shared, records) = open::watch_any(&place, options)?;
+        watch.rest()?;
+        Ok((Self::over(watch, shared), records))
     }
 }
 

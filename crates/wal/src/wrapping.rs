@@ -4,7 +4,7 @@
 //! a sealed log it gets none that are not sealed.
 //! Never: copies a set of a log that is neither compressed nor sealed.
 
-use holdfast_log::{AppendError, Appended, Contents, FLAG_COMPRESSED, Log};
+use holdfast_log::{AppendError, Appended, Contents, FLAG_COMPRESSED, Frame, Log};
 
 use crate::compression::{Compression, with_packed};
 use crate::error::OpenError;
@@ -21,6 +21,8 @@ pub(crate) struct Wrapping {
     compression: Compression,
     seal: Option<Seal>,
     made_with: Option<u32>,
+    /// Whether its sets are told apart into records: those of a log without a label are not.
+    has_records: bool,
 }
 
 impl Wrapping {
@@ -32,7 +34,22 @@ impl Wrapping {
     ) -> Result<Wrapping, OpenError> {
         let seal = Seal::of(options, mark, identity)?;
         let made_with = mark.map(|mark| mark.id);
-        Ok(Wrapping { compression: options.compression, seal, made_with })
+        let compression = options.compression;
+        Ok(Wrapping { compression, seal, made_with, has_records: true })
+    }
+
+    /// Of a log without a label: what its sets hold is known to whoever appends them.
+    pub(crate) fn of_unlabelled(
+        options: &Options,
+        identity: [u8; 16],
+    ) -> Result<Wrapping, OpenError> {
+        Ok(Wrapping { has_records: false, ..Wrapping::of(options, None, identity)? })
+    }
+
+    /// How many records the set of a frame is read as.
+    #[inline]
+    pub(crate) fn records_of(&self, frame: &Frame<'_>) -> u16 {
+        if self.has_records { frame.header.records } else { 1 }
     }
 
     /// The id of the key that the label knows again, if the log is sealed and there are others.

@@ -43,7 +43,9 @@ pub(crate) enum LogCommand {
     ///
     /// Records of json and message-pack are printed as JSON, text as it is, and all else in
     /// hexadecimal digits. Ends at the first damage, with its position and exit code 6. Opening the
-    /// log cuts off the remains of an unfinished write, as its program would.
+    /// log cuts off the remains of an unfinished write, as its program would. The log of a volume,
+    /// of tables or of the server is read as its disk has it, a set of records as one; nothing of
+    /// it is changed.
     Dump {
         #[command(flatten)]
         log: Existing,
@@ -73,8 +75,9 @@ pub(crate) enum LogCommand {
     /// Show what a log is: records of which type, how many, between which positions, on how much
     /// disk.
     ///
-    /// Of a log that somebody has open, or of a sealed one without its keys, it shows what the
-    /// files say by themselves: not where it ends, but how far it is durable at the least.
+    /// Of a log that somebody has open, of a sealed one without its keys, and of one that the
+    /// server, a volume or a store uses, it shows what the files say by themselves: not where it
+    /// ends, but how far it is durable at the least.
     Stat {
         #[command(flatten)]
         log: Existing,

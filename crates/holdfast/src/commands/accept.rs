@@ -1,7 +1,7 @@
 //! `holdfast volume accept`, `holdfast log accept` and `holdfast table accept`.
 //!
 //! Promise: says which side counts where a volume was refused, and what that costs; a log that does
-//! not count is put aside whole.
+//! not count is put aside whole; a loss is accepted only where there is one.
 //! Never: applies anything, or works on a volume that is served.
 
 use super::attached::Parts;
@@ -21,7 +21,7 @@ use crate::problem::{Outcome, Problem};
 use holdfast_client::protocol::{LOG_PREFIX, TABLE_PREFIX, VOLUME_PREFIX};
 use holdfast_io::Files;
 use holdfast_io::real::RealFiles;
-use holdfast_log::{Log, LogConfig, Lsn, OpenError, words};
+use holdfast_log::{Foreseen, Log, LogConfig, Lsn, OpenError, words};
 use holdfast_memory::{AttachError, Medium, Region};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -29,6 +29,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Behind the name of a log that was put aside stands this, and a number.
 const ASIDE: &str = ".aside-";
+
+/// Why there is no loss to accept, of a log that never had memory or has all of it on its disk.
+const NOTHING_MISSED: &str = "its log's disk has all of it, and misses no memory";
 
 /// Goes on as somebody says.
 pub(super) fn accept(config: &Config, name: &str, what: Accepted, output: Output) -> Outcome<()> {
@@ -122,7 +125,7 @@ fn accept_memory(
     let files = RealFiles::from_fd(take_directory("log", log)?);
     let what = || format!("accepting that the memory of {whose} is lost");
     let medium = memory.medium();
-    refuse_to_lose(&files, (&medium, config), &what)?;
+    refuse_to_lose(service, memory, (&files, config), &what)?;
     Log::foresee(&files, None, config).map_err(|error| open_problem(service, &error))?;
     let left = leave_memory(&medium, &what)?;
     let loss = RegionNote::accept_loss(&files, memory).map_err(|error| {
@@ -131,22 +134,40 @@ fn accept_memory(
     Ok(format!("{whose} goes on with what its log's disk has{left}; {}", loss.text()))
 }
 
-/// Memory that the log goes on from is not lost.
+/// Memory that the log goes on from, or goes on without by itself, is not given up: an attachment
+/// that nothing refuses for its memory is asked for instead.
 fn refuse_to_lose(
-    files: &RealFiles,
-    (medium, config): (&Medium, &LogConfig),
+    service: &str,
+    memory: &MemoryConfig,
+    (files, config): (&RealFiles, &LogConfig),
     what: &dyn Fn() -> String,
 ) -> Outcome<()> {
-    let Ok(seen) = Region::observe(medium) else { return Ok(()) };
-    let foreseen = Log::foresee(files, Some(&seen), config);
-    match foreseen.is_ok_and(|log| log.ring.is_some()) {
-        false => Ok(()),
-        true => {
-            let place = medium.path().unwrap_or("private memory".as_ref()).display();
-            let why = format!("{place} has all of it");
-            Err(Problem::new(Exit::Usage, what(), why, "serve it: nothing of it is lost"))
+    let medium = memory.medium();
+    let why = match Region::observe_to_attach(&medium) {
+        Ok(seen) => match Log::foresee(files, Some(&seen), config) {
+            Ok(Foreseen { ring: Some(_), .. }) => {
+                let place = medium.path().unwrap_or("private memory".as_ref()).display();
+                format!("{place} has all of it")
+            }
+            Ok(_) => NOTHING_MISSED.to_owned(),
+            Err(_) => return Ok(()),
+        },
+        Err(AttachError::Missing | AttachError::OtherBoot) => {
+            match RegionNote::without(service, memory, files) {
+                Ok(None) => NOTHING_MISSED.to_owned(),
+                Ok(Some(loss)) => format!("it goes on without that by itself: {}", loss.text()),
+                Err(problem) if problem.exit == Exit::Failed => return Err(problem),
+                Err(_) => return Ok(()),
+            }
         }
-    }
+        Err(_) => return Ok(()),
+    };
+    Err(Problem::new(
+        Exit::Usage,
+        what(),
+        why,
+        "nothing was changed; serve it: nothing is in the way",
+    ))
 }
 
 /// Puts memory aside that is in the place of what was lost: from another moment, of another log, or

@@ -91,6 +91,8 @@ pub(super) struct Opened {
     home: HomeInUse,
     /// Its log, if this process drains it.
     log: Option<Arc<Log>>,
+    /// The memory of that log.
+    region: Option<Arc<Region>>,
     /// Its region, if another host may take that over.
     followed: Vec<Arc<Region>>,
     /// What the home wears.
@@ -244,6 +246,7 @@ impl Parts {
         let home = self.home_in_use(region.identity(), pledge)?;
         region.set_word(PLEDGE, home.pledge);
         let followed = self.term.map(|_| region.clone()).into_iter().collect();
+        let memory = Some(region.clone());
         let (log, beside) = (log.clone(), Some(log.clone()));
         // A log that has failed and cannot even be read any more is the same failure, not another.
         let has_failed = region.word(words::POISON).load(Ordering::Relaxed) != 0;
@@ -264,7 +267,8 @@ impl Parts {
         let lost = loss.map_or(String::new(), |loss| format!("; {}", loss.text()));
         let recovery = recovery + &lost;
         let wearer = self.home.wearer().clone();
-        Ok(Opened { volume, home, log: Some(log), followed, wearer, verdict, recovery })
+        let (log, region) = (Some(log), memory);
+        Ok(Opened { volume, home, log, region, followed, wearer, verdict, recovery })
     }
 
     fn open_through_queue(&self, server: &Server, kernel: Kernel) -> Outcome<Opened> {
@@ -282,7 +286,8 @@ impl Parts {
             (replayed, _) => format!("{replayed} changes found in the server's memory"),
         };
         let (followed, wearer) = (Vec::new(), self.home.wearer().clone());
-        Ok(Opened { volume, home, log: None, followed, wearer, verdict, recovery })
+        let (log, region) = (None, None);
+        Ok(Opened { volume, home, log, region, followed, wearer, verdict, recovery })
     }
 
     /// Refuses a home that somebody changed while the log has what it lacks; then bars it.
@@ -351,7 +356,7 @@ impl Parts {
     }
 
     /// Everything home, then nothing of the volume is left but its log.
-    pub(super) fn give_back(&self, opened: Opened) -> Outcome<()> {
+    pub(super) fn give_back(&self, mut opened: Opened) -> Outcome<()> {
         let failed = |error| match error {
             CleanError::Log(error) => self.commit_problem("giving back", &error),
             error => {
@@ -366,20 +371,26 @@ impl Parts {
             log.close().map_err(|error| failed(CleanError::Log(error)))?;
             self.note_drained();
         }
-        let is_here = opened.log.is_some();
+        let region = opened.region.take();
+        // Nobody writes to the memory any more.
         drop(opened);
         self.remove_useless_cache();
-        if !is_here {
-            return Ok(());
+        region.map_or(Ok(()), |region| self.remove_region(&region))
+    }
+
+    /// Removes the memory of a log that is home, and nothing that has its name by now.
+    fn remove_region(&self, region: &Region) -> Outcome<()> {
+        let removed = region.remove_this(&self.volume.medium()).map_err(|error| {
+            let remedy = "the home is complete; remove the region by hand";
+            Problem::new(Exit::Failed, self.what("removing the region of"), error, remedy)
+        })?;
+        if !removed {
+            tracing::warn!(
+                volume = self.name,
+                "what has the name of its memory is not its, and stays"
+            );
         }
-        let medium = self.volume.medium();
-        Region::remove(&medium).or_else(|error| match error.kind() {
-            io::ErrorKind::NotFound => Ok(()),
-            _ => {
-                let remedy = "the home is complete; remove the region by hand";
-                Err(Problem::new(Exit::Failed, self.what("removing the region of"), error, remedy))
-            }
-        })
+        Ok(())
     }
 
     /// The home is complete: whoever may enters it, and the log, which ends there, knows.

@@ -9,6 +9,7 @@ use crate::cli::disk::DiskCommand;
 use crate::config::{Config, DiskConfig, Way};
 use crate::exit::Exit;
 use crate::found::memory_of_disk;
+use crate::keeper::memory::Astray;
 use crate::observe::region_problem;
 use crate::output::Output;
 use crate::problem::{Outcome, Problem};
@@ -62,6 +63,9 @@ fn make(config: &Config, name: &str, output: Output) -> Outcome<()> {
 /// Makes a disk of zeros, unless its memory does not survive what it must.
 pub(super) fn make_one(of: Use<'_>, disk: &DiskConfig, power: PowerSource) -> Outcome<Verdict> {
     let verdict = disk.verdict_on(&of.whose(), memory_of_disk(disk), power)?;
+    if let Some(left) = Astray::without_keeper(&disk.medium()) {
+        return Err(left_problem(format!("making {}", of.whose()), left));
+    }
     let mut identity = [0; 16];
     RealEntropy.fill(&mut identity);
     let spec = VdiskSpec { size_bytes: disk.size.0, identity };
@@ -125,6 +129,11 @@ pub(super) fn take_up_one(
     Ok((vdisk, verdict))
 }
 
+/// Refuses to begin anew beside memory that somebody has who serves it.
+fn left_problem(what: String, Astray { why, mend }: Astray) -> Problem {
+    Problem::new(Exit::InUse, what, why, mend.unwrap_or_default())
+}
+
 fn create_problem(of: Use<'_>, error: &CreateVdiskError) -> Problem {
     let (exit, remedy) = match error {
         CreateVdiskError::Region(CreateError::Exists { .. }) => (
@@ -141,6 +150,12 @@ fn create_problem(of: Use<'_>, error: &CreateVdiskError) -> Problem {
 
 fn attach_problem(of: Use<'_>, disk: &DiskConfig, error: &AttachVdiskError) -> Problem {
     let what = format!("taking up {}", of.whose());
+    let left = || Astray::without_keeper(&disk.medium());
+    if let AttachVdiskError::Region(AttachError::Missing) = error
+        && let Some(left) = left()
+    {
+        return left_problem(what, left);
+    }
     let make_anew =
         || format!("{}, make it anew, and restore what was on it", of.command("remove"));
     let (exit, remedy) = match error {

@@ -9,6 +9,7 @@ mod bench;
 mod create;
 mod dump;
 mod keys;
+mod look;
 mod records;
 mod repair;
 mod stat;
@@ -25,7 +26,7 @@ use crate::output::{Output, Progress};
 use crate::problem::{Outcome, Problem};
 use holdfast_wal::format::Raw;
 use holdfast_wal::{
-    FileFault, Log, OpenError, Options, RecordType, Recovery, ReplayError, Stretch,
+    FileFault, LabelFault, Log, OpenError, Options, RecordType, Recovery, ReplayError, Stretch,
 };
 use std::fmt::Display;
 use std::path::Path;
@@ -64,13 +65,16 @@ struct Opened {
 
 /// Opens the log in a directory, aloud if it takes long.
 fn open(doing: &str, log: &Existing) -> Outcome<Opened> {
-    let directory = &log.directory;
     let options = keys::with(Options::new(), log.key_file.as_deref())?;
+    open_with(log, &options).map_err(|error| open_problem(doing, &log.directory, &error))
+}
+
+fn open_with(log: &Existing, options: &Options) -> Result<Opened, OpenError> {
+    let directory = &log.directory;
     let mut progress = Progress::new();
     let say = || progress.say(&format!("reading the log in {}", directory.display()));
-    let opened = volume::aloud(say, || AnyLog::open_any(directory, &options));
-    let (log, recovery, records) =
-        opened.map_err(|error| open_problem(doing, directory, &error))?;
+    let opened = volume::aloud(say, || AnyLog::open_any(directory, options));
+    let (log, recovery, records) = opened?;
     recovery.remade.iter().for_each(|spoilt| tracing::warn!("{}", remade(spoilt)));
     Ok(Opened { log, recovery, records })
 }
@@ -103,6 +107,10 @@ fn open_problem(doing: &str, directory: &Path, error: &OpenError) -> Problem {
         OpenError::NotSealed => (Exit::Usage, "leave out --key-file".to_owned()),
         OpenError::WrongKey { .. } => {
             (Exit::Usage, "nothing was changed; name the file with this log's keys".to_owned())
+        }
+        // No damage, as far as can be told: nobody but its owner changes it, that is all.
+        OpenError::Label(LabelFault::Missing) => {
+            (Exit::Usage, format!("nothing was changed; `holdfast log dump {shown}` prints it"))
         }
         OpenError::OtherVersion { .. } => {
             (Exit::Damaged, "nothing was changed; use the version that made it".to_owned())

@@ -18,6 +18,7 @@ use crate::sizes::rounded;
 use holdfast_io::{Files, Kind};
 use holdfast_log::{FileFault, Log, OpenError, Recovery, Source, Spoilt, words};
 use holdfast_memory::{AttachError, CreateError, Medium, MediumSurvival, Region, RegionSpec};
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -95,10 +96,7 @@ pub(super) fn region(
     loss.iter().for_each(|loss| tracing::warn!(service, "{}", loss.text()));
     match attached {
         Ok(region) if !is_to_be_replaced(&region, memory, files) => return Ok((region, None)),
-        Ok(never_used) => {
-            drop(never_used);
-            remove(service, &medium)?;
-        }
+        Ok(never_used) => removed(service, never_used.remove_this(&medium).map(drop))?,
         Err(AttachError::Missing) => {}
         // No claim rests on such memory, so the log's device has all that was to survive.
         Err(AttachError::OtherBoot) => remove_earlier(service, &medium)?,
@@ -112,7 +110,7 @@ pub(super) fn region(
 /// Takes memory of an earlier run of the system away, which is not believed.
 pub(super) fn remove_earlier(service: &str, medium: &Medium) -> Outcome<()> {
     tracing::warn!(service, "the system has restarted: memory is filled from the log anew");
-    remove(service, medium)
+    removed(service, Region::remove(medium))
 }
 
 /// Whether an attempt left a region that it never used, and that has another size than memory is to
@@ -124,8 +122,8 @@ fn is_to_be_replaced(region: &Region, memory: &MemoryConfig, files: &dyn Files) 
     is_its_own && is_empty && region.ring_bytes() != memory.size.0
 }
 
-fn remove(service: &str, medium: &Medium) -> Outcome<()> {
-    Region::remove(medium).map_err(|error| {
+fn removed(service: &str, removed: io::Result<()>) -> Outcome<()> {
+    removed.map_err(|error| {
         let what = format!("removing the region of {}", whose(service));
         Problem::new(Exit::Failed, what, error, "nothing was changed; remove it by hand")
     })

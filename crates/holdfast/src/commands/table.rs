@@ -17,7 +17,7 @@ use crate::cli::table::TableCommand;
 use crate::config::{Config, TableConfig, durability_of};
 use crate::exit::Exit;
 use crate::found::verdict_of_table;
-use crate::observe::region_problem;
+use crate::observe::{holder, is_mapped_by, region_problem};
 use crate::orders::{ServerOrders, ServerReady};
 use crate::output::Output;
 use crate::problem::{Outcome, Problem};
@@ -26,7 +26,7 @@ use holdfast_client::protocol::TABLE_PREFIX;
 use holdfast_io::private;
 use holdfast_io::real::RealFiles;
 use holdfast_log::OpenError as LogError;
-use holdfast_memory::{AttachError, Region};
+use holdfast_memory::{AttachError, Medium, Region};
 use holdfast_server::{
     Departure, RespondError, Responder, ServiceKind, ServiceSpec, ServiceWords, words,
 };
@@ -217,8 +217,9 @@ fn open(name: &str, table: &TableConfig, power: PowerSource) -> Outcome<Tables> 
         Ok(log) => without_memory(&service, table, &log)?,
         Err(_no_log_yet) => None,
     };
-    // The process before may be about to end.
-    let open = || until_let_go(|| Store::open(&table.store, &config), is_in_use);
+    // The process before may be about to end, and is not waited for while it serves.
+    let is_ending = |error: &OpenError| is_in_use(error) && !is_served(&table.memory.medium());
+    let open = || until_let_go(|| Store::open(&table.store, &config), is_ending);
     let (opened, loss) = match open() {
         // No claim rests on such memory, so the log's device has all that was to survive.
         Err(error) if matches!(of_memory(&error), Some(AttachError::OtherBoot)) => {
@@ -271,8 +272,10 @@ fn refused(name: &str, table: &TableConfig, error: &OpenError) -> Problem {
             open_problem(&format!("{TABLE_PREFIX}{name}"), error)
         }
         error if is_in_use(error) => {
-            let remedy = "see the store's directory, and memory.path";
-            Problem::new(Exit::InUse, what(name), error, remedy)
+            let unseen =
+                || (error.to_string(), "see the store's directory, and memory.path".into());
+            let (why, remedy) = holder(&table.memory.medium()).unwrap_or_else(unseen);
+            Problem::new(Exit::InUse, what(name), why, remedy)
         }
         error => store::refused(what(name), &table.store, error),
     }
@@ -281,6 +284,11 @@ fn refused(name: &str, table: &TableConfig, error: &OpenError) -> Problem {
 fn is_in_use(error: &OpenError) -> bool {
     let is_held = || matches!(of_memory(error), Some(AttachError::InUse { .. }));
     matches!(error, OpenError::InUse) || is_held()
+}
+
+/// Whether the process that the memory names as its server has it still.
+fn is_served(medium: &Medium) -> bool {
+    Region::observe(medium).is_ok_and(|seen| is_mapped_by(medium, seen.server_pid()))
 }
 
 /// Why the memory of a store's log cannot be had.

@@ -7,11 +7,11 @@
 use super::front::give_back;
 use super::mount::ask_and_print;
 use crate::bond::is_complete;
-use crate::config::{Config, VolumeConfig};
+use crate::config::{Config, VolumeConfig, Way};
 use crate::control::{Command, ask, is_there};
 use crate::exit::Exit;
 use crate::keeper::listeners::refuse_connected;
-use crate::keeper::lock::server_with;
+use crate::keeper::lock::{keeper_with, server_with};
 use crate::keeper::mounts::elsewhere::{KeptBy, PASSING, copies_text, kept};
 use crate::keeper::mounts::served::{connections_of, refuse_served};
 use crate::keeper::mounts::{Mount, all_mounts, leads_to, our_mount_of, unmount};
@@ -23,6 +23,7 @@ use crate::problem::{Outcome, Problem};
 use crate::pulse::why_stopped;
 use crate::sizes::rounded;
 use holdfast_client::protocol::{DISK_PREFIX, VOLUME_PREFIX};
+use holdfast_io::process;
 use holdfast_io::real::RealFiles;
 use holdfast_memory::{Medium, Region};
 use holdfast_server::words;
@@ -32,6 +33,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// How long the keeper may take to have another server, for what nobody else has any more.
+const TAKING_UP: Duration = Duration::from_secs(30);
 
 /// Unmounts a volume, by the keeper if one runs.
 pub(crate) fn umount(config: &Path, name: &str, force: bool, output: Output) -> Outcome<()> {
@@ -76,12 +80,12 @@ fn by_the_keeper(config: &Config, name: &str, force: bool, output: Output) -> Ou
             left.end_use(force)?;
             let mut progress = Progress::new();
             left.wait_for_front_end(force, &mut progress)?;
-            let mount = Command::Mount { name: name.to_owned() };
-            ask(&config.keeper.socket, mount, &mut |text| progress.say(text))?;
+            left.wait_for_server(config, force, &mut progress)?;
+            have_taken_up(config, name, volume, &mut progress)?;
             drop(progress);
             ask_and_print(config, umount(), output)
         }
-        false if RealFiles::open(&volume.log).is_ok_and(|log| is_complete(&log)) => {
+        false if is_home(volume) => {
             let home = volume.home.display();
             output.done(&format!("{name} was given back already: {home} is complete"));
             Ok(())
@@ -90,10 +94,48 @@ fn by_the_keeper(config: &Config, name: &str, force: bool, output: Output) -> Ou
     }
 }
 
-/// Whether something of the volume is left that no keeper looks after.
+/// Has the keeper take up what nobody has any more. Its server sees that a moment later, and the
+/// next one takes up the log.
+fn have_taken_up(
+    config: &Config,
+    name: &str,
+    volume: &VolumeConfig,
+    progress: &mut Progress,
+) -> Outcome<()> {
+    let begun = Instant::now();
+    loop {
+        let mount = Command::Mount { name: name.to_owned() };
+        match ask(&config.keeper.socket, mount, &mut |text| progress.say(text)) {
+            Err(problem)
+                if volume.way == Way::Queue
+                    && problem.exit == Exit::InUse
+                    && begun.elapsed() < TAKING_UP =>
+            {
+                progress.say(&format!("{name}: the keeper takes it up ({})", problem.why));
+                std::thread::sleep(LOOK_EVERY);
+            }
+            asked => return asked.map(drop),
+        }
+    }
+}
+
+fn is_home(volume: &VolumeConfig) -> bool {
+    RealFiles::open(&volume.log).is_ok_and(|log| is_complete(&log))
+}
+
+/// Whether something of the volume is left that no keeper looks after, or a server that goes on has
+/// what its home lacks.
 fn has_outlived(name: &str, volume: &VolumeConfig) -> bool {
     let is_mounted = our_mount_of(volume).is_some_and(|mount| mount.source == name);
-    is_mounted || front_end_of(volume).is_some()
+    let is_served = || server_of(volume).is_some_and(|(pid, _)| why_stopped(pid).is_none());
+    is_mounted || front_end_of(volume).is_some() || (!is_home(volume) && is_served())
+}
+
+/// [`server_of`], where the keeper has not started it, and so neither asks it for anything nor ends
+/// it.
+fn outlived_server_of(config: &Config, volume: &VolumeConfig) -> Option<(u32, String)> {
+    let keeper = keeper_with(&config.keeper.socket);
+    server_of(volume).filter(|(pid, _)| keeper.is_none() || process::parent(*pid) != keeper)
 }
 
 /// The process that has log and memory, found as [`front_end_of`], and what it has to apply.
@@ -209,7 +251,7 @@ impl Left<'_> {
         progress: &mut Progress,
     ) -> Outcome<()> {
         let (begun, mut spoken) = (Instant::now(), Instant::now());
-        while let Some((pid, left)) = server_of(self.volume) {
+        while let Some((pid, left)) = outlived_server_of(config, self.volume) {
             if spoken.elapsed() >= Duration::from_secs(1) {
                 spoken = Instant::now();
                 let held = held_text(pid);

@@ -7,8 +7,9 @@
 mod served;
 
 use crate::cli::vm::VmCommand;
-use crate::config::Config;
+use crate::config::{Address, Config};
 use crate::exit::Exit;
+use crate::keeper::taken;
 use crate::output::Output;
 use crate::problem::{Outcome, Problem};
 use crate::vm::{Qmp, QmpError, Snapshot, Taken};
@@ -31,6 +32,10 @@ const STATE_PATIENCE: Duration = Duration::from_secs(60);
 
 /// With it, memory that is a shared file stays out of the state.
 const IGNORE_SHARED: &str = "x-ignore-shared";
+
+/// What to do where something has the name of the control socket.
+const ELSEWHERE: &str = "nothing was changed; end that machine, or move away what is no socket; \
+                         or name another folder";
 
 /// Runs the subcommand.
 pub(crate) fn vm(config: &Path, command: VmCommand, output: Output) -> Outcome<ExitCode> {
@@ -55,11 +60,18 @@ fn boot(
     command: &[String],
     find: impl FnOnce(&Snapshot, &[String]) -> io::Result<bool>,
 ) -> Outcome<ExitCode> {
+    let what = || format!("starting the machine in {}", folder.display());
     let failed = |error: &dyn std::fmt::Display| {
-        let what = format!("starting the machine in {}", folder.display());
-        Problem::new(Exit::Failed, what, error, "see what QEMU said; the snapshot is as it was")
+        Problem::new(Exit::Failed, what(), error, "see what QEMU said; the snapshot is as it was")
     };
     let kept = Snapshot::at(folder).map_err(|error| failed(&error))?;
+    private::remove_socket(&kept.socket()).map_err(|error| match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            let why = taken::why(&Address::Unix(kept.socket()), &error);
+            Problem::new(Exit::InUse, what(), why, ELSEWHERE)
+        }
+        _ => failed(&error),
+    })?;
     let taken = find(&kept, command).map_err(|error| failed(&error))?;
     kept.note_command(command).map_err(|error| failed(&error))?;
     let began = Instant::now();
@@ -93,7 +105,6 @@ fn fitting(kept: &Snapshot, command: &[String]) -> io::Result<bool> {
 
 /// Starts QEMU with a control socket, and waiting for a state if there is one.
 fn start(kept: &Snapshot, command: &[String], waiting: bool) -> io::Result<Child> {
-    private::remove_socket(&kept.socket())?;
     let mut qemu = Command::new(&command[0]);
     qemu.args(&command[1..]);
     qemu.arg("-qmp").arg(format!("unix:{},server=on,wait=off", kept.socket().display()));

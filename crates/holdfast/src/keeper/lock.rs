@@ -28,6 +28,9 @@ use std::time::{Duration, Instant};
 /// How long a lock is tried for before somebody else is said to have it.
 const LOCK_PATIENCE: Duration = Duration::from_secs(1);
 
+/// What the kernel puts behind the name of a file that has none any more.
+const NO_NAME: &str = " (deleted)";
+
 /// The files either of which makes a directory a log.
 pub(crate) const CATALOGUES: [&str; 2] = ["catalogue", "catalogue.copy"];
 
@@ -147,6 +150,13 @@ pub(crate) fn front_end_with(home: &Path) -> Option<u32> {
 /// The process that serves the log in this directory, where its memory does not tell.
 pub(crate) fn server_with(log: &Path) -> Option<u32> {
     holder_named(log, FRONT_END_NAME).or_else(|| holder_named(log, SERVER_NAME))
+}
+
+/// The front end or server that has locked a file whose name this was.
+pub(crate) fn nameless_with(path: &Path) -> Option<u32> {
+    let mut path = path.as_os_str().to_owned();
+    path.push(NO_NAME);
+    server_with(Path::new(&path))
 }
 
 fn holder_named(path: &Path, name: &str) -> Option<u32> {

@@ -7,6 +7,7 @@
 //! keeper that ends leaves it where somebody finds it.
 //! Never: maps memory or looks into it.
 
+use super::lock::nameless_with;
 use crate::exit::Exit;
 use crate::observe::{Holder, is_locked, is_mapped_by};
 use crate::problem::{Outcome, Problem};
@@ -53,6 +54,23 @@ pub(crate) struct Astray {
     /// What has to be done to its file. None where its name is gone, which the next process to
     /// serve it has the keeper give back.
     pub(crate) mend: Option<String>,
+}
+
+impl Astray {
+    /// Memory whose name is gone, as its keeper is: nobody holds it but a process of ours that
+    /// serves it still.
+    pub(crate) fn without_keeper(medium: &Medium) -> Option<Astray> {
+        let path = medium.path()?;
+        let pid = nameless_with(path)?;
+        let why = format!(
+            "the name of its memory is gone ({}), although process {pid} serves it, which no \
+             keeper looks after",
+            path.display()
+        );
+        let mend = "nothing else has what is in it: copy that through a connection which it has \
+                    now; it ends with the last of these, and what is in it goes with it";
+        Some(Astray { why, mend: Some(mend.to_owned()) })
+    }
 }
 
 /// Where a name leads.

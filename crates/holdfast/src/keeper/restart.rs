@@ -10,7 +10,8 @@ use crate::exit::Exit;
 use crate::problem::Problem;
 use std::time::Duration;
 
-/// A front end that lived this long was well; the count of deaths begins anew.
+/// A front end that served and lived this long was well; the count of deaths begins anew. One that
+/// never served may have lived as long only because it waited, for who has what it needs.
 pub(crate) const WELL_AFTER: Duration = Duration::from_secs(10);
 
 /// So many deaths in a row, each within [`WELL_AFTER`] of its start, and the keeper gives up; each
@@ -36,6 +37,13 @@ pub(crate) struct Death {
     pub was_ready: bool,
     /// A signal ended it that is somebody else's doing, not its own.
     pub was_killed: bool,
+}
+
+impl Death {
+    /// Whether it waited for long, and served nobody.
+    pub(crate) fn waited_in_vain(self) -> bool {
+        !self.was_ready && self.lived >= WELL_AFTER
+    }
 }
 
 /// What to do about a death.
@@ -100,7 +108,7 @@ impl Deaths {
             self.again = before.saturating_add(1);
             why.clone_into(&mut self.why);
         }
-        if death.lived >= WELL_AFTER {
+        if death.was_ready && death.lived >= WELL_AFTER {
             self.early = 0;
             return Decision::StartAfter(Duration::ZERO);
         }

@@ -738,7 +738,10 @@ impl Supervisor {
         }
         let passing = self.passing_reason().filter(|_| !death.was_ready);
         let problem = passing.unwrap_or(problem);
+        // Whoever it could not wait for is looked at from now on, and told of meanwhile.
+        let was_in_vain = problem.exit == Exit::InUse && death.waited_in_vain();
         match self.deaths.after(death, &problem) {
+            _ if was_in_vain => self.give_up(problem),
             Decision::StartAfter(pause) => {
                 self.due = Some(Instant::now() + pause);
                 self.shared.change(|s| {

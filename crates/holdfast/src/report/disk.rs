@@ -10,6 +10,7 @@ use crate::claims::{Failure, Verdict};
 use crate::config::{Config, DiskConfig, Way, way_default};
 use crate::exit::Exit;
 use crate::found::memory_of_disk;
+use crate::keeper::memory::Astray;
 use crate::keeper::{ServerSnapshot, Snapshot};
 use crate::observe::is_mapped_by;
 use crate::problem::{Outcome, Problem};
@@ -134,6 +135,13 @@ impl DiskStatus {
             let front = fronts.get(name).and_then(|front| front.as_ref().ok());
             let astray = server.and_then(|server| server.astray.get(&service).cloned());
             let astray = astray.or_else(|| front?.astray.clone());
+            let region = match came_later {
+                true => Err(AttachError::Missing),
+                false => Region::observe(&disk.medium()),
+            };
+            let is_missing = !came_later && matches!(region, Err(AttachError::Missing));
+            let left = || Astray::without_keeper(&disk.medium()).filter(|_| is_missing);
+            let astray = astray.or_else(left);
             let verdict = told.or(seen).or_else(judged);
             let verdict = super::verdict_with(astray.as_ref(), verdict);
             let again = match disk.way {
@@ -141,13 +149,9 @@ impl DiskStatus {
                 Way::Queue => super::UPGRADE.to_owned(),
             };
             let error = unserved.or(astray.as_ref().map(|why| super::astray_text(why, &again)));
-            let seen = match came_later {
-                true => Err(AttachError::Missing),
-                false => Region::observe(&disk.medium()),
-            };
-            let unseen = seen.as_ref().err().and_then(unseen_text);
+            let unseen = region.as_ref().err().and_then(unseen_text);
             let is_known = (astray.is_some(), told_of.is_some());
-            let status = DiskStatus::new(name, disk, (verdict, error), seen).known(is_known);
+            let status = DiskStatus::new(name, disk, (verdict, error), region).known(is_known);
             let clients_max = its_server.clients_of(status.clients_max);
             let status = status.with(fronts.get(name));
             let last_error = status.last_error.clone().or(unseen);

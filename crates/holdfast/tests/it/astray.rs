@@ -5,11 +5,13 @@
 //! process that serves or its keeper lives, and `status` tells of it with what to do.
 
 use crate::fixture::{Fixture, NAME, kill, wait_until, way};
+use crate::nbd::Client;
 use crate::seeds::{Random, for_seeds};
 use rustix::process::Signal;
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 const SEEDS: u64 = 2;
@@ -166,7 +168,8 @@ fn a_keeper_that_ends_leaves_memory_that_cannot_have_its_name_where_the_next_one
     assert_eq!(fixture.stop(), Some(0));
 }
 
-/// Two disks whose memory is in a folder of its own, which the test can take away.
+/// Two disks of the size that [`Client`] expects, whose memory is in a folder of its own, which the
+/// test can take away.
 fn with_disks_in_a_folder() -> (Fixture, PathBuf) {
     let fixture = Fixture::new();
     let folder = moved(&fixture).with_extension("folder");
@@ -175,7 +178,7 @@ fn with_disks_in_a_folder() -> (Fixture, PathBuf) {
     let disk = |name: &str| {
         let (region, socket, way) = (folder.join(name), fixture.path(name), way());
         format!(
-            "[disk.{name}]\nsize = \"4MiB\"\nmust_survive = [\"process\"]\nway = {way:?}\n\
+            "[disk.{name}]\nsize = \"32MiB\"\nmust_survive = [\"process\"]\nway = {way:?}\n\
              nbd = [\"unix:{}\"]\nmemory = {{ medium = \"shm\", path = {region:?} }}\n",
             socket.display()
         )
@@ -292,6 +295,42 @@ fn whoever_has_a_keeper_end_hears_that_it_could_not_leave_the_memory_of_a_disk()
     fixture.reap();
 }
 
+/// Whoever has a disk of the keeper before.
+fn process_that_lost(fixture: &Fixture) -> Option<String> {
+    let status = fixture.holdfast(&["status"]).out;
+    let told = status.split_once("although process ")?.1;
+    told.contains("which no keeper looks after").then(|| told.split(' ').next().unwrap().into())
+}
+
+#[test]
+fn a_disk_whose_memory_has_neither_name_nor_keeper_is_told_of_as_long_as_somebody_serves_it() {
+    let (mut fixture, folder) = with_disks_in_a_folder();
+    fixture.begin_to_serve();
+    wait_until(|| is_well(&fixture), || fixture.keeper_log());
+    let user = UnixStream::connect(fixture.path("ram")).unwrap();
+    let mut client = Client::new(user).unwrap();
+    client.write(&[5; 5000], 100).unwrap();
+    fixture.kill_keeper();
+    fs::remove_file(folder.join("ram")).unwrap();
+    let pid = process_that_lost(&fixture).expect("status tells who has it");
+    let words = ["the name of its memory is gone", "nothing else has what is in it", &pid];
+    fixture.holdfast(&["disk", "make", "ram"]).expect(5, &words);
+    fixture.begin_to_serve();
+    let tries = || fixture.keeper_log().contains("serves");
+    wait_until(tries, || fixture.keeper_log());
+    assert_eq!(process_that_lost(&fixture), Some(pid), "{}", fixture.keeper_log());
+    assert_eq!(client.read(5000, 100).unwrap(), [5; 5000], "as the message says");
+    drop(client);
+    let is_gone = || process_that_lost(&fixture).is_none();
+    wait_until(is_gone, || fixture.holdfast(&["status"]).out);
+    fixture.end_keepers_and_what_serves();
+    fixture.holdfast(&["disk", "make", "ram"]).succeeded();
+    fixture.begin_to_serve();
+    wait_until(|| is_well(&fixture), || fixture.keeper_log());
+    fixture.end_keepers_and_what_serves();
+    fs::remove_dir_all(folder).unwrap();
+}
+
 /// Gives the name of memory to a copy of what is there now.
 fn replace_by_a_copy(region: &Path) {
     let copy = region.with_extension("copy");
@@ -332,6 +371,27 @@ fn a_volume_that_is_home_is_not_called_left_for_a_copy_that_has_the_name_of_its_
         assert_eq!(fs::read_to_string(fixture.home().join(name)).unwrap(), text);
     }
     let _ = fs::remove_file(&fixture.region);
+}
+
+#[test]
+fn whatever_has_the_name_of_memory_that_is_not_its_stays_when_the_volume_is_given_back() {
+    let of_another: Change = |region| {
+        fs::remove_file(region).unwrap();
+        fs::write(region, "of another").unwrap();
+    };
+    for replace in [replace_by_a_copy, of_another] {
+        let mut fixture = serving();
+        write(&fixture, "f", "1");
+        replace(&fixture.region);
+        let inode = |fixture: &Fixture| fs::metadata(&fixture.region).map(|it| it.ino()).ok();
+        let there = inode(&fixture);
+        fixture.holdfast(&["umount", NAME]).succeeded();
+        assert_eq!(inode(&fixture), there, "{}", fixture.keeper_log());
+        assert_eq!(fixture.stop(), Some(0), "{}", fixture.keeper_log());
+        assert_eq!(inode(&fixture), there, "{}", fixture.keeper_log());
+        assert_eq!(fs::read_to_string(fixture.home().join("f")).unwrap(), "1");
+        fs::remove_file(&fixture.region).unwrap();
+    }
 }
 
 /// A volume in the hands of fate, and what has to be in it.

@@ -1,6 +1,6 @@
 //! Two keepers, no keeper, a new keeper.
 
-use crate::fixture::{Fixture, NAME, kill, wait_until};
+use crate::fixture::{Fixture, NAME, kill, wait_until, way};
 use rustix::process::Signal;
 use std::fs;
 use std::time::Duration;
@@ -153,4 +153,47 @@ fn a_front_end_without_keeper_and_name_of_its_memory_is_told_of_and_everything_c
         assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"without one");
         fixture.end_keepers_and_what_serves();
     }
+}
+
+/// By way of the queue one server has the logs of all volumes, until its last client ends. The disk
+/// is what the next keeper runs for.
+#[test]
+fn what_the_server_of_a_dead_keeper_has_comes_home_as_the_message_of_the_next_one_says() {
+    let mut fixture = Fixture::new();
+    let text = fixture.config_text().replace(&format!("{:?}", way()), "\"queue\"");
+    let section = text.split_once("[volume.v]").unwrap().1;
+    let other = ["/home\"", "/mount\"", "/log\""]
+        .into_iter()
+        .fold(section.to_owned(), |it, end| it.replace(end, &end.replace('"', "-w\"")));
+    let region = fixture.region.display().to_string();
+    let other = other.replace(&region, &format!("{region}-w"));
+    let disk = format!(
+        "[disk.ram]\nsize = \"4MiB\"\nmust_survive = [\"process\"]\nway = \"direct\"\n\
+         nbd = [\"unix:{}\"]\nmemory = {{ medium = \"shm\", path = \"{region}-ram\" }}\n",
+        fixture.path("ram.sock").display()
+    );
+    fixture.configure(&format!("{text}[volume.w]{other}{disk}"));
+    for folder in ["home-w", "mount-w"] {
+        fs::create_dir(fixture.path(folder)).unwrap();
+    }
+    for (kind, name) in [("volume", NAME), ("volume", "w"), ("disk", "ram")] {
+        fixture.holdfast(&[kind, "make", name]).succeeded();
+    }
+    fixture.serve();
+    fixture.holdfast(&["wait", "w"]).succeeded();
+    fs::write(fixture.mount().join("f"), "x").unwrap();
+    fs::write(fixture.path("mount-w").join("f"), "y").unwrap();
+    fixture.kill_keeper();
+    fixture.begin_to_serve();
+    let serves = || fixture.keeper_log().contains("front end serves volume=\"ram\"");
+    wait_until(serves, || fixture.keeper_log());
+    let words =
+        ["serves volume/w too", "`holdfast umount w` first, then `holdfast umount v` again"];
+    fixture.holdfast(&["umount", NAME, "--force"]).expect(5, &words);
+    fixture.holdfast(&["umount", "w", "--force"]).succeeded();
+    fixture.holdfast(&["umount", NAME, "--force"]).succeeded();
+    assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"x");
+    assert_eq!(fs::read(fixture.path("home-w").join("f")).unwrap(), b"y");
+    assert_eq!(fixture.stop(), Some(0), "{}", fixture.keeper_log());
+    fs::remove_file(format!("{region}-ram")).unwrap();
 }

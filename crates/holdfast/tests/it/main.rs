@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used)]
 #![expect(clippy::print_stdout, reason = "a test says what it did, and how to repeat it")]
 
+mod accepted;
 mod asked;
 mod astray;
 mod attributes;
@@ -38,12 +39,14 @@ mod full_disks;
 mod guest;
 mod held_up;
 mod hindered;
+mod json_told;
 mod keeper_lost;
 mod life;
 #[path = "../../../front/tests/vhost_user/load.rs"]
 mod load;
 mod log_commands;
 mod log_follow;
+mod log_reading;
 mod meanwhile;
 mod memory_told;
 mod mounted_disks;

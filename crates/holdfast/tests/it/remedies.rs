@@ -28,6 +28,10 @@ const REMEDIES: &[(&str, Known)] = &[
     ("holdfast --help", By("help_that_a_message_names_is_there")),
     ("holdfast disk remove {}", By("the_status_tells_of_a_disk_from_its_making_to_its_end")),
     ("holdfast log dump", By("the_end_of_a_log_is_cut_off_for_good_and_it_goes_on")),
+    (
+        "holdfast log dump {}",
+        By("the_sets_of_a_served_log_are_printed_in_order_and_none_but_its_server_appends"),
+    ),
     ("holdfast log make", By("a_log_that_was_never_made_is_made_as_the_message_says")),
     ("holdfast log make NAME", By("a_log_that_was_never_made_is_made_as_the_message_says")),
     ("holdfast log repair", By("what_is_left_of_a_damaged_log_is_saved_into_a_new_one")),

@@ -243,7 +243,7 @@ fn a_guest_goes_on_with_memory_and_disk_of_one_instant_after_everything_was_kill
     assert!(told.contains("the guest stood still for"), "{told}");
     assert!(machine.is_running(), "it goes on");
     machine.mark(2);
-    machine.boot_again("fast/one").expect(1, &["the machine runs"]);
+    machine.boot_again("fast/one").expect(5, &["in use by qemu"]);
     for round in 0..2 {
         machine.kill_everything();
         machine.serve();
@@ -349,6 +349,9 @@ fn what_does_not_fit_and_what_is_not_there_is_refused_and_the_guest_goes_on() {
     Ended::of(machine.taking("slow/one").output().unwrap()).expect(2, &["[snapshot.slow]"]);
     machine.holdfast(&["snapshot", "remove", "fast/one"]).expect(2, &["no snapshot one"]);
     machine.holdfast(&["snapshot", "remove", "fast"]).expect(5, &["serves it"]);
+    machine.boot_again("fast/one").expect(5, &["in use by qemu"]);
+    assert_eq!(machine.marks(), [Some(1); 2]);
+    machine.kill_machine();
     machine.boot_again("fast/one").expect(1, &["there is no snapshot one"]);
     assert_eq!(machine.marks(), [Some(1); 2]);
     machine.served.stop();

@@ -104,6 +104,28 @@ fn a_keeper_of_nothing_but_tables_has_a_server() {
 }
 
 #[test]
+fn a_keeper_says_who_has_the_tables_when_a_server_outlived_the_one_before_it() {
+    let mut bank = WithTables::new("must_survive = [\"process\"]");
+    bank.holdfast(&["table", "make", "bank"]).succeeded();
+    bank.served.serve();
+    let (client, server) = (bank.client(), bank.served.server_pid());
+    bank.served.kill_keeper();
+    bank.served.begin_to_serve();
+    let log = || fs::read_to_string(bank.served.path("keeper.log")).unwrap();
+    wait_until(|| log().contains("gave up on the server"), log);
+    assert_eq!(bank.served.reap().code(), Some(5));
+    let told = fs::read_to_string(bank.served.path("keeper.log")).unwrap();
+    assert!(told.contains(&format!("process {server} serves the region")), "{told}");
+    assert!(told.contains("it ends by itself with the last of its users"), "{told}");
+    made(&client);
+    drop(client);
+    wait_until(|| !fs::exists(format!("/proc/{server}")).unwrap(), || "it does not end".into());
+    bank.served.serve();
+    assert_eq!(check(&bank.client(), &[0; CLIENTS as usize]), Ok(()), "nothing is lost");
+    bank.served.stop();
+}
+
+#[test]
 fn people_read_tables_that_the_server_has_and_tables_that_nobody_has() {
     let mut tables = WithTables::new("must_survive = [\"process\"]");
     tables.holdfast(&["table", "make", "bank"]).succeeded();

@@ -8,6 +8,7 @@ use crate::seeds::{Random, for_seeds};
 use rustix::process::Signal;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::{Child, Command};
 
@@ -214,4 +215,26 @@ fn who_listens_in_the_servers_place_gets_no_client_and_keeps_no_volume() {
     fs::write(fixture.mount().join("f"), "x").unwrap();
     assert_eq!(fixture.stop(), Some(0));
     assert_eq!(fs::read_to_string(fixture.home().join("f")).unwrap(), "x");
+}
+
+#[test]
+fn a_machine_whose_control_socket_somebody_has_is_not_started_and_who_has_it_is_named() {
+    let fixture = Fixture::new();
+    let folder = fixture.path("machine");
+    fs::create_dir(&folder).unwrap();
+    let started = fixture.path("started");
+    let socket = folder.join("qmp.sock");
+    let boot = || {
+        let words = ["vm", "boot", folder.to_str().unwrap(), "--", "touch"];
+        fixture.holdfast(&[&words[..], &[started.to_str().unwrap()]].concat())
+    };
+    let listener = UnixListener::bind(&socket).unwrap();
+    let own = std::process::id().to_string();
+    boot().expect(5, &["is in use by", &own, "name another folder"]);
+    drop(listener);
+    fs::remove_file(&socket).unwrap();
+    fs::write(&socket, "precious").unwrap();
+    boot().expect(5, &["is no socket", "move away"]);
+    assert_eq!(fs::read(&socket).unwrap(), b"precious");
+    assert!(!started.exists(), "nothing was started");
 }

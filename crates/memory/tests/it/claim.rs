@@ -107,6 +107,25 @@ fn a_removed_region_is_missing_and_a_served_one_is_not_removed() {
 }
 
 #[test]
+fn whoever_serves_a_region_removes_that_one_and_nothing_that_has_its_name_by_now() {
+    let (folder, medium) = shm();
+    let (path, moved) = (path_of(&medium), folder.path().join("moved"));
+    let region = create(&medium);
+    std::fs::rename(&path, &moved).unwrap();
+    assert!(!region.remove_this(&medium).unwrap(), "nothing has the name");
+    std::fs::copy(&moved, &path).unwrap();
+    assert!(!region.remove_this(&medium).unwrap(), "a copy has it");
+    std::fs::remove_file(&path).unwrap();
+    std::os::unix::fs::symlink(&moved, &path).unwrap();
+    assert!(!region.remove_this(&medium).unwrap(), "a link has it");
+    std::fs::rename(&moved, &path).unwrap();
+    assert!(region.remove_this(&medium).unwrap(), "it has its name back");
+    assert!(!path.exists());
+    drop(region);
+    assert!(matches!(Region::attach(&medium), Err(AttachError::Missing)));
+}
+
+#[test]
 fn a_region_of_another_medium_says_which() {
     let (_folder, medium) = shm();
     drop(create(&medium));

@@ -236,6 +236,10 @@ impl<'a> Applier<'a> {
                     names.left_home(self.home, *node, path);
                 }
             }
+            Step::Unmake { node, path, make } => {
+                self.unmake(names, *node, path, make, window)?;
+                names.left_home(self.home, *node, path);
+            }
             Step::Rename { node, replaced, parent, from, to } => {
                 self.rename(names, (*node, *replaced), from, to)?;
                 names.left_home(self.home, *replaced, to);

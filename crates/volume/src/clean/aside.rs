@@ -11,7 +11,9 @@
 //! after that, so it is in the home or aside, whoever dies.
 //! Never: puts anything aside that nobody ordered, but what depends on what somebody did.
 
-use std::collections::BTreeSet;
+mod lost;
+
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,10 +22,10 @@ use holdfast_io::checksum::crc32c;
 use holdfast_io::{Files, OpenFile, OpenHow};
 use holdfast_log::Lsn;
 
+pub(crate) use crate::clean::aside::lost::Lost;
 use crate::clean::room::{self, DIRECTORY, keep_room_aside};
 use crate::names::to_path;
-use crate::record::{self, Op, Record};
-use crate::tree::NodeId;
+use crate::record::{self, Record};
 
 /// What the cleaner is stuck at, for people.
 const STUCK: &str = "aside/stuck";
@@ -85,85 +87,47 @@ pub struct PutAside {
 pub(crate) struct Aside {
     /// The directory of the log; none where there is nowhere to put anything.
     files: Option<Arc<dyn Files>>,
-    held: BTreeSet<RecordId>,
+    /// And why: an error number, or 0.
+    held: BTreeMap<RecordId, u32>,
+    /// What is lost where the next window begins.
     lost: Lost,
     /// What the note for people says.
     told: Option<String>,
 }
 
-/// What the log believes to be where it is not, because a record was put aside.
-#[derive(Clone, Debug, Default)]
-struct Lost {
-    nodes: BTreeSet<NodeId>,
-    /// Names that the home does not have.
-    paths: BTreeSet<Vec<u8>>,
-}
-
-impl Lost {
-    fn takes(&mut self, record: &Record<'_>) -> bool {
-        if self.nodes.is_empty() {
-            return false;
-        }
-        let is_lost = self.nodes.contains(&record.node)
-            || self.is_below(record.path)
-            || new_names(record)
-                .any(|(node, new)| self.nodes.contains(&node) || self.is_below(new));
-        if is_lost {
-            self.add(record);
-        } else {
-            new_names(record).for_each(|(_, new)| {
-                self.paths.remove(new);
-            });
-        }
-        is_lost
-    }
-
-    fn is_below(&self, path: &[u8]) -> bool {
-        let mut slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
-        slashes.any(|(end, _)| self.paths.contains(&path[..end]))
-    }
-
-    /// The names that a record would have made are lost.
-    fn add(&mut self, record: &Record<'_>) {
-        for (node, new) in new_names(record) {
-            self.nodes.insert(node);
-            self.paths.insert(new.to_vec());
-        }
-    }
-
-    fn add_encoded(&mut self, bytes: &[u8]) {
-        for (record, _) in record::decode(bytes).flatten() {
-            self.add(&record);
-        }
-    }
-}
-
 /// Tells a replay, which meets the records in their order, what is aside.
 pub(crate) struct PassedOver {
-    held: BTreeSet<RecordId>,
+    held: BTreeMap<RecordId, u32>,
     lost: Lost,
     /// The record that comes next, if the frame goes on.
     at: RecordId,
 }
 
 impl PassedOver {
+    /// What is lost behind the records that were met.
+    pub(crate) fn lost(&self) -> &Lost {
+        &self.lost
+    }
+
     /// Whether the next record, of this frame, is aside or depends on what is.
     pub(crate) fn passes_over(&mut self, frame: Lsn, record: &Record<'_>) -> bool {
         let index = if self.at.frame == frame { self.at.index } else { 0 };
         self.at = RecordId { frame, index: index + 1 };
-        self.held.contains(&RecordId { frame, index }) || self.lost.takes(record)
+        self.lost.passes_over(self.held.contains_key(&RecordId { frame, index }), record)
     }
 }
 
 impl Aside {
-    /// What an earlier process put aside.
-    pub(crate) fn load(files: Option<Arc<dyn Files>>) -> io::Result<Aside> {
+    /// What an earlier process put aside. What is not `applied` is met again in the log.
+    pub(crate) fn load(files: Option<Arc<dyn Files>>, applied: Lsn) -> io::Result<Aside> {
         let mut aside = Aside { files, ..Aside::default() };
         let Some(files) = aside.files.clone() else { return Ok(aside) };
         for (id, path) in listed(&*files, HELD)? {
-            let (_, bytes) = read(&*files, &path)?;
-            aside.held.insert(id);
-            aside.lost.add_encoded(&bytes);
+            let (errno, bytes) = read(&*files, &path)?;
+            aside.held.insert(id, errno);
+            if id.frame < applied {
+                aside.lost.add_encoded(&bytes);
+            }
         }
         aside.told = read_text(&*files, STUCK)?;
         Ok(aside)
@@ -171,12 +135,22 @@ impl Aside {
 
     /// Whether a record is passed over.
     pub(crate) fn holds(&self, id: RecordId) -> bool {
-        self.held.contains(&id)
+        self.held.contains_key(&id)
     }
 
-    /// Whether a record cannot be applied because another is aside. Its own names are lost then.
-    pub(crate) fn takes(&mut self, record: &Record<'_>) -> bool {
-        self.lost.takes(record)
+    /// Whether the home refused the record itself, and not another that it depends on.
+    pub(crate) fn was_refused(&self, id: RecordId) -> bool {
+        self.held.get(&id).is_some_and(|errno| *errno != 0)
+    }
+
+    /// What is lost where the next window begins.
+    pub(crate) fn lost(&self) -> Lost {
+        self.lost.clone()
+    }
+
+    /// A window is applied, behind which this is lost.
+    pub(crate) fn lose(&mut self, lost: Lost) {
+        self.lost = lost;
     }
 
     /// What a replay passes over.
@@ -197,8 +171,7 @@ impl Aside {
         }
         files.sync_dir(Path::new(DIRECTORY))?;
         for whole in records {
-            self.held.insert(whole.id);
-            self.lost.add_encoded(&whole.bytes);
+            self.held.insert(whole.id, errno);
         }
         Ok(())
     }
@@ -248,7 +221,7 @@ impl Aside {
         let Some(files) = self.files.as_ref().filter(|_| !self.held.is_empty()) else {
             return Ok(());
         };
-        for id in &self.held {
+        for id in self.held.keys() {
             files.rename(&file_name(*id, HELD), &file_name(*id, KEPT))?;
         }
         files.sync_dir(Path::new(DIRECTORY))?;
@@ -297,17 +270,6 @@ pub fn order_to_put_aside(log: &dyn Files) -> io::Result<Option<String>> {
     room::ORDER.fill(log, Path::new(ORDER), lsn.unwrap_or_default().as_bytes())?;
     log.sync_dir(Path::new(DIRECTORY))?;
     Ok(Some(told))
-}
-
-/// The names that a record makes, and what stands there then.
-fn new_names<'a>(record: &Record<'a>) -> impl Iterator<Item = (NodeId, &'a [u8])> {
-    let (one, other) = match record.op {
-        Op::Make { .. } => (Some((record.node, record.path)), None),
-        Op::Link { to } | Op::Rename { to, .. } => (Some((record.node, to)), None),
-        Op::Exchange { to, other, .. } => (Some((record.node, to)), Some((other, record.path))),
-        _ => (None, None),
-    };
-    one.into_iter().chain(other)
 }
 
 fn file_name(id: RecordId, kind: &str) -> PathBuf {

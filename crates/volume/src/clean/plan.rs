@@ -32,6 +32,7 @@
 
 mod carried;
 mod linked;
+mod passed;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -39,6 +40,7 @@ use holdfast_io::{Change, Kind};
 use holdfast_log::Lsn;
 
 use crate::clean::plan::linked::Linked;
+pub(crate) use crate::clean::plan::passed::Pass;
 use crate::extents::{Extents, Piece, Source};
 use crate::names::ORPHANS_NAME;
 use crate::record::{Op, Record};
@@ -63,6 +65,8 @@ pub(crate) enum Step {
     Move { node: NodeId, parent: NodeId, from: Vec<u8>, via: BTreeSet<Vec<u8>>, to: Vec<u8> },
     /// Two names change places, by the record at `at`, and stand in each other's directory then.
     Exchange { nodes: [NodeId; 2], parents: [NodeId; 2], from: Vec<u8>, to: Vec<u8>, at: Lsn },
+    /// The making of the node was put aside. What an earlier try has made of it goes.
+    Unmake { node: NodeId, path: Vec<u8>, make: Make },
     /// All names changed so far become durable before the next step.
     Barrier,
     /// A file came to be and went.
@@ -80,7 +84,7 @@ impl Step {
             | Step::Rename { node, .. }
             | Step::Move { node, .. }
             | Step::Exchange { nodes: [node, _], .. } => Some(*node),
-            Step::Barrier | Step::Nothing => None,
+            Step::Unmake { .. } | Step::Barrier | Step::Nothing => None,
         }
     }
 }
@@ -183,41 +187,49 @@ impl Window {
         Window { repeats, ..Window::default() }
     }
 
-    /// Takes in the records of one frame, each with the LSN of its data. False, with nothing
-    /// changed, if the frame must start a new window.
-    pub(crate) fn take(&mut self, frame: Lsn, records: &[(Record<'_>, Lsn)]) -> bool {
-        if self.records > 0 && records.iter().any(|(record, _)| self.conflicts(record)) {
+    /// Takes in the records of one frame, each with the LSN of its data; those are `passed` that
+    /// have been put aside. False, with nothing changed, if the frame must start a new window.
+    pub(crate) fn take(
+        &mut self,
+        frame: Lsn,
+        records: &[(Record<'_>, Lsn)],
+        passed: &[Pass],
+    ) -> bool {
+        let pass = |index: usize| passed.get(index).copied().unwrap_or_default();
+        let mut all = records.iter().enumerate();
+        if all.any(|(index, (record, _))| self.begins_anew(record, pass(index))) {
             return false;
         }
-        for (record, data) in records {
-            if self.records > 0 && self.conflicts(record) {
-                self.steps.push(Step::Barrier);
-                // The record takes a name that this window has moved something from or made
-                // something under: what was moved or made so far must not be any later.
-                self.moves.clear();
-                self.makes.clear();
-                self.linked.clear();
-                self.makes_directories.clear();
+        for (index, (record, data)) in records.iter().enumerate() {
+            if self.begins_anew(record, pass(index)) {
+                self.part();
             }
-            self.add(frame, record, *data);
-            self.unlogged_bytes += record.op.unlogged_bytes();
-            self.nodes.insert(record.node);
-            if let Op::Rename { replaced: other, .. } | Op::Exchange { other, .. } = record.op {
-                self.nodes.insert(other);
+            match pass(index) {
+                Pass::Applied => self.take_in(frame, record, *data),
+                pass => self.pass_over(record, pass),
             }
             self.records += 1;
         }
         true
     }
 
-    /// Takes in a record that has been put aside: nothing is done for it.
-    pub(crate) fn pass_over(&mut self, record: &Record<'_>) {
+    /// The record takes a name that this window has moved something from or made something under:
+    /// what was moved or made so far must not be any later.
+    fn part(&mut self) {
+        self.steps.push(Step::Barrier);
+        self.moves.clear();
+        self.makes.clear();
+        self.linked.clear();
+        self.makes_directories.clear();
+    }
+
+    fn take_in(&mut self, frame: Lsn, record: &Record<'_>, data: Lsn) {
+        self.add(frame, record, data);
+        self.unlogged_bytes += record.op.unlogged_bytes();
         self.nodes.insert(record.node);
-        self.passes_over = true;
-        if let Op::Make { .. } = record.op {
-            self.unmade.insert(record.node);
+        if let Op::Rename { replaced: other, .. } | Op::Exchange { other, .. } = record.op {
+            self.nodes.insert(other);
         }
-        self.records += 1;
     }
 
     /// True if repeating the window could not tell whether the record's names have been changed.

@@ -21,6 +21,7 @@ use holdfast_io::checksum::crc32c;
 use holdfast_io::{Files, Held, InodeNumbers, Kind, Metadata};
 
 use super::{HomeInode, Names, ORPHANS, Place, inode_of};
+use crate::clean::aside::Lost;
 use crate::errno::other_inode;
 use crate::record::AtHome;
 use crate::tree::{Errno, NodeId, ROOT};
@@ -158,6 +159,11 @@ impl Names {
         other.is_some_and(|other| self.is_home_at(*other, path))
     }
 
+    /// True if what was found is known to be another node than this.
+    pub(crate) fn is_another(&self, node: NodeId, found: &Metadata) -> bool {
+        self.by_home_inode.get(&inode_of(found)).is_some_and(|other| *other != node)
+    }
+
     /// True if the home has the node at the path, as far as this process knows.
     pub(crate) fn is_home_at(&self, node: NodeId, path: &Path) -> bool {
         let stands_there = |place| self.home_path_of(place).is_some_and(|at| at == path);
@@ -180,6 +186,17 @@ impl Names {
     /// The home is never to have these nodes.
     pub(crate) fn never_come_home(&mut self, nodes: &BTreeSet<NodeId>) {
         self.unmade.extend(nodes);
+    }
+
+    /// What an earlier process told of nodes that are lost is where they would be. If another has
+    /// come to stand there since, that is found by the name.
+    pub(crate) fn yield_lost(&mut self, lost: &Lost) {
+        let known = self.known.iter();
+        let places = known.flat_map(|(node, known)| known.places.iter().map(|it| (*node, it)));
+        let mut places: Vec<_> = places.collect();
+        places.sort_by_key(|(node, _)| (!lost.has(*node), *node));
+        let places = places.into_iter().map(|(node, place)| (place.clone(), node));
+        self.known_by_place = places.collect();
     }
 
     /// Another may be found under the number of a node that has no name on the home, as far as that

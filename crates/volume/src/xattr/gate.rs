@@ -37,6 +37,9 @@ const ENTRY_BYTES: usize = 32;
 /// An attribute's name, and its value.
 pub(crate) type Named = (Box<[u8]>, Value);
 
+/// What is tried on the home when a namespace is first used: a name, and values, the longest first.
+pub(crate) type Probe = (Box<[u8]>, Vec<Value>);
+
 /// What is known of the home.
 #[derive(Default)]
 pub(crate) struct Gate {
@@ -55,18 +58,18 @@ struct Told {
 
 impl Gate {
     /// The home's error if it has no such namespace, or cannot have `wanted` all on one inode. True
-    /// if whether it can depends on all of them together. `probe` is a name in the namespace, and
-    /// values for it.
+    /// if whether it can depends on all of them together. `probe` makes a name in the namespace,
+    /// and values for it, which only the first who asks of a namespace needs.
     pub(crate) fn admit(
         &self,
         home: &dyn Files,
         space: &'static [u8],
-        probe: (&[u8], &[Value]),
+        probe: impl FnOnce() -> Probe,
         wanted: &[Named],
     ) -> Result<bool, Errno> {
         let told = &mut *self.turn();
         if !told.spaces.contains_key(space) {
-            let outcome = sure_bytes(told, home, probe)?;
+            let outcome = sure_bytes(told, home, &probe())?;
             told.spaces.insert(space, outcome);
         }
         let sure_bytes = told.spaces[space]?;
@@ -107,10 +110,10 @@ pub(crate) fn sure_values() -> Vec<Value> {
 fn sure_bytes(
     turn: &mut Told,
     home: &dyn Files,
-    (name, values): (&[u8], &[Value]),
+    (name, values): &Probe,
 ) -> Result<Result<usize, Errno>, Errno> {
     for value in values {
-        match try_on_home(turn, home, &[(name.into(), value.clone())], |_| ())? {
+        match try_on_home(turn, home, &[(name.clone(), value.clone())], |_| ())? {
             Ok(()) => return Ok(Ok(value.len())),
             // There are file systems with room for little.
             Err(Errno::NOSPC | Errno::TOOBIG | Errno::RANGE) => {}

@@ -16,6 +16,8 @@ use crate::world::{Below, Opened, World, new_node};
 const EPERM: i32 = 1;
 const EFBIG: i32 = 27;
 const HUGE_BYTES: u64 = 17 << 40;
+/// Seeds of a random life with refusals that found something once.
+const ONCE_FAILED: [u64; 8] = [513, 576, 1380, 2497, 4037, 4202, 4963, 5069];
 
 fn make(volume: &Opened, parent: NodeId, name: &str, kind: Kind) -> NodeId {
     let new = new_node(kind, 0o600);
@@ -148,6 +150,108 @@ fn read(world: &World, file: &Path) -> Vec<u8> {
     bytes
 }
 
+/// Puts aside what the home refuses next, and goes on.
+fn put_aside_what_is_refused(world: &World, volume: &Opened, operation: Operation) {
+    drain(volume);
+    refuse(world, operation, EPERM);
+    volume.clean_step().expect_err("the home refuses it");
+    order(world).expect("it is stuck");
+    refuse(world, operation, EPERM);
+    volume.clean_step().expect("it is passed over");
+    world.files.forget_faults();
+}
+
+/// The process dies, and what it left comes home without another order.
+fn die_and_come_home(world: &World, volume: Opened) {
+    drain(&volume);
+    drop(volume);
+    let (volume, _) = world.open().expect("the process died");
+    volume.detach().expect("nothing is in the way");
+}
+
+fn home_names(world: &World) -> Vec<String> {
+    image_of(&*world.home()).into_keys().filter(|path| !path.is_empty()).collect()
+}
+
+#[test]
+fn what_was_half_made_and_put_aside_leaves_its_name_free_for_another() {
+    for (kind, other) in [(Kind::File, Kind::Directory), (Kind::Directory, Kind::File)] {
+        let world = World::new(4);
+        let (volume, _) = world.open().expect("a new volume");
+        make(&volume, ROOT, "e", kind);
+        // The home makes it, and does not give it its owner.
+        put_aside_what_is_refused(&world, &volume, Operation::Change);
+        assert_eq!(home_names(&world), [""; 0], "{kind:?}: nothing of it has stayed");
+        volume.rename((ROOT, b"e"), (ROOT, b"a"), RenameHow::Replace).expect("a name");
+        make(&volume, ROOT, "e", other);
+        die_and_come_home(&world, volume);
+        assert_eq!(home_names(&world), ["e"], "{kind:?}");
+        assert_eq!(aside(&world).len(), 2, "{kind:?}: the two that are about what was not made");
+    }
+}
+
+#[test]
+fn what_would_come_under_a_name_that_the_home_has_kept_is_put_aside_with_it() {
+    let world = World::new(5);
+    let (volume, _) = world.open().expect("a new volume");
+    for (name, bytes) in [("kept", b"old"), ("next", b"new")] {
+        let node = make(&volume, ROOT, name, Kind::File);
+        volume.write(node, bytes, 0, false).expect("room");
+    }
+    drain(&volume);
+    while !volume.clean_step().expect("a sound home").is_idle() {}
+    volume.remove_file(ROOT, b"kept").expect("a file");
+    put_aside_what_is_refused(&world, &volume, Operation::Rename);
+    // Not even what is like it is taken for what was half made there.
+    make(&volume, ROOT, "kept", Kind::File);
+    volume.remove_file(ROOT, b"kept").expect("a file");
+    volume.rename((ROOT, b"next"), (ROOT, b"kept"), RenameHow::Replace).expect("a free name");
+    die_and_come_home(&world, volume);
+    assert_eq!(home_file(&world, "kept").as_deref(), Some(&b"old"[..]));
+    assert_eq!(home_file(&world, "next").as_deref(), Some(&b"new"[..]));
+    let put = aside(&world);
+    let last = put.last().expect("some are aside");
+    assert_eq!((last.path.as_path(), last.errno), (Path::new("next"), 0), "{put:#?}");
+}
+
+#[test]
+fn what_came_before_what_was_put_aside_comes_home() {
+    let world = World::new(6);
+    let (volume, _) = world.open().expect("a new volume");
+    let node = make(&volume, ROOT, "x", Kind::File);
+    drain(&volume);
+    while !volume.clean_step().expect("a sound home").is_idle() {}
+    volume.write(node, b"before", 0, false).expect("room");
+    volume.link(node, ROOT, b"z").expect("a free name");
+    put_aside_what_is_refused(&world, &volume, Operation::Link);
+    die_and_come_home(&world, volume);
+    assert_eq!(home_file(&world, "x").as_deref(), Some(&b"before"[..]));
+    assert_eq!(aside(&world).len(), 1, "the second name alone");
+}
+
+#[test]
+fn a_node_that_was_never_made_is_not_taken_for_what_stands_under_its_name() {
+    // Which of two is found by one name must not hang on the order of a table.
+    for seed in 0..20 {
+        let world = World::new(seed);
+        let (volume, _) = world.open().expect("a new volume");
+        let old = make(&volume, ROOT, "p", Kind::Directory);
+        put_aside_what_is_refused(&world, &volume, Operation::MakeDir);
+        drop(volume);
+        let (volume, _) = world.open().expect("the process died");
+        let new = make(&volume, ROOT, "p", Kind::Directory);
+        make(&volume, new, "a", Kind::File);
+        drain(&volume);
+        while !volume.clean_step().expect("a sound home").is_idle() {}
+        volume.remove_file(new, b"a").expect("a file");
+        drop(volume);
+        let opened = world.open().unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        let found = opened.0.lookup(ROOT, b"p").expect("it is there").node;
+        assert!(found == new && found != old, "seed {seed}");
+        opened.0.detach().expect("nothing is in the way");
+    }
+}
+
 /// A second name that the home refuses, among other changes; nothing of the log is of that kind,
 /// and nothing that a home is asked when it is opened.
 fn link_too_much(volume: &Opened) {
@@ -201,7 +305,7 @@ fn whatever_the_home_refuses_the_volume_is_never_stuck() {
         Operation::Change,
     ];
     let put = std::cell::Cell::new(0);
-    for_each_seed("aside::whatever_the_home_refuses", &[], 0..200, |seed| {
+    for_each_seed("aside::whatever_the_home_refuses", &ONCE_FAILED, 0..200, |seed| {
         let world = World::new(seed);
         let (mut volume, _) = world.open().expect("a new volume");
         let mut life = Life::plain(seed);
@@ -226,6 +330,9 @@ fn whatever_the_home_refuses_the_volume_is_never_stuck() {
                 }
                 1 => half_apply(&world, &volume, life.random()),
                 2 => {
+                    if std::env::var_os("DBG").is_some() {
+                        eprintln!("DIED at {step}");
+                    }
                     drop(volume);
                     let opened = world.open();
                     volume = opened.unwrap_or_else(|e| panic!("seed {seed}, {step}: {e}")).0;
@@ -242,5 +349,6 @@ fn whatever_the_home_refuses_the_volume_is_never_stuck() {
         volume.detach().unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         put.set(put.get() + aside(&world).len());
     });
-    assert!(put.get() > 50, "only {} records were put aside", put.get());
+    let enough = if std::env::var_os("HOLDFAST_SEED").is_some() { 0 } else { 50 };
+    assert!(put.get() >= enough, "only {} records were put aside", put.get());
 }

@@ -11,6 +11,11 @@ use super::{
     ReplayError, TruncateError,
 };
 
+/// A log without a label.
+const UNLABELLED: &str = "the log does not say what its records are: the server, a volume or a \
+                          store uses it, and opens it; or an earlier version made it, and its \
+                          file `label` must be restored";
+
 impl Display for CreateError {
     fn fmt(&self, out: &mut Formatter<'_>) -> Result {
         match self {
@@ -68,6 +73,7 @@ impl Display for OpenError {
             Self::WrongKey { id } => {
                 write!(out, "the log is sealed with another key {id}; give that one")
             }
+            Self::Label(LabelFault::Missing) => out.write_str(UNLABELLED),
             Self::Label(fault) => write!(out, "the file `label` must be restored: {fault}"),
             Self::File { name, fault } => write!(out, "`{name}` must be restored: {fault}"),
             Self::ForeignFile { name } => {

@@ -4,7 +4,8 @@
 //! is then named; or in the opposite order, from the end.
 //! Never: keeps more in memory than the log's reader does.
 
-use super::{Opened, open, records, replay_problem, write_problem};
+use super::look::{Looked, look};
+use super::{records, replay_problem, write_problem};
 use crate::cli::log::Existing;
 use crate::output::{Output, read_to_end, write_line};
 use crate::problem::Outcome;
@@ -23,11 +24,11 @@ pub(super) struct Part {
 
 /// Prints records.
 pub(super) fn dump(log: &Existing, part: &Part, output: Output) -> Outcome<()> {
-    let (opened, directory) = (open(DOING, log)?, &*log.directory);
+    let (looked, directory) = (look(DOING, log)?, &*log.directory);
     let limit = part.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
     let mut out = BufWriter::new(stdout().lock());
-    for entry in entries(&opened, part).take(limit) {
-        let line = entry.map(|entry| records::line(&opened.records, &entry, output.json));
+    for entry in entries(&looked, part).take(limit) {
+        let line = entry.map(|entry| records::line(looked.records.as_ref(), &entry, output.json));
         // What came before a problem is printed when the buffer is dropped.
         let line = line.map_err(|error| replay_problem(DOING, directory, &error))?;
         if !write_line(&mut out, &line).map_err(|e| write_problem(DOING, directory, &e))? {
@@ -39,12 +40,12 @@ pub(super) fn dump(log: &Existing, part: &Part, output: Output) -> Outcome<()> {
 }
 
 fn entries(
-    opened: &Opened,
+    looked: &Looked,
     part: &Part,
 ) -> Box<dyn Iterator<Item = Result<Entry<Vec<u8>>, ReplayError>>> {
-    match (part.from.map(Lsn), part.reverse) {
-        (from, false) => Box::new(opened.log.iter_from(from.unwrap_or(opened.recovery.checkpoint))),
-        (Some(from), true) => Box::new(opened.log.iter_back_from(from)),
-        (None, true) => Box::new(opened.log.iter_back()),
+    let from = part.from.map(Lsn);
+    match part.reverse {
+        false => Box::new(looked.iter(from)),
+        true => Box::new(looked.iter_back(from)),
     }
 }

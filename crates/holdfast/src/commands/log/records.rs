@@ -29,13 +29,15 @@ enum Shown {
     Bytes(String),
 }
 
-fn shown(records: &RecordType, bytes: &[u8]) -> Shown {
-    let value = match &*records.format {
+/// The bytes of a record as they are best seen; those of an unknown type as bytes.
+fn shown(records: Option<&RecordType>, bytes: &[u8]) -> Shown {
+    let format = records.map_or("raw", |records| &*records.format);
+    let value = match format {
         "json" => serde_json::from_slice(bytes).ok(),
         "message-pack" => rmp_serde::from_slice(bytes).ok(),
         _ => None,
     };
-    let text = || match &*records.format {
+    let text = || match format {
         "raw" => spelling::printable(bytes),
         _ => None,
     };
@@ -47,7 +49,7 @@ fn shown(records: &RecordType, bytes: &[u8]) -> Shown {
 }
 
 /// One line about a record.
-pub(super) fn line(records: &RecordType, entry: &Entry<Vec<u8>>, as_json: bool) -> String {
+pub(super) fn line(records: Option<&RecordType>, entry: &Entry<Vec<u8>>, as_json: bool) -> String {
     let (lsn, index, end) = (entry.lsn.get(), entry.index, entry.end.get());
     let shown = shown(records, &entry.record);
     if as_json {

@@ -4,6 +4,7 @@
 //! a sealed one without its keys, what its files say by themselves, and why it is no more.
 //! Never: shows the end of a log that it has not opened.
 
+use super::look::is_left_as_it_is;
 use super::{AnyLog, keys, open_problem};
 use crate::cli::log::Existing;
 use crate::output::Output;
@@ -27,6 +28,7 @@ enum Found {
     Opened(Recovery),
     OpenElsewhere,
     Sealed,
+    AsItIs,
 }
 
 /// Shows what a log is.
@@ -38,6 +40,7 @@ pub(super) fn stat(log: &Existing, output: Output) -> Outcome<()> {
         Ok((_log, found, _)) => Found::Opened(found),
         Err(OpenError::InUse) => Found::OpenElsewhere,
         Err(OpenError::Sealed) => Found::Sealed,
+        Err(error) if is_left_as_it_is(&error) => Found::AsItIs,
         Err(error) => return Err(problem(&error)),
     };
     let outline = holdfast_wal::outline(directory).map_err(|error| problem(&error))?;
@@ -57,11 +60,11 @@ fn files(directory: &Path) -> std::io::Result<Files> {
 }
 
 fn text(outline: &Outline, found: &Found, files: &Files) -> String {
-    let RecordType { record, version, format } = &outline.records;
     let (first, durable) = (outline.first.get(), outline.durable.get());
     let seen = format!("from LSN {first}, durable to {durable} or further");
     let state = match found {
         Found::OpenElsewhere => format!("{seen}; open in another program"),
+        Found::AsItIs => seen,
         Found::Sealed => format!("{seen}; its end shows with the keys: --key-file FILE"),
         Found::Opened(found) => {
             let (first, end) = (found.checkpoint.get(), found.end.get());
@@ -73,23 +76,31 @@ fn text(outline: &Outline, found: &Found, files: &Files) -> String {
         }
     };
     let (segments, bytes) = (files.segments, rounded(files.bytes));
+    let records = records_text(outline);
+    format!("records   {records}\nlog       {state}\nfiles     {segments} segments, {bytes}")
+}
+
+fn records_text(outline: &Outline) -> String {
     let sealed = if outline.sealed { ", sealed" } else { "" };
-    format!(
-        "records   `{record}`, version {version}, format {format}{sealed}\nlog       {state}\n\
-         files     {segments} segments, {bytes}"
-    )
+    match &outline.records {
+        Some(RecordType { record, version, format }) => {
+            format!("`{record}`, version {version}, format {format}{sealed}")
+        }
+        None => "known to the server, the volume or the store that uses the log".to_owned(),
+    }
 }
 
 fn json(outline: &Outline, found: &Found, files: &Files) -> serde_json::Value {
     let Outline { records, sealed, first, durable, .. } = outline;
+    let records = records.as_ref();
     let opened = match found {
         Found::Opened(found) => Some(found),
-        Found::OpenElsewhere | Found::Sealed => None,
+        Found::OpenElsewhere | Found::Sealed | Found::AsItIs => None,
     };
     serde_json::json!({
-        "record": records.record,
-        "version": records.version,
-        "format": records.format,
+        "record": records.map(|it| &it.record),
+        "version": records.map(|it| it.version),
+        "format": records.map(|it| &it.format),
         "sealed": sealed,
         "open_elsewhere": matches!(found, Found::OpenElsewhere),
         "first_lsn": first.get(),

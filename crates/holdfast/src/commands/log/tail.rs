@@ -4,12 +4,12 @@
 //! each once, whoever has the log open.
 //! Never: reads what lies before them; changes a log that it follows.
 
-use super::{keys, open, open_problem, records, replay_problem, write_problem};
+use super::look::{AnyWatch, look};
+use super::{keys, open_problem, records, replay_problem, write_problem};
 use crate::cli::log::Existing;
 use crate::output::{Output, write_line};
 use crate::problem::Outcome;
-use holdfast_wal::format::Raw;
-use holdfast_wal::{Entry, Options, RecordType, ReplayError, Watch};
+use holdfast_wal::{Entry, Options, RecordType, ReplayError};
 use std::io::stdout;
 use std::time::Duration;
 
@@ -21,16 +21,17 @@ const WAIT: Duration = Duration::from_secs(3600);
 
 /// Prints the last records.
 pub(super) fn tail(log: &Existing, count: usize, output: Output) -> Outcome<()> {
-    let opened = open(DOING, log)?;
-    let printer = Printer { log, records: opened.records, output };
-    output.lines(printer.last(opened.log.iter_back(), count)?);
+    let looked = look(DOING, log)?;
+    let back = looked.iter_back(None);
+    let printer = Printer { log, records: looked.records, output };
+    output.lines(printer.last(back, count)?);
     Ok(())
 }
 
 /// Prints the last records, and whatever follows.
 pub(super) fn follow(log: &Existing, count: usize, output: Output) -> Outcome<()> {
     let options = keys::with(Options::new(), log.key_file.as_deref())?;
-    let watched = Watch::<Vec<u8>, Raw>::open_any(&log.directory, &options);
+    let watched = AnyWatch::open_any(&log.directory, &options);
     let (mut watch, records) =
         watched.map_err(|error| open_problem(DOING, &log.directory, &error))?;
     let printer = Printer { log, records, output };
@@ -49,14 +50,14 @@ pub(super) fn follow(log: &Existing, count: usize, output: Output) -> Outcome<()
 /// Makes lines of records.
 struct Printer<'a> {
     log: &'a Existing,
-    records: RecordType,
+    records: Option<RecordType>,
     output: Output,
 }
 
 impl Printer<'_> {
     fn line(&self, entry: Result<Entry<Vec<u8>>, ReplayError>) -> Outcome<String> {
         let entry = entry.map_err(|error| replay_problem(DOING, &self.log.directory, &error))?;
-        Ok(records::line(&self.records, &entry, self.output.json))
+        Ok(records::line(self.records.as_ref(), &entry, self.output.json))
     }
 
     /// The lines of the first so many of these, in the opposite order.

@@ -33,8 +33,17 @@ fn a_lack_that_passes_is_no_death_and_is_waited_out_at_an_even_pace() {
 fn a_front_end_that_was_well_for_a_while_starts_the_count_anew() {
     let mut deaths = Deaths::default();
     (0..4).map(|_| crash(9_999)).for_each(|death| _ = deaths.another(death, "it is broken"));
-    assert_eq!(deaths.another(crash(10_000), "it is broken"), Decision::StartAfter(Duration::ZERO));
+    let well = Death { was_ready: true, ..crash(10_000) };
+    assert_eq!(deaths.another(well, "it is broken"), Decision::StartAfter(Duration::ZERO));
     assert_eq!(deaths.another(crash(0), "it is broken"), Decision::StartAfter(Duration::ZERO));
+}
+
+#[test]
+fn one_that_never_served_was_not_well_however_long_it_waited() {
+    let mut deaths = Deaths::default();
+    let hindered = Problem::new(Exit::InUse, "starting it", "another has it", "wait for it");
+    (0..4).for_each(|_| _ = deaths.after(crash(60_000), &hindered));
+    assert_eq!(deaths.after(crash(60_000), &hindered), Decision::GiveUp);
 }
 
 #[test]

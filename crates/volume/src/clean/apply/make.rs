@@ -142,6 +142,38 @@ impl Applier<'_> {
             .map_err(|error| CleanError::home(Act::Remove, &name, error))
     }
 
+    /// Takes away what an earlier time made of a node whose making was put aside. Anything else
+    /// that stands there stays.
+    pub(super) fn unmake(
+        &mut self,
+        names: &Names,
+        node: NodeId,
+        path: &[u8],
+        make: &Make,
+        window: &Window,
+    ) -> Result<(), CleanError> {
+        let name = self.changed(path);
+        let owns = |uid| window.may_own(node, path, uid);
+        let mut gone = None;
+        let removed = self.home.hold(&name).and_then(|held| {
+            let held: &dyn Held = &**gone.insert(held);
+            let found = held.metadata()?;
+            let is_it = match names.knows_inode(node) {
+                true => names.may_be(self.home, node, &found),
+                false => is_made(held, make, &owns)?,
+            };
+            match is_it && !names.is_another(node, &found) {
+                false => Ok(()),
+                true if make.kind == Kind::Directory => self.home.remove_dir(&name),
+                true => self.home.remove_file(&name),
+            }
+        });
+        self.gone.extend(gone);
+        let kept = unless(removed, io::ErrorKind::DirectoryNotEmpty);
+        unless(kept, io::ErrorKind::NotFound)
+            .map_err(|error| CleanError::home(Act::Remove, &name, error))
+    }
+
     /// Whether it is what the node was known by before this window took another of its names away,
     /// which may have been its last: a repetition looks under all that it has passed.
     fn is_leaving(&self, node: NodeId, found: &Metadata) -> bool {
@@ -167,7 +199,9 @@ impl Applier<'_> {
             return Ok(true);
         }
         let makes = window.steps.iter().filter_map(|step| match step {
-            Step::Make { node, path, make, .. } => Some((*node, path, make)),
+            Step::Make { node, path, make, .. } | Step::Unmake { node, path, make } => {
+                Some((*node, path, make))
+            }
             _ => None,
         });
         for (node, path, make) in makes {

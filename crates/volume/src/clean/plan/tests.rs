@@ -35,7 +35,7 @@ fn take(window: &mut Window, records: &[Record<'_>]) -> usize {
         .enumerate()
         .take_while(|(index, record)| {
             let lsn = Lsn(1000 * (*index as u64 + 1));
-            window.take(lsn, &[(**record, lsn.advance(100))])
+            window.take(lsn, &[(**record, lsn.advance(100))], &[])
         })
         .count()
 }
@@ -279,7 +279,7 @@ fn one_frame_that_touches_a_name_twice_gets_a_barrier() {
     let mut window = Window::new(false);
     let away = record(NODE, "t", rename(".holdfast/40-0"));
     let onto = record(NodeId(41), "s", rename("t"));
-    assert!(window.take(Lsn(8), &[(away, Lsn(8)), (onto, Lsn(8))]));
+    assert!(window.take(Lsn(8), &[(away, Lsn(8)), (onto, Lsn(8))], &[]));
     assert_eq!(window.steps.len(), 3);
     assert_eq!(window.steps[1], Step::Barrier);
 }
@@ -404,7 +404,7 @@ fn one_that_is_replaced_and_forgotten_is_replaced_by_what_is_made_there() {
         (record(NODE, "j", rename(ORPHAN)), Lsn(1100)),
         (record(new, "new", replacing), Lsn(1200)),
     ];
-    assert!(window.take(Lsn(1000), &frame));
+    assert!(window.take(Lsn(1000), &frame, &[]));
     assert_eq!(take(&mut window, &[record(NODE, ORPHAN, REMOVE)]), 1);
     assert_eq!(made_at(&window, b"j"), Some((new, Some(NODE))));
     assert_eq!(window.steps.iter().filter(|step| **step != Step::Nothing).count(), 1);
@@ -425,7 +425,7 @@ fn a_file_replaced_while_it_is_remembered_however_often_is_made_once() {
             (record(old, "j", rename(&orphan)), Lsn(1100)),
             (record(new, "t", replacing), Lsn(1200)),
         ];
-        assert!(window.take(Lsn(1000), &frame), "version {number}");
+        assert!(window.take(Lsn(1000), &frame, &[]), "version {number}");
         assert_eq!(take(&mut window, &[record(old, &orphan, REMOVE)]), 1, "version {number}");
         old = new;
     }

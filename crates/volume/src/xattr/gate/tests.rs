@@ -1,5 +1,6 @@
 //! The gate remembers, and says what a home says that is asked each time.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -79,9 +80,10 @@ fn live(seed: u64) -> (u64, u64) {
         let others = has.iter().filter(|(other, _)| **other != name);
         wanted.extend(others.map(|(name, value)| (name.clone(), value.clone())));
         let space = space_of(&name).expect("such a name");
-        let (probe, sure) = (probe_name(space), sure_values());
-        let list = [value.clone()];
-        let probe = if name[..] == *ACCESS { (ACCESS, &list[..]) } else { (&probe[..], &sure[..]) };
+        let probe = || match name[..] == *ACCESS {
+            true => (ACCESS.into(), vec![value.clone()]),
+            false => (probe_name(space), sure_values()),
+        };
         // A new one: a fake disk keeps all that was done to it, and gets slow.
         let home = home(bytes_max);
         let said = gate.admit(&home, space, probe, &wanted).map(drop);
@@ -173,12 +175,26 @@ fn who_asks_while_another_does_is_answered_for_its_own_attributes() {
             }
         });
         scope.spawn(|| {
-            let sure = sure_values();
-            let probe = (&b"user.holdfast"[..], &sure[..]);
+            let probe = || (probe_name(b"user."), sure_values());
             for number in 0..ROUNDS {
                 let wanted = named("program", number);
                 assert!(gate.admit(&home, b"user.", probe, &wanted).is_ok(), "{number}");
             }
         });
     });
+}
+
+#[test]
+fn what_is_tried_of_a_namespace_is_made_for_the_first_who_asks_and_for_no_other() {
+    let (gate, home) = (Gate::default(), home(4096));
+    let made = Cell::new(0);
+    let probe = || {
+        made.set(made.get() + 1);
+        (probe_name(b"user."), sure_values())
+    };
+    for number in 0..5 {
+        let wanted = [(Box::from(&b"user.one"[..]), Value::from([number]))];
+        assert!(gate.admit(&home, b"user.", probe, &wanted).is_ok());
+        assert_eq!(made.get(), 1, "asked {number} times before");
+    }
 }

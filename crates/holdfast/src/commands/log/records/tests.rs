@@ -9,7 +9,7 @@ fn of(format: &str) -> RecordType {
 
 fn printed(format: &str, bytes: &[u8]) -> String {
     let entry = Entry { lsn: Lsn(8), index: 2, end: Lsn(64), record: bytes.to_vec() };
-    line(&of(format), &entry, false)
+    line(Some(&of(format)), &entry, false)
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn bytes_that_are_no_such_record_are_printed_as_digits() {
 #[test]
 fn as_json_each_line_has_position_end_and_record() {
     let entry = Entry { lsn: Lsn(8), index: 2, end: Lsn(64), record: b"[1]".to_vec() };
-    let line = |format| line(&of(format), &entry, true);
+    let line = |format| line(Some(&of(format)), &entry, true);
     assert_eq!(line("json"), r#"{"end":64,"index":2,"lsn":8,"record":[1]}"#);
     assert_eq!(line("raw"), r#"{"end":64,"index":2,"lsn":8,"text":"[1]"}"#);
     assert_eq!(line("archive"), r#"{"end":64,"hex":"5b315d","index":2,"lsn":8}"#);
