@@ -28,8 +28,8 @@ mod wire;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use holdfast_io::tree::{Asker, Errno, Tree, on_behalf_of};
 use holdfast_peers::in_hand::{Doing, InHand};
-use holdfast_volume::{Asker, Errno, Tree, on_behalf_of};
 use std::time::Duration;
 
 pub use disk::DiskTree;

@@ -5,7 +5,8 @@
 //! tears, reorders, loses, corrupts and fails, all from one seed (`fake`).
 //! Paths from outside, which lie above what those traits see, go through [`private`]; what goes on
 //! of other processes, [`process`] knows. What strangers named is printed through [`Shown`], and
-//! what fails says its name through [`Named`].
+//! what fails says its name through [`Named`]. What front ends ask of a disk is [`Blocks`], and of
+//! a file tree [`tree::Tree`].
 //! Never: knows what the bytes mean.
 
 #[cfg(not(target_os = "linux"))]
@@ -29,6 +30,7 @@ pub mod private;
 pub mod process;
 pub mod real;
 mod shown;
+pub mod tree;
 
 pub use blocks::{Blocks, BlocksError, Extent, Receiving, SendError, Sending};
 pub use clock::Clock;

@@ -24,9 +24,9 @@ use crate::read::read_home;
 use crate::recent::Recent;
 use crate::record::{AtHome, HEAD_BYTES};
 use crate::sparse::extent_in;
-use crate::tree::{Allocate, Errno, ROOT, SetAttributes, Tree};
 use crate::volume::{Class, DirectoryVolume, Stop, VolumeError};
 use crate::write::{SIZE_BYTES_MAX, Spot};
+use holdfast_io::tree::{Allocate, Errno, ROOT, SetAttributes, Tree};
 
 pub use error::ResizeError;
 

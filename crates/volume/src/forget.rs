@@ -6,12 +6,12 @@
 //! Never: counts what removes a file as anybody's share of the log: it is as short as a name, and
 //! gives room back.
 
-use crate::asker::{Asker, on_behalf_of};
 use crate::names::Names;
 use crate::record::{AtHome, Op, Record};
 use crate::roster::Entry as RosterEntry;
-use crate::tree::NodeId;
 use crate::volume::{DirectoryVolume, Stop};
+use holdfast_io::tree::NodeId;
+use holdfast_io::tree::{Asker, on_behalf_of};
 
 impl DirectoryVolume {
     /// A front end gives back `count` findings; with the last one goes what nobody can reach.

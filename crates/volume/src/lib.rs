@@ -19,26 +19,22 @@
 //! Promise: what is acknowledged is stable; what is in the home is durable in the log first.
 //! Never: speaks a protocol, or starts a thread.
 //!
-//! Where to look: `tree` is what a front end may ask, `serve` passes it on. `read` answers, `write`
-//! changes contents and attributes, `make`, `remove` and `rename` change names; `space` says
-//! whether the home has room for it, and `shares` whose turn it is to have room in the log; `asker`
-//! is for whom a thread works. `block` is a disk to those above and the one file of a
-//! directory to those below; `disk_file` is any disk as a file. A change is a `record` in the log;
-//! where the log stands is the business of whoever opens the `volume`, and `direct` opens both.
-//! Memory knows `names`, a `node` behind each, its `extents` in the log, `cuts` of its home file,
-//! its `allocated` blocks and its `recent` bytes. `clean` brings frames home: `plan` says what they
-//! amount to, `apply` does it. `touched` has when that was. After a death `others` looks whether
-//! somebody else changed the home, `replay` gives memory back, `roster` the numbers that the kernel
-//! knows, and `requests` what it may ask for once more.
+//! Where to look: `serve` passes on what a front end asks of a [`holdfast_io::tree::Tree`]. `read`
+//! answers, `write` changes contents and attributes, `make`, `remove` and `rename` change names;
+//! `space` says whether the home has room for it, and `shares` whose turn it is to have room in the
+//! log. `block` is a disk to those above and the one file of a directory to those below. A change
+//! is a `record` in the log; where the log stands is the business of whoever opens the `volume`,
+//! and `direct` opens both. Memory knows `names`, a `node` behind each, its `extents` in the log,
+//! `cuts` of its home file, its `allocated` blocks and its `recent` bytes. `clean` brings frames
+//! home: `plan` says what they amount to, `apply` does it. `touched` has when that was. After a
+//! death `others` looks whether somebody else changed the home, `replay` gives memory back,
+//! `roster` the numbers that the kernel knows, and `requests` what it may ask for once more.
 
 mod allocated;
-mod asker;
 mod block;
 mod clean;
 mod cuts;
 mod direct;
-mod disk_file;
-mod errno;
 mod extents;
 mod fitness;
 mod forget;
@@ -64,7 +60,6 @@ mod sparse;
 #[cfg(test)]
 mod tests;
 mod touched;
-mod tree;
 mod tried;
 mod volume;
 pub mod words;
@@ -72,16 +67,13 @@ mod write;
 mod writing;
 mod xattr;
 
-pub use asker::{Asker, Waits, on_behalf_of};
 pub use block::{BlockVolume, ResizeError};
 pub use clean::aside::{PutAside, order_to_put_aside, put_aside, stuck_at};
 pub use clean::room::keep_room_aside;
 pub use clean::{Act, CleanError, Cleaned};
 pub use direct::{DirectVolume, VolumeConfig};
-pub use disk_file::DiskFile;
 pub use fitness::unfitness;
 pub use others::{Left, Told, Unapplied, changed_by_others};
 pub use record::RecordFault;
 pub use touched::touching;
-pub use tree::*;
 pub use volume::{Attached, Class, DirectoryVolume, VolumeError};

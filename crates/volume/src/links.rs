@@ -16,8 +16,8 @@ use holdfast_io::{Files, InodeNumbers, Kind, Limits, OpenHow};
 use crate::names::{ORPHANS_NAME, to_path};
 use crate::node::Body;
 use crate::own;
-use crate::tree::Errno;
 use crate::volume::DirectoryVolume;
+use holdfast_io::tree::Errno;
 
 /// What the two names are, in the form of names of files that have lost theirs.
 const NAMES: [&str; 2] = ["0-1", "0-2"];

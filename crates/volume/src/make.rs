@@ -15,10 +15,10 @@ use crate::record::{AtHome, Op, Record};
 use crate::remove::orphan_place;
 use crate::roster::Entry as RosterEntry;
 use crate::space::Cost;
-use crate::tree::{Attributes, Errno, NewNode, NodeId};
 use crate::volume::{DirectoryVolume, Stop};
 use crate::words;
 use crate::xattr::{handed_down, op_of};
+use holdfast_io::tree::{Attributes, Errno, NewNode, NodeId};
 
 const SET_GROUP_ID: u32 = 0o2000;
 

@@ -32,7 +32,7 @@ use crate::node::{Node, attributes_of};
 use crate::record::AtHome;
 use crate::requests::Requests;
 use crate::roster::{Entry as RosterEntry, Known, Remembered};
-use crate::tree::{Attributes, Errno, NodeId, ROOT};
+use holdfast_io::tree::{Attributes, Errno, NodeId, ROOT};
 
 /// Where the home keeps files that have no name but are still open.
 pub(crate) const ORPHANS_NAME: &[u8] = crate::own::NAME.as_bytes();

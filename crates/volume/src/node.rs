@@ -14,9 +14,9 @@ use crate::allocated::Allocated;
 use crate::cuts::Cuts;
 use crate::extents::{Extents, Piece};
 use crate::recent::Recent;
-use crate::tree::{Attributes, Errno, NodeId};
 use crate::writing::WritingFile;
 use crate::xattr::Xattrs;
+use holdfast_io::tree::{Attributes, Errno, NodeId};
 
 /// An inode.
 pub(crate) struct Node {

@@ -13,7 +13,7 @@ use holdfast_io::private::is_trusted;
 use holdfast_io::{Change, DirEntry, Files, Kind};
 
 use crate::names::{ORPHANS_NAME, to_path};
-use crate::tree::Errno;
+use holdfast_io::tree::Errno;
 
 /// The directories in which it is tried what the home can do.
 pub(crate) const SCRATCH: [&str; 3] = ["one", "other", "scratch"];

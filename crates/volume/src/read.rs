@@ -13,9 +13,9 @@ use crate::names::{Names, ORPHANS_NAME, Place};
 use crate::node::{Body, Node};
 use crate::record::AtHome;
 use crate::roster::Entry as RosterEntry;
-use crate::tree::{Attributes, Errno, Listed, NodeId, ROOT};
 use crate::volume::DirectoryVolume;
 use crate::words;
+use holdfast_io::tree::{Attributes, Errno, Listed, NodeId, ROOT};
 
 /// A file on the home, if the home has it, and what the log says of it.
 type FileAndBody<'a> = (Option<Arc<dyn OpenFile>>, RwLockReadGuard<'a, Body>);

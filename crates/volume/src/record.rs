@@ -11,7 +11,7 @@
 
 use holdfast_io::{Change, Kind};
 
-use crate::tree::NodeId;
+use holdfast_io::tree::NodeId;
 
 /// Bytes before the path.
 pub(crate) const HEAD_BYTES: usize = 48;

@@ -14,9 +14,9 @@ use crate::node::Node;
 use crate::record::{AtHome, Op, Record};
 use crate::roster::Entry as RosterEntry;
 use crate::space::Cost;
-use crate::tree::{Errno, NodeId};
 use crate::volume::{DirectoryVolume, Stop};
 use crate::words;
+use holdfast_io::tree::{Errno, NodeId};
 
 /// A name that is about to go: its node, and what is left of it.
 pub(crate) struct Leaving {

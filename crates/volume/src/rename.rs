@@ -16,9 +16,9 @@ use crate::remove::{Leaving, leave};
 use crate::requests::Noted;
 use crate::roster::Entry as RosterEntry;
 use crate::space::Cost;
-use crate::tree::{Asked, Errno, NodeId, RenameHow};
 use crate::volume::{DirectoryVolume, Stop};
 use crate::words;
+use holdfast_io::tree::{Asked, Errno, NodeId, RenameHow};
 
 /// What a rename puts something in the place of.
 enum Replaced {

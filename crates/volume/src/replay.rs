@@ -20,7 +20,6 @@ use holdfast_log::{CommitLog, Frame, Lsn};
 
 use crate::allocated::Allocated;
 use crate::clean::{self, Act, CleanError};
-use crate::errno::{is_other_inode, other_inode};
 use crate::extents::{Piece, Source};
 use crate::make::made;
 use crate::names::{Names, ORPHANS, Place, read_node, to_path};
@@ -29,8 +28,9 @@ use crate::record::{AtHome, Op, Record};
 use crate::rename::exchanged;
 use crate::replay::home_paths::HomePaths;
 use crate::space::{Cost, SpaceGate};
-use crate::tree::{Errno, NodeId, ROOT};
 use crate::volume::{DirectoryVolume, VolumeError};
+use holdfast_io::tree::{Errno, NodeId, ROOT};
+use holdfast_io::tree::{is_other_inode, other_inode};
 
 /// How often a file that somebody has a lease on is looked at again, and how many times: longer
 /// than the kernel lets a lease be in the way, if nobody has told it otherwise.

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
-use crate::tree::NodeId;
+use holdfast_io::tree::NodeId;
 
 /// The lane of what an earlier process was asked.
 pub(crate) const EARLIER: u16 = u16::MAX;

@@ -29,8 +29,8 @@ use crate::record::{AtHome, take, take_u16, take_u64};
 use crate::requests::{EARLIER, Noted, Requests};
 use crate::roster::spill::Spill;
 use crate::space::OwnRoom;
-use crate::tree::{Errno, NodeId};
 use crate::volume::VolumeError;
+use holdfast_io::tree::{Errno, NodeId};
 
 const BIND: u8 = 1;
 const UNBIND: u8 = 2;

@@ -5,11 +5,11 @@
 
 use std::time::Duration;
 
-use crate::tree::{
+use crate::volume::{Class, DirectoryVolume};
+use holdfast_io::tree::{
     Allocate, Asked, Attributes, Errno, Listed, NewNode, NodeId, RenameHow, Seek, SetAttributes,
     SetXattr, Space, Tree,
 };
-use crate::volume::{Class, DirectoryVolume};
 
 /// The home belongs to the volume alone while it is mounted, so what was told stays true until the
 /// kernel itself changes it.

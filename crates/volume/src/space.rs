@@ -20,9 +20,9 @@ use holdfast_log::Lsn;
 use crate::allocated::{Allocated, BLOCK_BYTES, blocks_bytes};
 use crate::clean::CleanError;
 use crate::node::Body;
-use crate::tree::Errno;
 use crate::volume::Stop;
 use crate::xattr::Value;
+use holdfast_io::tree::Errno;
 
 /// How long an answer of the home counts while much is free.
 const ANSWER_NS: u64 = 100_000_000;

@@ -7,7 +7,7 @@ use crate::names::Place;
 use crate::record::{AtHome, HEAD_BYTES, Op, Record, kind_number};
 use crate::requests::Noted;
 use crate::roster::Entry;
-use crate::tree::NodeId;
+use holdfast_io::tree::NodeId;
 
 const FORMAT: Tables = Tables::of(include_str!("../FORMAT.md"));
 

@@ -14,7 +14,7 @@ use std::sync::{Mutex, PoisonError};
 use holdfast_io::{Change, Files, InodeNumbers, Kind};
 
 use crate::own::{self, on_scratch};
-use crate::tree::{Errno, NewNode};
+use holdfast_io::tree::{Errno, NewNode};
 
 /// More than a machine has users in turn.
 const OWNERS_MAX: usize = 65_536;

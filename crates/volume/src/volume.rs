@@ -16,7 +16,6 @@ use std::time::Duration;
 use holdfast_io::{Clock, Files};
 use holdfast_log::{AppendError, Appended, CommitLog, Lsn, Marks, NoteError, OpenError};
 
-use crate::asker::{Waits, asker};
 use crate::clean::aside::{Aside, PassedOver};
 use crate::clean::{CleanError, Cleaned, Cleaner};
 use crate::kept::KeptFiles;
@@ -26,12 +25,13 @@ use crate::requests::Noted;
 use crate::roster::{Entry as RosterEntry, Roster};
 use crate::shares::{Shares, Wait};
 use crate::space::{Charge, Cost, OwnRoom, SpaceGate, shortage_in};
-use crate::tree::{Errno, NodeId};
 use crate::tried::Tried;
 use crate::write::Frame;
 use crate::writing::WritingFiles;
 use crate::xattr::Gate;
 use crate::{own, replay, touched, words};
+use holdfast_io::tree::{Errno, NodeId};
+use holdfast_io::tree::{Waits, asker};
 
 /// Work that may wait for the home and is no bytes of the log, where it is not known how long the
 /// ring is. Otherwise as much as the ring has.

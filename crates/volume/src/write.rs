@@ -12,10 +12,10 @@ use crate::names::Names;
 use crate::node::Body;
 use crate::record::{AtHome, Op, Record, unlogged};
 use crate::space::{Charge, Cost};
-use crate::tree::{Allocate, Attributes, Errno, NodeId, SetAttributes};
 use crate::volume::{DirectoryVolume, Stop};
 use crate::words;
 use crate::xattr::{CAPABILITY, Value};
+use holdfast_io::tree::{Allocate, Attributes, Errno, NodeId, SetAttributes};
 
 /// No file grows beyond the largest signed offset.
 pub(crate) const SIZE_BYTES_MAX: u64 = i64::MAX as u64;

@@ -14,12 +14,12 @@ use std::sync::Arc;
 
 use holdfast_io::{Held, InodeNumbers, Kind, OpenFile};
 
-use crate::asker::asker;
 use crate::names::Names;
 use crate::node::Body;
 use crate::shares::Shares;
-use crate::tree::NodeId;
 use crate::volume::{DirectoryVolume, Stop};
+use holdfast_io::tree::NodeId;
+use holdfast_io::tree::asker;
 
 /// With the files that are kept for reading, below the 1,024 that a process may have open.
 const FILES_MAX: usize = 512;

@@ -21,10 +21,10 @@ use crate::node::Body;
 use crate::record::Op;
 use crate::requests::Noted;
 use crate::space::Cost;
-use crate::tree::{Asked, Errno, NodeId, ROOT, SetXattr};
 use crate::volume::{DirectoryVolume, Stop};
 use crate::words;
 use crate::write::{Frame, Spot};
+use holdfast_io::tree::{Asked, Errno, NodeId, ROOT, SetXattr};
 
 const USER: &[u8] = b"user.";
 const TRUSTED: &[u8] = b"trusted.";

@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use holdfast_io::{Change, Files, Kind, Metadata, OpenFile, OpenHow};
-use holdfast_volume::{
+use holdfast_io::tree::{
     Allocate, Attributes, Errno, Listed, NewNode, NodeId, RenameHow, SetAttributes, Space, Tree,
 };
+use holdfast_io::{Change, Files, Kind, Metadata, OpenFile, OpenHow};
 
 use super::platter::Platter;
 use super::table::Table;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use holdfast_io::OpenFile;
-use holdfast_volume::{Errno, NodeId, ROOT};
+use holdfast_io::tree::{Errno, NodeId, ROOT};
 
 /// A directory and a name in it.
 type Place = (NodeId, Vec<u8>);

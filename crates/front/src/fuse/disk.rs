@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use holdfast_io::Blocks;
-use holdfast_volume::{
+use holdfast_io::tree::{
     Allocate, Attributes, DiskFile, Errno, Kind, Listed, NodeId, ROOT, Seek, SetAttributes, Space,
     Tree,
 };

@@ -17,7 +17,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use holdfast_volume::{Asker, Waits};
+use holdfast_io::tree::{Asker, Waits};
 
 use super::parked::{Lane, Parked};
 use super::raw::{self, LockedBuffer};

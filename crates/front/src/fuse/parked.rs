@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use holdfast_volume::Waits;
+use holdfast_io::tree::Waits;
 
 /// Bytes of requests that wait. The programs that wait for them have as much in their own memory.
 const BYTES_MAX: usize = 128 << 20;

@@ -19,9 +19,10 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use holdfast_volume::{
+use holdfast_io::tree::SetAttributes as Change;
+use holdfast_io::tree::{
     Allocate, Asked, Attributes, Errno, Kind, Listed, NewNode, NodeId, ROOT, RenameHow, Seek,
-    SetAttributes as Change, SetXattr, Tree,
+    SetXattr, Tree,
 };
 
 use super::callers;

@@ -15,7 +15,7 @@ use holdfast_front::fuse::reply::{HEADER_BYTES, encode};
 use holdfast_front::fuse::{
     Answered, Answers, Cache, ListenConfig, Server, Session, Unmount, unmount,
 };
-use holdfast_volume::{
+use holdfast_io::tree::{
     Allocate, Asker, Attributes, Errno, Kind, Listed, NodeId, SetAttributes, Space, Tree,
 };
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use holdfast_volume::{
+use holdfast_io::tree::{
     Allocate, Attributes, Errno, Kind, Listed, NewNode, NodeId, ROOT, RenameHow, SetAttributes,
     Space, Tree,
 };

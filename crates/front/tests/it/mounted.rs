@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 use holdfast_front::fuse::{
     self, Cache, FuseConfig, ListenConfig, MountOptions, Session, Unmount, mount, unmount,
 };
-use holdfast_volume::Tree;
+use holdfast_io::tree::Tree;
 use tempfile::TempDir;
 
 pub(crate) const CACHES: [Cache; 2] = [Cache::Direct, Cache::WriteThrough];

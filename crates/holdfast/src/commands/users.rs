@@ -16,7 +16,7 @@ use crate::shortage::{LACKING, passes};
 use handover::Handover;
 use holdfast_front::{fuse, nbd, ublk, vhost_user};
 use holdfast_io::Blocks;
-use holdfast_volume::Tree;
+use holdfast_io::tree::Tree;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag::register;
 use signal_hook::low_level::emulate_default_handler;

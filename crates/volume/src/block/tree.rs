@@ -8,8 +8,10 @@ use std::time::Duration;
 use holdfast_io::Blocks;
 
 use super::BlockVolume;
-use crate::disk_file::DiskFile;
-use crate::tree::{Allocate, Attributes, Errno, Listed, NodeId, Seek, SetAttributes, Space, Tree};
+use holdfast_io::tree::DiskFile;
+use holdfast_io::tree::{
+    Allocate, Attributes, Errno, Listed, NodeId, Seek, SetAttributes, Space, Tree,
+};
 
 impl BlockVolume {
     fn file(&self, node: NodeId) -> Result<DiskFile<'_>, Errno> {

@@ -19,12 +19,12 @@ use holdfast_log::{Lsn, ReadError};
 
 use crate::clean::plan::{Contents, Step, Window, is_orphan};
 use crate::clean::{Act, CleanError};
-use crate::errno::other_inode;
 use crate::names::{Names, ORPHANS_NAME, Place, to_path};
 use crate::record::{Op, Record};
-use crate::tree::NodeId;
 use crate::volume::DirectoryVolume;
 use crate::xattr::{clear, place};
+use holdfast_io::tree::NodeId;
+use holdfast_io::tree::other_inode;
 
 /// Bytes put together for one write of the home.
 const BATCH_BYTES: usize = 1 << 20;

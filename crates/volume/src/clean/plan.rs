@@ -44,7 +44,7 @@ pub(crate) use crate::clean::plan::passed::Pass;
 use crate::extents::{Extents, Piece, Source};
 use crate::names::ORPHANS_NAME;
 use crate::record::{Op, Record};
-use crate::tree::NodeId;
+use holdfast_io::tree::NodeId;
 
 /// One change of names. Each can be repeated: looking at the names tells whether it is done.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use holdfast_io::Kind;
 
-use crate::tree::NodeId;
+use holdfast_io::tree::NodeId;
 
 /// The smallest cookie: front ends number `.` and `..` themselves.
 const COOKIE_MIN: u64 = 16;

@@ -22,9 +22,9 @@ use holdfast_io::{Files, Held, InodeNumbers, Kind, Metadata};
 
 use super::{HomeInode, Names, ORPHANS, Place, inode_of};
 use crate::clean::aside::Lost;
-use crate::errno::other_inode;
 use crate::record::AtHome;
-use crate::tree::{Errno, NodeId, ROOT};
+use holdfast_io::tree::other_inode;
+use holdfast_io::tree::{Errno, NodeId, ROOT};
 
 /// Stands for an inode that is not there any more.
 const GONE: HomeInode = (u64::MAX, u64::MAX);

@@ -10,8 +10,8 @@
 use holdfast_io::{Files, Held, Kind};
 
 use super::{Names, ORPHANS};
-use crate::tree::{Errno, NodeId, ROOT};
 use crate::tried::admit_move;
+use holdfast_io::tree::{Errno, NodeId, ROOT};
 
 /// What a directory asks. Each is handed down to directories that are made in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

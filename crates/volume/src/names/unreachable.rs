@@ -12,7 +12,7 @@ use holdfast_io::{Files, Kind};
 
 use super::{Names, ORPHANS, Place, read_node};
 use crate::own;
-use crate::tree::{Errno, NodeId};
+use holdfast_io::tree::{Errno, NodeId};
 
 impl Names {
     /// The name that a node has among the orphans.

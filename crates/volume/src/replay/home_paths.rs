@@ -11,7 +11,7 @@
 use std::collections::HashMap;
 
 use crate::record::{Op, Record};
-use crate::tree::NodeId;
+use holdfast_io::tree::NodeId;
 
 /// What stands under a name at the moment of a record.
 #[derive(Default)]

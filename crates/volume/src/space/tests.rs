@@ -7,8 +7,8 @@ use holdfast_io::fake::{FakeClock, FakeFiles, FakeLimits};
 use holdfast_log::Lsn;
 
 use super::{Cost, MARGIN_BYTES, SpaceGate};
-use crate::tree::Errno;
 use crate::volume::Stop;
+use holdfast_io::tree::Errno;
 
 fn home(bytes: u64, inodes_max: u64) -> FakeFiles {
     let files = FakeFiles::new(1);

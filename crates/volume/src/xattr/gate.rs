@@ -18,8 +18,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use holdfast_io::{Files, Held};
 
 use crate::names::{ORPHANS_NAME, make_unless_there, to_path};
-use crate::tree::Errno;
 use crate::xattr::overlay::Value;
+use holdfast_io::tree::Errno;
 use taken::Taken;
 
 /// So much is tried when a namespace is first used, the most first; what is taken is not tried

@@ -3,10 +3,9 @@
 use std::path::Path;
 
 use holdfast_io::fake::{Effect, Fault, Operation};
+use holdfast_io::tree::{NodeId, ROOT, RenameHow, SetAttributes, Tree};
 use holdfast_io::{Files, Kind, OpenHow};
-use holdfast_volume::{
-    NodeId, PutAside, ROOT, RenameHow, SetAttributes, Tree, order_to_put_aside, put_aside, stuck_at,
-};
+use holdfast_volume::{PutAside, order_to_put_aside, put_aside, stuck_at};
 
 use crate::death::half_apply;
 use crate::model::{Item, Life, image_of, image_through};

@@ -1,10 +1,10 @@
 //! What programs rely on.
 
-use holdfast_io::{Files, Kind, OpenHow};
-use holdfast_volume::{
-    Allocate, Asked, DirectoryVolume, Errno, NewNode, NodeId, ROOT, RenameHow, Seek, SetAttributes,
-    Tree,
+use holdfast_io::tree::{
+    Allocate, Asked, Errno, NewNode, NodeId, ROOT, RenameHow, Seek, SetAttributes, Tree,
 };
+use holdfast_io::{Files, Kind, OpenHow};
+use holdfast_volume::DirectoryVolume;
 
 use crate::model::{Item, image_of, image_through};
 use crate::world::{Opened, World, new_node};

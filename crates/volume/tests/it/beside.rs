@@ -7,8 +7,9 @@ use std::path::Path;
 
 use holdfast_io::fake::Random;
 use holdfast_io::real::RealFiles;
+use holdfast_io::tree::{Errno, ROOT, Tree};
 use holdfast_io::{Change, Files, Kind, OpenHow, Seek};
-use holdfast_volume::{DirectoryVolume, Errno, ROOT, Tree};
+use holdfast_volume::DirectoryVolume;
 
 use crate::death::die_while_opening;
 use crate::model::{Doing, any_doing, apply};

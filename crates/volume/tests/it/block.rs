@@ -4,11 +4,12 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use holdfast_io::fake::{Effect, Fault, Operation, Random};
+use holdfast_io::tree::{Allocate, Errno, Kind, ROOT, RenameHow, SetAttributes, Tree};
 use holdfast_io::{
     Allocation, Blocks, BlocksError, Change, Files, Metadata, OpenFile, Seek, Space,
 };
 use holdfast_log::Health;
-use holdfast_volume::{Allocate, Class, Errno, Kind, ROOT, RenameHow, SetAttributes, Tree};
+use holdfast_volume::Class;
 
 use crate::disk::{DISK_BYTES, Disk, DiskWorld, Life, holes, make_room};
 use crate::seeds::for_each_seed;

@@ -7,10 +7,9 @@ use std::sync::Arc;
 
 use holdfast_io::fake::FakeFiles;
 use holdfast_io::real::RealFiles;
+use holdfast_io::tree::{Errno, Kind, NewNode, ROOT, RenameHow, Tree};
 use holdfast_log::Log;
-use holdfast_volume::{
-    DirectVolume, Errno, Kind, NewNode, ROOT, RenameHow, Told, Tree, changed_by_others,
-};
+use holdfast_volume::{DirectVolume, Told, changed_by_others};
 
 use crate::world::{Below, IDENTITY, config, new_node, new_region};
 

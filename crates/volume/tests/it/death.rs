@@ -2,7 +2,8 @@
 
 use holdfast_io::Files;
 use holdfast_io::fake::{Effect, Fault, Operation, Random};
-use holdfast_volume::{DirectoryVolume, NodeId, ROOT, Tree};
+use holdfast_io::tree::{NodeId, ROOT, Tree};
+use holdfast_volume::DirectoryVolume;
 use std::path::Path;
 
 use crate::model::{Image, Life, image_of, image_through, timeless, walk};

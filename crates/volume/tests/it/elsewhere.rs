@@ -8,11 +8,12 @@ use std::time::Duration;
 use std::{io, iter};
 
 use holdfast_io::fake::Random;
+use holdfast_io::tree::{Errno, ROOT, Tree};
 use holdfast_log::{
     AppendError, Appended, CommitError, CommitLog, Frame, Log, Lsn, Marks, NoteError, ReadError,
     WordError,
 };
-use holdfast_volume::{Class, DirectoryVolume, Errno, ROOT, Tree};
+use holdfast_volume::{Class, DirectoryVolume};
 
 use crate::model::{Image, any_doing, apply, image_of, image_through};
 use crate::seeds::for_each_seed;

@@ -1,11 +1,10 @@
 //! The home or the log fails: a step fails, nothing is lost, and the next one goes on.
 
 use holdfast_io::fake::{Effect, FakeLimits, Fault, Operation};
+use holdfast_io::tree::{Allocate, Errno, NewNode, NodeId, ROOT, RenameHow, SetXattr, Tree};
 use holdfast_io::{Files, Kind};
 use holdfast_log::Health;
-use holdfast_volume::{
-    Allocate, DirectoryVolume, Errno, NewNode, NodeId, ROOT, RenameHow, SetXattr, Tree,
-};
+use holdfast_volume::DirectoryVolume;
 
 use crate::model::{Life, image_of, image_through};
 use crate::world::{Opened, World};
@@ -58,7 +57,7 @@ fn fill(volume: &Opened) {
 }
 
 fn change(volume: &DirectoryVolume, directory: NodeId, node: NodeId) {
-    let set = holdfast_volume::SetAttributes { size_bytes: Some(3000), ..Default::default() };
+    let set = holdfast_io::tree::SetAttributes { size_bytes: Some(3000), ..Default::default() };
     volume.set_attributes(node, &set).expect("a file");
     volume.allocate(node, Allocate::PunchHole, 0, 1000).expect("a file");
     let (from, to) = ((directory, &b"file-1"[..]), (ROOT, &b"file-1"[..]));

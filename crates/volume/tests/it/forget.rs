@@ -3,8 +3,9 @@
 //! The kernel says how often it was told of an inode when it forgets that inode; it may look the
 //! name up again before it has said so.
 
+use holdfast_io::tree::{Errno, NewNode, NodeId, ROOT, Tree};
 use holdfast_io::{Files, Kind};
-use holdfast_volume::{DirectoryVolume, Errno, NewNode, NodeId, ROOT, Tree};
+use holdfast_volume::DirectoryVolume;
 
 use crate::world::{Opened, World};
 

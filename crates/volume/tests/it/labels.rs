@@ -2,8 +2,8 @@
 //! And many of them: what one more costs the home does not depend on how many there are.
 
 use holdfast_io::fake::{Effect, Fault, Operation, Random};
+use holdfast_io::tree::{Errno, NodeId, ROOT, SetXattr, Tree};
 use holdfast_io::{Files, Kind};
-use holdfast_volume::{Errno, NodeId, ROOT, SetXattr, Tree};
 use std::path::Path;
 
 use crate::death::{die_while_opening, half_apply_all};

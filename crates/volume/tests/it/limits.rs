@@ -8,12 +8,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use holdfast_io::fake::{FakeClock, FakeFiles, FakeLimits, Hindrance, Random};
+use holdfast_io::tree::{Allocate, Errno, NewNode, NodeId, ROOT, RenameHow, SetAttributes, Tree};
 use holdfast_io::{Files, Kind, Limits, OpenHow};
 use holdfast_memory::Region;
-use holdfast_volume::{
-    Allocate, DirectVolume, DirectoryVolume, Errno, NewNode, NodeId, ROOT, RenameHow,
-    SetAttributes, Tree,
-};
+use holdfast_volume::{DirectVolume, DirectoryVolume};
 
 use crate::borders::new_log;
 use crate::model::{image_of, image_through};

@@ -3,9 +3,8 @@
 
 use holdfast_io::Kind;
 use holdfast_io::fake::Random;
-use holdfast_volume::{
-    DirectoryVolume, Errno, NewNode, NodeId, ROOT, SetAttributes, SetXattr, Tree,
-};
+use holdfast_io::tree::{Errno, NewNode, NodeId, ROOT, SetAttributes, SetXattr, Tree};
+use holdfast_volume::DirectoryVolume;
 
 use crate::death::half_apply;
 use crate::model::{image_of, image_through};

@@ -6,11 +6,11 @@ use std::path::Path;
 
 use crate::world::ONCE;
 use holdfast_io::fake::Random;
-use holdfast_io::{Files, Kind, Metadata, OpenHow};
-use holdfast_volume::{
-    Allocate, Attributes, DirectoryVolume, Errno, NewNode, NodeId, ROOT, RenameHow, SetAttributes,
-    SetXattr, Tree,
+use holdfast_io::tree::{
+    Allocate, Attributes, Errno, NewNode, NodeId, ROOT, RenameHow, SetAttributes, SetXattr, Tree,
 };
+use holdfast_io::{Files, Kind, Metadata, OpenHow};
+use holdfast_volume::DirectoryVolume;
 
 /// What stands under a path.
 #[derive(Clone, PartialEq, Eq)]

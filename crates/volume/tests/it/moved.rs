@@ -5,7 +5,8 @@
 
 use holdfast_io::Kind;
 use holdfast_io::fake::Random;
-use holdfast_volume::{DirectoryVolume, Errno, NodeId};
+use holdfast_io::tree::{Errno, NodeId};
+use holdfast_volume::DirectoryVolume;
 
 use crate::death::{die_while_opening, half_apply_all};
 use crate::model::{Doing, Image, apply, image_of, image_through, walk};

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use std::path::Path;
 
 use holdfast_io::fake::{EIO, Effect, Fault, Operation, Random};
+use holdfast_io::tree::{Asker, Errno, NodeId, ROOT, RenameHow, Tree, Waits, on_behalf_of};
 use holdfast_io::{Files, Kind};
-use holdfast_volume::{Asker, Errno, NodeId, ROOT, RenameHow, Tree, Waits, on_behalf_of};
 
 use crate::seeds::for_each_seed;
 use crate::world::{Opened, World, new_node};

@@ -1,7 +1,8 @@
 //! Many names, long names, deep directories.
 
 use holdfast_io::Kind;
-use holdfast_volume::{DirectoryVolume, Errno, NodeId, ROOT, RenameHow, Tree};
+use holdfast_io::tree::{Errno, NodeId, ROOT, RenameHow, Tree};
+use holdfast_volume::DirectoryVolume;
 
 use crate::model::{image_of, image_through};
 use crate::world::{Opened, World, new_node};

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use holdfast_io::Kind;
 use holdfast_io::fake::Random;
-use holdfast_volume::{Asked, Errno, NodeId, ROOT, RenameHow, SetXattr, Tree};
+use holdfast_io::tree::{Asked, Errno, NodeId, ROOT, RenameHow, SetXattr, Tree};
 
 use crate::death::die_while_opening;
 use crate::seeds::for_each_seed;

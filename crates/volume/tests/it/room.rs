@@ -7,10 +7,11 @@ use std::io;
 use std::sync::Arc;
 
 use holdfast_io::fake::{FakeFiles, FakeLimits, Random};
+use holdfast_io::tree::{Allocate, Errno, Kind, ROOT, Tree};
 use holdfast_io::{
     Allocation, Blocks, BlocksError, Change, Files, Metadata, OpenFile, OpenHow, Seek, Space,
 };
-use holdfast_volume::{Allocate, Class, Errno, Kind, ROOT, Tree};
+use holdfast_volume::Class;
 
 use crate::disk::{Disk, DiskWorld, make_room};
 use crate::seeds::for_each_seed;

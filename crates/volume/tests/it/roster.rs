@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use holdfast_io::tree::{Errno, NewNode, NodeId, ROOT, RenameHow, Tree};
 use holdfast_io::{Files, Kind};
 use holdfast_log::{
     AppendError, Appended, CommitError, CommitLog, Frame, Log, Lsn, Marks, NoteError, ReadError,
     WordError,
 };
-use holdfast_volume::{Class, DirectoryVolume, Errno, NewNode, NodeId, ROOT, RenameHow, Tree};
+use holdfast_volume::{Class, DirectoryVolume};
 
 use crate::world::{Below, World};
 

@@ -9,9 +9,8 @@ use std::path::Path;
 use std::process::Command;
 
 use holdfast_io::fake::Random;
-use holdfast_volume::{
-    Asked, DirectVolume, DirectoryVolume, Errno, Kind, NewNode, NodeId, ROOT, RenameHow, Tree,
-};
+use holdfast_io::tree::{Asked, Errno, Kind, NewNode, NodeId, ROOT, RenameHow, Tree};
+use holdfast_volume::{DirectVolume, DirectoryVolume};
 
 use crate::borders::{Mounted, new_log, open};
 use crate::seeds::for_each_seed;

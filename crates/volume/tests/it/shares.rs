@@ -1,8 +1,9 @@
 //! One user fills what all share, and the others go on.
 
 use holdfast_io::Kind;
-use holdfast_volume::RenameHow::Replace;
-use holdfast_volume::{Asker, DirectoryVolume, Errno, NodeId, ROOT, Tree, Waits, on_behalf_of};
+use holdfast_io::tree::RenameHow::Replace;
+use holdfast_io::tree::{Asker, Errno, NodeId, ROOT, Tree, Waits, on_behalf_of};
+use holdfast_volume::DirectoryVolume;
 
 use crate::world::{World, new_node};
 

@@ -3,7 +3,7 @@
 
 use holdfast_io::Kind;
 use holdfast_io::fake::{Effect, Fault, Operation, Random};
-use holdfast_volume::{Asker, Errno, NodeId, ROOT, SetAttributes, Tree, Waits, on_behalf_of};
+use holdfast_io::tree::{Asker, Errno, NodeId, ROOT, SetAttributes, Tree, Waits, on_behalf_of};
 
 use crate::seeds::for_each_seed;
 use crate::world::{Opened, World, new_node};

@@ -10,13 +10,11 @@ use std::time::Duration;
 
 use holdfast_io::fake::Random;
 use holdfast_io::real::{RealClock, RealFiles};
+use holdfast_io::tree::{Errno, NewNode, NodeId, ROOT, RenameHow, SetAttributes, SetXattr, Tree};
 use holdfast_io::{Change, Files, Held, Kind, OpenHow};
 use holdfast_log::Log;
 use holdfast_memory::Region;
-use holdfast_volume::{
-    DirectVolume, DirectoryVolume, Errno, NewNode, NodeId, ROOT, RenameHow, SetAttributes,
-    SetXattr, Tree, order_to_put_aside,
-};
+use holdfast_volume::{DirectVolume, DirectoryVolume, order_to_put_aside};
 
 use crate::seeds::for_each_seed;
 use crate::world::{Below, IDENTITY, ONCE, Opened, World, config, new_node, new_region};

@@ -9,13 +9,11 @@ use std::time::Duration;
 
 use holdfast_io::fake::Random;
 use holdfast_io::real::{RealClock, RealFiles};
+use holdfast_io::tree::{NodeId, ROOT, RenameHow, SetAttributes, Tree};
 use holdfast_io::{Files, Kind};
 use holdfast_log::{Log, LogConfig};
 use holdfast_memory::{Medium, Region, RegionSpec};
-use holdfast_volume::{
-    Class, DirectVolume, DirectoryVolume, NodeId, ROOT, RenameHow, SetAttributes, Tree,
-    VolumeConfig,
-};
+use holdfast_volume::{Class, DirectVolume, DirectoryVolume, VolumeConfig};
 
 use crate::model::{image_of, image_through};
 use crate::world::{IDENTITY, new_node};

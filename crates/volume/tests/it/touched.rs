@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use holdfast_io::fake::{Effect, FakeFiles, Fault, Operation, Random};
+use holdfast_io::tree::{Allocate, NodeId, ROOT, Tree};
 use holdfast_io::{Change, Clock, Files, Kind};
 use holdfast_log::Log;
-use holdfast_volume::{
-    Allocate, Class, DirectoryVolume, NodeId, ROOT, Told, Tree, changed_by_others, touching,
-};
+use holdfast_volume::{Class, DirectoryVolume, Told, changed_by_others, touching};
 
 use crate::seeds::for_each_seed;
 use crate::world::{World, new_node};

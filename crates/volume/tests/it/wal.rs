@@ -2,7 +2,8 @@
 //! The power goes at every single I/O of it.
 
 use holdfast_io::Kind;
-use holdfast_volume::{DirectoryVolume, NodeId, ROOT, RenameHow, Tree};
+use holdfast_io::tree::{NodeId, ROOT, RenameHow, Tree};
+use holdfast_volume::DirectoryVolume;
 
 use crate::model::{image_through, timeless};
 use crate::power::{Run, check_cuts};

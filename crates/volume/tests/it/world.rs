@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use holdfast_io::fake::{FakeClock, FakeFiles};
+use holdfast_io::tree::{Asked, NewNode};
 use holdfast_io::{
     Allocation, Change, DirEntry, Files, Held, Kind, Limits, Metadata, OpenFile, OpenHow, Space,
 };
 use holdfast_log::{CommitError, Log, LogConfig, OpenError};
 use holdfast_memory::{Medium, Region, RegionSpec};
 use holdfast_volume::{
-    Asked, Attached, Class, CleanError, DirectVolume, DirectoryVolume, NewNode, VolumeConfig,
-    VolumeError,
+    Attached, Class, CleanError, DirectVolume, DirectoryVolume, VolumeConfig, VolumeError,
 };
 
 pub(crate) const IDENTITY: [u8; 16] = [7; 16];

@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use holdfast_io::fake::{Effect, Fault, Operation};
-use holdfast_io::{Files, Kind, OpenHow};
-use holdfast_volume::{
-    Allocate, Asker, DirectoryVolume, Errno, NodeId, ROOT, SetAttributes, Tree, Waits, on_behalf_of,
+use holdfast_io::tree::{
+    Allocate, Asker, Errno, NodeId, ROOT, SetAttributes, Tree, Waits, on_behalf_of,
 };
+use holdfast_io::{Files, Kind, OpenHow};
+use holdfast_volume::DirectoryVolume;
 
 use crate::world::{Opened, World, new_node};
 

@@ -14,9 +14,9 @@ use holdfast_io::{Change, Held, Kind, Metadata};
 use super::{Applier, unless};
 use crate::clean::plan::{Make, Step, Window, is_orphan};
 use crate::clean::{Act, CleanError};
-use crate::errno::other_inode;
 use crate::names::Names;
-use crate::tree::{Errno, NodeId};
+use holdfast_io::tree::other_inode;
+use holdfast_io::tree::{Errno, NodeId};
 
 impl Applier<'_> {
     /// Makes a node in a directory. One that is there already was made by this very step, before a

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use crate::record::{self, Op, Record};
-use crate::tree::NodeId;
+use holdfast_io::tree::NodeId;
 
 /// What is not where the log believes it to be, at one position of the log. What comes before a
 /// record does not depend on it, so this is carried from record to record, in their order.

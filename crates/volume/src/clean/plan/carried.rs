@@ -8,7 +8,7 @@ use holdfast_io::Kind;
 
 use super::{Step, Window, is_key_below};
 use crate::record::Record;
-use crate::tree::NodeId;
+use holdfast_io::tree::NodeId;
 
 impl Window {
     /// True if the record renames a directory that the window makes, with all below it, to where

@@ -6,7 +6,7 @@
 
 use super::{Step, Window};
 use crate::record::{Op, Record};
-use crate::tree::NodeId;
+use holdfast_io::tree::NodeId;
 
 /// The names that a window gives a node with several.
 #[derive(Debug)]

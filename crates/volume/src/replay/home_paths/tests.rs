@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::record::AtHome;
-use crate::tree::ROOT;
+use holdfast_io::tree::ROOT;
 
 fn record<'a>(node: u64, parent: u64, path: &'a str, op: Op<'a>) -> Record<'a> {
     let (node, parent) = (NodeId(node), NodeId(parent));

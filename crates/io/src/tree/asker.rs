@@ -1,7 +1,7 @@
 //! On whose behalf a thread works, and whether he may be kept waiting by it.
 //!
 //! A tree does not ask who changes it: whoever may is the front end's matter. But what the users of
-//! a tree share is given out fairly among them ([`crate::shares`]), and a front end has other work
+//! a tree share is given out fairly among them, and a front end has other work
 //! for a thread than to wait with it. So a thread says for whom it works, as the kernel knows it of
 //! each of its own.
 //!
@@ -50,7 +50,8 @@ pub fn on_behalf_of<T>(asker: Asker, work: impl FnOnce() -> T) -> T {
 }
 
 /// For whom this thread works.
-pub(crate) fn asker() -> Asker {
+#[must_use]
+pub fn asker() -> Asker {
     ASKER.get()
 }
 

@@ -6,9 +6,8 @@
 use std::fmt;
 use std::io;
 
-use holdfast_io::{BlocksError, errno};
-
 use crate::tree::Errno;
+use crate::{BlocksError, errno};
 
 impl Errno {
     /// The name must not be changed.
@@ -86,11 +85,13 @@ impl fmt::Display for OtherInode {
 
 impl std::error::Error for OtherInode {}
 
-pub(crate) fn other_inode() -> io::Error {
+/// An error that says so.
+pub fn other_inode() -> io::Error {
     io::Error::other(OtherInode)
 }
 
-pub(crate) fn is_other_inode(error: &io::Error) -> bool {
+/// True of such an error.
+pub fn is_other_inode(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|inner| inner.is::<OtherInode>())
 }
 
@@ -100,7 +101,6 @@ impl From<BlocksError> for Errno {
         match error {
             BlocksError::OutOfRange | BlocksError::NoSpace => Errno::NOSPC,
             BlocksError::Failed(error) => error.into(),
-            _ => Errno::IO,
         }
     }
 }

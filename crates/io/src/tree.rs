@@ -4,9 +4,16 @@
 //! against [`Tree`] and knows nothing else of what it serves.
 //! Never: speaks of a protocol.
 
+mod asker;
+mod disk_file;
+mod errno;
+
 use std::time::Duration;
 
-pub use holdfast_io::{Kind, Seek, Space};
+pub use crate::{Kind, Seek, Space};
+pub use asker::{Asker, Waits, asker, on_behalf_of};
+pub use disk_file::DiskFile;
+pub use errno::{is_other_inode, other_inode};
 
 /// Names a file, directory or other inode of a tree for as long as somebody remembers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -4,15 +4,14 @@
 //! behind that is "no space", as on a device.
 //! Never: knows the file's name or attributes.
 
-use holdfast_io::Blocks;
-
-use crate::tree::{Allocate, Errno};
+use crate::Blocks;
+use crate::tree::{Allocate, Errno, Seek};
 
 /// What a file has that is a disk: bytes.
 ///
 /// Durability: that of the disk.
 pub struct DiskFile<'d> {
-    pub(crate) blocks: &'d dyn Blocks,
+    blocks: &'d dyn Blocks,
 }
 
 impl<'d> DiskFile<'d> {
@@ -44,8 +43,8 @@ impl<'d> DiskFile<'d> {
         Ok(self.blocks.write(from, offset)?)
     }
 
-    /// Changes a range as [`crate::Tree::allocate`] does. `reserve` reserves one that is on the
-    /// disk.
+    /// Changes a range as [`crate::tree::Tree::allocate`] does. `reserve` reserves one that is on
+    /// the disk.
     ///
     /// # Errors
     /// `EINVAL` for a range of nothing, `ENOSPC` behind the end, or as the disk's.
@@ -62,6 +61,26 @@ impl<'d> DiskFile<'d> {
             Allocate::ZeroRange { .. } => Ok(self.blocks.write_zeroes(offset, bytes)?),
             Allocate::Reserve { .. } if self.bytes_within(offset, bytes) == bytes => reserve(),
             Allocate::Reserve { .. } => Err(Errno::NOSPC),
+        }
+    }
+
+    /// Where the next data or hole begins, at `offset` or behind it.
+    ///
+    /// # Errors
+    /// As the disk's; `ENXIO` if there is none before the end.
+    pub fn seek(&self, offset: u64, what: Seek) -> Result<u64, Errno> {
+        let size_bytes = self.blocks.size_bytes();
+        let mut at = offset;
+        while at < size_bytes {
+            let extent = self.blocks.extent_at(at)?;
+            if extent.is_hole == (what == Seek::Hole) {
+                return Ok(at);
+            }
+            at = extent.end;
+        }
+        match what {
+            Seek::Hole if offset < size_bytes => Ok(size_bytes),
+            _ => Err(Errno::NXIO),
         }
     }
 
