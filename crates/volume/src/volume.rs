@@ -533,29 +533,39 @@ impl DirectoryVolume {
         self.append(records, payload, data, 0)
     }
 
+    /// Whether whom this thread works for may leave so much work to the home that is no bytes of
+    /// the log.
+    pub(crate) fn admit_work(&self, unlogged_bytes: u64) -> Result<(), Stop> {
+        let work_bytes_max = self.log.ring_bytes().unwrap_or(WORK_BYTES_MAX);
+        let may = |user| self.shares.may_leave_work(user, unlogged_bytes, work_bytes_max);
+        if asker().user.is_none_or(may) { Ok(()) } else { Err(Stop::NoWork) }
+    }
+
     /// The same for a frame about what a file holds, which may be more for the home than it is for
     /// the log.
     pub(crate) fn log_contents(&self, frame: &Frame<'_>, data: &[u8]) -> Result<Appended, Stop> {
         let unlogged_bytes = frame.unlogged_bytes;
-        let work_bytes_max = self.log.ring_bytes().unwrap_or(WORK_BYTES_MAX);
-        let may = |user| self.shares.may_leave_work(user, unlogged_bytes, work_bytes_max);
-        if !asker().user.is_none_or(may) {
-            return Err(Stop::NoWork);
-        }
+        self.admit_work(unlogged_bytes)?;
         if !self.has_turn(&frame.payload, data) {
             return Err(Stop::NoTurn);
         }
         self.append(frame.records, &frame.payload, data, unlogged_bytes)
     }
 
-    /// The same for a frame that others wait for who have nothing to do with it, as the kernel has
-    /// locks: soon it is anybody's turn.
-    pub(crate) fn log_soon(&self, records: u16, payload: &[u8]) -> Result<Appended, Stop> {
+    /// The same for a frame that moves names. While somebody moves one to another directory the
+    /// kernel lets nobody else do that in the whole mount: soon it is anybody's turn.
+    pub(crate) fn log_move(
+        &self,
+        is_within: bool,
+        records: u16,
+        payload: &[u8],
+        unlogged_bytes: u64,
+    ) -> Result<Appended, Stop> {
         let goes = || self.shares.goes_out_of_turn(self.clock.monotonic_ns());
-        if !self.has_turn(payload, &[]) && !goes() {
+        if !self.has_turn(payload, &[]) && (is_within || !goes()) {
             return Err(Stop::NoTurn);
         }
-        self.append(records, payload, &[], 0)
+        self.append(records, payload, &[], unlogged_bytes)
     }
 
     /// Whether it is the turn of whom this thread works for. A part of the ring is nobody's turn:

@@ -20,8 +20,9 @@
 //!   comes.
 //! * A directory made in the window that is renamed, with nothing below it but what was made there,
 //!   is made under its last name, and so is that.
-//! * A second name of a file that goes again is not given. A file that is made and loses the name
-//!   that makes it is made under the next.
+//! * A second name of a file that goes again is not given, and one that is renamed is given as the
+//!   last one. A file that is made and loses the name that makes it is made under the next.
+//! * Two names that change places again and again do so once or not at all.
 //! * A node that is moved and moved again, over nothing, is at one of its names and nothing else is
 //!   at the others. So it is moved from wherever it is to its last name, which may be its first.
 //! * A file that loses its last name moves among the orphans, for whoever may have it open, and
@@ -31,6 +32,7 @@
 //! Never: reads the home.
 
 mod carried;
+mod exchanged;
 mod linked;
 mod passed;
 
@@ -63,8 +65,16 @@ pub(crate) enum Step {
     /// The node is under one of the names `via`, and nothing else is under another. It moves to
     /// `to`, one of them, in the directory `parent`. Before the window it was under `from`.
     Move { node: NodeId, parent: NodeId, from: Vec<u8>, via: BTreeSet<Vec<u8>>, to: Vec<u8> },
-    /// Two names change places, by the record at `at`, and stand in each other's directory then.
-    Exchange { nodes: [NodeId; 2], parents: [NodeId; 2], from: Vec<u8>, to: Vec<u8>, at: Lsn },
+    /// Two names change places, first by the record at `at`, and stand in each other's directory
+    /// then; `is_back` if they change back, so that each ends where it was before the window.
+    Exchange {
+        nodes: [NodeId; 2],
+        parents: [NodeId; 2],
+        from: Vec<u8>,
+        to: Vec<u8>,
+        at: Lsn,
+        is_back: bool,
+    },
     /// The making of the node was put aside. What an earlier try has made of it goes.
     Unmake { node: NodeId, path: Vec<u8>, make: Make },
     /// All names changed so far become durable before the next step.
@@ -168,8 +178,13 @@ pub(crate) struct Window {
     moves: HashMap<NodeId, usize>,
     /// Whose contents a path stands for.
     by_path: BTreeMap<Vec<u8>, NodeId>,
+    /// Which step lets two names change places.
+    exchanges: BTreeMap<[Vec<u8>; 2], usize>,
     /// Repeats what an earlier process may have begun: what passed is removed, should it be there.
     pub(crate) repeats: bool,
+    /// The home's file system tells for good which inode is which: so whether names have changed
+    /// places, however often.
+    pub(crate) tells_inodes: bool,
 }
 
 /// Directories of one name that were made and removed again.
@@ -221,11 +236,14 @@ impl Window {
         self.makes.clear();
         self.linked.clear();
         self.makes_directories.clear();
+        self.exchanges.clear();
     }
 
     fn take_in(&mut self, frame: Lsn, record: &Record<'_>, data: Lsn) {
+        if !self.is_exchanged_again(record) {
+            self.unlogged_bytes += record.op.unlogged_bytes();
+        }
         self.add(frame, record, data);
-        self.unlogged_bytes += record.op.unlogged_bytes();
         self.nodes.insert(record.node);
         if let Op::Rename { replaced: other, .. } | Op::Exchange { other, .. } = record.op {
             self.nodes.insert(other);
@@ -261,6 +279,7 @@ impl Window {
                 if self.is_made_elsewhere(record, to, replaced)
                     || self.is_moved_on(record, to, replaced)
                     || self.is_carried(record, to, replaced)
+                    || self.is_relinked(record, to, replaced)
                 {
                     return false;
                 }
@@ -270,7 +289,8 @@ impl Window {
             }
             // Contents under either name go along; those below would have to be renamed.
             Op::Exchange { to, .. } => {
-                used(path) || used(to) || self.knows_below(path) || self.knows_below(to)
+                let is_used = (used(path) || used(to)) && !self.is_exchanged_again(record);
+                is_used || self.knows_below(path) || self.knows_below(to)
             }
             _ => false,
         }
@@ -421,10 +441,7 @@ impl Window {
             }
             Op::Rename { to, replaced } => self.rename(record, to, replaced),
             Op::Exchange { to, other, from_parent } => {
-                let (nodes, parents) = ([record.node, other], [from_parent, record.parent]);
-                self.exchange(record.path, to);
-                let (from, to) = (record.path.to_vec(), to.to_vec());
-                self.steps.push(Step::Exchange { nodes, parents, from, to, at: frame });
+                self.exchange(frame, record, (to, other, from_parent));
             }
             _ => self.fill(frame, record, data),
         }
@@ -691,6 +708,9 @@ impl Window {
         if self.is_carried(record, to, replaced) {
             return self.carry_directory(record, to);
         }
+        if self.is_relinked(record, to, replaced) {
+            return self.relink(record, to);
+        }
         let is_first = !self.is_touched(record.path) && !self.is_touched(to);
         self.touch(record.path);
         self.touch(to);
@@ -710,28 +730,6 @@ impl Window {
         }
         let via = BTreeSet::from([from.clone(), to.clone()]);
         self.steps.push(Step::Move { node, parent, from, via, to });
-    }
-
-    /// What was about either name is about the other now.
-    fn exchange(&mut self, from: &[u8], to: &[u8]) {
-        self.touch(from);
-        self.touch(to);
-        let [one, other] = [from, to].map(|path| self.by_path.remove(path));
-        for (node, path) in [(one, to), (other, from)] {
-            let Some(node) = node else { continue };
-            self.by_path.insert(path.to_vec(), node);
-            if let Some(contents) = self.contents.get_mut(&node) {
-                contents.path = path.to_vec();
-            }
-        }
-    }
-
-    /// The exchanges in the window, by the frames that they came with.
-    pub(crate) fn exchanges(&self) -> impl Iterator<Item = Lsn> {
-        self.steps.iter().filter_map(|step| match step {
-            Step::Exchange { at, .. } => Some(*at),
-            _ => None,
-        })
     }
 
     /// What the node would end up with does not matter any more.

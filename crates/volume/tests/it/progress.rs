@@ -27,7 +27,7 @@ fn steps_max(volume: &Opened) -> u64 {
 const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
 
 /// Kinds of change that a life draws from.
-const HABITS: u64 = 13;
+const HABITS: u64 = 14;
 /// Directories that come and go, and what comes and goes beside and below them.
 const DIRECTORIES: [&str; 3] = ["d", "d/s", "e"];
 const BELOW: [&str; 5] = ["a", "d/x", "d/s/x", "d/s", "e"];
@@ -189,6 +189,27 @@ impl Hand<'_> {
         }
     }
 
+    /// Two files change places again and again, or two directories; one may be written to, or a
+    /// further name come, move and go.
+    fn change_back(&mut self, number: u64, random: &mut Random) -> Result<(), Errno> {
+        const PAIRS: [(&str, &str); 4] = [("a", "c"), ("c", "a"), ("d", "e"), ("a", "d")];
+        let (one, other) = PAIRS[random.below(4) as usize];
+        match random.below(32) {
+            0 => self.make_at(one, &new_node(Kind::Directory, 0o700)),
+            1 => self.make(other),
+            2 => self.write(one, number),
+            3 => self.dress(one, number),
+            4 => self.make_at("d/x", &new_node(Kind::File, 0o600)),
+            5 => self.remove_at("d/x"),
+            6..10 => self.link(one, "l"),
+            10..14 => self.rename("l", ["m", "b"][random.below(2) as usize]),
+            14 => self.rename("m", "l"),
+            15..18 => self.remove("m"),
+            18 => self.remove("l"),
+            _ => self.exchange(one, other),
+        }
+    }
+
     /// One small change of a kind that programs repeat without end; it may be refused.
     fn change(&mut self, habit: u64, number: u64, random: &mut Random) {
         let name = NAMES[random.below(5) as usize];
@@ -213,6 +234,7 @@ impl Hand<'_> {
             10 => self.change_linked(number, random),
             11 => self.change_moved(number, random),
             12 => self.exchange(name, other),
+            13 => self.change_back(number, random),
             _ => self.remove(name),
         };
     }
@@ -342,7 +364,7 @@ type Round = fn(&mut Hand<'_>) -> Result<(), Errno>;
 
 const DIRECTORY: NewNode<'_> = new_node(Kind::Directory, 0o700);
 
-const ROUNDS: [(&str, Round); 13] = [
+const ROUNDS: [(&str, Round); 17] = [
     ("a directory is made and removed", |hand| {
         hand.make_at("d", &DIRECTORY)?;
         hand.remove_at("d")
@@ -414,6 +436,23 @@ const ROUNDS: [(&str, Round); 13] = [
         let _ = hand.make_at("f", &DIRECTORY);
         hand.rename("f", "g")?;
         hand.rename("g", "f")
+    }),
+    ("two files change places", |hand| hand.exchange("a", "c")),
+    ("two directories change places, and a file is written beside them", |hand| {
+        let _ = hand.make_at("d", &DIRECTORY).and_then(|()| hand.make_at("e", &DIRECTORY));
+        hand.exchange("e", "d")?;
+        hand.write("a", 7)
+    }),
+    ("files change places in directories of theirs, said from either side", |hand| {
+        let _ = hand.make_at("d", &DIRECTORY).and_then(|()| hand.make_at("d/x", &DIRECTORY));
+        hand.exchange("a", "d/x")?;
+        hand.write("c", 7)?;
+        hand.exchange("d/x", "a")
+    }),
+    ("a further name of an old file is renamed and removed", |hand| {
+        hand.link("a", "l")?;
+        hand.rename("l", "m")?;
+        hand.remove("m")
     }),
 ];
 

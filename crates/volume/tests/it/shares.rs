@@ -1,10 +1,12 @@
 //! One user fills what all share, and the others go on.
 
 use holdfast_io::Kind;
-use holdfast_volume::RenameHow::Replace;
+use holdfast_io::fake::Random;
+use holdfast_volume::RenameHow::{Exchange, Replace};
 use holdfast_volume::{Asker, DirectoryVolume, Errno, NodeId, ROOT, Tree, Waits, on_behalf_of};
 
-use crate::world::{World, new_node};
+use crate::seeds::for_each_seed;
+use crate::world::{ONCE, Opened, RING_BYTES, World, new_node};
 
 const HEAVY: u32 = 1001;
 const LIGHT: u32 = 1002;
@@ -89,7 +91,7 @@ fn while_one_user_has_all_the_files_open_that_he_may_another_writes_to_one() {
     as_user(HEAVY, || volume.write(nodes[FILES - 2], b"x", 0, false)).expect("his turn");
 }
 
-fn bring_home(volume: &crate::world::Opened) -> bool {
+fn bring_home(volume: &Opened) -> bool {
     volume.drain_step().expect("a drain");
     volume.clean_step().expect("a window").is_idle()
 }
@@ -139,4 +141,42 @@ fn a_rename_between_directories_waits_for_no_turn_and_is_paid_for() {
         while !bring_home(&volume) {}
         as_user(HEAVY, || volume.write(node, b"and more", 0, false)).expect("his turn");
     }
+}
+
+/// What the home does for an exchange is no matter of the bytes that the log has of it.
+#[test]
+fn exchanges_that_wait_for_the_home_are_bounded_by_the_work_that_they_are() {
+    for_each_seed("shares::exchanges_that_wait_for_the_home", &[], 0..32, |seed| {
+        let (world, mut random) = (World::new(seed), Random::new(seed));
+        let (volume, _) = world.open().expect("a new volume");
+        for name in ["a", "b", "c", "d"] {
+            as_user(HEAVY, || make(&volume, name)).expect("a file");
+        }
+        let elsewhere = volume.make(ROOT, b"e", &new_node(Kind::Directory, 0o700));
+        let elsewhere = elsewhere.expect("a directory").node;
+        make_all_home(&volume);
+        let pairs = [(b"a", b"b"), (b"b", b"c"), (b"c", b"a"), (b"c", b"d")];
+        let as_many = 1 + RING_BYTES / (1 << 20);
+        let mut waiting = 0;
+        for _ in 0..200 {
+            let (one, other) = pairs[random.below(4) as usize];
+            let exchange = || volume.rename((ROOT, one), (ROOT, other), Exchange(ONCE));
+            match as_user(HEAVY, exchange) {
+                Ok(()) => waiting += 1,
+                Err(errno) => assert_eq!(errno, Errno::LATER, "seed {seed}"),
+            }
+            assert!(waiting <= as_many, "seed {seed}: {waiting} exchanges wait");
+            if random.chance(4) {
+                make_all_home(&volume);
+                waiting = 0;
+            }
+        }
+        as_user(LIGHT, || volume.make(elsewhere, b"x", &new_node(Kind::File, 0o600)))
+            .expect("a name");
+        goes_about_his_work(&volume, seed);
+    });
+}
+
+fn make_all_home(volume: &Opened) {
+    while !bring_home(volume) {}
 }
