@@ -24,6 +24,7 @@ use crate::names::Names;
 use crate::node::Node;
 use crate::requests::Noted;
 use crate::roster::{Entry as RosterEntry, Roster};
+use crate::settling::Settling;
 use crate::shares::{Shares, Wait};
 use crate::space::{Charge, Cost, OwnRoom, SpaceGate, shortage_in};
 use crate::tree::{Errno, NodeId};
@@ -157,6 +158,7 @@ pub struct DirectoryVolume {
     pub(crate) kept_files: KeptFiles,
     pub(crate) writing: WritingFiles,
     pub(crate) shares: Arc<Shares>,
+    pub(crate) settling: Settling,
 }
 
 impl DirectoryVolume {
@@ -210,6 +212,7 @@ impl DirectoryVolume {
             kept_files: KeptFiles::default(),
             writing: WritingFiles::new(shares.clone()),
             shares,
+            settling: Settling::default(),
             waiting_for_room: AtomicU64::new(0),
             lets_go: AtomicBool::new(false),
             cleaner: Mutex::new(Cleaner::new(log.marks().released, aside)),
@@ -384,12 +387,18 @@ impl DirectoryVolume {
         &self,
         mut attempt: impl FnMut() -> Result<T, Stop>,
     ) -> Result<T, Errno> {
-        let (mut settled, mut stall) = (false, None);
-        if asker().waits == Waits::Behind {
+        let waits = asker().waits;
+        let asks_home = waits == Waits::ForTheHome;
+        let (mut settled, mut stall) = (asks_home && self.has_settled(), None);
+        if waits == Waits::Behind {
             return Err(Errno::LATER);
         }
         loop {
-            let stop = match self.attempt_in_turn(&mut attempt) {
+            let attempted = self.attempt_in_turn(&mut attempt);
+            if asks_home {
+                self.settles(!settled && matches!(attempted, Err(Stop::NoSpace)));
+            }
+            let stop = match attempted {
                 Ok(value) => return Ok(value),
                 Err(stop) => stop,
             };
@@ -401,8 +410,7 @@ impl DirectoryVolume {
                     return Err(Errno::IO);
                 }
                 Stop::NoSpace if settled => return Err(Errno::NOSPC),
-                Stop::NoSpace if asker().waits == Waits::ForTheHome => settled = self.settle(),
-                _ if asker().waits != Waits::InPlace => return Err(Errno::LATER),
+                _ if waits != Waits::InPlace => return Err(Errno::LATER),
                 Stop::NoSpace => settled = self.settle(),
                 Stop::NoRoom(bytes) => {
                     stall.get_or_insert_with(|| Stall::begin(self)).wait_for_room(bytes)?;
@@ -625,6 +633,9 @@ impl DirectoryVolume {
     pub fn clean_step(&self) -> Result<Cleaned, CleanError> {
         self.remove_unreachable();
         let stepped = self.cleaner().step(self);
+        if stepped.is_err() {
+            self.settling.cleaner_failed();
+        }
         self.space.tell_shortage(shortage_in(&stepped));
         stepped
     }

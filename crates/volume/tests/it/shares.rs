@@ -1,9 +1,11 @@
 //! One user fills what all share, and the others go on.
 
-use holdfast_io::Kind;
 use holdfast_io::fake::Random;
+use holdfast_io::{Files, Kind};
 use holdfast_volume::RenameHow::{Exchange, Replace};
-use holdfast_volume::{Asker, DirectoryVolume, Errno, NodeId, ROOT, Tree, Waits, on_behalf_of};
+use holdfast_volume::{
+    Asker, DirectoryVolume, Errno, NodeId, ROOT, SetAttributes, Tree, Waits, on_behalf_of,
+};
 
 use crate::seeds::for_each_seed;
 use crate::world::{ONCE, Opened, RING_BYTES, World, new_node};
@@ -179,4 +181,58 @@ fn exchanges_that_wait_for_the_home_are_bounded_by_the_work_that_they_are() {
 
 fn make_all_home(volume: &Opened) {
     while !bring_home(volume) {}
+}
+
+/// As whoever hands over what is parked does.
+fn as_parked<T>(user: u32, work: impl FnOnce() -> T) -> T {
+    on_behalf_of(Asker { user: Some(user), waits: Waits::ForTheHome }, work)
+}
+
+fn change_mode(volume: &DirectoryVolume, node: NodeId) -> Result<(), Errno> {
+    let set = SetAttributes { mode: Some(0o640), ..SetAttributes::default() };
+    volume.set_attributes(node, &set).map(drop)
+}
+
+/// The one thread that hands over what is parked has others to hand over.
+#[test]
+fn who_waits_for_what_the_home_has_room_for_leaves_the_cleaning_to_the_cleaner() {
+    for_each_seed("shares::who_waits_for_what_the_home_has_room_for", &[], 0..64, |seed| {
+        let (world, mut random) = (World::new(seed), Random::new(seed));
+        let (volume, _) = world.open().expect("a new volume");
+        let nodes = [HEAVY, LIGHT]
+            .map(|user| as_user(user, || make(&volume, &format!("of-{user}"))).expect("a file"));
+        let had = as_user(HEAVY, || make(&volume, "had")).expect("a file");
+        for at in 0..8 {
+            as_user(HEAVY, || volume.write(had, &[1; 4096], at * 4096, false)).expect("room");
+            make_all_home(&volume);
+        }
+        volume.forget(had, 1);
+        make_all_home(&volume);
+        let space = world.home().space().expect("a sound disk");
+        let used = space.total_bytes - space.free_bytes;
+        world.files.set_capacity_bytes(Some(used + (4 << 20) + (8 << 10)));
+        world.clock.advance_ns(1_000_000_000);
+        // What waits may give room back, or not.
+        let gives_back = random.chance(50);
+        let waits = match gives_back {
+            true => as_user(HEAVY, || volume.remove_file(ROOT, b"had")),
+            false => as_user(LIGHT, || volume.write(nodes[1], b"x", 0, false)),
+        };
+        waits.expect("it fits");
+        let wants = || volume.write(nodes[0], &[2; 12 << 10], 0, false);
+        assert_eq!(as_user(HEAVY, wants), Err(Errno::LATER), "seed {seed}");
+        for round in 0..random.below(8) {
+            let home_has = volume.marks().released;
+            assert_eq!(as_parked(HEAVY, wants), Err(Errno::LATER), "seed {seed}, {round}");
+            assert_eq!(volume.marks().released, home_has, "seed {seed}: he cleans");
+            as_parked(LIGHT, || change_mode(&volume, nodes[1])).expect("another goes on");
+        }
+        assert_eq!(as_parked(HEAVY, wants), Err(Errno::LATER), "seed {seed}");
+        make_all_home(&volume);
+        // Others go on, and what they leave is not what he waits for.
+        as_user(LIGHT, || change_mode(&volume, nodes[1])).expect("it takes no room");
+        let told = as_parked(HEAVY, wants);
+        let expected = if gives_back { Ok(()) } else { Err(Errno::NOSPC) };
+        assert_eq!(told, expected, "seed {seed}");
+    });
 }
