@@ -2,7 +2,7 @@
 //! that they fill, with processes and machines that die.
 
 use holdfast_io::Kind;
-use holdfast_io::fake::{Operation, Random};
+use holdfast_io::fake::{Effect, Fault, Operation, Random};
 use holdfast_volume::{
     DirectoryVolume, Errno, NewNode, NodeId, ROOT, RenameHow, SetAttributes, SetXattr, Tree,
 };
@@ -357,6 +357,59 @@ fn a_power_cut_among_small_changes_leaves_a_prefix_of_them() {
         let cuts = (1 + seed % 4..).step_by(4);
         check_cuts(&format!("seed {seed}"), cuts, |cut_at| run(seed, cut_at));
     });
+}
+
+/// A window is broken off somewhere, more exchanges follow, and then all that is remembered may be
+/// lost: what is repeated has another number of them than what was begun.
+fn change_places(seed: u64) {
+    let (mut world, mut random) = (World::new(seed), Random::new(seed));
+    let (mut volume, _) = world.open().expect("a new volume");
+    begin(&volume);
+    let told = format!("seed {seed}");
+    empty(&volume, &told);
+    for number in 0..12 {
+        exchange_some(&volume, 1 + random.below(4), &told);
+        let operation = HALFWAY[random.below(4) as usize];
+        let effect = Effect::Errno(EIO);
+        world.files.fail(Fault { operation, skip: random.below(8), effect });
+        let _ = volume.clean_step();
+        world.files.forget_faults();
+        exchange_some(&volume, random.below(4), &told);
+        let seen = timeless(image_through(&volume));
+        match random.below(4) {
+            0 => continue,
+            1 => drop(volume),
+            _ => {
+                drop(volume);
+                world = world.after_power_cut(number);
+                die_while_opening(&world, &mut random);
+            }
+        }
+        volume = world.open().unwrap_or_else(|error| panic!("{told}: {error}")).0;
+        assert_eq!(timeless(image_through(&volume)), seen, "{told}, {number}");
+    }
+    empty(&volume, &told);
+    let seen = image_through(&volume);
+    volume.detach().unwrap_or_else(|error| panic!("{told}: {error}"));
+    assert_eq!(image_of(&*world.home()), seen, "{told}: the home is not what was seen");
+}
+
+/// What a window that lets names change places does, and may not be able to do.
+const HALFWAY: [Operation; 4] =
+    [Operation::Exchange, Operation::SyncDir, Operation::Change, Operation::Metadata];
+const EIO: i32 = 5;
+
+fn exchange_some(volume: &Opened, times: u64, told: &str) {
+    for _ in 0..times {
+        let done = Hand { volume, after: &mut || {} }.exchange("a", "c");
+        done.unwrap_or_else(|errno| panic!("{told}: {errno:?}"));
+    }
+    while volume.drain_step().unwrap_or_else(|error| panic!("{told}: {error}")) > 0 {}
+}
+
+#[test]
+fn names_that_change_places_are_where_they_were_seen_whatever_was_begun_before() {
+    for_each_seed("progress::names_that_change_places", &[], 0..200, change_places);
 }
 
 /// Things to do again and again to the same names, in pairs or more.
