@@ -98,7 +98,7 @@ impl Blame {
                 (What::Bytes(at), Op::Zero { .. }) => frame == at,
                 (What::Size(size), Op::SetSize { size_bytes }) => size == size_bytes,
                 (What::Room(from, room), Op::Reserve { offset, bytes }) => {
-                    (from, room) == (offset, bytes)
+                    offset <= from && from + room <= offset + bytes
                 }
                 (What::Attributes, Op::Change { .. }) => true,
                 (What::Labels, Op::SetXattr { .. } | Op::RemoveXattr { .. }) => true,

@@ -32,6 +32,7 @@
 //! Never: reads the home.
 
 mod carried;
+mod contents;
 mod exchanged;
 mod linked;
 mod passed;
@@ -41,9 +42,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use holdfast_io::{Change, Kind};
 use holdfast_log::Lsn;
 
+pub(crate) use crate::clean::plan::contents::Contents;
 use crate::clean::plan::linked::Linked;
 pub(crate) use crate::clean::plan::passed::Pass;
-use crate::extents::{Extents, Piece, Source};
+use crate::extents::{Piece, Source};
 use crate::names::ORPHANS_NAME;
 use crate::record::{Op, Record};
 use crate::tree::NodeId;
@@ -108,27 +110,6 @@ pub(crate) struct Make {
     pub(crate) gid: u32,
     pub(crate) rdev: u64,
     pub(crate) target: Vec<u8>,
-}
-
-/// What a node ends up with.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Contents {
-    /// Where it is once all names are applied.
-    pub(crate) path: Vec<u8>,
-    /// It came to be inside the window.
-    pub(crate) made: bool,
-    /// What the home's file holds behind this does not count.
-    pub(crate) cut_bytes: Option<u64>,
-    /// Its size, if something but a write changed it.
-    pub(crate) size_bytes: Option<u64>,
-    /// New bytes.
-    pub(crate) extents: Extents,
-    /// Ranges that get room.
-    pub(crate) reserved: Vec<(u64, u64)>,
-    /// New attributes.
-    pub(crate) change: Change,
-    /// Extended attributes that are new, have another value, or go.
-    pub(crate) xattrs: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
 }
 
 /// The frames that are applied together, and what they amount to.
@@ -765,17 +746,20 @@ impl Window {
                 contents.extents.insert(piece(offset, bytes, data, Source::Log));
                 contents.change.modified_ns = Some(at_ns.into());
             }
-            Op::Zero { offset, bytes, hole } => {
-                let source = if hole { Source::Hole } else { Source::Zeros };
-                contents.extents.insert(piece(offset, bytes, frame, source));
+            Op::Zero { offset, bytes, hole: true } => {
+                contents.punch(offset, bytes, frame);
+                contents.change.modified_ns = Some(at_ns.into());
+            }
+            Op::Zero { offset, bytes, hole: false } => {
+                contents.extents.insert(piece(offset, bytes, frame, Source::Zeros));
                 contents.change.modified_ns = Some(at_ns.into());
             }
             Op::SetSize { size_bytes } => {
-                contents.resize(size_bytes);
+                contents.resize(size_bytes, frame);
                 contents.change.modified_ns = Some(at_ns.into());
             }
             Op::Reserve { offset, bytes } => {
-                contents.reserved.push((offset, bytes));
+                contents.reserved.insert(piece(offset, bytes, frame, Source::Zeros));
                 contents.change.modified_ns = Some(at_ns.into());
             }
             Op::Change { change } => {
@@ -792,22 +776,6 @@ impl Window {
             }
             _ => {}
         }
-    }
-}
-
-impl Contents {
-    /// What was written behind the new end is gone, and so is what the home's file holds there.
-    fn resize(&mut self, size_bytes: u64) {
-        self.extents.cut(size_bytes);
-        self.reserved.retain(|(offset, _)| *offset < size_bytes);
-        self.cut_bytes = Some(self.cut_bytes.map_or(size_bytes, |cut| cut.min(size_bytes)));
-        self.size_bytes = Some(size_bytes);
-    }
-
-    /// Where the file ends, as far as the window tells: at least here.
-    pub(crate) fn end_bytes(&self) -> u64 {
-        let written = self.extents.iter().map(|piece| piece.offset + piece.bytes).max();
-        written.unwrap_or(0).max(self.size_bytes.unwrap_or(0))
     }
 }
 
