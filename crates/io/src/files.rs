@@ -358,6 +358,11 @@ pub trait OpenFile: Send + Sync {
     /// Where the next data or hole begins, at `offset` or behind it; `None` if there is no more
     /// data, or the file ends before `offset`.
     fn seek(&self, offset: u64, what: Seek) -> io::Result<Option<u64>>;
+    /// False if nothing at `offset` and behind it has room, neither data nor what is reserved, and
+    /// the system says so.
+    fn may_have_room_behind(&self, _offset: u64) -> io::Result<bool> {
+        Ok(true)
+    }
     /// Describes the open file.
     fn metadata(&self) -> io::Result<Metadata>;
     /// Changes metadata of the open file.

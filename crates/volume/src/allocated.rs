@@ -31,7 +31,10 @@ impl Allocated {
     pub(crate) fn of(file: &dyn OpenFile, metadata: &Metadata) -> io::Result<Allocated> {
         let mut found = Allocated::default();
         let size_bytes = metadata.size_bytes;
-        if metadata.allocated_bytes >= size_bytes.next_multiple_of(BLOCK_BYTES) {
+        let end = size_bytes.next_multiple_of(BLOCK_BYTES);
+        // Room that nobody has written to is no data. Behind the end it would pass for what is
+        // missing before that.
+        if metadata.allocated_bytes >= end && !file.may_have_room_behind(end)? {
             found.insert(0, size_bytes);
         } else {
             let (mut at, mut data_bytes) = (0, 0);
@@ -83,8 +86,8 @@ impl Allocated {
 
     /// The blocks that lie in the range wholly have none.
     pub(crate) fn remove(&mut self, offset: u64, bytes: u64) {
-        let first = offset.div_ceil(BLOCK_BYTES);
-        let end = offset.saturating_add(bytes) / BLOCK_BYTES;
+        let (first, end) = whole_blocks(offset, bytes);
+        let (first, end) = (first / BLOCK_BYTES, end / BLOCK_BYTES);
         let hit: Vec<(u64, u64)> = self.within(first, end).collect();
         for (from, to) in hit {
             self.take(from, to);
@@ -139,6 +142,12 @@ impl Allocated {
 pub(crate) fn blocks_bytes(offset: u64, bytes: u64) -> u64 {
     let (first, end) = touched(offset, bytes);
     (end - first) * BLOCK_BYTES
+}
+
+/// Where the blocks that lie in a range wholly begin and end, if there are some.
+pub(crate) fn whole_blocks(offset: u64, bytes: u64) -> (u64, u64) {
+    let end = offset.saturating_add(bytes) / BLOCK_BYTES;
+    (offset.div_ceil(BLOCK_BYTES) * BLOCK_BYTES, end * BLOCK_BYTES)
 }
 
 /// The blocks that a range touches: the first, and the one behind the last.

@@ -13,7 +13,7 @@ pub(crate) mod room;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use holdfast_io::Files;
+use holdfast_io::{Files, InodeNumbers};
 use holdfast_log::{AppendError, CommitError, Frame, Lsn, ReadError, WordError};
 
 use crate::clean::apply::{Applier, Blame, exchange_marker};
@@ -327,6 +327,7 @@ impl Cleaner {
         durable: Lsn,
     ) -> Result<(Window, Lsn, Lost), CleanError> {
         let mut window = Window::new(self.repeats);
+        window.tells_inodes = matches!(volume.home.inode_numbers(), InodeNumbers::Kept(_));
         let limit = self.applied.advance(WINDOW_BYTES_MAX);
         let syncs_max = if volume.home.has_sync_all() { usize::MAX } else { SYNCS_MAX };
         let mut end = Ok(durable);

@@ -67,6 +67,13 @@ impl Extents {
         self.clear(size_bytes, u64::MAX);
     }
 
+    /// Takes what lies inside `[from, to)` away, and returns it.
+    pub(crate) fn split_off(&mut self, from: u64, to: u64) -> impl Iterator<Item = Piece> {
+        let within: Vec<Piece> = self.within(from, to - from).collect();
+        self.clear(from, to);
+        within.into_iter()
+    }
+
     /// Forgets every piece that stands below `lsn`.
     pub(crate) fn drop_below(&mut self, lsn: Lsn) {
         self.by_offset.retain(|_, piece| piece.at >= lsn);

@@ -54,6 +54,7 @@ mod replay;
 mod requests;
 mod roster;
 mod serve;
+mod settling;
 mod shares;
 mod space;
 mod sparse;

@@ -56,14 +56,15 @@ pub(crate) struct Body {
 }
 
 impl Body {
-    /// The file ends at `size_bytes` from the record at `at` on.
+    /// The file ends at `size_bytes` from the record at `at` on, and nothing behind that has room,
+    /// whether it was longer, shorter or as long.
     pub(crate) fn resize(&mut self, size_bytes: u64, at: Lsn) {
         if size_bytes < self.attributes.size_bytes {
             self.extents.cut(size_bytes);
             self.recent.forget();
             self.cuts.cut(size_bytes, at);
-            self.allocate(|allocated| allocated.cut(size_bytes));
         }
+        self.allocate(|allocated| allocated.cut(size_bytes));
         self.attributes.size_bytes = size_bytes;
     }
 

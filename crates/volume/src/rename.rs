@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use holdfast_io::{Files, Kind};
-use holdfast_log::{Appended, Lsn};
+use holdfast_log::Lsn;
 
 use crate::names::{Child, Names, ORPHANS_NAME, Place, make_unless_there, to_path};
 use crate::node::Node;
@@ -76,14 +76,15 @@ impl DirectoryVolume {
         names.admit_moved(&*self.home, node.id, from.0, to.0)?;
         names.admit_moved(&*self.home, other.id, to.0, from.0)?;
         self.admit_exchange()?;
-        self.note_asked(names, Noted::Exchange { request, one: node.id, other: other.id })?;
         let (path, to_path) = (names.path_in(from.0, from.1)?, names.path_in(to.0, to.1)?);
-        let at_ns = self.clock.utc_ns();
         let op = Op::Exchange { to: &to_path, other: other.id, from_parent: from.0 };
+        self.admit_work(op.unlogged_bytes())?;
+        self.note_asked(names, Noted::Exchange { request, one: node.id, other: other.id })?;
+        let at_ns = self.clock.utc_ns();
         let mut payload = Vec::new();
         Record { node: node.id, parent: to.0, path: &path, at_home: AtHome::default(), at_ns, op }
             .encode(&mut payload);
-        let appended = self.log_rename(from.0 == to.0, 1, &payload)?;
+        let appended = self.log_move(from.0 == to.0, 1, &payload, op.unlogged_bytes())?;
         self.log.add_to_word(words::CHANGES, 1);
         exchanged(names, (&place(from), &node), (&place(to), &other), at_ns, appended.lsn);
         let noted = self.note_renamed(names, &node, from, to);
@@ -148,7 +149,7 @@ impl DirectoryVolume {
         let op = Op::Rename { to: &to_path, replaced: replaced_id };
         Record { node: node.id, parent: to.0, path: &path, at_home: AtHome::default(), at_ns, op }
             .encode(&mut payload);
-        let appended = self.log_rename(from.0 == to.0, records, &payload)?;
+        let appended = self.log_move(from.0 == to.0, records, &payload, 0)?;
         charge.placed(appended.lsn);
         let moved = i64::from(kind == Kind::Directory);
         let fewer = i64::from(matches!(replaced, Replaced::Directory(_)));
@@ -165,15 +166,6 @@ impl DirectoryVolume {
         }
         self.note_renamed(names, &node, from, to)?;
         Ok(noted?)
-    }
-
-    /// Logs one frame. While somebody moves a name to another directory the kernel lets nobody else
-    /// do that in the whole mount.
-    fn log_rename(&self, is_within: bool, records: u16, payload: &[u8]) -> Result<Appended, Stop> {
-        match is_within {
-            true => self.log_frame(records, payload, &[]),
-            false => self.log_soon(records, payload),
-        }
     }
 
     /// Whether the target may be replaced, and what becomes of it.

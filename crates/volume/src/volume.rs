@@ -23,6 +23,7 @@ use crate::names::Names;
 use crate::node::Node;
 use crate::requests::Noted;
 use crate::roster::{Entry as RosterEntry, Roster};
+use crate::settling::Settling;
 use crate::shares::{Shares, Wait};
 use crate::space::{Charge, Cost, OwnRoom, SpaceGate, shortage_in};
 use crate::tried::Tried;
@@ -157,6 +158,7 @@ pub struct DirectoryVolume {
     pub(crate) kept_files: KeptFiles,
     pub(crate) writing: WritingFiles,
     pub(crate) shares: Arc<Shares>,
+    pub(crate) settling: Settling,
 }
 
 impl DirectoryVolume {
@@ -210,6 +212,7 @@ impl DirectoryVolume {
             kept_files: KeptFiles::default(),
             writing: WritingFiles::new(shares.clone()),
             shares,
+            settling: Settling::default(),
             waiting_for_room: AtomicU64::new(0),
             lets_go: AtomicBool::new(false),
             cleaner: Mutex::new(Cleaner::new(log.marks().released, aside)),
@@ -384,12 +387,18 @@ impl DirectoryVolume {
         &self,
         mut attempt: impl FnMut() -> Result<T, Stop>,
     ) -> Result<T, Errno> {
-        let (mut settled, mut stall) = (false, None);
-        if asker().waits == Waits::Behind {
+        let waits = asker().waits;
+        let asks_home = waits == Waits::ForTheHome;
+        let (mut settled, mut stall) = (asks_home && self.has_settled(), None);
+        if waits == Waits::Behind {
             return Err(Errno::LATER);
         }
         loop {
-            let stop = match self.attempt_in_turn(&mut attempt) {
+            let attempted = self.attempt_in_turn(&mut attempt);
+            if asks_home {
+                self.settles(!settled && matches!(attempted, Err(Stop::NoSpace)));
+            }
+            let stop = match attempted {
                 Ok(value) => return Ok(value),
                 Err(stop) => stop,
             };
@@ -401,8 +410,7 @@ impl DirectoryVolume {
                     return Err(Errno::IO);
                 }
                 Stop::NoSpace if settled => return Err(Errno::NOSPC),
-                Stop::NoSpace if asker().waits == Waits::ForTheHome => settled = self.settle(),
-                _ if asker().waits != Waits::InPlace => return Err(Errno::LATER),
+                _ if waits != Waits::InPlace => return Err(Errno::LATER),
                 Stop::NoSpace => settled = self.settle(),
                 Stop::NoRoom(bytes) => {
                     stall.get_or_insert_with(|| Stall::begin(self)).wait_for_room(bytes)?;
@@ -533,29 +541,39 @@ impl DirectoryVolume {
         self.append(records, payload, data, 0)
     }
 
+    /// Whether whom this thread works for may leave so much work to the home that is no bytes of
+    /// the log.
+    pub(crate) fn admit_work(&self, unlogged_bytes: u64) -> Result<(), Stop> {
+        let work_bytes_max = self.log.ring_bytes().unwrap_or(WORK_BYTES_MAX);
+        let may = |user| self.shares.may_leave_work(user, unlogged_bytes, work_bytes_max);
+        if asker().user.is_none_or(may) { Ok(()) } else { Err(Stop::NoWork) }
+    }
+
     /// The same for a frame about what a file holds, which may be more for the home than it is for
     /// the log.
     pub(crate) fn log_contents(&self, frame: &Frame<'_>, data: &[u8]) -> Result<Appended, Stop> {
         let unlogged_bytes = frame.unlogged_bytes;
-        let work_bytes_max = self.log.ring_bytes().unwrap_or(WORK_BYTES_MAX);
-        let may = |user| self.shares.may_leave_work(user, unlogged_bytes, work_bytes_max);
-        if !asker().user.is_none_or(may) {
-            return Err(Stop::NoWork);
-        }
+        self.admit_work(unlogged_bytes)?;
         if !self.has_turn(&frame.payload, data) {
             return Err(Stop::NoTurn);
         }
         self.append(frame.records, &frame.payload, data, unlogged_bytes)
     }
 
-    /// The same for a frame that others wait for who have nothing to do with it, as the kernel has
-    /// locks: soon it is anybody's turn.
-    pub(crate) fn log_soon(&self, records: u16, payload: &[u8]) -> Result<Appended, Stop> {
+    /// The same for a frame that moves names. While somebody moves one to another directory the
+    /// kernel lets nobody else do that in the whole mount: soon it is anybody's turn.
+    pub(crate) fn log_move(
+        &self,
+        is_within: bool,
+        records: u16,
+        payload: &[u8],
+        unlogged_bytes: u64,
+    ) -> Result<Appended, Stop> {
         let goes = || self.shares.goes_out_of_turn(self.clock.monotonic_ns());
-        if !self.has_turn(payload, &[]) && !goes() {
+        if !self.has_turn(payload, &[]) && (is_within || !goes()) {
             return Err(Stop::NoTurn);
         }
-        self.append(records, payload, &[], 0)
+        self.append(records, payload, &[], unlogged_bytes)
     }
 
     /// Whether it is the turn of whom this thread works for. A part of the ring is nobody's turn:
@@ -615,6 +633,9 @@ impl DirectoryVolume {
     pub fn clean_step(&self) -> Result<Cleaned, CleanError> {
         self.remove_unreachable();
         let stepped = self.cleaner().step(self);
+        if stepped.is_err() {
+            self.settling.cleaner_failed();
+        }
         self.space.tell_shortage(shortage_in(&stepped));
         stepped
     }

@@ -361,12 +361,16 @@ impl DirectoryVolume {
         let at_ns = self.clock.utc_ns();
         let mut frame = Frame::new(spot, at_ns);
         let grown = if keep_size { size_bytes } else { size_bytes.max(end) };
-        let zeros = grown.min(end).saturating_sub(offset);
-        if grown > size_bytes {
-            frame.add(Op::SetSize { size_bytes: grown });
-        }
-        if zeroes && zeros > 0 {
-            frame.add(Op::Zero { offset, bytes: zeros, hole });
+        let zeros_offset = match zeroes {
+            true => offset,
+            // A file that grows without losing what is reserved behind it has its last byte
+            // written: a change of size would take that.
+            false if grown > size_bytes => grown - 1,
+            false => grown,
+        };
+        let zeros = grown.min(end).saturating_sub(zeros_offset);
+        if zeros > 0 {
+            frame.add(Op::Zero { offset: zeros_offset, bytes: zeros, hole });
         }
         // Zeros that are written have their room.
         if !hole && self.space.allocation(&*self.home)?.reserves {
@@ -383,14 +387,15 @@ impl DirectoryVolume {
         if distrusted {
             body.xattrs.set(CAPABILITY, None, appended.lsn);
         }
-        body.resize(grown, appended.lsn);
+        body.attributes.size_bytes = grown;
         match hole {
             true => self.space.punched(&*self.home, body, offset, end),
             false => body.allocate(|allocated| allocated.insert(offset, end - offset)),
         }
-        if zeroes && zeros > 0 {
+        if zeros > 0 {
+            let (offset, at) = (zeros_offset, appended.lsn);
             let source = if hole { Source::Hole } else { Source::Zeros };
-            body.extents.insert(Piece { offset, bytes: zeros, at: appended.lsn, source });
+            body.extents.insert(Piece { offset, bytes: zeros, at, source });
             body.recent.forget();
         }
         body.touch(at_ns, appended.lsn);

@@ -11,6 +11,7 @@ use super::lock::nameless_with;
 use crate::exit::Exit;
 use crate::observe::{Holder, is_locked, is_mapped_by};
 use crate::problem::{Outcome, Problem};
+use crate::shortage::AGAIN;
 use holdfast_io::real::RealEntropy;
 use holdfast_io::{Entropy, private};
 use holdfast_memory::{Medium, Region};
@@ -118,6 +119,18 @@ impl Memories {
     /// That a process serves it and no other would find it, if that is so.
     pub(super) fn astray(&self, medium: &Medium) -> Option<Astray> {
         lock(&self.of(medium)?).astray()
+    }
+
+    /// Why a process did not come to serve: what it says, unless it looked for memory that is held
+    /// and has lost its name. That is no loss, and the next process is given the name back.
+    pub(super) fn reason(&self, medium: &Medium, said: Problem) -> Problem {
+        let is_misplaced = || self.of(medium).is_some_and(|it| lock(&it).is_misplaced());
+        if !said.exit.stays() || !is_misplaced() {
+            return said;
+        }
+        let why = "the name of its memory was gone when it was looked for; the keeper holds it";
+        let remedy = format!("{AGAIN}, and nothing is lost");
+        Problem { passes: true, ..Problem::new(Exit::Failed, said.what, why, remedy) }
     }
 
     /// What keeps memory that is held from having its name, if anything does.
@@ -305,6 +318,10 @@ impl ServedMemory {
                 Problem::new(Exit::Failed, what, format!("{why}; {there}: {error}"), remedy)
             }
         })
+    }
+
+    fn is_misplaced(&self) -> bool {
+        self.was_served && !matches!(self.leads(), Some(Leads::Here) | None)
     }
 
     fn held(&self) -> Option<(&Path, &File)> {

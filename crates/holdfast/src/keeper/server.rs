@@ -429,6 +429,11 @@ impl Shared {
         self.memories.hindrance(self.media.get(service)?)
     }
 
+    /// Why a server did not come to serve: see [`Memories::reason`].
+    fn reason(&self, said: Problem) -> Problem {
+        self.media.values().fold(said, |said, medium| self.memories.reason(medium, said))
+    }
+
     /// The first service that is served and whose memory no next server would find. What is left
     /// out as it is does not keep the others from anything.
     fn hindered(&self) -> Option<(&String, Holder)> {
@@ -736,8 +741,10 @@ impl Supervisor {
         if let Some(upgrade) = self.upgrade.take() {
             return self.hand_back(upgrade, &problem);
         }
-        let passing = self.passing_reason().filter(|_| !death.was_ready);
-        let problem = passing.unwrap_or(problem);
+        let problem = match death.was_ready {
+            true => problem,
+            false => self.passing_reason().unwrap_or_else(|| self.shared.reason(problem)),
+        };
         // Whoever it could not wait for is looked at from now on, and told of meanwhile.
         let was_in_vain = problem.exit == Exit::InUse && death.waited_in_vain();
         match self.deaths.after(death, &problem) {

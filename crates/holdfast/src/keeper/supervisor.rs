@@ -554,6 +554,11 @@ impl Supervisor {
         if let Some(upgrade) = self.upgrade.take() {
             return self.hand_back(upgrade, &problem);
         }
+        let Shared { memories, medium, .. } = &*self.shared;
+        let problem = match death.was_ready {
+            true => problem,
+            false => memories.reason(medium, problem),
+        };
         // Whoever uses a home that is not served yet is named to who wants it to be.
         let is_in_use = problem.exit == Exit::InUse && !self.was_served && !self.was_ever_ready;
         let decision = match is_in_use {

@@ -50,6 +50,11 @@ impl Contents {
         }
     }
 
+    /// Whether a page at `offset` or behind it is there.
+    pub(super) fn has_room_behind(&self, offset: u64) -> bool {
+        self.pages.range(offset / PAGE_BYTES..).next().is_some()
+    }
+
     /// Copies out what lies below the size; returns how much.
     pub(super) fn read(&self, into: &mut [u8], offset: u64) -> usize {
         let there = self.size_bytes.saturating_sub(offset).min(into.len() as u64);
@@ -244,9 +249,12 @@ impl History {
     }
 
     /// Cuts or extends the file.
-    pub(super) fn set_len(&mut self, operation: u64, bytes: u64) {
+    pub(super) fn set_len(&mut self, operation: u64, bytes: u64, growing_frees: bool) {
         let shrinks = bytes < self.volatile.size_bytes;
-        self.volatile.set_len(bytes);
+        match bytes > self.volatile.size_bytes && !growing_frees {
+            true => self.volatile.grow(bytes),
+            false => self.volatile.set_len(bytes),
+        }
         self.unsynced.push(Unsynced { operation, edit: Edit::SetLen { bytes, shrinks } });
     }
 

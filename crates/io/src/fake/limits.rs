@@ -31,6 +31,11 @@ pub struct FakeLimits {
     pub allocation: Allocation,
     /// A block that has room is written there.
     pub writes_in_place: bool,
+    /// A file that is made longer loses the room behind its new end, as one that is cut does, or
+    /// one that gets the size that it has.
+    pub growing_frees: bool,
+    /// A hole takes the room behind the end too.
+    pub punches_behind_end: bool,
 }
 
 impl Default for FakeLimits {
@@ -47,6 +52,8 @@ impl Default for FakeLimits {
             syncs_all: true,
             allocation: Allocation::ALL,
             writes_in_place: true,
+            growing_frees: true,
+            punches_behind_end: true,
         }
     }
 }

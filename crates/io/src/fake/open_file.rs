@@ -139,6 +139,12 @@ impl OpenFile for FakeFile {
         })
     }
 
+    fn may_have_room_behind(&self, offset: u64) -> io::Result<bool> {
+        self.files.call(Operation::Seek, |machine, _| {
+            Ok(machine.inode(self.inode).history.volatile.has_room_behind(offset))
+        })
+    }
+
     fn metadata(&self) -> io::Result<Metadata> {
         self.files.call(Operation::Metadata, |machine, _| Ok(machine.metadata(self.inode)))
     }

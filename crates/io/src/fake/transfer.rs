@@ -101,9 +101,9 @@ impl Machine {
 
     /// Cuts or extends a file.
     pub(super) fn set_len(&mut self, turn: Turn, number: u64, bytes: u64) {
-        let now_ns = self.now_ns;
+        let (now_ns, growing_frees) = (self.now_ns, self.limits.growing_frees);
         let inode = self.inode_mut(number);
-        inode.history.set_len(turn.number, bytes);
+        inode.history.set_len(turn.number, bytes, growing_frees);
         inode.touch(now_ns);
         self.contents_changed(turn, number);
     }
@@ -130,8 +130,12 @@ impl Machine {
 
     /// Makes a hole.
     pub(super) fn punch(&mut self, turn: Turn, number: u64, offset: u64, bytes: u64) {
-        let now_ns = self.now_ns;
+        let (now_ns, punches_behind_end) = (self.now_ns, self.limits.punches_behind_end);
         let inode = self.inode_mut(number);
+        let size_bytes = inode.history.volatile.size_bytes();
+        let end_max =
+            if punches_behind_end { u64::MAX } else { size_bytes.next_multiple_of(PAGE_BYTES) };
+        let bytes = bytes.min(end_max.saturating_sub(offset));
         inode.history.punch(turn.number, offset, bytes);
         inode.touch(now_ns);
         self.contents_changed(turn, number);

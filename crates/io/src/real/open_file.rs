@@ -16,6 +16,7 @@ use rustix::io::{Errno, ReadWriteFlags, pread, pwrite, pwritev2};
 use super::device::RealDevice;
 use super::files::{describe_open, owner, space_of, times};
 use super::limits::{allocation_of, writes_in_place};
+use super::raw::extents_behind;
 use crate::{Allocation, Change, Metadata, OpenFile, Seek, Space};
 
 /// An ordinary file of this machine.
@@ -125,6 +126,10 @@ impl OpenFile for RealFile {
             Err(Errno::NXIO) => Ok(None),
             Err(error) => Err(error.into()),
         }
+    }
+
+    fn may_have_room_behind(&self, offset: u64) -> io::Result<bool> {
+        Ok(extents_behind(&self.fd, offset).map_or(true, |extents| extents > 0))
     }
 
     fn metadata(&self) -> io::Result<Metadata> {

@@ -19,7 +19,8 @@ pub enum Waits {
     /// It waits.
     #[default]
     InPlace,
-    /// It is refused with [`Errno::LATER`], except that it asks the home.
+    /// It is refused with [`Errno::LATER`]; for want of room in the home only until the home has
+    /// what was logged before, and then with what that says.
     ForTheHome,
     /// It is refused with [`Errno::LATER`].
     Never,

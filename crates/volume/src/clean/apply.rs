@@ -98,7 +98,7 @@ impl Blame {
                 (What::Bytes(at), Op::Zero { .. }) => frame == at,
                 (What::Size(size), Op::SetSize { size_bytes }) => size == size_bytes,
                 (What::Room(from, room), Op::Reserve { offset, bytes }) => {
-                    (from, room) == (offset, bytes)
+                    offset <= from && from + room <= offset + bytes
                 }
                 (What::Attributes, Op::Change { .. }) => true,
                 (What::Labels, Op::SetXattr { .. } | Op::RemoveXattr { .. }) => true,
@@ -210,7 +210,11 @@ impl<'a> Applier<'a> {
         if *step == Step::Nothing {
             return Ok(());
         }
-        if let Step::Exchange { nodes, from, at, .. } = step {
+        if let Step::Exchange { nodes, from, at, is_back, .. } = step {
+            if *is_back && !self.has_marked(*at)? {
+                // They are as they were: nobody has let them change places.
+                return Ok(());
+            }
             self.mark_exchange(nodes, from, *at)?;
         }
         let mut names = self.volume.names_mut();
@@ -249,10 +253,14 @@ impl<'a> Applier<'a> {
                 self.move_to(names, *node, via, from, to)?;
                 names.moved_home(self.home, *node, from, (*parent, to));
             }
-            Step::Exchange { nodes: [one, other], parents, from, to, at } => {
-                self.exchange(names, &[*one, *other], from, to, *at)?;
-                names.moved_home(self.home, *one, from, (parents[1], to));
-                names.moved_home(self.home, *other, to, (parents[0], from));
+            Step::Exchange { nodes, parents, from, to, at, is_back } => {
+                let (mut nodes, when) = (*nodes, (*at, *is_back));
+                if *is_back {
+                    nodes.reverse();
+                }
+                self.exchange(names, nodes, from, to, when)?;
+                names.moved_home(self.home, nodes[0], from, (parents[1], to));
+                names.moved_home(self.home, nodes[1], to, (parents[0], from));
             }
             Step::Barrier | Step::Nothing => {}
         }
@@ -455,7 +463,7 @@ impl<'a> Applier<'a> {
     ) -> Result<(), CleanError> {
         let marker = exchange_marker(at);
         let fail = |error| CleanError::home(Act::Rename, &marker, error);
-        if exists(self.home, &marker).map_err(fail)? {
+        if self.has_marked(at)? {
             return Ok(());
         }
         let found = self.found(from)?;
@@ -470,21 +478,30 @@ impl<'a> Applier<'a> {
         Ok(())
     }
 
-    /// If the first name stands for the inode that it stood for before.
+    /// True if this window, or an earlier time that it repeats, let or was about to let the names
+    /// change places.
+    fn has_marked(&self, at: Lsn) -> Result<bool, CleanError> {
+        let marker = exchange_marker(at);
+        exists(self.home, &marker).map_err(|error| CleanError::home(Act::Rename, &marker, error))
+    }
+
+    /// If the first name stands for the inode that it stood for before, or, to change back, for
+    /// another. The first of the nodes stands there then.
     fn exchange(
         &mut self,
         names: &mut Names,
-        nodes: &[NodeId; 2],
+        nodes: [NodeId; 2],
         from: &[u8],
         to: &[u8],
-        at: Lsn,
+        (at, is_back): (Lsn, bool),
     ) -> Result<(), CleanError> {
         let marker = exchange_marker(at);
         let before = self.home.read_link(&marker);
         let before = before.map_err(|error| CleanError::home(Act::Rename, &marker, error))?;
         let inode = self.found(from)?.inode;
         let (one, other) = (self.changed(from), self.changed(to));
-        if before != inode.to_string().as_bytes() {
+        let is_as_before = before == inode.to_string().as_bytes();
+        if is_as_before == is_back {
             return Ok(());
         }
         let exchanged = self.hold(names, nodes[0], &one).and_then(|first| {

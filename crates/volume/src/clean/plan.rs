@@ -20,8 +20,9 @@
 //!   comes.
 //! * A directory made in the window that is renamed, with nothing below it but what was made there,
 //!   is made under its last name, and so is that.
-//! * A second name of a file that goes again is not given. A file that is made and loses the name
-//!   that makes it is made under the next.
+//! * A second name of a file that goes again is not given, and one that is renamed is given as the
+//!   last one. A file that is made and loses the name that makes it is made under the next.
+//! * Two names that change places again and again do so once or not at all.
 //! * A node that is moved and moved again, over nothing, is at one of its names and nothing else is
 //!   at the others. So it is moved from wherever it is to its last name, which may be its first.
 //! * A file that loses its last name moves among the orphans, for whoever may have it open, and
@@ -31,6 +32,8 @@
 //! Never: reads the home.
 
 mod carried;
+mod contents;
+mod exchanged;
 mod linked;
 mod passed;
 
@@ -39,9 +42,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use holdfast_io::{Change, Kind};
 use holdfast_log::Lsn;
 
+pub(crate) use crate::clean::plan::contents::Contents;
 use crate::clean::plan::linked::Linked;
 pub(crate) use crate::clean::plan::passed::Pass;
-use crate::extents::{Extents, Piece, Source};
+use crate::extents::{Piece, Source};
 use crate::names::ORPHANS_NAME;
 use crate::record::{Op, Record};
 use holdfast_io::tree::NodeId;
@@ -63,8 +67,16 @@ pub(crate) enum Step {
     /// The node is under one of the names `via`, and nothing else is under another. It moves to
     /// `to`, one of them, in the directory `parent`. Before the window it was under `from`.
     Move { node: NodeId, parent: NodeId, from: Vec<u8>, via: BTreeSet<Vec<u8>>, to: Vec<u8> },
-    /// Two names change places, by the record at `at`, and stand in each other's directory then.
-    Exchange { nodes: [NodeId; 2], parents: [NodeId; 2], from: Vec<u8>, to: Vec<u8>, at: Lsn },
+    /// Two names change places, first by the record at `at`, and stand in each other's directory
+    /// then; `is_back` if they change back, so that each ends where it was before the window.
+    Exchange {
+        nodes: [NodeId; 2],
+        parents: [NodeId; 2],
+        from: Vec<u8>,
+        to: Vec<u8>,
+        at: Lsn,
+        is_back: bool,
+    },
     /// The making of the node was put aside. What an earlier try has made of it goes.
     Unmake { node: NodeId, path: Vec<u8>, make: Make },
     /// All names changed so far become durable before the next step.
@@ -98,27 +110,6 @@ pub(crate) struct Make {
     pub(crate) gid: u32,
     pub(crate) rdev: u64,
     pub(crate) target: Vec<u8>,
-}
-
-/// What a node ends up with.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Contents {
-    /// Where it is once all names are applied.
-    pub(crate) path: Vec<u8>,
-    /// It came to be inside the window.
-    pub(crate) made: bool,
-    /// What the home's file holds behind this does not count.
-    pub(crate) cut_bytes: Option<u64>,
-    /// Its size, if something but a write changed it.
-    pub(crate) size_bytes: Option<u64>,
-    /// New bytes.
-    pub(crate) extents: Extents,
-    /// Ranges that get room.
-    pub(crate) reserved: Vec<(u64, u64)>,
-    /// New attributes.
-    pub(crate) change: Change,
-    /// Extended attributes that are new, have another value, or go.
-    pub(crate) xattrs: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
 }
 
 /// The frames that are applied together, and what they amount to.
@@ -168,8 +159,13 @@ pub(crate) struct Window {
     moves: HashMap<NodeId, usize>,
     /// Whose contents a path stands for.
     by_path: BTreeMap<Vec<u8>, NodeId>,
+    /// Which step lets two names change places.
+    exchanges: BTreeMap<[Vec<u8>; 2], usize>,
     /// Repeats what an earlier process may have begun: what passed is removed, should it be there.
     pub(crate) repeats: bool,
+    /// The home's file system tells for good which inode is which: so whether names have changed
+    /// places, however often.
+    pub(crate) tells_inodes: bool,
 }
 
 /// Directories of one name that were made and removed again.
@@ -221,11 +217,14 @@ impl Window {
         self.makes.clear();
         self.linked.clear();
         self.makes_directories.clear();
+        self.exchanges.clear();
     }
 
     fn take_in(&mut self, frame: Lsn, record: &Record<'_>, data: Lsn) {
+        if !self.is_exchanged_again(record) {
+            self.unlogged_bytes += record.op.unlogged_bytes();
+        }
         self.add(frame, record, data);
-        self.unlogged_bytes += record.op.unlogged_bytes();
         self.nodes.insert(record.node);
         if let Op::Rename { replaced: other, .. } | Op::Exchange { other, .. } = record.op {
             self.nodes.insert(other);
@@ -261,6 +260,7 @@ impl Window {
                 if self.is_made_elsewhere(record, to, replaced)
                     || self.is_moved_on(record, to, replaced)
                     || self.is_carried(record, to, replaced)
+                    || self.is_relinked(record, to, replaced)
                 {
                     return false;
                 }
@@ -270,7 +270,8 @@ impl Window {
             }
             // Contents under either name go along; those below would have to be renamed.
             Op::Exchange { to, .. } => {
-                used(path) || used(to) || self.knows_below(path) || self.knows_below(to)
+                let is_used = (used(path) || used(to)) && !self.is_exchanged_again(record);
+                is_used || self.knows_below(path) || self.knows_below(to)
             }
             _ => false,
         }
@@ -421,10 +422,7 @@ impl Window {
             }
             Op::Rename { to, replaced } => self.rename(record, to, replaced),
             Op::Exchange { to, other, from_parent } => {
-                let (nodes, parents) = ([record.node, other], [from_parent, record.parent]);
-                self.exchange(record.path, to);
-                let (from, to) = (record.path.to_vec(), to.to_vec());
-                self.steps.push(Step::Exchange { nodes, parents, from, to, at: frame });
+                self.exchange(frame, record, (to, other, from_parent));
             }
             _ => self.fill(frame, record, data),
         }
@@ -691,6 +689,9 @@ impl Window {
         if self.is_carried(record, to, replaced) {
             return self.carry_directory(record, to);
         }
+        if self.is_relinked(record, to, replaced) {
+            return self.relink(record, to);
+        }
         let is_first = !self.is_touched(record.path) && !self.is_touched(to);
         self.touch(record.path);
         self.touch(to);
@@ -710,28 +711,6 @@ impl Window {
         }
         let via = BTreeSet::from([from.clone(), to.clone()]);
         self.steps.push(Step::Move { node, parent, from, via, to });
-    }
-
-    /// What was about either name is about the other now.
-    fn exchange(&mut self, from: &[u8], to: &[u8]) {
-        self.touch(from);
-        self.touch(to);
-        let [one, other] = [from, to].map(|path| self.by_path.remove(path));
-        for (node, path) in [(one, to), (other, from)] {
-            let Some(node) = node else { continue };
-            self.by_path.insert(path.to_vec(), node);
-            if let Some(contents) = self.contents.get_mut(&node) {
-                contents.path = path.to_vec();
-            }
-        }
-    }
-
-    /// The exchanges in the window, by the frames that they came with.
-    pub(crate) fn exchanges(&self) -> impl Iterator<Item = Lsn> {
-        self.steps.iter().filter_map(|step| match step {
-            Step::Exchange { at, .. } => Some(*at),
-            _ => None,
-        })
     }
 
     /// What the node would end up with does not matter any more.
@@ -767,17 +746,20 @@ impl Window {
                 contents.extents.insert(piece(offset, bytes, data, Source::Log));
                 contents.change.modified_ns = Some(at_ns.into());
             }
-            Op::Zero { offset, bytes, hole } => {
-                let source = if hole { Source::Hole } else { Source::Zeros };
-                contents.extents.insert(piece(offset, bytes, frame, source));
+            Op::Zero { offset, bytes, hole: true } => {
+                contents.punch(offset, bytes, frame);
+                contents.change.modified_ns = Some(at_ns.into());
+            }
+            Op::Zero { offset, bytes, hole: false } => {
+                contents.extents.insert(piece(offset, bytes, frame, Source::Zeros));
                 contents.change.modified_ns = Some(at_ns.into());
             }
             Op::SetSize { size_bytes } => {
-                contents.resize(size_bytes);
+                contents.resize(size_bytes, frame);
                 contents.change.modified_ns = Some(at_ns.into());
             }
             Op::Reserve { offset, bytes } => {
-                contents.reserved.push((offset, bytes));
+                contents.reserved.insert(piece(offset, bytes, frame, Source::Zeros));
                 contents.change.modified_ns = Some(at_ns.into());
             }
             Op::Change { change } => {
@@ -794,22 +776,6 @@ impl Window {
             }
             _ => {}
         }
-    }
-}
-
-impl Contents {
-    /// What was written behind the new end is gone, and so is what the home's file holds there.
-    fn resize(&mut self, size_bytes: u64) {
-        self.extents.cut(size_bytes);
-        self.reserved.retain(|(offset, _)| *offset < size_bytes);
-        self.cut_bytes = Some(self.cut_bytes.map_or(size_bytes, |cut| cut.min(size_bytes)));
-        self.size_bytes = Some(size_bytes);
-    }
-
-    /// Where the file ends, as far as the window tells: at least here.
-    pub(crate) fn end_bytes(&self) -> u64 {
-        let written = self.extents.iter().map(|piece| piece.offset + piece.bytes).max();
-        written.unwrap_or(0).max(self.size_bytes.unwrap_or(0))
     }
 }
 

@@ -329,9 +329,6 @@ fn whatever_the_home_refuses_the_volume_is_never_stuck() {
                 }
                 1 => half_apply(&world, &volume, life.random()),
                 2 => {
-                    if std::env::var_os("DBG").is_some() {
-                        eprintln!("DIED at {step}");
-                    }
                     drop(volume);
                     let opened = world.open();
                     volume = opened.unwrap_or_else(|e| panic!("seed {seed}, {step}: {e}")).0;

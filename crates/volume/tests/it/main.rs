@@ -25,6 +25,7 @@ mod names;
 mod power;
 mod progress;
 mod repeated;
+mod reserved;
 mod room;
 mod roster;
 mod rules;

@@ -2,7 +2,7 @@
 //! that they fill, with processes and machines that die.
 
 use holdfast_io::Kind;
-use holdfast_io::fake::{Operation, Random};
+use holdfast_io::fake::{Effect, Fault, Operation, Random};
 use holdfast_io::tree::{Errno, NewNode, NodeId, ROOT, RenameHow, SetAttributes, SetXattr, Tree};
 use holdfast_volume::DirectoryVolume;
 
@@ -26,7 +26,7 @@ fn steps_max(volume: &Opened) -> u64 {
 const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
 
 /// Kinds of change that a life draws from.
-const HABITS: u64 = 13;
+const HABITS: u64 = 14;
 /// Directories that come and go, and what comes and goes beside and below them.
 const DIRECTORIES: [&str; 3] = ["d", "d/s", "e"];
 const BELOW: [&str; 5] = ["a", "d/x", "d/s/x", "d/s", "e"];
@@ -188,6 +188,27 @@ impl Hand<'_> {
         }
     }
 
+    /// Two files change places again and again, or two directories; one may be written to, or a
+    /// further name come, move and go.
+    fn change_back(&mut self, number: u64, random: &mut Random) -> Result<(), Errno> {
+        const PAIRS: [(&str, &str); 4] = [("a", "c"), ("c", "a"), ("d", "e"), ("a", "d")];
+        let (one, other) = PAIRS[random.below(4) as usize];
+        match random.below(32) {
+            0 => self.make_at(one, &new_node(Kind::Directory, 0o700)),
+            1 => self.make(other),
+            2 => self.write(one, number),
+            3 => self.dress(one, number),
+            4 => self.make_at("d/x", &new_node(Kind::File, 0o600)),
+            5 => self.remove_at("d/x"),
+            6..10 => self.link(one, "l"),
+            10..14 => self.rename("l", ["m", "b"][random.below(2) as usize]),
+            14 => self.rename("m", "l"),
+            15..18 => self.remove("m"),
+            18 => self.remove("l"),
+            _ => self.exchange(one, other),
+        }
+    }
+
     /// One small change of a kind that programs repeat without end; it may be refused.
     fn change(&mut self, habit: u64, number: u64, random: &mut Random) {
         let name = NAMES[random.below(5) as usize];
@@ -212,6 +233,7 @@ impl Hand<'_> {
             10 => self.change_linked(number, random),
             11 => self.change_moved(number, random),
             12 => self.exchange(name, other),
+            13 => self.change_back(number, random),
             _ => self.remove(name),
         };
     }
@@ -336,12 +358,65 @@ fn a_power_cut_among_small_changes_leaves_a_prefix_of_them() {
     });
 }
 
+/// A window is broken off somewhere, more exchanges follow, and then all that is remembered may be
+/// lost: what is repeated has another number of them than what was begun.
+fn change_places(seed: u64) {
+    let (mut world, mut random) = (World::new(seed), Random::new(seed));
+    let (mut volume, _) = world.open().expect("a new volume");
+    begin(&volume);
+    let told = format!("seed {seed}");
+    empty(&volume, &told);
+    for number in 0..12 {
+        exchange_some(&volume, 1 + random.below(4), &told);
+        let operation = HALFWAY[random.below(4) as usize];
+        let effect = Effect::Errno(EIO);
+        world.files.fail(Fault { operation, skip: random.below(8), effect });
+        let _ = volume.clean_step();
+        world.files.forget_faults();
+        exchange_some(&volume, random.below(4), &told);
+        let seen = timeless(image_through(&volume));
+        match random.below(4) {
+            0 => continue,
+            1 => drop(volume),
+            _ => {
+                drop(volume);
+                world = world.after_power_cut(number);
+                die_while_opening(&world, &mut random);
+            }
+        }
+        volume = world.open().unwrap_or_else(|error| panic!("{told}: {error}")).0;
+        assert_eq!(timeless(image_through(&volume)), seen, "{told}, {number}");
+    }
+    empty(&volume, &told);
+    let seen = image_through(&volume);
+    volume.detach().unwrap_or_else(|error| panic!("{told}: {error}"));
+    assert_eq!(image_of(&*world.home()), seen, "{told}: the home is not what was seen");
+}
+
+/// What a window that lets names change places does, and may not be able to do.
+const HALFWAY: [Operation; 4] =
+    [Operation::Exchange, Operation::SyncDir, Operation::Change, Operation::Metadata];
+const EIO: i32 = 5;
+
+fn exchange_some(volume: &Opened, times: u64, told: &str) {
+    for _ in 0..times {
+        let done = Hand { volume, after: &mut || {} }.exchange("a", "c");
+        done.unwrap_or_else(|errno| panic!("{told}: {errno:?}"));
+    }
+    while volume.drain_step().unwrap_or_else(|error| panic!("{told}: {error}")) > 0 {}
+}
+
+#[test]
+fn names_that_change_places_are_where_they_were_seen_whatever_was_begun_before() {
+    for_each_seed("progress::names_that_change_places", &[], 0..200, change_places);
+}
+
 /// Things to do again and again to the same names, in pairs or more.
 type Round = fn(&mut Hand<'_>) -> Result<(), Errno>;
 
 const DIRECTORY: NewNode<'_> = new_node(Kind::Directory, 0o700);
 
-const ROUNDS: [(&str, Round); 13] = [
+const ROUNDS: [(&str, Round); 17] = [
     ("a directory is made and removed", |hand| {
         hand.make_at("d", &DIRECTORY)?;
         hand.remove_at("d")
@@ -413,6 +488,23 @@ const ROUNDS: [(&str, Round); 13] = [
         let _ = hand.make_at("f", &DIRECTORY);
         hand.rename("f", "g")?;
         hand.rename("g", "f")
+    }),
+    ("two files change places", |hand| hand.exchange("a", "c")),
+    ("two directories change places, and a file is written beside them", |hand| {
+        let _ = hand.make_at("d", &DIRECTORY).and_then(|()| hand.make_at("e", &DIRECTORY));
+        hand.exchange("e", "d")?;
+        hand.write("a", 7)
+    }),
+    ("files change places in directories of theirs, said from either side", |hand| {
+        let _ = hand.make_at("d", &DIRECTORY).and_then(|()| hand.make_at("d/x", &DIRECTORY));
+        hand.exchange("a", "d/x")?;
+        hand.write("c", 7)?;
+        hand.exchange("d/x", "a")
+    }),
+    ("a further name of an old file is renamed and removed", |hand| {
+        hand.link("a", "l")?;
+        hand.rename("l", "m")?;
+        hand.remove("m")
     }),
 ];
 

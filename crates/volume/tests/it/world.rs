@@ -17,7 +17,7 @@ use holdfast_volume::{
 };
 
 pub(crate) const IDENTITY: [u8; 16] = [7; 16];
-const RING_BYTES: u64 = 1 << 20;
+pub(crate) const RING_BYTES: u64 = 1 << 20;
 
 /// One directory of a larger file system, as a root of its own.
 pub(crate) struct Below {

@@ -9,42 +9,63 @@ use std::io;
 use holdfast_io::{Change, OpenFile, Seek};
 
 use super::{Applier, BATCH_BYTES, Failed, What};
+use crate::allocated::{BLOCK_BYTES, whole_blocks};
 use crate::clean::plan::Contents;
 use crate::extents::{Piece, Source};
 
 impl Applier<'_> {
-    /// The order matters: first nothing old is left behind the cut, then room, bytes, and last the
-    /// end, which may lie behind the last byte.
+    /// The order matters: first nothing old is left behind the cut; then holes, which give back the
+    /// room that the bytes may want; bytes, and the end, which may lie behind the last of them.
+    /// Of what lies behind its end a file keeps the room, whatever is punched there, so holes
+    /// there come behind that. Ranges get room when no hole takes it away any more.
     pub(super) fn fill_file(
         &mut self,
         file: &dyn OpenFile,
         contents: &Contents,
     ) -> Result<(), Failed> {
-        self.does(What::Size(contents.cut_bytes.unwrap_or(0)));
-        if let Some(cut_bytes) = contents.cut_bytes
-            && cut_bytes < file.metadata()?.size_bytes
-        {
-            file.set_len(cut_bytes)?;
+        if let Some(cut_bytes) = contents.cut_bytes {
+            self.does(What::Size(cut_bytes));
+            cut(file, cut_bytes)?;
         }
-        for (offset, bytes) in &contents.reserved {
-            self.does(What::Room(*offset, *bytes));
-            match file.reserve(*offset, *bytes) {
-                Err(error) if is_unknown(&error) => {
-                    let end = contents.end_bytes().max(file.metadata()?.size_bytes);
-                    self.fill_room(file, *offset, end.min(offset + bytes))?;
-                }
-                reserved => reserved?,
-            }
-        }
-        self.write_pieces(file, contents)?;
+        let size_bytes = file.metadata()?.size_bytes;
+        let is_hole = |piece: &Piece| piece.source == Source::Hole;
+        let (holes, others) = contents.extents.iter().partition::<Vec<_>, _>(is_hole);
+        let is_within = |piece: &Piece| piece.offset + piece.bytes <= size_bytes;
+        let holes = holes.iter().flat_map(in_blocks);
+        let (within, behind) = holes.partition::<Vec<_>, _>(is_within);
+        self.write_runs(file, &within)?;
+        self.write_runs(file, &others)?;
         let end_bytes = contents.end_bytes();
         self.does(What::Size(end_bytes));
         if file.metadata()?.size_bytes < end_bytes {
-            file.set_len(end_bytes)?;
+            match contents.size_bytes == Some(end_bytes) {
+                true => file.set_len(end_bytes)?,
+                // Some file systems take the room behind the end from one that is made longer.
+                false => file.write_all_at(&[0], end_bytes - 1)?,
+            }
         }
+        self.write_runs(file, &behind)?;
+        self.reserve(file, contents)?;
         self.does(What::Attributes);
         if contents.change != Change::default() {
             file.change(&contents.change)?;
+        }
+        Ok(())
+    }
+
+    /// Gives ranges room. One that was punched since has none where the home makes holes.
+    fn reserve(&mut self, file: &dyn OpenFile, contents: &Contents) -> Result<(), Failed> {
+        let gives_back = file.allocation()?.gives_back;
+        let punched = contents.punched.iter().filter(|_| !gives_back);
+        for Piece { offset, bytes, .. } in contents.reserved.iter().chain(punched) {
+            self.does(What::Room(offset, bytes));
+            match file.reserve(offset, bytes) {
+                Err(error) if is_unknown(&error) => {
+                    let end = contents.end_bytes().max(file.metadata()?.size_bytes);
+                    self.fill_room(file, offset, end.min(offset + bytes))?;
+                }
+                reserved => reserved?,
+            }
         }
         Ok(())
     }
@@ -76,14 +97,6 @@ impl Applier<'_> {
             }
         }
         Ok(())
-    }
-
-    /// Holes first: the room that they give back may be what the bytes want.
-    fn write_pieces(&mut self, file: &dyn OpenFile, contents: &Contents) -> Result<(), Failed> {
-        let is_hole = |piece: &Piece| piece.source == Source::Hole;
-        let (holes, others) = contents.extents.iter().partition::<Vec<_>, _>(is_hole);
-        self.write_runs(file, &holes)?;
-        self.write_runs(file, &others)
     }
 
     /// Writes neighbouring pieces as one, unless the home makes them itself.
@@ -119,7 +132,8 @@ impl Applier<'_> {
         self.flush(file, start)?;
         self.does(What::Bytes(first.at));
         let made = match first.source {
-            Source::Hole => file.punch(first.offset, bytes),
+            Source::Hole if is_in_blocks(&first) => file.punch(first.offset, bytes),
+            Source::Hole => Err(io::ErrorKind::Unsupported.into()),
             _ => file.zero(first.offset, bytes),
         };
         match made {
@@ -200,10 +214,40 @@ impl Applier<'_> {
     }
 }
 
-/// True if the second piece goes on where the first ends, and neither has bytes.
+/// Ends the file here, without room behind that. Most file systems leave a file that grows what it
+/// has there, and take it from one that is given the size that it has.
+fn cut(file: &dyn OpenFile, size_bytes: u64) -> io::Result<()> {
+    if file.metadata()?.size_bytes < size_bytes {
+        file.set_len(size_bytes)?;
+    }
+    file.set_len(size_bytes)
+}
+
+/// True if the second piece goes on where the first ends, and neither has bytes. A hole in a part
+/// of a block is zeros there: with its neighbour it would take the block's room.
 fn is_one_run(piece: &Piece, next: &Piece) -> bool {
     let is_next = piece.offset + piece.bytes == next.offset;
-    is_next && piece.source == next.source && piece.source != Source::Log
+    let is_alike = match piece.source {
+        Source::Hole => is_in_blocks(piece) == is_in_blocks(next),
+        _ => true,
+    };
+    is_next && is_alike && piece.source == next.source && piece.source != Source::Log
+}
+
+/// A hole as those blocks of it that are whole, and what it has of others.
+fn in_blocks(hole: &Piece) -> impl Iterator<Item = Piece> {
+    let (from, to) = (hole.offset, hole.offset + hole.bytes);
+    let (first, last) = whole_blocks(hole.offset, hole.bytes);
+    let (first, last) = if first < last { (first, last) } else { (to, to) };
+    let parts = [(from, first), (first, last), (last, to)].into_iter();
+    let piece = |(offset, end)| Piece { offset, bytes: end - offset, ..*hole };
+    parts.filter(|(offset, end)| offset < end).map(piece)
+}
+
+/// True if it is whole blocks.
+fn is_in_blocks(piece: &Piece) -> bool {
+    let end = piece.offset + piece.bytes;
+    piece.offset.is_multiple_of(BLOCK_BYTES) && end.is_multiple_of(BLOCK_BYTES)
 }
 
 /// True if the home has no call for what was asked.

@@ -1,10 +1,11 @@
 //! Second names that come and go in a window.
 //!
-//! Promise: a name that a file gets in the window and loses again is not given. A file that is made
-//! and loses its first name is made under the next, so what it costs is what is left of it.
+//! Promise: a name that a file gets in the window and loses again is not given; one that it gets
+//! and that is renamed is given as it is called last. A file that is made and loses its first name
+//! is made under the next, so what it costs is what is left of it.
 //! Never: takes back a name that it did not give, or the name that others were given from.
 
-use super::{Step, Window};
+use super::{Step, Window, is_orphan};
 use crate::record::{Op, Record};
 use holdfast_io::tree::NodeId;
 
@@ -22,11 +23,26 @@ impl Window {
     /// would take for it, or it is not known what stands where it is from.
     pub(super) fn keeps_link(&self, record: &Record<'_>, to: &[u8]) -> bool {
         let path = record.path;
-        let is_free = !self.is_touched(to) || self.gone.contains_key(to);
-        let is_free = is_free && !self.passing_directories.contains_key(to);
         // One file may get any number of names, from the same one too.
         let is_from_there = !self.touched.contains(path) && !self.has_passed(path);
-        !is_free || !(is_from_there || self.gives(record.node, path))
+        !self.is_free_for_link(to) || !(is_from_there || self.gives(record.node, path))
+    }
+
+    /// True if a second name may be given there: nothing is, or a repetition does not find it.
+    fn is_free_for_link(&self, to: &[u8]) -> bool {
+        let is_free = !self.is_touched(to) || self.gone.contains_key(to);
+        is_free && !self.passing_directories.contains_key(to)
+    }
+
+    /// True if the record renames one of several names, and the window gave that one: another might
+    /// as well have been given.
+    pub(super) fn is_relinked(&self, record: &Record<'_>, to: &[u8], replaced: NodeId) -> bool {
+        replaced == NodeId(0)
+            && record.path != to
+            && !is_orphan(to)
+            && self.linked.contains_key(&record.node)
+            && self.gives(record.node, record.path)
+            && self.is_free_for_link(to)
     }
 
     /// True if the record takes away one of several names, and the window gave that one.
@@ -78,6 +94,18 @@ impl Window {
             }
         };
         self.steps.push(Step::Link { node, parent, from, to: to.to_vec() });
+    }
+
+    /// The file gets the new name from where it got the old one, which is taken back.
+    pub(super) fn relink(&mut self, record: &Record<'_>, to: &[u8]) {
+        let mut steps = self.linked.get(&record.node).into_iter().flat_map(|linked| &linked.links);
+        let source = steps.find_map(|step| match &self.steps[*step] {
+            Step::Link { from, to, .. } if *to == record.path => Some(from.clone()),
+            _ => None,
+        });
+        let from = source.unwrap_or_else(|| record.path.to_vec());
+        self.link(&Record { path: &from, ..*record }, to);
+        self.unlink(record, to);
     }
 
     /// Takes back that the file got the name.

@@ -224,7 +224,7 @@ fn a_node_moved_to_and_fro_is_moved_once_at_most() {
 }
 
 #[test]
-fn a_node_that_was_moved_and_linked_is_not_moved_on() {
+fn a_node_that_may_have_stood_in_a_directory_that_went_is_not_moved_on() {
     let mut window = Window::new(false);
     let frames = [
         record(NODE, "a", rename("b")),
@@ -232,13 +232,35 @@ fn a_node_that_was_moved_and_linked_is_not_moved_on() {
         record(NODE, "b", rename("c")),
     ];
     assert_eq!(take(&mut window, &frames), 2, "it may have stood in the directory that went");
-    let mut window = Window::new(false);
-    let frames = [record(NodeId(60), "l", make()), record(NodeId(60), "l", Op::Link { to: b"m" })];
-    let onto = [record(NodeId(60), "l", rename("n"))];
-    assert_eq!(take(&mut window, &frames), 2);
-    assert_eq!(take(&mut window, &onto), 0, "it has two names");
-    assert_eq!(take(&mut window, &[record(NodeId(60), "m", UNLINK)]), 1);
-    assert_eq!(take(&mut window, &onto), 1, "as long as it has one name it is made elsewhere");
+}
+
+#[test]
+fn a_name_that_a_window_gives_and_that_is_renamed_is_given_as_it_is_called_last() {
+    let node = NodeId(60);
+    let link = |from: &'static str| record(node, from, Op::Link { to: b"m" });
+    let mut old = Window::new(false);
+    let frames = [link("l"), record(node, "m", rename("n")), record(node, "n", rename("o"))];
+    assert_eq!(take(&mut old, &frames), 3);
+    let mut new = Window::new(false);
+    let frames = [record(node, "k", make()), link("k"), record(node, "k", rename("o"))];
+    assert_eq!(take(&mut new, &frames), 3);
+    for (window, source) in [(old, b"l"), (new, b"m")] {
+        let links = window.steps.iter().filter_map(|step| match step {
+            Step::Link { from, to, .. } => Some((from.as_slice(), to.as_slice())),
+            _ => None,
+        });
+        assert_eq!(links.collect::<Vec<_>>(), [(source.as_slice(), b"o".as_slice())]);
+    }
+}
+
+#[test]
+fn what_has_another_in_its_place_or_lies_under_a_name_of_old_is_not_given_anew() {
+    let link = record(NODE, "l", Op::Link { to: b"m" });
+    for other in ["l", "m"] {
+        let mut window = Window::new(false);
+        let onto = Op::Rename { to: b"n", replaced: NodeId(if other == "m" { 70 } else { 0 }) };
+        assert_eq!(take(&mut window, &[link, record(NODE, other, onto)]), 1, "{other}");
+    }
 }
 
 #[test]
@@ -607,4 +629,44 @@ fn a_new_directory_with_something_old_in_it_is_renamed_in_a_window_of_its_own() 
         assert_eq!(take(&mut window, &made), 2);
         assert_eq!(take(&mut window, &[inside, record(NODE, "d", rename("e"))]), 1, "{inside:?}");
     }
+}
+
+fn exchange(to: &str, other: u64) -> Op<'_> {
+    Op::Exchange { to: to.as_bytes(), other: NodeId(other), from_parent: NodeId(1) }
+}
+
+#[test]
+fn names_that_change_places_again_and_again_are_one_step() {
+    for times in 1..9_usize {
+        let mut window = Window { tells_inodes: true, ..Window::new(false) };
+        // Said from either side.
+        let both =
+            [record(NODE, "a", exchange("b", 41)), record(NodeId(40), "b", exchange("a", 41))];
+        let all: Vec<_> = both.iter().copied().cycle().take(times).collect();
+        assert_eq!(take(&mut window, &all), times);
+        let [Step::Exchange { is_back, at, .. }] = &window.steps[..] else {
+            panic!("{:?}", window.steps)
+        };
+        assert_eq!((*is_back, *at), (times % 2 == 0, Lsn(1000)));
+        assert_eq!(window.unlogged_bytes, 1 << 20, "it is paid for once");
+    }
+}
+
+#[test]
+fn names_that_change_places_in_a_chain_or_on_a_home_that_tells_no_inodes_begin_windows() {
+    let chain = [record(NODE, "a", exchange("b", 41)), record(NODE, "b", exchange("c", 42))];
+    let again = [record(NODE, "a", exchange("b", 41)), record(NODE, "b", exchange("a", 41))];
+    assert_eq!(take(&mut Window { tells_inodes: true, ..Window::new(false) }, &chain), 1);
+    assert_eq!(take(&mut Window::new(false), &again), 1);
+}
+
+#[test]
+fn what_is_done_below_a_name_that_has_changed_places_keeps_it_from_changing_back() {
+    let mut window = Window { tells_inodes: true, ..Window::new(false) };
+    let all = [
+        record(NODE, "a", exchange("b", 41)),
+        record(NodeId(50), "a/x", make()),
+        record(NodeId(41), "a", exchange("b", 40)),
+    ];
+    assert_eq!(take(&mut window, &all), 2);
 }
