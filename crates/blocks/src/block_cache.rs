@@ -9,8 +9,7 @@ use holdfast_memory::{Area, AreaSpec, AttachError, CreateError, Medium, MediumSu
 
 use crate::cache::{self, Cache, CacheLayout};
 use crate::error::AttachCacheError;
-use crate::header::HeaderFault;
-use crate::layout::BLOCK_BYTES;
+use crate::header::{BLOCK_BYTES, HeaderFault};
 use crate::memory::HELD;
 
 /// What a region that holds a cache says that it holds.

@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use holdfast_io::checksum;
 
-use crate::layout::BLOCK_BYTES;
+use crate::header::BLOCK_BYTES;
 use crate::memory::{HELD, Memory};
 use crate::sync::{Mutex, MutexGuard, lock};
 

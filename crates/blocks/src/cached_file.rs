@@ -12,7 +12,7 @@ use holdfast_io::{Allocation, Change, Metadata, OpenFile, Seek, Space};
 
 use crate::block_cache::BlockCache;
 use crate::cache::{Block, Miss};
-use crate::layout::BLOCK_BYTES;
+use crate::header::BLOCK_BYTES;
 use crate::parts::{Part, parts};
 
 /// Blocks that are read from the home at once, at most.

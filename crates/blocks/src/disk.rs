@@ -10,14 +10,14 @@
 //! overtaken by all three finds the gate's count moved and reads again. Who cannot take back what
 //! it has read holds the gates meanwhile (`lend`), so nothing is given up.
 
-use std::fmt;
-use std::io;
+use std::{fmt, io};
 
 use holdfast_io::BlocksError;
 
 use crate::gates::Gates;
+use crate::header::BLOCK_BYTES;
 use crate::intent::{self, Entry};
-use crate::layout::{BLOCK_BYTES, Layout, WRITE_BYTES_MAX};
+use crate::layout::{Layout, WRITE_BYTES_MAX};
 use crate::map::MapWords;
 use crate::memory::{HELD, Memory};
 use crate::orderings::STILL_HELD;

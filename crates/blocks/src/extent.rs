@@ -6,7 +6,7 @@
 use holdfast_io::{BlocksError, Extent};
 
 use crate::disk::Disk;
-use crate::layout::BLOCK_BYTES;
+use crate::header::BLOCK_BYTES;
 use crate::memory::Memory;
 
 /// Blocks that are looked at for one extent: some hundred microseconds.

@@ -6,8 +6,10 @@
 
 use holdfast_io::checksum::crc32c;
 
-use crate::layout::BLOCK_BYTES;
 use crate::memory::Memory;
+
+/// Bytes of a block: what is read and written without looking at what was there.
+pub(crate) const BLOCK_BYTES: usize = 4096;
 
 /// Words behind the first one, which has the version and a check.
 const FIELDS: usize = 3;

@@ -6,13 +6,10 @@
 //!
 //! Byte table: FORMAT.md, "Disk".
 
-use crate::header::{self, HeaderFault};
+use crate::header::{self, BLOCK_BYTES, HeaderFault};
 use crate::intent::{ENTRIES_MAX, INTENT_AT, INTENT_BYTES};
 use crate::map::CELLS_MAX;
 use crate::memory::Memory;
-
-/// Bytes of a block: what is read and written without looking at what was there.
-pub(crate) const BLOCK_BYTES: usize = 4096;
 
 /// The format version this program writes and knows.
 pub(crate) const VERSION: u32 = 1;

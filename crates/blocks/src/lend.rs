@@ -7,7 +7,7 @@
 use holdfast_io::BlocksError;
 
 use crate::disk::Disk;
-use crate::layout::BLOCK_BYTES;
+use crate::header::BLOCK_BYTES;
 use crate::memory::Memory;
 use crate::orderings::LEND_HELD;
 use crate::parts::{blocks_of, parts};

@@ -3,7 +3,7 @@
 //! Promise: the parts follow each other, touch one block each, and are the range.
 //! Never: reads or writes.
 
-use crate::layout::BLOCK_BYTES;
+use crate::header::BLOCK_BYTES;
 
 /// What a range touches of one block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

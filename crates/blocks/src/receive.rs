@@ -10,7 +10,8 @@ use std::ops::Range;
 use holdfast_io::BlocksError;
 
 use crate::disk::Disk;
-use crate::layout::{BLOCK_BYTES, WRITE_BYTES_MAX};
+use crate::header::BLOCK_BYTES;
+use crate::layout::WRITE_BYTES_MAX;
 use crate::memory::Memory;
 use crate::parts::parts;
 use crate::spares::Taken;

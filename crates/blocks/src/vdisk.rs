@@ -15,8 +15,8 @@ use holdfast_memory::{Area, AreaSpec, AttachError, Medium, MediumSurvival, Piece
 
 use crate::disk::{Disk, ZEROS};
 use crate::error::{AttachVdiskError, CreateVdiskError};
-use crate::header::HeaderFault;
-use crate::layout::{BLOCK_BYTES, BLOCKS_MAX, Layout, VERSION, WRITE_BYTES_MAX};
+use crate::header::{BLOCK_BYTES, HeaderFault};
+use crate::layout::{BLOCKS_MAX, Layout, VERSION, WRITE_BYTES_MAX};
 use crate::lend::Place;
 use crate::memory::HELD;
 use crate::receive::Incoming;

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::bucket::Blocks;
 use super::{Block, Cache, entry};
-use crate::layout::BLOCK_BYTES;
+use crate::header::BLOCK_BYTES;
 use crate::memory::Memory;
 use crate::sync::lock;
 

@@ -9,8 +9,7 @@ use std::ops::Range;
 
 use holdfast_io::checksum::crc32c;
 
-use crate::header::{self, HeaderFault};
-use crate::layout::BLOCK_BYTES;
+use crate::header::{self, BLOCK_BYTES, HeaderFault};
 use crate::memory::Memory;
 
 /// The format version this program writes and knows.

@@ -5,7 +5,7 @@ use holdfast_io::fake::Random;
 
 use super::recorded::{Recorded, Step, after_process, after_system};
 use crate::cache::{Block, Cache, CacheLayout};
-use crate::layout::BLOCK_BYTES;
+use crate::header::BLOCK_BYTES;
 
 const SEED: u32 = 77;
 

@@ -4,7 +4,7 @@ use holdfast_io::{Kind, Metadata};
 
 use super::recorded::Recorded;
 use crate::cache::{Block, Cache, CacheLayout, Home};
-use crate::layout::BLOCK_BYTES;
+use crate::header::BLOCK_BYTES;
 
 const LAYOUT: CacheLayout = CacheLayout { buckets: 1 };
 

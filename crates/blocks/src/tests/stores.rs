@@ -6,7 +6,8 @@ use holdfast_io::fake::Random;
 
 use super::recorded::{Recorded, Step, after_process, after_system};
 use crate::disk::Disk;
-use crate::layout::{BLOCK_BYTES, Layout};
+use crate::header::BLOCK_BYTES;
+use crate::layout::Layout;
 use crate::memory::Memory;
 
 const BLOCKS: usize = 12;
