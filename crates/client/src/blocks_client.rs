@@ -14,9 +14,10 @@ use holdfast_io::{Blocks, BlocksError};
 use holdfast_memory::queue::Response;
 
 use crate::answer::{Refusal, judged};
+use crate::call::{Ask, Landing};
 use crate::connect::ConnectError;
 use crate::protocol::{DISK_PREFIX, Operation, Status, ZEROES_BYTES_MAX};
-use crate::session::{Ask, Landing, Patience, Session};
+use crate::session::{Patience, Session};
 
 /// How long a disk waits until there is room for it again.
 const REFUSAL_PATIENCE: Duration = Duration::from_secs(10);

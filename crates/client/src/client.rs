@@ -17,10 +17,11 @@ use holdfast_log::{
 use holdfast_memory::queue::Response;
 
 use crate::answer::{Refusal, judged};
+use crate::call::{Ask, Landing};
 use crate::connect::ConnectError;
 use crate::counts::Counts;
 use crate::protocol::{LOG_PREFIX, Operation, Reply, Status, VOLUME_PREFIX, u64_at};
-use crate::session::{Ask, Landing, Patience, Session};
+use crate::session::{Patience, Session};
 use crate::wire;
 
 /// How long a program waits until there is room for it again.

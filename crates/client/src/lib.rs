@@ -7,14 +7,15 @@
 //! longer. It fails when the server refuses it.
 //! Never: starts a thread, keeps a copy of what it sent, holds state that a crash could lose.
 //!
-//! Where to look: `protocol` is what passes between the two processes, for both; `link` is one
-//! connection to one server process; `session` outlives links and numbers requests; `answer` judges
-//! what comes back. On top are `client`, the log, with `counts`, what it need not send at once, and
-//! `wire`, the frames and notes that a buffer brings back; `blocks_client`, the disk;
-//! `responder_client`, everything else.
+//! Where to look: `protocol` is what passes between the two processes, for both; `call` is one
+//! request; `link` is one connection to one server process; `session` outlives links and numbers
+//! requests; `answer` judges what comes back. On top are `client`, the log, with `counts`, what it
+//! need not send at once, and `wire`, the frames and notes that a buffer brings back;
+//! `blocks_client`, the disk; `responder_client`, everything else.
 
 mod answer;
 mod blocks_client;
+mod call;
 mod client;
 mod connect;
 mod counts;

@@ -13,8 +13,8 @@ use holdfast_memory::queue::{Owner, REBUILT, Request, Response, SPINS, SlotIndex
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{SendFlags, send};
 
+use crate::call::{Ask, Landing};
 use crate::protocol::{LEAVING, Reply};
-use crate::session::{Ask, Landing};
 
 /// How long a thread sleeps before it asks whether the server still lives.
 const LIFE_CHECK: Duration = Duration::from_millis(5);

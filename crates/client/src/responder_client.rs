@@ -10,9 +10,10 @@ use std::time::Duration;
 use std::{error, fmt, io};
 
 use crate::answer::{Refusal, judged};
+use crate::call::{Ask, Landing};
 use crate::connect::ConnectError;
 use crate::protocol::{Operation, Status};
-use crate::session::{Ask, Landing, Patience, Session};
+use crate::session::{Patience, Session};
 
 /// How long a program waits until there is room for it again.
 const REFUSAL_PATIENCE: Duration = Duration::from_secs(10);

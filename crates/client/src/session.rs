@@ -15,11 +15,12 @@ use std::time::{Duration, Instant};
 
 use holdfast_io::Entropy;
 use holdfast_io::real::RealEntropy;
-use holdfast_memory::queue::{Request, Response};
+use holdfast_memory::queue::Response;
 
+use crate::call::{Ask, Landing};
 use crate::connect::{ConnectError, connect};
 use crate::link::Link;
-use crate::protocol::{ClientId, DISK_PREFIX, Hello, Operation, Reply, Status, VERSION, WINDOW};
+use crate::protocol::{ClientId, DISK_PREFIX, Hello, Reply, Status, VERSION, WINDOW};
 
 /// The first pause between two attempts to connect; it doubles up to the longest.
 const PAUSE_FIRST: Duration = Duration::from_millis(1);
@@ -33,68 +34,6 @@ pub(crate) struct Patience {
     pub(crate) first: Duration,
     /// For each later one.
     pub(crate) later: Duration,
-}
-
-/// One request as its caller means it, whatever connection it goes over.
-#[derive(Debug)]
-pub(crate) struct Ask<'a> {
-    pub(crate) operation: Operation,
-    pub(crate) count: u16,
-    /// What goes into the buffer.
-    pub(crate) parts: &'a [&'a [u8]],
-    /// Bytes asked for, where nothing goes in.
-    pub(crate) bytes: u32,
-    pub(crate) argument: [u64; 2],
-    pub(crate) sequence: u64,
-}
-
-/// Where the bytes of an answer go.
-#[derive(Debug)]
-pub(crate) enum Landing<'a> {
-    /// None are wanted.
-    Nowhere,
-    /// All of them.
-    Vector(&'a mut Vec<u8>),
-    /// As many as it has room for.
-    Slice(&'a mut [u8]),
-}
-
-impl Landing<'_> {
-    /// Where to copy an answer of so many bytes.
-    pub(crate) fn place(&mut self, bytes: usize) -> &mut [u8] {
-        match self {
-            Landing::Nowhere => &mut [],
-            Landing::Vector(vector) => {
-                vector.resize(bytes, 0);
-                vector
-            }
-            Landing::Slice(slice) => {
-                let bytes = bytes.min(slice.len());
-                &mut slice[..bytes]
-            }
-        }
-    }
-}
-
-impl<'a> Ask<'a> {
-    pub(crate) fn new(operation: Operation, argument: [u64; 2]) -> Ask<'a> {
-        Ask { operation, count: 0, parts: &[], bytes: 0, argument, sequence: 0 }
-    }
-
-    /// As it goes over a connection; the buffer is the connection's to choose.
-    pub(crate) fn request(&self, reply: &Reply) -> Request {
-        let bytes: usize = self.parts.iter().map(|part| part.len()).sum();
-        Request {
-            sequence: self.sequence,
-            handle: reply.handle,
-            check: reply.check,
-            operation: self.operation as u16,
-            count: self.count,
-            buffer: 0,
-            bytes: self.bytes.max(bytes as u32),
-            argument: self.argument,
-        }
-    }
 }
 
 /// A client's session, shared by the threads of its process.
