@@ -7,7 +7,7 @@
 use std::fmt::Write;
 
 use crate::figures::Figures;
-use crate::plot::{escape, label};
+use crate::text::{escape, label};
 
 const WIDTH: f64 = 760.0;
 const LEFT: f64 = 80.0;

@@ -1,19 +1,14 @@
-//! The figures of one benchmark, and the files they become.
+//! The figures of one benchmark.
 //!
 //! Promise: each figure has its unit, the single runs behind it and, where there is one, its goal
 //! and what it was measured against.
 //! Never: rounds a figure; only the table does.
 
-use std::fmt::{self, Write};
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
 
-use crate::chart::Chart;
 use crate::machine::{Machine, commit, utc_now};
-use crate::plot::{Panel, with_charts};
 use crate::values::median;
 
 /// The result of one benchmark.
@@ -65,16 +60,6 @@ pub struct Figure {
     pub class: Option<String>,
     /// The single runs, in the order they ran.
     pub runs: Vec<f64>,
-}
-
-/// A file of the figures could not be written: make room or choose another folder.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum WriteError {
-    /// The folder could not be made.
-    Folder(PathBuf, io::Error),
-    /// The file could not be written.
-    File(PathBuf, io::Error),
 }
 
 impl Figure {
@@ -144,18 +129,6 @@ impl Figures {
         }
     }
 
-    /// What was written into a folder under this name; nothing if there is no such file.
-    ///
-    /// # Errors
-    /// If it cannot be read, or was written in another shape: look at it before it is replaced.
-    pub fn read(folder: &Path, name: &str) -> io::Result<Option<Figures>> {
-        match fs::read_to_string(folder.join(format!("{name}.json"))) {
-            Ok(text) => Ok(Some(serde_json::from_str(&text)?)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
     /// The figure with this id.
     #[must_use]
     pub fn get(&self, id: &str) -> Option<&Figure> {
@@ -172,50 +145,7 @@ impl Figures {
         }
         text
     }
-
-    /// Writes `NAME.json` and, with these panels, `NAME.svg` into a folder, which it makes if it is
-    /// missing.
-    ///
-    /// # Errors
-    /// At the first file that cannot be written.
-    pub fn write(&self, folder: &Path, panels: &[Panel]) -> Result<(), WriteError> {
-        self.write_with_charts(folder, panels, &[])
-    }
-
-    /// [`Figures::write`], with charts above the panels.
-    ///
-    /// # Errors
-    /// Likewise.
-    pub fn write_with_charts(
-        &self,
-        folder: &Path,
-        panels: &[Panel],
-        charts: &[Chart],
-    ) -> Result<(), WriteError> {
-        fs::create_dir_all(folder).map_err(|error| WriteError::Folder(folder.into(), error))?;
-        let json = serde_json::to_string_pretty(self).expect("numbers and words are always JSON");
-        for (kind, text) in [("json", json + "\n"), ("svg", with_charts(self, panels, charts))] {
-            let path = folder.join(format!("{}.{kind}", self.name));
-            fs::write(&path, text).map_err(|error| WriteError::File(path, error))?;
-        }
-        Ok(())
-    }
 }
-
-impl fmt::Display for WriteError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            WriteError::Folder(path, error) => {
-                write!(out, "the folder {} cannot be made: {error}", path.display())
-            }
-            WriteError::File(path, error) => {
-                write!(out, "{} cannot be written: {error}", path.display())
-            }
-        }
-    }
-}
-
-impl std::error::Error for WriteError {}
 
 #[cfg(test)]
 mod tests;

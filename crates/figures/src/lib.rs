@@ -6,12 +6,16 @@
 
 mod chart;
 mod figures;
+mod files;
 mod machine;
 mod plot;
+mod text;
 mod values;
 
 pub use chart::{Chart, Level, Line, Points};
-pub use figures::{Better, Figure, Figures, WriteError};
+pub use figures::{Better, Figure, Figures};
+pub use files::WriteError;
 pub use machine::{Machine, utc};
-pub use plot::{Bar, Panel, Scale, escape, svg};
+pub use plot::{Bar, Panel, Scale, svg};
+pub use text::escape;
 pub use values::{median, percentile};

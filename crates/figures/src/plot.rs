@@ -8,6 +8,7 @@ use std::fmt::Write;
 
 use crate::chart::Chart;
 use crate::figures::Figures;
+use crate::text::{escape, label};
 
 const WIDTH: f64 = 760.0;
 const LABEL_WIDTH: f64 = 250.0;
@@ -126,16 +127,6 @@ fn draw(panel: &Panel, figures: &Figures, top: f64) -> String {
         y += BAR_STEP;
     }
     text
-}
-
-pub(crate) fn label(x: f64, y: f64, colour: &str, words: &str) -> String {
-    format!("<text x=\"{x:.1}\" y=\"{y:.1}\" fill=\"{colour}\">{words}</text>\n")
-}
-
-/// Text as it may stand between two tags.
-#[must_use]
-pub fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 #[cfg(test)]
